@@ -1,0 +1,17 @@
+# What nexar links against. All of it is in Debian; scripts/setup.sh installs it.
+
+find_package(Threads REQUIRED)
+find_package(fmt 9 REQUIRED)
+find_package(tomlplusplus 3.3 REQUIRED)
+
+# Debian's Highway ships a pkg-config file only.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy>=1.0.3)
+
+if(NEXAR_BUILD_TOOLS OR NEXAR_BUILD_BENCH)
+  find_package(CLI11 2.1 REQUIRED)
+  find_package(nlohmann_json 3.11 REQUIRED)
+endif()
+if(NEXAR_BUILD_TESTS)
+  find_package(GTest 1.12 REQUIRED)
+endif()

@@ -1,0 +1,62 @@
+# How every target of the house is made: same warnings, same visibility, one target per layer.
+
+include(GNUInstallDirs)
+
+find_program(NEXAR_CCACHE ccache)
+if(PROJECT_IS_TOP_LEVEL AND NEXAR_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${NEXAR_CCACHE}")
+endif()
+
+# Warnings, language level, sanitizers.
+function(nexar_target_defaults target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(
+    ${target}
+    PROPERTIES CXX_EXTENSIONS OFF
+               CXX_VISIBILITY_PRESET hidden
+               VISIBILITY_INLINES_HIDDEN ON
+               POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(
+    ${target}
+    PRIVATE -Wall
+            -Wextra
+            -Wpedantic
+            -Wshadow
+            -Wconversion
+            -Wsign-conversion
+            -Wnon-virtual-dtor
+            -Wold-style-cast
+            $<$<BOOL:${NEXAR_WERROR}>:-Werror>)
+  if(NEXAR_SANITIZE)
+    target_compile_options(
+      ${target} PRIVATE -fsanitize=${NEXAR_SANITIZE} -fno-sanitize-recover=all
+                        -fno-omit-frame-pointer)
+    target_link_options(${target} PRIVATE -fsanitize=${NEXAR_SANITIZE})
+  endif()
+endfunction()
+
+# nexar_layer(base SOURCES a.cpp ... DEPENDS lower... LIBRARIES fmt::fmt ...)
+#
+# Makes the static library nexar_<name> for tests and tools inside the house, and adds its objects to
+# the library that users link.
+function(nexar_layer name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LIBRARIES")
+  set(target nexar_${name})
+  add_library(${target} STATIC ${arg_SOURCES})
+  nexar_target_defaults(${target})
+  target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/include"
+                                              "${PROJECT_SOURCE_DIR}/src")
+  list(TRANSFORM arg_DEPENDS PREPEND nexar_)
+  target_link_libraries(${target} PUBLIC ${arg_DEPENDS} ${arg_LIBRARIES})
+  set_property(GLOBAL APPEND PROPERTY NEXAR_LAYERS ${target})
+  set_property(GLOBAL APPEND PROPERTY NEXAR_LIBRARIES ${arg_LIBRARIES})
+endfunction()
+
+# nexar_program(name SOURCES ... DEPENDS layers... LIBRARIES ...): a program of the house, in bin/.
+function(nexar_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LIBRARIES")
+  add_executable(${name} ${arg_SOURCES})
+  nexar_target_defaults(${name})
+  list(TRANSFORM arg_DEPENDS PREPEND nexar_)
+  target_link_libraries(${name} PRIVATE ${arg_DEPENDS} ${arg_LIBRARIES})
+endfunction()

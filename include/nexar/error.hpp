@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <nexar/export.hpp>
+#include <nexar/types.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace nexar {
+
+/// What went wrong. The hundreds digit is the group, see Remedy. Numbers are stable: they travel in
+/// error reports. docs/errors.md says for each what is true afterwards.
+enum class Errc : std::uint16_t {
+    // The caller's own fault: correct the call or the configuration.
+    invalid_argument = 100,
+    unsupported = 101,
+    bad_config = 102,
+    // Give up on this peer or file: what it sent cannot be used.
+    malformed = 200,
+    version_mismatch = 201,
+    limit_exceeded = 202,
+    // Retry: the same call may succeed later.
+    out_of_memory = 300,
+};
+
+/// What the caller can do about an error.
+enum class Remedy : std::uint8_t { own_fault, give_up, retry };
+
+NEXAR_EXPORT Remedy remedy(Errc code) noexcept;
+
+/// The name as written in the source, "invalid_argument"; "unknown" for a number that is none.
+NEXAR_EXPORT std::string_view name(Errc code) noexcept;
+
+/// Where an error happened; what is not known stays empty.
+struct ErrorContext {
+    std::optional<Rank> rank{};
+    std::string host{};
+    std::string operation{};
+    std::optional<Sequence> sequence{};
+};
+
+/// An operating failure: inside nexar a value (see Result), at the public boundary the one
+/// exception type that nexar throws. Immutable and cheap to copy; copying never throws.
+class NEXAR_EXPORT Error : public std::exception {
+public:
+    /// `cause` says in words what happened, to whom, and what can be done next.
+    Error(Errc code, std::string cause, ErrorContext context = {});
+
+    Errc code() const noexcept;
+    std::optional<Rank> rank() const noexcept;
+    const std::string& host() const noexcept;
+    const std::string& operation() const noexcept;
+    std::optional<Sequence> sequence() const noexcept;
+    const std::string& cause() const noexcept;
+
+    /// "code: cause [rank, host, operation, sequence]", leaving out what is not known.
+    const char* what() const noexcept override;
+
+    /// The same error with what `context` knows filled in where this one knew nothing.
+    Error within(const ErrorContext& context) const;
+
+private:
+    struct Detail;
+    std::shared_ptr<const Detail> detail_;
+};
+
+}  // namespace nexar

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+namespace nexar {
+
+/// An integer that cannot be mistaken for another one: a Rank is not a Tag. `Name` is any type,
+/// used only to tell kinds apart. No arithmetic: convert with value() where a computation is meant.
+template <class Name, class Rep>
+class Strong {
+public:
+    using rep = Rep;
+
+    constexpr Strong() noexcept = default;
+    explicit constexpr Strong(Rep value) noexcept : value_(value) {}
+
+    constexpr Rep value() const noexcept { return value_; }
+
+    friend constexpr auto operator<=>(Strong, Strong) noexcept = default;
+
+private:
+    Rep value_ = 0;
+};
+
+/// Index of a member in a communicator, from 0.
+using Rank = Strong<struct RankName, std::uint32_t>;
+
+/// What a message is about, chosen by the user; part of matching.
+using Tag = Strong<struct TagName, std::uint64_t>;
+
+/// Number of a view. Epochs only grow.
+using Epoch = Strong<struct EpochName, std::uint64_t>;
+
+/// Names a communicator on the wire.
+using ContextId = Strong<struct ContextName, std::uint64_t>;
+
+/// Number of a message per (sender, receiver, context), from 0.
+using Sequence = Strong<struct SequenceName, std::uint64_t>;
+
+}  // namespace nexar
+
+template <class Name, class Rep>
+struct std::hash<nexar::Strong<Name, Rep>> {
+    std::size_t operator()(nexar::Strong<Name, Rep> x) const noexcept {
+        return std::hash<Rep>{}(x.value());
+    }
+};

@@ -1,0 +1,103 @@
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <nexar/error.hpp>
+#include <nexar/result.hpp>
+#include <nexar/version.hpp>
+#include <string>
+#include <type_traits>
+
+#include "base/assert.hpp"
+#include "base/try.hpp"
+
+namespace nexar {
+namespace {
+
+static_assert(std::is_nothrow_copy_constructible_v<Error>, "an exception's copy must not throw");
+
+Result<int> half(int x) {
+    if (x % 2 != 0) return Error(Errc::invalid_argument, "7 is odd");
+    return x / 2;
+}
+
+Result<int> quarter(int x) {
+    NEXAR_TRY_VALUE(once, half(x));
+    NEXAR_TRY_VALUE(twice, half(once));
+    return twice;
+}
+
+Result<void> must_be_even(int x) {
+    NEXAR_TRY(half(x));
+    return {};
+}
+
+TEST(Error, names_everything_it_knows_and_nothing_else) {
+    const Error bare(Errc::malformed, "the frame ends after 3 of 8 bytes");
+    EXPECT_STREQ(bare.what(), "malformed: the frame ends after 3 of 8 bytes");
+
+    const Error full(
+        Errc::out_of_memory, "no 8 MiB left",
+        {.rank = Rank(3), .host = "node7", .operation = "all_reduce", .sequence = Sequence(12)});
+    EXPECT_STREQ(full.what(),
+                 "out_of_memory: no 8 MiB left [rank 3, host node7, operation all_reduce, "
+                 "sequence 12]");
+    EXPECT_EQ(full.rank(), Rank(3));
+    EXPECT_EQ(full.host(), "node7");
+    EXPECT_EQ(full.operation(), "all_reduce");
+    EXPECT_EQ(full.sequence(), Sequence(12));
+}
+
+TEST(Error, within_adds_only_what_is_missing) {
+    const Error inner(Errc::malformed, "x", {.operation = "decode"});
+    const Error outer = inner.within({.rank = Rank(1), .operation = "all_reduce"});
+    EXPECT_EQ(outer.operation(), "decode");
+    EXPECT_EQ(outer.rank(), Rank(1));
+    EXPECT_EQ(outer.code(), Errc::malformed);
+    EXPECT_FALSE(inner.rank().has_value());
+}
+
+TEST(Error, every_code_has_a_name_and_a_remedy_by_its_group) {
+    EXPECT_EQ(name(Errc::bad_config), "bad_config");
+    EXPECT_EQ(name(static_cast<Errc>(999)), "unknown");
+    EXPECT_EQ(remedy(Errc::unsupported), Remedy::own_fault);
+    EXPECT_EQ(remedy(Errc::version_mismatch), Remedy::give_up);
+    EXPECT_EQ(remedy(Errc::out_of_memory), Remedy::retry);
+}
+
+TEST(Result, carries_a_value_or_an_error_through_try) {
+    EXPECT_EQ(*quarter(12), 3);
+    EXPECT_EQ(quarter(14).error().code(), Errc::invalid_argument);
+    EXPECT_TRUE(must_be_even(2));
+    EXPECT_EQ(must_be_even(3).error().cause(), "7 is odd");
+}
+
+TEST(Result, value_throws_the_error) {
+    EXPECT_THROW((void)half(3).value(), Error);
+    EXPECT_THROW(must_be_even(3).value(), Error);
+    EXPECT_EQ(half(8).value(), 4);
+}
+
+TEST(Result, moves_what_cannot_be_copied) {
+    Result<std::unique_ptr<int>> r(std::make_unique<int>(5));
+    const std::unique_ptr<int> p = *std::move(r);
+    EXPECT_EQ(*p, 5);
+}
+
+TEST(ResultDeathTest, taking_what_is_not_there_aborts_with_the_error) {
+    EXPECT_DEATH((void)*half(3), "taken: invalid_argument: 7 is odd");
+    EXPECT_DEATH((void)half(4).error(), "holds a value");
+}
+
+TEST(AssertDeathTest, says_condition_place_and_reason) {
+    EXPECT_DEATH(NEXAR_ASSERT(1 + 1 == 3, "arithmetic"),
+                 "error_test.cpp:[0-9]+: 1 \\+ 1 == 3: arithmetic");
+}
+
+TEST(Version, is_three_numbers) {
+    int dots = 0;
+    for (const char c : version()) dots += c == '.' ? 1 : 0;
+    EXPECT_EQ(dots, 2);
+}
+
+}  // namespace
+}  // namespace nexar
