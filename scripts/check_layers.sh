@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Fails when a folder includes one that comes after it in src/LAYERS, or when a public header includes
+# anything but the standard library and other public headers.
+#
+#   scripts/check_layers.sh [ROOT]     ROOT: the tree to check, default: this one
+set -euo pipefail
+source "$(dirname "$0")/common.sh"
+cd "${1:-$root}"
+
+[ -r src/LAYERS ] || fail "there is no src/LAYERS below $PWD"
+
+# shellcheck disable=SC2016  # awk's own $0
+find include src -type f \( -name '*.hpp' -o -name '*.cpp' \) -print0 | sort -z | xargs -0 awk '
+  function complain(text) {
+    printf "%s:%d: %s\n", FILENAME, FNR, text
+    bad = 1
+  }
+  # "src/link/quic/x.cpp" -> "src/link", "include/nexar/x.hpp" -> "include/nexar"
+  function layer_of(path,   parts) {
+    split(path, parts, "/")
+    return parts[1] "/" parts[2]
+  }
+  BEGIN {
+    while ((getline line < "src/LAYERS") > 0) {
+      if (line !~ /^#/ && line != "") order[line] = ++layers
+    }
+  }
+  FNR == 1 {
+    layer = layer_of(FILENAME)
+    if (!(layer in order)) complain(layer " is not in src/LAYERS")
+  }
+  /^[ \t]*#[ \t]*include[ \t]*"/ {
+    split($0, quoted, "\"")
+    target = quoted[2]
+    if (layer == "include/nexar") {
+      complain("a public header includes \"" target "\"; it may include std and <nexar/...> only")
+    } else if (target ~ /\.\./ || target !~ /\//) {
+      complain("\"" target "\" is relative; write includes from src/, as in \"base/assert.hpp\"")
+    } else {
+      wanted = layer_of("src/" target)
+      if (!(wanted in order)) complain("\"" target "\" is in no layer of src/LAYERS")
+      else if (order[wanted] > order[layer]) complain(layer " includes \"" target "\" of " wanted ", which stands above it")
+    }
+  }
+  /^[ \t]*#[ \t]*include[ \t]*</ && layer == "include/nexar" {
+    match($0, /<[^>]*>/)
+    target = substr($0, RSTART + 1, RLENGTH - 2)
+    # Standard headers have neither folder nor ending; asio.hpp is the one door to Asio.
+    if (target !~ /^nexar\// && target ~ /[\/.]/ && FILENAME != "include/nexar/asio.hpp")
+      complain("a public header includes <" target ">; it may include std and <nexar/...> only")
+  }
+  END { exit bad }
+' >&2

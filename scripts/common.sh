@@ -1,0 +1,37 @@
+# shellcheck shell=bash
+# What the scripts share. Sourced, never run.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+say() { printf 'nexar: %s\n' "$*"; }
+
+# fail SENTENCE...: says what went wrong and what to do next, and ends the script.
+fail() {
+  printf 'nexar: %s\n' "$*" >&2
+  exit 1
+}
+
+# quietly LABEL COMMAND...: runs the command with its output in build/logs/LABEL.log, and shows the end
+# of that file only when the command fails.
+quietly() {
+  local label=$1
+  shift
+  local log="$root/build/logs/$label.log"
+  mkdir -p "$root/build/logs"
+  if ! "$@" >"$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    fail "'$label' failed; the whole output is in build/logs/$label.log"
+  fi
+}
+
+# build PRESET [TARGET...]: configures and builds a preset. A tree that is up to date takes a moment.
+build() {
+  local preset=$1
+  shift
+  local targets=()
+  [ $# -eq 0 ] || targets=(--target "$@")
+  cd "$root" || fail "cannot enter $root"
+  [ -f "build/$preset/build.ninja" ] || say "configuring and building '$preset'; the first time takes some minutes"
+  quietly "configure-$preset" cmake --preset "$preset"
+  quietly "build-$preset" cmake --build --preset "$preset" "${targets[@]}"
+}

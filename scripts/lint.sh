@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Everything that is checked without running the code: format, layers, lengths, shell scripts, clang-tidy.
+#
+#   scripts/lint.sh          clang-tidy on what changed: since origin/main, or where that is the same
+#                            commit, in the day before it
+#   scripts/lint.sh --all    clang-tidy on everything
+#   NEXAR_LINT_BASE=REV      what "changed" is counted from
+set -euo pipefail
+source "$(dirname "$0")/common.sh"
+cd "$root"
+
+"$root/scripts/setup.sh" build lint
+
+readonly tidy=clang-tidy-19 format=clang-format-19
+failures=0
+
+# stage NAME COMMAND...: runs one check, and goes on to the next whatever it says.
+stage() {
+  local name=$1
+  shift
+  if "$@"; then
+    say "lint: $name ok"
+  else
+    say "lint: $name FAILED" >&2
+    failures=$((failures + 1))
+  fi
+}
+
+cpp_files() { git ls-files '*.cpp' '*.hpp'; }
+
+shell_files() { git ls-files '*.sh' '.ci/run'; }
+
+check_format() { cpp_files | xargs --no-run-if-empty "$format" --dry-run --Werror; }
+
+check_shell() { shell_files | xargs --no-run-if-empty shellcheck -x -P scripts; }
+
+check_lengths() {
+  local file lines long=0
+  while read -r file; do
+    lines=$(wc -l <"$file")
+    if [ "$lines" -gt 800 ]; then
+      printf '%s has %d lines; 800 is the most, split it by idea\n' "$file" "$lines" >&2
+      long=1
+    elif [ "$lines" -gt 400 ]; then
+      printf 'note: %s has %d lines; 400 is the aim\n' "$file" "$lines"
+    fi
+  done < <(cpp_files; shell_files)
+  return $long
+}
+
+# The revision that "changed" is counted from; empty when everything counts.
+lint_base() {
+  if [ -n "${NEXAR_LINT_BASE:-}" ]; then
+    printf '%s' "$NEXAR_LINT_BASE"
+    return
+  fi
+  local head upstream
+  head=$(git rev-parse HEAD)
+  upstream=$(git merge-base HEAD origin/main 2>/dev/null || true)
+  if [ -n "$upstream" ] && [ "$upstream" != "$head" ]; then
+    printf '%s' "$upstream"
+  else
+    git rev-list -1 --before="$(($(git show -s --format=%ct HEAD) - 86400))" HEAD
+  fi
+}
+
+# The .cpp files to look at. A changed header stands for every .cpp that includes it.
+tidy_files() {
+  local base changed header
+  base=$(lint_base)
+  if [ "${1:-}" = --all ] || [ -z "$base" ]; then
+    cpp_files | grep '\.cpp$'
+    return
+  fi
+  changed=$(git diff --name-only --diff-filter=d "$base" -- '*.cpp' '*.hpp')
+  {
+    grep '\.cpp$' <<<"$changed" || true
+    for header in $(grep '\.hpp$' <<<"$changed" || true); do
+      git grep -lF "$(sed -E 's#^(include|src|tests|bench)/##' <<<"$header")" -- '*.cpp' || true
+    done
+  } | sort -u
+}
+
+check_tidy() {
+  quietly configure-dev cmake --preset dev
+  # Only files of the build have a compile command; the planted-error sources of the tests have none.
+  local in_build
+  in_build=$(sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' build/dev/compile_commands.json | sed "s#^$root/##")
+  tidy_files "$@" | { grep -Fxf <(printf '%s\n' "$in_build") || true; } |
+    xargs --no-run-if-empty -P "$(nproc)" -n 1 "$tidy" -p build/dev --quiet 2>/dev/null
+}
+
+stage format check_format
+stage layers "$root/scripts/check_layers.sh"
+stage lengths check_lengths
+stage shell check_shell
+stage clang-tidy check_tidy "$@"
+[ "$failures" -eq 0 ] || fail "lint: $failures of 5 checks failed, see above"

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Installs a build into a scratch folder and uses it as a stranger would.
+#
+#   install_test.sh shared|static|subdirectory SOURCE BUILD VERSION CXX
+set -euo pipefail
+
+way=$1 source=$2 build=$3 version=$4 cxx=$5
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+expect_version() {
+  local answer
+  answer=$("$1")
+  if [ "$answer" != "$version" ]; then
+    printf 'the consumer printed "%s" instead of "%s"\n' "$answer" "$version" >&2
+    exit 1
+  fi
+}
+
+# configure SOURCE BUILD OPTION...
+configure() { cmake -S "$1" -B "$2" -G Ninja -DCMAKE_CXX_COMPILER="$cxx" "${@:3}"; }
+
+# consume_with_cmake: builds and runs the external project against the tree in $scratch/prefix.
+consume_with_cmake() {
+  configure "$source/tests/house/consumer" "$scratch/consumer" -DCMAKE_PREFIX_PATH="$scratch/prefix"
+  cmake --build "$scratch/consumer"
+  expect_version "$scratch/consumer/consumer"
+}
+
+# consume_with_pkg_config: the same with one compile line.
+consume_with_pkg_config() {
+  local flags
+  PKG_CONFIG_PATH=$(dirname "$(find "$scratch/prefix" -name nexar.pc)")
+  export PKG_CONFIG_PATH
+  read -ra flags < <(pkg-config --cflags --libs nexar)
+  "$cxx" -std=c++20 "$source/tests/house/consumer/main.cpp" -o "$scratch/by-pkg-config" "${flags[@]}"
+  LD_LIBRARY_PATH=$(pkg-config --variable=libdir nexar) expect_version "$scratch/by-pkg-config"
+}
+
+case "$way" in
+  shared)
+    cmake --install "$build" --prefix "$scratch/prefix" >/dev/null
+    consume_with_cmake
+    consume_with_pkg_config
+    ;;
+  static)
+    configure "$source" "$scratch/nexar" -DBUILD_SHARED_LIBS=OFF -DCMAKE_BUILD_TYPE=Release \
+      -DNEXAR_BUILD_TESTS=OFF -DNEXAR_BUILD_BENCH=OFF -DNEXAR_BUILD_EXAMPLES=OFF -DNEXAR_BUILD_TOOLS=OFF
+    cmake --build "$scratch/nexar"
+    cmake --install "$scratch/nexar" --prefix "$scratch/prefix" >/dev/null
+    consume_with_cmake
+    consume_with_pkg_config
+    ;;
+  subdirectory)
+    configure "$source/tests/house/parent" "$scratch/build" -DNEXAR_SOURCE="$source" \
+      -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)"
+    cmake --build "$scratch/build" --target consumer
+    expect_version "$scratch/build/consumer"
+    ;;
+  *)
+    printf 'unknown way "%s"\n' "$way" >&2
+    exit 2
+    ;;
+esac

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Plants forbidden includes into a copy of the tree: the layer check must name each, and accept the tree
+# without them.
+#
+#   layers_test.sh SOURCE
+set -euo pipefail
+
+source=$1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cp -r "$source/include" "$source/src" "$scratch"
+
+check() { "$source/scripts/check_layers.sh" "$scratch" 2>&1; }
+
+if ! answer=$(check); then
+  printf 'the tree as it is does not pass:\n%s\n' "$answer" >&2
+  exit 1
+fi
+
+# planted FILE INCLUDE EXPECTED: appends the include to the file and wants the check to fail saying so.
+planted() {
+  local file=$scratch/$1 answer
+  mkdir -p "$(dirname "$file")"
+  [ ! -f "$file" ] || cp "$file" "$scratch/saved"
+  printf '#include %s\n' "$2" >>"$file"
+  if answer=$(check); then
+    printf 'the check accepted %s in %s\n' "$2" "$1" >&2
+    exit 1
+  fi
+  if ! grep -qF -- "$3" <<<"$answer"; then
+    printf 'for %s in %s the check said\n%s\ninstead of\n%s\n' "$2" "$1" "$answer" "$3" >&2
+    exit 1
+  fi
+  if [ -f "$scratch/saved" ]; then mv "$scratch/saved" "$file"; else rm "$file"; fi
+}
+
+planted src/base/error.cpp '"wire/frame.hpp"' 'src/base includes "wire/frame.hpp" of src/wire'
+planted src/wire/planted.hpp '"engine/matcher.hpp"' 'src/wire includes "engine/matcher.hpp" of src/engine'
+planted src/base/error.cpp '"../wire/frame.hpp"' 'is relative'
+planted src/base/error.cpp '"assert.hpp"' 'is relative'
+planted src/base/error.cpp '"misc/thing.hpp"' 'is in no layer'
+planted include/nexar/error.hpp '"base/assert.hpp"' 'a public header includes "base/assert.hpp"'
+planted include/nexar/error.hpp '<fmt/format.h>' 'a public header includes <fmt/format.h>'
+planted src/misc/thing.hpp '<vector>' 'src/misc is not in src/LAYERS'
+
+check >/dev/null
+printf 'all planted includes were found\n'
