@@ -21,7 +21,8 @@ std::string sentence(Errc code, const std::string& cause, const ErrorContext& co
     std::string text = fmt::format("{}: {}", name(code), cause);
     std::string where;
     const auto add = [&where](std::string_view what, const auto& value) {
-        fmt::format_to(std::back_inserter(where), "{}{} {}", where.empty() ? "" : ", ", what, value);
+        fmt::format_to(std::back_inserter(where), "{}{} {}", where.empty() ? "" : ", ", what,
+                       value);
     };
     if (context.rank) add("rank", context.rank->value());
     if (!context.host.empty()) add("host", context.host);

@@ -2,7 +2,8 @@
 #include <nexar/nexar.hpp>
 #include <string>
 
-// Uses what the library exports and what its headers hold; prints the version for the test to compare.
+// Uses what the library exports and what its headers hold; prints the version for the test to
+// compare.
 int main() {
     const nexar::Error error(nexar::Errc::invalid_argument, "planted", {.rank = nexar::Rank(3)});
     const bool sound = std::string(error.what()) == "invalid_argument: planted [rank 3]" &&
