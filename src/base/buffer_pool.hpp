@@ -37,8 +37,8 @@ public:
     }
 
     /// Wraps memory that somebody else owns. `release(memory)` is called exactly once, when the
-    /// buffer is destroyed, on the thread that does it; it must not throw. If adopt() itself throws
-    /// std::bad_alloc it has not taken `release` over and will not call it.
+    /// buffer is destroyed, on the thread that does it; it must not throw. If adopt() itself
+    /// throws, the memory is still the caller's and `release` is not called.
     template <std::invocable<std::span<std::byte>> Release>
     static PooledBuffer adopt(std::span<std::byte> memory, Release&& release);
 

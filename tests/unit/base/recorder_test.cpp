@@ -1,0 +1,100 @@
+#include "base/recorder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+
+namespace nexar {
+namespace {
+
+Event numbered(std::uint64_t n) {
+    return {.time = TimePoint(Duration(static_cast<std::int64_t>(1000 + n))),
+            .kind = EventKind::mark,
+            .a = static_cast<std::uint16_t>(n * 3),
+            .b = static_cast<std::uint32_t>(n * 5),
+            .c = n,
+            .d = ~n};
+}
+
+TEST(Recorder, gives_back_every_field) {
+    Recorder recorder({.events_per_thread = 4});
+    const Event extreme{.time = TimePoint::min(),
+                        .kind = static_cast<EventKind>(0xfedc),
+                        .a = 0xba98,
+                        .b = 0x76543210,
+                        .c = std::numeric_limits<std::uint64_t>::max(),
+                        .d = 0x0123456789abcdef};
+    recorder.record(extreme);
+    const auto snapshot = recorder.snapshot();
+    ASSERT_EQ(snapshot.events.size(), 1U);
+    EXPECT_EQ(snapshot.events[0].event, extreme);
+    EXPECT_EQ(snapshot.events[0].thread, thread_index());
+}
+
+TEST(Recorder, keeps_the_last_events_and_counts_the_overwritten) {
+    constexpr std::uint64_t kKept = 8;
+    Recorder recorder({.events_per_thread = kKept});
+    for (std::uint64_t n = 0; n < 30; ++n) {
+        const auto snapshot = recorder.snapshot();
+        const std::uint64_t first = n < kKept ? 0 : n - kKept;
+        EXPECT_EQ(snapshot.overwritten, first);
+        ASSERT_EQ(snapshot.events.size(), n - first);
+        for (std::uint64_t i = first; i < n; ++i) {
+            EXPECT_EQ(snapshot.events[i - first].event, numbered(i));
+        }
+        recorder.record(numbered(n));
+    }
+}
+
+TEST(Recorder, rounds_the_size_of_a_ring_up_to_a_power_of_two) {
+    Recorder recorder({.events_per_thread = 5});
+    for (std::uint64_t n = 0; n < 100; ++n) recorder.record(numbered(n));
+    EXPECT_EQ(recorder.snapshot().events.size(), 8U);
+}
+
+TEST(Recorder, orders_by_time_and_leaves_equal_times_as_recorded) {
+    Recorder recorder({.events_per_thread = 8});
+    const auto at = [](std::int64_t time, std::uint64_t c) {
+        return Event{.time = TimePoint(Duration(time)), .kind = EventKind::mark, .c = c};
+    };
+    for (const Event& event : {at(3, 0), at(1, 1), at(3, 2), at(2, 3)}) recorder.record(event);
+    std::vector<std::uint64_t> order;
+    for (const auto& recorded : recorder.snapshot().events) order.push_back(recorded.event.c);
+    EXPECT_EQ(order, (std::vector<std::uint64_t>{1, 3, 0, 2}));
+}
+
+TEST(Recorder, records_nothing_when_off) {
+    Recorder recorder({.events_per_thread = 0});
+    EXPECT_FALSE(recorder.on());
+    recorder.record(numbered(1));
+    const auto snapshot = recorder.snapshot();
+    EXPECT_TRUE(snapshot.events.empty());
+    EXPECT_EQ(snapshot.dropped, 0U);
+}
+
+TEST(Recorder, counts_what_it_has_no_ring_for) {
+    Recorder recorder({.events_per_thread = 8, .threads = 0});
+    EXPECT_TRUE(recorder.on());
+    for (std::uint64_t n = 0; n < 3; ++n) recorder.record(numbered(n));
+    const auto snapshot = recorder.snapshot();
+    EXPECT_TRUE(snapshot.events.empty());
+    EXPECT_EQ(snapshot.dropped, 3U);
+}
+
+TEST(Recorder, serves_a_thread_that_records_in_several) {
+    Recorder first({.events_per_thread = 4});
+    Recorder second({.events_per_thread = 4});
+    first.record(numbered(1));
+    second.record(numbered(2));
+    EXPECT_EQ(first.snapshot().events.at(0).event, numbered(1));
+    EXPECT_EQ(second.snapshot().events.at(0).event, numbered(2));
+}
+
+TEST(RecorderDeathTest, refuses_options_beyond_its_limits) {
+    EXPECT_DEATH(Recorder({.events_per_thread = Recorder::kMaxEventsPerThread + 1}), "2\\^20");
+    EXPECT_DEATH(Recorder({.threads = kThreadIndexes + 1}), "kThreadIndexes rings");
+}
+
+}  // namespace
+}  // namespace nexar
