@@ -1,0 +1,108 @@
+#include "base/printable.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "base/assert.hpp"
+
+namespace nexar {
+
+namespace {
+
+constexpr std::string_view kCut = "...";
+constexpr std::size_t kPrintableLimit = 512;
+constexpr std::size_t kQuotedLimit = 64;
+
+/// One character at the head of a text: its bytes, and its code point unless it is not UTF-8.
+struct Character {
+    std::size_t length = 1;
+    bool valid = false;
+    std::uint32_t code = 0;
+};
+
+std::uint32_t byte_at(std::string_view text, std::size_t i) noexcept {
+    return static_cast<unsigned char>(text[i]);
+}
+
+/// Accepts what RFC 3629 does: shortest form only, no surrogates, nothing above U+10FFFF.
+Character first_character(std::string_view text) noexcept {
+    const std::uint32_t head = byte_at(text, 0);
+    if (head < 0x80) return {.length = 1, .valid = true, .code = head};
+    const std::size_t length = head >= 0xf0 ? 4 : head >= 0xe0 ? 3 : 2;
+    constexpr std::array<std::uint32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
+    if (head < 0xc2 || head > 0xf4 || text.size() < length) return {};
+    std::uint32_t code = head & (0x7fU >> length);
+    for (std::size_t i = 1; i < length; ++i) {
+        const std::uint32_t next = byte_at(text, i);
+        if ((next & 0xc0U) != 0x80U) return {};
+        code = code << 6 | (next & 0x3fU);
+    }
+    const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+    if (code < kSmallest[length] || code > 0x10ffff || surrogate) return {};
+    return {.length = length, .valid = true, .code = code};
+}
+
+bool can_be_shown(std::uint32_t code) noexcept {
+    if (code < 0x20 || (code >= 0x7f && code <= 0x9f)) return false;
+    const bool separator_or_override = code >= 0x2028 && code <= 0x202e;
+    const bool isolate = code >= 0x2066 && code <= 0x2069;
+    return !separator_or_override && !isolate;
+}
+
+/// The longest escape: four bytes of a character, each as `\xNN`.
+using Escape = std::array<char, 16>;
+
+std::string_view escape(std::string_view bytes, Escape& room) noexcept {
+    if (bytes == "\n") return "\\n";
+    if (bytes == "\r") return "\\r";
+    if (bytes == "\t") return "\\t";
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    std::size_t n = 0;
+    for (const char c : bytes) {
+        const auto byte = static_cast<unsigned char>(c);
+        room[n++] = '\\';
+        room[n++] = 'x';
+        room[n++] = kDigits[byte >> 4U];
+        room[n++] = kDigits[byte & 0xfU];
+    }
+    return {room.data(), n};
+}
+
+}  // namespace
+
+std::size_t write_printable(std::string_view text, std::span<char> out) noexcept {
+    NEXAR_ASSERT(out.size() >= kCut.size());
+    std::size_t written = 0;
+    std::size_t cut_at = 0;  // the last end of a character after which the mark still fits
+    while (!text.empty()) {
+        const Character character = first_character(text);
+        Escape room;
+        std::string_view piece = text.substr(0, character.length);
+        if (!character.valid || !can_be_shown(character.code)) piece = escape(piece, room);
+        if (piece.size() > out.size() - written) {
+            std::ranges::copy(kCut, out.begin() + static_cast<std::ptrdiff_t>(cut_at));
+            return cut_at + kCut.size();
+        }
+        std::ranges::copy(piece, out.begin() + static_cast<std::ptrdiff_t>(written));
+        written += piece.size();
+        if (written + kCut.size() <= out.size()) cut_at = written;
+        text.remove_prefix(character.length);
+    }
+    return written;
+}
+
+std::string printable(std::string_view text) {
+    std::array<char, kPrintableLimit> room{};
+    return {room.data(), write_printable(text, room)};
+}
+
+std::string in_quotes(std::string_view text) {
+    std::array<char, kQuotedLimit + 2> room{};
+    room[0] = '"';
+    const std::size_t n = write_printable(text, std::span(room).subspan(1, kQuotedLimit));
+    room[n + 1] = '"';
+    return {room.data(), n + 2};
+}
+
+}  // namespace nexar
