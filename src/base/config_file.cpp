@@ -1,0 +1,92 @@
+#include "base/config_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/printable.hpp"
+#include "base/try.hpp"
+
+namespace {
+
+/// The parser found itself in a state that it holds for impossible.
+struct BrokenParser {};
+
+[[noreturn]] void give_up() {
+    throw BrokenParser();
+}
+
+}  // namespace
+
+// The only file that sees toml++. It is used as headers, so that neither nexar nor a program that
+// links it statically depends on a toml++ library at run time. Its assertions stay on and throw:
+// up to 3.4 some malformed files reach them ("[[[", toml++ pull request 301), and a file must
+// neither end the process nor, where they are assumptions to the optimiser, break it.
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#define TOML_ASSERT(condition) (static_cast<bool>(condition) ? static_cast<void>(0) : give_up())
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
+
+namespace nexar {
+
+namespace {
+
+/// The name of a type that no setting takes.
+std::string_view foreign_type(toml::node_type type) noexcept {
+    switch (type) {
+        case toml::node_type::table:
+            return "a table";
+        case toml::node_type::array:
+            return "an array";
+        case toml::node_type::date:
+            return "a date";
+        case toml::node_type::time:
+            return "a time";
+        default:
+            return "a date and time";
+    }
+}
+
+FileValue file_value(const toml::node& node) {
+    if (const auto* text = node.as_string()) return {text->get()};
+    if (const auto* boolean = node.as_boolean()) return {boolean->get()};
+    if (const auto* integer = node.as_integer()) return {integer->get()};
+    if (const auto* real = node.as_floating_point()) return {real->get()};
+    return {ForeignValue{foreign_type(node.type())}};
+}
+
+Error not_toml(const ConfigFile& file, std::string_view place, std::string_view why) {
+    return {Errc::bad_config,
+            fmt::format("file {}{} is not TOML: {}", printable(file.path), place, printable(why))};
+}
+
+Result<toml::table> parse_toml(const ConfigFile& file) {
+    try {
+        toml::parse_result parsed = toml::parse(std::string_view(file.text));
+        if (parsed) return std::move(parsed).table();
+        const toml::source_position at = parsed.error().source().begin;
+        return not_toml(file, fmt::format(":{}:{}", at.line, at.column),
+                        parsed.error().description());
+    } catch (const BrokenParser&) {
+        return not_toml(file, "", "the parser gave up; look for misplaced brackets");
+    }
+}
+
+}  // namespace
+
+Result<std::vector<ConfigFileEntry>> parse_config_file(const ConfigFile& file) {
+    NEXAR_TRY_VALUE(table, parse_toml(file));
+    std::vector<ConfigFileEntry> entries;
+    for (auto&& [key, node] : std::as_const(table)) {
+        entries.push_back({.key = std::string(key.str()),
+                           .line = key.source().begin.line,
+                           .value = file_value(node)});
+    }
+    std::ranges::stable_sort(entries, {}, &ConfigFileEntry::line);
+    return entries;
+}
+
+}  // namespace nexar

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nexar {
+
+/// One `--nexar-...` of a command line, without its value; no value where none followed.
+struct ConfigFlag {
+    std::string name;
+    std::optional<std::string> value;
+};
+
+struct SplitArguments {
+    std::vector<ConfigFlag> flags;
+    std::vector<std::string> rest;
+};
+
+/// Takes the flags of nexar out of the arguments of a program (its own name not among them) and
+/// leaves the rest as it was, in order. `--nexar-x=value` and `--nexar-x value` mean the same; in
+/// the second form the next argument is the value unless it starts with `--`. Everything from a
+/// lone `--` on belongs to the rest.
+SplitArguments split_arguments(std::span<const std::string> arguments);
+
+}  // namespace nexar

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "base/config.hpp"
+#include "base/log.hpp"
+#include "base/setting.hpp"
+
+namespace nexar {
+
+// In the order of LogLevel.
+inline constexpr std::array<std::string_view, 5> kLogLevels = {"debug", "info", "warning", "error",
+                                                               "off"};
+inline constexpr std::array<std::string_view, 2> kPoolProfiles = {"training", "inference"};
+
+/// Every setting of nexar. A setting enters together with the code that reads it, and with its row
+/// in docs/tuning.md (`nexar config --markdown`).
+inline constexpr std::array kSettings = std::to_array<Setting>({
+    {.name = "log_level",
+     .spec = ChoiceSpec{.fallback = "warning", .choices = kLogLevels},
+     .help = "Lines of this level and above are written to the log"},
+    {.name = "log_rate_limit",
+     .spec = IntegerSpec{.fallback = 10, .min = 0, .max = 100'000, .unit = "lines/s"},
+     .help = "Lines per second that each place in the source may log; 0 sets no limit"},
+    {.name = "pool_profile",
+     .spec = ChoiceSpec{.fallback = "training", .choices = kPoolProfiles},
+     .help = "How many idle buffers of each size the buffer pool keeps"},
+    {.name = "recorder_events",
+     .spec = IntegerSpec{.fallback = 4096, .min = 0, .max = 1 << 20, .unit = "events"},
+     .help = "Last events that the recorder keeps per thread, 32 bytes each; 0 turns it off"},
+});
+static_assert(valid_table(kSettings));
+
+// The values of a Config of kSettings in the types that their readers take.
+
+LogOptions log_options(const Config& config) noexcept;
+
+/// One of kPoolProfiles. Lives as long as the program.
+std::string_view pool_profile(const Config& config) noexcept;
+
+std::uint32_t recorder_events(const Config& config) noexcept;
+
+}  // namespace nexar

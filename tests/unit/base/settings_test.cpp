@@ -1,0 +1,48 @@
+#include "base/settings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+
+namespace nexar {
+namespace {
+
+Config resolved(const ConfigSources& sources) {
+    return Config::resolve(kSettings, sources).value();
+}
+
+TEST(Settings, give_the_defaults_of_their_readers) {
+    const Config config = resolved({});
+    EXPECT_EQ(log_options(config).level, LogOptions{}.level);
+    EXPECT_EQ(log_options(config).lines_per_second, LogOptions{}.lines_per_second);
+    EXPECT_EQ(pool_profile(config), "training");
+    EXPECT_EQ(recorder_events(config), 4096U);
+}
+
+TEST(Settings, give_what_was_set) {
+    const Config config = resolved({.environment = {{"NEXAR_LOG_LEVEL", "error"},
+                                                    {"NEXAR_LOG_RATE_LIMIT", "0"},
+                                                    {"NEXAR_POOL_PROFILE", "inference"},
+                                                    {"NEXAR_RECORDER_EVENTS", "1048576"}}});
+    EXPECT_EQ(log_options(config).level, LogLevel::error);
+    EXPECT_EQ(log_options(config).lines_per_second, 0U);
+    EXPECT_EQ(pool_profile(config), "inference");
+    EXPECT_EQ(recorder_events(config), 1U << 20U);
+}
+
+TEST(Settings, name_the_log_levels_as_the_log_does) {
+    for (std::size_t i = 0; i < kLogLevels.size(); ++i) {
+        EXPECT_EQ(kLogLevels[i], name(static_cast<LogLevel>(i)));
+        const Config config = resolved({.code = {{"log_level", std::string(kLogLevels[i])}}});
+        EXPECT_EQ(log_options(config).level, static_cast<LogLevel>(i));
+    }
+}
+
+TEST(Settings, keep_their_limits) {
+    EXPECT_FALSE(Config::resolve(kSettings, {.code = {{"recorder_events", "1048577"}}}));
+    EXPECT_FALSE(Config::resolve(kSettings, {.code = {{"recorder_events", "-1"}}}));
+    EXPECT_FALSE(Config::resolve(kSettings, {.code = {{"log_rate_limit", "100001"}}}));
+}
+
+}  // namespace
+}  // namespace nexar
