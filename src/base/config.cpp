@@ -17,7 +17,7 @@ namespace nexar {
 namespace {
 
 constexpr std::size_t kShownProblems = 16;
-constexpr std::size_t kShownWarnings = 16;
+constexpr std::size_t kShownWarnings = 8;
 
 template <class Spec, class T>
 const T& held(const Config::Entry& entry) noexcept {

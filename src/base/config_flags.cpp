@@ -1,20 +1,18 @@
 #include "base/config_flags.hpp"
 
 #include <string_view>
+#include <utility>
 
 namespace nexar {
 
 SplitArguments split_arguments(std::span<const std::string> arguments) {
     SplitArguments split;
+    bool ended = false;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const std::string_view argument = arguments[i];
-        if (argument == "--") {
-            const auto tail = arguments.subspan(i);
-            split.rest.insert(split.rest.end(), tail.begin(), tail.end());
-            break;
-        }
-        if (!argument.starts_with("--nexar-")) {
-            split.rest.emplace_back(argument);
+        ended = ended || argument == "--";
+        if (ended || !argument.starts_with("--nexar-")) {
+            split.rest.push_back(i);
             continue;
         }
         ConfigFlag flag;

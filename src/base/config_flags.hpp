@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,13 +16,12 @@ struct ConfigFlag {
 
 struct SplitArguments {
     std::vector<ConfigFlag> flags;
-    std::vector<std::string> rest;
+    std::vector<std::size_t> rest;  // indices of the arguments that belong to the program
 };
 
-/// Takes the flags of nexar out of the arguments of a program (its own name not among them) and
-/// leaves the rest as it was, in order. `--nexar-x=value` and `--nexar-x value` mean the same; in
-/// the second form the next argument is the value unless it starts with `--`. Everything from a
-/// lone `--` on belongs to the rest.
+/// Finds the flags of nexar among the arguments of a program (its own name not among them).
+/// `--nexar-x=value` and `--nexar-x value` mean the same; in the second form the next argument is
+/// the value unless it starts with `--`. Everything from a lone `--` on belongs to the rest.
 SplitArguments split_arguments(std::span<const std::string> arguments);
 
 }  // namespace nexar

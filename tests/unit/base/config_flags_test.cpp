@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nexar {
@@ -13,8 +15,16 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-SplitArguments split(const std::vector<std::string>& arguments) {
-    return split_arguments(arguments);
+struct Split {
+    std::vector<ConfigFlag> flags;
+    std::vector<std::string> rest;
+};
+
+Split split(const std::vector<std::string>& arguments) {
+    SplitArguments found = split_arguments(arguments);
+    Split split{.flags = std::move(found.flags), .rest = {}};
+    for (const std::size_t i : found.rest) split.rest.push_back(arguments[i]);
+    return split;
 }
 
 TEST(SplitArguments, takes_both_forms_and_leaves_the_rest_in_order) {
