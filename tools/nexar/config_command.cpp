@@ -1,0 +1,122 @@
+// nexar config: which settings there are, which values they have here, and where those come from.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/printable.hpp"
+#include "base/settings.hpp"
+#include "command.hpp"
+#include "runtime/config_sources.hpp"
+
+namespace nexar {
+
+namespace {
+
+using Row = std::array<std::string, 5>;
+
+/// Columns as wide as their widest cell, two blanks apart; the last one is not padded.
+std::string aligned(const std::vector<Row>& rows) {
+    std::array<std::size_t, std::tuple_size_v<Row>> widths{};
+    for (const Row& row : rows) {
+        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    }
+    std::string text;
+    for (const Row& row : rows) {
+        for (std::size_t i = 0; i + 1 < row.size(); ++i) {
+            text += fmt::format("{:<{}}  ", row[i], widths[i]);
+        }
+        text += row.back() + '\n';
+    }
+    return text;
+}
+
+std::string as_table(const LoadedConfig& loaded) {
+    std::vector<Row> rows = {{"setting", "value", "origin", "scope", "meaning"}};
+    for (const Config::Entry& entry : loaded.config.entries()) {
+        rows.push_back({std::string(entry.setting->name), to_text(entry.value),
+                        to_text(entry.origin), std::string(name(entry.setting->scope)),
+                        std::string(entry.setting->help)});
+    }
+    std::string text = aligned(rows) + "\nfiles, strongest first:\n";
+    for (const SeenConfigFile& file : loaded.files) {
+        text += fmt::format("  {} ({})\n", printable(file.path), file.found ? "read" : "absent");
+    }
+    return text;
+}
+
+std::string as_json(const LoadedConfig& loaded) {
+    auto settings = nlohmann::ordered_json::array();
+    for (const Config::Entry& entry : loaded.config.entries()) {
+        settings.push_back({{"setting", entry.setting->name},
+                            {"type", type_name(*entry.setting)},
+                            {"value", to_text(entry.value)},
+                            {"origin", to_text(entry.origin)},
+                            {"default", to_text(default_value(*entry.setting))},
+                            {"allowed", allowed(*entry.setting)},
+                            {"scope", name(entry.setting->scope)},
+                            {"help", entry.setting->help}});
+    }
+    auto files = nlohmann::ordered_json::array();
+    for (const SeenConfigFile& file : loaded.files) {
+        files.push_back({{"path", file.path}, {"found", file.found}});
+    }
+    const nlohmann::ordered_json all = {{"settings", std::move(settings)},
+                                        {"files", std::move(files)}};
+    // Paths need not be UTF-8.
+    return all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+}
+
+/// The table of docs/tuning.md: what there is, whatever this machine has set.
+std::string as_markdown() {
+    std::string text =
+        "| setting | type | default | allowed | scope | meaning |\n"
+        "|---|---|---|---|---|---|\n";
+    for (const Setting& setting : kSettings) {
+        text += fmt::format("| `{}` | {} | `{}` | {} | {} | {} |\n", setting.name,
+                            type_name(setting), to_text(default_value(setting)), allowed(setting),
+                            name(setting.scope), setting.help);
+    }
+    return text;
+}
+
+int show_config(const std::vector<ConfigFlag>& flags, bool json) {
+    const auto loaded = load_config({}, flags);
+    if (!loaded) {
+        fmt::print(stderr, "nexar: {}\n", loaded.error().what());
+        return kExitFailure;
+    }
+    fmt::print("{}", json ? as_json(*loaded) : as_table(*loaded));
+    return kExitOk;
+}
+
+}  // namespace
+
+void add_config_command(CLI::App& app, Invocation& invocation) {
+    struct Options {
+        bool json = false;
+        bool markdown = false;
+    };
+    const auto options = std::make_shared<Options>();
+    CLI::App* const command = app.add_subcommand(
+        "config", "Shows every setting, its value here, and where the value comes from");
+    CLI::Option* const json = command->add_flag("--json", options->json, "As JSON");
+    command->add_flag("--markdown", options->markdown, "What settings there are, for the manual")
+        ->excludes(json);
+    command->callback([options, &invocation] {
+        if (options->markdown) {
+            fmt::print("{}", as_markdown());
+            return;
+        }
+        invocation.exit_code = show_config(invocation.flags, options->json);
+    });
+}
+
+}  // namespace nexar

@@ -1,0 +1,50 @@
+// The nexar command: everything an operator does from a shell.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <nexar/version.hpp>
+#include <string>
+
+#include "command.hpp"
+#include "runtime/config_sources.hpp"
+
+namespace {
+
+int run(int argc, char** argv) {
+    nexar::Invocation invocation;
+    invocation.flags = nexar::take_flags(argc, argv);
+
+    CLI::App app("Runs and inspects nexar clusters.", "nexar");
+    app.set_version_flag("--version", "nexar " + std::string(nexar::version()));
+    app.footer(
+        "Every setting that `nexar config` lists is also a flag: --nexar-log-level=debug.\n"
+        "Exit codes: 0 done, 1 failed, 2 the command line is not understood.");
+    nexar::add_config_command(app, invocation);
+    try {
+        app.parse(argc, argv);
+        // Not CLI11's own check: for a misspelled subcommand it would say that none was given.
+        if (app.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");
+    } catch (const CLI::ParseError& error) {
+        const int code = app.exit(error);  // prints help, version or what is wrong
+        return code == 0 ? nexar::kExitOk : nexar::kExitUsage;
+    }
+    return invocation.exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        const int code = run(argc, argv);
+        // Output that did not arrive is a failure: a full disk, a closed pipe.
+        if (std::fflush(stdout) != 0 && code == nexar::kExitOk) {
+            std::fputs("nexar: standard output cannot be written\n", stderr);
+            return nexar::kExitFailure;
+        }
+        return code;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "nexar: %s\n", error.what());
+        return nexar::kExitFailure;
+    }
+}
