@@ -1,0 +1,136 @@
+#include "wire/codec.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/try.hpp"
+#include "wire/describe.hpp"
+#include "wire/measurer.hpp"
+#include "wire/reader.hpp"
+#include "wire/writer.hpp"
+
+namespace nexar::wire {
+
+namespace {
+
+Error does_not_fit(FrameType type, std::size_t needed, std::size_t given) {
+    return {Errc::invalid_argument, fmt::format("cannot encode {}: it takes {} bytes, {} are given",
+                                                name(type), needed, given)};
+}
+
+Error wrong_body_size(const FrameHeader& header, std::size_t found) {
+    const std::size_t needed = header.body_bytes;
+    return found < needed
+               ? decode_error(name(header.type), {FaultKind::truncated, "body", found, needed})
+               : decode_error(name(header.type), {FaultKind::trailing, {}, found - needed});
+}
+
+template <class Message>
+Measurer measure(const Message& message) {
+    Measurer measurer;
+    describe(measurer, message);
+    return measurer;
+}
+
+std::size_t frame_bytes(const Measurer& measured) {
+    return kFrameHeaderBytes + measured.fixed_bytes() + measured.extension_bytes();
+}
+
+template <class Message>
+Result<Frame> decode_as(const FrameHeader& header, std::span<const std::byte> body) {
+    NEXAR_TRY_VALUE(decoded, decode_body<Message>(header, body));
+    return Frame{std::move(decoded.message), decoded.skipped_fields};
+}
+
+}  // namespace
+
+template <class Message>
+std::size_t encoded_size(const Message& message) {
+    return frame_bytes(measure(message));
+}
+
+template <class Message>
+Result<std::size_t> encode(const Message& message, std::span<std::byte> out) {
+    const Measurer measured = measure(message);
+    if (measured.fault().kind != FaultKind::none) {
+        return encode_error(name(Message::kType), measured.fault());
+    }
+    const std::size_t size = frame_bytes(measured);
+    if (out.size() < size) return does_not_fit(Message::kType, size, out.size());
+    const std::size_t body = size - kFrameHeaderBytes;
+    NEXAR_ASSERT(body <= rules_of(Message::kType)->max_body_bytes,
+                 "the limits of the fields add up to less than the limit of the frame");
+    const FrameHeader header{
+        .type = Message::kType,
+        .extension_bytes = static_cast<std::uint16_t>(measured.extension_bytes()),
+        .body_bytes = static_cast<std::uint32_t>(body)};
+    Writer writer(out.first(size));
+    describe(writer, header);
+    describe(writer, message);
+    NEXAR_ASSERT(writer.room() == 0, "Writer and Measurer walk the same description");
+    return size;
+}
+
+template <class Message>
+Result<Decoded<Message>> decode_body(const FrameHeader& header, std::span<const std::byte> body) {
+    NEXAR_ASSERT(header.type == Message::kType, "the frame header chooses the decoder");
+    NEXAR_ASSERT(header.extension_bytes <= header.body_bytes, "from decode_frame_header");
+    if (body.size() != header.body_bytes) return wrong_body_size(header, body.size());
+    Decoded<Message> decoded;
+    Reader reader(body.first(body.size() - header.extension_bytes),
+                  body.last(header.extension_bytes));
+    describe(reader, decoded.message);
+    reader.finish();
+    if (reader.fault().kind != FaultKind::none) {
+        return decode_error(name(Message::kType), reader.fault());
+    }
+    decoded.skipped_fields = reader.skipped_fields();
+    return decoded;
+}
+
+Result<Frame> decode_frame(std::span<const std::byte> bytes) {
+    NEXAR_TRY_VALUE(header, decode_frame_header(bytes));
+    const auto body = bytes.subspan(kFrameHeaderBytes);
+    switch (header.type) {
+        case FrameType::hello:
+            return decode_as<Hello>(header, body);
+        case FrameType::welcome:
+            return decode_as<Welcome>(header, body);
+        case FrameType::error_report:
+            return decode_as<ErrorReport>(header, body);
+        case FrameType::heartbeat:
+            return decode_as<Heartbeat>(header, body);
+        case FrameType::credit:
+            return decode_as<Credit>(header, body);
+        case FrameType::grant:
+            return decode_as<Grant>(header, body);
+        case FrameType::eager:
+            return decode_as<EagerHeader>(header, body);
+        case FrameType::bulk:
+            return decode_as<BulkHeader>(header, body);
+    }
+    NEXAR_ASSERT(false, "decode_frame_header lets only known types pass");
+    std::abort();
+}
+
+#define NEXAR_INSTANTIATE_CODEC(Message)                                       \
+    template std::size_t encoded_size(const Message&);                         \
+    template Result<std::size_t> encode(const Message&, std::span<std::byte>); \
+    template Result<Decoded<Message>> decode_body<Message>(const FrameHeader&, \
+                                                           std::span<const std::byte>)
+
+NEXAR_INSTANTIATE_CODEC(Hello);
+NEXAR_INSTANTIATE_CODEC(Welcome);
+NEXAR_INSTANTIATE_CODEC(ErrorReport);
+NEXAR_INSTANTIATE_CODEC(Heartbeat);
+NEXAR_INSTANTIATE_CODEC(Credit);
+NEXAR_INSTANTIATE_CODEC(Grant);
+NEXAR_INSTANTIATE_CODEC(EagerHeader);
+NEXAR_INSTANTIATE_CODEC(BulkHeader);
+
+#undef NEXAR_INSTANTIATE_CODEC
+
+}  // namespace nexar::wire

@@ -1,0 +1,155 @@
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <type_traits>
+
+#include "wire/fault.hpp"
+#include "wire/limits.hpp"
+#include "wire/messages.hpp"
+#include "wire/preamble.hpp"
+#include "wire/scalar.hpp"
+
+/// One description per layout: Measurer, Writer and Reader walk the same lines, so that the encoder
+/// and the decoder cannot differ. Order of lines is order of bytes. Optional fields come after the
+/// fixed ones with ascending ids, rules last.
+namespace nexar::wire {
+
+template <class M, class Message>
+concept Of = std::same_as<std::remove_const_t<M>, Message>;
+
+/// The first kPreambleBytes, which tell how many follow.
+template <class Io>
+void describe_common(Io& io, Of<Preamble> auto& m) {
+    io.constant("magic", load<std::uint32_t>(kMagic.data()), FaultKind::wrong_constant);
+    io.constant("version", kProtocolVersion, FaultKind::wrong_version);
+    io.choice("lane", m.lane, Lane::control, Lane::bulk, FaultKind::unknown_value);
+    io.constant("reserved", std::uint16_t{0}, FaultKind::wrong_constant);
+}
+
+template <class Io>
+void describe(Io& io, Of<Preamble> auto& m) {
+    describe_common(io, m);
+    if (m.lane == Lane::bulk) {
+        io.number("context", m.context);
+        io.number("sequence", m.sequence);
+    }
+    io.rule([&] { return m.lane == Lane::bulk || m.context == ContextId(0); },
+            {FaultKind::rule, "context", m.context.value(), 0, "allowed is 0 but on a bulk lane"});
+    io.rule(
+        [&] { return m.lane == Lane::bulk || m.sequence == Sequence(0); },
+        {FaultKind::rule, "sequence", m.sequence.value(), 0, "allowed is 0 but on a bulk lane"});
+}
+
+/// The layout only; what is allowed depends on the type, see decode_frame_header.
+template <class Io>
+void describe(Io& io, Of<FrameHeader> auto& m) {
+    io.constant("version", kProtocolVersion, FaultKind::wrong_version);
+    io.number("type", m.type);
+    io.number("extension_bytes", m.extension_bytes);
+    io.number("body_bytes", m.body_bytes);
+}
+
+template <class Io, class Message>
+void describe_message_header(Io& io, Message& m, Bounds size) {
+    io.number("context", m.context);
+    io.number("sequence", m.sequence);
+    io.number("tag", m.tag);
+    io.number("size", m.size, size);
+    io.flags("flags", m.awaits_grant, m.synchronous);
+    io.choice("codec", m.codec, PayloadCodec::none, PayloadCodec::none, FaultKind::not_supported);
+}
+
+template <class Io>
+void describe(Io& io, Of<EagerHeader> auto& m) {
+    describe_message_header(io, m, {0, kMaxEagerBytes});
+    io.rule([&] { return !m.awaits_grant; },
+            {FaultKind::rule, "awaits_grant", 1, 0, "allowed is 0: the payload follows at once"});
+}
+
+template <class Io>
+void describe(Io& io, Of<BulkHeader> auto& m) {
+    describe_message_header(io, m, {1, kMaxByteCount});
+}
+
+template <class Io>
+void describe(Io& io, Of<Hello> auto& m) {
+    io.number("min_version", m.min_version, {1, 255});
+    io.number("max_version", m.max_version, {1, 255});
+    io.number("features", m.features);
+    io.number("epoch", m.epoch);
+    io.text("software", m.software, {0, kMaxSoftwareBytes});
+    io.optional(1, "wanted_rank", m.wanted_rank);
+    io.optional(2, "host_id", m.host_id);
+    io.rule([&] { return m.min_version <= m.max_version; },
+            {FaultKind::rule, "min_version", m.min_version, 0, "allowed is at most max_version"});
+}
+
+template <class Io>
+void describe(Io& io, Of<Setting> auto& m) {
+    io.text("name of a setting", m.name, {1, kMaxSettingNameBytes});
+    io.text("value of a setting", m.value, {0, kMaxSettingValueBytes});
+}
+
+template <class Io>
+void describe(Io& io, Of<Welcome> auto& m) {
+    io.number("version", m.version, {1, 255});
+    io.number("features", m.features);
+    io.number("epoch", m.epoch);
+    io.number("rank", m.rank);
+    io.number("world_size", m.world_size, {1, kMaxWorldSize});
+    io.number("payload_credit_bytes", m.payload_credit_bytes, {0, kMaxByteCount});
+    io.number("header_credits", m.header_credits);
+    io.list("settings", m.settings, kMaxSettings);
+    io.rule([&] { return m.rank.value() < m.world_size; },
+            {FaultKind::rule, "rank", m.rank.value(), 0, "allowed is below world_size"});
+    const auto unordered = [&] {
+        return std::ranges::adjacent_find(m.settings, std::ranges::greater_equal{}, &Setting::name);
+    };
+    io.rule([&] { return unordered() == m.settings.end(); },
+            {FaultKind::rule, "order of settings", m.settings.size(), 0,
+             "allowed are names that strictly ascend"});
+}
+
+template <class Io>
+void describe(Io& io, Of<ErrorReport> auto& m) {
+    io.number("code", m.code, {1, 0xffff});
+    io.number("epoch", m.epoch);
+    io.text("text", m.text, {0, kMaxReportTextBytes});
+    io.optional(1, "rank", m.rank);
+    io.optional(2, "context", m.context);
+    io.optional(3, "sequence", m.sequence);
+}
+
+template <class Io>
+void describe(Io& io, Of<Heartbeat> auto& m) {
+    io.number("epoch", m.epoch);
+    io.number("number", m.number);
+    io.number("sent_at", m.sent_at);
+    io.number("echo", m.echo);
+    io.number("echo_delay", m.echo_delay);
+}
+
+template <class Io>
+void describe(Io& io, Of<Credit> auto& m) {
+    io.choice("pool", m.pool, CreditPool::shared, CreditPool::communicator,
+              FaultKind::unknown_value);
+    io.number("context", m.context);
+    io.number("payload_bytes", m.payload_bytes, {0, kMaxByteCount});
+    io.number("headers", m.headers);
+    io.rule([&] { return m.pool == CreditPool::communicator || m.context == ContextId(0); },
+            {FaultKind::rule, "context", m.context.value(), 0,
+             "allowed is 0 but for the pool of a communicator"});
+    io.rule([&] { return m.payload_bytes != 0 || m.headers != 0; },
+            {FaultKind::rule, "payload_bytes", 0, 0, "allowed is 0 only when headers is not"});
+}
+
+template <class Io>
+void describe(Io& io, Of<Grant> auto& m) {
+    io.number("context", m.context);
+    io.number("sequence", m.sequence);
+    io.number("window_bytes", m.window_bytes, {0, kMaxByteCount});
+    io.bytes("link", m.link, kMaxLinkBytes);
+}
+
+}  // namespace nexar::wire

@@ -1,0 +1,92 @@
+#include "wire/frame.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/try.hpp"
+#include "wire/describe.hpp"
+#include "wire/reader.hpp"
+
+namespace nexar::wire {
+
+namespace {
+
+// Position in kFrameRules by type; kFrameRules.size() where there is none.
+constexpr std::array<std::uint8_t, 256> kRulesIndex = [] {
+    std::array<std::uint8_t, 256> index{};
+    index.fill(kFrameRules.size());
+    for (std::uint8_t i = 0; i < kFrameRules.size(); ++i) {
+        index[static_cast<std::uint8_t>(kFrameRules[i].type)] = i;
+    }
+    return index;
+}();
+
+Error unknown_type(FrameType type) {
+    std::string known;
+    for (const FrameRules& rules : kFrameRules) {
+        known += fmt::format(" {} {}", static_cast<unsigned>(rules.type), rules.name);
+    }
+    return {Errc::unsupported, fmt::format("frame header: type is {}, known are:{}",
+                                           static_cast<unsigned>(type), known)};
+}
+
+Error body_too_large(const FrameHeader& header, std::uint32_t limit) {
+    return {Errc::limit_exceeded,
+            fmt::format("frame header: the body of {} has {} bytes, allowed are at most {}",
+                        name(header.type), header.body_bytes, limit)};
+}
+
+Error extension_too_large(const FrameHeader& header) {
+    return {Errc::malformed,
+            fmt::format("frame header: {} of {} bytes of {} are optional fields, allowed are at "
+                        "most all",
+                        header.extension_bytes, header.body_bytes, name(header.type))};
+}
+
+}  // namespace
+
+const FrameRules* rules_of(FrameType type) noexcept {
+    const std::size_t index = kRulesIndex[static_cast<std::uint8_t>(type)];
+    return index < kFrameRules.size() ? &kFrameRules[index] : nullptr;
+}
+
+std::string_view name(FrameType type) noexcept {
+    const FrameRules* rules = rules_of(type);
+    return rules != nullptr ? rules->name : "unknown";
+}
+
+bool belongs_on(Lane lane, FrameType type) noexcept {
+    const FrameRules* rules = rules_of(type);
+    return rules != nullptr && rules->lane == lane;
+}
+
+bool belongs_in_datagram(FrameType type) noexcept {
+    const FrameRules* rules = rules_of(type);
+    return rules != nullptr && rules->in_datagrams;
+}
+
+Result<FrameHeader> decode_frame_header(std::span<const std::byte> bytes) {
+    FrameHeader header;
+    Reader reader(bytes.first(std::min(bytes.size(), kFrameHeaderBytes)));
+    describe(reader, header);
+    if (reader.fault().kind != FaultKind::none) {
+        return decode_error("frame header", reader.fault());
+    }
+    const FrameRules* rules = rules_of(header.type);
+    if (rules == nullptr) return unknown_type(header.type);
+    if (header.body_bytes > rules->max_body_bytes) {
+        return body_too_large(header, rules->max_body_bytes);
+    }
+    if (header.extension_bytes > header.body_bytes) return extension_too_large(header);
+    return header;
+}
+
+Result<std::size_t> frame_size(std::span<const std::byte> bytes) {
+    if (bytes.size() < kFrameHeaderBytes) return kFrameHeaderBytes;
+    NEXAR_TRY_VALUE(header, decode_frame_header(bytes));
+    return kFrameHeaderBytes + header.body_bytes;
+}
+
+}  // namespace nexar::wire

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <nexar/result.hpp>
+#include <span>
+#include <string_view>
+
+#include "wire/limits.hpp"
+#include "wire/preamble.hpp"
+
+namespace nexar::wire {
+
+/// What a frame carries. Numbers are stable; 1-15 belong to the control lane, 16-31 to the eager
+/// lane.
+enum class FrameType : std::uint8_t {
+    hello = 1,
+    welcome = 2,
+    error_report = 3,
+    heartbeat = 4,
+    credit = 5,
+    grant = 6,
+    eager = 16,
+    bulk = 17,
+};
+
+/// What is fixed for every frame of a type.
+struct FrameRules {
+    FrameType type;
+    std::string_view name;
+    std::uint32_t max_body_bytes;  // checked before anyone takes memory for the body
+    Lane lane;
+    bool in_datagrams;
+};
+
+/// Limits leave room for optional fields of later builds: a whole Hello is at most 4 KiB, a
+/// Welcome 96 KiB.
+inline constexpr std::array<FrameRules, 8> kFrameRules{{
+    {FrameType::hello, "hello", 4096 - kFrameHeaderBytes, Lane::control, false},
+    {FrameType::welcome, "welcome", 98304 - kFrameHeaderBytes, Lane::control, false},
+    {FrameType::error_report, "error_report", 2048 - kFrameHeaderBytes, Lane::control, false},
+    {FrameType::heartbeat, "heartbeat", 256 - kFrameHeaderBytes, Lane::control, true},
+    {FrameType::credit, "credit", 256 - kFrameHeaderBytes, Lane::control, false},
+    {FrameType::grant, "grant", 512 - kFrameHeaderBytes, Lane::control, false},
+    {FrameType::eager, "eager", 256 - kFrameHeaderBytes, Lane::eager, false},
+    {FrameType::bulk, "bulk", 256 - kFrameHeaderBytes, Lane::eager, false},
+}};
+
+/// The rules of a type; nullptr for a number that is none.
+const FrameRules* rules_of(FrameType type) noexcept;
+
+/// The name as written in the source; "unknown" for a number that is none.
+std::string_view name(FrameType type) noexcept;
+
+/// Whether a frame of this type may travel there; one that does not belong is a protocol error.
+bool belongs_on(Lane lane, FrameType type) noexcept;
+bool belongs_in_datagram(FrameType type) noexcept;
+
+/// The first 8 bytes of every frame on the control, rpc and eager lanes and in datagrams.
+struct FrameHeader {
+    FrameType type = FrameType::hello;
+    std::uint16_t extension_bytes = 0;  // optional fields, at the end of the body
+    std::uint32_t body_bytes = 0;       // all that follows; an eager payload comes after it
+
+    friend bool operator==(const FrameHeader&, const FrameHeader&) noexcept = default;
+};
+
+/// Reads the header from the first kFrameHeaderBytes of `bytes` and ignores the rest. Success
+/// means: the version is ours, the type is known, body_bytes is within the type's limit and
+/// extension_bytes within body_bytes, so the body may be given memory.
+///
+/// Fails with malformed (also when fewer bytes are given), version_mismatch, unsupported or
+/// limit_exceeded.
+Result<FrameHeader> decode_frame_header(std::span<const std::byte> bytes);
+
+/// For reading from a stream: how many bytes the frame takes, as far as its first bytes tell. More
+/// than bytes.size() means: read on, and ask again. Fails as decode_frame_header does, as soon as
+/// the header is there.
+Result<std::size_t> frame_size(std::span<const std::byte> bytes);
+
+}  // namespace nexar::wire

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// The numbers that bound every byte sequence a peer can send. docs/protocol.md lists them, and a
+/// test compares the two.
+namespace nexar::wire {
+
+/// The version that this build writes and the only one that it reads.
+inline constexpr std::uint8_t kProtocolVersion = 1;
+
+inline constexpr std::size_t kPreambleBytes = 8;
+inline constexpr std::size_t kBulkPreambleBytes = 24;
+inline constexpr std::size_t kFrameHeaderBytes = 8;
+
+/// A message header with its frame header; fixed, so that it can be written into a buffer on the
+/// stack.
+inline constexpr std::size_t kMessageHeaderFrameBytes = 42;
+
+/// Any count of bytes: message sizes, windows, credits. So low that 65 535 of them add up without
+/// overflow in 64 bits.
+inline constexpr std::uint64_t kMaxByteCount = std::uint64_t{1} << 48;
+
+/// Payload that may follow its header on the eager lane.
+inline constexpr std::uint64_t kMaxEagerBytes = 64 * 1024;
+
+inline constexpr std::uint32_t kMaxWorldSize = std::uint32_t{1} << 20;
+
+inline constexpr std::size_t kMaxSoftwareBytes = 128;
+inline constexpr std::size_t kMaxReportTextBytes = 1024;
+inline constexpr std::size_t kMaxLinkBytes = 256;
+
+inline constexpr std::size_t kMaxSettings = 256;
+inline constexpr std::size_t kMaxSettingNameBytes = 64;
+inline constexpr std::size_t kMaxSettingValueBytes = 256;
+
+}  // namespace nexar::wire

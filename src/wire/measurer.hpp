@@ -1,0 +1,94 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wire/fault.hpp"
+#include "wire/scalar.hpp"
+#include "wire/text.hpp"
+
+namespace nexar::wire {
+
+/// Walks a description (wire/describe.hpp), counts the bytes that a Writer will write and checks
+/// every limit, so that the Writer need not. Keeps the first fault.
+class Measurer {
+public:
+    std::size_t fixed_bytes() const noexcept { return fixed_; }
+    std::size_t extension_bytes() const noexcept { return extension_; }
+    const Fault& fault() const noexcept { return fault_; }
+
+    template <Scalar T>
+    void number(std::string_view field, const T& value, Bounds bounds = kAnyValue<T>) {
+        fixed_ += sizeof(Raw<T>);
+        note(out_of_bounds(field, ScalarTraits<T>::to_raw(value), bounds));
+    }
+
+    template <std::unsigned_integral T>
+    void constant(std::string_view, T, FaultKind) {
+        fixed_ += sizeof(T);
+    }
+
+    template <Scalar T>
+    void choice(std::string_view field, const T& value, T first, T last, FaultKind unknown) {
+        fixed_ += sizeof(Raw<T>);
+        if (value < first || value > last) {
+            note({unknown, field, ScalarTraits<T>::to_raw(value), ScalarTraits<T>::to_raw(last)});
+        }
+    }
+
+    void flags(std::string_view, const bool&, const bool&) { fixed_ += 1; }
+
+    void text(std::string_view field, const std::string& value, Bounds length) {
+        fixed_ += 2 + value.size();
+        const Fault wrong_length = out_of_bounds(field, value.size(), length, FaultKind::too_long);
+        note(wrong_length);
+        if (wrong_length.kind != FaultKind::none) return;  // no walk over text that may be huge
+        if (const auto at = first_unprintable(value)) note({FaultKind::bad_text, field, *at});
+    }
+
+    void bytes(std::string_view field, const std::vector<std::byte>& value, std::size_t max) {
+        fixed_ += 2 + value.size();
+        note(out_of_bounds(field, value.size(), {0, max}, FaultKind::too_long));
+    }
+
+    template <class T>
+    void list(std::string_view field, const std::vector<T>& values, std::size_t max) {
+        fixed_ += 2;
+        note(out_of_bounds(field, values.size(), {0, max}, FaultKind::too_many));
+        for (const T& value : values) describe(*this, value);
+    }
+
+    template <Scalar T>
+    void optional(std::uint16_t, std::string_view field, const std::optional<T>& value) {
+        if (!value) return;
+        extension_ += 4 + sizeof(Raw<T>);
+        note(out_of_bounds(field, ScalarTraits<T>::to_raw(*value), kAnyValue<T>));
+    }
+
+    template <std::size_t N>
+    void optional(std::uint16_t, std::string_view, const std::array<std::byte, N>& value) {
+        if (value != std::array<std::byte, N>{}) extension_ += 4 + N;
+    }
+
+    template <class Predicate>
+    void rule(Predicate holds, const Fault& otherwise) {
+        if (!holds()) note(otherwise);
+    }
+
+private:
+    void note(const Fault& fault) {
+        if (fault_.kind == FaultKind::none) fault_ = fault;
+    }
+
+    std::size_t fixed_ = 0;
+    std::size_t extension_ = 0;
+    Fault fault_;
+};
+
+}  // namespace nexar::wire

@@ -1,0 +1,157 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <nexar/error.hpp>
+#include <nexar/types.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "wire/frame.hpp"
+
+/// The messages as values. None names its sender: who sent a frame is known from the connection
+/// that it came on. Limits are in wire/limits.hpp, layouts in wire/describe.hpp and
+/// docs/protocol.md.
+namespace nexar::wire {
+
+/// How a payload is compressed. Numbers are stable.
+enum class PayloadCodec : std::uint8_t { none = 0 };
+
+/// What the engine matches on. Header order on the eager lane is matching order.
+struct MessageHeader {
+    ContextId context{};
+    Sequence sequence{};
+    Tag tag{};
+    std::uint64_t size = 0;     // bytes of payload
+    bool awaits_grant = false;  // the payload starts only after a Grant
+    bool synchronous = false;   // the sender wants to know of the match
+    PayloadCodec codec = PayloadCodec::none;
+
+    friend bool operator==(const MessageHeader&, const MessageHeader&) noexcept = default;
+};
+
+/// The payload of `size` bytes, at most kMaxEagerBytes, follows this frame on the same lane. It
+/// never awaits a grant: a message without payload credit travels as BulkHeader, however small.
+struct EagerHeader : MessageHeader {
+    static constexpr FrameType kType = FrameType::eager;
+    friend bool operator==(const EagerHeader&, const EagerHeader&) noexcept = default;
+};
+
+/// The payload of `size` bytes, at least 1, comes on a bulk stream whose preamble names (context,
+/// sequence).
+struct BulkHeader : MessageHeader {
+    static constexpr FrameType kType = FrameType::bulk;
+    friend bool operator==(const BulkHeader&, const BulkHeader&) noexcept = default;
+};
+
+/// Names a host, so that two nodes see that they share one; all zero: not known.
+using HostId = std::array<std::byte, 16>;
+
+/// The first frame of the side that opened a connection.
+struct Hello {
+    static constexpr FrameType kType = FrameType::hello;
+
+    std::uint8_t min_version = kProtocolVersion;  // protocol versions that the sender speaks
+    std::uint8_t max_version = kProtocolVersion;
+    std::uint64_t features = 0;  // bits that the sender can do; a receiver ignores unknown ones
+    Epoch epoch{};               // the last view that the sender knows; 0: none
+    std::string software{};      // for logs: "nexar 0.1.0"
+    std::optional<Rank> wanted_rank{};
+    HostId host_id{};
+
+    friend bool operator==(const Hello&, const Hello&) = default;
+};
+
+/// A setting that is equal on all members.
+struct Setting {
+    std::string name{};
+    std::string value{};
+
+    friend bool operator==(const Setting&, const Setting&) = default;
+};
+
+/// The answer to a Hello that is accepted.
+struct Welcome {
+    static constexpr FrameType kType = FrameType::welcome;
+
+    std::uint8_t version = kProtocolVersion;  // chosen from the Hello's range
+    std::uint64_t features = 0;               // those of the Hello that both sides use from now on
+    Epoch epoch{};
+    Rank rank{};  // the receiver's, below world_size
+    std::uint32_t world_size = 1;
+    std::uint64_t payload_credit_bytes = 0;  // what the receiver may send before it is matched
+    std::uint32_t header_credits = 0;
+    std::vector<Setting> settings{};  // strictly ascending by name, compared as bytes
+
+    friend bool operator==(const Welcome&, const Welcome&) = default;
+};
+
+/// Tells a peer why something failed. A code that this build does not know is kept as its number,
+/// and remedy() still knows its group.
+struct ErrorReport {
+    static constexpr FrameType kType = FrameType::error_report;
+
+    Errc code = Errc::malformed;
+    Epoch epoch{};
+    std::string text{};
+    std::optional<Rank> rank{};  // whom it is about
+    std::optional<ContextId> context{};
+    std::optional<Sequence> sequence{};
+
+    friend bool operator==(const ErrorReport&, const ErrorReport&) = default;
+};
+
+/// The report of an error that happened here; its text is cut and cleaned to what the codec takes,
+/// so that it always encodes.
+ErrorReport report_of(const Error& error, Epoch epoch);
+
+/// Shows that the sender lives, and measures the round trip: the receiver of an echo computes
+/// now - echo - echo_delay on its own clock. Both are 0 until a first heartbeat was received.
+struct Heartbeat {
+    static constexpr FrameType kType = FrameType::heartbeat;
+
+    Epoch epoch{};
+    std::uint64_t number = 0;
+    std::chrono::nanoseconds sent_at{};     // sender's monotonic clock, not negative
+    std::chrono::nanoseconds echo{};        // sent_at of the peer's last heartbeat
+    std::chrono::nanoseconds echo_delay{};  // from its arrival to this one's departure
+
+    friend bool operator==(const Heartbeat&, const Heartbeat&) noexcept = default;
+};
+
+/// Which reserve a credit belongs to. Numbers are stable.
+enum class CreditPool : std::uint8_t { shared = 1, collective = 2, communicator = 3 };
+
+/// Gives back what the receiver of this frame may send before it is matched. At least one of the
+/// two amounts is not 0; context is 0 unless the pool is a communicator's.
+struct Credit {
+    static constexpr FrameType kType = FrameType::credit;
+
+    CreditPool pool = CreditPool::shared;
+    ContextId context{};
+    std::uint64_t payload_bytes = 0;
+    std::uint32_t headers = 0;
+
+    friend bool operator==(const Credit&, const Credit&) noexcept = default;
+};
+
+/// A message was matched: its payload may come, as much of it as the window says.
+struct Grant {
+    static constexpr FrameType kType = FrameType::grant;
+
+    ContextId context{};
+    Sequence sequence{};
+    std::uint64_t window_bytes = 0;
+    std::vector<std::byte> link{};  // opaque to all but the link: a key, a handle
+
+    friend bool operator==(const Grant&, const Grant&) = default;
+};
+
+using AnyMessage =
+    std::variant<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, EagerHeader, BulkHeader>;
+
+}  // namespace nexar::wire

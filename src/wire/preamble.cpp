@@ -1,0 +1,63 @@
+#include "wire/preamble.hpp"
+
+#include <fmt/format.h>
+
+#include "base/assert.hpp"
+#include "wire/describe.hpp"
+#include "wire/measurer.hpp"
+#include "wire/reader.hpp"
+#include "wire/writer.hpp"
+
+namespace nexar::wire {
+
+std::string_view name(Lane lane) noexcept {
+    switch (lane) {
+        case Lane::control:
+            return "control";
+        case Lane::rpc:
+            return "rpc";
+        case Lane::eager:
+            return "eager";
+        case Lane::bulk:
+            return "bulk";
+    }
+    return "unknown";
+}
+
+Result<std::size_t> encode(const Preamble& preamble, std::span<std::byte> out) {
+    Measurer measured;
+    describe(measured, preamble);
+    if (measured.fault().kind != FaultKind::none) {
+        return encode_error("preamble", measured.fault());
+    }
+    const std::size_t size = measured.fixed_bytes();
+    if (out.size() < size) {
+        return Error(Errc::invalid_argument,
+                     fmt::format("cannot encode preamble: it takes {} bytes, {} are given", size,
+                                 out.size()));
+    }
+    Writer writer(out.first(size));
+    describe(writer, preamble);
+    NEXAR_ASSERT(writer.room() == 0, "Writer and Measurer walk the same description");
+    return size;
+}
+
+Result<std::size_t> preamble_size(std::span<const std::byte> bytes) {
+    if (bytes.size() < kPreambleBytes) return kPreambleBytes;
+    Preamble preamble;
+    Reader reader(bytes.first(kPreambleBytes));
+    describe_common(reader, preamble);
+    if (reader.fault().kind != FaultKind::none) return decode_error("preamble", reader.fault());
+    return encoded_size(preamble);
+}
+
+Result<Preamble> decode_preamble(std::span<const std::byte> bytes) {
+    Preamble preamble;
+    Reader reader(bytes);
+    describe(reader, preamble);
+    reader.finish();
+    if (reader.fault().kind != FaultKind::none) return decode_error("preamble", reader.fault());
+    return preamble;
+}
+
+}  // namespace nexar::wire

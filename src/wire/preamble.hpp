@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <nexar/result.hpp>
+#include <nexar/types.hpp>
+#include <span>
+#include <string_view>
+
+#include "wire/limits.hpp"
+
+namespace nexar::wire {
+
+/// What a stream carries. Numbers are stable.
+enum class Lane : std::uint8_t {
+    control = 1,  // membership, credits, errors
+    rpc = 2,
+    eager = 3,  // small messages, and the headers of larger ones
+    bulk = 4,   // the payload of one large message
+};
+
+/// The name as written in the source; "unknown" for a number that is none.
+std::string_view name(Lane lane) noexcept;
+
+/// The first four bytes of every stream. The first is no ASCII, so that text is never mistaken for
+/// a stream of ours.
+inline constexpr std::array<std::byte, 4> kMagic{std::byte{0x8e}, std::byte{'n'}, std::byte{'x'},
+                                                 std::byte{'r'}};
+
+/// The first bytes of every stream. A bulk stream names its message, because its bytes may arrive
+/// before the header on the eager lane; on other lanes context and sequence are 0 and not sent.
+/// The sender is the owner of the connection, so it is not named.
+struct Preamble {
+    Lane lane = Lane::control;
+    ContextId context{};
+    Sequence sequence{};
+
+    friend bool operator==(const Preamble&, const Preamble&) noexcept = default;
+};
+
+constexpr std::size_t encoded_size(const Preamble& preamble) noexcept {
+    return preamble.lane == Lane::bulk ? kBulkPreambleBytes : kPreambleBytes;
+}
+
+/// Writes the preamble to the front of `out` and returns its size. Fails with invalid_argument when
+/// it does not fit or breaks the rules above.
+Result<std::size_t> encode(const Preamble& preamble, std::span<std::byte> out);
+
+/// For reading from a stream: how many bytes the preamble takes, as far as its first bytes tell.
+/// More than bytes.size() means: read on, and ask again. Fails with malformed or version_mismatch
+/// as soon as kPreambleBytes are there.
+Result<std::size_t> preamble_size(std::span<const std::byte> bytes);
+
+/// Reads a whole preamble: `bytes` must hold nothing else.
+Result<Preamble> decode_preamble(std::span<const std::byte> bytes);
+
+}  // namespace nexar::wire
