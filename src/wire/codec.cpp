@@ -16,12 +16,13 @@ namespace nexar::wire {
 
 namespace {
 
-Error does_not_fit(FrameType type, std::size_t needed, std::size_t given) {
+[[gnu::cold, gnu::noinline]] Error does_not_fit(FrameType type, std::size_t needed,
+                                                std::size_t given) {
     return {Errc::invalid_argument, fmt::format("cannot encode {}: it takes {} bytes, {} are given",
                                                 name(type), needed, given)};
 }
 
-Error wrong_body_size(const FrameHeader& header, std::size_t found) {
+[[gnu::cold, gnu::noinline]] Error wrong_body_size(const FrameHeader& header, std::size_t found) {
     const std::size_t needed = header.body_bytes;
     return found < needed
                ? decode_error(name(header.type), {FaultKind::truncated, "body", found, needed})
@@ -52,12 +53,11 @@ std::size_t encoded_size(const Message& message) {
     return frame_bytes(measure(message));
 }
 
+// Flattened, here and below: one call per frame and the fields in registers.
 template <class Message>
-Result<std::size_t> encode(const Message& message, std::span<std::byte> out) {
+[[gnu::flatten]] Result<std::size_t> encode(const Message& message, std::span<std::byte> out) {
     const Measurer measured = measure(message);
-    if (measured.fault().kind != FaultKind::none) {
-        return encode_error(name(Message::kType), measured.fault());
-    }
+    if (measured.fault().any()) return encode_error(name(Message::kType), *measured.fault());
     const std::size_t size = frame_bytes(measured);
     if (out.size() < size) return does_not_fit(Message::kType, size, out.size());
     const std::size_t body = size - kFrameHeaderBytes;
@@ -75,19 +75,19 @@ Result<std::size_t> encode(const Message& message, std::span<std::byte> out) {
 }
 
 template <class Message>
-Result<Decoded<Message>> decode_body(const FrameHeader& header, std::span<const std::byte> body) {
+[[gnu::flatten]] Result<Decoded<Message>> decode_body(const FrameHeader& header,
+                                                      std::span<const std::byte> body) {
     NEXAR_ASSERT(header.type == Message::kType, "the frame header chooses the decoder");
     NEXAR_ASSERT(header.extension_bytes <= header.body_bytes, "from decode_frame_header");
     if (body.size() != header.body_bytes) return wrong_body_size(header, body.size());
     Decoded<Message> decoded;
-    Reader reader(body.first(body.size() - header.extension_bytes),
-                  body.last(header.extension_bytes));
+    FirstFault fault;
+    OptionalFields optional(body.last(header.extension_bytes), fault);
+    Reader reader(body.first(body.size() - header.extension_bytes), optional, fault);
     describe(reader, decoded.message);
     reader.finish();
-    if (reader.fault().kind != FaultKind::none) {
-        return decode_error(name(Message::kType), reader.fault());
-    }
-    decoded.skipped_fields = reader.skipped_fields();
+    if (fault.any()) return decode_error(name(Message::kType), *fault);
+    decoded.skipped_fields = optional.skipped();
     return decoded;
 }
 

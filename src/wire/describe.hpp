@@ -34,11 +34,10 @@ void describe(Io& io, Of<Preamble> auto& m) {
         io.number("context", m.context);
         io.number("sequence", m.sequence);
     }
-    io.rule([&] { return m.lane == Lane::bulk || m.context == ContextId(0); },
-            {FaultKind::rule, "context", m.context.value(), 0, "allowed is 0 but on a bulk lane"});
-    io.rule(
-        [&] { return m.lane == Lane::bulk || m.sequence == Sequence(0); },
-        {FaultKind::rule, "sequence", m.sequence.value(), 0, "allowed is 0 but on a bulk lane"});
+    io.rule([&] { return m.lane == Lane::bulk || m.context == ContextId(0); }, "context",
+            m.context.value(), "allowed is 0 but on a bulk lane");
+    io.rule([&] { return m.lane == Lane::bulk || m.sequence == Sequence(0); }, "sequence",
+            m.sequence.value(), "allowed is 0 but on a bulk lane");
 }
 
 /// The layout only; what is allowed depends on the type, see decode_frame_header.
@@ -63,8 +62,8 @@ void describe_message_header(Io& io, Message& m, Bounds size) {
 template <class Io>
 void describe(Io& io, Of<EagerHeader> auto& m) {
     describe_message_header(io, m, {0, kMaxEagerBytes});
-    io.rule([&] { return !m.awaits_grant; },
-            {FaultKind::rule, "awaits_grant", 1, 0, "allowed is 0: the payload follows at once"});
+    io.rule([&] { return !m.awaits_grant; }, "awaits_grant", 1,
+            "allowed is 0: the payload follows at once");
 }
 
 template <class Io>
@@ -81,8 +80,8 @@ void describe(Io& io, Of<Hello> auto& m) {
     io.text("software", m.software, {0, kMaxSoftwareBytes});
     io.optional(1, "wanted_rank", m.wanted_rank);
     io.optional(2, "host_id", m.host_id);
-    io.rule([&] { return m.min_version <= m.max_version; },
-            {FaultKind::rule, "min_version", m.min_version, 0, "allowed is at most max_version"});
+    io.rule([&] { return m.min_version <= m.max_version; }, "min_version", m.min_version,
+            "allowed is at most max_version");
 }
 
 template <class Io>
@@ -101,14 +100,13 @@ void describe(Io& io, Of<Welcome> auto& m) {
     io.number("payload_credit_bytes", m.payload_credit_bytes, {0, kMaxByteCount});
     io.number("header_credits", m.header_credits);
     io.list("settings", m.settings, kMaxSettings);
-    io.rule([&] { return m.rank.value() < m.world_size; },
-            {FaultKind::rule, "rank", m.rank.value(), 0, "allowed is below world_size"});
+    io.rule([&] { return m.rank.value() < m.world_size; }, "rank", m.rank.value(),
+            "allowed is below world_size");
     const auto unordered = [&] {
         return std::ranges::adjacent_find(m.settings, std::ranges::greater_equal{}, &Setting::name);
     };
-    io.rule([&] { return unordered() == m.settings.end(); },
-            {FaultKind::rule, "order of settings", m.settings.size(), 0,
-             "allowed are names that strictly ascend"});
+    io.rule([&] { return unordered() == m.settings.end(); }, "order of settings", m.settings.size(),
+            "allowed are names that strictly ascend");
 }
 
 template <class Io>
@@ -138,10 +136,9 @@ void describe(Io& io, Of<Credit> auto& m) {
     io.number("payload_bytes", m.payload_bytes, {0, kMaxByteCount});
     io.number("headers", m.headers);
     io.rule([&] { return m.pool == CreditPool::communicator || m.context == ContextId(0); },
-            {FaultKind::rule, "context", m.context.value(), 0,
-             "allowed is 0 but for the pool of a communicator"});
-    io.rule([&] { return m.payload_bytes != 0 || m.headers != 0; },
-            {FaultKind::rule, "payload_bytes", 0, 0, "allowed is 0 only when headers is not"});
+            "context", m.context.value(), "allowed is 0 but for the pool of a communicator");
+    io.rule([&] { return m.payload_bytes != 0 || m.headers != 0; }, "payload_bytes", 0,
+            "allowed is 0 only when headers is not");
 }
 
 template <class Io>

@@ -83,6 +83,10 @@ std::string words(const Fault& f) {
 
 }  // namespace
 
+void FirstFault::keep(const Fault& fault) noexcept {
+    if (!any()) fault_ = fault;
+}
+
 Error decode_error(std::string_view message, const Fault& fault) {
     return {code_of(fault.kind), fmt::format("{}: {}", message, words(fault))};
 }

@@ -38,6 +38,19 @@ struct Fault {
     std::string_view text{};
 };
 
+/// Keeps the first fault of several: what follows it is often only its consequence.
+class FirstFault {
+public:
+    bool any() const noexcept { return fault_.kind != FaultKind::none; }
+    const Fault& operator*() const noexcept { return fault_; }
+
+    // Out of line and cold, so that the path without a fault stays short.
+    [[gnu::cold]] void keep(const Fault& fault) noexcept;
+
+private:
+    Fault fault_;
+};
+
 /// What the peer sent cannot be used. `message` is the name of what was being read.
 Error decode_error(std::string_view message, const Fault& fault);
 

@@ -23,7 +23,7 @@ constexpr std::array<std::uint8_t, 256> kRulesIndex = [] {
     return index;
 }();
 
-Error unknown_type(FrameType type) {
+[[gnu::cold, gnu::noinline]] Error unknown_type(FrameType type) {
     std::string known;
     for (const FrameRules& rules : kFrameRules) {
         known += fmt::format(" {} {}", static_cast<unsigned>(rules.type), rules.name);
@@ -32,13 +32,13 @@ Error unknown_type(FrameType type) {
                                            static_cast<unsigned>(type), known)};
 }
 
-Error body_too_large(const FrameHeader& header, std::uint32_t limit) {
+[[gnu::cold, gnu::noinline]] Error body_too_large(const FrameHeader& header, std::uint32_t limit) {
     return {Errc::limit_exceeded,
             fmt::format("frame header: the body of {} has {} bytes, allowed are at most {}",
                         name(header.type), header.body_bytes, limit)};
 }
 
-Error extension_too_large(const FrameHeader& header) {
+[[gnu::cold, gnu::noinline]] Error extension_too_large(const FrameHeader& header) {
     return {Errc::malformed,
             fmt::format("frame header: {} of {} bytes of {} are optional fields, allowed are at "
                         "most all",
@@ -67,13 +67,13 @@ bool belongs_in_datagram(FrameType type) noexcept {
     return rules != nullptr && rules->in_datagrams;
 }
 
-Result<FrameHeader> decode_frame_header(std::span<const std::byte> bytes) {
+[[gnu::flatten]] Result<FrameHeader> decode_frame_header(std::span<const std::byte> bytes) {
     FrameHeader header;
-    Reader reader(bytes.first(std::min(bytes.size(), kFrameHeaderBytes)));
+    FirstFault fault;
+    OptionalFields none({}, fault);
+    Reader reader(bytes.first(std::min(bytes.size(), kFrameHeaderBytes)), none, fault);
     describe(reader, header);
-    if (reader.fault().kind != FaultKind::none) {
-        return decode_error("frame header", reader.fault());
-    }
+    if (fault.any()) return decode_error("frame header", *fault);
     const FrameRules* rules = rules_of(header.type);
     if (rules == nullptr) return unknown_type(header.type);
     if (header.body_bytes > rules->max_body_bytes) {

@@ -21,12 +21,12 @@ class Measurer {
 public:
     std::size_t fixed_bytes() const noexcept { return fixed_; }
     std::size_t extension_bytes() const noexcept { return extension_; }
-    const Fault& fault() const noexcept { return fault_; }
+    const FirstFault& fault() const noexcept { return fault_; }
 
     template <Scalar T>
     void number(std::string_view field, const T& value, Bounds bounds = kAnyValue<T>) {
         fixed_ += sizeof(Raw<T>);
-        note(out_of_bounds(field, ScalarTraits<T>::to_raw(value), bounds));
+        check(field, ScalarTraits<T>::to_raw(value), bounds);
     }
 
     template <std::unsigned_integral T>
@@ -38,7 +38,8 @@ public:
     void choice(std::string_view field, const T& value, T first, T last, FaultKind unknown) {
         fixed_ += sizeof(Raw<T>);
         if (value < first || value > last) {
-            note({unknown, field, ScalarTraits<T>::to_raw(value), ScalarTraits<T>::to_raw(last)});
+            fault_.keep(
+                {unknown, field, ScalarTraits<T>::to_raw(value), ScalarTraits<T>::to_raw(last)});
         }
     }
 
@@ -46,21 +47,21 @@ public:
 
     void text(std::string_view field, const std::string& value, Bounds length) {
         fixed_ += 2 + value.size();
-        const Fault wrong_length = out_of_bounds(field, value.size(), length, FaultKind::too_long);
-        note(wrong_length);
-        if (wrong_length.kind != FaultKind::none) return;  // no walk over text that may be huge
-        if (const auto at = first_unprintable(value)) note({FaultKind::bad_text, field, *at});
+        // No walk over text that may be huge.
+        if (!check(field, value.size(), length, FaultKind::too_long)) return;
+        if (const auto at = first_unprintable(value))
+            fault_.keep({FaultKind::bad_text, field, *at});
     }
 
     void bytes(std::string_view field, const std::vector<std::byte>& value, std::size_t max) {
         fixed_ += 2 + value.size();
-        note(out_of_bounds(field, value.size(), {0, max}, FaultKind::too_long));
+        check(field, value.size(), {0, max}, FaultKind::too_long);
     }
 
     template <class T>
     void list(std::string_view field, const std::vector<T>& values, std::size_t max) {
         fixed_ += 2;
-        note(out_of_bounds(field, values.size(), {0, max}, FaultKind::too_many));
+        check(field, values.size(), {0, max}, FaultKind::too_many);
         for (const T& value : values) describe(*this, value);
     }
 
@@ -68,7 +69,7 @@ public:
     void optional(std::uint16_t, std::string_view field, const std::optional<T>& value) {
         if (!value) return;
         extension_ += 4 + sizeof(Raw<T>);
-        note(out_of_bounds(field, ScalarTraits<T>::to_raw(*value), kAnyValue<T>));
+        check(field, ScalarTraits<T>::to_raw(*value), kAnyValue<T>);
     }
 
     template <std::size_t N>
@@ -77,18 +78,22 @@ public:
     }
 
     template <class Predicate>
-    void rule(Predicate holds, const Fault& otherwise) {
-        if (!holds()) note(otherwise);
+    void rule(Predicate holds, std::string_view field, std::uint64_t found,
+              std::string_view allowed) {
+        if (!holds()) fault_.keep({FaultKind::rule, field, found, 0, allowed});
     }
 
 private:
-    void note(const Fault& fault) {
-        if (fault_.kind == FaultKind::none) fault_ = fault;
+    bool check(std::string_view field, std::uint64_t found, Bounds bounds,
+               FaultKind above = FaultKind::above) {
+        if (within(found, bounds)) return true;
+        fault_.keep(out_of_bounds(field, found, bounds, above));
+        return false;
     }
 
     std::size_t fixed_ = 0;
     std::size_t extension_ = 0;
-    Fault fault_;
+    FirstFault fault_;
 };
 
 }  // namespace nexar::wire

@@ -27,9 +27,7 @@ std::string_view name(Lane lane) noexcept {
 Result<std::size_t> encode(const Preamble& preamble, std::span<std::byte> out) {
     Measurer measured;
     describe(measured, preamble);
-    if (measured.fault().kind != FaultKind::none) {
-        return encode_error("preamble", measured.fault());
-    }
+    if (measured.fault().any()) return encode_error("preamble", *measured.fault());
     const std::size_t size = measured.fixed_bytes();
     if (out.size() < size) {
         return Error(Errc::invalid_argument,
@@ -45,18 +43,22 @@ Result<std::size_t> encode(const Preamble& preamble, std::span<std::byte> out) {
 Result<std::size_t> preamble_size(std::span<const std::byte> bytes) {
     if (bytes.size() < kPreambleBytes) return kPreambleBytes;
     Preamble preamble;
-    Reader reader(bytes.first(kPreambleBytes));
+    FirstFault fault;
+    OptionalFields none({}, fault);
+    Reader reader(bytes.first(kPreambleBytes), none, fault);
     describe_common(reader, preamble);
-    if (reader.fault().kind != FaultKind::none) return decode_error("preamble", reader.fault());
+    if (fault.any()) return decode_error("preamble", *fault);
     return encoded_size(preamble);
 }
 
 Result<Preamble> decode_preamble(std::span<const std::byte> bytes) {
     Preamble preamble;
-    Reader reader(bytes);
+    FirstFault fault;
+    OptionalFields none({}, fault);
+    Reader reader(bytes, none, fault);
     describe(reader, preamble);
     reader.finish();
-    if (reader.fault().kind != FaultKind::none) return decode_error("preamble", reader.fault());
+    if (fault.any()) return decode_error("preamble", *fault);
     return preamble;
 }
 

@@ -12,32 +12,37 @@
 
 #include "wire/fault.hpp"
 #include "wire/measurer.hpp"
+#include "wire/optional_fields.hpp"
 #include "wire/scalar.hpp"
+#include "wire/text.hpp"
 
 namespace nexar::wire {
 
 /// Walks a description (wire/describe.hpp) and fills its fields from bytes that nobody has checked.
-/// Keeps the first fault; after it nothing more is read, and what was filled is unspecified.
-/// Lengths and counts are checked against their limits and against the bytes that are there before
-/// memory is taken for what they announce.
+/// After a fault nothing more is read, and what was filled is unspecified. Lengths and counts are
+/// checked against their limits and against the bytes that are there before memory is taken for
+/// what they announce.
+///
+/// No function that is not inlined takes the reader's address, so that an optimiser keeps it in
+/// registers: that is why fault and optional fields are objects of their own.
 class Reader {
 public:
-    /// `extension` holds the optional fields. Both must outlive the reader.
-    explicit Reader(std::span<const std::byte> fixed, std::span<const std::byte> extension = {})
-        : rest_(fixed), extension_(extension) {}
+    /// All three must outlive the reader.
+    Reader(std::span<const std::byte> fixed, OptionalFields& optional, FirstFault& fault)
+        : rest_(fixed), optional_(optional), fault_(fault) {}
 
-    /// Call after the description: refuses what it left over and counts unknown optional fields.
-    void finish();
-
-    const Fault& fault() const noexcept { return fault_; }
-    std::uint32_t skipped_fields() const noexcept { return skipped_fields_; }
+    /// Call after the description: refuses what it left over.
+    void finish() {
+        if (!rest_.empty()) fail({FaultKind::trailing, {}, rest_.size()});
+        optional_.finish();
+    }
 
     template <Scalar T>
     void number(std::string_view field, T& value, Bounds bounds = kAnyValue<T>) {
         const std::byte* at = take(field, sizeof(Raw<T>));
         if (at == nullptr) return;
         const auto raw = load<Raw<T>>(at);
-        if (raw < bounds.min || raw > bounds.max) {
+        if (!within(raw, bounds)) {
             fail(out_of_bounds(field, raw, bounds));
             return;
         }
@@ -67,46 +72,49 @@ public:
         bit1 = (bits & 2U) != 0;
     }
 
-    void text(std::string_view field, std::string& value, Bounds length);
-    void bytes(std::string_view field, std::vector<std::byte>& value, std::size_t max);
+    void text(std::string_view field, std::string& value, Bounds length) {
+        const auto content = take_sized(field, length);
+        value.resize(content.size());
+        std::ranges::transform(content, value.begin(),
+                               [](std::byte byte) { return static_cast<char>(byte); });
+        if (const auto at = first_unprintable(value)) fail({FaultKind::bad_text, field, *at});
+    }
+
+    void bytes(std::string_view field, std::vector<std::byte>& value, std::size_t max) {
+        const auto content = take_sized(field, {0, max});
+        value.assign(content.begin(), content.end());
+    }
 
     template <class T>
     void list(std::string_view field, std::vector<T>& values, std::size_t max) {
-        const T empty{};
-        Measurer smallest;
-        describe(smallest, empty);
-        values.resize(list_count(field, max, smallest.fixed_bytes()));
+        values.resize(take_count(field, max, smallest<T>()));
         for (T& value : values) {
-            if (fault_.kind != FaultKind::none) return;
+            if (fault_.any()) return;
             describe(*this, value);
         }
     }
 
     template <Scalar T>
     void optional(std::uint16_t id, std::string_view field, std::optional<T>& value) {
-        const std::byte* at = take_optional(id, field, sizeof(Raw<T>));
+        const std::byte* at = optional_.take(id, field, sizeof(Raw<T>));
         if (at != nullptr) value = ScalarTraits<T>::from_raw(load<Raw<T>>(at));
     }
 
     template <std::size_t N>
     void optional(std::uint16_t id, std::string_view field, std::array<std::byte, N>& value) {
-        const std::byte* at = take_optional(id, field, N);
+        const std::byte* at = optional_.take(id, field, N);
         if (at == nullptr) return;
         std::copy_n(at, N, value.begin());
         if (value == std::array<std::byte, N>{}) fail({FaultKind::default_written, field});
     }
 
     template <class Predicate>
-    void rule(Predicate holds, const Fault& otherwise) {
-        if (!holds()) fail(otherwise);
+    void rule(Predicate holds, std::string_view field, std::uint64_t found,
+              std::string_view allowed) {
+        if (!holds()) fail({FaultKind::rule, field, found, 0, allowed});
     }
 
 private:
-    struct OptionalField {
-        std::uint16_t id;
-        std::uint16_t length;
-    };
-
     // The next `n` bytes, or nullptr with a fault.
     const std::byte* take(std::string_view field, std::size_t n) {
         if (rest_.size() < n) {
@@ -118,23 +126,51 @@ private:
         return at;
     }
 
-    std::size_t take_length(std::string_view field, Bounds length);
-    std::size_t list_count(std::string_view field, std::size_t max, std::size_t smallest);
+    // What follows a length; empty after a fault.
+    std::span<const std::byte> take_sized(std::string_view field, Bounds length) {
+        std::uint16_t size = 0;
+        number(field, size);
+        if (fault_.any()) return {};
+        if (!within(size, length)) {
+            fail(out_of_bounds(field, size, length, FaultKind::too_long));
+            return {};
+        }
+        const std::byte* at = take(field, size);
+        if (at == nullptr) return {};
+        return {at, size};
+    }
 
-    // Content of optional field `id`, or nullptr when it is not there. Unknown fields before it
-    // are skipped: ids ascend both in descriptions and in bytes.
-    const std::byte* take_optional(std::uint16_t id, std::string_view field, std::size_t length);
-    std::optional<OptionalField> next_optional();
-    void skip_unknown_below(std::uint32_t id);
+    // How many entries of at least `entry_bytes` follow; 0 after a fault.
+    std::size_t take_count(std::string_view field, std::size_t max, std::size_t entry_bytes) {
+        std::uint16_t count = 0;
+        number(field, count);
+        if (count > max) {
+            fail({FaultKind::too_many, field, count, max});
+            return 0;
+        }
+        if (count * entry_bytes > rest_.size()) {
+            fail({FaultKind::truncated, field, rest_.size(), count * entry_bytes});
+            return 0;
+        }
+        return count;
+    }
 
-    // Out of line: keeps the path without a fault short.
-    void fail(const Fault& fault);
+    template <class T>
+    static std::size_t smallest() {
+        const T empty{};
+        Measurer measurer;
+        describe(measurer, empty);
+        return measurer.fixed_bytes();
+    }
+
+    void fail(const Fault& fault) {
+        fault_.keep(fault);
+        rest_ = {};
+    }
 
     std::span<const std::byte> rest_;
-    std::span<const std::byte> extension_;
-    std::uint16_t last_id_ = 0;
-    std::uint32_t skipped_fields_ = 0;
-    Fault fault_;
+    OptionalFields& optional_;
+    FirstFault& fault_;
 };
 
 }  // namespace nexar::wire

@@ -87,12 +87,15 @@ struct Bounds {
 template <Scalar T>
 inline constexpr Bounds kAnyValue{0, ScalarTraits<T>::kMax};
 
-/// A fault of kind none when the number is within the bounds.
+constexpr bool within(std::uint64_t found, Bounds bounds) noexcept {
+    return found >= bounds.min && found <= bounds.max;
+}
+
+/// The fault of a number that is not within the bounds.
 constexpr Fault out_of_bounds(std::string_view field, std::uint64_t found, Bounds bounds,
                               FaultKind above = FaultKind::above) noexcept {
     if (found > bounds.max) return {above, field, found, bounds.max};
-    if (found < bounds.min) return {FaultKind::below, field, found, bounds.min};
-    return {};
+    return {FaultKind::below, field, found, bounds.min};
 }
 
 }  // namespace nexar::wire

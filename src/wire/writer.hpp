@@ -77,7 +77,7 @@ public:
     }
 
     template <class Predicate>
-    void rule(const Predicate&, const Fault&) {}
+    void rule(const Predicate&, std::string_view, std::uint64_t, std::string_view) {}
 
 private:
     template <std::unsigned_integral T>
