@@ -82,7 +82,7 @@ public:
 
     void bytes(std::string_view field, std::vector<std::byte>& value, std::size_t max) {
         const auto content = take_sized(field, {0, max});
-        value.assign(content.begin(), content.end());
+        value = std::vector<std::byte>(content.begin(), content.end());
     }
 
     template <class T>

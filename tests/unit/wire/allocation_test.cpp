@@ -1,0 +1,146 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <string>
+
+#include "samples.hpp"
+#include "wire/codec.hpp"
+
+/// Counts what the codec takes from the heap: nothing on the path of every message, and nothing for
+/// what a hostile length announces. Replaces operator new for this program.
+namespace {
+
+std::atomic<std::size_t> allocations{0};
+std::atomic<std::size_t> allocated_bytes{0};
+
+void* counted(std::size_t size) {
+    allocations.fetch_add(1, std::memory_order_relaxed);
+    allocated_bytes.fetch_add(size, std::memory_order_relaxed);
+    void* p = std::malloc(size);
+    if (p == nullptr) std::abort();
+    return p;
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+    return counted(size);
+}
+void* operator new[](std::size_t size) {
+    return counted(size);
+}
+void operator delete(void* p) noexcept {
+    std::free(p);
+}
+void operator delete[](void* p) noexcept {
+    std::free(p);
+}
+void operator delete(void* p, std::size_t) noexcept {
+    std::free(p);
+}
+void operator delete[](void* p, std::size_t) noexcept {
+    std::free(p);
+}
+
+namespace nexar::wire {
+namespace {
+
+using testing::Bytes;
+
+/// What an error costs: its sentence twice (cause and what), the shared state and fmt's buffers.
+constexpr std::size_t kErrorBytes = 2048;
+
+class Heap {
+public:
+    std::size_t calls() const { return allocations - calls_; }
+    std::size_t bytes() const { return allocated_bytes - bytes_; }
+
+private:
+    std::size_t calls_ = allocations;
+    std::size_t bytes_ = allocated_bytes;
+};
+
+template <class Message>
+std::size_t allocations_of_a_round_trip() {
+    const auto message = testing::example<Message>();
+    std::array<std::byte, 512> room{};
+    const Heap heap;
+    const auto written = encode(message, std::span<std::byte>(room));
+    const auto header = decode_frame_header(room);
+    const auto decoded = decode_body<Message>(
+        *header, std::span<const std::byte>(room).subspan(kFrameHeaderBytes, header->body_bytes));
+    const std::size_t calls = heap.calls();
+    EXPECT_TRUE(written && decoded && decoded->message == message);
+    return calls;
+}
+
+TEST(Allocation, is_counted) {
+    const Heap heap;
+    const std::string text(100, 'x');
+    EXPECT_EQ(heap.calls(), 1U);
+    EXPECT_GT(heap.bytes(), text.size());
+}
+
+TEST(Allocation, is_none_for_what_travels_often) {
+    EXPECT_EQ(allocations_of_a_round_trip<EagerHeader>(), 0U);
+    EXPECT_EQ(allocations_of_a_round_trip<BulkHeader>(), 0U);
+    EXPECT_EQ(allocations_of_a_round_trip<Heartbeat>(), 0U);
+    EXPECT_EQ(allocations_of_a_round_trip<Credit>(), 0U);
+}
+
+TEST(Allocation, is_none_for_a_preamble) {
+    std::array<std::byte, kBulkPreambleBytes> room{};
+    const Preamble preamble{.lane = Lane::bulk, .context = ContextId(3), .sequence = Sequence(4)};
+    const Heap heap;
+    const auto written = encode(preamble, std::span<std::byte>(room));
+    const auto size = preamble_size(room);
+    const auto decoded = decode_preamble(room);
+    const std::size_t calls = heap.calls();
+    EXPECT_TRUE(written && size && decoded && *decoded == preamble);
+    EXPECT_EQ(calls, 0U);
+}
+
+TEST(Allocation, is_only_the_error_when_a_length_is_over_its_limit) {
+    const auto refused_bytes = [](Bytes bytes, std::size_t at, std::byte low, std::byte high) {
+        bytes.at(at) = low;
+        bytes.at(at + 1) = high;
+        const Heap heap;
+        const auto decoded = decode_frame(bytes);
+        const std::size_t taken = heap.bytes();
+        EXPECT_FALSE(decoded);
+        return taken;
+    };
+    constexpr std::byte kAll{0xff};
+    const Bytes hello = testing::encoded(testing::example<Hello>());
+    EXPECT_LT(refused_bytes(hello, 8 + 18, kAll, kAll), kErrorBytes) << "software";
+    const Bytes grant = testing::encoded(testing::example<Grant>());
+    EXPECT_LT(refused_bytes(grant, 8 + 24, kAll, kAll), kErrorBytes) << "link";
+    const Bytes welcome = testing::encoded(testing::example<Welcome>());
+    EXPECT_LT(refused_bytes(welcome, 8 + 37, kAll, kAll), kErrorBytes) << "settings";
+    EXPECT_LT(refused_bytes(welcome, 8 + 37, std::byte{0}, std::byte{1}), kErrorBytes)
+        << "256 settings are allowed, but their bytes are not there";
+    EXPECT_LT(refused_bytes(welcome, 6, kAll, kAll), kErrorBytes) << "body_bytes";
+}
+
+TEST(Allocation, is_bounded_for_the_largest_welcome) {
+    Welcome welcome;
+    for (std::size_t i = 0; i < kMaxSettings; ++i) {
+        std::string name(kMaxSettingNameBytes, 'x');
+        name[0] = static_cast<char>('a' + i / 16);
+        name[1] = static_cast<char>('a' + i % 16);
+        welcome.settings.push_back({name, std::string(kMaxSettingValueBytes, 'y')});
+    }
+    const Bytes bytes = testing::encoded(welcome);
+    const Heap heap;
+    const auto decoded = decode_frame(bytes);
+    const std::size_t taken = heap.bytes();
+    ASSERT_TRUE(decoded);
+    EXPECT_LT(taken, 2 * bytes.size());
+}
+
+}  // namespace
+}  // namespace nexar::wire

@@ -1,0 +1,294 @@
+#include "wire/describe.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "samples.hpp"
+#include "wire/codec.hpp"
+
+/// The limits and rules of each field: at the limit a value travels, one over it is refused on both
+/// sides with words that name the field.
+namespace nexar::wire {
+namespace {
+
+using testing::Bytes;
+using testing::encoded;
+using testing::example;
+using ::testing::HasSubstr;
+
+constexpr std::uint64_t kMaxTime = 0x7fffffffffffffff;
+
+/// `message` encoded, then `width` bytes of the body overwritten at `offset`.
+template <class Message>
+Bytes patched(const Message& message, std::size_t offset, std::uint64_t value, unsigned width) {
+    Bytes bytes = encoded(message);
+    for (unsigned i = 0; i < width; ++i) {
+        bytes.at(kFrameHeaderBytes + offset + i) = static_cast<std::byte>(value >> (8 * i));
+    }
+    return bytes;
+}
+
+void expect_accepted(const Bytes& bytes) {
+    const auto decoded = decode_frame(bytes);
+    ASSERT_TRUE(decoded) << decoded.error().what();
+    EXPECT_EQ(std::visit([](const auto& m) { return encoded(m); }, decoded->message), bytes);
+}
+
+void expect_refused(const Bytes& bytes, Errc code, const std::string& words) {
+    const auto decoded = decode_frame(bytes);
+    ASSERT_FALSE(decoded) << words;
+    EXPECT_EQ(decoded.error().code(), code) << decoded.error().what();
+    EXPECT_THAT(decoded.error().cause(), HasSubstr(words));
+    EXPECT_LT(decoded.error().cause().size(), 300U) << "a peer must not make errors expensive";
+}
+
+template <class Message>
+void expect_not_encoded(const Message& message, const std::string& words) {
+    Bytes room(1 << 20, std::byte{0xaa});
+    const auto written = encode(message, std::span<std::byte>(room));
+    ASSERT_FALSE(written) << words;
+    EXPECT_EQ(written.error().code(), Errc::invalid_argument);
+    EXPECT_THAT(written.error().cause(), HasSubstr(words));
+    EXPECT_THAT(room, ::testing::Each(std::byte{0xaa})) << "nothing is written on failure";
+}
+
+template <class Message, class Change>
+Message changed(Change change) {
+    auto message = example<Message>();
+    change(message);
+    return message;
+}
+
+std::string letters(std::size_t n) {
+    return std::string(n, 'x');
+}
+
+TEST(EagerHeader, carries_at_most_what_may_follow_at_once) {
+    const auto m = example<EagerHeader>();
+    expect_accepted(patched(m, 24, 0, 8));
+    expect_accepted(patched(m, 24, kMaxEagerBytes, 8));
+    expect_refused(patched(m, 24, kMaxEagerBytes + 1, 8), Errc::limit_exceeded,
+                   "eager: size is 65537, allowed is at most 65536");
+    expect_not_encoded(changed<EagerHeader>([](auto& x) { x.size = kMaxEagerBytes + 1; }),
+                       "cannot encode eager: size is 65537, allowed is at most 65536");
+}
+
+TEST(EagerHeader, never_awaits_a_grant) {
+    expect_refused(patched(example<EagerHeader>(), 32, 1, 1), Errc::malformed,
+                   "eager: awaits_grant is 1, allowed is 0");
+    expect_not_encoded(changed<EagerHeader>([](auto& x) { x.awaits_grant = true; }),
+                       "awaits_grant");
+}
+
+TEST(BulkHeader, carries_one_byte_to_the_largest_count) {
+    const auto m = example<BulkHeader>();
+    expect_accepted(patched(m, 24, 1, 8));
+    expect_accepted(patched(m, 24, kMaxByteCount, 8));
+    expect_refused(patched(m, 24, 0, 8), Errc::malformed, "bulk: size is 0, allowed is at least 1");
+    expect_refused(patched(m, 24, kMaxByteCount + 1, 8), Errc::limit_exceeded, "bulk: size is");
+    expect_not_encoded(changed<BulkHeader>([](auto& x) { x.size = 0; }), "size is 0");
+}
+
+TEST(BulkHeader, refuses_flags_and_codecs_that_it_does_not_know) {
+    const auto m = example<BulkHeader>();
+    for (unsigned flags = 0; flags <= 3; ++flags) expect_accepted(patched(m, 32, flags, 1));
+    expect_refused(patched(m, 32, 4, 1), Errc::malformed,
+                   "bulk: flags is 0x4, allowed are the bits of 0x3");
+    expect_refused(patched(m, 33, 1, 1), Errc::unsupported,
+                   "bulk: codec is 1, which this build does not know");
+    expect_not_encoded(changed<BulkHeader>([](auto& x) { x.codec = static_cast<PayloadCodec>(1); }),
+                       "codec is 1");
+}
+
+TEST(Hello, speaks_a_range_of_versions_from_1) {
+    const auto m = example<Hello>();
+    expect_accepted(patched(m, 1, 255, 1));
+    expect_refused(patched(m, 0, 0, 1), Errc::malformed, "hello: min_version is 0");
+    expect_refused(patched(m, 1, 0, 1), Errc::malformed, "hello: max_version is 0");
+    expect_refused(patched(m, 0, 2, 1), Errc::malformed,
+                   "hello: min_version is 2, allowed is at most max_version");
+    expect_not_encoded(changed<Hello>([](auto& x) { x.min_version = 2; }), "min_version");
+}
+
+TEST(Hello, bounds_the_name_of_the_software) {
+    expect_accepted(encoded(changed<Hello>([](auto& x) { x.software = letters(128); })));
+    expect_accepted(encoded(changed<Hello>([](auto& x) { x.software = ""; })));
+    expect_refused(patched(example<Hello>(), 18, 129, 2), Errc::limit_exceeded,
+                   "hello: software has 129 bytes, allowed are at most 128");
+    expect_not_encoded(changed<Hello>([](auto& x) { x.software = letters(129); }),
+                       "software has 129 bytes");
+    expect_not_encoded(changed<Hello>([](auto& x) { x.software = letters(100'000); }),
+                       "software has 100000 bytes");
+}
+
+TEST(Hello, takes_only_printable_text) {
+    expect_refused(patched(example<Hello>(), 25, '\n', 1), Errc::malformed,
+                   "hello: software is wrong at byte 5, allowed is UTF-8");
+    expect_not_encoded(changed<Hello>([](auto& x) { x.software = "a\x1b[2J"; }),
+                       "software is wrong at byte 1");
+}
+
+TEST(Welcome, gives_a_rank_below_the_world_size) {
+    const auto m = example<Welcome>();
+    expect_accepted(patched(m, 21, kMaxWorldSize, 4));
+    expect_refused(patched(m, 17, 3, 4), Errc::malformed,
+                   "welcome: rank is 3, allowed is below world_size");
+    expect_refused(patched(m, 21, 0, 4), Errc::malformed, "welcome: world_size is 0");
+    expect_refused(patched(m, 21, kMaxWorldSize + 1, 4), Errc::limit_exceeded, "world_size");
+    expect_not_encoded(changed<Welcome>([](auto& x) { x.rank = Rank(3); }), "rank is 3");
+}
+
+TEST(Welcome, bounds_version_and_credit) {
+    const auto m = example<Welcome>();
+    expect_refused(patched(m, 0, 0, 1), Errc::malformed, "welcome: version is 0");
+    expect_accepted(patched(m, 25, kMaxByteCount, 8));
+    expect_refused(patched(m, 25, kMaxByteCount + 1, 8), Errc::limit_exceeded,
+                   "welcome: payload_credit_bytes is");
+}
+
+TEST(Welcome, bounds_each_setting) {
+    const auto with = [](std::size_t name, std::size_t value) {
+        return changed<Welcome>([&](auto& x) { x.settings = {{letters(name), letters(value)}}; });
+    };
+    expect_accepted(encoded(with(1, 0)));
+    expect_accepted(encoded(with(64, 256)));
+    expect_refused(patched(with(64, 256), 39, 65, 2), Errc::limit_exceeded,
+                   "welcome: name of a setting has 65 bytes, allowed are at most 64");
+    expect_refused(patched(with(1, 256), 39, 0, 2), Errc::malformed,
+                   "welcome: name of a setting is 0, allowed is at least 1");
+    expect_refused(patched(with(1, 256), 42, 257, 2), Errc::limit_exceeded,
+                   "welcome: value of a setting has 257 bytes, allowed are at most 256");
+    expect_not_encoded(with(65, 1), "name of a setting has 65 bytes");
+    expect_not_encoded(with(0, 1), "name of a setting is 0");
+    expect_not_encoded(with(1, 257), "value of a setting has 257 bytes");
+}
+
+Welcome with_settings(std::size_t n, std::size_t name_bytes, std::size_t value_bytes) {
+    return changed<Welcome>([&](auto& x) {
+        x.settings.clear();
+        for (std::size_t i = 0; i < n; ++i) {
+            std::string name = letters(name_bytes);
+            name[0] = static_cast<char>('a' + i / 26);
+            name[1] = static_cast<char>('a' + i % 26);
+            x.settings.push_back({name, letters(value_bytes)});
+        }
+    });
+}
+
+TEST(Welcome, bounds_the_number_of_settings) {
+    expect_accepted(encoded(with_settings(256, 2, 0)));
+    expect_refused(patched(with_settings(256, 2, 0), 37, 257, 2), Errc::limit_exceeded,
+                   "welcome: settings has 257 entries, allowed are at most 256");
+    expect_refused(patched(example<Welcome>(), 37, 200, 2), Errc::malformed,
+                   "welcome: the bytes end inside settings: 38 left, 800 needed");
+    expect_not_encoded(with_settings(257, 2, 0), "settings has 257 entries");
+}
+
+TEST(Welcome, orders_settings_strictly_by_name) {
+    const auto named = [](const std::string& a, const std::string& b) {
+        return changed<Welcome>([&](auto& x) { x.settings = {{a, "1"}, {b, "2"}}; });
+    };
+    expect_accepted(encoded(named("a", "aa")));
+    expect_accepted(encoded(named("z", "\xc3\xa9")));  // bytes, not letters
+    expect_not_encoded(named("b", "a"), "order of settings");
+    expect_not_encoded(named("a", "a"), "order of settings");
+    // The first name of "a" "b" becomes "b", then "c".
+    for (const char letter : {'b', 'c'}) {
+        expect_refused(patched(named("a", "b"), 41, static_cast<unsigned char>(letter), 1),
+                       Errc::malformed, "names that strictly ascend");
+    }
+}
+
+TEST(ErrorReport, keeps_codes_that_this_build_does_not_know) {
+    const auto decoded = decode_frame(patched(example<ErrorReport>(), 0, 54321, 2));
+    ASSERT_TRUE(decoded);
+    EXPECT_EQ(static_cast<unsigned>(std::get<ErrorReport>(decoded->message).code), 54321U);
+    expect_refused(patched(example<ErrorReport>(), 0, 0, 2), Errc::malformed,
+                   "error_report: code is 0, allowed is at least 1");
+}
+
+TEST(ErrorReport, bounds_its_text) {
+    expect_accepted(encoded(changed<ErrorReport>([](auto& x) { x.text = letters(1024); })));
+    expect_refused(patched(example<ErrorReport>(), 10, 1025, 2), Errc::limit_exceeded,
+                   "error_report: text has 1025 bytes, allowed are at most 1024");
+    expect_not_encoded(changed<ErrorReport>([](auto& x) { x.text = letters(1025); }),
+                       "text has 1025 bytes");
+}
+
+TEST(Heartbeat, has_no_negative_times) {
+    for (const std::size_t offset : {16U, 24U, 32U}) {
+        expect_accepted(patched(example<Heartbeat>(), offset, kMaxTime, 8));
+        expect_refused(patched(example<Heartbeat>(), offset, kMaxTime + 1, 8), Errc::limit_exceeded,
+                       "heartbeat: ");
+    }
+    expect_not_encoded(
+        changed<Heartbeat>([](auto& x) { x.sent_at = std::chrono::nanoseconds(-1); }), "sent_at");
+}
+
+TEST(Credit, names_a_context_for_the_pool_of_a_communicator_only) {
+    const auto m = example<Credit>();
+    expect_refused(patched(m, 0, 0, 1), Errc::malformed, "credit: pool is 0");
+    expect_refused(patched(m, 0, 4, 1), Errc::malformed, "credit: pool is 4");
+    for (const CreditPool pool : {CreditPool::shared, CreditPool::collective}) {
+        const auto number = static_cast<std::uint64_t>(pool);
+        expect_refused(patched(m, 0, number, 1), Errc::malformed, "credit: context is");
+        expect_not_encoded(changed<Credit>([&](auto& x) { x.pool = pool; }), "context is");
+        expect_accepted(encoded(changed<Credit>([&](auto& x) {
+            x.pool = pool;
+            x.context = ContextId(0);
+        })));
+    }
+}
+
+TEST(Credit, gives_back_something) {
+    const auto m = example<Credit>();
+    expect_accepted(patched(m, 17, 0, 4));
+    expect_accepted(patched(m, 9, 0, 8));
+    expect_accepted(patched(m, 9, kMaxByteCount, 8));
+    expect_refused(patched(m, 9, kMaxByteCount + 1, 8), Errc::limit_exceeded, "payload_bytes");
+    const auto none = changed<Credit>([](auto& x) { x.headers = 0; });
+    expect_refused(patched(none, 9, 0, 8), Errc::malformed,
+                   "credit: payload_bytes is 0, allowed is 0 only when headers is not");
+    expect_not_encoded(changed<Credit>([](auto& x) { x.headers = 0, x.payload_bytes = 0; }),
+                       "payload_bytes is 0");
+}
+
+TEST(Grant, bounds_window_and_link_bytes) {
+    const auto m = example<Grant>();
+    expect_accepted(patched(m, 16, kMaxByteCount, 8));
+    expect_refused(patched(m, 16, kMaxByteCount + 1, 8), Errc::limit_exceeded, "window_bytes");
+    const auto with = [](std::size_t n) {
+        return changed<Grant>([&](auto& x) { x.link = Bytes(n, std::byte{7}); });
+    };
+    expect_accepted(encoded(with(0)));
+    expect_accepted(encoded(with(256)));
+    expect_refused(patched(m, 24, 257, 2), Errc::limit_exceeded,
+                   "grant: link has 257 bytes, allowed are at most 256");
+    expect_not_encoded(with(257), "link has 257 bytes");
+}
+
+TEST(LargestValue, of_every_message_fits_the_body_of_its_frame) {
+    const auto body_of = [](const auto& message) { return encoded(message).size() - 8; };
+    const auto limit = [](FrameType type) { return rules_of(type)->max_body_bytes; };
+    auto hello = changed<Hello>([](auto& x) { x.software = letters(128); });
+    auto report = changed<ErrorReport>([](auto& x) { x.text = letters(1024); });
+    auto grant = changed<Grant>([](auto& x) { x.link.resize(256); });
+    EXPECT_EQ(body_of(hello), 176U);
+    EXPECT_LE(body_of(hello), limit(FrameType::hello));
+    EXPECT_EQ(body_of(with_settings(256, 64, 256)), 82983U);
+    EXPECT_LE(body_of(with_settings(256, 64, 256)), limit(FrameType::welcome));
+    EXPECT_LE(body_of(report), limit(FrameType::error_report));
+    EXPECT_LE(body_of(grant), limit(FrameType::grant));
+    EXPECT_LE(body_of(example<Heartbeat>()), limit(FrameType::heartbeat));
+    EXPECT_LE(body_of(example<Credit>()), limit(FrameType::credit));
+    EXPECT_LE(body_of(example<EagerHeader>()), limit(FrameType::eager));
+    EXPECT_LE(body_of(example<BulkHeader>()), limit(FrameType::bulk));
+    EXPECT_EQ(limit(FrameType::hello) + kFrameHeaderBytes, 4096U);
+}
+
+}  // namespace
+}  // namespace nexar::wire

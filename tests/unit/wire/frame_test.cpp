@@ -1,0 +1,119 @@
+#include "wire/frame.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <set>
+
+#include "samples.hpp"
+
+namespace nexar::wire {
+namespace {
+
+using testing::Bytes;
+using testing::from_hex;
+using ::testing::HasSubstr;
+
+TEST(FrameHeader, is_read_from_the_first_eight_bytes_only) {
+    const auto header = decode_frame_header(from_hex("01 03 20 00 35 00 00 00 ff ff ff"));
+    ASSERT_TRUE(header);
+    EXPECT_EQ(*header, (FrameHeader{FrameType::error_report, 0x20, 0x35}));
+}
+
+TEST(FrameHeader, of_another_version_is_refused_by_version_even_if_all_else_is_unknown) {
+    for (const char* hex : {"02 01 00 00 00 00 00 00", "00 ff ff ff ff ff ff ff"}) {
+        const auto header = decode_frame_header(from_hex(hex));
+        ASSERT_FALSE(header);
+        EXPECT_EQ(header.error().code(), Errc::version_mismatch);
+        EXPECT_THAT(header.error().cause(), HasSubstr("this build speaks 1"));
+    }
+}
+
+TEST(FrameHeader, of_an_unknown_type_is_refused_and_named) {
+    std::set<unsigned> known;
+    for (const FrameRules& rules : kFrameRules) known.insert(static_cast<unsigned>(rules.type));
+    EXPECT_EQ(known.size(), kFrameRules.size());
+    for (unsigned type = 0; type < 256; ++type) {
+        const auto header = decode_frame_header(testing::frame(static_cast<FrameType>(type), {}));
+        ASSERT_EQ(header.has_value(), known.contains(type)) << type;
+        if (header) continue;
+        EXPECT_EQ(header.error().code(), Errc::unsupported);
+        EXPECT_THAT(header.error().cause(), HasSubstr("type is " + std::to_string(type) + ","));
+        EXPECT_THAT(header.error().cause(), HasSubstr("17 bulk"));
+    }
+}
+
+TEST(FrameHeader, may_announce_a_body_up_to_the_limit_of_its_type) {
+    for (const FrameRules& rules : kFrameRules) {
+        Bytes bytes = testing::frame(rules.type, Bytes(rules.max_body_bytes));
+        const auto header = decode_frame_header(bytes);
+        ASSERT_TRUE(header) << rules.name;
+        EXPECT_EQ(header->body_bytes, rules.max_body_bytes);
+
+        for (const std::uint32_t size : {rules.max_body_bytes + 1, 0xffffffffU}) {
+            for (unsigned i = 0; i < 4; ++i) bytes[4 + i] = static_cast<std::byte>(size >> (8 * i));
+            const auto refused = decode_frame_header(bytes);
+            ASSERT_FALSE(refused) << rules.name;
+            EXPECT_EQ(refused.error().code(), Errc::limit_exceeded);
+            EXPECT_THAT(refused.error().cause(),
+                        HasSubstr("the body of " + std::string(rules.name) + " has " +
+                                  std::to_string(size) + " bytes, allowed are at most " +
+                                  std::to_string(rules.max_body_bytes)));
+        }
+    }
+}
+
+TEST(FrameHeader, may_not_have_more_optional_fields_than_body) {
+    EXPECT_TRUE(decode_frame_header(from_hex("01 04 04 00 04 00 00 00")));
+    const auto refused = decode_frame_header(from_hex("01 04 05 00 04 00 00 00"));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), Errc::malformed);
+}
+
+// What a reader of a stream does: ask how many bytes it needs until it has them.
+std::optional<Bytes> read_frame(std::span<const std::byte> stream) {
+    for (std::size_t have = 0;;) {
+        const auto size = frame_size(stream.first(have));
+        if (!size) return std::nullopt;
+        if (*size <= have) return Bytes(stream.begin(), stream.begin() + static_cast<int>(*size));
+        if (*size > stream.size()) return std::nullopt;
+        ++have;
+    }
+}
+
+TEST(FrameSize, tells_need_of_more_bytes_from_a_bad_frame) {
+    const Bytes first = testing::encoded(testing::example<Hello>());
+    Bytes stream = first;
+    const Bytes second = testing::encoded(testing::example<Credit>());
+    stream.insert(stream.end(), second.begin(), second.end());
+
+    EXPECT_EQ(*frame_size({}), kFrameHeaderBytes);
+    EXPECT_EQ(*frame_size(std::span(first).first(7)), kFrameHeaderBytes);
+    EXPECT_EQ(*frame_size(std::span(first).first(8)), first.size());
+    EXPECT_EQ(read_frame(stream), first);
+    EXPECT_EQ(read_frame(std::span(stream).subspan(first.size())), second);
+
+    stream[1] = std::byte{99};
+    EXPECT_EQ(*frame_size(std::span(stream).first(7)), kFrameHeaderBytes);
+    EXPECT_EQ(frame_size(stream).error().code(), Errc::unsupported);
+}
+
+TEST(FrameType, belongs_where_its_rules_say) {
+    EXPECT_TRUE(belongs_on(Lane::control, FrameType::hello));
+    EXPECT_FALSE(belongs_on(Lane::eager, FrameType::hello));
+    EXPECT_TRUE(belongs_on(Lane::eager, FrameType::bulk));
+    EXPECT_FALSE(belongs_on(Lane::bulk, FrameType::bulk)) << "a bulk lane carries payload only";
+    EXPECT_FALSE(belongs_on(Lane::control, static_cast<FrameType>(99)));
+    EXPECT_TRUE(belongs_in_datagram(FrameType::heartbeat));
+    EXPECT_FALSE(belongs_in_datagram(FrameType::eager)) << "datagrams may be lost";
+    EXPECT_FALSE(belongs_in_datagram(static_cast<FrameType>(99)));
+}
+
+TEST(FrameType, has_a_name) {
+    EXPECT_EQ(name(FrameType::error_report), "error_report");
+    EXPECT_EQ(name(static_cast<FrameType>(99)), "unknown");
+}
+
+}  // namespace
+}  // namespace nexar::wire

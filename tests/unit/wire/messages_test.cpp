@@ -1,0 +1,31 @@
+#include "wire/messages.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "samples.hpp"
+
+namespace nexar::wire {
+namespace {
+
+TEST(ReportOf, tells_what_the_error_knows) {
+    const Error error(Errc::limit_exceeded, "too much", {.rank = Rank(3), .sequence = Sequence(9)});
+    const ErrorReport report = report_of(error, Epoch(5));
+    EXPECT_EQ(report, (ErrorReport{.code = Errc::limit_exceeded,
+                                   .epoch = Epoch(5),
+                                   .text = "too much",
+                                   .rank = Rank(3),
+                                   .sequence = Sequence(9)}));
+}
+
+TEST(ReportOf, always_encodes) {
+    const std::string cause = "bad file:\n\x1b[31m" + std::string(5000, 'x');
+    const ErrorReport report = report_of(Error(Errc::bad_config, cause), Epoch(1));
+    EXPECT_EQ(report.text.size(), kMaxReportTextBytes);
+    EXPECT_EQ(report.text.substr(0, 16), "bad file:??[31mx");
+    EXPECT_FALSE(testing::encoded(report).empty());
+}
+
+}  // namespace
+}  // namespace nexar::wire

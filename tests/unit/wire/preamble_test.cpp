@@ -1,0 +1,129 @@
+#include "wire/preamble.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "samples.hpp"
+
+namespace nexar::wire {
+namespace {
+
+using testing::Bytes;
+using testing::from_hex;
+using ::testing::HasSubstr;
+
+constexpr Preamble kBulk{.lane = Lane::bulk,
+                         .context = ContextId(0x0102030405060708),
+                         .sequence = Sequence(0x1112131415161718)};
+
+Bytes bytes_of(const Preamble& preamble) {
+    Bytes bytes(encoded_size(preamble));
+    const auto written = encode(preamble, std::span<std::byte>(bytes));
+    EXPECT_TRUE(written && *written == bytes.size());
+    return bytes;
+}
+
+Preamble random_preamble(testing::Random& random) {
+    Preamble preamble{.lane = static_cast<Lane>(random.number(1, 4))};
+    if (preamble.lane == Lane::bulk) {
+        preamble.context = ContextId(random.number(0, ~0ULL));
+        preamble.sequence = Sequence(random.number(0, ~0ULL));
+    }
+    return preamble;
+}
+
+TEST(Preamble, survives_the_round_trip) {
+    testing::Random random;
+    for (int i = 0; i < 10'000; ++i) {
+        const Preamble preamble = random_preamble(random);
+        const auto decoded = decode_preamble(bytes_of(preamble));
+        ASSERT_TRUE(decoded) << decoded.error().what();
+        ASSERT_EQ(*decoded, preamble);
+    }
+}
+
+TEST(Preamble, names_its_message_on_a_bulk_lane_only) {
+    EXPECT_EQ(bytes_of({.lane = Lane::eager}).size(), kPreambleBytes);
+    EXPECT_EQ(bytes_of(kBulk).size(), kBulkPreambleBytes);
+    Bytes room(64);
+    Preamble wrong = kBulk;
+    wrong.lane = Lane::control;
+    const auto written = encode(wrong, std::span<std::byte>(room));
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().code(), Errc::invalid_argument);
+    wrong.context = ContextId(0);
+    EXPECT_THAT(encode(wrong, std::span<std::byte>(room)).error().cause(), HasSubstr("sequence"));
+    EXPECT_FALSE(encode(Preamble{.lane = static_cast<Lane>(5)}, std::span<std::byte>(room)));
+}
+
+TEST(Preamble, does_not_encode_into_too_little_room) {
+    Bytes room(kBulkPreambleBytes - 1);
+    EXPECT_EQ(encode(kBulk, std::span<std::byte>(room)).error().cause(),
+              "cannot encode preamble: it takes 24 bytes, 23 are given");
+}
+
+TEST(Preamble, that_is_cut_or_too_long_is_refused) {
+    for (const Preamble& preamble : {Preamble{}, kBulk}) {
+        Bytes bytes = bytes_of(preamble);
+        for (std::size_t n = 0; n < bytes.size(); ++n) {
+            const auto decoded = decode_preamble(std::span(bytes).first(n));
+            ASSERT_FALSE(decoded) << n;
+            EXPECT_EQ(decoded.error().code(), Errc::malformed);
+            EXPECT_THAT(decoded.error().cause(), HasSubstr("the bytes end inside"));
+        }
+        bytes.push_back(std::byte{0});
+        EXPECT_EQ(decode_preamble(bytes).error().code(), Errc::malformed);
+    }
+}
+
+TEST(Preamble, is_canonical_under_every_change_of_one_byte) {
+    for (const Preamble& preamble : {Preamble{}, Preamble{.lane = Lane::rpc}, kBulk}) {
+        const Bytes original = bytes_of(preamble);
+        for (std::size_t at = 0; at < original.size(); ++at) {
+            for (unsigned change = 1; change < 256; ++change) {
+                Bytes bytes = original;
+                bytes[at] ^= static_cast<std::byte>(change);
+                const auto decoded = decode_preamble(bytes);
+                EXPECT_TRUE(decoded || at < kPreambleBytes);
+                if (decoded) {
+                    ASSERT_EQ(bytes_of(*decoded), bytes);
+                }
+            }
+        }
+    }
+}
+
+TEST(Preamble, errors_say_what_is_wrong) {
+    const auto error = [](const char* hex) { return decode_preamble(from_hex(hex)).error(); };
+    EXPECT_THAT(error("47 45 54 20 2f 20 48 54").cause(), HasSubstr("magic is 0x20544547"));
+    EXPECT_EQ(error("47 45 54 20 2f 20 48 54").code(), Errc::malformed);
+    EXPECT_EQ(error("8e 6e 78 72 02 01 00 00").code(), Errc::version_mismatch);
+    EXPECT_THAT(error("8e 6e 78 72 01 05 00 00").cause(), HasSubstr("lane is 5"));
+    EXPECT_THAT(error("8e 6e 78 72 01 00 00 00").cause(), HasSubstr("lane is 0"));
+    EXPECT_THAT(error("8e 6e 78 72 01 01 00 01").cause(), HasSubstr("reserved is 0x100"));
+}
+
+TEST(PreambleSize, tells_need_of_more_bytes_from_a_bad_preamble) {
+    const Bytes bulk = bytes_of(kBulk);
+    for (std::size_t n = 0; n < kPreambleBytes; ++n) {
+        EXPECT_EQ(*preamble_size(std::span(bulk).first(n)), kPreambleBytes);
+    }
+    for (std::size_t n = kPreambleBytes; n <= bulk.size(); ++n) {
+        EXPECT_EQ(*preamble_size(std::span(bulk).first(n)), kBulkPreambleBytes);
+    }
+    EXPECT_EQ(*preamble_size(bytes_of({.lane = Lane::eager})), kPreambleBytes);
+    EXPECT_EQ(preamble_size(from_hex("8e 6e 78 73 01 01 00 00")).error().code(), Errc::malformed);
+    EXPECT_EQ(preamble_size(from_hex("8e 6e 78 72 07 01 00 00")).error().code(),
+              Errc::version_mismatch);
+}
+
+TEST(Lane, has_a_name) {
+    EXPECT_EQ(name(Lane::control), "control");
+    EXPECT_EQ(name(Lane::rpc), "rpc");
+    EXPECT_EQ(name(Lane::eager), "eager");
+    EXPECT_EQ(name(Lane::bulk), "bulk");
+    EXPECT_EQ(name(static_cast<Lane>(0)), "unknown");
+}
+
+}  // namespace
+}  // namespace nexar::wire

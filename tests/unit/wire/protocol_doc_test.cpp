@@ -1,0 +1,158 @@
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "samples.hpp"
+#include "wire/codec.hpp"
+
+/// docs/protocol.md against the code: its hex examples, frame types and limits, in both directions.
+namespace nexar::wire {
+namespace {
+
+using testing::Bytes;
+using testing::encoded;
+using testing::example;
+using testing::to_hex;
+
+std::vector<std::string> lines_of_the_doc() {
+    std::ifstream file(NEXAR_PROTOCOL_DOC);
+    EXPECT_TRUE(file) << "cannot read " << NEXAR_PROTOCOL_DOC;
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);) lines.push_back(line);
+    return lines;
+}
+
+/// Blocks that open with ```hex NAME; what follows a # is a remark.
+std::map<std::string, Bytes> hex_examples() {
+    std::map<std::string, Bytes> examples;
+    const std::string opening = "```hex ";
+    Bytes* open = nullptr;
+    for (const std::string& line : lines_of_the_doc()) {
+        if (line.starts_with(opening)) {
+            open = &examples[line.substr(opening.size())];
+            EXPECT_TRUE(open->empty()) << "two examples of one name: " << line;
+        } else if (line.starts_with("```")) {
+            open = nullptr;
+        } else if (open != nullptr) {
+            const Bytes bytes = testing::from_hex(line.substr(0, line.find('#')));
+            open->insert(open->end(), bytes.begin(), bytes.end());
+        }
+    }
+    return examples;
+}
+
+/// Cells of the rows of tables, without spaces and `.
+std::vector<std::vector<std::string>> table_rows() {
+    std::vector<std::vector<std::string>> rows;
+    for (const std::string& line : lines_of_the_doc()) {
+        if (!line.starts_with("| ")) continue;
+        std::vector<std::string> cells;
+        std::istringstream stream(line.substr(1));
+        for (std::string cell; std::getline(stream, cell, '|');) {
+            std::erase_if(cell, [](char c) { return c == ' ' || c == '`'; });
+            cells.push_back(cell);
+        }
+        rows.push_back(cells);
+    }
+    return rows;
+}
+
+Bytes encoded_preamble(const Preamble& preamble) {
+    Bytes bytes(encoded_size(preamble));
+    EXPECT_TRUE(encode(preamble, std::span<std::byte>(bytes)));
+    return bytes;
+}
+
+std::map<std::string, Bytes> examples_of_the_code() {
+    return {
+        {"preamble_control", encoded_preamble({.lane = Lane::control})},
+        {"preamble_bulk", encoded_preamble({.lane = Lane::bulk,
+                                            .context = ContextId(0x9e3779b97f4a7c15),
+                                            .sequence = Sequence(8)})},
+        {"eager", encoded(example<EagerHeader>())},
+        {"bulk", encoded(example<BulkHeader>())},
+        {"hello", encoded(example<Hello>())},
+        {"welcome", encoded(example<Welcome>())},
+        {"error_report", encoded(example<ErrorReport>())},
+        {"heartbeat", encoded(example<Heartbeat>())},
+        {"credit", encoded(example<Credit>())},
+        {"grant", encoded(example<Grant>())},
+    };
+}
+
+TEST(ProtocolDoc, hex_examples_are_what_the_code_writes) {
+    const auto written = hex_examples();
+    const auto coded = examples_of_the_code();
+    for (const auto& [name, bytes] : coded) {
+        ASSERT_TRUE(written.contains(name)) << "no example of " << name;
+        EXPECT_EQ(to_hex(written.at(name)), to_hex(bytes)) << name;
+    }
+    EXPECT_EQ(written.size(), coded.size()) << "an example that no code writes";
+}
+
+TEST(ProtocolDoc, hex_examples_decode) {
+    for (const auto& [name, bytes] : hex_examples()) {
+        if (name.starts_with("preamble")) {
+            EXPECT_TRUE(decode_preamble(bytes)) << name;
+        } else {
+            EXPECT_TRUE(decode_frame(bytes)) << name;
+        }
+    }
+}
+
+TEST(ProtocolDoc, every_frame_type_has_an_example) {
+    const auto written = hex_examples();
+    for (const FrameRules& rules : kFrameRules) {
+        EXPECT_TRUE(written.contains(std::string(rules.name))) << rules.name;
+    }
+}
+
+TEST(ProtocolDoc, lists_the_frame_types) {
+    std::set<std::vector<std::string>> coded;
+    for (const FrameRules& rules : kFrameRules) {
+        const std::string lane(name(rules.lane));
+        coded.insert({std::to_string(static_cast<unsigned>(rules.type)), std::string(rules.name),
+                      std::to_string(rules.max_body_bytes),
+                      rules.in_datagrams ? lane + ",datagram" : lane});
+    }
+    std::set<std::vector<std::string>> written;
+    bool inside = false;
+    for (const auto& row : table_rows()) {
+        if (row.size() != 4 || row[1] == "size") inside = false;
+        if (inside) written.insert(row);
+        if (row.size() == 4 && row[0] == "type") inside = true;
+    }
+    EXPECT_EQ(written, coded);
+}
+
+TEST(ProtocolDoc, lists_the_limits) {
+    const std::map<std::string, std::string> coded{
+        {"kProtocolVersion", std::to_string(kProtocolVersion)},
+        {"kPreambleBytes", std::to_string(kPreambleBytes)},
+        {"kBulkPreambleBytes", std::to_string(kBulkPreambleBytes)},
+        {"kFrameHeaderBytes", std::to_string(kFrameHeaderBytes)},
+        {"kMessageHeaderFrameBytes", std::to_string(kMessageHeaderFrameBytes)},
+        {"kMaxByteCount", std::to_string(kMaxByteCount)},
+        {"kMaxEagerBytes", std::to_string(kMaxEagerBytes)},
+        {"kMaxWorldSize", std::to_string(kMaxWorldSize)},
+        {"kMaxSoftwareBytes", std::to_string(kMaxSoftwareBytes)},
+        {"kMaxReportTextBytes", std::to_string(kMaxReportTextBytes)},
+        {"kMaxLinkBytes", std::to_string(kMaxLinkBytes)},
+        {"kMaxSettings", std::to_string(kMaxSettings)},
+        {"kMaxSettingNameBytes", std::to_string(kMaxSettingNameBytes)},
+        {"kMaxSettingValueBytes", std::to_string(kMaxSettingValueBytes)},
+    };
+    std::map<std::string, std::string> written;
+    for (const auto& row : table_rows()) {
+        if (row.size() >= 2 && row[0].starts_with("k")) written[row[0]] = row[1];
+    }
+    EXPECT_EQ(written, coded);
+}
+
+}  // namespace
+}  // namespace nexar::wire

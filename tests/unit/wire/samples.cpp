@@ -1,0 +1,272 @@
+#include "samples.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <iostream>
+
+namespace nexar::wire::testing {
+
+namespace {
+
+constexpr std::uint64_t kAny = ~std::uint64_t{0};
+constexpr ContextId kContext{0x9e3779b97f4a7c15};
+
+std::uint64_t seed() {
+    const char* given = std::getenv("NEXAR_TEST_SEED");
+    return given != nullptr ? std::strtoull(given, nullptr, 10) : 20240229;
+}
+
+template <class Message>
+Message random_header(Random& random, std::uint64_t min_size, std::uint64_t max_size) {
+    Message m;
+    m.context = ContextId(random.number(0, kAny));
+    m.sequence = Sequence(random.number(0, kAny));
+    m.tag = Tag(random.number(0, kAny));
+    m.size = random.number(min_size, max_size);
+    m.synchronous = random.coin();
+    return m;
+}
+
+std::chrono::nanoseconds random_time(Random& random) {
+    return std::chrono::nanoseconds(random.number(0, std::uint64_t{1} << 63) >> 1);
+}
+
+}  // namespace
+
+Random::Random() : engine_(seed()) {
+    std::cout << "seed: NEXAR_TEST_SEED=" << seed() << '\n';
+}
+
+std::uint64_t Random::below(std::uint64_t bound) {
+    return std::uniform_int_distribution<std::uint64_t>(0, bound - 1)(engine_);
+}
+
+std::uint64_t Random::number(std::uint64_t min, std::uint64_t max) {
+    const std::uint64_t range = max - min;
+    switch (below(4)) {
+        case 0:
+            return min + std::min(range, below(4));
+        case 1:
+            return max - std::min(range, below(4));
+        case 2:  // every bit length
+            return min + std::min(range, engine_() >> below(64));
+        default:
+            return min + upto(range);
+    }
+}
+
+std::string Random::text(std::size_t max_bytes) {
+    static constexpr std::array<std::string_view, 12> kCharacters{"a",
+                                                                  "Z",
+                                                                  " ",
+                                                                  "~",
+                                                                  "\xc2\xa0",
+                                                                  "\xc3\xa9",
+                                                                  "\xdf\xbf",
+                                                                  "\xe2\x82\xac",
+                                                                  "\xe2\x81\xaa",
+                                                                  "\xef\xbf\xbd",
+                                                                  "\xf0\x90\x80\x80",
+                                                                  "\xf4\x8f\xbf\xbf"};
+    const std::size_t wanted = number(0, max_bytes);
+    std::string text;
+    while (text.size() < wanted) {
+        const std::string_view next = kCharacters[below(kCharacters.size())];
+        if (text.size() + next.size() > max_bytes) break;
+        text += next;
+    }
+    return text;
+}
+
+Bytes Random::bytes(std::size_t max_bytes) {
+    Bytes bytes(number(0, max_bytes));
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(below(256));
+    return bytes;
+}
+
+template <>
+EagerHeader random_message<EagerHeader>(Random& random) {
+    return random_header<EagerHeader>(random, 0, kMaxEagerBytes);
+}
+
+template <>
+BulkHeader random_message<BulkHeader>(Random& random) {
+    auto m = random_header<BulkHeader>(random, 1, kMaxByteCount);
+    m.awaits_grant = random.coin();
+    return m;
+}
+
+template <>
+Hello random_message<Hello>(Random& random) {
+    Hello m;
+    m.min_version = static_cast<std::uint8_t>(random.number(1, 255));
+    m.max_version = static_cast<std::uint8_t>(random.number(m.min_version, 255));
+    m.features = random.number(0, kAny);
+    m.epoch = Epoch(random.number(0, kAny));
+    m.software = random.text(kMaxSoftwareBytes);
+    if (random.coin()) m.wanted_rank = Rank(static_cast<std::uint32_t>(random.number(0, ~0U)));
+    if (random.coin()) m.host_id[random.below(16)] = std::byte{1};
+    return m;
+}
+
+template <>
+Welcome random_message<Welcome>(Random& random) {
+    Welcome m;
+    m.version = static_cast<std::uint8_t>(random.number(1, 255));
+    m.features = random.number(0, kAny);
+    m.epoch = Epoch(random.number(0, kAny));
+    m.world_size = static_cast<std::uint32_t>(random.number(1, kMaxWorldSize));
+    m.rank = Rank(static_cast<std::uint32_t>(random.number(0, m.world_size - 1)));
+    m.payload_credit_bytes = random.number(0, kMaxByteCount);
+    m.header_credits = static_cast<std::uint32_t>(random.number(0, ~0U));
+    const std::size_t settings = random.below(64) == 0 ? kMaxSettings : random.below(8);
+    for (std::size_t i = 0; i < settings; ++i) {
+        m.settings.push_back(
+            {"s" + random.text(kMaxSettingNameBytes - 1), random.text(kMaxSettingValueBytes)});
+    }
+    std::ranges::sort(m.settings, {}, &Setting::name);
+    const auto same = std::ranges::unique(m.settings, {}, &Setting::name);
+    m.settings.erase(same.begin(), same.end());
+    return m;
+}
+
+template <>
+ErrorReport random_message<ErrorReport>(Random& random) {
+    ErrorReport m;
+    m.code = static_cast<Errc>(random.number(1, 0xffff));
+    m.epoch = Epoch(random.number(0, kAny));
+    m.text = random.text(kMaxReportTextBytes);
+    if (random.coin()) m.rank = Rank(static_cast<std::uint32_t>(random.number(0, ~0U)));
+    if (random.coin()) m.context = ContextId(random.number(0, kAny));
+    if (random.coin()) m.sequence = Sequence(random.number(0, kAny));
+    return m;
+}
+
+template <>
+Heartbeat random_message<Heartbeat>(Random& random) {
+    return {.epoch = Epoch(random.number(0, kAny)),
+            .number = random.number(0, kAny),
+            .sent_at = random_time(random),
+            .echo = random_time(random),
+            .echo_delay = random_time(random)};
+}
+
+template <>
+Credit random_message<Credit>(Random& random) {
+    Credit m;
+    m.pool = static_cast<CreditPool>(random.number(1, 3));
+    if (m.pool == CreditPool::communicator) m.context = ContextId(random.number(0, kAny));
+    m.payload_bytes = random.number(0, kMaxByteCount);
+    m.headers = static_cast<std::uint32_t>(random.number(m.payload_bytes == 0 ? 1 : 0, ~0U));
+    return m;
+}
+
+template <>
+Grant random_message<Grant>(Random& random) {
+    return {.context = ContextId(random.number(0, kAny)),
+            .sequence = Sequence(random.number(0, kAny)),
+            .window_bytes = random.number(0, kMaxByteCount),
+            .link = random.bytes(kMaxLinkBytes)};
+}
+
+template <>
+EagerHeader example<EagerHeader>() {
+    return {{.context = kContext,
+             .sequence = Sequence(7),
+             .tag = Tag(42),
+             .size = 1000,
+             .synchronous = true}};
+}
+
+template <>
+BulkHeader example<BulkHeader>() {
+    return {{.context = kContext,
+             .sequence = Sequence(8),
+             .tag = Tag(42),
+             .size = std::uint64_t{64} << 20,
+             .awaits_grant = true}};
+}
+
+template <>
+Hello example<Hello>() {
+    Hello m{.features = 5, .epoch = Epoch(3), .software = "nexar 0.1.0", .wanted_rank = Rank(4)};
+    for (std::size_t i = 0; i < m.host_id.size(); ++i) {
+        m.host_id[i] = static_cast<std::byte>(i * 0x11);
+    }
+    return m;
+}
+
+template <>
+Welcome example<Welcome>() {
+    return {.features = 1,
+            .epoch = Epoch(4),
+            .rank = Rank(2),
+            .world_size = 3,
+            .payload_credit_bytes = std::uint64_t{1} << 20,
+            .header_credits = 16384,
+            .settings = {{"eager_limit", "16KiB"}, {"heartbeat", "100ms"}}};
+}
+
+template <>
+ErrorReport example<ErrorReport>() {
+    return {.code = Errc::malformed,
+            .epoch = Epoch(3),
+            .text = "bad frame",
+            .rank = Rank(1),
+            .context = kContext,
+            .sequence = Sequence(7)};
+}
+
+template <>
+Heartbeat example<Heartbeat>() {
+    using namespace std::chrono_literals;
+    return {.epoch = Epoch(3), .number = 12, .sent_at = 5s, .echo = 4999ms, .echo_delay = 250us};
+}
+
+template <>
+Credit example<Credit>() {
+    return {.pool = CreditPool::communicator,
+            .context = kContext,
+            .payload_bytes = 65536,
+            .headers = 4};
+}
+
+template <>
+Grant example<Grant>() {
+    return {.context = kContext,
+            .sequence = Sequence(8),
+            .window_bytes = std::uint64_t{1} << 20,
+            .link = from_hex("de ad be ef")};
+}
+
+Bytes from_hex(std::string_view hex) {
+    std::string digits;
+    std::ranges::copy_if(hex, std::back_inserter(digits), [](char c) { return c != ' '; });
+    Bytes bytes;
+    for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
+        bytes.push_back(static_cast<std::byte>(std::stoul(digits.substr(i, 2), nullptr, 16)));
+    }
+    return bytes;
+}
+
+std::string to_hex(std::span<const std::byte> bytes) {
+    std::string hex;
+    for (const std::byte byte : bytes) hex += fmt::format("{:02x} ", static_cast<unsigned>(byte));
+    return hex;
+}
+
+Bytes frame(FrameType type, const Bytes& body, std::size_t extension_bytes) {
+    Bytes bytes{std::byte{kProtocolVersion}, static_cast<std::byte>(type)};
+    for (unsigned i = 0; i < 2; ++i) {
+        bytes.push_back(static_cast<std::byte>(extension_bytes >> (8 * i)));
+    }
+    for (unsigned i = 0; i < 4; ++i)
+        bytes.push_back(static_cast<std::byte>(body.size() >> (8 * i)));
+    bytes.insert(bytes.end(), body.begin(), body.end());
+    return bytes;
+}
+
+}  // namespace nexar::wire::testing
