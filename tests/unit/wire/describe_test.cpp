@@ -48,12 +48,12 @@ void expect_refused(const Bytes& bytes, Errc code, const std::string& words) {
 
 template <class Message>
 void expect_not_encoded(const Message& message, const std::string& words) {
-    Bytes room(1 << 20, std::byte{0xaa});
+    Bytes room(128 * 1024, std::byte{0xaa});
     const auto written = encode(message, std::span<std::byte>(room));
     ASSERT_FALSE(written) << words;
     EXPECT_EQ(written.error().code(), Errc::invalid_argument);
     EXPECT_THAT(written.error().cause(), HasSubstr(words));
-    EXPECT_THAT(room, ::testing::Each(std::byte{0xaa})) << "nothing is written on failure";
+    EXPECT_TRUE(room == Bytes(room.size(), std::byte{0xaa})) << "nothing is written on failure";
 }
 
 template <class Message, class Change>

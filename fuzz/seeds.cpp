@@ -1,0 +1,184 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/assert.hpp"
+#include "wire/codec.hpp"
+
+/// Writes the seeds of every corpus below a folder: fuzz_seeds fuzz/corpus. Names say what a file
+/// is: a value that encodes, or one of those with something done to its bytes.
+namespace {
+
+using namespace nexar;
+using Bytes = std::vector<std::byte>;
+
+constexpr ContextId kContext{0x9e3779b97f4a7c15};
+
+class Corpus {
+public:
+    Corpus(const std::filesystem::path& root, std::string_view name) : folder_(root / name) {
+        std::filesystem::create_directories(folder_);
+    }
+
+    void add(const std::string& name, const Bytes& bytes) const {
+        std::string text(bytes.size(), '\0');
+        std::ranges::transform(bytes, text.begin(),
+                               [](std::byte b) { return static_cast<char>(b); });
+        std::ofstream file(folder_ / name, std::ios::binary);
+        file << text;
+        file.flush();
+        NEXAR_ASSERT(file.good(), "the seed must be written");
+    }
+
+private:
+    std::filesystem::path folder_;
+};
+
+template <class Value>
+Bytes encoded(const Value& value) {
+    Bytes bytes(wire::encoded_size(value));
+    const auto written = wire::encode(value, std::span<std::byte>(bytes));
+    NEXAR_ASSERT(written.has_value(), "seeds are values that encode");
+    return bytes;
+}
+
+Bytes without_last_byte(Bytes bytes) {
+    bytes.pop_back();
+    return bytes;
+}
+
+Bytes with_byte_behind(Bytes bytes) {
+    bytes.push_back(std::byte{0});
+    return bytes;
+}
+
+Bytes in_version_2(Bytes bytes, std::size_t at) {
+    bytes.at(at) = std::byte{2};
+    return bytes;
+}
+
+/// Adds an optional field without content, and to the lengths in the frame header.
+Bytes with_field(Bytes frame, std::uint16_t id) {
+    NEXAR_ASSERT(frame[2] < std::byte{0xfb} && frame[4] < std::byte{0xfb}, "no carry");
+    for (const std::size_t at : {2U, 4U}) {
+        frame[at] = static_cast<std::byte>(static_cast<unsigned>(frame[at]) + 4);
+    }
+    for (const unsigned byte : {unsigned{id} & 0xffU, unsigned{id} >> 8U, 0U, 0U}) {
+        frame.push_back(static_cast<std::byte>(byte));
+    }
+    return frame;
+}
+
+template <class Message>
+void add_message(const std::filesystem::path& root, const Message& plain, const Message& rich) {
+    const std::string name(wire::name(Message::kType));
+    const Corpus own(root, name);
+    own.add("plain", encoded(plain));
+    own.add("rich", encoded(rich));
+    own.add("cut", without_last_byte(encoded(rich)));
+    own.add("trailing", with_byte_behind(encoded(plain)));
+    own.add("unknown_field", with_field(encoded(rich), 0x77));
+    own.add("critical_field", with_field(encoded(rich), 0x8077));
+    own.add("unordered_fields", with_field(with_field(encoded(rich), 0x77), 0x76));
+
+    const Corpus frames(root, "frame");
+    frames.add(name, encoded(rich));
+    frames.add(name + "_cut", without_last_byte(encoded(plain)));
+}
+
+void add_headers(const std::filesystem::path& root) {
+    add_message<wire::EagerHeader>(root, {},
+                                   {{.context = kContext,
+                                     .sequence = Sequence(7),
+                                     .tag = Tag(42),
+                                     .size = wire::kMaxEagerBytes,
+                                     .synchronous = true}});
+    add_message<wire::BulkHeader>(root, {{.size = 1}},
+                                  {{.context = kContext,
+                                    .sequence = Sequence(8),
+                                    .tag = Tag(~std::uint64_t{0}),
+                                    .size = wire::kMaxByteCount,
+                                    .awaits_grant = true}});
+}
+
+void add_control(const std::filesystem::path& root) {
+    using namespace std::chrono_literals;
+    wire::Hello hello{.features = 5,
+                      .epoch = Epoch(3),
+                      .software = "nexar 0.1.0 \xc3\xa9\xe2\x82\xac\xf0\x9f\x9a\x80",
+                      .wanted_rank = Rank(4)};
+    hello.host_id.fill(std::byte{0xab});
+    add_message<wire::Hello>(root, {}, hello);
+    add_message<wire::Welcome>(
+        root, {},
+        {.features = 1,
+         .epoch = Epoch(4),
+         .rank = Rank(2),
+         .world_size = 3,
+         .payload_credit_bytes = 1 << 20,
+         .header_credits = 16384,
+         .settings = {{"a", ""}, {"eager_limit", "16KiB"}, {"z", "\xc3\xa9"}}});
+    add_message<wire::ErrorReport>(root, {},
+                                   {.code = static_cast<Errc>(999),
+                                    .epoch = Epoch(3),
+                                    .text = "bad frame",
+                                    .rank = Rank(1),
+                                    .context = kContext,
+                                    .sequence = Sequence(7)});
+    add_message<wire::Heartbeat>(
+        root, {},
+        {.epoch = Epoch(3), .number = 12, .sent_at = 5s, .echo = 4999ms, .echo_delay = 250us});
+    add_message<wire::Credit>(root, {.headers = 1},
+                              {.pool = wire::CreditPool::communicator,
+                               .context = kContext,
+                               .payload_bytes = 65536,
+                               .headers = 4});
+    add_message<wire::Grant>(root, {},
+                             {.context = kContext,
+                              .sequence = Sequence(8),
+                              .window_bytes = 1 << 20,
+                              .link = Bytes(64, std::byte{0xfe})});
+}
+
+void add_preambles(const std::filesystem::path& root) {
+    using wire::Lane;
+    const Corpus corpus(root, "preamble");
+    for (const Lane lane : {Lane::control, Lane::rpc, Lane::eager}) {
+        corpus.add(std::string(wire::name(lane)), encoded(wire::Preamble{.lane = lane}));
+    }
+    const Bytes bulk =
+        encoded(wire::Preamble{.lane = Lane::bulk, .context = kContext, .sequence = Sequence(8)});
+    corpus.add("bulk", bulk);
+    corpus.add("cut", without_last_byte(bulk));
+    corpus.add("trailing", with_byte_behind(bulk));
+    corpus.add("version_2", in_version_2(bulk, 4));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 2) {
+        std::fprintf(stderr, "usage: %s FOLDER\n", argc > 0 ? argv[0] : "fuzz_seeds");
+        return 2;
+    }
+    const std::filesystem::path root(argv[1]);
+    std::error_code error;
+    std::filesystem::create_directories(root, error);
+    if (error) {
+        std::fprintf(stderr, "cannot make %s: %s\n", argv[1], error.message().c_str());
+        return 1;
+    }
+    add_preambles(root);
+    add_headers(root);
+    add_control(root);
+    Corpus(root, "frame").add("version_2", in_version_2(encoded(wire::Heartbeat{}), 0));
+    return 0;
+}

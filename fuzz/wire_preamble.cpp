@@ -1,0 +1,27 @@
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "base/assert.hpp"
+#include "harness.hpp"
+#include "wire/preamble.hpp"
+
+/// Preambles, whole and as the beginning of a stream.
+namespace nexar::fuzz {
+
+bool accepts(std::span<const std::byte> input) {
+    const auto size = wire::preamble_size(input);
+    const auto preamble = wire::decode_preamble(input);
+    NEXAR_ASSERT(preamble.has_value() == (size.has_value() && *size == input.size()),
+                 "a preamble decodes when the bytes are all there and nothing is wrong with them");
+    if (!preamble) return false;
+    std::array<std::byte, wire::kBulkPreambleBytes> again{};
+    const auto written = wire::encode(*preamble, std::span<std::byte>(again));
+    NEXAR_ASSERT(written.has_value() && *written == wire::encoded_size(*preamble));
+    NEXAR_ASSERT(std::ranges::equal(std::span(again).first(*written), input),
+                 "a value has one encoding");
+    return true;
+}
+
+}  // namespace nexar::fuzz
