@@ -1,0 +1,94 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <nexar/result.hpp>
+#include <span>
+
+#include "compute/reduce.hpp"
+
+namespace nexar::compute {
+
+/// On which side of the operator the incoming array stands.
+enum class Side : std::uint8_t {
+    left,   // out = incoming op local
+    right,  // out = local op incoming
+};
+
+/// Reduces an array that arrives as bytes, in pieces of any size, cut anywhere and in any order,
+/// into memory. Whole elements are folded straight from the incoming bytes; only elements that a
+/// cut splits are put together in a fixed number of slots. No allocation.
+///
+/// The memory at `out` and `local` must outlive the fold. One thread at a time.
+class ByteFold {
+public:
+    /// Split elements that can wait for their missing bytes at the same time. Pieces in order need
+    /// one; each further stream of pieces at its own offset needs up to two.
+    static constexpr std::size_t kSlots = 32;
+
+    /// `local` is exactly `out` or disjoint from it; both hold `count` elements, and
+    /// count * reducer.element_size() must not overflow, see byte_count().
+    ByteFold(Reducer reducer, std::byte* out, const std::byte* local, std::size_t count, Side side);
+
+    /// Takes `bytes` of the incoming array, the first of them at byte `offset`. Every byte of the
+    /// array must be fed exactly once. Fails and changes nothing:
+    /// - Errc::invalid_argument when bytes lie beyond the end, repeat inside an element that is not
+    ///   complete yet, or are more in all than the array has (a repeated whole element is noticed
+    ///   only by that);
+    /// - Errc::limit_exceeded when another split element would have to wait than there are slots.
+    Result<void> feed(std::uint64_t offset, std::span<const std::byte> bytes);
+
+    /// Bytes taken so far, those of elements that are still incomplete included.
+    std::uint64_t bytes_done() const noexcept { return bytes_done_; }
+
+    /// All bytes came and `out` is complete. finish() of an average is the caller's.
+    bool done() const noexcept { return bytes_done_ == bytes_; }
+
+private:
+    static constexpr std::size_t kLargestElement = 16;
+
+    /// An element some of whose bytes have come; free while `present` is 0.
+    struct Slot {
+        std::uint64_t element = 0;
+        std::uint32_t present = 0;  // bit i: byte i came
+        std::array<std::byte, kLargestElement> bytes{};
+    };
+
+    /// Bytes of a piece that lie in one element without filling it.
+    struct Fragment {
+        std::uint64_t element = 0;
+        std::size_t first = 0;  // position of the first byte in the element
+        std::span<const std::byte> bytes;
+
+        std::uint32_t mask() const noexcept {
+            return ((1U << bytes.size()) - 1U) << first;
+        }
+    };
+
+    /// A piece cut at element boundaries. Head and tail may be empty.
+    struct Cut {
+        Fragment head;
+        std::uint64_t first_whole = 0;
+        std::span<const std::byte> whole;
+        Fragment tail;
+    };
+
+    Cut cut(std::uint64_t offset, std::span<const std::byte> bytes) const noexcept;
+    Result<void> check(const Cut& cut) const;
+    Slot* slot_of(std::uint64_t element) noexcept;
+    const Slot* slot_of(std::uint64_t element) const noexcept;
+    void take(const Fragment& fragment);
+    void fold(std::uint64_t element, const std::byte* incoming, std::size_t count) const;
+
+    Reducer reducer_;
+    std::byte* out_;
+    const std::byte* local_;
+    std::uint64_t bytes_;
+    std::uint64_t bytes_done_ = 0;
+    std::size_t slots_used_ = 0;
+    Side side_;
+    std::array<Slot, kSlots> slots_{};
+};
+
+}  // namespace nexar::compute

@@ -1,0 +1,130 @@
+// Kernels of f16 and bf16. Sums and products are computed in float and rounded once more: with
+// p = 11 or 8 bits, 24 >= 2p + 2, so the second rounding never spoils the first and the result is
+// the correctly rounded one (Figueroa, "When is double rounding innocuous?", 1995).
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "compute/half_kernels.cpp"
+#include <hwy/foreach_target.h>  // must come before highway.h
+#include <hwy/highway.h>
+
+#include "compute/half-inl.hpp"
+#include "compute/kernel.hpp"
+#include "compute/loop-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace nexar::compute::HWY_NAMESPACE {
+namespace {
+
+struct Sum {
+    HWY_INLINE FloatVector operator()(FloatVector a, FloatVector b) const { return hn::Add(a, b); }
+};
+
+struct Product {
+    HWY_INLINE FloatVector operator()(FloatVector a, FloatVector b) const { return hn::Mul(a, b); }
+};
+
+template <class Op>
+struct InF16 {
+    HWY_INLINE F16Vector operator()(F16Tag /*d*/, F16Vector a, F16Vector b) const {
+        return f16_of_floats(Op()(floats_of_f16(a), floats_of_f16(b)));
+    }
+};
+
+template <class Op>
+struct InBf16 {
+    HWY_INLINE BitsVector operator()(BitsTag /*d*/, BitsVector a, BitsVector b) const {
+        return bf16_pairs(Op()(upper_floats(a), upper_floats(b)),
+                          Op()(lower_floats(a), lower_floats(b)));
+    }
+};
+
+using OrderTag = hn::ScalableTag<std::int16_t>;
+using OrderVector = hn::VFromD<OrderTag>;
+
+// Sign and magnitude to two's complement and back: integers in the order of the numbers, -0 < +0.
+HWY_INLINE OrderVector mirrored(OrderVector v) {
+    const OrderVector negative = hn::BroadcastSignBit(v);
+    return hn::Xor(v, hn::And(negative, hn::Set(OrderTag(), std::int16_t{0x7fff})));
+}
+
+// kInfinity is the format's; whatever is above it in magnitude is a NaN.
+template <std::int16_t kInfinity>
+HWY_INLINE auto is_nan(OrderVector v) {
+    const OrderTag d;
+    const OrderVector magnitude = hn::And(v, hn::Set(d, std::int16_t{0x7fff}));
+    return hn::Gt(magnitude, hn::Set(d, kInfinity));
+}
+
+template <std::int16_t kInfinity, std::int16_t kNan>
+HWY_INLINE OrderVector nan_if_either(OrderVector a, OrderVector b, OrderVector otherwise) {
+    return hn::IfThenElse(hn::Or(is_nan<kInfinity>(a), is_nan<kInfinity>(b)),
+                          hn::Set(OrderTag(), kNan), otherwise);
+}
+
+template <std::int16_t kInfinity, std::int16_t kNan>
+struct Min {
+    HWY_INLINE OrderVector operator()(OrderTag /*d*/, OrderVector a, OrderVector b) const {
+        return nan_if_either<kInfinity, kNan>(a, b,
+                                              mirrored(hn::Min(mirrored(a), mirrored(b))));
+    }
+};
+
+template <std::int16_t kInfinity, std::int16_t kNan>
+struct Max {
+    HWY_INLINE OrderVector operator()(OrderTag /*d*/, OrderVector a, OrderVector b) const {
+        return nan_if_either<kInfinity, kNan>(a, b,
+                                              mirrored(hn::Max(mirrored(a), mirrored(b))));
+    }
+};
+
+FoldKernel f16_fold(ReduceOp op) {
+    switch (op) {
+        case ReduceOp::sum:
+        case ReduceOp::avg:
+            return &fold<F16Tag, InF16<Sum>>;
+        case ReduceOp::prod:
+            return &fold<F16Tag, InF16<Product>>;
+        case ReduceOp::min:
+            return &fold<OrderTag, Min<0x7c00, 0x7e00>>;
+        case ReduceOp::max:
+            return &fold<OrderTag, Max<0x7c00, 0x7e00>>;
+        default:
+            return nullptr;
+    }
+}
+
+FoldKernel bf16_fold(ReduceOp op) {
+    switch (op) {
+        case ReduceOp::sum:
+        case ReduceOp::avg:
+            return &fold<BitsTag, InBf16<Sum>>;
+        case ReduceOp::prod:
+            return &fold<BitsTag, InBf16<Product>>;
+        case ReduceOp::min:
+            return &fold<OrderTag, Min<0x7f80, 0x7fc0>>;
+        case ReduceOp::max:
+            return &fold<OrderTag, Max<0x7f80, 0x7fc0>>;
+        default:
+            return nullptr;
+    }
+}
+
+FoldKernel half_fold_here(DType dtype, ReduceOp op) {
+    return dtype == DType::f16 ? f16_fold(op) : bf16_fold(op);
+}
+
+}  // namespace
+}  // namespace nexar::compute::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace nexar::compute {
+
+HWY_EXPORT(half_fold_here);
+
+FoldKernel half_fold(DType dtype, ReduceOp op) {
+    return HWY_DYNAMIC_DISPATCH(half_fold_here)(dtype, op);
+}
+
+}  // namespace nexar::compute
+#endif  // HWY_ONCE

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nexar/dtype.hpp>
+#include <nexar/result.hpp>
+
+#include "compute/kernel.hpp"
+
+namespace nexar::compute {
+
+/// How an operator that nexar does not know folds a range; see reducer_of in user_op.hpp.
+class UserFold {
+public:
+    UserFold() = default;
+    UserFold(const UserFold&) = delete;
+    UserFold& operator=(const UserFold&) = delete;
+    virtual ~UserFold() = default;
+
+    /// As Reducer::fold. One call per fold, none per element.
+    virtual void fold(std::byte* out, const std::byte* a, const std::byte* b,
+                      std::size_t count) const = 0;
+};
+
+/// Folds arrays of one element type by one operator. A small value, cheap to copy; any thread may
+/// use it. Elements are in memory as C++ lays them out, at any alignment.
+///
+/// Results have the same bits on every CPU and instruction set, and wherever an element stands in
+/// the range, with one exception: the sign and payload of a NaN that an f32, f64 or complex sum,
+/// product or average gives.
+///
+/// - Integers: sum and prod wrap modulo 2^n. logical_*: nonzero is true, the result is 0 or 1.
+/// - f16, bf16: sum and prod are correctly rounded to nearest even, subnormals included. A NaN
+///   result is the canonical quiet one, 0x7e00 or 0x7fc0.
+/// - min and max of floats are IEEE 754-2019 minimum and maximum: a NaN operand gives the canonical
+///   quiet NaN, and -0 is below +0.
+/// - minloc and maxloc order values in the same way. A NaN wins. Of equal values, or two NaNs, the
+///   lower index wins. Padding of the result is zero.
+/// - c64, c128: prod is (ar*br - ai*bi, ar*bi + ai*br), every operation rounded, without the
+///   recovery of infinities that C's Annex G describes.
+/// - avg folds as sum; finish() divides once. Integers round toward zero; f16 and bf16 are correctly
+///   rounded; f32, f64 and complex divide by the divisor rounded to their type.
+///
+/// The default rounding mode is assumed, with subnormals on.
+class Reducer {
+public:
+    /// For reducer_of only; commutative says whether a op b and b op a are the same.
+    Reducer(DType dtype, std::shared_ptr<const UserFold> user, bool commutative) noexcept;
+
+    DType dtype() const noexcept { return dtype_; }
+    std::size_t element_size() const noexcept { return element_size_; }
+    bool commutative() const noexcept { return commutative_; }
+
+    /// out = a op b, elementwise. `out` is exactly `a` (in place), exactly `b`, or overlaps neither;
+    /// anything else is a bug and asserted. count * element_size() must not overflow, see
+    /// byte_count(). Operand order is kept.
+    void fold(std::byte* out, const std::byte* a, const std::byte* b, std::size_t count) const;
+
+    /// Ends a reduction over `world` ranks (not 0): divides the sums of an average, in place. Does
+    /// nothing for other operators.
+    void finish(std::byte* data, std::size_t count, std::uint32_t world) const;
+
+private:
+    friend Result<Reducer> reducer_for(DType dtype, ReduceOp op);
+    Reducer(DType dtype, FoldKernel fold, DivideKernel divide) noexcept;
+
+    DType dtype_;
+    bool commutative_;
+    std::size_t element_size_;
+    FoldKernel fold_ = nullptr;      // null for a user's operator
+    DivideKernel divide_ = nullptr;  // null unless an average
+    std::shared_ptr<const UserFold> user_;
+};
+
+/// The reducer for a built-in operator. Errc::unsupported for a pair that makes no sense:
+///
+/// | type       | operators                                                 |
+/// |------------|-----------------------------------------------------------|
+/// | integers   | sum prod min max avg bit_* logical_*                      |
+/// | real floats| sum prod min max avg                                      |
+/// | complex    | sum prod avg                                              |
+/// | Located    | minloc maxloc                                             |
+Result<Reducer> reducer_for(DType dtype, ReduceOp op);
+
+/// Bytes of `count` elements. Errc::invalid_argument when the size does not fit or dtype is none.
+Result<std::size_t> byte_count(DType dtype, std::uint64_t count);
+
+}  // namespace nexar::compute
