@@ -35,9 +35,8 @@ HWY_INLINE hn::VFromD<D> load(D d, const std::byte* p) {
 }
 
 template <class D>
-HWY_INLINE void store(D d, hn::VFromD<D> v, std::byte* p) {
+HWY_INLINE void store(D /*d*/, hn::VFromD<D> v, std::byte* p) {
 #if HWY_TARGET == HWY_SCALAR
-    (void)d;
     const hn::TFromD<D> lane = hn::GetLane(v);
     std::memcpy(p, &lane, sizeof(lane));
 #else

@@ -73,11 +73,11 @@ Reducer::Reducer(DType dtype, std::shared_ptr<const UserFold> user, bool commuta
     NEXAR_ASSERT(user_ != nullptr && element_size_ != 0);
 }
 
-Reducer::Reducer(DType dtype, FoldKernel fold, DivideKernel divide) noexcept
+Reducer::Reducer(DType dtype, FoldKernel kernel, DivideKernel divide) noexcept
     : dtype_(dtype),
       commutative_(true),
       element_size_(size_of(dtype)),
-      fold_(fold),
+      kernel_(kernel),
       divide_(divide) {}
 
 void Reducer::fold(std::byte* out, const std::byte* a, const std::byte* b,
@@ -90,7 +90,7 @@ void Reducer::fold(std::byte* out, const std::byte* a, const std::byte* b,
     if (user_ != nullptr) {
         user_->fold(out, a, b, count);
     } else {
-        fold_(out, a, b, bytes);
+        kernel_(out, a, b, bytes);
     }
 }
 
@@ -102,9 +102,9 @@ void Reducer::finish(std::byte* data, std::size_t count, std::uint32_t world) co
 }
 
 Result<Reducer> reducer_for(DType dtype, ReduceOp op) {
-    const FoldKernel fold = fold_kernel(dtype, op);
-    if (fold == nullptr) return unsupported(dtype, op);
-    return Reducer(dtype, fold, op == ReduceOp::avg ? divide(dtype) : nullptr);
+    const FoldKernel kernel = fold_kernel(dtype, op);
+    if (kernel == nullptr) return unsupported(dtype, op);
+    return Reducer(dtype, kernel, op == ReduceOp::avg ? divide(dtype) : nullptr);
 }
 
 Result<std::size_t> byte_count(DType dtype, std::uint64_t count) {

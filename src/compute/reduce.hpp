@@ -63,12 +63,12 @@ public:
 
 private:
     friend Result<Reducer> reducer_for(DType dtype, ReduceOp op);
-    Reducer(DType dtype, FoldKernel fold, DivideKernel divide) noexcept;
+    Reducer(DType dtype, FoldKernel kernel, DivideKernel divide) noexcept;
 
     DType dtype_;
     bool commutative_;
     std::size_t element_size_;
-    FoldKernel fold_ = nullptr;      // null for a user's operator
+    FoldKernel kernel_ = nullptr;    // null for a user's operator
     DivideKernel divide_ = nullptr;  // null unless an average
     std::shared_ptr<const UserFold> user_;
 };
