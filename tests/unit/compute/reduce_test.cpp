@@ -1,0 +1,173 @@
+#include "compute/reduce.hpp"
+
+#include <limits>
+
+#include "unit/compute/support.hpp"
+
+namespace nexar::compute {
+namespace {
+
+using namespace testing;  // NOLINT(google-build-using-namespace): the support of these tests
+
+TEST(ReducerFor, knows_exactly_the_pairs_that_make_sense) {
+    for (const DType dtype : kDTypes) {
+        for (const ReduceOp op : kOps) {
+            const Result<Reducer> reducer = reducer_for(dtype, op);
+            ASSERT_EQ(reducer.has_value(), makes_sense(dtype, op)) << name(dtype) << name(op);
+            if (!reducer) continue;
+            EXPECT_EQ(reducer->dtype(), dtype);
+            EXPECT_EQ(reducer->element_size(), size_of(dtype));
+            EXPECT_TRUE(reducer->commutative());
+        }
+    }
+}
+
+TEST(ReducerFor, a_pair_without_sense_is_named_with_what_is_allowed) {
+    const Result<Reducer> reducer = reducer_for(DType::c64, ReduceOp::bit_or);
+    ASSERT_FALSE(reducer);
+    EXPECT_EQ(reducer.error().code(), Errc::unsupported);
+    EXPECT_EQ(reducer.error().cause(),
+              "operator bit_or (number 7) is not defined for c64: use one of sum, prod, avg");
+}
+
+TEST(ReducerFor, numbers_that_are_no_type_or_operator_are_unsupported) {
+    for (const int number : {0, 15, 32, 45, 255}) {
+        const Result<Reducer> reducer = reducer_for(static_cast<DType>(number), ReduceOp::sum);
+        ASSERT_FALSE(reducer);
+        EXPECT_EQ(reducer.error().code(), Errc::unsupported);
+    }
+    EXPECT_FALSE(reducer_for(DType::i32, static_cast<ReduceOp>(0)));
+    EXPECT_FALSE(reducer_for(DType::i32, static_cast<ReduceOp>(14)));
+    EXPECT_FALSE(reducer_for(DType::f64, static_cast<ReduceOp>(255)));
+}
+
+TEST(ByteCount, multiplies_until_it_would_overflow) {
+    constexpr std::uint64_t kMost = std::numeric_limits<std::size_t>::max() / 16;
+    EXPECT_EQ(*byte_count(DType::c128, 0), 0U);
+    EXPECT_EQ(*byte_count(DType::i16, 5), 10U);
+    EXPECT_EQ(*byte_count(DType::c128, kMost), kMost * 16);
+    const Result<std::size_t> too_many = byte_count(DType::c128, kMost + 1);
+    ASSERT_FALSE(too_many);
+    EXPECT_EQ(too_many.error().code(), Errc::invalid_argument);
+    EXPECT_EQ(byte_count(static_cast<DType>(0), 1).error().code(), Errc::invalid_argument);
+}
+
+/// A range inside a larger allocation at a given offset from alignment, so that a kernel that
+/// writes or reads beside it is caught (reads by ASan at the right end).
+class Misaligned {
+public:
+    Misaligned(const Bytes& content, std::size_t offset)
+        : offset_(offset), memory_(offset + content.size(), std::byte{0x5a}) {
+        if (!content.empty()) std::memcpy(memory_.data() + offset, content.data(), content.size());
+    }
+    std::byte* data() { return memory_.data() + offset_; }
+    Bytes content() const {
+        return {memory_.begin() + static_cast<std::ptrdiff_t>(offset_), memory_.end()};
+    }
+    bool front_untouched() const {
+        return std::all_of(memory_.begin(), memory_.begin() + static_cast<std::ptrdiff_t>(offset_),
+                           [](std::byte b) { return b == std::byte{0x5a}; });
+    }
+
+private:
+    std::size_t offset_;
+    Bytes memory_;
+};
+
+struct Case {
+    DType dtype;
+    ReduceOp op;
+    Bytes a;
+    Bytes b;
+    std::array<std::size_t, 3> offsets;
+};
+
+enum class Form { apart, onto_a, onto_b };
+
+void expect_fold(const Reducer& reducer, const Case& c, Form form, const Bytes& want) {
+    Misaligned a(c.a, c.offsets[0]);
+    Misaligned b(c.b, c.offsets[1]);
+    Misaligned apart(Bytes(c.a.size(), std::byte{0xee}), c.offsets[2]);
+    Misaligned& out = form == Form::apart ? apart : form == Form::onto_a ? a : b;
+    reducer.fold(out.data(), a.data(), b.data(), c.a.size() / size_of(c.dtype));
+    ASSERT_EQ(difference(c.dtype, c.op, out.content(), want), "")
+        << "form " << static_cast<int>(form) << " offsets " << c.offsets[0] << " " << c.offsets[1]
+        << " " << c.offsets[2];
+    EXPECT_TRUE(a.front_untouched() && b.front_untouched() && apart.front_untouched());
+    EXPECT_TRUE(form == Form::onto_a || a.content() == c.a);
+    EXPECT_TRUE(form == Form::onto_b || b.content() == c.b);
+}
+
+void expect_folds_of(DType dtype, ReduceOp op, std::size_t count, Random& random) {
+    Case c{dtype, op, random_elements(dtype, count, random), random_elements(dtype, count, random),
+           {random() % 64, random() % 64, random() % 64}};
+    const Bytes want = reference_fold(dtype, op, c.a, c.b);
+    on_every_target([&] {
+        const Reducer reducer = *reducer_for(dtype, op);
+        expect_fold(reducer, c, Form::apart, want);
+        expect_fold(reducer, c, Form::onto_a, want);
+        expect_fold(reducer, c, Form::onto_b, want);
+    });
+}
+
+// Whole vectors, unrolled groups of them and every length of tail, for vectors of up to 256 bytes.
+TEST(Reducer, folds_every_pair_at_any_length_and_alignment_as_defined) {
+    Random random(seed());
+    for (const DType dtype : kDTypes) {
+        for (const ReduceOp op : kOps) {
+            if (!makes_sense(dtype, op)) continue;
+            for (const std::size_t count : {0U, 1U, 2U, 3U, 7U}) {
+                ASSERT_NO_FATAL_FAILURE(expect_folds_of(dtype, op, count, random));
+            }
+            for (std::size_t i = 0; i < scaled(12); ++i) {
+                const std::size_t count = random() % (3000 / size_of(dtype));
+                ASSERT_NO_FATAL_FAILURE(expect_folds_of(dtype, op, count, random));
+            }
+        }
+    }
+}
+
+TEST(Reducer, both_operands_and_the_result_may_be_one_range) {
+    std::vector<std::int32_t> x(100);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::int32_t>(i * i);
+    const std::vector<std::int32_t> before = x;
+    auto* data = reinterpret_cast<std::byte*>(x.data());
+    reducer_for(DType::i32, ReduceOp::sum)->fold(data, data, data, x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(x[i], 2 * before[i]);
+}
+
+TEST(Reducer, nothing_is_folded_for_a_count_of_zero) {
+    reducer_for(DType::f32, ReduceOp::avg)->fold(nullptr, nullptr, nullptr, 0);
+    reducer_for(DType::f32, ReduceOp::avg)->finish(nullptr, 0, 3);
+}
+
+TEST(Reducer, finish_changes_only_averages) {
+    Random random(seed());
+    for (const DType dtype : kDTypes) {
+        for (const ReduceOp op : kOps) {
+            if (!makes_sense(dtype, op) || op == ReduceOp::avg) continue;
+            const Bytes before = random_elements(dtype, 20, random);
+            Bytes data = before;
+            reducer_for(dtype, op)->finish(data.data(), 20, 7);
+            EXPECT_EQ(data, before) << name(dtype) << name(op);
+        }
+    }
+}
+
+TEST(ReducerDeathTest, a_result_that_overlaps_an_operand_in_part_is_a_bug) {
+    Bytes memory(300);
+    const Reducer reducer = *reducer_for(DType::i16, ReduceOp::max);
+    std::byte* p = memory.data();
+    EXPECT_DEATH(reducer.fold(p + 2, p, p + 200, 10), "overlap neither");
+    EXPECT_DEATH(reducer.fold(p + 200, p, p + 219, 10), "overlap neither");
+    reducer.fold(p + 20, p, p + 40, 10);  // touching is not overlapping
+}
+
+TEST(ReducerDeathTest, an_average_over_nobody_is_a_bug) {
+    Bytes memory(8);
+    const Reducer reducer = *reducer_for(DType::i64, ReduceOp::avg);
+    EXPECT_DEATH(reducer.finish(memory.data(), 1, 0), "at least one rank");
+}
+
+}  // namespace
+}  // namespace nexar::compute
