@@ -20,15 +20,20 @@ std::array<Format, 2> formats() {
     return {Format{DType::f16, HalfFormat::f16(), 10}, Format{DType::bf16, HalfFormat::bf16(), 7}};
 }
 
-/// Zeros, subnormals and the edges of every binade with their neighbours, the largest values,
-/// infinity, quiet and signalling NaNs, and values whose sums and products are midpoints.
+/// Zeros, subnormals and the edges of binades with their neighbours, the largest values, infinity,
+/// quiet and signalling NaNs, and values whose sums and products are midpoints. Binades are those
+/// near zero, near the smallest square root, near one, and near infinity: all of f16.
 std::vector<std::uint16_t> special_values(const Format& format) {
     std::set<std::uint16_t> magnitudes;
     const unsigned infinity = format.rounding.infinity();
-    for (unsigned exponent = 0; exponent <= infinity; exponent += 1U << format.fraction_bits) {
-        for (const unsigned step : {0U, 1U, 2U, 3U}) {
-            magnitudes.insert(static_cast<std::uint16_t>(exponent + step));
-            if (exponent > step) magnitudes.insert(static_cast<std::uint16_t>(exponent - step));
+    const unsigned exponents = infinity >> format.fraction_bits;
+    for (unsigned exponent = 0; exponent <= exponents; ++exponent) {
+        const unsigned quarter = (exponents + 1) / 4;
+        if (exponent % quarter >= 10 && exponent % quarter < quarter - 10) continue;
+        const unsigned edge = exponent << format.fraction_bits;
+        for (const unsigned step : {0U, 1U, 2U}) {
+            magnitudes.insert(static_cast<std::uint16_t>(edge + step));
+            if (edge > step) magnitudes.insert(static_cast<std::uint16_t>(edge - step));
         }
     }
     const unsigned quiet = 1U << (format.fraction_bits - 1);
