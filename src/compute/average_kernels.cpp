@@ -47,20 +47,29 @@ void divide_floats(std::byte* data, std::size_t bytes, std::uint32_t divisor) {
     map<hn::ScalableTag<Lane>>(Quotient<Lane>{static_cast<Lane>(divisor)}, data, bytes);
 }
 
-struct F16Quotient {
+struct FloatQuotient {
     float divisor;
 
-    HWY_INLINE F16Vector operator()(F16Tag /*d*/, F16Vector v) const {
-        return f16_of_floats(hn::Div(floats_of_f16(v), hn::Set(FloatTag(), divisor)));
+    HWY_INLINE FloatVector operator()(FloatVector v) const {
+        return hn::Div(v, hn::Set(FloatTag(), divisor));
+    }
+};
+
+struct F16Quotient {
+    FloatQuotient quotient;
+
+    template <class D, class V>
+    HWY_INLINE V operator()(D /*d*/, V v) const {
+        return in_floats_of_f16(quotient, v);
     }
 };
 
 struct Bf16Quotient {
-    float divisor;
+    FloatQuotient quotient;
 
-    HWY_INLINE BitsVector operator()(BitsTag /*d*/, BitsVector v) const {
-        const FloatVector by = hn::Set(FloatTag(), divisor);
-        return bf16_pairs(hn::Div(upper_floats(v), by), hn::Div(lower_floats(v), by));
+    template <class D, class V>
+    HWY_INLINE V operator()(D /*d*/, V v) const {
+        return in_floats_of_bf16(quotient, v);
     }
 };
 
@@ -94,7 +103,7 @@ constexpr std::uint32_t kWideDivisor = 4096;
 template <class T, class D, class Op>
 void divide_halves(std::byte* data, std::size_t bytes, std::uint32_t divisor) {
     if (divisor > kWideDivisor) return divide_halves_wide<T>(data, bytes, divisor);
-    map<D>(Op{static_cast<float>(divisor)}, data, bytes);
+    map<D>(Op{{static_cast<float>(divisor)}}, data, bytes);
 }
 
 DivideKernel divide_here(DType dtype) {
@@ -116,7 +125,7 @@ DivideKernel divide_here(DType dtype) {
         case DType::u64:
             return &divide_integers<std::uint64_t, std::uint64_t>;
         case DType::f16:
-            return &divide_halves<float16, F16Tag, F16Quotient>;
+            return &divide_halves<float16, F16KernelTag, F16Quotient>;
         case DType::bf16:
             return &divide_halves<bfloat16, BitsTag, Bf16Quotient>;
         case DType::f32:

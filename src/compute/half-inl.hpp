@@ -100,6 +100,31 @@ HWY_INLINE F16Vector f16_of_floats(FloatVector v) {
 
 #endif  // NEXAR_F16_INSTRUCTIONS
 
+/// The vectors that f16 kernels take, and what applies an operation on floats to them. x86 joins
+/// two halves of a register at no cost; others would pay more than they gain.
+#if HWY_ARCH_X86 && NEXAR_F16_INSTRUCTIONS
+
+using F16KernelTag = hn::ScalableTag<std::uint16_t>;
+
+template <class Op, class... V>
+HWY_INLINE hn::VFromD<F16KernelTag> in_floats_of_f16(const Op& op, V... v) {
+    const F16Tag half;
+    return hn::Combine(F16KernelTag(),
+                       f16_of_floats(op(floats_of_f16(hn::UpperHalf(half, v))...)),
+                       f16_of_floats(op(floats_of_f16(hn::LowerHalf(half, v))...)));
+}
+
+#else
+
+using F16KernelTag = F16Tag;
+
+template <class Op, class... V>
+HWY_INLINE F16Vector in_floats_of_f16(const Op& op, V... v) {
+    return f16_of_floats(op(floats_of_f16(v)...));
+}
+
+#endif  // HWY_ARCH_X86 && NEXAR_F16_INSTRUCTIONS
+
 /// bf16 elements are handled in pairs, one in each half of a 32-bit lane: the upper one is a float
 /// once the lower half is cleared, the lower one once it is shifted up.
 HWY_INLINE FloatVector upper_floats(BitsVector pairs) {
@@ -113,7 +138,7 @@ HWY_INLINE FloatVector lower_floats(BitsVector pairs) {
 
 /// The bf16 nearest to each float (ties to even) in the upper half of its lane; the lower half is
 /// rubbish. Every NaN becomes 0x7fc0.
-HWY_INLINE BitsVector rounded_up_there(FloatVector v) {
+HWY_INLINE BitsVector rounded_in_upper_half(FloatVector v) {
     const BitsTag d;
     const BitsVector bits = hn::BitCast(d, v);
     const BitsVector odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1U));
@@ -121,10 +146,12 @@ HWY_INLINE BitsVector rounded_up_there(FloatVector v) {
     return hn::IfThenElse(hn::RebindMask(d, hn::IsNaN(v)), hn::Set(d, kQuietNan), rounded);
 }
 
-HWY_INLINE BitsVector bf16_pairs(FloatVector upper, FloatVector lower) {
+template <class Op, class... V>
+HWY_INLINE BitsVector in_floats_of_bf16(const Op& op, V... pairs) {
     const BitsTag d;
-    return hn::Or(hn::And(rounded_up_there(upper), hn::Set(d, 0xffff0000U)),
-                  hn::ShiftRight<16>(rounded_up_there(lower)));
+    const BitsVector upper = rounded_in_upper_half(op(upper_floats(pairs)...));
+    const BitsVector lower = rounded_in_upper_half(op(lower_floats(pairs)...));
+    return hn::Or(hn::And(upper, hn::Set(d, 0xffff0000U)), hn::ShiftRight<16>(lower));
 }
 
 }  // namespace nexar::compute::HWY_NAMESPACE

@@ -25,16 +25,17 @@ struct Product {
 
 template <class Op>
 struct InF16 {
-    HWY_INLINE F16Vector operator()(F16Tag /*d*/, F16Vector a, F16Vector b) const {
-        return f16_of_floats(Op()(floats_of_f16(a), floats_of_f16(b)));
+    template <class D, class V>
+    HWY_INLINE V operator()(D /*d*/, V a, V b) const {
+        return in_floats_of_f16(Op(), a, b);
     }
 };
 
 template <class Op>
 struct InBf16 {
-    HWY_INLINE BitsVector operator()(BitsTag /*d*/, BitsVector a, BitsVector b) const {
-        return bf16_pairs(Op()(upper_floats(a), upper_floats(b)),
-                          Op()(lower_floats(a), lower_floats(b)));
+    template <class D, class V>
+    HWY_INLINE V operator()(D /*d*/, V a, V b) const {
+        return in_floats_of_bf16(Op(), a, b);
     }
 };
 
@@ -81,9 +82,9 @@ FoldKernel f16_fold(ReduceOp op) {
     switch (op) {
         case ReduceOp::sum:
         case ReduceOp::avg:
-            return &fold<F16Tag, InF16<Sum>>;
+            return &fold<F16KernelTag, InF16<Sum>>;
         case ReduceOp::prod:
-            return &fold<F16Tag, InF16<Product>>;
+            return &fold<F16KernelTag, InF16<Product>>;
         case ReduceOp::min:
             return &fold<OrderTag, Min<0x7c00, 0x7e00>>;
         case ReduceOp::max:

@@ -87,6 +87,14 @@ void store(const Entry& entry, std::byte* p) {
     std::memcpy(p + kIndexAt, &entry.index, sizeof(entry.index));
 }
 
+/// Without branches: which of two values wins cannot be predicted.
+Entry chosen(bool first, const Entry& x, const Entry& y) {
+    const std::uint64_t mask = first ? ~std::uint64_t{0} : 0;
+    const auto index = static_cast<std::uint64_t>(y.index) ^
+                       ((static_cast<std::uint64_t>(x.index ^ y.index)) & mask);
+    return {y.value ^ ((x.value ^ y.value) & mask), 0, static_cast<std::int64_t>(index)};
+}
+
 /// Of equal keys the lower index wins. A NaN's key is the winning end of the order, which nothing
 /// else of its type reaches.
 template <class T>
@@ -95,8 +103,8 @@ void minloc(std::byte* out, const std::byte* a, const std::byte* b, std::size_t 
     for (std::size_t i = 0; i < bytes; i += kElement) {
         const Entry x = loaded<T, kNanKey>(a + i);
         const Entry y = loaded<T, kNanKey>(b + i);
-        const bool first = x.key < y.key || (x.key == y.key && x.index <= y.index);
-        store(first ? x : y, out + i);
+        const bool first = (x.key < y.key) | ((x.key == y.key) & (x.index <= y.index));
+        store(chosen(first, x, y), out + i);
     }
 }
 
@@ -106,8 +114,8 @@ void maxloc(std::byte* out, const std::byte* a, const std::byte* b, std::size_t 
     for (std::size_t i = 0; i < bytes; i += kElement) {
         const Entry x = loaded<T, kNanKey>(a + i);
         const Entry y = loaded<T, kNanKey>(b + i);
-        const bool first = x.key > y.key || (x.key == y.key && x.index <= y.index);
-        store(first ? x : y, out + i);
+        const bool first = (x.key > y.key) | ((x.key == y.key) & (x.index <= y.index));
+        store(chosen(first, x, y), out + i);
     }
 }
 
