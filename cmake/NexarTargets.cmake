@@ -26,6 +26,8 @@ function(nexar_target_defaults target)
             -Wsign-conversion
             -Wnon-virtual-dtor
             -Wold-style-cast
+            # GCC 12 sees overlaps in std::string that cannot be (GCC bug 105651).
+            $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
             $<$<BOOL:${NEXAR_WERROR}>:-Werror>)
   if(NEXAR_SANITIZE)
     target_compile_options(
