@@ -116,11 +116,13 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
     std::abort();
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): the argument is a type
 #define NEXAR_INSTANTIATE_CODEC(Message)                                       \
     template std::size_t encoded_size(const Message&);                         \
     template Result<std::size_t> encode(const Message&, std::span<std::byte>); \
     template Result<Decoded<Message>> decode_body<Message>(const FrameHeader&, \
                                                            std::span<const std::byte>)
+// NOLINTEND(bugprone-macro-parentheses)
 
 NEXAR_INSTANTIATE_CODEC(Hello);
 NEXAR_INSTANTIATE_CODEC(Welcome);

@@ -17,8 +17,8 @@ namespace {
 constexpr std::array<std::uint8_t, 256> kRulesIndex = [] {
     std::array<std::uint8_t, 256> index{};
     index.fill(kFrameRules.size());
-    for (std::uint8_t i = 0; i < kFrameRules.size(); ++i) {
-        index[static_cast<std::uint8_t>(kFrameRules[i].type)] = i;
+    for (std::size_t i = 0; i < kFrameRules.size(); ++i) {
+        index[static_cast<std::uint8_t>(kFrameRules[i].type)] = static_cast<std::uint8_t>(i);
     }
     return index;
 }();

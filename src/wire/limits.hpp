@@ -23,7 +23,7 @@ inline constexpr std::size_t kMessageHeaderFrameBytes = 42;
 inline constexpr std::uint64_t kMaxByteCount = std::uint64_t{1} << 48;
 
 /// Payload that may follow its header on the eager lane.
-inline constexpr std::uint64_t kMaxEagerBytes = 64 * 1024;
+inline constexpr std::uint64_t kMaxEagerBytes = std::uint64_t{1} << 16;
 
 inline constexpr std::uint32_t kMaxWorldSize = std::uint32_t{1} << 20;
 
