@@ -9,70 +9,85 @@
 #
 # Prints one line per harness. Exit 1 when any has a finding.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+source "$(dirname "$0")/common.sh"
+cd "$root"
+
+readonly tree=build/fuzz
+# The longest input. Above every frame but the largest welcomes, whose settings all look alike.
+readonly max_input_bytes=4608
 
 runs=200000
 jobs=1
 harnesses=()
+known=()
 
+usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; }
+
+# number OPTION VALUE: prints the value when it is a number above 0.
 number() {
-    [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { echo "fuzz.sh: $1 takes a number above 0, given: '${2:-}'" >&2; exit 2; }
-    echo "$2"
+  [[ $2 =~ ^[1-9][0-9]*$ ]] || fail "fuzz.sh: $1 takes a number above 0, given: '$2'"
+  printf '%s' "$2"
 }
 
-while (($# > 0)); do
-    case $1 in
-        --runs) runs=$(number "$1" "${2:-}") && shift 2 ;;
-        --jobs) jobs=$(number "$1" "${2:-}") && shift 2 ;;
-        -h | --help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0" && exit 0 ;;
-        -*) echo "fuzz.sh: unknown option $1; see scripts/fuzz.sh --help" >&2 && exit 2 ;;
-        *) harnesses+=("$1") && shift ;;
-    esac
+while [ $# -gt 0 ]; do
+  case $1 in
+    --runs)
+      runs=$(number "$1" "${2:-}")
+      shift 2
+      ;;
+    --jobs)
+      jobs=$(number "$1" "${2:-}")
+      shift 2
+      ;;
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    -*) fail "fuzz.sh: unknown option '$1'; see scripts/fuzz.sh --help" ;;
+    *)
+      harnesses+=("$1")
+      shift
+      ;;
+  esac
 done
 
-known=()
 for folder in fuzz/corpus/*/; do known+=("$(basename "$folder")"); done
-((${#harnesses[@]} > 0)) || harnesses=("${known[@]}")
+[ ${#harnesses[@]} -gt 0 ] || harnesses=("${known[@]}")
 for name in "${harnesses[@]}"; do
-    [[ " ${known[*]} " == *" $name "* ]] ||
-        { echo "fuzz.sh: no harness '$name'; there are: ${known[*]}" >&2; exit 2; }
+  [[ " ${known[*]} " == *" $name "* ]] || fail "fuzz.sh: no harness '$name'; there are: ${known[*]}"
 done
 
-build=build/fuzz
-mkdir -p "$build"
-if ! { cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_harnesses; } >"$build/build.log" 2>&1; then
-    tail -n 40 "$build/build.log" >&2
-    echo "fuzz.sh: the harnesses do not build; the whole log is in $build/build.log" >&2
-    exit 1
-fi
+"$root/scripts/setup.sh" build fuzz
+build fuzz fuzz_harnesses
 
-# One harness to its end; prints its line, fails on a finding.
+# run_harness NAME: runs one harness to its end and prints its line; fails on a finding.
 run_harness() {
-    local name=$1 log=$build/$1.log status=0 executed speed reached
-    mkdir -p "$build/corpus/$name" "$build/findings"
-    "$build/bin/fuzz_$name" -runs="$runs" -max_len=4608 -timeout=10 -rss_limit_mb=1024 \
-        -print_final_stats=1 -artifact_prefix="$build/findings/$name-" \
-        "$build/corpus/$name" "fuzz/corpus/$name" >"$log" 2>&1 || status=$?
-    executed=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
-    speed=$(sed -n 's/^stat::average_exec_per_sec: *//p' "$log")
-    reached=$(sed -n 's/.* \(cov: [0-9]* ft: [0-9]*\) .*/\1/p' "$log" | tail -n 1)
-    printf '%-13s %10s executions %8s/s  %s  %s\n' "$name" "${executed:-?}" "${speed:-?}" \
-        "${reached:-cov: ?}" "$( ((status == 0)) && echo 'no finding' || echo "FINDING, see $log")"
-    return "$status"
+  local name=$1 log=$tree/$1.log verdict='no finding' status=0 executed speed reached
+  mkdir -p "$tree/corpus/$name" "$tree/findings"
+  "$tree/bin/fuzz_$name" -runs="$runs" -max_len=$max_input_bytes -timeout=10 -rss_limit_mb=1024 \
+    -print_final_stats=1 -artifact_prefix="$tree/findings/$name-" \
+    "$tree/corpus/$name" "fuzz/corpus/$name" >"$log" 2>&1 || status=$?
+  [ $status -eq 0 ] || verdict="FINDING, see $log"
+  executed=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+  speed=$(sed -n 's/^stat::average_exec_per_sec: *//p' "$log")
+  reached=$(sed -n 's/.* \(cov: [0-9]* ft: [0-9]*\) .*/\1/p' "$log" | tail -n 1)
+  printf '%-13s %9s executions %7s/s  %-18s %s\n' "$name" "${executed:-no}" "${speed:-0}" \
+    "${reached:-cov: none}" "$verdict"
+  return $status
 }
 
 failed=0
 running=0
 for name in "${harnesses[@]}"; do
-    if ((running == jobs)); then
-        wait -n || failed=1
-        running=$((running - 1))
-    fi
-    run_harness "$name" &
-    running=$((running + 1))
-done
-while ((running > 0)); do
+  if [ "$running" -eq "$jobs" ]; then
     wait -n || failed=1
     running=$((running - 1))
+  fi
+  run_harness "$name" &
+  running=$((running + 1))
 done
-exit "$failed"
+while [ "$running" -gt 0 ]; do
+  wait -n || failed=1
+  running=$((running - 1))
+done
+exit $failed
