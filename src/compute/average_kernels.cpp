@@ -125,7 +125,7 @@ DivideKernel divide_here(DType dtype) {
         case DType::u64:
             return &divide_integers<std::uint64_t, std::uint64_t>;
         case DType::f16:
-            return &divide_halves<float16, F16KernelTag, F16Quotient>;
+            return &divide_halves<float16, F16Tag, F16Quotient>;
         case DType::bf16:
             return &divide_halves<bfloat16, BitsTag, Bf16Quotient>;
         case DType::f32:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -18,25 +19,27 @@ ByteFold::ByteFold(Reducer reducer, std::byte* out, const std::byte* local, std:
       out_(out),
       local_(local),
       bytes_(static_cast<std::uint64_t>(count) * reducer_.element_size()),
+      shift_(std::countr_zero(reducer_.element_size())),
       side_(side) {
-    NEXAR_ASSERT(reducer_.element_size() <= kLargestElement);
+    NEXAR_ASSERT(std::has_single_bit(reducer_.element_size()) &&
+                 reducer_.element_size() <= kLargestElement);
     NEXAR_ASSERT(count <= std::numeric_limits<std::size_t>::max() / reducer_.element_size());
 }
 
 ByteFold::Cut ByteFold::cut(std::uint64_t offset, std::span<const std::byte> bytes) const noexcept {
     const std::size_t size = reducer_.element_size();
     Cut cut;
-    const auto into = static_cast<std::size_t>(offset % size);
-    std::uint64_t element = offset / size;
+    const auto into = static_cast<std::size_t>(offset & (size - 1));
+    std::uint64_t element = offset >> shift_;
     if (into != 0) {
         const std::size_t taken = std::min(size - into, bytes.size());
         cut.head = {element++, into, bytes.first(taken)};
         bytes = bytes.subspan(taken);
     }
-    const std::size_t elements = bytes.size() / size;
+    const std::size_t elements = bytes.size() >> shift_;
     cut.first_whole = element;
-    cut.whole = bytes.first(elements * size);
-    cut.tail = {element + elements, 0, bytes.subspan(elements * size)};
+    cut.whole = bytes.first(elements << shift_);
+    cut.tail = {element + elements, 0, bytes.subspan(elements << shift_)};
     return cut;
 }
 
@@ -55,7 +58,7 @@ Result<void> ByteFold::feed(std::uint64_t offset, std::span<const std::byte> byt
     const Cut pieces = cut(offset, bytes);
     NEXAR_TRY(check(pieces));
     take(pieces.head);
-    fold(pieces.first_whole, pieces.whole.data(), pieces.whole.size() / reducer_.element_size());
+    fold(pieces.first_whole, pieces.whole.data(), pieces.whole.size() >> shift_);
     take(pieces.tail);
     bytes_done_ += bytes.size();
     return {};
@@ -63,31 +66,28 @@ Result<void> ByteFold::feed(std::uint64_t offset, std::span<const std::byte> byt
 
 /// Everything that can be wrong with a piece is found here, before anything changes.
 Result<void> ByteFold::check(const Cut& cut) const {
-    const std::size_t size = reducer_.element_size();
     std::size_t new_slots = 0;
     for (const Fragment* fragment : {&cut.head, &cut.tail}) {
         if (fragment->bytes.empty()) continue;
-        const Slot* slot = slot_of(fragment->element);
-        if (slot == nullptr) {
+        const std::size_t slot = slot_of(fragment->element);
+        if (slot == waiting_) {
             ++new_slots;
-        } else if ((slot->present & fragment->mask()) != 0) {
+        } else if ((slots_[slot].present & fragment->mask()) != 0) {
             return Error(Errc::invalid_argument,
                          fmt::format("bytes {} to {} of element {} repeat bytes that came before",
                                      fragment->first, fragment->first + fragment->bytes.size() - 1,
                                      fragment->element));
         }
     }
-    if (slots_used_ + new_slots > kSlots) {
+    if (waiting_ + new_slots > kSlots) {
         return Error(Errc::limit_exceeded,
-                     fmt::format("{} elements wait for missing bytes, more than {} cannot: feed "
-                                 "the missing bytes, or cut pieces at multiples of {} bytes",
-                                 slots_used_, kSlots, size));
+                     fmt::format("{} elements wait for missing bytes and at most {} can: feed the "
+                                 "missing bytes, or cut pieces at multiples of {} bytes",
+                                 waiting_, kSlots, reducer_.element_size()));
     }
-    if (slots_used_ == 0) return {};
-    for (const Slot& slot : slots_) {
-        const bool again = slot.present != 0 && slot.element >= cut.first_whole &&
-                           slot.element - cut.first_whole < cut.whole.size() / size;
-        if (!again) continue;
+    for (const Slot& slot : waiting()) {
+        if (slot.element < cut.first_whole) continue;
+        if (slot.element - cut.first_whole >= cut.whole.size() >> shift_) continue;
         return Error(Errc::invalid_argument,
                      fmt::format("element {} comes whole, but some of its bytes came before",
                                  slot.element));
@@ -95,38 +95,32 @@ Result<void> ByteFold::check(const Cut& cut) const {
     return {};
 }
 
-const ByteFold::Slot* ByteFold::slot_of(std::uint64_t element) const noexcept {
-    if (slots_used_ == 0) return nullptr;
-    for (const Slot& slot : slots_) {
-        if (slot.present != 0 && slot.element == element) return &slot;
-    }
-    return nullptr;
-}
-
-ByteFold::Slot* ByteFold::slot_of(std::uint64_t element) noexcept {
-    return const_cast<Slot*>(std::as_const(*this).slot_of(element));
+/// Where the element waits, or waiting_ if it does not.
+std::size_t ByteFold::slot_of(std::uint64_t element) const noexcept {
+    const auto at = std::ranges::find(waiting(), element, &Slot::element);
+    return static_cast<std::size_t>(at - waiting().begin());
 }
 
 void ByteFold::take(const Fragment& fragment) {
     if (fragment.bytes.empty()) return;
-    Slot* slot = slot_of(fragment.element);
-    if (slot == nullptr) {
-        slot = std::ranges::find(slots_, 0U, &Slot::present);
-        NEXAR_ASSERT(slot != slots_.end(), "check() counted the slots");
-        slot->element = fragment.element;
-        ++slots_used_;
+    const std::size_t at = slot_of(fragment.element);
+    NEXAR_ASSERT(at < kSlots, "check() counted the slots");
+    Slot& slot = slots_[at];
+    if (at == waiting_) {
+        slot.element = fragment.element;
+        slot.present = 0;
+        ++waiting_;
     }
-    std::memcpy(slot->bytes.data() + fragment.first, fragment.bytes.data(), fragment.bytes.size());
-    slot->present |= fragment.mask();
-    if (slot->present != (1U << reducer_.element_size()) - 1U) return;
-    fold(slot->element, slot->bytes.data(), 1);
-    slot->present = 0;
-    --slots_used_;
+    std::memcpy(slot.bytes.data() + fragment.first, fragment.bytes.data(), fragment.bytes.size());
+    slot.present |= fragment.mask();
+    if (slot.present != (1U << reducer_.element_size()) - 1U) return;
+    fold(slot.element, slot.bytes.data(), 1);
+    slot = slots_[--waiting_];
 }
 
 void ByteFold::fold(std::uint64_t element, const std::byte* incoming, std::size_t count) const {
     if (count == 0) return;
-    const std::size_t at = static_cast<std::size_t>(element) * reducer_.element_size();
+    const std::size_t at = static_cast<std::size_t>(element) << shift_;
     const std::byte* local = local_ + at;
     if (side_ == Side::left) {
         reducer_.fold(out_ + at, incoming, local, count);

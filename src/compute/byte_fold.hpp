@@ -48,7 +48,7 @@ public:
 private:
     static constexpr std::size_t kLargestElement = 16;
 
-    /// An element some of whose bytes have come; free while `present` is 0.
+    /// An element some of whose bytes have come, not all.
     struct Slot {
         std::uint64_t element = 0;
         std::uint32_t present = 0;  // bit i: byte i came
@@ -76,8 +76,8 @@ private:
 
     Cut cut(std::uint64_t offset, std::span<const std::byte> bytes) const noexcept;
     Result<void> check(const Cut& cut) const;
-    Slot* slot_of(std::uint64_t element) noexcept;
-    const Slot* slot_of(std::uint64_t element) const noexcept;
+    std::span<const Slot> waiting() const noexcept { return std::span(slots_).first(waiting_); }
+    std::size_t slot_of(std::uint64_t element) const noexcept;
     void take(const Fragment& fragment);
     void fold(std::uint64_t element, const std::byte* incoming, std::size_t count) const;
 
@@ -86,8 +86,9 @@ private:
     const std::byte* local_;
     std::uint64_t bytes_;
     std::uint64_t bytes_done_ = 0;
-    std::size_t slots_used_ = 0;
+    int shift_;  // an element has 1 << shift_ bytes
     Side side_;
+    std::size_t waiting_ = 0;  // slots in use: the first ones, in any order
     std::array<Slot, kSlots> slots_{};
 };
 

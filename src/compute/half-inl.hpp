@@ -100,30 +100,10 @@ HWY_INLINE F16Vector f16_of_floats(FloatVector v) {
 
 #endif  // NEXAR_F16_INSTRUCTIONS
 
-/// The vectors that f16 kernels take, and what applies an operation on floats to them. x86 joins
-/// two halves of a register at no cost; others would pay more than they gain.
-#if HWY_ARCH_X86 && NEXAR_F16_INSTRUCTIONS
-
-using F16KernelTag = hn::ScalableTag<std::uint16_t>;
-
-template <class Op, class... V>
-HWY_INLINE hn::VFromD<F16KernelTag> in_floats_of_f16(const Op& op, V... v) {
-    const F16Tag half;
-    return hn::Combine(F16KernelTag(),
-                       f16_of_floats(op(floats_of_f16(hn::UpperHalf(half, v))...)),
-                       f16_of_floats(op(floats_of_f16(hn::LowerHalf(half, v))...)));
-}
-
-#else
-
-using F16KernelTag = F16Tag;
-
 template <class Op, class... V>
 HWY_INLINE F16Vector in_floats_of_f16(const Op& op, V... v) {
     return f16_of_floats(op(floats_of_f16(v)...));
 }
-
-#endif  // HWY_ARCH_X86 && NEXAR_F16_INSTRUCTIONS
 
 /// bf16 elements are handled in pairs, one in each half of a 32-bit lane: the upper one is a float
 /// once the lower half is cleared, the lower one once it is shifted up.

@@ -82,9 +82,9 @@ FoldKernel f16_fold(ReduceOp op) {
     switch (op) {
         case ReduceOp::sum:
         case ReduceOp::avg:
-            return &fold<F16KernelTag, InF16<Sum>>;
+            return &fold<F16Tag, InF16<Sum>>;
         case ReduceOp::prod:
-            return &fold<F16KernelTag, InF16<Product>>;
+            return &fold<F16Tag, InF16<Product>>;
         case ReduceOp::min:
             return &fold<OrderTag, Min<0x7c00, 0x7e00>>;
         case ReduceOp::max:

@@ -138,8 +138,8 @@ HWY_NOINLINE std::size_t fold_streaming(std::byte* out, const std::byte* a, cons
     const Op op{};
     const std::size_t step = vector_bytes(d);
     const std::size_t head = -reinterpret_cast<std::uintptr_t>(out) & (step - 1);
-    // A part of a register cannot be streamed.
-    if (head % kLargestElement != 0 || step != HWY_MAX_BYTES) return 0;
+    // The smallest store of this kind writes 16 bytes.
+    if (head % kLargestElement != 0 || step < 16) return 0;
     if (head != 0) fold_tail<D>(op, out, a, b, head);
     std::size_t i = head;
     for (; i + step <= bytes; i += step) {
