@@ -1,6 +1,8 @@
 #include "compute/reduce.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "unit/compute/support.hpp"
 
@@ -124,6 +126,37 @@ TEST(Reducer, folds_every_pair_at_any_length_and_alignment_as_defined) {
                 ASSERT_NO_FATAL_FAILURE(expect_folds_of(dtype, op, count, random));
             }
         }
+    }
+}
+
+// Beyond the size from which results are streamed past the caches, at several alignments.
+TEST(Reducer, a_result_much_larger_than_the_caches_has_the_bits_of_small_ones) {
+    constexpr std::size_t kBytes = (std::size_t{33} << 20) + 48;
+    constexpr std::size_t kPart = 4096;
+    Random random(seed());
+    Bytes a(kBytes + 64);
+    Bytes b(kBytes + 64);
+    for (std::size_t i = 0; i + 8 <= a.size(); i += 8) {
+        const std::uint64_t x = random();
+        std::memcpy(a.data() + i, &x, 8);
+        std::memcpy(b.data() + i, &x, 8);
+    }
+    Bytes out(kBytes + 64);
+    Bytes part(kPart);
+    for (const auto& [dtype, op] : {std::pair(DType::f16, ReduceOp::sum),
+                                    std::pair(DType::u32, ReduceOp::sum),
+                                    std::pair(DType::u8, ReduceOp::max)}) {
+        const std::size_t offset = random() % 3 * 8;
+        on_every_target([&] {
+            const Reducer reducer = *reducer_for(dtype, op);
+            const std::size_t size = size_of(dtype);
+            reducer.fold(out.data() + offset, a.data(), b.data() + 2, kBytes / size);
+            for (std::size_t at = 0; at < kBytes; at += kPart) {
+                const std::size_t bytes = std::min(kPart, kBytes - at);
+                reducer.fold(part.data(), a.data() + at, b.data() + 2 + at, bytes / size);
+                ASSERT_EQ(std::memcmp(part.data(), out.data() + offset + at, bytes), 0) << at;
+            }
+        });
     }
 }
 

@@ -1,5 +1,7 @@
 #include "compute/targets.hpp"
 
+#include <cstdlib>
+
 #include "unit/compute/support.hpp"
 
 namespace nexar::compute {
@@ -16,6 +18,13 @@ TEST(KernelTargets, the_best_is_in_use_until_a_test_chooses_another) {
     }
     use_kernel_target("");
     EXPECT_EQ(kernel_targets(), targets);
+}
+
+// Set by scripts/cross_test.sh, so that a run for a target cannot quietly test another.
+TEST(KernelTargets, the_one_that_the_run_is_for_is_in_use) {
+    const char* expected = std::getenv("NEXAR_TEST_TARGET");
+    if (expected == nullptr) GTEST_SKIP() << "NEXAR_TEST_TARGET is not set";
+    EXPECT_EQ(kernel_target(), expected);
 }
 
 // Where several were compiled, choosing one really changes the code that runs.
