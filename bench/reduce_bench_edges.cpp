@@ -24,10 +24,10 @@ struct Selected {
 };
 
 constexpr std::array kSelected{
-    Selected{DType::f32, ReduceOp::sum},  Selected{DType::f32, ReduceOp::min},
-    Selected{DType::f64, ReduceOp::max},  Selected{DType::f16, ReduceOp::sum},
-    Selected{DType::bf16, ReduceOp::sum}, Selected{DType::bf16, ReduceOp::max},
-    Selected{DType::c64, ReduceOp::prod}, Selected{DType::i8, ReduceOp::prod},
+    Selected{DType::f32, ReduceOp::sum},           Selected{DType::f32, ReduceOp::min},
+    Selected{DType::f64, ReduceOp::max},           Selected{DType::f16, ReduceOp::sum},
+    Selected{DType::bf16, ReduceOp::sum},          Selected{DType::bf16, ReduceOp::max},
+    Selected{DType::c64, ReduceOp::prod},          Selected{DType::i8, ReduceOp::prod},
     Selected{DType::located_f32, ReduceOp::minloc}};
 
 void fill(const Buffer& buffer) {
@@ -66,12 +66,11 @@ bool bench_edges(Report& report, const MeasureOptions& options) {
     const compute::Reducer user =
         compute::reducer_of<float>([](float x, float y) { return x + y; }, true);
     const std::size_t count = kBytes / sizeof(float);
-    const std::vector<Timing> timings =
-        measure({[&] { sum.fold(a.data(), a.data(), b.data(), count); },
-                 [&] { sum.fold(a.data() + 4, a.data() + 4, b.data() + 12, count); },
-                 [&] { feed_packets(sum, a, b); },
-                 [&] { user.fold(a.data(), a.data(), b.data(), count); }},
-                options);
+    const std::vector<Timing> timings = measure(
+        {[&] { sum.fold(a.data(), a.data(), b.data(), count); },
+         [&] { sum.fold(a.data() + 4, a.data() + 4, b.data() + 12, count); },
+         [&] { feed_packets(sum, a, b); }, [&] { user.fold(a.data(), a.data(), b.data(), count); }},
+        options);
     report.row("misaligned_over_aligned", timings[0].fastest / timings[1].fastest, "ratio");
     report.row("packets_over_whole", timings[0].fastest / timings[2].fastest, "ratio");
     report.row("user_op_over_builtin_256_kib", timings[0].fastest / timings[3].fastest, "ratio");

@@ -81,8 +81,7 @@ bool bench_memory(Report& report, const MeasureOptions& options) {
     const Reducer f32 = reducer(DType::f32, ReduceOp::sum);
     const Reducer f16 = reducer(DType::f16, ReduceOp::sum);
     const Reducer bf16 = reducer(DType::bf16, ReduceOp::sum);
-    const Reducer user =
-        compute::reducer_of<float>([](float x, float y) { return x + y; }, true);
+    const Reducer user = compute::reducer_of<float>([](float x, float y) { return x + y; }, true);
     const std::size_t floats = kBytes / sizeof(float);
     const auto in_place = [&](const Reducer& sum) {
         return [&] { sum.fold(a.data(), a.data(), b.data(), kBytes / sum.element_size()); };

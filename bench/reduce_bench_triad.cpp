@@ -3,8 +3,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "reduce_bench_triad.cpp"
-#include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
 
 #include "reduce_bench.hpp"

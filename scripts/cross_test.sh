@@ -64,14 +64,17 @@ build_tests() { # arch target
 
 run_tests() { # arch target cpu
     echo "== $2 on $3"
+    # Results are streamed past the caches on x86 only.
+    filter='*'
+    [ "$1" = x86_64 ] || filter='-*much_larger_than_the_caches*'
     # A part of the random volume: emulation is slow, and the full volume runs natively.
     NEXAR_TEST_TARGET=$2 NEXAR_TEST_VOLUME=${NEXAR_TEST_VOLUME:-3} \
-        "qemu-$1" -cpu "$3" "$build/$1/compute_tests_$2" --gtest_brief=1 >"$build/$2.out" 2>&1 || {
+        "qemu-$1" -cpu "$3" "$build/$1/compute_tests_$2" "--gtest_filter=$filter" --gtest_brief=1 \
+        >"$build/$2.out" 2>&1 || {
         cat "$build/$2.out" >&2
         fail "$2 on $3: tests failed"
     }
-    tail -n 2 "$build/$2.out"
-    grep -Eq '^\[  PASSED  \] [1-9][0-9]* test' "$build/$2.out" ||
+    grep -E '^\[  PASSED  \] [1-9][0-9]* test' "$build/$2.out" ||
         fail "$2 on $3: no test ran"
 }
 

@@ -45,9 +45,10 @@ ByteFold::Cut ByteFold::cut(std::uint64_t offset, std::span<const std::byte> byt
 
 Result<void> ByteFold::feed(std::uint64_t offset, std::span<const std::byte> bytes) {
     if (offset > bytes_ || bytes.size() > bytes_ - offset) {
-        return Error(Errc::invalid_argument,
-                     fmt::format("{} bytes at offset {} lie beyond the end of the array of {} bytes",
-                                 bytes.size(), offset, bytes_));
+        return Error(
+            Errc::invalid_argument,
+            fmt::format("{} bytes at offset {} lie beyond the end of the array of {} bytes",
+                        bytes.size(), offset, bytes_));
     }
     if (bytes.size() > bytes_ - bytes_done_) {
         return Error(Errc::invalid_argument,
@@ -88,9 +89,9 @@ Result<void> ByteFold::check(const Cut& cut) const {
     for (const Slot& slot : waiting()) {
         if (slot.element < cut.first_whole) continue;
         if (slot.element - cut.first_whole >= cut.whole.size() >> shift_) continue;
-        return Error(Errc::invalid_argument,
-                     fmt::format("element {} comes whole, but some of its bytes came before",
-                                 slot.element));
+        return Error(
+            Errc::invalid_argument,
+            fmt::format("element {} comes whole, but some of its bytes came before", slot.element));
     }
     return {};
 }

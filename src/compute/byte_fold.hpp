@@ -61,9 +61,7 @@ private:
         std::size_t first = 0;  // position of the first byte in the element
         std::span<const std::byte> bytes;
 
-        std::uint32_t mask() const noexcept {
-            return ((1U << bytes.size()) - 1U) << first;
-        }
+        std::uint32_t mask() const noexcept { return ((1U << bytes.size()) - 1U) << first; }
     };
 
     /// A piece cut at element boundaries. Head and tail may be empty.

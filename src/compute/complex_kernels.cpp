@@ -37,8 +37,8 @@ constexpr FoldKernel kProduct = &product<Part>;
 struct Product {
     template <class D, class V>
     HWY_INLINE V operator()(D d, V a, V b) const {
-        const V by_real = hn::Mul(hn::DupEven(a), b);                        // ar*br, ar*bi
-        const V by_imaginary = hn::Mul(hn::DupOdd(a), hn::Reverse2(d, b));   // ai*bi, ai*br
+        const V by_real = hn::Mul(hn::DupEven(a), b);                       // ar*br, ar*bi
+        const V by_imaginary = hn::Mul(hn::DupOdd(a), hn::Reverse2(d, b));  // ai*bi, ai*br
         return hn::OddEven(hn::Add(by_real, by_imaginary), hn::Sub(by_real, by_imaginary));
     }
 };

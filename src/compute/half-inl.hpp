@@ -66,8 +66,8 @@ HWY_INLINE FloatVector floats_of_f16(F16Vector v) {
     const BitsVector above = hn::Add(shifted, hn::Set(d, 0x38800000U));
     const FloatVector subnormal = hn::Sub(hn::BitCast(df, above), hn::Set(df, 0x1p-14F));
     const BitsVector special = hn::Add(shifted, hn::Set(d, 0x70000000U));  // infinity and NaN
-    const BitsVector finite = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0x0400U)),
-                                             hn::BitCast(d, subnormal), normal);
+    const BitsVector finite =
+        hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0x0400U)), hn::BitCast(d, subnormal), normal);
     const BitsVector value =
         hn::IfThenElse(hn::Gt(magnitude, hn::Set(d, 0x7bffU)), special, finite);
     return hn::BitCast(df, hn::Or(value, sign));
@@ -91,8 +91,8 @@ HWY_INLINE F16Vector f16_of_floats(FloatVector v) {
     const BitsVector finite =
         hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0x38800000U)), subnormal, normal);
     // From 65520 on, the midpoint above the largest value, it is infinity.
-    const BitsVector limited = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0x477ff000U)), finite,
-                                              hn::Set(d, 0x7c00U));
+    const BitsVector limited =
+        hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0x477ff000U)), finite, hn::Set(d, 0x7c00U));
     const BitsVector value = hn::IfThenElse(hn::Gt(magnitude, hn::Set(d, 0x7f800000U)),
                                             hn::Set(d, 0x7e00U), hn::Or(limited, sign));
     return hn::TruncateTo(F16Tag(), value);

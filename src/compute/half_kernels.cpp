@@ -65,16 +65,14 @@ HWY_INLINE OrderVector nan_if_either(OrderVector a, OrderVector b, OrderVector o
 template <std::int16_t kInfinity, std::int16_t kNan>
 struct Min {
     HWY_INLINE OrderVector operator()(OrderTag /*d*/, OrderVector a, OrderVector b) const {
-        return nan_if_either<kInfinity, kNan>(a, b,
-                                              mirrored(hn::Min(mirrored(a), mirrored(b))));
+        return nan_if_either<kInfinity, kNan>(a, b, mirrored(hn::Min(mirrored(a), mirrored(b))));
     }
 };
 
 template <std::int16_t kInfinity, std::int16_t kNan>
 struct Max {
     HWY_INLINE OrderVector operator()(OrderTag /*d*/, OrderVector a, OrderVector b) const {
-        return nan_if_either<kInfinity, kNan>(a, b,
-                                              mirrored(hn::Max(mirrored(a), mirrored(b))));
+        return nan_if_either<kInfinity, kNan>(a, b, mirrored(hn::Max(mirrored(a), mirrored(b))));
     }
 };
 

@@ -39,7 +39,8 @@ public:
 ///   lower index wins. Padding of the result is zero.
 /// - c64, c128: prod is (ar*br - ai*bi, ar*bi + ai*br), every operation rounded, without the
 ///   recovery of infinities that C's Annex G describes.
-/// - avg folds as sum; finish() divides once. Integers round toward zero; f16 and bf16 are correctly
+/// - avg folds as sum; finish() divides once. Integers round toward zero; f16 and bf16 are
+/// correctly
 ///   rounded; f32, f64 and complex divide by the divisor rounded to their type.
 ///
 /// The default rounding mode is assumed, with subnormals on.
@@ -52,8 +53,8 @@ public:
     std::size_t element_size() const noexcept { return element_size_; }
     bool commutative() const noexcept { return commutative_; }
 
-    /// out = a op b, elementwise. `out` is exactly `a` (in place), exactly `b`, or overlaps neither;
-    /// anything else is a bug and asserted. count * element_size() must not overflow, see
+    /// out = a op b, elementwise. `out` is exactly `a` (in place), exactly `b`, or overlaps
+    /// neither; anything else is a bug and asserted. count * element_size() must not overflow, see
     /// byte_count(). Operand order is kept.
     void fold(std::byte* out, const std::byte* a, const std::byte* b, std::size_t count) const;
 

@@ -10,8 +10,7 @@ namespace {
 using namespace testing;  // NOLINT(google-build-using-namespace): the support of these tests
 
 constexpr std::array<std::uint32_t, 15> kWorlds{
-    1,    2,    3,     7,     8,        10,        255,        1000,
-    4095, 4096, 4097, 65537, 16777217, 2147483648, 4294967295};
+    1, 2, 3, 7, 8, 10, 255, 1000, 4095, 4096, 4097, 65537, 16777217, 2147483648, 4294967295};
 
 template <class T>
 std::vector<T> divided(std::vector<T> sums, DType dtype, std::uint32_t world) {
@@ -50,9 +49,10 @@ std::vector<T> near_multiples() {
     Random random(seed());
     for (const std::uint32_t world : kWorlds) {
         for (std::size_t i = 0; i < scaled(200); ++i) {
-            const auto multiple = static_cast<T>(static_cast<std::uint64_t>(
-                static_cast<T>(random()) / static_cast<T>(std::max<T>(1, static_cast<T>(world)))) *
-                                                 world);
+            const auto multiple = static_cast<T>(
+                static_cast<std::uint64_t>(static_cast<T>(random()) /
+                                           static_cast<T>(std::max<T>(1, static_cast<T>(world)))) *
+                world);
             for (const int step : {-1, 0, 1}) {
                 values.push_back(static_cast<T>(static_cast<std::uint64_t>(multiple) +
                                                 static_cast<std::uint64_t>(step)));
@@ -78,7 +78,8 @@ TEST(AverageKernels, large_integers_are_divided_toward_zero) {
 
 TEST(AverageKernels, every_half_is_divided_with_one_rounding) {
     std::vector<std::uint16_t> sums;
-    for (unsigned bits = 0; bits < 0x10000; ++bits) sums.push_back(static_cast<std::uint16_t>(bits));
+    for (unsigned bits = 0; bits < 0x10000; ++bits)
+        sums.push_back(static_cast<std::uint16_t>(bits));
     const auto expect = [&sums](DType dtype, const HalfFormat& format, std::uint32_t world) {
         const std::vector<std::uint16_t> averages = divided(sums, dtype, world);
         for (std::size_t i = 0; i < sums.size(); ++i) {

@@ -30,8 +30,8 @@ std::vector<Piece> random_pieces(std::size_t bytes, Random& random) {
     const std::size_t window = 1 + random() % 16;
     for (std::size_t i = 0; i < pieces.size(); i += window) {
         const auto first = pieces.begin() + static_cast<std::ptrdiff_t>(i);
-        const auto last = pieces.begin() +
-                          static_cast<std::ptrdiff_t>(std::min(i + window, pieces.size()));
+        const auto last =
+            pieces.begin() + static_cast<std::ptrdiff_t>(std::min(i + window, pieces.size()));
         std::shuffle(first, last, random);
     }
     return pieces;
@@ -189,8 +189,8 @@ TEST_F(ByteFoldErrors, more_split_elements_than_slots_are_refused_and_nothing_is
     const std::size_t next = 8 * ByteFold::kSlots;
     expect_refused(Errc::limit_exceeded, next, at(next, 5));
     expect_refused(Errc::limit_exceeded, next, at(next, 8 * 3 + 1));  // whole ones before it, too
-    feed(next, 8);  // whole elements need no slot
-    feed(5, 3);     // a completed one frees its own
+    feed(next, 8);                                                    // whole elements need no slot
+    feed(5, 3);  // a completed one frees its own
     feed(next + 8, 5);
     rest.erase(rest.begin());
     rest.push_back({next + 13, 3});

@@ -68,7 +68,7 @@ TYPED_TEST(FloatKernels, min_and_max_of_any_nan_are_the_canonical_nan) {
 TYPED_TEST(FloatKernels, min_and_max_order_numbers_of_every_size) {
     using Limits = std::numeric_limits<TypeParam>;
     const std::array<TypeParam, 8> ascending{
-        -Limits::infinity(),       Limits::lowest(), TypeParam{-1}, -Limits::denorm_min(),
+        -Limits::infinity(),  Limits::lowest(), TypeParam{-1}, -Limits::denorm_min(),
         Limits::denorm_min(), TypeParam{1},     Limits::max(), Limits::infinity()};
     for (std::size_t i = 0; i < ascending.size(); ++i) {
         for (std::size_t j = i; j < ascending.size(); ++j) {

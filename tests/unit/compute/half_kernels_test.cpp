@@ -104,9 +104,8 @@ TEST(HalfKernels, every_nan_result_has_the_canonical_bits) {
 
 TEST(HalfKernels, known_sums_round_to_even_and_overflow_to_infinity) {
     const auto f16_sum = [](std::uint16_t a, std::uint16_t b) {
-        return elements_of<std::uint16_t>(folded(DType::f16, ReduceOp::sum,
-                                                 bytes_of(std::vector{a}),
-                                                 bytes_of(std::vector{b})))[0];
+        return elements_of<std::uint16_t>(folded(
+            DType::f16, ReduceOp::sum, bytes_of(std::vector{a}), bytes_of(std::vector{b})))[0];
     };
     on_every_target([&] {
         EXPECT_EQ(f16_sum(0x3c00, 0x1000), 0x3c00);  // 1 + 2^-11: tie, stays even

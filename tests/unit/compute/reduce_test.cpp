@@ -101,7 +101,10 @@ void expect_fold(const Reducer& reducer, const Case& c, Form form, const Bytes& 
 }
 
 void expect_folds_of(DType dtype, ReduceOp op, std::size_t count, Random& random) {
-    Case c{dtype, op, random_elements(dtype, count, random), random_elements(dtype, count, random),
+    Case c{dtype,
+           op,
+           random_elements(dtype, count, random),
+           random_elements(dtype, count, random),
            {random() % 64, random() % 64, random() % 64}};
     const Bytes want = reference_fold(dtype, op, c.a, c.b);
     on_every_target([&] {
@@ -143,9 +146,9 @@ TEST(Reducer, a_result_much_larger_than_the_caches_has_the_bits_of_small_ones) {
     }
     Bytes out(kBytes + 64);
     Bytes part(kPart);
-    for (const auto& [dtype, op] : {std::pair(DType::f16, ReduceOp::sum),
-                                    std::pair(DType::u32, ReduceOp::sum),
-                                    std::pair(DType::u8, ReduceOp::max)}) {
+    for (const auto& [dtype, op] :
+         {std::pair(DType::f16, ReduceOp::sum), std::pair(DType::u32, ReduceOp::sum),
+          std::pair(DType::u8, ReduceOp::max)}) {
         const std::size_t offset = random() % 3 * 8;
         on_every_target([&] {
             const Reducer reducer = *reducer_for(dtype, op);

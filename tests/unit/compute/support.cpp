@@ -55,8 +55,8 @@ Bits random_float(int fraction_bits, Random& random) {
             return special_float<Bits>(fraction_bits, random);
         default: {  // between a quarter and four, either sign: sums round and cancel
             constexpr int kWidth = std::numeric_limits<Bits>::digits;
-            const auto kept = static_cast<Bits>(
-                static_cast<Bits>((Bits{1} << fraction_bits) - 1) | Bits{1} << (kWidth - 1));
+            const auto kept = static_cast<Bits>(static_cast<Bits>((Bits{1} << fraction_bits) - 1) |
+                                                Bits{1} << (kWidth - 1));
             const int exponent_bits = kWidth - 1 - fraction_bits;
             const Bits bias = static_cast<Bits>((Bits{1} << (exponent_bits - 1)) - 1);
             const auto exponent = static_cast<Bits>(bias - 2 + random() % 4);
@@ -69,8 +69,8 @@ template <class Bits>
 Bits random_integer(Random& random) {
     constexpr auto kMax = static_cast<Bits>(~Bits{0});
     constexpr auto kSignBit = static_cast<Bits>(kMax ^ (kMax >> 1));
-    const std::array<Bits, 6> specials{Bits{0}, Bits{1}, kMax, kSignBit,
-                                       static_cast<Bits>(kSignBit - 1), Bits{2}};
+    const std::array<Bits, 6> specials{
+        Bits{0}, Bits{1}, kMax, kSignBit, static_cast<Bits>(kSignBit - 1), Bits{2}};
     if (random() % 2 == 0) return specials.at(random() % specials.size());
     return static_cast<Bits>(random());
 }

@@ -24,20 +24,20 @@ inline constexpr std::array kIntegers{DType::i8,  DType::u8,  DType::i16, DType:
                                       DType::i32, DType::u32, DType::i64, DType::u64};
 
 inline constexpr std::array kDTypes{
-    DType::i8,          DType::u8,           DType::i16,         DType::u16,
-    DType::i32,         DType::u32,          DType::i64,         DType::u64,
-    DType::f16,         DType::bf16,         DType::f32,         DType::f64,
-    DType::c64,         DType::c128,         DType::located_i8,  DType::located_u8,
-    DType::located_i16, DType::located_u16,  DType::located_i32, DType::located_u32,
-    DType::located_i64, DType::located_u64,  DType::located_f16, DType::located_bf16,
+    DType::i8,          DType::u8,          DType::i16,         DType::u16,
+    DType::i32,         DType::u32,         DType::i64,         DType::u64,
+    DType::f16,         DType::bf16,        DType::f32,         DType::f64,
+    DType::c64,         DType::c128,        DType::located_i8,  DType::located_u8,
+    DType::located_i16, DType::located_u16, DType::located_i32, DType::located_u32,
+    DType::located_i64, DType::located_u64, DType::located_f16, DType::located_bf16,
     DType::located_f32, DType::located_f64,
 };
 
-inline constexpr std::array kOps{
-    ReduceOp::sum,         ReduceOp::prod,       ReduceOp::min,         ReduceOp::max,
-    ReduceOp::avg,         ReduceOp::bit_and,    ReduceOp::bit_or,      ReduceOp::bit_xor,
-    ReduceOp::logical_and, ReduceOp::logical_or, ReduceOp::logical_xor, ReduceOp::minloc,
-    ReduceOp::maxloc};
+inline constexpr std::array kOps{ReduceOp::sum,        ReduceOp::prod,        ReduceOp::min,
+                                 ReduceOp::max,        ReduceOp::avg,         ReduceOp::bit_and,
+                                 ReduceOp::bit_or,     ReduceOp::bit_xor,     ReduceOp::logical_and,
+                                 ReduceOp::logical_or, ReduceOp::logical_xor, ReduceOp::minloc,
+                                 ReduceOp::maxloc};
 
 bool is_integer(DType dtype);
 bool is_located(DType dtype);

@@ -30,8 +30,7 @@ TEST(KernelTargets, the_one_that_the_run_is_for_is_in_use) {
 // Where several were compiled, choosing one really changes the code that runs.
 TEST(KernelTargets, each_has_kernels_of_its_own) {
     std::vector<FoldKernel> kernels;
-    testing::on_every_target(
-        [&] { kernels.push_back(integer_fold(DType::i32, ReduceOp::sum)); });
+    testing::on_every_target([&] { kernels.push_back(integer_fold(DType::i32, ReduceOp::sum)); });
     for (std::size_t i = 0; i < kernels.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) EXPECT_NE(kernels[i], kernels[j]);
     }

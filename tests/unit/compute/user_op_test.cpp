@@ -73,8 +73,8 @@ TEST(UserOp, copies_share_the_state_and_the_last_one_frees_it) {
 
 TEST(UserOp, takes_every_kind_of_element) {
     using Entry = Located<float>;
-    const Reducer last = reducer_of<Entry>(
-        [](Entry a, Entry b) { return a.index > b.index ? a : b; }, true);
+    const Reducer last =
+        reducer_of<Entry>([](Entry a, Entry b) { return a.index > b.index ? a : b; }, true);
     EXPECT_TRUE(last.commutative());
     EXPECT_EQ(folded_by<Entry>(last, {{1, 5}}, {{2, 4}}), (std::vector<Entry>{{1, 5}}));
     const Reducer half = reducer_of<bfloat16>(
