@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <new>
+#include <tuple>
 
 #include "base/assert.hpp"
 
@@ -63,8 +64,9 @@ void Recorder::read(const Ring& ring, unsigned thread, Snapshot& into) const {
     const std::size_t before = into.events.size();
     into.events.reserve(before + static_cast<std::size_t>(end - begin));
     for (std::uint64_t number = begin; number < end; ++number) {
-        into.events.push_back(
-            {.event = load(ring.slots[number & (capacity_ - 1)]), .thread = thread});
+        into.events.push_back({.event = load(ring.slots[number & (capacity_ - 1)]),
+                               .thread = thread,
+                               .number = number});
     }
     const std::uint64_t begun = ring.begun.load(std::memory_order_relaxed);
     const std::uint64_t intact = begun - std::min<std::uint64_t>(begun, capacity_);
@@ -80,7 +82,9 @@ Recorder::Snapshot Recorder::snapshot() const {
         const Ring* const ring = rings_[thread].load(std::memory_order_acquire);
         if (ring != nullptr) read(*ring, thread, result);
     }
-    std::ranges::stable_sort(result.events, {}, [](const Recorded& r) { return r.event.time; });
+    std::ranges::sort(result.events, {}, [](const Recorded& r) {
+        return std::tuple(r.event.time, r.thread, r.number);
+    });
     result.dropped = dropped_.load(std::memory_order_relaxed);
     return result;
 }

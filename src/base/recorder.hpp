@@ -50,7 +50,8 @@ public:
 
     struct Recorded {
         Event event{};
-        unsigned thread = 0;  // thread_index() of who recorded it
+        unsigned thread = 0;       // thread_index() of who recorded it
+        std::uint64_t number = 0;  // of the event in its thread's ring, from 0; grows without gaps
     };
 
     struct Snapshot {
@@ -70,9 +71,9 @@ public:
     /// Any thread.
     void record(const Event& event) noexcept;
 
-    /// The events of all threads in the order of their times, those of one thread that have the
-    /// same time in the order of recording. Any thread; does not stop the writers, and never shows
-    /// an event that was being overwritten while it was read.
+    /// The events of all threads by time, those of the same time by thread and number. Any thread;
+    /// does not stop the writers, and never shows an event that was being overwritten while it was
+    /// read.
     Snapshot snapshot() const;
 
 private:

@@ -42,6 +42,7 @@ TEST(Recorder, keeps_the_last_events_and_counts_the_overwritten) {
         ASSERT_EQ(snapshot.events.size(), n - first);
         for (std::uint64_t i = first; i < n; ++i) {
             EXPECT_EQ(snapshot.events[i - first].event, numbered(i));
+            EXPECT_EQ(snapshot.events[i - first].number, i);
         }
         recorder.record(numbered(n));
     }
