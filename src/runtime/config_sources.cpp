@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -66,8 +65,12 @@ Result<std::string> read_all(const OpenFile& open_file, const ConfigFilePath& fi
     return text;
 }
 
-/// The text, or nothing where the file may be absent and is.
-Result<std::optional<std::string>> read_file(const ConfigFilePath& file) {
+struct Contents {
+    bool present = false;  // false only where the file may be absent
+    std::string text{};
+};
+
+Result<Contents> read_file(const ConfigFilePath& file) {
     if (file.path.empty()) {
         return Error(Errc::bad_config,
                      "environment NEXAR_CONFIG: is empty; allowed: the path of a file");
@@ -77,14 +80,14 @@ Result<std::optional<std::string>> read_file(const ConfigFilePath& file) {
         ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (open_file.descriptor() < 0) {
         const bool absent = errno == ENOENT || errno == ENOTDIR;
-        if (absent && !file.required) return std::optional<std::string>();
+        if (absent && !file.required) return Contents{};
         return unreadable(file, errno);
     }
     struct stat status{};
     if (::fstat(open_file.descriptor(), &status) != 0) return unreadable(file, errno);
     if (!S_ISREG(status.st_mode)) return unreadable(file, "is not a regular file");
     NEXAR_TRY_VALUE(text, read_all(open_file, file));
-    return std::optional(std::move(text));
+    return Contents{.present = true, .text = std::move(text)};
 }
 
 const std::string* find_value(std::span<const NamedValue> environment, std::string_view name) {
@@ -138,11 +141,11 @@ Result<std::vector<ConfigFile>> read_config_files(std::span<const ConfigFilePath
     std::vector<ConfigFile> files;
     std::vector<std::string> problems;
     for (const ConfigFilePath& path : paths) {
-        auto text = read_file(path);
-        if (!text) {
-            problems.push_back(text.error().cause());
-        } else if (text->has_value()) {
-            files.push_back({.path = path.path, .text = *std::move(*text)});
+        auto contents = read_file(path);
+        if (!contents) {
+            problems.push_back(contents.error().cause());
+        } else if (contents->present) {
+            files.push_back({.path = path.path, .text = std::move(contents->text)});
         }
     }
     if (!problems.empty()) return config_error(problems);
