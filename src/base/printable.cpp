@@ -11,7 +11,6 @@ namespace nexar {
 namespace {
 
 constexpr std::string_view kCut = "...";
-constexpr std::size_t kPrintableLimit = 512;
 constexpr std::size_t kQuotedLimit = 64;
 
 /// One character at the head of a text: its bytes, and its code point unless it is not UTF-8.
@@ -50,6 +49,11 @@ bool can_be_shown(std::uint32_t code) noexcept {
     return !separator_or_override && !isolate;
 }
 
+/// Whether the character at the head of `text` can be shown as it is.
+bool is_shown_as_it_is(const Character& character) noexcept {
+    return character.valid && can_be_shown(character.code);
+}
+
 /// The longest escape: four bytes of a character, each as `\xNN`.
 using Escape = std::array<char, 16>;
 
@@ -79,7 +83,7 @@ std::size_t write_printable(std::string_view text, std::span<char> out) noexcept
         const Character character = first_character(text);
         Escape room;
         std::string_view piece = text.substr(0, character.length);
-        if (!character.valid || !can_be_shown(character.code)) piece = escape(piece, room);
+        if (!is_shown_as_it_is(character)) piece = escape(piece, room);
         if (piece.size() > out.size() - written) {
             std::ranges::copy(kCut, out.begin() + static_cast<std::ptrdiff_t>(cut_at));
             return cut_at + kCut.size();
@@ -92,9 +96,20 @@ std::size_t write_printable(std::string_view text, std::span<char> out) noexcept
     return written;
 }
 
-std::string printable(std::string_view text) {
-    std::array<char, kPrintableLimit> room{};
-    return {room.data(), write_printable(text, room)};
+std::optional<std::size_t> first_unprintable(std::string_view text) noexcept {
+    for (std::size_t at = 0; at < text.size();) {
+        const Character character = first_character(text.substr(at));
+        if (!is_shown_as_it_is(character)) return at;
+        at += character.length;
+    }
+    return std::nullopt;
+}
+
+std::string printable(std::string_view text, std::size_t max_bytes) {
+    // An escape is at most four times as long as what it stands for.
+    std::string shown(std::min(max_bytes, std::max(4 * text.size(), kCut.size())), '\0');
+    shown.resize(write_printable(text, shown));
+    return shown;
 }
 
 std::string in_quotes(std::string_view text) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,8 +15,12 @@ namespace nexar {
 /// allocate. `out` must have room for at least 3 bytes.
 std::size_t write_printable(std::string_view text, std::span<char> out) noexcept;
 
-/// `text` made printable and cut to 512 bytes.
-std::string printable(std::string_view text);
+/// Offset of the first character of `text` that write_printable() would escape; nothing when all of
+/// it can be shown.
+std::optional<std::size_t> first_unprintable(std::string_view text) noexcept;
+
+/// `text` made printable and cut to `max_bytes`, which are at least 3.
+std::string printable(std::string_view text, std::size_t max_bytes = 512);
 
 /// `text` made printable, in double quotes, cut so that at most 64 bytes stand between them. For
 /// showing in a message what was given.

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/printable.hpp"
 #include "wire/fault.hpp"
 #include "wire/scalar.hpp"
-#include "wire/text.hpp"
 
 namespace nexar::wire {
 

@@ -1,7 +1,7 @@
 #include "wire/messages.hpp"
 
+#include "base/printable.hpp"
 #include "wire/limits.hpp"
-#include "wire/text.hpp"
 
 namespace nexar::wire {
 

@@ -10,11 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/printable.hpp"
 #include "wire/fault.hpp"
 #include "wire/measurer.hpp"
 #include "wire/optional_fields.hpp"
 #include "wire/scalar.hpp"
-#include "wire/text.hpp"
 
 namespace nexar::wire {
 

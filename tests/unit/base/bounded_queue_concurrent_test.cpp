@@ -10,7 +10,7 @@
 
 #include "base/bounded_queue.hpp"
 #include "base/random.hpp"
-#include "seed.hpp"
+#include "support/seed.hpp"
 
 namespace nexar {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/random.hpp"
-#include "seed.hpp"
+#include "support/seed.hpp"
 
 namespace nexar {
 namespace {

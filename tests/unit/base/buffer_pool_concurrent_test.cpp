@@ -10,7 +10,7 @@
 #include "base/buffer_pool.hpp"
 #include "base/random.hpp"
 #include "counting_memory.hpp"
-#include "seed.hpp"
+#include "support/seed.hpp"
 
 namespace nexar {
 namespace {

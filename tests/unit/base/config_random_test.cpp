@@ -14,7 +14,7 @@
 #include "base/config.hpp"
 #include "base/config_cluster.hpp"
 #include "config_table.hpp"
-#include "seed.hpp"
+#include "support/seed.hpp"
 
 namespace nexar {
 namespace {

@@ -3,12 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <random>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "seed.hpp"
+#include "support/seed.hpp"
 
 namespace nexar {
 namespace {
@@ -17,6 +18,25 @@ std::string printed(std::string_view text, std::size_t room) {
     std::array<char, 64> out{};
     const std::size_t n = write_printable(text, std::span(out).first(room));
     return {out.data(), n};
+}
+
+std::string utf8(std::uint32_t c) {
+    const auto byte = [](std::uint32_t x) { return static_cast<char>(x); };
+    if (c < 0x80) return {byte(c)};
+    if (c < 0x800) return {byte(0xc0 | c >> 6), byte(0x80 | (c & 0x3f))};
+    if (c < 0x10000) {
+        return {byte(0xe0 | c >> 12), byte(0x80 | (c >> 6 & 0x3f)), byte(0x80 | (c & 0x3f))};
+    }
+    return {byte(0xf0 | c >> 18), byte(0x80 | (c >> 12 & 0x3f)), byte(0x80 | (c >> 6 & 0x3f)),
+            byte(0x80 | (c & 0x3f))};
+}
+
+bool should_be_printable(std::uint32_t c) {
+    const bool control = c < 0x20 || (c >= 0x7f && c <= 0x9f);
+    const bool surrogate = c >= 0xd800 && c <= 0xdfff;
+    const bool separator = c == 0x2028 || c == 0x2029;
+    const bool bidirectional = (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+    return !control && !surrogate && !separator && !bidirectional && c <= 0x10ffff;
 }
 
 TEST(Printable, leaves_ordinary_text_alone) {
@@ -88,7 +108,30 @@ TEST(Printable, never_lets_a_control_byte_through) {
         }
         // Printing what was printed changes nothing: what is left is valid and harmless.
         ASSERT_EQ(printed(shown, 64), shown);
+        ASSERT_EQ(first_unprintable(shown), std::nullopt);
     }
+}
+
+TEST(FirstUnprintable, judges_every_code_point) {
+    for (std::uint32_t c = 0; c < 0x120000; ++c) {
+        const std::string text = "a" + utf8(c) + "b";
+        const auto wrong = first_unprintable(text);
+        ASSERT_EQ(!wrong.has_value(), should_be_printable(c)) << std::hex << c;
+        if (wrong) {
+            ASSERT_EQ(*wrong, 1U);
+        }
+    }
+}
+
+TEST(FirstUnprintable, points_at_what_is_no_utf8) {
+    for (const char* text :
+         {"\x80", "\xbf", "\xc0\xaf", "\xc1\xbf", "\xc3", "\xc3(", "\xe0\x9f\xbf", "\xe2\x82",
+          "\xe2\x82(", "\xe2(\x82", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf0\x90\x80",
+          "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xfe"}) {
+        EXPECT_EQ(first_unprintable(text), 0U) << printable(text);
+    }
+    EXPECT_FALSE(first_unprintable(""));
+    EXPECT_EQ(first_unprintable(std::string_view("ab\0c", 4)), 2U);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "seed.hpp"
+#include "support/seed.hpp"
 
 namespace nexar {
 namespace {

@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "seed.hpp"
+#include "support/seed.hpp"
 
 namespace nexar {
 namespace {

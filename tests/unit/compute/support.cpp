@@ -2,9 +2,10 @@
 
 #include <bit>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <limits>
+
+#include "support/seed.hpp"
 
 namespace nexar::compute::testing {
 
@@ -168,12 +169,7 @@ bool makes_sense(DType dtype, ReduceOp op) {
 }
 
 std::uint64_t seed() {
-    static const std::uint64_t value = [] {
-        const char* text = std::getenv("NEXAR_TEST_SEED");
-        const std::uint64_t chosen = text != nullptr ? std::strtoull(text, nullptr, 0) : 20250711;
-        std::printf("NEXAR_TEST_SEED=%llu\n", static_cast<unsigned long long>(chosen));
-        return chosen;
-    }();
+    static const std::uint64_t value = test_seed(20250711);
     return value;
 }
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <iostream>
+
+#include "support/seed.hpp"
 
 namespace nexar::wire::testing {
 
@@ -13,11 +13,6 @@ namespace {
 
 constexpr std::uint64_t kAny = ~std::uint64_t{0};
 constexpr ContextId kContext{0x9e3779b97f4a7c15};
-
-std::uint64_t seed() {
-    const char* given = std::getenv("NEXAR_TEST_SEED");
-    return given != nullptr ? std::strtoull(given, nullptr, 10) : 20240229;
-}
 
 template <class Message>
 Message random_header(Random& random, std::uint64_t min_size, std::uint64_t max_size) {
@@ -36,9 +31,7 @@ std::chrono::nanoseconds random_time(Random& random) {
 
 }  // namespace
 
-Random::Random() : engine_(seed()) {
-    std::cout << "seed: NEXAR_TEST_SEED=" << seed() << '\n';
-}
+Random::Random() : engine_(test_seed(20240229)) {}
 
 std::uint64_t Random::below(std::uint64_t bound) {
     return std::uniform_int_distribution<std::uint64_t>(0, bound - 1)(engine_);
