@@ -1,97 +1,87 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # Runs the compute tests for instruction sets that this machine lacks, under qemu's user emulation.
 #
 #   scripts/cross_test.sh [--build-dir DIR] [TARGET...]
 #
 # TARGET: NEON SVE SVE_256 SVE2 SVE2_128 (aarch64) or SSSE3 SSE4 AVX2 (x86_64); without one, all of
-# the architecture that this machine is not. Needs the packages qemu-user, googletest and
-# g++-aarch64-linux-gnu or g++-x86-64-linux-gnu.
-set -eu
-
-root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-build=$root/build/cross
-
-fail() {
-    echo "cross_test: $*" >&2
-    exit 1
-}
-
-need() {
-    command -v "$1" >/dev/null || fail "$1 is missing; install the package $2"
-}
+# the architecture that this machine is not. `scripts/setup.sh test` installs what it needs.
+set -euo pipefail
+source "$(dirname "$0")/common.sh"
 
 arch_of() {
-    case $1 in
-        NEON | SVE | SVE_256 | SVE2 | SVE2_128) echo aarch64 ;;
-        SSSE3 | SSE4 | AVX2) echo x86_64 ;;
-        *) fail "unknown target $1; known: NEON SVE SVE_256 SVE2 SVE2_128 SSSE3 SSE4 AVX2" ;;
-    esac
+  case $1 in
+    NEON | SVE | SVE_256 | SVE2 | SVE2_128) echo aarch64 ;;
+    SSSE3 | SSE4 | AVX2) echo x86_64 ;;
+    *) fail "unknown target '$1'; known are NEON SVE SVE_256 SVE2 SVE2_128 SSSE3 SSE4 AVX2" ;;
+  esac
 }
 
 # The CPUs to emulate for a target. SVE code must work with vectors of any length, here given in
 # bytes: 16 is the shortest there is, 256 the longest.
 cpus_of() {
-    case $1 in
-        NEON) echo cortex-a72 ;;
-        SVE | SVE2)
-            for bytes in 16 32 64 256; do echo "max,sve-default-vector-length=$bytes"; done
-            ;;
-        SVE_256) echo max,sve-default-vector-length=32 ;;
-        SVE2_128) echo max,sve-default-vector-length=16 ;;
-        *) echo max ;;
-    esac
+  local length='max,sve-default-vector-length'
+  case $1 in
+    NEON) echo cortex-a72 ;;
+    SVE | SVE2) echo "$length=16 $length=32 $length=64 $length=256" ;;
+    SVE_256) echo "$length=32" ;;
+    SVE2_128) echo "$length=16" ;;
+    *) echo max ;;
+  esac
+}
+
+check_tools() { # arch
+  local tool
+  for tool in "$1-linux-gnu-g++" "qemu-$1"; do
+    command -v "$tool" >/dev/null || fail "$tool is missing; scripts/setup.sh test installs it"
+  done
+  [ -d /usr/src/googletest ] ||
+    fail "/usr/src/googletest is missing; scripts/setup.sh test installs it"
 }
 
 build_tests() { # arch target
-    need "$1-linux-gnu-g++" "g++-$(echo "$1" | tr _ -)-linux-gnu"
-    need "qemu-$1" qemu-user
-    [ -d /usr/src/googletest/googletest ] ||
-        fail "/usr/src/googletest is missing; install the package googletest"
-    launcher=$(command -v ccache || true)
-    mkdir -p "$build"
-    (
-        # Several of these scripts may run at once, by ctest for example.
-        flock 9
-        cmake -S "$root/tests/cross" -B "$build/$1" -G Ninja \
-            --toolchain "$root/tests/cross/$1.cmake" -DCMAKE_BUILD_TYPE=Release \
-            -DCMAKE_CXX_FLAGS_RELEASE=-O2 "-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher"
-        cmake --build "$build/$1" --target "compute_tests_$2"
-    ) 9>"$build/$1.lock" >"$build/$2.log" 2>&1 || {
-        cat "$build/$2.log" >&2
-        fail "$2: the tests do not build"
-    }
+  local launcher
+  launcher=$(command -v ccache || true)
+  mkdir -p "$build_dir"
+  (
+    flock 9 # ctest may run several of these scripts at once
+    quietly "cross-configure-$1" cmake -S "$root/tests/cross" -B "$build_dir/$1" -G Ninja \
+      --toolchain "$root/tests/cross/$1.cmake" -DCMAKE_BUILD_TYPE=Release \
+      -DCMAKE_CXX_FLAGS_RELEASE=-O2 "-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher"
+    quietly "cross-build-$2" cmake --build "$build_dir/$1" --target "compute_tests_$2"
+  ) 9>"$build_dir/lock"
 }
 
 run_tests() { # arch target cpu
-    echo "== $2 on $3"
-    # Results are streamed past the caches on x86 only.
-    filter='*'
-    [ "$1" = x86_64 ] || filter='-*much_larger_than_the_caches*'
-    # A part of the random volume: emulation is slow, and the full volume runs natively.
-    NEXAR_TEST_TARGET=$2 NEXAR_TEST_VOLUME=${NEXAR_TEST_VOLUME:-3} \
-        "qemu-$1" -cpu "$3" "$build/$1/compute_tests_$2" "--gtest_filter=$filter" --gtest_brief=1 \
-        >"$build/$2.out" 2>&1 || {
-        cat "$build/$2.out" >&2
-        fail "$2 on $3: tests failed"
-    }
-    grep -E '^\[  PASSED  \] [1-9][0-9]* test' "$build/$2.out" ||
-        fail "$2 on $3: no test ran"
+  local filter='*'
+  # Results are streamed past the caches on x86 only, and the test of it is long.
+  [ "$1" = x86_64 ] || filter='-*much_larger_than_the_caches*'
+  # A part of the random volume: emulation is slow, and the whole volume runs natively.
+  NEXAR_TEST_TARGET=$2 NEXAR_TEST_VOLUME=${NEXAR_TEST_VOLUME:-3} \
+    quietly "cross-run-$2" "qemu-$1" -cpu "$3" "$build_dir/$1/compute_tests_$2" \
+    --gtest_brief=1 "--gtest_filter=$filter"
+  local passed
+  passed=$(grep -E '^\[  PASSED  \] [1-9][0-9]* test' "$root/build/logs/cross-run-$2.log") ||
+    fail "$2 on $3: no test ran"
+  say "$2 on $3: $passed"
 }
 
+build_dir=$root/build/cross
 if [ "${1:-}" = --build-dir ]; then
-    [ $# -ge 2 ] || fail "--build-dir needs a directory"
-    build=$2
-    shift 2
+  build_dir=${2:?--build-dir needs a directory}
+  shift 2
 fi
+targets=("$@")
 if [ $# -eq 0 ]; then
-    case $(uname -m) in
-        x86_64) set -- NEON SVE SVE_256 SVE2 SVE2_128 ;;
-        aarch64) set -- SSSE3 SSE4 AVX2 ;;
-        *) fail "no targets are known to test on $(uname -m)" ;;
-    esac
+  case $(uname -m) in
+    x86_64) targets=(NEON SVE SVE_256 SVE2 SVE2_128) ;;
+    aarch64) targets=(SSSE3 SSE4 AVX2) ;;
+    *) fail "no targets are known for a machine of type $(uname -m)" ;;
+  esac
 fi
-for target; do
-    arch=$(arch_of "$target")
-    build_tests "$arch" "$target"
-    for cpu in $(cpus_of "$target"); do run_tests "$arch" "$target" "$cpu"; done
+for target in "${targets[@]}"; do
+  arch=$(arch_of "$target")
+  check_tools "$arch"
+  build_tests "$arch" "$target"
+  read -ra cpus <<<"$(cpus_of "$target")"
+  for cpu in "${cpus[@]}"; do run_tests "$arch" "$target" "$cpu"; done
 done

@@ -48,31 +48,31 @@ HWY_INLINE OrderVector mirrored(OrderVector v) {
     return hn::Xor(v, hn::And(negative, hn::Set(OrderTag(), std::int16_t{0x7fff})));
 }
 
-// kInfinity is the format's; whatever is above it in magnitude is a NaN.
-template <std::int16_t kInfinity>
+// Infinity is the format's; whatever is above it in magnitude is a NaN.
+template <std::int16_t Infinity>
 HWY_INLINE auto is_nan(OrderVector v) {
     const OrderTag d;
     const OrderVector magnitude = hn::And(v, hn::Set(d, std::int16_t{0x7fff}));
-    return hn::Gt(magnitude, hn::Set(d, kInfinity));
+    return hn::Gt(magnitude, hn::Set(d, Infinity));
 }
 
-template <std::int16_t kInfinity, std::int16_t kNan>
+template <std::int16_t Infinity, std::int16_t Nan>
 HWY_INLINE OrderVector nan_if_either(OrderVector a, OrderVector b, OrderVector otherwise) {
-    return hn::IfThenElse(hn::Or(is_nan<kInfinity>(a), is_nan<kInfinity>(b)),
-                          hn::Set(OrderTag(), kNan), otherwise);
+    return hn::IfThenElse(hn::Or(is_nan<Infinity>(a), is_nan<Infinity>(b)),
+                          hn::Set(OrderTag(), Nan), otherwise);
 }
 
-template <std::int16_t kInfinity, std::int16_t kNan>
+template <std::int16_t Infinity, std::int16_t Nan>
 struct Min {
     HWY_INLINE OrderVector operator()(OrderTag /*d*/, OrderVector a, OrderVector b) const {
-        return nan_if_either<kInfinity, kNan>(a, b, mirrored(hn::Min(mirrored(a), mirrored(b))));
+        return nan_if_either<Infinity, Nan>(a, b, mirrored(hn::Min(mirrored(a), mirrored(b))));
     }
 };
 
-template <std::int16_t kInfinity, std::int16_t kNan>
+template <std::int16_t Infinity, std::int16_t Nan>
 struct Max {
     HWY_INLINE OrderVector operator()(OrderTag /*d*/, OrderVector a, OrderVector b) const {
-        return nan_if_either<kInfinity, kNan>(a, b, mirrored(hn::Max(mirrored(a), mirrored(b))));
+        return nan_if_either<Infinity, Nan>(a, b, mirrored(hn::Max(mirrored(a), mirrored(b))));
     }
 };
 

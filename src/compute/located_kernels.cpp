@@ -52,7 +52,7 @@ struct Entry {
     std::int64_t index;
 };
 
-template <class T, std::int64_t kNanKey>
+template <class T, std::int64_t NanKey>
 Entry keyed(std::uint64_t value, std::int64_t index) {
     if constexpr (std::is_signed_v<T> && std::is_integral_v<T>) {
         return {value, static_cast<T>(value), index};
@@ -66,20 +66,20 @@ Entry keyed(std::uint64_t value, std::int64_t index) {
         constexpr auto kMagnitude = static_cast<Bits>(std::numeric_limits<Signed>::max());
         const auto bits = static_cast<Bits>(value);
         const auto magnitude = static_cast<Bits>(bits & kMagnitude);
-        if (magnitude > F::kInfinity) return {F::kNan, kNanKey, index};
+        if (magnitude > F::kInfinity) return {F::kNan, NanKey, index};
         // -0 is -1 here, below +0.
         const auto number = static_cast<std::int64_t>(magnitude);
         return {value, bits == magnitude ? number : -1 - number, index};
     }
 }
 
-template <class T, std::int64_t kNanKey>
+template <class T, std::int64_t NanKey>
 Entry loaded(const std::byte* p) {
     std::uint64_t value = 0;
     std::int64_t index = 0;
     std::memcpy(&value, p, sizeof(T));
     std::memcpy(&index, p + kIndexAt, sizeof(index));
-    return keyed<T, kNanKey>(value, index);
+    return keyed<T, NanKey>(value, index);
 }
 
 void store(const Entry& entry, std::byte* p) {
