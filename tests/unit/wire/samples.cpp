@@ -117,8 +117,9 @@ Welcome random_message<Welcome>(Random& random) {
     m.header_credits = static_cast<std::uint32_t>(random.number(0, ~0U));
     const std::size_t settings = random.below(64) == 0 ? kMaxSettings : random.below(8);
     for (std::size_t i = 0; i < settings; ++i) {
-        m.settings.push_back(
-            {"s" + random.text(kMaxSettingNameBytes - 1), random.text(kMaxSettingValueBytes)});
+        std::string name = random.text(kMaxSettingNameBytes - 1);
+        name += 's';  // never empty
+        m.settings.push_back({name, random.text(kMaxSettingValueBytes)});
     }
     std::ranges::sort(m.settings, {}, &Setting::name);
     const auto same = std::ranges::unique(m.settings, {}, &Setting::name);
