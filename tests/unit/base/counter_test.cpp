@@ -30,6 +30,29 @@ TEST(Counter, loses_nothing_with_more_threads_than_shards) {
     EXPECT_EQ(counter.value(), kAdditions * kThreads * (kThreads + 1) / 2);
 }
 
+// Threads 16, 32 and 48 share a shard, and add to it at the same time.
+TEST(Counter, loses_nothing_when_threads_share_a_shard) {
+    constexpr int kThreads = 50;
+    constexpr std::uint64_t kAdditions = 1000000;
+    Counter counter({.name = "additions"});
+    std::atomic<std::uint64_t> adding{0};
+    std::latch all_here(kThreads);
+    {
+        std::vector<std::jthread> threads;
+        for (int t = 0; t < kThreads; ++t) {
+            threads.emplace_back([&] {
+                const unsigned index = thread_index();
+                const bool adds = index >= 16 && index % 16 == 0;
+                if (adds) adding.fetch_add(1);
+                all_here.arrive_and_wait();
+                for (std::uint64_t i = 0; adds && i < kAdditions; ++i) counter.add(2);
+            });
+        }
+    }
+    EXPECT_GE(adding.load(), 3U);
+    EXPECT_EQ(counter.value(), adding.load() * kAdditions * 2);
+}
+
 TEST(Counter, loses_nothing_when_threads_follow_each_other_on_one_shard) {
     Counter counter({.name = "additions"});
     for (std::uint64_t round = 0; round < 20; ++round) {

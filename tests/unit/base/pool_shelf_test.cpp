@@ -4,24 +4,11 @@
 
 #include <cstddef>
 #include <set>
-#include <vector>
+
+#include "page_blocks.hpp"
 
 namespace nexar {
 namespace {
-
-// Blocks for a shelf, which never looks inside them: only their addresses count.
-class Blocks {
-public:
-    explicit Blocks(std::size_t count) : memory_((count + 1) * kPoolPage) {}
-
-    std::byte* operator[](std::size_t i) {
-        const auto start = reinterpret_cast<std::uintptr_t>(memory_.data());
-        return memory_.data() + (kPoolPage - start % kPoolPage) % kPoolPage + i * kPoolPage;
-    }
-
-private:
-    std::vector<std::byte> memory_;
-};
 
 TEST(SizeClass, is_the_smallest_power_of_two_from_4_kib_that_fits) {
     EXPECT_EQ(class_for(0), 0U);
@@ -36,7 +23,7 @@ TEST(SizeClass, is_the_smallest_power_of_two_from_4_kib_that_fits) {
 }
 
 TEST(PoolShelf, gives_a_block_of_exactly_the_class_asked_for) {
-    Blocks blocks(3);
+    const PageBlocks blocks(3);
     PoolShelf shelf(3);
     ASSERT_TRUE(shelf.put(blocks[0], 0));
     ASSERT_TRUE(shelf.put(blocks[1], 5));
@@ -52,7 +39,7 @@ TEST(PoolShelf, gives_a_block_of_exactly_the_class_asked_for) {
 
 TEST(PoolShelf, holds_as_many_blocks_as_it_has_places) {
     for (const std::size_t places : {0U, 1U, 4U, 7U, 8U, 9U, 256U}) {
-        Blocks blocks(places + 1);
+        const PageBlocks blocks(places + 1);
         PoolShelf shelf(places);
         for (std::size_t i = 0; i < places; ++i) ASSERT_TRUE(shelf.put(blocks[i], i % 2)) << places;
         EXPECT_FALSE(shelf.put(blocks[places], 0)) << places;
@@ -66,7 +53,7 @@ TEST(PoolShelf, holds_as_many_blocks_as_it_has_places) {
 }
 
 TEST(PoolShelf, is_emptied_place_by_place) {
-    Blocks blocks(2);
+    const PageBlocks blocks(2);
     PoolShelf shelf(10);
     ASSERT_TRUE(shelf.put(blocks[0], 3));
     ASSERT_TRUE(shelf.put(blocks[1], 4));
@@ -84,7 +71,7 @@ TEST(PoolShelf, is_emptied_place_by_place) {
 }
 
 TEST(PoolShelfDeathTest, asserts_that_a_block_starts_at_a_page) {
-    Blocks blocks(2);
+    const PageBlocks blocks(2);
     PoolShelf shelf(1);
     EXPECT_DEATH((void)shelf.put(blocks[0] + 8, 0), "start at a page");
 }

@@ -26,22 +26,25 @@ Event sealed(std::uint64_t writer, std::uint64_t number) {
 
 TEST(RecorderConcurrent, never_shows_a_torn_event_while_the_rings_are_overwritten) {
     constexpr std::uint64_t kWriters = 2;
-    constexpr int kSnapshots = 1000;
-    Recorder recorder({.events_per_thread = 4});
+    constexpr int kSnapshots = 5000;
+    // So short that most of what the reader looks at is overwritten meanwhile.
+    Recorder recorder({.events_per_thread = 2});
+    std::latch all_here(kWriters + 1);
     std::atomic<std::uint64_t> written{0};
     std::vector<std::jthread> writers;
     for (std::uint64_t w = 0; w < kWriters; ++w) {
         writers.emplace_back([&, w](const std::stop_token& stop) {
             std::uint64_t n = 0;
+            while (n < 2) recorder.record(sealed(w, n++));
+            all_here.arrive_and_wait();
             while (!stop.stop_requested()) recorder.record(sealed(w, n++));
             written.fetch_add(n);
         });
     }
-    for (int taken = 0; taken < kSnapshots;) {
-        const auto snapshot = recorder.snapshot();
-        taken += snapshot.events.empty() ? 0 : 1;
+    all_here.arrive_and_wait();
+    for (int taken = 0; taken < kSnapshots; ++taken) {
         TimePoint last = TimePoint::min();
-        for (const auto& recorded : snapshot.events) {
+        for (const auto& recorded : recorder.snapshot().events) {
             const Event& event = recorded.event;
             ASSERT_EQ(event, sealed(event.a, event.c));
             ASSERT_GE(event.time, last);
@@ -50,6 +53,7 @@ TEST(RecorderConcurrent, never_shows_a_torn_event_while_the_rings_are_overwritte
     }
     writers.clear();
     const auto snapshot = recorder.snapshot();
+    EXPECT_EQ(snapshot.events.size(), 2 * kWriters);
     EXPECT_EQ(snapshot.overwritten + snapshot.events.size(), written.load());
     EXPECT_EQ(snapshot.dropped, 0U);
 }
