@@ -76,8 +76,8 @@ Error problem(std::string_view given, std::string_view clause) {
 }
 
 template <class Spec, class T>
-Result<SettingValue> in_range(const Spec& spec, T value) {
-    if (value < spec.min || value > spec.max) return problem(spell(value), "is out of range");
+Result<SettingValue> in_range(const Spec& spec, T value, const std::string& given) {
+    if (value < spec.min || value > spec.max) return problem(given, "is out of range");
     return SettingValue(value);
 }
 
@@ -87,19 +87,19 @@ Result<SettingValue> read(const BooleanSpec&, std::string_view text) {
 }
 Result<SettingValue> read(const IntegerSpec& spec, std::string_view text) {
     NEXAR_TRY_VALUE(value, parse_integer(text));
-    return in_range(spec, value);
+    return in_range(spec, value, in_quotes(text));
 }
 Result<SettingValue> read(const RealSpec& spec, std::string_view text) {
     NEXAR_TRY_VALUE(value, parse_real(text));
-    return in_range(spec, value);
+    return in_range(spec, value, in_quotes(text));
 }
 Result<SettingValue> read(const SizeSpec& spec, std::string_view text) {
     NEXAR_TRY_VALUE(value, parse_size(text));
-    return in_range(spec, value);
+    return in_range(spec, value, in_quotes(text));
 }
 Result<SettingValue> read(const DurationSpec& spec, std::string_view text) {
     NEXAR_TRY_VALUE(value, parse_duration(text));
-    return in_range(spec, value);
+    return in_range(spec, value, in_quotes(text));
 }
 Result<SettingValue> read(const ChoiceSpec& spec, std::string_view text) {
     if (std::ranges::find(spec.choices, text) != spec.choices.end()) {
@@ -161,18 +161,18 @@ struct FileReader {
         return SettingValue(value);
     }
     Result<SettingValue> operator()(const IntegerSpec& spec, std::int64_t value) const {
-        return in_range(spec, value);
+        return in_range(spec, value, spell(value));
     }
     Result<SettingValue> operator()(const RealSpec& spec, std::int64_t value) const {
-        return in_range(spec, static_cast<double>(value));
+        return in_range(spec, static_cast<double>(value), spell(value));
     }
     Result<SettingValue> operator()(const RealSpec& spec, double value) const {
         if (!std::isfinite(value)) return problem(spell(value), "is not a finite number");
-        return in_range(spec, value);
+        return in_range(spec, value, spell(value));
     }
     Result<SettingValue> operator()(const SizeSpec& spec, std::int64_t value) const {
         if (value < 0) return problem(spell(value), "is negative");
-        return in_range(spec, static_cast<std::uint64_t>(value));
+        return in_range(spec, static_cast<std::uint64_t>(value), spell(value));
     }
     Result<SettingValue> operator()(const DurationSpec&, std::int64_t value) const {
         return no_unit(spell(value));

@@ -102,7 +102,7 @@ TEST(AdoptClusterSettings, refuses_what_it_cannot_follow) {
                 HasSubstr("this version of nexar does not know it"))
         << "a local setting is no matter of the cluster";
     EXPECT_THAT(why_not(resolved(), {{"heartbeat", "1h", "code"}}),
-                StartsWith("heartbeat (cluster, code): 1h is out of range; allowed: "));
+                StartsWith("heartbeat (cluster, code): \"1h\" is out of range; allowed: "));
     EXPECT_THAT(why_not(resolved(), {{"heartbeat", "70ms", "code"}, {"heartbeat", "80ms", "code"}}),
                 HasSubstr("heartbeat: the cluster names it twice"));
     EXPECT_THAT(why_not(resolved({.code = {{"heartbeat", "70ms"}}}), {}),
