@@ -20,12 +20,13 @@ LogOptions log_options(const Config& config) noexcept {
             .lines_per_second = static_cast<std::uint32_t>(config.integer("log_rate_limit"))};
 }
 
-std::string_view pool_profile(const Config& config) noexcept {
-    return kPoolProfiles[index_of(kPoolProfiles, config.choice("pool_profile"))];
+PoolProfile pool_profile(const Config& config) {
+    return config.choice("pool_profile") == "inference" ? PoolProfile::inference()
+                                                        : PoolProfile::training();
 }
 
-std::uint32_t recorder_events(const Config& config) noexcept {
-    return static_cast<std::uint32_t>(config.integer("recorder_events"));
+RecorderOptions recorder_options(const Config& config) noexcept {
+    return {.events_per_thread = static_cast<std::size_t>(config.integer("recorder_events"))};
 }
 
 }  // namespace nexar

@@ -6,6 +6,8 @@
 
 #include "base/config.hpp"
 #include "base/log.hpp"
+#include "base/pool_profile.hpp"
+#include "base/recorder.hpp"
 #include "base/setting.hpp"
 
 namespace nexar {
@@ -28,7 +30,9 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
      .spec = ChoiceSpec{.fallback = "training", .choices = kPoolProfiles},
      .help = "How many idle buffers of each size the buffer pool keeps"},
     {.name = "recorder_events",
-     .spec = IntegerSpec{.fallback = 4096, .min = 0, .max = 1 << 20, .unit = "events"},
+     .spec =
+         IntegerSpec{
+             .fallback = 4096, .min = 0, .max = Recorder::kMaxEventsPerThread, .unit = "events"},
      .help = "Last events that the recorder keeps per thread, 32 bytes each; 0 turns it off"},
 });
 static_assert(valid_table(kSettings));
@@ -37,9 +41,8 @@ static_assert(valid_table(kSettings));
 
 LogOptions log_options(const Config& config) noexcept;
 
-/// One of kPoolProfiles. Lives as long as the program.
-std::string_view pool_profile(const Config& config) noexcept;
+PoolProfile pool_profile(const Config& config);
 
-std::uint32_t recorder_events(const Config& config) noexcept;
+RecorderOptions recorder_options(const Config& config) noexcept;
 
 }  // namespace nexar

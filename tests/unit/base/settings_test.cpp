@@ -15,8 +15,8 @@ TEST(Settings, give_the_defaults_of_their_readers) {
     const Config config = resolved({});
     EXPECT_EQ(log_options(config).level, LogOptions{}.level);
     EXPECT_EQ(log_options(config).lines_per_second, LogOptions{}.lines_per_second);
-    EXPECT_EQ(pool_profile(config), "training");
-    EXPECT_EQ(recorder_events(config), 4096U);
+    EXPECT_EQ(pool_profile(config).tiers()[3].keep, 4U) << "training keeps giant buffers";
+    EXPECT_EQ(recorder_options(config).events_per_thread, RecorderOptions{}.events_per_thread);
 }
 
 TEST(Settings, give_what_was_set) {
@@ -26,8 +26,8 @@ TEST(Settings, give_what_was_set) {
                                                     {"NEXAR_RECORDER_EVENTS", "1048576"}}});
     EXPECT_EQ(log_options(config).level, LogLevel::error);
     EXPECT_EQ(log_options(config).lines_per_second, 0U);
-    EXPECT_EQ(pool_profile(config), "inference");
-    EXPECT_EQ(recorder_events(config), 1U << 20U);
+    EXPECT_EQ(pool_profile(config).tiers()[3].keep, 0U) << "inference keeps no giant buffers";
+    EXPECT_EQ(recorder_options(config).events_per_thread, Recorder::kMaxEventsPerThread);
 }
 
 TEST(Settings, name_the_log_levels_as_the_log_does) {

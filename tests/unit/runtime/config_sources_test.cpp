@@ -205,9 +205,9 @@ TEST_F(ConfigSourcesTest, load_config_puts_everything_together) {
     ASSERT_TRUE(loaded) << loaded.error().what();
     const Config& config = loaded->config;
     EXPECT_EQ(to_text(config.entry("log_rate_limit").origin), "file " + home_file + ":1");
-    EXPECT_EQ(recorder_events(config), 2U);
+    EXPECT_EQ(recorder_options(config).events_per_thread, 2U);
     EXPECT_EQ(to_text(config.entry("recorder_events").origin), "file " + named + ":2");
-    EXPECT_EQ(pool_profile(config), "inference");
+    EXPECT_EQ(config.choice("pool_profile"), "inference");
     EXPECT_EQ(log_level(), LogLevel::info) << "the log follows the configuration";
     EXPECT_THAT(lines, ElementsAre(HasSubstr("did you mean NEXAR_LOG_LEVEL?")));
     ASSERT_EQ(loaded->files.size(), 3U);
