@@ -7,4 +7,4 @@ source "$(dirname "$0")/common.sh"
 "$root/scripts/setup.sh" build test
 build release
 cd "$root"
-exec ctest --preset release "$@"
+exec ctest --preset release --parallel "$(nproc)" "$@"

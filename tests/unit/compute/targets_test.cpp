@@ -12,7 +12,9 @@ TEST(KernelTargets, the_best_is_in_use_until_a_test_chooses_another) {
     ASSERT_FALSE(targets.empty());
     EXPECT_EQ(kernel_target(), targets.front());
     // Set by scripts/cross_test.sh: a run for one target must not quietly test another.
-    if (const char* asked = std::getenv("NEXAR_TEST_TARGET")) EXPECT_EQ(kernel_target(), asked);
+    if (const char* asked = std::getenv("NEXAR_TEST_TARGET")) {
+        EXPECT_EQ(kernel_target(), asked);
+    }
     for (const std::string_view target : targets) {
         use_kernel_target(target);
         EXPECT_EQ(kernel_target(), target);

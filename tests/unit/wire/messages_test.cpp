@@ -23,7 +23,7 @@ TEST(ReportOf, always_encodes) {
     const std::string cause = "bad file:\n\x1b[31m" + std::string(5000, 'x');
     const ErrorReport report = report_of(Error(Errc::bad_config, cause), Epoch(1));
     EXPECT_EQ(report.text.size(), kMaxReportTextBytes);
-    EXPECT_EQ(report.text.substr(0, 20), "bad file:\\n\\x1b[31mxx");
+    EXPECT_EQ(report.text.substr(0, 20), "bad file:\\n\\x1b[31mx");
     EXPECT_TRUE(report.text.ends_with("x..."));
     EXPECT_FALSE(testing::encoded(report).empty());
 }
