@@ -31,7 +31,7 @@ constexpr std::array kSelected{
     Selected{DType::located_f32, ReduceOp::minloc}};
 
 void fill(const Buffer& buffer) {
-    float* elements = buffer.as<float>();
+    auto* elements = buffer.as<float>();
     for (std::size_t i = 0; i < buffer.size() / sizeof(float); ++i) {
         elements[i] = static_cast<float>(i % 97);
     }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 
@@ -88,7 +90,7 @@ bool bench_integers(Report& report, const MeasureOptions& options) {
             const std::string pair = fmt::format("{}_{}", name(dtype), name(op));
             const double here = ratio(dtype, op, 16 << 10, options);
             const double from_l2 = ratio(dtype, op, 32 << 10, options);
-            if (!(here > 0 && from_l2 > 0)) return false;
+            if (std::isnan(here) || std::isnan(from_l2)) return false;
             report.row(fmt::format("int_{}_over_scalar", pair), here, "ratio");
             if (is_wide_product(dtype, op) && !has_wide_product()) {
                 fmt::print("{} is left out of the minimum: {} has no 64-bit vector product\n", pair,
