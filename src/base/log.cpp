@@ -83,7 +83,8 @@ public:
         }
         inside_sink = false;
         if (next_) {
-            replaced = std::exchange(sink_, *std::exchange(next_, std::nullopt));
+            replaced = std::exchange(sink_, std::move(*next_));
+            next_.reset();
         }
     }
 

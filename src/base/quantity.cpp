@@ -100,6 +100,7 @@ std::optional<std::uint64_t> scaled(std::string_view fraction, std::uint64_t fac
     if (fraction.empty()) return 0;
     if (fraction.size() > kFractionDigits) return std::nullopt;
     const auto numerator = digits_to_number(fraction);
+    if (!numerator) return std::nullopt;
     std::uint64_t denominator = 1;
     for (std::size_t i = 0; i < fraction.size(); ++i) denominator *= 10;
     const std::uint64_t common = std::gcd(denominator, factor);
@@ -152,9 +153,8 @@ Result<bool> parse_boolean(std::string_view text) {
 
 Result<std::int64_t> parse_integer(std::string_view text) {
     std::int64_t number = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, number);
-    if (error == std::errc::invalid_argument || stop != end) {
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc::invalid_argument || stop != text.data() + text.size()) {
         return problem(text, text.empty() ? "is empty" : "is not a whole number");
     }
     if (error != std::errc()) return problem(text, "does not fit in 64 bits");
@@ -163,9 +163,8 @@ Result<std::int64_t> parse_integer(std::string_view text) {
 
 Result<double> parse_real(std::string_view text) {
     double number = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, number);
-    if (error == std::errc::invalid_argument || stop != end) {
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc::invalid_argument || stop != text.data() + text.size()) {
         return problem(text, text.empty() ? "is empty" : "is not a number");
     }
     if (error != std::errc()) return problem(text, "is beyond what a double can hold");
