@@ -190,6 +190,7 @@ private:
 
 template <class Release>
 struct PooledBuffer::ReleaserOf final : Releaser {
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): moved, where Release can be moved
     explicit ReleaserOf(Release release) : call(std::move(release)) {}
     void release(std::span<std::byte> memory) noexcept override { std::invoke(call, memory); }
 

@@ -41,12 +41,14 @@ TEST(BoundedQueue, leaves_the_value_untouched_when_full) {
     BoundedQueue<std::unique_ptr<int>> queue(1);
     ASSERT_TRUE(queue.try_push(std::make_unique<int>(1)));
     auto second = std::make_unique<int>(2);
+    // NOLINTBEGIN(bugprone-use-after-move): that it is still there is the promise.
     EXPECT_FALSE(queue.try_push(std::move(second)));
-    ASSERT_NE(second, nullptr);  // NOLINT(bugprone-use-after-move): that is the promise
+    ASSERT_NE(second, nullptr);
     EXPECT_EQ(*second, 2);
     EXPECT_EQ(**queue.try_pop(), 1);
     EXPECT_TRUE(queue.try_push(std::move(second)));
-    EXPECT_EQ(second, nullptr);  // NOLINT(bugprone-use-after-move): it was taken this time
+    EXPECT_EQ(second, nullptr);
+    // NOLINTEND(bugprone-use-after-move)
     EXPECT_EQ(**queue.try_pop(), 2);
 }
 

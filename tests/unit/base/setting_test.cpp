@@ -37,7 +37,7 @@ T text(std::string_view name, std::string_view given) {
 }
 
 template <class T>
-T file(std::string_view name, FileValue given) {
+T file(std::string_view name, const FileValue& given) {
     const auto value = read_value(setting(name), given);
     if (!value) {
         ADD_FAILURE() << value.error().what();
