@@ -92,7 +92,7 @@ check_tidy() {
   in_build=$(sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' build/dev/compile_commands.json | sed "s#^$root/##")
   tidy_files "$@" | { grep -Fxf <(printf '%s\n' "$in_build") || true; } |
     xargs --no-run-if-empty -P "$(nproc)" -n 1 "$tidy" -p build/dev --quiet --checks="$checks" \
-      --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-deprecated-declarations 2>/dev/null
+      --extra-arg=-Wno-unknown-warning-option 2>/dev/null
 }
 
 stage format check_format

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/printable.hpp"
@@ -85,7 +86,7 @@ Result<std::vector<ConfigFileEntry>> parse_config_file(const ConfigFile& file) {
                            .line = key.source().begin.line,
                            .value = file_value(node)});
     }
-    std::ranges::stable_sort(entries, {}, &ConfigFileEntry::line);
+    std::ranges::sort(entries, {}, [](const auto& e) { return std::tie(e.line, e.key); });
     return entries;
 }
 
