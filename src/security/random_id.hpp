@@ -1,0 +1,11 @@
+#pragma once
+
+#include "base/identity.hpp"
+
+namespace nexar::security {
+
+/// New names, from the random source of the operating system.
+Result<ClusterId> new_cluster_id();
+Result<NodeId> new_node_id();
+
+}  // namespace nexar::security
