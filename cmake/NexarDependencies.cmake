@@ -4,9 +4,10 @@ find_package(Threads REQUIRED)
 find_package(fmt 9 REQUIRED)
 find_package(tomlplusplus 3.3 REQUIRED)
 
-# Debian's Highway ships a pkg-config file only.
+# Debian's Highway and GnuTLS ship pkg-config files only.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy>=1.0.3)
+pkg_check_modules(gnutls REQUIRED IMPORTED_TARGET gnutls>=3.7.9)
 
 if(NEXAR_BUILD_TOOLS OR NEXAR_BUILD_BENCH)
   find_package(CLI11 2.1 REQUIRED)

@@ -22,6 +22,7 @@ enum class Errc : std::uint16_t {
     malformed = 200,
     version_mismatch = 201,
     limit_exceeded = 202,
+    unauthenticated = 203,
     // Retry: the same call may succeed later.
     out_of_memory = 300,
 };

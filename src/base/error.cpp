@@ -59,6 +59,8 @@ std::string_view name(Errc code) noexcept {
             return "version_mismatch";
         case Errc::limit_exceeded:
             return "limit_exceeded";
+        case Errc::unauthenticated:
+            return "unauthenticated";
         case Errc::out_of_memory:
             return "out_of_memory";
     }

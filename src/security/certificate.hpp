@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <nexar/result.hpp>
 #include <span>
@@ -11,10 +10,10 @@
 
 #include "base/identity.hpp"
 #include "security/gnutls_handle.hpp"
+#include "security/public_key.hpp"
+#include "security/wall_time.hpp"
 
 namespace nexar::security {
-
-using WallTime = std::chrono::system_clock::time_point;
 
 /// From the first to the last second in which a certificate may be used.
 struct Validity {
@@ -34,6 +33,13 @@ std::string identity_uri(const Identity& identity);
 
 /// An Error (malformed) for every text that identity_uri() does not write.
 Result<Identity> parse_identity_uri(std::string_view uri);
+
+/// The texts of the URIs among the subject alternative names that have the scheme nexar. A
+/// certificate is looked at as far as Certificate::kMaxNames.
+std::vector<std::string> nexar_uris(gnutls_x509_crt_t certificate);
+
+/// From the one URI of the scheme nexar; see Certificate::identity().
+Result<Identity> identity_of(gnutls_x509_crt_t certificate);
 
 /// An X.509 certificate that was parsed and not yet believed. A value: cheap to move, copies its
 /// DER. Const calls may be made by several threads at once.
@@ -60,7 +66,10 @@ public:
     const Validity& validity() const noexcept { return validity_; }
     Fingerprint fingerprint() const;
 
-    /// For checks by GnuTLS; never empty.
+    /// An Error (malformed) when it is not an Ed25519 key.
+    Result<PublicKey> public_key() const;
+
+    /// A parsed copy, for GnuTLS.
     Result<CertificateHandle> native() const;
 
     friend bool operator==(const Certificate& a, const Certificate& b) noexcept {

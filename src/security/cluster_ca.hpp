@@ -37,7 +37,7 @@ public:
 
     /// A certificate for client and server use, valid from kBackdating before `now` for `lifetime`
     /// after it. An Error (invalid_argument) when the cluster is another one, or the lifetime is
-    /// not in (0, kMaxNodeLifetime] or outlives the CA's.
+    /// not in (0, kMaxNodeLifetime] or is not within the CA's own.
     Result<Certificate> issue(const CertificateRequest& request, WallTime now) const;
 
     const ClusterId& cluster() const noexcept { return cluster_; }

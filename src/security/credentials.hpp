@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <nexar/result.hpp>
+#include <span>
+#include <vector>
 
 #include "base/identity.hpp"
 #include "security/certificate.hpp"
@@ -15,13 +18,24 @@ namespace nexar::security {
 /// certificate is a new object; sessions keep the one that they began with.
 class Credentials {
 public:
+    using Der = std::vector<std::byte>;
+
     /// An Error (bad_config) when the certificate is not one of this key and this CA. Validity is
     /// not looked at: it is the peer's clock that decides.
-    static Result<std::shared_ptr<const Credentials>> create(KeyPair key, Certificate own,
+    static Result<std::shared_ptr<const Credentials>> create(KeyPair key, const Certificate& own,
                                                              Certificate ca);
 
+    /// Shows `chain`, whatever it is, or nothing when it is empty; only the key must be that of its
+    /// first certificate. What a peer that breaks the rules has: for tests of the other side.
+    static Result<std::shared_ptr<const Credentials>> create_unchecked(KeyPair key,
+                                                                       std::span<const Der> chain,
+                                                                       Certificate ca);
+
+    /// Empty ids when the certificate says none, which only create_unchecked() allows.
     const Identity& identity() const noexcept { return identity_; }
-    const Certificate& certificate() const noexcept { return certificate_; }
+    /// Of our own certificate.
+    const Validity& validity() const noexcept { return validity_; }
+    const KeyPair& key() const noexcept { return key_; }
     const Certificate& ca() const noexcept { return ca_; }
 
     /// For GnuTLS, which only reads them.
@@ -30,13 +44,16 @@ public:
     gnutls_priority_t priority() const noexcept { return priority_.get(); }
 
 private:
-    struct Parts;
-    explicit Credentials(Parts parts) noexcept;
+    Credentials(KeyPair key, Certificate ca) noexcept : key_(std::move(key)), ca_(std::move(ca)) {}
+
+    static Result<std::shared_ptr<Credentials>> prepare(KeyPair key, std::span<const Der> chain,
+                                                        Certificate ca);
+    Result<void> set_chain(std::span<const Der> chain);
 
     KeyPair key_;
-    Certificate certificate_;
     Certificate ca_;
-    Identity identity_;
+    Identity identity_{};
+    Validity validity_{};
     CertificateHandle native_ca_;
     PriorityHandle priority_;
     CredentialsHandle native_;

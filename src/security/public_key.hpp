@@ -18,6 +18,8 @@ public:
 
     /// An Error (malformed) for bytes that are not the SubjectPublicKeyInfo of an Ed25519 key.
     static Result<PublicKey> from_spki(std::span<const std::byte> der);
+    /// The same for the 32 bytes of the key alone.
+    static Result<PublicKey> from_raw(std::span<const std::byte> raw);
 
     const std::array<std::byte, kSpkiBytes>& spki() const noexcept { return spki_; }
 

@@ -61,6 +61,8 @@ TEST(Error, every_code_has_a_name_and_a_remedy_by_its_group) {
     EXPECT_EQ(name(static_cast<Errc>(999)), "unknown");
     EXPECT_EQ(remedy(Errc::unsupported), Remedy::own_fault);
     EXPECT_EQ(remedy(Errc::version_mismatch), Remedy::give_up);
+    EXPECT_EQ(name(Errc::unauthenticated), "unauthenticated");
+    EXPECT_EQ(remedy(Errc::unauthenticated), Remedy::give_up);
     EXPECT_EQ(remedy(Errc::out_of_memory), Remedy::retry);
 }
 

@@ -1,0 +1,9 @@
+#pragma once
+
+namespace nexar::security {
+
+/// Whether this CPU has instructions for AES and for the carry-less multiplication that GCM needs.
+/// Without them ChaCha20-Poly1305 is several times as fast, and AES in tables leaks through timing.
+bool cpu_has_aes() noexcept;
+
+}  // namespace nexar::security

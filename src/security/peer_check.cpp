@@ -1,0 +1,231 @@
+#include "security/peer_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/printable.hpp"
+
+namespace nexar::security {
+
+namespace {
+
+using Verdict = std::optional<Refusal>;
+
+/// Expired by less than this, with a clock that is right, is a renewal that came late; the same
+/// span is what clocks without synchronisation drift apart in months.
+constexpr std::chrono::hours kClockDoubt{1};
+
+/// The peer's own certificate and what messages call it.
+struct Leaf {
+    Certificate certificate;
+    CertificateHandle native;
+    std::string words;  // "the peer's certificate (subject ..., issuer ...)"
+};
+
+using NameReader = int (*)(gnutls_x509_crt_t, gnutls_datum_t*, unsigned);
+
+std::string read_name(NameReader read, gnutls_x509_crt_t certificate) {
+    OwnedDatum text;
+    if (read(certificate, text.out(), 0) < 0) return "none";
+    const auto bytes = text.bytes();
+    return in_quotes({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+std::string subject_of(gnutls_x509_crt_t certificate) {
+    return read_name(gnutls_x509_crt_get_dn3, certificate);
+}
+
+Refusal undecodable(const Error& error) {
+    return {Alert::bad_certificate, "your certificate does not decode",
+            fmt::format("the peer's certificate cannot be used: {}", error.cause())};
+}
+
+Checked<Leaf> read_leaf(std::span<const std::byte> der) {
+    auto certificate = Certificate::from_der(der);
+    if (!certificate) return undecodable(certificate.error());
+    auto native = certificate->native();
+    if (!native) return undecodable(native.error());
+    std::string words =
+        fmt::format("the peer's certificate (subject {}, issuer {})", subject_of(native->get()),
+                    read_name(gnutls_x509_crt_get_issuer_dn3, native->get()));
+    return Leaf{*std::move(certificate), *std::move(native), std::move(words)};
+}
+
+Verdict check_algorithms(const Leaf& leaf, const PeerRules&) {
+    const int key = gnutls_x509_crt_get_pk_algorithm(leaf.native.get(), nullptr);
+    const int signature = gnutls_x509_crt_get_signature_algorithm(leaf.native.get());
+    if (key == GNUTLS_PK_EDDSA_ED25519 && signature == GNUTLS_SIGN_EDDSA_ED25519) {
+        return std::nullopt;
+    }
+    const char* const algorithm =
+        gnutls_sign_get_name(static_cast<gnutls_sign_algorithm_t>(signature));
+    return Refusal(
+        Alert::unsupported_certificate, "your certificate is not Ed25519",
+        fmt::format("{} has a key {} signed with {}; allowed: Ed25519 for both", leaf.words,
+                    gnutls_pk_get_name(static_cast<gnutls_pk_algorithm_t>(key)),
+                    algorithm == nullptr ? "an unknown algorithm" : algorithm));
+}
+
+Refusal foreign(const Leaf& leaf, const PeerRules& rules) {
+    return {Alert::unknown_ca,
+            fmt::format("your certificate is not of the CA of cluster {}",
+                        rules.expected.cluster.to_hex()),
+            fmt::format("{} was not issued by the CA that this node trusts, {}; it belongs to "
+                        "another cluster, or the cluster was made anew since it joined",
+                        leaf.words, subject_of(rules.ours.native_ca()))};
+}
+
+/// GnuTLS would look at the machine's clock; time is check_time()'s business.
+constexpr unsigned kChainFlags = GNUTLS_VERIFY_DISABLE_TIME_CHECKS |
+                                 GNUTLS_VERIFY_DISABLE_TRUSTED_TIME_CHECKS |
+                                 GNUTLS_VERIFY_DO_NOT_ALLOW_X509_V1_CA_CRT;
+
+Verdict check_chain(const Leaf& leaf, const PeerRules& rules) {
+    gnutls_x509_crt_t native = leaf.native.get();
+    gnutls_x509_crt_t ca = rules.ours.native_ca();
+    unsigned status = 0;
+    const int code =
+        gnutls_x509_crt_list_verify(&native, 1, &ca, 1, nullptr, 0, kChainFlags, &status);
+    if (code >= 0 && status == 0) return std::nullopt;
+    if (code >= 0 && (status & GNUTLS_CERT_SIGNATURE_FAILURE) == 0) return foreign(leaf, rules);
+    return Refusal(Alert::bad_certificate, "the signature of your certificate is wrong",
+                   fmt::format("{} names the CA that this node trusts, {}, as its issuer, but is "
+                               "not signed by its key",
+                               leaf.words, subject_of(rules.ours.native_ca())));
+}
+
+std::string clock_advice(const Leaf& leaf, const PeerRules& rules) {
+    const Validity& shown = leaf.certificate.validity();
+    const Validity& ours = rules.ours.validity();
+    if (rules.now < ours.not_before || rules.now > ours.not_after) {
+        return "our own certificate is not valid at that time either: check the clocks, this "
+               "host's first";
+    }
+    if (rules.now < shown.not_before || rules.now - shown.not_after < kClockDoubt) {
+        return "check the clocks of both hosts and of the CA's";
+    }
+    return "the peer must renew it";
+}
+
+Verdict check_time(const Leaf& leaf, const PeerRules& rules) {
+    const Validity& valid = leaf.certificate.validity();
+    if (rules.now >= valid.not_before && rules.now <= valid.not_after) return std::nullopt;
+    const bool early = rules.now < valid.not_before;
+    const std::string now = in_words(rules.now);
+    const std::string edge = in_words(early ? valid.not_before : valid.not_after);
+    const std::string off =
+        in_words(early ? valid.not_before - rules.now : rules.now - valid.not_after);
+    // RFC 8446 section 6.2: certificate_expired is for "not currently valid", in both directions.
+    return Refusal(
+        Alert::certificate_expired,
+        fmt::format("your certificate is valid {} {}; my clock says {}: check the clocks",
+                    early ? "from" : "until", edge, now),
+        fmt::format("{} is {}: it is valid from {} to {}, and this host's clock says {}, {} too "
+                    "{}; {}",
+                    leaf.words, early ? "not yet valid" : "expired", in_words(valid.not_before),
+                    in_words(valid.not_after), now, off, early ? "early" : "late",
+                    clock_advice(leaf, rules)));
+}
+
+Verdict check_not_ca(const Leaf& leaf, const PeerRules&) {
+    unsigned critical = 0;
+    unsigned is_ca = 0;
+    const int code =
+        gnutls_x509_crt_get_basic_constraints(leaf.native.get(), &critical, &is_ca, nullptr);
+    if (code == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE || (code >= 0 && is_ca == 0)) {
+        return std::nullopt;
+    }
+    return Refusal(Alert::bad_certificate, "your certificate is that of a CA, not of a node",
+                   fmt::format("{} is that of a CA; allowed: that of a node", leaf.words));
+}
+
+Verdict check_key_usage(const Leaf& leaf, const PeerRules&) {
+    unsigned usage = 0;
+    const int code = gnutls_x509_crt_get_key_usage(leaf.native.get(), &usage, nullptr);
+    if (code >= 0 && (usage & GNUTLS_KEY_DIGITAL_SIGNATURE) != 0) return std::nullopt;
+    return Refusal(
+        Alert::bad_certificate, "the key of your certificate is not for signatures",
+        fmt::format("{} does not allow its key to sign (key usage digitalSignature)", leaf.words));
+}
+
+bool has_purpose(gnutls_x509_crt_t certificate, std::string_view wanted) {
+    constexpr unsigned kMaxPurposes = 8;
+    for (unsigned index = 0; index < kMaxPurposes; ++index) {
+        std::array<char, 64> oid{};
+        std::size_t size = oid.size();
+        const int code =
+            gnutls_x509_crt_get_key_purpose_oid(certificate, index, oid.data(), &size, nullptr);
+        if (code == GNUTLS_E_SHORT_MEMORY_BUFFER) continue;
+        if (code < 0) return false;
+        if (std::string_view(oid.data()) == wanted) return true;
+    }
+    return false;
+}
+
+Verdict check_purpose(const Leaf& leaf, const PeerRules& rules) {
+    const bool client = rules.peer_role == Role::client;
+    const char* const wanted = client ? GNUTLS_KP_TLS_WWW_CLIENT : GNUTLS_KP_TLS_WWW_SERVER;
+    if (has_purpose(leaf.native.get(), wanted)) return std::nullopt;
+    return Refusal(
+        Alert::unsupported_certificate,
+        fmt::format("your certificate is not for a TLS {}", client ? "client" : "server"),
+        fmt::format("{} is not for a TLS {} (extended key usage {}), which the peer is here",
+                    leaf.words, client ? "client" : "server",
+                    client ? "clientAuth" : "serverAuth"));
+}
+
+Refusal wrong_cluster(const Leaf& leaf, const Identity& identity, const ClusterId& wanted) {
+    return {
+        Alert::access_denied,
+        fmt::format("you are of cluster {}, I am of another", identity.cluster.to_hex()),
+        fmt::format("{} is for node {} of cluster {}; expected: a node of cluster {}", leaf.words,
+                    identity.node.to_hex(), identity.cluster.to_hex(), wanted.to_hex())};
+}
+
+Refusal wrong_node(const Leaf& leaf, const Identity& identity, const NodeId& wanted) {
+    return {Alert::access_denied,
+            fmt::format("you are node {}, not the one that I want", identity.node.to_hex()),
+            fmt::format("{} is for node {} (incarnation {}); expected: node {}, so the address "
+                        "belongs to another node now",
+                        leaf.words, identity.node.to_hex(), identity.incarnation.value(),
+                        wanted.to_hex())};
+}
+
+Checked<Identity> check_identity(const Leaf& leaf, const Expectation& expected) {
+    const auto identity = identity_of(leaf.native.get());
+    if (!identity) {
+        return Refusal(Alert::bad_certificate, "your certificate names no node",
+                       fmt::format("{} names no node: {}", leaf.words, identity.error().cause()));
+    }
+    if (identity->cluster != expected.cluster) {
+        return wrong_cluster(leaf, *identity, expected.cluster);
+    }
+    if (expected.node && identity->node != *expected.node) {
+        return wrong_node(leaf, *identity, *expected.node);
+    }
+    return *identity;
+}
+
+}  // namespace
+
+Checked<Identity> check_peer(const ShownCertificates& shown, const PeerRules& rules) {
+    auto read = read_leaf(shown.own());
+    if (auto* refusal = std::get_if<Refusal>(&read)) return *std::move(refusal);
+    const Leaf& leaf = std::get<Leaf>(read);
+    // The second certificate adds nothing to what we trust: it is ours or it is a mistake.
+    if (shown.count > 1 && !std::ranges::equal(shown.der[1], rules.ours.ca().der())) {
+        return foreign(leaf, rules);
+    }
+    for (const auto check : {check_algorithms, check_chain, check_time, check_not_ca,
+                             check_key_usage, check_purpose}) {
+        if (auto refusal = check(leaf, rules)) return *std::move(refusal);
+    }
+    return check_identity(leaf, rules.expected);
+}
+
+}  // namespace nexar::security

@@ -1,0 +1,171 @@
+#include "security/tls_session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/printable.hpp"
+#include "base/try.hpp"
+#include "security/certificate_message.hpp"
+
+namespace nexar::security {
+
+namespace {
+
+constexpr std::size_t kMaxProtocolBytes = 255;
+
+/// gnutls_alert_send_appropriate() sends nothing for it, and it is fatal.
+constexpr int kAlertWasSent = GNUTLS_E_FATAL_ALERT_RECEIVED;
+
+std::span<const std::byte> bytes_of(const gnutls_datum_t& datum) noexcept {
+    return std::as_bytes(std::span(datum.data, datum.size));
+}
+
+/// The session pointer is the link's, so this object hangs on the pointer of the session cache,
+/// which nexar does not use: without its functions GnuTLS leaves the pointer alone.
+TlsSession& owner_of(gnutls_session_t session) noexcept {
+    return *static_cast<TlsSession*>(gnutls_db_get_ptr(session));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TlsSession>> TlsSession::create(TlsOptions options) {
+    if (!options.credentials) {
+        return Error(Errc::invalid_argument, "a TLS session needs credentials");
+    }
+    if (options.alpn.empty() || options.alpn.size() > kMaxProtocolBytes) {
+        return Error(Errc::invalid_argument,
+                     fmt::format("the name of the protocol has {} bytes; allowed: 1 to {}",
+                                 options.alpn.size(), kMaxProtocolBytes));
+    }
+    if (!options.wall_clock) options.wall_clock = std::chrono::system_clock::now;
+    std::unique_ptr<TlsSession> made(new TlsSession(std::move(options)));
+    NEXAR_TRY(made->start());
+    return made;
+}
+
+Result<void> TlsSession::start() {
+    const bool client = options_.role == Role::client;
+    gnutls_session_t native = nullptr;
+    int code = gnutls_init(&native, (client ? GNUTLS_CLIENT : GNUTLS_SERVER) | GNUTLS_NO_TICKETS);
+    if (code < 0) return library_error("making a TLS session", code);
+    session_.reset(native);
+
+    code = gnutls_priority_set(native, options_.credentials->priority());
+    if (code < 0) return library_error("choosing the algorithms of TLS", code);
+    code = gnutls_credentials_set(native, GNUTLS_CRD_CERTIFICATE, options_.credentials->native());
+    if (code < 0) return library_error("giving credentials to a TLS session", code);
+    const gnutls_datum_t protocol = datum(std::as_bytes(std::span(options_.alpn)));
+    code = gnutls_alpn_set_protocols(native, &protocol, 1, GNUTLS_ALPN_MANDATORY);
+    if (code < 0) return library_error("naming the protocol of a TLS session", code);
+
+    gnutls_handshake_set_max_packet_length(native, kMaxHandshakeMessageBytes);
+    gnutls_db_set_ptr(native, this);
+    // Before GnuTLS parses any of it: limits come first, and our messages instead of its codes.
+    gnutls_handshake_set_hook_function(native, GNUTLS_HANDSHAKE_CERTIFICATE_PKT, GNUTLS_HOOK_PRE,
+                                       certificate_hook);
+    // After the CertificateVerify message.
+    gnutls_session_set_verify_function(native, verify_hook);
+    if (!client) gnutls_certificate_server_set_request(native, GNUTLS_CERT_REQUIRE);
+    return {};
+}
+
+int TlsSession::certificate_hook(gnutls_session_t session, unsigned /*type*/, unsigned /*when*/,
+                                 unsigned incoming, const gnutls_datum_t* message) noexcept try {
+    if (incoming == 0) return 0;
+    return owner_of(session).on_certificate(bytes_of(*message));
+} catch (...) {
+    // Nothing may be thrown through the C code of GnuTLS; what can be is a lack of memory.
+    return GNUTLS_E_MEMORY_ERROR;
+}
+
+int TlsSession::verify_hook(gnutls_session_t session) noexcept try {
+    return owner_of(session).on_verified();
+} catch (...) {
+    return GNUTLS_E_MEMORY_ERROR;
+}
+
+/// GNUTLS_ALPN_MANDATORY asks for agreement only when the other side names protocols at all.
+std::optional<Refusal> TlsSession::check_protocol() const {
+    gnutls_datum_t chosen{};
+    const bool any = gnutls_alpn_get_selected_protocol(session_.get(), &chosen) >= 0;
+    if (any && std::ranges::equal(bytes_of(chosen), std::as_bytes(std::span(options_.alpn)))) {
+        return std::nullopt;
+    }
+    return Refusal(Alert::no_application_protocol,
+                   fmt::format("I speak {}", in_quotes(options_.alpn)),
+                   fmt::format("the peer did not agree to the protocol {}; run the same version of "
+                               "nexar on both sides",
+                               in_quotes(options_.alpn)),
+                   Errc::version_mismatch);
+}
+
+Checked<Identity> TlsSession::check(std::span<const std::byte> certificate_message) {
+    if (auto refusal = check_protocol()) return *std::move(refusal);
+    auto read = read_certificate_message(certificate_message);
+    if (auto* refusal = std::get_if<Refusal>(&read)) return *std::move(refusal);
+    const auto& shown = std::get<ShownCertificates>(read);
+    candidate_der_.assign(shown.own().begin(), shown.own().end());
+    return check_peer(shown,
+                      {.ours = *options_.credentials,
+                       .expected = options_.expected,
+                       .peer_role = options_.role == Role::client ? Role::server : Role::client,
+                       .now = options_.wall_clock()});
+}
+
+int TlsSession::on_certificate(std::span<const std::byte> message) {
+    auto verdict = check(message);
+    if (auto* refusal = std::get_if<Refusal>(&verdict)) return refuse(std::move(*refusal));
+    candidate_ = std::get<Identity>(verdict);
+    return 0;
+}
+
+int TlsSession::on_verified() {
+    unsigned count = 0;
+    const gnutls_datum_t* const chain = gnutls_certificate_get_peers(session_.get(), &count);
+    // What was checked must be what GnuTLS took the key from.
+    if (!candidate_ || count == 0 || !std::ranges::equal(bytes_of(chain[0]), candidate_der_)) {
+        return refuse({Alert::internal_error, "your certificate was not checked",
+                       "GnuTLS took another certificate than the one that was checked"});
+    }
+    peer_ = candidate_;
+    candidate_der_ = {};
+    return 0;
+}
+
+int TlsSession::refuse(Refusal refusal) {
+    refusal_ = std::move(refusal);
+    const auto alert = static_cast<gnutls_alert_description_t>(refusal_->alert);
+    // A transport that takes no more now has the alert queued; there is nothing else to do.
+    (void)gnutls_alert_send(session_.get(), GNUTLS_AL_FATAL, alert);
+    return kAlertWasSent;
+}
+
+Error TlsSession::failure(Alert sent) const {
+    return refusal_ ? refusal_->error : handshake_failed(sent);
+}
+
+std::optional<Cipher> TlsSession::cipher() const noexcept {
+    switch (gnutls_cipher_get(session_.get())) {
+        case GNUTLS_CIPHER_AES_128_GCM:
+            return Cipher::aes_128_gcm;
+        case GNUTLS_CIPHER_AES_256_GCM:
+            return Cipher::aes_256_gcm;
+        case GNUTLS_CIPHER_CHACHA20_POLY1305:
+            return Cipher::chacha20_poly1305;
+        default:
+            return std::nullopt;
+    }
+}
+
+Result<void> TlsSession::export_key(std::string_view label, std::span<std::byte> out) const {
+    const int code = gnutls_prf_rfc5705(session_.get(), label.size(), label.data(), 0, nullptr,
+                                        out.size(), reinterpret_cast<char*>(out.data()));
+    if (code == 0) return {};
+    return Error(Errc::invalid_argument,
+                 fmt::format("no {} bytes of keying material for {}: {}; ask after the handshake",
+                             out.size(), in_quotes(label), gnutls_strerror(code)));
+}
+
+}  // namespace nexar::security

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <chrono>
+#include <ctime>
+#include <functional>
+#include <string>
+
+namespace nexar::security {
+
+/// The time that certificates speak of.
+using WallTime = std::chrono::system_clock::time_point;
+
+/// Gives the wall time; may be called by the thread that drives a handshake only.
+using WallClock = std::function<WallTime()>;
+
+/// A time that WallTime cannot hold (after the year 2262) becomes its last one.
+WallTime wall_time(std::time_t seconds) noexcept;
+
+/// "2026-05-04T03:02:01Z"
+std::string in_words(WallTime time);
+
+/// "3 days", "2 h", "11 min" or "4 s": the largest unit that fits, rounded down. Not negative.
+std::string in_words(std::chrono::system_clock::duration span);
+
+}  // namespace nexar::security
