@@ -23,8 +23,11 @@ enum class Errc : std::uint16_t {
     version_mismatch = 201,
     limit_exceeded = 202,
     unauthenticated = 203,
+    protocol_violation = 204,
     // Retry: the same call may succeed later.
     out_of_memory = 300,
+    timed_out = 301,
+    link_closed = 302,
 };
 
 /// What the caller can do about an error.

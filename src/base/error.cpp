@@ -61,8 +61,14 @@ std::string_view name(Errc code) noexcept {
             return "limit_exceeded";
         case Errc::unauthenticated:
             return "unauthenticated";
+        case Errc::protocol_violation:
+            return "protocol_violation";
         case Errc::out_of_memory:
             return "out_of_memory";
+        case Errc::timed_out:
+            return "timed_out";
+        case Errc::link_closed:
+            return "link_closed";
     }
     return "unknown";
 }

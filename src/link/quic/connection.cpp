@@ -1,0 +1,272 @@
+#include "link/quic/connection.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/try.hpp"
+#include "link/quic/connection_callbacks.hpp"
+#include "link/quic/connection_crypto.hpp"
+#include "link/quic/connection_errors.hpp"
+#include "link/quic/native.hpp"
+
+namespace nexar::quic {
+
+namespace {
+
+constexpr std::size_t kMaxReasonBytes = 200;
+// Half-open connections of strangers end after this, whatever they send.
+constexpr Duration kHalfOpenLife = std::chrono::seconds(3);
+// ngtcp2's default assumes a continent between the peers; a lost first packet would cost a second.
+constexpr Duration kInitialRoundTrip = std::chrono::milliseconds(10);
+// A lost last packet is noticed this much later, so it is short; RFC 9002 6.2.
+constexpr Duration kMaxAckDelay = std::chrono::milliseconds(1);
+constexpr std::size_t kLeastDatagram = 1200;
+
+constexpr std::array<port::Lane, port::kLanes> kAllLanes = {port::Lane::control, port::Lane::rpc,
+                                                            port::Lane::eager};
+
+// Sizes worth a probe, largest first, RFC 8899: what the interface allows, then what common
+// networks in the middle do.
+std::vector<std::uint16_t> probes_up_to(std::size_t largest) {
+    std::vector<std::uint16_t> probes;
+    if (largest > kLeastDatagram) probes.push_back(static_cast<std::uint16_t>(largest));
+    constexpr std::array<std::uint16_t, 5> kCommon = {8952, 4052, 1452, 1392, 1280};
+    for (const std::uint16_t size : kCommon) {
+        if (size < largest) probes.push_back(size);
+    }
+    return probes;
+}
+
+ngtcp2_settings settings_for(Surroundings& around, const ConnectionStart& start,
+                             std::span<const std::uint16_t> probes, Duration handshake_timeout) {
+    ngtcp2_settings settings{};
+    ngtcp2_settings_default(&settings);
+    settings.initial_ts = native(start.now);
+    settings.rand_ctx.native_handle = &around;
+    settings.initial_rtt = native(kInitialRoundTrip);
+    settings.handshake_timeout = native(handshake_timeout);
+    settings.cc_algo = NGTCP2_CC_ALGO_CUBIC;
+    settings.max_tx_udp_payload_size = std::max(start.largest_datagram, kLeastDatagram);
+    settings.no_pmtud = probes.empty() ? 1 : 0;
+    settings.pmtud_probes = probes.data();
+    settings.pmtud_probeslen = probes.size();
+    return settings;
+}
+
+ngtcp2_transport_params parameters_for(const LinkOptions& options) {
+    ngtcp2_transport_params params{};
+    ngtcp2_transport_params_default(&params);
+    params.initial_max_data = options.connection_window;
+    params.initial_max_stream_data_uni = options.first_window;
+    params.initial_max_streams_uni = options.max_streams + port::kLanes;
+    params.initial_max_streams_bidi = 0;
+    params.max_idle_timeout = native(options.idle_timeout);
+    params.max_ack_delay = native(kMaxAckDelay);
+    params.active_connection_id_limit = 4;
+    params.max_datagram_frame_size = Outbox::kLargestPacket;
+    return params;
+}
+
+}  // namespace
+
+Connection::Connection(Surroundings& around, ConnectionStart&& start, bool dialed)
+    : around_(&around),
+      id_(start.id),
+      options_(start.options),
+      path_(start.path),
+      largest_datagram_(start.largest_datagram),
+      dialed_(dialed),
+      now_(start.now),
+      lanes_{OutStream(port::Lane::control, around.pool()),
+             OutStream(port::Lane::rpc, around.pool()), OutStream(port::Lane::eager, around.pool())},
+      idle_packets_(options_.idle_packets_per_second, options_.idle_packets_burst),
+      resets_(options_.resets_per_second, options_.resets_burst) {}
+
+Connection::~Connection() = default;
+
+void Connection::ConnFree::operator()(ngtcp2_conn* conn) const noexcept { ngtcp2_conn_del(conn); }
+
+Result<void> Connection::start_tls(security::TlsOptions options) {
+    options.role = dialed_ ? security::Role::client : security::Role::server;
+    options.alpn = options_.protection == Protection::full ? kAlpn : kAlpnUnprotected;
+    NEXAR_TRY_VALUE(session, security::TlsSession::create(std::move(options)));
+    tls_ = std::move(session);
+    if (!CryptoCallbacks::bind(*this, dialed_)) {
+        return Error(Errc::out_of_memory, "no TLS session could be made for a QUIC connection");
+    }
+    return {};
+}
+
+Result<std::unique_ptr<Connection>> Connection::dial(Surroundings& around, ConnectionStart start) {
+    security::TlsOptions tls = std::move(start.tls);
+    const auto probes = probes_up_to(start.largest_datagram);
+    const auto settings = settings_for(around, start, probes, start.options.handshake_timeout);
+    const auto params = parameters_for(start.options);
+    std::unique_ptr<Connection> connection(new Connection(around, std::move(start), true));
+    NEXAR_TRY(connection->start_tls(std::move(tls)));
+
+    std::array<std::uint8_t, 16> random{};
+    around.random_bytes(random);
+    const ngtcp2_cid to = native(AnyCid(std::span<const std::uint8_t>(random)));
+    const ngtcp2_cid from = native(AnyCid(around.new_cid(*connection)));
+    const ngtcp2_path path = native(connection->path_);
+    const ngtcp2_callbacks callbacks = ConnectionCallbacks::all();
+    ngtcp2_conn* conn = nullptr;
+    const int code =
+        ngtcp2_conn_client_new(&conn, &to, &from, &path, NGTCP2_PROTO_VER_V1, &callbacks, &settings,
+                               &params, nullptr, connection.get());
+    if (code != 0) return connection->describe(code);
+    connection->adopt(conn);
+    return connection;
+}
+
+Result<std::unique_ptr<Connection>> Connection::accept(Surroundings& around, ConnectionStart start,
+                                                       const ClientHelloPacket& first) {
+    security::TlsOptions tls = std::move(start.tls);
+    const auto probes = probes_up_to(start.largest_datagram);
+    auto settings = settings_for(around, start, probes, kHalfOpenLife);
+    auto params = parameters_for(start.options);
+    std::unique_ptr<Connection> connection(new Connection(around, std::move(start), false));
+    NEXAR_TRY(connection->start_tls(std::move(tls)));
+
+    const LocalCid own = around.new_cid(*connection);
+    const ResetToken token = around.reset_token(own);
+    params.stateless_reset_token_present = 1;
+    std::ranges::copy(token, std::begin(params.stateless_reset_token));
+    params.original_dcid_present = 1;
+    params.original_dcid = native(first.before_retry.value_or(first.to));
+    if (first.before_retry) {
+        params.retry_scid_present = 1;
+        params.retry_scid = native(first.to);
+        settings.token = native(first.token.data());
+        settings.tokenlen = first.token.size();
+        settings.token_type = NGTCP2_TOKEN_TYPE_RETRY;
+    }
+    const ngtcp2_cid to = native(first.from);
+    const ngtcp2_cid from = native(AnyCid(own));
+    const ngtcp2_path path = native(connection->path_);
+    const ngtcp2_callbacks callbacks = ConnectionCallbacks::all();
+    ngtcp2_conn* conn = nullptr;
+    const int code = ngtcp2_conn_server_new(&conn, &to, &from, &path, first.version, &callbacks,
+                                            &settings, &params, nullptr, connection.get());
+    if (code != 0) return connection->describe(code);
+    connection->adopt(conn);
+    return connection;
+}
+
+void Connection::adopt(ngtcp2_conn* conn) {
+    conn_.reset(conn);
+    last_stamp_ = native(now_);
+    ngtcp2_conn_set_tls_native_handle(conn, tls_->native());
+}
+
+std::uint64_t Connection::stamp(TimePoint now) noexcept {
+    now_ = std::max(now_, now);
+    // ngtcp2 aborts the process when time goes back.
+    last_stamp_ = std::max(last_stamp_, native(now));
+    return last_stamp_;
+}
+
+TimePoint Connection::deadline() const noexcept {
+    if (state_ == State::down) return gone_at_;
+    const ngtcp2_tstamp expiry = ngtcp2_conn_get_expiry(conn_.get());
+    TimePoint due = TimePoint::max();
+    if (expiry < static_cast<ngtcp2_tstamp>(TimePoint::max().time_since_epoch().count())) {
+        due = TimePoint(Duration(static_cast<Duration::rep>(expiry)));
+    }
+    return state_ == State::lingering ? std::min(due, linger_until_) : due;
+}
+
+Result<void> Connection::migrate(TimePoint now, const Address& local) {
+    if (!dialed_) {
+        return Error(Errc::unsupported,
+                     fmt::format("only the side that dialed can move a connection; {} dialed this "
+                                 "one and moves it when its own address changes",
+                                 path_.remote.text()));
+    }
+    const Path to{.local = local, .remote = path_.remote};
+    const ngtcp2_path path = native(to);
+    const int code = ngtcp2_conn_initiate_immediate_migration(conn_.get(), &path, stamp(now));
+    if (code != 0) return describe(code);
+    path_ = to;
+    wake();
+    return {};
+}
+
+Result<void> Connection::update_keys(TimePoint now) {
+    const int code = ngtcp2_conn_initiate_key_update(conn_.get(), stamp(now));
+    if (code != 0) return describe(code);
+    wake();
+    return {};
+}
+
+void Connection::close(std::string_view reason) {
+    if (state_ == State::down || state_ == State::lingering) return;
+    close_reason_ = reason.substr(0, kMaxReasonBytes);
+    if (state_ == State::handshaking) {
+        fail(now_, Error(Errc::link_closed, fmt::format("the link to {} was closed before it was up",
+                                                        path_.remote.text())),
+             Closing::say);
+        return;
+    }
+    state_ = State::lingering;
+    linger_until_ = now_ + options_.linger;
+    wake();
+}
+
+void Connection::abandon(Error reason) {
+    if (state_ != State::down) fail(now_, std::move(reason), Closing::silent);
+    gone_at_ = now_;
+}
+
+void Connection::fail(TimePoint now, Error reason, Closing closing) {
+    NEXAR_ASSERT(state_ != State::down);
+    const bool polite = state_ == State::lingering || reason.code() == Errc::link_closed;
+    if (closing == Closing::say) say_goodbye(now, polite ? kCloseDone : kCloseFailed, reason);
+    state_ = State::down;
+    // RFC 9000 10.2: three times the probe timeout, so that late packets find somebody.
+    gone_at_ = now + 3 * Duration(static_cast<Duration::rep>(ngtcp2_conn_get_pto(conn_.get())));
+    release_all(port::SendOutcome::link_lost);
+    ins_.clear();
+    lane_streams_ = {};
+    lane_sinks_ = {};
+    to_look_at_.clear();
+    datagrams_.clear();
+    parked_ = 0;
+    around_->emit({.link = id_, .what = port::Down{.reason = std::move(reason)}});
+    wake();
+}
+
+void Connection::settle(OutStream& stream, port::SendOutcome outcome) {
+    dequeue(stream);
+    std::erase(to_cancel_, &stream);
+    const port::StreamId stream_id = stream.id();
+    outs_.erase(stream_id.value());
+    around_->emit(
+        {.link = id_, .what = port::Released{.stream = stream_id, .outcome = outcome}});
+}
+
+void Connection::release_all(port::SendOutcome outcome) {
+    std::vector<std::uint64_t> ids;
+    for (const auto& [number, stream] : outs_) ids.push_back(number);
+    std::ranges::sort(ids);
+    for (const std::uint64_t number : ids) settle(*outs_.at(number), outcome);
+    for (const port::Lane lane : kAllLanes) dequeue(lanes_[static_cast<std::size_t>(lane)]);
+}
+
+Connection::Statistics Connection::statistics() const {
+    ngtcp2_conn_info values{};
+    ngtcp2_conn_get_conn_info(conn_.get(), &values);
+    return {.datagram_bytes = ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get()),
+            .round_trip = Duration(static_cast<Duration::rep>(values.smoothed_rtt)),
+            .congestion_window = values.cwnd,
+            .in_flight = values.bytes_in_flight,
+            .parked = parked_,
+            .key_updates = key_updates_,
+            .path_changes = path_changes_};
+}
+
+}  // namespace nexar::quic

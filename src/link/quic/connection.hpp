@@ -1,0 +1,258 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <nexar/result.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/buffer_pool.hpp"
+#include "base/time.hpp"
+#include "link/quic/in_stream.hpp"
+#include "link/quic/options.hpp"
+#include "link/quic/out_stream.hpp"
+#include "link/quic/outbox.hpp"
+#include "link/quic/packet_header.hpp"
+#include "link/quic/packet_path.hpp"
+#include "link/quic/token_bucket.hpp"
+#include "link/quic/write_order.hpp"
+#include "port/link.hpp"
+#include "security/tls_session.hpp"
+
+struct ngtcp2_conn;
+struct ngtcp2_path;
+
+namespace nexar::quic {
+
+class Connection;
+struct ConnectionCallbacks;
+struct CryptoCallbacks;
+
+/// What a connection needs of the endpoint that it belongs to.
+class Surroundings {
+public:
+    virtual ~Surroundings() = default;
+
+    virtual void random_bytes(std::span<std::uint8_t> out) = 0;
+    /// A connection id by which packets find `connection` from now on.
+    virtual LocalCid new_cid(Connection& connection) = 0;
+    virtual void drop_cid(const LocalCid& cid) = 0;
+    virtual ResetToken reset_token(const LocalCid& cid) = 0;
+    virtual void emit(port::Event event) = 0;
+    /// The connection wants write() to be called.
+    virtual void wake(Connection& connection) = 0;
+    virtual BufferPool& pool() = 0;
+};
+
+/// How a connection begins.
+struct ConnectionStart {
+    TimePoint now{};
+    port::LinkId id{};
+    Path path{};
+    std::size_t largest_datagram = 1200;
+    LinkOptions options{};
+    security::TlsOptions tls{};
+};
+
+/// One QUIC connection: takes and gives packets, is told the time, and does no I/O.
+///
+/// Everything that ngtcp2 wants to be called or calls is behind this class. After finished() it may
+/// be destroyed, if the link was forgotten.
+class Connection final : public port::Link {
+public:
+    /// Begins a handshake.
+    static Result<std::unique_ptr<Connection>> dial(Surroundings& around, ConnectionStart start);
+
+    /// Answers a client's first packet, which must be given to receive() next.
+    static Result<std::unique_ptr<Connection>> accept(Surroundings& around, ConnectionStart start,
+                                                      const ClientHelloPacket& first);
+
+    ~Connection() override;
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    // port::Link
+    port::LinkId id() const noexcept override { return id_; }
+    const Identity& peer() const noexcept override { return peer_; }
+    bool write(port::Lane lane, std::span<const port::ConstBytes> pieces) override;
+    port::StreamId send(port::Source& source, const port::SendOptions& options) override;
+    void wake_source(port::StreamId stream) override;
+    void cancel(port::StreamId stream) override;
+    void receive(port::Lane lane, port::Sink& sink) override;
+    void receive(port::StreamId stream, port::Sink& sink) override;
+    void wake_sink(port::StreamId stream) override;
+    void wake_sink(port::Lane lane) override;
+    void refuse(port::StreamId stream) override;
+    bool send_datagram(port::ConstBytes bytes) override;
+    std::size_t max_datagram() const noexcept override;
+    void close(std::string_view reason) override;
+
+    /// One packet from the peer, or from somebody who knows a connection id of ours.
+    void receive(TimePoint now, const Path& path, std::uint8_t ecn,
+                 std::span<const std::byte> packet);
+
+    /// Writes what is due, a bounded amount. True when the bound, or a blocked outbox, stopped it.
+    bool write(TimePoint now, Outbox& out);
+
+    /// When write() must be called at the latest.
+    TimePoint deadline() const noexcept;
+
+    /// Moves the connection to another local address, which the peer then validates. Only the side
+    /// that dialed can. Errc::unsupported on the other.
+    Result<void> migrate(TimePoint now, const Address& local);
+
+    /// Replaces the keys of both directions. Happens by itself before a key is worn out.
+    Result<void> update_keys(TimePoint now);
+
+    bool dialed() const noexcept { return dialed_; }
+    bool is_up() const noexcept { return state_ == State::up || state_ == State::lingering; }
+    bool is_down() const noexcept { return state_ == State::down; }
+    /// Down, and nothing more to say to the peer.
+    bool finished(TimePoint now) const noexcept { return is_down() && now >= gone_at_; }
+    /// Asked for by the endpoint when it must go at once: sends nothing, tells Down.
+    void abandon(Error reason);
+
+    const Address& remote() const noexcept { return path_.remote; }
+    const Address& local() const noexcept { return path_.local; }
+
+    struct Statistics {
+        std::size_t datagram_bytes = 0;  // what the path takes, as discovered
+        Duration round_trip{};
+        std::uint64_t congestion_window = 0;
+        std::uint64_t in_flight = 0;
+        std::uint64_t parked = 0;  // bytes of the peer that wait here for a sink
+        std::uint64_t key_updates = 0;
+        std::uint64_t path_changes = 0;
+    };
+    Statistics statistics() const;
+
+private:
+    friend struct CryptoCallbacks;
+    friend struct ConnectionCallbacks;
+
+    enum class State : std::uint8_t { handshaking, up, lingering, down };
+    enum class Closing : std::uint8_t {
+        say,     // the peer is told
+        silent,  // it knows, or must not be answered
+    };
+
+    Connection(Surroundings& around, ConnectionStart&& start, bool dialed);
+
+    Result<void> start_tls(security::TlsOptions options);
+    void adopt(ngtcp2_conn* conn);
+
+    // What ngtcp2 calls back. False: the connection must end, callback_failure_ says why.
+    void on_up();
+    bool on_stream_data(InStream& stream, port::ConstBytes bytes, bool ended);
+    void on_stream_opened(std::int64_t quic_id);
+    bool on_in_closed(InStream& stream, bool reset);
+    bool on_reset(InStream* stream);
+    void on_acknowledged(OutStream& stream);
+    bool on_out_closed(OutStream& stream, bool reset);
+    bool on_refused(OutStream* stream);
+    void on_datagram(port::ConstBytes bytes);
+    void on_path(const ngtcp2_path& path);
+    bool violated(std::string_view what);
+
+    // Writing, connection_write.cpp
+    struct Turn;
+    void open_waiting();
+    void cancel_waiting();
+    bool write_packets(TimePoint now, Outbox& out);
+    std::ptrdiff_t write_packet(Turn& turn);
+    std::ptrdiff_t write_stream(Turn& turn, OutStream& stream, std::size_t limit);
+    std::ptrdiff_t write_datagrams(Turn& turn);
+    std::ptrdiff_t finish_packet(Turn& turn);
+    OutStream* next_stream(const Turn& turn, std::size_t& limit);
+    ClassSet ready_classes(const Turn& turn, std::uint64_t credit) const noexcept;
+    void enqueue(OutStream& stream);
+    void dequeue(OutStream& stream);
+    void account(Turn& turn, OutStream& stream, std::size_t bytes, bool with_end);
+    bool nothing_unsent() const noexcept;
+    void write_goodbye(Outbox& out);
+
+    // Receiving, connection_read.cpp
+    void look_at(InStream& stream);
+    void look_at_streams();
+    void consumed(InStream& stream, std::uint64_t bytes);
+    void unpark(std::uint64_t bytes);
+    void finish(InStream& stream);
+    void abort(InStream& stream);
+    void erase_if_done(InStream& stream);
+    InStream* find_in(port::StreamId stream) noexcept;
+    void offer(InStream& stream);
+    void handle_read(TimePoint now, int code);
+
+    // Ending, connection.cpp
+    void fail(TimePoint now, Error reason, Closing closing);
+    void fail_with(TimePoint now, int code);
+    Error describe(int code) const;
+    Error describe_peer_close() const;
+    void say_goodbye(TimePoint now, std::uint64_t code, const Error& reason);
+    void release_all(port::SendOutcome outcome);
+    void settle(OutStream& stream, port::SendOutcome outcome);
+    void wake() { around_->wake(*this); }
+    std::uint64_t stamp(TimePoint now) noexcept;
+
+    Surroundings* around_;
+    port::LinkId id_;
+    LinkOptions options_;
+    Path path_;
+    std::size_t largest_datagram_;
+    bool dialed_;
+    State state_ = State::handshaking;
+    Identity peer_{};
+
+    std::unique_ptr<security::TlsSession> tls_;
+    struct ConnFree {
+        void operator()(ngtcp2_conn* conn) const noexcept;
+    };
+    struct TlsBinding;
+    std::unique_ptr<TlsBinding> binding_;
+    std::unique_ptr<ngtcp2_conn, ConnFree> conn_;
+    std::uint64_t last_stamp_ = 0;
+    TimePoint now_{};  // of the call that is being served, for callbacks
+    Duration round_trip_{};
+    std::optional<Error> callback_failure_{};
+    int library_error_ = 0;  // of ngtcp2, for the peer
+
+    std::array<OutStream, port::kLanes> lanes_;
+    std::array<bool, port::kLanes> lane_full_{};
+    std::array<port::Sink*, port::kLanes> lane_sinks_{};
+    std::array<InStream*, port::kLanes> lane_streams_{};
+    std::unordered_map<std::uint64_t, std::unique_ptr<OutStream>> outs_;
+    std::unordered_map<std::uint64_t, std::unique_ptr<InStream>> ins_;
+    std::uint64_t next_stream_ = 0;
+    std::array<std::deque<OutStream*>, kWriteClasses> ready_;
+    std::array<std::deque<OutStream*>, kWriteClasses> unopened_;
+    std::vector<OutStream*> to_cancel_;
+    std::vector<std::uint64_t> to_look_at_;
+    WriteOrder order_;
+    std::deque<std::vector<std::byte>> datagrams_;
+
+    std::uint64_t parked_ = 0;
+    std::uint64_t withheld_ = 0;  // connection credit that is not returned while too much is parked
+
+    bool useful_ = false;  // the packet being read moved something
+    TokenBucket idle_packets_;
+    TokenBucket resets_;
+
+    std::string close_reason_;
+    TimePoint linger_until_{};
+    TimePoint gone_at_{};
+    std::vector<std::byte> goodbye_;  // the last packet, repeated when the peer did not get it
+    bool goodbye_due_ = false;
+    std::uint64_t packets_since_goodbye_ = 0;
+    std::uint64_t goodbye_threshold_ = 1;
+    std::uint64_t key_updates_ = 0;
+    std::uint64_t path_changes_ = 0;
+};
+
+}  // namespace nexar::quic

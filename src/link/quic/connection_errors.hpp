@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace nexar::quic {
+
+/// The protocols that a handshake agrees on. They differ, so that one side alone cannot give up
+/// protection.
+inline constexpr std::string_view kAlpn = "nexar/1";
+inline constexpr std::string_view kAlpnUnprotected = "nexar/1 unprotected";
+
+/// Application error codes of CONNECTION_CLOSE; the words beside them are for people.
+inline constexpr std::uint64_t kCloseDone = 0;
+inline constexpr std::uint64_t kCloseFailed = 1;
+
+/// Application error code of RESET_STREAM and STOP_SENDING.
+inline constexpr std::uint64_t kStreamGivenUp = 1;
+
+}  // namespace nexar::quic

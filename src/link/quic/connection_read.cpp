@@ -1,0 +1,307 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/assert.hpp"
+#include "link/quic/connection.hpp"
+#include "link/quic/connection_errors.hpp"
+#include "link/quic/native.hpp"
+
+namespace nexar::quic {
+
+void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
+                         std::span<const std::byte> packet) {
+    if (state_ == State::down) {
+        // The peer has not heard that it is over: tell it again, ever more seldom (RFC 9000 10.2.1).
+        if (!goodbye_.empty() && ++packets_since_goodbye_ >= goodbye_threshold_) {
+            packets_since_goodbye_ = 0;
+            goodbye_threshold_ *= 2;
+            goodbye_due_ = true;
+            wake();
+        }
+        return;
+    }
+    useful_ = false;
+    const ngtcp2_path native_path = native(path);
+    const ngtcp2_pkt_info info{.ecn = ecn};
+    const int code = ngtcp2_conn_read_pkt(conn_.get(), &native_path, &info, native(packet.data()),
+                                          packet.size(), stamp(now));
+    handle_read(now, code);
+    if (state_ == State::down) return;
+    if (is_up() && !useful_ && !idle_packets_.take(now)) {
+        fail(now,
+             Error(Errc::limit_exceeded,
+                   fmt::format("{} sends packets that carry nothing, more than {} per second; it "
+                               "was cut off",
+                               path_.remote.text(), options_.idle_packets_per_second)),
+             Closing::say);
+    }
+    wake();
+}
+
+void Connection::handle_read(TimePoint now, int code) {
+    if (callback_failure_) {
+        const bool restarted = callback_failure_->code() == Errc::link_closed;
+        fail(now, *std::exchange(callback_failure_, std::nullopt),
+             restarted ? Closing::silent : Closing::say);
+        return;
+    }
+    switch (code) {
+        case 0: return;
+        case NGTCP2_ERR_DRAINING: fail(now, describe_peer_close(), Closing::silent); return;
+        case NGTCP2_ERR_DROP_CONN:
+        case NGTCP2_ERR_RETRY:
+            fail(now, describe(NGTCP2_ERR_PROTO), Closing::silent);
+            return;
+        default: fail_with(now, code);
+    }
+}
+
+void Connection::fail_with(TimePoint now, int code) {
+    const bool silent = code == NGTCP2_ERR_IDLE_CLOSE || code == NGTCP2_ERR_HANDSHAKE_TIMEOUT ||
+                        code == NGTCP2_ERR_DROP_CONN;
+    library_error_ = code;
+    fail(now, describe(code), silent ? Closing::silent : Closing::say);
+}
+
+void Connection::on_up() {
+    state_ = State::up;
+    peer_ = *tls_->peer();
+    ngtcp2_conn_set_keep_alive_timeout(conn_.get(), native(options_.keep_alive));
+    // The first streams of each side are its lanes, in their order: nothing on the wire says so.
+    for (OutStream& lane : lanes_) {
+        const int code = ngtcp2_conn_open_uni_stream(conn_.get(), &lane.quic_id, &lane);
+        if (code != 0) {
+            callback_failure_ = Error(
+                Errc::protocol_violation,
+                fmt::format("{} does not let us open the lanes of a link", path_.remote.text()));
+            return;
+        }
+        enqueue(lane);
+    }
+    around_->emit({.link = id_, .what = port::Up{.link = this, .dialed = dialed_}});
+}
+
+bool Connection::violated(std::string_view what) {
+    callback_failure_ = Error(Errc::protocol_violation,
+                              fmt::format("{} {}; the link was cut", path_.remote.text(), what));
+    return false;
+}
+
+void Connection::on_stream_opened(std::int64_t quic_id) {
+    // The number of a stream of its kind, RFC 9000 2.1.
+    const auto ordinal = static_cast<std::uint64_t>(quic_id) >> 2U;
+    std::optional<port::Lane> lane;
+    if (ordinal < port::kLanes) lane = static_cast<port::Lane>(ordinal);
+    const auto number = static_cast<std::uint64_t>(quic_id);
+    auto owned =
+        std::make_unique<InStream>(port::StreamId(number), quic_id, around_->pool(), lane);
+    InStream& stream = *owned;
+    ins_.emplace(number, std::move(owned));
+    ngtcp2_conn_set_stream_user_data(conn_.get(), quic_id, &stream);
+    if (!lane) {
+        around_->emit({.link = id_, .what = port::Opened{.stream = stream.id()}});
+        return;
+    }
+    lane_streams_[ordinal] = &stream;
+    ngtcp2_conn_extend_max_stream_offset(conn_.get(), quic_id,
+                                         options_.lane_window - options_.first_window);
+    if (lane_sinks_[ordinal] != nullptr) stream.attach(*lane_sinks_[ordinal]);
+}
+
+bool Connection::on_stream_data(InStream& stream, port::ConstBytes bytes, bool ended) {
+    const auto taken = stream.arrived(bytes);
+    if (!taken) {
+        callback_failure_ = taken.error();
+        return false;
+    }
+    const std::size_t kept = stream.abandoned() ? 0 : bytes.size() - *taken;
+    parked_ += kept;
+    const bool crowded = parked_ > options_.park_budget;
+    // What waits here holds back its own stream only, until the peer's budget is spent.
+    ngtcp2_conn_extend_max_offset(conn_.get(), bytes.size() - (crowded ? kept : 0));
+    if (crowded) withheld_ += kept;
+    consumed(stream, *taken);
+    if (!ended) return true;
+    if (stream.lane) return violated("ended a lane");
+    stream.ended();
+    if (stream.finished()) finish(stream);
+    return true;
+}
+
+void Connection::consumed(InStream& stream, std::uint64_t bytes) {
+    if (bytes == 0 || stream.closed) return;
+    std::uint64_t credit = bytes;
+    if (stream.tuner) credit += stream.tuner->consumed(now_, bytes, round_trip_);
+    ngtcp2_conn_extend_max_stream_offset(conn_.get(), stream.quic_id, credit);
+}
+
+void Connection::unpark(std::uint64_t bytes) {
+    parked_ -= bytes;
+    if (withheld_ != 0 && parked_ <= options_.park_budget) {
+        ngtcp2_conn_extend_max_offset(conn_.get(), std::exchange(withheld_, 0));
+    }
+}
+
+void Connection::finish(InStream& stream) {
+    around_->emit(
+        {.link = id_, .what = port::Finished{.stream = stream.id(), .bytes = stream.taken()}});
+    stream.handled = true;
+    erase_if_done(stream);
+}
+
+void Connection::abort(InStream& stream) {
+    unpark(stream.abandon());
+    if (!stream.handled) {
+        around_->emit({.link = id_, .what = port::Aborted{.stream = stream.id()}});
+    }
+    stream.handled = true;
+    erase_if_done(stream);
+}
+
+void Connection::erase_if_done(InStream& stream) {
+    if (!stream.handled || !stream.closed) return;
+    ins_.erase(stream.id().value());
+    // Only now: a peer that opens streams nobody looks at runs out of them.
+    ngtcp2_conn_extend_max_streams_uni(conn_.get(), 1);
+}
+
+bool Connection::on_in_closed(InStream& stream, bool reset) {
+    stream.closed = true;
+    if (stream.lane) return violated("closed a lane");
+    if (reset && !stream.handled) {
+        abort(stream);
+    } else {
+        erase_if_done(stream);
+    }
+    return true;
+}
+
+bool Connection::on_reset(InStream* stream) {
+    if (!resets_.take(now_)) return violated("resets streams faster than is allowed");
+    if (stream == nullptr) return true;
+    if (stream->lane) return violated("reset a lane");
+    abort(*stream);
+    return true;
+}
+
+bool Connection::on_refused(OutStream* stream) {
+    if (!resets_.take(now_)) return violated("refuses streams faster than is allowed");
+    if (stream == nullptr) return true;
+    if (stream->is_lane()) return violated("refused a lane");
+    if (!stream->outcome) stream->outcome = port::SendOutcome::refused;
+    dequeue(*stream);
+    return true;
+}
+
+bool Connection::on_out_closed(OutStream& stream, bool reset) {
+    if (stream.is_lane()) return violated("closed a lane of ours");
+    const auto outcome = reset ? stream.outcome.value_or(port::SendOutcome::refused)
+                               : port::SendOutcome::delivered;
+    settle(stream, outcome);
+    return true;
+}
+
+void Connection::on_acknowledged(OutStream& stream) {
+    if (!stream.is_lane()) {
+        // A source that is asked stages again what was freed.
+        enqueue(stream);
+        return;
+    }
+    const auto index = static_cast<std::size_t>(stream.write_class());
+    if (lane_full_[index] && stream.queued_bytes() <= options_.lane_queue / 2) {
+        lane_full_[index] = false;
+        around_->emit({.link = id_,
+                       .what = port::Writable{.lane = static_cast<port::Lane>(index)}});
+    }
+}
+
+void Connection::on_datagram(port::ConstBytes bytes) {
+    around_->emit(
+        {.link = id_, .what = port::DatagramArrived{.bytes = {bytes.begin(), bytes.end()}}});
+}
+
+void Connection::on_path(const ngtcp2_path& path) {
+    const Path validated = from_native(path);
+    if (validated == path_) return;
+    path_ = validated;
+    ++path_changes_;
+}
+
+InStream* Connection::find_in(port::StreamId stream) noexcept {
+    const auto found = ins_.find(stream.value());
+    return found == ins_.end() || found->second->handled ? nullptr : found->second.get();
+}
+
+void Connection::look_at(InStream& stream) {
+    if (stream.queued) return;
+    stream.queued = true;
+    to_look_at_.push_back(stream.id().value());
+    wake();
+}
+
+void Connection::receive(port::Lane lane, port::Sink& sink) {
+    if (state_ == State::down) return;
+    const auto index = static_cast<std::size_t>(lane);
+    NEXAR_ASSERT(lane_sinks_[index] == nullptr);
+    lane_sinks_[index] = &sink;
+    if (InStream* stream = lane_streams_[index]; stream != nullptr) {
+        stream->attach(sink);
+        look_at(*stream);
+    }
+}
+
+void Connection::receive(port::StreamId stream_id, port::Sink& sink) {
+    InStream* stream = find_in(stream_id);
+    if (stream == nullptr) return;
+    NEXAR_ASSERT(!stream->has_sink() && !stream->lane);
+    stream->attach(sink);
+    stream->tuner.emplace(options_.bulk_window, options_.bulk_window_max);
+    if (!stream->closed) {
+        ngtcp2_conn_extend_max_stream_offset(conn_.get(), stream->quic_id,
+                                             options_.bulk_window - options_.first_window);
+    }
+    look_at(*stream);
+}
+
+void Connection::wake_sink(port::StreamId stream_id) {
+    if (InStream* stream = find_in(stream_id); stream != nullptr) look_at(*stream);
+}
+
+void Connection::wake_sink(port::Lane lane) {
+    InStream* stream = lane_streams_[static_cast<std::size_t>(lane)];
+    if (stream != nullptr) look_at(*stream);
+}
+
+void Connection::refuse(port::StreamId stream_id) {
+    InStream* stream = find_in(stream_id);
+    if (stream == nullptr || stream->lane) return;
+    stream->refused = true;
+    look_at(*stream);
+}
+
+void Connection::look_at_streams() {
+    for (const std::uint64_t number : std::exchange(to_look_at_, {})) {
+        const auto found = ins_.find(number);
+        if (found == ins_.end()) continue;
+        InStream& stream = *found->second;
+        stream.queued = false;
+        if (stream.refused && !stream.handled) {
+            if (!stream.closed) {
+                ngtcp2_conn_shutdown_stream_read(conn_.get(), 0, stream.quic_id, kStreamGivenUp);
+            }
+            abort(stream);
+        } else if (!stream.handled) {
+            offer(stream);
+        }
+    }
+}
+
+void Connection::offer(InStream& stream) {
+    const std::size_t taken = stream.retry();
+    unpark(taken);
+    consumed(stream, taken);
+    if (stream.finished()) finish(stream);
+}
+
+}  // namespace nexar::quic

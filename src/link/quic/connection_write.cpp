@@ -1,0 +1,322 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "link/quic/connection.hpp"
+#include "link/quic/connection_errors.hpp"
+#include "link/quic/native.hpp"
+
+namespace nexar::quic {
+
+namespace {
+
+// Places shown to ngtcp2 at once; a packet of more pieces is just shorter.
+constexpr std::size_t kMaxPieces = 16;
+// What a finished or blocked step means to the loop that fills a packet.
+constexpr std::ptrdiff_t kGoOn = -1;
+constexpr std::ptrdiff_t kFailed = -2;
+
+}  // namespace
+
+/// What one call of write() has done so far, and the packet that is being filled.
+struct Connection::Turn {
+    ngtcp2_tstamp stamp = 0;
+    std::span<std::byte> room{};
+    ngtcp2_path_storage path{};
+    ngtcp2_pkt_info packet{};
+    std::size_t bulk_left = 0;
+    std::size_t packet_bytes = 0;  // what the path takes now
+    bool packet_open = false;      // a packet was begun and not finished
+    std::size_t written = 0;
+};
+
+bool Connection::write(port::Lane lane, std::span<const port::ConstBytes> pieces) {
+    if (state_ == State::down) return true;
+    const auto index = static_cast<std::size_t>(lane);
+    OutStream& stream = lanes_[index];
+    std::size_t total = 0;
+    for (const port::ConstBytes piece : pieces) total += piece.size();
+    if (stream.queued_bytes() + total > options_.lane_queue || !stream.append(pieces)) {
+        lane_full_[index] = true;
+        return false;
+    }
+    enqueue(stream);
+    wake();
+    return true;
+}
+
+port::StreamId Connection::send(port::Source& source, const port::SendOptions& options) {
+    const port::StreamId stream_id(next_stream_++);
+    if (state_ == State::down) {
+        around_->emit({.link = id_,
+                       .what = port::Released{.stream = stream_id,
+                                              .outcome = port::SendOutcome::link_lost}});
+        return stream_id;
+    }
+    auto stream = std::make_unique<OutStream>(stream_id, source, options, around_->pool());
+    unopened_[static_cast<std::size_t>(stream->write_class())].push_back(stream.get());
+    outs_.emplace(stream_id.value(), std::move(stream));
+    wake();
+    return stream_id;
+}
+
+void Connection::wake_source(port::StreamId stream_id) {
+    const auto found = outs_.find(stream_id.value());
+    if (found == outs_.end()) return;
+    found->second->source_pending = false;
+    enqueue(*found->second);
+    wake();
+}
+
+void Connection::cancel(port::StreamId stream_id) {
+    const auto found = outs_.find(stream_id.value());
+    if (found == outs_.end() || found->second->outcome) return;
+    found->second->outcome = port::SendOutcome::cancelled;
+    to_cancel_.push_back(found->second.get());
+    wake();
+}
+
+void Connection::cancel_waiting() {
+    for (OutStream* stream : std::exchange(to_cancel_, {})) {
+        dequeue(*stream);
+        if (stream->quic_id < 0) {
+            settle(*stream, port::SendOutcome::cancelled);
+        } else {
+            // Memory is released when the peer has acknowledged the reset: on_out_closed().
+            ngtcp2_conn_shutdown_stream_write(conn_.get(), 0, stream->quic_id, kStreamGivenUp);
+        }
+    }
+}
+
+bool Connection::send_datagram(port::ConstBytes bytes) {
+    if (!is_up() || bytes.size() > max_datagram() || datagrams_.size() >= options_.datagram_queue) {
+        return false;
+    }
+    datagrams_.emplace_back(bytes.begin(), bytes.end());
+    wake();
+    return true;
+}
+
+std::size_t Connection::max_datagram() const noexcept {
+    // A short header with our ids, the tag, and the frame's own header, RFC 9221.
+    constexpr std::size_t kOverhead = 1 + AnyCid::kMaxBytes + 4 + 16 + 1 + 8;
+    return ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get()) - kOverhead;
+}
+
+void Connection::enqueue(OutStream& stream) {
+    if (stream.queued || stream.quic_id < 0 || stream.window_spent || !stream.ready()) return;
+    stream.queued = true;
+    ready_[static_cast<std::size_t>(stream.write_class())].push_back(&stream);
+}
+
+void Connection::dequeue(OutStream& stream) {
+    const auto index = static_cast<std::size_t>(stream.write_class());
+    if (stream.queued) std::erase(ready_[index], &stream);
+    if (stream.quic_id < 0 && !stream.is_lane()) std::erase(unopened_[index], &stream);
+    stream.queued = false;
+}
+
+void Connection::open_waiting() {
+    for (auto& waiting : unopened_) {
+        while (!waiting.empty()) {
+            OutStream& stream = *waiting.front();
+            std::int64_t quic_id = -1;
+            if (ngtcp2_conn_open_uni_stream(conn_.get(), &quic_id, &stream) != 0) return;
+            waiting.pop_front();
+            stream.quic_id = quic_id;
+            enqueue(stream);
+        }
+    }
+}
+
+ClassSet Connection::ready_classes(const Turn& turn, std::uint64_t credit) const noexcept {
+    ClassSet ready = 0;
+    for (std::size_t i = 0; i < kWriteClasses; ++i) {
+        if (!ready_[i].empty()) ready |= bit(static_cast<WriteClass>(i));
+    }
+    constexpr ClassSet kPayload =
+        bit(WriteClass::critical) | bit(WriteClass::realtime) | bit(WriteClass::bulk);
+    // Not a last packet of crumbs: the turn ends when less than half of one may be filled.
+    if (turn.bulk_left < turn.packet_bytes / 2) ready &= static_cast<ClassSet>(~kPayload);
+    if (credit <= options_.control_reserve) ready &= bit(WriteClass::control);
+    return credit == 0 ? ClassSet{0} : ready;
+}
+
+OutStream* Connection::next_stream(const Turn& turn, std::size_t& limit) {
+    const std::uint64_t credit = ngtcp2_conn_get_max_data_left(conn_.get());
+    const auto chosen = order_.next(ready_classes(turn, credit));
+    if (!chosen) return nullptr;
+    const std::uint64_t usable =
+        *chosen == WriteClass::control ? credit : credit - options_.control_reserve;
+    limit = static_cast<std::size_t>(std::min<std::uint64_t>(usable, Outbox::kLargestPacket));
+    return ready_[static_cast<std::size_t>(*chosen)].front();
+}
+
+void Connection::account(Turn& turn, OutStream& stream, std::size_t bytes, bool with_end) {
+    stream.wrote(bytes, with_end);
+    const ClassSet ready = ready_classes(turn, options_.connection_window);
+    order_.wrote(stream.write_class(), bytes, ready);
+    if (!stream.is_lane()) turn.bulk_left -= std::min(turn.bulk_left, bytes);
+    auto& queue = ready_[static_cast<std::size_t>(stream.write_class())];
+    if (!stream.ready()) {
+        dequeue(stream);
+    } else if (queue.size() > 1 && queue.front() == &stream) {
+        queue.pop_front();
+        queue.push_back(&stream);
+    }
+}
+
+std::ptrdiff_t Connection::write_stream(Turn& turn, OutStream& stream, std::size_t limit) {
+    std::array<port::ConstBytes, kMaxPieces> pieces;
+    std::array<ngtcp2_vec, kMaxPieces> vectors;
+    const std::size_t count = stream.gather(pieces, limit);
+    std::size_t offered = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        // ngtcp2 only reads it.
+        vectors[i] = {.base = const_cast<std::uint8_t*>(native(pieces[i].data())),
+                      .len = pieces[i].size()};
+        offered += pieces[i].size();
+    }
+    const bool last = stream.ends_after(offered);
+    const std::uint32_t flags =
+        NGTCP2_WRITE_STREAM_FLAG_MORE | (last ? NGTCP2_WRITE_STREAM_FLAG_FIN : 0U);
+    ngtcp2_ssize taken = -1;
+    const auto size = ngtcp2_conn_writev_stream(
+        conn_.get(), &turn.path.path, &turn.packet, native(turn.room.data()), turn.room.size(),
+        &taken, flags, stream.quic_id, vectors.data(), count, turn.stamp);
+    if (taken >= 0) {
+        const auto bytes = static_cast<std::size_t>(taken);
+        account(turn, stream, bytes, last && bytes == offered);
+    }
+    switch (size) {
+        case NGTCP2_ERR_WRITE_MORE: turn.packet_open = true; return kGoOn;
+        case NGTCP2_ERR_STREAM_DATA_BLOCKED: stream.window_spent = true; [[fallthrough]];
+        case NGTCP2_ERR_STREAM_SHUT_WR:
+        case NGTCP2_ERR_STREAM_NOT_FOUND: dequeue(stream); return kGoOn;
+        default: break;
+    }
+    if (size < 0) library_error_ = static_cast<int>(size);
+    if (size >= 0) turn.packet_open = false;
+    return size < 0 ? kFailed : size;
+}
+
+std::ptrdiff_t Connection::write_datagrams(Turn& turn) {
+    while (!datagrams_.empty()) {
+        const auto& datagram = datagrams_.front();
+        int accepted = 0;
+        const auto size = ngtcp2_conn_write_datagram(
+            conn_.get(), &turn.path.path, &turn.packet, native(turn.room.data()), turn.room.size(),
+            &accepted, NGTCP2_WRITE_DATAGRAM_FLAG_MORE, 0, native(datagram.data()), datagram.size(),
+            turn.stamp);
+        if (accepted != 0) datagrams_.pop_front();
+        if (size == NGTCP2_ERR_WRITE_MORE) {
+            turn.packet_open = true;
+            continue;
+        }
+        if (size == NGTCP2_ERR_INVALID_STATE || size == NGTCP2_ERR_INVALID_ARGUMENT) {
+            datagrams_.pop_front();  // the path became narrower: a datagram may be lost
+            continue;
+        }
+        if (size < 0) library_error_ = static_cast<int>(size);
+        if (size >= 0) turn.packet_open = false;
+        return size < 0 ? kFailed : size;
+    }
+    return kGoOn;
+}
+
+std::ptrdiff_t Connection::finish_packet(Turn& turn) {
+    const auto size = ngtcp2_conn_writev_stream(conn_.get(), &turn.path.path, &turn.packet,
+                                                native(turn.room.data()), turn.room.size(), nullptr,
+                                                NGTCP2_WRITE_STREAM_FLAG_NONE, -1, nullptr, 0,
+                                                turn.stamp);
+    turn.packet_open = false;
+    if (size < 0) library_error_ = static_cast<int>(size);
+    return size < 0 ? kFailed : size;
+}
+
+// Fills one packet: datagrams, then streams in the writer's order, as many as fit.
+std::ptrdiff_t Connection::write_packet(Turn& turn) {
+    if (is_up()) {
+        if (const auto size = write_datagrams(turn); size != kGoOn) return size;
+        std::size_t limit = 0;
+        while (OutStream* stream = next_stream(turn, limit)) {
+            if (const auto size = write_stream(turn, *stream, limit); size != kGoOn) return size;
+        }
+    }
+    return finish_packet(turn);
+}
+
+bool Connection::write_packets(TimePoint now, Outbox& out) {
+    Turn turn;
+    turn.stamp = stamp(now);
+    turn.bulk_left = options_.bulk_per_turn;
+    bool more = false;
+    while (!out.blocked()) {
+        turn.packet_bytes = ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get());
+        turn.room = out.room().first(std::max<std::size_t>(largest_datagram_, 1200));
+        ngtcp2_path_storage_zero(&turn.path);
+        const auto size = write_packet(turn);
+        if (size < 0) {
+            fail_with(now, library_error_);
+            return false;
+        }
+        if (size == 0) break;
+        const auto bytes = static_cast<std::size_t>(size);
+        // Only a probe of the path's limit is larger than the limit.
+        out.add(from_native(turn.path.path), static_cast<std::uint8_t>(turn.packet.ecn), bytes,
+                bytes > turn.packet_bytes);
+        turn.written += bytes;
+        more = turn.written >= 2 * options_.bulk_per_turn;
+        if (more) break;
+    }
+    ngtcp2_conn_update_pkt_tx_time(conn_.get(), turn.stamp);
+    const bool bulk_waits = turn.bulk_left < turn.packet_bytes / 2 &&
+                            std::ranges::any_of(ready_, [](const auto& queue) {
+                                return !queue.empty();
+                            });
+    return more || bulk_waits || out.blocked();
+}
+
+bool Connection::write(TimePoint now, Outbox& out) {
+    if (state_ == State::down) {
+        write_goodbye(out);
+        return false;
+    }
+    if (deadline() <= now) {
+        const int code = ngtcp2_conn_handle_expiry(conn_.get(), stamp(now));
+        if (code != 0) {
+            fail_with(now, code);
+            write_goodbye(out);
+            return false;
+        }
+    }
+    if (is_up()) {
+        round_trip_ = statistics().round_trip;
+        look_at_streams();
+        cancel_waiting();
+        open_waiting();
+    }
+    const bool more = write_packets(now, out);
+    if (state_ == State::lingering && (nothing_unsent() || now >= linger_until_)) {
+        fail(now, Error(Errc::link_closed, "this side closed the link"), Closing::say);
+    }
+    if (state_ == State::down) write_goodbye(out);
+    return more && state_ != State::down;
+}
+
+void Connection::write_goodbye(Outbox& out) {
+    if (!goodbye_due_ || out.blocked()) return;
+    goodbye_due_ = false;
+    std::ranges::copy(goodbye_, out.room().begin());
+    out.add(path_, 0, goodbye_.size(), false);
+}
+
+bool Connection::nothing_unsent() const noexcept {
+    return outs_.empty() && datagrams_.empty() &&
+           std::ranges::all_of(lanes_, [](const OutStream& lane) {
+               return lane.queued_bytes() == 0;
+           });
+}
+
+}  // namespace nexar::quic

@@ -1,0 +1,254 @@
+#include "link/quic/endpoint.hpp"
+
+#include <gnutls/crypto.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/log.hpp"
+#include "base/random.hpp"
+
+namespace nexar::quic {
+
+namespace {
+
+Secret random_secret(const std::function<void(std::span<std::uint8_t>)>& random) {
+    return Secret::filled(32, [&](std::span<std::byte> bytes) {
+        random({reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()});
+    });
+}
+
+void machine_random(std::span<std::uint8_t> out) {
+    const int code = gnutls_rnd(GNUTLS_RND_RANDOM, out.data(), out.size());
+    NEXAR_ASSERT(code == 0);
+}
+
+EndpointOptions completed(EndpointOptions options) {
+    NEXAR_ASSERT(options.credentials != nullptr);
+    if (!options.random) options.random = machine_random;
+    if (options.secret.size() == 0) options.secret = random_secret(options.random);
+    return options;
+}
+
+std::uint64_t random_number(const EndpointOptions& options) {
+    std::array<std::uint8_t, 8> bytes{};
+    options.random(bytes);
+    std::uint64_t number = 0;
+    std::memcpy(&number, bytes.data(), sizeof number);
+    return number;
+}
+
+}  // namespace
+
+std::size_t Endpoint::CidHash::operator()(const AnyCid& cid) const noexcept {
+    // Strangers choose these ids: the seed keeps them from choosing collisions.
+    std::uint64_t hash = seed ^ cid.size;
+    for (std::size_t i = 0; i < cid.size; i += 8) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, cid.bytes.data() + i, std::min<std::size_t>(8, cid.size - i));
+        hash = SplitMix64(hash ^ word).next();
+    }
+    return hash;
+}
+
+Endpoint::Endpoint(PacketPath& out, BufferPool& pool, EndpointOptions options)
+    : pool_(&pool),
+      out_(&out),
+      options_(completed(std::move(options))),
+      outbox_(out),
+      gate_(options_.gate, random_number(options_)),
+      by_first_cid_(0, CidHash{random_number(options_)}) {
+    if (options_.link.protection == Protection::none) {
+        NEXAR_LOG_WARNING(
+            "protection=none: data crosses the network unencrypted and anyone on the path can read "
+            "and change it; only for a fabric that nobody else reaches");
+    }
+}
+
+Endpoint::~Endpoint() = default;
+
+void Endpoint::random_bytes(std::span<std::uint8_t> out) { options_.random(out); }
+
+ResetToken Endpoint::reset_token(const LocalCid& cid) {
+    return make_reset_token(options_.secret, cid);
+}
+
+LocalCid Endpoint::new_cid(Connection& connection) {
+    Entry* entry = making_;
+    if (entry == nullptr) entry = entries_.at(connection.id().value()).get();
+    LocalCid cid;
+    do {
+        options_.random(cid.bytes);
+    } while (by_cid_.contains(cid));
+    by_cid_.emplace(cid, entry);
+    entry->cids.push_back(cid);
+    return cid;
+}
+
+void Endpoint::drop_cid(const LocalCid& cid) {
+    const auto found = by_cid_.find(cid);
+    if (found == by_cid_.end()) return;
+    std::erase(found->second->cids, cid);
+    if (last_number_ == cid.number()) last_entry_ = nullptr;
+    by_cid_.erase(found);
+}
+
+ConnectionStart Endpoint::start(TimePoint now, const Path& path,
+                                const security::Expectation& expected) {
+    ConnectionStart start;
+    start.now = now;
+    start.path = path;
+    start.options = options_.link;
+    start.largest_datagram =
+        std::min(out_->largest_datagram(path.remote), options_.link.largest_datagram);
+    start.tls.credentials = options_.credentials;
+    start.tls.expected = expected;
+    start.tls.wall_clock = options_.wall_clock;
+    return start;
+}
+
+Endpoint::Entry& Endpoint::make_entry() {
+    auto owned = std::make_unique<Entry>();
+    owned->id = port::LinkId(next_link_++);
+    return *entries_.emplace(owned->id.value(), std::move(owned)).first->second;
+}
+
+Result<port::LinkId> Endpoint::dial(TimePoint now, const Address& remote,
+                                    const security::Expectation& expected) {
+    const Path path{.local = Address::any(remote.is_v6()), .remote = remote};
+    Entry& entry = make_entry();
+    ConnectionStart how = start(now, path, expected);
+    how.id = entry.id;
+    making_ = &entry;
+    auto connection = Connection::dial(*this, std::move(how));
+    making_ = nullptr;
+    if (!connection) {
+        erase(entry);
+        return connection.error();
+    }
+    entry.connection = std::move(*connection);
+    set_ready(entry);
+    return entry.id;
+}
+
+void Endpoint::emit(port::Event event) {
+    Entry& entry = *entries_.at(event.link.value());
+    if (std::holds_alternative<port::Up>(event.what)) closed_half_open(entry);
+    if (const auto* down = std::get_if<port::Down>(&event.what)) {
+        if (down->reason.code() == Errc::limit_exceeded ||
+            down->reason.code() == Errc::protocol_violation) {
+            ++counts_.cut_off;
+        }
+        if (entry.half_open) {
+            on_incoming_failed(entry, down->reason);
+            return;
+        }
+    }
+    events_.push_back(std::move(event));
+}
+
+void Endpoint::on_incoming_failed(Entry& entry, const Error& reason) {
+    closed_half_open(entry);
+    ++counts_.refused;
+    entry.forgotten = true;  // nobody was told that it existed
+    const Error error = reason;
+    NEXAR_LOG_INFO("{} was not let in: {}", entry.connection->remote().text(), error.what());
+    events_.push_back({.link = entry.id,
+                       .what = port::Refused{.from = entry.connection->remote().text(),
+                                             .reason = error}});
+}
+
+void Endpoint::closed_half_open(Entry& entry) {
+    if (!std::exchange(entry.half_open, false)) return;
+    gate_.closed();
+}
+
+void Endpoint::wake(Connection& connection) {
+    if (making_ != nullptr) return;
+    set_ready(*entries_.at(connection.id().value()));
+}
+
+void Endpoint::set_ready(Entry& entry) {
+    if (std::exchange(entry.ready, true)) return;
+    ready_.push_back(&entry);
+}
+
+void Endpoint::update_timer(Entry& entry, TimePoint now) {
+    Connection& connection = *entry.connection;
+    if (!connection.finished(now)) {
+        timers_.set(entry, connection.deadline());
+        return;
+    }
+    timers_.remove(entry);
+    if (entry.forgotten) finished_.push_back(entry.id);
+}
+
+void Endpoint::flush(TimePoint now) {
+    outbox_.flush();
+    while (!timers_.empty() && timers_.due() <= now) {
+        Entry& entry = timers_.first();
+        timers_.remove(entry);
+        set_ready(entry);
+    }
+    // Those that stay ready because a bound stopped them get their next turn with the next flush.
+    for (std::size_t turns = ready_.size(); turns > 0 && !outbox_.blocked(); --turns) {
+        Entry& entry = *ready_.front();
+        ready_.pop_front();
+        entry.ready = false;
+        const bool more = entry.connection->write(now, outbox_);
+        update_timer(entry, now);
+        if (more) set_ready(entry);
+    }
+    outbox_.flush();
+    reap();
+}
+
+void Endpoint::reap() {
+    for (const port::LinkId id : std::exchange(finished_, {})) {
+        if (const auto found = entries_.find(id.value()); found != entries_.end()) {
+            erase(*found->second);
+        }
+    }
+}
+
+void Endpoint::erase(Entry& entry) {
+    for (const LocalCid& cid : entry.cids) by_cid_.erase(cid);
+    if (entry.first_cid) by_first_cid_.erase(*entry.first_cid);
+    timers_.remove(entry);
+    if (entry.ready) std::erase(ready_, &entry);
+    if (last_entry_ == &entry) last_entry_ = nullptr;
+    closed_half_open(entry);
+    entries_.erase(entry.id.value());
+}
+
+std::optional<TimePoint> Endpoint::next_deadline() const {
+    if (!ready_.empty() && !outbox_.blocked()) return TimePoint{};
+    if (timers_.empty()) return std::nullopt;
+    return timers_.due();
+}
+
+std::optional<port::Event> Endpoint::poll_event() {
+    if (events_.empty()) return std::nullopt;
+    port::Event event = std::move(events_.front());
+    events_.pop_front();
+    return event;
+}
+
+void Endpoint::forget(port::LinkId link) {
+    const auto found = entries_.find(link.value());
+    if (found == entries_.end()) return;
+    NEXAR_ASSERT(found->second->connection->is_down());
+    found->second->forgotten = true;
+    set_ready(*found->second);
+}
+
+Connection* Endpoint::find(port::LinkId link) noexcept {
+    const auto found = entries_.find(link.value());
+    if (found == entries_.end() || !found->second->connection->is_up()) return nullptr;
+    return found->second->connection.get();
+}
+
+}  // namespace nexar::quic

@@ -1,0 +1,153 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <nexar/result.hpp>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/address.hpp"
+#include "base/buffer_pool.hpp"
+#include "base/time.hpp"
+#include "link/quic/connection.hpp"
+#include "link/quic/gate.hpp"
+#include "link/quic/options.hpp"
+#include "link/quic/outbox.hpp"
+#include "link/quic/packet_header.hpp"
+#include "link/quic/packet_path.hpp"
+#include "link/quic/timer_heap.hpp"
+#include "port/link.hpp"
+#include "security/credentials.hpp"
+#include "security/tls_session.hpp"
+
+namespace nexar::quic {
+
+struct EndpointOptions {
+    LinkOptions link{};
+    GateLimits gate{};
+    std::shared_ptr<const security::Credentials> credentials{};
+    security::WallClock wall_clock{};  // empty: the machine's
+    /// Whether peers may dial us.
+    bool accepts = true;
+    /// 32 bytes from which reset tokens are made; kept over a restart, they let peers notice it at
+    /// once. Empty: random.
+    Secret secret{};
+    /// Unpredictable bytes; a simulation gives its own. Empty: the machine's.
+    std::function<void(std::span<std::uint8_t>)> random{};
+};
+
+/// What an endpoint did with packets that were nobody's, and with those who sent them.
+struct EndpointCounts {
+    std::uint64_t packets_in = 0;
+    std::uint64_t malformed = 0;             // not QUIC, or not the first packet of anybody
+    std::uint64_t unknown = 0;               // short headers of connections that we do not have
+    std::uint64_t resets_sent = 0;           // stateless
+    std::uint64_t version_answers = 0;
+    std::uint64_t retries = 0;
+    std::uint64_t dropped = 0;               // strangers beyond the limits
+    std::uint64_t bad_tokens = 0;
+    std::uint64_t accepted = 0;              // handshakes begun for strangers
+    std::uint64_t refused = 0;               // of these, those that did not come up
+    std::uint64_t cut_off = 0;               // authenticated peers that broke a limit
+};
+
+/// Many connections over one way in and out: finds the connection of a packet, answers strangers,
+/// and keeps the time of all. No I/O: packets come by receive() and go to a PacketPath.
+class Endpoint final : private Surroundings {
+public:
+    /// `out` and `pool` must outlive it.
+    Endpoint(PacketPath& out, BufferPool& pool, EndpointOptions options);
+    ~Endpoint() override;
+    Endpoint(const Endpoint&) = delete;
+    Endpoint& operator=(const Endpoint&) = delete;
+
+    /// Begins a link; Up or Down follows. `expected` is checked inside the handshake.
+    Result<port::LinkId> dial(TimePoint now, const Address& remote,
+                              const security::Expectation& expected);
+
+    /// Datagrams that arrived together on one path, all of `segment_bytes` but the last.
+    void receive(TimePoint now, const Path& path, std::uint8_t ecn,
+                 std::span<const std::byte> bytes, std::size_t segment_bytes);
+
+    void flush(TimePoint now);
+    bool blocked() const noexcept { return outbox_.blocked(); }
+    std::optional<TimePoint> next_deadline() const;
+    std::optional<port::Event> poll_event();
+    void forget(port::LinkId link);
+
+    /// Null when there is none of that number, or it is not up.
+    Connection* find(port::LinkId link) noexcept;
+
+    const EndpointCounts& counts() const noexcept { return counts_; }
+    std::size_t half_open() const noexcept { return gate_.half_open(); }
+    std::size_t connections() const noexcept { return entries_.size(); }
+
+private:
+    struct Entry {
+        std::unique_ptr<Connection> connection;
+        std::vector<LocalCid> cids;
+        std::optional<AnyCid> first_cid;  // the client's choice, until it knows ours
+        std::size_t heap_place = TimerHeap<Entry>::kNowhere;
+        bool ready = false;
+        bool half_open = false;
+        bool forgotten = false;
+        port::LinkId id{};
+    };
+    struct CidHash {
+        std::uint64_t seed = 0;
+        std::size_t operator()(const AnyCid& cid) const noexcept;
+    };
+
+    // Surroundings
+    void random_bytes(std::span<std::uint8_t> out) override;
+    LocalCid new_cid(Connection& connection) override;
+    void drop_cid(const LocalCid& cid) override;
+    ResetToken reset_token(const LocalCid& cid) override;
+    void emit(port::Event event) override;
+    void wake(Connection& connection) override;
+    BufferPool& pool() override { return *pool_; }
+
+    ConnectionStart start(TimePoint now, const Path& path, const security::Expectation& expected);
+    Entry& make_entry();
+    Entry* route(const PacketTarget& target) noexcept;
+    void receive_packet(TimePoint now, const Path& path, std::uint8_t ecn,
+                        std::span<const std::byte> packet);
+    void receive_stranger(TimePoint now, const Path& path, std::uint8_t ecn,
+                          std::span<const std::byte> packet, const PacketTarget& target);
+    void accept(TimePoint now, const Path& path, std::uint8_t ecn,
+                std::span<const std::byte> packet, const ClientHelloPacket& hello);
+    void answer(const Path& path, std::size_t bytes);
+    void send_reset(TimePoint now, const Path& path, std::size_t packet_bytes,
+                    const PacketTarget& target);
+    void set_ready(Entry& entry);
+    void update_timer(Entry& entry, TimePoint now);
+    void closed_half_open(Entry& entry);
+    void on_incoming_failed(Entry& entry, const Error& reason);
+    void erase(Entry& entry);
+    void reap();
+
+    BufferPool* pool_;
+    PacketPath* out_;
+    EndpointOptions options_;
+    Outbox outbox_;
+    Gate gate_;
+    EndpointCounts counts_;
+    std::uint64_t next_link_ = 1;
+    Entry* making_ = nullptr;  // its connection is being constructed
+    std::unordered_map<std::uint64_t, std::unique_ptr<Entry>> entries_;
+    std::unordered_map<LocalCid, Entry*> by_cid_;
+    std::unordered_map<AnyCid, Entry*, CidHash> by_first_cid_;
+    TimerHeap<Entry> timers_;
+    std::deque<Entry*> ready_;
+    std::vector<port::LinkId> finished_;
+    std::deque<port::Event> events_;
+    std::uint64_t last_number_ = 0;  // the last packet's connection is most often the next one's
+    Entry* last_entry_ = nullptr;
+};
+
+}  // namespace nexar::quic

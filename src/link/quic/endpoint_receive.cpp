@@ -1,0 +1,156 @@
+#include <algorithm>
+
+#include "link/quic/endpoint.hpp"
+
+namespace nexar::quic {
+
+namespace {
+
+// RFC 9000 14.1: a smaller datagram begins no connection, and may not be answered with more.
+constexpr std::size_t kLeastFirstDatagram = 1200;
+// RFC 9000 10.3: a reset must look like a packet, and be smaller than what it answers, or two
+// endpoints could answer each other for ever.
+constexpr std::size_t kLeastReset = 21;
+constexpr std::size_t kMostReset = 43;
+
+}  // namespace
+
+void Endpoint::receive(TimePoint now, const Path& path, std::uint8_t ecn,
+                       std::span<const std::byte> bytes, std::size_t segment_bytes) {
+    while (!bytes.empty()) {
+        const auto packet = bytes.first(std::min(segment_bytes, bytes.size()));
+        bytes = bytes.subspan(packet.size());
+        ++counts_.packets_in;
+        receive_packet(now, path, ecn, packet);
+    }
+}
+
+Endpoint::Entry* Endpoint::route(const PacketTarget& target) noexcept {
+    if (target.to.size == LocalCid::kBytes) {
+        LocalCid cid;
+        std::copy_n(target.to.bytes.begin(), LocalCid::kBytes, cid.bytes.begin());
+        if (last_entry_ != nullptr && last_number_ == cid.number()) return last_entry_;
+        if (const auto found = by_cid_.find(cid); found != by_cid_.end()) {
+            last_number_ = cid.number();
+            last_entry_ = found->second;
+            return last_entry_;
+        }
+    }
+    if (target.kind == PacketTarget::Kind::short_header) return nullptr;
+    const auto found = by_first_cid_.find(target.to);
+    return found == by_first_cid_.end() ? nullptr : found->second;
+}
+
+void Endpoint::receive_packet(TimePoint now, const Path& path, std::uint8_t ecn,
+                              std::span<const std::byte> packet) {
+    const auto target = decode_target(packet);
+    if (!target) {
+        ++counts_.malformed;
+        return;
+    }
+    Entry* entry = route(*target);
+    if (entry == nullptr) {
+        receive_stranger(now, path, ecn, packet, *target);
+        return;
+    }
+    Connection& connection = *entry->connection;
+    // A dialer lets the network choose the local address, and must not take another choice for
+    // another path.
+    Path seen = path;
+    if (connection.dialed()) seen.local = connection.local();
+    connection.receive(now, seen, ecn, packet);
+    update_timer(*entry, now);
+}
+
+void Endpoint::answer(const Path& path, std::size_t bytes) {
+    if (bytes != 0) outbox_.add(path, 0, bytes, true);
+}
+
+void Endpoint::send_reset(TimePoint now, const Path& path, std::size_t packet_bytes,
+                          const PacketTarget& target) {
+    ++counts_.unknown;
+    if (packet_bytes <= kLeastReset || !gate_.may_reply(now) || outbox_.blocked()) return;
+    LocalCid cid;
+    std::copy_n(target.to.bytes.begin(), LocalCid::kBytes, cid.bytes.begin());
+    const ResetToken token = reset_token(cid);
+    std::array<std::uint8_t, kMostReset - token.size()> random{};
+    options_.random(random);
+    const std::size_t size = std::min(packet_bytes - 1, kMostReset);
+    ++counts_.resets_sent;
+    answer(path, write_stateless_reset(outbox_.room().first(size), token,
+                                       std::span(random).first(size - token.size())));
+}
+
+void Endpoint::receive_stranger(TimePoint now, const Path& path, std::uint8_t ecn,
+                                std::span<const std::byte> packet, const PacketTarget& target) {
+    if (target.kind == PacketTarget::Kind::short_header) {
+        send_reset(now, path, packet.size(), target);
+        return;
+    }
+    if (!options_.accepts || packet.size() < kLeastFirstDatagram) {
+        ++counts_.malformed;
+        return;
+    }
+    if (target.kind == PacketTarget::Kind::other_version) {
+        if (!gate_.may_reply(now) || outbox_.blocked()) {
+            ++counts_.dropped;
+            return;
+        }
+        ++counts_.version_answers;
+        std::array<std::uint8_t, 1> random{};
+        options_.random(random);
+        answer(path, write_version_negotiation(outbox_.room(), target, random[0]));
+        return;
+    }
+    auto hello = decode_client_hello(packet);
+    if (!hello) {
+        ++counts_.malformed;
+        return;
+    }
+    const RetryQuestion question{.remote = path.remote, .now = now};
+    bool proven = false;
+    if (has_retry_token(*hello)) {
+        proven = verify_retry_token(*hello, options_.secret, question);
+        if (!proven) ++counts_.bad_tokens;
+    }
+    switch (gate_.judge(now, path.remote, proven)) {
+        case Gate::Verdict::accept: accept(now, path, ecn, packet, *hello); return;
+        case Gate::Verdict::drop: ++counts_.dropped; return;
+        case Gate::Verdict::retry: break;
+    }
+    if (!gate_.may_reply(now) || outbox_.blocked()) {
+        ++counts_.dropped;
+        return;
+    }
+    ++counts_.retries;
+    LocalCid from;
+    options_.random(from.bytes);
+    answer(path, write_retry(outbox_.room(), *hello, from, options_.secret, question));
+}
+
+void Endpoint::accept(TimePoint now, const Path& path, std::uint8_t ecn,
+                      std::span<const std::byte> packet, const ClientHelloPacket& hello) {
+    Entry& entry = make_entry();
+    ConnectionStart how =
+        start(now, path, {.cluster = options_.credentials->identity().cluster, .node = {}});
+    how.id = entry.id;
+    making_ = &entry;
+    auto connection = Connection::accept(*this, std::move(how), hello);
+    making_ = nullptr;
+    if (!connection) {
+        ++counts_.dropped;
+        erase(entry);
+        return;
+    }
+    entry.connection = std::move(*connection);
+    entry.first_cid = hello.to;
+    by_first_cid_.emplace(hello.to, &entry);
+    entry.half_open = true;
+    gate_.opened();
+    ++counts_.accepted;
+    entry.connection->receive(now, path, ecn, packet);
+    update_timer(entry, now);
+    set_ready(entry);
+}
+
+}  // namespace nexar::quic

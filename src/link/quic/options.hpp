@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/time.hpp"
+
+namespace nexar::quic {
+
+/// `none` is for isolated fabrics only: packets are then neither secret nor safe against whoever
+/// sees them. Both sides must have chosen it, or the handshake fails.
+enum class Protection : std::uint8_t { full, none };
+
+/// The numbers of a link. The defaults are what measurements on two hosts' worth of loopback gave;
+/// docs/tuning.md says what each costs.
+struct LinkOptions {
+    Protection protection = Protection::full;
+
+    Duration handshake_timeout = std::chrono::seconds(10);  // of a dialer
+    Duration idle_timeout = std::chrono::seconds(30);
+    Duration keep_alive = std::chrono::seconds(10);
+    Duration linger = std::chrono::seconds(2);  // of close()
+
+    /// Bulk bytes that are written before arrived packets are looked at again.
+    std::size_t bulk_per_turn = 128 * 1024;
+    /// Connection credit that only the control lane may use.
+    std::size_t control_reserve = 64 * 1024;
+
+    /// Window of a payload stream that has no sink yet; of any stream at its beginning.
+    std::uint64_t first_window = 64 * 1024;
+    /// Window of a payload stream with a sink, at first and at most.
+    std::uint64_t bulk_window = 1024 * 1024;
+    std::uint64_t bulk_window_max = 8 * 1024 * 1024;
+    std::uint64_t lane_window = 1024 * 1024;
+    std::uint64_t connection_window = 16 * 1024 * 1024;
+
+    /// Bytes of a peer that wait here for a sink. Beyond them the peer gets no connection credit.
+    std::size_t park_budget = 32 * 1024 * 1024;
+    /// Bytes that one lane holds, unsent and unacknowledged.
+    std::size_t lane_queue = 4 * 1024 * 1024;
+    /// Payload streams that a peer may have open.
+    std::uint64_t max_streams = 256;
+    std::size_t datagram_queue = 64;
+
+    /// The largest UDP payload to try; the path may allow less.
+    std::size_t largest_datagram = 65000;
+
+    // What a peer may do without moving data, per second and at once; beyond, it is cut off.
+    double idle_packets_per_second = 10'000;
+    double idle_packets_burst = 100'000;
+    double resets_per_second = 1'000;
+    double resets_burst = 10'000;
+};
+
+}  // namespace nexar::quic

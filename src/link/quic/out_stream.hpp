@@ -1,0 +1,91 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "link/quic/staged_bytes.hpp"
+#include "link/quic/write_order.hpp"
+#include "port/link.hpp"
+#include "port/stream.hpp"
+
+namespace nexar::quic {
+
+/// The sending half of a lane or of a payload stream: which bytes come next, and which are still
+/// needed because the peer has not acknowledged them.
+///
+/// A lane's bytes are staged; those of a payload stream are referenced where the source shows
+/// regions, and staged, a bounded amount at a time, where it must be asked.
+class OutStream {
+public:
+    /// What one source that must be asked may have staged and not acknowledged.
+    static constexpr std::size_t kMaxStagedBytes = 1024 * 1024;
+
+    OutStream(port::Lane lane, BufferPool& pool);
+    OutStream(port::StreamId id, port::Source& source, const port::SendOptions& options,
+              BufferPool& pool);
+
+    bool is_lane() const noexcept { return source_ == nullptr; }
+    port::StreamId id() const noexcept { return id_; }
+    WriteClass write_class() const noexcept { return class_; }
+
+    /// Appends to a lane.
+    Result<void> append(std::span<const port::ConstBytes> pieces) { return staged_.append(pieces); }
+    std::uint64_t queued_bytes() const noexcept { return staged_.size(); }
+
+    /// Whether there is something to write: bytes, or the end of the stream. Asks the source for
+    /// bytes if need be.
+    bool ready();
+
+    /// Shows the next bytes, at most `limit`; returns how many places of `out` were used.
+    std::size_t gather(std::span<port::ConstBytes> out, std::size_t limit) const noexcept;
+
+    /// Whether the stream ends after `bytes` more bytes.
+    bool ends_after(std::size_t bytes) const noexcept {
+        return !is_lane() && next_ + bytes == size_;
+    }
+
+    /// `bytes` of what gather() showed were written, and the end with them if `with_end`.
+    void wrote(std::size_t bytes, bool with_end) noexcept {
+        next_ += bytes;
+        end_written_ = end_written_ || with_end;
+    }
+
+    /// The peer has everything before `offset`.
+    void acknowledged(std::uint64_t offset) noexcept;
+
+    bool all_acknowledged() const noexcept { return acknowledged_ == next_; }
+    bool end_written() const noexcept { return end_written_; }
+    std::uint64_t written() const noexcept { return next_; }
+
+    // What the connection keeps with a stream.
+    std::int64_t quic_id = -1;  // -1: not opened yet
+    bool queued = false;        // in a queue of the writer
+    bool window_spent = false;  // the peer's window for this stream is used up
+    bool source_pending = false;
+    std::optional<port::SendOutcome> outcome{};  // decided, but not told yet
+
+private:
+    void stage();
+
+    port::Source* source_ = nullptr;
+    port::StreamId id_{};
+    WriteClass class_;
+    std::array<std::byte, port::kMaxPrefixBytes> prefix_{};
+    std::size_t prefix_bytes_ = 0;
+    std::span<const port::ConstBytes> regions_{};
+    std::uint64_t size_ = 0;  // prefix and content; of a lane: unused
+    bool staging_ = false;
+    StagedBytes staged_;
+    std::uint64_t next_ = 0;
+    std::uint64_t acknowledged_ = 0;
+    bool end_written_ = false;
+    // Where in regions_ the byte `next_` stands is found from the last place, as writing only moves
+    // on.
+    mutable std::size_t region_ = 0;
+    mutable std::uint64_t region_begin_ = 0;
+};
+
+}  // namespace nexar::quic

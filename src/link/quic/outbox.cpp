@@ -1,0 +1,73 @@
+#include "link/quic/outbox.hpp"
+
+#include "base/assert.hpp"
+
+namespace nexar::quic {
+
+namespace {
+// Three of the largest: a batch that waits, one that is collected, and a packet being written.
+constexpr std::size_t kBufferBytes = 3 * (Outbox::kLargestPacket + 1);
+constexpr std::size_t kMaxSegments = 64;  // UDP_MAX_SEGMENTS of Linux
+}  // namespace
+
+Outbox::Outbox(PacketPath& path)
+    : path_(&path), buffer_(std::make_unique_for_overwrite<std::byte[]>(kBufferBytes)) {}
+
+std::span<std::byte> Outbox::room() noexcept {
+    NEXAR_ASSERT(!blocked_ && kBufferBytes - used_ >= kLargestPacket);
+    return {buffer_.get() + used_, kLargestPacket};
+}
+
+bool Outbox::joins(const Path& path, std::uint8_t ecn, std::size_t bytes,
+                   bool alone) const noexcept {
+    return open_ && !open_->complete && !alone && bytes <= open_->segment && ecn == open_->ecn &&
+           open_->end - open_->begin + bytes <= path_->largest_batch() && path == open_->path;
+}
+
+void Outbox::add(const Path& path, std::uint8_t ecn, std::size_t bytes, bool alone) {
+    NEXAR_ASSERT(!blocked_ && bytes > 0 && bytes <= kLargestPacket);
+    const std::size_t begin = used_;
+    used_ += bytes;
+    if (joins(path, ecn, bytes, alone)) {
+        open_->end += bytes;
+        const std::size_t count = (open_->end - open_->begin + open_->segment - 1) / open_->segment;
+        open_->complete = bytes < open_->segment || count == kMaxSegments;
+        return;
+    }
+    const std::optional<Batch> before = open_;
+    open_ = Batch{.path = path,
+                  .begin = begin,
+                  .end = used_,
+                  .segment = bytes,
+                  .ecn = ecn,
+                  .complete = alone};
+    if (before && !send(*before)) {
+        waiting_ = before;
+        blocked_ = true;
+        return;
+    }
+    // Everything but the packet just added is gone; begin again where it leaves the most room.
+    if (kBufferBytes - used_ < kLargestPacket) flush();
+}
+
+bool Outbox::send(const Batch& batch) {
+    return path_->send({.path = batch.path,
+                        .bytes = {buffer_.get() + batch.begin, batch.end - batch.begin},
+                        .segment_bytes = batch.segment,
+                        .ecn = batch.ecn}) == PacketPath::Sent::done;
+}
+
+void Outbox::flush() {
+    blocked_ = false;
+    for (std::optional<Batch>* batch : {&waiting_, &open_}) {
+        if (!*batch) continue;
+        if (!send(**batch)) {
+            blocked_ = true;
+            return;
+        }
+        batch->reset();
+    }
+    used_ = 0;
+}
+
+}  // namespace nexar::quic

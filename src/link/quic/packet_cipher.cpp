@@ -1,0 +1,172 @@
+#include "link/quic/packet_cipher.hpp"
+
+#define XXH_INLINE_ALL
+#include <openssl/crypto.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/assert.hpp"
+
+namespace nexar::quic {
+
+namespace {
+
+const EVP_CIPHER* aead_of(CipherSuite suite) noexcept {
+    switch (suite) {
+        case CipherSuite::aes_128_gcm: return EVP_aes_128_gcm();
+        case CipherSuite::aes_256_gcm: return EVP_aes_256_gcm();
+        case CipherSuite::chacha20_poly1305: return EVP_chacha20_poly1305();
+        case CipherSuite::checksum: break;
+    }
+    return nullptr;
+}
+
+const EVP_CIPHER* header_cipher_of(CipherSuite suite) noexcept {
+    switch (suite) {
+        case CipherSuite::aes_128_gcm: return EVP_aes_128_ecb();
+        case CipherSuite::aes_256_gcm: return EVP_aes_256_ecb();
+        case CipherSuite::chacha20_poly1305: return EVP_chacha20();
+        case CipherSuite::checksum: break;
+    }
+    return nullptr;
+}
+
+EvpContext keyed(const EVP_CIPHER* cipher, std::span<const std::uint8_t> key, int encrypt) {
+    if (cipher == nullptr) return nullptr;
+    EvpContext context(EVP_CIPHER_CTX_new());
+    NEXAR_ASSERT(context != nullptr);
+    const int ok =
+        EVP_CipherInit_ex(context.get(), cipher, nullptr, key.data(), nullptr, encrypt);
+    NEXAR_ASSERT(ok == 1);
+    return context;
+}
+
+int length(std::span<const std::uint8_t> bytes) noexcept { return static_cast<int>(bytes.size()); }
+
+}  // namespace
+
+std::size_t key_bytes(CipherSuite suite) noexcept {
+    return suite == CipherSuite::aes_128_gcm ? 16 : kMaxKeyBytes;
+}
+
+std::uint64_t packet_limit(CipherSuite suite) noexcept {
+    switch (suite) {
+        case CipherSuite::aes_128_gcm:
+        case CipherSuite::aes_256_gcm: return std::uint64_t{1} << 21;
+        case CipherSuite::chacha20_poly1305:
+        case CipherSuite::checksum: break;
+    }
+    return std::uint64_t{1} << 62;
+}
+
+std::uint64_t forgery_limit(CipherSuite suite) noexcept {
+    switch (suite) {
+        case CipherSuite::aes_128_gcm:
+        case CipherSuite::aes_256_gcm: return std::uint64_t{1} << 50;
+        case CipherSuite::chacha20_poly1305: return std::uint64_t{1} << 34;
+        case CipherSuite::checksum: break;
+    }
+    return std::uint64_t{1} << 34;
+}
+
+PacketCipher::PacketCipher(CipherSuite suite, Direction direction,
+                           std::span<const std::uint8_t> key)
+    : evp_(keyed(aead_of(suite), key, direction == Direction::seal ? 1 : 0)) {
+    NEXAR_ASSERT(key.size() == key_bytes(suite));
+    if (evp_ != nullptr) return;
+    XXH3_generateSecret(checksum_key_.data(), checksum_key_.size(), key.data(), key.size());
+}
+
+PacketCipher::~PacketCipher() { OPENSSL_cleanse(checksum_key_.data(), checksum_key_.size()); }
+
+PacketCipher::Tag PacketCipher::checksum(std::span<const std::uint8_t> plain,
+                                         std::span<const std::uint8_t> nonce,
+                                         std::span<const std::uint8_t> header) const noexcept {
+    const XXH128_hash_t body = XXH3_128bits_withSecret(plain.data(), plain.size(),
+                                                       checksum_key_.data(), checksum_key_.size());
+    // Header and nonce, which holds the packet number, are part of it: a payload that was moved to
+    // another packet does not pass.
+    std::array<std::uint8_t, 16 + kNonceBytes + 64> all{};
+    NEXAR_ASSERT(nonce.size() == kNonceBytes && header.size() <= 64);
+    std::memcpy(all.data(), &body.low64, 8);
+    std::memcpy(all.data() + 8, &body.high64, 8);
+    std::memcpy(all.data() + 16, nonce.data(), kNonceBytes);
+    std::memcpy(all.data() + 16 + kNonceBytes, header.data(), header.size());
+    const XXH128_hash_t hash =
+        XXH3_128bits_withSecret(all.data(), 16 + kNonceBytes + header.size(), checksum_key_.data(),
+                                checksum_key_.size());
+    Tag tag{};
+    std::memcpy(tag.data(), &hash.low64, 8);
+    std::memcpy(tag.data() + 8, &hash.high64, 8);
+    return tag;
+}
+
+bool PacketCipher::seal(std::uint8_t* sealed, std::span<const std::uint8_t> plain,
+                        std::span<const std::uint8_t> nonce,
+                        std::span<const std::uint8_t> header) noexcept {
+    if (evp_ == nullptr) {
+        const Tag tag = checksum(plain, nonce, header);
+        if (sealed != plain.data()) std::memmove(sealed, plain.data(), plain.size());
+        std::memcpy(sealed + plain.size(), tag.data(), tag.size());
+        return true;
+    }
+    EVP_CIPHER_CTX* evp = evp_.get();
+    int written = 0;
+    return EVP_EncryptInit_ex(evp, nullptr, nullptr, nullptr, nonce.data()) == 1 &&
+           EVP_EncryptUpdate(evp, nullptr, &written, header.data(), length(header)) == 1 &&
+           EVP_EncryptUpdate(evp, sealed, &written, plain.data(), length(plain)) == 1 &&
+           EVP_EncryptFinal_ex(evp, sealed + written, &written) == 1 &&
+           EVP_CIPHER_CTX_ctrl(evp, EVP_CTRL_AEAD_GET_TAG, kTagBytes, sealed + plain.size()) == 1;
+}
+
+bool PacketCipher::open(std::uint8_t* plain, std::span<const std::uint8_t> sealed,
+                        std::span<const std::uint8_t> nonce,
+                        std::span<const std::uint8_t> header) noexcept {
+    if (sealed.size() < kTagBytes) return false;
+    const auto body = sealed.first(sealed.size() - kTagBytes);
+    Tag tag{};
+    std::memcpy(tag.data(), body.data() + body.size(), tag.size());
+    if (evp_ == nullptr) {
+        if (checksum(body, nonce, header) != tag) return false;
+        std::memmove(plain, body.data(), body.size());
+        return true;
+    }
+    EVP_CIPHER_CTX* evp = evp_.get();
+    int written = 0;
+    return EVP_DecryptInit_ex(evp, nullptr, nullptr, nullptr, nonce.data()) == 1 &&
+           EVP_CIPHER_CTX_ctrl(evp, EVP_CTRL_AEAD_SET_TAG, kTagBytes, tag.data()) == 1 &&
+           EVP_DecryptUpdate(evp, nullptr, &written, header.data(), length(header)) == 1 &&
+           EVP_DecryptUpdate(evp, plain, &written, body.data(), length(body)) == 1 &&
+           EVP_DecryptFinal_ex(evp, plain + written, &written) == 1;
+}
+
+HeaderMask::HeaderMask(CipherSuite suite, std::span<const std::uint8_t> key)
+    : suite_(suite), evp_(keyed(header_cipher_of(suite), key, 1)) {
+    NEXAR_ASSERT(key.size() == key_bytes(suite));
+}
+
+bool HeaderMask::make(std::span<std::uint8_t, kMaskBytes> mask,
+                      std::span<const std::uint8_t, kSampleBytes> sample) noexcept {
+    if (evp_ == nullptr) {
+        std::ranges::fill(mask, std::uint8_t{0});
+        return true;
+    }
+    int written = 0;
+    if (suite_ == CipherSuite::chacha20_poly1305) {
+        // The sample is counter and nonce as EVP wants its IV; the mask is what zeros become.
+        constexpr std::array<std::uint8_t, kMaskBytes> zeros{};
+        return EVP_EncryptInit_ex(evp_.get(), nullptr, nullptr, nullptr, sample.data()) == 1 &&
+               EVP_EncryptUpdate(evp_.get(), mask.data(), &written, zeros.data(),
+                                 length(zeros)) == 1;
+    }
+    std::array<std::uint8_t, 2 * kSampleBytes> block{};
+    if (EVP_EncryptUpdate(evp_.get(), block.data(), &written, sample.data(), length(sample)) != 1) {
+        return false;
+    }
+    std::copy_n(block.begin(), mask.size(), mask.begin());
+    return true;
+}
+
+}  // namespace nexar::quic

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <openssl/evp.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace nexar::quic {
+
+/// How packets are protected. All are from RFC 9001 but `checksum`, which hides nothing: its tag
+/// shows corruption, and strangers who do not see the packets cannot make it.
+enum class CipherSuite : std::uint8_t { aes_128_gcm, aes_256_gcm, chacha20_poly1305, checksum };
+
+inline constexpr std::size_t kTagBytes = 16;
+inline constexpr std::size_t kNonceBytes = 12;
+inline constexpr std::size_t kSampleBytes = 16;  // of header protection, RFC 9001 5.4.2
+inline constexpr std::size_t kMaskBytes = 5;
+inline constexpr std::size_t kMaxKeyBytes = 32;
+
+std::size_t key_bytes(CipherSuite suite) noexcept;
+
+/// How many packets of up to 64 KiB one key may protect before it must be replaced. RFC 9001 6.6
+/// allows 2^23 packets of 2^14 bytes with AES-GCM; the bound is on blocks, so four times larger
+/// packets get a quarter.
+std::uint64_t packet_limit(CipherSuite suite) noexcept;
+
+/// How many forged packets a receiver may see with one key, RFC 9001 6.6, with the same correction.
+std::uint64_t forgery_limit(CipherSuite suite) noexcept;
+
+struct EvpContextFree {
+    void operator()(EVP_CIPHER_CTX* context) const noexcept { EVP_CIPHER_CTX_free(context); }
+};
+using EvpContext = std::unique_ptr<EVP_CIPHER_CTX, EvpContextFree>;
+
+/// Protects, or unprotects, packets with one key. The cipher's context is set up once: setting the
+/// key for each packet costs more than a short packet itself. One thread at a time.
+class PacketCipher {
+public:
+    enum class Direction : std::uint8_t { seal, open };
+
+    PacketCipher(CipherSuite suite, Direction direction, std::span<const std::uint8_t> key);
+    ~PacketCipher();
+    PacketCipher(const PacketCipher&) = delete;
+    PacketCipher& operator=(const PacketCipher&) = delete;
+
+    /// Writes plain.size() + kTagBytes bytes to `sealed`, which may be where `plain` is.
+    bool seal(std::uint8_t* sealed, std::span<const std::uint8_t> plain,
+              std::span<const std::uint8_t> nonce, std::span<const std::uint8_t> header) noexcept;
+
+    /// Writes sealed.size() - kTagBytes bytes to `plain`. False: not what the peer sealed.
+    bool open(std::uint8_t* plain, std::span<const std::uint8_t> sealed,
+              std::span<const std::uint8_t> nonce, std::span<const std::uint8_t> header) noexcept;
+
+private:
+    using Tag = std::array<std::uint8_t, kTagBytes>;
+
+    Tag checksum(std::span<const std::uint8_t> plain, std::span<const std::uint8_t> nonce,
+                 std::span<const std::uint8_t> header) const noexcept;
+
+    EvpContext evp_;  // null: checksum
+    // XXH3 takes its key as a "secret" of at least 136 bytes.
+    std::array<std::uint8_t, 192> checksum_key_{};
+};
+
+/// Makes the mask that hides the packet number, RFC 9001 5.4. With `checksum` nothing is hidden.
+class HeaderMask {
+public:
+    HeaderMask(CipherSuite suite, std::span<const std::uint8_t> key);
+
+    bool make(std::span<std::uint8_t, kMaskBytes> mask,
+              std::span<const std::uint8_t, kSampleBytes> sample) noexcept;
+
+private:
+    CipherSuite suite_;
+    EvpContext evp_;  // null: checksum
+};
+
+}  // namespace nexar::quic

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/address.hpp"
+
+namespace nexar::quic {
+
+/// Both ends of a way through the network. `local` may be "any": the network decides.
+struct Path {
+    Address local{};
+    Address remote{};
+
+    friend bool operator==(const Path&, const Path&) noexcept = default;
+};
+
+/// Datagrams of one path that follow each other in memory: all of `segment_bytes` but the last,
+/// which may be shorter.
+struct PacketBatch {
+    Path path{};
+    std::span<const std::byte> bytes{};
+    std::size_t segment_bytes = 0;
+    std::uint8_t ecn = 0;  // RFC 3168; of every datagram of the batch
+};
+
+/// Where packets go: a UDP socket, a simulated network, a tunnel.
+class PacketPath {
+public:
+    enum class Sent : std::uint8_t {
+        done,     // gone, or lost: a datagram is never an error
+        blocked,  // nothing was taken; try the same batch again when the path is writable
+    };
+
+    virtual ~PacketPath() = default;
+
+    /// Does not keep the bytes.
+    virtual Sent send(const PacketBatch& batch) = 0;
+
+    /// The largest datagram that could pass to `remote`, as far as this host knows: what the
+    /// interface's MTU leaves beside the headers. At least 1200.
+    virtual std::size_t largest_datagram(const Address& remote) = 0;
+
+    /// How many bytes one batch may have; one datagram may always be sent alone.
+    virtual std::size_t largest_batch() const noexcept = 0;
+};
+
+}  // namespace nexar::quic

@@ -1,0 +1,214 @@
+#include "link/quic/udp_socket.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/udp.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/assert.hpp"
+#include "base/log.hpp"
+#include "base/try.hpp"
+#include "link/quic/udp_message.hpp"
+
+namespace nexar::quic {
+
+namespace {
+
+constexpr std::size_t kLeastDatagram = 1200;
+constexpr std::size_t kMostDatagram = 65000;
+// IPv6 and UDP; for IPv4 as well, so that a path is as wide whichever is used.
+constexpr std::size_t kHeaders = 48;
+constexpr std::size_t kMostInOneCall = 65535 - kHeaders;
+
+Error system_error(std::string_view doing, const Address& address) {
+    return {Errc::bad_config, fmt::format("cannot {} {}: {}", doing, address.text(),
+                                          std::strerror(errno))};  // NOLINT(concurrency-mt-unsafe)
+}
+
+bool set(int descriptor, int level, int option, int value) noexcept {
+    return setsockopt(descriptor, level, option, &value, sizeof value) == 0;
+}
+
+int read_option(int descriptor, int level, int option) noexcept {
+    int value = 0;
+    socklen_t size = sizeof value;
+    return getsockopt(descriptor, level, option, &value, &size) == 0 ? value : 0;
+}
+
+bool would_block(int error) noexcept {
+    return error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS;
+}
+
+}  // namespace
+
+UdpSocket::UdpSocket(int descriptor, const Address& local, const UdpOptions& options)
+    : descriptor_(descriptor), local_(local), options_(options) {}
+
+UdpSocket::~UdpSocket() { ::close(descriptor_); }
+
+Result<std::unique_ptr<UdpSocket>> UdpSocket::open(const Address& local,
+                                                   const UdpOptions& options) {
+    const int descriptor = ::socket(local.is_v6() ? AF_INET6 : AF_INET,
+                                    SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
+    if (descriptor < 0) return system_error("make a UDP socket for", local);
+    std::unique_ptr<UdpSocket> udp(new UdpSocket(descriptor, local, options));
+    NEXAR_TRY(udp->configure());
+    return udp;
+}
+
+Result<void> UdpSocket::configure() {
+    if (local_.is_v6()) set(descriptor_, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    if (::bind(descriptor_, local_.native(), local_.native_size()) != 0) {
+        return system_error("listen on UDP port", local_);
+    }
+    sockaddr_storage bound{};
+    socklen_t size = sizeof bound;
+    if (getsockname(descriptor_, reinterpret_cast<sockaddr*>(&bound), &size) != 0) {
+        return system_error("find the port of", local_);
+    }
+    NEXAR_TRY_VALUE(address, Address::from_native(reinterpret_cast<sockaddr*>(&bound), size));
+    local_ = address;
+    // The path's limit is found by our own probes; the kernel must neither split a datagram nor
+    // answer from what it remembers of a path.
+    if (local_.is_v6()) {
+        set(descriptor_, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
+        set(descriptor_, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+        if (local_.is_any()) set(descriptor_, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+    } else {
+        set(descriptor_, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
+        set(descriptor_, IPPROTO_IP, IP_RECVTOS, 1);
+        if (local_.is_any()) set(descriptor_, IPPROTO_IP, IP_PKTINFO, 1);
+    }
+    options_.gro = options_.gro && set(descriptor_, IPPROTO_UDP, UDP_GRO, 1);
+    // Setting it to 0 changes nothing and fails where the kernel does not know it.
+    options_.gso = options_.gso && set(descriptor_, IPPROTO_UDP, UDP_SEGMENT, 0);
+    ask_for_buffers();
+    receiver_ = std::make_unique<Receiver>(options_);
+    sender_ = std::make_unique<Sender>();
+    return {};
+}
+
+void UdpSocket::ask_for_buffers() {
+    ask_for_buffer(SO_RCVBUF, SO_RCVBUFFORCE, options_.receive_buffer, "net.core.rmem_max");
+    ask_for_buffer(SO_SNDBUF, SO_SNDBUFFORCE, options_.send_buffer, "net.core.wmem_max");
+}
+
+void UdpSocket::ask_for_buffer(int option, int force, std::size_t wanted, const char* sysctl) {
+    const auto bytes = static_cast<int>(wanted);
+    if (!set(descriptor_, SOL_SOCKET, force, bytes)) set(descriptor_, SOL_SOCKET, option, bytes);
+    // The kernel doubles what was asked, for its own bookkeeping, and says so.
+    const auto granted = static_cast<std::size_t>(read_option(descriptor_, SOL_SOCKET, option)) / 2;
+    if (granted >= wanted) return;
+    NEXAR_LOG_WARNING(
+        "the kernel gives a socket buffer of {} KiB instead of {} KiB: packets will be lost and "
+        "sent again when a peer sends faster than we read. To raise it: sysctl -w {}={}",
+        granted / 1024, wanted / 1024, sysctl, wanted);
+}
+
+std::size_t UdpSocket::largest_batch() const noexcept { return kMostInOneCall; }
+
+std::size_t UdpSocket::largest_datagram(const Address& remote) {
+    // Only a connected socket can be asked for the MTU of its route, so ask one that sends nothing.
+    const int probe =
+        ::socket(remote.is_v6() ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP);
+    if (probe < 0) return kLeastDatagram;
+    int mtu = 0;
+    if (::connect(probe, remote.native(), remote.native_size()) == 0) {
+        mtu = remote.is_v6() ? read_option(probe, IPPROTO_IPV6, IPV6_MTU)
+                             : read_option(probe, IPPROTO_IP, IP_MTU);
+    }
+    ::close(probe);
+    const auto width = static_cast<std::size_t>(std::max(mtu, 0));
+    if (width <= kLeastDatagram + kHeaders) return kLeastDatagram;
+    return std::min(width - kHeaders, kMostDatagram);
+}
+
+bool UdpSocket::merges(const Address& remote) const noexcept {
+    return options_.gso && std::ranges::none_of(no_gso_, [&](const Address& host) {
+               return host.same_host(remote);
+           });
+}
+
+PacketPath::Sent UdpSocket::send(const PacketBatch& batch) {
+    const bool one = batch.bytes.size() <= batch.segment_bytes;
+    if (sent_of_batch_ == 0 && !one && merges(batch.path.remote)) return send_merged(batch);
+    const Sent sent = send_single(batch, sent_of_batch_);
+    if (sent == Sent::done) sent_of_batch_ = 0;
+    return sent;
+}
+
+PacketPath::Sent UdpSocket::send_merged(const PacketBatch& batch) {
+    OutMessage message(batch, batch.bytes, local_);
+    message.segment(batch.segment_bytes);
+    ++counts_.calls_out;
+    if (::sendmsg(descriptor_, &message.header, 0) >= 0) {
+        counts_.datagrams_out +=
+            (batch.bytes.size() + batch.segment_bytes - 1) / batch.segment_bytes;
+        return Sent::done;
+    }
+    const int error = errno;
+    if (would_block(error)) return Sent::blocked;
+    // The kernel or the device refuses the merged form, or one of the datagrams: each goes alone
+    // now, so nothing is lost that can pass.
+    ++counts_.gso_refused;
+    const bool too_large = error == EMSGSIZE;
+    if (!too_large && no_gso_.size() < 1024) {
+        NEXAR_LOG_INFO("no segmentation offload to {}: error {}; sending datagrams one by one",
+                       batch.path.remote.text(), error);
+        no_gso_.push_back(batch.path.remote);
+    }
+    const Sent sent = send_single(batch, 0);
+    if (sent == Sent::done) sent_of_batch_ = 0;
+    return sent;
+}
+
+PacketPath::Sent UdpSocket::send_single(const PacketBatch& batch, std::size_t from) {
+    const std::size_t at_once = options_.batched ? Sender::kAtOnce : 1;
+    while (from < batch.bytes.size()) {
+        std::size_t count = 0;
+        for (std::size_t at = from; at < batch.bytes.size() && count < at_once;
+             at += batch.segment_bytes) {
+            const std::size_t size = std::min(batch.segment_bytes, batch.bytes.size() - at);
+            sender_->set(count++, batch, batch.bytes.subspan(at, size), local_);
+        }
+        ++counts_.calls_out;
+        int sent = sender_->send(descriptor_, count);
+        if (sent < 0 && would_block(errno)) {
+            sent_of_batch_ = from;
+            return Sent::blocked;
+        }
+        if (sent < 0) {
+            // Of the first one: the network has lost it. PMTUD learns so that a size does not pass.
+            (errno == EMSGSIZE ? counts_.too_large : counts_.lost_in_send) += 1;
+            sent = 1;
+        } else {
+            counts_.datagrams_out += static_cast<std::size_t>(sent);
+        }
+        from += static_cast<std::size_t>(sent) * batch.segment_bytes;
+    }
+    return Sent::done;
+}
+
+bool UdpSocket::receive(std::size_t limit, const std::function<void(const Arrival&)>& take) {
+    std::size_t received = 0;
+    while (received < limit) {
+        const std::size_t count = receiver_->fetch(descriptor_, local_);
+        if (count == 0) return false;
+        ++counts_.calls_in;
+        for (std::size_t i = 0; i < count; ++i) {
+            const Arrival arrival = receiver_->arrival(i);
+            received += arrival.bytes.size();
+            counts_.datagrams_in +=
+                (arrival.bytes.size() + arrival.segment_bytes - 1) / arrival.segment_bytes;
+            if (!arrival.bytes.empty()) take(arrival);
+        }
+        if (!receiver_->full()) return false;
+    }
+    return true;
+}
+
+}  // namespace nexar::quic

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nexar/result.hpp>
+#include <span>
+#include <vector>
+
+#include "base/address.hpp"
+#include "link/quic/packet_path.hpp"
+
+namespace nexar::quic {
+
+struct UdpOptions {
+    /// What the kernel holds for us while we compute; asked for, and warned about when it gives
+    /// less.
+    std::size_t receive_buffer = 8 * 1024 * 1024;
+    std::size_t send_buffer = 4 * 1024 * 1024;
+    /// Off only to measure what they give.
+    bool gso = true;
+    bool gro = true;
+    bool batched = true;  // sendmmsg and recvmmsg
+};
+
+struct UdpCounts {
+    std::uint64_t datagrams_out = 0;
+    std::uint64_t calls_out = 0;
+    std::uint64_t datagrams_in = 0;
+    std::uint64_t calls_in = 0;
+    std::uint64_t too_large = 0;     // EMSGSIZE: the path is narrower
+    std::uint64_t gso_refused = 0;   // sent again without
+    std::uint64_t lost_in_send = 0;  // any other error: as if the network had lost it
+};
+
+/// A UDP socket, non-blocking: sends batches in one call where the kernel and the device can, and
+/// receives them merged. What a path cannot do is found out by trying, and remembered for it.
+class UdpSocket final : public PacketPath {
+public:
+    /// `local` may be "any", and its port 0: the kernel chooses.
+    static Result<std::unique_ptr<UdpSocket>> open(const Address& local, const UdpOptions& options);
+
+    ~UdpSocket() override;
+    UdpSocket(const UdpSocket&) = delete;
+    UdpSocket& operator=(const UdpSocket&) = delete;
+
+    int descriptor() const noexcept { return descriptor_; }
+    const Address& local() const noexcept { return local_; }
+    const UdpCounts& counts() const noexcept { return counts_; }
+
+    Sent send(const PacketBatch& batch) override;
+    std::size_t largest_datagram(const Address& remote) override;
+    std::size_t largest_batch() const noexcept override;
+
+    struct Arrival {
+        Path path{};
+        std::uint8_t ecn = 0;
+        std::span<const std::byte> bytes{};
+        std::size_t segment_bytes = 0;
+    };
+
+    /// Takes what arrived, up to about `limit` bytes, and calls `take` for each batch, whose bytes
+    /// are valid until it returns. True when the limit stopped it.
+    bool receive(std::size_t limit, const std::function<void(const Arrival&)>& take);
+
+private:
+    UdpSocket(int descriptor, const Address& local, const UdpOptions& options);
+
+    Result<void> configure();
+    void ask_for_buffers();
+    void ask_for_buffer(int option, int force, std::size_t wanted, const char* sysctl);
+
+    Sent send_merged(const PacketBatch& batch);
+    Sent send_single(const PacketBatch& batch, std::size_t from);
+    bool merges(const Address& remote) const noexcept;
+
+    struct Receiver;
+    struct Sender;
+
+    int descriptor_;
+    Address local_;
+    UdpOptions options_;
+    UdpCounts counts_;
+    std::vector<Address> no_gso_;  // hosts to which it failed; few
+    std::unique_ptr<Receiver> receiver_;
+    std::unique_ptr<Sender> sender_;
+    std::size_t sent_of_batch_ = 0;  // of a batch that was blocked half way
+};
+
+}  // namespace nexar::quic
