@@ -45,9 +45,9 @@ Refusal none() {
 
 Refusal too_large(std::size_t bytes) {
     return {Alert::bad_certificate,
-            fmt::format("your certificates are above {} bytes", kMaxHandshakeMessageBytes),
+            fmt::format("your certificates are above {} bytes", kMaxHandshakeBytes),
             fmt::format("the peer showed certificates of {} bytes in all; allowed: at most {}",
-                        bytes, kMaxHandshakeMessageBytes)};
+                        bytes, kMaxHandshakeBytes)};
 }
 
 std::optional<Refusal> check_names(std::span<const std::byte> certificate) {
@@ -70,7 +70,7 @@ std::optional<Refusal> check_names(std::span<const std::byte> certificate) {
 }  // namespace
 
 Checked<ShownCertificates> read_certificate_message(std::span<const std::byte> body) {
-    if (body.size() > kMaxHandshakeMessageBytes) return too_large(body.size());
+    if (body.size() > kMaxHandshakeBytes) return too_large(body.size());
     const auto context = take_vector(body, 1);
     if (!context || !context->empty()) return does_not_decode();
     auto list = take_vector(body, 3);

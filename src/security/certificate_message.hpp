@@ -11,8 +11,8 @@ namespace nexar::security {
 /// The most certificates that a peer may show: its own and the cluster CA's.
 inline constexpr std::size_t kMaxShownCertificates = 2;
 
-/// The most bytes of a handshake message.
-inline constexpr std::size_t kMaxHandshakeMessageBytes = 16 * 1024;
+/// The most bytes of handshake that a peer may send, all its messages together.
+inline constexpr std::size_t kMaxHandshakeBytes = 16 * 1024;
 
 /// The certificates that a peer showed, as DER inside the message that they were read from.
 struct ShownCertificates {

@@ -36,6 +36,42 @@ Error bad_credentials(std::string_view why) {
             fmt::format("key and certificates of this node do not belong together: {}", why)};
 }
 
+using AbstractKeyHandle = Handle<gnutls_privkey_t, gnutls_privkey_deinit>;
+
+/// Certificates in the form in which GnuTLS shows them, in this order and no other: its function
+/// for parsed ones sorts a chain and leaves out what it finds useless.
+class PublicCertificates {
+public:
+    PublicCertificates() noexcept = default;
+    PublicCertificates(const PublicCertificates&) = delete;
+    PublicCertificates& operator=(const PublicCertificates&) = delete;
+    ~PublicCertificates() {
+        for (gnutls_pcert_st& certificate : list_) gnutls_pcert_deinit(&certificate);
+    }
+
+    Result<void> add(std::span<const std::byte> der) {
+        const gnutls_datum_t input = datum(der);
+        gnutls_pcert_st certificate{};
+        const int code = gnutls_pcert_import_x509_raw(&certificate, &input, GNUTLS_X509_FMT_DER, 0);
+        if (code < 0) return bad_credentials(gnutls_strerror(code));
+        list_.push_back(certificate);
+        // What a certificate allows is for the other side to judge, which also says it in words.
+        gnutls_pubkey_set_key_usage(certificate.pubkey, GNUTLS_KEY_DIGITAL_SIGNATURE);
+        return {};
+    }
+
+    /// Certificates and key belong to `credentials` when this succeeds.
+    int hand_over(gnutls_certificate_credentials_t credentials, gnutls_privkey_t key) {
+        const int code = gnutls_certificate_set_key(credentials, nullptr, 0, list_.data(),
+                                                    static_cast<int>(list_.size()), key);
+        if (code >= 0) list_.clear();
+        return code;
+    }
+
+private:
+    std::vector<gnutls_pcert_st> list_;
+};
+
 /// Whether the CA signed it, at whatever time.
 bool signed_by(gnutls_x509_crt_t certificate, gnutls_x509_crt_t ca) {
     unsigned status = 0;
@@ -56,25 +92,22 @@ Result<std::shared_ptr<Credentials>> Credentials::prepare(KeyPair key, std::span
     made->native_ca_ = std::move(native_ca);
     made->native_ = make_handle<CredentialsHandle, gnutls_certificate_allocate_credentials>();
     if (!made->native_) return library_error("making credentials", GNUTLS_E_MEMORY_ERROR);
+    // create() has compared them itself; what create_unchecked() gets need not fit.
+    gnutls_certificate_set_flags(made->native_.get(), GNUTLS_CERTIFICATE_SKIP_KEY_CERT_MATCH);
     if (!chain.empty()) NEXAR_TRY(made->set_chain(chain));
     return made;
 }
 
 Result<void> Credentials::set_chain(std::span<const Der> chain) {
-    std::vector<CertificateHandle> handles;
-    std::vector<gnutls_x509_crt_t> natives;
-    for (const Der& der : chain) {
-        auto handle = make_handle<CertificateHandle, gnutls_x509_crt_init>();
-        if (!handle) return library_error("making credentials", GNUTLS_E_MEMORY_ERROR);
-        const gnutls_datum_t input = datum(der);
-        const int code = gnutls_x509_crt_import(handle.get(), &input, GNUTLS_X509_FMT_DER);
-        if (code < 0) return bad_credentials(gnutls_strerror(code));
-        natives.push_back(handle.get());
-        handles.push_back(std::move(handle));
-    }
-    const int code = gnutls_certificate_set_x509_key(
-        native_.get(), natives.data(), static_cast<int>(natives.size()), key_.native());
-    if (code < 0) return bad_credentials(gnutls_strerror(code));
+    PublicCertificates shown;
+    for (const Der& der : chain) NEXAR_TRY(shown.add(der));
+    auto key = make_handle<AbstractKeyHandle, gnutls_privkey_init>();
+    if (!key) return library_error("making credentials", GNUTLS_E_MEMORY_ERROR);
+    int code = gnutls_privkey_import_x509(key.get(), key_.native(), GNUTLS_PRIVKEY_IMPORT_COPY);
+    if (code >= 0) code = shown.hand_over(native_.get(), key.get());
+    if (code < 0) return library_error("making credentials", code);
+    (void)key.release();
+
     const auto own = Certificate::from_der(chain.front());
     if (!own) return {};
     validity_ = own->validity();

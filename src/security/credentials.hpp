@@ -25,8 +25,8 @@ public:
     static Result<std::shared_ptr<const Credentials>> create(KeyPair key, const Certificate& own,
                                                              Certificate ca);
 
-    /// Shows `chain`, whatever it is, or nothing when it is empty; only the key must be that of its
-    /// first certificate. What a peer that breaks the rules has: for tests of the other side.
+    /// Shows `chain`, whatever it is, or nothing when it is empty. What a peer that breaks the
+    /// rules has: for tests of the other side.
     static Result<std::shared_ptr<const Credentials>> create_unchecked(KeyPair key,
                                                                        std::span<const Der> chain,
                                                                        Certificate ca);

@@ -101,8 +101,7 @@ std::optional<DerElement> DerReader::next() noexcept {
     if (!length) return std::nullopt;
     const std::size_t head = 1 + length->bytes;
     if (length->value > rest_.size() - head) return std::nullopt;
-    const DerElement element{tag, rest_.subspan(head, length->value),
-                             rest_.first(head + length->value)};
+    const DerElement element{tag, rest_.subspan(head, length->value)};
     rest_ = rest_.subspan(head + length->value);
     return element;
 }

@@ -6,11 +6,10 @@
 
 namespace nexar::security {
 
-/// One element of DER (X.690): its tag, its content, and all of it.
+/// One element of DER (X.690).
 struct DerElement {
     std::byte tag{};
     std::span<const std::byte> content{};
-    std::span<const std::byte> whole{};
 };
 
 /// Reads elements one after another, without allocating. Only what X.509 uses: tags of one byte and

@@ -60,7 +60,7 @@ Result<void> TlsSession::start() {
     code = gnutls_alpn_set_protocols(native, &protocol, 1, GNUTLS_ALPN_MANDATORY);
     if (code < 0) return library_error("naming the protocol of a TLS session", code);
 
-    gnutls_handshake_set_max_packet_length(native, kMaxHandshakeMessageBytes);
+    gnutls_handshake_set_max_packet_length(native, kMaxHandshakeBytes);
     gnutls_db_set_ptr(native, this);
     // Before GnuTLS parses any of it: limits come first, and our messages instead of its codes.
     gnutls_handshake_set_hook_function(native, GNUTLS_HANDSHAKE_CERTIFICATE_PKT, GNUTLS_HOOK_PRE,
@@ -69,6 +69,18 @@ Result<void> TlsSession::start() {
     gnutls_session_set_verify_function(native, verify_hook);
     if (!client) gnutls_certificate_server_set_request(native, GNUTLS_CERT_REQUIRE);
     return {};
+}
+
+bool TlsSession::admit(std::size_t bytes) {
+    if (refusal_) return false;
+    admitted_bytes_ += std::min(bytes, kMaxHandshakeBytes + 1);
+    if (admitted_bytes_ <= kMaxHandshakeBytes) return true;
+    refuse({Alert::decode_error,
+            fmt::format("your handshake is above {} bytes", kMaxHandshakeBytes),
+            fmt::format("the peer sent more than {} bytes of handshake, which is the limit; a "
+                        "node's certificates take some hundred",
+                        kMaxHandshakeBytes)});
+    return false;
 }
 
 int TlsSession::certificate_hook(gnutls_session_t session, unsigned /*type*/, unsigned /*when*/,

@@ -36,10 +36,9 @@ struct TlsOptions {
 /// handshake, so a handshake that completed is one with the peer(). Note that a client's handshake
 /// completes before the server has seen the client's certificate.
 ///
-/// Tickets are off, the protocol is mandatory, and a handshake message has at most
-/// kMaxHandshakeMessageBytes. Not thread-safe. The session pointer (gnutls_session_set_ptr) is the
-/// caller's; the pointer of gnutls_db_set_ptr, the verify function and the handshake hook are this
-/// object's.
+/// Tickets are off and the protocol is mandatory. Not thread-safe. The session pointer
+/// (gnutls_session_set_ptr) is the caller's; the pointer of gnutls_db_set_ptr, the verify function
+/// and the handshake hook are this object's.
 class TlsSession {
 public:
     /// An Error (invalid_argument) without credentials or with a protocol of another length.
@@ -50,6 +49,11 @@ public:
     ~TlsSession() = default;
 
     gnutls_session_t native() noexcept { return session_.get(); }
+
+    /// To be called with the size of what arrived before it is given to gnutls_handshake_write():
+    /// GnuTLS collects a message to its end, up to 16 MiB, before it looks at its own limit. False,
+    /// and a refusal(), when the peer has sent more than kMaxHandshakeBytes in all.
+    bool admit(std::size_t bytes);
 
     /// Whom we talk to, once its certificate was accepted and it proved to hold the key.
     const std::optional<Identity>& peer() const noexcept { return peer_; }
@@ -87,6 +91,7 @@ private:
 
     TlsOptions options_;
     SessionHandle session_;
+    std::size_t admitted_bytes_ = 0;
     /// What the peer's certificate says while the proof of its key is still to come.
     std::optional<Identity> candidate_;
     std::vector<std::byte> candidate_der_;
