@@ -252,7 +252,7 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
     turn.stamp = stamp(now);
     turn.bulk_left = options_.bulk_per_turn;
     bool more = false;
-    while (!out.blocked()) {
+    while (out.has_room()) {
         turn.packet_bytes = ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get());
         turn.room = out.room().first(std::max<std::size_t>(largest_datagram_, 1200));
         ngtcp2_path_storage_zero(&turn.path);
@@ -306,7 +306,7 @@ bool Connection::write(TimePoint now, Outbox& out) {
 }
 
 void Connection::write_goodbye(Outbox& out) {
-    if (!goodbye_due_ || out.blocked()) return;
+    if (!goodbye_due_ || !out.has_room()) return;
     goodbye_due_ = false;
     std::ranges::copy(goodbye_, out.room().begin());
     out.add(path_, 0, goodbye_.size(), false);

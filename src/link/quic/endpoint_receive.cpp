@@ -69,7 +69,7 @@ void Endpoint::answer(const Path& path, std::size_t bytes) {
 void Endpoint::send_reset(TimePoint now, const Path& path, std::size_t packet_bytes,
                           const PacketTarget& target) {
     ++counts_.unknown;
-    if (packet_bytes <= kLeastReset || !gate_.may_reply(now) || outbox_.blocked()) return;
+    if (packet_bytes <= kLeastReset || !gate_.may_reply(now) || !outbox_.has_room()) return;
     LocalCid cid;
     std::copy_n(target.to.bytes.begin(), LocalCid::kBytes, cid.bytes.begin());
     const ResetToken token = reset_token(cid);
@@ -92,7 +92,7 @@ void Endpoint::receive_stranger(TimePoint now, const Path& path, std::uint8_t ec
         return;
     }
     if (target.kind == PacketTarget::Kind::other_version) {
-        if (!gate_.may_reply(now) || outbox_.blocked()) {
+        if (!gate_.may_reply(now) || !outbox_.has_room()) {
             ++counts_.dropped;
             return;
         }
@@ -118,7 +118,7 @@ void Endpoint::receive_stranger(TimePoint now, const Path& path, std::uint8_t ec
         case Gate::Verdict::drop: ++counts_.dropped; return;
         case Gate::Verdict::retry: break;
     }
-    if (!gate_.may_reply(now) || outbox_.blocked()) {
+    if (!gate_.may_reply(now) || !outbox_.has_room()) {
         ++counts_.dropped;
         return;
     }

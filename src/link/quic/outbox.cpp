@@ -5,13 +5,18 @@
 namespace nexar::quic {
 
 namespace {
-// Three of the largest: a batch that waits, one that is collected, and a packet being written.
-constexpr std::size_t kBufferBytes = 3 * (Outbox::kLargestPacket + 1);
+// A turn's worth of bulk, so that it is sent in whole batches, and a packet being written.
+constexpr std::size_t kBufferBytes = 4 * (Outbox::kLargestPacket + 1);
 constexpr std::size_t kMaxSegments = 64;  // UDP_MAX_SEGMENTS of Linux
 }  // namespace
 
 Outbox::Outbox(PacketPath& path)
     : path_(&path), buffer_(std::make_unique_for_overwrite<std::byte[]>(kBufferBytes)) {}
+
+bool Outbox::has_room() {
+    if (!blocked_ && kBufferBytes - used_ < kLargestPacket) flush();
+    return !blocked_;
+}
 
 std::span<std::byte> Outbox::room() noexcept {
     NEXAR_ASSERT(!blocked_ && kBufferBytes - used_ >= kLargestPacket);
@@ -44,10 +49,7 @@ void Outbox::add(const Path& path, std::uint8_t ecn, std::size_t bytes, bool alo
     if (before && !send(*before)) {
         waiting_ = before;
         blocked_ = true;
-        return;
     }
-    // Everything but the packet just added is gone; begin again where it leaves the most room.
-    if (kBufferBytes - used_ < kLargestPacket) flush();
 }
 
 bool Outbox::send(const Batch& batch) {

@@ -22,7 +22,10 @@ public:
 
     bool blocked() const noexcept { return blocked_; }
 
-    /// Where the next packet may be written. Not while blocked.
+    /// Whether a packet may be written; sends what was collected if that is what it takes.
+    bool has_room();
+
+    /// Where the next packet may be written, after has_room().
     std::span<std::byte> room() noexcept;
 
     /// A packet of `bytes` bytes stands at room(). `alone`: it must not share a batch, since the
