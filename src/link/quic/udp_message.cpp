@@ -81,11 +81,10 @@ int UdpSocket::Sender::send(int descriptor, std::size_t count) {
 
 UdpSocket::Receiver::Receiver(const UdpOptions& options)
     : slots_(options.batched ? kMostSlots : 1),
-      batched_(options.batched),
       memory_(std::make_unique_for_overwrite<std::byte[]>(slots_ * kSlotBytes)),
       slot_(slots_),
       headers_(slots_),
-      next_(slots_) {}
+      next_(1) {}
 
 void UdpSocket::Receiver::prepare(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -108,7 +107,7 @@ std::size_t UdpSocket::Receiver::fetch(int descriptor, const Address& bound) {
     prepare(used_);
     int count = 0;
     do {
-        if (batched_) {
+        if (used_ > 1) {
             count = ::recvmmsg(descriptor, headers_.data(), static_cast<unsigned>(used_),
                                MSG_DONTWAIT, nullptr);
         } else {
@@ -119,9 +118,10 @@ std::size_t UdpSocket::Receiver::fetch(int descriptor, const Address& bound) {
         // An ICMP error of some earlier datagram is no reason to stop reading.
     } while (count < 0 && (errno == EINTR || errno == ECONNREFUSED));
     count_ = count > 0 ? static_cast<std::size_t>(count) : 0;
-    if (count_ != 0 && batched_) {
-        next_ = headers_[count_ - 1].msg_len >= kLargeMessage ? 2 : slots_;
-    }
+    // A poll that finds nothing should cost little; a flood of small datagrams is read in bulk; large
+    // ones are better taken one by one, in memory that stays in the cache.
+    const bool small = count_ != 0 && headers_[count_ - 1].msg_len < kLargeMessage;
+    next_ = full() && small ? std::min(4 * used_, slots_) : 1;
     return count_;
 }
 

@@ -67,14 +67,13 @@ private:
     void prepare(std::size_t count);
 
     std::size_t slots_;
-    bool batched_;
     std::unique_ptr<std::byte[]> memory_;
     std::vector<Slot> slot_;
     std::vector<mmsghdr> headers_;
     Address bound_{};
     std::size_t used_ = 0;   // slots offered
     std::size_t count_ = 0;  // messages that came
-    std::size_t next_ = 0;   // slots to offer: few when messages are large, to stay in the cache
+    std::size_t next_ = 0;   // slots to offer
 };
 
 }  // namespace nexar::quic
