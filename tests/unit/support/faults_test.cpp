@@ -39,11 +39,12 @@ std::string drops(const std::vector<Fate>& fates) {
     return pattern(fates, [](const Fate& fate) { return fate.dropped; });
 }
 
-/// Lengths of the runs of '1'.
+/// Lengths of the runs of '1' that end within the pattern.
 std::vector<std::size_t> runs(const std::string& pattern) {
     std::vector<std::size_t> lengths;
     for (std::size_t at = pattern.find('1'); at != std::string::npos; at = pattern.find('1', at)) {
-        const std::size_t end = std::min(pattern.find('.', at), pattern.size());
+        const std::size_t end = pattern.find('.', at);
+        if (end == std::string::npos) break;
         lengths.push_back(end - at);
         at = end;
     }
