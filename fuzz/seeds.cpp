@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "security/certificate_spec.hpp"
+#include "support/test_cluster.hpp"
 #include "wire/codec.hpp"
 
 /// Writes the seeds of every corpus below a folder: fuzz_seeds fuzz/corpus. Names say what a file
@@ -162,6 +164,38 @@ void add_preambles(const std::filesystem::path& root) {
     corpus.add("version_2", in_version_2(bulk, 4));
 }
 
+/// Keys and numbers of certificates are new each time, so those that are there stay.
+void add_certificates(const std::filesystem::path& root) {
+    if (std::filesystem::exists(root / "certificate")) return;
+    const Corpus corpus(root, "certificate");
+    const testing::TestCluster cluster;
+    const auto key = security::KeyPair::generate().value();
+    const auto add = [&](const std::string& name, const security::CertificateSpec& spec) {
+        const security::Signer signer{.key = cluster.ca().key(),
+                                      .certificate = &cluster.ca().certificate()};
+        const Bytes der = security::sign_certificate(spec, signer).value();
+        corpus.add(name, der);
+        return der;
+    };
+    const security::CertificateSpec node = cluster.node_spec(1, key);
+    const Bytes plain = add("node", node);
+    corpus.add("cut", without_last_byte(plain));
+    corpus.add("trailing", with_byte_behind(plain));
+    corpus.add("ca", cluster.ca().certificate().der());
+
+    security::CertificateSpec spec = node;
+    spec.uris = {"https://host"};
+    add("no_name", spec);
+    spec.uris = {node.uris[0], node.uris[0]};
+    add("two_names", spec);
+    spec.uris = {node.uris[0] + "0"};
+    add("malformed_name", spec);
+    spec.uris = {"https://host", node.uris[0], "https://other"};
+    add("several_names", spec);
+    spec.uris.assign(security::Certificate::kMaxNames + 1, "https://host");
+    add("too_many_names", spec);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -179,6 +213,7 @@ int main(int argc, char** argv) {
     add_preambles(root);
     add_headers(root);
     add_control(root);
+    add_certificates(root);
     Corpus(root, "frame").add("version_2", in_version_2(encoded(wire::Heartbeat{}), 0));
     return 0;
 }
