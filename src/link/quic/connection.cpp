@@ -260,13 +260,15 @@ void Connection::release_all(port::SendOutcome outcome) {
 Connection::Statistics Connection::statistics() const {
     ngtcp2_conn_info values{};
     ngtcp2_conn_get_conn_info(conn_.get(), &values);
-    return {.datagram_bytes = ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get()),
+    const std::size_t width = ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get());
+    return {.datagram_bytes = black_hole_.limited() ? BlackHole::kLeastDatagram : width,
             .round_trip = Duration(static_cast<Duration::rep>(values.smoothed_rtt)),
             .congestion_window = values.cwnd,
             .in_flight = values.bytes_in_flight,
             .parked = parked_,
             .key_updates = key_updates_,
-            .path_changes = path_changes_};
+            .path_changes = path_changes_,
+            .black_holes = black_holes_};
 }
 
 }  // namespace nexar::quic

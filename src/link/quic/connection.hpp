@@ -15,6 +15,7 @@
 
 #include "base/buffer_pool.hpp"
 #include "base/time.hpp"
+#include "link/quic/black_hole.hpp"
 #include "link/quic/in_stream.hpp"
 #include "link/quic/options.hpp"
 #include "link/quic/out_stream.hpp"
@@ -130,6 +131,7 @@ public:
         std::uint64_t parked = 0;  // bytes of the peer that wait here for a sink
         std::uint64_t key_updates = 0;
         std::uint64_t path_changes = 0;
+        std::uint64_t black_holes = 0;
     };
     Statistics statistics() const;
 
@@ -175,6 +177,7 @@ private:
     void enqueue(OutStream& stream);
     void dequeue(OutStream& stream);
     void account(Turn& turn, OutStream& stream, std::size_t bytes, bool with_end);
+    void look_for_black_hole(TimePoint now);
     bool nothing_unsent() const noexcept;
     void write_goodbye(Outbox& out);
 
@@ -235,6 +238,7 @@ private:
     std::vector<OutStream*> to_cancel_;
     std::vector<std::uint64_t> to_look_at_;
     WriteOrder order_;
+    BlackHole black_hole_;
     std::deque<std::vector<std::byte>> datagrams_;
 
     std::uint64_t parked_ = 0;
@@ -253,6 +257,8 @@ private:
     std::uint64_t goodbye_threshold_ = 1;
     std::uint64_t key_updates_ = 0;
     std::uint64_t path_changes_ = 0;
+    std::uint64_t black_holes_ = 0;
+    std::uint64_t turns_ = 0;
 };
 
 }  // namespace nexar::quic

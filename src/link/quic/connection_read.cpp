@@ -203,6 +203,7 @@ bool Connection::on_out_closed(OutStream& stream, bool reset) {
 }
 
 void Connection::on_acknowledged(OutStream& stream) {
+    stream.progress_at = now_;
     if (!stream.is_lane()) {
         // A source that is asked stages again what was freed.
         enqueue(stream);

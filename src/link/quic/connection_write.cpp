@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/log.hpp"
 #include "link/quic/connection.hpp"
 #include "link/quic/connection_errors.hpp"
 #include "link/quic/native.hpp"
@@ -11,6 +12,8 @@ namespace nexar::quic {
 
 namespace {
 
+// How often, in turns, the streams are asked for their losses.
+constexpr std::uint64_t kTurnsPerLook = 64;
 // Places shown to ngtcp2 at once; a packet of more pieces is just shorter.
 constexpr std::size_t kMaxPieces = 16;
 // What a finished or blocked step means to the loop that fills a packet.
@@ -253,8 +256,9 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
     turn.bulk_left = options_.bulk_per_turn;
     bool more = false;
     while (out.has_room()) {
+        const std::size_t width = std::max(largest_datagram_, BlackHole::kLeastDatagram);
         turn.packet_bytes = ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get());
-        turn.room = out.room().first(std::max<std::size_t>(largest_datagram_, 1200));
+        turn.room = out.room().first(std::min(width, black_hole_.limit(now)));
         ngtcp2_path_storage_zero(&turn.path);
         const auto size = write_packet(turn);
         if (size < 0) {
@@ -283,7 +287,10 @@ bool Connection::write(TimePoint now, Outbox& out) {
         write_goodbye(out);
         return false;
     }
-    if (deadline() <= now) {
+    // Losses are noticed with timers, or, while something still gets through, with packets.
+    const bool expired = deadline() <= now;
+    if (is_up() && (expired || ++turns_ % kTurnsPerLook == 0)) look_for_black_hole(now);
+    if (expired) {
         const int code = ngtcp2_conn_handle_expiry(conn_.get(), stamp(now));
         if (code != 0) {
             fail_with(now, code);
@@ -303,6 +310,29 @@ bool Connection::write(TimePoint now, Outbox& out) {
     }
     if (state_ == State::down) write_goodbye(out);
     return more && state_ != State::down;
+}
+
+void Connection::look_for_black_hole(TimePoint now) {
+    const Duration patience = 4 * Duration(static_cast<Duration::rep>(
+                                      ngtcp2_conn_get_pto(conn_.get())));
+    std::size_t most = 0;
+    const auto look = [&](OutStream& stream) {
+        if (stream.quic_id < 0) return;
+        const auto losses = ngtcp2_conn_get_stream_loss_count(conn_.get(), stream.quic_id);
+        if (std::exchange(stream.progress_seen, stream.progress_at) != stream.progress_at) {
+            stream.losses_before = losses;
+        } else if (now - stream.progress_at > patience) {
+            most = std::max(most, losses - stream.losses_before);
+        }
+    };
+    for (OutStream& lane : lanes_) look(lane);
+    for (const auto& [number, stream] : outs_) look(*stream);
+    if (black_hole_.lost(now, most)) {
+        ++black_holes_;
+        NEXAR_LOG_INFO("the path to {} swallows datagrams of {} bytes: sending smaller ones",
+                       path_.remote.text(),
+                       ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get()));
+    }
 }
 
 void Connection::write_goodbye(Outbox& out) {

@@ -66,6 +66,9 @@ public:
     bool window_spent = false;  // the peer's window for this stream is used up
     bool source_pending = false;
     std::optional<port::SendOutcome> outcome{};  // decided, but not told yet
+    TimePoint progress_at{};                     // when the peer last acknowledged some of it
+    std::size_t losses_before = 0;               // packets lost up to the last progress seen
+    TimePoint progress_seen{};
 
 private:
     void stage();

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+#include "base/time.hpp"
+
+namespace nexar::quic {
+
+/// What to do when a path that once took large datagrams swallows them, as after a change of route
+/// (RFC 8899 4.3): send only the smallest that every path takes, and try again later, ever more
+/// seldom.
+class BlackHole {
+public:
+    static constexpr std::size_t kLeastDatagram = 1200;  // RFC 9000 14
+    /// Packets of one stream that were lost while it did not get on at all, for longer than repeating
+    /// them takes: so many are no chance any more.
+    static constexpr std::size_t kLossesInRow = 8;
+
+    /// The largest datagram to send now.
+    std::size_t limit(TimePoint now) noexcept {
+        if (limited_ && now >= until_) limited_ = false;
+        return limited_ ? kLeastDatagram : std::numeric_limits<std::size_t>::max();
+    }
+
+    bool limited() const noexcept { return limited_; }
+
+    /// So many packets of a stream that stands still were lost; true when that means a black hole.
+    bool lost(TimePoint now, std::size_t in_row) noexcept {
+        if (limited_ || in_row < kLossesInRow) return false;
+        // One that comes back at once was not the weather.
+        wait_ = now < until_ + kCalm ? std::min(2 * wait_, kMaxWait) : kMinWait;
+        limited_ = true;
+        until_ = now + wait_;
+        return true;
+    }
+
+private:
+    static constexpr Duration kMinWait = std::chrono::seconds(2);
+    static constexpr Duration kMaxWait = std::chrono::minutes(10);
+    static constexpr Duration kCalm = std::chrono::seconds(10);
+
+    bool limited_ = false;
+    TimePoint until_{};
+    Duration wait_ = kMinWait;
+};
+
+}  // namespace nexar::quic
