@@ -16,10 +16,9 @@ namespace nexar {
 /// system call. The default one is 0.0.0.0:0, "any".
 class Address {
 public:
-    Address() noexcept : Address(sockaddr_in{.sin_family = AF_INET,
-                                             .sin_port = 0,
-                                             .sin_addr = {},
-                                             .sin_zero = {}}) {}
+    Address() noexcept
+        : Address(
+              sockaddr_in{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {}, .sin_zero = {}}) {}
     explicit Address(const sockaddr_in& v4) noexcept : storage_{.v4 = v4} {}
     explicit Address(const sockaddr_in6& v6) noexcept : storage_{.v6 = v6} {}
 

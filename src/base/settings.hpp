@@ -16,10 +16,16 @@ namespace nexar {
 inline constexpr std::array<std::string_view, 5> kLogLevels = {"debug", "info", "warning", "error",
                                                                "off"};
 inline constexpr std::array<std::string_view, 2> kPoolProfiles = {"training", "inference"};
+inline constexpr std::array<std::string_view, 2> kProtections = {"full", "none"};
 
 /// Every setting of nexar. A setting enters together with the code that reads it, and with its row
 /// in docs/tuning.md (`nexar config --markdown`).
 inline constexpr std::array kSettings = std::to_array<Setting>({
+    {.name = "link_idle_timeout",
+     .spec = DurationSpec{.fallback = std::chrono::seconds(30),
+                          .min = std::chrono::seconds(1),
+                          .max = std::chrono::hours(1)},
+     .help = "A link on which nothing was heard for so long has failed"},
     {.name = "log_level",
      .spec = ChoiceSpec{.fallback = "warning", .choices = kLogLevels},
      .help = "Lines of this level and above are written to the log"},
@@ -29,11 +35,20 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
     {.name = "pool_profile",
      .spec = ChoiceSpec{.fallback = "training", .choices = kPoolProfiles},
      .help = "How many idle buffers of each size the buffer pool keeps"},
+    {.name = "protection",
+     .spec = ChoiceSpec{.fallback = "full", .choices = kProtections},
+     .scope = SettingScope::cluster,
+     .help = "none sends data in the clear, for a fabric that nobody else reaches; peers are still "
+             "authenticated"},
     {.name = "recorder_events",
      .spec =
          IntegerSpec{
              .fallback = 4096, .min = 0, .max = Recorder::kMaxEventsPerThread, .unit = "events"},
      .help = "Last events that the recorder keeps per thread, 32 bytes each; 0 turns it off"},
+    {.name = "udp_buffer",
+     .spec = SizeSpec{.fallback = 8 * 1024 * 1024, .min = 64 * 1024, .max = 1024 * 1024 * 1024},
+     .help = "What the kernel is asked to hold of arrived packets; it gives at most "
+             "net.core.rmem_max"},
 });
 static_assert(valid_table(kSettings));
 

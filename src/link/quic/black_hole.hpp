@@ -14,8 +14,8 @@ namespace nexar::quic {
 class BlackHole {
 public:
     static constexpr std::size_t kLeastDatagram = 1200;  // RFC 9000 14
-    /// Packets of one stream that were lost while it did not get on at all, for longer than repeating
-    /// them takes: so many are no chance any more.
+    /// Packets of one stream that were lost while it did not get on at all, for longer than
+    /// repeating them takes: so many are no chance any more.
     static constexpr std::size_t kLossesInRow = 8;
 
     /// The largest datagram to send now.

@@ -81,13 +81,16 @@ Connection::Connection(Surroundings& around, ConnectionStart&& start, bool diale
       dialed_(dialed),
       now_(start.now),
       lanes_{OutStream(port::Lane::control, around.pool()),
-             OutStream(port::Lane::rpc, around.pool()), OutStream(port::Lane::eager, around.pool())},
+             OutStream(port::Lane::rpc, around.pool()),
+             OutStream(port::Lane::eager, around.pool())},
       idle_packets_(options_.idle_packets_per_second, options_.idle_packets_burst),
       resets_(options_.resets_per_second, options_.resets_burst) {}
 
 Connection::~Connection() = default;
 
-void Connection::ConnFree::operator()(ngtcp2_conn* conn) const noexcept { ngtcp2_conn_del(conn); }
+void Connection::ConnFree::operator()(ngtcp2_conn* conn) const noexcept {
+    ngtcp2_conn_del(conn);
+}
 
 Result<void> Connection::start_tls(security::TlsOptions options) {
     options.role = dialed_ ? security::Role::client : security::Role::server;
@@ -207,8 +210,9 @@ void Connection::close(std::string_view reason) {
     if (state_ == State::down || state_ == State::lingering) return;
     close_reason_ = reason.substr(0, kMaxReasonBytes);
     if (state_ == State::handshaking) {
-        fail(now_, Error(Errc::link_closed, fmt::format("the link to {} was closed before it was up",
-                                                        path_.remote.text())),
+        fail(now_,
+             Error(Errc::link_closed,
+                   fmt::format("the link to {} was closed before it was up", path_.remote.text())),
              Closing::say);
         return;
     }
@@ -245,8 +249,7 @@ void Connection::settle(OutStream& stream, port::SendOutcome outcome) {
     std::erase(to_cancel_, &stream);
     const port::StreamId stream_id = stream.id();
     outs_.erase(stream_id.value());
-    around_->emit(
-        {.link = id_, .what = port::Released{.stream = stream_id, .outcome = outcome}});
+    around_->emit({.link = id_, .what = port::Released{.stream = stream_id, .outcome = outcome}});
 }
 
 void Connection::release_all(port::SendOutcome outcome) {

@@ -10,7 +10,9 @@ namespace nexar::quic {
 
 namespace {
 
-Connection& of(void* user) noexcept { return *static_cast<Connection*>(user); }
+Connection& of(void* user) noexcept {
+    return *static_cast<Connection*>(user);
+}
 
 port::ConstBytes bytes_of(const std::uint8_t* bytes, std::size_t size) noexcept {
     return std::as_bytes(std::span(bytes, size));
@@ -172,10 +174,9 @@ int ConnectionCallbacks::on_stateless_reset(ngtcp2_conn* /*conn*/,
                                             const ngtcp2_pkt_stateless_reset* /*reset*/,
                                             void* user) {
     Connection& connection = of(user);
-    connection.callback_failure_ =
-        Error(Errc::link_closed,
-              fmt::format("{} does not know this link any more; it was restarted",
-                          connection.remote().text()));
+    connection.callback_failure_ = Error(
+        Errc::link_closed, fmt::format("{} does not know this link any more; it was restarted",
+                                       connection.remote().text()));
     return 0;
 }
 

@@ -15,9 +15,13 @@ namespace {
 
 // ngtcp2 asks for handles of algorithms but never looks at them: each context knows its own.
 constexpr char kAlgorithm = 0;
-void* algorithm() noexcept { return const_cast<char*>(&kAlgorithm); }
+void* algorithm() noexcept {
+    return const_cast<char*>(&kAlgorithm);
+}
 
-Connection& of(void* user) noexcept { return *static_cast<Connection*>(user); }
+Connection& of(void* user) noexcept {
+    return *static_cast<Connection*>(user);
+}
 
 ngtcp2_crypto_aead aead() noexcept {
     return {.native_handle = algorithm(), .max_overhead = kTagBytes};
@@ -59,9 +63,12 @@ struct Contexts {
 
 CipherSuite suite_of(security::Cipher cipher) noexcept {
     switch (cipher) {
-        case security::Cipher::aes_128_gcm: return CipherSuite::aes_128_gcm;
-        case security::Cipher::aes_256_gcm: return CipherSuite::aes_256_gcm;
-        case security::Cipher::chacha20_poly1305: break;
+        case security::Cipher::aes_128_gcm:
+            return CipherSuite::aes_128_gcm;
+        case security::Cipher::aes_256_gcm:
+            return CipherSuite::aes_256_gcm;
+        case security::Cipher::chacha20_poly1305:
+            break;
     }
     return CipherSuite::chacha20_poly1305;
 }
@@ -108,8 +115,8 @@ int on_client_initial(ngtcp2_conn* conn, void* /*user*/) {
     if (const int code = CryptoCallbacks::install_initial(conn, cid); code != 0) {
         return code;
     }
-    const int code = ngtcp2_crypto_read_write_crypto_data(conn, NGTCP2_ENCRYPTION_LEVEL_INITIAL,
-                                                          nullptr, 0);
+    const int code =
+        ngtcp2_crypto_read_write_crypto_data(conn, NGTCP2_ENCRYPTION_LEVEL_INITIAL, nullptr, 0);
     return code == 0 ? 0 : NGTCP2_ERR_CALLBACK_FAILURE;
 }
 
@@ -194,12 +201,11 @@ bool CryptoCallbacks::install(Connection& connection, ngtcp2_encryption_level le
     if (write != nullptr) {
         Contexts contexts(suite, Direction::seal, *write);
         const auto& iv = contexts.keys.iv;
-        const int code =
-            data ? ngtcp2_conn_install_tx_key(conn, write->bytes.data(), write->size,
-                                              &contexts.aead, iv.data(), iv.size(),
-                                              &contexts.header)
-                 : ngtcp2_conn_install_tx_handshake_key(conn, &contexts.aead, iv.data(), iv.size(),
-                                                        &contexts.header);
+        const int code = data ? ngtcp2_conn_install_tx_key(conn, write->bytes.data(), write->size,
+                                                           &contexts.aead, iv.data(), iv.size(),
+                                                           &contexts.header)
+                              : ngtcp2_conn_install_tx_handshake_key(
+                                    conn, &contexts.aead, iv.data(), iv.size(), &contexts.header);
         if (!contexts.handed_over(code)) return false;
     }
     return true;

@@ -46,26 +46,27 @@ Error Connection::describe_peer_close() const {
     const std::string_view reason =
         close->reasonlen == 0 ? std::string_view() : std::string_view(words, close->reasonlen);
     if (close->type == NGTCP2_CCERR_TYPE_APPLICATION) {
-        return {Errc::link_closed, fmt::format("{} {} the link{}", peer,
-                                               close->error_code == kCloseDone ? "closed" : "gave up",
-                                               said(reason))};
+        return {Errc::link_closed,
+                fmt::format("{} {} the link{}", peer,
+                            close->error_code == kCloseDone ? "closed" : "gave up", said(reason))};
     }
-    if (close->error_code >= NGTCP2_CRYPTO_ERROR && close->error_code <= NGTCP2_CRYPTO_ERROR + 255) {
+    if (close->error_code >= NGTCP2_CRYPTO_ERROR &&
+        close->error_code <= NGTCP2_CRYPTO_ERROR + 255) {
         return refused_by_tls(peer, static_cast<std::uint8_t>(close->error_code & 0xffU), reason);
     }
-    return {Errc::link_closed,
-            fmt::format("{} gave up the link with QUIC error {:#x}{}", peer, close->error_code,
-                        said(reason))};
+    return {Errc::link_closed, fmt::format("{} gave up the link with QUIC error {:#x}{}", peer,
+                                           close->error_code, said(reason))};
 }
 
 Error Connection::describe(int code) const {
     const std::string peer = path_.remote.text();
     switch (code) {
         case NGTCP2_ERR_IDLE_CLOSE:
-            return {Errc::timed_out,
-                    fmt::format("nothing was heard from {} for {} s; the host or the network "
-                                "between is down",
-                                peer, std::chrono::duration<double>(options_.idle_timeout).count())};
+            return {
+                Errc::timed_out,
+                fmt::format("nothing was heard from {} for {} s; the host or the network "
+                            "between is down",
+                            peer, std::chrono::duration<double>(options_.idle_timeout).count())};
         case NGTCP2_ERR_HANDSHAKE_TIMEOUT:
             return {Errc::timed_out,
                     fmt::format("the handshake with {} was not complete in time; is it the right "
@@ -77,7 +78,8 @@ Error Connection::describe(int code) const {
             if (tls_ != nullptr && tls_->refusal()) return tls_->refusal()->error;
             return refused_by_tls(peer, ngtcp2_conn_get_tls_alert(conn_.get()), {});
         }
-        default: break;
+        default:
+            break;
     }
     return {Errc::protocol_violation,
             fmt::format("the link to {} cannot go on: {} ({})", peer, ngtcp2_strerror(code), code)};
@@ -103,9 +105,9 @@ void Connection::say_goodbye(TimePoint now, std::uint64_t code, const Error& rea
     ngtcp2_path_storage path{};
     ngtcp2_path_storage_zero(&path);
     ngtcp2_pkt_info info{};
-    const auto size = ngtcp2_conn_write_connection_close(conn_.get(), &path.path, &info,
-                                                         native(goodbye_.data()), goodbye_.size(),
-                                                         &close, stamp(now));
+    const auto size =
+        ngtcp2_conn_write_connection_close(conn_.get(), &path.path, &info, native(goodbye_.data()),
+                                           goodbye_.size(), &close, stamp(now));
     goodbye_.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
     goodbye_due_ = !goodbye_.empty();
 }

@@ -12,7 +12,8 @@ namespace nexar::quic {
 void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
                          std::span<const std::byte> packet) {
     if (state_ == State::down) {
-        // The peer has not heard that it is over: tell it again, ever more seldom (RFC 9000 10.2.1).
+        // The peer has not heard that it is over: tell it again, ever more seldom (RFC
+        // 9000 10.2.1).
         if (!goodbye_.empty() && ++packets_since_goodbye_ >= goodbye_threshold_) {
             packets_since_goodbye_ = 0;
             goodbye_threshold_ *= 2;
@@ -47,13 +48,17 @@ void Connection::handle_read(TimePoint now, int code) {
         return;
     }
     switch (code) {
-        case 0: return;
-        case NGTCP2_ERR_DRAINING: fail(now, describe_peer_close(), Closing::silent); return;
+        case 0:
+            return;
+        case NGTCP2_ERR_DRAINING:
+            fail(now, describe_peer_close(), Closing::silent);
+            return;
         case NGTCP2_ERR_DROP_CONN:
         case NGTCP2_ERR_RETRY:
             fail(now, describe(NGTCP2_ERR_PROTO), Closing::silent);
             return;
-        default: fail_with(now, code);
+        default:
+            fail_with(now, code);
     }
 }
 
@@ -94,8 +99,7 @@ void Connection::on_stream_opened(std::int64_t quic_id) {
     std::optional<port::Lane> lane;
     if (ordinal < port::kLanes) lane = static_cast<port::Lane>(ordinal);
     const auto number = static_cast<std::uint64_t>(quic_id);
-    auto owned =
-        std::make_unique<InStream>(port::StreamId(number), quic_id, around_->pool(), lane);
+    auto owned = std::make_unique<InStream>(port::StreamId(number), quic_id, around_->pool(), lane);
     InStream& stream = *owned;
     ins_.emplace(number, std::move(owned));
     ngtcp2_conn_set_stream_user_data(conn_.get(), quic_id, &stream);
@@ -196,8 +200,8 @@ bool Connection::on_refused(OutStream* stream) {
 
 bool Connection::on_out_closed(OutStream& stream, bool reset) {
     if (stream.is_lane()) return violated("closed a lane of ours");
-    const auto outcome = reset ? stream.outcome.value_or(port::SendOutcome::refused)
-                               : port::SendOutcome::delivered;
+    const auto outcome =
+        reset ? stream.outcome.value_or(port::SendOutcome::refused) : port::SendOutcome::delivered;
     settle(stream, outcome);
     return true;
 }
@@ -212,8 +216,8 @@ void Connection::on_acknowledged(OutStream& stream) {
     const auto index = static_cast<std::size_t>(stream.write_class());
     if (lane_full_[index] && stream.queued_bytes() <= options_.lane_queue / 2) {
         lane_full_[index] = false;
-        around_->emit({.link = id_,
-                       .what = port::Writable{.lane = static_cast<port::Lane>(index)}});
+        around_->emit(
+            {.link = id_, .what = port::Writable{.lane = static_cast<port::Lane>(index)}});
     }
 }
 

@@ -52,9 +52,9 @@ bool Connection::write(port::Lane lane, std::span<const port::ConstBytes> pieces
 port::StreamId Connection::send(port::Source& source, const port::SendOptions& options) {
     const port::StreamId stream_id(next_stream_++);
     if (state_ == State::down) {
-        around_->emit({.link = id_,
-                       .what = port::Released{.stream = stream_id,
-                                              .outcome = port::SendOutcome::link_lost}});
+        around_->emit(
+            {.link = id_,
+             .what = port::Released{.stream = stream_id, .outcome = port::SendOutcome::link_lost}});
         return stream_id;
     }
     auto stream = std::make_unique<OutStream>(stream_id, source, options, around_->pool());
@@ -193,11 +193,18 @@ std::ptrdiff_t Connection::write_stream(Turn& turn, OutStream& stream, std::size
         account(turn, stream, bytes, last && bytes == offered);
     }
     switch (size) {
-        case NGTCP2_ERR_WRITE_MORE: turn.packet_open = true; return kGoOn;
-        case NGTCP2_ERR_STREAM_DATA_BLOCKED: stream.window_spent = true; [[fallthrough]];
+        case NGTCP2_ERR_WRITE_MORE:
+            turn.packet_open = true;
+            return kGoOn;
+        case NGTCP2_ERR_STREAM_DATA_BLOCKED:
+            stream.window_spent = true;
+            [[fallthrough]];
         case NGTCP2_ERR_STREAM_SHUT_WR:
-        case NGTCP2_ERR_STREAM_NOT_FOUND: dequeue(stream); return kGoOn;
-        default: break;
+        case NGTCP2_ERR_STREAM_NOT_FOUND:
+            dequeue(stream);
+            return kGoOn;
+        default:
+            break;
     }
     if (size < 0) library_error_ = static_cast<int>(size);
     if (size >= 0) turn.packet_open = false;
@@ -229,10 +236,9 @@ std::ptrdiff_t Connection::write_datagrams(Turn& turn) {
 }
 
 std::ptrdiff_t Connection::finish_packet(Turn& turn) {
-    const auto size = ngtcp2_conn_writev_stream(conn_.get(), &turn.path.path, &turn.packet,
-                                                native(turn.room.data()), turn.room.size(), nullptr,
-                                                NGTCP2_WRITE_STREAM_FLAG_NONE, -1, nullptr, 0,
-                                                turn.stamp);
+    const auto size = ngtcp2_conn_writev_stream(
+        conn_.get(), &turn.path.path, &turn.packet, native(turn.room.data()), turn.room.size(),
+        nullptr, NGTCP2_WRITE_STREAM_FLAG_NONE, -1, nullptr, 0, turn.stamp);
     turn.packet_open = false;
     if (size < 0) library_error_ = static_cast<int>(size);
     return size < 0 ? kFailed : size;
@@ -275,10 +281,9 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
         if (more) break;
     }
     ngtcp2_conn_update_pkt_tx_time(conn_.get(), turn.stamp);
-    const bool bulk_waits = turn.bulk_left < turn.packet_bytes / 2 &&
-                            std::ranges::any_of(ready_, [](const auto& queue) {
-                                return !queue.empty();
-                            });
+    const bool bulk_waits =
+        turn.bulk_left < turn.packet_bytes / 2 &&
+        std::ranges::any_of(ready_, [](const auto& queue) { return !queue.empty(); });
     return more || bulk_waits || out.blocked();
 }
 
@@ -313,8 +318,8 @@ bool Connection::write(TimePoint now, Outbox& out) {
 }
 
 void Connection::look_for_black_hole(TimePoint now) {
-    const Duration patience = 4 * Duration(static_cast<Duration::rep>(
-                                      ngtcp2_conn_get_pto(conn_.get())));
+    const Duration patience =
+        4 * Duration(static_cast<Duration::rep>(ngtcp2_conn_get_pto(conn_.get())));
     std::size_t most = 0;
     const auto look = [&](OutStream& stream) {
         if (stream.quic_id < 0) return;
@@ -344,9 +349,8 @@ void Connection::write_goodbye(Outbox& out) {
 
 bool Connection::nothing_unsent() const noexcept {
     return outs_.empty() && datagrams_.empty() &&
-           std::ranges::all_of(lanes_, [](const OutStream& lane) {
-               return lane.queued_bytes() == 0;
-           });
+           std::ranges::all_of(lanes_,
+                               [](const OutStream& lane) { return lane.queued_bytes() == 0; });
 }
 
 }  // namespace nexar::quic

@@ -70,7 +70,9 @@ Endpoint::Endpoint(PacketPath& out, BufferPool& pool, EndpointOptions options)
 
 Endpoint::~Endpoint() = default;
 
-void Endpoint::random_bytes(std::span<std::uint8_t> out) { options_.random(out); }
+void Endpoint::random_bytes(std::span<std::uint8_t> out) {
+    options_.random(out);
+}
 
 ResetToken Endpoint::reset_token(const LocalCid& cid) {
     return make_reset_token(options_.secret, cid);
@@ -156,9 +158,9 @@ void Endpoint::on_incoming_failed(Entry& entry, const Error& reason) {
     entry.forgotten = true;  // nobody was told that it existed
     const Error error = reason;
     NEXAR_LOG_INFO("{} was not let in: {}", entry.connection->remote().text(), error.what());
-    events_.push_back({.link = entry.id,
-                       .what = port::Refused{.from = entry.connection->remote().text(),
-                                             .reason = error}});
+    events_.push_back(
+        {.link = entry.id,
+         .what = port::Refused{.from = entry.connection->remote().text(), .reason = error}});
 }
 
 void Endpoint::closed_half_open(Entry& entry) {

@@ -44,16 +44,16 @@ struct EndpointOptions {
 /// What an endpoint did with packets that were nobody's, and with those who sent them.
 struct EndpointCounts {
     std::uint64_t packets_in = 0;
-    std::uint64_t malformed = 0;             // not QUIC, or not the first packet of anybody
-    std::uint64_t unknown = 0;               // short headers of connections that we do not have
-    std::uint64_t resets_sent = 0;           // stateless
+    std::uint64_t malformed = 0;    // not QUIC, or not the first packet of anybody
+    std::uint64_t unknown = 0;      // short headers of connections that we do not have
+    std::uint64_t resets_sent = 0;  // stateless
     std::uint64_t version_answers = 0;
     std::uint64_t retries = 0;
-    std::uint64_t dropped = 0;               // strangers beyond the limits
+    std::uint64_t dropped = 0;  // strangers beyond the limits
     std::uint64_t bad_tokens = 0;
-    std::uint64_t accepted = 0;              // handshakes begun for strangers
-    std::uint64_t refused = 0;               // of these, those that did not come up
-    std::uint64_t cut_off = 0;               // authenticated peers that broke a limit
+    std::uint64_t accepted = 0;  // handshakes begun for strangers
+    std::uint64_t refused = 0;   // of these, those that did not come up
+    std::uint64_t cut_off = 0;   // authenticated peers that broke a limit
 };
 
 /// Many connections over one way in and out: finds the connection of a packet, answers strangers,

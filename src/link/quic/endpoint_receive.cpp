@@ -114,9 +114,14 @@ void Endpoint::receive_stranger(TimePoint now, const Path& path, std::uint8_t ec
         if (!proven) ++counts_.bad_tokens;
     }
     switch (gate_.judge(now, path.remote, proven)) {
-        case Gate::Verdict::accept: accept(now, path, ecn, packet, *hello); return;
-        case Gate::Verdict::drop: ++counts_.dropped; return;
-        case Gate::Verdict::retry: break;
+        case Gate::Verdict::accept:
+            accept(now, path, ecn, packet, *hello);
+            return;
+        case Gate::Verdict::drop:
+            ++counts_.dropped;
+            return;
+        case Gate::Verdict::retry:
+            break;
     }
     if (!gate_.may_reply(now) || !outbox_.has_room()) {
         ++counts_.dropped;

@@ -54,7 +54,9 @@ TrafficSecret::TrafficSecret(std::span<const std::uint8_t> secret) noexcept : si
     std::ranges::copy(secret, bytes.begin());
 }
 
-TrafficSecret::~TrafficSecret() { OPENSSL_cleanse(bytes.data(), bytes.size()); }
+TrafficSecret::~TrafficSecret() {
+    OPENSSL_cleanse(bytes.data(), bytes.size());
+}
 
 PacketKeys::~PacketKeys() {
     OPENSSL_cleanse(key.data(), key.size());

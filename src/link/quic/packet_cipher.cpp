@@ -15,20 +15,28 @@ namespace {
 
 const EVP_CIPHER* aead_of(CipherSuite suite) noexcept {
     switch (suite) {
-        case CipherSuite::aes_128_gcm: return EVP_aes_128_gcm();
-        case CipherSuite::aes_256_gcm: return EVP_aes_256_gcm();
-        case CipherSuite::chacha20_poly1305: return EVP_chacha20_poly1305();
-        case CipherSuite::checksum: break;
+        case CipherSuite::aes_128_gcm:
+            return EVP_aes_128_gcm();
+        case CipherSuite::aes_256_gcm:
+            return EVP_aes_256_gcm();
+        case CipherSuite::chacha20_poly1305:
+            return EVP_chacha20_poly1305();
+        case CipherSuite::checksum:
+            break;
     }
     return nullptr;
 }
 
 const EVP_CIPHER* header_cipher_of(CipherSuite suite) noexcept {
     switch (suite) {
-        case CipherSuite::aes_128_gcm: return EVP_aes_128_ecb();
-        case CipherSuite::aes_256_gcm: return EVP_aes_256_ecb();
-        case CipherSuite::chacha20_poly1305: return EVP_chacha20();
-        case CipherSuite::checksum: break;
+        case CipherSuite::aes_128_gcm:
+            return EVP_aes_128_ecb();
+        case CipherSuite::aes_256_gcm:
+            return EVP_aes_256_ecb();
+        case CipherSuite::chacha20_poly1305:
+            return EVP_chacha20();
+        case CipherSuite::checksum:
+            break;
     }
     return nullptr;
 }
@@ -37,13 +45,14 @@ EvpContext keyed(const EVP_CIPHER* cipher, std::span<const std::uint8_t> key, in
     if (cipher == nullptr) return nullptr;
     EvpContext context(EVP_CIPHER_CTX_new());
     NEXAR_ASSERT(context != nullptr);
-    const int ok =
-        EVP_CipherInit_ex(context.get(), cipher, nullptr, key.data(), nullptr, encrypt);
+    const int ok = EVP_CipherInit_ex(context.get(), cipher, nullptr, key.data(), nullptr, encrypt);
     NEXAR_ASSERT(ok == 1);
     return context;
 }
 
-int length(std::span<const std::uint8_t> bytes) noexcept { return static_cast<int>(bytes.size()); }
+int length(std::span<const std::uint8_t> bytes) noexcept {
+    return static_cast<int>(bytes.size());
+}
 
 }  // namespace
 
@@ -54,9 +63,11 @@ std::size_t key_bytes(CipherSuite suite) noexcept {
 std::uint64_t packet_limit(CipherSuite suite) noexcept {
     switch (suite) {
         case CipherSuite::aes_128_gcm:
-        case CipherSuite::aes_256_gcm: return std::uint64_t{1} << 21;
+        case CipherSuite::aes_256_gcm:
+            return std::uint64_t{1} << 21;
         case CipherSuite::chacha20_poly1305:
-        case CipherSuite::checksum: break;
+        case CipherSuite::checksum:
+            break;
     }
     return std::uint64_t{1} << 62;
 }
@@ -64,9 +75,12 @@ std::uint64_t packet_limit(CipherSuite suite) noexcept {
 std::uint64_t forgery_limit(CipherSuite suite) noexcept {
     switch (suite) {
         case CipherSuite::aes_128_gcm:
-        case CipherSuite::aes_256_gcm: return std::uint64_t{1} << 50;
-        case CipherSuite::chacha20_poly1305: return std::uint64_t{1} << 34;
-        case CipherSuite::checksum: break;
+        case CipherSuite::aes_256_gcm:
+            return std::uint64_t{1} << 50;
+        case CipherSuite::chacha20_poly1305:
+            return std::uint64_t{1} << 34;
+        case CipherSuite::checksum:
+            break;
     }
     return std::uint64_t{1} << 34;
 }
@@ -79,7 +93,9 @@ PacketCipher::PacketCipher(CipherSuite suite, Direction direction,
     XXH3_generateSecret(checksum_key_.data(), checksum_key_.size(), key.data(), key.size());
 }
 
-PacketCipher::~PacketCipher() { OPENSSL_cleanse(checksum_key_.data(), checksum_key_.size()); }
+PacketCipher::~PacketCipher() {
+    OPENSSL_cleanse(checksum_key_.data(), checksum_key_.size());
+}
 
 PacketCipher::Tag PacketCipher::checksum(std::span<const std::uint8_t> plain,
                                          std::span<const std::uint8_t> nonce,
@@ -94,9 +110,8 @@ PacketCipher::Tag PacketCipher::checksum(std::span<const std::uint8_t> plain,
     std::memcpy(all.data() + 8, &body.high64, 8);
     std::memcpy(all.data() + 16, nonce.data(), kNonceBytes);
     std::memcpy(all.data() + 16 + kNonceBytes, header.data(), header.size());
-    const XXH128_hash_t hash =
-        XXH3_128bits_withSecret(all.data(), 16 + kNonceBytes + header.size(), checksum_key_.data(),
-                                checksum_key_.size());
+    const XXH128_hash_t hash = XXH3_128bits_withSecret(all.data(), 16 + kNonceBytes + header.size(),
+                                                       checksum_key_.data(), checksum_key_.size());
     Tag tag{};
     std::memcpy(tag.data(), &hash.low64, 8);
     std::memcpy(tag.data() + 8, &hash.high64, 8);
@@ -158,8 +173,8 @@ bool HeaderMask::make(std::span<std::uint8_t, kMaskBytes> mask,
         // The sample is counter and nonce as EVP wants its IV; the mask is what zeros become.
         constexpr std::array<std::uint8_t, kMaskBytes> zeros{};
         return EVP_EncryptInit_ex(evp_.get(), nullptr, nullptr, nullptr, sample.data()) == 1 &&
-               EVP_EncryptUpdate(evp_.get(), mask.data(), &written, zeros.data(),
-                                 length(zeros)) == 1;
+               EVP_EncryptUpdate(evp_.get(), mask.data(), &written, zeros.data(), length(zeros)) ==
+                   1;
     }
     std::array<std::uint8_t, 2 * kSampleBytes> block{};
     if (EVP_EncryptUpdate(evp_.get(), block.data(), &written, sample.data(), length(sample)) != 1) {

@@ -27,8 +27,8 @@ AnyCid::AnyCid(std::span<const std::uint8_t> from) noexcept : size(from.size()) 
 
 std::optional<PacketTarget> decode_target(std::span<const std::byte> packet) noexcept {
     ngtcp2_version_cid ids{};
-    const int code = ngtcp2_pkt_decode_version_cid(&ids, native(packet.data()), packet.size(),
-                                                   LocalCid::kBytes);
+    const int code =
+        ngtcp2_pkt_decode_version_cid(&ids, native(packet.data()), packet.size(), LocalCid::kBytes);
     if (code != 0 && code != NGTCP2_ERR_VERSION_NEGOTIATION) return std::nullopt;
     if (ids.dcidlen > AnyCid::kMaxBytes || ids.scidlen > AnyCid::kMaxBytes) return std::nullopt;
     PacketTarget target;

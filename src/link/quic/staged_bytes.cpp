@@ -35,12 +35,13 @@ void StagedBytes::commit(std::size_t bytes) noexcept {
 }
 
 Result<void> StagedBytes::append(std::span<const port::ConstBytes> pieces) {
-    const std::size_t total = std::accumulate(
-        pieces.begin(), pieces.end(), std::size_t{0},
-        [](std::size_t sum, port::ConstBytes piece) { return sum + piece.size(); });
+    const std::size_t total =
+        std::accumulate(pieces.begin(), pieces.end(), std::size_t{0},
+                        [](std::size_t sum, port::ConstBytes piece) { return sum + piece.size(); });
     // Take all memory first, so that failure leaves nothing half done.
     const std::size_t chunks_before = chunks_.size();
-    const std::size_t left = chunks_.empty() ? 0 : chunks_.back().buffer.size() - chunks_.back().used;
+    const std::size_t left =
+        chunks_.empty() ? 0 : chunks_.back().buffer.size() - chunks_.back().used;
     std::deque<PooledBuffer> fresh;
     for (std::size_t covered = left; covered < total; covered += fresh.back().size()) {
         NEXAR_TRY_VALUE(buffer,

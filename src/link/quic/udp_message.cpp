@@ -118,8 +118,8 @@ std::size_t UdpSocket::Receiver::fetch(int descriptor, const Address& bound) {
         // An ICMP error of some earlier datagram is no reason to stop reading.
     } while (count < 0 && (errno == EINTR || errno == ECONNREFUSED));
     count_ = count > 0 ? static_cast<std::size_t>(count) : 0;
-    // A poll that finds nothing should cost little; a flood of small datagrams is read in bulk; large
-    // ones are better taken one by one, in memory that stays in the cache.
+    // A poll that finds nothing should cost little; a flood of small datagrams is read in bulk;
+    // large ones are better taken one by one, in memory that stays in the cache.
     const bool small = count_ != 0 && headers_[count_ - 1].msg_len < kLargeMessage;
     next_ = full() && small ? std::min(4 * used_, slots_) : 1;
     return count_;

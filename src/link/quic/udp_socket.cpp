@@ -48,7 +48,9 @@ bool would_block(int error) noexcept {
 UdpSocket::UdpSocket(int descriptor, const Address& local, const UdpOptions& options)
     : descriptor_(descriptor), local_(local), options_(options) {}
 
-UdpSocket::~UdpSocket() { ::close(descriptor_); }
+UdpSocket::~UdpSocket() {
+    ::close(descriptor_);
+}
 
 Result<std::unique_ptr<UdpSocket>> UdpSocket::open(const Address& local,
                                                    const UdpOptions& options) {
@@ -109,7 +111,9 @@ void UdpSocket::ask_for_buffer(int option, int force, std::size_t wanted, const 
         granted / 1024, wanted / 1024, sysctl, wanted);
 }
 
-std::size_t UdpSocket::largest_batch() const noexcept { return kMostInOneCall; }
+std::size_t UdpSocket::largest_batch() const noexcept {
+    return kMostInOneCall;
+}
 
 std::size_t UdpSocket::largest_datagram(const Address& remote) {
     // Only a connected socket can be asked for the MTU of its route, so ask one that sends nothing.

@@ -14,7 +14,9 @@ namespace nexar::quic {
 enum class WriteClass : std::uint8_t { control, rpc, eager, critical, realtime, bulk };
 inline constexpr std::size_t kWriteClasses = port::kLanes + port::kPriorities;
 
-constexpr WriteClass write_class(port::Lane lane) noexcept { return static_cast<WriteClass>(lane); }
+constexpr WriteClass write_class(port::Lane lane) noexcept {
+    return static_cast<WriteClass>(lane);
+}
 constexpr WriteClass write_class(port::Priority priority) noexcept {
     return static_cast<WriteClass>(port::kLanes + static_cast<std::size_t>(priority));
 }
