@@ -177,6 +177,7 @@ private:
     void enqueue(OutStream& stream);
     void dequeue(OutStream& stream);
     void account(Turn& turn, OutStream& stream, std::size_t bytes, bool with_end);
+    Path path_of(const ngtcp2_path& path) const;
     void look_for_black_hole(TimePoint now);
     bool nothing_unsent() const noexcept;
     void write_goodbye(Outbox& out);
@@ -234,6 +235,7 @@ private:
     std::unordered_map<std::uint64_t, std::unique_ptr<InStream>> ins_;
     std::uint64_t next_stream_ = 0;
     std::array<std::deque<OutStream*>, kWriteClasses> ready_;
+    ClassSet ready_set_ = 0;  // classes of ready_ that are not empty
     std::array<std::deque<OutStream*>, kWriteClasses> unopened_;
     std::vector<OutStream*> to_cancel_;
     std::vector<std::uint64_t> to_look_at_;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -16,6 +17,12 @@ namespace {
 constexpr std::uint64_t kTurnsPerLook = 64;
 // Places shown to ngtcp2 at once; a packet of more pieces is just shorter.
 constexpr std::size_t kMaxPieces = 16;
+// A turn that ends in the middle of a batch would send a short one: a call for a few packets.
+std::size_t whole_batches(std::size_t bytes, std::size_t packet_bytes) noexcept {
+    const std::size_t batch = Outbox::batch_packets(packet_bytes) * packet_bytes;
+    return std::max<std::size_t>(bytes / batch, 1) * batch;
+}
+
 // What a finished or blocked step means to the loop that fills a packet.
 constexpr std::ptrdiff_t kGoOn = -1;
 constexpr std::ptrdiff_t kFailed = -2;
@@ -31,6 +38,7 @@ struct Connection::Turn {
     std::size_t bulk_left = 0;
     std::size_t packet_bytes = 0;  // what the path takes now
     bool packet_open = false;      // a packet was begun and not finished
+    bool has_bulk = false;         // it carries payload
     std::size_t written = 0;
 };
 
@@ -111,11 +119,13 @@ void Connection::enqueue(OutStream& stream) {
     if (stream.queued || stream.quic_id < 0 || stream.window_spent || !stream.ready()) return;
     stream.queued = true;
     ready_[static_cast<std::size_t>(stream.write_class())].push_back(&stream);
+    ready_set_ |= bit(stream.write_class());
 }
 
 void Connection::dequeue(OutStream& stream) {
     const auto index = static_cast<std::size_t>(stream.write_class());
     if (stream.queued) std::erase(ready_[index], &stream);
+    if (ready_[index].empty()) ready_set_ &= static_cast<ClassSet>(~bit(stream.write_class()));
     if (stream.quic_id < 0 && !stream.is_lane()) std::erase(unopened_[index], &stream);
     stream.queued = false;
 }
@@ -134,10 +144,7 @@ void Connection::open_waiting() {
 }
 
 ClassSet Connection::ready_classes(const Turn& turn, std::uint64_t credit) const noexcept {
-    ClassSet ready = 0;
-    for (std::size_t i = 0; i < kWriteClasses; ++i) {
-        if (!ready_[i].empty()) ready |= bit(static_cast<WriteClass>(i));
-    }
+    ClassSet ready = ready_set_;
     constexpr ClassSet kPayload =
         bit(WriteClass::critical) | bit(WriteClass::realtime) | bit(WriteClass::bulk);
     // Not a last packet of crumbs: the turn ends when less than half of one may be filled.
@@ -160,7 +167,7 @@ void Connection::account(Turn& turn, OutStream& stream, std::size_t bytes, bool 
     stream.wrote(bytes, with_end);
     const ClassSet ready = ready_classes(turn, options_.connection_window);
     order_.wrote(stream.write_class(), bytes, ready);
-    if (!stream.is_lane()) turn.bulk_left -= std::min(turn.bulk_left, bytes);
+    turn.has_bulk = turn.has_bulk || !stream.is_lane();
     auto& queue = ready_[static_cast<std::size_t>(stream.write_class())];
     if (!stream.ready()) {
         dequeue(stream);
@@ -256,10 +263,21 @@ std::ptrdiff_t Connection::write_packet(Turn& turn) {
     return finish_packet(turn);
 }
 
+Path Connection::path_of(const ngtcp2_path& path) const {
+    const auto same = [](const ngtcp2_addr& theirs, const Address& ours) {
+        return theirs.addrlen == ours.native_size() &&
+               std::memcmp(theirs.addr, ours.native(), theirs.addrlen) == 0;
+    };
+    // Nearly always; reading an address anew for each packet would show in a profile.
+    if (same(path.remote, path_.remote) && same(path.local, path_.local)) return path_;
+    return from_native(path);
+}
+
 bool Connection::write_packets(TimePoint now, Outbox& out) {
     Turn turn;
     turn.stamp = stamp(now);
-    turn.bulk_left = options_.bulk_per_turn;
+    turn.packet_bytes = ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get());
+    turn.bulk_left = whole_batches(options_.bulk_per_turn, turn.packet_bytes);
     bool more = false;
     while (out.has_room()) {
         const std::size_t width = std::max(largest_datagram_, BlackHole::kLeastDatagram);
@@ -274,16 +292,15 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
         if (size == 0) break;
         const auto bytes = static_cast<std::size_t>(size);
         // Only a probe of the path's limit is larger than the limit.
-        out.add(from_native(turn.path.path), static_cast<std::uint8_t>(turn.packet.ecn), bytes,
+        out.add(path_of(turn.path.path), static_cast<std::uint8_t>(turn.packet.ecn), bytes,
                 bytes > turn.packet_bytes);
+        if (std::exchange(turn.has_bulk, false)) turn.bulk_left -= std::min(turn.bulk_left, bytes);
         turn.written += bytes;
         more = turn.written >= 2 * options_.bulk_per_turn;
         if (more) break;
     }
     ngtcp2_conn_update_pkt_tx_time(conn_.get(), turn.stamp);
-    const bool bulk_waits =
-        turn.bulk_left < turn.packet_bytes / 2 &&
-        std::ranges::any_of(ready_, [](const auto& queue) { return !queue.empty(); });
+    const bool bulk_waits = turn.bulk_left < turn.packet_bytes / 2 && ready_set_ != 0;
     return more || bulk_waits || out.blocked();
 }
 

@@ -115,6 +115,7 @@ private:
     ConnectionStart start(TimePoint now, const Path& path, const security::Expectation& expected);
     Entry& make_entry();
     Entry* route(const PacketTarget& target) noexcept;
+    Entry* same_as_before(std::span<const std::byte> packet) const noexcept;
     void receive_packet(TimePoint now, const Path& path, std::uint8_t ecn,
                         std::span<const std::byte> packet);
     void receive_stranger(TimePoint now, const Path& path, std::uint8_t ecn,

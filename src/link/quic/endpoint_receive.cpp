@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "link/quic/endpoint.hpp"
 
@@ -25,11 +27,20 @@ void Endpoint::receive(TimePoint now, const Path& path, std::uint8_t ecn,
     }
 }
 
+// A short header's connection id stands right behind its first byte, and packets come in rows.
+Endpoint::Entry* Endpoint::same_as_before(std::span<const std::byte> packet) const noexcept {
+    constexpr std::byte kLongHeader{0x80};
+    if (last_entry_ == nullptr || packet.size() <= LocalCid::kBytes) return nullptr;
+    if ((packet[0] & kLongHeader) != std::byte{0}) return nullptr;
+    std::uint64_t number = 0;
+    std::memcpy(&number, packet.data() + 1, sizeof number);
+    return number == last_number_ ? last_entry_ : nullptr;
+}
+
 Endpoint::Entry* Endpoint::route(const PacketTarget& target) noexcept {
     if (target.to.size == LocalCid::kBytes) {
         LocalCid cid;
         std::copy_n(target.to.bytes.begin(), LocalCid::kBytes, cid.bytes.begin());
-        if (last_entry_ != nullptr && last_number_ == cid.number()) return last_entry_;
         if (const auto found = by_cid_.find(cid); found != by_cid_.end()) {
             last_number_ = cid.number();
             last_entry_ = found->second;
@@ -43,23 +54,26 @@ Endpoint::Entry* Endpoint::route(const PacketTarget& target) noexcept {
 
 void Endpoint::receive_packet(TimePoint now, const Path& path, std::uint8_t ecn,
                               std::span<const std::byte> packet) {
-    const auto target = decode_target(packet);
-    if (!target) {
-        ++counts_.malformed;
-        return;
-    }
-    Entry* entry = route(*target);
+    Entry* entry = same_as_before(packet);
     if (entry == nullptr) {
-        receive_stranger(now, path, ecn, packet, *target);
-        return;
+        const auto target = decode_target(packet);
+        if (!target) {
+            ++counts_.malformed;
+            return;
+        }
+        entry = route(*target);
+        if (entry == nullptr) {
+            receive_stranger(now, path, ecn, packet, *target);
+            return;
+        }
     }
     Connection& connection = *entry->connection;
     // A dialer lets the network choose the local address, and must not take another choice for
     // another path.
     Path seen = path;
     if (connection.dialed()) seen.local = connection.local();
+    // Makes itself ready: the next flush() finds out when it is due.
     connection.receive(now, seen, ecn, packet);
-    update_timer(*entry, now);
 }
 
 void Endpoint::answer(const Path& path, std::size_t bytes) {
@@ -153,9 +167,8 @@ void Endpoint::accept(TimePoint now, const Path& path, std::uint8_t ecn,
     entry.half_open = true;
     gate_.opened();
     ++counts_.accepted;
-    entry.connection->receive(now, path, ecn, packet);
-    update_timer(entry, now);
     set_ready(entry);
+    entry.connection->receive(now, path, ecn, packet);
 }
 
 }  // namespace nexar::quic

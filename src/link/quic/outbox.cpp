@@ -1,5 +1,7 @@
 #include "link/quic/outbox.hpp"
 
+#include <algorithm>
+
 #include "base/assert.hpp"
 
 namespace nexar::quic {
@@ -8,10 +10,16 @@ namespace {
 // A turn's worth of bulk, so that it is sent in whole batches, and a packet being written.
 constexpr std::size_t kBufferBytes = 4 * (Outbox::kLargestPacket + 1);
 constexpr std::size_t kMaxSegments = 64;  // UDP_MAX_SEGMENTS of Linux
+// What one sendmsg() takes beside the headers of IPv6.
+constexpr std::size_t kLargestBatch = 65535 - 48;
 }  // namespace
 
 Outbox::Outbox(PacketPath& path)
     : path_(&path), buffer_(std::make_unique_for_overwrite<std::byte[]>(kBufferBytes)) {}
+
+std::size_t Outbox::batch_packets(std::size_t packet_bytes) noexcept {
+    return std::clamp<std::size_t>(kLargestBatch / packet_bytes, 1, kMaxSegments);
+}
 
 bool Outbox::has_room() {
     if (!blocked_ && kBufferBytes - used_ < kLargestPacket) flush();
@@ -26,7 +34,7 @@ std::span<std::byte> Outbox::room() noexcept {
 bool Outbox::joins(const Path& path, std::uint8_t ecn, std::size_t bytes,
                    bool alone) const noexcept {
     return open_ && !open_->complete && !alone && bytes <= open_->segment && ecn == open_->ecn &&
-           open_->end - open_->begin + bytes <= path_->largest_batch() && path == open_->path;
+           open_->end - open_->begin + bytes <= kLargestBatch && path == open_->path;
 }
 
 void Outbox::add(const Path& path, std::uint8_t ecn, std::size_t bytes, bool alone) {

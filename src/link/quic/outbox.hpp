@@ -18,6 +18,9 @@ public:
     /// Every packet fits.
     static constexpr std::size_t kLargestPacket = 65535;
 
+    /// How many packets of a size make a full batch.
+    static std::size_t batch_packets(std::size_t packet_bytes) noexcept;
+
     explicit Outbox(PacketPath& path);
 
     bool blocked() const noexcept { return blocked_; }

@@ -17,7 +17,7 @@ struct Path {
 };
 
 /// Datagrams of one path that follow each other in memory: all of `segment_bytes` but the last,
-/// which may be shorter.
+/// which may be shorter. At most 64, and at most 65487 bytes unless it is one alone.
 struct PacketBatch {
     Path path{};
     std::span<const std::byte> bytes{};
@@ -41,9 +41,6 @@ public:
     /// The largest datagram that could pass to `remote`, as far as this host knows: what the
     /// interface's MTU leaves beside the headers. At least 1200.
     virtual std::size_t largest_datagram(const Address& remote) = 0;
-
-    /// How many bytes one batch may have; one datagram may always be sent alone.
-    virtual std::size_t largest_batch() const noexcept = 0;
 };
 
 }  // namespace nexar::quic

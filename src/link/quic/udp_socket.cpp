@@ -22,7 +22,6 @@ constexpr std::size_t kLeastDatagram = 1200;
 constexpr std::size_t kMostDatagram = 65000;
 // IPv6 and UDP; for IPv4 as well, so that a path is as wide whichever is used.
 constexpr std::size_t kHeaders = 48;
-constexpr std::size_t kMostInOneCall = 65535 - kHeaders;
 
 Error system_error(std::string_view doing, const Address& address) {
     return {Errc::bad_config, fmt::format("cannot {} {}: {}", doing, address.text(),
@@ -109,10 +108,6 @@ void UdpSocket::ask_for_buffer(int option, int force, std::size_t wanted, const 
         "the kernel gives a socket buffer of {} KiB instead of {} KiB: packets will be lost and "
         "sent again when a peer sends faster than we read. To raise it: sysctl -w {}={}",
         granted / 1024, wanted / 1024, sysctl, wanted);
-}
-
-std::size_t UdpSocket::largest_batch() const noexcept {
-    return kMostInOneCall;
 }
 
 std::size_t UdpSocket::largest_datagram(const Address& remote) {

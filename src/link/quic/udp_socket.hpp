@@ -54,7 +54,6 @@ public:
 
     Sent send(const PacketBatch& batch) override;
     std::size_t largest_datagram(const Address& remote) override;
-    std::size_t largest_batch() const noexcept override;
 
     struct Arrival {
         Path path{};
