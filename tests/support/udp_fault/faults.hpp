@@ -52,7 +52,7 @@ struct FaultOptions {
     /// the queue full is lost.
     struct Rate {
         std::uint64_t bytes_per_second = 0;
-        std::uint64_t queue_bytes = 256 * 1024;
+        std::uint64_t queue_bytes = std::uint64_t{256} << 10U;
     };
 
     Drop drop{};

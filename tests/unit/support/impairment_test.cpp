@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,13 +23,16 @@ constexpr TimePoint kStart{1h};
 std::vector<std::byte> content(std::uint32_t number, std::size_t size) {
     std::vector<std::byte> bytes(size);
     for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 7 + number);
-    std::memcpy(bytes.data(), &number, std::min(size, sizeof number));
+    std::ranges::copy(std::as_bytes(std::span(&number, 1)).first(std::min(size, sizeof number)),
+                      bytes.begin());
     return bytes;
 }
 
 std::uint32_t number_of(const Datagram& datagram) {
     std::uint32_t number = 0;
-    std::memcpy(&number, datagram.bytes.data(), std::min(datagram.bytes.size(), sizeof number));
+    const std::span<const std::byte> bytes(datagram.bytes);
+    std::ranges::copy(bytes.first(std::min(bytes.size(), sizeof number)),
+                      std::as_writable_bytes(std::span(&number, 1)).begin());
     return number;
 }
 
