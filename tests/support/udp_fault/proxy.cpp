@@ -56,8 +56,9 @@ public:
     }
 
 private:
-    /// The lock. A busy relay takes it again at once after it let go, and would starve those that
-    /// wait: so everybody passes a gate first, which who waits for the lock keeps closed.
+    /// The lock. A busy relay takes it again right after it let go, before who waits gets to run;
+    /// one call was seen to wait for two seconds. So everybody passes a gate first, and who waits
+    /// for the lock keeps the gate closed: nobody waits for more than one turn of the relay.
     class Turnstile {
     public:
         explicit Turnstile(Runner& runner) : gate_(runner.gate_), lock_(runner.mutex_) {
