@@ -158,7 +158,6 @@ private:
     bool on_reset(InStream* stream);
     void on_acknowledged(OutStream& stream);
     bool on_out_closed(OutStream& stream, bool reset);
-    bool on_refused(OutStream* stream);
     void on_datagram(port::ConstBytes bytes);
     void on_path(const ngtcp2_path& path);
     bool violated(std::string_view what);

@@ -30,7 +30,6 @@ ngtcp2_callbacks ConnectionCallbacks::all() noexcept {
     callbacks.stream_open = on_stream_open;
     callbacks.stream_close = on_stream_close;
     callbacks.stream_reset = on_stream_reset;
-    callbacks.stream_stop_sending = on_stop_sending;
     callbacks.extend_max_stream_data = on_stream_window;
     callbacks.extend_max_local_streams_uni = on_stream_limit;
     callbacks.recv_datagram = on_datagram;
@@ -113,12 +112,6 @@ int ConnectionCallbacks::on_stream_reset(ngtcp2_conn* /*conn*/, std::int64_t /*s
                                          void* user, void* stream_user) {
     auto* stream = static_cast<InStream*>(stream_user);
     return of(user).on_reset(stream) ? 0 : NGTCP2_ERR_CALLBACK_FAILURE;
-}
-
-int ConnectionCallbacks::on_stop_sending(ngtcp2_conn* /*conn*/, std::int64_t /*stream_id*/,
-                                         std::uint64_t /*code*/, void* user, void* stream_user) {
-    auto* stream = static_cast<OutStream*>(stream_user);
-    return of(user).on_refused(stream) ? 0 : NGTCP2_ERR_CALLBACK_FAILURE;
 }
 
 int ConnectionCallbacks::on_stream_window(ngtcp2_conn* /*conn*/, std::int64_t /*stream_id*/,

@@ -23,8 +23,6 @@ struct ConnectionCallbacks {
                                std::uint64_t code, void* user, void* stream_user);
     static int on_stream_reset(ngtcp2_conn* conn, std::int64_t stream_id, std::uint64_t final_size,
                                std::uint64_t code, void* user, void* stream_user);
-    static int on_stop_sending(ngtcp2_conn* conn, std::int64_t stream_id, std::uint64_t code,
-                               void* user, void* stream_user);
     static int on_stream_window(ngtcp2_conn* conn, std::int64_t stream_id, std::uint64_t most,
                                 void* user, void* stream_user);
     static int on_stream_limit(ngtcp2_conn* conn, std::uint64_t most, void* user);

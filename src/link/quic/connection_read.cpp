@@ -189,17 +189,12 @@ bool Connection::on_reset(InStream* stream) {
     return true;
 }
 
-bool Connection::on_refused(OutStream* stream) {
-    if (!resets_.take(now_)) return violated("refuses streams faster than is allowed");
-    if (stream == nullptr) return true;
-    if (stream->is_lane()) return violated("refused a lane");
-    if (!stream->outcome) stream->outcome = port::SendOutcome::refused;
-    dequeue(*stream);
-    return true;
-}
-
 bool Connection::on_out_closed(OutStream& stream, bool reset) {
-    if (stream.is_lane()) return violated("closed a lane of ours");
+    if (stream.is_lane()) return violated("refused a lane");
+    // ngtcp2 answers STOP_SENDING with a reset of its own, and tells only this end of it.
+    if (reset && !stream.outcome && !resets_.take(now_)) {
+        return violated("refuses streams faster than is allowed");
+    }
     const auto outcome =
         reset ? stream.outcome.value_or(port::SendOutcome::refused) : port::SendOutcome::delivered;
     settle(stream, outcome);
