@@ -222,9 +222,12 @@ std::ptrdiff_t Connection::write_datagrams(Turn& turn) {
     while (!datagrams_.empty()) {
         const auto& datagram = datagrams_.front();
         int accepted = 0;
-        const auto size = ngtcp2_conn_write_datagram(
+        // ngtcp2 only reads it, and asserts that no piece is empty.
+        const ngtcp2_vec piece{.base = const_cast<std::uint8_t*>(native(datagram.data())),
+                               .len = datagram.size()};
+        const auto size = ngtcp2_conn_writev_datagram(
             conn_.get(), &turn.path.path, &turn.packet, native(turn.room.data()), turn.room.size(),
-            &accepted, NGTCP2_WRITE_DATAGRAM_FLAG_MORE, 0, native(datagram.data()), datagram.size(),
+            &accepted, NGTCP2_WRITE_DATAGRAM_FLAG_MORE, 0, &piece, datagram.empty() ? 0 : 1,
             turn.stamp);
         if (accepted != 0) datagrams_.pop_front();
         if (size == NGTCP2_ERR_WRITE_MORE) {
