@@ -21,7 +21,7 @@ std::string_view alert_name(std::uint8_t alert) {
 }
 
 std::string said(std::string_view reason) {
-    return reason.empty() ? std::string() : fmt::format(": {}", in_quotes(reason));
+    return reason.empty() ? std::string() : fmt::format(": \"{}\"", printable(reason));
 }
 
 Error refused_by_tls(const std::string& peer, std::uint8_t alert, std::string_view reason) {
