@@ -9,9 +9,13 @@
 namespace nexar::bench {
 
 void Report::row(std::string_view name, double value, std::string_view unit) {
-    rows_.push_back({std::string(name), value, std::string(unit)});
+    keep(name, value, unit);
     fmt::print("{:<44} {:>14.4g} {}\n", name, value, unit);
     std::fflush(stdout);
+}
+
+void Report::keep(std::string_view name, double value, std::string_view unit) {
+    rows_.push_back({std::string(name), value, std::string(unit)});
 }
 
 bool Report::finish() const {

@@ -15,6 +15,9 @@ public:
 
     void row(std::string_view name, double value, std::string_view unit);
 
+    /// The same, not printed: for figures that a table has shown.
+    void keep(std::string_view name, double value, std::string_view unit);
+
     /// Writes the file. False, with a sentence on stderr, when it cannot be written.
     bool finish() const;
 

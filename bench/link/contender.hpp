@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "link/quic/options.hpp"
+
+namespace nexar::bench {
+
+enum class Transport : std::uint8_t { tcp, tls, quic };
+
+/// How a process waits: gives the core away, or asks again and again.
+enum class Waiting : std::uint8_t { sleeping, spinning };
+
+/// One way to move bytes between the processes. Crosses the control channel as it is.
+struct Contender {
+    Transport transport = Transport::tcp;
+    Waiting waiting = Waiting::sleeping;
+
+    // Of QUIC only.
+    std::size_t largest_datagram = 65000;
+    quic::Protection protection = quic::Protection::full;
+    bool gso = true;
+    bool gro = true;
+    bool batched = true;
+    /// Sends through a path that loses datagrams; 0 is through the same path and loses none.
+    bool lossy = false;
+    double loss = 0;
+    std::uint64_t loss_seed = 0;
+};
+
+struct NamedContender {
+    std::string name{};
+    Contender how{};
+};
+
+/// What one side can tell of its connection; all 0 where there are no datagrams.
+struct SideNotes {
+    std::uint64_t datagram_bytes = 0;  // as discovered
+    std::uint64_t datagrams_out = 0;
+    std::uint64_t calls_out = 0;
+    std::uint64_t datagrams_in = 0;
+    std::uint64_t calls_in = 0;
+    std::uint64_t gso_refused = 0;
+    std::uint64_t lost_on_purpose = 0;
+    std::uint64_t lost_in_send = 0;
+    std::uint64_t lost_in_kernel = 0;  // the receive buffer was full
+};
+
+enum class Task : std::uint8_t { bulk, echo, bulk_and_echo, handshakes, leave };
+
+/// What the client asks the server to take part in.
+struct Order {
+    Task task = Task::leave;
+    Contender how{};
+    std::size_t warm_up = 0;        // bulk messages before the measured ones
+    std::size_t messages = 0;       // bulk messages; or handshakes
+    std::size_t request_bytes = 0;  // of echo
+};
+
+/// The server listens here, on the loopback address.
+struct Listening {
+    std::uint16_t port = 0;
+};
+
+/// The server has everything of the warm-up, has checked it, and waits.
+struct Ready {};
+
+/// What the server saw of the measured part, whose bytes it has checked.
+struct Outcome {
+    double finished_at = 0;  // seconds_now() when the last byte was there
+    double cpu_seconds = 0;
+    SideNotes notes{};
+};
+
+}  // namespace nexar::bench

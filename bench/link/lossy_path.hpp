@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/random.hpp"
+#include "link/quic/packet_path.hpp"
+
+namespace nexar::bench {
+
+/// Loses each datagram with the same probability, whichever others it is sent with; the same seed
+/// loses the same ones.
+class LossyPath final : public quic::PacketPath {
+public:
+    /// `out` must outlive it.
+    LossyPath(quic::PacketPath& out, double probability, std::uint64_t seed)
+        : out_(&out), probability_(probability), random_(seed) {}
+
+    Sent send(const quic::PacketBatch& batch) override;
+    std::size_t largest_datagram(const Address& remote) override {
+        return out_->largest_datagram(remote);
+    }
+    std::size_t largest_batch() const noexcept override { return out_->largest_batch(); }
+
+    std::uint64_t lost() const noexcept { return lost_; }
+
+private:
+    struct Run {
+        std::size_t begin = 0;
+        std::size_t end = 0;
+    };
+
+    void decide(const quic::PacketBatch& batch);
+
+    quic::PacketPath* out_;
+    double probability_;
+    Random random_;
+    std::uint64_t lost_ = 0;
+    // What survives of the batch in hand, and how much of that is sent: a batch that was blocked is
+    // given again, and must not be decided about again.
+    std::vector<Run> runs_;
+    std::size_t sent_runs_ = 0;
+    bool decided_ = false;
+};
+
+}  // namespace nexar::bench

@@ -1,0 +1,69 @@
+#include "message_ring.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstring>
+#include <nexar/error.hpp>
+#include <optional>
+
+#include "base/random.hpp"
+
+namespace nexar::bench {
+
+namespace {
+
+constexpr std::uint64_t kContentSeed = 20'260'101;
+
+Random content_of(std::size_t slot) {
+    return Random(kContentSeed + slot);
+}
+
+/// Where the bytes stop being the content of the slot; nothing when they are all of it.
+std::optional<std::size_t> first_difference(std::span<const std::byte> bytes, std::size_t slot) {
+    Random content = content_of(slot);
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
+        const std::uint64_t wanted = content.next();
+        if (std::memcmp(bytes.data() + at, &wanted, sizeof wanted) != 0) return at;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+MessageRing::MessageRing() {
+    for (auto& slot : memory_) {
+        slot.reset(static_cast<std::byte*>(::operator new[](kMessageBytes, kPage)));
+    }
+    clear();
+}
+
+void MessageRing::fill() {
+    for (std::size_t slot = 0; slot < kSlots; ++slot) {
+        Random content = content_of(slot);
+        for (std::size_t at = 0; at < kMessageBytes; at += sizeof(std::uint64_t)) {
+            const std::uint64_t number = content.next();
+            std::memcpy(memory_[slot].get() + at, &number, sizeof number);
+        }
+    }
+}
+
+void MessageRing::clear() {
+    for (auto& slot : memory_) std::memset(slot.get(), 0, kMessageBytes);
+}
+
+void MessageRing::check() const {
+    static_assert(kSlots == 2);
+    const bool swapped = first_difference((*this)[0], 0) == 0U;
+    for (std::size_t slot = 0; slot < kSlots; ++slot) {
+        const std::size_t content = swapped ? 1 - slot : slot;
+        if (const auto at = first_difference((*this)[slot], content)) {
+            throw Error(Errc::malformed,
+                        fmt::format("a message of {} bytes arrived with wrong content, from byte "
+                                    "{} on: the transport is broken",
+                                    kMessageBytes, *at));
+        }
+    }
+}
+
+}  // namespace nexar::bench

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <memory>
+
+#include "base/identity.hpp"
+#include "base/secret.hpp"
+#include "security/certificate.hpp"
+#include "security/credentials.hpp"
+
+namespace nexar::bench {
+
+/// A cluster of two nodes for one run: made before the processes part, so that both have it.
+struct Party {
+    ClusterId cluster{};
+    std::shared_ptr<const security::Credentials> client{};
+    std::shared_ptr<const security::Credentials> server{};
+
+    // The server's, as OpenSSL wants them.
+    std::vector<std::byte> server_certificate{};  // DER
+    Secret server_key{};                          // PEM
+};
+
+/// Throws nexar::Error.
+Party make_party();
+
+}  // namespace nexar::bench

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/buffer_pool.hpp"
+#include "link/quic/udp_carrier.hpp"
+#include "link_loop.hpp"
+#include "lossy_path.hpp"
+#include "message_ring.hpp"
+#include "party.hpp"
+#include "port/memory.hpp"
+#include "side.hpp"
+
+namespace nexar::bench {
+
+/// Requests of a fixed size that are sent at fixed times, whether or not the replies before came.
+struct RequestPlan {
+    std::size_t bytes = 64;
+    Duration every = std::chrono::microseconds(500);
+};
+
+/// One end of a QUIC link: bulk messages are payload streams, requests go on the eager lane.
+class QuicSide final : public Side {
+public:
+    enum class Role : std::uint8_t { client, server };
+
+    /// `party` and `ring` must outlive it.
+    QuicSide(Role role, const Contender& how, const Party& party, MessageRing& ring);
+
+    std::uint16_t port() const noexcept { return carrier_->local().port(); }
+
+    /// Client: makes the link to a server on this host.
+    void dial(std::uint16_t port);
+    /// Server: waits for the client's link.
+    void accept();
+
+    void send(std::size_t messages) override;
+    void receive(std::size_t messages) override;
+    std::vector<double> ping(const PingPlan& plan) override;
+    void echo(std::size_t bytes) override;
+    void leave() override;
+    void stay() override;
+    SideNotes notes() override;
+
+    /// Server: echoes requests of that size from now on, beside whatever else is done.
+    void answer(std::size_t bytes) { request_.resize(bytes); }
+
+    /// Client: as send(), with requests beside. How long each took from the moment it was due until
+    /// its echo was there, in seconds.
+    std::vector<double> send_with_requests(std::size_t messages, const RequestPlan& plan);
+
+private:
+    /// Takes the eager lane's bytes, which are cut anywhere, and calls on_message() for whole ones.
+    class EagerSink final : public port::Sink {
+    public:
+        explicit EagerSink(QuicSide& owner) noexcept : owner_(&owner) {}
+        std::size_t write(std::uint64_t offset, port::ConstBytes bytes) noexcept override;
+        port::Bytes region(std::uint64_t /*offset*/, std::size_t /*bytes*/) noexcept override {
+            return {};
+        }
+
+    private:
+        QuicSide* owner_;
+        std::size_t filled_ = 0;
+    };
+
+    struct OutSlot {
+        port::ConstBytes region{};
+        std::optional<port::MemorySource> source{};
+    };
+    struct InSlot {
+        std::optional<port::MemorySink> sink{};
+        bool taken = false;
+    };
+
+    void take(const port::Event& event);
+    void on(const port::Up& up);
+    void on(const port::Down& down);
+    void on(const port::Opened& opened);
+    void on(const port::Finished& finished);
+    void on(const port::Released& released);
+    template <class Other>
+    void on(const Other& /*unused here*/) {}
+
+    void on_message();
+    void start_sending(std::size_t messages);
+    void send_slot(std::size_t slot);
+    void place_waiting();
+    bool all_released() const noexcept { return released_ == to_send_; }
+    void run(const std::function<bool()>& done, std::string_view doing);
+    void write_request(std::byte mark);
+
+    Role role_;
+    const Party* party_;
+    MessageRing* ring_;
+    BufferPool pool_;
+    LossyPath* lossy_ = nullptr;  // inside the carrier
+    std::unique_ptr<quic::UdpCarrier> carrier_;
+    std::unique_ptr<LinkLoop> loop_;
+    port::Link* link_ = nullptr;
+    std::optional<Error> down_;
+    bool leaving_ = false;
+
+    std::array<OutSlot, MessageRing::kSlots> out_;
+    std::unordered_map<std::uint64_t, std::size_t> out_streams_;  // to slots
+    std::size_t to_send_ = 0;
+    std::size_t started_ = 0;
+    std::size_t released_ = 0;
+
+    std::array<InSlot, MessageRing::kSlots> in_;
+    std::unordered_map<std::uint64_t, std::size_t> in_streams_;  // to slots
+    std::deque<port::StreamId> waiting_;                         // opened, without a slot
+    std::size_t finished_ = 0;
+
+    EagerSink eager_;
+    std::vector<std::byte> request_;   // of the size agreed on; the last that came
+    std::vector<TimePoint> arrivals_;  // client: of the echoes
+    bool last_came_ = false;
+};
+
+}  // namespace nexar::bench

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "contender.hpp"
+
+namespace nexar::bench {
+
+/// Requests and their echoes, one at a time.
+struct PingPlan {
+    std::size_t bytes = 8;
+    double seconds = 0.2;
+};
+
+/// The first byte of a request: whether another one follows.
+inline constexpr std::byte kMoreFollow{0};
+inline constexpr std::byte kLastOne{1};
+
+/// One end of a connection between the two processes; the client's was dialed, the server's
+/// accepted. Calls block, and throw nexar::Error when they fail or take longer than kPatience.
+class Side {
+public:
+    virtual ~Side() = default;
+
+    /// Client: sends bulk messages, kSlots at a time on the way. When it returns the memory is
+    /// free; what the server has seen by then is the server's to say.
+    virtual void send(std::size_t messages) = 0;
+
+    /// Server: takes bulk messages.
+    virtual void receive(std::size_t messages) = 0;
+
+    /// Client: how long each request took until its echo was there, in seconds.
+    virtual std::vector<double> ping(const PingPlan& plan) = 0;
+
+    /// Server: echoes requests of that size until one says that it is the last.
+    virtual void echo(std::size_t bytes) = 0;
+
+    /// Client: ends the connection.
+    virtual void leave() = 0;
+
+    /// Server: serves the connection until the client has left.
+    virtual void stay() = 0;
+
+    virtual SideNotes notes() = 0;
+};
+
+}  // namespace nexar::bench

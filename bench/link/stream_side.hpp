@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "byte_stream.hpp"
+#include "message_ring.hpp"
+#include "side.hpp"
+
+namespace nexar::bench {
+
+/// One end of a byte stream: messages follow each other on it.
+class StreamSide final : public Side {
+public:
+    /// `ring` must outlive it.
+    StreamSide(std::unique_ptr<ByteStream> stream, MessageRing& ring)
+        : stream_(std::move(stream)), ring_(&ring) {}
+
+    void send(std::size_t messages) override;
+    void receive(std::size_t messages) override;
+    std::vector<double> ping(const PingPlan& plan) override;
+    void echo(std::size_t bytes) override;
+    void leave() override { stream_.reset(); }
+    void stay() override;
+    SideNotes notes() override { return {}; }
+
+private:
+    /// What one call reads or writes at most.
+    static constexpr std::size_t kCallBytes = 256 * 1024;
+
+    void read_all(std::span<std::byte> out);
+
+    std::unique_ptr<ByteStream> stream_;
+    MessageRing* ring_;
+};
+
+}  // namespace nexar::bench
