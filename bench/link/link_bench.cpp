@@ -11,6 +11,8 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <functional>
 #include <nexar/error.hpp>
 #include <nexar/log.hpp>
 #include <set>
@@ -123,7 +125,31 @@ void run_groups(Control& control, const Party& party, const std::string& only,
     }
 }
 
+/// Throws Errc::invalid_argument when no group has such a name.
+void require_group(const std::string& only) {
+    std::string names;
+    for (const Group& group : kGroups) {
+        if (group.name.find(only) != std::string_view::npos) return;
+        names += fmt::format(" {}", group.name);
+    }
+    throw Error(Errc::invalid_argument,
+                fmt::format("no group has \"{}\" in its name; there are{}", only, names));
+}
+
+void warn_if_busy() {
+    constexpr double kIdle = 0.5;
+    double load = 0;
+    if (getloadavg(&load, 1) == 1 && load > kIdle) {
+        fmt::print(stderr,
+                   "warning: the machine is busy (load average {:.1f}): figures will be low and "
+                   "uneven\n",
+                   load);
+    }
+}
+
 void run(const std::string& only, const GroupOptions& options, Report& report) {
+    require_group(only);
+    warn_if_busy();
     std::signal(SIGPIPE, SIG_IGN);
     log_each_line_once();
     const std::vector<std::size_t> cores = allowed_cores();
@@ -139,6 +165,8 @@ void run(const std::string& only, const GroupOptions& options, Report& report) {
         const Control server_end(std::move(theirs));
     }
     pin_to(cores[0]);
+    fmt::print("client on core {}, server on core {}, over the loopback address\n", cores.front(),
+               cores[cores.size() > 1 ? 1 : 0]);
     run_groups(own, party, only, options, report);
 }
 

@@ -1,10 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "base/identity.hpp"
 #include "base/secret.hpp"
-#include "security/certificate.hpp"
 #include "security/credentials.hpp"
 
 namespace nexar::bench {

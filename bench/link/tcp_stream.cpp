@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -6,8 +7,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
+#include <cstring>
 #include <nexar/error.hpp>
 
 #include "base/address.hpp"
@@ -23,6 +24,17 @@ int make_socket() {
     const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0) fail_system("make a TCP socket");
     return descriptor;
+}
+
+[[noreturn]] void fail_stream(std::string_view doing) {
+    // What a blocking socket says when its time limit is over.
+    if (errno == EAGAIN) {
+        throw Error(Errc::timed_out,
+                    fmt::format("cannot {} a TCP socket: the other process has not moved for {} s",
+                                doing, in_seconds(kPatience)));
+    }
+    throw Error(Errc::link_closed,
+                fmt::format("cannot {} a TCP socket: {}", doing, std::strerror(errno)));
 }
 
 Address loopback(std::uint16_t port) {
@@ -68,7 +80,7 @@ void TcpStream::write(std::span<const std::byte> bytes) {
         } else if (errno == EAGAIN && waiting_ == Waiting::spinning) {
             patience.tried();
         } else if (errno != EINTR) {
-            fail_system("write to a TCP socket");
+            fail_stream("write to");
         }
     }
 }
@@ -81,7 +93,7 @@ std::size_t TcpStream::read(std::span<std::byte> out) {
         if (errno == EAGAIN && waiting_ == Waiting::spinning) {
             patience.tried();
         } else if (errno != EINTR) {
-            fail_system("read from a TCP socket");
+            fail_stream("read from");
         }
     }
 }

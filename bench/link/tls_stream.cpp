@@ -28,8 +28,14 @@ using BioHandle = std::unique_ptr<BIO, Freed<BIO_free>>;
 using KeyHandle = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 
 [[noreturn]] void fail_tls(std::string_view doing) {
+    const unsigned long code = ERR_get_error();
+    if (code == 0) {
+        throw Error(
+            Errc::link_closed,
+            fmt::format("OpenSSL cannot {}: the other process ended or does not answer", doing));
+    }
     std::array<char, 256> text{};
-    ERR_error_string_n(ERR_get_error(), text.data(), text.size());
+    ERR_error_string_n(code, text.data(), text.size());
     throw Error(Errc::link_closed, fmt::format("OpenSSL cannot {}: {}", doing, text.data()));
 }
 
@@ -45,8 +51,6 @@ ContextHandle make_context(const SSL_METHOD* method) {
             "choose TLS 1.3 with AES-128-GCM");
     SSL_CTX_set_read_ahead(context.get(), 1);
     SSL_CTX_set_default_read_buffer_len(context.get(), kReadBuffer);
-    SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_AUTO_RETRY |
-                                        SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     return context;
 }
 
