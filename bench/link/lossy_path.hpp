@@ -21,7 +21,6 @@ public:
     std::size_t largest_datagram(const Address& remote) override {
         return out_->largest_datagram(remote);
     }
-    std::size_t largest_batch() const noexcept override { return out_->largest_batch(); }
 
     std::uint64_t lost() const noexcept { return lost_; }
 

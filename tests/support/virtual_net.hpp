@@ -69,7 +69,6 @@ public:
 
     Sent send(const quic::PacketBatch& batch) override;
     std::size_t largest_datagram(const Address& /*remote*/) override { return interface_limit; }
-    std::size_t largest_batch() const noexcept override { return 65487; }
 
 private:
     friend class VirtualNet;
