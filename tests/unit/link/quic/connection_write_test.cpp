@@ -156,7 +156,8 @@ TEST(ConnectionWrite, many_streams_at_once_share_the_link) {
     for (std::size_t i = 0; i < kStreams; ++i) {
         least = std::min(least, pair.server().incoming(i).sink.bytes.size());
     }
-    EXPECT_GT(least, 100'000U) << "round-robin: nobody is left behind";
+    // What the connection window leaves for each.
+    EXPECT_GT(least, 80'000U) << "round-robin: nobody is left behind";
     ASSERT_TRUE(pair.run_until([&] { return pair.client().all_released(); }));
     for (std::size_t i = 0; i < kStreams; ++i) {
         ASSERT_EQ(pair.server().incoming(i).sink.bytes, pattern(i, 300'000)) << i;
