@@ -24,6 +24,17 @@ void UdpCarrier::on_ready(TimePoint now) {
     });
 }
 
+void UdpCarrier::flush(TimePoint now) {
+    endpoint_->flush(now);
+    if (counters_) counters_->publish(endpoint_->counts(), socket_->counts());
+}
+
+Result<void> UdpCarrier::count_into(CounterRegistry& registry) {
+    NEXAR_TRY_VALUE(counters, LinkCounters::add_to(registry));
+    counters_ = counters;
+    return {};
+}
+
 std::optional<TimePoint> UdpCarrier::next_deadline() const {
     if (more_to_read_) return TimePoint{};
     return endpoint_->next_deadline();

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "link/quic/endpoint.hpp"
+#include "link/quic/link_counters.hpp"
 #include "link/quic/udp_socket.hpp"
 #include "port/link.hpp"
 
@@ -25,6 +26,9 @@ public:
         const UdpOptions& udp_options = {},
         const std::function<std::unique_ptr<PacketPath>(UdpSocket&)>& through = {});
 
+    /// Shows its counters there from now on; the registry must outlive it. Once.
+    Result<void> count_into(CounterRegistry& registry);
+
     Endpoint& endpoint() noexcept { return *endpoint_; }
     UdpSocket& socket() noexcept { return *socket_; }
     const Address& local() const noexcept { return socket_->local(); }
@@ -32,7 +36,7 @@ public:
     int descriptor() const noexcept override { return socket_->descriptor(); }
     bool wants_write() const noexcept override { return endpoint_->blocked(); }
     void on_ready(TimePoint now) override;
-    void flush(TimePoint now) override { endpoint_->flush(now); }
+    void flush(TimePoint now) override;
     std::optional<TimePoint> next_deadline() const override;
     std::optional<port::Event> poll_event() override { return endpoint_->poll_event(); }
     void forget(port::LinkId link) override { endpoint_->forget(link); }
@@ -43,6 +47,7 @@ private:
     std::unique_ptr<UdpSocket> socket_;
     std::unique_ptr<PacketPath> through_;
     std::unique_ptr<Endpoint> endpoint_;
+    std::optional<LinkCounters> counters_{};
     bool more_to_read_ = false;
 };
 

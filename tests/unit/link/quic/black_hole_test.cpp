@@ -1,0 +1,55 @@
+#include "link/quic/black_hole.hpp"
+
+#include <gtest/gtest.h>
+
+namespace nexar::quic {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr TimePoint at(Duration time) {
+    return TimePoint(time);
+}
+
+TEST(BlackHole, few_losses_change_nothing) {
+    BlackHole hole;
+    EXPECT_FALSE(hole.lost(at(seconds(1)), BlackHole::kLossesInRow - 1));
+    EXPECT_GT(hole.limit(at(seconds(1))), 65535U);
+}
+
+TEST(BlackHole, limits_datagrams_for_a_while_and_tries_again) {
+    BlackHole hole;
+    EXPECT_TRUE(hole.lost(at(seconds(1)), BlackHole::kLossesInRow));
+    EXPECT_TRUE(hole.limited());
+    EXPECT_EQ(hole.limit(at(seconds(2))), BlackHole::kLeastDatagram);
+    EXPECT_FALSE(hole.lost(at(seconds(2)), 100)) << "small ones are lost too: not their size";
+    EXPECT_GT(hole.limit(at(seconds(3))), 65535U);
+}
+
+TEST(BlackHole, tries_ever_more_seldom_while_it_stays) {
+    BlackHole hole;
+    Duration now = seconds(100);
+    Duration before = Duration::zero();
+    for (int i = 0; i < 12; ++i) {
+        ASSERT_TRUE(hole.lost(at(now), BlackHole::kLossesInRow));
+        Duration length = Duration::zero();
+        while (hole.limit(at(now + length)) == BlackHole::kLeastDatagram) length += seconds(1);
+        EXPECT_GE(length, before);
+        before = length;
+        now += length + seconds(1);
+    }
+    EXPECT_EQ(before, std::chrono::minutes(10));
+}
+
+TEST(BlackHole, a_new_one_after_calm_begins_short_again) {
+    BlackHole hole;
+    ASSERT_TRUE(hole.lost(at(seconds(100)), BlackHole::kLossesInRow));
+    EXPECT_GT(hole.limit(at(seconds(102))), 65535U);
+    ASSERT_TRUE(hole.lost(at(seconds(103)), BlackHole::kLossesInRow));
+    EXPECT_GT(hole.limit(at(seconds(107))), 65535U) << "twice as long";
+    ASSERT_TRUE(hole.lost(at(seconds(200)), BlackHole::kLossesInRow));
+    EXPECT_GT(hole.limit(at(seconds(202))), 65535U);
+}
+
+}  // namespace
+}  // namespace nexar::quic
