@@ -42,7 +42,7 @@ private:
     static constexpr Duration kCalm = std::chrono::seconds(10);
 
     bool limited_ = false;
-    TimePoint until_{};
+    TimePoint until_ = TimePoint::min();
     Duration wait_ = kMinWait;
 };
 
