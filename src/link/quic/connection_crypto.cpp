@@ -128,6 +128,12 @@ int on_retry(ngtcp2_conn* conn, const ngtcp2_pkt_hd* header, void* /*user*/) {
     return CryptoCallbacks::install_initial(conn, &header->scid);
 }
 
+int on_crypto_data(ngtcp2_conn* conn, ngtcp2_encryption_level level, std::uint64_t offset,
+                   const std::uint8_t* bytes, std::size_t size, void* user) {
+    if (!CryptoCallbacks::admit(of(user), size)) return NGTCP2_ERR_CRYPTO;
+    return ngtcp2_crypto_recv_crypto_data_cb(conn, level, offset, bytes, size, user);
+}
+
 int on_update_key(ngtcp2_conn* /*conn*/, std::uint8_t* rx_secret, std::uint8_t* tx_secret,
                   ngtcp2_crypto_aead_ctx* rx_aead_ctx, std::uint8_t* rx_iv,
                   ngtcp2_crypto_aead_ctx* tx_aead_ctx, std::uint8_t* tx_iv,
@@ -231,7 +237,7 @@ int CryptoCallbacks::on_secrets(gnutls_session_t session, gnutls_record_encrypti
 void CryptoCallbacks::fill(ngtcp2_callbacks& callbacks) noexcept {
     callbacks.client_initial = on_client_initial;
     callbacks.recv_client_initial = on_server_initial;
-    callbacks.recv_crypto_data = ngtcp2_crypto_recv_crypto_data_cb;
+    callbacks.recv_crypto_data = on_crypto_data;
     callbacks.recv_retry = on_retry;
     callbacks.encrypt = encrypt;
     callbacks.decrypt = decrypt;
@@ -257,6 +263,10 @@ bool CryptoCallbacks::bind(Connection& connection, bool client) {
     // In the place of ngtcp2's own, which would have GnuTLS protect the packets.
     gnutls_handshake_set_secret_function(session, on_secrets);
     return true;
+}
+
+bool CryptoCallbacks::admit(Connection& connection, std::size_t bytes) {
+    return connection.tls_->admit(bytes);
 }
 
 CipherSuite CryptoCallbacks::data_suite(const Connection& connection) noexcept {

@@ -29,6 +29,9 @@ struct CryptoCallbacks {
                         const TrafficSecret* read, const TrafficSecret* write);
     static int install_initial(ngtcp2_conn* conn, const ngtcp2_cid* cid);
 
+    /// Whether the peer may send as much handshake; GnuTLS would collect megabytes of it.
+    static bool admit(Connection& connection, std::size_t bytes);
+
     /// What protects packets that carry data.
     static CipherSuite data_suite(const Connection& connection) noexcept;
     static void count_key_update(Connection& connection) noexcept;
