@@ -75,8 +75,11 @@ Error Connection::describe(int code) const {
         case NGTCP2_ERR_NOMEM:
             return {Errc::out_of_memory, fmt::format("no memory for the link to {}", peer)};
         case NGTCP2_ERR_CRYPTO: {
-            if (tls_ != nullptr && tls_->refusal()) return tls_->refusal()->error;
-            return refused_by_tls(peer, ngtcp2_conn_get_tls_alert(conn_.get()), {});
+            const std::uint8_t alert = ngtcp2_conn_get_tls_alert(conn_.get());
+            if (!tls_->refusal() && alert == kNoApplicationProtocol) {
+                return refused_by_tls(peer, alert, {});
+            }
+            return tls_->failure(static_cast<security::Alert>(alert)).within({.host = peer});
         }
         default:
             break;
