@@ -1,6 +1,7 @@
 #include "link/quic/connection_errors.hpp"
 
 #include <gmock/gmock.h>
+#include <gnutls/gnutls.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -19,6 +20,7 @@ using nexar::testing::LinkEnd;
 using nexar::testing::PairOptions;
 using nexar::testing::pattern;
 using nexar::testing::QuicPair;
+using nexar::testing::SharedCredentials;
 using nexar::testing::TestCluster;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -45,16 +47,45 @@ auto says_something_useful() {
                  Not(HasSubstr("ERR_")));
 }
 
+/// Lets a node send a handshake that it would not receive: GnuTLS has one limit for both. Asked for
+/// its certificate, it gives the same one and lifts the limit of the session.
+SharedCredentials without_limit(SharedCredentials credentials) {
+    static gnutls_certificate_credentials_t native = nullptr;
+    native = credentials->native();
+    gnutls_certificate_set_retrieve_function(
+        native, [](gnutls_session_t session, const gnutls_datum_t*, int,
+                   const gnutls_pk_algorithm_t*, int, gnutls_retr2_st* answer) {
+            gnutls_handshake_set_max_packet_length(session, 1 << 20);
+            *answer = {};
+            answer->cert_type = GNUTLS_CRT_X509;
+            answer->key_type = GNUTLS_PRIVKEY_X509;
+            answer->deinit_all = 1;
+            const int code =
+                gnutls_certificate_get_x509_crt(native, 0, &answer->cert.x509, &answer->ncerts);
+            return code < 0 ? code : gnutls_certificate_get_x509_key(native, 0, &answer->key.x509);
+        });
+    return credentials;
+}
+
+SharedCredentials credentials_with(Flaw flaw, std::uint64_t node) {
+    auto credentials = QuicPair::cluster().flawed(flaw, node);
+    const bool large = flaw == Flaw::oversized_chain || flaw == Flaw::oversized_certificate;
+    return large ? without_limit(std::move(credentials)) : credentials;
+}
+
 class RefusedPeer : public ::testing::TestWithParam<Flaw> {};
 
 INSTANTIATE_TEST_SUITE_P(Flaws, RefusedPeer, ::testing::ValuesIn(kAllFlaws),
                          [](const auto& flaw) { return std::string(name(flaw.param)); });
 
 TEST_P(RefusedPeer, a_server_refuses_the_client_inside_the_handshake) {
-    QuicPair pair({.client_credentials = QuicPair::cluster().flawed(GetParam(), 1)});
+    QuicPair pair({.client_credentials = credentials_with(GetParam(), 1)});
     ASSERT_NO_FATAL_FAILURE(run_refused(pair));
     const Error& told = *pair.client().down();
     const Error& found = pair.server_side.refused()[0].reason;
+    EXPECT_THAT(told.cause(), HasSubstr("10.0.0.2:7400 refused us"));
+    EXPECT_THAT(found.cause(), Not(HasSubstr("refused us")));
+    EXPECT_EQ(found.host(), "10.0.0.1:7400");
     EXPECT_THAT(told.cause(), says_something_useful());
     EXPECT_THAT(found.cause(), says_something_useful());
     EXPECT_EQ(remedy(found.code()), Remedy::give_up) << found.what();
@@ -62,10 +93,18 @@ TEST_P(RefusedPeer, a_server_refuses_the_client_inside_the_handshake) {
 }
 
 TEST_P(RefusedPeer, a_client_refuses_the_server_inside_the_handshake) {
-    QuicPair pair({.server_credentials = QuicPair::cluster().flawed(GetParam(), 2)});
+    QuicPair pair({.server_credentials = credentials_with(GetParam(), 2)});
     ASSERT_NO_FATAL_FAILURE(run_refused(pair));
     const Error& found = *pair.client().down();
     const Error& told = pair.server_side.refused()[0].reason;
+    if (GetParam() == Flaw::no_certificate) {
+        EXPECT_THAT(found.cause(), HasSubstr("10.0.0.2:7400 refused us"))
+            << "a server without a certificate cannot even answer";
+    } else {
+        EXPECT_THAT(told.cause(), HasSubstr("10.0.0.1:7400 refused us"));
+        EXPECT_THAT(found.cause(), Not(HasSubstr("refused us")));
+        EXPECT_EQ(found.host(), "10.0.0.2:7400");
+    }
     EXPECT_THAT(told.cause(), says_something_useful());
     EXPECT_THAT(found.cause(), says_something_useful());
     EXPECT_EQ(remedy(found.code()), Remedy::give_up) << found.what();
@@ -75,7 +114,7 @@ TEST_P(RefusedPeer, a_client_refuses_the_server_inside_the_handshake) {
 TEST_P(RefusedPeer, is_refused_on_a_bad_network_as_well) {
     QuicPair pair({.seed = 5,
                    .weather = {.jitter = 2ms, .loss = 0.2, .duplicate = 0.1},
-                   .client_credentials = QuicPair::cluster().flawed(GetParam(), 1)});
+                   .client_credentials = credentials_with(GetParam(), 1)});
     LinkEnd& client = pair.dial();
     ASSERT_TRUE(pair.run_until([&] { return client.down().has_value(); }, 15s));
     pair.net.run_for(15s);
@@ -115,6 +154,13 @@ TEST(ConnectionErrors, a_refused_client_learns_the_servers_reason) {
                 AllOf(HasSubstr("10.0.0.2:7400 refused us"), HasSubstr("expired")));
     EXPECT_EQ(pair.server_side.refused()[0].reason.code(), Errc::unauthenticated);
     EXPECT_THAT(pair.server_side.refused()[0].reason.cause(), HasSubstr("expired"));
+}
+
+TEST(ConnectionErrors, a_handshake_beyond_its_limit_is_not_collected) {
+    QuicPair pair({.client_credentials = credentials_with(Flaw::oversized_chain, 1)});
+    ASSERT_NO_FATAL_FAILURE(run_refused(pair));
+    EXPECT_THAT(pair.server_side.refused()[0].reason.cause(), HasSubstr("bytes of handshake"));
+    EXPECT_THAT(pair.client().down()->cause(), HasSubstr("your handshake is above"));
 }
 
 TEST(ConnectionErrors, the_client_waits_for_the_servers_word_before_it_is_up) {

@@ -40,6 +40,20 @@ TEST_P(PathWidth, is_discovered_in_both_directions) {
     EXPECT_EQ(pair.server().incoming(0).sink.bytes, content);
 }
 
+TEST(ConnectionPath, goes_on_when_the_path_becomes_narrower_in_mid_transfer) {
+    QuicPair pair({.weather = {.delay = 1ms}});
+    ASSERT_TRUE(pair.connect());
+    const auto content = pattern(1, 20'000'000);
+    pair.client().send(content);
+    pair.net.run_for(8ms);
+    ASSERT_EQ(pair.client().connection().statistics().datagram_bytes, 65'000U);
+    ASSERT_FALSE(pair.client().all_released());
+    pair.net.weather.mtu = 1452;
+    ASSERT_TRUE(pair.run_until([&] { return pair.client().all_released(); }, 25s));
+    EXPECT_TRUE(pair.server().incoming(0).sink.bytes == content);
+    EXPECT_GE(pair.client().connection().statistics().black_holes, 1U);
+}
+
 TEST(ConnectionPath, never_tries_more_than_the_interface_has) {
     QuicPair pair;
     pair.client_side.host().interface_limit = 1452;
