@@ -81,6 +81,13 @@ TEST(QuicStuckReceiver, a_peer_that_takes_nothing_leaves_other_links_and_its_con
     for (std::uint64_t i = 0; i < 200; ++i) {
         wire.client.send(wire.client_link(), {.seed = 100 + i, .bytes = kMiB});
     }
+    const auto at_server = [&]() -> quic::Connection& {
+        return wire.server.connection(port::LinkId(1));
+    };
+    ASSERT_TRUE(wire.driver.run_until(
+        [&] { return at_server().statistics().parked > options.link.park_budget; },
+        patience(seconds(20))))
+        << "the budget for what waits was never spent";
     Station other(loopback(), wire.pool, node_options(wire.cluster, 2));
     wire.driver.add(other);
     other.dial(wire.entrance(), {.cluster = wire.cluster.id(), .node = {}});
@@ -92,15 +99,7 @@ TEST(QuicStuckReceiver, a_peer_that_takes_nothing_leaves_other_links_and_its_con
         << wire.driver.describe();
 
     HashingSink control;
-    port::Link* at_server = nullptr;
-    for (std::uint64_t number = 1; at_server == nullptr && number < 10; ++number) {
-        auto* connection = wire.server.endpoint().find(port::LinkId(number));
-        if (connection != nullptr && connection->peer().node == TestCluster::node_id(1)) {
-            at_server = connection;
-        }
-    }
-    ASSERT_NE(at_server, nullptr);
-    at_server->receive(port::Lane::control, control);
+    static_cast<port::Link&>(at_server()).receive(port::Lane::control, control);
     const Payload note{.seed = 9, .bytes = 20'000};
     const auto prefix = note.prefix();
     std::vector<std::byte> content(note.bytes);
@@ -113,6 +112,8 @@ TEST(QuicStuckReceiver, a_peer_that_takes_nothing_leaves_other_links_and_its_con
         << control.taken() << " bytes of the control lane came";
     EXPECT_EQ(control.verdict(), "");
     EXPECT_EQ(wire.client.sending(), 200U);
+    EXPECT_LE(at_server().statistics().parked,
+              options.link.park_budget + options.link.connection_window);
     wire.driver.remove(other);
 }
 

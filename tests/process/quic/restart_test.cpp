@@ -1,0 +1,117 @@
+// Servers that die, and those that come back.
+
+#include <gmock/gmock.h>
+
+#include "process/quic/wire.hpp"
+#include "support/child_process.hpp"
+
+namespace nexar::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+class QuicRestart : public ::testing::Test {
+protected:
+    QuicRestart() : pool_(PoolProfile::training()) {
+        link_.keep_alive = milliseconds(200);
+        link_.idle_timeout = seconds(30);
+    }
+
+    /// A server in a process of its own, which keeps its secret over restarts.
+    std::unique_ptr<ChildProcess> serve(const Address& local) {
+        auto child = std::make_unique<ChildProcess>([&](Channel& channel) {
+            BufferPool pool(PoolProfile::training());
+            quic::EndpointOptions options = node_options(cluster_, 0, link_);
+            std::array<std::byte, 32> secret{};
+            fill_pattern(5, 0, secret);
+            options.secret = Secret(secret);
+            Station server(local, pool, std::move(options));
+            channel.say(server.address().text());
+            LinkDriver driver;
+            driver.add(server);
+            driver.run_for(std::chrono::minutes(5));
+        });
+        const auto said = child->channel().hear(patience(seconds(20)));
+        if (!said) throw Error(Errc::timed_out, "the server did not start");
+        address_ = Address::parse(*said).value();
+        return child;
+    }
+
+    /// A client with a link to it.
+    port::LinkId connect(Station& client, LinkDriver& driver) {
+        driver.add(client);
+        const auto link = client.dial(address_, {.cluster = cluster_.id(), .node = {}});
+        if (!driver.run_until([&] { return client.story(link).came_up; }, patience(seconds(20)))) {
+            throw Error(Errc::timed_out, driver.describe());
+        }
+        return link;
+    }
+
+    TestCluster cluster_;
+    quic::LinkOptions link_ = ethernet_link();
+    BufferPool pool_;
+    Address address_;
+};
+
+TEST_F(QuicRestart, is_noticed_by_an_idle_client_with_its_next_keep_alive) {
+    auto server = serve(loopback());
+    Station client(loopback(), pool_, node_options(cluster_, 1, link_));
+    LinkDriver driver;
+    const port::LinkId link = connect(client, driver);
+    server->kill();
+    server = serve(address_);
+    const TimePoint back = driver.now();
+    ASSERT_TRUE(driver.run_until([&] { return client.story(link).down.has_value(); },
+                                 patience(seconds(20))))
+        << driver.describe();
+    EXPECT_LT(client.story(link).down_at - back, patience(seconds(2)));
+    EXPECT_EQ(client.story(link).down->code(), Errc::link_closed);
+    EXPECT_THAT(client.story(link).down->what(), HasSubstr("restarted"));
+}
+
+TEST_F(QuicRestart, is_noticed_in_the_middle_of_a_transfer_and_a_new_link_can_be_made) {
+    auto server = serve(loopback());
+    Station client(loopback(), pool_, node_options(cluster_, 1, link_));
+    LinkDriver driver;
+    const port::LinkId link = connect(client, driver);
+    client.send(*client.link(), {.seed = 3, .bytes = std::uint64_t{1} << 40U});
+    driver.run_until([&] { return client.connection(link).statistics().in_flight > 100'000; },
+                     patience(seconds(20)));
+    server->kill();
+    server = serve(address_);
+    const TimePoint back = driver.now();
+    ASSERT_TRUE(driver.run_until([&] { return client.story(link).down.has_value(); },
+                                 patience(seconds(20))))
+        << driver.describe();
+    EXPECT_LT(client.story(link).down_at - back, patience(seconds(2)));
+    EXPECT_THAT(client.story(link).down->what(), HasSubstr("restarted"));
+    EXPECT_EQ(client.outcomes(port::SendOutcome::link_lost), 1U);
+
+    const auto again = client.dial(address_, {.cluster = cluster_.id(), .node = {}});
+    EXPECT_TRUE(driver.run_until([&] { return client.story(again).came_up; },
+                                 patience(seconds(20))))
+        << driver.describe();
+}
+
+TEST_F(QuicRestart, a_server_that_stays_away_is_given_up_after_the_idle_timeout) {
+    link_.idle_timeout = seconds(1);
+    auto server = serve(loopback());
+    Station client(loopback(), pool_, node_options(cluster_, 1, link_));
+    LinkDriver driver;
+    const port::LinkId link = connect(client, driver);
+    const TimePoint killed = driver.now();
+    server->kill();
+    ASSERT_TRUE(driver.run_until([&] { return client.story(link).down.has_value(); },
+                                 patience(seconds(20))))
+        << driver.describe();
+    EXPECT_EQ(client.story(link).down->code(), Errc::timed_out);
+    EXPECT_THAT(client.story(link).down->what(), HasSubstr("nothing was heard from"));
+    // Counted from the last packet heard; a keep-alive that was sent since prolongs it once.
+    EXPECT_GE(client.story(link).down_at - killed, milliseconds(500));
+    EXPECT_LT(client.story(link).down_at - killed, patience(seconds(4)));
+}
+
+}  // namespace
+}  // namespace nexar::testing
