@@ -46,6 +46,10 @@ public:
     virtual LocalCid new_cid(Connection& connection) = 0;
     virtual void drop_cid(const LocalCid& cid) = 0;
     virtual ResetToken reset_token(const LocalCid& cid) = 0;
+    /// A packet that ends with `token`, whatever its connection id, is the peer's word that it
+    /// does not know `connection` any more (RFC 9000 10.3.1); until it is told not to expect it.
+    virtual void expect_reset(Connection& connection, const ResetToken& token) = 0;
+    virtual void expect_no_reset(Connection& connection, const ResetToken& token) = 0;
     virtual void emit(port::Event event) = 0;
     /// The connection wants write() to be called.
     virtual void wake(Connection& connection) = 0;

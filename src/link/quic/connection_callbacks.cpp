@@ -36,6 +36,7 @@ ngtcp2_callbacks ConnectionCallbacks::all() noexcept {
     callbacks.rand = on_random;
     callbacks.get_new_connection_id = on_new_cid;
     callbacks.remove_connection_id = on_drop_cid;
+    callbacks.dcid_status = on_peer_cid;
     callbacks.path_validation = on_path_validation;
     callbacks.recv_stateless_reset = on_stateless_reset;
     callbacks.get_path_challenge_data = on_path_challenge;
@@ -152,6 +153,21 @@ int ConnectionCallbacks::on_drop_cid(ngtcp2_conn* /*conn*/, const ngtcp2_cid* ci
     NEXAR_ASSERT(cid->datalen == local.bytes.size());
     std::copy_n(cid->data, local.bytes.size(), local.bytes.begin());
     of(user).around_->drop_cid(local);
+    return 0;
+}
+
+int ConnectionCallbacks::on_peer_cid(ngtcp2_conn* /*conn*/, ngtcp2_connection_id_status_type type,
+                                     std::uint64_t /*sequence*/, const ngtcp2_cid* /*cid*/,
+                                     const std::uint8_t* token, void* user) {
+    if (token == nullptr) return 0;
+    Connection& connection = of(user);
+    ResetToken expected{};
+    std::copy_n(token, expected.size(), expected.begin());
+    if (type == NGTCP2_CONNECTION_ID_STATUS_TYPE_ACTIVATE) {
+        connection.around_->expect_reset(connection, expected);
+    } else {
+        connection.around_->expect_no_reset(connection, expected);
+    }
     return 0;
 }
 

@@ -31,6 +31,9 @@ struct ConnectionCallbacks {
     static int on_new_cid(ngtcp2_conn* conn, ngtcp2_cid* cid, std::uint8_t* token, std::size_t size,
                           void* user);
     static int on_drop_cid(ngtcp2_conn* conn, const ngtcp2_cid* cid, void* user);
+    static int on_peer_cid(ngtcp2_conn* conn, ngtcp2_connection_id_status_type type,
+                           std::uint64_t sequence, const ngtcp2_cid* cid, const std::uint8_t* token,
+                           void* user);
     static int on_path_validation(ngtcp2_conn* conn, std::uint32_t flags, const ngtcp2_path* path,
                                   const ngtcp2_path* old_path, ngtcp2_path_validation_result result,
                                   void* user);

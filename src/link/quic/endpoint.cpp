@@ -43,12 +43,11 @@ std::uint64_t random_number(const EndpointOptions& options) {
 
 }  // namespace
 
-std::size_t Endpoint::CidHash::operator()(const AnyCid& cid) const noexcept {
-    // Strangers choose these ids: the seed keeps them from choosing collisions.
-    std::uint64_t hash = seed ^ cid.size;
-    for (std::size_t i = 0; i < cid.size; i += 8) {
+std::size_t Endpoint::SeededHash::operator()(std::span<const std::uint8_t> bytes) const noexcept {
+    std::uint64_t hash = seed ^ bytes.size();
+    for (std::size_t i = 0; i < bytes.size(); i += 8) {
         std::uint64_t word = 0;
-        std::memcpy(&word, cid.bytes.data() + i, std::min<std::size_t>(8, cid.size - i));
+        std::memcpy(&word, bytes.data() + i, std::min<std::size_t>(8, bytes.size() - i));
         hash = SplitMix64(hash ^ word).next();
     }
     return hash;
@@ -60,7 +59,8 @@ Endpoint::Endpoint(PacketPath& out, BufferPool& pool, EndpointOptions options)
       options_(completed(std::move(options))),
       outbox_(out),
       gate_(options_.gate, random_number(options_)),
-      by_first_cid_(0, CidHash{random_number(options_)}) {
+      by_first_cid_(0, SeededHash{random_number(options_)}),
+      by_reset_token_(0, SeededHash{random_number(options_)}) {
     if (options_.link.protection == Protection::none) {
         NEXAR_LOG_WARNING(
             "protection=none: data crosses the network unencrypted and anyone on the path can read "
@@ -96,6 +96,17 @@ void Endpoint::drop_cid(const LocalCid& cid) {
     std::erase(found->second->cids, cid);
     if (last_number_ == cid.number()) last_entry_ = nullptr;
     by_cid_.erase(found);
+}
+
+void Endpoint::expect_reset(Connection& connection, const ResetToken& token) {
+    Entry& entry = *entries_.at(connection.id().value());
+    // Whoever named a token first keeps it: a peer cannot take another one's.
+    if (by_reset_token_.emplace(token, &entry).second) entry.reset_tokens.push_back(token);
+}
+
+void Endpoint::expect_no_reset(Connection& connection, const ResetToken& token) {
+    Entry& entry = *entries_.at(connection.id().value());
+    if (std::erase(entry.reset_tokens, token) != 0) by_reset_token_.erase(token);
 }
 
 ConnectionStart Endpoint::start(TimePoint now, const Path& path,
@@ -218,6 +229,7 @@ void Endpoint::reap() {
 
 void Endpoint::erase(Entry& entry) {
     for (const LocalCid& cid : entry.cids) by_cid_.erase(cid);
+    for (const ResetToken& token : entry.reset_tokens) by_reset_token_.erase(token);
     if (entry.first_cid) by_first_cid_.erase(*entry.first_cid);
     timers_.remove(entry);
     if (entry.ready) std::erase(ready_, &entry);

@@ -91,16 +91,22 @@ private:
     struct Entry {
         std::unique_ptr<Connection> connection;
         std::vector<LocalCid> cids;
-        std::optional<AnyCid> first_cid;  // the client's choice, until it knows ours
+        std::vector<ResetToken> reset_tokens;  // of the peer's ids that are in use
+        std::optional<AnyCid> first_cid;       // the client's choice, until it knows ours
         std::size_t heap_place = TimerHeap<Entry>::kNowhere;
         bool ready = false;
         bool half_open = false;
         bool forgotten = false;
         port::LinkId id{};
     };
-    struct CidHash {
+    /// Of bytes that peers choose: the seed keeps them from choosing collisions.
+    struct SeededHash {
         std::uint64_t seed = 0;
-        std::size_t operator()(const AnyCid& cid) const noexcept;
+        std::size_t operator()(std::span<const std::uint8_t> bytes) const noexcept;
+        std::size_t operator()(const AnyCid& cid) const noexcept { return (*this)(cid.span()); }
+        std::size_t operator()(const ResetToken& token) const noexcept {
+            return (*this)(std::span<const std::uint8_t>(token));
+        }
     };
 
     // Surroundings
@@ -108,6 +114,8 @@ private:
     LocalCid new_cid(Connection& connection) override;
     void drop_cid(const LocalCid& cid) override;
     ResetToken reset_token(const LocalCid& cid) override;
+    void expect_reset(Connection& connection, const ResetToken& token) override;
+    void expect_no_reset(Connection& connection, const ResetToken& token) override;
     void emit(port::Event event) override;
     void wake(Connection& connection) override;
     BufferPool& pool() override { return *pool_; }
@@ -115,6 +123,7 @@ private:
     ConnectionStart start(TimePoint now, const Path& path, const security::Expectation& expected);
     Entry& make_entry();
     Entry* route(const PacketTarget& target) noexcept;
+    Entry* route_reset(const PacketTarget& target, std::span<const std::byte> packet) noexcept;
     Entry* same_as_before(std::span<const std::byte> packet) const noexcept;
     void receive_packet(TimePoint now, const Path& path, std::uint8_t ecn,
                         std::span<const std::byte> packet);
@@ -142,7 +151,8 @@ private:
     Entry* making_ = nullptr;  // its connection is being constructed
     std::unordered_map<std::uint64_t, std::unique_ptr<Entry>> entries_;
     std::unordered_map<LocalCid, Entry*> by_cid_;
-    std::unordered_map<AnyCid, Entry*, CidHash> by_first_cid_;
+    std::unordered_map<AnyCid, Entry*, SeededHash> by_first_cid_;
+    std::unordered_map<ResetToken, Entry*, SeededHash> by_reset_token_;
     TimerHeap<Entry> timers_;
     std::deque<Entry*> ready_;
     std::vector<port::LinkId> finished_;

@@ -52,6 +52,18 @@ Endpoint::Entry* Endpoint::route(const PacketTarget& target) noexcept {
     return found == by_first_cid_.end() ? nullptr : found->second;
 }
 
+// A stateless reset looks like any packet with an id that is not ours, and ends with a token.
+Endpoint::Entry* Endpoint::route_reset(const PacketTarget& target,
+                                       std::span<const std::byte> packet) noexcept {
+    if (target.kind != PacketTarget::Kind::short_header || packet.size() < kLeastReset) {
+        return nullptr;
+    }
+    ResetToken token{};
+    std::memcpy(token.data(), packet.last(token.size()).data(), token.size());
+    const auto found = by_reset_token_.find(token);
+    return found == by_reset_token_.end() ? nullptr : found->second;
+}
+
 void Endpoint::receive_packet(TimePoint now, const Path& path, std::uint8_t ecn,
                               std::span<const std::byte> packet) {
     Entry* entry = same_as_before(packet);
@@ -62,6 +74,7 @@ void Endpoint::receive_packet(TimePoint now, const Path& path, std::uint8_t ecn,
             return;
         }
         entry = route(*target);
+        if (entry == nullptr) entry = route_reset(*target, packet);
         if (entry == nullptr) {
             receive_stranger(now, path, ecn, packet, *target);
             return;
