@@ -152,12 +152,22 @@ void Station::take_down(TimePoint now, port::LinkId link, const Error& reason) {
     carrier_->forget(link);
 }
 
+std::string Station::describe_link(port::LinkId link) const {
+    const auto now = carrier_->endpoint().find(link)->statistics();
+    return fmt::format(
+        "; link {}: datagrams of {} bytes, round trip {} us, {} of {} bytes in flight, {} parked, {} "
+        "black holes",
+        link.value(), now.datagram_bytes, now.round_trip.count() / 1000, now.in_flight,
+        now.congestion_window, now.parked, now.black_holes);
+}
+
 std::string Station::describe() const {
     std::string text = fmt::format("{}: {} up, {} refused, {} payloads and {} bytes received, {} "
                                    "sends under way",
                                    address().text(), came_up_, refused_.size(), received_.size(),
                                    received_bytes(), sources_.size());
     for (const auto& [number, story] : stories_) {
+        if (story.link != nullptr) text += describe_link(port::LinkId(number));
         if (story.down) text += fmt::format("; link {} is down: {}", number, story.down->what());
     }
     for (const auto& refused : refused_) text += fmt::format("; refused: {}", refused.reason.what());

@@ -107,6 +107,7 @@ private:
     friend class LinkDriver;
     using StreamKey = std::pair<std::uint64_t, std::uint64_t>;  // link and stream
 
+    std::string describe_link(port::LinkId link) const;
     bool turn(TimePoint now);
     void take(TimePoint now, const port::Event& event);
     void take_opened(port::LinkId link, port::StreamId stream);
