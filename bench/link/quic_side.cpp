@@ -143,6 +143,12 @@ void QuicSide::receive(std::size_t messages) {
     run([&] { return finished_ >= target; }, "receiving");
 }
 
+void QuicSide::settle() {
+    constexpr Duration kLongerThanAnyAckDelay = std::chrono::milliseconds(10);
+    const TimePoint end = loop_->now() + kLongerThanAnyAckDelay;
+    while (loop_->now() < end && !down_) loop_->turn(end);
+}
+
 std::size_t QuicSide::EagerSink::write(std::uint64_t /*offset*/, port::ConstBytes bytes) noexcept {
     std::vector<std::byte>& message = owner_->request_;
     for (port::ConstBytes rest = bytes; !rest.empty();) {

@@ -44,6 +44,7 @@ public:
 
     void send(std::size_t messages) override;
     void receive(std::size_t messages) override;
+    void settle() override;
     std::vector<double> ping(const PingPlan& plan) override;
     void echo(std::size_t bytes) override;
     void leave() override;
@@ -102,9 +103,6 @@ private:
     const Party* party_;
     MessageRing* ring_;
     BufferPool pool_;
-    LossyPath* lossy_ = nullptr;  // inside the carrier
-    std::unique_ptr<quic::UdpCarrier> carrier_;
-    std::unique_ptr<LinkLoop> loop_;
     port::Link* link_ = nullptr;
     std::optional<Error> down_;
     bool leaving_ = false;
@@ -124,6 +122,11 @@ private:
     std::vector<std::byte> request_;   // of the size agreed on; the last that came
     std::vector<TimePoint> arrivals_;  // client: of the echoes
     bool last_came_ = false;
+
+    // Last, so that they go before the memory that the link refers to.
+    LossyPath* lossy_ = nullptr;  // inside the carrier
+    std::unique_ptr<quic::UdpCarrier> carrier_;
+    std::unique_ptr<LinkLoop> loop_;
 };
 
 }  // namespace nexar::bench

@@ -66,12 +66,14 @@ private:
     void take_bulk(const Order& order, Side& side) {
         ring_->clear();
         side.receive(order.warm_up);
+        side.settle();
         ring_->check();
         ring_->clear();
         control_->send(Ready{});
         const double cpu_before = cpu_seconds();
         side.receive(order.messages);
         Outcome outcome{.finished_at = seconds_now(), .cpu_seconds = cpu_seconds() - cpu_before};
+        side.settle();
         outcome.notes = side.notes();
         ring_->check();
         control_->send(outcome);

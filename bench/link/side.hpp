@@ -30,6 +30,10 @@ public:
     /// Server: takes bulk messages.
     virtual void receive(std::size_t messages) = 0;
 
+    /// Server: serves the connection for a moment, so that the client hears that everything arrived
+    /// before this process turns to something else.
+    virtual void settle() = 0;
+
     /// Client: how long each request took until its echo was there, in seconds.
     virtual std::vector<double> ping(const PingPlan& plan) = 0;
 

@@ -18,6 +18,7 @@ public:
 
     void send(std::size_t messages) override;
     void receive(std::size_t messages) override;
+    void settle() override {}  // the kernel acknowledges
     std::vector<double> ping(const PingPlan& plan) override;
     void echo(std::size_t bytes) override;
     void leave() override { stream_.reset(); }
@@ -26,7 +27,7 @@ public:
 
 private:
     /// What one call reads or writes at most.
-    static constexpr std::size_t kCallBytes = 256 * 1024;
+    static constexpr std::size_t kCallBytes = std::size_t{256} << 10;
 
     void read_all(std::span<std::byte> out);
 

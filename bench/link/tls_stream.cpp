@@ -13,13 +13,13 @@ namespace nexar::bench {
 
 namespace {
 
-constexpr std::size_t kReadBuffer = 256 * 1024;
+constexpr std::size_t kReadBuffer = std::size_t{256} << 10;
 
-template <auto kFree>
+template <auto Free>
 struct Freed {
     template <class T>
     void operator()(T* object) const noexcept {
-        kFree(object);
+        Free(object);
     }
 };
 using ContextHandle = std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>>;
