@@ -103,7 +103,8 @@ Error handshake_failed(Alert alert) {
                               static_cast<unsigned>(alert), name(alert), advice(code))};
 }
 
-Refusal::Refusal(Alert alert_to_send, std::string reason_for_peer, std::string cause, Errc code)
+Refusal::Refusal(Alert alert_to_send, std::string_view reason_for_peer, std::string cause,
+                 Errc code)
     : alert(alert_to_send),
       reason(printable(reason_for_peer, kMaxReasonBytes)),
       error(code, std::move(cause)) {}

@@ -46,7 +46,7 @@ Result<Identity> identity_of(gnutls_x509_crt_t certificate);
 class Certificate {
 public:
     /// The largest DER that is looked at.
-    static constexpr std::size_t kMaxBytes = 16 * 1024;
+    static constexpr std::size_t kMaxBytes = std::size_t{16} * 1024;
     /// The most subject alternative names that a certificate may have.
     static constexpr std::size_t kMaxNames = 8;
 

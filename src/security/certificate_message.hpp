@@ -12,7 +12,7 @@ namespace nexar::security {
 inline constexpr std::size_t kMaxShownCertificates = 2;
 
 /// The most bytes of handshake that a peer may send, all its messages together.
-inline constexpr std::size_t kMaxHandshakeBytes = 16 * 1024;
+inline constexpr std::size_t kMaxHandshakeBytes = std::size_t{16} * 1024;
 
 /// The certificates that a peer showed, as DER inside the message that they were read from.
 struct ShownCertificates {

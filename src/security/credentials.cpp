@@ -61,11 +61,13 @@ public:
     }
 
     /// Certificates and key belong to `credentials` when this succeeds.
-    int hand_over(gnutls_certificate_credentials_t credentials, gnutls_privkey_t key) {
+    int hand_over(gnutls_certificate_credentials_t credentials, AbstractKeyHandle key) {
         const int code = gnutls_certificate_set_key(credentials, nullptr, 0, list_.data(),
-                                                    static_cast<int>(list_.size()), key);
-        if (code >= 0) list_.clear();
-        return code;
+                                                    static_cast<int>(list_.size()), key.get());
+        if (code < 0) return code;
+        list_.clear();
+        static_cast<void>(key.release());  // NOLINT(bugprone-unused-return-value): it is theirs
+        return 0;
     }
 
 private:
@@ -104,9 +106,8 @@ Result<void> Credentials::set_chain(std::span<const Der> chain) {
     auto key = make_handle<AbstractKeyHandle, gnutls_privkey_init>();
     if (!key) return library_error("making credentials", GNUTLS_E_MEMORY_ERROR);
     int code = gnutls_privkey_import_x509(key.get(), key_.native(), GNUTLS_PRIVKEY_IMPORT_COPY);
-    if (code >= 0) code = shown.hand_over(native_.get(), key.get());
+    if (code >= 0) code = shown.hand_over(native_.get(), std::move(key));
     if (code < 0) return library_error("making credentials", code);
-    (void)key.release();
 
     const auto own = Certificate::from_der(chain.front());
     if (!own) return {};

@@ -215,7 +215,7 @@ Checked<Identity> check_identity(const Leaf& leaf, const Expectation& expected) 
 
 Checked<Identity> check_peer(const ShownCertificates& shown, const PeerRules& rules) {
     auto read = read_leaf(shown.own());
-    if (auto* refusal = std::get_if<Refusal>(&read)) return *std::move(refusal);
+    if (auto* refusal = std::get_if<Refusal>(&read)) return std::move(*refusal);
     const Leaf& leaf = std::get<Leaf>(read);
     // The second certificate adds nothing to what we trust: it is ours or it is a mistake.
     if (shown.count > 1 && !std::ranges::equal(shown.der[1], rules.ours.ca().der())) {

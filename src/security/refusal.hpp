@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <nexar/error.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -15,7 +16,7 @@ namespace nexar::security {
 struct Refusal {
     static constexpr std::size_t kMaxReasonBytes = 120;
 
-    Refusal(Alert alert_to_send, std::string reason_for_peer, std::string cause,
+    Refusal(Alert alert_to_send, std::string_view reason_for_peer, std::string cause,
             Errc code = Errc::unauthenticated);
 
     Alert alert;         // what TLS tells the peer

@@ -116,7 +116,7 @@ std::optional<Refusal> TlsSession::check_protocol() const {
 Checked<Identity> TlsSession::check(std::span<const std::byte> certificate_message) {
     if (auto refusal = check_protocol()) return *std::move(refusal);
     auto read = read_certificate_message(certificate_message);
-    if (auto* refusal = std::get_if<Refusal>(&read)) return *std::move(refusal);
+    if (auto* refusal = std::get_if<Refusal>(&read)) return std::move(*refusal);
     const auto& shown = std::get<ShownCertificates>(read);
     candidate_der_.assign(shown.own().begin(), shown.own().end());
     return check_peer(shown,
