@@ -260,6 +260,12 @@ void Connection::release_all(port::SendOutcome outcome) {
     for (const port::Lane lane : kAllLanes) dequeue(lanes_[static_cast<std::size_t>(lane)]);
 }
 
+std::uint64_t Connection::bytes_in_flight() const noexcept {
+    ngtcp2_conn_info values{};
+    ngtcp2_conn_get_conn_info(conn_.get(), &values);
+    return values.bytes_in_flight;
+}
+
 Connection::Statistics Connection::statistics() const {
     ngtcp2_conn_info values{};
     ngtcp2_conn_get_conn_info(conn_.get(), &values);

@@ -206,6 +206,7 @@ private:
     void release_all(port::SendOutcome outcome);
     void settle(OutStream& stream, port::SendOutcome outcome);
     void wake() { around_->wake(*this); }
+    std::uint64_t bytes_in_flight() const noexcept;
     std::uint64_t stamp(TimePoint now) noexcept;
 
     Surroundings* around_;
@@ -249,7 +250,8 @@ private:
     std::uint64_t parked_ = 0;
     std::uint64_t withheld_ = 0;  // connection credit that is not returned while too much is parked
 
-    bool useful_ = false;  // the packet being read moved something
+    bool useful_ = false;       // the packet being read moved something
+    std::uint64_t opened_ = 0;  // new packets that the peer protected
     TokenBucket idle_packets_;
     TokenBucket resets_;
 

@@ -146,8 +146,9 @@ int on_update_key(ngtcp2_conn* /*conn*/, std::uint8_t* rx_secret, std::uint8_t* 
         const PacketKeys keys = derive_keys(suite, next);
         std::copy_n(next.bytes.begin(), next.size, secret);
         std::ranges::copy(keys.iv, iv);
-        context->native_handle =
-            std::make_unique<PacketCipher>(suite, direction, keys.key_span()).release();
+        auto cipher = std::make_unique<PacketCipher>(suite, direction, keys.key_span());
+        if (direction == Direction::open) CryptoCallbacks::count_opened(of(user), *cipher, keys);
+        context->native_handle = cipher.release();
     };
     turn(current_rx_secret, Direction::open, rx_secret, rx_aead_ctx, rx_iv);
     turn(current_tx_secret, Direction::seal, tx_secret, tx_aead_ctx, tx_iv);
@@ -196,6 +197,7 @@ bool CryptoCallbacks::install(Connection& connection, ngtcp2_encryption_level le
 
     if (read != nullptr) {
         Contexts contexts(suite, Direction::open, *read);
+        count_opened(connection, *contexts.cipher, contexts.keys);
         const auto& iv = contexts.keys.iv;
         const int code =
             data ? ngtcp2_conn_install_rx_key(conn, read->bytes.data(), read->size, &contexts.aead,
@@ -267,6 +269,11 @@ bool CryptoCallbacks::bind(Connection& connection, bool client) {
 
 bool CryptoCallbacks::admit(Connection& connection, std::size_t bytes) {
     return connection.tls_->admit(bytes);
+}
+
+void CryptoCallbacks::count_opened(Connection& connection, PacketCipher& cipher,
+                                   const PacketKeys& keys) noexcept {
+    cipher.count_in(connection.opened_, keys.iv);
 }
 
 CipherSuite CryptoCallbacks::data_suite(const Connection& connection) noexcept {

@@ -34,6 +34,8 @@ struct CryptoCallbacks {
 
     /// What protects packets that carry data.
     static CipherSuite data_suite(const Connection& connection) noexcept;
+    static void count_opened(Connection& connection, PacketCipher& cipher,
+                             const PacketKeys& keys) noexcept;
     static void count_key_update(Connection& connection) noexcept;
 };
 

@@ -23,13 +23,17 @@ void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
         return;
     }
     useful_ = false;
+    const std::uint64_t opened = opened_;
+    const std::uint64_t in_flight = bytes_in_flight();
     const ngtcp2_path native_path = native(path);
     const ngtcp2_pkt_info info{.ecn = ecn};
     const int code = ngtcp2_conn_read_pkt(conn_.get(), &native_path, &info, native(packet.data()),
                                           packet.size(), stamp(now));
     handle_read(now, code);
     if (state_ == State::down) return;
-    if (is_up() && !useful_ && !idle_packets_.take(now)) {
+    // Not the member's doing: what somebody else forged, and answers to what we sent.
+    const bool idle = opened_ != opened && !useful_ && bytes_in_flight() >= in_flight;
+    if (is_up() && idle && !idle_packets_.take(now)) {
         fail(now,
              Error(Errc::limit_exceeded,
                    fmt::format("{} sends packets that carry nothing, more than {} per second; it "

@@ -54,6 +54,12 @@ int length(std::span<const std::uint8_t> bytes) noexcept {
     return static_cast<int>(bytes.size());
 }
 
+std::uint64_t last_word(std::span<const std::uint8_t> bytes) noexcept {
+    std::uint64_t word = 0;
+    for (const std::uint8_t byte : bytes.last(sizeof word)) word = word << 8U | byte;
+    return word;
+}
+
 }  // namespace
 
 std::size_t key_bytes(CipherSuite suite) noexcept {
@@ -91,6 +97,12 @@ PacketCipher::PacketCipher(CipherSuite suite, Direction direction,
     NEXAR_ASSERT(key.size() == key_bytes(suite));
     if (evp_ != nullptr) return;
     XXH3_generateSecret(checksum_key_.data(), checksum_key_.size(), key.data(), key.size());
+}
+
+void PacketCipher::count_in(std::uint64_t& opened,
+                            std::span<const std::uint8_t, kNonceBytes> iv) noexcept {
+    opened_ = &opened;
+    iv_end_ = last_word(iv);
 }
 
 PacketCipher::~PacketCipher() {
@@ -139,6 +151,19 @@ bool PacketCipher::seal(std::uint8_t* sealed, std::span<const std::uint8_t> plai
 bool PacketCipher::open(std::uint8_t* plain, std::span<const std::uint8_t> sealed,
                         std::span<const std::uint8_t> nonce,
                         std::span<const std::uint8_t> header) noexcept {
+    const bool ok = unseal(plain, sealed, nonce, header);
+    if (!ok || opened_ == nullptr) return ok;
+    // RFC 9001 5.3: a nonce is the IV with the packet's number laid over its end.
+    const std::uint64_t number = last_word(nonce) ^ iv_end_;
+    if (number < next_number_) return ok;
+    next_number_ = number + 1;
+    ++*opened_;
+    return ok;
+}
+
+bool PacketCipher::unseal(std::uint8_t* plain, std::span<const std::uint8_t> sealed,
+                          std::span<const std::uint8_t> nonce,
+                          std::span<const std::uint8_t> header) noexcept {
     if (sealed.size() < kTagBytes) return false;
     const auto body = sealed.first(sealed.size() - kTagBytes);
     Tag tag{};

@@ -54,13 +54,24 @@ public:
     bool open(std::uint8_t* plain, std::span<const std::uint8_t> sealed,
               std::span<const std::uint8_t> nonce, std::span<const std::uint8_t> header) noexcept;
 
+    /// Has packets that were opened counted in `opened`, which must live as long: those only that
+    /// are newer than all before, so that nobody adds to it by sending old ones again. `iv` is what
+    /// nonces are made with.
+    void count_in(std::uint64_t& opened, std::span<const std::uint8_t, kNonceBytes> iv) noexcept;
+
 private:
     using Tag = std::array<std::uint8_t, kTagBytes>;
 
     Tag checksum(std::span<const std::uint8_t> plain, std::span<const std::uint8_t> nonce,
                  std::span<const std::uint8_t> header) const noexcept;
 
+    bool unseal(std::uint8_t* plain, std::span<const std::uint8_t> sealed,
+                std::span<const std::uint8_t> nonce, std::span<const std::uint8_t> header) noexcept;
+
     EvpContext evp_;  // null: checksum
+    std::uint64_t* opened_ = nullptr;
+    std::uint64_t iv_end_ = 0;
+    std::uint64_t next_number_ = 0;  // the first that is newer than all opened
     // XXH3 takes its key as a "secret" of at least 136 bytes.
     std::array<std::uint8_t, 192> checksum_key_{};
 };
