@@ -32,7 +32,9 @@ void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
     handle_read(now, code);
     if (state_ == State::down) return;
     // Not the member's doing: what somebody else forged, and answers to what we sent.
-    const bool idle = opened_ != opened && !useful_ && bytes_in_flight() >= in_flight;
+    const bool answered = bytes_in_flight() < in_flight;
+    if (answered) answered_at_ = now;
+    const bool idle = opened_ != opened && !useful_ && !answered;
     if (is_up() && idle && !idle_packets_.take(now)) {
         fail(now,
              Error(Errc::limit_exceeded,

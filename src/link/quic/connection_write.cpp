@@ -314,6 +314,7 @@ bool Connection::write(TimePoint now, Outbox& out) {
     }
     // Losses are noticed with timers, or, while something still gets through, with packets.
     const bool expired = deadline() <= now;
+    if (bytes_in_flight() == 0) answered_at_ = now;
     if (is_up() && (expired || ++turns_ % kTurnsPerLook == 0)) look_for_black_hole(now);
     if (expired) {
         const int code = ngtcp2_conn_handle_expiry(conn_.get(), stamp(now));
@@ -350,6 +351,8 @@ void Connection::look_for_black_hole(TimePoint now) {
             most = std::max(most, losses - stream.losses_before);
         }
     };
+    // When all is swallowed nothing is acknowledged, and then nothing counts as lost either.
+    if (now - answered_at_ > patience) most = BlackHole::kLossesInRow;
     for (OutStream& lane : lanes_) look(lane);
     for (const auto& [number, stream] : outs_) look(*stream);
     if (black_hole_.lost(now, most)) {
