@@ -20,7 +20,7 @@ build_packages=(ca-certificates g++ cmake ninja-build ccache pkg-config libfmt-d
   libgnutls28-dev libssl-dev libxxhash-dev)
 ngtcp2_packages=(libngtcp2-dev libngtcp2-crypto-gnutls-dev)
 # The cross compiler and qemu run the kernels on the instruction sets that this machine lacks.
-test_packages=(googletest qemu-user ${foreign_compiler:+"$foreign_compiler"})
+test_packages=(googletest iproute2 qemu-user ${foreign_compiler:+"$foreign_compiler"})
 lint_packages=(git clang-format-19 clang-tidy-19 shellcheck)
 fuzz_packages=(clang-19 libclang-rt-19-dev)
 

@@ -61,7 +61,8 @@ Channel::~Channel() {
 
 void Channel::say(std::string_view message) const {
     message = message.substr(0, kLongestMessage);
-    while (::send(descriptor_, message.data(), message.size(), MSG_NOSIGNAL) < 0 && errno == EINTR) {
+    while (::send(descriptor_, message.data(), message.size(), MSG_NOSIGNAL) < 0 &&
+           errno == EINTR) {
     }
 }
 
@@ -90,7 +91,9 @@ ChildProcess::ChildProcess(const std::function<void(Channel&)>& body) : channel_
     ::close(theirs);
 }
 
-ChildProcess::~ChildProcess() { kill(); }
+ChildProcess::~ChildProcess() {
+    kill();
+}
 
 void ChildProcess::kill() {
     if (id_ < 0) return;

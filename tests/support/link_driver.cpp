@@ -22,9 +22,8 @@ timespec to_timespec(Duration time) noexcept {
 
 }  // namespace
 
-Station::Station(
-    const Address& local, BufferPool& pool, quic::EndpointOptions options,
-    const std::function<std::unique_ptr<quic::PacketPath>(quic::UdpSocket&)>& through)
+Station::Station(const Address& local, BufferPool& pool, quic::EndpointOptions options,
+                 const std::function<std::unique_ptr<quic::PacketPath>(quic::UdpSocket&)>& through)
     : carrier_(quic::UdpCarrier::open(local, pool, std::move(options), {}, through).value()) {}
 
 port::LinkId Station::dial(const Address& remote, const security::Expectation& expected) {
@@ -51,7 +50,9 @@ port::StreamId Station::send(port::Link& link, const Payload& payload, Memory me
     return stream;
 }
 
-const Station::Story& Station::story(port::LinkId link) const { return stories_.at(link.value()); }
+const Station::Story& Station::story(port::LinkId link) const {
+    return stories_.at(link.value());
+}
 
 port::Link* Station::link() const noexcept {
     for (const auto& [number, story] : stories_) {
@@ -155,27 +156,32 @@ void Station::take_down(TimePoint now, port::LinkId link, const Error& reason) {
 std::string Station::describe_link(port::LinkId link) const {
     const auto now = carrier_->endpoint().find(link)->statistics();
     return fmt::format(
-        "; link {}: datagrams of {} bytes, round trip {} us, {} of {} bytes in flight, {} parked, {} "
+        "; link {}: datagrams of {} bytes, round trip {} us, {} of {} bytes in flight, {} parked, "
+        "{} "
         "black holes",
         link.value(), now.datagram_bytes, now.round_trip.count() / 1000, now.in_flight,
         now.congestion_window, now.parked, now.black_holes);
 }
 
 std::string Station::describe() const {
-    std::string text = fmt::format("{}: {} up, {} refused, {} payloads and {} bytes received, {} "
-                                   "sends under way",
-                                   address().text(), came_up_, refused_.size(), received_.size(),
-                                   received_bytes(), sources_.size());
+    std::string text = fmt::format(
+        "{}: {} up, {} refused, {} payloads and {} bytes received, {} "
+        "sends under way",
+        address().text(), came_up_, refused_.size(), received_.size(), received_bytes(),
+        sources_.size());
     for (const auto& [number, story] : stories_) {
         if (story.link != nullptr) text += describe_link(port::LinkId(number));
         if (story.down) text += fmt::format("; link {} is down: {}", number, story.down->what());
     }
-    for (const auto& refused : refused_) text += fmt::format("; refused: {}", refused.reason.what());
+    for (const auto& refused : refused_)
+        text += fmt::format("; refused: {}", refused.reason.what());
     for (const auto& fault : faults_) text += "; " + fault;
     return text;
 }
 
-void LinkDriver::remove(Station& station) { std::erase(stations_, &station); }
+void LinkDriver::remove(Station& station) {
+    std::erase(stations_, &station);
+}
 
 bool LinkDriver::run_until(const std::function<bool()>& done, Duration within) {
     const TimePoint until = clock_.now() + within;

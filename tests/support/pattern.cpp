@@ -76,7 +76,9 @@ std::vector<std::byte> MemoryPayloadSource::poison() && {
     return std::move(memory_);
 }
 
-HashingSink::HashingSink() : hash_(XXH3_createState()) { XXH3_64bits_reset(hash_.get()); }
+HashingSink::HashingSink() : hash_(XXH3_createState()) {
+    XXH3_64bits_reset(hash_.get());
+}
 
 std::size_t HashingSink::write(std::uint64_t offset, port::ConstBytes bytes) noexcept {
     in_order_ = in_order_ && offset == taken_;

@@ -16,8 +16,8 @@ std::size_t connections_made(Wire& wire, std::size_t wanted) {
     for (std::size_t i = 0; i < wanted; ++i) {
         const port::LinkId link = wire.dial();
         const auto& story = wire.client.story(link);
-        const bool ended = wire.driver.run_until(
-            [&] { return story.came_up || story.down; }, patience(std::chrono::seconds(15)));
+        const bool ended = wire.driver.run_until([&] { return story.came_up || story.down; },
+                                                 patience(std::chrono::seconds(15)));
         EXPECT_TRUE(ended) << "connection " << i << ": neither up nor down";
         if (!story.came_up) {
             ADD_FAILURE() << "connection " << i << ": "

@@ -52,7 +52,8 @@ void run(const std::string& command) {
 
 void enter_namespace() {
     if (::unshare(CLONE_NEWNET) != 0) {
-        throw Error(Errc::unsupported, std::string("no network namespace: ") + std::strerror(errno));
+        throw Error(Errc::unsupported,
+                    std::string("no network namespace: ") + std::strerror(errno));
     }
 }
 
@@ -144,7 +145,9 @@ std::vector<std::string> talk_between_hosts(const NetworkCase& network) {
     return said;
 }
 
-bool has_ip_command() { return std::system("ip -V >/dev/null 2>&1") == 0; }
+bool has_ip_command() {
+    return std::system("ip -V >/dev/null 2>&1") == 0;
+}
 
 class QuicVeth : public ::testing::TestWithParam<NetworkCase> {};
 
@@ -154,7 +157,6 @@ TEST_P(QuicVeth, a_link_finds_the_width_of_the_network) {
     const auto said = talk_between_hosts(network);
     if (said.empty()) GTEST_SKIP() << "no network namespaces for this user; run as root";
     ASSERT_EQ(said.size(), 2U) << said[0];
-    std::printf("client: %s\nserver: %s\n", said[0].c_str(), said[1].c_str());
     EXPECT_TRUE(said[0].starts_with(fmt::format("width {} delivered 4 ", network.mtu - 48)))
         << said[0];
     EXPECT_TRUE(said[1].starts_with("received 4 faults 0 ")) << said[1];

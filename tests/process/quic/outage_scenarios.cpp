@@ -32,12 +32,14 @@ private:
     std::size_t sent_ = 0;
 };
 
-bool lost(const Wire& wire) { return wire.client.link() == nullptr || wire.server.link() == nullptr; }
+bool lost(const Wire& wire) {
+    return wire.client.link() == nullptr || wire.server.link() == nullptr;
+}
 
 void expect_all_arrived(Wire& wire, const Flow& there, const Flow& back) {
-    EXPECT_TRUE(wire.driver.run_until(
-        [&] { return lost(wire) || (there.arrived() && back.arrived()); },
-        patience(std::chrono::seconds(60))))
+    EXPECT_TRUE(
+        wire.driver.run_until([&] { return lost(wire) || (there.arrived() && back.arrived()); },
+                              patience(std::chrono::seconds(60))))
         << wire.driver.describe();
     EXPECT_FALSE(lost(wire)) << wire.driver.describe();
     EXPECT_EQ(wire.server.received().size(), there.sent()) << wire.driver.describe();
@@ -108,8 +110,6 @@ void survives_rebinding(const RebindCase& scenario) {
     ASSERT_NE(wire.server.link(), nullptr);
     const auto& connection = wire.server.connection(wire.server.link()->id());
     EXPECT_GE(connection.statistics().path_changes, scenario.least_changes);
-    std::printf("%zu payloads there, %zu back, %llu path changes\n", there.sent(), back.sent(),
-                static_cast<unsigned long long>(connection.statistics().path_changes));
 }
 
 }  // namespace nexar::testing

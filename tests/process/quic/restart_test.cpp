@@ -90,8 +90,8 @@ TEST_F(QuicRestart, is_noticed_in_the_middle_of_a_transfer_and_a_new_link_can_be
     EXPECT_EQ(client.outcomes(port::SendOutcome::link_lost), 1U);
 
     const auto again = client.dial(address_, {.cluster = cluster_.id(), .node = {}});
-    EXPECT_TRUE(driver.run_until([&] { return client.story(again).came_up; },
-                                 patience(seconds(20))))
+    EXPECT_TRUE(
+        driver.run_until([&] { return client.story(again).came_up; }, patience(seconds(20))))
         << driver.describe();
 }
 

@@ -21,8 +21,8 @@ void survives_blackholes(const BlackholeCase& scenario);
 
 /// A NAT forgets its bindings while data flows both ways; the server follows.
 struct RebindCase {
-    Duration after{};  // of the first time; zero: only `every`
-    Duration every{};  // zero: once
+    Duration after{};      // of the first time; zero: only `every`
+    Duration every{};      // zero: once
     bool address = false;  // also the address, not only the port
     Duration length{};
     std::size_t least_changes = 1;
@@ -45,11 +45,11 @@ struct PoisonCase {
 };
 void never_reads_released_memory(const PoisonCase& scenario);
 
-/// Strangers send Initials from invented addresses as fast as one core can, or `per_second`.
+/// Strangers send Initials from invented addresses, `per_second` or as many as one core can.
 struct FloodCase {
     Duration length{};
     double per_second = 200'000;
-    std::size_t handshakes = 3;  // of honest clients, spread over the time
+    std::size_t handshakes = 5;  // of honest clients, spread over the time
     std::uint64_t seed = 1;
 };
 void withstands_a_flood_of_initials(const FloodCase& scenario);

@@ -12,8 +12,7 @@ using std::chrono::seconds;
 TEST(QuicTransfer, is_right_with_2_percent_loss_both_ways) {
     Wire wire(both_ways(loses(0.02), test_seed(51)));
     wire.connect();
-    EXPECT_TRUE(wire.transfers(
-        {.streams = 8, .bytes_each = scaled(4'000'000), .both_ways = true}));
+    EXPECT_TRUE(wire.transfers({.streams = 8, .bytes_each = scaled(4'000'000), .both_ways = true}));
     EXPECT_GT(wire.traffic(kToServer).dropped, 10U);
     EXPECT_GT(wire.traffic(kToClient).dropped, 10U);
 }
@@ -21,8 +20,7 @@ TEST(QuicTransfer, is_right_with_2_percent_loss_both_ways) {
 TEST(QuicTransfer, is_right_with_2_percent_of_packets_corrupted) {
     Wire wire(both_ways(corrupts(0.02), test_seed(52)));
     wire.connect();
-    EXPECT_TRUE(wire.transfers(
-        {.streams = 8, .bytes_each = scaled(4'000'000), .both_ways = true}));
+    EXPECT_TRUE(wire.transfers({.streams = 8, .bytes_each = scaled(4'000'000), .both_ways = true}));
     EXPECT_GT(wire.traffic(kToServer).corrupted, 10U);
     EXPECT_GT(wire.traffic(kToClient).corrupted, 10U);
 }
@@ -38,8 +36,7 @@ TEST(QuicTransfer, is_right_with_everything_wrong_at_once) {
     faults.jitter = milliseconds(2);
     Wire wire(both_ways(faults, test_seed(53)));
     wire.connect();
-    EXPECT_TRUE(wire.transfers(
-        {.streams = 8, .bytes_each = scaled(500'000), .both_ways = true}));
+    EXPECT_TRUE(wire.transfers({.streams = 8, .bytes_each = scaled(500'000), .both_ways = true}));
 }
 
 TEST(QuicTransfer, a_megabyte_comes_through_over_750_ms_one_way) {
@@ -63,8 +60,8 @@ TEST(QuicTransfer, keys_are_updated_in_the_middle_by_either_side) {
         ++updated;
         ++asked;
     };
-    EXPECT_TRUE(wire.transfers(
-        {.streams = 16, .bytes_each = scaled(4'000'000), .meanwhile = update}));
+    EXPECT_TRUE(
+        wire.transfers({.streams = 16, .bytes_each = scaled(4'000'000), .meanwhile = update}));
     EXPECT_GE(updated, 3U);
     EXPECT_GE(wire.client.connection(link).statistics().key_updates, updated);
     EXPECT_GE(wire.server.connection(wire.server_link().id()).statistics().key_updates, updated);
@@ -75,8 +72,7 @@ TEST(QuicTransfer, works_on_a_path_that_takes_1300_bytes) {
     narrow.largest = 1300;
     Wire wire(both_ways(narrow));
     const port::LinkId link = wire.connect();
-    EXPECT_TRUE(wire.transfers(
-        {.streams = 4, .bytes_each = scaled(4'000'000), .both_ways = true}));
+    EXPECT_TRUE(wire.transfers({.streams = 4, .bytes_each = scaled(4'000'000), .both_ways = true}));
     const std::size_t found = wire.client.connection(link).statistics().datagram_bytes;
     EXPECT_TRUE(found == 1280 || found == 1200) << found;
     EXPECT_GT(wire.traffic(kToServer).oversized, 0U) << "larger ones were not even tried";

@@ -65,7 +65,9 @@ void never_reads_released_memory(const PoisonCase& scenario) {
             ++sent;
         }
     };
-    const auto arrived = [&] { return wire.server.received().size() + wire.client.received().size(); };
+    const auto arrived = [&] {
+        return wire.server.received().size() + wire.client.received().size();
+    };
     ASSERT_TRUE(wire.driver.run_until(
         [&] {
             if (wire.client.link() == nullptr || wire.server.link() == nullptr) return true;

@@ -91,8 +91,8 @@ TEST(QuicStuckReceiver, a_peer_that_takes_nothing_leaves_other_links_and_its_con
     Station other(loopback(), wire.pool, node_options(wire.cluster, 2));
     wire.driver.add(other);
     other.dial(wire.entrance(), {.cluster = wire.cluster.id(), .node = {}});
-    ASSERT_TRUE(wire.driver.run_until([&] { return other.link() != nullptr; },
-                                      patience(seconds(20))));
+    ASSERT_TRUE(
+        wire.driver.run_until([&] { return other.link() != nullptr; }, patience(seconds(20))));
     other.send(*other.link(), {.seed = 7, .bytes = scaled(32 * kMiB)});
     EXPECT_TRUE(wire.driver.run_until([&] { return wire.server.received().size() == 1; },
                                       patience(seconds(60))))
@@ -106,9 +106,9 @@ TEST(QuicStuckReceiver, a_peer_that_takes_nothing_leaves_other_links_and_its_con
     fill_pattern(note.seed, 0, content);
     const std::array<port::ConstBytes, 2> pieces{prefix, content};
     ASSERT_TRUE(wire.client.story(hopeless).link->write(port::Lane::control, pieces));
-    EXPECT_TRUE(wire.driver.run_until(
-        [&] { return control.taken() == note.bytes + Payload::kPrefixBytes; },
-        patience(seconds(20))))
+    EXPECT_TRUE(
+        wire.driver.run_until([&] { return control.taken() == note.bytes + Payload::kPrefixBytes; },
+                              patience(seconds(20))))
         << control.taken() << " bytes of the control lane came";
     EXPECT_EQ(control.verdict(), "");
     EXPECT_EQ(wire.client.sending(), 200U);

@@ -87,15 +87,16 @@ quic::EndpointOptions node_options(const TestCluster& cluster, std::uint64_t ind
     return options;
 }
 
-Address loopback(bool v6) { return Address::parse(v6 ? "[::1]:0" : "127.0.0.1:0").value(); }
+Address loopback(bool v6) {
+    return Address::parse(v6 ? "[::1]:0" : "127.0.0.1:0").value();
+}
 
 Wire::Wire() : Wire(WireOptions()) {}
 
 Wire::Wire(const WireOptions& options)
     : pool(PoolProfile::training()),
       server(loopback(options.v6), pool,
-             with_gate(node_options(cluster, 0, options.link), options.gate),
-             counted(server_out)),
+             with_gate(node_options(cluster, 0, options.link), options.gate), counted(server_out)),
       client(loopback(options.v6), pool, node_options(cluster, 1, options.link),
              counted(client_out)),
       proxy(start_proxy(options, server.address())),
@@ -132,9 +133,9 @@ port::LinkId Wire::connect(Duration within) {
         [&] {
             if (transfer.meanwhile) transfer.meanwhile();
             const bool lost = client.link() == nullptr || server.link() == nullptr;
-            return lost || (server.received().size() + client.received().size() ==
-                                had + sent.size() &&
-                            client.sending() == 0 && server.sending() == 0);
+            return lost ||
+                   (server.received().size() + client.received().size() == had + sent.size() &&
+                    client.sending() == 0 && server.sending() == 0);
         },
         transfer.within);
     if (!done) return ::testing::AssertionFailure() << "stalled: " << driver.describe();
