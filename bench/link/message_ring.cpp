@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <nexar/error.hpp>
@@ -53,16 +54,17 @@ void MessageRing::clear() {
 }
 
 void MessageRing::check() const {
-    static_assert(kSlots == 2);
-    const bool swapped = first_difference((*this)[0], 0) == 0U;
     for (std::size_t slot = 0; slot < kSlots; ++slot) {
-        const std::size_t content = swapped ? 1 - slot : slot;
-        if (const auto at = first_difference((*this)[slot], content)) {
-            throw Error(Errc::malformed,
-                        fmt::format("a message of {} bytes arrived with wrong content, from byte "
-                                    "{} on: the transport is broken",
-                                    kMessageBytes, *at));
+        std::size_t right = 0;  // bytes of the best match
+        for (std::size_t content = 0; content < kSlots; ++content) {
+            right =
+                std::max(right, first_difference((*this)[slot], content).value_or(kMessageBytes));
         }
+        if (right == kMessageBytes) continue;
+        throw Error(Errc::malformed, fmt::format("a message of {} bytes arrived with wrong "
+                                                 "content, from byte {} on: the transport is "
+                                                 "broken",
+                                                 kMessageBytes, right));
     }
 }
 

@@ -26,7 +26,8 @@ public:
 
     void clear();
 
-    /// Throws Errc::malformed unless the slots hold, in any order, what fill() gave them.
+    /// Throws Errc::malformed unless each slot holds what fill() gave one of them: which message
+    /// came last to a slot is for the transport to choose.
     void check() const;
 
 private:

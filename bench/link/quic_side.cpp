@@ -55,8 +55,8 @@ QuicSide::QuicSide(Role role, const Contender& how, const Party& party, MessageR
     loop_ = std::make_unique<LinkLoop>(*carrier_, how.waiting,
                                        [this](const port::Event& event) { take(event); });
     for (std::size_t slot = 0; slot < MessageRing::kSlots; ++slot) {
-        out_[slot].region = ring[slot];
-        out_[slot].source.emplace(std::span(&out_[slot].region, 1));
+        regions_[slot] = ring[slot];
+        sources_.emplace_back(std::span(&regions_[slot], 1));
     }
 }
 
@@ -90,12 +90,15 @@ void QuicSide::on(const port::Opened& opened) {
 }
 
 void QuicSide::place_waiting() {
-    for (std::size_t slot = 0; slot < in_.size() && !waiting_.empty(); ++slot) {
+    // In turns, so that every slot gets messages even when one is done before the next begins.
+    for (std::size_t i = 0; i < in_.size() && !waiting_.empty(); ++i) {
+        const std::size_t slot = next_in_;
+        next_in_ = (next_in_ + 1) % in_.size();
         if (in_[slot].taken) continue;
         in_[slot].taken = true;
-        in_[slot].sink.emplace((*ring_)[slot]);
+        port::MemorySink& sink = in_[slot].sink.emplace((*ring_)[slot]);
         in_streams_.emplace(waiting_.front().value(), slot);
-        link_->receive(waiting_.front(), *in_[slot].sink);
+        link_->receive(waiting_.front(), sink);
         waiting_.pop_front();
     }
 }
@@ -120,7 +123,7 @@ void QuicSide::on(const port::Released& released) {
 
 void QuicSide::send_slot(std::size_t slot) {
     ++started_;
-    out_streams_.emplace(link_->send(*out_[slot].source, {}).value(), slot);
+    out_streams_.emplace(link_->send(sources_[slot], {}).value(), slot);
 }
 
 void QuicSide::run(const std::function<bool()>& done, std::string_view doing) {
@@ -130,7 +133,8 @@ void QuicSide::run(const std::function<bool()>& done, std::string_view doing) {
 
 void QuicSide::start_sending(std::size_t messages) {
     to_send_ = started_ + messages;
-    for (std::size_t slot = 0; slot < out_.size() && started_ < to_send_; ++slot) send_slot(slot);
+    for (std::size_t slot = 0; slot < sources_.size() && started_ < to_send_; ++slot)
+        send_slot(slot);
 }
 
 void QuicSide::send(std::size_t messages) {

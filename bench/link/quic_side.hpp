@@ -73,10 +73,6 @@ private:
         std::size_t filled_ = 0;
     };
 
-    struct OutSlot {
-        port::ConstBytes region{};
-        std::optional<port::MemorySource> source{};
-    };
     struct InSlot {
         std::optional<port::MemorySink> sink{};
         bool taken = false;
@@ -107,7 +103,8 @@ private:
     std::optional<Error> down_;
     bool leaving_ = false;
 
-    std::array<OutSlot, MessageRing::kSlots> out_;
+    std::array<port::ConstBytes, MessageRing::kSlots> regions_{};
+    std::vector<port::MemorySource> sources_;                     // one per slot
     std::unordered_map<std::uint64_t, std::size_t> out_streams_;  // to slots
     std::size_t to_send_ = 0;
     std::size_t started_ = 0;
@@ -116,6 +113,7 @@ private:
     std::array<InSlot, MessageRing::kSlots> in_;
     std::unordered_map<std::uint64_t, std::size_t> in_streams_;  // to slots
     std::deque<port::StreamId> waiting_;                         // opened, without a slot
+    std::size_t next_in_ = 0;                                    // slot to try first
     std::size_t finished_ = 0;
 
     EagerSink eager_;
