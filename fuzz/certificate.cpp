@@ -26,7 +26,7 @@ using security::Certificate;
 using security::Refusal;
 using Bytes = std::vector<std::byte>;
 
-const security::WallTime kNow = security::wall_time(1'777'863'721);
+constexpr security::WallTime kNow = security::wall_time(1'777'863'721);
 
 std::shared_ptr<const security::Credentials> make_credentials() {
     const auto ca = security::ClusterCa::create(ClusterId(), kNow).value();

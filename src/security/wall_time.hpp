@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <functional>
@@ -14,7 +15,12 @@ using WallTime = std::chrono::system_clock::time_point;
 using WallClock = std::function<WallTime()>;
 
 /// A time that WallTime cannot hold (after the year 2262) becomes its last one.
-WallTime wall_time(std::time_t seconds) noexcept;
+constexpr WallTime wall_time(std::time_t seconds) noexcept {
+    using Seconds = std::chrono::duration<std::time_t>;
+    const auto last = std::chrono::floor<Seconds>(WallTime::max().time_since_epoch());
+    const auto first = std::chrono::ceil<Seconds>(WallTime::min().time_since_epoch());
+    return WallTime(std::clamp(Seconds(seconds), first, last));
+}
 
 /// "2026-05-04T03:02:01Z"
 std::string in_words(WallTime time);

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using nexar::testing::TestCluster;
 using ::testing::HasSubstr;
 
-const WallTime kNow = wall_time(1777863721);
+constexpr WallTime kNow = wall_time(1777863721);
 
 Identity some_identity() {
     return {ClusterId::from_hex("00112233445566778899aabbccddeeff").value(),

@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-const WallTime kNow = wall_time(1777863721);
+constexpr WallTime kNow = wall_time(1777863721);
 
 class ClusterCaTest : public ::testing::Test {
 protected:

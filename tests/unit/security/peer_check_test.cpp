@@ -15,7 +15,7 @@ using nexar::testing::TestCluster;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const WallTime kNow = wall_time(1777863721);
+constexpr WallTime kNow = wall_time(1777863721);
 
 class PeerCheckTest : public ::testing::Test {
 protected:

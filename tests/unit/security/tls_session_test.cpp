@@ -26,7 +26,7 @@ using nexar::testing::TestCluster;
 using ::testing::HasSubstr;
 
 /// 2026-05-04T03:02:01Z: no test here looks at the machine's clock.
-const WallTime kNow = wall_time(1777863721);
+constexpr WallTime kNow = wall_time(1777863721);
 
 /// Lets a session send what it would not receive.
 void lift_limit(TlsSession& session) {
