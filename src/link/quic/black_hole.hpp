@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <optional>
 
 #include "base/time.hpp"
 
@@ -29,14 +30,39 @@ public:
     /// So many packets of a stream that stands still were lost; true when that means a black hole.
     bool lost(TimePoint now, std::size_t in_row) noexcept {
         if (limited_ || in_row < kLossesInRow) return false;
+        begin(now);
+        return true;
+    }
+
+    /// The peer has not answered for long. Perhaps it is busy, perhaps nothing arrives: small
+    /// datagrams find out. `losses` are those of all streams that are being sent. True when that
+    /// is new.
+    bool silent(TimePoint now, std::size_t losses) noexcept {
+        if (limited_) return false;
+        begin(now);
+        suspected_since_ = losses;
+        return true;
+    }
+
+    /// The peer answered again. If nothing more was lost it was only busy.
+    void answered(std::size_t losses) noexcept {
+        if (suspected_since_ && losses <= *suspected_since_) {
+            limited_ = false;
+            wait_ = kMinWait;
+        }
+        suspected_since_.reset();
+    }
+
+    bool suspected() const noexcept { return suspected_since_.has_value(); }
+
+private:
+    void begin(TimePoint now) noexcept {
         // One that comes back at once was not the weather.
         wait_ = now < until_ + kCalm ? std::min(2 * wait_, kMaxWait) : kMinWait;
         limited_ = true;
         until_ = now + wait_;
-        return true;
     }
 
-private:
     static constexpr Duration kMinWait = std::chrono::seconds(2);
     static constexpr Duration kMaxWait = std::chrono::minutes(10);
     static constexpr Duration kCalm = std::chrono::seconds(10);
@@ -44,6 +70,7 @@ private:
     bool limited_ = false;
     TimePoint until_ = TimePoint::min();
     Duration wait_ = kMinWait;
+    std::optional<std::size_t> suspected_since_{};  // losses when the peer fell silent
 };
 
 }  // namespace nexar::quic

@@ -182,6 +182,7 @@ private:
     void account(Turn& turn, OutStream& stream, std::size_t bytes, bool with_end);
     Path path_of(const ngtcp2_path& path) const;
     void look_for_black_hole(TimePoint now);
+    std::size_t losses() const noexcept;
     bool nothing_unsent() const noexcept;
     void write_goodbye(Outbox& out);
 

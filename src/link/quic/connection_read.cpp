@@ -34,6 +34,7 @@ void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
     // Not the member's doing: what somebody else forged, and answers to what we sent.
     const bool answered = bytes_in_flight() < in_flight;
     if (answered) answered_at_ = now;
+    if (answered && black_hole_.suspected()) black_hole_.answered(losses());
     const bool idle = opened_ != opened && !useful_ && !answered;
     if (is_up() && idle && !idle_packets_.take(now)) {
         fail(now,

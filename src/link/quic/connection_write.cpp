@@ -15,6 +15,8 @@ namespace {
 
 // How often, in turns, the streams are asked for their losses.
 constexpr std::uint64_t kTurnsPerLook = 64;
+// So long a peer may be too busy to answer.
+constexpr Duration kSilence = std::chrono::milliseconds(300);
 // Places shown to ngtcp2 at once; a packet of more pieces is just shorter.
 constexpr std::size_t kMaxPieces = 16;
 // A turn that ends in the middle of a batch would send a short one: a call for a few packets.
@@ -225,10 +227,10 @@ std::ptrdiff_t Connection::write_datagrams(Turn& turn) {
         // ngtcp2 only reads it, and asserts that no piece is empty.
         const ngtcp2_vec piece{.base = const_cast<std::uint8_t*>(native(datagram.data())),
                                .len = datagram.size()};
-        const auto size = ngtcp2_conn_writev_datagram(
-            conn_.get(), &turn.path.path, &turn.packet, native(turn.room.data()), turn.room.size(),
-            &accepted, NGTCP2_WRITE_DATAGRAM_FLAG_MORE, 0, &piece, datagram.empty() ? 0 : 1,
-            turn.stamp);
+        const auto size = ngtcp2_conn_writev_datagram(conn_.get(), &turn.path.path, &turn.packet,
+                                                      native(turn.room.data()), turn.room.size(),
+                                                      &accepted, NGTCP2_WRITE_DATAGRAM_FLAG_MORE, 0,
+                                                      &piece, datagram.empty() ? 0 : 1, turn.stamp);
         if (accepted != 0) datagrams_.pop_front();
         if (size == NGTCP2_ERR_WRITE_MORE) {
             turn.packet_open = true;
@@ -338,6 +340,17 @@ bool Connection::write(TimePoint now, Outbox& out) {
     return more && state_ != State::down;
 }
 
+std::size_t Connection::losses() const noexcept {
+    std::size_t sum = 0;
+    const auto add = [&](const OutStream& stream) {
+        if (stream.quic_id < 0) return;
+        sum += ngtcp2_conn_get_stream_loss_count(conn_.get(), stream.quic_id);
+    };
+    for (const OutStream& lane : lanes_) add(lane);
+    for (const auto& [number, stream] : outs_) add(*stream);
+    return sum;
+}
+
 void Connection::look_for_black_hole(TimePoint now) {
     const Duration patience =
         4 * Duration(static_cast<Duration::rep>(ngtcp2_conn_get_pto(conn_.get())));
@@ -351,15 +364,15 @@ void Connection::look_for_black_hole(TimePoint now) {
             most = std::max(most, losses - stream.losses_before);
         }
     };
-    // When all is swallowed nothing is acknowledged, and then nothing counts as lost either.
-    if (now - answered_at_ > patience) most = BlackHole::kLossesInRow;
     for (OutStream& lane : lanes_) look(lane);
     for (const auto& [number, stream] : outs_) look(*stream);
-    if (black_hole_.lost(now, most)) {
+    // When all is swallowed nothing is acknowledged, and then nothing counts as lost either.
+    const bool silent = now - answered_at_ > std::max(patience, kSilence);
+    if (black_hole_.lost(now, most) || (silent && black_hole_.silent(now, losses()))) {
         ++black_holes_;
-        NEXAR_LOG_INFO("the path to {} swallows datagrams of {} bytes: sending smaller ones",
-                       path_.remote.text(),
-                       ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get()));
+        NEXAR_LOG_INFO(
+            "the path to {} seems to swallow datagrams of {} bytes: sending smaller ones",
+            path_.remote.text(), ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get()));
     }
 }
 

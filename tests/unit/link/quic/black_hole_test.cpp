@@ -51,5 +51,24 @@ TEST(BlackHole, a_new_one_after_calm_begins_short_again) {
     EXPECT_GT(hole.limit(at(seconds(202))), 65535U);
 }
 
+TEST(BlackHole, a_peer_that_was_only_busy_costs_nothing_afterwards) {
+    BlackHole hole;
+    EXPECT_TRUE(hole.silent(at(seconds(1)), 5));
+    EXPECT_FALSE(hole.silent(at(seconds(1)), 5)) << "already known";
+    EXPECT_EQ(hole.limit(at(seconds(1))), BlackHole::kLeastDatagram);
+    hole.answered(5);
+    EXPECT_FALSE(hole.suspected());
+    EXPECT_GT(hole.limit(at(seconds(1))), 65535U);
+}
+
+TEST(BlackHole, silence_with_losses_is_one) {
+    BlackHole hole;
+    ASSERT_TRUE(hole.silent(at(seconds(1)), 5));
+    hole.answered(6);
+    EXPECT_FALSE(hole.suspected());
+    EXPECT_EQ(hole.limit(at(seconds(2))), BlackHole::kLeastDatagram);
+    EXPECT_GT(hole.limit(at(seconds(3))), 65535U);
+}
+
 }  // namespace
 }  // namespace nexar::quic
