@@ -93,6 +93,7 @@ private:
     void place_waiting();
     bool all_released() const noexcept { return released_ == to_send_; }
     void run(const std::function<bool()>& done, std::string_view doing);
+    void drive_for(Duration time);
     void write_request(std::byte mark);
 
     Role role_;
