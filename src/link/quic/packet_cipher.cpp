@@ -1,8 +1,12 @@
 #include "link/quic/packet_cipher.hpp"
 
-#define XXH_INLINE_ALL
 #include <openssl/crypto.h>
+#define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
+// On x86 the library picks the vector width at run time under other names; elsewhere there is one.
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h>
+#endif
 
 #include <algorithm>
 #include <cstring>
