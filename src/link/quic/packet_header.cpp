@@ -26,6 +26,7 @@ AnyCid::AnyCid(std::span<const std::uint8_t> from) noexcept : size(from.size()) 
 }
 
 std::optional<PacketTarget> decode_target(std::span<const std::byte> packet) noexcept {
+    if (packet.empty()) return std::nullopt;  // ngtcp2 asserts it
     ngtcp2_version_cid ids{};
     const int code =
         ngtcp2_pkt_decode_version_cid(&ids, native(packet.data()), packet.size(), LocalCid::kBytes);
@@ -45,6 +46,7 @@ std::optional<PacketTarget> decode_target(std::span<const std::byte> packet) noe
 }
 
 std::optional<ClientHelloPacket> decode_client_hello(std::span<const std::byte> packet) noexcept {
+    if (packet.empty()) return std::nullopt;
     ngtcp2_pkt_hd header{};
     if (ngtcp2_accept(&header, native(packet.data()), packet.size()) != 0) return std::nullopt;
     ClientHelloPacket hello;
