@@ -1,0 +1,85 @@
+#include "base/address.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace nexar {
+namespace {
+
+using ::testing::HasSubstr;
+
+Address address(std::string_view text) {
+    return Address::parse(text).value();
+}
+
+TEST(Address, is_written_as_it_is_read) {
+    for (const char* text : {"127.0.0.1:7400", "0.0.0.0:0", "255.255.255.255:65535", "[::1]:7400",
+                             "[::]:0", "[fe80::1:2]:1", "[2001:db8::ff]:65535"}) {
+        EXPECT_EQ(address(text).text(), text);
+    }
+    EXPECT_EQ(address("[2001:0DB8:0::0:ff]:09").text(), "[2001:db8::ff]:9");
+}
+
+TEST(Address, refuses_what_is_none_and_says_what_was_given) {
+    for (const char* text :
+         {"", ":", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1: 1",
+          "127.0.0.1:1x", "127.0.0:1", "256.0.0.1:1", "localhost:1", "::1:7400", "[::1]", "[::1:1",
+          "[:::1]:1", "[127.0.0.1]:1", "127.0.0.1:+1", " 127.0.0.1:1"}) {
+        const auto parsed = Address::parse(text);
+        ASSERT_FALSE(parsed) << text;
+        EXPECT_EQ(parsed.error().code(), Errc::invalid_argument);
+        EXPECT_THAT(parsed.error().cause(), HasSubstr(text));
+        EXPECT_THAT(parsed.error().cause(), HasSubstr("65535"));
+    }
+}
+
+TEST(Address, goes_to_the_kernel_and_back) {
+    for (const char* text : {"10.1.2.3:4", "[fd00::7]:9"}) {
+        const Address one = address(text);
+        const auto back = Address::from_native(one.native(), one.native_size());
+        ASSERT_TRUE(back);
+        EXPECT_EQ(*back, one);
+    }
+    const Address one = address("10.1.2.3:4");
+    EXPECT_FALSE(Address::from_native(one.native(), 7));
+    sockaddr local{};
+    local.sa_family = AF_UNIX;
+    EXPECT_FALSE(Address::from_native(&local, sizeof local));
+}
+
+TEST(Address, knows_what_is_special) {
+    EXPECT_TRUE(address("127.9.9.9:1").is_loopback());
+    EXPECT_TRUE(address("[::1]:1").is_loopback());
+    EXPECT_FALSE(address("128.0.0.1:1").is_loopback());
+    EXPECT_FALSE(address("[::2]:1").is_loopback());
+    EXPECT_TRUE(Address().is_any());
+    EXPECT_TRUE(Address::any(true).is_any());
+    EXPECT_TRUE(Address::any(true).is_v6());
+    EXPECT_FALSE(Address::any(false).is_v6());
+    EXPECT_FALSE(address("0.0.0.1:0").is_any());
+}
+
+TEST(Address, compares_host_and_port) {
+    EXPECT_EQ(address("10.0.0.1:5"), address("10.0.0.1:5"));
+    EXPECT_NE(address("10.0.0.1:5"), address("10.0.0.1:6"));
+    EXPECT_NE(address("10.0.0.1:5"), address("10.0.0.2:5"));
+    EXPECT_NE(address("[::]:5"), address("0.0.0.0:5"));
+    EXPECT_TRUE(address("10.0.0.1:5").same_host(address("10.0.0.1:6")));
+    EXPECT_EQ(address("[fd00::7]:9").with_port(77), address("[fd00::7]:77"));
+    EXPECT_EQ(address("10.0.0.1:5").with_port(0).port(), 0);
+    sockaddr_in6 scoped = address("[fe80::1]:5").v6();
+    scoped.sin6_scope_id = 3;
+    EXPECT_NE(Address(scoped), address("[fe80::1]:5"));
+}
+
+TEST(Address, counts_hosts_by_their_network) {
+    EXPECT_EQ(address("10.1.2.3:4").prefix(), address("10.1.2.250:9").prefix());
+    EXPECT_NE(address("10.1.2.3:4").prefix(), address("10.1.3.3:4").prefix());
+    EXPECT_EQ(address("[2001:db8:1:200::1]:1").prefix(),
+              address("[2001:db8:1:2ff:9::]:2").prefix());
+    EXPECT_NE(address("[2001:db8:1:200::1]:1").prefix(), address("[2001:db8:1:300::1]:1").prefix());
+    EXPECT_NE(address("0.0.0.0:1").prefix(), address("[::]:1").prefix());
+}
+
+}  // namespace
+}  // namespace nexar

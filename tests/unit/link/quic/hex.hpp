@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace nexar::quic {
+
+/// Bytes written as hexadecimal digits, as the examples of RFCs are.
+inline std::vector<std::uint8_t> unhex(std::string_view digits) {
+    const auto value = [](char digit) {
+        return static_cast<unsigned>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+    };
+    std::vector<std::uint8_t> bytes;
+    for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
+        bytes.push_back(static_cast<std::uint8_t>(value(digits[i]) * 16 + value(digits[i + 1])));
+    }
+    return bytes;
+}
+
+}  // namespace nexar::quic

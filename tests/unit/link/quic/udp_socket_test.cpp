@@ -1,0 +1,197 @@
+#include "link/quic/udp_socket.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <fmt/format.h>
+
+#include "support/quic_pair.hpp"
+#include "unit/base/log_capture.hpp"
+
+// Real sockets on loopback.
+namespace nexar::quic {
+namespace {
+
+using nexar::testing::pattern;
+
+struct Arrived {
+    std::vector<std::byte> bytes;
+    std::uint8_t ecn = 0;
+    Path path;
+};
+
+struct Variant {
+    std::string name;
+    bool v6 = false;
+    UdpOptions options;
+};
+
+class UdpSocketTest : public ::testing::TestWithParam<Variant> {
+protected:
+    static std::unique_ptr<UdpSocket> open(bool any = false) {
+        const char* host =
+            GetParam().v6 ? (any ? "[::]:0" : "[::1]:0") : (any ? "0.0.0.0:0" : "127.0.0.1:0");
+        return std::move(UdpSocket::open(Address::parse(host).value(), GetParam().options)).value();
+    }
+    static void send(UdpSocket& from, const Address& to, std::span<const std::byte> bytes,
+                     std::size_t segment, std::uint8_t ecn = 0) {
+        const PacketBatch batch{.path = {.local = from.local(), .remote = to},
+                                .bytes = bytes,
+                                .segment_bytes = segment,
+                                .ecn = ecn};
+        while (from.send(batch) == PacketPath::Sent::blocked) {
+            pollfd wait{.fd = from.descriptor(), .events = POLLOUT, .revents = 0};
+            ASSERT_EQ(::poll(&wait, 1, 10'000), 1);
+        }
+    }
+    /// Waits for `count` datagrams.
+    static std::vector<Arrived> receive(UdpSocket& at, std::size_t count) {
+        std::vector<Arrived> all;
+        while (all.size() < count) {
+            pollfd wait{.fd = at.descriptor(), .events = POLLIN, .revents = 0};
+            if (::poll(&wait, 1, 10'000) != 1) break;
+            at.receive(1 << 20, [&](const UdpSocket::Arrival& arrival) {
+                for (auto rest = arrival.bytes; !rest.empty();) {
+                    const auto one = rest.first(std::min(rest.size(), arrival.segment_bytes));
+                    rest = rest.subspan(one.size());
+                    all.push_back({.bytes = {one.begin(), one.end()},
+                                   .ecn = arrival.ecn,
+                                   .path = arrival.path});
+                }
+            });
+        }
+        return all;
+    }
+
+    LogCapture log_;  // warnings about small buffers
+    std::unique_ptr<UdpSocket> a_ = open();
+    std::unique_ptr<UdpSocket> b_ = open();
+};
+
+std::vector<Variant> variants() {
+    std::vector<Variant> all;
+    for (const bool v6 : {false, true}) {
+        const std::string family = v6 ? "v6" : "v4";
+        all.push_back({family + "_offload", v6, {}});
+        all.push_back({family + "_batched", v6, {.gso = false, .gro = false}});
+        all.push_back({family + "_plain", v6, {.gso = false, .gro = false, .batched = false}});
+        all.push_back({family + "_gso_only", v6, {.gro = false}});
+        all.push_back({family + "_gro_only", v6, {.gso = false}});
+    }
+    return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Variants, UdpSocketTest, ::testing::ValuesIn(variants()),
+                         [](const auto& variant) { return variant.param.name; });
+
+TEST_P(UdpSocketTest, datagrams_arrive_as_they_were_cut) {
+    const auto bytes = pattern(1, 40 * 1452 + 333);
+    send(*a_, b_->local(), bytes, 1452);
+    const auto got = receive(*b_, 41);
+    ASSERT_EQ(got.size(), 41U);
+    std::vector<std::byte> joined;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        EXPECT_EQ(got[i].bytes.size(), i < 40 ? 1452U : 333U);
+        EXPECT_EQ(got[i].path.remote, a_->local());
+        joined.insert(joined.end(), got[i].bytes.begin(), got[i].bytes.end());
+    }
+    EXPECT_EQ(joined, bytes);
+    EXPECT_EQ(a_->counts().datagrams_out, 41U);
+    EXPECT_EQ(b_->counts().datagrams_in, 41U);
+    if (GetParam().options.gso) {
+        EXPECT_EQ(a_->counts().calls_out, 1U);
+    }
+}
+
+TEST_P(UdpSocketTest, the_largest_datagram_passes) {
+    const auto bytes = pattern(2, 65'000);
+    send(*a_, b_->local(), bytes, 65'000);
+    const auto got = receive(*b_, 1);
+    ASSERT_EQ(got.size(), 1U);
+    EXPECT_EQ(got[0].bytes, bytes);
+    EXPECT_EQ(a_->largest_datagram(b_->local()), 65'000U);
+}
+
+TEST_P(UdpSocketTest, one_that_is_too_large_is_counted_and_lost) {
+    const auto bytes = pattern(2, 65'530);
+    send(*a_, b_->local(), bytes, 65'530);
+    send(*a_, b_->local(), pattern(3, 100), 100);
+    const auto got = receive(*b_, 1);
+    ASSERT_EQ(got.size(), 1U);
+    EXPECT_EQ(got[0].bytes.size(), 100U);
+    EXPECT_EQ(a_->counts().too_large, 1U);
+}
+
+TEST_P(UdpSocketTest, marks_of_congestion_arrive) {
+    for (std::uint8_t ecn = 0; ecn < 4; ++ecn) {
+        send(*a_, b_->local(), pattern(ecn, 3000), 1000, ecn);
+        const auto got = receive(*b_, 3);
+        ASSERT_EQ(got.size(), 3U);
+        for (const Arrived& one : got) EXPECT_EQ(one.ecn, ecn);
+    }
+}
+
+TEST_P(UdpSocketTest, one_that_listens_everywhere_knows_where_it_was_reached) {
+    const auto everywhere = open(true);
+    const Address there = b_->local().with_port(everywhere->local().port());
+    send(*a_, there, pattern(1, 50), 50);
+    const auto got = receive(*everywhere, 1);
+    ASSERT_EQ(got.size(), 1U);
+    EXPECT_EQ(got[0].path.local, there);
+    // And answers from there.
+    const auto answer = pattern(2, 60);
+    const PacketBatch batch{.path = got[0].path, .bytes = answer, .segment_bytes = 60};
+    ASSERT_EQ(everywhere->send(batch), PacketPath::Sent::done);
+    const auto back = receive(*a_, 1);
+    ASSERT_EQ(back.size(), 1U);
+    EXPECT_EQ(back[0].path.remote, there);
+}
+
+TEST_P(UdpSocketTest, nobody_at_the_other_end_is_no_error) {
+    Address gone;
+    {
+        const auto closed = open();
+        gone = closed->local();
+    }
+    for (int i = 0; i < 3; ++i) send(*a_, gone, pattern(1, 2000), 1000);
+    send(*b_, a_->local(), pattern(2, 10), 10);
+    EXPECT_EQ(receive(*a_, 1).size(), 1U);
+}
+
+TEST_P(UdpSocketTest, receives_a_bounded_amount_at_once) {
+    for (int i = 0; i < 40; ++i) send(*a_, b_->local(), pattern(7, 30'000), 30'000);
+    std::size_t taken = 0;
+    bool more = true;
+    const auto take = [&](const UdpSocket::Arrival& arrival) { taken += arrival.bytes.size(); };
+    pollfd wait{.fd = b_->descriptor(), .events = POLLIN, .revents = 0};
+    ASSERT_EQ(::poll(&wait, 1, 10'000), 1);
+    more = b_->receive(100'000, take);
+    EXPECT_TRUE(more);
+    EXPECT_LT(taken, 40U * 30'000);
+}
+
+TEST(UdpSocket, says_which_setting_to_raise_when_the_kernel_gives_less) {
+    LogCapture log;
+    const auto socket = UdpSocket::open(Address::parse("127.0.0.1:0").value(),
+                                        {.receive_buffer = std::size_t{1} << 30U});
+    ASSERT_TRUE(socket);
+    for (const auto& line : log.lines()) {
+        EXPECT_EQ(line.level, LogLevel::warning);
+        EXPECT_THAT(line.text, ::testing::HasSubstr("sysctl -w net.core."));
+    }
+}
+
+TEST(UdpSocket, says_why_it_cannot_listen) {
+    LogCapture log;
+    const auto first = UdpSocket::open(Address::parse("127.0.0.1:0").value(), {});
+    ASSERT_TRUE(first);
+    const auto second = UdpSocket::open((*first)->local(), {});
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().code(), Errc::bad_config);
+    EXPECT_THAT(second.error().cause(), ::testing::HasSubstr((*first)->local().text()));
+    EXPECT_FALSE(UdpSocket::open(Address::parse("192.0.2.1:0").value(), {}));
+}
+
+}  // namespace
+}  // namespace nexar::quic
