@@ -1,9 +1,7 @@
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +10,7 @@
 
 #include "base/assert.hpp"
 #include "security/certificate_spec.hpp"
+#include "seeds.hpp"
 #include "support/test_cluster.hpp"
 #include "wire/codec.hpp"
 
@@ -20,29 +19,10 @@
 namespace {
 
 using namespace nexar;
-using Bytes = std::vector<std::byte>;
+using fuzz::Bytes;
+using fuzz::Corpus;
 
 constexpr ContextId kContext{0x9e3779b97f4a7c15};
-
-class Corpus {
-public:
-    Corpus(const std::filesystem::path& root, std::string_view name) : folder_(root / name) {
-        std::filesystem::create_directories(folder_);
-    }
-
-    void add(const std::string& name, const Bytes& bytes) const {
-        std::string text(bytes.size(), '\0');
-        std::ranges::transform(bytes, text.begin(),
-                               [](std::byte b) { return static_cast<char>(b); });
-        std::ofstream file(folder_ / name, std::ios::binary);
-        file << text;
-        file.flush();
-        NEXAR_ASSERT(file.good(), "the seed must be written");
-    }
-
-private:
-    std::filesystem::path folder_;
-};
 
 template <class Value>
 Bytes encoded(const Value& value) {
@@ -214,6 +194,7 @@ int main(int argc, char** argv) {
     add_headers(root);
     add_control(root);
     add_certificates(root);
+    fuzz::add_quic(root);
     Corpus(root, "frame").add("version_2", in_version_2(encoded(wire::Heartbeat{}), 0));
     return 0;
 }

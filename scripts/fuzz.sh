@@ -69,6 +69,8 @@ longest_input() {
     heartbeat | credit | eager | bulk) echo 264 ;;
     grant) echo 520 ;;
     error_report) echo 2056 ;;
+    quic_datagram) echo 1600 ;;
+    quic_pair) echo 301 ;;
     *) echo 4608 ;;
   esac
 }

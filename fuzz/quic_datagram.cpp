@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/assert.hpp"
+#include "base/pool_profile.hpp"
+#include "base/random.hpp"
+#include "harness.hpp"
+#include "link/quic/endpoint.hpp"
+#include "quic_initial.hpp"
+#include "support/test_cluster.hpp"
+
+/// Everything that a stranger can send to an endpoint before it is anybody.
+///
+/// The first byte of an input says what becomes of the rest: bit 0, that it is the content of an
+/// Initial packet, which is then protected with the keys that everyone knows; bit 1, that a shorter
+/// datagram is filled up to the 1200 bytes below which nothing begins.
+namespace nexar::fuzz {
+
+namespace {
+
+using namespace std::chrono_literals;
+using testing::TestCluster;
+
+constexpr std::byte kSealed{1};
+constexpr std::byte kFilled{2};
+constexpr std::size_t kLeastDatagram = 1200;
+constexpr TimePoint kNow{1000s};
+
+/// Counts what is answered.
+class CountingPath final : public quic::PacketPath {
+public:
+    Sent send(const quic::PacketBatch& batch) override {
+        bytes += batch.bytes.size();
+        return Sent::done;
+    }
+    std::size_t largest_datagram(const Address& /*remote*/) override { return 1452; }
+
+    std::size_t bytes = 0;
+};
+
+std::shared_ptr<const security::Credentials> credentials() {
+    static const auto kCredentials = TestCluster().node(1);
+    return kCredentials;
+}
+
+quic::EndpointOptions options(Random& random) {
+    quic::EndpointOptions chosen;
+    chosen.credentials = credentials();
+    chosen.random = [&random](std::span<std::uint8_t> out) {
+        for (std::uint8_t& b : out) b = static_cast<std::uint8_t>(random.next() >> 56U);
+    };
+    return chosen;
+}
+
+Bytes datagram_of(std::span<const std::byte> input) {
+    const std::byte mode = input.front();
+    const auto rest = input.subspan(1);
+    if ((mode & kSealed) != std::byte{0}) return seal_initial(rest);
+    Bytes datagram(rest.begin(), rest.end());
+    if ((mode & kFilled) != std::byte{0}) {
+        datagram.resize(std::max(datagram.size(), kLeastDatagram));
+    }
+    return datagram;
+}
+
+}  // namespace
+
+bool accepts(std::span<const std::byte> input) {
+    if (input.empty()) return false;
+    static BufferPool pool(PoolProfile::inference());
+    const Bytes datagram = datagram_of(input);
+    Random random(1);
+    CountingPath out;
+    quic::Endpoint endpoint(out, pool, options(random));
+    const quic::Path path{.local = Address::parse("10.0.0.1:7400").value(),
+                          .remote = Address::parse("10.0.0.2:7400").value()};
+
+    // Twice: what began a handshake is found again by its id.
+    for (int i = 0; i < 2; ++i) {
+        endpoint.receive(kNow, path, 0, datagram, std::max<std::size_t>(datagram.size(), 1));
+        endpoint.flush(kNow);
+    }
+    const auto& counts = endpoint.counts();
+    const bool begun = counts.accepted != 0;
+    NEXAR_ASSERT(out.bytes <= 3 * 2 * datagram.size(), "a stranger gets three times what it sent");
+    NEXAR_ASSERT(endpoint.connections() <= 2);
+    TimePoint now = kNow;
+    for (int turns = 0; endpoint.connections() != 0; ++turns) {
+        NEXAR_ASSERT(turns < 200, "a stranger who says no more is forgotten");
+        now = std::max(now, endpoint.next_deadline().value_or(now + 10s));
+        endpoint.flush(now);
+    }
+    NEXAR_ASSERT(now <= kNow + 10s && endpoint.half_open() == 0);
+    NEXAR_ASSERT(out.bytes <= 3 * 2 * datagram.size(), "also while it is sent again");
+    while (const auto event = endpoint.poll_event()) {
+        NEXAR_ASSERT(std::holds_alternative<port::Refused>(event->what), "nobody is let in");
+    }
+    return begun;
+}
+
+}  // namespace nexar::fuzz

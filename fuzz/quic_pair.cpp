@@ -1,0 +1,193 @@
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "base/assert.hpp"
+#include "harness.hpp"
+#include "support/quic_pair.hpp"
+
+/// Two endpoints on virtual time, and somebody between them who does what the input says to their
+/// packets. Data that arrives is right, and a link that is up comes through: all that was given
+/// arrives once the tampering ends.
+///
+/// The first byte says whether the handshake is tampered with as well, which costs milliseconds:
+/// only inputs that begin with 0 do so; others use a link that earlier inputs left. Then three
+/// bytes for each packet: what is done, where, and with which value.
+namespace nexar::fuzz {
+
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Datagram;
+using testing::LinkEnd;
+using testing::pattern;
+using testing::QuicPair;
+using testing::VirtualNet;
+
+constexpr int kUsesOfOneLink = 500;
+constexpr std::size_t kMessageBytes = 3000;
+constexpr std::size_t kPayloadBytes = 20'000;
+
+enum class Act : std::uint8_t { pass, drop, twice, late, flip, cut, lengthen, elsewhere, junk };
+constexpr std::uint8_t kActs = 9;
+
+/// Takes its orders from the input; when they end everything passes.
+class Tamperer {
+public:
+    Tamperer(VirtualNet& net, std::span<const std::byte> orders) : net_(&net), orders_(orders) {
+        net.tap = [this](Datagram& datagram) { return on_datagram(datagram); };
+    }
+    ~Tamperer() { net_->tap = {}; }
+    Tamperer(const Tamperer&) = delete;
+    Tamperer& operator=(const Tamperer&) = delete;
+
+private:
+    bool on_datagram(Datagram& datagram) {
+        if (orders_.size() < 3) return true;
+        const auto act = static_cast<Act>(std::to_integer<std::uint8_t>(orders_[0]) % kActs);
+        const auto place = std::to_integer<std::size_t>(orders_[1]);
+        const std::byte value = orders_[2];
+        orders_ = orders_.subspan(3);
+        return tamper(datagram, act, place, value);
+    }
+
+    bool tamper(Datagram& datagram, Act act, std::size_t place, std::byte value) {
+        const std::size_t at = datagram.bytes.size() * place / 256;
+        switch (act) {
+            case Act::pass:
+                return true;
+            case Act::drop:
+                return false;
+            case Act::twice:
+                net_->inject(datagram, place * 100us);
+                return true;
+            case Act::late:
+                net_->inject(datagram, place * 1ms);
+                return false;
+            case Act::flip:
+                datagram.bytes[at] ^= value;
+                return true;
+            case Act::cut:
+                datagram.bytes.resize(at);
+                return at != 0;
+            case Act::lengthen:
+                datagram.bytes.resize(datagram.bytes.size() + place, value);
+                return true;
+            case Act::elsewhere:
+                net_->inject(datagram, 50us);
+                datagram.from = VirtualNet::address(200 + static_cast<unsigned>(place));
+                return true;
+            case Act::junk:
+                break;
+        }
+        // The beginning of a packet, with the id of its connection, and then anything.
+        Datagram forged = datagram;
+        for (std::size_t i = std::min<std::size_t>(place, forged.bytes.size());
+             i < forged.bytes.size(); ++i) {
+            forged.bytes[i] = value ^ static_cast<std::byte>(i);
+        }
+        net_->inject(std::move(forged), 10us);
+        return true;
+    }
+
+    VirtualNet* net_;
+    std::span<const std::byte> orders_;
+};
+
+/// What one side says to the other, and whether all of it arrived.
+class Saying {
+public:
+    Saying(LinkEnd& from, LinkEnd& to, std::uint64_t seed)
+        : from_(&from),
+          to_(&to),
+          message_(pattern(seed, kMessageBytes)),
+          payload_(pattern(seed + 1, kPayloadBytes)),
+          lane_before_(to.lane(port::Lane::eager).bytes.size()),
+          streams_before_(to.opened().size()) {
+        NEXAR_ASSERT(from.write(port::Lane::eager, message_));
+        stream_ = from.send(payload_, {}, 3);
+    }
+
+    bool arrived() const {
+        return from_->outcome(stream_).has_value() &&
+               to_->lane(port::Lane::eager).bytes.size() == lane_before_ + kMessageBytes &&
+               to_->opened().size() == streams_before_ + 1 &&
+               to_->incoming(streams_before_).finished;
+    }
+
+    void check() const {
+        const auto& lane = to_->lane(port::Lane::eager).bytes;
+        NEXAR_ASSERT(std::equal(message_.begin(), message_.end(),
+                                lane.begin() + static_cast<std::ptrdiff_t>(lane_before_)));
+        NEXAR_ASSERT(to_->incoming(streams_before_).sink.bytes == payload_);
+        NEXAR_ASSERT(from_->outcome(stream_) == port::SendOutcome::delivered);
+    }
+
+private:
+    LinkEnd* from_;
+    LinkEnd* to_;
+    std::vector<std::byte> message_;
+    std::vector<std::byte> payload_;
+    std::size_t lane_before_;
+    std::size_t streams_before_;
+    port::StreamId stream_{};
+};
+
+std::unique_ptr<QuicPair> connected() {
+    auto pair = std::make_unique<QuicPair>();
+    NEXAR_ASSERT(pair->connect());
+    pair->net.run_for(100ms);
+    return pair;
+}
+
+void talk(QuicPair& pair, std::span<const std::byte> orders) {
+    const Tamperer tamperer(pair.net, orders);
+    const std::uint64_t seed = orders.size();
+    const Saying there(pair.client(), pair.server(), seed);
+    const Saying back(pair.server(), pair.client(), seed + 2);
+    const bool done =
+        pair.run_until([&] { return there.arrived() && back.arrived(); }, std::chrono::minutes(2));
+    NEXAR_ASSERT(done && pair.client().is_up() && pair.server().is_up(),
+                 "a link comes through tampering that ends");
+    there.check();
+    back.check();
+}
+
+}  // namespace
+
+bool accepts(std::span<const std::byte> input) {
+    if (input.empty()) return false;
+    static std::unique_ptr<QuicPair> used;
+    static int uses = 0;
+    const auto orders = input.subspan(1);
+    if (input.front() != std::byte{0}) {
+        if (used == nullptr || ++uses > kUsesOfOneLink) {
+            used = connected();
+            uses = 0;
+        }
+        talk(*used, orders);
+        return true;
+    }
+    QuicPair fresh;
+    bool up = false;
+    {
+        const Tamperer tamperer(fresh.net, orders);
+        up = fresh.connect(15s);
+    }
+    if (!up) {
+        // It may fail, but then it ends on both sides and leaves nothing.
+        fresh.run_until([&] { return fresh.client().down().has_value(); }, 60s);
+        fresh.net.run_for(60s);
+        NEXAR_ASSERT(fresh.client().down().has_value() || fresh.client().is_up());
+        NEXAR_ASSERT(fresh.server_side.endpoint().half_open() == 0);
+        return false;
+    }
+    talk(fresh, {});
+    return true;
+}
+
+}  // namespace nexar::fuzz

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/assert.hpp"
+
+namespace nexar::fuzz {
+
+using Bytes = std::vector<std::byte>;
+
+/// The folder of one harness's seeds.
+class Corpus {
+public:
+    Corpus(const std::filesystem::path& root, std::string_view name) : folder_(root / name) {
+        std::filesystem::create_directories(folder_);
+    }
+
+    void add(const std::string& name, const Bytes& bytes) const {
+        std::string text(bytes.size(), '\0');
+        std::ranges::transform(bytes, text.begin(),
+                               [](std::byte b) { return static_cast<char>(b); });
+        std::ofstream file(folder_ / name, std::ios::binary);
+        file << text;
+        file.flush();
+        NEXAR_ASSERT(file.good(), "the seed must be written");
+    }
+
+private:
+    std::filesystem::path folder_;
+};
+
+/// Packets as strangers send them. Keys are new each time, so those that are there stay.
+void add_quic(const std::filesystem::path& root);
+
+}  // namespace nexar::fuzz
