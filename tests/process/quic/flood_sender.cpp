@@ -1,6 +1,7 @@
 #include "process/quic/flood_sender.hpp"
 
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -135,6 +136,7 @@ std::size_t FloodSender::send_batch() {
 
 void FloodSender::run(double per_second, const Channel& channel) {
     const SteadyClock clock;
+    ::setpriority(PRIO_PROCESS, 0, 10);
     channel.say("flooding");
     const TimePoint start = clock.now();
     std::uint64_t sent = 0;

@@ -22,6 +22,7 @@ public:
     FloodSender& operator=(const FloodSender&) = delete;
     ~FloodSender();
 
+    /// Takes only processor time that nobody else wants, as a flood from other machines takes none.
     /// Sends at this rate, or as fast as it can, until the channel says something; says "flooding"
     /// before and how many were sent after.
     void run(double per_second, const Channel& channel);

@@ -9,8 +9,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-TEST(QuicOutage, a_transfer_goes_on_after_a_network_that_is_gone_1_s_out_of_1_5_s) {
-    survives_blackholes({.lasts = seconds(1),
+TEST(QuicOutage, a_transfer_goes_on_after_a_network_that_is_gone_500_ms_out_of_1500_ms) {
+    survives_blackholes({.lasts = milliseconds(500),
                          .every = milliseconds(1500),
                          .bytes = scaled(2'000'000),
                          .holes = 4,
