@@ -121,7 +121,7 @@ void expect_most_within_a_second(std::vector<Duration> took) {
     }
     fmt::print("honest handshakes, ms: {}\n", all);
     EXPECT_LE(took[took.size() / 2], patience(seconds(1))) << all;
-    EXPECT_LT(took[took.size() * 3 / 4], Duration::max()) << all;
+    EXPECT_LT(took.back(), Duration::max()) << all;
 }
 
 }  // namespace
