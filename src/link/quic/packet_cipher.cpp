@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/assert.hpp"
+#include "link/quic/short_cipher.hpp"
 
 namespace nexar::quic {
 
@@ -97,7 +98,13 @@ std::uint64_t forgery_limit(CipherSuite suite) noexcept {
 
 PacketCipher::PacketCipher(CipherSuite suite, Direction direction,
                            std::span<const std::uint8_t> key)
-    : evp_(keyed(aead_of(suite), key, direction == Direction::seal ? 1 : 0)) {
+    : PacketCipher(suite, direction, key, longest_short_packet(suite)) {}
+
+PacketCipher::PacketCipher(CipherSuite suite, Direction direction,
+                           std::span<const std::uint8_t> key, std::size_t longest_short)
+    : evp_(keyed(aead_of(suite), key, direction == Direction::seal ? 1 : 0)),
+      longest_short_(longest_short),
+      short_(longest_short == 0 ? nullptr : std::make_unique<ShortCipher>(suite, key)) {
     NEXAR_ASSERT(key.size() == key_bytes(suite));
     if (evp_ != nullptr) return;
     XXH3_generateSecret(checksum_key_.data(), checksum_key_.size(), key.data(), key.size());
@@ -143,6 +150,9 @@ bool PacketCipher::seal(std::uint8_t* sealed, std::span<const std::uint8_t> plai
         std::memcpy(sealed + plain.size(), tag.data(), tag.size());
         return true;
     }
+    if (short_ != nullptr && plain.size() <= longest_short_) {
+        return short_->seal(sealed, plain, nonce, header);
+    }
     EVP_CIPHER_CTX* evp = evp_.get();
     int written = 0;
     return EVP_EncryptInit_ex(evp, nullptr, nullptr, nullptr, nonce.data()) == 1 &&
@@ -169,6 +179,9 @@ bool PacketCipher::unseal(std::uint8_t* plain, std::span<const std::uint8_t> sea
                           std::span<const std::uint8_t> nonce,
                           std::span<const std::uint8_t> header) noexcept {
     if (sealed.size() < kTagBytes) return false;
+    if (short_ != nullptr && sealed.size() - kTagBytes <= longest_short_) {
+        return short_->open(plain, sealed, nonce, header);
+    }
     const auto body = sealed.first(sealed.size() - kTagBytes);
     Tag tag{};
     std::memcpy(tag.data(), body.data() + body.size(), tag.size());

@@ -30,18 +30,24 @@ std::uint64_t packet_limit(CipherSuite suite) noexcept;
 /// How many forged packets a receiver may see with one key, RFC 9001 6.6, with the same correction.
 std::uint64_t forgery_limit(CipherSuite suite) noexcept;
 
+class ShortCipher;
+
 struct EvpContextFree {
     void operator()(EVP_CIPHER_CTX* context) const noexcept { EVP_CIPHER_CTX_free(context); }
 };
 using EvpContext = std::unique_ptr<EVP_CIPHER_CTX, EvpContextFree>;
 
-/// Protects, or unprotects, packets with one key. The cipher's context is set up once: setting the
-/// key for each packet costs more than a short packet itself. One thread at a time.
+/// Protects, or unprotects, packets with one key: by libcrypto, whose context is set up once, since
+/// setting the key for each packet costs more than a short packet itself; or by ShortCipher where
+/// that is faster. One thread at a time.
 class PacketCipher {
 public:
     enum class Direction : std::uint8_t { seal, open };
 
     PacketCipher(CipherSuite suite, Direction direction, std::span<const std::uint8_t> key);
+    /// The same with plain texts of up to `longest_short` bytes left to ShortCipher.
+    PacketCipher(CipherSuite suite, Direction direction, std::span<const std::uint8_t> key,
+                 std::size_t longest_short);
     ~PacketCipher();
     PacketCipher(const PacketCipher&) = delete;
     PacketCipher& operator=(const PacketCipher&) = delete;
@@ -69,6 +75,8 @@ private:
                 std::span<const std::uint8_t> nonce, std::span<const std::uint8_t> header) noexcept;
 
     EvpContext evp_;  // null: checksum
+    std::size_t longest_short_ = 0;
+    std::unique_ptr<ShortCipher> short_;  // null: for no size
     std::uint64_t* opened_ = nullptr;
     std::uint64_t iv_end_ = 0;
     std::uint64_t next_number_ = 0;  // the first that is newer than all opened
