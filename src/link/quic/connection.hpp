@@ -22,6 +22,7 @@
 #include "link/quic/outbox.hpp"
 #include "link/quic/packet_header.hpp"
 #include "link/quic/packet_path.hpp"
+#include "link/quic/round_trips.hpp"
 #include "link/quic/token_bucket.hpp"
 #include "link/quic/write_order.hpp"
 #include "port/link.hpp"
@@ -171,6 +172,7 @@ private:
     void open_waiting();
     void cancel_waiting();
     bool write_packets(TimePoint now, Outbox& out);
+    bool may_send_bulk(TimePoint now);
     std::ptrdiff_t write_packet(Turn& turn);
     std::ptrdiff_t write_stream(Turn& turn, OutStream& stream, std::size_t limit);
     std::ptrdiff_t write_datagrams(Turn& turn);
@@ -228,7 +230,7 @@ private:
     std::unique_ptr<ngtcp2_conn, ConnFree> conn_;
     std::uint64_t last_stamp_ = 0;
     TimePoint now_{};  // of the call that is being served, for callbacks
-    Duration round_trip_{};
+    RoundTrips round_trips_;
     std::optional<Error> callback_failure_{};
     int library_error_ = 0;  // of ngtcp2, for the peer
 

@@ -143,7 +143,7 @@ bool Connection::on_stream_data(InStream& stream, port::ConstBytes bytes, bool e
 void Connection::consumed(InStream& stream, std::uint64_t bytes) {
     if (bytes == 0 || stream.closed) return;
     std::uint64_t credit = bytes;
-    if (stream.tuner) credit += stream.tuner->consumed(now_, bytes, round_trip_);
+    if (stream.tuner) credit += stream.tuner->consumed(now_, bytes, round_trips_.least());
     ngtcp2_conn_extend_max_stream_offset(conn_.get(), stream.quic_id, credit);
 }
 

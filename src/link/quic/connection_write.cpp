@@ -278,11 +278,23 @@ Path Connection::path_of(const ngtcp2_path& path) const {
     return from_native(path);
 }
 
+bool Connection::may_send_bulk(TimePoint now) {
+    ngtcp2_conn_info values{};
+    ngtcp2_conn_get_conn_info(conn_.get(), &values);
+    const auto time = [](ngtcp2_duration ns) { return Duration(static_cast<Duration::rep>(ns)); };
+    round_trips_.saw(now, time(values.latest_rtt));
+    // ngtcp2's congestion window grows without bound while nothing is lost, so it keeps no queue
+    // short that small messages have to wait in.
+    return values.bytes_in_flight < options_.bulk_in_flight ||
+           !round_trips_.queued(time(values.smoothed_rtt));
+}
+
 bool Connection::write_packets(TimePoint now, Outbox& out) {
     Turn turn;
     turn.stamp = stamp(now);
     turn.packet_bytes = ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get());
-    turn.bulk_left = whole_batches(options_.bulk_per_turn, turn.packet_bytes);
+    const bool bulk = may_send_bulk(now);
+    if (bulk) turn.bulk_left = whole_batches(options_.bulk_per_turn, turn.packet_bytes);
     bool more = false;
     while (out.has_room()) {
         const std::size_t width = std::max(largest_datagram_, BlackHole::kLeastDatagram);
@@ -305,7 +317,8 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
         if (more) break;
     }
     ngtcp2_conn_update_pkt_tx_time(conn_.get(), turn.stamp);
-    const bool bulk_waits = turn.bulk_left < turn.packet_bytes / 2 && ready_set_ != 0;
+    // Bulk that waits for a queue to empty goes on with the next acknowledgement.
+    const bool bulk_waits = bulk && turn.bulk_left < turn.packet_bytes / 2 && ready_set_ != 0;
     return more || bulk_waits || out.blocked();
 }
 
@@ -327,7 +340,6 @@ bool Connection::write(TimePoint now, Outbox& out) {
         }
     }
     if (is_up()) {
-        round_trip_ = statistics().round_trip;
         look_at_streams();
         cancel_waiting();
         open_waiting();

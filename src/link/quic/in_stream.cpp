@@ -12,7 +12,7 @@ std::uint64_t WindowTuner::consumed(TimePoint now, std::uint64_t bytes,
     if (!began_) began_ = now;
     since_ += bytes;
     if (since_ < window_ / 2) return 0;
-    const bool fast = now - *began_ < 2 * round_trip;
+    const bool fast = now - *began_ < round_trip;
     since_ = 0;
     began_ = now;
     if (!fast || window_ >= most_) return 0;

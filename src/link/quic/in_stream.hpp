@@ -12,7 +12,8 @@
 namespace nexar::quic {
 
 /// How large a stream's window must be so that the peer never waits for credit: it doubles as long
-/// as half of it is consumed within two round trips.
+/// as half of it is consumed within one round trip. The round trip is that of an empty path: with
+/// what queues add, a window would grow because it has grown.
 class WindowTuner {
 public:
     WindowTuner(std::uint64_t window, std::uint64_t most) noexcept : window_(window), most_(most) {}

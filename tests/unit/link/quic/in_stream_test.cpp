@@ -81,24 +81,24 @@ TEST_F(InStreamTest, one_that_was_abandoned_drops_everything) {
     EXPECT_EQ(pool_.statistics().total.bytes_in_use, 0U);
 }
 
-TEST(WindowTuner, doubles_while_half_of_it_goes_within_two_round_trips) {
+TEST(WindowTuner, doubles_while_half_of_it_goes_within_a_round_trip) {
     WindowTuner tuner(1000, 6000);
     TimePoint now{100s};
     EXPECT_EQ(tuner.consumed(now, 400, 10ms), 0U);
-    now += 15ms;
+    now += 8ms;
     EXPECT_EQ(tuner.consumed(now, 200, 10ms), 1000U);
     EXPECT_EQ(tuner.window(), 2000U);
-    EXPECT_EQ(tuner.consumed(now + 19ms, 1000, 10ms), 2000U);
-    EXPECT_EQ(tuner.consumed(now + 30ms, 2000, 10ms), 2000U) << "up to its limit";
+    EXPECT_EQ(tuner.consumed(now + 9ms, 1000, 10ms), 2000U);
+    EXPECT_EQ(tuner.consumed(now + 18ms, 2000, 10ms), 2000U) << "up to its limit";
     EXPECT_EQ(tuner.window(), 6000U);
-    EXPECT_EQ(tuner.consumed(now + 31ms, 6000, 10ms), 0U);
+    EXPECT_EQ(tuner.consumed(now + 19ms, 6000, 10ms), 0U);
 }
 
 TEST(WindowTuner, leaves_a_slow_stream_alone) {
     WindowTuner tuner(1000, 100'000);
     TimePoint now{100s};
     for (int i = 0; i < 100; ++i) {
-        now += 25ms;
+        now += 12ms;
         EXPECT_EQ(tuner.consumed(now, i == 0 ? 1 : 500, 10ms), 0U);
     }
     EXPECT_EQ(tuner.window(), 1000U);
