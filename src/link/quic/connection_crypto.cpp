@@ -181,6 +181,15 @@ int CryptoCallbacks::install_initial(ngtcp2_conn* conn, const ngtcp2_cid* cid) {
     return 0;
 }
 
+bool CryptoCallbacks::has_parameters(Connection& connection, ngtcp2_encryption_level level) {
+    // They stand in the client's hello, and in the server's second message.
+    if (connection.dialed_ && level != NGTCP2_ENCRYPTION_LEVEL_1RTT) return true;
+    ngtcp2_conn* conn = connection.conn_.get();
+    if (ngtcp2_conn_get_remote_transport_params(conn) != nullptr) return true;
+    ngtcp2_conn_set_tls_alert(conn, static_cast<std::uint8_t>(security::Alert::missing_extension));
+    return false;
+}
+
 bool CryptoCallbacks::install(Connection& connection, ngtcp2_encryption_level level,
                               const TrafficSecret* read, const TrafficSecret* write) {
     ngtcp2_conn* conn = connection.conn_.get();
@@ -231,6 +240,7 @@ int CryptoCallbacks::on_secrets(gnutls_session_t session, gnutls_record_encrypti
     };
     const auto read = secret(read_secret);
     const auto write = secret(write_secret);
+    if (!has_parameters(connection, quic_level)) return -1;
     const bool ok =
         install(connection, quic_level, read ? &*read : nullptr, write ? &*write : nullptr);
     return ok ? 0 : -1;

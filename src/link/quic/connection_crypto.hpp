@@ -25,6 +25,9 @@ struct CryptoCallbacks {
     static int on_secrets(gnutls_session_t session, gnutls_record_encryption_level_t level,
                           const void* read_secret, const void* write_secret, size_t secret_bytes);
 
+    /// Whether the peer said what RFC 9001 8.2 makes it say. ngtcp2 leaves that to the TLS library
+    /// and asserts it, GnuTLS knows nothing of it.
+    static bool has_parameters(Connection& connection, ngtcp2_encryption_level level);
     static bool install(Connection& connection, ngtcp2_encryption_level level,
                         const TrafficSecret* read, const TrafficSecret* write);
     static int install_initial(ngtcp2_conn* conn, const ngtcp2_cid* cid);
