@@ -59,7 +59,7 @@ std::size_t GeneratedSource::fill(std::uint64_t offset, port::Bytes out) noexcep
 }
 
 MemoryPayloadSource::MemoryPayloadSource(const Payload& payload, std::vector<std::byte> memory)
-    : memory_(std::move(memory)) {
+    : size_(payload.bytes), memory_(std::move(memory)) {
     memory_.resize(static_cast<std::size_t>(payload.bytes));
     fill_pattern(payload.seed, 0, memory_);
     Random random(payload.seed);

@@ -51,7 +51,7 @@ public:
     /// `memory` is reused if it is large enough.
     MemoryPayloadSource(const Payload& payload, std::vector<std::byte> memory);
 
-    std::uint64_t size() const noexcept override { return memory_.size(); }
+    std::uint64_t size() const noexcept override { return size_; }
     std::span<const port::ConstBytes> regions() const noexcept override { return regions_; }
     std::size_t fill(std::uint64_t /*offset*/, port::Bytes /*out*/) noexcept override { return 0; }
 
@@ -60,6 +60,7 @@ public:
     std::vector<std::byte> poison() &&;
 
 private:
+    std::uint64_t size_;
     std::vector<std::byte> memory_;
     std::vector<port::ConstBytes> regions_;
 };
