@@ -10,38 +10,52 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Connections made one after the other, each closed before the next; how many came up.
-std::size_t connections_made(Wire& wire, std::size_t wanted) {
-    std::size_t made = 0;
+/// Connections made one after the other, each closed before the next.
+struct Made {
+    std::size_t first_time = 0;
+    std::size_t second_time = 0;
+};
+
+/// Dials until the link is up or down, and closes it again; whether it was up.
+bool connects(Wire& wire) {
+    const auto& story = wire.client.story(wire.dial());
+    wire.driver.run_until([&] { return story.came_up || story.down; },
+                          patience(std::chrono::seconds(15)));
+    if (!story.came_up) return false;
+    story.link->close("next");
+    wire.driver.run_until([&] { return story.down.has_value(); },
+                          patience(std::chrono::seconds(10)));
+    return true;
+}
+
+Made make_connections(Wire& wire, std::size_t wanted) {
+    Made made;
     for (std::size_t i = 0; i < wanted; ++i) {
-        const port::LinkId link = wire.dial();
-        const auto& story = wire.client.story(link);
-        const bool ended = wire.driver.run_until([&] { return story.came_up || story.down; },
-                                                 patience(std::chrono::seconds(15)));
-        EXPECT_TRUE(ended) << "connection " << i << ": neither up nor down";
-        if (!story.came_up) {
-            ADD_FAILURE() << "connection " << i << ": "
-                          << (story.down ? story.down->what() : "not even an error");
-            continue;
+        if (connects(wire)) {
+            ++made.first_time;
+        } else if (connects(wire)) {
+            ++made.second_time;
+        } else {
+            ADD_FAILURE() << "connection " << i << ": " << wire.driver.describe();
         }
-        ++made;
-        story.link->close("next");
-        wire.driver.run_until([&] { return story.down.has_value(); },
-                              patience(std::chrono::seconds(10)));
     }
     return made;
 }
 
 TEST(QuicHandshake, fifty_of_fifty_come_up_with_30_percent_loss_both_ways) {
     Wire wire(both_ways(loses(0.3, 3), test_seed(31)));
-    EXPECT_EQ(connections_made(wire, 50), 50U);
+    EXPECT_EQ(make_connections(wire, 50).first_time, 50U) << wire.driver.describe();
     EXPECT_GT(wire.traffic(kToServer).dropped, 20U);
     EXPECT_GT(wire.traffic(kToClient).dropped, 20U);
 }
 
 TEST(QuicHandshake, comes_up_with_30_percent_of_packets_corrupted) {
     Wire wire(both_ways(corrupts(0.3), test_seed(32)));
-    EXPECT_EQ(connections_made(wire, 20), 20U);
+    // Unlike the losses above, nothing bounds how many are corrupted in a row; after eight of them
+    // a dialer gives up.
+    const Made made = make_connections(wire, 20);
+    EXPECT_EQ(made.first_time + made.second_time, 20U);
+    EXPECT_LE(made.second_time, 2U) << wire.driver.describe();
     EXPECT_GT(wire.traffic(kToServer).corrupted, 10U);
     EXPECT_GT(wire.traffic(kToClient).corrupted, 10U);
 }
@@ -77,7 +91,7 @@ TEST(QuicHandshake, comes_up_through_a_retry_also_with_loss) {
     WireOptions options = both_ways(loses(0.1), test_seed(33));
     options.gate.half_open_before_retry = 0;
     Wire wire(options);
-    EXPECT_EQ(connections_made(wire, 20), 20U);
+    EXPECT_EQ(make_connections(wire, 20).first_time, 20U) << wire.driver.describe();
     EXPECT_GE(wire.server.endpoint().counts().retries, 20U);
     EXPECT_EQ(wire.server.endpoint().counts().bad_tokens, 0U);
 }
