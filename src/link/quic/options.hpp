@@ -23,9 +23,9 @@ struct LinkOptions {
     Duration linger = std::chrono::seconds(2);  // of close()
 
     /// Bulk bytes that are written before arrived packets are looked at again.
-    std::size_t bulk_per_turn = 128 * 1024;
+    std::size_t bulk_per_turn = 64 * 1024;
     /// Bytes on the way beyond which bulk waits when the round trip shows that they only queue up.
-    std::size_t bulk_in_flight = 512 * 1024;
+    std::size_t bulk_in_flight = 256 * 1024;
     /// Connection credit that only the control lane may use.
     std::size_t control_reserve = 64 * 1024;
 

@@ -36,7 +36,7 @@ public:
 
 private:
     static constexpr Duration kMemory = std::chrono::seconds(10);
-    static constexpr Duration kTolerance = std::chrono::microseconds(150);
+    static constexpr Duration kTolerance = std::chrono::microseconds(100);
 
     std::optional<Duration> before_{};
     std::optional<Duration> current_{};
