@@ -254,6 +254,7 @@ void Connection::settle(OutStream& stream, port::SendOutcome outcome) {
 
 void Connection::release_all(port::SendOutcome outcome) {
     std::vector<std::uint64_t> ids;
+    ids.reserve(outs_.size());
     for (const auto& [number, stream] : outs_) ids.push_back(number);
     std::ranges::sort(ids);
     for (const std::uint64_t number : ids) settle(*outs_.at(number), outcome);

@@ -29,7 +29,7 @@
 #include "security/tls_session.hpp"
 
 struct ngtcp2_conn;
-struct ngtcp2_path;
+struct ngtcp2_path;  // NOLINT(readability-identifier-naming): a name of ngtcp2
 
 namespace nexar::quic {
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <tuple>
 
 #include "base/assert.hpp"
 #include "link/quic/native.hpp"
@@ -55,8 +56,8 @@ struct Contexts {
 
     bool handed_over(int code) noexcept {
         if (code != 0) return false;
-        (void)cipher.release();
-        (void)mask.release();
+        std::ignore = cipher.release();
+        std::ignore = mask.release();
         return true;
     }
 };

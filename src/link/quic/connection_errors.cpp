@@ -93,7 +93,7 @@ void Connection::say_goodbye(TimePoint now, std::uint64_t code, const Error& rea
     ngtcp2_ccerr_default(&close);
     std::string words = close_reason_;
     const std::uint8_t alert = ngtcp2_conn_get_tls_alert(conn_.get());
-    if (tls_->refusal()) words = tls_->refusal()->reason;
+    if (const auto& refusal = tls_->refusal()) words = refusal->reason;
     const auto* text = reinterpret_cast<const std::uint8_t*>(words.data());
     if (alert != 0) {
         ngtcp2_ccerr_set_tls_alert(&close, alert, text, words.size());

@@ -48,10 +48,9 @@ void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
 }
 
 void Connection::handle_read(TimePoint now, int code) {
-    if (callback_failure_) {
-        const bool restarted = callback_failure_->code() == Errc::link_closed;
-        fail(now, *std::exchange(callback_failure_, std::nullopt),
-             restarted ? Closing::silent : Closing::say);
+    if (const auto failure = std::exchange(callback_failure_, std::nullopt)) {
+        const bool restarted = failure->code() == Errc::link_closed;
+        fail(now, *failure, restarted ? Closing::silent : Closing::say);
         return;
     }
     switch (code) {
@@ -77,8 +76,10 @@ void Connection::fail_with(TimePoint now, int code) {
 }
 
 void Connection::on_up() {
+    const auto& peer = tls_->peer();
+    NEXAR_ASSERT(peer.has_value());
     state_ = State::up;
-    peer_ = *tls_->peer();
+    peer_ = peer.value_or(Identity{});
     ngtcp2_conn_set_keep_alive_timeout(conn_.get(), native(options_.keep_alive));
     // The first streams of each side are its lanes, in their order: nothing on the wire says so.
     for (OutStream& lane : lanes_) {

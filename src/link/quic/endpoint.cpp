@@ -167,11 +167,10 @@ void Endpoint::on_incoming_failed(Entry& entry, const Error& reason) {
     closed_half_open(entry);
     ++counts_.refused;
     entry.forgotten = true;  // nobody was told that it existed
-    const Error error = reason;
-    NEXAR_LOG_INFO("{} was not let in: {}", entry.connection->remote().text(), error.what());
+    NEXAR_LOG_INFO("{} was not let in: {}", entry.connection->remote().text(), reason.what());
     events_.push_back(
         {.link = entry.id,
-         .what = port::Refused{.from = entry.connection->remote().text(), .reason = error}});
+         .what = port::Refused{.from = entry.connection->remote().text(), .reason = reason}});
 }
 
 void Endpoint::closed_half_open(Entry& entry) {

@@ -23,24 +23,24 @@ struct LinkOptions {
     Duration linger = std::chrono::seconds(2);  // of close()
 
     /// Bulk bytes that are written before arrived packets are looked at again.
-    std::size_t bulk_per_turn = 64 * 1024;
+    std::size_t bulk_per_turn = std::size_t{64} * 1024;
     /// Bytes on the way beyond which bulk waits when the round trip shows that they only queue up.
-    std::size_t bulk_in_flight = 256 * 1024;
+    std::size_t bulk_in_flight = std::size_t{256} * 1024;
     /// Connection credit that only the control lane may use.
-    std::size_t control_reserve = 64 * 1024;
+    std::size_t control_reserve = std::size_t{64} * 1024;
 
     /// Window of a payload stream that has no sink yet; of any stream at its beginning.
-    std::uint64_t first_window = 64 * 1024;
+    std::uint64_t first_window = std::uint64_t{64} * 1024;
     /// Window of a payload stream with a sink, at first and at most.
-    std::uint64_t bulk_window = 1024 * 1024;
-    std::uint64_t bulk_window_max = 8 * 1024 * 1024;
-    std::uint64_t lane_window = 1024 * 1024;
-    std::uint64_t connection_window = 16 * 1024 * 1024;
+    std::uint64_t bulk_window = std::uint64_t{1024} * 1024;
+    std::uint64_t bulk_window_max = std::uint64_t{8} * 1024 * 1024;
+    std::uint64_t lane_window = std::uint64_t{1024} * 1024;
+    std::uint64_t connection_window = std::uint64_t{16} * 1024 * 1024;
 
     /// Bytes of a peer that wait here for a sink. Beyond them the peer gets no connection credit.
-    std::size_t park_budget = 32 * 1024 * 1024;
+    std::size_t park_budget = std::size_t{32} * 1024 * 1024;
     /// Bytes that one lane holds, unsent and unacknowledged.
-    std::size_t lane_queue = 4 * 1024 * 1024;
+    std::size_t lane_queue = std::size_t{4} * 1024 * 1024;
     /// Payload streams that a peer may have open.
     std::uint64_t max_streams = 256;
     std::size_t datagram_queue = 64;

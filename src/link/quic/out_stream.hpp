@@ -21,7 +21,7 @@ namespace nexar::quic {
 class OutStream {
 public:
     /// What one source that must be asked may have staged and not acknowledged.
-    static constexpr std::size_t kMaxStagedBytes = 1024 * 1024;
+    static constexpr std::size_t kMaxStagedBytes = std::size_t{1024} * 1024;
 
     OutStream(port::Lane lane, BufferPool& pool);
     OutStream(port::StreamId id, port::Source& source, const port::SendOptions& options,

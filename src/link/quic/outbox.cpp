@@ -31,20 +31,21 @@ std::span<std::byte> Outbox::room() noexcept {
     return {buffer_.get() + used_, kLargestPacket};
 }
 
-bool Outbox::joins(const Path& path, std::uint8_t ecn, std::size_t bytes,
-                   bool alone) const noexcept {
-    return open_ && !open_->complete && !alone && bytes <= open_->segment && ecn == open_->ecn &&
-           open_->end - open_->begin + bytes <= kLargestBatch && path == open_->path;
+bool Outbox::joins(const Batch& batch, const Path& path, std::uint8_t ecn, std::size_t bytes,
+                   bool alone) noexcept {
+    return !batch.complete && !alone && bytes <= batch.segment && ecn == batch.ecn &&
+           batch.end - batch.begin + bytes <= kLargestBatch && path == batch.path;
 }
 
 void Outbox::add(const Path& path, std::uint8_t ecn, std::size_t bytes, bool alone) {
     NEXAR_ASSERT(!blocked_ && bytes > 0 && bytes <= kLargestPacket);
     const std::size_t begin = used_;
     used_ += bytes;
-    if (joins(path, ecn, bytes, alone)) {
-        open_->end += bytes;
-        const std::size_t count = (open_->end - open_->begin + open_->segment - 1) / open_->segment;
-        open_->complete = bytes < open_->segment || count == kMaxSegments;
+    if (open_ && joins(*open_, path, ecn, bytes, alone)) {
+        Batch& batch = *open_;
+        batch.end += bytes;
+        const std::size_t count = (batch.end - batch.begin + batch.segment - 1) / batch.segment;
+        batch.complete = bytes < batch.segment || count == kMaxSegments;
         return;
     }
     const std::optional<Batch> before = open_;

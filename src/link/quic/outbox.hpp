@@ -48,7 +48,8 @@ private:
         bool complete = false;
     };
 
-    bool joins(const Path& path, std::uint8_t ecn, std::size_t bytes, bool alone) const noexcept;
+    static bool joins(const Batch& batch, const Path& path, std::uint8_t ecn, std::size_t bytes,
+                      bool alone) noexcept;
     bool send(const Batch& batch);
 
     PacketPath* path_;

@@ -213,10 +213,10 @@ bool HeaderMask::make(std::span<std::uint8_t, kMaskBytes> mask,
     int written = 0;
     if (suite_ == CipherSuite::chacha20_poly1305) {
         // The sample is counter and nonce as EVP wants its IV; the mask is what zeros become.
-        constexpr std::array<std::uint8_t, kMaskBytes> zeros{};
+        constexpr std::array<std::uint8_t, kMaskBytes> kZeros{};
         return EVP_EncryptInit_ex(evp_.get(), nullptr, nullptr, nullptr, sample.data()) == 1 &&
-               EVP_EncryptUpdate(evp_.get(), mask.data(), &written, zeros.data(), length(zeros)) ==
-                   1;
+               EVP_EncryptUpdate(evp_.get(), mask.data(), &written, kZeros.data(),
+                                 length(kZeros)) == 1;
     }
     std::array<std::uint8_t, 2 * kSampleBytes> block{};
     if (EVP_EncryptUpdate(evp_.get(), block.data(), &written, sample.data(), length(sample)) != 1) {

@@ -10,8 +10,8 @@
 namespace nexar::quic {
 
 namespace {
-constexpr std::size_t kLeastChunk = 16 * 1024;
-constexpr std::size_t kMostChunk = 64 * 1024;
+constexpr std::size_t kLeastChunk = std::size_t{16} * 1024;
+constexpr std::size_t kMostChunk = std::size_t{64} * 1024;
 }  // namespace
 
 Result<void> StagedBytes::add_chunk(std::size_t wanted) {

@@ -17,7 +17,7 @@ namespace nexar::quic {
 class UdpCarrier final : public port::Carrier {
 public:
     /// What arrives in one call of on_ready() is bounded by this, so that writing gets its turn.
-    static constexpr std::size_t kReceiveQuantum = 128 * 1024;
+    static constexpr std::size_t kReceiveQuantum = std::size_t{128} * 1024;
 
     /// `pool` must outlive it. `through` may stand between the endpoint and the socket, to lose
     /// packets on purpose; it gets the socket and must not outlive it.

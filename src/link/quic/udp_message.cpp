@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kSlotBytes = 65536;
 constexpr std::size_t kMostSlots = 16;
-constexpr std::size_t kLargeMessage = 16 * 1024;
+constexpr std::size_t kLargeMessage = std::size_t{16} * 1024;
 
 constexpr std::uint8_t kEcnBits = 3;
 
@@ -70,8 +70,8 @@ void OutMessage::segment(std::size_t bytes) noexcept {
 
 void UdpSocket::Sender::set(std::size_t index, const PacketBatch& batch,
                             std::span<const std::byte> bytes, const Address& bound) {
-    messages_[index].emplace(batch, bytes, bound);
-    headers_[index] = {.msg_hdr = messages_[index]->header, .msg_len = 0};
+    const OutMessage& message = messages_[index].emplace(batch, bytes, bound);
+    headers_[index] = {.msg_hdr = message.header, .msg_len = 0};
 }
 
 int UdpSocket::Sender::send(int descriptor, std::size_t count) {

@@ -19,8 +19,8 @@ namespace nexar::quic {
 struct UdpOptions {
     /// What the kernel holds for us while we compute; asked for, and warned about when it gives
     /// less.
-    std::size_t receive_buffer = 8 * 1024 * 1024;
-    std::size_t send_buffer = 4 * 1024 * 1024;
+    std::size_t receive_buffer = std::size_t{8} * 1024 * 1024;
+    std::size_t send_buffer = std::size_t{4} * 1024 * 1024;
     /// Off only to measure what they give.
     bool gso = true;
     bool gro = true;

@@ -34,7 +34,7 @@ public:
     static constexpr std::size_t kFloorDivisor = 20;  // 1/20 = 5 %
     /// A class is let through when this much is owed to it: a jumbo packet, so that one turn of a
     /// lower class is not a turn of dust.
-    static constexpr std::size_t kQuantumBytes = 8 * 1024;
+    static constexpr std::size_t kQuantumBytes = std::size_t{8} * 1024;
 
     /// The class to write from, out of `ready`; none when that is empty.
     std::optional<WriteClass> next(ClassSet ready) const noexcept;

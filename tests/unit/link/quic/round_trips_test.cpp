@@ -37,7 +37,7 @@ TEST(RoundTrips, believes_a_longer_way_in_the_end) {
 TEST(RoundTrips, tells_a_queue_from_the_way) {
     RoundTrips trips;
     trips.saw(at(100s), 50us);
-    EXPECT_FALSE(trips.queued(180us)) << "that much is noise";
+    EXPECT_FALSE(trips.queued(140us)) << "that much is noise";
     EXPECT_TRUE(trips.queued(300us));
     trips.saw(at(200s), 20ms);
     trips.saw(at(211s), 20ms);
