@@ -42,7 +42,6 @@ public:
     std::size_t largest_datagram(const Address& remote) override {
         return to_->largest_datagram(remote);
     }
-    std::size_t largest_batch() const noexcept override { return to_->largest_batch(); }
 
 private:
     quic::PacketPath* to_;
