@@ -146,7 +146,7 @@ bool PacketCipher::seal(std::uint8_t* sealed, std::span<const std::uint8_t> plai
                         std::span<const std::uint8_t> header) noexcept {
     if (evp_ == nullptr) {
         const Tag tag = checksum(plain, nonce, header);
-        if (sealed != plain.data()) std::memmove(sealed, plain.data(), plain.size());
+        if (!plain.empty()) std::memmove(sealed, plain.data(), plain.size());
         std::memcpy(sealed + plain.size(), tag.data(), tag.size());
         return true;
     }
