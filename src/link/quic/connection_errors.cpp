@@ -72,6 +72,10 @@ Error Connection::describe(int code) const {
                     fmt::format("the handshake with {} was not complete in time; is it the right "
                                 "address, and does a firewall let UDP pass both ways?",
                                 peer)};
+        case NGTCP2_ERR_RECV_VERSION_NEGOTIATION:
+            return {
+                Errc::version_mismatch,
+                fmt::format("{} does not speak version 1 of QUIC; is it a node of nexar?", peer)};
         case NGTCP2_ERR_NOMEM:
             return {Errc::out_of_memory, fmt::format("no memory for the link to {}", peer)};
         case NGTCP2_ERR_CRYPTO: {

@@ -70,7 +70,7 @@ void Connection::handle_read(TimePoint now, int code) {
 
 void Connection::fail_with(TimePoint now, int code) {
     const bool silent = code == NGTCP2_ERR_IDLE_CLOSE || code == NGTCP2_ERR_HANDSHAKE_TIMEOUT ||
-                        code == NGTCP2_ERR_DROP_CONN;
+                        code == NGTCP2_ERR_DROP_CONN || code == NGTCP2_ERR_RECV_VERSION_NEGOTIATION;
     library_error_ = code;
     fail(now, describe(code), silent ? Closing::silent : Closing::say);
 }
