@@ -167,6 +167,58 @@ TEST(Endpoint, answers_another_version_with_those_that_it_speaks) {
     EXPECT_EQ(pair.server_side.endpoint().connections(), 0U);
 }
 
+TEST(Endpoint, a_dialer_is_told_that_the_other_side_speaks_another_version) {
+    QuicPair pair;
+    pair.net.tap = [&](Datagram& datagram) {
+        const auto& hello = datagram.bytes;
+        // RFC 9000 17.2.1, with both ids turned round and a version that nobody speaks.
+        const std::size_t to = std::to_integer<std::size_t>(hello[5]);
+        const std::size_t from = std::to_integer<std::size_t>(hello[6 + to]);
+        std::vector<std::byte> answer(5);
+        answer[0] = std::byte{0x80};
+        const auto add = [&](std::size_t at, std::size_t size) {
+            answer.insert(answer.end(), hello.begin() + static_cast<std::ptrdiff_t>(at),
+                          hello.begin() + static_cast<std::ptrdiff_t>(at + size));
+        };
+        add(6 + to, 1 + from);
+        add(5, 1 + to);
+        answer.insert(answer.end(), 4, std::byte{0x5a});
+        pair.net.inject({.from = datagram.to, .to = datagram.from, .bytes = answer}, 1ms);
+        return false;
+    };
+    LinkEnd& client = pair.dial();
+    ASSERT_TRUE(pair.run_until([&] { return client.down().has_value(); }, 1s));
+    EXPECT_FALSE(client.was_up());
+    EXPECT_EQ(client.down()->code(), Errc::version_mismatch);
+    EXPECT_THAT(client.down()->cause(), HasSubstr("10.0.0.2:7400"));
+}
+
+TEST(Endpoint, a_restart_of_the_dialer_is_noticed_by_the_idle_timeout_only) {
+    // RFC 9000 gives a client no way to tell the reset token of the id that it began with.
+    VirtualNet net(1);
+    const auto& cluster = QuicPair::cluster();
+    const auto options = [&] {
+        auto made = QuicPair::endpoint_options(cluster.node(1));
+        made.secret = secret_of(9);
+        return made;
+    };
+    auto client = std::make_unique<Side>(net.add_host(VirtualNet::address(1), options()));
+    Side server(net.add_host(VirtualNet::address(2),
+                             QuicPair::endpoint_options(cluster.node(2), {.idle_timeout = 4s})));
+    LinkEnd& end = client->dial(server.host().address(), {.cluster = cluster.id(), .node = {}});
+    ASSERT_TRUE(net.run_until([&] { return end.is_up(); }, 1s));
+    net.run_for(1s);
+    VirtualHost& host = client->host();
+    client.reset();
+    host.on_event = {};
+    host.restart(options());
+    server.accepted().send(pattern(1, 1000));
+    const TimePoint before = net.now();
+    ASSERT_TRUE(net.run_until([&] { return server.accepted().down().has_value(); }, 60s));
+    EXPECT_EQ(server.accepted().down()->code(), Errc::timed_out);
+    EXPECT_GT(net.now() - before, 3s);
+}
+
 TEST(Endpoint, what_is_too_short_or_not_a_first_packet_costs_nothing) {
     QuicPair pair;
     for (std::uint64_t i = 0; i < 2000; ++i) {
