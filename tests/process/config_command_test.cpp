@@ -120,7 +120,7 @@ TEST_F(NexarCommand, config_speaks_json) {
         EXPECT_EQ(setting.at("scope"), "local");
         EXPECT_EQ(setting.at("type"), "integer");
     }
-    EXPECT_EQ(json.at("settings").size(), 4U);
+    EXPECT_EQ(json.at("settings").size(), 7U);
     EXPECT_EQ(json.at("files").at(0).at("found"), false);
 }
 
