@@ -2,10 +2,11 @@
 # Fuzzes the decoders: builds the preset `fuzz` (clang, libFuzzer, ASan, UBSan) and runs each harness
 # from its committed corpus. New inputs go to build/fuzz/corpus, findings to build/fuzz/findings.
 #
-#   scripts/fuzz.sh [--runs N] [--jobs N] [harness...]
+#   scripts/fuzz.sh [--runs N] [--seconds N] [--jobs N] [harness...]
 #
-# --runs  executions per harness: 200000 by default (what CI does), 10000000 for the long run
-# --jobs  harnesses that run at the same time, 1 by default
+# --runs     executions per harness: 200000 by default (what CI does), 10000000 for the long run
+# --seconds  how long a harness runs at most, whatever it has executed; no limit by default
+# --jobs     harnesses that run at the same time, 1 by default
 #
 # Prints one line per harness. Exit 1 when any has a finding.
 set -euo pipefail
@@ -18,6 +19,7 @@ readonly tree=build/fuzz
 export ASAN_OPTIONS=malloc_context_size=4:quarantine_size_mb=32:${ASAN_OPTIONS:-}
 
 runs=200000
+seconds=0
 jobs=1
 harnesses=()
 known=()
@@ -34,6 +36,10 @@ while [ $# -gt 0 ]; do
   case $1 in
     --runs)
       runs=$(number "$1" "${2:-}")
+      shift 2
+      ;;
+    --seconds)
+      seconds=$(number "$1" "${2:-}")
       shift 2
       ;;
     --jobs)
@@ -88,7 +94,7 @@ leak_check() {
 run_harness() {
   local name=$1 log=$tree/$1.log verdict='no finding' status=0 executed speed reached
   mkdir -p "$tree/corpus/$name" "$tree/findings"
-  "$tree/bin/fuzz_$name" -runs="$runs" -max_len="$(longest_input "$name")" -timeout=10 -rss_limit_mb=1024 \
+  "$tree/bin/fuzz_$name" -runs="$runs" -max_total_time="$seconds" -max_len="$(longest_input "$name")" -timeout=10 -rss_limit_mb=1024 \
     -detect_leaks="$(leak_check "$name")" \
     -print_final_stats=1 -artifact_prefix="$tree/findings/$name-" \
     "$tree/corpus/$name" "fuzz/corpus/$name" >"$log" 2>&1 || status=$?
