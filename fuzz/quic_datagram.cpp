@@ -42,8 +42,8 @@ public:
 };
 
 std::shared_ptr<const security::Credentials> credentials() {
-    static const auto kCredentials = TestCluster().node(1);
-    return kCredentials;
+    static const auto shared = TestCluster().node(1);
+    return shared;
 }
 
 quic::EndpointOptions options(Random& random) {
@@ -75,7 +75,7 @@ public:
         now_ += 20s;
         out_.bytes = 0;
         const std::uint64_t accepted = endpoint_.counts().accepted;
-        const std::size_t most = 3 * 2 * datagram.size();
+        const std::size_t most = 6 * datagram.size();
         // Twice: what began a handshake is found again by its id.
         for (int i = 0; i < 2 && !datagram.empty(); ++i) {
             endpoint_.receive(now_, path_, 0, datagram, datagram.size());

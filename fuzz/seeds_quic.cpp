@@ -45,7 +45,9 @@ void add_datagrams(const std::filesystem::path& root) {
     const Corpus corpus(root, "quic_datagram");
     const auto to_server = packets_to(true, {});
     const Bytes& hello = to_server.front();
-    const Bytes frames = open_initial(hello).value();
+    const auto opened = open_initial(hello);
+    NEXAR_ASSERT(opened.has_value());
+    const Bytes& frames = *opened;
     corpus.add("client_initial", with_mode(kRaw, hello));
     corpus.add("client_hello", with_mode(kSealed, frames));
     // Without the padding, which the harness puts back.

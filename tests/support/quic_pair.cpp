@@ -149,8 +149,8 @@ void Side::handle(port::Event event) {
 }
 
 const TestCluster& QuicPair::cluster() {
-    static const TestCluster kCluster;
-    return kCluster;
+    static const TestCluster shared;
+    return shared;
 }
 
 quic::EndpointOptions QuicPair::endpoint_options(SharedCredentials credentials,

@@ -31,7 +31,7 @@ struct Climate {
 };
 
 const std::vector<Climate>& climates() {
-    static const std::vector<Climate> kAll = {
+    static const std::vector<Climate> all = {
         {"fair", {}},
         {"loss_2", {.delay = 1ms, .loss = 0.02}},
         {"loss_20", {.delay = 1ms, .loss = 0.2}},
@@ -50,7 +50,7 @@ const std::vector<Climate>& climates() {
          {.delay = 2ms, .jitter = 4ms, .loss = 0.1, .duplicate = 0.1, .corrupt = 0.05, .mtu = 1452},
          Protection::none},
     };
-    return kAll;
+    return all;
 }
 
 class InWeather : public ::testing::TestWithParam<Climate> {
