@@ -46,7 +46,7 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
              .fallback = 4096, .min = 0, .max = Recorder::kMaxEventsPerThread, .unit = "events"},
      .help = "Last events that the recorder keeps per thread, 32 bytes each; 0 turns it off"},
     {.name = "udp_buffer",
-     .spec = SizeSpec{.fallback = 8 * 1024 * 1024, .min = 64 * 1024, .max = 1024 * 1024 * 1024},
+     .spec = SizeSpec{.fallback = 8U << 20U, .min = 64U << 10U, .max = 1U << 30U},
      .help = "What the kernel is asked to hold of arrived packets; it gives at most "
              "net.core.rmem_max"},
 });

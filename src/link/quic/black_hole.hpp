@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/time.hpp"
+#include "link/quic/packet_path.hpp"
 
 namespace nexar::quic {
 
@@ -14,7 +15,6 @@ namespace nexar::quic {
 /// seldom.
 class BlackHole {
 public:
-    static constexpr std::size_t kLeastDatagram = 1200;  // RFC 9000 14
     /// Packets of one stream that were lost while it did not get on at all, for longer than
     /// repeating them takes: so many are no chance any more.
     static constexpr std::size_t kLossesInRow = 8;

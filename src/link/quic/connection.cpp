@@ -23,7 +23,6 @@ constexpr Duration kHalfOpenLife = std::chrono::seconds(3);
 constexpr Duration kInitialRoundTrip = std::chrono::milliseconds(10);
 // A lost last packet is noticed this much later, so it is short; RFC 9002 6.2.
 constexpr Duration kMaxAckDelay = std::chrono::milliseconds(1);
-constexpr std::size_t kLeastDatagram = 1200;
 
 constexpr std::array<port::Lane, port::kLanes> kAllLanes = {port::Lane::control, port::Lane::rpc,
                                                             port::Lane::eager};
@@ -84,7 +83,11 @@ Connection::Connection(Surroundings& around, ConnectionStart&& start, bool diale
              OutStream(port::Lane::rpc, around.pool()),
              OutStream(port::Lane::eager, around.pool())},
       idle_packets_(options_.idle_packets_per_second, options_.idle_packets_burst),
-      resets_(options_.resets_per_second, options_.resets_burst) {}
+      resets_(options_.resets_per_second, options_.resets_burst) {
+    // Windows only grow: a smaller one cannot follow on the first.
+    NEXAR_ASSERT(options_.bulk_window >= options_.first_window);
+    NEXAR_ASSERT(options_.lane_window >= options_.first_window);
+}
 
 Connection::~Connection() = default;
 
@@ -271,7 +274,7 @@ Connection::Statistics Connection::statistics() const {
     ngtcp2_conn_info values{};
     ngtcp2_conn_get_conn_info(conn_.get(), &values);
     const std::size_t width = ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get());
-    return {.datagram_bytes = black_hole_.limited() ? BlackHole::kLeastDatagram : width,
+    return {.datagram_bytes = black_hole_.limited() ? kLeastDatagram : width,
             .round_trip = Duration(static_cast<Duration::rep>(values.smoothed_rtt)),
             .congestion_window = values.cwnd,
             .in_flight = values.bytes_in_flight,

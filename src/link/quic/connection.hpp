@@ -62,7 +62,7 @@ struct ConnectionStart {
     TimePoint now{};
     port::LinkId id{};
     Path path{};
-    std::size_t largest_datagram = 1200;
+    std::size_t largest_datagram = kLeastDatagram;
     LinkOptions options{};
     security::TlsOptions tls{};
 };

@@ -1,31 +1,24 @@
 #include "link/quic/connection_errors.hpp"
 
 #include <fmt/format.h>
-#include <gnutls/gnutls.h>
 
 #include <algorithm>
 
 #include "base/printable.hpp"
 #include "link/quic/connection.hpp"
 #include "link/quic/native.hpp"
+#include "security/alert.hpp"
 
 namespace nexar::quic {
 
 namespace {
 
-constexpr std::uint8_t kNoApplicationProtocol = 120;  // RFC 7301 3.2
-
-std::string_view alert_name(std::uint8_t alert) {
-    const char* name = gnutls_alert_get_name(static_cast<gnutls_alert_description_t>(alert));
-    return name != nullptr ? name : "unknown alert";
-}
-
 std::string said(std::string_view reason) {
     return reason.empty() ? std::string() : fmt::format(": \"{}\"", printable(reason));
 }
 
-Error refused_by_tls(const std::string& peer, std::uint8_t alert, std::string_view reason) {
-    if (alert == kNoApplicationProtocol) {
+Error refused_by_tls(const std::string& peer, security::Alert alert, std::string_view reason) {
+    if (alert == security::Alert::no_application_protocol) {
         return {Errc::version_mismatch,
                 fmt::format("{} does not speak the same protocol: one side runs with "
                             "protection=none and the other does not, or it is another version",
@@ -34,7 +27,7 @@ Error refused_by_tls(const std::string& peer, std::uint8_t alert, std::string_vi
     return {Errc::unauthenticated,
             fmt::format("{} refused us in the handshake with TLS alert {} ({}){}; look at its log, "
                         "and at the certificate of this node",
-                        peer, alert, alert_name(alert), said(reason))};
+                        peer, static_cast<unsigned>(alert), security::name(alert), said(reason))};
 }
 
 }  // namespace
@@ -52,7 +45,8 @@ Error Connection::describe_peer_close() const {
     }
     if (close->error_code >= NGTCP2_CRYPTO_ERROR &&
         close->error_code <= NGTCP2_CRYPTO_ERROR + 255) {
-        return refused_by_tls(peer, static_cast<std::uint8_t>(close->error_code & 0xffU), reason);
+        return refused_by_tls(peer, static_cast<security::Alert>(close->error_code & 0xffU),
+                              reason);
     }
     return {Errc::link_closed, fmt::format("{} gave up the link with QUIC error {:#x}{}", peer,
                                            close->error_code, said(reason))};
@@ -79,11 +73,11 @@ Error Connection::describe(int code) const {
         case NGTCP2_ERR_NOMEM:
             return {Errc::out_of_memory, fmt::format("no memory for the link to {}", peer)};
         case NGTCP2_ERR_CRYPTO: {
-            const std::uint8_t alert = ngtcp2_conn_get_tls_alert(conn_.get());
-            if (!tls_->refusal() && alert == kNoApplicationProtocol) {
+            const auto alert = static_cast<security::Alert>(ngtcp2_conn_get_tls_alert(conn_.get()));
+            if (!tls_->refusal() && alert == security::Alert::no_application_protocol) {
                 return refused_by_tls(peer, alert, {});
             }
-            return tls_->failure(static_cast<security::Alert>(alert)).within({.host = peer});
+            return tls_->failure(alert).within({.host = peer});
         }
         default:
             break;
@@ -108,7 +102,7 @@ void Connection::say_goodbye(TimePoint now, std::uint64_t code, const Error& rea
         text = reinterpret_cast<const std::uint8_t*>(words.data());
         ngtcp2_ccerr_set_application_error(&close, code, text, words.size());
     }
-    goodbye_.resize(1200);
+    goodbye_.resize(kLeastDatagram);
     ngtcp2_path_storage path{};
     ngtcp2_path_storage_zero(&path);
     ngtcp2_pkt_info info{};

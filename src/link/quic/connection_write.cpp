@@ -294,7 +294,7 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
     if (bulk) turn.bulk_left = whole_batches(options_.bulk_per_turn, turn.packet_bytes);
     bool more = false;
     while (out.has_room()) {
-        const std::size_t width = std::max(largest_datagram_, BlackHole::kLeastDatagram);
+        const std::size_t width = std::max(largest_datagram_, kLeastDatagram);
         turn.packet_bytes = ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get());
         turn.room = out.room().first(std::min(width, black_hole_.limit(now)));
         ngtcp2_path_storage_zero(&turn.path);

@@ -8,8 +8,6 @@ namespace nexar::quic {
 
 namespace {
 
-// RFC 9000 14.1: a smaller datagram begins no connection, and may not be answered with more.
-constexpr std::size_t kLeastFirstDatagram = 1200;
 // RFC 9000 10.3: a reset must look like a packet, and be smaller than what it answers, or two
 // endpoints could answer each other for ever.
 constexpr std::size_t kLeastReset = 21;
@@ -114,7 +112,8 @@ void Endpoint::receive_stranger(TimePoint now, const Path& path, std::uint8_t ec
         send_reset(now, path, packet.size(), target);
         return;
     }
-    if (!options_.accepts || packet.size() < kLeastFirstDatagram) {
+    // RFC 9000 14.1: a smaller datagram begins no connection, and may not be answered with more.
+    if (!options_.accepts || packet.size() < kLeastDatagram) {
         ++counts_.malformed;
         return;
     }

@@ -12,8 +12,8 @@ namespace nexar::quic {
 /// sees them. Both sides must have chosen it, or the handshake fails.
 enum class Protection : std::uint8_t { full, none };
 
-/// The numbers of a link. The defaults are what measurements on two hosts' worth of loopback gave;
-/// docs/tuning.md says what each costs.
+/// The numbers of a link. link_settings.hpp fills in what users may set; link_bench shows what the
+/// others do.
 struct LinkOptions {
     Protection protection = Protection::full;
 

@@ -8,6 +8,9 @@
 
 namespace nexar::quic {
 
+/// What every path takes that QUIC runs over at all (RFC 9000 14).
+inline constexpr std::size_t kLeastDatagram = 1200;
+
 /// Both ends of a way through the network. `local` may be "any": the network decides.
 struct Path {
     Address local{};
@@ -39,7 +42,7 @@ public:
     virtual Sent send(const PacketBatch& batch) = 0;
 
     /// The largest datagram that could pass to `remote`, as far as this host knows: what the
-    /// interface's MTU leaves beside the headers. At least 1200.
+    /// interface's MTU leaves beside the headers. At least kLeastDatagram.
     virtual std::size_t largest_datagram(const Address& remote) = 0;
 };
 

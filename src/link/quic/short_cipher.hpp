@@ -34,8 +34,7 @@ private:
 };
 
 /// The longest plain text for which ShortCipher is the faster one on this machine; 0: for none.
-/// Measured at the first call, which takes a millisecond. On x86 it is the one for Ethernet-sized
-/// packets, on Arm only for the shortest.
+/// Measured at the first call, once per process: the answer differs from machine to machine.
 std::size_t longest_short_packet(CipherSuite suite);
 
 }  // namespace nexar::quic

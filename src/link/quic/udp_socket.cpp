@@ -18,7 +18,6 @@ namespace nexar::quic {
 
 namespace {
 
-constexpr std::size_t kLeastDatagram = 1200;
 constexpr std::size_t kMostDatagram = 65000;
 // IPv6 and UDP; for IPv4 as well, so that a path is as wide whichever is used.
 constexpr std::size_t kHeaders = 48;

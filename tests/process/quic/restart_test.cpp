@@ -49,6 +49,18 @@ protected:
         return link;
     }
 
+    /// Kills the server, starts it again, and waits until the client's link is down.
+    void expect_restart_noticed(std::unique_ptr<ChildProcess>& server, Station& client,
+                                port::LinkId link, LinkDriver& driver) {
+        server->kill();
+        server = serve(address_);
+        const TimePoint back = driver.now();
+        ASSERT_TRUE(driver.run_until([&] { return client.story(link).down.has_value(); },
+                                     patience(seconds(20))))
+            << driver.describe();
+        EXPECT_LT(client.story(link).down_at - back, patience(seconds(2)));
+    }
+
     TestCluster cluster_;
     quic::LinkOptions link_ = ethernet_link();
     BufferPool pool_;
@@ -60,13 +72,7 @@ TEST_F(QuicRestart, is_noticed_by_an_idle_client_with_its_next_keep_alive) {
     Station client(loopback(), pool_, node_options(cluster_, 1, link_));
     LinkDriver driver;
     const port::LinkId link = connect(client, driver);
-    server->kill();
-    server = serve(address_);
-    const TimePoint back = driver.now();
-    ASSERT_TRUE(driver.run_until([&] { return client.story(link).down.has_value(); },
-                                 patience(seconds(20))))
-        << driver.describe();
-    EXPECT_LT(client.story(link).down_at - back, patience(seconds(2)));
+    ASSERT_NO_FATAL_FAILURE(expect_restart_noticed(server, client, link, driver));
     EXPECT_EQ(client.story(link).down->code(), Errc::link_closed);
     EXPECT_THAT(client.story(link).down->what(), HasSubstr("restarted"));
 }
@@ -79,13 +85,7 @@ TEST_F(QuicRestart, is_noticed_in_the_middle_of_a_transfer_and_a_new_link_can_be
     client.send(*client.link(), {.seed = 3, .bytes = std::uint64_t{1} << 40U});
     driver.run_until([&] { return client.connection(link).statistics().in_flight > 100'000; },
                      patience(seconds(20)));
-    server->kill();
-    server = serve(address_);
-    const TimePoint back = driver.now();
-    ASSERT_TRUE(driver.run_until([&] { return client.story(link).down.has_value(); },
-                                 patience(seconds(20))))
-        << driver.describe();
-    EXPECT_LT(client.story(link).down_at - back, patience(seconds(2)));
+    ASSERT_NO_FATAL_FAILURE(expect_restart_noticed(server, client, link, driver));
     EXPECT_THAT(client.story(link).down->what(), HasSubstr("restarted"));
     EXPECT_EQ(client.outcomes(port::SendOutcome::link_lost), 1U);
 

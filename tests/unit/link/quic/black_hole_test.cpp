@@ -21,7 +21,7 @@ TEST(BlackHole, limits_datagrams_for_a_while_and_tries_again) {
     BlackHole hole;
     EXPECT_TRUE(hole.lost(at(seconds(1)), BlackHole::kLossesInRow));
     EXPECT_TRUE(hole.limited());
-    EXPECT_EQ(hole.limit(at(seconds(2))), BlackHole::kLeastDatagram);
+    EXPECT_EQ(hole.limit(at(seconds(2))), kLeastDatagram);
     EXPECT_FALSE(hole.lost(at(seconds(2)), 100)) << "small ones are lost too: not their size";
     EXPECT_GT(hole.limit(at(seconds(3))), 65535U);
 }
@@ -33,7 +33,7 @@ TEST(BlackHole, tries_ever_more_seldom_while_it_stays) {
     for (int i = 0; i < 12; ++i) {
         ASSERT_TRUE(hole.lost(at(now), BlackHole::kLossesInRow));
         Duration length = Duration::zero();
-        while (hole.limit(at(now + length)) == BlackHole::kLeastDatagram) length += seconds(1);
+        while (hole.limit(at(now + length)) == kLeastDatagram) length += seconds(1);
         EXPECT_GE(length, before);
         before = length;
         now += length + seconds(1);
@@ -55,7 +55,7 @@ TEST(BlackHole, a_peer_that_was_only_busy_costs_nothing_afterwards) {
     BlackHole hole;
     EXPECT_TRUE(hole.silent(at(seconds(1)), 5));
     EXPECT_FALSE(hole.silent(at(seconds(1)), 5)) << "already known";
-    EXPECT_EQ(hole.limit(at(seconds(1))), BlackHole::kLeastDatagram);
+    EXPECT_EQ(hole.limit(at(seconds(1))), kLeastDatagram);
     hole.answered(5);
     EXPECT_FALSE(hole.suspected());
     EXPECT_GT(hole.limit(at(seconds(1))), 65535U);
@@ -66,7 +66,7 @@ TEST(BlackHole, silence_with_losses_is_one) {
     ASSERT_TRUE(hole.silent(at(seconds(1)), 5));
     hole.answered(6);
     EXPECT_FALSE(hole.suspected());
-    EXPECT_EQ(hole.limit(at(seconds(2))), BlackHole::kLeastDatagram);
+    EXPECT_EQ(hole.limit(at(seconds(2))), kLeastDatagram);
     EXPECT_GT(hole.limit(at(seconds(3))), 65535U);
 }
 

@@ -171,17 +171,6 @@ TEST_P(UdpSocketTest, receives_a_bounded_amount_at_once) {
     EXPECT_LT(taken, 40U * 30'000);
 }
 
-TEST(UdpSocket, says_which_setting_to_raise_when_the_kernel_gives_less) {
-    LogCapture log;
-    const auto socket = UdpSocket::open(Address::parse("127.0.0.1:0").value(),
-                                        {.receive_buffer = std::size_t{1} << 30U});
-    ASSERT_TRUE(socket);
-    for (const auto& line : log.lines()) {
-        EXPECT_EQ(line.level, LogLevel::warning);
-        EXPECT_THAT(line.text, ::testing::HasSubstr("sysctl -w net.core."));
-    }
-}
-
 TEST(UdpSocket, says_why_it_cannot_listen) {
     LogCapture log;
     const auto first = UdpSocket::open(Address::parse("127.0.0.1:0").value(), {});
