@@ -248,6 +248,7 @@ private:
     std::vector<std::uint64_t> to_look_at_;
     WriteOrder order_;
     BlackHole black_hole_;
+    TimePoint lanes_wrote_at_{};
     TimePoint answered_at_{};  // when the peer last acknowledged something, or had nothing to
     std::deque<std::vector<std::byte>> datagrams_;
 

@@ -14,6 +14,8 @@ namespace {
 
 // How often, in turns, the streams are asked for their losses.
 constexpr std::uint64_t kTurnsPerLook = 64;
+// Without messages of the lanes for so long, throughput counts more than their next one's wait.
+constexpr Duration kQuietAfter = std::chrono::milliseconds(10);
 // Places shown to ngtcp2 at once; a packet of more pieces is just shorter.
 constexpr std::size_t kMaxPieces = 16;
 // A turn that ends in the middle of a batch would send a short one: a call for a few packets.
@@ -37,6 +39,7 @@ struct Connection::Turn {
     std::size_t bulk_left = 0;
     std::size_t packet_bytes = 0;  // what the path takes now
     bool packet_open = false;      // a packet was begun and not finished
+    bool has_lane = false;         // it carries messages of a lane
     bool has_bulk = false;         // it carries payload
     std::size_t written = 0;
 };
@@ -166,7 +169,7 @@ void Connection::account(Turn& turn, OutStream& stream, std::size_t bytes, bool 
     stream.wrote(bytes, with_end);
     const ClassSet ready = ready_classes(turn, options_.connection_window);
     order_.wrote(stream.write_class(), bytes, ready);
-    turn.has_bulk = turn.has_bulk || !stream.is_lane();
+    (stream.is_lane() ? turn.has_lane : turn.has_bulk) = true;
     auto& queue = ready_[static_cast<std::size_t>(stream.write_class())];
     if (!stream.ready()) {
         dequeue(stream);
@@ -291,7 +294,9 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
     turn.stamp = stamp(now);
     turn.packet_bytes = ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get());
     const bool bulk = may_send_bulk(now);
-    if (bulk) turn.bulk_left = whole_batches(options_.bulk_per_turn, turn.packet_bytes);
+    const bool quiet = now - lanes_wrote_at_ > kQuietAfter;
+    const std::size_t bulk_bytes = quiet ? options_.bulk_per_quiet_turn : options_.bulk_per_turn;
+    if (bulk) turn.bulk_left = whole_batches(bulk_bytes, turn.packet_bytes);
     bool more = false;
     while (out.has_room()) {
         const std::size_t width = std::max(largest_datagram_, kLeastDatagram);
@@ -308,9 +313,10 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
         // Only a probe of the path's limit is larger than the limit.
         out.add(path_of(turn.path.path), static_cast<std::uint8_t>(turn.packet.ecn), bytes,
                 bytes > turn.packet_bytes);
+        if (std::exchange(turn.has_lane, false)) lanes_wrote_at_ = now;
         if (std::exchange(turn.has_bulk, false)) turn.bulk_left -= std::min(turn.bulk_left, bytes);
         turn.written += bytes;
-        more = turn.written >= 2 * options_.bulk_per_turn;
+        more = turn.written >= 2 * bulk_bytes;
         if (more) break;
     }
     ngtcp2_conn_update_pkt_tx_time(conn_.get(), turn.stamp);

@@ -22,8 +22,10 @@ struct LinkOptions {
     Duration keep_alive = std::chrono::seconds(10);
     Duration linger = std::chrono::seconds(2);  // of close()
 
-    /// Bulk bytes that are written before arrived packets are looked at again.
+    /// Bulk bytes that are written before arrived packets are looked at again, beside messages of
+    /// the lanes and when there have been none for a while.
     std::size_t bulk_per_turn = std::size_t{64} * 1024;
+    std::size_t bulk_per_quiet_turn = std::size_t{128} * 1024;
     /// Bytes on the way beyond which bulk waits when the round trip shows that they only queue up.
     std::size_t bulk_in_flight = std::size_t{256} * 1024;
     /// Connection credit that only the control lane may use.

@@ -16,8 +16,9 @@ namespace nexar::quic {
 /// All QUIC links of a node, over its one UDP socket.
 class UdpCarrier final : public port::Carrier {
 public:
-    /// What arrives in one call of on_ready() is bounded by this, so that writing gets its turn.
-    static constexpr std::size_t kReceiveQuantum = std::size_t{128} * 1024;
+    /// What arrives in one call of on_ready() is bounded by this, so that writing gets its turn:
+    /// one full batch. A sender with a small window waits for the acknowledgements.
+    static constexpr std::size_t kReceiveQuantum = std::size_t{32} * 1024;
 
     /// `pool` must outlive it. `through` may stand between the endpoint and the socket, to lose
     /// packets on purpose; it gets the socket and must not outlive it.
