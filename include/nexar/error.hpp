@@ -18,6 +18,9 @@ enum class Errc : std::uint16_t {
     invalid_argument = 100,
     unsupported = 101,
     bad_config = 102,
+    truncated = 103,
+    reentrant_call = 104,
+    forked = 105,
     // Give up on this peer or file: what it sent cannot be used.
     malformed = 200,
     version_mismatch = 201,
@@ -28,10 +31,14 @@ enum class Errc : std::uint16_t {
     out_of_memory = 300,
     timed_out = 301,
     link_closed = 302,
+    too_many_pending = 303,
+    // Stopped: the caller wanted it so.
+    cancelled = 400,
+    closed = 401,
 };
 
 /// What the caller can do about an error.
-enum class Remedy : std::uint8_t { own_fault, give_up, retry };
+enum class Remedy : std::uint8_t { own_fault, give_up, retry, stopped };
 
 NEXAR_EXPORT Remedy remedy(Errc code) noexcept;
 

@@ -40,6 +40,8 @@ Remedy remedy(Errc code) noexcept {
             return Remedy::own_fault;
         case 3:
             return Remedy::retry;
+        case 4:
+            return Remedy::stopped;
         default:
             return Remedy::give_up;
     }
@@ -53,6 +55,12 @@ std::string_view name(Errc code) noexcept {
             return "unsupported";
         case Errc::bad_config:
             return "bad_config";
+        case Errc::truncated:
+            return "truncated";
+        case Errc::reentrant_call:
+            return "reentrant_call";
+        case Errc::forked:
+            return "forked";
         case Errc::malformed:
             return "malformed";
         case Errc::version_mismatch:
@@ -69,6 +77,12 @@ std::string_view name(Errc code) noexcept {
             return "timed_out";
         case Errc::link_closed:
             return "link_closed";
+        case Errc::too_many_pending:
+            return "too_many_pending";
+        case Errc::cancelled:
+            return "cancelled";
+        case Errc::closed:
+            return "closed";
     }
     return "unknown";
 }

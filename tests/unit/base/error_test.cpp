@@ -64,6 +64,7 @@ TEST(Error, every_code_has_a_name_and_a_remedy_by_its_group) {
     EXPECT_EQ(name(Errc::unauthenticated), "unauthenticated");
     EXPECT_EQ(remedy(Errc::unauthenticated), Remedy::give_up);
     EXPECT_EQ(remedy(Errc::out_of_memory), Remedy::retry);
+    EXPECT_EQ(remedy(Errc::cancelled), Remedy::stopped);
 }
 
 TEST(Result, carries_a_value_or_an_error_through_try) {
