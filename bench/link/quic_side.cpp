@@ -99,6 +99,7 @@ void QuicSide::place_waiting() {
         port::MemorySink& sink = in_[slot].sink.emplace((*ring_)[slot]);
         in_streams_.emplace(waiting_.front().value(), slot);
         link_->receive(waiting_.front(), sink);
+        link_->open_window(waiting_.front());
         waiting_.pop_front();
     }
 }

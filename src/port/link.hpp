@@ -46,8 +46,8 @@ struct Writable {
     Lane lane{};
 };
 
-/// The peer opened a payload stream. Its bytes wait, within the first window, for receive() or
-/// refuse().
+/// The peer opened a payload stream. Its bytes wait, within the first window, for receive(),
+/// open_window() or refuse().
 struct Opened {
     StreamId stream{};
 };
@@ -125,8 +125,12 @@ public:
     /// Where the bytes of a lane go, those that already wait included. Once per lane.
     virtual void receive(Lane lane, Sink& sink) = 0;
 
-    /// Where the bytes of a payload stream go. Opens the stream's window. Once per stream.
+    /// Where the bytes of a payload stream go. Once per stream. The window stays the first one, so
+    /// that a sink may look at the beginning before it wants the rest.
     virtual void receive(StreamId stream, Sink& sink) = 0;
+
+    /// Lets the peer send more of a stream than its beginning.
+    virtual void open_window(StreamId stream) = 0;
 
     /// A sink that was pending has room.
     virtual void wake_sink(StreamId stream) = 0;

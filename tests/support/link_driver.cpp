@@ -115,6 +115,7 @@ void Station::take_opened(port::LinkId link_id, port::StreamId stream) {
     if (on_opened && on_opened(link, stream)) return;
     auto sink = std::make_unique<HashingSink>();
     link.receive(stream, *sink);
+    link.open_window(stream);
     sinks_.emplace(StreamKey{link_id.value(), stream.value()}, std::move(sink));
 }
 

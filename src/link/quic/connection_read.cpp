@@ -264,12 +264,18 @@ void Connection::receive(port::StreamId stream_id, port::Sink& sink) {
     if (stream == nullptr) return;
     NEXAR_ASSERT(!stream->has_sink() && !stream->lane);
     stream->attach(sink);
-    stream->tuner.emplace(options_.bulk_window, options_.bulk_window_max);
-    if (!stream->closed) {
-        ngtcp2_conn_extend_max_stream_offset(conn_.get(), stream->quic_id,
-                                             options_.bulk_window - options_.first_window);
-    }
     look_at(*stream);
+}
+
+void Connection::open_window(port::StreamId stream_id) {
+    InStream* stream = find_in(stream_id);
+    if (stream == nullptr || stream->tuner) return;
+    NEXAR_ASSERT(!stream->lane);
+    stream->tuner.emplace(options_.bulk_window, options_.bulk_window_max);
+    if (stream->closed) return;
+    ngtcp2_conn_extend_max_stream_offset(conn_.get(), stream->quic_id,
+                                         options_.bulk_window - options_.first_window);
+    wake();
 }
 
 void Connection::wake_sink(port::StreamId stream_id) {

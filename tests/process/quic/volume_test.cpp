@@ -48,7 +48,10 @@ TEST(QuicStuckReceiver, stalls_only_the_streams_that_nobody_takes) {
     std::size_t opened = 0;
     wire.server.on_opened = [&](port::Link& link, port::StreamId stream) {
         ++opened;
-        if (opened == 1) link.receive(stream, stuck);
+        if (opened == 1) {
+            link.receive(stream, stuck);
+            link.open_window(stream);
+        }
         return opened <= 2;
     };
     constexpr std::uint64_t kUnwanted = 16 * kMiB;
