@@ -55,7 +55,7 @@ void describe_message_header(Io& io, Message& m, Bounds size) {
     io.number("sequence", m.sequence);
     io.number("tag", m.tag);
     io.number("size", m.size, size);
-    io.flags("flags", m.awaits_grant, m.synchronous);
+    io.flags("flags", m.awaits_grant, m.synchronous, m.from_reserve);
     io.choice("codec", m.codec, PayloadCodec::none, PayloadCodec::none, FaultKind::not_supported);
 }
 

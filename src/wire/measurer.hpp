@@ -43,7 +43,7 @@ public:
         }
     }
 
-    void flags(std::string_view, const bool&, const bool&) { fixed_ += 1; }
+    void flags(std::string_view, const bool&, const bool&, const bool&) { fixed_ += 1; }
 
     void text(std::string_view field, const std::string& value, Bounds length) {
         fixed_ += 2 + value.size();

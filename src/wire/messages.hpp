@@ -29,6 +29,7 @@ struct MessageHeader {
     std::uint64_t size = 0;     // bytes of payload
     bool awaits_grant = false;  // the payload starts only after a Grant
     bool synchronous = false;   // the sender wants to know of the match
+    bool from_reserve = false;  // its credits are of the context's reserve, not of the shared pool
     PayloadCodec codec = PayloadCodec::none;
 
     friend bool operator==(const MessageHeader&, const MessageHeader&) noexcept = default;

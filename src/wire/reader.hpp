@@ -64,12 +64,13 @@ public:
         }
     }
 
-    void flags(std::string_view field, bool& bit0, bool& bit1) {
+    void flags(std::string_view field, bool& bit0, bool& bit1, bool& bit2) {
         std::uint8_t bits = 0;
         number(field, bits);
-        if (bits > 3) fail({FaultKind::unknown_bits, field, bits, 3});
+        if (bits > 7) fail({FaultKind::unknown_bits, field, bits, 7});
         bit0 = (bits & 1U) != 0;
         bit1 = (bits & 2U) != 0;
+        bit2 = (bits & 4U) != 0;
     }
 
     void text(std::string_view field, std::string& value, Bounds length) {

@@ -40,8 +40,8 @@ public:
         put(ScalarTraits<T>::to_raw(value));
     }
 
-    void flags(std::string_view, const bool& bit0, const bool& bit1) {
-        put(static_cast<std::uint8_t>((bit0 ? 1U : 0U) | (bit1 ? 2U : 0U)));
+    void flags(std::string_view, const bool& bit0, const bool& bit1, const bool& bit2) {
+        put(static_cast<std::uint8_t>((bit0 ? 1U : 0U) | (bit1 ? 2U : 0U) | (bit2 ? 4U : 0U)));
     }
 
     void text(std::string_view, const std::string& value, Bounds) {

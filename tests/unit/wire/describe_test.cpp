@@ -95,9 +95,9 @@ TEST(BulkHeader, carries_one_byte_to_the_largest_count) {
 
 TEST(BulkHeader, refuses_flags_and_codecs_that_it_does_not_know) {
     const auto m = example<BulkHeader>();
-    for (unsigned flags = 0; flags <= 3; ++flags) expect_accepted(patched(m, 32, flags, 1));
-    expect_refused(patched(m, 32, 4, 1), Errc::malformed,
-                   "bulk: flags is 0x4, allowed are the bits of 0x3");
+    for (unsigned flags = 0; flags <= 7; ++flags) expect_accepted(patched(m, 32, flags, 1));
+    expect_refused(patched(m, 32, 8, 1), Errc::malformed,
+                   "bulk: flags is 0x8, allowed are the bits of 0x7");
     expect_refused(patched(m, 33, 1, 1), Errc::unsupported,
                    "bulk: codec is 1, which this build does not know");
     expect_not_encoded(changed<BulkHeader>([](auto& x) { x.codec = static_cast<PayloadCodec>(1); }),

@@ -22,6 +22,7 @@ Message random_header(Random& random, std::uint64_t min_size, std::uint64_t max_
     m.tag = Tag(random.number(0, kAny));
     m.size = random.number(min_size, max_size);
     m.synchronous = random.coin();
+    m.from_reserve = random.coin();
     return m;
 }
 

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "base/assert.hpp"
+
+namespace nexar {
+
+/// Objects of one type, made and ended often. Memory is taken in groups and used again; it is given
+/// back with the slab, never before. One thread at a time.
+template <class T>
+class Slab {
+public:
+    Slab() = default;
+    Slab(const Slab&) = delete;
+    Slab& operator=(const Slab&) = delete;
+    ~Slab() { NEXAR_ASSERT(used_ == 0, "everything made is ended first"); }
+
+    /// Throws what T's constructor throws, and std::bad_alloc.
+    template <class... Arguments>
+    T& make(Arguments&&... arguments) {
+        if (free_ == nullptr) grow();
+        Place* place = free_;
+        T* object = std::construct_at(reinterpret_cast<T*>(place->memory.data()),
+                                      std::forward<Arguments>(arguments)...);
+        free_ = place->next;
+        ++used_;
+        return *object;
+    }
+
+    void end(T& object) noexcept {
+        std::destroy_at(&object);
+        // The object stands at the beginning of its place.
+        auto* place = reinterpret_cast<Place*>(&object);
+        place->next = free_;
+        free_ = place;
+        --used_;
+    }
+
+    /// Objects that were made and not ended.
+    std::size_t used() const noexcept { return used_; }
+    /// Memory that is held, for objects in use and for later ones.
+    std::size_t held_bytes() const noexcept { return groups_.size() * sizeof(Group); }
+
+private:
+    union Place {
+        // NOLINTNEXTLINE(modernize-use-equals-default): a union with storage has no other
+        Place() noexcept : next(nullptr) {}
+        alignas(T) std::array<std::byte, sizeof(T)> memory;
+        Place* next;
+    };
+    static constexpr std::size_t kPlaces = sizeof(T) < 1024 ? 16384 / sizeof(T) : 16;
+    using Group = std::array<Place, kPlaces>;
+
+    void grow() {
+        groups_.push_back(std::make_unique<Group>());
+        for (Place& place : *groups_.back()) {
+            place.next = free_;
+            free_ = &place;
+        }
+    }
+
+    std::vector<std::unique_ptr<Group>> groups_;
+    Place* free_ = nullptr;
+    std::size_t used_ = 0;
+};
+
+}  // namespace nexar

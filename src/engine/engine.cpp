@@ -1,0 +1,140 @@
+#include "engine/engine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+
+namespace nexar::engine {
+
+Engine::Engine(const EngineOptions& options, BufferPool& pool) : options_(options), store_(pool) {
+    NEXAR_ASSERT(options_.eager_limit <= wire::kMaxEagerBytes);
+    NEXAR_ASSERT(options_.reserve.payload >= options_.eager_limit && options_.reserve.headers > 0);
+    NEXAR_ASSERT(options_.shared.payload >= options_.bulk_head);
+}
+
+Engine::~Engine() {
+    NEXAR_ASSERT(idle(), "close() first, and wait until it is idle");
+    for (const auto& [id, context] : contexts_) {
+        while (Arrived* message = context->matcher.next_arrived(nullptr)) {
+            context->matcher.remove(*message);
+            store_.end(static_cast<InMessage&>(*message));
+        }
+    }
+    for (const auto& peer : peers_) {
+        for (const auto& [id, pair] : peer->pairs) {
+            for (InMessage* message : pair->early) store_.end(*message);
+        }
+    }
+}
+
+Peer& Engine::add_peer(const NodeId& node) {
+    const auto same = [&](const auto& peer) { return peer->node == node; };
+    if (const auto found = std::ranges::find_if(peers_, same); found != peers_.end()) {
+        return **found;
+    }
+    peers_.push_back(std::make_unique<Peer>(node, options_.shared));
+    return *peers_.back();
+}
+
+Pair& Engine::pair_of(Peer& peer, ContextId context) {
+    auto& owned = peer.pairs[context];
+    if (!owned) owned = std::make_unique<Pair>(peer, context, options_.reserve);
+    return *owned;
+}
+
+Context& Engine::add_context(ContextId id, std::span<const NodeId> members, Rank me) {
+    NEXAR_ASSERT(!contexts_.contains(id) && me.value() < members.size());
+    auto owned = std::make_unique<Context>(id, me, static_cast<std::uint32_t>(members.size()),
+                                           options_.hash_seed);
+    Context& context = *contexts_.emplace(id, std::move(owned)).first->second;
+    for (std::uint32_t rank = 0; rank < members.size(); ++rank) {
+        if (rank == me.value()) continue;
+        Pair& pair = pair_of(add_peer(members[rank]), id);
+        pair.context = &context;
+        pair.rank = Rank(rank);
+        context.pairs[rank] = &pair;
+        for (InMessage* message : std::exchange(pair.early, {})) {
+            message->context = &context;
+            message->source = pair.rank;
+            match(*message);
+        }
+    }
+    return context;
+}
+
+bool Engine::admit(Context& context, Operation& operation) {
+    NEXAR_ASSERT(!operation.active);
+    operation.context = &context;
+    operation.error.reset();
+    operation.active = true;
+    ++pending_;
+    if (closing_) {
+        fail(operation, Error(Errc::closed, "the node is closed"));
+        return false;
+    }
+    if (pending_ > options_.max_pending) {
+        fail(operation, Error(Errc::too_many_pending,
+                              fmt::format("{} operations are under way, the most that max_pending "
+                                          "allows; wait for some of them first",
+                                          options_.max_pending)));
+        return false;
+    }
+    return true;
+}
+
+void Engine::finish(Operation& operation) {
+    NEXAR_ASSERT(operation.active);
+    operation.active = false;
+    --pending_;
+    done_.push_back(operation);
+}
+
+void Engine::fail(Operation& operation, Error error) {
+    operation.error = std::move(error);
+    finish(operation);
+}
+
+std::optional<Envelope> Engine::look(const Context& context,
+                                     const Pattern& pattern) const noexcept {
+    const Arrived* found = context.matcher.find(pattern);
+    if (found == nullptr) return std::nullopt;
+    return Envelope{.source = found->source,
+                    .tag = found->tag,
+                    .bytes = static_cast<const InMessage*>(found)->bytes};
+}
+
+void Engine::cancel(ProbeOperation& probe) {
+    if (!probe.active) return;
+    probe.context->probes.erase(probe);
+    fail(probe, Error(Errc::cancelled, "the probe was cancelled"));
+}
+
+bool Engine::idle() const noexcept {
+    return pending_ == 0 &&
+           std::ranges::all_of(peers_, [](const auto& peer) { return peer->link == nullptr; });
+}
+
+void Engine::close() {
+    if (std::exchange(closing_, true)) return;
+    const Error reason(Errc::closed, "the node was closed");
+    for (const auto& [id, context] : contexts_) {
+        while (Posted* posted = context->matcher.next_posted(nullptr)) {
+            context->matcher.remove(*posted);
+            fail(static_cast<ReceiveOperation&>(*posted), reason);
+        }
+        while (ProbeOperation* probe = context->probes.pop_front()) fail(*probe, reason);
+    }
+    while (SendOperation* send = locals_.first()) cancel(*send);
+    for (const auto& peer : peers_) {
+        if (peer->link == nullptr) {
+            on_down(*peer, reason);
+        } else {
+            peer->link->close("the node was closed");
+        }
+    }
+}
+
+}  // namespace nexar::engine

@@ -1,0 +1,184 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nexar/result.hpp>
+#include <nexar/types.hpp>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/buffer_pool.hpp"
+#include "base/identity.hpp"
+#include "base/time.hpp"
+#include "engine/credit.hpp"
+#include "engine/matcher.hpp"
+#include "engine/message.hpp"
+#include "engine/operation.hpp"
+#include "engine/peer.hpp"
+#include "port/link.hpp"
+#include "wire/messages.hpp"
+
+namespace nexar::engine {
+
+/// The numbers of an engine; those that a peer must know are equal on all members.
+struct EngineOptions {
+    /// Up to here a message is copied at the sender and travels with its header.
+    std::size_t eager_limit = std::size_t{16} * 1024;
+    /// The part of a larger message that may travel before it is matched.
+    std::size_t bulk_head = std::size_t{64} * 1024;
+    /// What a peer may send before it is matched: over all communicators, and in addition in each.
+    Amount shared{.payload = std::uint64_t{1024} * 1024, .headers = 16384};
+    Amount reserve{.payload = std::uint64_t{64} * 1024, .headers = 64};
+    /// Operations that were started and have not ended.
+    std::size_t max_pending = std::size_t{1} << 20U;
+    /// Communicators that a peer may use before this side has made them.
+    std::size_t max_early_contexts = 256;
+    /// Control frames that wait because the peer does not read; beyond, it is cut off.
+    std::size_t max_control_backlog = 65536;
+    /// Changes costs only, see KeyedQueues.
+    std::uint64_t hash_seed = 0;
+};
+
+/// A communicator, as the engine knows it.
+struct Context {
+    Context(ContextId name, Rank own, std::uint32_t world, std::uint64_t seed)
+        : id(name), me(own), pairs(world), matcher(world, seed) {}
+
+    ContextId id;
+    Rank me;
+    std::vector<Pair*> pairs;  // by rank; nullptr for this node itself
+    Matcher matcher;
+    IntrusiveList<ProbeOperation, &ProbeOperation::probe_hook> probes{};
+};
+
+/// Messages between the members of communicators: matching, flow control, and the operations that
+/// users wait for. Sans-I/O: links bring events and take calls, nothing here reads a clock, blocks
+/// or calls back. One thread at a time.
+///
+/// What ended is told by poll_done(), in the order in which it ended.
+class Engine final : private InBulk::Owner {
+public:
+    Engine(const EngineOptions& options, BufferPool& pool);
+    ~Engine() override;
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    /// A node that may connect and be a member; before its link comes up.
+    Peer& add_peer(const NodeId& node);
+
+    /// Makes a communicator. `members` are known peers by rank, and this node at `me`.
+    Context& add_context(ContextId id, std::span<const NodeId> members, Rank me);
+
+    // Each starts at once and ends at some time, perhaps before the call returns. The operation's
+    // own settings are made before.
+    void start(Context& context, SendOperation& send);
+    void start(Context& context, ReceiveOperation& receive);
+    void start(Context& context, ProbeOperation& probe);
+    /// Receives what was taken out of matching; `message` is the engine's again.
+    void start(InMessage& message, ReceiveOperation& receive);
+
+    /// The message that a receive with this pattern would get now.
+    std::optional<Envelope> look(const Context& context, const Pattern& pattern) const noexcept;
+    /// The same, and takes it out of matching.
+    InMessage* take(Context& context, const Pattern& pattern);
+    /// Throws away what was taken out of matching.
+    void drop(InMessage& message);
+
+    /// Withdraws what nobody else knows of, and gives up what can be given up. It ends in any case,
+    /// as it would have or with Errc::cancelled, when no link uses its memory any more.
+    void cancel(SendOperation& send);
+    void cancel(ReceiveOperation& receive);
+    void cancel(ProbeOperation& probe);
+
+    void handle(const port::Event& event);
+
+    /// The next operation that ended; it and its memory are the caller's again. nullptr: none.
+    Operation* poll_done() noexcept { return done_.pop_front(); }
+
+    /// Ends every operation with Errc::closed and closes all links; what still uses memory ends
+    /// when they are down, see idle(). Nothing can be started afterwards.
+    void close();
+    /// No link is up and no operation under way.
+    bool idle() const noexcept;
+
+    std::size_t pending() const noexcept { return pending_; }
+    /// Messages that came and were not received.
+    std::size_t messages() const noexcept { return store_.messages(); }
+
+private:
+    class ControlTaker;
+    class EagerTaker;
+
+    // engine.cpp
+    bool admit(Context& context, Operation& operation);
+    void finish(Operation& operation);
+    void fail(Operation& operation, Error error);
+    Pair& pair_of(Peer& peer, ContextId context);
+
+    // engine_send.cpp
+    void send_to_self(Context& context, SendOperation& send);
+    void end_local(InMessage& message);
+    void drain(Pair& pair);
+    void drain(Peer& peer);
+    bool announce(Pair& pair, SendOperation& send);
+    bool write_eager(Pair& pair, SendOperation& send, bool from_reserve);
+    bool write_bulk_header(Pair& pair, SendOperation& send, bool from_reserve, bool awaits_grant);
+    void begin_stream(Peer& peer, SendOperation& send);
+    void on_grant(Peer& peer, const wire::Grant& grant);
+    void on_released(Peer& peer, const port::Released& released);
+    Result<void> on_credit(Peer& peer, const wire::Credit& credit);
+
+    // engine_receive.cpp
+    std::optional<Error> nobody_sends(const Context& context, const Pattern& pattern) const;
+    Result<InMessage*> on_header(Peer& peer, const wire::MessageHeader& header, bool bulk);
+    Result<void> charge(Pair& pair, InMessage& message);
+    void store_payload(InMessage& message);
+    void give_back(InMessage& message);
+    void grant(InMessage& message);
+    void match(InMessage& message);
+    void deliver(InMessage& message, ReceiveOperation& receive);
+    void deliver_local(InMessage& message);
+    void deliver_bulk(InMessage& message);
+    void refuse_payload(InMessage& message);
+    static void refuse(InBulk& stream);
+    void payload_complete(InMessage& message);
+    void attach(InMessage& message, InBulk& stream);
+    void end(InMessage& message);
+
+    // engine_streams.cpp
+    void named(InBulk& stream, port::ConstBytes preamble) override;
+    void overran(InBulk& stream) override;
+    void on_opened(Peer& peer, port::StreamId stream);
+    void on_finished(Peer& peer, const port::Finished& finished);
+    void on_aborted(Peer& peer, port::StreamId stream);
+    void on_report(Peer& peer, const wire::ErrorReport& report);
+    void unlist(InMessage& message);
+    void conclude(InMessage& message);
+    void withdraw(InMessage& message, const Error& reason);
+
+    // engine_links.cpp
+    void on_up(port::LinkId id, const port::Up& up);
+    void on_down(Peer& peer, const Error& reason);
+    void end_receives_of(Context& context, const Pair& pair, const Error& reason);
+    bool any_left(const Context& context) const noexcept;
+    void begin_lanes(Peer& peer);
+    template <class Message>
+    void send_control(Peer& peer, const Message& message);
+    void flush_control(Peer& peer);
+    void violated(Peer& peer, const Error& error);
+
+    EngineOptions options_;
+    MessageStore store_;
+    std::unordered_map<ContextId, std::unique_ptr<Context>> contexts_;
+    std::vector<std::unique_ptr<Peer>> peers_;
+    std::unordered_map<port::LinkId, Peer*> by_link_;
+    IntrusiveList<Operation, &Operation::done_hook> done_;
+    std::size_t pending_ = 0;
+    IntrusiveList<SendOperation, &SendOperation::waiting_hook> locals_;  // sends to oneself
+    std::uint64_t self_bytes_ = 0;  // copied messages to oneself that wait
+    bool closing_ = false;
+};
+
+}  // namespace nexar::engine

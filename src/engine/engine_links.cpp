@@ -1,0 +1,254 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/log.hpp"
+#include "base/try.hpp"
+#include "engine/engine.hpp"
+#include "wire/codec.hpp"
+#include "wire/preamble.hpp"
+
+namespace nexar::engine {
+
+/// Frames of the control and rpc lanes: whole in themselves.
+class Engine::ControlTaker final : public LaneReader::Taker {
+public:
+    ControlTaker(Engine& engine, Peer& peer) noexcept : engine_(&engine), peer_(&peer) {}
+
+    Result<std::uint64_t> frame(const wire::FrameHeader& header, port::ConstBytes body) override {
+        if (peer_->broken) return std::uint64_t{0};
+        switch (header.type) {
+            case wire::FrameType::credit: {
+                NEXAR_TRY_VALUE(credit, wire::decode_body<wire::Credit>(header, body));
+                NEXAR_TRY(engine_->on_credit(*peer_, credit.message));
+                break;
+            }
+            case wire::FrameType::grant: {
+                NEXAR_TRY_VALUE(grant, wire::decode_body<wire::Grant>(header, body));
+                engine_->on_grant(*peer_, grant.message);
+                break;
+            }
+            case wire::FrameType::error_report: {
+                NEXAR_TRY_VALUE(report, wire::decode_body<wire::ErrorReport>(header, body));
+                engine_->on_report(*peer_, report.message);
+                break;
+            }
+            default:
+                return Error(Errc::protocol_violation,
+                             fmt::format("a frame of type {} came where none is due",
+                                         wire::name(header.type)));
+        }
+        return std::uint64_t{0};
+    }
+
+    port::Bytes payload_place(std::size_t /*bytes*/) override { return {}; }
+    void payload_came(std::size_t /*bytes*/) override {}
+    void violated(const Error& error) override { engine_->violated(*peer_, error); }
+
+private:
+    Engine* engine_;
+    Peer* peer_;
+};
+
+/// Message headers, and the payloads of small messages behind them.
+class Engine::EagerTaker final : public LaneReader::Taker {
+public:
+    EagerTaker(Engine& engine, Peer& peer) noexcept : engine_(&engine), peer_(&peer) {}
+
+    Result<std::uint64_t> frame(const wire::FrameHeader& header, port::ConstBytes body) override {
+        if (peer_->broken) return std::uint64_t{0};
+        if (header.type == wire::FrameType::bulk) {
+            NEXAR_TRY_VALUE(bulk, wire::decode_body<wire::BulkHeader>(header, body));
+            NEXAR_TRY(engine_->on_header(*peer_, bulk.message, true));
+            return std::uint64_t{0};
+        }
+        NEXAR_TRY_VALUE(eager, wire::decode_body<wire::EagerHeader>(header, body));
+        NEXAR_TRY_VALUE(message, engine_->on_header(*peer_, eager.message, false));
+        message_ = message;
+        return eager.message.size;
+    }
+
+    port::Bytes payload_place(std::size_t bytes) override {
+        if (message_ == nullptr || message_->discard) return {};
+        if (message_->direct) return message_->receiver->region(message_->received, bytes);
+        return MessageStore::storage(*message_).subspan(
+            static_cast<std::size_t>(message_->received));
+    }
+
+    void payload_came(std::size_t bytes) override {
+        if (message_ == nullptr) return;
+        message_->received += bytes;
+        if (message_->received == message_->bytes) {
+            engine_->payload_complete(*std::exchange(message_, nullptr));
+        }
+    }
+
+    void violated(const Error& error) override { engine_->violated(*peer_, error); }
+
+private:
+    Engine* engine_;
+    Peer* peer_;
+    InMessage* message_ = nullptr;  // whose payload is coming
+};
+
+void Engine::handle(const port::Event& event) {
+    if (const auto* up = std::get_if<port::Up>(&event.what)) {
+        on_up(event.link, *up);
+        return;
+    }
+    const auto found = by_link_.find(event.link);
+    if (found == by_link_.end()) return;  // of a link that was not wanted
+    Peer& peer = *found->second;
+    if (const auto* down = std::get_if<port::Down>(&event.what)) {
+        by_link_.erase(found);
+        peer.link = nullptr;
+        on_down(peer, down->reason);
+    } else if (const auto* opened = std::get_if<port::Opened>(&event.what)) {
+        on_opened(peer, opened->stream);
+    } else if (const auto* finished = std::get_if<port::Finished>(&event.what)) {
+        on_finished(peer, *finished);
+    } else if (const auto* aborted = std::get_if<port::Aborted>(&event.what)) {
+        on_aborted(peer, aborted->stream);
+    } else if (const auto* released = std::get_if<port::Released>(&event.what)) {
+        on_released(peer, *released);
+    } else if (const auto* writable = std::get_if<port::Writable>(&event.what)) {
+        if (writable->lane == port::Lane::control) flush_control(peer);
+        if (writable->lane == port::Lane::eager) {
+            peer.eager_full = false;
+            drain(peer);
+        }
+    }
+}
+
+void Engine::on_up(port::LinkId id, const port::Up& up) {
+    const auto same = [&](const auto& peer) { return peer->node == up.link->peer().node; };
+    const auto found = std::ranges::find_if(peers_, same);
+    if (found == peers_.end() || (*found)->link != nullptr || (*found)->lost || closing_) {
+        up.link->close(found == peers_.end() ? "not a member" : "there is a link already");
+        return;
+    }
+    Peer& peer = **found;
+    peer.link = up.link;
+    by_link_.emplace(id, &peer);
+    begin_lanes(peer);
+    drain(peer);
+}
+
+void Engine::begin_lanes(Peer& peer) {
+    constexpr std::array<std::pair<port::Lane, wire::Lane>, port::kLanes> kNames{
+        {{port::Lane::control, wire::Lane::control},
+         {port::Lane::rpc, wire::Lane::rpc},
+         {port::Lane::eager, wire::Lane::eager}}};
+    peer.control_taker = std::make_unique<ControlTaker>(*this, peer);
+    peer.eager_taker = std::make_unique<EagerTaker>(*this, peer);
+    for (const auto& [lane, name] : kNames) {
+        std::array<std::byte, wire::kPreambleBytes> bytes{};
+        const auto size =
+            wire::encode(wire::Preamble{.lane = name, .context = {}, .sequence = {}}, bytes);
+        NEXAR_ASSERT(size.has_value() && *size == bytes.size());
+        const port::ConstBytes piece(bytes);
+        const bool written = peer.link->write(lane, {&piece, 1});
+        NEXAR_ASSERT(written, "a new lane has room");
+        LaneReader::Taker& taker =
+            lane == port::Lane::eager ? *peer.eager_taker : *peer.control_taker;
+        peer.readers.push_back(std::make_unique<LaneReader>(name, taker));
+        peer.link->receive(lane, *peer.readers.back());
+    }
+}
+
+template <class Message>
+void Engine::send_control(Peer& peer, const Message& message) {
+    if (peer.link == nullptr || peer.broken) return;
+    std::vector<std::byte> frame(wire::encoded_size(message));
+    const auto size = wire::encode(message, std::span(frame));
+    NEXAR_ASSERT(size.has_value() && *size == frame.size());
+    const port::ConstBytes piece(frame);
+    if (peer.control_backlog.empty() && peer.link->write(port::Lane::control, {&piece, 1})) return;
+    peer.control_backlog.push_back(std::move(frame));
+    if (peer.control_backlog.size() > options_.max_control_backlog) {
+        violated(peer, Error(Errc::limit_exceeded, "it does not read what is said to it"));
+    }
+}
+
+template void Engine::send_control(Peer&, const wire::Grant&);
+template void Engine::send_control(Peer&, const wire::Credit&);
+template void Engine::send_control(Peer&, const wire::ErrorReport&);
+
+void Engine::flush_control(Peer& peer) {
+    while (!peer.control_backlog.empty()) {
+        const port::ConstBytes piece(peer.control_backlog.front());
+        if (!peer.link->write(port::Lane::control, {&piece, 1})) return;
+        peer.control_backlog.pop_front();
+    }
+}
+
+void Engine::violated(Peer& peer, const Error& error) {
+    if (std::exchange(peer.broken, true) || peer.link == nullptr) return;
+    NEXAR_LOG_WARNING("node {} broke the protocol and is cut off: {}", peer.node.to_hex(),
+                      error.what());
+    peer.link->close(error.cause());
+}
+
+bool Engine::any_left(const Context& context) const noexcept {
+    // Alone, a node may still send to itself.
+    return context.pairs.size() == 1 || std::ranges::any_of(context.pairs, [](const Pair* pair) {
+               return pair != nullptr && !pair->peer->lost;
+           });
+}
+
+void Engine::end_receives_of(Context& context, const Pair& pair, const Error& reason) {
+    // A peer that left in good order need not be who the others wait for.
+    const bool all = reason.code() != Errc::link_closed || !any_left(context);
+    const auto concerned = [&](const Pattern& pattern) {
+        return pattern.source ? *pattern.source == pair.rank : all;
+    };
+    for (Posted* at = context.matcher.next_posted(nullptr); at != nullptr;) {
+        Posted& posted = *at;
+        at = context.matcher.next_posted(at);
+        if (!concerned(posted.pattern)) continue;
+        context.matcher.remove(posted);
+        fail(static_cast<ReceiveOperation&>(posted),
+             reason.within({.rank = pair.rank, .operation = "receive"}));
+    }
+    for (ProbeOperation* at = context.probes.first(); at != nullptr;) {
+        ProbeOperation& probe = *at;
+        at = decltype(context.probes)::after(probe);
+        if (!concerned(probe.pattern)) continue;
+        context.probes.erase(probe);
+        fail(probe, reason.within({.rank = pair.rank, .operation = "probe"}));
+    }
+}
+
+void Engine::on_down(Peer& peer, const Error& reason) {
+    if (peer.lost) return;
+    const Error told = closing_ ? Error(Errc::closed, "the node was closed") : reason;
+    peer.lost = told;
+    NEXAR_ASSERT(peer.streams_out.empty(), "a link that goes down releases everything first");
+    for (const auto& [name, send] : std::exchange(peer.announced, {})) {
+        send->state = SendOperation::State::ended;
+        fail(*send, told.within({.rank = send->to, .operation = "send"}));
+    }
+    // The link uses no sink any more.
+    for (const auto& [id, stream] : peer.streams_in) {
+        if (stream->message != nullptr) stream->message->stream = nullptr;
+    }
+    peer.streams_in.clear();
+    peer.early_streams.clear();
+    peer.readers.clear();
+    peer.control_backlog.clear();
+    while (InMessage* message = peer.incomplete.first()) {
+        withdraw(*message, told.within({.rank = message->source, .operation = "receive"}));
+    }
+    for (const auto& [id, pair] : peer.pairs) {
+        while (SendOperation* send = pair->waiting.pop_front()) {
+            send->state = SendOperation::State::ended;
+            fail(*send, told.within({.rank = pair->rank, .operation = "send"}));
+        }
+        if (pair->context != nullptr) end_receives_of(*pair->context, *pair, told);
+    }
+}
+
+}  // namespace nexar::engine

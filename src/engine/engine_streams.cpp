@@ -1,0 +1,164 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/log.hpp"
+#include "engine/engine.hpp"
+#include "wire/preamble.hpp"
+
+namespace nexar::engine {
+
+void Engine::on_opened(Peer& peer, port::StreamId id) {
+    InBulk::Owner& owner = *this;
+    auto owned = std::make_unique<InBulk>(owner, peer, id);
+    InBulk& stream = *owned;
+    peer.streams_in.emplace(id.value(), std::move(owned));
+    if (peer.broken) {
+        refuse(stream);
+    } else {
+        peer.link->receive(id, stream);
+    }
+}
+
+void Engine::named(InBulk& stream, port::ConstBytes preamble) {
+    Peer& peer = stream.peer();
+    const auto read = wire::decode_preamble(preamble);
+    if (!read || read->lane != wire::Lane::bulk) {
+        violated(peer, Error(Errc::protocol_violation, "a payload stream began as none"));
+        refuse(stream);
+        return;
+    }
+    const MessageName name{read->context, read->sequence};
+    if (const auto found = peer.bulk_in.find(name); found != peer.bulk_in.end()) {
+        if (found->second->stream != nullptr) {
+            violated(peer, Error(Errc::protocol_violation, "two streams carry one message"));
+            refuse(stream);
+        } else {
+            attach(*found->second, stream);
+        }
+        return;
+    }
+    const auto pair = peer.pairs.find(name.context);
+    if (pair != peer.pairs.end() && name.sequence < pair->second->next_in) {
+        refuse(stream);  // of a message that was given up
+        return;
+    }
+    stream.early = peer.early_streams.emplace(name, &stream).second;
+    if (stream.early) return;
+    violated(peer, Error(Errc::protocol_violation, "two streams carry one message"));
+    refuse(stream);
+}
+
+void Engine::overran(InBulk& stream) {
+    violated(stream.peer(),
+             Error(Errc::protocol_violation, "a payload is longer than its header said"));
+    refuse(stream);
+}
+
+namespace {
+
+void forget(Peer& peer, InBulk& stream) {
+    if (stream.early) {
+        std::erase_if(peer.early_streams,
+                      [&](const auto& entry) { return entry.second == &stream; });
+    }
+    peer.streams_in.erase(stream.id().value());
+}
+
+}  // namespace
+
+void Engine::on_finished(Peer& peer, const port::Finished& finished) {
+    const auto found = peer.streams_in.find(finished.stream.value());
+    NEXAR_ASSERT(found != peer.streams_in.end());
+    InBulk& stream = *found->second;
+    InMessage* message = std::exchange(stream.message, nullptr);
+    const bool refused = stream.refused;
+    forget(peer, stream);
+    if (message == nullptr) {
+        if (!refused) {
+            violated(peer, Error(Errc::protocol_violation, "a payload stream ended without one"));
+        }
+        return;
+    }
+    message->stream = nullptr;
+    if (message->discard || message->failure) {
+        unlist(*message);
+        conclude(*message);
+    } else if (finished.bytes != wire::kBulkPreambleBytes + message->bytes) {
+        violated(peer, Error(Errc::protocol_violation,
+                             fmt::format("a payload of {} bytes ended after {}", message->bytes,
+                                         finished.bytes - wire::kBulkPreambleBytes)));
+    } else {
+        unlist(*message);
+        message->complete = true;
+        if (message->receiver != nullptr) conclude(*message);
+    }
+}
+
+void Engine::on_aborted(Peer& peer, port::StreamId id) {
+    const auto found = peer.streams_in.find(id.value());
+    NEXAR_ASSERT(found != peer.streams_in.end());
+    InMessage* message = std::exchange(found->second->message, nullptr);
+    forget(peer, *found->second);
+    if (message == nullptr) return;
+    message->stream = nullptr;
+    if (message->discard) {
+        unlist(*message);
+        conclude(*message);
+    } else if (!peer.broken) {
+        withdraw(*message, message->failure.value_or(
+                               Error(Errc::cancelled, "the sender cancelled the message",
+                                     {.rank = message->source, .sequence = message->sequence})));
+    }
+}
+
+/// It is not in the tables of its peer any more: nothing of it will come.
+void Engine::unlist(InMessage& message) {
+    Peer& peer = *message.peer;
+    peer.incomplete.erase(message);
+    if (!message.bulk) return;
+    peer.bulk_in.erase({message.context_id, message.sequence});
+}
+
+/// Ends a message whose payload came, failed or is not wanted, and its receive.
+void Engine::conclude(InMessage& message) {
+    if (ReceiveOperation* receive = message.receiver; receive != nullptr) {
+        if (message.failure) receive->error = message.failure;
+        finish(*receive);
+    }
+    end(message);
+}
+
+/// The payload of a message will not come.
+void Engine::withdraw(InMessage& message, const Error& reason) {
+    message.failure = reason;
+    if (message.stream != nullptr) {
+        refuse(*message.stream);  // until Aborted the link may write to the receiver's memory
+        return;
+    }
+    unlist(message);
+    if (message.context == nullptr) {
+        for (const auto& [id, pair] : message.peer->pairs) std::erase(pair->early, &message);
+        store_.end(message);
+    } else if (message.waiting || message.receiver != nullptr || message.discard) {
+        give_back(message);
+        conclude(message);
+    }
+    // Else it was taken out of matching, and whoever has it will be told.
+}
+
+void Engine::on_report(Peer& peer, const wire::ErrorReport& report) {
+    if (report.code == Errc::cancelled && report.context && report.sequence) {
+        const auto found = peer.bulk_in.find({*report.context, *report.sequence});
+        if (found == peer.bulk_in.end()) return;
+        InMessage& message = *found->second;
+        withdraw(message, Error(Errc::cancelled, "the sender cancelled the message",
+                                {.rank = message.source, .sequence = message.sequence}));
+        return;
+    }
+    NEXAR_LOG_WARNING("a peer reports {}: {}", name(report.code), report.text);
+}
+
+}  // namespace nexar::engine

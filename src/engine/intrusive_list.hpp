@@ -1,0 +1,50 @@
+#pragma once
+
+#include "base/assert.hpp"
+
+namespace nexar::engine {
+
+/// An object's place in one list. An object that is in several lists has one for each.
+template <class T>
+struct Hook {
+    T* before = nullptr;
+    T* after = nullptr;
+};
+
+/// Objects in the order in which they came, linked through a member of theirs: nothing is
+/// allocated, and an object leaves from the middle at once. Whoever owns the objects takes them out
+/// before they end.
+template <class T, Hook<T> T::* kHook>
+class IntrusiveList {
+public:
+    bool empty() const noexcept { return first_ == nullptr; }
+    T* first() const noexcept { return first_; }
+    static T* after(const T& object) noexcept { return (object.*kHook).after; }
+
+    void push_back(T& object) noexcept {
+        Hook<T>& hook = object.*kHook;
+        hook = {.before = last_, .after = nullptr};
+        (last_ == nullptr ? first_ : (last_->*kHook).after) = &object;
+        last_ = &object;
+    }
+
+    void erase(T& object) noexcept {
+        Hook<T>& hook = object.*kHook;
+        NEXAR_ASSERT(hook.before != nullptr || first_ == &object);
+        (hook.before == nullptr ? first_ : (hook.before->*kHook).after) = hook.after;
+        (hook.after == nullptr ? last_ : (hook.after->*kHook).before) = hook.before;
+        hook = {};
+    }
+
+    T* pop_front() noexcept {
+        T* object = first_;
+        if (object != nullptr) erase(*object);
+        return object;
+    }
+
+private:
+    T* first_ = nullptr;
+    T* last_ = nullptr;
+};
+
+}  // namespace nexar::engine

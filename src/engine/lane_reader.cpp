@@ -1,0 +1,99 @@
+#include "engine/lane_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/assert.hpp"
+#include "base/try.hpp"
+
+namespace nexar::engine {
+
+Result<std::size_t> LaneReader::take_preamble(port::ConstBytes bytes) {
+    NEXAR_TRY_VALUE(size, wire::preamble_size(bytes));
+    if (size > bytes.size()) return std::size_t{0};
+    NEXAR_TRY_VALUE(preamble, wire::decode_preamble(bytes.first(size)));
+    if (preamble.lane != lane_) {
+        return Error(Errc::protocol_violation,
+                     fmt::format("the {} lane began as a {} lane", wire::name(lane_),
+                                 wire::name(preamble.lane)));
+    }
+    started_ = true;
+    return size;
+}
+
+Result<std::size_t> LaneReader::take_frame(port::ConstBytes bytes) {
+    NEXAR_TRY_VALUE(size, wire::frame_size(bytes));
+    if (size > bytes.size()) return std::size_t{0};
+    NEXAR_TRY_VALUE(header, wire::decode_frame_header(bytes));
+    if (!wire::belongs_on(lane_, header.type)) {
+        return Error(Errc::protocol_violation,
+                     fmt::format("a frame of type {} came on the {} lane", wire::name(header.type),
+                                 wire::name(lane_)));
+    }
+    const auto body = bytes.first(size).subspan(wire::kFrameHeaderBytes);
+    NEXAR_TRY_VALUE(payload, taker_->frame(header, body));
+    payload_left_ = payload;
+    return size;
+}
+
+Result<std::size_t> LaneReader::take_unit(port::ConstBytes bytes) {
+    return started_ ? take_frame(bytes) : take_preamble(bytes);
+}
+
+std::size_t LaneReader::take_payload(port::ConstBytes bytes) {
+    const auto most =
+        static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), payload_left_));
+    const port::Bytes place = taker_->payload_place(most);
+    const std::size_t taken = place.empty() ? most : std::min(place.size(), most);
+    if (!place.empty()) std::memcpy(place.data(), bytes.data(), taken);
+    payload_left_ -= taken;
+    taker_->payload_came(taken);
+    return taken;
+}
+
+// The front of `bytes`: payload, or a unit, or the rest of one that began before.
+Result<std::size_t> LaneReader::take_some(port::ConstBytes bytes) {
+    if (payload_left_ != 0) return take_payload(bytes);
+    if (part_.empty()) {
+        NEXAR_TRY_VALUE(taken, take_unit(bytes));
+        if (taken == 0) part_.assign(bytes.begin(), bytes.end());
+        return taken == 0 ? bytes.size() : taken;
+    }
+    // How long the unit is shows in its first bytes, so only what belongs to it is added.
+    const std::size_t before = part_.size();
+    while (true) {
+        NEXAR_TRY_VALUE(size, started_ ? wire::frame_size(part_) : wire::preamble_size(part_));
+        if (size <= part_.size()) break;
+        const std::size_t added = part_.size() - before;
+        const std::size_t more = std::min(size - part_.size(), bytes.size() - added);
+        if (more == 0) return bytes.size();
+        const auto next = bytes.subspan(added, more);
+        part_.insert(part_.end(), next.begin(), next.end());
+    }
+    const std::size_t used = part_.size() - before;
+    std::vector<std::byte> whole;
+    whole.swap(part_);
+    NEXAR_TRY_VALUE(taken, take_unit(whole));
+    NEXAR_ASSERT(taken == whole.size());
+    whole.clear();
+    part_.swap(whole);  // keeps its memory
+    return used;
+}
+
+std::size_t LaneReader::write(std::uint64_t /*offset*/, port::ConstBytes bytes) noexcept {
+    port::ConstBytes rest = bytes;
+    while (!rest.empty() && !broken_) {
+        const auto taken = take_some(rest);
+        if (!taken) {
+            broken_ = true;
+            taker_->violated(taken.error());
+            break;
+        }
+        rest = rest.subspan(*taken);
+    }
+    return bytes.size();
+}
+
+}  // namespace nexar::engine

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <nexar/error.hpp>
+#include <nexar/types.hpp>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/identity.hpp"
+#include "engine/credit.hpp"
+#include "engine/in_bulk.hpp"
+#include "engine/intrusive_list.hpp"
+#include "engine/lane_reader.hpp"
+#include "engine/message.hpp"
+#include "engine/operation.hpp"
+#include "port/link.hpp"
+
+namespace nexar::engine {
+
+/// Names a message between two nodes.
+struct MessageName {
+    ContextId context{};
+    Sequence sequence{};
+
+    friend bool operator==(const MessageName&, const MessageName&) noexcept = default;
+};
+
+struct MessageNameHash {
+    std::size_t operator()(const MessageName& name) const noexcept {
+        return std::hash<ContextId>{}(name.context) * 31 + std::hash<Sequence>{}(name.sequence);
+    }
+};
+
+/// What this node and a peer share in one communicator.
+struct Pair {
+    Pair(Peer& other, ContextId name, const Amount& reserve) noexcept
+        : peer(&other), context_id(name), reserve_out(reserve), reserve_in(reserve) {}
+
+    Peer* peer;
+    ContextId context_id;
+    Context* context = nullptr;  // nullptr: the peer was faster, this side has not made it yet
+    Rank rank{};                 // the peer's in the communicator
+    Sequence next_out{};
+    Sequence next_in{};
+    CreditOut reserve_out;
+    CreditIn reserve_in;
+    IntrusiveList<SendOperation, &SendOperation::waiting_hook> waiting{};
+    std::vector<InMessage*> early{};  // came before the communicator was made here
+    bool blocked = false;             // its first waiting send lacks credit or room
+    Hook<Pair> blocked_hook{};
+};
+
+/// Another node, and everything that is under way to it and from it.
+struct Peer {
+    Peer(const NodeId& id, const Amount& shared) noexcept
+        : node(id), shared_out(shared), shared_in(shared) {}
+
+    NodeId node;
+    port::Link* link = nullptr;   // while it is up
+    std::optional<Error> lost{};  // why there is none any more
+    bool broken = false;          // it broke the rules: nothing of it is looked at, Down will come
+
+    CreditOut shared_out;
+    CreditIn shared_in;
+
+    std::unordered_map<ContextId, std::unique_ptr<Pair>> pairs{};
+    Pair* last_pair = nullptr;  // of the message before
+    IntrusiveList<Pair, &Pair::blocked_hook> blocked{};
+    bool eager_full = false;
+
+    std::unordered_map<std::uint64_t, SendOperation*> streams_out{};
+    std::unordered_map<MessageName, SendOperation*, MessageNameHash> announced{};
+
+    std::unordered_map<std::uint64_t, std::unique_ptr<InBulk>> streams_in{};
+    std::unordered_map<MessageName, InMessage*, MessageNameHash> bulk_in{};
+    std::unordered_map<MessageName, InBulk*, MessageNameHash> early_streams{};
+    /// Messages whose payload has not come whole, in any state.
+    IntrusiveList<InMessage, &InMessage::peer_hook> incomplete{};
+
+    /// Control frames that the lane had no room for.
+    std::deque<std::vector<std::byte>> control_backlog{};
+
+    // The lanes of the link; made with it.
+    std::unique_ptr<LaneReader::Taker> control_taker{};
+    std::unique_ptr<LaneReader::Taker> eager_taker{};
+    std::vector<std::unique_ptr<LaneReader>> readers{};
+};
+
+}  // namespace nexar::engine
