@@ -1,0 +1,147 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nexar/buffer.hpp>
+#include <nexar/export.hpp>
+#include <nexar/status.hpp>
+#include <nexar/work.hpp>
+#include <optional>
+#include <span>
+#include <type_traits>
+
+namespace nexar {
+
+namespace detail {
+class CommunicatorBody;
+class MessageBody;
+struct MessageEnd {
+    NEXAR_EXPORT void operator()(MessageBody* message) const noexcept;
+};
+}  // namespace detail
+
+/// A message that a matched probe took out of matching: nobody else can receive it. One that is
+/// not received is thrown away with its last owner; its sender's side ends as if it had been.
+class Message {
+public:
+    using Owner = std::unique_ptr<detail::MessageBody, detail::MessageEnd>;
+
+    Message() noexcept = default;
+    Message(Owner body, const Status& status) noexcept : body_(std::move(body)), status_(status) {}
+
+    const Status& status() const noexcept { return status_; }
+
+    /// Receives it, once. Errc::truncated when it does not fit.
+    template <Element T>
+    Work<Status> recv(std::span<T> into) && {
+        return std::move(*this).recv(buffer(into));
+    }
+    NEXAR_EXPORT Work<Status> recv(const Buffer& into) &&;
+
+private:
+    Owner body_{};
+    Status status_{};
+};
+
+/// A send or receive that is described once and started many times, one start at a time.
+template <class T>
+class Prepared {
+public:
+    using Starter = std::function<Work<T>()>;
+    explicit Prepared(Starter starter) : starter_(std::move(starter)) {}
+
+    Work<T> start() const { return starter_(); }
+
+private:
+    Starter starter_;
+};
+
+/// A set of ranks that talk to each other. A handle: copies are the same communicator.
+///
+/// Messages are matched as in MPI, by communicator, source and tag. Of two messages from one rank
+/// that fit one receive, the one sent first is received first, whatever their sizes. Any thread may
+/// call. Every call starts at once and returns a Work; memory is in use until that has ended.
+///
+/// When a rank is gone, operations with it end with Errc::link_closed or Errc::timed_out, and the
+/// others go on.
+class NEXAR_EXPORT Communicator {
+public:
+    explicit Communicator(std::shared_ptr<detail::CommunicatorBody> body) noexcept
+        : body_(std::move(body)) {}
+
+    int rank() const noexcept;
+    int size() const noexcept;
+
+    // Sending. Ends when the memory may be used again: at once for messages up to 16 KiB, as a
+    // rule, else when all has arrived.
+
+    template <Element T>
+    Work<> send(std::span<T> elements, int to, std::uint64_t tag = 0, SendOptions options = {}) {
+        return send(const_buffer(elements), to, tag, options);
+    }
+    Work<> send(const ConstBuffer& elements, int to, std::uint64_t tag = 0,
+                SendOptions options = {});
+    /// One message from many places.
+    Work<> send_iov(std::span<const ConstRegion> regions, int to, std::uint64_t tag = 0,
+                    SendOptions options = {});
+
+    // Receiving. A message that is larger than the memory is Errc::truncated, and lost; a smaller
+    // one is fine.
+
+    template <Element T>
+    Work<Status> recv(std::span<T> elements, SourcePattern from = any_source,
+                      TagPattern tag = any_tag) {
+        return recv(buffer(elements), from, tag);
+    }
+    Work<Status> recv(const Buffer& elements, SourcePattern from = any_source,
+                      TagPattern tag = any_tag);
+    /// One message to many places, filled in their order.
+    Work<Status> recv_iov(std::span<const Region> regions, SourcePattern from = any_source,
+                          TagPattern tag = any_tag);
+
+    /// Both at once; ends when both have. The status is that of the receive.
+    template <Element S, Element R>
+    Work<Status> send_recv(std::span<S> outgoing, int to, std::span<R> incoming, SourcePattern from,
+                           std::uint64_t tag = 0) {
+        return send_recv(const_buffer(outgoing), to, buffer(incoming), from, tag);
+    }
+    Work<Status> send_recv(const ConstBuffer& outgoing, int to, const Buffer& incoming,
+                           SourcePattern from, std::uint64_t tag = 0);
+
+    // Looking at messages without receiving them.
+
+    /// Ends when there is a message that fits, and leaves it.
+    Work<Status> probe(SourcePattern from = any_source, TagPattern tag = any_tag);
+    std::optional<Status> try_probe(SourcePattern from = any_source, TagPattern tag = any_tag);
+    /// Ends when there is a message that fits, and takes it out of matching.
+    Work<Message> matched_probe(SourcePattern from = any_source, TagPattern tag = any_tag);
+    std::optional<Message> try_matched_probe(SourcePattern from = any_source,
+                                             TagPattern tag = any_tag);
+
+    // The same message again and again.
+
+    template <Element T>
+    Prepared<void> prepare_send(std::span<T> elements, int to, std::uint64_t tag = 0,
+                                SendOptions options = {}) const {
+        return Prepared<void>([self = *this, elements, to, tag, options]() mutable {
+            return self.send(elements, to, tag, options);
+        });
+    }
+    template <Element T>
+    Prepared<Status> prepare_recv(std::span<T> elements, SourcePattern from = any_source,
+                                  TagPattern tag = any_tag) const {
+        return Prepared<Status>([self = *this, elements, from, tag]() mutable {
+            return self.recv(elements, from, tag);
+        });
+    }
+
+    /// A communicator of the same ranks whose messages never meet those of this one. Every rank
+    /// makes its duplicates in the same order; nothing is sent for it.
+    Communicator duplicate();
+
+private:
+    std::shared_ptr<detail::CommunicatorBody> body_;
+};
+
+}  // namespace nexar

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nexar/communicator.hpp>
+#include <nexar/export.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nexar {
+
+namespace detail {
+class NodeBody;
+}
+
+/// Who makes progress while no thread waits for a Work.
+enum class Progressing : std::uint8_t {
+    background,  // a thread of nexar
+    user_loop,   // the user's own loop, see Node::descriptor()
+};
+
+struct NodeOptions {
+    Progressing progressing = Progressing::background;
+    /// Operations that may be under way at once; more end with Errc::too_many_pending.
+    std::size_t max_pending = std::size_t{1} << 20U;
+    /// How long a waiting thread polls before it sleeps.
+    std::chrono::nanoseconds spin = std::chrono::microseconds(20);
+    /// Data in the clear, for a fabric that nobody else reaches; peers are still authenticated.
+    bool unprotected = false;
+};
+
+/// This process's membership in a cluster. Destroying the last handle closes it. Any thread may
+/// call. A child made by fork cannot use it: everything there is Errc::forked.
+class NEXAR_EXPORT Node {
+public:
+    explicit Node(std::shared_ptr<detail::NodeBody> body) noexcept;
+    Node(Node&&) noexcept;
+    Node& operator=(Node&&) noexcept;
+    ~Node();
+
+    /// All members.
+    Communicator world() const;
+
+    /// Where other members reach it: "127.0.0.1:40123".
+    std::string address() const;
+
+    /// Ends every operation that is under way, with Errc::closed, tells the peers, and returns when
+    /// nothing is left. Messages that were sent completely still arrive.
+    void close();
+
+    // For a loop of the user (Progressing::user_loop): call poll() when descriptor() is readable
+    // and when next_deadline() has come, then ask for next_deadline() again. Nodes of one
+    // local_cluster() share both. One thread at a time.
+
+    int descriptor() const;
+    std::optional<std::chrono::steady_clock::time_point> next_deadline();
+    void poll();
+
+private:
+    std::shared_ptr<detail::NodeBody> body_;
+};
+
+/// `size` real nodes in this process, connected with each other over encrypted loopback QUIC, for
+/// tests and examples; element i has rank i. They share one progress loop.
+NEXAR_EXPORT std::vector<Node> local_cluster(int size, const NodeOptions& options = {});
+
+}  // namespace nexar
