@@ -1,0 +1,112 @@
+#include "runtime/baton.hpp"
+
+#include "base/assert.hpp"
+
+namespace nexar::runtime {
+
+Baton::Taken Baton::take(Waiter& waiter) {
+    const std::scoped_lock lock(mutex_);
+    if (holder_ == Holder::waiter || holder_ == Holder::background) {
+        push(waiter);
+        return Taken::queued;
+    }
+    const bool stolen = holder_ == Holder::background_resting;
+    holder_ = Holder::waiter;
+    called_ = false;  // what is still wanted when it lets go is seen then
+    ++uses_;
+    waiter.grant();
+    return stolen ? Taken::stolen : Taken::free;
+}
+
+bool Baton::try_take() {
+    const std::scoped_lock lock(mutex_);
+    if (holder_ != Holder::nobody) return false;
+    holder_ = Holder::waiter;
+    called_ = false;
+    ++uses_;
+    return true;
+}
+
+bool Baton::leave(Waiter& waiter) {
+    const std::scoped_lock lock(mutex_);
+    if (!waiter.in_line_) return true;
+    unlink(waiter);
+    return false;
+}
+
+Baton::Follow Baton::release() {
+    const std::scoped_lock lock(mutex_);
+    NEXAR_ASSERT(holder_ != Holder::nobody, "only the holder can release the baton");
+    if (Waiter* const next = first_untold()) {
+        unlink(*next);
+        holder_ = Holder::waiter;
+        ++uses_;
+        return {.sleeper = next->grant(), .summon = false};
+    }
+    holder_ = Holder::nobody;
+    if (wanted_.load(std::memory_order_acquire)) called_ = true;
+    const bool summon = called_ || away_;
+    away_ = false;
+    return {.sleeper = nullptr, .summon = summon};
+}
+
+bool Baton::call() {
+    const std::scoped_lock lock(mutex_);
+    if (holder_ != Holder::nobody) return false;
+    called_ = true;
+    away_ = false;
+    return true;
+}
+
+Baton::Look Baton::look() {
+    const std::scoped_lock lock(mutex_);
+    const bool unused = uses_ == seen_;
+    seen_ = uses_;
+    if (holder_ == Holder::nobody && (unused || called_)) {
+        holder_ = Holder::background;
+        called_ = false;
+        return Look::took;
+    }
+    away_ = unused && holder_ == Holder::waiter;
+    return away_ ? Look::away : Look::again;
+}
+
+bool Baton::rest() {
+    const std::scoped_lock lock(mutex_);
+    NEXAR_ASSERT(holder_ == Holder::background, "only the background thread rests");
+    if (first_untold() != nullptr) return false;
+    holder_ = Holder::background_resting;
+    return true;
+}
+
+bool Baton::resume() {
+    const std::scoped_lock lock(mutex_);
+    if (holder_ != Holder::background_resting) return false;
+    holder_ = Holder::background;
+    return true;
+}
+
+void Baton::push(Waiter& waiter) noexcept {
+    waiter.in_line_ = true;
+    waiter.before_ = last_;
+    waiter.behind_ = nullptr;
+    (last_ == nullptr ? first_ : last_->behind_) = &waiter;
+    last_ = &waiter;
+    in_line_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Baton::unlink(Waiter& waiter) noexcept {
+    (waiter.before_ == nullptr ? first_ : waiter.before_->behind_) = waiter.behind_;
+    (waiter.behind_ == nullptr ? last_ : waiter.behind_->before_) = waiter.before_;
+    waiter.in_line_ = false;
+    in_line_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// Who was told is on its way out, and would only pass the baton on.
+Waiter* Baton::first_untold() const noexcept {
+    Waiter* waiter = first_;
+    while (waiter != nullptr && waiter->told()) waiter = waiter->behind_;
+    return waiter;
+}
+
+}  // namespace nexar::runtime

@@ -1,0 +1,204 @@
+#include "runtime/progress.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/try.hpp"
+
+namespace nexar::runtime {
+
+namespace {
+
+// How often one thread goes on with what others posted before it leaves that to a driver.
+constexpr int kMostRounds = 4;
+
+// How often a driver offers the processor before it asks for the lock again that somebody else has
+// been waiting for: a mutex lets the one win that is awake.
+constexpr int kMostOffers = 64;
+
+}  // namespace
+
+Progress::Progress(const Options& options, Poller poller)
+    : options_(options), poller_(std::move(poller)), posted_(options.posted_capacity) {}
+
+Result<std::unique_ptr<Progress>> Progress::make(const Options& options) {
+    NEXAR_TRY_VALUE(poller, Poller::make());
+    std::unique_ptr<Progress> made(new Progress(options, std::move(poller)));
+    if (options.drive == Drive::background) made->start_thread();
+    return made;
+}
+
+Progress::~Progress() {
+    stop();
+    NEXAR_ASSERT(fork_guard_.forked() || driven_.empty(), "remove() what is driven before");
+}
+
+Result<void> Progress::add(Driven& driven) {
+    const Guard guard(*this);
+    driven_.push_back(&driven);
+    auto watched = poller_.watch(driven.carriers());
+    if (!watched) driven_.pop_back();
+    return watched;
+}
+
+void Progress::remove(Driven& driven) {
+    // The child shares the epoll set: what it forgets there, the parent loses.
+    if (fork_guard_.forked()) return;
+    const Guard guard(*this);
+    poller_.unwatch(driven.carriers());
+    const auto erased = std::erase(driven_, &driven);
+    NEXAR_ASSERT(erased == 1, "only what was added can be removed");
+}
+
+void Progress::complete(Completion& completion) noexcept {
+    NEXAR_ASSERT(owner_.load(std::memory_order_relaxed) == pthread_self(),
+                 "operations complete under the lock");
+    const auto interested = completion.finish();
+    if (interested.continuation != nullptr) due_.push(*interested.continuation);
+    if (interested.waiter == nullptr) return;
+    const auto told = interested.waiter->tell();
+    wakes_.add(told.sleeper);
+    told_driver_ |= told.drives;
+}
+
+bool Progress::withdraw(Completion& completion, Continuation& continuation) {
+    const Guard guard(*this);
+    return completion.drop_continuation() || due_.remove(continuation);
+}
+
+void Progress::post(Posted& posted) {
+    enter("post an operation");
+    if (!try_lock()) {
+        if (posted_.try_push(&posted)) {
+            has_posted_.exchange(1, std::memory_order_acq_rel);
+            if (try_lock()) unlock();
+            return;
+        }
+        lock();
+    }
+    posted.run_under_lock();
+    unlock();
+}
+
+void Progress::enter(const char* doing) const {
+    fork_guard_.check(doing);
+    if (owner_.load(std::memory_order_relaxed) != pthread_self()) return;
+    throw Error(Errc::reentrant_call,
+                fmt::format("cannot {} in code that nexar calls while it works on messages, such "
+                            "as a user-defined operator; do it outside",
+                            doing));
+}
+
+void Progress::lock() noexcept {
+    if (try_lock()) return;
+    blocked_.fetch_add(1, std::memory_order_relaxed);
+    mutex_.lock();
+    blocked_.fetch_sub(1, std::memory_order_relaxed);
+    owner_.store(pthread_self(), std::memory_order_relaxed);
+    drain_posted();
+}
+
+bool Progress::try_lock() noexcept {
+    if (!mutex_.try_lock()) return false;
+    owner_.store(pthread_self(), std::memory_order_relaxed);
+    // What this thread posted comes before what it does now.
+    drain_posted();
+    return true;
+}
+
+// Nothing that was posted is forgotten: who posts pushes, then sets has_posted_, then tries the
+// lock; who unlocks looks at has_posted_ afterwards. Both write the flag (the look is a
+// read-modify-write too), so one comes first. Is it the poster, the other sees its flag. Is it the
+// unlocker, its unlock happened before the poster's attempt, which then fails only when somebody
+// else holds the lock: and that one will look later. (glibc's try_lock does not fail spuriously.)
+void Progress::unlock() noexcept {
+    for (int round = 0;; ++round) {
+        drain_posted();
+        const bool call = settle();
+        release_and_wake();
+        if (call && baton_.call()) poller_.summon();
+        if (has_posted_.fetch_add(0, std::memory_order_acq_rel) == 0) return;
+        if (round >= kMostRounds && !stopping_.load(std::memory_order_acquire)) {
+            return summon_driver();
+        }
+        if (!try_lock()) return;
+    }
+}
+
+void Progress::release_and_wake() noexcept {
+    owner_.store(pthread_t{}, std::memory_order_relaxed);
+    if (wakes_.empty()) {
+        mutex_.unlock();
+        return;
+    }
+    PendingWakes wakes(std::exchange(wakes_, {}));
+    mutex_.unlock();
+    wakes.send();
+}
+
+void Progress::give_way() noexcept {
+    for (int i = 0; i < kMostOffers && blocked_.load(std::memory_order_relaxed) != 0; ++i) {
+        std::this_thread::yield();
+    }
+}
+
+void Progress::drain_posted() noexcept {
+    if (has_posted_.load(std::memory_order_relaxed) == 0) return;
+    has_posted_.exchange(0, std::memory_order_acq_rel);
+    // As many as there are now: those that come later set the flag again. One that another thread
+    // is just pushing is waited for, because what this thread posted may stand behind it.
+    for (auto left = posted_.size_approx(); left > 0; --left) {
+        auto next = posted_.try_pop();
+        while (!next) {
+            std::this_thread::yield();
+            next = posted_.try_pop();
+        }
+        (*next)->run_under_lock();
+    }
+}
+
+// Under the lock, about to release it. Wakes a driver that sleeps if it is needed; true when one is
+// needed and none sleeps, so that the baton must be looked at.
+bool Progress::settle() noexcept {
+    const bool told_driver = std::exchange(told_driver_, false);
+    const bool continues = !due_.empty() && !running_;
+    const bool wanted = continues && runs_continuations();
+    baton_.set_wanted(wanted);
+    if (options_.drive == Drive::user_loop) settle_user_loop(continues);
+    if (!asleep_) return wanted;
+    poller_.follow_writers();
+    if (told_driver || wanted || earliest().value_or(TimePoint::max()) < wake_at_) {
+        asleep_ = false;
+        poller_.wake();
+    }
+    return false;
+}
+
+void Progress::settle_user_loop(bool continues) noexcept {
+    poller_.follow_writers();
+    if (summoned_) return;
+    if (!continues && earliest().value_or(TimePoint::max()) >= announced_) return;
+    summoned_ = true;
+    poller_.summon();
+}
+
+// Somebody who drives will take the lock again soon; else the background thread does.
+void Progress::summon_driver() noexcept {
+    baton_.set_wanted(true);
+    poller_.wake();
+    if (options_.drive == Drive::user_loop || baton_.call()) poller_.summon();
+}
+
+std::optional<TimePoint> Progress::earliest() const noexcept {
+    std::optional<TimePoint> first;
+    for (const Driven* const one : driven_) {
+        const auto deadline = one->next_deadline();
+        if (deadline && (!first || *deadline < *first)) first = deadline;
+    }
+    return first;
+}
+
+}  // namespace nexar::runtime

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <thread>
+
+#include "runtime/progress.hpp"
+
+namespace nexar::runtime {
+
+/// How long a driver goes on although nothing happens: for some microseconds in a tight loop, since
+/// an answer that is on its way comes sooner than a thread wakes; then a few times after it offered
+/// the processor to others, which on a machine with more drivers than cores are who it waits for.
+class Progress::Spin {
+public:
+    explicit Spin(Duration spin) noexcept : spin_(spin) {}
+
+    /// After a turn at `now`. False: sleep; and sleep again if that ends for nothing.
+    bool goes_on(bool active, TimePoint now) noexcept {
+        if (active || !began_) {
+            began_ = true;
+            until_ = now + spin_;
+            yields_ = 0;
+            return true;
+        }
+        if (now < until_) return true;
+        if (yields_ == kMostYields) return false;
+        ++yields_;
+        std::this_thread::yield();
+        return true;
+    }
+
+private:
+    static constexpr int kMostYields = 4;
+
+    Duration spin_;
+    TimePoint until_{};
+    bool began_ = false;
+    int yields_ = 0;
+};
+
+}  // namespace nexar::runtime

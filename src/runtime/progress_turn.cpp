@@ -1,0 +1,86 @@
+// What a driver does, whichever thread it is, and the loop of the user.
+
+#include "runtime/progress.hpp"
+
+namespace nexar::runtime {
+
+namespace {
+
+// Continuations that one claim runs: the driver has links to serve, and a deadline to keep.
+constexpr int kMostContinuations = 256;
+
+}  // namespace
+
+Progress::Turn Progress::turn(TimePoint now) noexcept {
+    lock();
+    const Turn done = turn_locked(now, runs_continuations());
+    unlock();
+    give_way();
+    return done;
+}
+
+// `may_claim`: this thread runs what is due, unless another one does; after it gave the baton away.
+Progress::Turn Progress::turn_locked(TimePoint now, bool may_claim) noexcept {
+    Turn done;
+    asleep_ = false;
+    for (Driven* const one : driven_) done.active |= one->turn(now);
+    done.claimed = may_claim && claim();
+    return done;
+}
+
+// Under the lock. True: only this thread runs continuations, until the end of run_claimed().
+bool Progress::claim() noexcept {
+    if (running_ || due_.empty()) return false;
+    running_ = true;
+    return true;
+}
+
+// Under the lock, which it releases: from here on whoever changes what the driver waits for wakes
+// it. Until when it may sleep.
+std::optional<TimePoint> Progress::fall_asleep() noexcept {
+    poller_.follow_writers();
+    const auto until = earliest();
+    asleep_ = true;
+    wake_at_ = until.value_or(TimePoint::max());
+    unlock();
+    return until;
+}
+
+// Until nothing is due, or the wait of this thread is over. When it lets go of the claim with
+// something left, the lock's release calls a driver for that.
+void Progress::run_claimed(const Waiter* waiter) {
+    lock();
+    for (int left = kMostContinuations; left > 0; --left) {
+        Continuation* const next = due_.pop();
+        if (next == nullptr) break;
+        unlock();
+        next->run();
+        fork_guard_.check("return from a continuation");
+        lock();
+        if (waiter != nullptr && waiter->told()) break;
+    }
+    running_ = false;
+    unlock();
+}
+
+std::optional<TimePoint> Progress::next_deadline() {
+    const Guard guard(*this);
+    const auto first = earliest();
+    announced_ = first.value_or(TimePoint::max());
+    return first;
+}
+
+void Progress::poll() {
+    enter("poll");
+    poller_.take_summons();
+    const bool drives = baton_.try_take();
+    lock();
+    const bool claimed = drives ? turn_locked(SteadyClock{}.now(), true).claimed : claim();
+    summoned_ = false;
+    announced_ = TimePoint::min();  // the user asks for the next deadline now
+    unlock();
+    if (drives) follow(baton_.release());
+    if (claimed) run_claimed(nullptr);
+}
+
+}  // namespace nexar::runtime

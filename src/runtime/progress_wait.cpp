@@ -1,0 +1,98 @@
+// A thread inside wait(): it drives, or sleeps while another one drives.
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/assert.hpp"
+#include "runtime/progress.hpp"
+#include "runtime/progress_spin.hpp"
+
+namespace nexar::runtime {
+
+bool Progress::wait(Completion& completion, std::optional<TimePoint> deadline) {
+    enter("wait for an operation");
+    if (completion.done()) return true;
+    Waiter waiter;
+    if (!completion.enlist(waiter)) return true;
+    wait_as(waiter, deadline);
+    if (waiter.told()) return true;
+    if (completion.delist(waiter)) return false;
+    waiter.await_told(1);
+    return true;
+}
+
+std::optional<std::size_t> Progress::wait_any(std::span<Completion* const> completions,
+                                              std::optional<TimePoint> deadline) {
+    enter("wait for one of several operations");
+    NEXAR_ASSERT(!completions.empty(), "one of no operations is never done");
+    Waiter waiter;
+    std::size_t enlisted = 0;
+    while (enlisted < completions.size() && completions[enlisted]->enlist(waiter)) ++enlisted;
+    if (enlisted == completions.size()) wait_as(waiter, deadline);
+    std::uint32_t finished = 0;
+    for (Completion* const one : completions.first(enlisted)) {
+        if (!one->delist(waiter)) ++finished;
+    }
+    waiter.await_told(finished);
+    const auto first =
+        std::ranges::find_if(completions, [](const Completion* one) { return one->done(); });
+    if (first == completions.end()) return std::nullopt;
+    return static_cast<std::size_t>(std::distance(completions.begin(), first));
+}
+
+// Returns when it was told or the deadline passed; without the baton.
+void Progress::wait_as(Waiter& waiter, std::optional<TimePoint> deadline) {
+    for (;;) {
+        const auto taken = baton_.take(waiter);
+        if (taken == Baton::Taken::stolen) poller_.summon();
+        if (taken == Baton::Taken::queued) {
+            waiter.sleep(deadline);
+            if (waiter.told() || !waiter.granted()) {
+                if (baton_.leave(waiter)) release_baton(waiter);
+                return;
+            }
+        }
+        const Outcome outcome = drive(waiter, deadline);
+        release_baton(waiter);
+        if (outcome != Outcome::claimed) return;
+        run_claimed(&waiter);
+        if (waiter.told()) return;
+    }
+}
+
+// At least one turn, also after the deadline: who asks again and again makes progress. And none
+// returns between a sleep and a turn, so that asleep_ tells the truth.
+Progress::Outcome Progress::drive(Waiter& waiter, std::optional<TimePoint> deadline) noexcept {
+    Spin spin(options_.spin);
+    for (;;) {
+        const TimePoint now = SteadyClock{}.now();
+        const Turn done = turn(now);
+        if (done.claimed) return Outcome::claimed;
+        if (waiter.told()) return Outcome::told;
+        if (deadline && now >= *deadline) return Outcome::expired;
+        if (!spin.goes_on(done.active, now)) sleep_driving(waiter, deadline);
+    }
+}
+
+void Progress::sleep_driving(const Waiter& waiter, std::optional<TimePoint> deadline) noexcept {
+    lock();
+    if (waiter.told()) {
+        unlock();
+        return;
+    }
+    auto until = fall_asleep();
+    if (deadline && (!until || *deadline < *until)) until = deadline;
+    poller_.sleep_driving(until);
+}
+
+void Progress::release_baton(Waiter& waiter) noexcept {
+    waiter.clear_grant();
+    follow(baton_.release());
+}
+
+void Progress::follow(const Baton::Follow& follow) noexcept {
+    if (follow.sleeper != nullptr) wake_sleeper(follow.sleeper);
+    if (follow.summon && options_.drive == Drive::background) poller_.summon();
+}
+
+}  // namespace nexar::runtime

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/time.hpp"
+#include "port/link.hpp"
+#include "runtime/progress.hpp"
+#include "runtime/waker.hpp"
+
+namespace nexar::runtime {
+
+/// A wait that only a broken program exceeds.
+inline TimePoint soon() {
+    return SteadyClock{}.now() + std::chrono::seconds(60);
+}
+
+inline std::unique_ptr<Progress> make_progress(Progress::Options options = {}) {
+    return std::move(Progress::make(options)).value();
+}
+inline std::unique_ptr<Progress> make_user_loop() {
+    return make_progress({.drive = Progress::Drive::user_loop});
+}
+
+/// A carrier that has one descriptor and no links. What is written to it from outside, by any
+/// thread, are numbers.
+class FakeCarrier final : public port::Carrier {
+public:
+    FakeCarrier();
+
+    /// From another thread, or another process.
+    void arrive(std::uint64_t number) const;
+    std::optional<std::uint64_t> take();
+    void want_write(bool wanted) noexcept { wants_write_ = wanted; }
+
+    int descriptor() const noexcept override { return near_.number(); }
+    bool wants_write() const noexcept override { return wants_write_; }
+    void on_ready(TimePoint /*now*/) override {}
+    void flush(TimePoint /*now*/) override {}
+    std::optional<TimePoint> next_deadline() const override { return std::nullopt; }
+    std::optional<port::Event> poll_event() override { return std::nullopt; }
+    void forget(port::LinkId /*link*/) override {}
+
+private:
+    Descriptor near_;
+    Descriptor far_;
+    bool wants_write_ = false;
+};
+
+/// Completes operations when their number arrives, or when their time has come.
+class FakeNode final : public Driven {
+public:
+    /// Adds itself.
+    explicit FakeNode(Progress& progress);
+    FakeNode(const FakeNode&) = delete;
+    FakeNode& operator=(const FakeNode&) = delete;
+    ~FakeNode() override { progress_.remove(*this); }
+
+    const FakeCarrier& carrier() const noexcept { return carrier_; }
+
+    /// Under the lock: the next arrival of `number` completes it.
+    void expect_locked(std::uint64_t number, Completion& completion);
+    void expect(std::uint64_t number, Completion& completion);
+    void forget(std::uint64_t number);
+    void complete_at(TimePoint when, Completion& completion);
+    void complete_now(Completion& completion);
+    void want_write(bool wanted);
+
+    std::uint64_t turns() const noexcept { return turns_.load(std::memory_order_relaxed); }
+
+    std::span<port::Carrier* const> carriers() const noexcept override { return carriers_; }
+    bool turn(TimePoint now) noexcept override;
+    std::optional<TimePoint> next_deadline() const noexcept override;
+
+private:
+    Progress& progress_;
+    FakeCarrier carrier_;
+    std::array<port::Carrier*, 1> carriers_{&carrier_};
+    std::map<std::uint64_t, Completion*> expected_;
+    std::multimap<TimePoint, Completion*> timed_;
+    std::atomic<std::uint64_t> turns_{0};
+};
+
+}  // namespace nexar::runtime
