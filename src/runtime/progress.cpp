@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -27,7 +28,7 @@ Progress::Progress(const Options& options, Poller poller)
 Result<std::unique_ptr<Progress>> Progress::make(const Options& options) {
     NEXAR_TRY_VALUE(poller, Poller::make());
     std::unique_ptr<Progress> made(new Progress(options, std::move(poller)));
-    if (options.drive == Drive::background) made->start_thread();
+    if (options.drive == Drive::background) NEXAR_TRY(made->start_thread());
     return made;
 }
 
@@ -117,9 +118,7 @@ bool Progress::try_lock() noexcept {
 void Progress::unlock() noexcept {
     for (int round = 0;; ++round) {
         drain_posted();
-        const bool call = settle();
-        release_and_wake();
-        if (call && baton_.call()) poller_.summon();
+        release_and_call(settle());
         if (has_posted_.fetch_add(0, std::memory_order_acq_rel) == 0) return;
         if (round >= kMostRounds && !stopping_.load(std::memory_order_acquire)) {
             return summon_driver();
@@ -128,15 +127,18 @@ void Progress::unlock() noexcept {
     }
 }
 
-void Progress::release_and_wake() noexcept {
+// The calls come after the lock is released: who wakes would run into it.
+void Progress::release_and_call(const Calls& calls) noexcept {
     owner_.store(pthread_t{}, std::memory_order_relaxed);
     if (wakes_.empty()) {
         mutex_.unlock();
-        return;
+    } else {
+        const PendingWakes wakes(std::exchange(wakes_, {}));
+        mutex_.unlock();
+        wakes.send();
     }
-    PendingWakes wakes(std::exchange(wakes_, {}));
-    mutex_.unlock();
-    wakes.send();
+    if (calls.wake) poller_.wake();
+    if (calls.summon || (calls.driver && baton_.call())) poller_.summon();
 }
 
 void Progress::give_way() noexcept {
@@ -160,29 +162,29 @@ void Progress::drain_posted() noexcept {
     }
 }
 
-// Under the lock, about to release it. Wakes a driver that sleeps if it is needed; true when one is
-// needed and none sleeps, so that the baton must be looked at.
-bool Progress::settle() noexcept {
+// Under the lock, about to release it: whom what was done concerns, apart from those who wait.
+Progress::Calls Progress::settle() noexcept {
     const bool told_driver = std::exchange(told_driver_, false);
     const bool continues = !due_.empty() && !running_;
     const bool wanted = continues && runs_continuations();
     baton_.set_wanted(wanted);
-    if (options_.drive == Drive::user_loop) settle_user_loop(continues);
-    if (!asleep_) return wanted;
-    poller_.follow_writers();
-    if (told_driver || wanted || earliest().value_or(TimePoint::max()) < wake_at_) {
-        asleep_ = false;
-        poller_.wake();
+    Calls calls;
+    if (options_.drive == Drive::user_loop) calls.summon = settle_user_loop(continues);
+    if (!asleep_) {
+        calls.driver = wanted;
+        return calls;
     }
-    return false;
+    poller_.follow_writers();
+    calls.wake = told_driver || wanted || earliest().value_or(TimePoint::max()) < wake_at_;
+    if (calls.wake) asleep_ = false;  // once is enough
+    return calls;
 }
 
-void Progress::settle_user_loop(bool continues) noexcept {
+bool Progress::settle_user_loop(bool continues) noexcept {
     poller_.follow_writers();
-    if (summoned_) return;
-    if (!continues && earliest().value_or(TimePoint::max()) >= announced_) return;
-    summoned_ = true;
-    poller_.summon();
+    if (summoned_) return false;
+    summoned_ = continues || earliest().value_or(TimePoint::max()) < announced_;
+    return summoned_;
 }
 
 // Somebody who drives will take the lock again soon; else the background thread does.

@@ -10,7 +10,6 @@
 #include <nexar/result.hpp>
 #include <optional>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "base/bounded_queue.hpp"
@@ -153,15 +152,20 @@ private:
     Progress(const Options& options, Poller poller);
 
     // progress.cpp: the lock, and what is settled when it is released
+    struct Calls {
+        bool wake = false;    // the driver, who sleeps
+        bool driver = false;  // a driver is needed, and none sleeps
+        bool summon = false;  // the user's loop
+    };
     void enter(const char* doing) const;
     void lock() noexcept;
     bool try_lock() noexcept;
     void unlock() noexcept;
-    void release_and_wake() noexcept;
+    void release_and_call(const Calls& calls) noexcept;
     void give_way() noexcept;
     void drain_posted() noexcept;
-    bool settle() noexcept;
-    void settle_user_loop(bool continues) noexcept;
+    Calls settle() noexcept;
+    bool settle_user_loop(bool continues) noexcept;
     void summon_driver() noexcept;
     std::optional<TimePoint> earliest() const noexcept;
 
@@ -185,7 +189,7 @@ private:
     void run_claimed(const Waiter* waiter);
 
     // progress_background.cpp
-    void start_thread();
+    Result<void> start_thread();
     void join_thread();
     void run_background();
     void drive_background();
@@ -215,7 +219,7 @@ private:
     PendingWakes wakes_{};
 
     std::atomic<bool> stopping_{false};
-    std::unique_ptr<std::thread> thread_{};
+    std::optional<pthread_t> thread_{};  // a std::thread cannot be abandoned in a child
 };
 
 }  // namespace nexar::runtime

@@ -1,8 +1,10 @@
 // The background thread: drives while no caller does.
 
+#include <fmt/format.h>
 #include <pthread.h>
 
 #include <csignal>
+#include <cstring>
 #include <nexar/error.hpp>
 
 #include "base/assert.hpp"
@@ -31,20 +33,29 @@ private:
 
 }  // namespace
 
-void Progress::start_thread() {
+Result<void> Progress::start_thread() {
     const AllSignalsBlocked blocked;
-    thread_ = std::make_unique<std::thread>([this] { run_background(); });
-    pthread_setname_np(thread_->native_handle(), "nexar");
+    const auto body = [](void* progress) -> void* {
+        static_cast<Progress*>(progress)->run_background();
+        return nullptr;
+    };
+    pthread_t thread{};
+    if (const int error = pthread_create(&thread, nullptr, body, this); error != 0) {
+        return Error(
+            Errc::bad_config,
+            fmt::format("cannot start the thread of the progress loop: {}; raise the limit "
+                        "of threads (ulimit -u), or drive it in a loop of your own",
+                        std::strerror(error)));  // NOLINT(concurrency-mt-unsafe)
+    }
+    pthread_setname_np(thread, "nexar");
+    thread_ = thread;
+    return {};
 }
 
 void Progress::stop() {
-    if (fork_guard_.forked()) {
-        // There is no such thread in the child: joining it, detaching it and destroying what stands
-        // for it are all undefined.
-        static_cast<void>(thread_.release());  // NOLINT(bugprone-unused-return-value)
-        return;
-    }
-    if (thread_ != nullptr) join_thread();
+    // There is no such thread in the child, and its locks may be held for ever.
+    if (fork_guard_.forked()) return;
+    if (thread_) join_thread();
     for (bool claimed = true; claimed;) {
         lock();
         claimed = claim();
@@ -54,14 +65,15 @@ void Progress::stop() {
 }
 
 void Progress::join_thread() {
-    if (thread_->get_id() == std::this_thread::get_id()) {
+    if (pthread_equal(*thread_, pthread_self()) != 0) {
         throw Error(Errc::reentrant_call,
                     "the progress loop cannot be stopped by a continuation that its own thread "
                     "runs, because stopping waits for that thread; stop it from another thread");
     }
     stopping_.store(true, std::memory_order_release);
     poller_.summon();
-    thread_->join();
+    const int joined = pthread_join(*thread_, nullptr);
+    NEXAR_ASSERT(joined == 0);
     thread_.reset();
 }
 
@@ -103,7 +115,9 @@ bool Progress::rest() noexcept {
     const auto until = fall_asleep();
     if (!baton_.rest()) return true;
     poller_.sleep_outside(until);
-    return baton_.resume();
+    if (!baton_.resume()) return false;
+    poller_.drain_wakes();
+    return true;
 }
 
 }  // namespace nexar::runtime

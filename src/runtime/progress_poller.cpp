@@ -132,9 +132,7 @@ void Poller::sleep_driving(std::optional<TimePoint> deadline) const noexcept {
 
 void Poller::sleep_outside(std::optional<TimePoint> deadline) const noexcept {
     std::array<epoll_event, 2> events;
-    const auto ready = sleep_on(outer_, events, deadline);
-    if (holds(ready, summons_.descriptor())) summons_.drain();
-    if (holds(ready, inner_.number())) sleep_driving(TimePoint{});
+    if (holds(sleep_on(outer_, events, deadline), summons_.descriptor())) summons_.drain();
 }
 
 void Poller::await_summons(std::optional<Duration> at_most) const noexcept {
@@ -142,10 +140,6 @@ void Poller::await_summons(std::optional<Duration> at_most) const noexcept {
     timespec left{};
     if (at_most) left = relative(*at_most);
     if (::ppoll(&entry, 1, at_most ? &left : nullptr, nullptr) > 0) summons_.drain();
-}
-
-void Poller::take_summons() const noexcept {
-    sleep_outside(TimePoint{});
 }
 
 }  // namespace nexar::runtime

@@ -37,13 +37,17 @@ public:
     void summon() const noexcept { summons_.signal(); }
 
     /// Sleeps until a carrier is ready, wake() was called, or the deadline. May return earlier.
+    /// Only for the holder of the baton: it consumes the wake-up.
     void sleep_driving(std::optional<TimePoint> deadline) const noexcept;
-    /// The same, also woken by summon().
+    /// The same for the outer set, also until summon() was called. Does not consume wake-ups: while
+    /// it sleeps, another thread may have become the one that they are for.
     void sleep_outside(std::optional<TimePoint> deadline) const noexcept;
     /// Until summon() was called, or `at_most` is over.
     void await_summons(std::optional<Duration> at_most) const noexcept;
-    /// Consumes the calls to both sides that were made so far, without sleeping.
-    void take_summons() const noexcept;
+
+    /// Consumes what was signalled so far. Wake-ups are the holder's of the baton.
+    void drain_wakes() const noexcept { waker_.drain(); }
+    void drain_summons() const noexcept { summons_.drain(); }
 
     /// The outer set: readable when there is something to do.
     int descriptor() const noexcept { return outer_.number(); }

@@ -72,8 +72,9 @@ std::optional<TimePoint> Progress::next_deadline() {
 
 void Progress::poll() {
     enter("poll");
-    poller_.take_summons();
+    poller_.drain_summons();
     const bool drives = baton_.try_take();
+    if (drives) poller_.drain_wakes();
     lock();
     const bool claimed = drives ? turn_locked(SteadyClock{}.now(), true).claimed : claim();
     summoned_ = false;
