@@ -1,10 +1,15 @@
 #pragma once
 
 /// Everything a program needs but the optional integrations.
+#include <nexar/buffer.hpp>
+#include <nexar/communicator.hpp>
 #include <nexar/dtype.hpp>
 #include <nexar/error.hpp>
 #include <nexar/log.hpp>
+#include <nexar/node.hpp>
 #include <nexar/numeric.hpp>
 #include <nexar/result.hpp>
+#include <nexar/status.hpp>
 #include <nexar/types.hpp>
 #include <nexar/version.hpp>
+#include <nexar/work.hpp>

@@ -51,6 +51,7 @@ struct Context {
     std::vector<Pair*> pairs;  // by rank; nullptr for this node itself
     Matcher matcher;
     IntrusiveList<ProbeOperation, &ProbeOperation::probe_hook> probes{};
+    std::uint64_t creations = 0;  // communicators made from this one
 };
 
 /// Messages between the members of communicators: matching, flow control, and the operations that

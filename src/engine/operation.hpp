@@ -35,6 +35,9 @@ public:
 
     Kind kind() const noexcept { return kind_; }
 
+    // The caller's own.
+    void* owner = nullptr;
+
     // Set by the engine, valid when it ended.
     std::optional<Error> error{};
     Envelope envelope{};  // of a receive and of a probe: what came

@@ -1,0 +1,206 @@
+#include <fmt/format.h>
+
+#include <limits>
+#include <nexar/communicator.hpp>
+
+#include "runtime/context_id.hpp"
+#include "runtime/node_body.hpp"
+#include "runtime/task.hpp"
+
+namespace nexar {
+
+using detail::Task;
+using detail::TaskOwner;
+
+namespace {
+
+Rank checked_rank(std::int64_t rank, const engine::Context& context, const char* operation) {
+    if (rank < 0 || static_cast<std::uint64_t>(rank) >= context.pairs.size()) {
+        throw Error(Errc::invalid_argument,
+                    fmt::format("there is no rank {} in a communicator of {}; ranks go from 0 to "
+                                "{}",
+                                rank, context.pairs.size(), context.pairs.size() - 1),
+                    {.operation = operation});
+    }
+    return Rank(static_cast<std::uint32_t>(rank));
+}
+
+engine::Pattern checked_pattern(const SourcePattern& from, const TagPattern& tag,
+                                const engine::Context& context, const char* operation) {
+    engine::Pattern pattern;
+    if (from.rank()) pattern.source = checked_rank(*from.rank(), context, operation);
+    pattern.tag = tag.tag();
+    return pattern;
+}
+
+template <class AnyBuffer>
+std::size_t checked_bytes(const AnyBuffer& buffer, const char* operation) {
+    const std::size_t element = size_of(buffer.dtype);
+    if (element == 0 || buffer.count > std::numeric_limits<std::int64_t>::max() / element) {
+        throw Error(
+            Errc::invalid_argument,
+            fmt::format("{} elements of type {} are no buffer", buffer.count, name(buffer.dtype)),
+            {.operation = operation});
+    }
+    if (buffer.data == nullptr && buffer.count != 0) {
+        throw Error(Errc::invalid_argument,
+                    fmt::format("a buffer of {} elements has no memory", buffer.count),
+                    {.operation = operation});
+    }
+    return buffer.count * element;
+}
+
+TaskOwner new_task(const detail::CommunicatorBody& body, Task::What what) {
+    TaskOwner task = body.node->make_task();
+    task->what = what;
+    task->context = body.context;
+    return task;
+}
+
+template <class T>
+Work<T> started(TaskOwner task) {
+    Task& posted = *task;
+    posted.node->progress().post(posted);
+    return Work<T>(std::move(task));
+}
+
+void set_outgoing(Task& task, const ConstBuffer& elements, const SendOptions& options) {
+    task.outgoing = {static_cast<const std::byte*>(elements.data), checked_bytes(elements, "send")};
+    task.send.content = {&task.outgoing, 1};
+    task.send.priority = static_cast<port::Priority>(options.priority);
+    task.send.synchronous = options.synchronous;
+}
+
+void set_incoming(Task& task, const Buffer& elements) {
+    task.incoming = {static_cast<std::byte*>(elements.data), checked_bytes(elements, "recv")};
+    task.receive.content = {&task.incoming, 1};
+}
+
+}  // namespace
+
+int Communicator::rank() const noexcept {
+    return static_cast<int>(body_->context->me.value());
+}
+
+int Communicator::size() const noexcept {
+    return static_cast<int>(body_->context->pairs.size());
+}
+
+Work<> Communicator::send(const ConstBuffer& elements, int to, std::uint64_t tag,
+                          SendOptions options) {
+    TaskOwner task = new_task(*body_, Task::What::send);
+    set_outgoing(*task, elements, options);
+    task->send.to = checked_rank(to, *body_->context, "send");
+    task->send.tag = Tag(tag);
+    return started<void>(std::move(task));
+}
+
+Work<> Communicator::send_iov(std::span<const ConstRegion> regions, int to, std::uint64_t tag,
+                              SendOptions options) {
+    TaskOwner task = new_task(*body_, Task::What::send);
+    for (const ConstRegion region : regions) {
+        if (!region.empty()) task->outgoing_list.push_back(region);
+    }
+    task->send.content = task->outgoing_list;
+    task->send.priority = static_cast<port::Priority>(options.priority);
+    task->send.synchronous = options.synchronous;
+    task->send.to = checked_rank(to, *body_->context, "send_iov");
+    task->send.tag = Tag(tag);
+    return started<void>(std::move(task));
+}
+
+Work<Status> Communicator::recv(const Buffer& elements, SourcePattern from, TagPattern tag) {
+    TaskOwner task = new_task(*body_, Task::What::receive);
+    set_incoming(*task, elements);
+    task->receive.pattern = checked_pattern(from, tag, *body_->context, "recv");
+    return started<Status>(std::move(task));
+}
+
+Work<Status> Communicator::recv_iov(std::span<const Region> regions, SourcePattern from,
+                                    TagPattern tag) {
+    TaskOwner task = new_task(*body_, Task::What::receive);
+    for (const Region region : regions) {
+        if (!region.empty()) task->incoming_list.push_back(region);
+    }
+    task->receive.content = task->incoming_list;
+    task->receive.pattern = checked_pattern(from, tag, *body_->context, "recv_iov");
+    return started<Status>(std::move(task));
+}
+
+Work<Status> Communicator::send_recv(const ConstBuffer& outgoing, int to, const Buffer& incoming,
+                                     SourcePattern from, std::uint64_t tag) {
+    TaskOwner task = new_task(*body_, Task::What::send_and_receive);
+    task->parts = 2;
+    set_outgoing(*task, outgoing, {});
+    set_incoming(*task, incoming);
+    task->send.to = checked_rank(to, *body_->context, "send_recv");
+    task->send.tag = Tag(tag);
+    task->receive.pattern = checked_pattern(from, tag, *body_->context, "send_recv");
+    return started<Status>(std::move(task));
+}
+
+Work<Status> Communicator::probe(SourcePattern from, TagPattern tag) {
+    TaskOwner task = new_task(*body_, Task::What::probe);
+    task->probe.pattern = checked_pattern(from, tag, *body_->context, "probe");
+    return started<Status>(std::move(task));
+}
+
+Work<Message> Communicator::matched_probe(SourcePattern from, TagPattern tag) {
+    TaskOwner task = new_task(*body_, Task::What::receive);
+    task->receive.only_take = true;
+    task->receive.pattern = checked_pattern(from, tag, *body_->context, "matched_probe");
+    return started<Message>(std::move(task));
+}
+
+std::optional<Status> Communicator::try_probe(SourcePattern from, TagPattern tag) {
+    detail::NodeBody& node = *body_->node;
+    const auto pattern = checked_pattern(from, tag, *body_->context, "try_probe");
+    const auto found = [&] {
+        const runtime::Progress::Guard guard(node.progress());
+        node.turn(node.now());
+        return node.engine().look(*body_->context, pattern);
+    }();
+    if (!found) return std::nullopt;
+    return Status{.source = static_cast<int>(found->source.value()),
+                  .tag = found->tag.value(),
+                  .bytes = static_cast<std::size_t>(found->bytes)};
+}
+
+std::optional<Message> Communicator::try_matched_probe(SourcePattern from, TagPattern tag) {
+    detail::NodeBody& node = *body_->node;
+    const auto pattern = checked_pattern(from, tag, *body_->context, "try_matched_probe");
+    const runtime::Progress::Guard guard(node.progress());
+    node.turn(node.now());
+    engine::InMessage* message = node.engine().take(*body_->context, pattern);
+    if (message == nullptr) return std::nullopt;
+    node.settle(node.now());
+    const Status status{.source = static_cast<int>(message->source.value()),
+                        .tag = message->tag.value(),
+                        .bytes = static_cast<std::size_t>(message->bytes)};
+    return Message(Message::Owner(new detail::MessageBody{.node = body_->node, .message = message}),
+                   status);
+}
+
+Work<Status> Message::recv(const Buffer& into) && {
+    if (!body_) throw Error(Errc::invalid_argument, "the message was received already");
+    TaskOwner task = body_->node->make_task();
+    task->what = Task::What::message;
+    task->context = body_->message->context;
+    set_incoming(*task, into);
+    task->message = std::exchange(body_->message, nullptr);
+    body_.reset();
+    return started<Status>(std::move(task));
+}
+
+Communicator Communicator::duplicate() {
+    detail::NodeBody& node = *body_->node;
+    const runtime::Progress::Guard guard(node.progress());
+    engine::Context& parent = *body_->context;
+    const ContextId id = runtime::context_id(
+        {.cluster = node.cluster(), .parent = parent.id, .creation = parent.creations++});
+    engine::Context& made = node.engine().add_context(id, node.members(), parent.me);
+    node.settle(node.now());
+    return Communicator(std::make_shared<detail::CommunicatorBody>(body_->node, made));
+}
+
+}  // namespace nexar

@@ -1,0 +1,49 @@
+#include <nexar/node.hpp>
+
+#include "runtime/node_body.hpp"
+
+namespace nexar {
+
+Node::Node(std::shared_ptr<detail::NodeBody> body) noexcept : body_(std::move(body)) {}
+
+Node::Node(Node&&) noexcept = default;
+
+Node& Node::operator=(Node&& other) noexcept {
+    if (this == &other) return *this;
+    if (body_) body_->close();
+    body_ = std::move(other.body_);
+    return *this;
+}
+
+Node::~Node() {
+    if (body_) body_->close();
+}
+
+Communicator Node::world() const {
+    return Communicator(std::make_shared<detail::CommunicatorBody>(body_, body_->world()));
+}
+
+std::string Node::address() const {
+    return body_->address().text();
+}
+
+void Node::close() {
+    body_->close();
+}
+
+int Node::descriptor() const {
+    return body_->progress().descriptor();
+}
+
+std::optional<std::chrono::steady_clock::time_point> Node::next_deadline() {
+    const auto due = body_->progress().next_deadline();
+    if (!due) return std::nullopt;
+    return std::chrono::steady_clock::time_point(
+        std::chrono::duration_cast<std::chrono::steady_clock::duration>(due->time_since_epoch()));
+}
+
+void Node::poll() {
+    body_->progress().poll();
+}
+
+}  // namespace nexar

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <nexar/communicator.hpp>
+#include <nexar/node.hpp>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/bounded_queue.hpp"
+#include "base/buffer_pool.hpp"
+#include "engine/engine.hpp"
+#include "link/quic/udp_carrier.hpp"
+#include "runtime/progress.hpp"
+#include "runtime/task.hpp"
+#include "security/credentials.hpp"
+
+namespace nexar::runtime {
+
+/// One member of a cluster whose members are known from the beginning.
+struct Member {
+    NodeId node{};
+    Address address{};
+};
+
+/// A loop and the nodes on it: the last one that closes stops it.
+struct Loop {
+    std::unique_ptr<Progress> progress{};
+    std::atomic<int> nodes = 0;
+};
+
+Result<std::shared_ptr<Loop>> make_loop(const NodeOptions& options);
+
+}  // namespace nexar::runtime
+
+namespace nexar::detail {
+
+/// A node: its engine, its links, and the loop that drives both.
+class NodeBody final : public runtime::Driven, public std::enable_shared_from_this<NodeBody> {
+public:
+    struct Setup {
+        std::shared_ptr<const security::Credentials> credentials{};
+        Address listen{};
+        NodeOptions options{};
+    };
+
+    /// Listens, and is not yet connected with anybody.
+    static Result<std::shared_ptr<NodeBody>> open(std::shared_ptr<runtime::Loop> loop,
+                                                  const Setup& setup);
+    ~NodeBody() override;
+
+    /// Becomes rank `me` of a world, and dials those of lower ranks. The others dial us.
+    Result<void> form(std::span<const runtime::Member> members, Rank me);
+    /// Waits until all members are connected.
+    Result<void> wait_formed(TimePoint deadline);
+
+    const Address& address() const noexcept { return carrier_->local(); }
+    runtime::Progress& progress() noexcept { return *loop_->progress; }
+    engine::Engine& engine() noexcept { return engine_; }
+    /// After form().
+    engine::Context& world() noexcept { return *world_; }
+    const ClusterId& cluster() const noexcept { return cluster_; }
+    const std::vector<NodeId>& members() const noexcept { return members_; }
+
+    TaskOwner make_task();
+    void keep(Task* task) noexcept;
+
+    /// Under the lock, after the engine was called: sends what can be sent and tells what ended.
+    void settle(TimePoint now) noexcept;
+    TimePoint now() const noexcept { return clock_.now(); }
+
+    void close();
+
+    std::span<port::Carrier* const> carriers() const noexcept override { return carriers_; }
+    bool turn(TimePoint now) noexcept override;
+    std::optional<TimePoint> next_deadline() const noexcept override {
+        return carrier_->next_deadline();
+    }
+
+private:
+    NodeBody(std::shared_ptr<runtime::Loop> loop, const Setup& setup);
+
+    bool take_events();
+    bool tell_ended();
+    void look_whether_formed();
+
+    SteadyClock clock_;
+    std::shared_ptr<runtime::Loop> loop_;
+    BufferPool pool_;
+    std::unique_ptr<quic::UdpCarrier> carrier_;
+    std::vector<port::Carrier*> carriers_;
+    engine::Engine engine_;
+    ClusterId cluster_;
+    std::vector<NodeId> members_;
+    engine::Context* world_ = nullptr;
+    BoundedQueue<Task*> spare_tasks_{1024};
+
+    std::size_t links_up_ = 0;
+    std::optional<Error> failed_dial_{};
+    bool formed_told_ = false;
+    runtime::Completion formed_;
+    bool closing_ = false;
+    bool closed_ = false;
+    bool idle_told_ = false;
+    runtime::Completion idle_;
+};
+
+/// A communicator of a node, which lives as long.
+class CommunicatorBody {
+public:
+    CommunicatorBody(std::shared_ptr<NodeBody> owner, engine::Context& engine_context) noexcept
+        : node(std::move(owner)), context(&engine_context) {}
+
+    std::shared_ptr<NodeBody> node;
+    engine::Context* context;
+};
+
+}  // namespace nexar::detail

@@ -1,0 +1,152 @@
+#include "runtime/task.hpp"
+
+#include "base/assert.hpp"
+#include "runtime/node_body.hpp"
+
+namespace nexar::detail {
+
+void Task::run_under_lock() noexcept {
+    // The task may be the caller's again, and the node's last use with it, before this returns.
+    const std::shared_ptr<NodeBody> kept = node;
+    engine::Engine& engine = kept->engine();
+    switch (what) {
+        case What::send:
+            engine.start(*context, send);
+            break;
+        case What::receive:
+            engine.start(*context, receive);
+            break;
+        case What::send_and_receive:
+            // First the receive: a message to oneself then goes straight to its place.
+            engine.start(*context, receive);
+            engine.start(*context, send);
+            break;
+        case What::probe:
+            engine.start(*context, probe);
+            break;
+        case What::message:
+            engine.start(*message, receive);
+            break;
+    }
+    kept->settle(kept->now());
+}
+
+void Task::clear() noexcept {
+    node.reset();
+    context = nullptr;
+    send.content = {};
+    send.error.reset();
+    send.priority = port::Priority::bulk;
+    send.synchronous = false;
+    receive.content = {};
+    receive.error.reset();
+    receive.pattern = {};
+    receive.only_take = false;
+    receive.message = nullptr;
+    probe.error.reset();
+    probe.pattern = {};
+    message = nullptr;
+    outgoing_list.clear();
+    incoming_list.clear();
+    parts = 1;
+    started = false;
+    error.reset();
+    status = {};
+    completion.rearm();
+    follow.follower = nullptr;
+}
+
+bool Task::ended(engine::Operation& operation) {
+    if (operation.error && !error) error = operation.error;
+    if (operation.kind() != engine::Operation::Kind::send) {
+        const engine::Envelope& found = operation.envelope;
+        status = {.source = static_cast<int>(found.source.value()),
+                  .tag = found.tag.value(),
+                  .bytes = static_cast<std::size_t>(found.bytes)};
+        message = receive.message;
+    }
+    NEXAR_ASSERT(parts > 0);
+    return --parts == 0;
+}
+
+void TaskEnd::operator()(Task* task) const noexcept {
+    const std::shared_ptr<NodeBody> node = std::move(task->node);
+    if (task->what == Task::What::receive && task->receive.only_take && task->message != nullptr) {
+        // Nobody took it from the Work: it is thrown away.
+        MessageEnd()(new MessageBody{.node = node, .message = task->message});
+    }
+    node->keep(task);
+}
+
+bool done(const Task& task) noexcept {
+    return task.completion.done();
+}
+
+namespace {
+
+std::optional<TimePoint> point(const Deadline* deadline) {
+    if (deadline == nullptr) return std::nullopt;
+    return TimePoint(std::chrono::duration_cast<Duration>(deadline->time_since_epoch()));
+}
+
+}  // namespace
+
+bool wait(Task& task, const Deadline* deadline) {
+    if (task.completion.done()) return true;
+    return task.node->progress().wait(task.completion, point(deadline));
+}
+
+std::size_t wait_any(std::span<Task* const> tasks, const Deadline* deadline) {
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+        if (tasks[i]->completion.done()) return i;
+    }
+    std::vector<runtime::Completion*> completions;
+    completions.reserve(tasks.size());
+    for (Task* task : tasks) completions.push_back(&task->completion);
+    // All nodes of a process that one can have Works of at once share a loop, or none is waited for
+    // together: see Node.
+    return tasks.front()
+        ->node->progress()
+        .wait_any(completions, point(deadline))
+        .value_or(tasks.size());
+}
+
+void cancel(Task& task) noexcept {
+    if (task.completion.done()) return;
+    const std::shared_ptr<NodeBody> node = task.node;
+    const runtime::Progress::Guard guard(node->progress());
+    engine::Engine& engine = node->engine();
+    if (task.send.active) engine.cancel(task.send);
+    if (task.receive.active) engine.cancel(task.receive);
+    if (task.probe.active) engine.cancel(task.probe);
+    node->settle(node->now());
+}
+
+bool follow(Task& task, Follower& follower) {
+    task.follow.follower = &follower;
+    return task.completion.then(task.follow);
+}
+
+const std::optional<Error>& error(const Task& task) noexcept {
+    return task.error;
+}
+
+Status status(const Task& task) noexcept {
+    return task.status;
+}
+
+Message message(Task& task) {
+    auto* body =
+        new MessageBody{.node = task.node, .message = std::exchange(task.message, nullptr)};
+    return {Message::Owner(body), task.status};
+}
+
+void MessageEnd::operator()(MessageBody* body) const noexcept {
+    const std::unique_ptr<MessageBody> owned(body);
+    if (owned->message == nullptr) return;
+    const runtime::Progress::Guard guard(owned->node->progress());
+    owned->node->engine().drop(*owned->message);
+    owned->node->settle(owned->node->now());
+}
+
+}  // namespace nexar::detail

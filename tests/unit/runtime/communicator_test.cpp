@@ -1,0 +1,256 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nexar/nexar.hpp>
+#include <numeric>
+#include <vector>
+
+namespace nexar {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<std::uint32_t> numbers(std::size_t count, std::uint32_t seed) {
+    std::vector<std::uint32_t> values(count);
+    std::iota(values.begin(), values.end(), seed * 1'000'003U);
+    return values;
+}
+
+/// Three nodes, made once for all tests that leave them as they were.
+class CommunicatorTest : public ::testing::Test {
+protected:
+    static void SetUpTestSuite() { nodes_ = new std::vector<Node>(local_cluster(3)); }
+    static void TearDownTestSuite() {
+        delete nodes_;
+        nodes_ = nullptr;
+    }
+    static Communicator world(std::size_t rank) { return (*nodes_)[rank].world(); }
+
+    static std::vector<Node>* nodes_;
+};
+std::vector<Node>* CommunicatorTest::nodes_ = nullptr;
+
+TEST_F(CommunicatorTest, knows_its_rank_and_size) {
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+        EXPECT_EQ(world(rank).rank(), static_cast<int>(rank));
+        EXPECT_EQ(world(rank).size(), 3);
+    }
+}
+
+TEST_F(CommunicatorTest, messages_of_all_sizes_arrive_posted_before_and_after) {
+    for (const std::size_t count :
+         {0U, 1U, 100U, 4096U, 4097U, 16384U, 16385U, 20'000U, 3'000'000U}) {
+        for (const bool receive_first : {true, false}) {
+            const auto sent = numbers(count, 7);
+            std::vector<std::uint32_t> got(count + 5, 1);
+            Work<Status> receive;
+            if (receive_first) receive = world(1).recv(std::span(got), 0, 9);
+            Work<> send = world(0).send(std::span(sent), 1, 9);
+            if (!receive_first) receive = world(1).recv(std::span(got), any_source, any_tag);
+            const Status status = receive.wait();
+            send.wait();
+            EXPECT_EQ(status, (Status{.source = 0, .tag = 9, .bytes = count * 4}));
+            got.resize(count);
+            EXPECT_EQ(got, sent) << count;
+        }
+    }
+}
+
+TEST_F(CommunicatorTest, a_message_to_oneself_arrives) {
+    for (const std::size_t count : {0U, 10U, 100'000U}) {
+        const auto sent = numbers(count, 3);
+        std::vector<std::uint32_t> got(count);
+        auto send = world(2).send(std::span(sent), 2, 1);
+        EXPECT_EQ(world(2).recv(std::span(got), 2, 1).wait().count<std::uint32_t>(), count);
+        send.wait();
+        EXPECT_EQ(got, sent);
+    }
+}
+
+TEST_F(CommunicatorTest, order_is_kept_between_small_and_large_messages) {
+    const std::vector<std::size_t> counts{100, 1'000'000, 3, 70'000, 4096, 500'000, 0, 1};
+    std::vector<Work<>> sends;
+    std::vector<std::vector<std::uint32_t>> sent;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        sent.push_back(numbers(counts[i], static_cast<std::uint32_t>(i)));
+    }
+    for (auto& values : sent) sends.push_back(world(0).send(std::span(values), 2, 5));
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        std::vector<std::uint32_t> got(counts[i]);
+        EXPECT_EQ(world(2).recv(std::span(got), 0, 5).wait().bytes, counts[i] * 4);
+        EXPECT_EQ(got, sent[i]);
+    }
+    wait_all(std::span(sends));
+}
+
+TEST_F(CommunicatorTest, too_large_a_message_is_truncated_and_consumed) {
+    for (const std::size_t count : {10U, 100'000U}) {
+        const auto sent = numbers(count, 1);
+        auto send = world(0).send(std::span(sent), 1, 3);
+        std::vector<std::uint32_t> got(count - 1);
+        const auto outcome = world(1).recv(std::span(got), 0, 3).result();
+        ASSERT_FALSE(outcome);
+        EXPECT_EQ(outcome.error().code(), Errc::truncated);
+        EXPECT_THAT(outcome.error().what(), HasSubstr(std::to_string(count * 4)));
+        EXPECT_THAT(outcome.error().what(), HasSubstr(std::to_string(count * 4 - 4)));
+        send.wait();
+        EXPECT_FALSE(world(1).try_probe(0, 3));
+    }
+}
+
+TEST_F(CommunicatorTest, a_probe_leaves_the_message_and_a_matched_probe_takes_it) {
+    const auto sent = numbers(50'000, 1);
+    auto send = world(0).send(std::span(sent), 1, 4);
+    const Status found = world(1).probe(any_source, 4).wait();
+    EXPECT_EQ(found.count<std::uint32_t>(), sent.size());
+    Message message = world(1).matched_probe(0, any_tag).wait();
+    EXPECT_FALSE(world(1).try_probe());
+    std::vector<std::uint32_t> got(message.status().count<std::uint32_t>());
+    EXPECT_EQ(std::move(message).recv(std::span(got)).wait(), found);
+    EXPECT_EQ(got, sent);
+    send.wait();
+}
+
+TEST_F(CommunicatorTest, a_synchronous_send_ends_with_the_match_and_not_before) {
+    for (const std::size_t count : {0U, 10U, 10'000U}) {
+        const auto sent = numbers(count, 1);
+        auto send = world(0).send(std::span(sent), 1, 6, {.synchronous = true});
+        world(1).probe(0, 6).wait();
+        EXPECT_FALSE(send.wait_for(std::chrono::milliseconds(20)));
+        std::vector<std::uint32_t> got(count);
+        world(1).recv(std::span(got), 0, 6).wait();
+        send.wait();
+        EXPECT_EQ(got, sent);
+    }
+}
+
+TEST_F(CommunicatorTest, a_receive_can_be_cancelled_and_another_one_gets_the_message) {
+    std::vector<int> first(4);
+    std::vector<int> second(4);
+    auto cancelled = world(1).recv(std::span(first), 0, 8);
+    cancelled.cancel();
+    EXPECT_EQ(cancelled.result().error().code(), Errc::cancelled);
+    const std::vector<int> sent{1, 2, 3, 4};
+    world(0).send(std::span(sent), 1, 8).wait();
+    world(1).recv(std::span(second), 0, 8).wait();
+    EXPECT_EQ(second, sent);
+    EXPECT_EQ(first, std::vector<int>(4));
+}
+
+TEST_F(CommunicatorTest, a_large_send_can_be_cancelled_and_its_receive_ends_so) {
+    std::vector<std::byte> sent(std::size_t{64} << 20U);
+    auto send =
+        world(0).send(std::span(reinterpret_cast<std::uint8_t*>(sent.data()), sent.size()), 1, 2);
+    world(1).probe(0, 2).wait();
+    send.cancel();
+    const auto outcome = send.result();
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code(), Errc::cancelled);
+    // Whatever comes next on this tag arrives.
+    const std::vector<int> next{5, 6};
+    std::vector<int> got(2);
+    auto after = world(0).send(std::span(next), 1, 2);
+    auto receive = world(1).recv(std::span(got), 0, 2);
+    const auto received = receive.result();
+    if (!received) {  // the report of the cancelled one came later than the receive
+        EXPECT_EQ(received.error().code(), Errc::truncated);
+        world(1).recv(std::span(got), 0, 2).wait();
+    }
+    after.wait();
+    EXPECT_EQ(got, next);
+}
+
+TEST_F(CommunicatorTest, pieces_of_any_size_make_one_message) {
+    auto values = numbers(100'000, 5);
+    const auto bytes = std::as_writable_bytes(std::span(values));
+    std::vector<ConstRegion> out;
+    for (std::size_t at = 0, step = 1; at < bytes.size(); at += step, step = step * 3 % 7919 + 1) {
+        step = std::min(step, bytes.size() - at);
+        out.push_back(bytes.subspan(at, step));
+    }
+    std::vector<std::uint32_t> got(values.size());
+    const auto place = std::as_writable_bytes(std::span(got));
+    std::vector<Region> in;
+    for (std::size_t at = 0, step = 5; at < place.size(); at += step, step = step * 5 % 10007 + 1) {
+        step = std::min(step, place.size() - at);
+        in.push_back(place.subspan(at, step));
+    }
+    auto send = world(0).send_iov(out, 1, 11);
+    EXPECT_EQ(world(1).recv_iov(in, 0, 11).wait().bytes, bytes.size());
+    send.wait();
+    EXPECT_EQ(got, values);
+}
+
+TEST_F(CommunicatorTest, a_duplicate_has_messages_of_its_own) {
+    Communicator a = world(0).duplicate();
+    const std::vector<int> first{1};
+    const std::vector<int> second{2};
+    // Sent before the other side has made its duplicate.
+    a.send(std::span(first), 1, 1).wait();
+    world(0).send(std::span(second), 1, 1).wait();
+    std::vector<int> got(1);
+    world(1).recv(std::span(got), 0, 1).wait();
+    EXPECT_EQ(got, second);
+    Communicator b = world(1).duplicate();
+    world(2).duplicate();
+    b.recv(std::span(got), 0, 1).wait();
+    EXPECT_EQ(got, first);
+}
+
+TEST_F(CommunicatorTest, send_and_receive_in_one) {
+    std::vector<int> from0{10, 11};
+    std::vector<int> from1{20, 21};
+    std::vector<int> at0(2);
+    std::vector<int> at1(2);
+    auto one = world(1).send_recv(std::span(from1), 0, std::span(at1), 0);
+    EXPECT_EQ(world(0).send_recv(std::span(from0), 1, std::span(at0), 1).wait().source, 1);
+    one.wait();
+    EXPECT_EQ(at0, from1);
+    EXPECT_EQ(at1, from0);
+}
+
+TEST_F(CommunicatorTest, a_wrong_rank_is_named) {
+    std::vector<int> values(1);
+    try {
+        world(0).send(std::span(values), 3).wait();
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Errc::invalid_argument);
+        EXPECT_THAT(error.what(), HasSubstr("no rank 3 in a communicator of 3"));
+    }
+    EXPECT_THROW(world(0).recv(std::span(values), -1).wait(), Error);
+}
+
+TEST(Node, ends_what_waits_when_it_is_closed_and_when_its_peer_is) {
+    auto nodes = local_cluster(2);
+    std::vector<int> values(1);
+    Communicator world0 = nodes[0].world();
+    Communicator world1 = nodes[1].world();
+    auto own = world0.recv(std::span(values), 1, 1);
+    std::vector<int> other(1);
+    auto peers = world1.recv(std::span(other), 0, 1);
+    nodes[0].close();
+    EXPECT_EQ(own.result().error().code(), Errc::closed);
+    EXPECT_EQ(peers.result().error().code(), Errc::link_closed);
+    EXPECT_EQ(world1.recv(std::span(other), 0, 1).result().error().code(), Errc::link_closed);
+    EXPECT_EQ(world1.send(std::span(other), 0, 1).result().error().code(), Errc::link_closed);
+}
+
+TEST(Node, what_was_sent_completely_arrives_though_the_sender_closed) {
+    auto nodes = local_cluster(2);
+    const auto small = numbers(100, 1);
+    const auto large = numbers(15'000, 2);
+    nodes[0].world().send(std::span(small), 1, 1).wait();
+    nodes[0].world().send(std::span(large), 1, 2).wait();
+    nodes[0].close();
+    Communicator world = nodes[1].world();
+    std::vector<std::uint32_t> got(large.size());
+    world.recv(std::span(got), 0, 2).wait();
+    EXPECT_EQ(got, large);
+    got.resize(small.size());
+    world.recv(std::span(got), 0, 1).wait();
+    EXPECT_EQ(got, small);
+}
+
+}  // namespace
+}  // namespace nexar
