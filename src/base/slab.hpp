@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
-#include <new>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,16 +21,16 @@ public:
     Slab& operator=(const Slab&) = delete;
     ~Slab() { NEXAR_ASSERT(used_ == 0, "everything made is ended first"); }
 
-    /// Throws what T's constructor throws, and std::bad_alloc.
+    /// Throws std::bad_alloc.
     template <class... Arguments>
     T& make(Arguments&&... arguments) {
+        static_assert(std::is_nothrow_constructible_v<T, Arguments...>);
         if (free_ == nullptr) grow();
         Place* place = free_;
-        T* object = std::construct_at(reinterpret_cast<T*>(place->memory.data()),
-                                      std::forward<Arguments>(arguments)...);
-        free_ = place->next;
+        free_ = place->next;  // before the object stands in its place
         ++used_;
-        return *object;
+        return *std::construct_at(reinterpret_cast<T*>(place->memory.data()),
+                                  std::forward<Arguments>(arguments)...);
     }
 
     void end(T& object) noexcept {
