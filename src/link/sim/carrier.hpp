@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/identity.hpp"
+#include "link/sim/link.hpp"
+#include "link/sim/node_carrier.hpp"
+
+namespace nexar::sim {
+
+/// All simulated links of one node. Made by Fabric::add_node(), and lives as long as the fabric.
+class Carrier final : public NodeCarrier {
+public:
+    Carrier(Fabric& fabric, World& world, const Identity& identity, std::string name);
+    Carrier(const Carrier&) = delete;
+    Carrier& operator=(const Carrier&) = delete;
+
+    const Identity& identity() const noexcept { return identity_; }
+    /// "node 3", in the order in which nodes were added.
+    const std::string& name() const noexcept { return name_; }
+    /// Not killed.
+    bool alive() const noexcept { return alive_; }
+
+    /// Begins a link; Up or Down follows.
+    port::LinkId dial(const NodeId& node);
+
+    /// Who may dial us; an Error is why not. Empty: everybody.
+    std::function<std::optional<Error>(const Identity& peer)> gate{};
+
+    /// Null when there is none of that number, or it was forgotten.
+    Link* find(port::LinkId link) noexcept;
+    /// The first link to that node that is up; null when there is none.
+    Link* link_to(const NodeId& node) noexcept;
+
+    bool wants_write() const noexcept override { return false; }
+    void on_ready(TimePoint now) override;
+    void flush(TimePoint now) override;
+    std::optional<TimePoint> next_deadline() const override;
+    std::optional<port::Event> poll_event() override;
+    void forget(port::LinkId link) override;
+
+private:
+    friend class Fabric;
+    friend class Link;
+
+    void emit(port::Event event);
+    /// Puts an event of a link before its Down, if nobody has seen that one yet.
+    void emit_before_down(port::Event event);
+    void set_ready(Link& link);
+    void detach(Link& link);
+    void remove(Link& link);
+
+    Fabric* fabric_;
+    Identity identity_;
+    std::string name_;
+    bool alive_ = true;
+    std::uint64_t next_link_ = 1;
+    std::map<std::uint64_t, Link*> links_;
+    std::deque<port::Event> events_;
+    std::vector<Link*> ready_;
+    quic::TimerHeap<Pipe> arrivals_;
+    quic::TimerHeap<Link> timers_;
+};
+
+}  // namespace nexar::sim

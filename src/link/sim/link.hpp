@@ -1,0 +1,200 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "link/sim/options.hpp"
+#include "link/sim/pipe.hpp"
+#include "link/sim/world.hpp"
+#include "port/link.hpp"
+
+namespace nexar::sim {
+
+class Carrier;
+class Fabric;
+
+/// One end of a simulated link.
+///
+/// Bytes leave inside Carrier::flush(), in the writer's order and as fast as the weather lets them,
+/// and arrive inside on_ready() of the other end. Windows, acknowledgements, refusals and
+/// the handshake are signals that travel back with the weather of their direction.
+class Link final : public port::Link {
+public:
+    struct Start {
+        port::LinkId id{};
+        std::uint64_t wire = 0;  // the same on both ends, for the trace
+        Identity peer{};
+        std::string peer_name{};
+        bool dialed = false;
+    };
+    Link(Fabric& fabric, Carrier& carrier, Start start);
+    Link(const Link&) = delete;
+    Link& operator=(const Link&) = delete;
+
+    port::LinkId id() const noexcept override { return start_.id; }
+    const Identity& peer() const noexcept override { return start_.peer; }
+    bool write(port::Lane lane, std::span<const port::ConstBytes> pieces) override;
+    port::StreamId send(port::Source& source, const port::SendOptions& options) override;
+    void wake_source(port::StreamId stream) override;
+    void cancel(port::StreamId stream) override;
+    void receive(port::Lane lane, port::Sink& sink) override;
+    void receive(port::StreamId stream, port::Sink& sink) override;
+    void wake_sink(port::StreamId stream) override;
+    void wake_sink(port::Lane lane) override;
+    void refuse(port::StreamId stream) override;
+    bool send_datagram(port::ConstBytes bytes) override;
+    std::size_t max_datagram() const noexcept override;
+    void close(std::string_view reason) override;
+
+    bool is_up() const noexcept { return state_ == State::up || state_ == State::lingering; }
+    bool is_down() const noexcept { return state_ == State::down; }
+    /// Bytes of lanes and streams that this end has put on the way.
+    std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
+
+private:
+    friend class Carrier;
+    friend class Fabric;
+    friend class quic::TimerHeap<Link>;
+
+    using PipePtr = std::shared_ptr<Pipe>;
+    enum class State : std::uint8_t { waiting, handshaking, up, lingering, down };
+    enum class Kind : std::uint8_t { hello, reply, finish, refusal, progress, stop, goodbye };
+    enum class Goodbye : std::uint8_t { say, silent };
+
+    /// Something one end tells the other beside the bytes.
+    struct Signal {
+        TimePoint due{};
+        Kind kind{};
+        PipePtr pipe{};                  // of progress and stop
+        std::uint64_t acknowledged = 0;  // of progress
+        std::uint64_t limit = 0;
+        bool all = false;      // everything arrived, the end of the stream included
+        bool reset = false;    // the reset arrived
+        bool retired = false;  // the stream is over: another one may be opened
+    };
+    struct Datagram {
+        TimePoint due{};
+        std::uint64_t number = 0;
+        std::vector<std::byte> bytes{};
+    };
+    static bool later(const Datagram& a, const Datagram& b) noexcept {
+        return a.due != b.due ? a.due > b.due : a.number > b.number;
+    }
+
+    // Life, link.cpp. What the fabric and the carrier call.
+    void connect(Link* peer);
+    void dial();
+    void on_time(TimePoint now);
+    void flush(TimePoint now);
+    void set_blocked(bool blocked);
+    void went_silent();
+    void end_at(TimePoint when, Error reason);
+    void sever();
+    void disappear();
+
+    void touch();
+    void rearm();
+    void arm(Pipe& pipe);
+    void arm_all();
+    TimePoint timer() const noexcept;
+    bool expects_signals() const noexcept;
+    void take_signals(TimePoint now);
+    void take_signal(TimePoint now, const Signal& signal);
+    void on_hello(TimePoint now);
+    void come_up();
+    void tell(Signal signal);
+    void end(Error reason, Goodbye goodbye);
+    void end_half_open(const Error& reason);
+    void emit(decltype(port::Event::what) what);
+    bool nothing_unsent() const noexcept;
+    Duration late();
+
+    // Writing, link_write.cpp
+    void on_progress(const Signal& signal);
+    void on_stop(const Signal& signal);
+    void open_waiting();
+    void cancel_waiting();
+    void write_datagrams(TimePoint now);
+    void put_datagram(TimePoint now, const std::vector<std::byte>& bytes);
+    void write_pieces(TimePoint now);
+    std::size_t write_piece(TimePoint now, Pipe& pipe);
+    std::size_t piece_size(std::uint64_t sendable);
+    void put(TimePoint now, Pipe& pipe, Pipe::Segment segment);
+    void enqueue(Pipe& pipe);
+    void dequeue(Pipe& pipe);
+    void settle(Pipe& pipe, port::SendOutcome outcome);
+
+    // Receiving, link_read.cpp
+    std::size_t arrive(Pipe& pipe);
+    void take_datagrams(TimePoint now);
+    void look_at(Pipe& pipe);
+    void look_at_pipes();
+    void offer(Pipe& pipe);
+    void finish(Pipe& pipe);
+    void abort(Pipe& pipe);
+    void drop(Pipe& pipe);
+    void report_later(Pipe& pipe);
+    void report();
+    std::uint64_t window(const Pipe& pipe) const noexcept;
+    Pipe* find_in(port::StreamId stream) noexcept;
+
+    Fabric* fabric_;
+    Carrier* carrier_;
+    World* world_;
+    const FabricOptions* options_;
+    Start start_;
+    Link* peer_ = nullptr;  // null: nobody is there
+    State state_ = State::waiting;
+    bool forgotten_ = false;
+    bool ready_ = false;  // in the carrier's list of links to flush
+    std::size_t heap_place = std::numeric_limits<std::size_t>::max();
+
+    LinkWeather weather_{};  // of what this end sends
+    TimePoint free_at_ = TimePoint::min();
+    std::uint64_t bytes_sent_ = 0;
+    std::optional<std::uint64_t> break_at_bytes_{};
+    bool severed_ = false;  // nothing leaves any more
+    bool blocked_ = false;  // nothing arrives for now
+    bool peer_gone_ = false;
+    std::optional<TimePoint> silent_since_{};
+
+    TimePoint handshake_until_ = TimePoint::max();
+    TimePoint linger_until_ = TimePoint::max();
+    TimePoint end_at_ = TimePoint::max();
+    std::optional<Error> end_reason_{};
+    std::string close_reason_{};
+
+    std::array<PipePtr, port::kLanes> lanes_out_{};
+    std::array<PipePtr, port::kLanes> lanes_in_{};
+    std::array<bool, port::kLanes> lane_full_{};
+    std::map<std::uint64_t, PipePtr> outs_;
+    std::map<std::uint64_t, PipePtr> ins_;
+    std::uint64_t next_out_ = 0;
+    std::uint64_t opened_ = 0;   // streams ever opened by this end
+    std::uint64_t retired_ = 0;  // of these, those that are over
+    std::array<std::deque<Pipe*>, port::kPriorities> unopened_{};
+    std::array<std::deque<Pipe*>, quic::kWriteClasses> queues_{};
+    quic::ClassSet queue_set_ = 0;  // classes of queues_ that are not empty
+    quic::WriteOrder order_{};
+    std::vector<PipePtr> to_cancel_;
+    std::vector<PipePtr> to_look_at_;
+    std::vector<PipePtr> to_report_;
+    std::deque<std::vector<std::byte>> datagrams_;
+    std::uint64_t datagram_numbers_ = 0;
+
+    // On the way to this end.
+    std::deque<Signal> signals_;
+    TimePoint last_signal_ = TimePoint::min();
+    std::vector<Datagram> datagrams_in_;  // a heap
+};
+
+}  // namespace nexar::sim

@@ -1,0 +1,159 @@
+#include <xxhash.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "link/sim/carrier.hpp"
+#include "link/sim/fabric.hpp"
+#include "link/sim/link.hpp"
+
+namespace nexar::sim {
+
+void Link::receive(port::Lane lane, port::Sink& sink) {
+    if (state_ == State::down) return;
+    Pipe& pipe = *lanes_in_[static_cast<std::size_t>(lane)];
+    NEXAR_ASSERT(!pipe.in.has_sink(), "a lane gets a sink once");
+    pipe.in.attach(sink);
+    look_at(pipe);
+}
+
+void Link::receive(port::StreamId stream, port::Sink& sink) {
+    Pipe* pipe = find_in(stream);
+    if (pipe == nullptr) return;
+    NEXAR_ASSERT(!pipe->in.has_sink(), "a stream gets a sink once");
+    pipe->in.attach(sink);
+    look_at(*pipe);
+}
+
+void Link::wake_sink(port::StreamId stream) {
+    if (Pipe* pipe = find_in(stream); pipe != nullptr) {
+        pipe->in.wake();
+        look_at(*pipe);
+    }
+}
+
+void Link::wake_sink(port::Lane lane) {
+    if (state_ == State::down) return;
+    Pipe& pipe = *lanes_in_[static_cast<std::size_t>(lane)];
+    pipe.in.wake();
+    look_at(pipe);
+}
+
+void Link::refuse(port::StreamId stream) {
+    Pipe* pipe = find_in(stream);
+    if (pipe == nullptr) return;
+    pipe->in.refused = true;
+    look_at(*pipe);
+}
+
+Pipe* Link::find_in(port::StreamId stream) noexcept {
+    const auto found = ins_.find(stream.value());
+    return found == ins_.end() || !found->second->in.opened ? nullptr : found->second.get();
+}
+
+std::uint64_t Link::window(const Pipe& pipe) const noexcept {
+    if (pipe.lane) return pipe.in.taken() + options_->lane_window;
+    return pipe.in.has_sink() ? pipe.in.taken() + options_->bulk_window : options_->first_window;
+}
+
+void Link::look_at(Pipe& pipe) {
+    if (!std::exchange(pipe.in.look_queued, true)) to_look_at_.push_back(pipe.shared_from_this());
+    touch();
+}
+
+void Link::look_at_pipes() {
+    for (const PipePtr& pipe : std::exchange(to_look_at_, {})) {
+        pipe->in.look_queued = false;
+        if (pipe->in.handled) continue;
+        if (pipe->in.refused) {
+            abort(*pipe);
+            pipe->in.stopped = true;
+            tell({.kind = Kind::stop, .pipe = pipe});
+        } else {
+            offer(*pipe);
+            report_later(*pipe);
+        }
+    }
+}
+
+std::size_t Link::arrive(Pipe& pipe) {
+    const PipePtr kept = pipe.shared_from_this();
+    const Pipe::Segment segment = pipe.segments.front();
+    pipe.segments.pop_front();
+    if (!pipe.lane && !std::exchange(pipe.in.opened, true)) {
+        emit(port::Opened{.stream = pipe.in_id});
+    }
+    std::size_t size = 0;
+    if (segment.resets) {
+        pipe.in.was_reset = true;
+        abort(pipe);
+    } else {
+        const port::ConstBytes bytes = pipe.bytes.view(pipe.in.arrived(), segment.end);
+        size = bytes.size();
+        world_->trace(start_.wire, start_.dialed,
+                      pipe.lane ? static_cast<std::uint64_t>(*pipe.lane) : pipe.in_id.value(),
+                      segment.end, XXH3_64bits(bytes.data(), bytes.size()));
+        pipe.in.arrived_up_to(segment.end);
+        if (segment.ends) pipe.in.ended();
+        offer(pipe);
+    }
+    report_later(pipe);
+    if (!pipe.in.handled) arm(pipe);
+    return size;
+}
+
+void Link::take_datagrams(TimePoint now) {
+    while (is_up() && !datagrams_in_.empty() && datagrams_in_.front().due <= now) {
+        std::ranges::pop_heap(datagrams_in_, later);
+        std::vector<std::byte> bytes = std::move(datagrams_in_.back().bytes);
+        datagrams_in_.pop_back();
+        world_->trace(start_.wire, start_.dialed, XXH3_64bits(bytes.data(), bytes.size()));
+        emit(port::DatagramArrived{.bytes = std::move(bytes)});
+    }
+}
+
+void Link::offer(Pipe& pipe) {
+    pipe.in.offer(pipe.bytes, world_->random(), pipe.lane ? 0.0 : options_->direct_placement);
+    if (!pipe.lane && pipe.in.finished()) finish(pipe);
+}
+
+void Link::finish(Pipe& pipe) {
+    emit(port::Finished{.stream = pipe.in_id, .bytes = pipe.in.taken()});
+    drop(pipe);
+}
+
+void Link::abort(Pipe& pipe) {
+    emit(port::Aborted{.stream = pipe.in_id});
+    drop(pipe);
+}
+
+// The stream is over for this end: nothing more of it is looked at.
+void Link::drop(Pipe& pipe) {
+    const PipePtr kept = pipe.shared_from_this();
+    pipe.in.abandon();
+    pipe.segments.clear();
+    carrier_->arrivals_.remove(pipe);
+    if (!pipe.lane) ins_.erase(pipe.in_id.value());
+}
+
+void Link::report_later(Pipe& pipe) {
+    if (!std::exchange(pipe.in.report_queued, true)) to_report_.push_back(pipe.shared_from_this());
+    touch();
+}
+
+void Link::report() {
+    for (const PipePtr& pipe : std::exchange(to_report_, {})) {
+        pipe->in.report_queued = false;
+        if (pipe->in.stopped) continue;
+        tell({.kind = Kind::progress,
+              .pipe = pipe,
+              .acknowledged = pipe->in.arrived(),
+              .limit = window(*pipe),
+              .all = pipe->in.has_ended(),
+              .reset = pipe->in.was_reset,
+              .retired = pipe->in.handled});
+    }
+}
+
+}  // namespace nexar::sim

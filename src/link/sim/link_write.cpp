@@ -1,0 +1,258 @@
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "link/sim/carrier.hpp"
+#include "link/sim/fabric.hpp"
+#include "link/sim/link.hpp"
+
+namespace nexar::sim {
+
+namespace {
+
+// What one flush may put on the way, so that others get their turn.
+constexpr std::size_t kBytesPerFlush = std::size_t{256} * 1024;
+// What a piece counts for beside its bytes.
+constexpr std::size_t kPieceOverhead = 64;
+// Datagrams that wait for a node that does not look, as in a socket's buffer.
+constexpr std::size_t kMostWaitingDatagrams = 1024;
+// How much later, in delays, a datagram may come that others overtake.
+constexpr int kReorderFactor = 4;
+
+}  // namespace
+
+bool Link::write(port::Lane lane, std::span<const port::ConstBytes> pieces) {
+    if (state_ == State::down) return true;
+    const auto index = static_cast<std::size_t>(lane);
+    Pipe& pipe = *lanes_out_[index];
+    std::size_t total = 0;
+    for (const port::ConstBytes piece : pieces) total += piece.size();
+    NEXAR_ASSERT(total <= options_->lane_queue, "a write that is larger than a lane never fits");
+    if (pipe.out.held(pipe.bytes.end()) + total > options_->lane_queue) {
+        lane_full_[index] = true;
+        touch();
+        return false;
+    }
+    for (const port::ConstBytes piece : pieces) pipe.bytes.append(piece);
+    enqueue(pipe);
+    touch();
+    return true;
+}
+
+port::StreamId Link::send(port::Source& source, const port::SendOptions& options) {
+    const port::StreamId id(next_out_++);
+    if (state_ == State::down) {
+        carrier_->emit_before_down(
+            {.link = start_.id,
+             .what = port::Released{.stream = id, .outcome = port::SendOutcome::link_lost}});
+        return id;
+    }
+    auto pipe = std::make_shared<Pipe>(id, source, options, options_->check_sources);
+    unopened_[static_cast<std::size_t>(options.priority)].push_back(pipe.get());
+    outs_.emplace(id.value(), std::move(pipe));
+    touch();
+    return id;
+}
+
+void Link::wake_source(port::StreamId stream) {
+    const auto found = outs_.find(stream.value());
+    if (found == outs_.end()) return;
+    found->second->out.source_pending = false;
+    enqueue(*found->second);
+    touch();
+}
+
+void Link::cancel(port::StreamId stream) {
+    const auto found = outs_.find(stream.value());
+    if (found == outs_.end() || found->second->out.outcome) return;
+    found->second->out.outcome = port::SendOutcome::cancelled;
+    to_cancel_.push_back(found->second);
+    touch();
+}
+
+bool Link::send_datagram(port::ConstBytes bytes) {
+    if (!is_up() || bytes.size() > max_datagram() ||
+        datagrams_.size() >= options_->datagram_queue) {
+        return false;
+    }
+    datagrams_.emplace_back(bytes.begin(), bytes.end());
+    touch();
+    return true;
+}
+
+std::size_t Link::max_datagram() const noexcept {
+    return options_->max_datagram;
+}
+
+void Link::enqueue(Pipe& pipe) {
+    if (pipe.out.queued || !pipe.out.opened || !pipe.out.ready(pipe.bytes.end())) return;
+    pipe.out.queued = true;
+    queues_[static_cast<std::size_t>(pipe.out.write_class())].push_back(&pipe);
+    queue_set_ |= quic::bit(pipe.out.write_class());
+}
+
+void Link::dequeue(Pipe& pipe) {
+    if (!std::exchange(pipe.out.queued, false)) return;
+    auto& queue = queues_[static_cast<std::size_t>(pipe.out.write_class())];
+    std::erase(queue, &pipe);
+    if (queue.empty()) {
+        queue_set_ &= static_cast<quic::ClassSet>(~quic::bit(pipe.out.write_class()));
+    }
+}
+
+void Link::settle(Pipe& pipe, port::SendOutcome outcome) {
+    if (std::exchange(pipe.out.settled, true)) return;
+    dequeue(pipe);
+    pipe.out.check_source();
+    const port::StreamId id = pipe.out.id();
+    outs_.erase(id.value());
+    emit(port::Released{.stream = id, .outcome = outcome});
+}
+
+void Link::on_progress(const Signal& signal) {
+    Pipe& pipe = *signal.pipe;
+    if (signal.retired) ++retired_;
+    if (pipe.out.settled) return;
+    pipe.out.acknowledge(signal.acknowledged, signal.limit);
+    if (!pipe.lane) {
+        if (signal.all) {
+            settle(pipe, pipe.out.outcome.value_or(port::SendOutcome::delivered));
+        } else if (signal.reset) {
+            settle(pipe, port::SendOutcome::cancelled);
+        } else {
+            enqueue(pipe);
+        }
+        return;
+    }
+    const auto index = static_cast<std::size_t>(*pipe.lane);
+    enqueue(pipe);
+    if (lane_full_[index] && pipe.out.held(pipe.bytes.end()) <= options_->lane_queue / 2) {
+        lane_full_[index] = false;
+        emit(port::Writable{.lane = *pipe.lane});
+    }
+}
+
+void Link::on_stop(const Signal& signal) {
+    ++retired_;
+    settle(*signal.pipe, signal.pipe->out.outcome.value_or(port::SendOutcome::refused));
+}
+
+void Link::open_waiting() {
+    for (auto& waiting : unopened_) {
+        while (!waiting.empty() && opened_ - retired_ < options_->max_streams) {
+            Pipe& pipe = *waiting.front();
+            waiting.pop_front();
+            pipe.out.opened = true;
+            pipe.out.set_limit(options_->first_window);
+            // As QUIC numbers them, so that nobody takes one side's number for the other's.
+            pipe.in_id = port::StreamId(4 * (opened_++ + port::kLanes) + 2);
+            pipe.receiver = peer_;
+            if (peer_->state_ == State::down) {
+                pipe.in.handled = true;
+            } else {
+                peer_->ins_.emplace(pipe.in_id.value(), pipe.shared_from_this());
+            }
+            enqueue(pipe);
+        }
+    }
+}
+
+void Link::cancel_waiting() {
+    for (const PipePtr& pipe : std::exchange(to_cancel_, {})) {
+        if (pipe->out.settled) continue;
+        dequeue(*pipe);
+        if (!pipe->out.opened) {
+            for (auto& waiting : unopened_) std::erase(waiting, pipe.get());
+            settle(*pipe, port::SendOutcome::cancelled);
+            continue;
+        }
+        // A reset may overtake the bytes before it, which then never arrive.
+        if (!pipe->in.handled && world_->random().chance(0.5)) pipe->segments.clear();
+        put(world_->now(), *pipe, {.end = pipe->out.sent(), .resets = true});
+    }
+}
+
+void Link::write_datagrams(TimePoint now) {
+    for (const auto& bytes : std::exchange(datagrams_, {})) {
+        if (weather_.datagram_loss > 0 && world_->random().chance(weather_.datagram_loss)) continue;
+        put_datagram(now, bytes);
+        if (weather_.datagram_duplicate > 0 &&
+            world_->random().chance(weather_.datagram_duplicate)) {
+            put_datagram(now, bytes);
+        }
+    }
+}
+
+void Link::put_datagram(TimePoint now, const std::vector<std::byte>& bytes) {
+    if (severed_ || peer_->state_ == State::down ||
+        peer_->datagrams_in_.size() >= kMostWaitingDatagrams) {
+        return;
+    }
+    Duration on_the_way = late();
+    if (weather_.datagram_reorder > 0 && world_->random().chance(weather_.datagram_reorder)) {
+        const Duration most = kReorderFactor * (weather_.delay + weather_.jitter);
+        on_the_way += Duration(static_cast<Duration::rep>(
+            world_->random().below(static_cast<std::uint64_t>(most.count()) + 1)));
+    }
+    auto& heap = peer_->datagrams_in_;
+    heap.push_back({.due = now + on_the_way, .number = datagram_numbers_++, .bytes = bytes});
+    std::ranges::push_heap(heap, later);
+    peer_->rearm();
+}
+
+std::size_t Link::piece_size(std::uint64_t sendable) {
+    std::uint64_t size = std::min<std::uint64_t>(sendable, weather_.largest_piece);
+    if (break_at_bytes_) size = std::min(size, *break_at_bytes_ - bytes_sent_);
+    if (size > 1 && weather_.cuts > 0 && world_->random().chance(weather_.cuts)) {
+        size = 1 + world_->random().below(size);
+    }
+    return static_cast<std::size_t>(size);
+}
+
+void Link::put(TimePoint now, Pipe& pipe, Pipe::Segment segment) {
+    // A receiver that is done with the stream would drop it.
+    if (severed_ || pipe.in.handled) return;
+    segment.due = std::max(pipe.last_due, std::max(now, free_at_) + late());
+    pipe.last_due = segment.due;
+    pipe.segments.push_back(segment);
+    if (pipe.segments.size() == 1) pipe.receiver->arm(pipe);
+}
+
+std::size_t Link::write_piece(TimePoint now, Pipe& pipe) {
+    const std::size_t wanted = piece_size(pipe.out.sendable(pipe.bytes.end()));
+    const std::size_t bytes = wanted == 0 ? 0 : pipe.out.send(wanted, pipe.bytes);
+    bool ends = pipe.out.end_due();
+    if (ends && bytes != 0 && weather_.cuts > 0) ends = !world_->random().chance(weather_.cuts);
+    if (ends) pipe.out.send_end();
+    bytes_sent_ += bytes;
+    if (weather_.bytes_per_second != 0) {
+        const auto ns = bytes * std::uint64_t{1'000'000'000} / weather_.bytes_per_second;
+        free_at_ = std::max(free_at_, now) + Duration(static_cast<Duration::rep>(ns));
+    }
+    if (bytes != 0 || ends) put(now, pipe, {.end = pipe.out.sent(), .ends = ends});
+    return bytes;
+}
+
+void Link::write_pieces(TimePoint now) {
+    std::size_t budget = kBytesPerFlush;
+    while (queue_set_ != 0 && free_at_ <= now && budget != 0 && !severed_) {
+        const auto chosen = *order_.next(queue_set_);
+        auto& queue = queues_[static_cast<std::size_t>(chosen)];
+        Pipe& pipe = *queue.front();
+        const std::size_t bytes = write_piece(now, pipe);
+        order_.wrote(chosen, bytes, queue_set_);
+        budget -= std::min(budget, bytes + kPieceOverhead);
+        if (!pipe.out.ready(pipe.bytes.end())) {
+            dequeue(pipe);
+        } else if (queue.size() > 1) {
+            queue.pop_front();
+            queue.push_back(&pipe);
+        }
+        if (break_at_bytes_ && bytes_sent_ >= *break_at_bytes_) {
+            break_at_bytes_.reset();
+            fabric_->break_wire(*this, Fabric::kBreakSpread);
+        }
+    }
+}
+
+}  // namespace nexar::sim

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "link/sim/world.hpp"
+#include "port/link.hpp"
+
+namespace nexar::sim {
+
+/// The carrier of a simulated node, on either level. There is no descriptor to wait for: when
+/// something arrives, next_deadline() says so, and the actor that drives it gets a turn.
+class NodeCarrier : public port::Carrier {
+public:
+    explicit NodeCarrier(World& world) noexcept : world_(&world) {}
+
+    /// Who calls on_ready(), flush() and poll_event(). Must outlive the carrier's use, or be
+    /// replaced.
+    void driven_by(Actor& actor) {
+        driver_ = &actor;
+        touch();
+    }
+
+    World& world() const noexcept { return *world_; }
+
+    int descriptor() const noexcept final { return -1; }
+
+protected:
+    void touch() {
+        if (driver_ != nullptr) world_->touch(*driver_);
+    }
+    Actor* driver() const noexcept { return driver_; }
+    void driven_by_nobody() noexcept { driver_ = nullptr; }
+
+private:
+    World* world_;
+    Actor* driver_ = nullptr;
+};
+
+/// Drives one carrier, and gives what comes to a function: a node without anything above its links.
+class CarrierLoop final : public Actor {
+public:
+    using OnEvent = std::function<void(TimePoint now, port::Event event)>;
+
+    /// The carrier must outlive it.
+    explicit CarrierLoop(NodeCarrier& carrier, OnEvent on_event = {})
+        : on_event_(std::move(on_event)), carrier_(&carrier) {
+        carrier.driven_by(*this);
+        carrier.world().add(*this);
+    }
+
+    void set_on_event(OnEvent on_event) { on_event_ = std::move(on_event); }
+
+    void turn(TimePoint now) override {
+        carrier_->on_ready(now);
+        carrier_->flush(now);
+        while (auto event = carrier_->poll_event()) {
+            if (on_event_) on_event_(now, std::move(*event));
+        }
+        carrier_->flush(now);
+    }
+    std::optional<TimePoint> next_deadline() const override { return carrier_->next_deadline(); }
+
+private:
+    OnEvent on_event_;
+    NodeCarrier* carrier_;
+};
+
+}  // namespace nexar::sim

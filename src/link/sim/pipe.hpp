@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "base/time.hpp"
+#include "link/sim/inlet.hpp"
+#include "link/sim/outlet.hpp"
+
+namespace nexar::sim {
+
+class Link;
+
+/// A lane, or a payload stream, in one direction: its two halves, and the bytes between them.
+///
+/// Both ends of a link share it. Each end uses its own half only, and what is on the way only when
+/// it is due, so that neither knows what it could not know over a network.
+struct Pipe : std::enable_shared_from_this<Pipe> {
+    /// What travels together: bytes up to an offset, and how the stream ends, if it does here.
+    struct Segment {
+        TimePoint due{};
+        std::uint64_t end = 0;
+        bool ends = false;
+        bool resets = false;
+    };
+
+    explicit Pipe(port::Lane of) : lane(of), out(of) {}
+    Pipe(port::StreamId id, port::Source& source, const port::SendOptions& options, bool check)
+        : out(id, source, options, check) {}
+
+    std::optional<port::Lane> lane{};
+    Outlet out;
+    Inlet in{};
+    port::StreamId in_id{};  // as the receiving side numbers it
+    Link* receiver = nullptr;
+    ByteQueue bytes{};  // written or sent, and not taken
+    std::deque<Segment> segments{};
+    TimePoint last_due = TimePoint::min();
+    std::size_t heap_place = std::numeric_limits<std::size_t>::max();
+};
+
+}  // namespace nexar::sim

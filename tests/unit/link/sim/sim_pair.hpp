@@ -1,0 +1,48 @@
+#pragma once
+
+#include <functional>
+
+#include "link/sim/fabric.hpp"
+#include "support/link_end.hpp"
+
+namespace nexar::testing {
+
+/// Two nodes on level 1 of the simulator, and a link when connect() was called.
+class SimPair {
+public:
+    explicit SimPair(std::uint64_t seed = 1, const sim::FabricOptions& options = {})
+        : world(seed),
+          fabric(world, options),
+          a(fabric.add_node(sim::Fabric::identity(1))),
+          b(fabric.add_node(sim::Fabric::identity(2))),
+          side_a(a),
+          side_b(b) {}
+
+    LinkEnd& dial() {
+        client_ = &side_a.dialed(a.dial(b.identity().node));
+        return *client_;
+    }
+    bool connect() {
+        dial();
+        return world.run_until(
+            [&] { return client_->is_up() && side_b.accepted_count() != 0 && server().is_up(); },
+            std::chrono::seconds(10));
+    }
+    LinkEnd& client() noexcept { return *client_; }
+    LinkEnd& server() { return side_b.accepted(); }
+    bool run_until(const std::function<bool()>& done, Duration at_most = std::chrono::seconds(60)) {
+        return world.run_until(done, at_most);
+    }
+
+    sim::World world;
+    sim::Fabric fabric;
+    sim::Carrier& a;
+    sim::Carrier& b;
+    CarrierSide side_a;
+    CarrierSide side_b;
+
+private:
+    LinkEnd* client_ = nullptr;
+};
+
+}  // namespace nexar::testing
