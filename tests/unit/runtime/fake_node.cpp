@@ -39,11 +39,6 @@ void FakeNode::expect(std::uint64_t number, Completion& completion) {
     expect_locked(number, completion);
 }
 
-void FakeNode::forget(std::uint64_t number) {
-    const Progress::Guard guard(progress_);
-    expected_.erase(number);
-}
-
 void FakeNode::complete_at(TimePoint when, Completion& completion) {
     const Progress::Guard guard(progress_);
     timed_.emplace(when, &completion);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -67,7 +68,8 @@ public:
     /// Under the lock: the next arrival of `number` completes it.
     void expect_locked(std::uint64_t number, Completion& completion);
     void expect(std::uint64_t number, Completion& completion);
-    void forget(std::uint64_t number);
+    void forget_locked(std::uint64_t number) { expected_.erase(number); }
+    void forget_timed_locked() { timed_.clear(); }
     void complete_at(TimePoint when, Completion& completion);
     void complete_now(Completion& completion);
     void want_write(bool wanted);

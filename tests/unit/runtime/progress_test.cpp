@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "unit/runtime/call.hpp"
 #include "unit/runtime/fake_node.hpp"
 
 // Tests that need no second thread: the loop is the user's, so that no background thread runs.
@@ -17,15 +18,6 @@ namespace nexar::runtime {
 namespace {
 
 using namespace std::chrono_literals;
-
-class Call final : public Continuation {
-public:
-    explicit Call(std::function<void()> call) : call_(std::move(call)) {}
-    void run() noexcept override { call_(); }
-
-private:
-    std::function<void()> call_;
-};
 
 bool readable(int descriptor) {
     pollfd entry{.fd = descriptor, .events = POLLIN, .revents = 0};
@@ -295,12 +287,6 @@ TEST(progress, calls_from_under_the_lock_are_refused_as_reentrant) {
     const auto progress = make_user_loop();
     FakeNode node(*progress);
     Completion completion;
-    struct Meddler final : Posted {
-        explicit Meddler(std::function<void()> what) : call(std::move(what)) {}
-        void run_under_lock() noexcept override { code = code_of(call); }
-        std::function<void()> call;
-        Errc code{};
-    };
     const std::vector<std::function<void()>> calls = {
         [&] { const Progress::Guard guard(*progress); },
         [&] { static_cast<void>(progress->wait(completion)); },
@@ -308,9 +294,10 @@ TEST(progress, calls_from_under_the_lock_are_refused_as_reentrant) {
         [&] { static_cast<void>(progress->next_deadline()); },
     };
     for (const auto& call : calls) {
-        Meddler meddler(call);
+        Errc code{};
+        PostedCall meddler([&] { code = code_of(call); });
         progress->post(meddler);
-        EXPECT_EQ(meddler.code, Errc::reentrant_call);
+        EXPECT_EQ(code, Errc::reentrant_call);
     }
     node.complete_now(completion);
     EXPECT_TRUE(progress->wait(completion));

@@ -1,0 +1,132 @@
+#include "runtime/baton.hpp"
+
+#include <gtest/gtest.h>
+
+namespace nexar::runtime {
+namespace {
+
+TEST(baton, the_first_who_waits_takes_it_and_the_others_stand_in_line) {
+    Baton baton;
+    Waiter first;
+    Waiter second;
+    EXPECT_EQ(baton.take(first), Baton::Taken::free);
+    EXPECT_TRUE(first.granted());
+    EXPECT_FALSE(baton.contended());
+    EXPECT_EQ(baton.take(second), Baton::Taken::queued);
+    EXPECT_FALSE(second.granted());
+    EXPECT_TRUE(baton.contended());
+    EXPECT_FALSE(baton.try_take());
+}
+
+TEST(baton, release_gives_it_to_the_first_in_line_that_was_not_told) {
+    Baton baton;
+    Waiter holder;
+    Waiter told;
+    Waiter next;
+    Waiter last;
+    baton.take(holder);
+    for (Waiter* const waiter : {&told, &next, &last}) {
+        EXPECT_EQ(baton.take(*waiter), Baton::Taken::queued);
+    }
+    told.tell();
+    EXPECT_FALSE(baton.release().summon);
+    EXPECT_FALSE(told.granted());
+    EXPECT_TRUE(next.granted());
+    EXPECT_FALSE(last.granted());
+    EXPECT_FALSE(baton.leave(told));
+    EXPECT_TRUE(baton.contended());
+    EXPECT_FALSE(baton.release().summon);
+    EXPECT_TRUE(last.granted());
+    EXPECT_FALSE(baton.contended());
+}
+
+TEST(baton, who_leaves_the_line_too_late_has_it_and_must_release_it) {
+    Baton baton;
+    Waiter holder;
+    Waiter leaving;
+    baton.take(holder);
+    baton.take(leaving);
+    EXPECT_FALSE(baton.release().summon);
+    EXPECT_TRUE(baton.leave(leaving));
+    EXPECT_FALSE(baton.release().summon);
+    EXPECT_TRUE(baton.try_take());
+}
+
+TEST(baton, the_line_survives_who_leaves_from_its_middle_and_ends) {
+    Baton baton;
+    Waiter holder;
+    Waiter line[5];
+    baton.take(holder);
+    for (Waiter& waiter : line) baton.take(waiter);
+    EXPECT_FALSE(baton.leave(line[2]));
+    EXPECT_FALSE(baton.leave(line[0]));
+    EXPECT_FALSE(baton.leave(line[4]));
+    EXPECT_FALSE(baton.release().summon);
+    EXPECT_TRUE(line[1].granted());
+    EXPECT_FALSE(baton.release().summon);
+    EXPECT_TRUE(line[3].granted());
+    EXPECT_FALSE(baton.contended());
+}
+
+TEST(baton, the_background_thread_takes_what_nobody_used_since_its_last_look) {
+    Baton baton;
+    EXPECT_EQ(baton.look(), Baton::Look::took);
+    EXPECT_FALSE(baton.release().summon);
+    Waiter waiter;
+    baton.take(waiter);
+    EXPECT_EQ(baton.look(), Baton::Look::again);
+    EXPECT_FALSE(baton.release().summon);
+    Waiter another;
+    baton.take(another);
+    EXPECT_FALSE(baton.release().summon);
+    EXPECT_EQ(baton.look(), Baton::Look::again);
+    EXPECT_EQ(baton.look(), Baton::Look::took);
+}
+
+TEST(baton, the_background_thread_goes_away_during_a_long_wait_and_is_summoned_at_its_end) {
+    Baton baton;
+    Waiter waiter;
+    baton.take(waiter);
+    EXPECT_EQ(baton.look(), Baton::Look::again);
+    EXPECT_EQ(baton.look(), Baton::Look::away);
+    EXPECT_TRUE(baton.release().summon);
+    EXPECT_EQ(baton.look(), Baton::Look::took);
+}
+
+TEST(baton, a_resting_background_thread_is_robbed_and_learns_it) {
+    Baton baton;
+    Waiter thief;
+    EXPECT_EQ(baton.look(), Baton::Look::took);
+    EXPECT_TRUE(baton.rest());
+    EXPECT_EQ(baton.take(thief), Baton::Taken::stolen);
+    EXPECT_FALSE(baton.resume());
+    EXPECT_EQ(baton.look(), Baton::Look::again);
+}
+
+TEST(baton, a_background_thread_that_is_awake_is_not_robbed_and_does_not_rest_on_others) {
+    Baton baton;
+    Waiter waiter;
+    EXPECT_EQ(baton.look(), Baton::Look::took);
+    EXPECT_TRUE(baton.rest());
+    EXPECT_TRUE(baton.resume());
+    EXPECT_EQ(baton.take(waiter), Baton::Taken::queued);
+    EXPECT_FALSE(baton.rest());
+    EXPECT_FALSE(baton.release().summon);
+    EXPECT_TRUE(waiter.granted());
+}
+
+TEST(baton, a_call_finds_it_lying_or_its_holder_learns_of_it) {
+    Baton baton;
+    Waiter waiter;
+    EXPECT_TRUE(baton.call());
+    EXPECT_EQ(baton.look(), Baton::Look::took);
+    EXPECT_FALSE(baton.release().summon);
+    baton.take(waiter);
+    baton.set_wanted(true);
+    EXPECT_FALSE(baton.call());
+    EXPECT_TRUE(baton.release().summon);
+    EXPECT_EQ(baton.look(), Baton::Look::took);
+}
+
+}  // namespace
+}  // namespace nexar::runtime

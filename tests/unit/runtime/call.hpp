@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "runtime/progress.hpp"
+
+namespace nexar::runtime {
+
+/// A continuation that calls a function.
+class Call final : public Continuation {
+public:
+    explicit Call(std::function<void()> call) : call_(std::move(call)) {}
+    void run() noexcept override {
+        const auto call = call_;  // what it calls may let the owner destroy this
+        call();
+    }
+
+private:
+    std::function<void()> call_;
+};
+
+/// An operation under the lock that calls a function.
+class PostedCall final : public Posted {
+public:
+    explicit PostedCall(std::function<void()> call) : call_(std::move(call)) {}
+    void run_under_lock() noexcept override {
+        const auto call = call_;
+        call();
+    }
+
+private:
+    std::function<void()> call_;
+};
+
+}  // namespace nexar::runtime
