@@ -48,6 +48,7 @@ public:
     void cancel(port::StreamId stream) override;
     void receive(port::Lane lane, port::Sink& sink) override;
     void receive(port::StreamId stream, port::Sink& sink) override;
+    void open_window(port::StreamId stream) override;
     void wake_sink(port::StreamId stream) override;
     void wake_sink(port::Lane lane) override;
     void refuse(port::StreamId stream) override;

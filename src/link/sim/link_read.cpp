@@ -26,6 +26,13 @@ void Link::receive(port::StreamId stream, port::Sink& sink) {
     look_at(*pipe);
 }
 
+void Link::open_window(port::StreamId stream) {
+    Pipe* pipe = find_in(stream);
+    if (pipe == nullptr) return;
+    pipe->in.window_open = true;
+    look_at(*pipe);
+}
+
 void Link::wake_sink(port::StreamId stream) {
     if (Pipe* pipe = find_in(stream); pipe != nullptr) {
         pipe->in.wake();
@@ -54,7 +61,8 @@ Pipe* Link::find_in(port::StreamId stream) noexcept {
 
 std::uint64_t Link::window(const Pipe& pipe) const noexcept {
     if (pipe.lane) return pipe.in.taken() + options_->lane_window;
-    return pipe.in.has_sink() ? pipe.in.taken() + options_->bulk_window : options_->first_window;
+    return pipe.in.taken() +
+           (pipe.in.window_open ? options_->bulk_window : options_->first_window);
 }
 
 void Link::look_at(Pipe& pipe) {
