@@ -128,6 +128,9 @@ void add_control(const std::filesystem::path& root) {
                               .sequence = Sequence(8),
                               .window_bytes = 1 << 20,
                               .link = Bytes(64, std::byte{0xfe})});
+    add_message<wire::Withdraw>(
+        root, {},
+        {.context = kContext, .sequence = Sequence(8), .step = wire::WithdrawStep::received});
 }
 
 void add_preambles(const std::filesystem::path& root) {

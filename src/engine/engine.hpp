@@ -129,6 +129,8 @@ private:
     void begin_stream(Peer& peer, SendOperation& send);
     void on_grant(Peer& peer, const wire::Grant& grant);
     void on_released(Peer& peer, const port::Released& released);
+    void ask_back(Peer& peer, SendOperation& send);
+    void on_withdraw_answer(Peer& peer, const wire::Withdraw& answer);
     Result<void> on_credit(Peer& peer, const wire::Credit& credit);
 
     // engine_receive.cpp
@@ -154,7 +156,8 @@ private:
     void on_opened(Peer& peer, port::StreamId stream);
     void on_finished(Peer& peer, const port::Finished& finished);
     void on_aborted(Peer& peer, port::StreamId stream);
-    void on_report(Peer& peer, const wire::ErrorReport& report);
+    Result<void> on_withdraw(Peer& peer, const wire::Withdraw& withdraw);
+    void answer(Peer& peer, const MessageName& name, wire::WithdrawStep step);
     void unlist(InMessage& message);
     void conclude(InMessage& message);
     void withdraw(InMessage& message, const Error& reason);

@@ -33,7 +33,13 @@ public:
             }
             case wire::FrameType::error_report: {
                 NEXAR_TRY_VALUE(report, wire::decode_body<wire::ErrorReport>(header, body));
-                engine_->on_report(*peer_, report.message);
+                NEXAR_LOG_WARNING("node {} reports {}: {}", peer_->node.to_hex(),
+                                  name(report.message.code), report.message.text);
+                break;
+            }
+            case wire::FrameType::withdraw: {
+                NEXAR_TRY_VALUE(withdraw, wire::decode_body<wire::Withdraw>(header, body));
+                NEXAR_TRY(engine_->on_withdraw(*peer_, withdraw.message));
                 break;
             }
             default:
@@ -175,7 +181,7 @@ void Engine::send_control(Peer& peer, const Message& message) {
 
 template void Engine::send_control(Peer&, const wire::Grant&);
 template void Engine::send_control(Peer&, const wire::Credit&);
-template void Engine::send_control(Peer&, const wire::ErrorReport&);
+template void Engine::send_control(Peer&, const wire::Withdraw&);
 
 void Engine::flush_control(Peer& peer) {
     while (!peer.control_backlog.empty()) {
@@ -227,10 +233,14 @@ void Engine::on_down(Peer& peer, const Error& reason) {
     const Error told = closing_ ? Error(Errc::closed, "the node was closed") : reason;
     peer.lost = told;
     NEXAR_ASSERT(peer.streams_out.empty(), "a link that goes down releases everything first");
-    for (const auto& [name, send] : std::exchange(peer.announced, {})) {
+    auto unanswered = std::exchange(peer.announced, {});
+    unanswered.merge(std::exchange(peer.asking, {}));
+    for (const auto& [name, send] : unanswered) {
         send->state = SendOperation::State::ended;
         fail(*send, told.within({.rank = send->to, .operation = "send"}));
     }
+    peer.taken_back.clear();
+    peer.given_up.clear();
     // The link uses no sink any more.
     for (const auto& [id, stream] : peer.streams_in) {
         if (stream->message != nullptr) stream->message->stream = nullptr;

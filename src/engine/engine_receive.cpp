@@ -153,6 +153,12 @@ Result<InMessage*> Engine::on_header(Peer& peer, const wire::MessageHeader& head
             peer.early_streams.erase(early);
         }
     }
+    if (bulk && peer.taken_back.erase({header.context, header.sequence}) != 0) {
+        answer(peer, {header.context, header.sequence}, wire::WithdrawStep::done);
+        message.discard = true;
+        withdraw(message, Error(Errc::cancelled, "the sender cancelled the message"));
+        return nullptr;
+    }
     // A message without payload may be gone after this.
     const bool payload_follows = !bulk && header.size != 0;
     if (pair->context != nullptr) {
@@ -196,7 +202,8 @@ void Engine::give_back(InMessage& message) {
     if (message.charge.headers == 0) return;
     Peer& peer = *message.peer;
     const Amount charge = std::exchange(message.charge, {});
-    Pair& pair = *message.context->pairs[message.source.value()];
+    Pair& pair = message.context != nullptr ? *message.context->pairs[message.source.value()]
+                                            : *peer.pairs.at(message.context_id);
     CreditIn& pool = message.from_reserve ? pair.reserve_in : peer.shared_in;
     if (!pool.matched(charge) || peer.link == nullptr) return;
     const bool reserve = message.from_reserve;

@@ -229,20 +229,38 @@ void Engine::on_released(Peer& peer, const port::Released& released) {
         case port::SendOutcome::refused:  // consumed by a receive that was too small
             finish(send);
             return;
-        case port::SendOutcome::cancelled: {
-            const Error error(Errc::cancelled, "the sender cancelled the message");
-            wire::ErrorReport report = wire::report_of(error, Epoch{});
-            report.context = send.context->id;
-            report.sequence = send.sequence;
-            send_control(peer, report);
-            fail(send, Error(Errc::cancelled, "the send was cancelled", {.rank = send.to}));
+        case port::SendOutcome::cancelled:
+            // All of it may have arrived before the cancellation did.
+            ask_back(peer, send);
             return;
-        }
         case port::SendOutcome::link_lost:
             fail(send,
                  Error(Errc::link_closed, "the link went down before the message had arrived whole",
                        {.rank = send.to, .operation = "send", .sequence = send.sequence}));
             return;
+    }
+}
+
+/// Asks the peer what became of a message that was given up; the answer ends the send.
+void Engine::ask_back(Peer& peer, SendOperation& send) {
+    const MessageName name{send.context->id, send.sequence};
+    send.state = SendOperation::State::asking;
+    peer.asking.emplace(name, &send);
+    send_control(peer, wire::Withdraw{.context = name.context,
+                                      .sequence = name.sequence,
+                                      .step = wire::WithdrawStep::asked});
+}
+
+void Engine::on_withdraw_answer(Peer& peer, const wire::Withdraw& answer) {
+    const auto found = peer.asking.find({answer.context, answer.sequence});
+    if (found == peer.asking.end()) return;
+    SendOperation& send = *found->second;
+    peer.asking.erase(found);
+    send.state = SendOperation::State::ended;
+    if (answer.step == wire::WithdrawStep::received) {
+        finish(send);
+    } else {
+        fail(send, Error(Errc::cancelled, "the send was cancelled", {.rank = send.to}));
     }
 }
 
@@ -276,13 +294,7 @@ void Engine::cancel(SendOperation& send) {
             // An eager one is out already, and ends when it is matched.
             if (send.payload_sent) return;
             peer.announced.erase({send.context->id, send.sequence});
-            wire::ErrorReport report = wire::report_of(cancelled, Epoch{});
-            report.rank.reset();
-            report.context = send.context->id;
-            report.sequence = send.sequence;
-            send_control(peer, report);
-            send.state = SendOperation::State::ended;
-            fail(send, cancelled);
+            ask_back(peer, send);
             return;
         }
         case SendOperation::State::streaming: {
@@ -302,6 +314,7 @@ void Engine::cancel(SendOperation& send) {
             fail(send, cancelled);
             return;
         }
+        case SendOperation::State::asking:
         case SendOperation::State::idle:
         case SendOperation::State::ended:
             return;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "base/log.hpp"
 #include "engine/engine.hpp"
 #include "wire/preamble.hpp"
 
@@ -108,9 +107,12 @@ void Engine::on_aborted(Peer& peer, port::StreamId id) {
         unlist(*message);
         conclude(*message);
     } else if (!peer.broken) {
-        withdraw(*message, message->failure.value_or(
-                               Error(Errc::cancelled, "the sender cancelled the message",
-                                     {.rank = message->source, .sequence = message->sequence})));
+        if (!message->failure && peer.given_up.size() < options_.shared.headers) {
+            peer.given_up.insert({message->context_id, message->sequence});
+        }
+        const Error cancelled(Errc::cancelled, "the sender cancelled the message",
+                              {.rank = message->source, .sequence = message->sequence});
+        withdraw(*message, message->failure.value_or(cancelled));
     }
 }
 
@@ -140,7 +142,8 @@ void Engine::withdraw(InMessage& message, const Error& reason) {
     }
     unlist(message);
     if (message.context == nullptr) {
-        for (const auto& [id, pair] : message.peer->pairs) std::erase(pair->early, &message);
+        std::erase(message.peer->pairs.at(message.context_id)->early, &message);
+        give_back(message);
         store_.end(message);
     } else if (message.waiting || message.receiver != nullptr || message.discard) {
         give_back(message);
@@ -149,16 +152,37 @@ void Engine::withdraw(InMessage& message, const Error& reason) {
     // Else it was taken out of matching, and whoever has it will be told.
 }
 
-void Engine::on_report(Peer& peer, const wire::ErrorReport& report) {
-    if (report.code == Errc::cancelled && report.context && report.sequence) {
-        const auto found = peer.bulk_in.find({*report.context, *report.sequence});
-        if (found == peer.bulk_in.end()) return;
-        InMessage& message = *found->second;
-        withdraw(message, Error(Errc::cancelled, "the sender cancelled the message",
-                                {.rank = message.source, .sequence = message.sequence}));
-        return;
+Result<void> Engine::on_withdraw(Peer& peer, const wire::Withdraw& withdraw) {
+    if (withdraw.step != wire::WithdrawStep::asked) {
+        on_withdraw_answer(peer, withdraw);
+        return {};
     }
-    NEXAR_LOG_WARNING("a peer reports {}: {}", name(report.code), report.text);
+    const MessageName name{withdraw.context, withdraw.sequence};
+    const auto pair = peer.pairs.find(name.context);
+    const bool header_came = pair != peer.pairs.end() && name.sequence < pair->second->next_in;
+    if (!header_came) {
+        if (peer.taken_back.size() >= options_.shared.headers) {
+            return Error(Errc::limit_exceeded, "it takes back messages that it never sent");
+        }
+        peer.taken_back.insert(name);
+        return {};
+    }
+    const auto found = peer.bulk_in.find(name);
+    if (found == peer.bulk_in.end()) {
+        const bool given_up = peer.given_up.erase(name) != 0;
+        answer(peer, name, given_up ? wire::WithdrawStep::done : wire::WithdrawStep::received);
+        return {};
+    }
+    answer(peer, name, wire::WithdrawStep::done);
+    InMessage& message = *found->second;
+    this->withdraw(message, Error(Errc::cancelled, "the sender cancelled the message",
+                                  {.rank = message.source, .sequence = message.sequence}));
+    return {};
+}
+
+void Engine::answer(Peer& peer, const MessageName& name, wire::WithdrawStep step) {
+    send_control(peer,
+                 wire::Withdraw{.context = name.context, .sequence = name.sequence, .step = step});
 }
 
 }  // namespace nexar::engine

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/slab.hpp"
@@ -17,6 +18,15 @@ class KeyedQueues {
 public:
     /// `seed` keeps keys of somebody else's choice from meeting in one bucket.
     explicit KeyedQueues(std::uint64_t seed) : seed_(seed), buckets_(16) {}
+
+    KeyedQueues(const KeyedQueues&) = delete;
+    KeyedQueues& operator=(const KeyedQueues&) = delete;
+    /// What is still in a queue stays its owner's.
+    ~KeyedQueues() {
+        for (Queue* queue : buckets_) {
+            while (queue != nullptr) queues_.end(*std::exchange(queue, queue->next));
+        }
+    }
 
     /// The oldest of a key; nullptr: none.
     T* first(const Key& key) const noexcept {

@@ -76,6 +76,7 @@ public:
         waiting,    // for credit or room; nobody knows of it
         announced,  // its header is out, a grant will come
         streaming,  // the link reads its memory
+        asking,     // the peer, whether it can still be taken back
         local,      // to this rank itself, not matched yet
         ended,
     };

@@ -7,6 +7,7 @@
 #include <nexar/types.hpp>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/identity.hpp"
@@ -73,10 +74,15 @@ struct Peer {
 
     std::unordered_map<std::uint64_t, SendOperation*> streams_out{};
     std::unordered_map<MessageName, SendOperation*, MessageNameHash> announced{};
+    std::unordered_map<MessageName, SendOperation*, MessageNameHash> asking{};
 
     std::unordered_map<std::uint64_t, std::unique_ptr<InBulk>> streams_in{};
     std::unordered_map<MessageName, InMessage*, MessageNameHash> bulk_in{};
     std::unordered_map<MessageName, InBulk*, MessageNameHash> early_streams{};
+    /// Messages whose stream was given up, until the peer asks what became of them.
+    std::unordered_set<MessageName, MessageNameHash> given_up{};
+    /// Messages that were taken back before their header came.
+    std::unordered_set<MessageName, MessageNameHash> taken_back{};
     /// Messages whose payload has not come whole, in any state.
     IntrusiveList<InMessage, &InMessage::peer_hook> incomplete{};
 

@@ -107,6 +107,8 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
             return decode_as<Credit>(header, body);
         case FrameType::grant:
             return decode_as<Grant>(header, body);
+        case FrameType::withdraw:
+            return decode_as<Withdraw>(header, body);
         case FrameType::eager:
             return decode_as<EagerHeader>(header, body);
         case FrameType::bulk:
@@ -130,6 +132,7 @@ NEXAR_INSTANTIATE_CODEC(ErrorReport);
 NEXAR_INSTANTIATE_CODEC(Heartbeat);
 NEXAR_INSTANTIATE_CODEC(Credit);
 NEXAR_INSTANTIATE_CODEC(Grant);
+NEXAR_INSTANTIATE_CODEC(Withdraw);
 NEXAR_INSTANTIATE_CODEC(EagerHeader);
 NEXAR_INSTANTIATE_CODEC(BulkHeader);
 

@@ -149,4 +149,12 @@ void describe(Io& io, Of<Grant> auto& m) {
     io.bytes("link", m.link, kMaxLinkBytes);
 }
 
+template <class Io>
+void describe(Io& io, Of<Withdraw> auto& m) {
+    io.number("context", m.context);
+    io.number("sequence", m.sequence);
+    io.choice("step", m.step, WithdrawStep::asked, WithdrawStep::received,
+              FaultKind::unknown_value);
+}
+
 }  // namespace nexar::wire

@@ -21,6 +21,7 @@ enum class FrameType : std::uint8_t {
     heartbeat = 4,
     credit = 5,
     grant = 6,
+    withdraw = 7,
     eager = 16,
     bulk = 17,
 };
@@ -36,13 +37,14 @@ struct FrameRules {
 
 /// Limits leave room for optional fields of later builds: a whole Hello is at most 4 KiB, a
 /// Welcome 96 KiB.
-inline constexpr std::array<FrameRules, 8> kFrameRules{{
+inline constexpr std::array<FrameRules, 9> kFrameRules{{
     {FrameType::hello, "hello", 4096 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::welcome, "welcome", 98304 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::error_report, "error_report", 2048 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::heartbeat, "heartbeat", 256 - kFrameHeaderBytes, Lane::control, true},
     {FrameType::credit, "credit", 256 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::grant, "grant", 512 - kFrameHeaderBytes, Lane::control, false},
+    {FrameType::withdraw, "withdraw", 256 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::eager, "eager", 256 - kFrameHeaderBytes, Lane::eager, false},
     {FrameType::bulk, "bulk", 256 - kFrameHeaderBytes, Lane::eager, false},
 }};

@@ -152,7 +152,25 @@ struct Grant {
     friend bool operator==(const Grant&, const Grant&) = default;
 };
 
-using AnyMessage =
-    std::variant<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, EagerHeader, BulkHeader>;
+/// Numbers are stable.
+enum class WithdrawStep : std::uint8_t {
+    asked = 1,     // by the sender of the message
+    done = 2,      // by its receiver: nobody gets it
+    received = 3,  // by its receiver: too late
+};
+
+/// A bulk message is taken back, if that can be.
+struct Withdraw {
+    static constexpr FrameType kType = FrameType::withdraw;
+
+    ContextId context{};
+    Sequence sequence{};
+    WithdrawStep step = WithdrawStep::asked;
+
+    friend bool operator==(const Withdraw&, const Withdraw&) noexcept = default;
+};
+
+using AnyMessage = std::variant<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw,
+                                EagerHeader, BulkHeader>;
 
 }  // namespace nexar::wire

@@ -27,7 +27,7 @@ struct MessageNames {
     }
 };
 
-using Messages = ::testing::Types<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant,
+using Messages = ::testing::Types<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw,
                                   EagerHeader, BulkHeader>;
 TYPED_TEST_SUITE(EveryMessage, Messages, MessageNames);
 

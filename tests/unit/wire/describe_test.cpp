@@ -271,6 +271,13 @@ TEST(Grant, bounds_window_and_link_bytes) {
     expect_not_encoded(with(257), "link has 257 bytes");
 }
 
+TEST(Withdraw, refuses_steps_that_it_does_not_know) {
+    const auto m = example<Withdraw>();
+    for (unsigned step = 1; step <= 3; ++step) expect_accepted(patched(m, 16, step, 1));
+    expect_refused(patched(m, 16, 0, 1), Errc::malformed, "withdraw: step is 0");
+    expect_refused(patched(m, 16, 4, 1), Errc::malformed, "withdraw: step is 4");
+}
+
 TEST(LargestValue, of_every_message_fits_the_body_of_its_frame) {
     const auto body_of = [](const auto& message) { return encoded(message).size() - 8; };
     const auto limit = [](FrameType type) { return rules_of(type)->max_body_bytes; };

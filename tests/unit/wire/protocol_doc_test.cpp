@@ -82,6 +82,7 @@ std::map<std::string, Bytes> examples_of_the_code() {
         {"heartbeat", encoded(example<Heartbeat>())},
         {"credit", encoded(example<Credit>())},
         {"grant", encoded(example<Grant>())},
+        {"withdraw", encoded(example<Withdraw>())},
     };
 }
 

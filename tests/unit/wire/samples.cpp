@@ -168,6 +168,13 @@ Grant random_message<Grant>(Random& random) {
 }
 
 template <>
+Withdraw random_message<Withdraw>(Random& random) {
+    return {.context = ContextId(random.number(0, kAny)),
+            .sequence = Sequence(random.number(0, kAny)),
+            .step = static_cast<WithdrawStep>(random.number(1, 3))};
+}
+
+template <>
 EagerHeader example<EagerHeader>() {
     return {{.context = kContext,
              .sequence = Sequence(7),
@@ -235,6 +242,11 @@ Grant example<Grant>() {
             .sequence = Sequence(8),
             .window_bytes = std::uint64_t{1} << 20,
             .link = from_hex("de ad be ef")};
+}
+
+template <>
+Withdraw example<Withdraw>() {
+    return {.context = kContext, .sequence = Sequence(8), .step = WithdrawStep::done};
 }
 
 Bytes from_hex(std::string_view hex) {

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/buffer_pool.hpp"
+#include "engine/engine.hpp"
+#include "link/sim/node_carrier.hpp"
+
+namespace nexar::testing {
+
+/// An engine over the carrier of a simulated node: all of a node but its threads.
+class EngineNode final : public sim::Actor {
+public:
+    /// The carrier must outlive it.
+    EngineNode(sim::NodeCarrier& carrier, BufferPool& pool,
+               const engine::EngineOptions& options = {});
+    ~EngineNode() override;
+
+    engine::Engine& engine() noexcept { return engine_; }
+    sim::NodeCarrier& carrier() noexcept { return *carrier_; }
+
+    /// Called with every operation that ended.
+    std::function<void(engine::Operation&)> on_done{};
+
+    /// After the engine was called outside of a turn.
+    void settle();
+
+    /// Why links to others ended, in order.
+    const std::vector<Error>& downs() const noexcept { return downs_; }
+    std::size_t links_up() const noexcept { return links_up_; }
+
+    void turn(TimePoint now) override;
+    std::optional<TimePoint> next_deadline() const override;
+
+private:
+    void tell_done();
+
+    sim::NodeCarrier* carrier_;
+    engine::Engine engine_;
+    std::vector<Error> downs_;
+    std::size_t links_up_ = 0;
+    bool unsettled_ = false;
+};
+
+}  // namespace nexar::testing

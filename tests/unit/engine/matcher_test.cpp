@@ -1,0 +1,124 @@
+#include "engine/matcher.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <list>
+#include <memory>
+
+#include "base/random.hpp"
+#include "support/seed.hpp"
+
+namespace nexar::engine {
+namespace {
+
+constexpr std::uint32_t kWorld = 4;
+
+/// The rules as one would write them down: two lists, searched from the front.
+class PlainMatcher {
+public:
+    Posted* take_posted(Rank source, Tag tag) {
+        for (Posted* receive : posted) {
+            if (!receive->pattern.fits(source, tag)) continue;
+            posted.remove(receive);
+            return receive;
+        }
+        return nullptr;
+    }
+    Arrived* find(const Pattern& pattern) const {
+        for (Arrived* message : arrived) {
+            if (pattern.fits(message->source, message->tag)) return message;
+        }
+        return nullptr;
+    }
+
+    std::list<Posted*> posted;
+    std::list<Arrived*> arrived;
+};
+
+struct Both {
+    Matcher matcher{kWorld, 99};
+    PlainMatcher plain;
+    std::deque<Posted> receives;
+    std::deque<Arrived> messages;
+
+    void post(const Pattern& pattern) {
+        Arrived* found = matcher.find(pattern);
+        ASSERT_EQ(found, plain.find(pattern));
+        if (found != nullptr) {
+            matcher.remove(*found);
+            plain.arrived.remove(found);
+            return;
+        }
+        Posted& receive = receives.emplace_back();
+        receive.pattern = pattern;
+        matcher.add(receive);
+        plain.posted.push_back(&receive);
+    }
+    void arrive(Rank source, Tag tag) {
+        Posted* found = matcher.take_posted(source, tag);
+        ASSERT_EQ(found, plain.take_posted(source, tag));
+        if (found != nullptr) return;
+        Arrived& message = messages.emplace_back();
+        message.source = source;
+        message.tag = tag;
+        matcher.add(message);
+        plain.arrived.push_back(&message);
+    }
+};
+
+TEST(Matcher, agrees_with_the_rules_written_down_plainly) {
+    const std::uint64_t seed = test_seed(41);
+    Random random(seed);
+    for (int round = 0; round < 20; ++round) {
+        Both both;
+        const std::uint64_t tags = 1 + random.below(12);
+        for (int step = 0; step < 5000; ++step) {
+            const Rank source(static_cast<std::uint32_t>(random.below(kWorld)));
+            const Tag tag(random.below(tags));
+            const std::uint64_t choice = random.below(20);
+            if (choice < 9) {
+                Pattern pattern{.source = source, .tag = tag};
+                if (random.chance(0.3)) pattern.source.reset();
+                if (random.chance(0.3)) pattern.tag.reset();
+                ASSERT_NO_FATAL_FAILURE(both.post(pattern)) << step;
+            } else if (choice < 18) {
+                ASSERT_NO_FATAL_FAILURE(both.arrive(source, tag)) << step;
+            } else if (choice == 18 && !both.plain.posted.empty()) {
+                auto at = both.plain.posted.begin();
+                std::advance(at, random.below(both.plain.posted.size()));
+                both.matcher.remove(**at);
+                both.plain.posted.erase(at);
+            } else if (!both.plain.arrived.empty()) {
+                auto at = both.plain.arrived.begin();
+                std::advance(at, random.below(both.plain.arrived.size()));
+                both.matcher.remove(**at);
+                both.plain.arrived.erase(at);
+            }
+        }
+    }
+}
+
+TEST(Matcher, shows_all_that_waits_in_order) {
+    Both both;
+    both.post({.source = Rank(1), .tag = Tag(2)});
+    both.post({.source = {}, .tag = Tag(3)});
+    both.arrive(Rank(2), Tag(9));
+    both.arrive(Rank(0), Tag(8));
+    const Posted* first = both.matcher.next_posted(nullptr);
+    EXPECT_EQ(first, &both.receives[0]);
+    EXPECT_EQ(both.matcher.next_posted(first), &both.receives[1]);
+    EXPECT_EQ(both.matcher.next_posted(&both.receives[1]), nullptr);
+    EXPECT_EQ(both.matcher.next_arrived(nullptr), &both.messages[0]);
+    EXPECT_EQ(both.matcher.next_arrived(&both.messages[1]), nullptr);
+}
+
+TEST(Matcher, a_rank_that_does_not_exist_has_no_messages) {
+    Both both;
+    both.arrive(Rank(2), Tag(9));
+    EXPECT_EQ(both.matcher.find({.source = Rank(kWorld), .tag = {}}), nullptr);
+}
+
+}  // namespace
+}  // namespace nexar::engine
