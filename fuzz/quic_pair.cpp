@@ -22,11 +22,11 @@ namespace nexar::fuzz {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Datagram;
+using sim::Datagram;
+using sim::DatagramNet;
 using testing::LinkEnd;
 using testing::pattern;
 using testing::QuicPair;
-using testing::VirtualNet;
 
 constexpr int kUsesOfOneLink = 500;
 constexpr std::size_t kMessageBytes = 700;
@@ -38,7 +38,7 @@ constexpr std::uint8_t kActs = 9;
 /// Takes its orders from the input; when they end everything passes.
 class Tamperer {
 public:
-    Tamperer(VirtualNet& net, std::span<const std::byte> orders) : net_(&net), orders_(orders) {
+    Tamperer(DatagramNet& net, std::span<const std::byte> orders) : net_(&net), orders_(orders) {
         net.tap = [this](Datagram& datagram) { return on_datagram(datagram); };
     }
     ~Tamperer() { net_->tap = {}; }
@@ -82,7 +82,7 @@ private:
                 return true;
             case Act::elsewhere:
                 net_->inject(datagram, 50us);
-                datagram.from = VirtualNet::address(200 + static_cast<unsigned>(place));
+                datagram.from = DatagramNet::address(200 + static_cast<unsigned>(place));
                 return true;
             case Act::junk:
                 break;
@@ -100,7 +100,7 @@ private:
     // Waiting for an answer takes twice as long each time: after more it outlasts the idle timeout.
     static constexpr int kMostLost = 10;
 
-    VirtualNet* net_;
+    DatagramNet* net_;
     std::span<const std::byte> orders_;
     int lost_ = 0;
 };
@@ -155,7 +155,7 @@ std::unique_ptr<QuicPair> made() {
 std::unique_ptr<QuicPair> connected() {
     auto pair = made();
     NEXAR_ASSERT(pair->connect());
-    pair->net.run_for(100ms);
+    pair->world.run_for(100ms);
     return pair;
 }
 
@@ -197,7 +197,7 @@ bool accepts(std::span<const std::byte> input) {
     if (!up) {
         // It may fail, but then it ends on both sides and leaves nothing.
         fresh.run_until([&] { return fresh.client().down().has_value(); }, 60s);
-        fresh.net.run_for(60s);
+        fresh.world.run_for(60s);
         NEXAR_ASSERT(fresh.client().down().has_value() || fresh.client().is_up());
         NEXAR_ASSERT(fresh.server_side.endpoint().half_open() == 0);
         return false;

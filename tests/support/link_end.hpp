@@ -107,7 +107,10 @@ public:
 
     /// What to do with a stream of the peer; empty: receive it at once.
     std::function<void(LinkEnd&, port::StreamId)> on_opened{};
-    void receive(port::StreamId stream) { link_->receive(stream, incoming(stream).sink); }
+    void receive(port::StreamId stream) {
+        link_->receive(stream, incoming(stream).sink);
+        link_->open_window(stream);
+    }
 
 private:
     friend class CarrierSide;

@@ -1,152 +1,9 @@
 #include "support/quic_pair.hpp"
 
-#include <algorithm>
-#include <cstring>
+#include <map>
 #include <utility>
 
-#include "base/assert.hpp"
-
 namespace nexar::testing {
-
-std::size_t CollectingSink::write(std::uint64_t offset, port::ConstBytes piece) noexcept {
-    NEXAR_ASSERT(offset == bytes.size(), "bytes of a stream are given in order, each once");
-    if (on_write) on_write();
-    const std::uint64_t room = allowance - std::min<std::uint64_t>(allowance, bytes.size());
-    const auto taken = static_cast<std::size_t>(std::min<std::uint64_t>(room, piece.size()));
-    bytes.insert(bytes.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(taken));
-    return taken;
-}
-
-std::size_t AskedSource::fill(std::uint64_t offset, port::Bytes out) noexcept {
-    NEXAR_ASSERT(offset == asked, "a source is asked for each byte once, in order");
-    const std::uint64_t end = std::min<std::uint64_t>(content_.size(), available);
-    const auto taken =
-        static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), end - std::min(end, offset)));
-    std::copy_n(content_.begin() + static_cast<std::ptrdiff_t>(offset), taken, out.begin());
-    asked += taken;
-    return taken;
-}
-
-port::StreamId LinkEnd::send(std::span<const std::byte> content, const port::SendOptions& options,
-                             std::size_t regions) {
-    Outgoing outgoing;
-    outgoing.content.assign(content.begin(), content.end());
-    const port::ConstBytes all(outgoing.content);
-    for (std::size_t i = 0; i < regions; ++i) {
-        const std::size_t begin = all.size() * i / regions;
-        const std::size_t end = all.size() * (i + 1) / regions;
-        outgoing.regions.push_back(all.subspan(begin, end - begin));
-    }
-    outgoing.source = std::make_unique<port::MemorySource>(outgoing.regions);
-    const port::StreamId stream = link_->send(*outgoing.source, options);
-    NEXAR_ASSERT(outgoing_.emplace(stream.value(), std::move(outgoing)).second);
-    return stream;
-}
-
-port::StreamId LinkEnd::send_from(port::Source& source, const port::SendOptions& options) {
-    const port::StreamId stream = link_->send(source, options);
-    NEXAR_ASSERT(outgoing_.try_emplace(stream.value()).second);
-    return stream;
-}
-
-bool LinkEnd::write(port::Lane lane, std::span<const std::byte> bytes) {
-    const std::array<port::ConstBytes, 1> pieces{bytes};
-    return link_->write(lane, pieces);
-}
-
-std::optional<port::SendOutcome> LinkEnd::outcome(port::StreamId stream) const {
-    return outgoing_.at(stream.value()).outcome;
-}
-
-bool LinkEnd::all_released() const noexcept {
-    return released_ == outgoing_.size();
-}
-
-void LinkEnd::on_released(const port::Released& released) {
-    Outgoing& outgoing = outgoing_.at(released.stream.value());
-    NEXAR_ASSERT(!outgoing.outcome, "Released comes once");
-    outgoing.outcome = released.outcome;
-    ++released_;
-    std::ranges::fill(outgoing.content, std::byte{0xee});
-    outgoing.content = {};
-    outgoing.regions = {};
-    outgoing.source.reset();
-}
-
-void LinkEnd::handle(port::Event& event) {
-    NEXAR_ASSERT(!down_, "Down is the last event of a link");
-    if (auto* up = std::get_if<port::Up>(&event.what)) {
-        NEXAR_ASSERT(!was_up_);
-        was_up_ = true;
-        link_ = up->link;
-        for (std::size_t i = 0; i < port::kLanes; ++i) {
-            link_->receive(static_cast<port::Lane>(i), lanes_[i]);
-        }
-        return;
-    }
-    if (auto* down = std::get_if<port::Down>(&event.what)) {
-        NEXAR_ASSERT(all_released(), "every send is released before Down");
-        down_ = down->reason;
-        link_ = nullptr;
-        return;
-    }
-    NEXAR_ASSERT(was_up_, "Up is the first event of a link");
-    if (auto* released = std::get_if<port::Released>(&event.what)) {
-        on_released(*released);
-    } else if (auto* opened = std::get_if<port::Opened>(&event.what)) {
-        NEXAR_ASSERT(incoming_.try_emplace(opened->stream.value()).second);
-        opened_.push_back(opened->stream);
-        if (on_opened) {
-            on_opened(*this, opened->stream);
-        } else {
-            receive(opened->stream);
-        }
-    } else if (auto* finished = std::get_if<port::Finished>(&event.what)) {
-        Incoming& in = incoming(finished->stream);
-        NEXAR_ASSERT(!in.finished && !in.aborted && finished->bytes == in.sink.bytes.size());
-        in.finished = true;
-        in.size = finished->bytes;
-        ++finished_;
-    } else if (auto* aborted = std::get_if<port::Aborted>(&event.what)) {
-        Incoming& in = incoming(aborted->stream);
-        NEXAR_ASSERT(!in.finished && !in.aborted);
-        in.aborted = true;
-        ++aborted_;
-    } else if (auto* datagram = std::get_if<port::DatagramArrived>(&event.what)) {
-        datagrams.push_back(std::move(datagram->bytes));
-    } else if (std::holds_alternative<port::Writable>(event.what)) {
-        ++writable;
-    }
-}
-
-Side::Side(VirtualHost& host) : host_(&host) {
-    host.on_event = [this](port::Event event) { handle(std::move(event)); };
-}
-
-LinkEnd& Side::dial(const Address& remote, const security::Expectation& expected) {
-    const port::LinkId id = host_->dial(remote, expected).value();
-    return *ends_.emplace(id.value(), std::make_unique<LinkEnd>(*host_)).first->second;
-}
-
-void Side::handle(port::Event event) {
-    if (auto* refused = std::get_if<port::Refused>(&event.what)) {
-        NEXAR_ASSERT(!ends_.contains(event.link.value()));
-        refused_.push_back(std::move(*refused));
-        return;
-    }
-    auto found = ends_.find(event.link.value());
-    const bool fresh = found == ends_.end();
-    if (fresh) {
-        NEXAR_ASSERT(std::holds_alternative<port::Up>(event.what));
-        found = ends_.emplace(event.link.value(), std::make_unique<LinkEnd>(*host_)).first;
-    }
-    LinkEnd& end = *found->second;
-    end.handle(event);
-    if (end.down()) host_->endpoint().forget(event.link);
-    if (!fresh) return;
-    accepted_.push_back(&end);
-    if (on_accepted) on_accepted(end);
-}
 
 const TestCluster& QuicPair::cluster() {
     static const TestCluster shared;
@@ -185,9 +42,10 @@ quic::EndpointOptions server_options(const PairOptions& options) {
 }  // namespace
 
 QuicPair::QuicPair(const PairOptions& options)
-    : net(options.seed),
-      client_side(net.add_host(VirtualNet::address(1), client_options(options))),
-      server_side(net.add_host(VirtualNet::address(2), server_options(options))) {
+    : world(options.seed),
+      net(world),
+      client_side(net.add_host(sim::DatagramNet::address(1), client_options(options))),
+      server_side(net.add_host(sim::DatagramNet::address(2), server_options(options))) {
     net.weather = options.weather;
 }
 
@@ -202,20 +60,6 @@ bool QuicPair::connect(Duration at_most) {
     return run_until(
         [&] { return client_->is_up() && server_side.accepted_count() != 0 && server().is_up(); },
         at_most);
-}
-
-std::vector<std::byte> pattern(std::uint64_t seed, std::size_t bytes) {
-    std::vector<std::byte> out(bytes);
-    SplitMix64 numbers(seed);
-    for (std::size_t i = 0; i < bytes; i += 8) {
-        const std::uint64_t word = numbers.next();
-        std::memcpy(out.data() + i, &word, std::min<std::size_t>(8, bytes - i));
-    }
-    return out;
-}
-
-std::span<const std::byte> bytes_of(std::string_view text) noexcept {
-    return std::as_bytes(std::span(text.data(), text.size()));
 }
 
 }  // namespace nexar::testing

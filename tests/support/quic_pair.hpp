@@ -1,167 +1,31 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string_view>
-#include <vector>
 
 #include "link/quic/endpoint.hpp"
-#include "port/link.hpp"
-#include "port/memory.hpp"
+#include "link/sim/datagram_net.hpp"
+#include "support/link_end.hpp"
 #include "support/test_cluster.hpp"
-#include "support/virtual_net.hpp"
 
-/// Links on a VirtualNet, and what both of their ends saw.
+/// QUIC links on a DatagramNet, and what both of their ends saw.
 namespace nexar::testing {
 
-/// Keeps what it was given, up to an allowance. Asserts that bytes come in order and once.
-class CollectingSink final : public port::Sink {
+/// A host with all its links.
+class Side final : public CarrierSide {
 public:
-    static constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
+    explicit Side(sim::DatagramHost& host) : CarrierSide(host), host_(&host) {}
 
-    std::size_t write(std::uint64_t offset, port::ConstBytes bytes) noexcept override;
-    port::Bytes region(std::uint64_t /*offset*/, std::size_t /*bytes*/) noexcept override {
-        return {};
-    }
-
-    std::vector<std::byte> bytes{};
-    std::uint64_t allowance = kUnlimited;
-    /// Called with every write, before it.
-    std::function<void()> on_write{};
-};
-
-/// A source that must be asked, and that has bytes only up to `available`.
-class AskedSource final : public port::Source {
-public:
-    explicit AskedSource(std::vector<std::byte> content, std::uint64_t first = ~std::uint64_t{0})
-        : available(first), content_(std::move(content)) {}
-
-    std::uint64_t size() const noexcept override { return content_.size(); }
-    std::span<const port::ConstBytes> regions() const noexcept override { return {}; }
-    std::size_t fill(std::uint64_t offset, port::Bytes out) noexcept override;
-
-    std::uint64_t available;
-    std::uint64_t asked = 0;  // the first byte that was not asked for yet
-
-private:
-    std::vector<std::byte> content_;
-};
-
-struct Incoming {
-    CollectingSink sink{};
-    bool finished = false;
-    bool aborted = false;
-    std::uint64_t size = 0;  // as Finished said
-};
-
-/// One end of a link, and everything that it saw. Asserts what port::Link promises in every
-/// scenario: Up first, Down last, one Released for each send, one end for each stream.
-class LinkEnd {
-public:
-    explicit LinkEnd(VirtualHost& host) noexcept : host_(&host) {}
-    LinkEnd(const LinkEnd&) = delete;
-    LinkEnd& operator=(const LinkEnd&) = delete;
-
-    port::Link& link() noexcept { return *link_; }
-    quic::Connection& connection() noexcept { return *host_->endpoint().find(link_->id()); }
-    bool is_up() const noexcept { return was_up_ && !down_; }
-    bool was_up() const noexcept { return was_up_; }
-    /// Why the link ended; none while it has not.
-    const std::optional<Error>& down() const noexcept { return down_; }
-
-    /// Sends a copy of `content` cut into regions; the copy is overwritten and freed the moment
-    /// that it is released.
-    port::StreamId send(std::span<const std::byte> content, const port::SendOptions& options = {},
-                        std::size_t regions = 1);
-    /// The same from a source that the caller keeps.
-    port::StreamId send_from(port::Source& source, const port::SendOptions& options = {});
-
-    bool write(port::Lane lane, std::span<const std::byte> bytes);
-
-    std::optional<port::SendOutcome> outcome(port::StreamId stream) const;
-    std::size_t released() const noexcept { return released_; }
-    /// Every send had its Released.
-    bool all_released() const noexcept;
-
-    /// Payload streams of the peer, in the order in which they were opened.
-    const std::vector<port::StreamId>& opened() const noexcept { return opened_; }
-    Incoming& incoming(port::StreamId stream) { return incoming_.at(stream.value()); }
-    Incoming& incoming(std::size_t index) { return incoming(opened_.at(index)); }
-    std::size_t finished() const noexcept { return finished_; }
-    std::size_t aborted() const noexcept { return aborted_; }
-    CollectingSink& lane(port::Lane lane) noexcept {
-        return lanes_[static_cast<std::size_t>(lane)];
-    }
-    std::vector<std::vector<std::byte>> datagrams{};
-    std::size_t writable = 0;
-
-    /// What to do with a stream of the peer; empty: receive it at once.
-    std::function<void(LinkEnd&, port::StreamId)> on_opened{};
-    void receive(port::StreamId stream) {
-        link_->receive(stream, incoming(stream).sink);
-        link_->open_window(stream);
-    }
-
-private:
-    friend class Side;
-
-    struct Outgoing {
-        std::vector<std::byte> content{};
-        std::vector<port::ConstBytes> regions{};
-        std::unique_ptr<port::MemorySource> source{};
-        std::optional<port::SendOutcome> outcome{};
-    };
-
-    void handle(port::Event& event);
-    void on_released(const port::Released& released);
-
-    VirtualHost* host_;
-    port::Link* link_ = nullptr;
-    bool was_up_ = false;
-    std::optional<Error> down_{};
-    std::map<std::uint64_t, Outgoing> outgoing_;
-    std::map<std::uint64_t, Incoming> incoming_;
-    std::vector<port::StreamId> opened_;
-    std::array<CollectingSink, port::kLanes> lanes_{};
-    std::size_t released_ = 0;
-    std::size_t finished_ = 0;
-    std::size_t aborted_ = 0;
-};
-
-/// A host with all its links. Links that are Down are forgotten, as an engine would.
-class Side {
-public:
-    explicit Side(VirtualHost& host);
-    Side(const Side&) = delete;
-    Side& operator=(const Side&) = delete;
-
-    VirtualHost& host() noexcept { return *host_; }
+    sim::DatagramHost& host() noexcept { return *host_; }
     quic::Endpoint& endpoint() noexcept { return host_->endpoint(); }
 
     /// Dials; the end that comes of it.
-    LinkEnd& dial(const Address& remote, const security::Expectation& expected);
-    /// Links that peers dialed and that came up, in that order.
-    LinkEnd& accepted(std::size_t index = 0) { return *accepted_.at(index); }
-    std::size_t accepted_count() const noexcept { return accepted_.size(); }
-
-    const std::vector<port::Refused>& refused() const noexcept { return refused_; }
-
-    /// Called for each new link of a peer when it is up, to set it before anything arrives.
-    std::function<void(LinkEnd&)> on_accepted{};
+    LinkEnd& dial(const Address& remote, const security::Expectation& expected) {
+        return dialed(host_->dial(remote, expected).value());
+    }
 
 private:
-    void handle(port::Event event);
-
-    VirtualHost* host_;
-    std::map<std::uint64_t, std::unique_ptr<LinkEnd>> ends_;
-    std::vector<LinkEnd*> accepted_;
-    std::vector<port::Refused> refused_;
+    sim::DatagramHost* host_;
 };
 
 struct PairOptions {
@@ -169,7 +33,7 @@ struct PairOptions {
     quic::LinkOptions client{};
     quic::LinkOptions server{};
     quic::GateLimits gate{};
-    Weather weather{};
+    sim::DatagramWeather weather{};
     SharedCredentials client_credentials{};  // null: node 1 of the cluster
     SharedCredentials server_credentials{};  // null: node 2
 };
@@ -194,20 +58,16 @@ public:
 
     /// Goes on until `done`, at most for `at_most`.
     bool run_until(const std::function<bool()>& done, Duration at_most = std::chrono::seconds(60)) {
-        return net.run_until(done, at_most);
+        return world.run_until(done, at_most);
     }
 
-    VirtualNet net;
+    sim::World world;
+    sim::DatagramNet net;
     Side client_side;
     Side server_side;
 
 private:
     LinkEnd* client_ = nullptr;
 };
-
-/// Bytes that differ everywhere and for every seed.
-std::vector<std::byte> pattern(std::uint64_t seed, std::size_t bytes);
-
-std::span<const std::byte> bytes_of(std::string_view text) noexcept;
 
 }  // namespace nexar::testing

@@ -12,9 +12,6 @@
 
 namespace nexar::sim {
 
-/// Which way a partition cuts.
-enum class Way : std::uint8_t { both, one };
-
 /// Nodes with simulated links between them: level 1 of the simulator. Keeps what port::Link
 /// promises, to the letter, under any weather and any failure; of what it leaves open, each run
 /// takes other possibilities.

@@ -16,10 +16,13 @@ public:
 
     /// Who calls on_ready(), flush() and poll_event(). Must outlive the carrier's use, or be
     /// replaced.
-    void driven_by(Actor& actor) {
+    virtual void driven_by(Actor& actor) {
         driver_ = &actor;
         touch();
     }
+    /// Null: nobody.
+    Actor* driver() const noexcept { return driver_; }
+    void driven_by_nobody() noexcept { driver_ = nullptr; }
 
     World& world() const noexcept { return *world_; }
 
@@ -29,8 +32,6 @@ protected:
     void touch() {
         if (driver_ != nullptr) world_->touch(*driver_);
     }
-    Actor* driver() const noexcept { return driver_; }
-    void driven_by_nobody() noexcept { driver_ = nullptr; }
 
 private:
     World* world_;
@@ -49,7 +50,9 @@ public:
         carrier.world().add(*this);
     }
 
-    void set_on_event(OnEvent on_event) { on_event_ = std::move(on_event); }
+    ~CarrierLoop() override {
+        if (carrier_->driver() == this) carrier_->driven_by_nobody();
+    }
 
     void turn(TimePoint now) override {
         carrier_->on_ready(now);

@@ -8,6 +8,9 @@
 
 namespace nexar::sim {
 
+/// Which way a partition cuts.
+enum class Way : std::uint8_t { both, one };
+
 /// What one direction of a simulated link is like. Probabilities are per piece or per datagram.
 struct LinkWeather {
     Duration delay = std::chrono::microseconds(100);

@@ -35,6 +35,7 @@ void World::add(Actor& actor) {
     actor.world_ = this;
     actor.number_ = numbers_++;
     actors_.push_back(&actor);
+    if (actor.asked_always_) asked_always_.push_back(&actor);
     touch(actor);
 }
 
@@ -42,6 +43,7 @@ void World::remove(Actor& actor) {
     if (actor.world_ != this) return;
     due_.remove(actor);
     std::erase(actors_, &actor);
+    std::erase(asked_always_, &actor);
     if (std::exchange(actor.touched_, false)) std::erase(touched_, &actor);
     actor.world_ = nullptr;
 }
@@ -49,6 +51,11 @@ void World::remove(Actor& actor) {
 void World::touch(Actor& actor) {
     if (actor.world_ != this || std::exchange(actor.touched_, true)) return;
     touched_.push_back(&actor);
+}
+
+void World::always_ask(Actor& actor) {
+    if (std::exchange(actor.asked_always_, true)) return;
+    if (actor.world_ == this) asked_always_.push_back(&actor);
 }
 
 void World::pause(Actor& actor, TimePoint until) {
@@ -108,6 +115,7 @@ void World::run_turn() {
 }
 
 bool World::step(TimePoint limit) {
+    for (Actor* actor : asked_always_) touch(*actor);
     settle_touched();
     const TimePoint call = calls_.empty() ? TimePoint::max() : calls_.front().due;
     const TimePoint turn = due_.empty() ? TimePoint::max() : due_.due();

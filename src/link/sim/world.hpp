@@ -44,6 +44,7 @@ private:
     Duration turn_cost_{};
     std::uint64_t number_ = 0;
     bool touched_ = false;
+    bool asked_always_ = false;
 };
 
 /// Virtual time, who acts in it, and the seed of everything random. One thread.
@@ -73,6 +74,10 @@ public:
     /// Ask the actor for its deadline again before time moves on. Does nothing for an actor that
     /// is in no world.
     void touch(Actor& actor);
+
+    /// Ask it before every step, from now on: what it drives changes without a word. May be said
+    /// before the actor is added.
+    void always_ask(Actor& actor);
 
     /// No turns before `until`, as if the process were stopped: what arrives waits. Again, with an
     /// earlier time: it goes on then.
@@ -128,6 +133,7 @@ private:
     std::vector<Call> calls_;  // a heap
     std::vector<Actor*> actors_;
     quic::TimerHeap<Actor> due_;
+    std::vector<Actor*> asked_always_;
     std::vector<Actor*> touched_;
     std::uint64_t numbers_ = 0;
     std::uint64_t steps_ = 0;

@@ -41,9 +41,9 @@ TEST_P(KeyUpdate, several_in_mid_transfer_from_both_sides_disturb_nothing) {
     std::size_t begun = 0;
     for (int i = 0; i < 40 && !(pair.client().all_released() && pair.server().all_released());
          ++i) {
-        pair.net.run_for(30ms);
+        pair.world.run_for(30ms);
         LinkEnd& side = i % 2 == 0 ? pair.client() : pair.server();
-        if (side.connection().update_keys(pair.net.now())) ++begun;
+        if (side.connection().update_keys(pair.world.now())) ++begun;
     }
     ASSERT_TRUE(pair.run_until(
         [&] { return pair.client().all_released() && pair.server().all_released(); }, 60s));
@@ -57,9 +57,9 @@ TEST_P(KeyUpdate, too_soon_after_the_last_is_an_error_that_hurts_nothing) {
     const LinkOptions options{.protection = GetParam()};
     QuicPair pair({.client = options, .server = options});
     ASSERT_TRUE(pair.connect());
-    pair.net.run_for(1s);
-    ASSERT_TRUE(pair.client().connection().update_keys(pair.net.now()));
-    EXPECT_FALSE(pair.client().connection().update_keys(pair.net.now()));
+    pair.world.run_for(1s);
+    ASSERT_TRUE(pair.client().connection().update_keys(pair.world.now()));
+    EXPECT_FALSE(pair.client().connection().update_keys(pair.world.now()));
     pair.client().send(pattern(1, 100'000));
     EXPECT_TRUE(pair.run_until([&] { return pair.client().all_released(); }, 1s));
     EXPECT_EQ(pair.server().incoming(0).sink.bytes, pattern(1, 100'000));
@@ -69,11 +69,11 @@ TEST_P(KeyUpdate, packets_changed_on_the_way_are_noticed_wherever_the_change_is)
     const LinkOptions options{.protection = GetParam()};
     QuicPair pair({.client = options, .server = options, .weather = {.mtu = 1452}});
     ASSERT_TRUE(pair.connect());
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     // Each byte position of a packet in turn; all are sent again unchanged.
     std::size_t position = 0;
     bool change = true;
-    pair.net.tap = [&](nexar::testing::Datagram& datagram) {
+    pair.net.tap = [&](nexar::sim::Datagram& datagram) {
         if (datagram.to != pair.server_side.host().address()) return true;
         change = !change;
         if (change) datagram.bytes[position++ % datagram.bytes.size()] ^= std::byte{0x10};

@@ -36,7 +36,7 @@ void run_refused(QuicPair& pair) {
     EXPECT_EQ(pair.server_side.refused().size(), 1U);
     EXPECT_EQ(pair.server_side.refused()[0].from, "10.0.0.1:7400");
     EXPECT_EQ(pair.server_side.endpoint().half_open(), 0U);
-    pair.net.run_for(30s);
+    pair.world.run_for(30s);
     EXPECT_EQ(pair.client_side.endpoint().connections(), 0U) << "nothing is left behind";
     EXPECT_EQ(pair.server_side.endpoint().connections(), 0U);
 }
@@ -117,7 +117,7 @@ TEST_P(RefusedPeer, is_refused_on_a_bad_network_as_well) {
                    .client_credentials = credentials_with(GetParam(), 1)});
     LinkEnd& client = pair.dial();
     ASSERT_TRUE(pair.run_until([&] { return client.down().has_value(); }, 15s));
-    pair.net.run_for(15s);
+    pair.world.run_for(15s);
     EXPECT_FALSE(client.was_up());
     EXPECT_EQ(pair.server_side.accepted_count(), 0U);
     EXPECT_EQ(pair.server_side.endpoint().half_open(), 0U);
@@ -167,9 +167,9 @@ TEST(ConnectionErrors, the_client_waits_for_the_servers_word_before_it_is_up) {
     QuicPair pair({.weather = {.delay = 5ms}});
     // The client's second flight, with its certificate, is lost for a while.
     LinkEnd& client = pair.dial();
-    pair.net.run_for(6ms);
+    pair.world.run_for(6ms);
     pair.net.set_weather_to(pair.server_side.host(), {.cut = true});
-    pair.net.run_for(500ms);
+    pair.world.run_for(500ms);
     EXPECT_FALSE(client.was_up()) << "the server has not seen who we are";
     pair.net.set_weather_to(pair.server_side.host(), {.delay = 5ms});
     EXPECT_TRUE(pair.run_until([&] { return client.is_up(); }, 5s));

@@ -9,11 +9,12 @@ namespace nexar::quic {
 namespace {
 
 using namespace std::chrono_literals;
+using nexar::sim::DatagramNet;
+using nexar::sim::World;
 using nexar::testing::bytes_of;
 using nexar::testing::LinkEnd;
 using nexar::testing::pattern;
 using nexar::testing::QuicPair;
-using nexar::testing::VirtualNet;
 using port::Lane;
 using ::testing::HasSubstr;
 
@@ -31,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(Widths, PathWidth,
 TEST_P(PathWidth, is_discovered_in_both_directions) {
     QuicPair pair({.weather = {.mtu = GetParam().first}});
     ASSERT_TRUE(pair.connect());
-    pair.net.run_for(5s);
+    pair.world.run_for(5s);
     EXPECT_EQ(pair.client().connection().statistics().datagram_bytes, GetParam().second);
     EXPECT_EQ(pair.server().connection().statistics().datagram_bytes, GetParam().second);
     const auto content = pattern(1, 1'000'000);
@@ -45,7 +46,7 @@ TEST(ConnectionPath, goes_on_when_the_path_becomes_narrower_in_mid_transfer) {
     ASSERT_TRUE(pair.connect());
     const auto content = pattern(1, 20'000'000);
     pair.client().send(content);
-    pair.net.run_for(8ms);
+    pair.world.run_for(8ms);
     ASSERT_EQ(pair.client().connection().statistics().datagram_bytes, 65'000U);
     ASSERT_FALSE(pair.client().all_released());
     pair.net.weather.mtu = 1452;
@@ -60,7 +61,7 @@ TEST(ConnectionPath, never_tries_more_than_the_interface_has) {
     pair.server_side.host().interface_limit = 8952;
     std::size_t most_there = 0;
     std::size_t most_back = 0;
-    pair.net.tap = [&](const nexar::testing::Datagram& datagram) {
+    pair.net.tap = [&](const nexar::sim::Datagram& datagram) {
         const bool back = datagram.to == pair.client_side.host().address();
         std::size_t& most = back ? most_back : most_there;
         most = std::max(most, datagram.bytes.size());
@@ -69,7 +70,7 @@ TEST(ConnectionPath, never_tries_more_than_the_interface_has) {
     ASSERT_TRUE(pair.connect());
     pair.client().send(pattern(1, 1'000'000));
     pair.server().send(pattern(2, 1'000'000));
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     EXPECT_EQ(most_there, 1452U);
     EXPECT_EQ(most_back, 8952U);
 }
@@ -78,7 +79,7 @@ TEST(ConnectionPath, marks_packets_for_congestion_and_believes_the_marks) {
     QuicPair pair({.weather = {.delay = 1ms}});
     std::uint64_t marked = 0;
     bool congested = false;
-    pair.net.tap = [&](nexar::testing::Datagram& datagram) {
+    pair.net.tap = [&](nexar::sim::Datagram& datagram) {
         if (datagram.ecn != 0) ++marked;
         if (congested && datagram.ecn == 2) datagram.ecn = 3;
         return true;
@@ -100,13 +101,13 @@ TEST(ConnectionPath, goes_on_when_a_nat_gives_the_client_another_address) {
     const auto content = pattern(1, 200'000'000 / 4);
     pair.client().send(content);
     for (unsigned i = 0; i < 3; ++i) {
-        pair.net.run_for(8ms);
-        pair.client_side.host().rebind(VirtualNet::address(100 + i));
+        pair.world.run_for(8ms);
+        pair.client_side.host().rebind(DatagramNet::address(100 + i));
     }
     ASSERT_TRUE(pair.run_until([&] { return pair.client().all_released(); }, 30s));
     EXPECT_TRUE(pair.server().incoming(0).sink.bytes == content);
     EXPECT_GE(pair.server().connection().statistics().path_changes, 1U);
-    EXPECT_EQ(pair.server().connection().remote(), VirtualNet::address(102));
+    EXPECT_EQ(pair.server().connection().remote(), DatagramNet::address(102));
     ASSERT_TRUE(pair.server().write(Lane::eager, bytes_of("found you")));
     EXPECT_TRUE(
         pair.run_until([&] { return pair.client().lane(Lane::eager).bytes.size() == 9; }, 1s));
@@ -115,11 +116,11 @@ TEST(ConnectionPath, goes_on_when_a_nat_gives_the_client_another_address) {
 TEST(ConnectionPath, follows_another_port_and_another_host) {
     QuicPair pair({.weather = {.delay = 1ms}});
     ASSERT_TRUE(pair.connect());
-    pair.net.run_for(1s);
-    for (const Address& to : {VirtualNet::address(1).with_port(9), VirtualNet::address(300)}) {
+    pair.world.run_for(1s);
+    for (const Address& to : {DatagramNet::address(1).with_port(9), DatagramNet::address(300)}) {
         pair.client_side.host().rebind(to);
         ASSERT_TRUE(pair.client().write(Lane::rpc, bytes_of("x")));
-        pair.net.run_for(2s);
+        pair.world.run_for(2s);
         EXPECT_EQ(pair.server().connection().remote(), to);
         ASSERT_TRUE(pair.server().is_up());
     }
@@ -131,15 +132,15 @@ TEST(ConnectionPath, the_dialer_can_move_the_connection_in_mid_transfer) {
     const auto content = pattern(1, 30'000'000);
     pair.client().send(content);
     pair.server().send(content);
-    pair.net.run_for(10ms);
-    const Address other = VirtualNet::address(55);
+    pair.world.run_for(10ms);
+    const Address other = DatagramNet::address(55);
     pair.client_side.host().add_address(other);
     std::uint64_t from_other = 0;
-    pair.net.tap = [&](const nexar::testing::Datagram& datagram) {
+    pair.net.tap = [&](const nexar::sim::Datagram& datagram) {
         if (datagram.from == other) ++from_other;
         return true;
     };
-    ASSERT_TRUE(pair.client().connection().migrate(pair.net.now(), other));
+    ASSERT_TRUE(pair.client().connection().migrate(pair.world.now(), other));
     ASSERT_TRUE(pair.run_until(
         [&] { return pair.client().all_released() && pair.server().all_released(); }, 30s));
     EXPECT_GT(from_other, 100U);
@@ -151,7 +152,8 @@ TEST(ConnectionPath, the_dialer_can_move_the_connection_in_mid_transfer) {
 TEST(ConnectionPath, the_side_that_was_dialed_cannot_move) {
     QuicPair pair;
     ASSERT_TRUE(pair.connect());
-    const auto moved = pair.server().connection().migrate(pair.net.now(), VirtualNet::address(9));
+    const auto moved =
+        pair.server().connection().migrate(pair.world.now(), DatagramNet::address(9));
     ASSERT_FALSE(moved);
     EXPECT_EQ(moved.error().code(), Errc::unsupported);
     EXPECT_THAT(moved.error().cause(), HasSubstr("10.0.0.1:7400"));
@@ -160,13 +162,13 @@ TEST(ConnectionPath, the_side_that_was_dialed_cannot_move) {
 TEST(ConnectionPath, a_move_to_where_nothing_passes_ends_in_the_old_place_or_in_an_error) {
     QuicPair pair({.client = {.idle_timeout = 5s}, .server = {.idle_timeout = 5s}});
     ASSERT_TRUE(pair.connect());
-    pair.net.run_for(1s);
-    const Address nowhere = VirtualNet::address(66);
+    pair.world.run_for(1s);
+    const Address nowhere = DatagramNet::address(66);
     pair.client_side.host().add_address(nowhere);
-    pair.net.tap = [&](const nexar::testing::Datagram& datagram) {
+    pair.net.tap = [&](const nexar::sim::Datagram& datagram) {
         return datagram.from != nowhere && datagram.to != nowhere;
     };
-    ASSERT_TRUE(pair.client().connection().migrate(pair.net.now(), nowhere));
+    ASSERT_TRUE(pair.client().connection().migrate(pair.world.now(), nowhere));
     const auto stream = pair.client().send(pattern(1, 10'000));
     ASSERT_TRUE(pair.run_until([&] { return pair.client().all_released(); }, 30s));
     if (pair.client().is_up()) {
@@ -178,16 +180,17 @@ TEST(ConnectionPath, a_move_to_where_nothing_passes_ends_in_the_old_place_or_in_
 }
 
 TEST(ConnectionPath, works_over_ipv6) {
-    VirtualNet net(3);
+    World world(3);
+    DatagramNet net(world);
     const auto& cluster = QuicPair::cluster();
     nexar::testing::Side client(net.add_host(Address::parse("[fd00::1]:7400").value(),
                                              QuicPair::endpoint_options(cluster.node(1))));
     nexar::testing::Side server(net.add_host(Address::parse("[fd00::2]:7400").value(),
                                              QuicPair::endpoint_options(cluster.node(2))));
     LinkEnd& end = client.dial(server.host().address(), {.cluster = cluster.id(), .node = {}});
-    ASSERT_TRUE(net.run_until([&] { return end.is_up(); }, 1s));
+    ASSERT_TRUE(world.run_until([&] { return end.is_up(); }, 1s));
     end.send(pattern(1, 100'000));
-    ASSERT_TRUE(net.run_until([&] { return end.all_released(); }, 1s));
+    ASSERT_TRUE(world.run_until([&] { return end.all_released(); }, 1s));
     EXPECT_EQ(server.accepted().incoming(0).sink.bytes, pattern(1, 100'000));
 }
 

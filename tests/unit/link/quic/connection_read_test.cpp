@@ -25,7 +25,7 @@ TEST(ConnectionRead, a_stream_without_a_sink_waits_within_its_first_window) {
     pair.server().on_opened = leave_alone;
     const auto content = pattern(1, 1'000'000);
     const auto stream = pair.client().send(content);
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     EXPECT_EQ(pair.server().connection().statistics().parked, 64U * 1024);
     EXPECT_EQ(pair.client().outcome(stream), std::nullopt);
     pair.server().receive(pair.server().opened()[0]);
@@ -40,13 +40,13 @@ TEST(ConnectionRead, a_short_stream_may_end_before_it_is_received) {
     pair.server().on_opened = leave_alone;
     const auto stream = pair.client().send(pattern(1, 5000));
     const auto empty = pair.client().send({});
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     EXPECT_EQ(pair.client().outcome(stream), SendOutcome::delivered) << "the peer's link has it";
     EXPECT_EQ(pair.client().outcome(empty), SendOutcome::delivered);
     EXPECT_EQ(pair.server().finished(), 0U);
     pair.server().receive(pair.server().opened()[0]);
     pair.server().receive(pair.server().opened()[1]);
-    pair.net.run_for(1ms);
+    pair.world.run_for(1ms);
     EXPECT_EQ(pair.server().finished(), 2U);
     EXPECT_EQ(pair.server().incoming(0).sink.bytes, pattern(1, 5000));
 }
@@ -62,7 +62,7 @@ TEST(ConnectionRead, a_stuck_receiver_stalls_only_its_own_streams) {
     };
     std::vector<port::StreamId> stuck;
     for (std::size_t i = 0; i < 8; ++i) stuck.push_back(pair.client().send(pattern(i, 9'000'000)));
-    pair.net.run_for(2s);
+    pair.world.run_for(2s);
     for (std::size_t i = 0; i < 8; ++i) {
         EXPECT_EQ(pair.server().incoming(i).sink.bytes.size(), (i + 1) * 1000);
     }
@@ -91,7 +91,7 @@ TEST(ConnectionRead, what_waits_for_sinks_is_bounded_by_the_budget_and_the_conne
     for (std::size_t i = 0; i < 200; ++i) pair.client().send(pattern(i, 70'000));
     std::uint64_t most = 0;
     for (int i = 0; i < 500; ++i) {
-        pair.net.run_for(1ms);
+        pair.world.run_for(1ms);
         most = std::max(most, pair.server().connection().statistics().parked);
     }
     EXPECT_GT(most, 1024U * 1024 * 9 / 10);
@@ -114,7 +114,7 @@ TEST(ConnectionRead, control_gets_through_when_payload_used_all_credit) {
     ASSERT_TRUE(pair.connect());
     pair.server().on_opened = leave_alone;
     for (std::size_t i = 0; i < 100; ++i) pair.client().send(pattern(i, 70'000));
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     ASSERT_TRUE(pair.client().write(Lane::control, bytes_of("credit, please")));
     ASSERT_TRUE(pair.run_until([&] { return pair.server().lane(Lane::control).bytes.size() == 14; },
                                100ms));
@@ -127,12 +127,12 @@ TEST(ConnectionRead, a_lane_whose_sink_is_full_goes_on_when_woken) {
     lane.allowance = 10;
     const auto message = pattern(1, 3'000'000);
     ASSERT_TRUE(pair.client().write(Lane::rpc, message));
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     EXPECT_EQ(lane.bytes.size(), 10U);
     EXPECT_LE(pair.server().connection().statistics().parked, 1024U * 1024);
     lane.allowance = CollectingSink::kUnlimited;
     pair.server().link().wake_sink(Lane::rpc);
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     EXPECT_EQ(lane.bytes, message);
 }
 
@@ -159,7 +159,7 @@ TEST(ConnectionRead, a_stream_may_be_refused_half_way_and_after_its_end) {
     };
     const auto half_way = pair.client().send(pattern(1, 5'000'000));
     const auto ended = pair.client().send(pattern(2, 2000));
-    pair.net.run_for(100ms);
+    pair.world.run_for(100ms);
     EXPECT_EQ(pair.client().outcome(ended), SendOutcome::delivered);
     for (const auto stream : pair.server().opened()) pair.server().link().refuse(stream);
     ASSERT_TRUE(pair.run_until([&] { return pair.client().all_released(); }, 1s));
@@ -190,11 +190,11 @@ TEST(ConnectionRead, a_sink_may_call_the_link) {
 TEST(ConnectionRead, the_window_of_a_fast_stream_grows_to_its_limit) {
     QuicPair pair({.weather = {.delay = 20ms}});
     ASSERT_TRUE(pair.connect());
-    const TimePoint before = pair.net.now();
+    const TimePoint before = pair.world.now();
     pair.client().send(pattern(1, 50'000'000));
     ASSERT_TRUE(pair.run_until([&] { return pair.client().all_released(); }));
     // 50 round trips of 40 ms with the first window of 1 MiB; the eightfold needs about 10.
-    EXPECT_LT(pair.net.now() - before, 1s);
+    EXPECT_LT(pair.world.now() - before, 1s);
 }
 
 }  // namespace

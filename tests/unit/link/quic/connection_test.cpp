@@ -33,25 +33,25 @@ TEST(Connection, is_up_for_the_dialer_after_two_round_trips) {
     // A probe of 65000 bytes would fill the first congestion window and delay the server's word.
     pair.client_side.host().interface_limit = 1452;
     pair.server_side.host().interface_limit = 1452;
-    const TimePoint before = pair.net.now();
+    const TimePoint before = pair.world.now();
     ASSERT_TRUE(pair.connect());
     // A round trip for keys and certificates, one for the server's word that it accepts ours.
-    EXPECT_GE(pair.net.now() - before, 40ms);
-    EXPECT_LT(pair.net.now() - before, 45ms);
+    EXPECT_GE(pair.world.now() - before, 40ms);
+    EXPECT_LT(pair.world.now() - before, 45ms);
 }
 
 TEST(Connection, finds_out_that_nobody_answers) {
     QuicPair pair({.client = {.handshake_timeout = 4s}});
     pair.net.weather.cut = true;
     LinkEnd& client = pair.dial();
-    const TimePoint before = pair.net.now();
+    const TimePoint before = pair.world.now();
     ASSERT_TRUE(pair.run_until([&] { return client.down().has_value(); }, 60s));
     EXPECT_FALSE(client.was_up());
     EXPECT_EQ(client.down()->code(), Errc::timed_out);
     EXPECT_THAT(client.down()->cause(), HasSubstr("10.0.0.2:7400"));
-    EXPECT_GE(pair.net.now() - before, 4s);
-    EXPECT_LT(pair.net.now() - before, 5s);
-    pair.net.run_for(10s);
+    EXPECT_GE(pair.world.now() - before, 4s);
+    EXPECT_LT(pair.world.now() - before, 5s);
+    pair.world.run_for(10s);
     EXPECT_EQ(pair.client_side.endpoint().connections(), 0U);
 }
 
@@ -61,9 +61,9 @@ TEST(Connection, forgets_a_client_that_says_no_more_than_hello) {
     pair.dial();
     ASSERT_TRUE(pair.run_until([&] { return pair.server_side.endpoint().half_open() == 1; }, 1s));
     pair.client_side.host().blocked = true;
-    const TimePoint before = pair.net.now();
+    const TimePoint before = pair.world.now();
     ASSERT_TRUE(pair.run_until([&] { return !pair.server_side.refused().empty(); }, 10s));
-    EXPECT_LT(pair.net.now() - before, 3500ms);
+    EXPECT_LT(pair.world.now() - before, 3500ms);
     EXPECT_EQ(pair.server_side.refused()[0].reason.code(), Errc::timed_out);
     EXPECT_EQ(pair.server_side.refused()[0].from, "10.0.0.1:7400");
     EXPECT_EQ(pair.server_side.endpoint().half_open(), 0U);
@@ -95,11 +95,11 @@ TEST(Connection, close_gives_up_flushing_after_the_linger_time) {
     ASSERT_TRUE(pair.connect());
     pair.server().on_opened = [](LinkEnd&, port::StreamId) {};
     const auto stream = pair.client().send(pattern(3, 1'000'000));
-    const TimePoint before = pair.net.now();
+    const TimePoint before = pair.world.now();
     pair.client().link().close("in a hurry");
     ASSERT_TRUE(pair.run_until([&] { return pair.client().down().has_value(); }, 10s));
-    EXPECT_GE(pair.net.now() - before, 500ms);
-    EXPECT_LT(pair.net.now() - before, 600ms);
+    EXPECT_GE(pair.world.now() - before, 500ms);
+    EXPECT_LT(pair.world.now() - before, 600ms);
     EXPECT_EQ(pair.client().outcome(stream), port::SendOutcome::link_lost);
     ASSERT_TRUE(pair.run_until([&] { return pair.server().down().has_value(); }, 1s));
 }
@@ -116,9 +116,9 @@ TEST(Connection, a_reason_for_closing_is_cut_to_200_bytes) {
 TEST(Connection, tells_again_that_it_is_over_when_the_peer_did_not_hear) {
     QuicPair pair({.weather = {.delay = 1ms}});
     ASSERT_TRUE(pair.connect());
-    pair.net.run_for(100ms);
+    pair.world.run_for(100ms);
     int lost = 0;
-    pair.net.tap = [&](const nexar::testing::Datagram& datagram) {
+    pair.net.tap = [&](const nexar::sim::Datagram& datagram) {
         return datagram.to != pair.server_side.host().address() || lost++ != 0;
     };
     pair.client().link().close("bye");
@@ -135,10 +135,10 @@ TEST(Connection, notices_a_silent_peer_after_the_idle_timeout) {
     ASSERT_TRUE(pair.connect());
     const auto stream = pair.client().send(pattern(4, 100'000));
     pair.net.weather.cut = true;
-    const TimePoint before = pair.net.now();
+    const TimePoint before = pair.world.now();
     ASSERT_TRUE(pair.run_until([&] { return pair.client().down() && pair.server().down(); }, 60s));
-    EXPECT_GE(pair.net.now() - before, 4900ms);
-    EXPECT_LT(pair.net.now() - before, 7s);
+    EXPECT_GE(pair.world.now() - before, 4900ms);
+    EXPECT_LT(pair.world.now() - before, 7s);
     EXPECT_EQ(pair.client().down()->code(), Errc::timed_out);
     EXPECT_THAT(pair.client().down()->cause(), HasSubstr("nothing was heard from 10.0.0.2:7400"));
     EXPECT_EQ(pair.client().outcome(stream), port::SendOutcome::link_lost);
@@ -148,7 +148,7 @@ TEST(Connection, keeps_an_idle_link_alive) {
     QuicPair pair({.client = {.idle_timeout = 3s, .keep_alive = 1s},
                    .server = {.idle_timeout = 3s, .keep_alive = 1s}});
     ASSERT_TRUE(pair.connect());
-    pair.net.run_for(1h);
+    pair.world.run_for(1h);
     ASSERT_TRUE(pair.client().is_up());
     ASSERT_TRUE(pair.server().is_up());
     ASSERT_TRUE(pair.server().write(port::Lane::control, bytes_of("hello again")));
@@ -159,7 +159,7 @@ TEST(Connection, keeps_an_idle_link_alive) {
 TEST(Connection, carries_datagrams_whole_and_loses_some_rather_than_wait) {
     QuicPair pair;
     ASSERT_TRUE(pair.connect());
-    pair.net.run_for(1s);  // until the path's limit was found
+    pair.world.run_for(1s);  // until the path's limit was found
     const std::size_t most = pair.client().link().max_datagram();
     EXPECT_GT(most, 60'000U);
     EXPECT_FALSE(pair.client().link().send_datagram(pattern(1, most + 1)));
@@ -174,7 +174,7 @@ TEST(Connection, carries_datagrams_whole_and_loses_some_rather_than_wait) {
     for (std::size_t i = 0; i < 50; ++i) {
         EXPECT_TRUE(pair.client().link().send_datagram(pattern(i, 40'000)));
     }
-    pair.net.run_for(5s);
+    pair.world.run_for(5s);
     EXPECT_GT(pair.server().datagrams.size(), 4U);
     EXPECT_LT(pair.server().datagrams.size(), 54U);
 }
@@ -191,13 +191,13 @@ TEST(Connection, drops_datagrams_beyond_its_queue) {
 TEST(Connection, a_datagram_that_a_narrower_path_cannot_take_holds_nothing_up) {
     QuicPair pair;
     ASSERT_TRUE(pair.connect());
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     ASSERT_GT(pair.client().link().max_datagram(), 60'000U);
     // After a move the path's limit is unknown again.
-    const Address other = nexar::testing::VirtualNet::address(77);
+    const Address other = nexar::sim::DatagramNet::address(77);
     pair.client_side.host().add_address(other);
     ASSERT_TRUE(pair.client().link().send_datagram(pattern(1, 60'000)));
-    ASSERT_TRUE(pair.client().connection().migrate(pair.net.now(), other));
+    ASSERT_TRUE(pair.client().connection().migrate(pair.world.now(), other));
     ASSERT_TRUE(pair.client().write(port::Lane::eager, bytes_of("behind it")));
     ASSERT_TRUE(pair.run_until(
         [&] { return pair.server().lane(port::Lane::eager).bytes.size() == 9; }, 5s));

@@ -15,18 +15,18 @@ namespace nexar::quic {
 namespace {
 
 using namespace std::chrono_literals;
+using nexar::sim::DatagramWeather;
 using nexar::testing::AskedSource;
 using nexar::testing::LinkEnd;
 using nexar::testing::PairOptions;
 using nexar::testing::pattern;
 using nexar::testing::QuicPair;
-using nexar::testing::Weather;
 using port::Lane;
 using port::SendOutcome;
 
 struct Climate {
     std::string name;
-    Weather weather;
+    DatagramWeather weather;
     Protection protection = Protection::full;
 };
 
@@ -144,8 +144,8 @@ TEST_P(InWeather, everything_arrives_once_in_order_and_unchanged) {
         for (int round = 0; round < 12; ++round) {
             there.send_some();
             back.send_some();
-            pair.net.run_for(
-                Duration(static_cast<std::int64_t>(pair.net.random().below(8'000'000))));
+            pair.world.run_for(
+                Duration(static_cast<std::int64_t>(pair.world.random().below(8'000'000))));
         }
         ASSERT_TRUE(pair.run_until([&] { return there.delivered() && back.delivered(); }, 120s))
             << seed << (pair.client().down() ? pair.client().down()->what() : "")
@@ -171,14 +171,14 @@ TEST_P(InWeather, streams_given_up_at_any_moment_end_once_on_both_sides) {
         std::vector<port::StreamId> sent;
         for (int round = 0; round < 40; ++round) {
             sent.push_back(pair.client().send(pattern(random.next(), random.below(80'000))));
-            pair.net.run_for(Duration(static_cast<std::int64_t>(random.below(3'000'000))));
+            pair.world.run_for(Duration(static_cast<std::int64_t>(random.below(3'000'000))));
             if (random.chance(0.5)) pair.client().link().cancel(sent[random.below(sent.size())]);
             if (random.chance(0.2) && !pair.server().opened().empty()) {
                 const auto& opened = pair.server().opened();
                 pair.server().link().refuse(opened[random.below(opened.size())]);
             }
         }
-        pair.net.run_for(5s);
+        pair.world.run_for(5s);
         for (const port::StreamId stream : pair.server().opened()) {
             pair.server().incoming(stream).sink.allowance = ~std::uint64_t{0};
             pair.server().link().wake_sink(stream);
@@ -205,7 +205,7 @@ TEST_P(InWeather, a_link_that_is_cut_releases_everything_and_says_so_last) {
         for (std::uint64_t round = 0; round < 4 + seed - first; ++round) {
             there.send_some();
             back.send_some();
-            pair.net.run_for(2ms);
+            pair.world.run_for(2ms);
         }
         pair.net.weather.cut = true;
         there.send_some();
@@ -214,7 +214,7 @@ TEST_P(InWeather, a_link_that_is_cut_releases_everything_and_says_so_last) {
         EXPECT_EQ(pair.client().down()->code(), Errc::timed_out);
         EXPECT_TRUE(pair.client().all_released());
         EXPECT_TRUE(pair.server().all_released());
-        pair.net.run_for(30s);
+        pair.world.run_for(30s);
         EXPECT_EQ(pair.client_side.endpoint().connections(), 0U);
         EXPECT_EQ(pair.server_side.endpoint().connections(), 0U);
     }
@@ -235,11 +235,11 @@ TEST(ConnectionWeather, a_link_outlives_partitions_shorter_than_the_idle_timeout
     AskedSource source(content);
     pair.client().send_from(source);
     for (int i = 0; i < 4; ++i) {
-        pair.net.run_for(5ms);
+        pair.world.run_for(5ms);
         pair.net.weather.cut = true;
-        pair.net.run_for(5s);
+        pair.world.run_for(5s);
         pair.net.weather.cut = false;
-        pair.net.run_for(2s);
+        pair.world.run_for(2s);
     }
     ASSERT_TRUE(pair.run_until([&] { return pair.client().all_released(); }, 60s));
     EXPECT_TRUE(pair.server().incoming(0).sink.bytes == content);

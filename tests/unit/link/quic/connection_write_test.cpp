@@ -32,9 +32,9 @@ TEST(ConnectionWrite, lanes_are_ordered_byte_streams_in_both_directions) {
             ASSERT_TRUE(from.write(kLanes[i % 3], piece));
             sent[i].insert(sent[i].end(), piece.begin(), piece.end());
         }
-        pair.net.run_for(50us);
+        pair.world.run_for(50us);
     }
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     for (std::size_t i = 0; i < 6; ++i) {
         LinkEnd& at = i < 3 ? pair.server() : pair.client();
         EXPECT_EQ(at.lane(kLanes[i % 3]).bytes, sent[i]) << i;
@@ -48,7 +48,7 @@ TEST(ConnectionWrite, a_write_of_several_pieces_is_one_message) {
     const auto b = pattern(2, 70'000);
     const std::array<port::ConstBytes, 4> pieces{a, {}, b, a};
     ASSERT_TRUE(pair.server().link().write(Lane::rpc, pieces));
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     std::vector<std::byte> whole = a;
     whole.insert(whole.end(), b.begin(), b.end());
     whole.insert(whole.end(), a.begin(), a.end());
@@ -66,7 +66,7 @@ TEST(ConnectionWrite, a_full_lane_refuses_whole_messages_until_it_is_writable) {
     EXPECT_EQ(pair.client().writable, 0U);
     ASSERT_TRUE(pair.run_until([&] { return pair.client().writable == 1; }, 1s));
     EXPECT_TRUE(pair.client().write(Lane::eager, pattern(5, 20'000)));
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     EXPECT_EQ(pair.client().writable, 1U) << "only who was refused is told";
     std::vector<std::byte> whole = pattern(1, 60'000);
     for (const auto& more : {pattern(3, 40'000), pattern(5, 20'000)}) {
@@ -117,13 +117,13 @@ TEST(ConnectionWrite, a_source_that_has_nothing_yet_holds_up_only_itself) {
     AskedSource slow(content, 100'000);
     const auto stream = pair.client().send_from(slow);
     const auto other = pair.client().send(pattern(10, 1'000'000));
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     EXPECT_EQ(pair.client().outcome(other), SendOutcome::delivered);
     EXPECT_EQ(pair.client().outcome(stream), std::nullopt);
     EXPECT_EQ(pair.server().incoming(0).sink.bytes.size(), 100'000U);
     for (slow.available = 100'001; slow.available < content.size(); slow.available += 777'777) {
         pair.client().link().wake_source(stream);
-        pair.net.run_for(100ms);
+        pair.world.run_for(100ms);
         EXPECT_EQ(pair.server().incoming(0).sink.bytes.size(), slow.available);
     }
     slow.available = content.size();
@@ -138,7 +138,7 @@ TEST(ConnectionWrite, a_source_is_asked_for_a_bounded_amount_ahead) {
     pair.server().on_opened = [](LinkEnd&, port::StreamId) {};
     AskedSource large(pattern(1, 8'000'000));
     pair.client().send_from(large);
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     EXPECT_LE(large.asked, OutStream::kMaxStagedBytes + 2 * 64 * 1024);
     pair.server().receive(pair.server().opened()[0]);
     ASSERT_TRUE(pair.run_until([&] { return pair.client().all_released(); }, 10s));
@@ -168,15 +168,15 @@ TEST(ConnectionWrite, a_small_message_overtakes_bulk) {
     QuicPair pair({.weather = {.delay = 1ms}});
     ASSERT_TRUE(pair.connect());
     pair.client().send(pattern(1, 40'000'000));
-    pair.net.run_for(20ms);
+    pair.world.run_for(20ms);
     const std::size_t before = pair.server().incoming(0).sink.bytes.size();
     ASSERT_TRUE(pair.client().write(Lane::eager, bytes_of("barrier")));
     pair.client().send(bytes_of("critical"), {.priority = port::Priority::critical});
-    const TimePoint asked = pair.net.now();
+    const TimePoint asked = pair.world.now();
     ASSERT_TRUE(pair.run_until([&] {
         return pair.server().lane(Lane::eager).bytes.size() == 7 && pair.server().finished() == 1;
     }));
-    EXPECT_LT(pair.net.now() - asked, 4ms);
+    EXPECT_LT(pair.world.now() - asked, 4ms);
     EXPECT_FALSE(pair.server().incoming(0).finished);
     EXPECT_GT(pair.server().incoming(0).sink.bytes.size(), before) << "bulk goes on";
 }
@@ -196,11 +196,11 @@ TEST(ConnectionWrite, streams_beyond_the_peers_limit_wait_their_turn) {
     ASSERT_TRUE(pair.connect());
     pair.server().on_opened = [](LinkEnd&, port::StreamId) {};
     for (std::size_t i = 0; i < 10; ++i) pair.client().send(pattern(i, 1000 + i));
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     EXPECT_EQ(pair.server().opened().size(), 4U);
     for (std::size_t i = 0; i < 10; ++i) {
         pair.server().receive(pair.server().opened().at(i));
-        pair.net.run_for(10ms);
+        pair.world.run_for(10ms);
         EXPECT_EQ(pair.server().opened().size(), std::min<std::size_t>(10, 5 + i));
     }
     EXPECT_EQ(pair.server().finished(), 10U);
@@ -213,10 +213,10 @@ TEST(ConnectionWrite, cancel_before_the_stream_is_open_releases_at_once) {
     pair.server().on_opened = [](LinkEnd&, port::StreamId) {};
     pair.client().send(pattern(1, 100'000));
     const auto waiting = pair.client().send(pattern(2, 100'000));
-    pair.net.run_for(100ms);
+    pair.world.run_for(100ms);
     pair.client().link().cancel(waiting);
     pair.client().link().cancel(waiting);
-    pair.net.run_for(0s);
+    pair.world.run_for(0s);
     EXPECT_EQ(pair.client().outcome(waiting), SendOutcome::cancelled);
     EXPECT_EQ(pair.server().opened().size(), 1U);
 }
@@ -225,12 +225,12 @@ TEST(ConnectionWrite, cancel_half_way_aborts_at_the_peer_and_releases_when_it_is
     QuicPair pair({.weather = {.delay = 5ms}});
     ASSERT_TRUE(pair.connect());
     const auto stream = pair.client().send(pattern(1, 30'000'000));
-    pair.net.run_for(50ms);
+    pair.world.run_for(50ms);
     ASSERT_EQ(pair.server().opened().size(), 1U);
     pair.client().link().cancel(stream);
-    pair.net.run_for(1ms);
+    pair.world.run_for(1ms);
     EXPECT_EQ(pair.client().outcome(stream), std::nullopt) << "packets under way may be lost";
-    pair.net.run_for(100ms);
+    pair.world.run_for(100ms);
     EXPECT_EQ(pair.client().outcome(stream), SendOutcome::cancelled);
     EXPECT_TRUE(pair.server().incoming(0).aborted);
     EXPECT_FALSE(pair.server().incoming(0).finished);
@@ -242,7 +242,7 @@ TEST(ConnectionWrite, cancel_after_all_was_delivered_changes_nothing) {
     const auto stream = pair.client().send(pattern(1, 1000));
     ASSERT_TRUE(pair.run_until([&] { return pair.client().all_released(); }, 1s));
     pair.client().link().cancel(stream);
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     EXPECT_EQ(pair.client().outcome(stream), SendOutcome::delivered);
     EXPECT_TRUE(pair.server().incoming(0).finished);
 }
@@ -252,10 +252,10 @@ TEST(ConnectionWrite, cancel_while_the_end_is_on_its_way_says_one_or_the_other) 
         QuicPair pair({.weather = {.delay = 5ms}});
         ASSERT_TRUE(pair.connect());
         const auto stream = pair.client().send(pattern(1, 1000));
-        pair.net.run_for(when);
+        pair.world.run_for(when);
         pair.client().link().cancel(stream);
         ASSERT_TRUE(pair.run_until([&] { return pair.client().all_released(); }, 1s));
-        pair.net.run_for(100ms);
+        pair.world.run_for(100ms);
         if (pair.server().opened().empty()) continue;
         const auto& in = pair.server().incoming(0);
         EXPECT_NE(in.finished, in.aborted) << when.count();
@@ -277,7 +277,7 @@ TEST(ConnectionWrite, streams_given_up_cost_the_link_no_credit) {
         };
         const auto stream = pair.client().send(pattern(i, 500'000));
         ASSERT_TRUE(pair.run_until([&] { return pair.server().opened().size() == i + 1; }, 20s));
-        pair.net.run_for(2ms);
+        pair.world.run_for(2ms);
         if (refused) {
             pair.server().link().refuse(pair.server().opened()[i]);
         } else {
@@ -285,7 +285,7 @@ TEST(ConnectionWrite, streams_given_up_cost_the_link_no_credit) {
         }
         ASSERT_TRUE(pair.run_until([&] { return pair.client().all_released(); }, 20s)) << i;
     }
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     pair.server().on_opened = {};
     const auto whole = pattern(99, 6'000'000);
     pair.client().send(whole);

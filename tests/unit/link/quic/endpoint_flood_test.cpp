@@ -9,14 +9,15 @@ namespace nexar::quic {
 namespace {
 
 using namespace std::chrono_literals;
+using nexar::sim::Datagram;
+using nexar::sim::DatagramNet;
+using nexar::sim::World;
 using nexar::testing::bytes_of;
-using nexar::testing::Datagram;
 using nexar::testing::LinkEnd;
 using nexar::testing::PairOptions;
 using nexar::testing::pattern;
 using nexar::testing::QuicPair;
 using nexar::testing::Side;
-using nexar::testing::VirtualNet;
 using ::testing::HasSubstr;
 
 /// A server and a crowd at one address that says hello and never answers, unless it may see Retry.
@@ -25,8 +26,8 @@ protected:
     void start(const GateLimits& gate, bool sees_retry = false) {
         auto options = QuicPair::endpoint_options(QuicPair::cluster().node(1));
         options.gate = gate;
-        server_.emplace(net_.add_host(VirtualNet::address(1), std::move(options)));
-        crowd_.emplace(net_.add_host(VirtualNet::address(300),
+        server_.emplace(net_.add_host(DatagramNet::address(1), std::move(options)));
+        crowd_.emplace(net_.add_host(DatagramNet::address(300),
                                      QuicPair::endpoint_options(QuicPair::cluster().node(2))));
         net_.tap = [this, sees_retry](Datagram& datagram) {
             if (datagram.to != crowd_->host().address()) return true;
@@ -39,15 +40,15 @@ protected:
         for (std::size_t i = 0; i < times; ++i) {
             crowd_->dial(server_->host().address(), expected());
         }
-        net_.run_for(20ms);
+        world_.run_for(20ms);
     }
     LinkEnd& honest(unsigned index = 400) {
         Side& side = *sides_.emplace_back(std::make_unique<Side>(net_.add_host(
-            VirtualNet::address(index), QuicPair::endpoint_options(QuicPair::cluster().node(3)))));
+            DatagramNet::address(index), QuicPair::endpoint_options(QuicPair::cluster().node(3)))));
         return side.dial(server_->host().address(), expected());
     }
     bool gets_in(LinkEnd& end, Duration at_most) {
-        return net_.run_until([&] { return end.is_up(); }, at_most);
+        return world_.run_until([&] { return end.is_up(); }, at_most);
     }
     const EndpointCounts& counts() { return server_->endpoint().counts(); }
 
@@ -55,7 +56,8 @@ protected:
         return {.cluster = QuicPair::cluster().id(), .node = {}};
     }
 
-    VirtualNet net_{1};
+    World world_{1};
+    DatagramNet net_{world_};
     std::optional<Side> server_;
     std::optional<Side> crowd_;
     std::vector<std::unique_ptr<Side>> sides_;
@@ -85,10 +87,10 @@ TEST_F(Crowd, never_has_more_than_the_cap_half_open) {
     EXPECT_EQ(server_->endpoint().half_open(), 40U);
     EXPECT_GE(counts().dropped, 60U);
     // They end by themselves, whatever they send.
-    net_.run_for(4s);
+    world_.run_for(4s);
     EXPECT_LT(server_->endpoint().half_open(), 41U);
     crowd_->host().blocked = true;
-    net_.run_for(4s);
+    world_.run_for(4s);
     EXPECT_EQ(server_->endpoint().half_open(), 0U);
     EXPECT_EQ(server_->endpoint().connections(), 0U);
     EXPECT_TRUE(gets_in(honest(), 1s));
@@ -115,7 +117,7 @@ TEST_F(Crowd, gets_no_more_stateless_answers_than_the_budget) {
                      .bytes = std::move(junk)},
                     i * 10us);
     }
-    net_.run_for(1s);
+    world_.run_for(1s);
     EXPECT_EQ(counts().unknown, 500U);
     EXPECT_GE(answers_, 5U);
     EXPECT_LE(answers_, 10U + 5U + 1U) << "a hundredth of a second's worth at once, then the rate";
@@ -138,7 +140,7 @@ TEST(Flood, a_member_that_resets_streams_without_end_is_cut_off) {
     std::size_t sent = 0;
     for (; sent < 2000 && pair.client().is_up(); ++sent) {
         const auto stream = pair.client().send(pattern(sent, 300'000));
-        pair.net.run_for(250us);
+        pair.world.run_for(250us);
         if (pair.client().is_up()) pair.client().link().cancel(stream);
     }
     ASSERT_TRUE(pair.run_until([&] { return pair.server().down().has_value(); }, 1s));
@@ -160,7 +162,7 @@ TEST(Flood, a_member_that_refuses_streams_without_end_is_cut_off) {
     std::size_t sent = 0;
     for (; sent < 2000 && pair.client().is_up(); ++sent) {
         pair.client().send(pattern(sent, 300'000));
-        pair.net.run_for(500us);
+        pair.world.run_for(500us);
     }
     EXPECT_GT(sent, 200U);
     ASSERT_TRUE(pair.client().down().has_value());
@@ -188,7 +190,7 @@ TEST(Flood, a_member_that_only_answers_is_not_taken_for_one_that_floods) {
     ASSERT_TRUE(pair.connect());
     for (std::size_t round = 0; round < 300 && pair.client().is_up(); ++round) {
         for (int i = 0; i < 10; ++i) pair.client().link().send_datagram(pattern(round, 1200));
-        pair.net.run_for(1ms);
+        pair.world.run_for(1ms);
     }
     ASSERT_TRUE(pair.client().is_up()) << pair.client().down()->what();
     pair.client().send(pattern(1, 3'000'000));
@@ -206,7 +208,7 @@ TEST(Flood, forged_packets_do_not_make_us_cut_off_an_honest_member) {
         return true;
     };
     ASSERT_TRUE(pair.connect());
-    pair.net.run_for(100ms);
+    pair.world.run_for(100ms);
     ASSERT_GE(seen.size(), 9U);
     // Whoever sees one packet knows the connection id; he has no keys.
     for (std::uint64_t i = 0; i < 1000; ++i) {
@@ -217,7 +219,7 @@ TEST(Flood, forged_packets_do_not_make_us_cut_off_an_honest_member) {
                          .bytes = std::move(forged)},
                         i * 10us);
     }
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     EXPECT_TRUE(pair.server().is_up()) << pair.server().down()->what();
 }
 
@@ -225,14 +227,14 @@ TEST(Flood, packets_sent_again_by_somebody_else_do_not_either) {
     const LinkOptions strict{.idle_packets_per_second = 50, .idle_packets_burst = 100};
     QuicPair pair({.server = strict});
     ASSERT_TRUE(pair.connect());
-    pair.net.run_for(100ms);
+    pair.world.run_for(100ms);
     std::vector<std::byte> seen;
     pair.net.tap = [&](Datagram& datagram) {
         if (datagram.to == pair.server_side.host().address()) seen = datagram.bytes;
         return true;
     };
     pair.client().send(pattern(1, 100));
-    pair.net.run_for(100ms);
+    pair.world.run_for(100ms);
     ASSERT_FALSE(seen.empty());
     for (std::uint64_t i = 0; i < 1000; ++i) {
         pair.net.inject({.from = pair.client_side.host().address(),
@@ -240,7 +242,7 @@ TEST(Flood, packets_sent_again_by_somebody_else_do_not_either) {
                          .bytes = seen},
                         i * 10us);
     }
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     EXPECT_TRUE(pair.server().is_up()) << pair.server().down()->what();
 }
 

@@ -10,15 +10,16 @@ namespace nexar::quic {
 namespace {
 
 using namespace std::chrono_literals;
+using nexar::sim::Datagram;
+using nexar::sim::DatagramHost;
+using nexar::sim::DatagramNet;
+using nexar::sim::World;
 using nexar::testing::bytes_of;
-using nexar::testing::Datagram;
 using nexar::testing::LinkEnd;
 using nexar::testing::PairOptions;
 using nexar::testing::pattern;
 using nexar::testing::QuicPair;
 using nexar::testing::Side;
-using nexar::testing::VirtualHost;
-using nexar::testing::VirtualNet;
 using port::Lane;
 using ::testing::HasSubstr;
 
@@ -35,25 +36,26 @@ unsigned long_type(const Datagram& datagram) {
 }
 
 TEST(Endpoint, one_serves_many_peers_and_keeps_them_apart) {
-    VirtualNet net(1);
+    World world(1);
+    DatagramNet net(world);
     const auto& cluster = QuicPair::cluster();
-    Side server(net.add_host(VirtualNet::address(1), QuicPair::endpoint_options(cluster.node(1))));
+    Side server(net.add_host(DatagramNet::address(1), QuicPair::endpoint_options(cluster.node(1))));
     std::vector<std::unique_ptr<Side>> clients;
     std::vector<LinkEnd*> ends;
     for (unsigned i = 0; i < 20; ++i) {
         clients.push_back(std::make_unique<Side>(net.add_host(
-            VirtualNet::address(10 + i), QuicPair::endpoint_options(cluster.node(10 + i)))));
+            DatagramNet::address(10 + i), QuicPair::endpoint_options(cluster.node(10 + i)))));
         // Two links each: addresses do not tell connections apart.
         for (int twice = 0; twice < 2; ++twice) {
             ends.push_back(&clients.back()->dial(server.host().address(),
                                                  {.cluster = cluster.id(), .node = {}}));
         }
     }
-    ASSERT_TRUE(net.run_until(
+    ASSERT_TRUE(world.run_until(
         [&] { return std::ranges::all_of(ends, [](LinkEnd* end) { return end->is_up(); }); }, 5s));
     ASSERT_EQ(server.accepted_count(), 40U);
     for (std::size_t i = 0; i < 40; ++i) ends[i]->send(pattern(i, 20'000 + i));
-    ASSERT_TRUE(net.run_until(
+    ASSERT_TRUE(world.run_until(
         [&] { return std::ranges::all_of(ends, [](LinkEnd* end) { return end->all_released(); }); },
         5s));
     std::size_t right = 0;
@@ -67,31 +69,31 @@ TEST(Endpoint, one_serves_many_peers_and_keeps_them_apart) {
     EXPECT_EQ(right, 40U);
     EXPECT_EQ(server.endpoint().connections(), 40U);
     for (LinkEnd* end : ends) end->link().close("enough");
-    net.run_for(10s);
+    world.run_for(10s);
     EXPECT_EQ(server.endpoint().connections(), 0U);
 }
 
 TEST(Endpoint, a_restart_with_the_same_secret_is_noticed_at_once) {
-    VirtualNet net(1);
+    World world(1);
+    DatagramNet net(world);
     const auto& cluster = QuicPair::cluster();
     const auto options = [&] {
         auto made = QuicPair::endpoint_options(cluster.node(2));
         made.secret = secret_of(9);
         return made;
     };
-    Side client(net.add_host(VirtualNet::address(1), QuicPair::endpoint_options(cluster.node(1))));
-    auto server = std::make_unique<Side>(net.add_host(VirtualNet::address(2), options()));
+    Side client(net.add_host(DatagramNet::address(1), QuicPair::endpoint_options(cluster.node(1))));
+    auto server = std::make_unique<Side>(net.add_host(DatagramNet::address(2), options()));
     LinkEnd& end = client.dial(server->host().address(), {.cluster = cluster.id(), .node = {}});
-    ASSERT_TRUE(net.run_until([&] { return end.is_up(); }, 1s));
-    net.run_for(1s);
-    VirtualHost& host = server->host();
-    server.reset();
-    host.on_event = {};
+    ASSERT_TRUE(world.run_until([&] { return end.is_up(); }, 1s));
+    world.run_for(1s);
+    DatagramHost& host = server->host();
     host.restart(options());
+    server = std::make_unique<Side>(host);
     const auto stream = end.send(pattern(1, 1000));
-    const TimePoint before = net.now();
-    ASSERT_TRUE(net.run_until([&] { return end.down().has_value(); }, 60s));
-    EXPECT_LT(net.now() - before, 10ms);
+    const TimePoint before = world.now();
+    ASSERT_TRUE(world.run_until([&] { return end.down().has_value(); }, 60s));
+    EXPECT_LT(world.now() - before, 10ms);
     EXPECT_EQ(end.down()->code(), Errc::link_closed);
     EXPECT_THAT(end.down()->cause(), HasSubstr("restarted"));
     EXPECT_EQ(end.outcome(stream), port::SendOutcome::link_lost);
@@ -99,26 +101,26 @@ TEST(Endpoint, a_restart_with_the_same_secret_is_noticed_at_once) {
 }
 
 TEST(Endpoint, a_restart_with_another_secret_is_noticed_after_the_idle_timeout) {
-    VirtualNet net(1);
+    World world(1);
+    DatagramNet net(world);
     const auto& cluster = QuicPair::cluster();
     const auto options = [&](std::uint64_t seed) {
         auto made = QuicPair::endpoint_options(cluster.node(2));
         made.secret = secret_of(seed);
         return made;
     };
-    Side client(net.add_host(VirtualNet::address(1),
+    Side client(net.add_host(DatagramNet::address(1),
                              QuicPair::endpoint_options(cluster.node(1), {.idle_timeout = 4s})));
-    auto server = std::make_unique<Side>(net.add_host(VirtualNet::address(2), options(1)));
+    auto server = std::make_unique<Side>(net.add_host(DatagramNet::address(2), options(1)));
     LinkEnd& end = client.dial(server->host().address(), {.cluster = cluster.id(), .node = {}});
-    ASSERT_TRUE(net.run_until([&] { return end.is_up(); }, 1s));
-    VirtualHost& host = server->host();
-    server.reset();
-    host.on_event = {};
+    ASSERT_TRUE(world.run_until([&] { return end.is_up(); }, 1s));
+    DatagramHost& host = server->host();
     host.restart(options(2));
+    server = std::make_unique<Side>(host);
     end.send(pattern(1, 1000));
-    const TimePoint before = net.now();
-    ASSERT_TRUE(net.run_until([&] { return end.down().has_value(); }, 60s));
-    EXPECT_GT(net.now() - before, 3s) << "a reset that the peer cannot have made is no reset";
+    const TimePoint before = world.now();
+    ASSERT_TRUE(world.run_until([&] { return end.down().has_value(); }, 60s));
+    EXPECT_GT(world.now() - before, 3s) << "a reset that the peer cannot have made is no reset";
     EXPECT_EQ(end.down()->code(), Errc::timed_out);
 }
 
@@ -131,7 +133,7 @@ TEST(Endpoint, two_do_not_answer_each_others_resets_for_ever) {
                      .to = pair.server_side.host().address(),
                      .bytes = junk},
                     1ms);
-    pair.net.run_for(10s);
+    pair.world.run_for(10s);
     EXPECT_GE(pair.server_side.endpoint().counts().resets_sent, 1U);
     EXPECT_LE(pair.net.datagrams_sent(), 25U) << "each answer is shorter than what it answers";
     EXPECT_EQ(pair.net.in_flight(), 0U);
@@ -153,7 +155,7 @@ TEST(Endpoint, answers_another_version_with_those_that_it_speaks) {
                      .to = pair.server_side.host().address(),
                      .bytes = hello},
                     0s);
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     ASSERT_EQ(answers.size(), 1U);
     const auto& answer = answers[0].bytes;
     EXPECT_EQ(pair.server_side.endpoint().counts().version_answers, 1U);
@@ -195,28 +197,28 @@ TEST(Endpoint, a_dialer_is_told_that_the_other_side_speaks_another_version) {
 
 TEST(Endpoint, a_restart_of_the_dialer_is_noticed_by_the_idle_timeout_only) {
     // RFC 9000 gives a client no way to tell the reset token of the id that it began with.
-    VirtualNet net(1);
+    World world(1);
+    DatagramNet net(world);
     const auto& cluster = QuicPair::cluster();
     const auto options = [&] {
         auto made = QuicPair::endpoint_options(cluster.node(1));
         made.secret = secret_of(9);
         return made;
     };
-    auto client = std::make_unique<Side>(net.add_host(VirtualNet::address(1), options()));
-    Side server(net.add_host(VirtualNet::address(2),
+    auto client = std::make_unique<Side>(net.add_host(DatagramNet::address(1), options()));
+    Side server(net.add_host(DatagramNet::address(2),
                              QuicPair::endpoint_options(cluster.node(2), {.idle_timeout = 4s})));
     LinkEnd& end = client->dial(server.host().address(), {.cluster = cluster.id(), .node = {}});
-    ASSERT_TRUE(net.run_until([&] { return end.is_up(); }, 1s));
-    net.run_for(1s);
-    VirtualHost& host = client->host();
-    client.reset();
-    host.on_event = {};
+    ASSERT_TRUE(world.run_until([&] { return end.is_up(); }, 1s));
+    world.run_for(1s);
+    DatagramHost& host = client->host();
     host.restart(options());
+    client = std::make_unique<Side>(host);
     server.accepted().send(pattern(1, 1000));
-    const TimePoint before = net.now();
-    ASSERT_TRUE(net.run_until([&] { return server.accepted().down().has_value(); }, 60s));
+    const TimePoint before = world.now();
+    ASSERT_TRUE(world.run_until([&] { return server.accepted().down().has_value(); }, 60s));
     EXPECT_EQ(server.accepted().down()->code(), Errc::timed_out);
-    EXPECT_GT(net.now() - before, 3s);
+    EXPECT_GT(world.now() - before, 3s);
 }
 
 TEST(Endpoint, what_is_too_short_or_not_a_first_packet_costs_nothing) {
@@ -228,12 +230,12 @@ TEST(Endpoint, what_is_too_short_or_not_a_first_packet_costs_nothing) {
             junk[1] = junk[2] = junk[3] = std::byte{0};
             junk[4] = std::byte{1};
         }
-        pair.net.inject({.from = VirtualNet::address(9),
+        pair.net.inject({.from = DatagramNet::address(9),
                          .to = pair.server_side.host().address(),
                          .bytes = std::move(junk)},
                         0s);
     }
-    pair.net.run_for(10s);
+    pair.world.run_for(10s);
     const EndpointCounts& counts = pair.server_side.endpoint().counts();
     EXPECT_EQ(counts.packets_in, 2000U);
     EXPECT_EQ(counts.malformed + counts.version_answers + counts.dropped + counts.accepted +
@@ -245,19 +247,20 @@ TEST(Endpoint, what_is_too_short_or_not_a_first_packet_costs_nothing) {
 }
 
 TEST(Endpoint, one_that_does_not_accept_can_still_dial) {
-    VirtualNet net(1);
+    World world(1);
+    DatagramNet net(world);
     const auto& cluster = QuicPair::cluster();
     auto closed = QuicPair::endpoint_options(cluster.node(1), {.handshake_timeout = 1s});
     closed.accepts = false;
-    Side shy(net.add_host(VirtualNet::address(1), std::move(closed)));
+    Side shy(net.add_host(DatagramNet::address(1), std::move(closed)));
     Side other(
-        net.add_host(VirtualNet::address(2),
+        net.add_host(DatagramNet::address(2),
                      QuicPair::endpoint_options(cluster.node(2), {.handshake_timeout = 1s})));
     LinkEnd& refused = other.dial(shy.host().address(), {.cluster = cluster.id(), .node = {}});
-    ASSERT_TRUE(net.run_until([&] { return refused.down().has_value(); }, 5s));
+    ASSERT_TRUE(world.run_until([&] { return refused.down().has_value(); }, 5s));
     EXPECT_EQ(refused.down()->code(), Errc::timed_out);
     LinkEnd& made = shy.dial(other.host().address(), {.cluster = cluster.id(), .node = {}});
-    EXPECT_TRUE(net.run_until([&] { return made.is_up(); }, 1s));
+    EXPECT_TRUE(world.run_until([&] { return made.is_up(); }, 1s));
 }
 
 TEST(Endpoint, asks_for_proof_of_the_address_when_it_is_busy) {
@@ -281,12 +284,12 @@ TEST(Endpoint, a_proof_of_another_address_is_worth_nothing) {
         const bool answered = pair.server_side.endpoint().counts().retries != 0;
         // The answer to the Retry seems to come from somebody else.
         if (answered && datagram.from == pair.client_side.host().address()) {
-            datagram.from = VirtualNet::address(50);
+            datagram.from = DatagramNet::address(50);
         }
         return true;
     };
     pair.dial();
-    pair.net.run_for(1s);
+    pair.world.run_for(1s);
     EXPECT_GE(pair.server_side.endpoint().counts().bad_tokens, 1U);
     EXPECT_EQ(pair.server_side.endpoint().counts().accepted, 0U);
 }
@@ -316,7 +319,7 @@ TEST_P(Amplification, a_server_sends_at_most_three_times_what_an_unproven_client
         return true;
     };
     pair.dial();
-    pair.net.run_for(30s);
+    pair.world.run_for(30s);
     EXPECT_GE(received, 1200U);
     EXPECT_GE(sent, 1200U);
     EXPECT_LE(sent, 3 * received);
@@ -332,7 +335,7 @@ TEST(Endpoint, a_blocked_path_loses_nothing) {
     for (int i = 0; i < 2000 && !pair.client().all_released(); ++i) {
         pair.client_side.host().blocked = random.chance(0.5);
         pair.server_side.host().blocked = random.chance(0.3);
-        pair.net.run_for(Duration(static_cast<std::int64_t>(random.below(100'000))));
+        pair.world.run_for(Duration(static_cast<std::int64_t>(random.below(100'000))));
     }
     EXPECT_TRUE(pair.client().all_released());
     EXPECT_EQ(pair.server().incoming(0).sink.bytes, content);

@@ -11,8 +11,8 @@
 namespace nexar::quic {
 namespace {
 
+using nexar::sim::DatagramNet;
 using nexar::testing::pattern;
-using nexar::testing::VirtualNet;
 
 struct Sent {
     Path path;
@@ -40,7 +40,7 @@ public:
 class OutboxTest : public ::testing::Test {
 protected:
     static Path to(unsigned host) {
-        return {.local = VirtualNet::address(1), .remote = VirtualNet::address(host)};
+        return {.local = DatagramNet::address(1), .remote = DatagramNet::address(host)};
     }
     void add(std::size_t bytes, unsigned host = 2, std::uint8_t ecn = 0, bool alone = false) {
         ASSERT_TRUE(outbox_.has_room());

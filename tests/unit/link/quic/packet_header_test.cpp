@@ -10,8 +10,8 @@ namespace nexar::quic {
 namespace {
 
 using namespace std::chrono_literals;
+using nexar::sim::DatagramNet;
 using nexar::testing::pattern;
-using nexar::testing::VirtualNet;
 using Kind = PacketTarget::Kind;
 
 constexpr TimePoint kNow{1000s};
@@ -120,7 +120,7 @@ protected:
     }
 
     Secret secret_{pattern(1, 32)};
-    RetryQuestion question_{.remote = VirtualNet::address(7), .now = kNow};
+    RetryQuestion question_{.remote = DatagramNet::address(7), .now = kNow};
     LocalCid from_{.bytes = {9, 8, 7, 6, 5, 4, 3, 2}};
     ClientHelloPacket first_;
     std::vector<std::byte> token_;
@@ -135,11 +135,11 @@ TEST_F(RetryToken, proves_the_address_and_names_the_first_id) {
 }
 
 TEST_F(RetryToken, is_worth_nothing_elsewhere_or_later) {
-    question_.remote = VirtualNet::address(8);
+    question_.remote = DatagramNet::address(8);
     EXPECT_FALSE(verify_retry_token(answer_, secret_, question_)) << "another host";
-    question_.remote = VirtualNet::address(7).with_port(1);
+    question_.remote = DatagramNet::address(7).with_port(1);
     EXPECT_FALSE(verify_retry_token(answer_, secret_, question_)) << "another port";
-    question_.remote = VirtualNet::address(7);
+    question_.remote = DatagramNet::address(7);
     question_.now = kNow + 9900ms;
     EXPECT_TRUE(verify_retry_token(answer_, secret_, question_));
     question_.now = kNow + 10'001ms;

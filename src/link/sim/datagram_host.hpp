@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/address.hpp"
+#include "base/random.hpp"
+#include "link/quic/endpoint.hpp"
+#include "link/quic/packet_path.hpp"
+#include "link/sim/node_carrier.hpp"
+
+namespace nexar::sim {
+
+class DatagramNet;
+
+struct Datagram {
+    Address from{};
+    Address to{};
+    std::vector<std::byte> bytes{};
+    std::uint8_t ecn = 0;
+};
+
+/// One QUIC endpoint at an address of a DatagramNet, and the carrier of its node.
+///
+/// Somebody must drive it: a CarrierLoop, or a node of its own.
+class DatagramHost final : public quic::PacketPath, public NodeCarrier {
+public:
+    DatagramHost(DatagramNet& net, const Address& address, quic::EndpointOptions options);
+
+    quic::Endpoint& endpoint() noexcept { return *endpoint_; }
+    const Address& address() const noexcept { return address_; }
+
+    /// What largest_datagram() says: the MTU of the interface.
+    std::size_t interface_limit = 65000;
+    /// While set, nothing can be sent.
+    bool blocked = false;
+    /// What waits for a host that does not look, as in a socket's buffer; more is lost.
+    std::size_t inbox_limit = std::size_t{8} * 1024 * 1024;
+
+    /// The process ends without a word and another one begins at the same address.
+    void restart(quic::EndpointOptions options);
+
+    /// A NAT in front of the host gives it another address; the old one leads nowhere.
+    void rebind(const Address& address);
+    /// The host has one more address.
+    void add_address(const Address& address) { more_.push_back(address); }
+
+    bool has(const Address& address) const noexcept;
+    Result<port::LinkId> dial(const Address& remote, const security::Expectation& expected);
+
+    Sent send(const quic::PacketBatch& batch) override;
+    std::size_t largest_datagram(const Address& /*remote*/) override { return interface_limit; }
+
+    /// Calls of its links are not seen, so the actor is asked before every step.
+    void driven_by(Actor& actor) override;
+    bool wants_write() const noexcept override { return endpoint_->blocked(); }
+    void on_ready(TimePoint now) override;
+    void flush(TimePoint now) override;
+    std::optional<TimePoint> next_deadline() const override;
+    std::optional<port::Event> poll_event() override;
+    void forget(port::LinkId link) override { endpoint_->forget(link); }
+
+private:
+    friend class DatagramNet;
+
+    quic::EndpointOptions seeded(quic::EndpointOptions options);
+    void arrive(std::shared_ptr<Datagram> datagram);
+    void switch_off();
+
+    DatagramNet* net_;
+    Address address_;
+    std::vector<Address> more_;
+    std::shared_ptr<Random> random_;
+    std::unique_ptr<quic::Endpoint> endpoint_;
+    std::deque<std::shared_ptr<Datagram>> inbox_;
+    std::size_t inbox_bytes_ = 0;
+    std::deque<port::Event> events_;
+    bool off_ = false;
+};
+
+}  // namespace nexar::sim

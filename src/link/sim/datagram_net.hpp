@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/address.hpp"
+#include "base/buffer_pool.hpp"
+#include "link/sim/datagram_host.hpp"
+#include "link/sim/weather.hpp"
+#include "link/sim/world.hpp"
+
+namespace nexar::sim {
+
+/// Simulated datagrams between QUIC endpoints: level 2 of the simulator, on which the connections
+/// are the real ones.
+///
+/// A run is replayed by the seed of its world: who sends how many bytes to whom, and when, is the
+/// same, and so is the trace. What GnuTLS makes is not, as it has its own source of random numbers:
+/// keys and signatures, and with them the bits of the datagrams. Their sizes do not depend on it as
+/// long as the certificates are the same ones and signatures have a fixed size (Ed25519).
+class DatagramNet final : private Actor {
+public:
+    /// The world must outlive it.
+    explicit DatagramNet(World& world);
+
+    World& world() const noexcept { return *world_; }
+    BufferPool& pool() noexcept { return pool_; }
+
+    /// "10.0.0.<index>:7400"
+    static Address address(unsigned index);
+
+    DatagramHost& add_host(const Address& address, quic::EndpointOptions options);
+    /// As if its machine were switched off: it gets no turn any more. The object stays.
+    void remove_host(DatagramHost& host);
+
+    /// Of all paths that none of those below is for.
+    DatagramWeather weather{};
+    /// Of what goes to one host, whoever sent it.
+    void set_weather_to(const DatagramHost& host, const DatagramWeather& weather);
+
+    /// Datagrams of `from` to `to`, those under way included, are lost until heal(), and with
+    /// Way::both the other way round as well.
+    void partition(const DatagramHost& from, const DatagramHost& to, Way way = Way::both);
+    void heal(const DatagramHost& from, const DatagramHost& to, Way way = Way::both);
+    void heal_all() { cuts_.clear(); }
+
+    /// The process of a host is stopped until then: datagrams wait in its socket's buffer.
+    void pause(DatagramHost& host, TimePoint until);
+
+    /// Sees every datagram when it is sent, and may change it; false: it is lost.
+    std::function<bool(Datagram&)> tap{};
+
+    /// Puts a datagram on its way, past weather, partitions and tap.
+    void inject(Datagram datagram, Duration delay);
+
+    std::uint64_t datagrams_sent() const noexcept { return sent_; }
+    /// Datagrams under way.
+    std::size_t in_flight() const noexcept { return flights_.size(); }
+
+private:
+    friend class DatagramHost;
+
+    struct Flight {
+        TimePoint due{};
+        std::uint64_t number = 0;
+        const DatagramHost* from = nullptr;  // null: injected
+        std::shared_ptr<Datagram> datagram{};
+    };
+    struct Local {
+        const DatagramHost* to = nullptr;
+        DatagramWeather weather{};
+    };
+    using Cut = std::pair<const DatagramHost*, const DatagramHost*>;  // from, to
+
+    void turn(TimePoint now) override;
+    std::optional<TimePoint> next_deadline() const override;
+
+    static bool later(const Flight& a, const Flight& b) noexcept {
+        return a.due != b.due ? a.due > b.due : a.number > b.number;
+    }
+    void carry(const DatagramHost& from, Datagram datagram);
+    void put(const DatagramHost* from, std::shared_ptr<Datagram> datagram, Duration on_the_way);
+    void deliver(const Flight& flight);
+    const DatagramWeather& weather_to(const Address& to) const noexcept;
+    DatagramHost* host_at(const Address& address) const noexcept;
+
+    World* world_;
+    BufferPool pool_;
+    std::vector<std::unique_ptr<DatagramHost>> hosts_;
+    std::vector<Local> local_;
+    std::set<Cut> cuts_;           // looked up only: the order of pointers is not replayed
+    std::vector<Flight> flights_;  // a heap
+    std::uint64_t numbers_ = 0;
+    std::uint64_t sent_ = 0;
+};
+
+}  // namespace nexar::sim
