@@ -9,7 +9,7 @@ namespace nexar::fuzz {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Datagram;
+using sim::Datagram;
 using testing::QuicPair;
 
 constexpr std::byte kRaw{0};
@@ -36,7 +36,7 @@ std::vector<Bytes> packets_to(bool server, const testing::PairOptions& options) 
     pair.server_side.host().interface_limit = 1452;
     NEXAR_ASSERT(pair.connect());
     pair.client().write(port::Lane::control, testing::bytes_of("hello"));
-    pair.net.run_for(100ms);
+    pair.world.run_for(100ms);
     return seen;
 }
 

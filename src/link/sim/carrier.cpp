@@ -57,10 +57,13 @@ void Carrier::flush(TimePoint now) {
         timers_.remove(link);
         set_ready(link);
     }
-    for (Link* link : std::exchange(ready_, {})) {
+    // Those that become ready meanwhile get their turn with the next flush.
+    flushing_.swap(ready_);
+    for (Link* link : flushing_) {
         link->ready_ = false;
         if (!link->is_down()) link->flush(now);
     }
+    flushing_.clear();
 }
 
 std::optional<TimePoint> Carrier::next_deadline() const {

@@ -64,6 +64,7 @@ private:
     std::map<std::uint64_t, Link*> links_;
     std::deque<port::Event> events_;
     std::vector<Link*> ready_;
+    std::vector<Link*> flushing_;  // empty but inside flush()
     quic::TimerHeap<Pipe> arrivals_;
     quic::TimerHeap<Link> timers_;
 };

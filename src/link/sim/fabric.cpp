@@ -176,6 +176,7 @@ void Fabric::kill(Carrier& node, std::optional<Duration> detection) {
 }
 
 void Fabric::reap() {
+    if (forgotten_.empty()) return;
     for (const std::uint64_t number : std::exchange(forgotten_, {})) {
         const auto found = wires_.find(number);
         if (found == wires_.end()) continue;

@@ -111,7 +111,8 @@ void Link::tell(Signal signal) {
     signal.due = std::max(peer_->last_signal_, world_->now() + late());
     peer_->last_signal_ = signal.due;
     peer_->signals_.push_back(std::move(signal));
-    peer_->rearm();
+    // Others wait behind the first, or until somebody waits for them.
+    if (peer_->expects_signals()) peer_->rearm();
 }
 
 void Link::take_signals(TimePoint now) {

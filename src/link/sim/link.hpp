@@ -125,7 +125,7 @@ private:
     void open_waiting();
     void cancel_waiting();
     void write_datagrams(TimePoint now);
-    void put_datagram(TimePoint now, const std::vector<std::byte>& bytes);
+    void put_datagram(TimePoint now, std::vector<std::byte> bytes);
     void write_pieces(TimePoint now);
     std::size_t write_piece(TimePoint now, Pipe& pipe);
     std::size_t piece_size(std::uint64_t sendable);
@@ -189,7 +189,7 @@ private:
     std::vector<PipePtr> to_cancel_;
     std::vector<PipePtr> to_look_at_;
     std::vector<PipePtr> to_report_;
-    std::deque<std::vector<std::byte>> datagrams_;
+    std::vector<std::vector<std::byte>> datagrams_;
     std::uint64_t datagram_numbers_ = 0;
 
     // On the way to this end.

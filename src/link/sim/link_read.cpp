@@ -71,6 +71,7 @@ void Link::look_at(Pipe& pipe) {
 }
 
 void Link::look_at_pipes() {
+    if (to_look_at_.empty()) return;
     for (const PipePtr& pipe : std::exchange(to_look_at_, {})) {
         pipe->in.look_queued = false;
         if (pipe->in.handled) continue;
@@ -151,7 +152,8 @@ void Link::report_later(Pipe& pipe) {
 }
 
 void Link::report() {
-    for (const PipePtr& pipe : std::exchange(to_report_, {})) {
+    // Nothing below adds to the list.
+    for (const PipePtr& pipe : to_report_) {
         pipe->in.report_queued = false;
         if (pipe->in.stopped) continue;
         tell({.kind = Kind::progress,
@@ -162,6 +164,7 @@ void Link::report() {
               .reset = pipe->in.was_reset,
               .retired = pipe->in.handled});
     }
+    to_report_.clear();
 }
 
 }  // namespace nexar::sim

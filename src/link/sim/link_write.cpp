@@ -158,6 +158,7 @@ void Link::open_waiting() {
 }
 
 void Link::cancel_waiting() {
+    if (to_cancel_.empty()) return;
     for (const PipePtr& pipe : std::exchange(to_cancel_, {})) {
         if (pipe->out.settled) continue;
         dequeue(*pipe);
@@ -173,17 +174,18 @@ void Link::cancel_waiting() {
 }
 
 void Link::write_datagrams(TimePoint now) {
-    for (const auto& bytes : std::exchange(datagrams_, {})) {
+    for (std::vector<std::byte>& bytes : datagrams_) {
         if (weather_.datagram_loss > 0 && world_->random().chance(weather_.datagram_loss)) continue;
-        put_datagram(now, bytes);
         if (weather_.datagram_duplicate > 0 &&
             world_->random().chance(weather_.datagram_duplicate)) {
             put_datagram(now, bytes);
         }
+        put_datagram(now, std::move(bytes));
     }
+    datagrams_.clear();
 }
 
-void Link::put_datagram(TimePoint now, const std::vector<std::byte>& bytes) {
+void Link::put_datagram(TimePoint now, std::vector<std::byte> bytes) {
     if (severed_ || peer_->state_ == State::down ||
         peer_->datagrams_in_.size() >= kMostWaitingDatagrams) {
         return;
@@ -195,7 +197,8 @@ void Link::put_datagram(TimePoint now, const std::vector<std::byte>& bytes) {
             world_->random().below(static_cast<std::uint64_t>(most.count()) + 1)));
     }
     auto& heap = peer_->datagrams_in_;
-    heap.push_back({.due = now + on_the_way, .number = datagram_numbers_++, .bytes = bytes});
+    heap.push_back(
+        {.due = now + on_the_way, .number = datagram_numbers_++, .bytes = std::move(bytes)});
     std::ranges::push_heap(heap, later);
     peer_->rearm();
 }
