@@ -8,7 +8,7 @@
 
 namespace nexar::bench {
 
-enum class Transport : std::uint8_t { tcp, tls, quic };
+enum class Transport : std::uint8_t { tcp, tls, quic, api };
 
 /// How a process waits: gives the core away, or asks again and again.
 enum class Waiting : std::uint8_t { sleeping, spinning };

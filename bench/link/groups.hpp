@@ -29,6 +29,9 @@ void bench_pingpong(Trials& trials, Report& report, const GroupOptions& options)
 /// Requests while bulk messages fill the connection.
 void bench_small_under_bulk(Trials& trials, Report& report, const GroupOptions& options);
 void bench_handshakes(Trials& trials, Report& report, const GroupOptions& options);
+/// The public API, beside the link that it stands on.
+void bench_api_pingpong(Trials& trials, Report& report, const GroupOptions& options);
+void bench_api_stream(Trials& trials, Report& report, const GroupOptions& options);
 
 /// GB/s of AES-128-GCM by libcrypto on one core, 64 KB at a time with one context, over `seconds`.
 double aes_gb_per_s(double seconds);

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "api_side.hpp"
 #include "contender.hpp"
 #include "handshakes.hpp"
 #include "quic_side.hpp"
@@ -52,6 +53,12 @@ private:
 
     std::unique_ptr<Side> accept(const Contender& how) {
         if (how.transport == Transport::quic) return accept_quic(how);
+        if (how.transport == Transport::api) {
+            auto side = std::make_unique<ApiSide>(true, how, *party_, *ring_);
+            control_->send(Listening{.port = side->port()});
+            side->accept();
+            return side;
+        }
         const TcpListener listener;
         control_->send(Listening{.port = listener.port()});
         auto tcp = listener.accept();

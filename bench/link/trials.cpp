@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "api_side.hpp"
 #include "handshakes.hpp"
 #include "stream_side.hpp"
 #include "timing.hpp"
@@ -28,6 +29,12 @@ std::unique_ptr<QuicSide> Trials::dial_quic(const Contender& how) {
 
 std::unique_ptr<Side> Trials::dial(const Contender& how) {
     if (how.transport == Transport::quic) return dial_quic(how);
+    if (how.transport == Transport::api) {
+        const auto port = control_->receive<Listening>().port;
+        auto side = std::make_unique<ApiSide>(false, how, *party_, *ring_);
+        side->dial(port);
+        return side;
+    }
     auto tcp = dial_tcp(control_->receive<Listening>().port);
     if (how.transport == Transport::tls) {
         return std::make_unique<StreamSide>(dial_tls(std::move(tcp), how.waiting), *ring_);

@@ -1,0 +1,113 @@
+#include "api_side.hpp"
+
+#include <array>
+
+#include "timing.hpp"
+
+namespace nexar::bench {
+
+namespace {
+
+constexpr std::uint64_t kBulk = 1;
+constexpr std::uint64_t kRequest = 2;
+constexpr std::uint64_t kNever = 3;
+
+Address loopback(std::uint16_t port) {
+    return Address::parse("127.0.0.1:0").value().with_port(port);
+}
+
+std::span<std::uint8_t> elements(std::span<std::byte> bytes) {
+    return {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+ApiSide::ApiSide(bool server, const Contender& how, const Party& party, MessageRing& ring)
+    : me_(server ? 0 : 1), other_(server ? 1 : 0), party_(&party), ring_(&ring) {
+    NodeOptions options;
+    if (how.waiting == Waiting::spinning) options.spin = std::chrono::seconds(1);
+    body_ = detail::NodeBody::open(runtime::make_loop(options).value(),
+                                   {.credentials = server ? party.server : party.client,
+                                    .listen = loopback(0),
+                                    .options = options})
+                .value();
+    node_.emplace(body_);
+}
+
+void ApiSide::form(std::uint16_t server_port) {
+    const std::array<runtime::Member, 2> members{
+        runtime::Member{.node = party_->server->identity().node, .address = loopback(server_port)},
+        runtime::Member{.node = party_->client->identity().node, .address = loopback(0)}};
+    body_->form(members, Rank(static_cast<std::uint32_t>(me_))).value();
+    body_->wait_formed(body_->now() + kPatience).value();
+    world_ = node_->world();
+}
+
+void ApiSide::dial(std::uint16_t port) {
+    form(port);
+}
+
+void ApiSide::accept() {
+    form(port());
+}
+
+void ApiSide::send(std::size_t messages) {
+    std::array<Work<>, MessageRing::kSlots> works;
+    for (std::size_t i = 0; i < messages; ++i) {
+        Work<>& work = works[i % works.size()];
+        if (work.valid()) work.wait();
+        work = world_->send(elements((*ring_)[i % works.size()]), other_, kBulk);
+    }
+    for (Work<>& work : works) {
+        if (work.valid()) work.wait();
+    }
+}
+
+void ApiSide::receive(std::size_t messages) {
+    std::array<Work<Status>, MessageRing::kSlots> works;
+    for (std::size_t i = 0; i < messages; ++i) {
+        Work<Status>& work = works[i % works.size()];
+        if (work.valid()) work.wait();
+        work = world_->recv(elements((*ring_)[i % works.size()]), other_, kBulk);
+    }
+    for (Work<Status>& work : works) {
+        if (work.valid()) work.wait();
+    }
+}
+
+std::vector<double> ApiSide::ping(const PingPlan& plan) {
+    std::vector<std::byte> request(plan.bytes, std::byte{0x5a});
+    std::vector<double> times;
+    const double end = seconds_now() + plan.seconds;
+    bool last = false;
+    while (!last) {
+        const double start = seconds_now();
+        last = start >= end;
+        request.front() = last ? kLastOne : kMoreFollow;
+        world_->send(elements(request), other_, kRequest).wait();
+        world_->recv(elements(request), other_, kRequest).wait();
+        times.push_back(seconds_now() - start);
+    }
+    return times;
+}
+
+void ApiSide::echo(std::size_t bytes) {
+    std::vector<std::byte> request(bytes);
+    do {
+        world_->recv(elements(request), other_, kRequest).wait();
+        world_->send(elements(request), other_, kRequest).wait();
+    } while (request.front() != kLastOne);
+}
+
+void ApiSide::leave() {
+    node_->close();
+}
+
+void ApiSide::stay() {
+    std::array<std::uint8_t, 1> nothing{};
+    const auto gone = world_->recv(std::span(nothing), other_, kNever).result();
+    if (gone) throw Error(Errc::protocol_violation, "the client sent more than it had announced");
+    node_->close();
+}
+
+}  // namespace nexar::bench

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nexar/node.hpp>
+#include <optional>
+
+#include "message_ring.hpp"
+#include "party.hpp"
+#include "runtime/node_body.hpp"
+#include "side.hpp"
+
+namespace nexar::bench {
+
+/// One of two nodes, through the public API. The server has rank 0.
+class ApiSide final : public Side {
+public:
+    /// `party` and `ring` must outlive it.
+    ApiSide(bool server, const Contender& how, const Party& party, MessageRing& ring);
+
+    std::uint16_t port() const noexcept { return body_->address().port(); }
+
+    /// Client: connects with a server on this host.
+    void dial(std::uint16_t port);
+    /// Server: waits for the client.
+    void accept();
+
+    void send(std::size_t messages) override;
+    void receive(std::size_t messages) override;
+    void settle() override {}
+    std::vector<double> ping(const PingPlan& plan) override;
+    void echo(std::size_t bytes) override;
+    void leave() override;
+    void stay() override;
+    SideNotes notes() override { return {}; }
+
+private:
+    void form(std::uint16_t server_port);
+
+    int me_;
+    int other_;
+    const Party* party_;
+    MessageRing* ring_;
+    std::shared_ptr<detail::NodeBody> body_;
+    std::optional<Node> node_;
+    std::optional<Communicator> world_;
+};
+
+}  // namespace nexar::bench

@@ -1,0 +1,11 @@
+#include <array>
+
+#include "pair_program.hpp"
+
+int main(int argc, char** argv) {
+    using namespace nexar::bench;
+    constexpr std::array kGroups{Group{"api_pingpong", bench_api_pingpong},
+                                 Group{"api_stream", bench_api_stream}};
+    return run_pair_program(
+        argc, argv, "Speed of nexar's point to point, beside the QUIC link under it", kGroups);
+}

@@ -1,0 +1,51 @@
+// Coroutines on an io_context of Asio, which also makes the progress: no thread of nexar.
+#include <asio/awaitable.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/io_context.hpp>
+#include <asio/use_awaitable.hpp>
+#include <iostream>
+#include <nexar/asio.hpp>
+#include <nexar/nexar.hpp>
+#include <vector>
+
+namespace {
+
+asio::awaitable<void> ping(nexar::Communicator world, nexar::AsioDriver& driver) {
+    int ball = 0;
+    for (int i = 0; i < 5; ++i) {
+        // Straight from the Work...
+        co_await world.send(std::span(&ball, 1), 1);
+        // ... or as Asio waits for things.
+        co_await nexar::async_wait(world.recv(std::span(&ball, 1), 1), asio::use_awaitable);
+    }
+    std::cout << "the ball was hit " << ball << " times\n";
+    driver.stop();
+}
+
+asio::awaitable<void> pong(nexar::Communicator world) {
+    int ball = 0;
+    for (int i = 0; i < 5; ++i) {
+        co_await world.recv(std::span(&ball, 1), 0);
+        ++ball;
+        co_await world.send(std::span(&ball, 1), 0);
+    }
+}
+
+}  // namespace
+
+int main() {
+    try {
+        asio::io_context io;
+        std::vector<nexar::Node> nodes =
+            nexar::local_cluster(2, {.progressing = nexar::Progressing::user_loop});
+        nexar::AsioDriver driver(io, nodes[0]);
+        asio::co_spawn(io, pong(nodes[1].world()), asio::detached);
+        asio::co_spawn(io, ping(nodes[0].world(), driver), asio::detached);
+        io.run();
+        return 0;
+    } catch (const nexar::Error& error) {
+        std::cerr << error.what() << "\n";
+        return 1;
+    }
+}
