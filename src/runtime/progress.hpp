@@ -60,7 +60,7 @@ protected:
 /// the lock while it drives and never while it sleeps. User code (continuations) runs without lock
 /// and baton, one at a time, in the order of completion; inside of it everything here may be
 /// called, and a wait() there runs no other continuation. A continuation that blocks otherwise
-/// holds up the other continuations, but no thread that waits.
+/// holds up the other continuations and the thread that runs it, but no other thread that waits.
 ///
 /// Any thread may call. A child made by fork gets Error(Errc::forked) from every call that can
 /// fail, except that remove(), stop() and the destructor do nothing to the parent. A call from
@@ -117,6 +117,8 @@ public:
     void complete(Completion& completion) noexcept;
 
     /// Drives, or sleeps while another thread drives, until it is done. False: the deadline passed.
+    /// Looks once at what arrived even then, so that asking again and again makes progress. Runs
+    /// continuations that become due meanwhile, and returns after them.
     bool wait(Completion& completion, std::optional<TimePoint> deadline = std::nullopt);
 
     /// The same until one of them is done: the index of the first that is. None: the deadline
@@ -186,7 +188,7 @@ private:
     Turn turn_locked(TimePoint now, bool may_claim) noexcept;
     bool claim() noexcept;
     std::optional<TimePoint> fall_asleep() noexcept;
-    void run_claimed(const Waiter* waiter);
+    void run_claimed();
 
     // progress_background.cpp
     Result<void> start_thread();

@@ -60,7 +60,7 @@ void Progress::stop() {
         lock();
         claimed = claim();
         unlock();
-        if (claimed) run_claimed(nullptr);
+        if (claimed) run_claimed();
     }
 }
 
@@ -101,7 +101,7 @@ void Progress::drive_background() {
         const Turn done = turn(now);
         if (done.claimed) {
             follow(baton_.release());
-            return run_claimed(nullptr);
+            return run_claimed();
         }
         if (stopping_.load(std::memory_order_acquire) || baton_.contended()) break;
         if (!spin.goes_on(done.active, now) && !rest()) return;

@@ -46,9 +46,8 @@ std::optional<TimePoint> Progress::fall_asleep() noexcept {
     return until;
 }
 
-// Until nothing is due, or the wait of this thread is over. When it lets go of the claim with
-// something left, the lock's release calls a driver for that.
-void Progress::run_claimed(const Waiter* waiter) {
+// When it lets go of the claim with something left, the lock's release calls a driver for that.
+void Progress::run_claimed() {
     lock();
     for (int left = kMostContinuations; left > 0; --left) {
         Continuation* const next = due_.pop();
@@ -57,7 +56,6 @@ void Progress::run_claimed(const Waiter* waiter) {
         next->run();
         fork_guard_.check("return from a continuation");
         lock();
-        if (waiter != nullptr && waiter->told()) break;
     }
     running_ = false;
     unlock();
@@ -81,7 +79,7 @@ void Progress::poll() {
     announced_ = TimePoint::min();  // the user asks for the next deadline now
     unlock();
     if (drives) follow(baton_.release());
-    if (claimed) run_claimed(nullptr);
+    if (claimed) run_claimed();
 }
 
 }  // namespace nexar::runtime

@@ -55,8 +55,8 @@ void Progress::wait_as(Waiter& waiter, std::optional<TimePoint> deadline) {
         const Outcome outcome = drive(waiter, deadline);
         release_baton(waiter);
         if (outcome != Outcome::claimed) return;
-        run_claimed(&waiter);
-        if (waiter.told()) return;
+        run_claimed();
+        if (waiter.told() || (deadline && SteadyClock{}.now() >= *deadline)) return;
     }
 }
 

@@ -1,0 +1,171 @@
+/// What the progress loop adds to an operation: starting and completing it, waiting for it, posting
+/// it from other threads, and waking a thread for it.
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "measure.hpp"
+#include "report.hpp"
+#include "runtime/progress.hpp"
+
+namespace nexar::bench {
+namespace {
+
+using runtime::Completion;
+using runtime::Progress;
+
+constexpr int kBatch = 256;
+
+// Costs nothing itself; completes in its next turn what it was given.
+class Immediate final : public runtime::Driven {
+public:
+    explicit Immediate(Progress& progress) : progress_(progress) { progress_.add(*this).value(); }
+    Immediate(const Immediate&) = delete;
+    Immediate& operator=(const Immediate&) = delete;
+    ~Immediate() override { progress_.remove(*this); }
+
+    void start(Completion& completion) noexcept { started_ = &completion; }
+
+    std::span<port::Carrier* const> carriers() const noexcept override { return {}; }
+    bool turn(TimePoint /*now*/) noexcept override {
+        if (started_ == nullptr) return false;
+        progress_.complete(*std::exchange(started_, nullptr));
+        return true;
+    }
+    std::optional<TimePoint> next_deadline() const noexcept override { return std::nullopt; }
+
+private:
+    Progress& progress_;
+    Completion* started_ = nullptr;
+};
+
+std::unique_ptr<Progress> make_progress() {
+    return std::move(Progress::make({})).value();
+}
+
+double median_ns(const std::function<void()>& one_batch) {
+    return measure({one_batch}).front().median / kBatch * 1e9;
+}
+
+double guard_ns(Progress& progress) {
+    return median_ns([&] {
+        for (int i = 0; i < kBatch; ++i) const Progress::Guard guard(progress);
+    });
+}
+
+// The operation is complete when its start returns, as a small send is.
+double completed_at_once_ns(Progress& progress) {
+    return median_ns([&] {
+        for (int i = 0; i < kBatch; ++i) {
+            Completion completion;
+            {
+                const Progress::Guard guard(progress);
+                progress.complete(completion);
+            }
+            progress.wait(completion);
+        }
+    });
+}
+
+// The thread that waits takes the baton, makes the turn that completes the operation, and lays the
+// baton down.
+double driven_wait_ns(Progress& progress, Immediate& node) {
+    return median_ns([&] {
+        for (int i = 0; i < kBatch; ++i) {
+            Completion completion;
+            {
+                const Progress::Guard guard(progress);
+                node.start(completion);
+            }
+            progress.wait(completion);
+        }
+    });
+}
+
+class Count final : public runtime::Posted {
+public:
+    void run_under_lock() noexcept override { ++count_; }
+    long count() const noexcept { return count_; }
+
+private:
+    long count_ = 0;
+};
+
+// Millions of posts a second by so many threads together.
+double posts_mps(Progress& progress, int threads) {
+    constexpr int kPosts = 1 << 19;
+    Count count;
+    const auto begin = std::chrono::steady_clock::now();
+    {
+        std::vector<std::jthread> posters;
+        for (int t = 0; t < threads; ++t) {
+            posters.emplace_back([&] {
+                for (int i = 0; i < kPosts / threads; ++i) progress.post(count);
+            });
+        }
+    }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    keep(&count);
+    return kPosts / took.count() / 1e6;
+}
+
+// From the completion in one thread to the return of wait() in another, which drives and sleeps.
+double wake_us(Progress& progress) {
+    constexpr int kWakes = 2000;
+    std::atomic<Completion*> awaited{nullptr};
+    std::jthread waiting([&] {
+        for (int i = 0; i < kWakes; ++i) {
+            Completion completion;
+            awaited.store(&completion, std::memory_order_release);
+            progress.wait(completion);
+        }
+    });
+    const auto complete_next = [&] {
+        Completion* completion = nullptr;
+        while ((completion = awaited.exchange(nullptr, std::memory_order_acq_rel)) == nullptr) {
+            std::this_thread::yield();
+        }
+        const Progress::Guard guard(progress);
+        progress.complete(*completion);
+    };
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < kWakes; ++i) complete_next();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    return took.count() / kWakes * 1e6;
+}
+
+}  // namespace
+}  // namespace nexar::bench
+
+int main(int argc, char** argv) {
+    using namespace nexar::bench;
+    CLI::App app{"Measures the progress loop."};
+    std::string json_path;
+    app.add_option("--json", json_path, "also write the figures there");
+    CLI11_PARSE(app, argc, argv);
+
+    Report report(json_path);
+    const auto progress = make_progress();
+    {
+        Immediate node(*progress);
+        report.row("progress_guard", guard_ns(*progress), "ns");
+        report.row("progress_completed_at_once", completed_at_once_ns(*progress), "ns");
+        report.row("progress_driven_wait", driven_wait_ns(*progress, node), "ns");
+        report.row("progress_wake", wake_us(*progress), "us");
+        const double one = posts_mps(*progress, 1);
+        const double four = posts_mps(*progress, 4);
+        report.row("progress_posts_1_thread", one, "M/s");
+        report.row("progress_posts_4_threads", four, "M/s");
+    }
+    return report.finish() ? 0 : 1;
+}
