@@ -235,8 +235,8 @@ TEST(progress_fork, a_child_gets_an_error_and_its_end_disturbs_nothing_of_the_pa
     EXPECT_TRUE(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), 42);
     // The driver must sleep and be woken by the descriptor, which the child had too.
-    const std::jthread waiting([&] { EXPECT_TRUE(progress->wait(completion, soon())); });
     const std::uint64_t turns = node->turns();
+    const std::jthread waiting([&] { EXPECT_TRUE(progress->wait(completion, soon())); });
     EXPECT_TRUE(eventually([&] { return node->turns() > turns + 2; }));
     node->carrier().arrive(6);
 }
