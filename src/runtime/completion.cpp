@@ -56,6 +56,7 @@ Completion::Interested Completion::finish() noexcept {
         Continuation* const next = (state & kContinued) != 0 ? continuation_ : nullptr;
         if (state_.compare_exchange_weak(state, kDone, std::memory_order_acq_rel,
                                          std::memory_order_acquire)) {
+            // NOLINTNEXTLINE(performance-no-int-to-ptr): one word holds address and flags.
             return {.waiter = reinterpret_cast<Waiter*>(state & ~kFlags), .continuation = next};
         }
     }

@@ -19,10 +19,9 @@ public:
     Continuation(const Continuation&) = delete;
     Continuation& operator=(const Continuation&) = delete;
 
-    virtual void run() noexcept = 0;
-
-protected:
     virtual ~Continuation() = default;
+
+    virtual void run() noexcept = 0;
 
 private:
     friend class ContinuationQueue;

@@ -73,7 +73,7 @@ bool Progress::withdraw(Completion& completion, Continuation& continuation) {
 void Progress::post(Posted& posted) {
     enter("post an operation");
     if (!try_lock()) {
-        if (posted_.try_push(&posted)) {
+        if (posted_.try_push(std::ref(posted))) {
             has_posted_.exchange(1, std::memory_order_acq_rel);
             if (try_lock()) unlock();
             return;
@@ -158,7 +158,7 @@ void Progress::drain_posted() noexcept {
             std::this_thread::yield();
             next = posted_.try_pop();
         }
-        (*next)->run_under_lock();
+        next->get().run_under_lock();
     }
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <nexar/result.hpp>
@@ -46,10 +47,9 @@ public:
 /// Progress::complete().
 class Posted {
 public:
-    virtual void run_under_lock() noexcept = 0;
-
-protected:
     virtual ~Posted() = default;
+
+    virtual void run_under_lock() noexcept = 0;
 };
 
 /// Drives the nodes of a process: polls their links and timers, tells who waits, and runs what
@@ -192,7 +192,7 @@ private:
 
     // progress_background.cpp
     Result<void> start_thread();
-    void join_thread();
+    void join(pthread_t thread);
     void run_background();
     void drive_background();
     bool rest() noexcept;
@@ -206,7 +206,7 @@ private:
     std::mutex mutex_;
     std::atomic<pthread_t> owner_{};         // who holds mutex_, 0 for nobody
     std::atomic<std::uint32_t> blocked_{0};  // threads that sleep until they get mutex_
-    BoundedQueue<Posted*> posted_;
+    BoundedQueue<std::reference_wrapper<Posted>> posted_;
     std::atomic<std::uint32_t> has_posted_{0};  // see unlock()
 
     // Guarded by mutex_.

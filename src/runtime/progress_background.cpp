@@ -55,7 +55,7 @@ Result<void> Progress::start_thread() {
 void Progress::stop() {
     // There is no such thread in the child, and its locks may be held for ever.
     if (fork_guard_.forked()) return;
-    if (thread_) join_thread();
+    if (thread_) join(*thread_);
     for (bool claimed = true; claimed;) {
         lock();
         claimed = claim();
@@ -64,15 +64,15 @@ void Progress::stop() {
     }
 }
 
-void Progress::join_thread() {
-    if (pthread_equal(*thread_, pthread_self()) != 0) {
+void Progress::join(pthread_t thread) {
+    if (pthread_equal(thread, pthread_self()) != 0) {
         throw Error(Errc::reentrant_call,
                     "the progress loop cannot be stopped by a continuation that its own thread "
                     "runs, because stopping waits for that thread; stop it from another thread");
     }
     stopping_.store(true, std::memory_order_release);
     poller_.summon();
-    const int joined = pthread_join(*thread_, nullptr);
+    const int joined = pthread_join(thread, nullptr);
     NEXAR_ASSERT(joined == 0);
     thread_.reset();
 }
