@@ -15,21 +15,23 @@ public:
           fabric(world, options),
           a(fabric.add_node(sim::Fabric::identity(1))),
           b(fabric.add_node(sim::Fabric::identity(2))),
-          side_a(a),
-          side_b(b) {}
+          client_side(a),
+          server_side(b) {}
 
     LinkEnd& dial() {
-        client_ = &side_a.dialed(a.dial(b.identity().node));
+        client_ = &client_side.dialed(a.dial(b.identity().node));
         return *client_;
     }
     bool connect() {
         dial();
         return world.run_until(
-            [&] { return client_->is_up() && side_b.accepted_count() != 0 && server().is_up(); },
+            [&] {
+                return client_->is_up() && server_side.accepted_count() != 0 && server().is_up();
+            },
             std::chrono::seconds(10));
     }
     LinkEnd& client() noexcept { return *client_; }
-    LinkEnd& server() { return side_b.accepted(); }
+    LinkEnd& server() { return server_side.accepted(); }
     bool run_until(const std::function<bool()>& done, Duration at_most = std::chrono::seconds(60)) {
         return world.run_until(done, at_most);
     }
@@ -38,8 +40,8 @@ public:
     sim::Fabric fabric;
     sim::Carrier& a;
     sim::Carrier& b;
-    CarrierSide side_a;
-    CarrierSide side_b;
+    CarrierSide client_side;
+    CarrierSide server_side;
 
 private:
     LinkEnd* client_ = nullptr;
