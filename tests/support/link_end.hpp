@@ -57,6 +57,7 @@ private:
 
 struct Incoming {
     CollectingSink sink{};
+    bool in_sink = false;  // by LinkEnd::receive(), not by a sink of the test
     bool finished = false;
     bool aborted = false;
     std::uint64_t size = 0;  // as Finished said
@@ -107,10 +108,7 @@ public:
 
     /// What to do with a stream of the peer; empty: receive it at once.
     std::function<void(LinkEnd&, port::StreamId)> on_opened{};
-    void receive(port::StreamId stream) {
-        link_->receive(stream, incoming(stream).sink);
-        link_->open_window(stream);
-    }
+    void receive(port::StreamId stream);
 
 private:
     friend class CarrierSide;

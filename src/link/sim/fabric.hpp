@@ -34,6 +34,9 @@ public:
     /// The one that is alive; null when there is none.
     Carrier* find(const NodeId& node) noexcept;
 
+    /// Links that some end has not forgotten, those of killed nodes included.
+    std::size_t links() const noexcept { return wires_.size(); }
+
     /// Of all links, those to come included; what was set for a pair is forgotten.
     void set_weather(const LinkWeather& weather);
     /// Of what `from` sends to `to`, on links to come too.

@@ -22,11 +22,13 @@ public:
         client_ = &client_side.dialed(a.dial(b.identity().node));
         return *client_;
     }
-    bool connect() {
+    bool connect() { return connect_to(server_side); }
+    /// `there` is the side of the node that has the second one's id now.
+    bool connect_to(CarrierSide& there) {
         dial();
         return world.run_until(
             [&] {
-                return client_->is_up() && server_side.accepted_count() != 0 && server().is_up();
+                return client_->is_up() && there.accepted_count() != 0 && there.accepted().is_up();
             },
             std::chrono::seconds(10));
     }
