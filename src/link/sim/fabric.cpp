@@ -81,7 +81,7 @@ void Fabric::apply_routes(Link& link) {
     const NodeId& peer = link.peer().node;
     const auto out = routes_.find({own, peer});
     link.weather_ =
-        out != routes_.end() && out->second.weather ? *out->second.weather : options_.weather;
+        out == routes_.end() ? options_.weather : out->second.weather.value_or(options_.weather);
     const auto in = routes_.find({peer, own});
     link.set_blocked(in != routes_.end() && in->second.blocked);
 }

@@ -243,6 +243,7 @@ void Link::end(Error reason, Goodbye goodbye) {
         return;
     }
     std::vector<PipePtr> sending;
+    sending.reserve(outs_.size());
     for (const auto& [number, pipe] : outs_) sending.push_back(pipe);
     for (const PipePtr& pipe : sending) settle(*pipe, port::SendOutcome::link_lost);
     disappear();

@@ -239,11 +239,12 @@ std::size_t Link::write_piece(TimePoint now, Pipe& pipe) {
 void Link::write_pieces(TimePoint now) {
     std::size_t budget = kBytesPerFlush;
     while (queue_set_ != 0 && free_at_ <= now && budget != 0 && !severed_) {
-        const auto chosen = *order_.next(queue_set_);
-        auto& queue = queues_[static_cast<std::size_t>(chosen)];
+        const auto chosen = order_.next(queue_set_);
+        if (!chosen) return;
+        auto& queue = queues_[static_cast<std::size_t>(*chosen)];
         Pipe& pipe = *queue.front();
         const std::size_t bytes = write_piece(now, pipe);
-        order_.wrote(chosen, bytes, queue_set_);
+        order_.wrote(*chosen, bytes, queue_set_);
         budget -= std::min(budget, bytes + kPieceOverhead);
         if (!pipe.out.ready(pipe.bytes.end())) {
             dequeue(pipe);

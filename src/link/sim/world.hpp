@@ -39,6 +39,7 @@ private:
     friend class quic::TimerHeap<Actor>;
 
     World* world_ = nullptr;
+    // NOLINTNEXTLINE(readability-identifier-naming): the name that TimerHeap asks for
     std::size_t heap_place = std::numeric_limits<std::size_t>::max();
     TimePoint not_before_ = TimePoint::min();  // paused or busy until then
     Duration turn_cost_{};
