@@ -1,4 +1,5 @@
-// Coroutines on an io_context of Asio, which also makes the progress: no thread of nexar.
+// Coroutines on an io_context of Asio, which also makes the progress: no thread of nexar. Other
+// coroutine types can co_await a Work itself; those of Asio take what Asio gives them.
 #include <asio/awaitable.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
@@ -14,9 +15,7 @@ namespace {
 asio::awaitable<void> ping(nexar::Communicator world, nexar::AsioDriver& driver) {
     int ball = 0;
     for (int i = 0; i < 5; ++i) {
-        // Straight from the Work...
-        co_await world.send(std::span(&ball, 1), 1);
-        // ... or as Asio waits for things.
+        co_await nexar::async_wait(world.send(std::span(&ball, 1), 1), asio::use_awaitable);
         co_await nexar::async_wait(world.recv(std::span(&ball, 1), 1), asio::use_awaitable);
     }
     std::cout << "the ball was hit " << ball << " times\n";
@@ -26,9 +25,9 @@ asio::awaitable<void> ping(nexar::Communicator world, nexar::AsioDriver& driver)
 asio::awaitable<void> pong(nexar::Communicator world) {
     int ball = 0;
     for (int i = 0; i < 5; ++i) {
-        co_await world.recv(std::span(&ball, 1), 0);
+        co_await nexar::async_wait(world.recv(std::span(&ball, 1), 0), asio::use_awaitable);
         ++ball;
-        co_await world.send(std::span(&ball, 1), 0);
+        co_await nexar::async_wait(world.send(std::span(&ball, 1), 0), asio::use_awaitable);
     }
 }
 

@@ -39,14 +39,14 @@ struct ConstBuffer {
     std::size_t bytes() const noexcept { return count * size_of(dtype); }
 };
 
-template <Element T>
+template <Element T, std::size_t N>
     requires(!std::is_const_v<T>)
-Buffer buffer(std::span<T> elements) noexcept {
+Buffer buffer(std::span<T, N> elements) noexcept {
     return {.data = elements.data(), .count = elements.size(), .dtype = dtype_of<T>};
 }
 
-template <Element T>
-ConstBuffer const_buffer(std::span<T> elements) noexcept {
+template <Element T, std::size_t N>
+ConstBuffer const_buffer(std::span<T, N> elements) noexcept {
     return {elements.data(), elements.size(), dtype_of<T>};
 }
 

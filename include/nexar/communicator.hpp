@@ -33,8 +33,8 @@ public:
     const Status& status() const noexcept { return status_; }
 
     /// Receives it, once. Errc::truncated when it does not fit.
-    template <Element T>
-    Work<Status> recv(std::span<T> into) && {
+    template <Element T, std::size_t N>
+    Work<Status> recv(std::span<T, N> into) && {
         return std::move(*this).recv(buffer(into));
     }
     NEXAR_EXPORT Work<Status> recv(const Buffer& into) &&;
@@ -76,8 +76,8 @@ public:
     // Sending. Ends when the memory may be used again: at once for messages up to 16 KiB, as a
     // rule, else when all has arrived.
 
-    template <Element T>
-    Work<> send(std::span<T> elements, int to, std::uint64_t tag = 0, SendOptions options = {}) {
+    template <Element T, std::size_t N>
+    Work<> send(std::span<T, N> elements, int to, std::uint64_t tag = 0, SendOptions options = {}) {
         return send(const_buffer(elements), to, tag, options);
     }
     Work<> send(const ConstBuffer& elements, int to, std::uint64_t tag = 0,
@@ -89,8 +89,8 @@ public:
     // Receiving. A message that is larger than the memory is Errc::truncated, and lost; a smaller
     // one is fine.
 
-    template <Element T>
-    Work<Status> recv(std::span<T> elements, SourcePattern from = any_source,
+    template <Element T, std::size_t N>
+    Work<Status> recv(std::span<T, N> elements, SourcePattern from = any_source,
                       TagPattern tag = any_tag) {
         return recv(buffer(elements), from, tag);
     }
@@ -101,9 +101,9 @@ public:
                           TagPattern tag = any_tag);
 
     /// Both at once; ends when both have. The status is that of the receive.
-    template <Element S, Element R>
-    Work<Status> send_recv(std::span<S> outgoing, int to, std::span<R> incoming, SourcePattern from,
-                           std::uint64_t tag = 0) {
+    template <Element S, std::size_t M, Element R, std::size_t N>
+    Work<Status> send_recv(std::span<S, M> outgoing, int to, std::span<R, N> incoming,
+                           SourcePattern from, std::uint64_t tag = 0) {
         return send_recv(const_buffer(outgoing), to, buffer(incoming), from, tag);
     }
     Work<Status> send_recv(const ConstBuffer& outgoing, int to, const Buffer& incoming,
@@ -121,15 +121,15 @@ public:
 
     // The same message again and again.
 
-    template <Element T>
-    Prepared<void> prepare_send(std::span<T> elements, int to, std::uint64_t tag = 0,
+    template <Element T, std::size_t N>
+    Prepared<void> prepare_send(std::span<T, N> elements, int to, std::uint64_t tag = 0,
                                 SendOptions options = {}) const {
         return Prepared<void>([self = *this, elements, to, tag, options]() mutable {
             return self.send(elements, to, tag, options);
         });
     }
-    template <Element T>
-    Prepared<Status> prepare_recv(std::span<T> elements, SourcePattern from = any_source,
+    template <Element T, std::size_t N>
+    Prepared<Status> prepare_recv(std::span<T, N> elements, SourcePattern from = any_source,
                                   TagPattern tag = any_tag) const {
         return Prepared<Status>([self = *this, elements, from, tag]() mutable {
             return self.recv(elements, from, tag);
