@@ -171,8 +171,8 @@ public:
     /// Sends a bounded amount of what is due, timers included.
     virtual void flush(TimePoint now) = 0;
 
-    /// When flush() must be called at the latest; not later than `now` when a bound stopped it.
-    /// None: only after a call of Link or when the descriptor is ready.
+    /// When flush() must be called at the latest; not later than `now` when a bound stopped it, or
+    /// when events wait. None: only after a call of Link or when the descriptor is ready.
     virtual std::optional<TimePoint> next_deadline() const = 0;
 
     virtual std::optional<Event> poll_event() = 0;

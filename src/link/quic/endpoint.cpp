@@ -238,6 +238,8 @@ void Endpoint::erase(Entry& entry) {
 }
 
 std::optional<TimePoint> Endpoint::next_deadline() const {
+    // What the last flush() made must not wait for the next packet.
+    if (!events_.empty()) return TimePoint{};
     if (!ready_.empty() && !outbox_.blocked()) return TimePoint{};
     if (timers_.empty()) return std::nullopt;
     return timers_.due();
