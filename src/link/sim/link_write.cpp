@@ -138,6 +138,7 @@ void Link::on_stop(const Signal& signal) {
 }
 
 void Link::open_waiting() {
+    if (outs_.empty()) return;
     for (auto& waiting : unopened_) {
         while (!waiting.empty() && opened_ - retired_ < options_->max_streams) {
             Pipe& pipe = *waiting.front();
