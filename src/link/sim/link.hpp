@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -183,8 +184,9 @@ private:
     std::uint64_t next_out_ = 0;
     std::uint64_t opened_ = 0;   // streams ever opened by this end
     std::uint64_t retired_ = 0;  // of these, those that are over
-    std::array<std::deque<Pipe*>, port::kPriorities> unopened_{};
-    std::array<std::deque<Pipe*>, quic::kWriteClasses> queues_{};
+    // Neither takes memory while it is empty: a cluster has many links, and most of them are idle.
+    std::array<std::list<Pipe*>, port::kPriorities> unopened_{};
+    std::array<std::vector<Pipe*>, quic::kWriteClasses> queues_{};
     quic::ClassSet queue_set_ = 0;  // classes of queues_ that are not empty
     quic::WriteOrder order_{};
     std::vector<PipePtr> to_cancel_;

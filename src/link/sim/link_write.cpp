@@ -250,8 +250,7 @@ void Link::write_pieces(TimePoint now) {
         if (!pipe.out.ready(pipe.bytes.end())) {
             dequeue(pipe);
         } else if (queue.size() > 1) {
-            queue.pop_front();
-            queue.push_back(&pipe);
+            std::ranges::rotate(queue, queue.begin() + 1);
         }
         if (break_at_bytes_ && bytes_sent_ >= *break_at_bytes_) {
             break_at_bytes_.reset();
