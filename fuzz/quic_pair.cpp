@@ -176,11 +176,12 @@ void talk(QuicPair& pair, std::span<const std::byte> orders) {
 
 bool accepts(std::span<const std::byte> input) {
     if (input.empty()) return false;
-    static std::unique_ptr<QuicPair> used;
+    // Made here, so that what it stands on was made before, and ends after it.
+    static std::unique_ptr<QuicPair> used = connected();
     static int uses = 0;
     const auto orders = input.subspan(1);
     if (input.front() != std::byte{0}) {
-        if (used == nullptr || ++uses > kUsesOfOneLink) {
+        if (++uses > kUsesOfOneLink) {
             used = connected();
             uses = 0;
         }
