@@ -78,6 +78,7 @@ Result<void> NodeBody::form(std::span<const runtime::Member> members, Rank me) {
                                             {.cluster = cluster_, .node = members[rank].node}));
     }
     settle(now());
+    look_whether_formed();  // alone it is already
     return {};
 }
 

@@ -41,6 +41,11 @@ public:
         return *contexts_[node * 2 + number];
     }
 
+    /// What the engines keep of messages that nobody asked for, in buffers.
+    std::size_t pool_bytes() const {
+        return static_cast<std::size_t>(pool_.statistics().total.bytes_high_water);
+    }
+
     /// Those of higher rank dial.
     bool connect() {
         for (std::size_t i = 0; i < size(); ++i) {

@@ -206,14 +206,18 @@ void Endpoint::flush(TimePoint now) {
         set_ready(entry);
     }
     // Those that stay ready because a bound stopped them get their next turn with the next flush.
-    for (std::size_t turns = ready_.size(); turns > 0 && !outbox_.blocked(); --turns) {
-        Entry& entry = *ready_.front();
-        ready_.pop_front();
+    serving_.swap(ready_);
+    std::size_t served = 0;
+    for (; served < serving_.size() && !outbox_.blocked(); ++served) {
+        Entry& entry = *serving_[served];
         entry.ready = false;
         const bool more = entry.connection->write(now, outbox_);
         update_timer(entry, now);
         if (more) set_ready(entry);
     }
+    ready_.insert(ready_.begin(), serving_.begin() + static_cast<std::ptrdiff_t>(served),
+                  serving_.end());
+    serving_.clear();
     outbox_.flush();
     reap();
 }

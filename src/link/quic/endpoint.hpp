@@ -154,7 +154,8 @@ private:
     std::unordered_map<AnyCid, Entry*, SeededHash> by_first_cid_;
     std::unordered_map<ResetToken, Entry*, SeededHash> by_reset_token_;
     TimerHeap<Entry> timers_;
-    std::deque<Entry*> ready_;
+    std::vector<Entry*> ready_;
+    std::vector<Entry*> serving_;  // those that flush() took from ready_
     std::vector<port::LinkId> finished_;
     std::deque<port::Event> events_;
     std::uint64_t last_number_ = 0;  // the last packet's connection is most often the next one's

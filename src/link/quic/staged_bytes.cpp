@@ -42,21 +42,18 @@ Result<void> StagedBytes::append(std::span<const port::ConstBytes> pieces) {
     const std::size_t chunks_before = chunks_.size();
     const std::size_t left =
         chunks_.empty() ? 0 : chunks_.back().buffer.size() - chunks_.back().used;
-    std::deque<PooledBuffer> fresh;
-    for (std::size_t covered = left; covered < total; covered += fresh.back().size()) {
-        NEXAR_TRY_VALUE(buffer,
-                        pool_->checkout(std::clamp(total - covered, kLeastChunk, kMostChunk)));
-        fresh.push_back(std::move(buffer));
+    for (std::size_t covered = left; covered < total; covered += chunks_.back().buffer.size()) {
+        auto buffer = pool_->checkout(std::clamp(total - covered, kLeastChunk, kMostChunk));
+        if (!buffer) {
+            while (chunks_.size() > chunks_before) chunks_.pop_back();
+            return buffer.error();
+        }
+        chunks_.push_back({.buffer = std::move(*buffer), .begin = end_ + covered, .used = 0});
     }
     std::size_t current = chunks_before == 0 ? 0 : chunks_before - 1;
     for (port::ConstBytes piece : pieces) {
         while (!piece.empty()) {
-            if (current == chunks_.size() ||
-                chunks_[current].used == chunks_[current].buffer.size()) {
-                chunks_.push_back({.buffer = std::move(fresh.front()), .begin = end_, .used = 0});
-                fresh.pop_front();
-                current = chunks_.size() - 1;
-            }
+            if (chunks_[current].used == chunks_[current].buffer.size()) ++current;
             Chunk& chunk = chunks_[current];
             const std::size_t n = std::min(piece.size(), chunk.buffer.size() - chunk.used);
             std::memcpy(chunk.buffer.data() + chunk.used, piece.data(), n);

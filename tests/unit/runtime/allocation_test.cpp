@@ -1,0 +1,74 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <nexar/nexar.hpp>
+
+namespace {
+
+std::atomic<std::uint64_t> allocations = 0;
+
+void* counted(std::size_t bytes) {
+    ++allocations;
+    if (void* memory = std::malloc(bytes)) return memory;
+    throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+    return counted(bytes);
+}
+void* operator new[](std::size_t bytes) {
+    return counted(bytes);
+}
+void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+    std::free(memory);
+}
+void operator delete(void* memory, std::size_t /*bytes*/) noexcept {
+    std::free(memory);
+}
+void operator delete[](void* memory, std::size_t /*bytes*/) noexcept {
+    std::free(memory);
+}
+
+namespace nexar {
+namespace {
+
+// Both nodes are driven here, so that their sum is counted; what ngtcp2 takes by malloc is not.
+TEST(Allocation, an_eager_message_takes_no_memory_once_it_runs_smoothly) {
+    auto nodes = local_cluster(2);
+    Communicator a = nodes[0].world();
+    Communicator b = nodes[1].world();
+    std::array<std::uint64_t, 4> value{};
+    const auto exchange = [&](int rounds, bool expected) {
+        for (int i = 0; i < rounds; ++i) {
+            Work<Status> receive;
+            if (expected) receive = b.recv(std::span(value), 0, 1);
+            a.send(std::span(value), 1, 1).wait();
+            if (!expected) {
+                b.probe(0, 1).wait();
+                receive = b.recv(std::span(value), 0, 1);
+            }
+            receive.wait();
+        }
+    };
+    constexpr int kRounds = 4000;
+    exchange(kRounds, true);
+    exchange(kRounds, false);
+    const std::uint64_t before = allocations;
+    exchange(kRounds, true);
+    exchange(kRounds, false);
+    const std::uint64_t taken = allocations - before;
+    // Credits go back in one frame for thousands of messages; such a frame, and a queue of the
+    // library that grows, are all that is allowed.
+    EXPECT_LT(taken, kRounds / 20) << "in " << 2 * kRounds << " messages";
+}
+
+}  // namespace
+}  // namespace nexar

@@ -1,0 +1,226 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <coroutine>
+#include <nexar/nexar.hpp>
+#include <thread>
+#include <vector>
+
+namespace nexar {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The least that a coroutine can be: runs at once, and tells when it has ended.
+struct Detached {
+    // NOLINTBEGIN(readability-identifier-naming): names of the language
+    struct promise_type {
+        Detached get_return_object() noexcept { return {}; }
+        std::suspend_never initial_suspend() noexcept { return {}; }
+        std::suspend_never final_suspend() noexcept { return {}; }
+        void return_void() noexcept {}
+        void unhandled_exception() noexcept { std::terminate(); }
+    };
+    // NOLINTEND(readability-identifier-naming)
+};
+
+class WorkTest : public ::testing::Test {
+protected:
+    WorkTest() : nodes_(local_cluster(2)), a_(nodes_[0].world()), b_(nodes_[1].world()) {}
+
+    std::vector<Node> nodes_;
+    Communicator a_;
+    Communicator b_;
+};
+
+Detached echo_once(Communicator world, std::atomic<int>& state) {
+    int value = 0;
+    const Status status = co_await world.recv(std::span(&value, 1), 0);
+    value *= 2;
+    co_await world.send(std::span(&value, 1), status.source);
+    Work<Status> never = world.recv(std::span(&value, 1), 0);
+    never.cancel();
+    try {
+        co_await never;
+    } catch (const Error& error) {
+        state = static_cast<int>(error.code());
+    }
+}
+
+TEST_F(WorkTest, can_be_awaited_in_any_coroutine) {
+    std::atomic<int> state = 0;
+    echo_once(b_, state);
+    int value = 21;
+    a_.send(std::span(&value, 1), 1).wait();
+    a_.recv(std::span(&value, 1), 1).wait();
+    EXPECT_EQ(value, 42);
+    while (state == 0) std::this_thread::yield();
+    EXPECT_EQ(state, static_cast<int>(Errc::cancelled));
+}
+
+TEST_F(WorkTest, calls_back_with_a_value_or_an_error) {
+    std::array<int, 1> got{};
+    std::atomic<int> calls = 0;
+    b_.recv(std::span(got), 0, 1).then([&](const Result<Status>& outcome) {
+        EXPECT_TRUE(outcome.has_value());
+        ++calls;
+    });
+    const std::array<int, 2> sent{1, 2};
+    a_.send(std::span(sent).first(1), 1, 1).wait();
+    b_.recv(std::span(got), 0, 2).then([&](const Result<Status>& outcome) {
+        EXPECT_EQ(outcome.error().code(), Errc::truncated);
+        ++calls;
+    });
+    a_.send(std::span(sent), 1, 2).wait();
+    while (calls != 2) std::this_thread::yield();
+}
+
+TEST_F(WorkTest, a_callback_may_wait_for_another_work) {
+    std::array<int, 1> first{};
+    std::array<int, 1> second{};
+    std::atomic<int> sum = 0;
+    b_.recv(std::span(first), 0, 1).then([&](const Result<Status>& /*outcome*/) {
+        b_.recv(std::span(second), 0, 2).wait();
+        sum = first[0] + second[0];
+    });
+    const std::array<int, 1> one{1};
+    const std::array<int, 1> two{2};
+    a_.send(std::span(one), 1, 1).wait();
+    a_.send(std::span(two), 1, 2).wait();
+    while (sum == 0) std::this_thread::yield();
+    EXPECT_EQ(sum, 3);
+}
+
+TEST_F(WorkTest, becomes_a_future) {
+    std::array<int, 1> got{};
+    auto future = b_.recv(std::span(got), 0, 1).future();
+    const std::array<int, 1> sent{5};
+    a_.send(std::span(sent), 1, 1).wait();
+    EXPECT_EQ(future.get().count<int>(), 1U);
+    EXPECT_EQ(got, sent);
+    std::array<int, 1> never{};
+    auto cancelled = b_.recv(std::span(never), 0, 1);
+    cancelled.cancel();
+    EXPECT_THROW(std::move(cancelled).future().get(), Error);
+}
+
+TEST_F(WorkTest, can_be_waited_for_together_with_others) {
+    std::array<std::array<int, 1>, 3> got{};
+    std::vector<Work<Status>> works;
+    for (std::uint64_t tag = 0; tag < 3; ++tag) {
+        works.push_back(b_.recv(std::span(got[tag]), 0, tag));
+    }
+    const auto soon = std::chrono::steady_clock::now() + 10ms;
+    EXPECT_FALSE(wait_any(std::span(works), &soon));
+    const std::array<int, 1> sent{7};
+    a_.send(std::span(sent), 1, 1).wait();
+    EXPECT_EQ(wait_any(std::span(works)), 1U);
+    EXPECT_EQ(wait_some(std::span(works)), std::vector<std::size_t>{1});
+    works[1].wait();
+    a_.send(std::span(sent), 1, 0).wait();
+    a_.send(std::span(sent), 1, 2).wait();
+    works.erase(works.begin() + 1);
+    const auto all = wait_all(std::span(works));
+    EXPECT_EQ(all[0].tag, 0U);
+    EXPECT_EQ(all[1].tag, 2U);
+}
+
+TEST_F(WorkTest, waits_when_it_is_dropped_so_that_memory_is_never_touched_later) {
+    std::vector<int> got(100'000);
+    const std::vector<int> sent(100'000, 3);
+    std::thread sender([&] {
+        std::this_thread::sleep_for(20ms);  // not to wait for anything: the receive is to be early
+        a_.send(std::span(sent), 1, 1).wait();
+    });
+    {
+        [[maybe_unused]] const Work<Status> dropped = b_.recv(std::span(got), 0, 1);
+    }
+    EXPECT_EQ(got, sent);
+    sender.join();
+}
+
+TEST_F(WorkTest, is_cancelled_when_the_stack_is_unwound) {
+    std::array<int, 1> got{};
+    try {
+        const Work<Status> never = b_.recv(std::span(got), 0, 1);
+        throw std::runtime_error("something else went wrong");
+    } catch (const std::runtime_error& error) {
+        EXPECT_STREQ(error.what(), "something else went wrong");
+    }
+}
+
+TEST(WorkLimits, no_more_than_max_pending_operations_are_under_way) {
+    auto nodes = local_cluster(1, {.max_pending = 3});
+    Communicator world = nodes[0].world();
+    std::array<int, 4> got{};
+    std::vector<Work<Status>> works;
+    for (int& place : got) works.push_back(world.recv(std::span(&place, 1), 0, 1));
+    const auto refused = works[3].result();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), Errc::too_many_pending);
+    EXPECT_THAT(refused.error().what(), ::testing::HasSubstr("3 operations"));
+    for (int i = 0; i < 3; ++i) works[static_cast<std::size_t>(i)].cancel();
+    const int value = 1;
+    works[0] = world.recv(std::span(&got[0], 1), 0, 1);
+    world.send(std::span(&value, 1), 0, 1).wait();
+    works[0].wait();
+    EXPECT_EQ(got[0], 1);
+}
+
+TEST(WorkInChild, of_fork_is_refused_and_the_parent_goes_on) {
+    auto nodes = local_cluster(2);
+    std::array<int, 1> value{4};
+    const pid_t child = ::fork();
+    if (child == 0) {
+        int code = 1;
+        try {
+            nodes[0].world().send(std::span(value), 1).wait();
+        } catch (const Error& error) {
+            code = error.code() == Errc::forked ? 0 : 2;
+        }
+        ::_exit(code);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    std::array<int, 1> got{};
+    nodes[0].world().send(std::span(value), 1).wait();
+    nodes[1].world().recv(std::span(got), 0).wait();
+    EXPECT_EQ(got, value);
+}
+
+TEST(UserLoop, with_poll_makes_all_progress) {
+    auto nodes = local_cluster(2, {.progressing = Progressing::user_loop});
+    std::vector<int> sent(300'000, 6);
+    std::vector<int> got(sent.size());
+    bool received = false;
+    bool released = false;
+    nodes[1].world().recv(std::span(got), 0).then([&](const Result<Status>& outcome) {
+        received = outcome.has_value();
+    });
+    nodes[0].world().send(std::span(sent), 1).then([&](const Result<void>& outcome) {
+        released = outcome.has_value();
+    });
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (!(received && released) && std::chrono::steady_clock::now() < end) {
+        int timeout_ms = 1000;
+        if (const auto due = nodes[0].next_deadline()) {
+            const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+                *due - std::chrono::steady_clock::now());
+            timeout_ms = std::clamp(static_cast<int>(left.count()), 0, timeout_ms);
+        }
+        pollfd watched{.fd = nodes[0].descriptor(), .events = POLLIN, .revents = 0};
+        ASSERT_GE(::poll(&watched, 1, timeout_ms), 0);
+        nodes[0].poll();
+    }
+    EXPECT_TRUE(received && released);
+    EXPECT_EQ(got, sent);
+}
+
+}  // namespace
+}  // namespace nexar
