@@ -97,8 +97,7 @@ void Engine::fail(Operation& operation, Error error) {
     finish(operation);
 }
 
-std::optional<Envelope> Engine::look(const Context& context,
-                                     const Pattern& pattern) const noexcept {
+std::optional<Envelope> Engine::look(Context& context, const Pattern& pattern) {
     const Arrived* found = context.matcher.find(pattern);
     if (found == nullptr) return std::nullopt;
     return Envelope{.source = found->source,

@@ -81,7 +81,7 @@ public:
     void start(InMessage& message, ReceiveOperation& receive);
 
     /// The message that a receive with this pattern would get now.
-    std::optional<Envelope> look(const Context& context, const Pattern& pattern) const noexcept;
+    std::optional<Envelope> look(Context& context, const Pattern& pattern);
     /// The same, and takes it out of matching.
     InMessage* take(Context& context, const Pattern& pattern);
     /// Throws away what was taken out of matching.

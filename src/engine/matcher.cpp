@@ -1,6 +1,7 @@
 #include "engine/matcher.hpp"
 
 #include <array>
+#include <utility>
 
 #include "base/assert.hpp"
 
@@ -71,14 +72,32 @@ void Matcher::remove(Posted& receive) noexcept {
     receive.posted = false;
 }
 
-Arrived* Matcher::find(const Pattern& pattern) const noexcept {
+void Matcher::index_sources() {
+    if (std::exchange(sources_indexed_, true)) return;
+    for (Arrived* message = arrived_.first(); message != nullptr;
+         message = AllArrived::after(*message)) {
+        by_source_[message->source.value()].push_back(*message);
+    }
+}
+
+void Matcher::index_tags() {
+    if (std::exchange(tags_indexed_, true)) return;
+    for (Arrived* message = arrived_.first(); message != nullptr;
+         message = AllArrived::after(*message)) {
+        by_tag_.push_back(tag_key(*message), *message);
+    }
+}
+
+Arrived* Matcher::find(const Pattern& pattern) {
     if (pattern.source && pattern.source->value() >= by_source_.size()) return nullptr;
     switch (kind_of(pattern)) {
         case 0:
             return exact_.first(key_of(pattern));
         case 1:
+            index_sources();
             return by_source_[pattern.source.value_or(Rank{}).value()].first();
         case 2:
+            index_tags();
             return by_tag_.first(key_of(pattern));
         default:
             return arrived_.first();
@@ -88,8 +107,8 @@ Arrived* Matcher::find(const Pattern& pattern) const noexcept {
 void Matcher::add(Arrived& message) {
     NEXAR_ASSERT(!message.waiting);
     exact_.push_back(exact_key(message), message);
-    by_tag_.push_back(tag_key(message), message);
-    by_source_[message.source.value()].push_back(message);
+    if (tags_indexed_) by_tag_.push_back(tag_key(message), message);
+    if (sources_indexed_) by_source_[message.source.value()].push_back(message);
     arrived_.push_back(message);
     message.waiting = true;
 }
@@ -97,8 +116,8 @@ void Matcher::add(Arrived& message) {
 void Matcher::remove(Arrived& message) noexcept {
     NEXAR_ASSERT(message.waiting);
     exact_.erase(exact_key(message), message);
-    by_tag_.erase(tag_key(message), message);
-    by_source_[message.source.value()].erase(message);
+    if (tags_indexed_) by_tag_.erase(tag_key(message), message);
+    if (sources_indexed_) by_source_[message.source.value()].erase(message);
     arrived_.erase(message);
     message.waiting = false;
 }

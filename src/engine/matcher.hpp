@@ -59,7 +59,8 @@ struct Arrived {
 /// the receives that fit a message the one posted first gets it; of the messages that fit a receive
 /// the one that came first. A message and a receive that fit are never both in here.
 ///
-/// Every call costs the same however many wait, but for the first time that so many do.
+/// Every call costs the same however many wait, but for the first time that so many do, and the
+/// first time that a receive names only a source, or only a tag.
 class Matcher {
 public:
     /// For ranks below `world`. `seed` changes costs only, see KeyedQueues.
@@ -72,7 +73,7 @@ public:
     void remove(Posted& receive) noexcept;
 
     /// The message that a receive gets; stays until remove().
-    Arrived* find(const Pattern& pattern) const noexcept;
+    Arrived* find(const Pattern& pattern);
     void add(Arrived& message);
     void remove(Arrived& message) noexcept;
 
@@ -94,6 +95,13 @@ private:
     // How many receives name source and tag, only the source, only the tag, nothing: what nobody
     // waits with need not be looked up.
     std::array<std::uint64_t, 4> counts_{};
+
+    // Messages by source and by tag alone are kept in order only from the first time on that
+    // somebody asks: each list costs a message some cache lines.
+    void index_sources();
+    void index_tags();
+    bool sources_indexed_ = false;
+    bool tags_indexed_ = false;
 
     KeyedQueues<Arrived, &Arrived::exact_hook, MatchKey> exact_;
     KeyedQueues<Arrived, &Arrived::tag_hook, MatchKey> by_tag_;

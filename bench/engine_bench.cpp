@@ -1,0 +1,108 @@
+/// What operations cost with few and with many receives and messages waiting.
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+
+#include "base/buffer_pool.hpp"
+#include "base/pool_profile.hpp"
+#include "engine/engine.hpp"
+#include "measure.hpp"
+#include "report.hpp"
+
+namespace nexar::bench {
+namespace {
+
+constexpr int kBatch = 256;
+
+/// A node that talks to itself, in which so many receives and as many messages wait, of distinct
+/// tags: what a send and a receive cost without any link.
+class Crowd {
+public:
+    explicit Crowd(std::uint64_t count)
+        : pool_(PoolProfile::inference()),
+          engine_({}, pool_),
+          context_(&engine_.add_context(ContextId(1), std::array{NodeId{}}, Rank(0))),
+          receives_(count),
+          count_(count) {
+        for (std::uint64_t i = 0; i < count; ++i) {
+            post(receives_[i], 2 * i);
+            send(2 * i + 1);
+        }
+    }
+    ~Crowd() {
+        engine_.close();
+        while (engine_.poll_done() != nullptr) {
+        }
+    }
+    Crowd(const Crowd&) = delete;
+    Crowd& operator=(const Crowd&) = delete;
+
+    /// A message finds its receive, which is posted again; a receive its message, which is sent
+    /// again.
+    void batch() {
+        for (int i = 0; i < kBatch; ++i) {
+            next_ = (next_ + 7919) % count_;
+            send(2 * next_);
+            post(receives_[next_], 2 * next_);
+            post(extra_, 2 * next_ + 1);
+            send(2 * next_ + 1);
+        }
+    }
+
+private:
+    void post(engine::ReceiveOperation& receive, std::uint64_t tag) {
+        receive.pattern = {.source = Rank(0), .tag = Tag(tag)};
+        receive.content = {&in_, 1};
+        engine_.start(*context_, receive);
+        drain();
+    }
+    void send(std::uint64_t tag) {
+        send_.to = Rank(0);
+        send_.tag = Tag(tag);
+        send_.content = {&out_, 1};
+        engine_.start(*context_, send_);
+        drain();
+    }
+    void drain() {
+        while (engine_.poll_done() != nullptr) {
+        }
+    }
+
+    std::array<std::byte, 8> memory_{};
+    port::Bytes in_{memory_};
+    port::ConstBytes out_{memory_};
+    BufferPool pool_;
+    engine::Engine engine_;
+    engine::Context* context_;
+    std::deque<engine::ReceiveOperation> receives_;
+    engine::ReceiveOperation extra_;
+    engine::SendOperation send_;
+    std::uint64_t count_;
+    std::uint64_t next_ = 0;
+};
+
+}  // namespace
+}  // namespace nexar::bench
+
+int main(int argc, char** argv) {
+    using namespace nexar::bench;
+    CLI::App app("Cost of operations in nexar's engine");
+    std::string json;
+    app.add_option("--json", json, "Also write the rows to this file, one JSON object per line");
+    CLI11_PARSE(app, argc, argv);
+
+    Report report(json);
+    Crowd few(10);
+    Crowd many(10'000);
+    const auto timings = measure({[&] { few.batch(); }, [&] { many.batch(); }});
+    // Two sends and two receives each time.
+    constexpr double kNanoPerOperation = 1e9 / (4 * kBatch);
+    report.row("operation_10_waiting_ns", timings[0].median * kNanoPerOperation, "ns");
+    report.row("operation_10000_waiting_ns", timings[1].median * kNanoPerOperation, "ns");
+    report.row("operation_10000_over_10", timings[1].median / timings[0].median, "ratio");
+    return report.finish() ? 0 : 1;
+}
