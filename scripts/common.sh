@@ -3,6 +3,9 @@
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
+# Compiled once for all checkouts of this machine: what ccache keeps does not depend on where they are.
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=1
+
 say() { printf 'nexar: %s\n' "$*"; }
 
 # fail SENTENCE...: says what went wrong and what to do next, and ends the script.

@@ -72,7 +72,7 @@ build fuzz fuzz_harnesses
 longest_input() {
   case $1 in
     preamble) echo 32 ;;
-    heartbeat | credit | eager | bulk) echo 264 ;;
+    heartbeat | credit | withdraw | eager | bulk) echo 264 ;;
     grant) echo 520 ;;
     error_report) echo 2056 ;;
     quic_datagram) echo 1600 ;;
