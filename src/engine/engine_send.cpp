@@ -32,6 +32,7 @@ Error gone(const Pair& pair, const Error& reason) {
 
 void copy_all(std::span<const port::ConstBytes> from, port::Bytes to) {
     for (const port::ConstBytes region : from) {
+        if (region.empty()) continue;  // may be nowhere
         std::memcpy(to.data(), region.data(), region.size());
         to = to.subspan(region.size());
     }
