@@ -108,6 +108,7 @@ double posts_mps(Progress& progress, int threads) {
     const auto begin = std::chrono::steady_clock::now();
     {
         std::vector<std::jthread> posters;
+        posters.reserve(static_cast<std::size_t>(threads));
         for (int t = 0; t < threads; ++t) {
             posters.emplace_back([&] {
                 for (int i = 0; i < kPosts / threads; ++i) progress.post(count);

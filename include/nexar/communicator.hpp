@@ -44,6 +44,11 @@ private:
     Status status_{};
 };
 
+template <>
+inline Message detail::value_of<Message>(Task& task) {
+    return message(task);
+}
+
 /// A send or receive that is described once and started many times, one start at a time.
 template <class T>
 class Prepared {

@@ -35,10 +35,8 @@ public:
     Follower() = default;
     Follower(const Follower&) = delete;
     Follower& operator=(const Follower&) = delete;
-    virtual void run() noexcept = 0;
-
-protected:
     virtual ~Follower() = default;
+    virtual void run() noexcept = 0;
 };
 
 using Deadline = std::chrono::steady_clock::time_point;
@@ -58,9 +56,10 @@ NEXAR_EXPORT Status status(const Task& task) noexcept;
 NEXAR_EXPORT Message message(Task& task);
 
 template <class T>
-T value_of(Task& task) {
-    if constexpr (std::is_same_v<T, Status>) return status(task);
-    if constexpr (std::is_same_v<T, Message>) return message(task);
+T value_of(Task& task);
+template <>
+inline Status value_of<Status>(Task& task) {
+    return status(task);
 }
 
 }  // namespace detail

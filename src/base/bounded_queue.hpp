@@ -74,6 +74,7 @@ public:
 private:
     struct Cell {
         std::atomic<std::uint64_t> turn;
+        // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer
         alignas(T) std::byte storage[sizeof(T)];
     };
 

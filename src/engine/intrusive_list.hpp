@@ -14,25 +14,25 @@ struct Hook {
 /// Objects in the order in which they came, linked through a member of theirs: nothing is
 /// allocated, and an object leaves from the middle at once. Whoever owns the objects takes them out
 /// before they end.
-template <class T, Hook<T> T::* kHook>
+template <class T, Hook<T> T::* HookOf>
 class IntrusiveList {
 public:
     bool empty() const noexcept { return first_ == nullptr; }
     T* first() const noexcept { return first_; }
-    static T* after(const T& object) noexcept { return (object.*kHook).after; }
+    static T* after(const T& object) noexcept { return (object.*HookOf).after; }
 
     void push_back(T& object) noexcept {
-        Hook<T>& hook = object.*kHook;
+        Hook<T>& hook = object.*HookOf;
         hook = {.before = last_, .after = nullptr};
-        (last_ == nullptr ? first_ : (last_->*kHook).after) = &object;
+        (last_ == nullptr ? first_ : (last_->*HookOf).after) = &object;
         last_ = &object;
     }
 
     void erase(T& object) noexcept {
-        Hook<T>& hook = object.*kHook;
+        Hook<T>& hook = object.*HookOf;
         NEXAR_ASSERT(hook.before != nullptr || first_ == &object);
-        (hook.before == nullptr ? first_ : (hook.before->*kHook).after) = hook.after;
-        (hook.after == nullptr ? last_ : (hook.after->*kHook).before) = hook.before;
+        (hook.before == nullptr ? first_ : (hook.before->*HookOf).after) = hook.after;
+        (hook.after == nullptr ? last_ : (hook.after->*HookOf).before) = hook.before;
         hook = {};
     }
 

@@ -13,7 +13,7 @@ namespace nexar::engine {
 /// A queue per key. Finding the first of a key, adding and taking out cost the same however many
 /// keys and objects there are. A key without objects takes no memory that others could not use.
 /// Allocates only when there are more keys at once than ever before.
-template <class T, Hook<T> T::* kHook, class Key>
+template <class T, Hook<T> T::* HookOf, class Key>
 class KeyedQueues {
 public:
     /// `seed` keeps keys of somebody else's choice from meeting in one bucket.
@@ -62,7 +62,7 @@ public:
 private:
     struct Queue {
         Key key{};
-        IntrusiveList<T, kHook> list{};
+        IntrusiveList<T, HookOf> list{};
         Queue* next = nullptr;
     };
     using Buckets = std::vector<Queue*>;

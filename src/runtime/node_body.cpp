@@ -55,7 +55,8 @@ Result<std::shared_ptr<NodeBody>> NodeBody::open(std::shared_ptr<runtime::Loop> 
     quic::EndpointOptions endpoint;
     endpoint.credentials = setup.credentials;
     if (setup.options.unprotected) endpoint.link.protection = quic::Protection::none;
-    NEXAR_TRY_VALUE(carrier, quic::UdpCarrier::open(setup.listen, body->pool_, std::move(endpoint)));
+    NEXAR_TRY_VALUE(carrier,
+                    quic::UdpCarrier::open(setup.listen, body->pool_, std::move(endpoint)));
     body->carrier_ = std::move(carrier);
     body->carriers_ = {body->carrier_.get()};
     NEXAR_TRY(body->progress().add(*body));

@@ -69,11 +69,20 @@ bool Task::ended(engine::Operation& operation) {
     return --parts == 0;
 }
 
+namespace {
+
+void drop(NodeBody& node, engine::InMessage& message) noexcept {
+    const runtime::Progress::Guard guard(node.progress());
+    node.engine().drop(message);
+    node.settle(node.now());
+}
+
+}  // namespace
+
 void TaskEnd::operator()(Task* task) const noexcept {
     const std::shared_ptr<NodeBody> node = std::move(task->node);
     if (task->what == Task::What::receive && task->receive.only_take && task->message != nullptr) {
-        // Nobody took it from the Work: it is thrown away.
-        MessageEnd()(new MessageBody{.node = node, .message = task->message});
+        drop(*node, *task->message);  // nobody took it from the Work
     }
     node->keep(task);
 }
@@ -143,10 +152,7 @@ Message message(Task& task) {
 
 void MessageEnd::operator()(MessageBody* body) const noexcept {
     const std::unique_ptr<MessageBody> owned(body);
-    if (owned->message == nullptr) return;
-    const runtime::Progress::Guard guard(owned->node->progress());
-    owned->node->engine().drop(*owned->message);
-    owned->node->settle(owned->node->now());
+    if (owned->message != nullptr) drop(*owned->node, *owned->message);
 }
 
 }  // namespace nexar::detail

@@ -72,7 +72,7 @@ TEST_P(Flood, takes_bounded_memory_and_stops_nobody_else) {
     ASSERT_TRUE(cluster_.connect());
     // Always more than credit lets through.
     const std::size_t count = content_.size() < 100         ? 40'000
-                              : content_.size() < 1'000'000 ? 3'000
+                              : content_.size() < 1'000'000 ? 1'200
                                                             : 40;
     for (std::size_t i = 0; i < count; ++i) send(0, i == 1000 % count ? 77 : 1);
     cluster_.world().run_for(5s);

@@ -37,8 +37,8 @@ public:
     }
 
     // What the link keeps with it.
-    bool opened = false;   // the other side's stream was told
-    bool handled = false;  // its last event was told
+    bool opened = false;       // the other side's stream was told
+    bool handled = false;      // its last event was told
     bool window_open = false;  // more than the beginning may come
     bool refused = false;
     bool stopped = false;  // the other side was told so

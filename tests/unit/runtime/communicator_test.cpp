@@ -19,16 +19,15 @@ std::vector<std::uint32_t> numbers(std::size_t count, std::uint32_t seed) {
 /// Three nodes, made once for all tests that leave them as they were.
 class CommunicatorTest : public ::testing::Test {
 protected:
-    static void SetUpTestSuite() { nodes_ = new std::vector<Node>(local_cluster(3)); }
+    static void SetUpTestSuite() { shared_nodes = new std::vector<Node>(local_cluster(3)); }
     static void TearDownTestSuite() {
-        delete nodes_;
-        nodes_ = nullptr;
+        delete shared_nodes;
+        shared_nodes = nullptr;
     }
-    static Communicator world(std::size_t rank) { return (*nodes_)[rank].world(); }
+    static Communicator world(std::size_t rank) { return (*shared_nodes)[rank].world(); }
 
-    static std::vector<Node>* nodes_;
+    static inline std::vector<Node>* shared_nodes = nullptr;
 };
-std::vector<Node>* CommunicatorTest::nodes_ = nullptr;
 
 TEST_F(CommunicatorTest, knows_its_rank_and_size) {
     for (std::size_t rank = 0; rank < 3; ++rank) {

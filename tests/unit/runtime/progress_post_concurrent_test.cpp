@@ -59,9 +59,9 @@ void post_all(Progress& progress, Ledger& ledger, std::size_t poster, std::vecto
     }
 }
 
-class progress_post : public ::testing::TestWithParam<std::size_t> {};
+class ProgressPost : public ::testing::TestWithParam<std::size_t> {};
 
-TEST_P(progress_post, runs_every_post_once_in_the_order_of_its_thread_while_another_drives) {
+TEST_P(ProgressPost, runs_every_post_once_in_the_order_of_its_thread_while_another_drives) {
     const auto progress = make_progress({.posted_capacity = GetParam()});
     FakeNode node(*progress);
     Random random(test_seed(32));
@@ -93,7 +93,7 @@ TEST_P(progress_post, runs_every_post_once_in_the_order_of_its_thread_while_anot
     EXPECT_EQ(ledger.overlapping.load(), 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(capacities, progress_post, ::testing::Values(1, 3, 1024));
+INSTANTIATE_TEST_SUITE_P(capacities, ProgressPost, ::testing::Values(1, 3, 1024));
 
 // Always has something to do, so that its driver never sleeps and hardly lets go of the lock.
 class Busy final : public Driven {

@@ -99,11 +99,12 @@ struct Setting {
     const char* name;
     Progress::Options options;
 };
+// NOLINTNEXTLINE(readability-identifier-naming): what GoogleTest looks for
 void PrintTo(const Setting& setting, std::ostream* out) {
     *out << setting.name;
 }
 
-class progress_concurrent : public ::testing::TestWithParam<Setting> {
+class ProgressConcurrent : public ::testing::TestWithParam<Setting> {
 protected:
     // Runs `body(thread, random)` in kThreads threads.
     template <class Body>
@@ -120,7 +121,7 @@ protected:
     Completer completer_{*progress_, node_, random_.fork()};
 };
 
-TEST_P(progress_concurrent, each_of_eight_threads_learns_that_its_own_operation_is_done) {
+TEST_P(ProgressConcurrent, each_of_eight_threads_learns_that_its_own_operation_is_done) {
     in_threads([&](std::uint64_t thread, Random& random) {
         for (int i = 0; i < 20; ++i) {
             // On the heap, and freed at once: whoever touches it after that is caught.
@@ -133,7 +134,7 @@ TEST_P(progress_concurrent, each_of_eight_threads_learns_that_its_own_operation_
     });
 }
 
-TEST_P(progress_concurrent, who_polls_done_may_destroy_the_completion_at_once) {
+TEST_P(ProgressConcurrent, who_polls_done_may_destroy_the_completion_at_once) {
     in_threads([&](std::uint64_t thread, Random& random) {
         for (int i = 0; i < 4; ++i) {
             auto completion = std::make_unique<Completion>();
@@ -152,7 +153,7 @@ TEST_P(progress_concurrent, who_polls_done_may_destroy_the_completion_at_once) {
     });
 }
 
-TEST_P(progress_concurrent, a_wait_with_a_deadline_says_truly_whether_it_was_done) {
+TEST_P(ProgressConcurrent, a_wait_with_a_deadline_says_truly_whether_it_was_done) {
     std::atomic<int> expired{0};
     in_threads([&](std::uint64_t thread, Random& random) {
         for (int i = 0; i < 12; ++i) {
@@ -169,7 +170,7 @@ TEST_P(progress_concurrent, a_wait_with_a_deadline_says_truly_whether_it_was_don
     EXPECT_GT(expired.load(), 0);
 }
 
-TEST_P(progress_concurrent, wait_any_returns_for_each_and_lets_go_of_all_of_them) {
+TEST_P(ProgressConcurrent, wait_any_returns_for_each_and_lets_go_of_all_of_them) {
     constexpr std::size_t kSet = 5;
     in_threads([&](std::uint64_t thread, Random&) {
         for (int i = 0; i < 4; ++i) {
@@ -193,7 +194,7 @@ TEST_P(progress_concurrent, wait_any_returns_for_each_and_lets_go_of_all_of_them
     });
 }
 
-TEST_P(progress_concurrent, a_driver_that_is_done_hands_over_to_one_that_waits) {
+TEST_P(ProgressConcurrent, a_driver_that_is_done_hands_over_to_one_that_waits) {
     Completion first;
     Completion second;
     node_.expect(100, first);
@@ -212,7 +213,7 @@ TEST_P(progress_concurrent, a_driver_that_is_done_hands_over_to_one_that_waits) 
     EXPECT_TRUE(second.done());
 }
 
-TEST_P(progress_concurrent, a_driver_that_sleeps_learns_of_an_earlier_deadline) {
+TEST_P(ProgressConcurrent, a_driver_that_sleeps_learns_of_an_earlier_deadline) {
     Completion far;
     node_.complete_at(soon() + 1h, far);
     Completion awaited;
@@ -236,7 +237,7 @@ TEST_P(progress_concurrent, a_driver_that_sleeps_learns_of_an_earlier_deadline) 
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    drives, progress_concurrent,
+    drives, ProgressConcurrent,
     ::testing::Values(Setting{.name = "background", .options = {}},
                       // Looks all the time: the baton is stolen from it all the time.
                       Setting{.name = "eager_background", .options = {.spin = 0us, .look = 10us}},
