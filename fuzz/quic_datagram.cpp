@@ -85,17 +85,22 @@ public:
         NEXAR_ASSERT(endpoint_.connections() <= 2);
         wait_until_alone();
         NEXAR_ASSERT(out_.bytes <= most, "also while it is sent again");
-        while (const auto event = endpoint_.poll_event()) {
-            NEXAR_ASSERT(std::holds_alternative<port::Refused>(event->what), "nobody is let in");
-        }
+        take_events();
         return endpoint_.counts().accepted != accepted;
     }
 
 private:
+    void take_events() {
+        while (const auto event = endpoint_.poll_event()) {
+            NEXAR_ASSERT(std::holds_alternative<port::Refused>(event->what), "nobody is let in");
+        }
+    }
+
     void wait_until_alone() {
         const TimePoint limit = now_ + 10s;
         for (int turns = 0; endpoint_.connections() != 0; ++turns) {
             NEXAR_ASSERT(turns < 200, "a stranger who says no more is forgotten");
+            take_events();
             now_ = std::max(now_, endpoint_.next_deadline().value_or(limit));
             endpoint_.flush(now_);
         }
