@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
         std::vector<long> tokens(nodes.size());
         {
             std::vector<std::jthread> ranks;
+            ranks.reserve(nodes.size());
             for (std::size_t i = 0; i < nodes.size(); ++i) {
                 ranks.emplace_back([&, i] { tokens[i] = pass_on(nodes[i].world()); });
             }

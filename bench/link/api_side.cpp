@@ -31,7 +31,7 @@ ApiSide::ApiSide(bool server, const Contender& how, const Party& party, MessageR
                                     .listen = loopback(0),
                                     .options = options})
                 .value();
-    node_.emplace(body_);
+    node_ = std::make_unique<Node>(body_);
 }
 
 void ApiSide::form(std::uint16_t server_port) {
@@ -40,7 +40,7 @@ void ApiSide::form(std::uint16_t server_port) {
         runtime::Member{.node = party_->client->identity().node, .address = loopback(0)}};
     body_->form(members, Rank(static_cast<std::uint32_t>(me_))).value();
     body_->wait_formed(body_->now() + kPatience).value();
-    world_ = node_->world();
+    world_ = std::make_unique<Communicator>(node_->world());
 }
 
 void ApiSide::dial(std::uint16_t port) {

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <memory>
 #include <nexar/node.hpp>
-#include <optional>
 
 #include "message_ring.hpp"
 #include "party.hpp"
@@ -42,8 +41,8 @@ private:
     const Party* party_;
     MessageRing* ring_;
     std::shared_ptr<detail::NodeBody> body_;
-    std::optional<Node> node_;
-    std::optional<Communicator> world_;
+    std::unique_ptr<Node> node_;
+    std::unique_ptr<Communicator> world_;  // when it is formed
 };
 
 }  // namespace nexar::bench

@@ -28,7 +28,9 @@ Rank checked_rank(std::int64_t rank, const engine::Context& context, const char*
 engine::Pattern checked_pattern(const SourcePattern& from, const TagPattern& tag,
                                 const engine::Context& context, const char* operation) {
     engine::Pattern pattern;
-    if (from.rank()) pattern.source = checked_rank(*from.rank(), context, operation);
+    if (const auto rank = from.rank()) {
+        pattern.source = checked_rank(*rank, context, operation);
+    }
     pattern.tag = tag.tag();
     return pattern;
 }
