@@ -5,7 +5,10 @@
 set -euo pipefail
 
 way=$1 source=$2 build=$3 version=$4 cxx=$5
-scratch=$(mktemp -d)
+# Always the same place in a build, so that ccache knows what was compiled there before.
+scratch=$build/install_test/$way
+rm -rf "$scratch"
+mkdir -p "$scratch"
 trap 'rm -rf "$scratch"' EXIT
 
 expect_version() {
