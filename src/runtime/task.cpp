@@ -109,15 +109,18 @@ std::size_t wait_any(std::span<Task* const> tasks, const Deadline* deadline) {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
         if (tasks[i]->completion.done()) return i;
     }
+    runtime::Progress& progress = tasks.front()->node->progress();
     std::vector<runtime::Completion*> completions;
     completions.reserve(tasks.size());
-    for (Task* task : tasks) completions.push_back(&task->completion);
-    // All nodes of a process that one can have Works of at once share a loop, or none is waited for
-    // together: see Node.
-    return tasks.front()
-        ->node->progress()
-        .wait_any(completions, point(deadline))
-        .value_or(tasks.size());
+    for (Task* task : tasks) {
+        if (&task->node->progress() != &progress) {
+            throw Error(Errc::invalid_argument,
+                        "works of nodes that share no loop cannot be waited for together",
+                        {.operation = "wait_any"});
+        }
+        completions.push_back(&task->completion);
+    }
+    return progress.wait_any(completions, point(deadline)).value_or(tasks.size());
 }
 
 void cancel(Task& task) noexcept {

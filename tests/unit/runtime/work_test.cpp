@@ -130,6 +130,16 @@ TEST_F(WorkTest, can_be_waited_for_together_with_others) {
     EXPECT_EQ(all[1].tag, 2U);
 }
 
+TEST_F(WorkTest, of_nodes_that_share_no_loop_cannot_be_waited_for_together) {
+    auto others = local_cluster(1);
+    std::array<int, 2> got{};
+    std::vector<Work<Status>> works;
+    works.push_back(b_.recv(std::span(got).first(1), 0, 1));
+    works.push_back(others[0].world().recv(std::span(got).last(1), 0, 1));
+    EXPECT_THROW(wait_any(std::span(works)), Error);
+    for (Work<Status>& work : works) work.cancel();
+}
+
 TEST_F(WorkTest, waits_when_it_is_dropped_so_that_memory_is_never_touched_later) {
     std::vector<int> got(100'000);
     const std::vector<int> sent(100'000, 3);
