@@ -7,10 +7,12 @@
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <nexar/node.hpp>
 #include <nexar/work.hpp>
+#include <optional>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -35,8 +37,10 @@ public:
         descriptor_.release();  // the node's own
     }
 
-    /// Lets io_context::run() return when nothing else is left.
+    /// Lets io_context::run() return when nothing else is left. Makes no progress any more.
     void stop() {
+        // A handler that is queued already cannot be cancelled; it sees this.
+        stopped_ = true;
         descriptor_.cancel();
         timer_.cancel();
     }
@@ -47,7 +51,7 @@ private:
                                [this, alive = alive_](std::error_code failure) {
                                    if (failure || !*alive) return;
                                    turn();
-                                   watch();
+                                   if (!stopped_) watch();
                                });
     }
 
@@ -66,14 +70,16 @@ private:
     }
 
     void turn() {
+        if (stopped_) return;
         node_->poll();
-        set_timer();
+        if (!stopped_) set_timer();
     }
 
     Node* node_;
     asio::posix::stream_descriptor descriptor_;
     asio::steady_timer timer_;
     std::optional<std::chrono::steady_clock::time_point> armed_{};
+    bool stopped_ = false;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
@@ -90,6 +96,7 @@ struct AsioSignature<void> {
 
 /// Waits for a Work in the way of Asio: `token` is a callback, use_future, use_awaitable, ... A
 /// failure arrives as nexar::Error in the exception_ptr. Values must be default-constructible.
+/// A handler runs in its associated executor (asio::bind_executor), or in the system's.
 template <class T, class Token>
 auto async_wait(Work<T> work, Token&& token) {
     const auto start = [](auto handler, Work<T> started) {
