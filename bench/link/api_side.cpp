@@ -12,10 +12,6 @@ constexpr std::uint64_t kBulk = 1;
 constexpr std::uint64_t kRequest = 2;
 constexpr std::uint64_t kNever = 3;
 
-Address loopback(std::uint16_t port) {
-    return Address::parse("127.0.0.1:0").value().with_port(port);
-}
-
 std::span<std::uint8_t> elements(std::span<std::byte> bytes) {
     return {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()};
 }
@@ -77,18 +73,11 @@ void ApiSide::receive(std::size_t messages) {
 
 std::vector<double> ApiSide::ping(const PingPlan& plan) {
     std::vector<std::byte> request(plan.bytes, std::byte{0x5a});
-    std::vector<double> times;
-    const double end = seconds_now() + plan.seconds;
-    bool last = false;
-    while (!last) {
-        const double start = seconds_now();
-        last = start >= end;
-        request.front() = last ? kLastOne : kMoreFollow;
+    return time_requests(plan.seconds, [&](std::byte mark) {
+        request.front() = mark;
         world_->send(elements(request), other_, kRequest).wait();
         world_->recv(elements(request), other_, kRequest).wait();
-        times.push_back(seconds_now() - start);
-    }
-    return times;
+    });
 }
 
 void ApiSide::echo(std::size_t bytes) {

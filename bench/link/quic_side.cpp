@@ -14,10 +14,6 @@ namespace nexar::bench {
 
 namespace {
 
-Address loopback(std::uint16_t port) {
-    return Address::parse("127.0.0.1:0").value().with_port(port);
-}
-
 quic::EndpointOptions endpoint_options(const Contender& how,
                                        std::shared_ptr<const security::Credentials> credentials) {
     quic::EndpointOptions options;
@@ -194,19 +190,12 @@ void QuicSide::write_request(std::byte mark) {
 
 std::vector<double> QuicSide::ping(const PingPlan& plan) {
     request_.assign(plan.bytes, std::byte{0x5a});
-    std::vector<double> times;
-    const double end = seconds_now() + plan.seconds;
-    bool last = false;
-    while (!last) {
-        const double start = seconds_now();
+    return time_requests(plan.seconds, [this](std::byte mark) {
         arrivals_.clear();
-        last = start >= end;
-        write_request(last ? kLastOne : kMoreFollow);
+        write_request(mark);
         loop_->flush();
         run([this] { return !arrivals_.empty(); }, "a request");
-        times.push_back(seconds_now() - start);
-    }
-    return times;
+    });
 }
 
 void QuicSide::echo(std::size_t bytes) {

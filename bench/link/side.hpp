@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <vector>
 
+#include "base/address.hpp"
 #include "contender.hpp"
 
 namespace nexar::bench {
@@ -16,6 +19,13 @@ struct PingPlan {
 /// The first byte of a request: whether another one follows.
 inline constexpr std::byte kMoreFollow{0};
 inline constexpr std::byte kLastOne{1};
+
+/// How long each call of `exchange` took, which sends a request that begins with the mark and waits
+/// for its echo, over so many seconds.
+std::vector<double> time_requests(double seconds,
+                                  const std::function<void(std::byte mark)>& exchange);
+
+Address loopback(std::uint16_t port);
 
 /// One end of a connection between the two processes; the client's was dialed, the server's
 /// accepted. Calls block, and throw nexar::Error when they fail or take longer than kPatience.

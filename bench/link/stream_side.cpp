@@ -33,18 +33,11 @@ void StreamSide::receive(std::size_t messages) {
 
 std::vector<double> StreamSide::ping(const PingPlan& plan) {
     std::vector<std::byte> request(plan.bytes, std::byte{0x5a});
-    std::vector<double> times;
-    const double end = seconds_now() + plan.seconds;
-    bool last = false;
-    while (!last) {
-        const double start = seconds_now();
-        last = start >= end;
-        request.front() = last ? kLastOne : kMoreFollow;
+    return time_requests(plan.seconds, [&](std::byte mark) {
+        request.front() = mark;
         stream_->write(request);
         read_all(request);
-        times.push_back(seconds_now() - start);
-    }
-    return times;
+    });
 }
 
 void StreamSide::echo(std::size_t bytes) {

@@ -100,9 +100,7 @@ void Engine::fail(Operation& operation, Error error) {
 std::optional<Envelope> Engine::look(Context& context, const Pattern& pattern) {
     const Arrived* found = context.matcher.find(pattern);
     if (found == nullptr) return std::nullopt;
-    return Envelope{.source = found->source,
-                    .tag = found->tag,
-                    .bytes = static_cast<const InMessage*>(found)->bytes};
+    return envelope_of(*static_cast<const InMessage*>(found));
 }
 
 void Engine::cancel(ProbeOperation& probe) {

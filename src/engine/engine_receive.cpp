@@ -193,7 +193,7 @@ void Engine::match(InMessage& message) {
         probe = decltype(context.probes)::after(found);
         if (!found.pattern.fits(message.source, message.tag)) continue;
         context.probes.erase(found);
-        found.envelope = {message.source, message.tag, message.bytes};
+        found.envelope = envelope_of(message);
         finish(found);
     }
 }
@@ -224,7 +224,7 @@ void Engine::grant(InMessage& message) {
 }
 
 void Engine::deliver(InMessage& message, ReceiveOperation& receive) {
-    receive.envelope = {message.source, message.tag, message.bytes};
+    receive.envelope = envelope_of(message);
     give_back(message);
     if (receive.only_take) {
         store_payload(message);

@@ -52,6 +52,10 @@ struct InMessage : Arrived {
     Hook<InMessage> peer_hook{};
 };
 
+inline Envelope envelope_of(const InMessage& message) noexcept {
+    return {.source = message.source, .tag = message.tag, .bytes = message.bytes};
+}
+
 /// Where messages and their payloads are kept; of one engine. Small payloads share blocks, so that
 /// the credit for many tiny messages is not many pages.
 class MessageStore {

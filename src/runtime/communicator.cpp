@@ -66,11 +66,15 @@ Work<T> started(TaskOwner task) {
     return Work<T>(std::move(task));
 }
 
+void set_options(Task& task, const SendOptions& options) {
+    task.send.priority = static_cast<port::Priority>(options.priority);
+    task.send.synchronous = options.synchronous;
+}
+
 void set_outgoing(Task& task, const ConstBuffer& elements, const SendOptions& options) {
     task.outgoing = {static_cast<const std::byte*>(elements.data), checked_bytes(elements, "send")};
     task.send.content = {&task.outgoing, 1};
-    task.send.priority = static_cast<port::Priority>(options.priority);
-    task.send.synchronous = options.synchronous;
+    set_options(task, options);
 }
 
 void set_incoming(Task& task, const Buffer& elements) {
@@ -104,8 +108,7 @@ Work<> Communicator::send_iov(std::span<const ConstRegion> regions, int to, std:
         if (!region.empty()) task->outgoing_list.push_back(region);
     }
     task->send.content = task->outgoing_list;
-    task->send.priority = static_cast<port::Priority>(options.priority);
-    task->send.synchronous = options.synchronous;
+    set_options(*task, options);
     task->send.to = checked_rank(to, *body_->context, "send_iov");
     task->send.tag = Tag(tag);
     return started<void>(std::move(task));

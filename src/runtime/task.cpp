@@ -49,20 +49,22 @@ void Task::clear() noexcept {
     outgoing_list.clear();
     incoming_list.clear();
     parts = 1;
-    started = false;
     error.reset();
     status = {};
     completion.rearm();
     follow.follower = nullptr;
 }
 
+Status status_of(const engine::Envelope& envelope) noexcept {
+    return {.source = static_cast<int>(envelope.source.value()),
+            .tag = envelope.tag.value(),
+            .bytes = static_cast<std::size_t>(envelope.bytes)};
+}
+
 bool Task::ended(engine::Operation& operation) {
     if (operation.error && !error) error = operation.error;
     if (operation.kind() != engine::Operation::Kind::send) {
-        const engine::Envelope& found = operation.envelope;
-        status = {.source = static_cast<int>(found.source.value()),
-                  .tag = found.tag.value(),
-                  .bytes = static_cast<std::size_t>(found.bytes)};
+        status = status_of(operation.envelope);
         message = receive.message;
     }
     NEXAR_ASSERT(parts > 0);

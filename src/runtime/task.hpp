@@ -57,7 +57,6 @@ public:
     std::vector<port::Bytes> incoming_list{};
 
     int parts = 1;
-    bool started = false;
     std::optional<Error> error{};
     Status status{};
     runtime::Completion completion{};
@@ -70,6 +69,8 @@ public:
     };
     Follow follow{};
 };
+
+Status status_of(const engine::Envelope& envelope) noexcept;
 
 /// A message that was taken out of matching.
 class MessageBody {

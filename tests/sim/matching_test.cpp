@@ -8,13 +8,7 @@ namespace nexar::testing {
 namespace {
 
 TEST(Matching, follows_the_rules_of_mpi_on_simulated_links) {
-    const std::uint64_t first = test_seed(1);
-    for (std::uint64_t seed = first; seed < first + 25; ++seed) {
-        SCOPED_TRACE(seed);
-        Traffic<SimCluster> traffic(seed, 2 + seed % 4);
-        ASSERT_NO_FATAL_FAILURE(traffic.run(400));
-        ASSERT_FALSE(HasFailure());
-    }
+    expect_rules_kept<SimCluster>({.first_seed = test_seed(1), .seeds = 25, .operations = 400});
 }
 
 TEST(Matching, follows_the_rules_of_mpi_when_very_much_is_under_way) {

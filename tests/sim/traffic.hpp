@@ -308,4 +308,21 @@ private:
     Cluster cluster_;
 };
 
+struct Runs {
+    std::uint64_t first_seed = 1;
+    std::uint64_t seeds = 1;
+    int operations = 1;
+};
+
+/// Runs traffic between 2 to 7 nodes, until a seed fails.
+template <class Cluster>
+void expect_rules_kept(const Runs& runs) {
+    for (std::uint64_t seed = runs.first_seed; seed < runs.first_seed + runs.seeds; ++seed) {
+        SCOPED_TRACE(seed);
+        Traffic<Cluster> traffic(seed, 2 + seed % 6);
+        ASSERT_NO_FATAL_FAILURE(traffic.run(runs.operations));
+        ASSERT_FALSE(::testing::Test::HasFailure());
+    }
+}
+
 }  // namespace nexar::testing

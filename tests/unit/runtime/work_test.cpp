@@ -143,12 +143,11 @@ TEST_F(WorkTest, of_nodes_that_share_no_loop_cannot_be_waited_for_together) {
 TEST_F(WorkTest, waits_when_it_is_dropped_so_that_memory_is_never_touched_later) {
     std::vector<int> got(100'000);
     const std::vector<int> sent(100'000, 3);
-    std::thread sender([&] {
-        std::this_thread::sleep_for(20ms);  // not to wait for anything: the receive is to be early
-        a_.send(std::span(sent), 1, 1).wait();
-    });
+    std::thread sender;
     {
-        [[maybe_unused]] const Work<Status> dropped = b_.recv(std::span(got), 0, 1);
+        const Work<Status> dropped = b_.recv(std::span(got), 0, 1);
+        EXPECT_FALSE(dropped.done());
+        sender = std::thread([&] { a_.send(std::span(sent), 1, 1).wait(); });
     }
     EXPECT_EQ(got, sent);
     sender.join();
@@ -180,6 +179,24 @@ TEST(WorkLimits, no_more_than_max_pending_operations_are_under_way) {
     world.send(std::span(&value, 1), 0, 1).wait();
     works[0].wait();
     EXPECT_EQ(got[0], 1);
+}
+
+// The thread that runs the callback is the one that would have to be joined.
+TEST(WorkCallback, cannot_stop_the_loop_that_runs_it) {
+    auto nodes = local_cluster(1);
+    std::array<int, 1> value{1};
+    std::array<int, 1> got{};
+    std::atomic<int> code = 0;
+    nodes[0].world().recv(std::span(got), 0).then([&](const Result<Status>& /*outcome*/) {
+        try {
+            nodes[0].close();
+        } catch (const Error& error) {
+            code = static_cast<int>(error.code());
+        }
+    });
+    nodes[0].world().send(std::span(value), 0).wait();
+    while (code == 0) std::this_thread::yield();
+    EXPECT_EQ(code, static_cast<int>(Errc::reentrant_call));
 }
 
 TEST(WorkInChild, of_fork_is_refused_and_the_parent_goes_on) {
