@@ -12,5 +12,10 @@ TEST(MatchingSoak, follows_the_rules_of_mpi_in_a_thousand_long_runs) {
         {.first_seed = test_seed(1), .seeds = 1000, .operations = 100'000});
 }
 
+TEST(MatchingSoak, follows_the_rules_of_mpi_in_a_thousand_long_runs_on_quic) {
+    expect_rules_kept<QuicCluster>(
+        {.first_seed = test_seed(1), .seeds = 1000, .operations = 100'000});
+}
+
 }  // namespace
 }  // namespace nexar::testing

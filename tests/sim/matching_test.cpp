@@ -11,24 +11,35 @@ TEST(Matching, follows_the_rules_of_mpi_on_simulated_links) {
     expect_rules_kept<SimCluster>({.first_seed = test_seed(1), .seeds = 25, .operations = 400});
 }
 
+TEST(Matching, follows_the_rules_of_mpi_on_quic_over_simulated_datagrams) {
+    expect_rules_kept<QuicCluster>({.first_seed = test_seed(1), .seeds = 10, .operations = 400});
+}
+
 TEST(Matching, follows_the_rules_of_mpi_when_very_much_is_under_way) {
     const std::uint64_t seed = test_seed(1000);
     Traffic<SimCluster> traffic(seed, 3);
     ASSERT_NO_FATAL_FAILURE(traffic.run(20'000));
 }
 
+template <class Cluster>
+std::uint64_t trace_of(std::uint64_t seed) {
+    Traffic<Cluster> traffic(seed, 3);
+    traffic.run(300);
+    return traffic.trace();
+}
+
 TEST(Matching, is_replayed_by_its_seed) {
     const std::uint64_t seed = test_seed(3);
-    const auto trace = [&] {
-        Traffic<SimCluster> traffic(seed, 3);
-        traffic.run(300);
-        return traffic.trace();
-    };
-    const std::uint64_t once = trace();
-    EXPECT_EQ(once, trace());
-    Traffic<SimCluster> other(seed + 1, 3);
-    other.run(300);
-    EXPECT_NE(once, other.trace());
+    const std::uint64_t once = trace_of<SimCluster>(seed);
+    EXPECT_EQ(once, trace_of<SimCluster>(seed));
+    EXPECT_NE(once, trace_of<SimCluster>(seed + 1));
+}
+
+TEST(Matching, is_replayed_by_its_seed_on_quic) {
+    const std::uint64_t seed = test_seed(3);
+    const std::uint64_t once = trace_of<QuicCluster>(seed);
+    EXPECT_EQ(once, trace_of<QuicCluster>(seed));
+    EXPECT_NE(once, trace_of<QuicCluster>(seed + 1));
 }
 
 }  // namespace

@@ -18,23 +18,25 @@ quic::EndpointOptions QuicPair::endpoint_options(SharedCredentials credentials,
     return options;
 }
 
-namespace {
-
-SharedCredentials shared_node(std::uint64_t index) {
+SharedCredentials QuicPair::node(std::uint64_t index) {
     static std::map<std::uint64_t, SharedCredentials> made;
     SharedCredentials& credentials = made[index];
-    if (credentials == nullptr) credentials = QuicPair::cluster().node(index);
+    if (credentials == nullptr) credentials = cluster().node(index);
     return credentials;
 }
 
+namespace {
+
 quic::EndpointOptions client_options(const PairOptions& options) {
     return QuicPair::endpoint_options(
-        options.client_credentials ? options.client_credentials : shared_node(1), options.client);
+        options.client_credentials ? options.client_credentials : QuicPair::node(1),
+        options.client);
 }
 
 quic::EndpointOptions server_options(const PairOptions& options) {
     auto chosen = QuicPair::endpoint_options(
-        options.server_credentials ? options.server_credentials : shared_node(2), options.server);
+        options.server_credentials ? options.server_credentials : QuicPair::node(2),
+        options.server);
     chosen.gate = options.gate;
     return chosen;
 }

@@ -43,6 +43,8 @@ class QuicPair {
 public:
     /// The cluster that all pairs of this process share: making one costs milliseconds.
     static const TestCluster& cluster();
+    /// Of a node of that cluster; the same ones each time.
+    static SharedCredentials node(std::uint64_t index);
     static quic::EndpointOptions endpoint_options(SharedCredentials credentials,
                                                   const quic::LinkOptions& link = {});
 
