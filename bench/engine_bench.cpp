@@ -5,7 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <nexar/nexar.hpp>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/buffer_pool.hpp"
 #include "base/pool_profile.hpp"
@@ -85,6 +88,56 @@ private:
     std::uint64_t next_ = 0;
 };
 
+/// The same through the public API.
+class ApiCrowd {
+public:
+    explicit ApiCrowd(std::uint64_t count)
+        : nodes_(local_cluster(1)), world_(nodes_[0].world()), received_(count) {
+        for (std::uint64_t i = 0; i < count; ++i) {
+            receives_.push_back(world_.recv(std::span(&received_[i], 1), 0, 2 * i));
+            send(2 * i + 1);
+        }
+    }
+    ~ApiCrowd() {
+        for (std::uint64_t i = 0; i < receives_.size(); ++i) send(2 * i);
+    }
+    ApiCrowd(const ApiCrowd&) = delete;
+    ApiCrowd& operator=(const ApiCrowd&) = delete;
+
+    void batch() {
+        for (int i = 0; i < kBatch; ++i) {
+            next_ = (next_ + 7919) % receives_.size();
+            send(2 * next_);
+            receives_[next_].wait();
+            receives_[next_] = world_.recv(std::span(&received_[next_], 1), 0, 2 * next_);
+            std::uint64_t got = 0;
+            world_.recv(std::span(&got, 1), 0, 2 * next_ + 1).wait();
+            send(2 * next_ + 1);
+        }
+    }
+
+private:
+    void send(std::uint64_t tag) { world_.send(std::span(&tag, 1), 0, tag).wait(); }
+
+    std::vector<Node> nodes_;
+    Communicator world_;
+    std::vector<std::uint64_t> received_;
+    std::vector<Work<Status>> receives_;
+    std::uint64_t next_ = 0;
+};
+
+template <class OneCrowd>
+void compare(Report& report, const std::string& name) {
+    OneCrowd few(10);
+    OneCrowd many(10'000);
+    const auto timings = measure({[&] { few.batch(); }, [&] { many.batch(); }});
+    // Two sends and two receives each time.
+    constexpr double kNanoPerOperation = 1e9 / (4 * kBatch);
+    report.row(name + "_10_waiting_ns", timings[0].median * kNanoPerOperation, "ns");
+    report.row(name + "_10000_waiting_ns", timings[1].median * kNanoPerOperation, "ns");
+    report.row(name + "_10000_over_10", timings[1].median / timings[0].median, "ratio");
+}
+
 }  // namespace
 }  // namespace nexar::bench
 
@@ -96,13 +149,7 @@ int main(int argc, char** argv) {
     CLI11_PARSE(app, argc, argv);
 
     Report report(json);
-    Crowd few(10);
-    Crowd many(10'000);
-    const auto timings = measure({[&] { few.batch(); }, [&] { many.batch(); }});
-    // Two sends and two receives each time.
-    constexpr double kNanoPerOperation = 1e9 / (4 * kBatch);
-    report.row("operation_10_waiting_ns", timings[0].median * kNanoPerOperation, "ns");
-    report.row("operation_10000_waiting_ns", timings[1].median * kNanoPerOperation, "ns");
-    report.row("operation_10000_over_10", timings[1].median / timings[0].median, "ratio");
+    compare<Crowd>(report, "operation");
+    compare<ApiCrowd>(report, "api_operation");
     return report.finish() ? 0 : 1;
 }

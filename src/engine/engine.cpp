@@ -18,7 +18,7 @@ Engine::Engine(const EngineOptions& options, BufferPool& pool) : options_(option
 Engine::~Engine() {
     NEXAR_ASSERT(idle(), "close() first, and wait until it is idle");
     for (const auto& [id, context] : contexts_) {
-        while (Arrived* message = context->matcher.next_arrived(nullptr)) {
+        for (Arrived* const message : context->matcher.all_arrived()) {
             context->matcher.remove(*message);
             store_.end(static_cast<InMessage&>(*message));
         }
@@ -118,7 +118,7 @@ void Engine::close() {
     if (std::exchange(closing_, true)) return;
     const Error reason(Errc::closed, "the node was closed");
     for (const auto& [id, context] : contexts_) {
-        while (Posted* posted = context->matcher.next_posted(nullptr)) {
+        for (Posted* const posted : context->matcher.all_posted()) {
             context->matcher.remove(*posted);
             fail(static_cast<ReceiveOperation&>(*posted), reason);
         }

@@ -211,12 +211,10 @@ void Engine::end_receives_of(Context& context, const Pair& pair, const Error& re
     const auto concerned = [&](const Pattern& pattern) {
         return pattern.source ? *pattern.source == pair.rank : all;
     };
-    for (Posted* at = context.matcher.next_posted(nullptr); at != nullptr;) {
-        Posted& posted = *at;
-        at = context.matcher.next_posted(at);
-        if (!concerned(posted.pattern)) continue;
-        context.matcher.remove(posted);
-        fail(static_cast<ReceiveOperation&>(posted),
+    for (Posted* const posted : context.matcher.all_posted()) {
+        if (!concerned(posted->pattern)) continue;
+        context.matcher.remove(*posted);
+        fail(static_cast<ReceiveOperation&>(*posted),
              reason.within({.rank = pair.rank, .operation = "receive"}));
     }
     for (ProbeOperation* at = context.probes.first(); at != nullptr;) {

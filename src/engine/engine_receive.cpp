@@ -87,7 +87,7 @@ void Engine::drop(InMessage& message) {
 }
 
 void Engine::cancel(ReceiveOperation& receive) {
-    if (!receive.active || !receive.posted) return;
+    if (!receive.active || !receive.waiting) return;
     receive.context->matcher.remove(receive);
     fail(receive, Error(Errc::cancelled, "the receive was cancelled"));
 }

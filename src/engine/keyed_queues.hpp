@@ -2,98 +2,145 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "base/slab.hpp"
-#include "engine/intrusive_list.hpp"
-
 namespace nexar::engine {
 
-/// A queue per key. Finding the first of a key, adding and taking out cost the same however many
-/// keys and objects there are. A key without objects takes no memory that others could not use.
+/// An object's place in a KeyedQueues.
+template <class T>
+struct KeyedHook {
+    T* before = nullptr;
+    T* after = nullptr;
+    T* last = nullptr;  // of the first of its queue only
+};
+
+/// A queue per key; objects are linked through a member of theirs, and `KeyOf` tells their key.
+/// Finding the first of a key, adding and taking out cost the same however many keys and objects
+/// there are, and touch as few of them as can be: with thousands waiting, memory is what costs. So
+/// the table has the hash beside the pointer (open addressing, linear probing, no tombstones).
 /// Allocates only when there are more keys at once than ever before.
-template <class T, Hook<T> T::* HookOf, class Key>
+template <class T, KeyedHook<T> T::* HookOf, class KeyOf>
 class KeyedQueues {
 public:
-    /// `seed` keeps keys of somebody else's choice from meeting in one bucket.
-    explicit KeyedQueues(std::uint64_t seed) : seed_(seed), buckets_(16) {}
+    using Key = std::remove_cvref_t<decltype(KeyOf{}(std::declval<const T&>()))>;
+
+    /// `seed` keeps keys of somebody else's choice from meeting in one place.
+    explicit KeyedQueues(std::uint64_t seed) : seed_(seed), places_(16) {}
 
     KeyedQueues(const KeyedQueues&) = delete;
     KeyedQueues& operator=(const KeyedQueues&) = delete;
     /// What is still in a queue stays its owner's.
-    ~KeyedQueues() {
-        for (Queue* queue : buckets_) {
-            while (queue != nullptr) queues_.end(*std::exchange(queue, queue->next));
-        }
-    }
+    ~KeyedQueues() = default;
 
     /// The oldest of a key; nullptr: none.
-    T* first(const Key& key) const noexcept {
-        const Queue* queue = find(key);
-        return queue == nullptr ? nullptr : queue->list.first();
-    }
+    T* first(const Key& key) const noexcept { return places_[find(key)].first; }
 
-    void push_back(const Key& key, T& object) {
-        Queue* queue = find(key);
-        if (queue == nullptr) {
-            if (queues_.used() >= buckets_.size()) grow();
-            queue = &queues_.make();
-            queue->key = key;
-            Queue*& bucket = bucket_of(buckets_, key);
-            queue->next = bucket;
-            bucket = queue;
+    void push_back(T& object) {
+        const Key key = KeyOf{}(object);
+        KeyedHook<T>& hook = object.*HookOf;
+        Place* place = &places_[find(key)];
+        if (place->first != nullptr) {
+            T*& last = (place->first->*HookOf).last;
+            hook = {.before = last, .after = nullptr, .last = nullptr};
+            (last->*HookOf).after = &object;
+            last = &object;
+            return;
         }
-        queue->list.push_back(object);
+        if (++keys_ > places_.size() / 2) {
+            grow();
+            place = &places_[find(key)];
+        }
+        hook = {.before = nullptr, .after = nullptr, .last = &object};
+        *place = {.hash = key.hash(seed_), .first = &object};
     }
 
-    void erase(const Key& key, T& object) noexcept {
-        Queue** place = &bucket_of(buckets_, key);
-        while (!((*place)->key == key)) place = &(*place)->next;
-        Queue* queue = *place;
-        queue->list.erase(object);
-        if (!queue->list.empty()) return;
-        *place = queue->next;
-        queues_.end(*queue);
+    void erase(T& object) noexcept {
+        KeyedHook<T>& hook = object.*HookOf;
+        if (hook.before == nullptr) {
+            erase_first(object);
+        } else {
+            (hook.before->*HookOf).after = hook.after;
+            if (hook.after == nullptr) {
+                (first(KeyOf{}(object))->*HookOf).last = hook.before;
+            } else {
+                (hook.after->*HookOf).before = hook.before;
+            }
+        }
+        hook = {};
     }
 
-    std::size_t keys() const noexcept { return queues_.used(); }
+    std::size_t keys() const noexcept { return keys_; }
+
+    /// Calls `visit` with every object; those of one key in order, and keys in any order.
+    template <class Visit>
+    void for_each(Visit visit) const {
+        for (const Place& place : places_) {
+            for (T* at = place.first; at != nullptr; at = (at->*HookOf).after) visit(*at);
+        }
+    }
 
 private:
-    struct Queue {
-        Key key{};
-        IntrusiveList<T, HookOf> list{};
-        Queue* next = nullptr;
+    struct Place {
+        std::uint64_t hash = 0;
+        T* first = nullptr;  // of a queue; nullptr: free
     };
-    using Buckets = std::vector<Queue*>;
 
-    Queue*& bucket_of(Buckets& buckets, const Key& key) const noexcept {
-        return buckets[key.hash(seed_) & (buckets.size() - 1)];
+    std::size_t wrapped(std::size_t index) const noexcept { return index & (places_.size() - 1); }
+
+    /// Where the key is, or where it would be: a quarter of all places is free.
+    std::size_t find(const Key& key) const noexcept {
+        const std::uint64_t hash = key.hash(seed_);
+        std::size_t at = wrapped(hash);
+        while (places_[at].first != nullptr &&
+               !(places_[at].hash == hash && KeyOf{}(*places_[at].first) == key)) {
+            at = wrapped(at + 1);
+        }
+        return at;
     }
 
-    Queue* find(const Key& key) const noexcept {
-        Queue* queue = buckets_[key.hash(seed_) & (buckets_.size() - 1)];
-        while (queue != nullptr && !(queue->key == key)) queue = queue->next;
-        return queue;
+    void erase_first(T& object) noexcept {
+        std::size_t at = wrapped(KeyOf{}(object).hash(seed_));
+        while (places_[at].first != &object) at = wrapped(at + 1);
+        const KeyedHook<T>& hook = object.*HookOf;
+        if (hook.after == nullptr) {
+            free_place(at);
+            return;
+        }
+        KeyedHook<T>& next = hook.after->*HookOf;
+        next.before = nullptr;
+        next.last = hook.last;
+        places_[at].first = hook.after;
+    }
+
+    /// Those behind it move up, so that none is cut off from where its search begins.
+    void free_place(std::size_t gap) noexcept {
+        --keys_;
+        for (std::size_t at = wrapped(gap + 1); places_[at].first != nullptr;
+             at = wrapped(at + 1)) {
+            const std::size_t home = wrapped(places_[at].hash);
+            if (wrapped(at - home) < wrapped(at - gap)) continue;
+            places_[gap] = places_[at];
+            gap = at;
+        }
+        places_[gap] = {};
     }
 
     void grow() {
-        Buckets larger(buckets_.size() * 2);
-        for (Queue* queue : buckets_) {
-            while (queue != nullptr) {
-                Queue* next = queue->next;
-                Queue*& bucket = bucket_of(larger, queue->key);
-                queue->next = bucket;
-                bucket = queue;
-                queue = next;
-            }
+        const std::vector<Place> before =
+            std::exchange(places_, std::vector<Place>(places_.size() * 2));
+        for (const Place& place : before) {
+            if (place.first == nullptr) continue;
+            std::size_t at = wrapped(place.hash);
+            while (places_[at].first != nullptr) at = wrapped(at + 1);
+            places_[at] = place;
         }
-        buckets_.swap(larger);
     }
 
     std::uint64_t seed_;
-    Slab<Queue> queues_;
-    Buckets buckets_;  // a power of two
+    std::size_t keys_ = 0;
+    std::vector<Place> places_;  // a power of two
 };
 
 }  // namespace nexar::engine

@@ -1,5 +1,6 @@
 #include "engine/matcher.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -20,79 +21,93 @@ std::size_t kind_of(const Pattern& pattern) noexcept {
     return (pattern.source ? 0U : 2U) + (pattern.tag ? 0U : 1U);
 }
 
-MatchKey exact_key(const Arrived& message) noexcept {
-    return key_of({.source = message.source, .tag = message.tag});
-}
-
-MatchKey tag_key(const Arrived& message) noexcept {
-    return key_of({.source = {}, .tag = message.tag});
+template <class T, class Queues>
+std::vector<T*> in_order(const Queues& queues, bool messages) {
+    std::vector<T*> all;
+    queues.for_each([&](Matchable& one) {
+        if (one.is_message == messages) all.push_back(static_cast<T*>(&one));
+    });
+    std::ranges::sort(all, {}, [](const T* one) { return one->order; });
+    return all;
 }
 
 }  // namespace
 
 std::size_t MatchKey::hash(std::uint64_t seed) const noexcept {
-    return mixed(tag ^ mixed(source ^ (any_tag ? ~seed : seed)));
+    const std::uint64_t open = (any_source ? 1U : 0U) + (any_tag ? 2U : 0U);
+    return mixed(tag ^ mixed(seed ^ (std::uint64_t{source} << 2U | open)));
 }
 
-MatchKey key_of(const Pattern& pattern) noexcept {
-    return {.source = pattern.source ? pattern.source->value() : MatchKey::kAny,
-            .tag = pattern.tag.value_or(Tag{}).value(),
-            .any_tag = !pattern.tag};
+void Matcher::put(Matchable& one) {
+    NEXAR_ASSERT(!one.waiting);
+    waiting_.push_back(one);
+    one.order = next_order_++;
+    one.waiting = true;
+}
+
+void Matcher::take_out(Matchable& one) noexcept {
+    NEXAR_ASSERT(one.waiting);
+    waiting_.erase(one);
+    one.waiting = false;
 }
 
 Posted* Matcher::take_posted(Rank source, Tag tag) noexcept {
     const std::array<Pattern, 4> patterns{Pattern{.source = source, .tag = tag},
                                           Pattern{.source = source, .tag = {}},
                                           Pattern{.source = {}, .tag = tag}, Pattern{}};
-    Posted* oldest = nullptr;
+    Matchable* oldest = nullptr;
     for (const Pattern& pattern : patterns) {
         if (counts_[kind_of(pattern)] == 0) continue;
-        Posted* found = posted_by_key_.first(key_of(pattern));
-        if (found == nullptr) continue;
+        Matchable* found = waiting_.first(key_of(pattern));
+        if (found == nullptr || found->is_message) continue;
         if (oldest == nullptr || found->order < oldest->order) oldest = found;
     }
-    if (oldest != nullptr) remove(*oldest);
-    return oldest;
+    if (oldest == nullptr) return nullptr;
+    remove(static_cast<Posted&>(*oldest));
+    return static_cast<Posted*>(oldest);
 }
 
 void Matcher::add(Posted& receive) {
-    NEXAR_ASSERT(!receive.posted);
-    posted_by_key_.push_back(key_of(receive.pattern), receive);
-    posted_.push_back(receive);
+    receive.key = key_of(receive.pattern);
+    put(receive);
     ++counts_[kind_of(receive.pattern)];
-    receive.order = next_order_++;
-    receive.posted = true;
 }
 
 void Matcher::remove(Posted& receive) noexcept {
-    NEXAR_ASSERT(receive.posted);
-    posted_by_key_.erase(key_of(receive.pattern), receive);
-    posted_.erase(receive);
+    take_out(receive);
     --counts_[kind_of(receive.pattern)];
-    receive.posted = false;
 }
 
-void Matcher::index_sources() {
-    if (std::exchange(sources_indexed_, true)) return;
-    for (Arrived* message = arrived_.first(); message != nullptr;
-         message = AllArrived::after(*message)) {
-        by_source_[message->source.value()].push_back(*message);
-    }
+std::vector<Posted*> Matcher::all_posted() const {
+    return in_order<Posted>(waiting_, false);
+}
+
+std::vector<Arrived*> Matcher::all_arrived() const {
+    return in_order<Arrived>(waiting_, true);
 }
 
 void Matcher::index_tags() {
     if (std::exchange(tags_indexed_, true)) return;
-    for (Arrived* message = arrived_.first(); message != nullptr;
-         message = AllArrived::after(*message)) {
-        by_tag_.push_back(tag_key(*message), *message);
-    }
+    for (Arrived* message : all_arrived()) by_tag_.push_back(*message);
+}
+
+void Matcher::index_sources() {
+    if (std::exchange(sources_indexed_, true)) return;
+    for (Arrived* message : all_arrived()) by_source_[message->source.value()].push_back(*message);
+}
+
+void Matcher::index_all() {
+    if (std::exchange(all_indexed_, true)) return;
+    for (Arrived* message : all_arrived()) all_.push_back(*message);
 }
 
 Arrived* Matcher::find(const Pattern& pattern) {
     if (pattern.source && pattern.source->value() >= by_source_.size()) return nullptr;
     switch (kind_of(pattern)) {
-        case 0:
-            return exact_.first(key_of(pattern));
+        case 0: {
+            Matchable* const found = waiting_.first(key_of(pattern));
+            return found == nullptr || !found->is_message ? nullptr : static_cast<Arrived*>(found);
+        }
         case 1:
             index_sources();
             return by_source_[pattern.source.value_or(Rank{}).value()].first();
@@ -100,26 +115,25 @@ Arrived* Matcher::find(const Pattern& pattern) {
             index_tags();
             return by_tag_.first(key_of(pattern));
         default:
-            return arrived_.first();
+            index_all();
+            return all_.first();
     }
 }
 
 void Matcher::add(Arrived& message) {
-    NEXAR_ASSERT(!message.waiting);
-    exact_.push_back(exact_key(message), message);
-    if (tags_indexed_) by_tag_.push_back(tag_key(message), message);
+    message.key = key_of({.source = message.source, .tag = message.tag});
+    message.is_message = true;
+    put(message);
+    if (tags_indexed_) by_tag_.push_back(message);
     if (sources_indexed_) by_source_[message.source.value()].push_back(message);
-    arrived_.push_back(message);
-    message.waiting = true;
+    if (all_indexed_) all_.push_back(message);
 }
 
 void Matcher::remove(Arrived& message) noexcept {
-    NEXAR_ASSERT(message.waiting);
-    exact_.erase(exact_key(message), message);
-    if (tags_indexed_) by_tag_.erase(tag_key(message), message);
+    take_out(message);
+    if (tags_indexed_) by_tag_.erase(message);
     if (sources_indexed_) by_source_[message.source.value()].erase(message);
-    arrived_.erase(message);
-    message.waiting = false;
+    if (all_indexed_) all_.erase(message);
 }
 
 }  // namespace nexar::engine

@@ -21,37 +21,45 @@ struct Pattern {
     }
 };
 
-/// What receives are matched by.
+/// What receives are matched by; 0 where anything fits.
 struct MatchKey {
-    static constexpr std::uint64_t kAny = std::uint64_t{1} << 32;
-
-    std::uint64_t source = kAny;  // a Rank, or kAny
     std::uint64_t tag = 0;
-    bool any_tag = false;
+    std::uint32_t source = 0;
+    bool any_source = true;
+    bool any_tag = true;
 
     friend bool operator==(const MatchKey&, const MatchKey&) noexcept = default;
     std::size_t hash(std::uint64_t seed) const noexcept;
 };
 
-MatchKey key_of(const Pattern& pattern) noexcept;
+inline MatchKey key_of(const Pattern& pattern) noexcept {
+    return {.tag = pattern.tag.value_or(Tag{}).value(),
+            .source = pattern.source.value_or(Rank{}).value(),
+            .any_source = !pattern.source,
+            .any_tag = !pattern.tag};
+}
+
+/// A receive or a message in a Matcher.
+struct Matchable {
+    MatchKey key{};
+    std::uint64_t order = 0;
+    bool waiting = false;
+    bool is_message = false;
+    KeyedHook<Matchable> hook{};
+};
 
 /// A receive that waits for its message.
-struct Posted {
+struct Posted : Matchable {
     Pattern pattern{};
-    std::uint64_t order = 0;
-    bool posted = false;
-    Hook<Posted> queue_hook{};
-    Hook<Posted> all_hook{};
 };
 
 /// A message that waits for its receive.
-struct Arrived {
+struct Arrived : Matchable {
     Rank source{};
     Tag tag{};
-    bool waiting = false;
-    Hook<Arrived> exact_hook{};
+    // For receives that leave something open, see Matcher.
+    KeyedHook<Arrived> tag_hook{};
     Hook<Arrived> source_hook{};
-    Hook<Arrived> tag_hook{};
     Hook<Arrived> all_hook{};
 };
 
@@ -60,12 +68,12 @@ struct Arrived {
 /// the one that came first. A message and a receive that fit are never both in here.
 ///
 /// Every call costs the same however many wait, but for the first time that so many do, and the
-/// first time that a receive names only a source, or only a tag.
+/// first time that a receive leaves source, tag or both open.
 class Matcher {
 public:
     /// For ranks below `world`. `seed` changes costs only, see KeyedQueues.
     Matcher(std::uint32_t world, std::uint64_t seed)
-        : posted_by_key_(seed), exact_(seed), by_tag_(seed), by_source_(world) {}
+        : waiting_(seed), by_tag_(seed), by_source_(world) {}
 
     /// The receive that a message goes to, taken out; nullptr: none waits for it.
     Posted* take_posted(Rank source, Tag tag) noexcept;
@@ -77,36 +85,42 @@ public:
     void add(Arrived& message);
     void remove(Arrived& message) noexcept;
 
-    /// In order, for ending them: the next of `before`, or the first.
-    Posted* next_posted(const Posted* before) const noexcept {
-        return before == nullptr ? posted_.first() : AllPosted::after(*before);
-    }
-    Arrived* next_arrived(const Arrived* before) const noexcept {
-        return before == nullptr ? arrived_.first() : AllArrived::after(*before);
-    }
+    /// All that waits, in order.
+    std::vector<Posted*> all_posted() const;
+    std::vector<Arrived*> all_arrived() const;
 
 private:
-    using AllPosted = IntrusiveList<Posted, &Posted::all_hook>;
-    using AllArrived = IntrusiveList<Arrived, &Arrived::all_hook>;
+    struct KeyOf {
+        const MatchKey& operator()(const Matchable& one) const noexcept { return one.key; }
+    };
+    struct TagOf {
+        MatchKey operator()(const Arrived& message) const noexcept {
+            return key_of({.source = {}, .tag = message.tag});
+        }
+    };
 
-    KeyedQueues<Posted, &Posted::queue_hook, MatchKey> posted_by_key_;
-    AllPosted posted_;
+    // Receives by what they name, and messages by source and tag. A queue never has both: they
+    // would have found each other. So one look tells either whom something meets or where it waits.
+    KeyedQueues<Matchable, &Matchable::hook, KeyOf> waiting_;
     std::uint64_t next_order_ = 0;
     // How many receives name source and tag, only the source, only the tag, nothing: what nobody
     // waits with need not be looked up.
     std::array<std::uint64_t, 4> counts_{};
 
-    // Messages by source and by tag alone are kept in order only from the first time on that
-    // somebody asks: each list costs a message some cache lines.
-    void index_sources();
+    // Messages by tag alone, by source alone, and all of them are kept in order only from the first
+    // time on that somebody asks: each list costs a message some cache lines.
     void index_tags();
-    bool sources_indexed_ = false;
+    void index_sources();
+    void index_all();
     bool tags_indexed_ = false;
-
-    KeyedQueues<Arrived, &Arrived::exact_hook, MatchKey> exact_;
-    KeyedQueues<Arrived, &Arrived::tag_hook, MatchKey> by_tag_;
+    bool sources_indexed_ = false;
+    bool all_indexed_ = false;
+    KeyedQueues<Arrived, &Arrived::tag_hook, TagOf> by_tag_;
     std::vector<IntrusiveList<Arrived, &Arrived::source_hook>> by_source_;
-    AllArrived arrived_;
+    IntrusiveList<Arrived, &Arrived::all_hook> all_;
+
+    void put(Matchable& one);
+    void take_out(Matchable& one) noexcept;
 };
 
 }  // namespace nexar::engine

@@ -7,22 +7,26 @@ namespace nexar::engine {
 Result<void> MessageStore::reserve(InMessage& message, std::size_t bytes) {
     if (bytes > InMessage::kBlockBytes) {
         NEXAR_TRY_VALUE(buffer, pool_->checkout(bytes));
-        message.buffer = std::move(buffer);
-    } else if (bytes > InMessage::kInlineBytes) {
-        message.block = &blocks_.make();
+        message.place = std::move(buffer);
+    } else if (bytes > sizeof(InMessage::Small)) {
+        message.place = &blocks_.make();
     }
     message.stored = bytes;
     return {};
 }
 
 port::Bytes MessageStore::storage(InMessage& message) noexcept {
-    if (message.block != nullptr) return port::Bytes(*message.block).first(message.stored);
-    if (message.buffer.size() != 0) return message.buffer.span();
-    return port::Bytes(message.small).first(message.stored);
+    if (auto* small = std::get_if<InMessage::Small>(&message.place)) {
+        return port::Bytes(*small).first(message.stored);
+    }
+    if (auto* block = std::get_if<InMessage::Block*>(&message.place)) {
+        return port::Bytes(**block).first(message.stored);
+    }
+    return std::get<PooledBuffer>(message.place).span();
 }
 
 void MessageStore::end(InMessage& message) noexcept {
-    if (message.block != nullptr) blocks_.end(*message.block);
+    if (auto* block = std::get_if<InMessage::Block*>(&message.place)) blocks_.end(**block);
     messages_.end(message);
 }
 

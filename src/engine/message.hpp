@@ -6,6 +6,7 @@
 #include <nexar/error.hpp>
 #include <nexar/types.hpp>
 #include <optional>
+#include <variant>
 
 #include "base/buffer_pool.hpp"
 #include "base/slab.hpp"
@@ -19,9 +20,9 @@ class InBulk;
 
 /// A message on its way in, from its header to its last byte.
 struct InMessage : Arrived {
-    static constexpr std::size_t kInlineBytes = 64;
     static constexpr std::size_t kBlockBytes = 512;
     using Block = std::array<std::byte, kBlockBytes>;
+    using Small = std::array<std::byte, sizeof(PooledBuffer)>;
 
     Context* context = nullptr;
     Peer* peer = nullptr;  // nullptr: this rank itself
@@ -40,9 +41,7 @@ struct InMessage : Arrived {
 
     // The payload, or its beginning, that nobody had asked for yet, in one of three places.
     std::size_t stored = 0;  // room there
-    std::array<std::byte, kInlineBytes> small{};
-    Block* block = nullptr;
-    PooledBuffer buffer{};
+    std::variant<Small, Block*, PooledBuffer> place{};
     std::uint64_t received = 0;
 
     InBulk* stream = nullptr;              // of a bulk message, when it was opened

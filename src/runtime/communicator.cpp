@@ -80,6 +80,7 @@ void set_outgoing(Task& task, const ConstBuffer& elements, const SendOptions& op
 void set_incoming(Task& task, const Buffer& elements) {
     task.incoming = {static_cast<std::byte*>(elements.data), checked_bytes(elements, "recv")};
     task.receive.content = {&task.incoming, 1};
+    task.receive.only_take = false;
 }
 
 }  // namespace
@@ -104,6 +105,7 @@ Work<> Communicator::send(const ConstBuffer& elements, int to, std::uint64_t tag
 Work<> Communicator::send_iov(std::span<const ConstRegion> regions, int to, std::uint64_t tag,
                               SendOptions options) {
     TaskOwner task = new_task(*body_, Task::What::send);
+    task->outgoing_list.clear();
     for (const ConstRegion region : regions) {
         if (!region.empty()) task->outgoing_list.push_back(region);
     }
@@ -124,10 +126,12 @@ Work<Status> Communicator::recv(const Buffer& elements, SourcePattern from, TagP
 Work<Status> Communicator::recv_iov(std::span<const Region> regions, SourcePattern from,
                                     TagPattern tag) {
     TaskOwner task = new_task(*body_, Task::What::receive);
+    task->incoming_list.clear();
     for (const Region region : regions) {
         if (!region.empty()) task->incoming_list.push_back(region);
     }
     task->receive.content = task->incoming_list;
+    task->receive.only_take = false;
     task->receive.pattern = checked_pattern(from, tag, *body_->context, "recv_iov");
     return started<Status>(std::move(task));
 }
@@ -166,9 +170,7 @@ std::optional<Status> Communicator::try_probe(SourcePattern from, TagPattern tag
         return node.engine().look(*body_->context, pattern);
     }();
     if (!found) return std::nullopt;
-    return Status{.source = static_cast<int>(found->source.value()),
-                  .tag = found->tag.value(),
-                  .bytes = static_cast<std::size_t>(found->bytes)};
+    return detail::status_of(*found);
 }
 
 std::optional<Message> Communicator::try_matched_probe(SourcePattern from, TagPattern tag) {
@@ -179,11 +181,8 @@ std::optional<Message> Communicator::try_matched_probe(SourcePattern from, TagPa
     engine::InMessage* message = node.engine().take(*body_->context, pattern);
     if (message == nullptr) return std::nullopt;
     node.settle(node.now());
-    const Status status{.source = static_cast<int>(message->source.value()),
-                        .tag = message->tag.value(),
-                        .bytes = static_cast<std::size_t>(message->bytes)};
     return Message(Message::Owner(new detail::MessageBody{.node = body_->node, .message = message}),
-                   status);
+                   detail::status_of(engine::envelope_of(*message)));
 }
 
 Work<Status> Message::recv(const Buffer& into) && {

@@ -33,24 +33,9 @@ void Task::run_under_lock() noexcept {
 
 void Task::clear() noexcept {
     node.reset();
-    context = nullptr;
-    send.content = {};
-    send.error.reset();
-    send.priority = port::Priority::bulk;
-    send.synchronous = false;
-    receive.content = {};
-    receive.error.reset();
-    receive.pattern = {};
-    receive.only_take = false;
-    receive.message = nullptr;
-    probe.error.reset();
-    probe.pattern = {};
     message = nullptr;
-    outgoing_list.clear();
-    incoming_list.clear();
     parts = 1;
     error.reset();
-    status = {};
     completion.rearm();
     follow.follower = nullptr;
 }

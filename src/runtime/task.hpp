@@ -36,30 +36,21 @@ public:
     /// Starts it in the engine.
     void run_under_lock() noexcept override;
 
-    /// As new, but for memory that it keeps.
+    /// Ready to be used for something else.
     void clear() noexcept;
 
     /// Ends one of the engine's operations; true: it was the last one of this task.
     bool ended(engine::Operation& operation);
 
+    // What every task uses stands together: with thousands under way, memory is what costs.
     What what = What::send;
-    std::shared_ptr<NodeBody> node{};
-    engine::Context* context = nullptr;
-    engine::SendOperation send{};
-    engine::ReceiveOperation receive{};
-    engine::ProbeOperation probe{};
-    engine::InMessage* message = nullptr;  // to receive, or what was taken
-
-    // The lists that the operations refer to.
-    port::ConstBytes outgoing{};
-    port::Bytes incoming{};
-    std::vector<port::ConstBytes> outgoing_list{};
-    std::vector<port::Bytes> incoming_list{};
-
     int parts = 1;
+    engine::Context* context = nullptr;
+    std::shared_ptr<NodeBody> node{};
+    engine::InMessage* message = nullptr;  // to receive, or what was taken
+    runtime::Completion completion{};
     std::optional<Error> error{};
     Status status{};
-    runtime::Completion completion{};
 
     /// Calls the user's follower.
     class Follow final : public runtime::Continuation {
@@ -68,6 +59,15 @@ public:
         Follower* follower = nullptr;
     };
     Follow follow{};
+
+    // Whoever starts one sets all of it. Behind each what it refers to.
+    engine::ReceiveOperation receive{};
+    port::Bytes incoming{};
+    std::vector<port::Bytes> incoming_list{};
+    engine::SendOperation send{};
+    port::ConstBytes outgoing{};
+    std::vector<port::ConstBytes> outgoing_list{};
+    engine::ProbeOperation probe{};
 };
 
 Status status_of(const engine::Envelope& envelope) noexcept;

@@ -1,5 +1,6 @@
 #include "engine/matcher.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 
 namespace nexar::engine {
 namespace {
+
+using ::testing::ElementsAre;
 
 constexpr std::uint32_t kWorld = 4;
 
@@ -106,12 +109,8 @@ TEST(Matcher, shows_all_that_waits_in_order) {
     both.post({.source = {}, .tag = Tag(3)});
     both.arrive(Rank(2), Tag(9));
     both.arrive(Rank(0), Tag(8));
-    const Posted* first = both.matcher.next_posted(nullptr);
-    EXPECT_EQ(first, &both.receives[0]);
-    EXPECT_EQ(both.matcher.next_posted(first), &both.receives[1]);
-    EXPECT_EQ(both.matcher.next_posted(&both.receives[1]), nullptr);
-    EXPECT_EQ(both.matcher.next_arrived(nullptr), &both.messages[0]);
-    EXPECT_EQ(both.matcher.next_arrived(&both.messages[1]), nullptr);
+    EXPECT_THAT(both.matcher.all_posted(), ElementsAre(&both.receives[0], &both.receives[1]));
+    EXPECT_THAT(both.matcher.all_arrived(), ElementsAre(&both.messages[0], &both.messages[1]));
 }
 
 TEST(Matcher, a_rank_that_does_not_exist_has_no_messages) {
