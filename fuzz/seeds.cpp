@@ -131,6 +131,13 @@ void add_control(const std::filesystem::path& root) {
     add_message<wire::Withdraw>(
         root, {},
         {.context = kContext, .sequence = Sequence(8), .step = wire::WithdrawStep::received});
+    add_message<wire::ContextBegin>(
+        root, {},
+        {.context = kContext,
+         .origin = {.parent = ContextId(5), .creation = 2, .colour = 1, .epoch = Epoch(1)},
+         .rank = Rank(3),
+         .size = 4});
+    add_message<wire::ContextEnd>(root, {}, {.context = kContext});
 }
 
 void add_preambles(const std::filesystem::path& root) {

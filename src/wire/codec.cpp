@@ -113,6 +113,10 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
             return decode_as<EagerHeader>(header, body);
         case FrameType::bulk:
             return decode_as<BulkHeader>(header, body);
+        case FrameType::context_begin:
+            return decode_as<ContextBegin>(header, body);
+        case FrameType::context_end:
+            return decode_as<ContextEnd>(header, body);
     }
     NEXAR_ASSERT(false, "decode_frame_header lets only known types pass");
     std::abort();
@@ -133,6 +137,8 @@ NEXAR_INSTANTIATE_CODEC(Heartbeat);
 NEXAR_INSTANTIATE_CODEC(Credit);
 NEXAR_INSTANTIATE_CODEC(Grant);
 NEXAR_INSTANTIATE_CODEC(Withdraw);
+NEXAR_INSTANTIATE_CODEC(ContextBegin);
+NEXAR_INSTANTIATE_CODEC(ContextEnd);
 NEXAR_INSTANTIATE_CODEC(EagerHeader);
 NEXAR_INSTANTIATE_CODEC(BulkHeader);
 

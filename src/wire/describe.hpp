@@ -157,4 +157,22 @@ void describe(Io& io, Of<Withdraw> auto& m) {
               FaultKind::unknown_value);
 }
 
+template <class Io>
+void describe(Io& io, Of<ContextBegin> auto& m) {
+    io.number("context", m.context);
+    io.number("parent", m.origin.parent);
+    io.number("creation", m.origin.creation);
+    io.number("colour", m.origin.colour);
+    io.number("epoch", m.origin.epoch);
+    io.number("rank", m.rank);
+    io.number("size", m.size, {1, kMaxWorldSize});
+    io.rule([&] { return m.rank.value() < m.size; }, "rank", m.rank.value(),
+            "allowed is below size");
+}
+
+template <class Io>
+void describe(Io& io, Of<ContextEnd> auto& m) {
+    io.number("context", m.context);
+}
+
 }  // namespace nexar::wire

@@ -24,6 +24,8 @@ enum class FrameType : std::uint8_t {
     withdraw = 7,
     eager = 16,
     bulk = 17,
+    context_begin = 18,
+    context_end = 19,
 };
 
 /// What is fixed for every frame of a type.
@@ -37,7 +39,7 @@ struct FrameRules {
 
 /// Limits leave room for optional fields of later builds: a whole Hello is at most 4 KiB, a
 /// Welcome 96 KiB.
-inline constexpr std::array<FrameRules, 9> kFrameRules{{
+inline constexpr std::array<FrameRules, 11> kFrameRules{{
     {FrameType::hello, "hello", 4096 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::welcome, "welcome", 98304 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::error_report, "error_report", 2048 - kFrameHeaderBytes, Lane::control, false},
@@ -47,6 +49,8 @@ inline constexpr std::array<FrameRules, 9> kFrameRules{{
     {FrameType::withdraw, "withdraw", 256 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::eager, "eager", 256 - kFrameHeaderBytes, Lane::eager, false},
     {FrameType::bulk, "bulk", 256 - kFrameHeaderBytes, Lane::eager, false},
+    {FrameType::context_begin, "context_begin", 256 - kFrameHeaderBytes, Lane::eager, false},
+    {FrameType::context_end, "context_end", 256 - kFrameHeaderBytes, Lane::eager, false},
 }};
 
 /// The rules of a type; nullptr for a number that is none.

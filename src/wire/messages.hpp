@@ -170,7 +170,40 @@ struct Withdraw {
     friend bool operator==(const Withdraw&, const Withdraw&) noexcept = default;
 };
 
+/// What makes a communicator the one that it is, on every member alike; with the cluster, which
+/// both sides know from their certificates.
+struct ContextOrigin {
+    ContextId parent{};          // 0 for a world
+    std::uint64_t creation = 0;  // its number among those made from the parent
+    std::uint64_t colour = 0;
+    Epoch epoch{};  // of a world
+
+    friend bool operator==(const ContextOrigin&, const ContextOrigin&) noexcept = default;
+};
+
+/// Comes before the first message of a communicator: its id is short, so both sides compare all
+/// that it stands for.
+struct ContextBegin {
+    static constexpr FrameType kType = FrameType::context_begin;
+
+    ContextId context{};
+    ContextOrigin origin{};
+    Rank rank{};  // the sender's, below size
+    std::uint32_t size = 1;
+
+    friend bool operator==(const ContextBegin&, const ContextBegin&) noexcept = default;
+};
+
+/// Comes after the last message of a communicator that its sender has ended.
+struct ContextEnd {
+    static constexpr FrameType kType = FrameType::context_end;
+
+    ContextId context{};
+
+    friend bool operator==(const ContextEnd&, const ContextEnd&) noexcept = default;
+};
+
 using AnyMessage = std::variant<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw,
-                                EagerHeader, BulkHeader>;
+                                EagerHeader, BulkHeader, ContextBegin, ContextEnd>;
 
 }  // namespace nexar::wire

@@ -28,7 +28,7 @@ struct MessageNames {
 };
 
 using Messages = ::testing::Types<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw,
-                                  EagerHeader, BulkHeader>;
+                                  EagerHeader, BulkHeader, ContextBegin, ContextEnd>;
 TYPED_TEST_SUITE(EveryMessage, Messages, MessageNames);
 
 Bytes encoded(const AnyMessage& message) {

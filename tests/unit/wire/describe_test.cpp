@@ -278,6 +278,15 @@ TEST(Withdraw, refuses_steps_that_it_does_not_know) {
     expect_refused(patched(m, 16, 4, 1), Errc::malformed, "withdraw: step is 4");
 }
 
+TEST(ContextBegin, refuses_a_rank_that_its_size_does_not_have) {
+    const auto m = example<ContextBegin>();
+    expect_accepted(patched(m, 44, kMaxWorldSize, 4));
+    expect_refused(patched(m, 44, kMaxWorldSize + 1, 4), Errc::limit_exceeded, "size");
+    expect_refused(patched(m, 44, 0, 4), Errc::malformed, "size");
+    expect_refused(patched(m, 40, 4, 4), Errc::malformed,
+                   "context_begin: rank is 4, allowed is below size");
+}
+
 TEST(LargestValue, of_every_message_fits_the_body_of_its_frame) {
     const auto body_of = [](const auto& message) { return encoded(message).size() - 8; };
     const auto limit = [](FrameType type) { return rules_of(type)->max_body_bytes; };

@@ -83,6 +83,8 @@ std::map<std::string, Bytes> examples_of_the_code() {
         {"credit", encoded(example<Credit>())},
         {"grant", encoded(example<Grant>())},
         {"withdraw", encoded(example<Withdraw>())},
+        {"context_begin", encoded(example<ContextBegin>())},
+        {"context_end", encoded(example<ContextEnd>())},
     };
 }
 

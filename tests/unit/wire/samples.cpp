@@ -175,6 +175,23 @@ Withdraw random_message<Withdraw>(Random& random) {
 }
 
 template <>
+ContextBegin random_message<ContextBegin>(Random& random) {
+    const auto size = static_cast<std::uint32_t>(random.number(1, kMaxWorldSize));
+    return {.context = ContextId(random.number(0, kAny)),
+            .origin = {.parent = ContextId(random.number(0, kAny)),
+                       .creation = random.number(0, kAny),
+                       .colour = random.number(0, kAny),
+                       .epoch = Epoch(random.number(0, kAny))},
+            .rank = Rank(static_cast<std::uint32_t>(random.number(0, size - 1))),
+            .size = size};
+}
+
+template <>
+ContextEnd random_message<ContextEnd>(Random& random) {
+    return {.context = ContextId(random.number(0, kAny))};
+}
+
+template <>
 EagerHeader example<EagerHeader>() {
     return {{.context = kContext,
              .sequence = Sequence(7),
@@ -247,6 +264,19 @@ Grant example<Grant>() {
 template <>
 Withdraw example<Withdraw>() {
     return {.context = kContext, .sequence = Sequence(8), .step = WithdrawStep::done};
+}
+
+template <>
+ContextBegin example<ContextBegin>() {
+    return {.context = kContext,
+            .origin = {.parent = ContextId(5), .creation = 2, .colour = 1, .epoch = {}},
+            .rank = Rank(3),
+            .size = 4};
+}
+
+template <>
+ContextEnd example<ContextEnd>() {
+    return {.context = kContext};
 }
 
 Bytes from_hex(std::string_view hex) {
