@@ -52,17 +52,17 @@ std::size_t checked_bytes(const AnyBuffer& buffer, const char* operation) {
     return buffer.count * element;
 }
 
-TaskOwner new_task(const detail::CommunicatorBody& body, Task::What what) {
-    TaskOwner task = body.node->make_task();
+TaskOwner new_task(std::shared_ptr<detail::CommunicatorBody> body, Task::What what) {
+    detail::NodeBody& node = *body->node;
+    TaskOwner task = node.make_task(std::move(body));
     task->what = what;
-    task->context = body.context;
     return task;
 }
 
 template <class T>
 Work<T> started(TaskOwner task) {
     Task& posted = *task;
-    posted.node->progress().post(posted);
+    posted.node().progress().post(posted);
     return Work<T>(std::move(task));
 }
 
@@ -95,7 +95,7 @@ int Communicator::size() const noexcept {
 
 Work<> Communicator::send(const ConstBuffer& elements, int to, std::uint64_t tag,
                           SendOptions options) {
-    TaskOwner task = new_task(*body_, Task::What::send);
+    TaskOwner task = new_task(body_, Task::What::send);
     set_outgoing(*task, elements, options);
     task->send.to = checked_rank(to, *body_->context, "send");
     task->send.tag = Tag(tag);
@@ -104,7 +104,7 @@ Work<> Communicator::send(const ConstBuffer& elements, int to, std::uint64_t tag
 
 Work<> Communicator::send_iov(std::span<const ConstRegion> regions, int to, std::uint64_t tag,
                               SendOptions options) {
-    TaskOwner task = new_task(*body_, Task::What::send);
+    TaskOwner task = new_task(body_, Task::What::send);
     task->outgoing_list.clear();
     for (const ConstRegion region : regions) {
         if (!region.empty()) task->outgoing_list.push_back(region);
@@ -117,7 +117,7 @@ Work<> Communicator::send_iov(std::span<const ConstRegion> regions, int to, std:
 }
 
 Work<Status> Communicator::recv(const Buffer& elements, SourcePattern from, TagPattern tag) {
-    TaskOwner task = new_task(*body_, Task::What::receive);
+    TaskOwner task = new_task(body_, Task::What::receive);
     set_incoming(*task, elements);
     task->receive.pattern = checked_pattern(from, tag, *body_->context, "recv");
     return started<Status>(std::move(task));
@@ -125,7 +125,7 @@ Work<Status> Communicator::recv(const Buffer& elements, SourcePattern from, TagP
 
 Work<Status> Communicator::recv_iov(std::span<const Region> regions, SourcePattern from,
                                     TagPattern tag) {
-    TaskOwner task = new_task(*body_, Task::What::receive);
+    TaskOwner task = new_task(body_, Task::What::receive);
     task->incoming_list.clear();
     for (const Region region : regions) {
         if (!region.empty()) task->incoming_list.push_back(region);
@@ -138,7 +138,7 @@ Work<Status> Communicator::recv_iov(std::span<const Region> regions, SourcePatte
 
 Work<Status> Communicator::send_recv(const ConstBuffer& outgoing, int to, const Buffer& incoming,
                                      SourcePattern from, std::uint64_t tag) {
-    TaskOwner task = new_task(*body_, Task::What::send_and_receive);
+    TaskOwner task = new_task(body_, Task::What::send_and_receive);
     task->parts = 2;
     set_outgoing(*task, outgoing, {});
     set_incoming(*task, incoming);
@@ -149,13 +149,13 @@ Work<Status> Communicator::send_recv(const ConstBuffer& outgoing, int to, const 
 }
 
 Work<Status> Communicator::probe(SourcePattern from, TagPattern tag) {
-    TaskOwner task = new_task(*body_, Task::What::probe);
+    TaskOwner task = new_task(body_, Task::What::probe);
     task->probe.pattern = checked_pattern(from, tag, *body_->context, "probe");
     return started<Status>(std::move(task));
 }
 
 Work<Message> Communicator::matched_probe(SourcePattern from, TagPattern tag) {
-    TaskOwner task = new_task(*body_, Task::What::receive);
+    TaskOwner task = new_task(body_, Task::What::receive);
     task->receive.only_take = true;
     task->receive.pattern = checked_pattern(from, tag, *body_->context, "matched_probe");
     return started<Message>(std::move(task));
@@ -181,15 +181,14 @@ std::optional<Message> Communicator::try_matched_probe(SourcePattern from, TagPa
     engine::InMessage* message = node.engine().take(*body_->context, pattern);
     if (message == nullptr) return std::nullopt;
     node.settle(node.now());
-    return Message(Message::Owner(new detail::MessageBody{.node = body_->node, .message = message}),
-                   detail::status_of(engine::envelope_of(*message)));
+    return Message(
+        Message::Owner(new detail::MessageBody{.communicator = body_, .message = message}),
+        detail::status_of(engine::envelope_of(*message)));
 }
 
 Work<Status> Message::recv(const Buffer& into) && {
     if (!body_) throw Error(Errc::invalid_argument, "the message was received already");
-    TaskOwner task = body_->node->make_task();
-    task->what = Task::What::message;
-    task->context = body_->message->context;
+    TaskOwner task = new_task(body_->communicator, Task::What::message);
     set_incoming(*task, into);
     task->message = std::exchange(body_->message, nullptr);
     body_.reset();

@@ -101,10 +101,10 @@ Result<void> NodeBody::wait_formed(TimePoint deadline) {
     return {};
 }
 
-TaskOwner NodeBody::make_task() {
+TaskOwner NodeBody::make_task(std::shared_ptr<CommunicatorBody> communicator) {
     const auto spare = spare_tasks_.try_pop();
     TaskOwner task(spare ? *spare : new Task);
-    task->node = shared_from_this();
+    task->communicator = std::move(communicator);
     return task;
 }
 

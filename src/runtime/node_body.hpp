@@ -37,8 +37,10 @@ Result<std::shared_ptr<Loop>> make_loop(const NodeOptions& options);
 
 namespace nexar::detail {
 
+class CommunicatorBody;
+
 /// A node: its engine, its links, and the loop that drives both.
-class NodeBody final : public runtime::Driven, public std::enable_shared_from_this<NodeBody> {
+class NodeBody final : public runtime::Driven {
 public:
     struct Setup {
         std::shared_ptr<const security::Credentials> credentials{};
@@ -64,7 +66,7 @@ public:
     const ClusterId& cluster() const noexcept { return cluster_; }
     const std::vector<NodeId>& members() const noexcept { return members_; }
 
-    TaskOwner make_task();
+    TaskOwner make_task(std::shared_ptr<CommunicatorBody> communicator);
     void keep(Task* task) noexcept;
 
     /// Under the lock, after the engine was called: sends what can be sent and tells what ended.

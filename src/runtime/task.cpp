@@ -5,10 +5,15 @@
 
 namespace nexar::detail {
 
+NodeBody& Task::node() const noexcept {
+    return *communicator->node;
+}
+
 void Task::run_under_lock() noexcept {
     // The task may be the caller's again, and the node's last use with it, before this returns.
-    const std::shared_ptr<NodeBody> kept = node;
+    const std::shared_ptr<NodeBody> kept = communicator->node;
     engine::Engine& engine = kept->engine();
+    engine::Context* const context = communicator->context;
     switch (what) {
         case What::send:
             engine.start(*context, send);
@@ -32,7 +37,7 @@ void Task::run_under_lock() noexcept {
 }
 
 void Task::clear() noexcept {
-    node.reset();
+    communicator.reset();
     message = nullptr;
     parts = 1;
     error.reset();
@@ -67,11 +72,13 @@ void drop(NodeBody& node, engine::InMessage& message) noexcept {
 }  // namespace
 
 void TaskEnd::operator()(Task* task) const noexcept {
-    const std::shared_ptr<NodeBody> node = std::move(task->node);
+    // The node that keeps it may end with it.
+    const std::shared_ptr<CommunicatorBody> communicator = std::move(task->communicator);
+    NodeBody& node = *communicator->node;
     if (task->what == Task::What::receive && task->receive.only_take && task->message != nullptr) {
-        drop(*node, *task->message);  // nobody took it from the Work
+        drop(node, *task->message);  // nobody took it from the Work
     }
-    node->keep(task);
+    node.keep(task);
 }
 
 bool done(const Task& task) noexcept {
@@ -89,18 +96,18 @@ std::optional<TimePoint> point(const Deadline* deadline) {
 
 bool wait(Task& task, const Deadline* deadline) {
     if (task.completion.done()) return true;
-    return task.node->progress().wait(task.completion, point(deadline));
+    return task.node().progress().wait(task.completion, point(deadline));
 }
 
 std::size_t wait_any(std::span<Task* const> tasks, const Deadline* deadline) {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
         if (tasks[i]->completion.done()) return i;
     }
-    runtime::Progress& progress = tasks.front()->node->progress();
+    runtime::Progress& progress = tasks.front()->node().progress();
     std::vector<runtime::Completion*> completions;
     completions.reserve(tasks.size());
     for (Task* task : tasks) {
-        if (&task->node->progress() != &progress) {
+        if (&task->node().progress() != &progress) {
             throw Error(Errc::invalid_argument,
                         "works of nodes that share no loop cannot be waited for together",
                         {.operation = "wait_any"});
@@ -112,13 +119,13 @@ std::size_t wait_any(std::span<Task* const> tasks, const Deadline* deadline) {
 
 void cancel(Task& task) noexcept {
     if (task.completion.done()) return;
-    const std::shared_ptr<NodeBody> node = task.node;
-    const runtime::Progress::Guard guard(node->progress());
-    engine::Engine& engine = node->engine();
+    NodeBody& node = task.node();
+    const runtime::Progress::Guard guard(node.progress());
+    engine::Engine& engine = node.engine();
     if (task.send.active) engine.cancel(task.send);
     if (task.receive.active) engine.cancel(task.receive);
     if (task.probe.active) engine.cancel(task.probe);
-    node->settle(node->now());
+    node.settle(node.now());
 }
 
 bool follow(Task& task, Follower& follower) {
@@ -135,14 +142,14 @@ Status status(const Task& task) noexcept {
 }
 
 Message message(Task& task) {
-    auto* body =
-        new MessageBody{.node = task.node, .message = std::exchange(task.message, nullptr)};
+    auto* body = new MessageBody{.communicator = task.communicator,
+                                 .message = std::exchange(task.message, nullptr)};
     return {Message::Owner(body), task.status};
 }
 
 void MessageEnd::operator()(MessageBody* body) const noexcept {
     const std::unique_ptr<MessageBody> owned(body);
-    if (owned->message != nullptr) drop(*owned->node, *owned->message);
+    if (owned->message != nullptr) drop(*owned->communicator->node, *owned->message);
 }
 
 }  // namespace nexar::detail

@@ -13,6 +13,7 @@
 
 namespace nexar::detail {
 
+class CommunicatorBody;
 class NodeBody;
 
 /// An operation of a user: one operation of the engine, or a send and a receive together; what one
@@ -33,6 +34,8 @@ public:
         probe.owner = this;
     }
 
+    NodeBody& node() const noexcept;
+
     /// Starts it in the engine.
     void run_under_lock() noexcept override;
 
@@ -45,8 +48,7 @@ public:
     // What every task uses stands together: with thousands under way, memory is what costs.
     What what = What::send;
     int parts = 1;
-    engine::Context* context = nullptr;
-    std::shared_ptr<NodeBody> node{};
+    std::shared_ptr<CommunicatorBody> communicator{};
     engine::InMessage* message = nullptr;  // to receive, or what was taken
     runtime::Completion completion{};
     std::optional<Error> error{};
@@ -75,7 +77,7 @@ Status status_of(const engine::Envelope& envelope) noexcept;
 /// A message that was taken out of matching.
 class MessageBody {
 public:
-    std::shared_ptr<NodeBody> node{};
+    std::shared_ptr<CommunicatorBody> communicator{};
     engine::InMessage* message = nullptr;
 };
 
