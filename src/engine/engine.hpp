@@ -136,6 +136,7 @@ private:
     // engine_receive.cpp
     std::optional<Error> nobody_sends(const Context& context, const Pattern& pattern) const;
     Result<InMessage*> on_header(Peer& peer, const wire::MessageHeader& header, bool bulk);
+    std::uint64_t ahead_of_match(const InMessage& message) const noexcept;
     Result<void> charge(Pair& pair, InMessage& message);
     void store_payload(InMessage& message);
     void give_back(InMessage& message);

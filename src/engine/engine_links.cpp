@@ -19,7 +19,7 @@ public:
     ControlTaker(Engine& engine, Peer& peer) noexcept : engine_(&engine), peer_(&peer) {}
 
     Result<std::uint64_t> frame(const wire::FrameHeader& header, port::ConstBytes body) override {
-        if (peer_->broken) return std::uint64_t{0};
+        if (peer_->violation) return std::uint64_t{0};
         switch (header.type) {
             case wire::FrameType::credit: {
                 NEXAR_TRY_VALUE(credit, wire::decode_body<wire::Credit>(header, body));
@@ -65,7 +65,7 @@ public:
     EagerTaker(Engine& engine, Peer& peer) noexcept : engine_(&engine), peer_(&peer) {}
 
     Result<std::uint64_t> frame(const wire::FrameHeader& header, port::ConstBytes body) override {
-        if (peer_->broken) return std::uint64_t{0};
+        if (peer_->violation) return std::uint64_t{0};
         if (header.type == wire::FrameType::bulk) {
             NEXAR_TRY_VALUE(bulk, wire::decode_body<wire::BulkHeader>(header, body));
             NEXAR_TRY(engine_->on_header(*peer_, bulk.message, true));
@@ -167,7 +167,7 @@ void Engine::begin_lanes(Peer& peer) {
 
 template <class Message>
 void Engine::send_control(Peer& peer, const Message& message) {
-    if (peer.link == nullptr || peer.broken) return;
+    if (peer.link == nullptr || peer.violation) return;
     std::vector<std::byte> frame(wire::encoded_size(message));
     const auto size = wire::encode(message, std::span(frame));
     NEXAR_ASSERT(size.has_value() && *size == frame.size());
@@ -192,9 +192,10 @@ void Engine::flush_control(Peer& peer) {
 }
 
 void Engine::violated(Peer& peer, const Error& error) {
-    if (std::exchange(peer.broken, true) || peer.link == nullptr) return;
-    NEXAR_LOG_WARNING("node {} broke the protocol and is cut off: {}", peer.node.to_hex(),
-                      error.what());
+    if (peer.violation || peer.link == nullptr) return;
+    NEXAR_LOG_WARNING("node {} is cut off: {}", peer.node.to_hex(), error.what());
+    peer.violation = Error(
+        error.code(), fmt::format("node {} was cut off: {}", peer.node.to_hex(), error.cause()));
     peer.link->close(error.cause());
 }
 
@@ -230,7 +231,9 @@ void Engine::end_receives_of(Context& context, const Pair& pair, const Error& re
 
 void Engine::on_down(Peer& peer, const Error& reason) {
     if (peer.lost) return;
-    const Error told = closing_ ? Error(Errc::closed, "the node was closed") : reason;
+    // The link only knows that this side closed it.
+    const Error told =
+        closing_ ? Error(Errc::closed, "the node was closed") : peer.violation.value_or(reason);
     peer.lost = told;
     NEXAR_ASSERT(peer.streams_out.empty(), "a link that goes down releases everything first");
     auto unanswered = std::exchange(peer.announced, {});

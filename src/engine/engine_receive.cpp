@@ -92,11 +92,14 @@ void Engine::cancel(ReceiveOperation& receive) {
     fail(receive, Error(Errc::cancelled, "the receive was cancelled"));
 }
 
+/// How much of a payload may come before it is matched.
+std::uint64_t Engine::ahead_of_match(const InMessage& message) const noexcept {
+    return message.bulk ? std::min<std::uint64_t>(message.bytes, options_.bulk_head)
+                        : message.bytes;
+}
+
 Result<void> Engine::charge(Pair& pair, InMessage& message) {
-    const bool travels = !message.awaits_grant;
-    message.charge = {
-        .payload = travels ? std::min<std::uint64_t>(message.bytes, options_.bulk_head) : 0,
-        .headers = 1};
+    message.charge = {.payload = message.awaits_grant ? 0 : ahead_of_match(message), .headers = 1};
     CreditIn& pool = message.from_reserve ? pair.reserve_in : pair.peer->shared_in;
     if (pool.came(message.charge)) return {};
     return Error(Errc::protocol_violation,
@@ -174,8 +177,8 @@ Result<InMessage*> Engine::on_header(Peer& peer, const wire::MessageHeader& head
 void Engine::store_payload(InMessage& message) {
     if (message.complete || message.stored != 0 || message.local != nullptr) return;
     if (message.bulk && message.stream == nullptr) return;
-    const auto bytes = std::min<std::uint64_t>(message.bytes, options_.bulk_head);
-    if (!store_.reserve(message, static_cast<std::size_t>(bytes)) && !message.bulk) {
+    if (!store_.reserve(message, static_cast<std::size_t>(ahead_of_match(message))) &&
+        !message.bulk) {
         violated(*message.peer, Error(Errc::out_of_memory, "there is no memory for its message"));
     }
 }

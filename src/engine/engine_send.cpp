@@ -122,11 +122,12 @@ void Engine::drain(Peer& peer) {
 /// or not at all (false).
 bool Engine::announce(Pair& pair, SendOperation& send) {
     Peer& peer = *pair.peer;
-    if (peer.link == nullptr || peer.broken || peer.eager_full) return false;
+    if (peer.link == nullptr || peer.violation || peer.eager_full) return false;
     const bool small = send.bytes <= options_.eager_limit;
     const Amount head{.payload = 0, .headers = 1};
-    const Amount full{.payload = std::min<std::uint64_t>(send.bytes, options_.bulk_head),
-                      .headers = 1};
+    const Amount full{
+        .payload = small ? send.bytes : std::min<std::uint64_t>(send.bytes, options_.bulk_head),
+        .headers = 1};
     // A larger message that must not end before it is matched holds its payload back.
     const bool may_travel = small || !send.synchronous;
     bool reserve = false;

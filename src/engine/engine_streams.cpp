@@ -14,7 +14,7 @@ void Engine::on_opened(Peer& peer, port::StreamId id) {
     auto owned = std::make_unique<InBulk>(owner, peer, id);
     InBulk& stream = *owned;
     peer.streams_in.emplace(id.value(), std::move(owned));
-    if (peer.broken) {
+    if (peer.violation) {
         refuse(stream);
     } else {
         peer.link->receive(id, stream);
@@ -106,7 +106,7 @@ void Engine::on_aborted(Peer& peer, port::StreamId id) {
     if (message->discard) {
         unlist(*message);
         conclude(*message);
-    } else if (!peer.broken) {
+    } else if (!peer.violation) {
         if (!message->failure && peer.given_up.size() < options_.shared.headers) {
             peer.given_up.insert({message->context_id, message->sequence});
         }
