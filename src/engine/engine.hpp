@@ -121,6 +121,7 @@ private:
     // engine_send.cpp
     void send_to_self(Context& context, SendOperation& send);
     void end_local(InMessage& message);
+    void cancel_local(SendOperation& send, const Error& reason);
     void drain(Pair& pair);
     void drain(Peer& peer);
     bool announce(Pair& pair, SendOperation& send);

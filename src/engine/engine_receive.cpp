@@ -237,7 +237,7 @@ void Engine::deliver(InMessage& message, ReceiveOperation& receive) {
     }
     if (message.failure) {
         fail(receive, *message.failure);
-        end(message);
+        refuse_payload(message);
         return;
     }
     if (const std::uint64_t capacity = receive.capacity(); message.bytes > capacity) {
@@ -290,17 +290,19 @@ void Engine::refuse_payload(InMessage& message) {
         end_local(message);
         finish(send);
     }
-    if (message.peer == nullptr || message.complete || message.failure) {
+    // One that failed while its stream is being refused is the stream's until Aborted.
+    const bool failed = message.failure.has_value();
+    if (message.peer == nullptr || message.complete || (failed && message.stream == nullptr)) {
         end(message);
         return;
     }
-    if (message.awaits_grant || message.synchronous) grant(message);
+    if (!failed && (message.awaits_grant || message.synchronous)) grant(message);
     message.discard = true;
     if (message.stream != nullptr) refuse(*message.stream);
 }
 
 void Engine::refuse(InBulk& stream) {
-    stream.refused = true;
+    if (std::exchange(stream.refused, true)) return;
     if (stream.peer().link != nullptr) stream.peer().link->refuse(stream.id());
 }
 

@@ -97,6 +97,17 @@ void Engine::end_local(InMessage& message) {
     send.state = SendOperation::State::ended;
 }
 
+void Engine::cancel_local(SendOperation& send, const Error& reason) {
+    InMessage& message = *send.local_message;
+    end_local(message);
+    if (message.waiting) {
+        end(message);
+    } else {
+        message.failure = reason;  // for whoever took it out of matching
+    }
+    fail(send, reason);
+}
+
 void Engine::drain(Pair& pair) {
     while (SendOperation* send = pair.waiting.first()) {
         if (!announce(pair, *send)) {
@@ -305,17 +316,9 @@ void Engine::cancel(SendOperation& send) {
             if (peer.link != nullptr) peer.link->cancel(send.stream);
             return;
         }
-        case SendOperation::State::local: {
-            InMessage& message = *send.local_message;
-            end_local(message);
-            if (message.waiting) {
-                end(message);
-            } else {
-                message.failure = cancelled;
-            }
-            fail(send, cancelled);
+        case SendOperation::State::local:
+            cancel_local(send, cancelled);
             return;
-        }
         case SendOperation::State::asking:
         case SendOperation::State::idle:
         case SendOperation::State::ended:

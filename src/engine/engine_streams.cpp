@@ -82,9 +82,12 @@ void Engine::on_finished(Peer& peer, const port::Finished& finished) {
         return;
     }
     message->stream = nullptr;
-    if (message->discard || message->failure) {
+    if (message->discard) {
         unlist(*message);
         conclude(*message);
+    } else if (message->failure) {
+        // Taken back, and it came whole before the link knew that it is refused.
+        withdraw(*message, Error(*message->failure));
     } else if (finished.bytes != wire::kBulkPreambleBytes + message->bytes) {
         violated(peer, Error(Errc::protocol_violation,
                              fmt::format("a payload of {} bytes ended after {}", message->bytes,
@@ -126,6 +129,7 @@ void Engine::unlist(InMessage& message) {
 
 /// Ends a message whose payload came, failed or is not wanted, and its receive.
 void Engine::conclude(InMessage& message) {
+    give_back(message);
     if (ReceiveOperation* receive = message.receiver; receive != nullptr) {
         if (message.failure) receive->error = message.failure;
         finish(*receive);
@@ -146,7 +150,6 @@ void Engine::withdraw(InMessage& message, const Error& reason) {
         give_back(message);
         store_.end(message);
     } else if (message.waiting || message.receiver != nullptr || message.discard) {
-        give_back(message);
         conclude(message);
     }
     // Else it was taken out of matching, and whoever has it will be told.
