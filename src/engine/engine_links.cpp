@@ -28,7 +28,7 @@ public:
             }
             case wire::FrameType::grant: {
                 NEXAR_TRY_VALUE(grant, wire::decode_body<wire::Grant>(header, body));
-                engine_->on_grant(*peer_, grant.message);
+                NEXAR_TRY(engine_->on_grant(*peer_, grant.message));
                 break;
             }
             case wire::FrameType::error_report: {
@@ -73,6 +73,8 @@ public:
         }
         NEXAR_TRY_VALUE(eager, wire::decode_body<wire::EagerHeader>(header, body));
         NEXAR_TRY_VALUE(message, engine_->on_header(*peer_, eager.message, false));
+        // Without memory for it the payload is not for anybody, and not to be taken for complete.
+        if (peer_->violation) return *peer_->violation;
         message_ = message;
         return eager.message.size;
     }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/try.hpp"
 #include "engine/engine.hpp"
 
 namespace nexar::engine {
@@ -106,27 +107,36 @@ Result<void> Engine::charge(Pair& pair, InMessage& message) {
                  fmt::format("it sent a message of {} bytes without credit for it", message.bytes));
 }
 
-Result<InMessage*> Engine::on_header(Peer& peer, const wire::MessageHeader& header, bool bulk) {
+/// What is shared with a peer in a communicator that it names; this side need not have made it yet.
+Result<Pair*> Engine::named_pair(Peer& peer, ContextId context) {
     Pair* pair = peer.last_pair;
-    if (pair == nullptr || pair->context_id != header.context) {
-        const auto found = peer.pairs.find(header.context);
-        if (found == peer.pairs.end()) {
-            const auto early = std::ranges::count_if(
-                peer.pairs, [](const auto& entry) { return entry.second->context == nullptr; });
-            if (static_cast<std::size_t>(early) >= options_.max_early_contexts) {
-                return Error(Errc::limit_exceeded,
-                             fmt::format("it uses more than {} communicators that this side has "
-                                         "not made",
-                                         options_.max_early_contexts));
-            }
+    if (pair != nullptr && pair->context_id == context) return pair;
+    if (!peer.pairs.contains(context)) {
+        const auto early = std::ranges::count_if(
+            peer.pairs, [](const auto& entry) { return entry.second->context == nullptr; });
+        if (static_cast<std::size_t>(early) >= options_.max_early_contexts) {
+            return Error(Errc::limit_exceeded,
+                         fmt::format("it uses more than {} communicators that this side has not "
+                                     "made",
+                                     options_.max_early_contexts));
         }
-        pair = &pair_of(peer, header.context);
-        peer.last_pair = pair;
     }
+    peer.last_pair = &pair_of(peer, context);
+    return peer.last_pair;
+}
+
+Result<InMessage*> Engine::on_header(Peer& peer, const wire::MessageHeader& header, bool bulk) {
+    NEXAR_TRY_VALUE(pair, named_pair(peer, header.context));
     if (header.sequence != pair->next_in) {
         return Error(Errc::protocol_violation,
                      fmt::format("message {} of a communicator came where {} was due",
                                  header.sequence.value(), pair->next_in.value()));
+    }
+    const MessageName name{header.context, header.sequence};
+    // Only what has a stream of its own gets one, or is taken back.
+    if (!bulk && !(peer.early_streams.empty() && peer.taken_back.empty()) &&
+        (peer.early_streams.contains(name) || peer.taken_back.contains(name))) {
+        return Error(Errc::protocol_violation, "it sent the payload of one message two ways");
     }
     InMessage& message = store_.make();
     message.context = pair->context;
@@ -148,7 +158,6 @@ Result<InMessage*> Engine::on_header(Peer& peer, const wire::MessageHeader& head
     message.complete = !bulk && message.bytes == 0;
     if (!message.complete) peer.incomplete.push_back(message);
     if (bulk) {
-        const MessageName name{header.context, header.sequence};
         peer.bulk_in.emplace(name, &message);
         if (const auto early = peer.early_streams.find(name); early != peer.early_streams.end()) {
             early->second->early = false;
@@ -156,8 +165,8 @@ Result<InMessage*> Engine::on_header(Peer& peer, const wire::MessageHeader& head
             peer.early_streams.erase(early);
         }
     }
-    if (bulk && peer.taken_back.erase({header.context, header.sequence}) != 0) {
-        answer(peer, {header.context, header.sequence}, wire::WithdrawStep::done);
+    if (bulk && peer.taken_back.erase(name) != 0) {
+        answer(peer, name, wire::WithdrawStep::done);
         message.discard = true;
         withdraw(message, Error(Errc::cancelled, "the sender cancelled the message"));
         return nullptr;

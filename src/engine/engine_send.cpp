@@ -217,18 +217,23 @@ void Engine::begin_stream(Peer& peer, SendOperation& send) {
     peer.streams_out.emplace(send.stream.value(), &send);
 }
 
-void Engine::on_grant(Peer& peer, const wire::Grant& grant) {
+Result<void> Engine::on_grant(Peer& peer, const wire::Grant& grant) {
     const auto found = peer.announced.find({grant.context, grant.sequence});
-    // One that was cancelled while the grant was under way.
-    if (found == peer.announced.end()) return;
+    if (found == peer.announced.end()) {
+        const auto pair = peer.pairs.find(grant.context);
+        // One that was cancelled while the grant was under way.
+        if (pair != peer.pairs.end() && grant.sequence < pair->second->next_out) return {};
+        return Error(Errc::protocol_violation, "it granted a message that was never announced");
+    }
     SendOperation& send = *found->second;
     peer.announced.erase(found);
     if (send.payload_sent) {
         send.state = SendOperation::State::ended;
         finish(send);
-        return;
+        return {};
     }
     begin_stream(peer, send);
+    return {};
 }
 
 void Engine::on_released(Peer& peer, const port::Released& released) {
@@ -264,9 +269,12 @@ void Engine::ask_back(Peer& peer, SendOperation& send) {
                                       .step = wire::WithdrawStep::asked});
 }
 
-void Engine::on_withdraw_answer(Peer& peer, const wire::Withdraw& answer) {
+Result<void> Engine::on_withdraw_answer(Peer& peer, const wire::Withdraw& answer) {
     const auto found = peer.asking.find({answer.context, answer.sequence});
-    if (found == peer.asking.end()) return;
+    if (found == peer.asking.end()) {
+        return Error(Errc::protocol_violation,
+                     "it answered what it was not asked, or twice: what became of a message");
+    }
     SendOperation& send = *found->second;
     peer.asking.erase(found);
     send.state = SendOperation::State::ended;
@@ -275,6 +283,7 @@ void Engine::on_withdraw_answer(Peer& peer, const wire::Withdraw& answer) {
     } else {
         fail(send, Error(Errc::cancelled, "the send was cancelled", {.rank = send.to}));
     }
+    return {};
 }
 
 Result<void> Engine::on_credit(Peer& peer, const wire::Credit& credit) {

@@ -157,8 +157,7 @@ void Engine::withdraw(InMessage& message, const Error& reason) {
 
 Result<void> Engine::on_withdraw(Peer& peer, const wire::Withdraw& withdraw) {
     if (withdraw.step != wire::WithdrawStep::asked) {
-        on_withdraw_answer(peer, withdraw);
-        return {};
+        return on_withdraw_answer(peer, withdraw);
     }
     const MessageName name{withdraw.context, withdraw.sequence};
     const auto pair = peer.pairs.find(name.context);
@@ -167,8 +166,8 @@ Result<void> Engine::on_withdraw(Peer& peer, const wire::Withdraw& withdraw) {
         if (peer.taken_back.size() >= options_.shared.headers) {
             return Error(Errc::limit_exceeded, "it takes back messages that it never sent");
         }
-        peer.taken_back.insert(name);
-        return {};
+        if (peer.taken_back.insert(name).second) return {};
+        return Error(Errc::protocol_violation, "it took one message back twice");
     }
     const auto found = peer.bulk_in.find(name);
     if (found == peer.bulk_in.end()) {
