@@ -38,4 +38,7 @@ private:
 /// Packets as strangers send them. Keys are new each time, so those that are there stay.
 void add_quic(const std::filesystem::path& root);
 
+/// What a peer and this side do to an engine.
+void add_engine(const std::filesystem::path& root);
+
 }  // namespace nexar::fuzz

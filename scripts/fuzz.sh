@@ -77,6 +77,7 @@ longest_input() {
     error_report) echo 2056 ;;
     quic_datagram) echo 1600 ;;
     quic_pair) echo 301 ;;
+    engine) echo 400 ;;
     *) echo 4608 ;;
   esac
 }

@@ -124,7 +124,7 @@ void Engine::close() {
         }
         while (ProbeOperation* probe = context->probes.pop_front()) fail(*probe, reason);
     }
-    while (SendOperation* send = locals_.first()) cancel(*send);
+    while (SendOperation* send = locals_.first()) cancel_local(*send, reason);
     for (const auto& peer : peers_) {
         if (peer->link == nullptr) {
             on_down(*peer, reason);

@@ -121,21 +121,24 @@ private:
     // engine_send.cpp
     void send_to_self(Context& context, SendOperation& send);
     void end_local(InMessage& message);
+    void cancel_local(SendOperation& send, const Error& reason);
     void drain(Pair& pair);
     void drain(Peer& peer);
     bool announce(Pair& pair, SendOperation& send);
     bool write_eager(Pair& pair, SendOperation& send, bool from_reserve);
     bool write_bulk_header(Pair& pair, SendOperation& send, bool from_reserve, bool awaits_grant);
     void begin_stream(Peer& peer, SendOperation& send);
-    void on_grant(Peer& peer, const wire::Grant& grant);
+    Result<void> on_grant(Peer& peer, const wire::Grant& grant);
     void on_released(Peer& peer, const port::Released& released);
     void ask_back(Peer& peer, SendOperation& send);
-    void on_withdraw_answer(Peer& peer, const wire::Withdraw& answer);
+    Result<void> on_withdraw_answer(Peer& peer, const wire::Withdraw& answer);
     Result<void> on_credit(Peer& peer, const wire::Credit& credit);
 
     // engine_receive.cpp
     std::optional<Error> nobody_sends(const Context& context, const Pattern& pattern) const;
+    Result<Pair*> named_pair(Peer& peer, ContextId context);
     Result<InMessage*> on_header(Peer& peer, const wire::MessageHeader& header, bool bulk);
+    std::uint64_t ahead_of_match(const InMessage& message) const noexcept;
     Result<void> charge(Pair& pair, InMessage& message);
     void store_payload(InMessage& message);
     void give_back(InMessage& message);

@@ -19,7 +19,7 @@ public:
     ControlTaker(Engine& engine, Peer& peer) noexcept : engine_(&engine), peer_(&peer) {}
 
     Result<std::uint64_t> frame(const wire::FrameHeader& header, port::ConstBytes body) override {
-        if (peer_->broken) return std::uint64_t{0};
+        if (peer_->violation) return std::uint64_t{0};
         switch (header.type) {
             case wire::FrameType::credit: {
                 NEXAR_TRY_VALUE(credit, wire::decode_body<wire::Credit>(header, body));
@@ -28,7 +28,7 @@ public:
             }
             case wire::FrameType::grant: {
                 NEXAR_TRY_VALUE(grant, wire::decode_body<wire::Grant>(header, body));
-                engine_->on_grant(*peer_, grant.message);
+                NEXAR_TRY(engine_->on_grant(*peer_, grant.message));
                 break;
             }
             case wire::FrameType::error_report: {
@@ -65,7 +65,7 @@ public:
     EagerTaker(Engine& engine, Peer& peer) noexcept : engine_(&engine), peer_(&peer) {}
 
     Result<std::uint64_t> frame(const wire::FrameHeader& header, port::ConstBytes body) override {
-        if (peer_->broken) return std::uint64_t{0};
+        if (peer_->violation) return std::uint64_t{0};
         if (header.type == wire::FrameType::bulk) {
             NEXAR_TRY_VALUE(bulk, wire::decode_body<wire::BulkHeader>(header, body));
             NEXAR_TRY(engine_->on_header(*peer_, bulk.message, true));
@@ -73,6 +73,8 @@ public:
         }
         NEXAR_TRY_VALUE(eager, wire::decode_body<wire::EagerHeader>(header, body));
         NEXAR_TRY_VALUE(message, engine_->on_header(*peer_, eager.message, false));
+        // Without memory for it the payload is not for anybody, and not to be taken for complete.
+        if (peer_->violation) return *peer_->violation;
         message_ = message;
         return eager.message.size;
     }
@@ -167,7 +169,7 @@ void Engine::begin_lanes(Peer& peer) {
 
 template <class Message>
 void Engine::send_control(Peer& peer, const Message& message) {
-    if (peer.link == nullptr || peer.broken) return;
+    if (peer.link == nullptr || peer.violation) return;
     std::vector<std::byte> frame(wire::encoded_size(message));
     const auto size = wire::encode(message, std::span(frame));
     NEXAR_ASSERT(size.has_value() && *size == frame.size());
@@ -192,9 +194,10 @@ void Engine::flush_control(Peer& peer) {
 }
 
 void Engine::violated(Peer& peer, const Error& error) {
-    if (std::exchange(peer.broken, true) || peer.link == nullptr) return;
-    NEXAR_LOG_WARNING("node {} broke the protocol and is cut off: {}", peer.node.to_hex(),
-                      error.what());
+    if (peer.violation || peer.link == nullptr) return;
+    NEXAR_LOG_WARNING("node {} is cut off: {}", peer.node.to_hex(), error.what());
+    peer.violation = Error(
+        error.code(), fmt::format("node {} was cut off: {}", peer.node.to_hex(), error.cause()));
     peer.link->close(error.cause());
 }
 
@@ -228,7 +231,9 @@ void Engine::end_receives_of(Context& context, const Pair& pair, const Error& re
 
 void Engine::on_down(Peer& peer, const Error& reason) {
     if (peer.lost) return;
-    const Error told = closing_ ? Error(Errc::closed, "the node was closed") : reason;
+    // The link only knows that this side closed it.
+    const Error told =
+        closing_ ? Error(Errc::closed, "the node was closed") : peer.violation.value_or(reason);
     peer.lost = told;
     NEXAR_ASSERT(peer.streams_out.empty(), "a link that goes down releases everything first");
     auto unanswered = std::exchange(peer.announced, {});

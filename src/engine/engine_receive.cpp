@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/try.hpp"
 #include "engine/engine.hpp"
 
 namespace nexar::engine {
@@ -92,38 +93,50 @@ void Engine::cancel(ReceiveOperation& receive) {
     fail(receive, Error(Errc::cancelled, "the receive was cancelled"));
 }
 
+/// How much of a payload may come before it is matched.
+std::uint64_t Engine::ahead_of_match(const InMessage& message) const noexcept {
+    return message.bulk ? std::min<std::uint64_t>(message.bytes, options_.bulk_head)
+                        : message.bytes;
+}
+
 Result<void> Engine::charge(Pair& pair, InMessage& message) {
-    const bool travels = !message.awaits_grant;
-    message.charge = {
-        .payload = travels ? std::min<std::uint64_t>(message.bytes, options_.bulk_head) : 0,
-        .headers = 1};
+    message.charge = {.payload = message.awaits_grant ? 0 : ahead_of_match(message), .headers = 1};
     CreditIn& pool = message.from_reserve ? pair.reserve_in : pair.peer->shared_in;
     if (pool.came(message.charge)) return {};
     return Error(Errc::protocol_violation,
                  fmt::format("it sent a message of {} bytes without credit for it", message.bytes));
 }
 
-Result<InMessage*> Engine::on_header(Peer& peer, const wire::MessageHeader& header, bool bulk) {
+/// What is shared with a peer in a communicator that it names; this side need not have made it yet.
+Result<Pair*> Engine::named_pair(Peer& peer, ContextId context) {
     Pair* pair = peer.last_pair;
-    if (pair == nullptr || pair->context_id != header.context) {
-        const auto found = peer.pairs.find(header.context);
-        if (found == peer.pairs.end()) {
-            const auto early = std::ranges::count_if(
-                peer.pairs, [](const auto& entry) { return entry.second->context == nullptr; });
-            if (static_cast<std::size_t>(early) >= options_.max_early_contexts) {
-                return Error(Errc::limit_exceeded,
-                             fmt::format("it uses more than {} communicators that this side has "
-                                         "not made",
-                                         options_.max_early_contexts));
-            }
+    if (pair != nullptr && pair->context_id == context) return pair;
+    if (!peer.pairs.contains(context)) {
+        const auto early = std::ranges::count_if(
+            peer.pairs, [](const auto& entry) { return entry.second->context == nullptr; });
+        if (static_cast<std::size_t>(early) >= options_.max_early_contexts) {
+            return Error(Errc::limit_exceeded,
+                         fmt::format("it uses more than {} communicators that this side has not "
+                                     "made",
+                                     options_.max_early_contexts));
         }
-        pair = &pair_of(peer, header.context);
-        peer.last_pair = pair;
     }
+    peer.last_pair = &pair_of(peer, context);
+    return peer.last_pair;
+}
+
+Result<InMessage*> Engine::on_header(Peer& peer, const wire::MessageHeader& header, bool bulk) {
+    NEXAR_TRY_VALUE(pair, named_pair(peer, header.context));
     if (header.sequence != pair->next_in) {
         return Error(Errc::protocol_violation,
                      fmt::format("message {} of a communicator came where {} was due",
                                  header.sequence.value(), pair->next_in.value()));
+    }
+    const MessageName name{header.context, header.sequence};
+    // Only what has a stream of its own gets one, or is taken back.
+    if (!bulk && !(peer.early_streams.empty() && peer.taken_back.empty()) &&
+        (peer.early_streams.contains(name) || peer.taken_back.contains(name))) {
+        return Error(Errc::protocol_violation, "it sent the payload of one message two ways");
     }
     InMessage& message = store_.make();
     message.context = pair->context;
@@ -145,7 +158,6 @@ Result<InMessage*> Engine::on_header(Peer& peer, const wire::MessageHeader& head
     message.complete = !bulk && message.bytes == 0;
     if (!message.complete) peer.incomplete.push_back(message);
     if (bulk) {
-        const MessageName name{header.context, header.sequence};
         peer.bulk_in.emplace(name, &message);
         if (const auto early = peer.early_streams.find(name); early != peer.early_streams.end()) {
             early->second->early = false;
@@ -153,8 +165,8 @@ Result<InMessage*> Engine::on_header(Peer& peer, const wire::MessageHeader& head
             peer.early_streams.erase(early);
         }
     }
-    if (bulk && peer.taken_back.erase({header.context, header.sequence}) != 0) {
-        answer(peer, {header.context, header.sequence}, wire::WithdrawStep::done);
+    if (bulk && peer.taken_back.erase(name) != 0) {
+        answer(peer, name, wire::WithdrawStep::done);
         message.discard = true;
         withdraw(message, Error(Errc::cancelled, "the sender cancelled the message"));
         return nullptr;
@@ -174,8 +186,8 @@ Result<InMessage*> Engine::on_header(Peer& peer, const wire::MessageHeader& head
 void Engine::store_payload(InMessage& message) {
     if (message.complete || message.stored != 0 || message.local != nullptr) return;
     if (message.bulk && message.stream == nullptr) return;
-    const auto bytes = std::min<std::uint64_t>(message.bytes, options_.bulk_head);
-    if (!store_.reserve(message, static_cast<std::size_t>(bytes)) && !message.bulk) {
+    if (!store_.reserve(message, static_cast<std::size_t>(ahead_of_match(message))) &&
+        !message.bulk) {
         violated(*message.peer, Error(Errc::out_of_memory, "there is no memory for its message"));
     }
 }
@@ -234,7 +246,7 @@ void Engine::deliver(InMessage& message, ReceiveOperation& receive) {
     }
     if (message.failure) {
         fail(receive, *message.failure);
-        end(message);
+        refuse_payload(message);
         return;
     }
     if (const std::uint64_t capacity = receive.capacity(); message.bytes > capacity) {
@@ -287,17 +299,19 @@ void Engine::refuse_payload(InMessage& message) {
         end_local(message);
         finish(send);
     }
-    if (message.peer == nullptr || message.complete || message.failure) {
+    // One that failed while its stream is being refused is the stream's until Aborted.
+    const bool failed = message.failure.has_value();
+    if (message.peer == nullptr || message.complete || (failed && message.stream == nullptr)) {
         end(message);
         return;
     }
-    if (message.awaits_grant || message.synchronous) grant(message);
+    if (!failed && (message.awaits_grant || message.synchronous)) grant(message);
     message.discard = true;
     if (message.stream != nullptr) refuse(*message.stream);
 }
 
 void Engine::refuse(InBulk& stream) {
-    stream.refused = true;
+    if (std::exchange(stream.refused, true)) return;
     if (stream.peer().link != nullptr) stream.peer().link->refuse(stream.id());
 }
 

@@ -97,6 +97,17 @@ void Engine::end_local(InMessage& message) {
     send.state = SendOperation::State::ended;
 }
 
+void Engine::cancel_local(SendOperation& send, const Error& reason) {
+    InMessage& message = *send.local_message;
+    end_local(message);
+    if (message.waiting) {
+        end(message);
+    } else {
+        message.failure = reason;  // for whoever took it out of matching
+    }
+    fail(send, reason);
+}
+
 void Engine::drain(Pair& pair) {
     while (SendOperation* send = pair.waiting.first()) {
         if (!announce(pair, *send)) {
@@ -122,11 +133,12 @@ void Engine::drain(Peer& peer) {
 /// or not at all (false).
 bool Engine::announce(Pair& pair, SendOperation& send) {
     Peer& peer = *pair.peer;
-    if (peer.link == nullptr || peer.broken || peer.eager_full) return false;
+    if (peer.link == nullptr || peer.violation || peer.eager_full) return false;
     const bool small = send.bytes <= options_.eager_limit;
     const Amount head{.payload = 0, .headers = 1};
-    const Amount full{.payload = std::min<std::uint64_t>(send.bytes, options_.bulk_head),
-                      .headers = 1};
+    const Amount full{
+        .payload = small ? send.bytes : std::min<std::uint64_t>(send.bytes, options_.bulk_head),
+        .headers = 1};
     // A larger message that must not end before it is matched holds its payload back.
     const bool may_travel = small || !send.synchronous;
     bool reserve = false;
@@ -205,18 +217,23 @@ void Engine::begin_stream(Peer& peer, SendOperation& send) {
     peer.streams_out.emplace(send.stream.value(), &send);
 }
 
-void Engine::on_grant(Peer& peer, const wire::Grant& grant) {
+Result<void> Engine::on_grant(Peer& peer, const wire::Grant& grant) {
     const auto found = peer.announced.find({grant.context, grant.sequence});
-    // One that was cancelled while the grant was under way.
-    if (found == peer.announced.end()) return;
+    if (found == peer.announced.end()) {
+        const auto pair = peer.pairs.find(grant.context);
+        // One that was cancelled while the grant was under way.
+        if (pair != peer.pairs.end() && grant.sequence < pair->second->next_out) return {};
+        return Error(Errc::protocol_violation, "it granted a message that was never announced");
+    }
     SendOperation& send = *found->second;
     peer.announced.erase(found);
     if (send.payload_sent) {
         send.state = SendOperation::State::ended;
         finish(send);
-        return;
+        return {};
     }
     begin_stream(peer, send);
+    return {};
 }
 
 void Engine::on_released(Peer& peer, const port::Released& released) {
@@ -252,9 +269,12 @@ void Engine::ask_back(Peer& peer, SendOperation& send) {
                                       .step = wire::WithdrawStep::asked});
 }
 
-void Engine::on_withdraw_answer(Peer& peer, const wire::Withdraw& answer) {
+Result<void> Engine::on_withdraw_answer(Peer& peer, const wire::Withdraw& answer) {
     const auto found = peer.asking.find({answer.context, answer.sequence});
-    if (found == peer.asking.end()) return;
+    if (found == peer.asking.end()) {
+        return Error(Errc::protocol_violation,
+                     "it answered what it was not asked, or twice: what became of a message");
+    }
     SendOperation& send = *found->second;
     peer.asking.erase(found);
     send.state = SendOperation::State::ended;
@@ -263,6 +283,7 @@ void Engine::on_withdraw_answer(Peer& peer, const wire::Withdraw& answer) {
     } else {
         fail(send, Error(Errc::cancelled, "the send was cancelled", {.rank = send.to}));
     }
+    return {};
 }
 
 Result<void> Engine::on_credit(Peer& peer, const wire::Credit& credit) {
@@ -304,17 +325,9 @@ void Engine::cancel(SendOperation& send) {
             if (peer.link != nullptr) peer.link->cancel(send.stream);
             return;
         }
-        case SendOperation::State::local: {
-            InMessage& message = *send.local_message;
-            end_local(message);
-            if (message.waiting) {
-                end(message);
-            } else {
-                message.failure = cancelled;
-            }
-            fail(send, cancelled);
+        case SendOperation::State::local:
+            cancel_local(send, cancelled);
             return;
-        }
         case SendOperation::State::asking:
         case SendOperation::State::idle:
         case SendOperation::State::ended:

@@ -14,7 +14,7 @@ void Engine::on_opened(Peer& peer, port::StreamId id) {
     auto owned = std::make_unique<InBulk>(owner, peer, id);
     InBulk& stream = *owned;
     peer.streams_in.emplace(id.value(), std::move(owned));
-    if (peer.broken) {
+    if (peer.violation) {
         refuse(stream);
     } else {
         peer.link->receive(id, stream);
@@ -82,9 +82,12 @@ void Engine::on_finished(Peer& peer, const port::Finished& finished) {
         return;
     }
     message->stream = nullptr;
-    if (message->discard || message->failure) {
+    if (message->discard) {
         unlist(*message);
         conclude(*message);
+    } else if (message->failure) {
+        // Taken back, and it came whole before the link knew that it is refused.
+        withdraw(*message, Error(*message->failure));
     } else if (finished.bytes != wire::kBulkPreambleBytes + message->bytes) {
         violated(peer, Error(Errc::protocol_violation,
                              fmt::format("a payload of {} bytes ended after {}", message->bytes,
@@ -106,7 +109,7 @@ void Engine::on_aborted(Peer& peer, port::StreamId id) {
     if (message->discard) {
         unlist(*message);
         conclude(*message);
-    } else if (!peer.broken) {
+    } else if (!peer.violation) {
         if (!message->failure && peer.given_up.size() < options_.shared.headers) {
             peer.given_up.insert({message->context_id, message->sequence});
         }
@@ -126,6 +129,7 @@ void Engine::unlist(InMessage& message) {
 
 /// Ends a message whose payload came, failed or is not wanted, and its receive.
 void Engine::conclude(InMessage& message) {
+    give_back(message);
     if (ReceiveOperation* receive = message.receiver; receive != nullptr) {
         if (message.failure) receive->error = message.failure;
         finish(*receive);
@@ -146,7 +150,6 @@ void Engine::withdraw(InMessage& message, const Error& reason) {
         give_back(message);
         store_.end(message);
     } else if (message.waiting || message.receiver != nullptr || message.discard) {
-        give_back(message);
         conclude(message);
     }
     // Else it was taken out of matching, and whoever has it will be told.
@@ -154,8 +157,7 @@ void Engine::withdraw(InMessage& message, const Error& reason) {
 
 Result<void> Engine::on_withdraw(Peer& peer, const wire::Withdraw& withdraw) {
     if (withdraw.step != wire::WithdrawStep::asked) {
-        on_withdraw_answer(peer, withdraw);
-        return {};
+        return on_withdraw_answer(peer, withdraw);
     }
     const MessageName name{withdraw.context, withdraw.sequence};
     const auto pair = peer.pairs.find(name.context);
@@ -164,8 +166,8 @@ Result<void> Engine::on_withdraw(Peer& peer, const wire::Withdraw& withdraw) {
         if (peer.taken_back.size() >= options_.shared.headers) {
             return Error(Errc::limit_exceeded, "it takes back messages that it never sent");
         }
-        peer.taken_back.insert(name);
-        return {};
+        if (peer.taken_back.insert(name).second) return {};
+        return Error(Errc::protocol_violation, "it took one message back twice");
     }
     const auto found = peer.bulk_in.find(name);
     if (found == peer.bulk_in.end()) {

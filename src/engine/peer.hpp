@@ -62,7 +62,8 @@ struct Peer {
     NodeId node;
     port::Link* link = nullptr;   // while it is up
     std::optional<Error> lost{};  // why there is none any more
-    bool broken = false;          // it broke the rules: nothing of it is looked at, Down will come
+    /// How it broke the rules: nothing of it is looked at any more, Down will come.
+    std::optional<Error> violation{};
 
     CreditOut shared_out;
     CreditIn shared_in;

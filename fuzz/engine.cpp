@@ -1,0 +1,308 @@
+#include "engine/engine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/assert.hpp"
+#include "base/pool_profile.hpp"
+#include "engine_peer.hpp"
+#include "engine_script.hpp"
+#include "harness.hpp"
+#include "support/fake_link.hpp"
+#include "support/said.hpp"
+
+/// An engine whose peer says what the input says, frames in good order or anything, while the input
+/// also starts, cancels and takes here. However it goes: every operation ends once, its memory is
+/// not used afterwards, what is held stays within the credits, and nothing is left at the end.
+///
+/// Accepted are inputs in which the peer was not cut off.
+namespace nexar::fuzz {
+
+namespace {
+
+using engine::Engine;
+using engine::EngineOptions;
+using engine::Operation;
+using port::Lane;
+using testing::FakeLink;
+using testing::said;
+
+constexpr Rank kPeer{1};
+constexpr std::size_t kMaxOperations = 64;
+
+/// So small that a short input meets every limit.
+EngineOptions options() {
+    EngineOptions made;
+    made.eager_limit = 256;
+    made.bulk_head = 1024;
+    made.shared = {.payload = 4096, .headers = 8};
+    made.reserve = {.payload = 1024, .headers = 4};
+    made.max_pending = kMaxOperations / 2;
+    made.max_early_contexts = 3;
+    made.max_control_backlog = 8;
+    return made;
+}
+
+/// An operation with its memory. Is freed the moment that it ended, so that whoever uses it later,
+/// or ends it again, is seen.
+struct Asked {
+    explicit Asked(std::size_t size) : memory(size), region(memory), shown(memory) {}
+
+    std::vector<std::byte> memory;
+    port::Bytes region;
+    port::ConstBytes shown;
+    engine::SendOperation send{};
+    engine::ReceiveOperation receive{};
+    engine::ProbeOperation probe{};
+};
+
+class Play {
+public:
+    explicit Play(std::span<const std::byte> input)
+        : script_(input),
+          pool_(PoolProfileBuilder().tier("small", 4096, 8).build().value()),
+          engine_(std::make_unique<Engine>(options(), pool_)),
+          link_(port::LinkId(1), {.cluster = {}, .node = node(1), .incarnation = {}}),
+          peer_(script_, link_, [this] { turn(); }) {
+        make(kFirstContext);
+        link_.come_up();
+        turn();
+        link_.arrive(Lane::control, said(wire::Preamble{.lane = wire::Lane::control}));
+        link_.arrive(Lane::eager, said(wire::Preamble{.lane = wire::Lane::eager}));
+    }
+
+    bool run() {
+        while (!script_.done()) {
+            step(script_.act());
+            check_bounds();
+        }
+        const bool kept_rules = closed_ || !link_.closed();
+        end();
+        return kept_rules;
+    }
+
+private:
+    static NodeId node(std::uint8_t number) {
+        std::array<std::byte, NodeId::kBytes> bytes{};
+        bytes.back() = std::byte{number};
+        return NodeId(bytes);
+    }
+
+    void step(Act act) {
+        if (act <= Act::withdraw) {
+            if (!link_.is_down()) peer_.step(act);
+        } else if (act <= Act::use) {
+            local_step(act);
+        } else {
+            link_step(act);
+        }
+    }
+
+    void local_step(Act act) {
+        switch (act) {
+            case Act::send:
+            case Act::receive:
+            case Act::probe:
+                if (asked_.size() < kMaxOperations) start(act);
+                return;
+            case Act::cancel:
+                cancel();
+                return;
+            case Act::take:
+                if (engine::InMessage* taken = engine_->take(*contexts_[0], pattern())) {
+                    taken_.push_back(taken);
+                }
+                return;
+            default:
+                use_taken(act == Act::use);
+        }
+    }
+
+    void start(Act act) {
+        const unsigned which = script_.byte();
+        engine::Context& where = *contexts_[which / 16 % contexts_.size()];
+        if (act == Act::probe) {
+            Asked& asked = add(0);
+            asked.probe.owner = &asked;
+            asked.probe.pattern = pattern(which);
+            engine_->start(where, asked.probe);
+        } else if (act == Act::send) {
+            Asked& asked = add(script_.word() % 5000);
+            const unsigned flags = script_.byte();
+            asked.memory = payload(asked.memory.size(), 0, asked.memory.size());
+            asked.shown = asked.memory;
+            asked.send.owner = &asked;
+            asked.send.to = Rank(which % 2);
+            if (asked.send.to == Rank(0)) ++to_self_;
+            asked.send.tag = Tag(which / 2 % 4);
+            asked.send.synchronous = (flags & 1U) != 0;
+            asked.send.content = {&asked.shown, 1};
+            engine_->start(where, asked.send);
+        } else {
+            Asked& asked = add(script_.word() % 8192);
+            asked.receive.owner = &asked;
+            asked.receive.pattern = pattern(which);
+            asked.receive.content = {&asked.region, 1};
+            asked.receive.only_take = script_.byte() % 4 == 1;
+            engine_->start(where, asked.receive);
+        }
+    }
+
+    void cancel() {
+        if (asked_.empty()) return;
+        const auto at = script_.byte() % asked_.size();
+        Asked& asked = *std::next(asked_.begin(), static_cast<std::ptrdiff_t>(at))->second;
+        if (asked.send.owner != nullptr) engine_->cancel(asked.send);
+        if (asked.receive.owner != nullptr) engine_->cancel(asked.receive);
+        if (asked.probe.owner != nullptr) engine_->cancel(asked.probe);
+    }
+
+    void use_taken(bool receive) {
+        if (taken_.empty()) return;
+        const auto at =
+            taken_.begin() + script_.byte() % static_cast<std::ptrdiff_t>(taken_.size());
+        engine::InMessage& message = **at;
+        taken_.erase(at);
+        if (!receive) {
+            ++discarded_;
+            engine_->drop(message);
+            return;
+        }
+        Asked& asked = add(script_.word() % 8192);
+        asked.receive.owner = &asked;
+        asked.receive.content = {&asked.region, 1};
+        engine_->start(message, asked.receive);
+    }
+
+    void link_step(Act act) {
+        switch (act) {
+            case Act::release: {
+                if (link_.outgoing().empty()) return;
+                const auto at = script_.byte() % link_.outgoing().size();
+                const auto out =
+                    std::next(link_.outgoing().begin(), static_cast<std::ptrdiff_t>(at));
+                link_.release(port::StreamId(out->first), script_.byte() % 2 == 0
+                                                              ? port::SendOutcome::delivered
+                                                              : port::SendOutcome::refused);
+                return;
+            }
+            case Act::room: {
+                const auto lane = script_.byte() % 2 == 0 ? Lane::control : Lane::eager;
+                link_.set_room(lane, std::size_t{script_.byte()} * 64);
+                return;
+            }
+            case Act::make:
+                make(script_.context());
+                return;
+            case Act::placement:
+                link_.direct = script_.byte() % 2 == 1;
+                return;
+            case Act::down:
+                link_.go_down(Error(script_.byte() % 2 == 0 ? Errc::link_closed : Errc::timed_out,
+                                    "the link went down"));
+                return;
+            case Act::close:
+                closed_ = closed_ || !link_.closed();
+                engine_->close();
+                return;
+            default:
+                turn();
+        }
+    }
+
+    engine::Pattern pattern() { return pattern(script_.byte()); }
+    static engine::Pattern pattern(unsigned which) {
+        engine::Pattern made;
+        if ((which & 1U) != 0) made.source = (which & 8U) != 0 ? Rank(0) : kPeer;
+        if ((which & 2U) != 0) made.tag = Tag(which / 4 % 4);
+        return made;
+    }
+
+    void make(ContextId id) {
+        const std::array<NodeId, 2> members{node(0), node(1)};
+        const auto same = [&](const engine::Context* made) { return made->id == id; };
+        if (std::ranges::any_of(contexts_, same)) return;
+        contexts_.push_back(&engine_->add_context(id, members, Rank(0)));
+    }
+
+    Asked& add(std::size_t bytes) {
+        auto owned = std::make_unique<Asked>(bytes);
+        Asked& asked = *owned;
+        asked_.emplace(number_++, std::move(owned));
+        return asked;
+    }
+
+    void turn() {
+        while (const auto event = link_.poll_event()) engine_->handle(*event);
+        while (Operation* done = engine_->poll_done()) ended(*done);
+    }
+
+    void ended(Operation& done) {
+        const auto found = std::ranges::find_if(
+            asked_, [&](const auto& entry) { return entry.second.get() == done.owner; });
+        NEXAR_ASSERT(found != asked_.end(), "every operation ends once");
+        const Asked& asked = *found->second;
+        if (done.kind() == Operation::Kind::receive) {
+            if (done.error) ++discarded_;
+            if (asked.receive.message != nullptr) {
+                taken_.push_back(asked.receive.message);
+            } else if (!done.error && !peer_.said_anything()) {
+                NEXAR_ASSERT(done.envelope.bytes <= asked.memory.size());
+                for (std::uint64_t i = 0; i < done.envelope.bytes; ++i) {
+                    NEXAR_ASSERT(asked.memory[i] == content(done.envelope.bytes, i));
+                }
+            }
+        }
+        asked_.erase(found);
+    }
+
+    /// Credit bounds what nobody asked for; beside it there is what somebody did.
+    void check_bounds() const {
+        const EngineOptions limits = options();
+        const std::size_t contexts = contexts_.size() + limits.max_early_contexts;
+        const std::size_t headers = limits.shared.headers + contexts * limits.reserve.headers;
+        const std::size_t own = asked_.size() + taken_.size() + to_self_ + discarded_;
+        NEXAR_ASSERT(engine_->messages() <= headers + own);
+        // The smallest that gets a buffer of its own, and the largest buffer.
+        constexpr std::size_t kLeast = engine::InMessage::kBlockBytes + 1;
+        constexpr std::size_t kMost = 4096;
+        const std::size_t buffers =
+            2 * limits.shared.payload / kLeast + contexts * (limits.reserve.payload / kLeast) + own;
+        NEXAR_ASSERT(pool_.statistics().total.bytes_in_use <= buffers * kMost);
+    }
+
+    void end() {
+        engine_->close();
+        link_.go_down(Error(Errc::link_closed, "this side closed the link"));
+        turn();
+        NEXAR_ASSERT(asked_.empty() && engine_->pending() == 0, "every operation ends");
+        NEXAR_ASSERT(engine_->idle());
+        for (engine::InMessage* message : taken_) engine_->drop(*message);
+        engine_.reset();
+        NEXAR_ASSERT(pool_.statistics().total.bytes_in_use == 0);
+    }
+
+    Script script_;
+    BufferPool pool_;
+    std::unique_ptr<Engine> engine_;
+    FakeLink link_;
+    ScriptedPeer peer_;
+    std::vector<engine::Context*> contexts_;
+    std::map<std::uint64_t, std::unique_ptr<Asked>> asked_;
+    std::uint64_t number_ = 0;
+    std::vector<engine::InMessage*> taken_;
+    std::size_t to_self_ = 0;    // sends
+    std::size_t discarded_ = 0;  // messages that nobody wanted, or whose receive failed
+    bool closed_ = false;        // by this side, before the peer was cut off
+};
+
+}  // namespace
+
+bool accepts(std::span<const std::byte> input) {
+    return Play(input).run();
+}
+
+}  // namespace nexar::fuzz

@@ -1,0 +1,177 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "engine_script.hpp"
+#include "support/fake_link.hpp"
+#include "support/said.hpp"
+
+namespace nexar::fuzz {
+
+/// What stands at a place of a payload of `size` bytes, whoever sends it.
+inline std::byte content(std::uint64_t size, std::uint64_t offset) {
+    return static_cast<std::byte>(size * 31 + offset * 7);
+}
+
+inline std::vector<std::byte> payload(std::uint64_t size, std::uint64_t from, std::size_t bytes) {
+    std::vector<std::byte> made(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) made[i] = content(size, from + i);
+    return made;
+}
+
+/// The peer, which says what the input says: frames in good order as a rule, or anything.
+class ScriptedPeer {
+public:
+    /// `turn` lets the engine handle its events.
+    ScriptedPeer(Script& script, testing::FakeLink& link, std::function<void()> turn)
+        : script_(&script), link_(&link), turn_(std::move(turn)) {}
+
+    /// Bytes that the input made up: payloads may be any.
+    bool said_anything() const noexcept { return anything_; }
+
+    void step(Act act) {
+        switch (act) {
+            case Act::raw: {
+                anything_ = true;
+                const auto lane = static_cast<Lane>(script_->byte() % port::kLanes);
+                link_->arrive(lane, script_->bytes(script_->byte()));
+                return;
+            }
+            case Act::eager:
+            case Act::bulk:
+                header(act == Act::bulk);
+                return;
+            case Act::payload: {
+                const auto bytes = std::min<std::uint64_t>(script_->word(), eager_left_);
+                link_->arrive(Lane::eager, payload(eager_size_, eager_size_ - eager_left_,
+                                                   static_cast<std::size_t>(bytes)));
+                eager_left_ -= bytes;
+                return;
+            }
+            case Act::open:
+                open();
+                return;
+            case Act::bytes: {
+                auto& [id, stream] = *pick(streams_);
+                const auto piece = payload(stream.size, stream.sent, script_->word() % 3000);
+                stream.sent += link_->arrive(port::StreamId(id), piece);
+                return;
+            }
+            case Act::finish:
+                link_->finish(port::StreamId(pick(streams_)->first));
+                return;
+            case Act::reset:
+                link_->reset(port::StreamId(pick(streams_)->first));
+                return;
+            default:
+                control(act);
+        }
+    }
+
+private:
+    using Lane = port::Lane;
+    using MessageNumber = std::pair<ContextId, std::uint64_t>;
+    static constexpr std::size_t kMaxStreams = 16;
+
+    struct Stream {
+        std::uint64_t size = 0;  // of its payload, as the header said or will say
+        std::uint64_t sent = 0;
+    };
+
+    void control(Act act) {
+        if (act == Act::credit) {
+            wire::Credit credit;
+            credit.pool = static_cast<wire::CreditPool>(1 + script_->byte() % 3);
+            const ContextId named = script_->context();
+            if (credit.pool == wire::CreditPool::communicator) credit.context = named;
+            credit.payload_bytes = script_->word();
+            credit.headers = std::max<std::uint32_t>(1, script_->byte());
+            link_->arrive(Lane::control, testing::said(credit));
+        } else if (act == Act::grant) {
+            const ContextId named = script_->context();
+            link_->arrive(Lane::control,
+                          testing::said(wire::Grant{.context = named,
+                                                    .sequence = Sequence(script_->byte())}));
+        } else {
+            const ContextId named = script_->context();
+            const Sequence sequence(script_->byte());
+            link_->arrive(Lane::control,
+                          testing::said(wire::Withdraw{
+                              .context = named,
+                              .sequence = sequence,
+                              .step = static_cast<wire::WithdrawStep>(1 + script_->byte() % 3)}));
+        }
+    }
+
+    void header(bool bulk) {
+        if (eager_left_ != 0) return;  // behind a header its payload is due
+        wire::MessageHeader made;
+        made.context = script_->context();
+        made.sequence = Sequence(sequence(made.context, true));
+        made.size = script_->word();
+        const unsigned flags = script_->byte();
+        made.tag = Tag(script_->byte() % 4);
+        made.synchronous = (flags & 1U) != 0;
+        made.from_reserve = (flags & 2U) != 0;
+        if (bulk) {
+            made.awaits_grant = (flags & 4U) != 0;
+            // Now and then too large for any receive.
+            if ((flags & 8U) != 0) made.size = made.size << 32U;
+            made.size =
+                size_of(made.context, made.sequence.value(), std::max<std::uint64_t>(1, made.size));
+            link_->arrive(Lane::eager, testing::said(wire::BulkHeader{made}));
+            return;
+        }
+        made.size %= 5000;
+        eager_size_ = eager_left_ = made.size;
+        link_->arrive(Lane::eager, testing::said(wire::EagerHeader{made}));
+    }
+
+    void open() {
+        const ContextId named = script_->context();
+        const std::uint64_t number = sequence(named, false);
+        // More a link does not let in.
+        if (link_->incoming() >= kMaxStreams) return;
+        const port::StreamId stream = link_->open();
+        if (script_->byte() % 4 != 0) turn_();
+        streams_[stream.value()] = {.size = size_of(named, number, 600), .sent = 0};
+        link_->arrive(stream, testing::stream_of(named, number));
+    }
+
+    /// As a rule the one that is due.
+    std::uint64_t sequence(ContextId of, bool takes) {
+        std::uint64_t& next = next_in_[of];
+        const unsigned which = script_->byte();
+        if (which < 240) return takes ? next++ : next - std::min<std::uint64_t>(next, which % 4);
+        return which == 255 ? ~std::uint64_t{0} : next + which - 248;
+    }
+
+    /// What header and stream of a message agree on, whichever comes first.
+    std::uint64_t size_of(ContextId context, std::uint64_t number, std::uint64_t proposed) {
+        return sizes_.try_emplace({context, number}, proposed).first->second;
+    }
+
+    std::map<std::uint64_t, Stream>::iterator pick(std::map<std::uint64_t, Stream>& from) {
+        if (from.empty()) from[0] = {};
+        return std::next(from.begin(), static_cast<std::ptrdiff_t>(script_->byte() % from.size()));
+    }
+
+    Script* script_;
+    testing::FakeLink* link_;
+    std::function<void()> turn_;
+    std::map<std::uint64_t, Stream> streams_;
+    std::map<ContextId, std::uint64_t> next_in_;
+    std::map<MessageNumber, std::uint64_t> sizes_;
+    std::uint64_t eager_size_ = 0;
+    std::uint64_t eager_left_ = 0;
+    bool anything_ = false;
+};
+
+}  // namespace nexar::fuzz

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <nexar/types.hpp>
+#include <span>
+
+namespace nexar::fuzz {
+
+/// What an input of the harness `engine` consists of: the number of an act, and as many bytes as
+/// the act asks for. Numbers are what the corpus is made of.
+enum class Act : std::uint8_t {
+    raw,        // lane, length: bytes as they are
+    eager,      // context, which sequence, size (2), flags, tag: a header
+    bulk,       // the same
+    payload,    // length (2): payload bytes on the eager lane
+    open,       // context, which sequence: a stream
+    bytes,      // which stream, length (2)
+    finish,     // which stream
+    reset,      // which stream
+    credit,     // pool, context, payload (2), headers
+    grant,      // context, sequence
+    withdraw,   // context, sequence, step
+    send,       // to, size (2), flags
+    receive,    // pattern, size (2), flags
+    probe,      // pattern
+    cancel,     // which operation
+    take,       // pattern
+    drop,       // which of those taken
+    use,        // which of those taken, size (2): receives it
+    release,    // which stream of ours, outcome
+    room,       // lane, bytes
+    make,       // context: this side makes it
+    turn,       // events are handled
+    placement,  // whether bytes are placed directly
+    down,       // the link goes down
+    close,      // the engine is closed
+    no_more,
+};
+
+inline constexpr ContextId kFirstContext{100};  // which this side has made
+inline constexpr std::uint8_t kContexts = 8;
+
+/// Reads an input from its front; past its end every byte is 0.
+class Script {
+public:
+    explicit Script(std::span<const std::byte> input) noexcept : rest_(input) {}
+
+    bool done() const noexcept { return rest_.empty(); }
+
+    std::uint8_t byte() noexcept {
+        if (rest_.empty()) return 0;
+        const auto value = std::to_integer<std::uint8_t>(rest_.front());
+        rest_ = rest_.subspan(1);
+        return value;
+    }
+
+    std::uint16_t word() noexcept {
+        const unsigned low = byte();
+        return static_cast<std::uint16_t>(low | (unsigned{byte()} << 8U));
+    }
+
+    Act act() noexcept { return static_cast<Act>(byte() % static_cast<unsigned>(Act::no_more)); }
+
+    ContextId context() noexcept { return ContextId(kFirstContext.value() + byte() % kContexts); }
+
+    std::span<const std::byte> bytes(std::size_t most) noexcept {
+        const auto taken = rest_.first(std::min(most, rest_.size()));
+        rest_ = rest_.subspan(taken.size());
+        return taken;
+    }
+
+private:
+    std::span<const std::byte> rest_;
+};
+
+}  // namespace nexar::fuzz

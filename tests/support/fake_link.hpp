@@ -1,0 +1,117 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "port/link.hpp"
+
+namespace nexar::testing {
+
+/// A link whose other end is the test, which may break every rule of messages. The rules of
+/// port::Link itself are kept: calls only enqueue, one Released for each send, one end for each
+/// stream, bytes in order within the window, nothing after Down.
+class FakeLink final : public port::Link {
+public:
+    static constexpr std::uint64_t kFirstWindow = std::uint64_t{64} * 1024;
+    static constexpr std::uint64_t kBulkWindow = std::uint64_t{1024} * 1024;
+
+    FakeLink(port::LinkId id, const Identity& peer) : id_(id), peer_(peer) {}
+
+    port::LinkId id() const noexcept override { return id_; }
+    const Identity& peer() const noexcept override { return peer_; }
+    bool write(port::Lane lane, std::span<const port::ConstBytes> pieces) override;
+    port::StreamId send(port::Source& source, const port::SendOptions& options) override;
+    void wake_source(port::StreamId /*stream*/) override {}
+    void cancel(port::StreamId stream) override;
+    void receive(port::Lane lane, port::Sink& sink) override;
+    void receive(port::StreamId stream, port::Sink& sink) override;
+    void open_window(port::StreamId stream) override;
+    void wake_sink(port::StreamId stream) override;
+    void wake_sink(port::Lane /*lane*/) override {}
+    void refuse(port::StreamId stream) override;
+    bool send_datagram(port::ConstBytes /*bytes*/) override { return false; }
+    std::size_t max_datagram() const noexcept override { return 0; }
+    void close(std::string_view reason) override;
+
+    // What the peer and the network do.
+    void come_up();
+    void arrive(port::Lane lane, port::ConstBytes bytes);
+    port::StreamId open();
+    /// As many as the window lets through; of a stream that is over, none.
+    std::size_t arrive(port::StreamId stream, port::ConstBytes bytes);
+    void finish(port::StreamId stream);
+    void reset(port::StreamId stream);
+    /// What was being sent has arrived, or was not wanted.
+    void release(port::StreamId stream, port::SendOutcome outcome);
+    void go_down(const Error& reason);
+
+    /// What a lane takes before write() says no.
+    void set_room(port::Lane lane, std::size_t bytes);
+
+    /// Does first what was asked for by calls, as Carrier::flush() would.
+    std::optional<port::Event> poll_event();
+
+    // What was done to it.
+    const std::vector<std::byte>& written(port::Lane lane) const noexcept {
+        return lanes_[static_cast<std::size_t>(lane)].written;
+    }
+    const std::optional<std::string>& closed() const noexcept { return closed_; }
+    bool is_down() const noexcept { return down_; }
+    /// Streams of the peer that have not ended.
+    std::size_t incoming() const noexcept { return ins_.size(); }
+    /// Bytes of them that the sinks did not take.
+    std::uint64_t parked() const noexcept;
+    struct Outgoing {
+        port::Source* source = nullptr;
+        std::vector<std::byte> prefix{};
+        bool cancelled = false;
+    };
+    const std::map<std::uint64_t, Outgoing>& outgoing() const noexcept { return outs_; }
+
+    /// Places bytes directly where a sink offers memory.
+    bool direct = false;
+
+private:
+    struct LaneEnd {
+        port::Sink* sink = nullptr;
+        std::uint64_t taken = 0;
+        std::vector<std::byte> written{};
+        std::size_t room = std::numeric_limits<std::size_t>::max();
+        bool full = false;
+    };
+    struct Incoming {
+        port::Sink* sink = nullptr;
+        std::vector<std::byte> parked{};
+        std::uint64_t taken = 0;
+        bool pending = false;
+        bool window_open = false;
+        bool refused = false;
+        bool ended = false;
+    };
+
+    void emit(decltype(port::Event::what) what);
+    Incoming* find(port::StreamId stream);
+    void offer(Incoming& in);
+    void settle();
+
+    port::LinkId id_;
+    Identity peer_;
+    bool down_ = false;
+    std::optional<std::string> closed_{};
+    std::array<LaneEnd, port::kLanes> lanes_{};
+    std::map<std::uint64_t, Outgoing> outs_;
+    std::map<std::uint64_t, Incoming> ins_;
+    std::uint64_t next_ = 1;
+    std::deque<port::Event> events_;
+};
+
+}  // namespace nexar::testing

@@ -1,0 +1,189 @@
+#include "hostile.hpp"
+
+namespace nexar::engine {
+namespace {
+
+class HostileStream : public HostilePeer {};
+
+TEST_F(HostileStream, two_streams_for_one_message_cut_it_off) {
+    Asked& asked = receive(kHostile, 1);
+    says(Lane::eager, bulk(header(0, 1, 300)));
+    streams(stream_of(kWorld, 0) + pattern(1, 100));
+    expect_not_cut_off();
+    streams(stream_of(kWorld, 0) + pattern(1, 300));
+    EXPECT_EQ(asked.ended, 0);
+    expect_cut_off(Errc::protocol_violation, "two streams carry one message");
+    ASSERT_EQ(asked.ended, 1);
+    EXPECT_EQ(asked.error()->code(), Errc::protocol_violation);
+}
+
+TEST_F(HostileStream, two_streams_before_the_header_of_their_message_cut_it_off) {
+    streams(stream_of(kWorld, 0) + pattern(1, 100));
+    expect_not_cut_off();
+    streams(stream_of(kWorld, 0) + pattern(1, 100));
+    expect_cut_off(Errc::protocol_violation, "two streams carry one message");
+}
+
+TEST_F(HostileStream, a_stream_that_overruns_the_announced_size_cuts_it_off) {
+    says(Lane::eager, bulk(header(0, 1, 100)));
+    const port::StreamId stream = streams(stream_of(kWorld, 0) + pattern(1, 100));
+    expect_not_cut_off();
+    hostile_.arrive(stream, pattern(2, 1));
+    pump();
+    expect_cut_off(Errc::protocol_violation, "longer than its header said");
+}
+
+TEST_F(HostileStream, a_stream_that_overruns_writes_nothing_behind_the_announced_size) {
+    for (const bool direct : {false, true}) {
+        SCOPED_TRACE(direct);
+        hostile_.direct = direct;
+        Asked& asked = receive(kHostile, 1, 200);
+        says(Lane::eager, bulk(header(direct ? 1 : 0, 1, 100)));
+        const port::StreamId stream = streams(stream_of(kWorld, direct ? 1 : 0) + pattern(1, 100));
+        EXPECT_EQ(Bytes(asked.memory.begin(), asked.memory.begin() + 100), pattern(1, 100));
+        if (direct) {
+            hostile_.arrive(stream, pattern(2, 100));
+            pump();
+        } else {
+            hostile_.finish(stream);
+            pump();
+            EXPECT_EQ(asked.ended, 1);
+        }
+        EXPECT_EQ(Bytes(asked.memory.begin() + 100, asked.memory.end()), Bytes(100));
+    }
+    expect_cut_off(Errc::protocol_violation, "longer than its header said");
+}
+
+TEST_F(HostileStream, one_piece_beyond_the_announced_size_is_not_taken_in_part) {
+    Asked& asked = receive(kHostile, 1, 200);
+    says(Lane::eager, bulk(header(0, 1, 100)));
+    streams(stream_of(kWorld, 0) + pattern(1, 101));
+    EXPECT_EQ(asked.memory, Bytes(200));
+    expect_cut_off(Errc::protocol_violation, "longer than its header said");
+}
+
+TEST_F(HostileStream, a_stream_that_ends_short_cuts_it_off) {
+    Asked& asked = receive(kHostile, 1, 200);
+    says(Lane::eager, bulk(header(0, 1, 100)));
+    hostile_.finish(streams(stream_of(kWorld, 0) + pattern(1, 99)));
+    pump();
+    EXPECT_EQ(asked.ended, 0);
+    expect_cut_off(Errc::protocol_violation, "a payload of 100 bytes ended after 99");
+    ASSERT_EQ(asked.ended, 1);
+    EXPECT_EQ(asked.error()->code(), Errc::protocol_violation);
+    EXPECT_EQ(asked.error()->rank(), kHostile);
+}
+
+TEST_F(HostileStream, a_stream_that_ends_before_it_named_its_message_cuts_it_off) {
+    Bytes preamble = stream_of(kWorld, 0);
+    preamble.pop_back();
+    hostile_.finish(streams(preamble));
+    pump();
+    expect_cut_off(Errc::protocol_violation, "a payload stream ended without one");
+}
+
+TEST_F(HostileStream, a_stream_without_payload_cuts_it_off) {
+    hostile_.finish(streams(stream_of(kWorld, 0)));
+    pump();
+    expect_cut_off(Errc::protocol_violation, "a payload stream ended without one");
+}
+
+TEST_F(HostileStream, a_stream_that_is_a_lane_cuts_it_off) {
+    streams(said(wire::Preamble{.lane = wire::Lane::control}) + pattern(1, 16));
+    expect_cut_off(Errc::protocol_violation, "a payload stream began as none");
+}
+
+TEST_F(HostileStream, a_stream_that_begins_with_anything_cuts_it_off) {
+    streams(pattern(1, 24));
+    expect_cut_off(Errc::protocol_violation, "a payload stream began as none");
+}
+
+TEST_F(HostileStream, streams_of_messages_that_never_come_hold_nothing_but_their_windows) {
+    constexpr std::uint64_t kStreams = 256;  // more a link does not let it open
+    std::vector<port::StreamId> opened;
+    for (std::uint64_t i = 0; i < kStreams; ++i) {
+        opened.push_back(
+            streams(stream_of(ContextId(~i), ~std::uint64_t{0} - i) + pattern(i, 500)));
+    }
+    expect_not_cut_off();
+    EXPECT_EQ(hostile_.incoming(), kStreams);
+    EXPECT_EQ(hostile_.parked(), kStreams * 500) << "the engine takes the preamble alone";
+    EXPECT_EQ(engine_->messages(), 0U);
+    EXPECT_EQ(pool_.statistics().total.bytes_in_use, 0U);
+    for (std::size_t i = 0; i < opened.size(); i += 2) hostile_.reset(opened[i]);
+    pump();
+    expect_others_go_on();
+    // The name of one that was given up is free again.
+    streams(stream_of(ContextId(~std::uint64_t{0}), ~std::uint64_t{0}) + pattern(1, 5));
+    expect_not_cut_off();
+    hostile_.go_down(Error(Errc::timed_out, "it is gone"));
+    pump();
+    EXPECT_EQ(waiting_->error()->code(), Errc::timed_out);
+}
+
+TEST_F(HostileStream, a_stream_for_a_message_that_came_with_its_header_is_refused) {
+    says(Lane::eager, eager(header(0, 1, 10)));
+    streams(stream_of(kWorld, 0) + pattern(9, 10));
+    expect_not_cut_off();
+    EXPECT_EQ(hostile_.incoming(), 0U);
+    Asked& asked = receive(kHostile, 1, 10);
+    pump();
+    EXPECT_EQ(asked.memory, pattern(1, 10));
+}
+
+TEST_F(HostileStream, a_stream_before_a_message_that_comes_with_its_header_cuts_it_off) {
+    streams(stream_of(kWorld, 0) + pattern(9, 10));
+    says(Lane::eager, eager(header(0, 1, 10)));
+    expect_cut_off(Errc::protocol_violation, "two ways");
+}
+
+TEST_F(HostileStream, sizes_near_the_end_of_numbers_are_refused) {
+    for (const std::uint64_t size :
+         {~std::uint64_t{0}, ~std::uint64_t{0} - 23, std::uint64_t{1} << 63U}) {
+        const Bytes frame = nexar::testing::with_size(bulk(header(0, 1, 100)), size);
+        says(Lane::eager, frame);
+        EXPECT_EQ(engine_->messages(), 0U);
+    }
+    expect_cut_off(Errc::limit_exceeded, "size");
+}
+
+TEST_F(HostileStream, an_eager_size_above_its_limit_is_refused) {
+    says(Lane::eager,
+         nexar::testing::with_size(said(wire::EagerHeader{header(0, 1, 8)}), ~std::uint64_t{0}));
+    EXPECT_EQ(engine_->messages(), 0U);
+    expect_cut_off(Errc::limit_exceeded, "size");
+}
+
+TEST_F(HostileStream, the_largest_size_takes_no_more_than_a_head) {
+    says(Lane::eager, bulk(header(0, 1, wire::kMaxByteCount)));
+    streams(stream_of(kWorld, 0) + pattern(1, 5000));
+    expect_not_cut_off();
+    EXPECT_EQ(hostile_.parked(), 5000U - small_options().bulk_head);
+    EXPECT_LE(pool_.statistics().total.bytes_in_use, 4096U);
+    Asked& asked = receive(kHostile, 1);
+    pump();
+    ASSERT_EQ(asked.ended, 1);
+    EXPECT_EQ(asked.error()->code(), Errc::truncated);
+    EXPECT_EQ(engine_->messages(), 0U);
+    EXPECT_EQ(hostile_.incoming(), 0U);
+    expect_others_go_on();
+}
+
+TEST_F(HostileStream, a_payload_that_never_comes_ends_its_receive_with_the_link) {
+    Asked& asked = receive(kHostile, 1);
+    says(Lane::eager, bulk(header(0, 1, 100)));
+    streams(stream_of(kWorld, 0) + pattern(1, 50));
+    EXPECT_EQ(asked.ended, 0);
+    hostile_.go_down(Error(Errc::protocol_violation, "it ended the control lane"));
+    pump();
+    ASSERT_EQ(asked.ended, 1);
+    EXPECT_EQ(asked.error()->code(), Errc::protocol_violation);
+    EXPECT_EQ(asked.error()->rank(), kHostile);
+    EXPECT_THAT(asked.error()->cause(), ::testing::HasSubstr("ended the control lane"));
+    EXPECT_EQ(waiting_->error()->code(), Errc::protocol_violation);
+    EXPECT_EQ(engine_->messages(), 0U);
+    expect_others_go_on();
+}
+
+}  // namespace
+}  // namespace nexar::engine

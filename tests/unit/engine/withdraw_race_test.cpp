@@ -1,0 +1,135 @@
+#include "hostile.hpp"
+
+/// Peers that keep the rules, and what may meet on the way: a message that is taken back while it
+/// arrives, is received or is dropped.
+namespace nexar::engine {
+namespace {
+
+/// The context that this side makes later, or never.
+constexpr ContextId kEarly{70};
+
+class WithdrawRace : public HostilePeer {
+protected:
+    void asks_back(std::uint64_t sequence, ContextId context = kWorld) {
+        hostile_.arrive(Lane::control, said(wire::Withdraw{.context = context,
+                                                           .sequence = Sequence(sequence),
+                                                           .step = wire::WithdrawStep::asked}));
+    }
+
+    /// A whole message on a stream; the link's Finished for it has not been fetched.
+    port::StreamId arrives(std::uint64_t sequence, ContextId context = kWorld) {
+        says(Lane::eager, bulk(header(sequence, 1, 300, context)));
+        const port::StreamId stream = streams(stream_of(context, sequence) + pattern(1, 300));
+        hostile_.finish(stream);
+        return stream;
+    }
+
+    /// More often than there is credit: none of it may be lost on the way.
+    template <class Round>
+    void often(Round&& round) {
+        for (std::uint64_t i = 0; i < 3 * small_options().shared.headers; ++i) {
+            round(i);
+            pump();
+            ASSERT_FALSE(hostile_.closed()) << *hostile_.closed();
+            ASSERT_EQ(engine_->messages(), 0U);
+            ASSERT_EQ(told<wire::Withdraw>().size(), i + 1);
+            EXPECT_EQ(told<wire::Withdraw>().back().step, wire::WithdrawStep::done);
+        }
+    }
+};
+
+TEST_F(WithdrawRace, credit_comes_back_for_a_message_taken_back_as_its_last_byte_came) {
+    often([&](std::uint64_t i) {
+        arrives(i);
+        asks_back(i);
+    });
+}
+
+TEST_F(WithdrawRace, credit_comes_back_for_one_of_a_communicator_that_is_not_made_yet) {
+    often([&](std::uint64_t i) {
+        arrives(i, kEarly);
+        asks_back(i, kEarly);
+    });
+    const std::array<NodeId, 2> members{node(0), node(1)};
+    EXPECT_FALSE(engine_->look(engine_->add_context(kEarly, members, kMe), {}));
+}
+
+TEST_F(WithdrawRace, credit_comes_back_for_one_whose_stream_and_withdrawal_overtook_its_header) {
+    often([&](std::uint64_t i) {
+        streams(stream_of(kWorld, i) + pattern(1, 50));
+        asks_back(i);
+        says(Lane::eager, bulk(header(i, 1, 300)));
+    });
+    EXPECT_EQ(hostile_.incoming(), 0U);
+}
+
+TEST_F(WithdrawRace, credit_comes_back_for_one_whose_stream_was_reset) {
+    often([&](std::uint64_t i) {
+        says(Lane::eager, bulk(header(i, 1, 300)));
+        hostile_.reset(streams(stream_of(kWorld, i) + pattern(1, 50)));
+        pump();
+        asks_back(i);
+    });
+}
+
+TEST_F(WithdrawRace, a_message_that_somebody_took_stays_until_it_is_received) {
+    says(Lane::eager, bulk(header(0, 1, 300)));
+    const port::StreamId stream = streams(stream_of(kWorld, 0) + pattern(1, 300));
+    InMessage* taken = engine_->take(*world_, {.source = kHostile, .tag = Tag(1)});
+    ASSERT_NE(taken, nullptr);
+    hostile_.finish(stream);
+    asks_back(0);
+    pump();
+    ASSERT_EQ(engine_->messages(), 1U) << "whoever took it has a pointer to it";
+    Asked& asked = asked_.emplace_back(300);
+    asked.receive.owner = &asked;
+    asked.receive.content = {&asked.region, 1};
+    engine_->start(*taken, asked.receive);
+    pump();
+    ASSERT_EQ(asked.ended, 1);
+    EXPECT_EQ(asked.error()->code(), Errc::cancelled);
+    EXPECT_EQ(engine_->messages(), 0U);
+}
+
+TEST_F(WithdrawRace, a_receive_may_match_a_message_whose_stream_is_being_refused) {
+    says(Lane::eager, bulk(header(0, 1, 300)));
+    streams(stream_of(kWorld, 0) + pattern(1, 50));
+    asks_back(0);  // the stream is refused; the link has not said Aborted yet
+    Asked& asked = receive(kHostile, 1, 300);
+    pump();
+    ASSERT_EQ(asked.ended, 1);
+    EXPECT_EQ(asked.error()->code(), Errc::cancelled);
+    EXPECT_EQ(engine_->messages(), 0U);
+    EXPECT_EQ(hostile_.incoming(), 0U);
+    expect_not_cut_off();
+}
+
+TEST_F(WithdrawRace, a_message_may_be_dropped_whose_stream_is_being_refused) {
+    says(Lane::eager, bulk(header(0, 1, 300)));
+    streams(stream_of(kWorld, 0) + pattern(1, 50));
+    InMessage* taken = engine_->take(*world_, {.source = kHostile, .tag = Tag(1)});
+    ASSERT_NE(taken, nullptr);
+    asks_back(0);
+    engine_->drop(*taken);
+    pump();
+    EXPECT_EQ(engine_->messages(), 0U);
+    EXPECT_EQ(hostile_.incoming(), 0U);
+    expect_not_cut_off();
+}
+
+TEST_F(WithdrawRace, what_is_under_way_to_this_rank_itself_ends_as_closed) {
+    Asked& sent = send(kMe, 100, true);
+    Asked& taken = send(kMe, 50'000);
+    InMessage* message = engine_->take(*world_, {.source = kMe, .tag = Tag(1)});
+    ASSERT_NE(message, nullptr);
+    engine_->close();
+    pump();
+    for (const Asked* asked : {&sent, &taken}) {
+        ASSERT_EQ(asked->ended, 1);
+        EXPECT_EQ(asked->error()->code(), Errc::closed);
+    }
+    engine_->drop(*message);
+}
+
+}  // namespace
+}  // namespace nexar::engine
