@@ -57,6 +57,7 @@ struct Asked {
     engine::SendOperation send{};
     engine::ReceiveOperation receive{};
     engine::ProbeOperation probe{};
+    const engine::Context* in = nullptr;
 };
 
 class Play {
@@ -92,7 +93,7 @@ private:
     }
 
     void step(Act act) {
-        if (act <= Act::withdraw) {
+        if (act <= Act::withdraw || act == Act::begin || act == Act::leave) {
             if (!link_.is_down()) peer_.step(act);
         } else if (act <= Act::use) {
             local_step(act);
@@ -126,11 +127,13 @@ private:
         engine::Context& where = *contexts_[which / 16 % contexts_.size()];
         if (act == Act::probe) {
             Asked& asked = add(0);
+            asked.in = &where;
             asked.probe.owner = &asked;
             asked.probe.pattern = pattern(which);
             engine_->start(where, asked.probe);
         } else if (act == Act::send) {
             Asked& asked = add(script_.word() % 5000);
+            asked.in = &where;
             const unsigned flags = script_.byte();
             asked.memory = payload(asked.memory.size(), 0, asked.memory.size());
             asked.shown = asked.memory;
@@ -143,6 +146,7 @@ private:
             engine_->start(where, asked.send);
         } else {
             Asked& asked = add(script_.word() % 8192);
+            asked.in = &where;
             asked.receive.owner = &asked;
             asked.receive.pattern = pattern(which);
             asked.receive.content = {&asked.region, 1};
@@ -165,6 +169,7 @@ private:
         const auto at =
             taken_.begin() + script_.byte() % static_cast<std::ptrdiff_t>(taken_.size());
         engine::InMessage& message = **at;
+        const engine::Context* const in = message.context;
         taken_.erase(at);
         if (!receive) {
             ++discarded_;
@@ -172,6 +177,7 @@ private:
             return;
         }
         Asked& asked = add(script_.word() % 8192);
+        asked.in = in;
         asked.receive.owner = &asked;
         asked.receive.content = {&asked.region, 1};
         engine_->start(message, asked.receive);
@@ -196,6 +202,9 @@ private:
             }
             case Act::make:
                 make(script_.context());
+                return;
+            case Act::end:
+                end_context(script_.byte());
                 return;
             case Act::placement:
                 link_.direct = script_.byte() % 2 == 1;
@@ -225,7 +234,29 @@ private:
         const std::array<NodeId, 2> members{node(0), node(1)};
         const auto same = [&](const engine::Context* made) { return made->id == id; };
         if (std::ranges::any_of(contexts_, same)) return;
-        contexts_.push_back(&engine_->add_context(id, members, Rank(0)));
+        const wire::ContextOrigin origin = origin_of(id);
+        if (!contexts_.empty()) {
+            // Each is made once, in order.
+            std::uint64_t& creations = contexts_[0]->creations;
+            if (origin.creation < creations) return;
+            creations = origin.creation + 1;
+        }
+        contexts_.push_back(&engine_->add_context(id, members, Rank(0), origin));
+    }
+
+    /// Of all but the first, unless something is under way in it.
+    void end_context(unsigned which) {
+        if (contexts_.size() < 2) return;
+        const auto at =
+            contexts_.begin() + 1 + static_cast<std::ptrdiff_t>(which % (contexts_.size() - 1));
+        engine::Context& context = **at;
+        const bool used =
+            std::ranges::any_of(asked_, [&](const auto& a) { return a.second->in == &context; }) ||
+            std::ranges::any_of(taken_, [&](const auto* m) { return m->context == &context; });
+        if (used) return;
+        discarded_ += context.matcher.all_arrived().size();
+        contexts_.erase(at);
+        engine_->end_context(context);
     }
 
     Asked& add(std::size_t bytes) {

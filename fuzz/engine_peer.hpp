@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -70,6 +71,18 @@ public:
             case Act::reset:
                 link_->reset(port::StreamId(pick(streams_)->first));
                 return;
+            case Act::begin: {
+                const ContextId named = script_->context();
+                begin(named, script_->byte());
+                return;
+            }
+            case Act::leave: {
+                const ContextId named = script_->context();
+                if (eager_left_ != 0) return;
+                begun_.erase(named);
+                link_->arrive(Lane::eager, testing::said(wire::ContextEnd{.context = named}));
+                return;
+            }
             default:
                 control(act);
         }
@@ -110,6 +123,20 @@ private:
         }
     }
 
+    /// Wrong in one place, or in none.
+    void begin(ContextId context, unsigned wrong) {
+        if (eager_left_ != 0) return;
+        begun_.insert(context);
+        wire::ContextBegin made{
+            .context = context, .origin = origin_of(context), .rank = Rank(1), .size = 2};
+        if (wrong % 16 == 1) ++made.origin.creation;
+        if (wrong % 16 == 2) ++made.origin.colour;
+        if (wrong % 16 == 3) made.rank = Rank(0);
+        if (wrong % 16 == 4) ++made.size;
+        if (wrong % 16 == 5) made.origin.parent = context;
+        link_->arrive(Lane::eager, testing::said(made));
+    }
+
     void header(bool bulk) {
         if (eager_left_ != 0) return;  // behind a header its payload is due
         wire::MessageHeader made;
@@ -117,6 +144,7 @@ private:
         made.sequence = Sequence(sequence(made.context, true));
         made.size = script_->word();
         const unsigned flags = script_->byte();
+        if ((flags & 16U) == 0 && !begun_.contains(made.context)) begin(made.context, 0);
         made.tag = Tag(script_->byte() % 4);
         made.synchronous = (flags & 1U) != 0;
         made.from_reserve = (flags & 2U) != 0;
@@ -168,6 +196,7 @@ private:
     std::function<void()> turn_;
     std::map<std::uint64_t, Stream> streams_;
     std::map<ContextId, std::uint64_t> next_in_;
+    std::set<ContextId> begun_;
     std::map<MessageNumber, std::uint64_t> sizes_;
     std::uint64_t eager_size_ = 0;
     std::uint64_t eager_left_ = 0;

@@ -6,6 +6,8 @@
 #include <nexar/types.hpp>
 #include <span>
 
+#include "wire/messages.hpp"
+
 namespace nexar::fuzz {
 
 /// What an input of the harness `engine` consists of: the number of an act, and as many bytes as
@@ -36,11 +38,20 @@ enum class Act : std::uint8_t {
     placement,  // whether bytes are placed directly
     down,       // the link goes down
     close,      // the engine is closed
+    begin,      // context, flags: the peer introduces it
+    leave,      // context: the peer has ended it
+    end,        // which context: this side ends it
     no_more,
 };
 
 inline constexpr ContextId kFirstContext{100};  // which this side has made
 inline constexpr std::uint8_t kContexts = 8;
+
+/// All others are made from the first.
+inline wire::ContextOrigin origin_of(ContextId context) {
+    if (context == kFirstContext) return {};
+    return {.parent = kFirstContext, .creation = context.value() - kFirstContext.value() - 1};
+}
 
 /// Reads an input from its front; past its end every byte is 0.
 class Script {

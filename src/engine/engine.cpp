@@ -39,32 +39,6 @@ Peer& Engine::add_peer(const NodeId& node) {
     return *peers_.back();
 }
 
-Pair& Engine::pair_of(Peer& peer, ContextId context) {
-    auto& owned = peer.pairs[context];
-    if (!owned) owned = std::make_unique<Pair>(peer, context, options_.reserve);
-    return *owned;
-}
-
-Context& Engine::add_context(ContextId id, std::span<const NodeId> members, Rank me) {
-    NEXAR_ASSERT(!contexts_.contains(id) && me.value() < members.size());
-    auto owned = std::make_unique<Context>(id, me, static_cast<std::uint32_t>(members.size()),
-                                           options_.hash_seed);
-    Context& context = *contexts_.emplace(id, std::move(owned)).first->second;
-    for (std::uint32_t rank = 0; rank < members.size(); ++rank) {
-        if (rank == me.value()) continue;
-        Pair& pair = pair_of(add_peer(members[rank]), id);
-        pair.context = &context;
-        pair.rank = Rank(rank);
-        context.pairs[rank] = &pair;
-        for (InMessage* message : std::exchange(pair.early, {})) {
-            message->context = &context;
-            message->source = pair.rank;
-            match(*message);
-        }
-    }
-    return context;
-}
-
 bool Engine::admit(Context& context, Operation& operation) {
     NEXAR_ASSERT(!operation.active);
     operation.context = &context;

@@ -7,6 +7,7 @@
 #include <nexar/types.hpp>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/buffer_pool.hpp"
@@ -35,6 +36,8 @@ struct EngineOptions {
     std::size_t max_pending = std::size_t{1} << 20U;
     /// Communicators that a peer may use before this side has made them.
     std::size_t max_early_contexts = 256;
+    /// Communicators that a peer may use after this side has ended them.
+    std::size_t max_ended_contexts = 65536;
     /// Control frames that wait because the peer does not read; beyond, it is cut off.
     std::size_t max_control_backlog = 65536;
     /// Changes costs only, see KeyedQueues.
@@ -47,6 +50,7 @@ struct Context {
         : id(name), me(own), pairs(world), matcher(world, seed) {}
 
     ContextId id;
+    wire::ContextOrigin origin{};
     Rank me;
     std::vector<Pair*> pairs;  // by rank; nullptr for this node itself
     Matcher matcher;
@@ -69,8 +73,13 @@ public:
     /// A node that may connect and be a member; before its link comes up.
     Peer& add_peer(const NodeId& node);
 
-    /// Makes a communicator. `members` are known peers by rank, and this node at `me`.
-    Context& add_context(ContextId id, std::span<const NodeId> members, Rank me);
+    /// Makes a communicator. `members` are known peers by rank, and this node at `me`. A peer that
+    /// means another one by the same id is cut off.
+    Context& add_context(ContextId id, std::span<const NodeId> members, Rank me,
+                         const wire::ContextOrigin& origin = {});
+
+    /// Ends a communicator that nothing is under way in: what peers still send in it is dropped.
+    void end_context(Context& context);
 
     // Each starts at once and ends at some time, perhaps before the call returns. The operation's
     // own settings are made before.
@@ -116,7 +125,16 @@ private:
     bool admit(Context& context, Operation& operation);
     void finish(Operation& operation);
     void fail(Operation& operation, Error error);
+
+    // engine_contexts.cpp
     Pair& pair_of(Peer& peer, ContextId context);
+    bool has_ended(const wire::ContextOrigin& origin) const;
+    static Result<Pair*> introduced_pair(Peer& peer, ContextId context);
+    Result<void> on_context_begin(Peer& peer, const wire::ContextBegin& begun);
+    static Result<void> on_context_end(Peer& peer, const wire::ContextEnd& ended);
+    static bool begin_at(Pair& pair);
+    static bool end_at(Pair& pair);
+    static void forget_if_over(Pair& pair);
 
     // engine_send.cpp
     void send_to_self(Context& context, SendOperation& send);
@@ -136,7 +154,6 @@ private:
 
     // engine_receive.cpp
     std::optional<Error> nobody_sends(const Context& context, const Pattern& pattern) const;
-    Result<Pair*> named_pair(Peer& peer, ContextId context);
     Result<InMessage*> on_header(Peer& peer, const wire::MessageHeader& header, bool bulk);
     std::uint64_t ahead_of_match(const InMessage& message) const noexcept;
     Result<void> charge(Pair& pair, InMessage& message);
@@ -179,6 +196,7 @@ private:
     EngineOptions options_;
     MessageStore store_;
     std::unordered_map<ContextId, std::unique_ptr<Context>> contexts_;
+    std::unordered_set<ContextId> ended_parents_;  // communicators that others were made from
     std::vector<std::unique_ptr<Peer>> peers_;
     std::unordered_map<port::LinkId, Peer*> by_link_;
     IntrusiveList<Operation, &Operation::done_hook> done_;

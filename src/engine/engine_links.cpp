@@ -71,6 +71,16 @@ public:
             NEXAR_TRY(engine_->on_header(*peer_, bulk.message, true));
             return std::uint64_t{0};
         }
+        if (header.type == wire::FrameType::context_begin) {
+            NEXAR_TRY_VALUE(begun, wire::decode_body<wire::ContextBegin>(header, body));
+            NEXAR_TRY(engine_->on_context_begin(*peer_, begun.message));
+            return std::uint64_t{0};
+        }
+        if (header.type == wire::FrameType::context_end) {
+            NEXAR_TRY_VALUE(ended, wire::decode_body<wire::ContextEnd>(header, body));
+            NEXAR_TRY(engine_->on_context_end(*peer_, ended.message));
+            return std::uint64_t{0};
+        }
         NEXAR_TRY_VALUE(eager, wire::decode_body<wire::EagerHeader>(header, body));
         NEXAR_TRY_VALUE(message, engine_->on_header(*peer_, eager.message, false));
         // Without memory for it the payload is not for anybody, and not to be taken for complete.
@@ -255,6 +265,9 @@ void Engine::on_down(Peer& peer, const Error& reason) {
     while (InMessage* message = peer.incomplete.first()) {
         withdraw(*message, told.within({.rank = message->source, .operation = "receive"}));
     }
+    while (Pair* blocked = peer.blocked.pop_front()) blocked->blocked = false;
+    std::erase_if(peer.pairs, [](const auto& entry) { return entry.second->ended; });
+    peer.last_pair = nullptr;
     for (const auto& [id, pair] : peer.pairs) {
         while (SendOperation* send = pair->waiting.pop_front()) {
             send->state = SendOperation::State::ended;

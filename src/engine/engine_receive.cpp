@@ -107,26 +107,8 @@ Result<void> Engine::charge(Pair& pair, InMessage& message) {
                  fmt::format("it sent a message of {} bytes without credit for it", message.bytes));
 }
 
-/// What is shared with a peer in a communicator that it names; this side need not have made it yet.
-Result<Pair*> Engine::named_pair(Peer& peer, ContextId context) {
-    Pair* pair = peer.last_pair;
-    if (pair != nullptr && pair->context_id == context) return pair;
-    if (!peer.pairs.contains(context)) {
-        const auto early = std::ranges::count_if(
-            peer.pairs, [](const auto& entry) { return entry.second->context == nullptr; });
-        if (static_cast<std::size_t>(early) >= options_.max_early_contexts) {
-            return Error(Errc::limit_exceeded,
-                         fmt::format("it uses more than {} communicators that this side has not "
-                                     "made",
-                                     options_.max_early_contexts));
-        }
-    }
-    peer.last_pair = &pair_of(peer, context);
-    return peer.last_pair;
-}
-
 Result<InMessage*> Engine::on_header(Peer& peer, const wire::MessageHeader& header, bool bulk) {
-    NEXAR_TRY_VALUE(pair, named_pair(peer, header.context));
+    NEXAR_TRY_VALUE(pair, introduced_pair(peer, header.context));
     if (header.sequence != pair->next_in) {
         return Error(Errc::protocol_violation,
                      fmt::format("message {} of a communicator came where {} was due",
@@ -173,7 +155,10 @@ Result<InMessage*> Engine::on_header(Peer& peer, const wire::MessageHeader& head
     }
     // A message without payload may be gone after this.
     const bool payload_follows = !bulk && header.size != 0;
-    if (pair->context != nullptr) {
+    if (pair->ended) {
+        give_back(message);
+        refuse_payload(message);
+    } else if (pair->context != nullptr) {
         match(message);
     } else {
         store_payload(message);
@@ -229,7 +214,7 @@ void Engine::give_back(InMessage& message) {
 
 void Engine::grant(InMessage& message) {
     message.awaits_grant = false;
-    send_control(*message.peer, wire::Grant{.context = message.context->id,
+    send_control(*message.peer, wire::Grant{.context = message.context_id,
                                             .sequence = message.sequence,
                                             .window_bytes = message.bytes,
                                             .link = {}});

@@ -116,6 +116,9 @@ void Engine::drain(Pair& pair) {
             return;
         }
     }
+    if (!pair.ended || end_at(pair)) return;
+    if (!pair.blocked) pair.peer->blocked.push_back(pair);
+    pair.blocked = true;
 }
 
 void Engine::drain(Peer& peer) {
@@ -133,7 +136,7 @@ void Engine::drain(Peer& peer) {
 /// or not at all (false).
 bool Engine::announce(Pair& pair, SendOperation& send) {
     Peer& peer = *pair.peer;
-    if (peer.link == nullptr || peer.violation || peer.eager_full) return false;
+    if (peer.link == nullptr || peer.violation || peer.eager_full || !begin_at(pair)) return false;
     const bool small = send.bytes <= options_.eager_limit;
     const Amount head{.payload = 0, .headers = 1};
     const Amount full{
@@ -221,8 +224,8 @@ Result<void> Engine::on_grant(Peer& peer, const wire::Grant& grant) {
     const auto found = peer.announced.find({grant.context, grant.sequence});
     if (found == peer.announced.end()) {
         const auto pair = peer.pairs.find(grant.context);
-        // One that was cancelled while the grant was under way.
-        if (pair != peer.pairs.end() && grant.sequence < pair->second->next_out) return {};
+        // One that was cancelled, or whose communicator ended, while the grant was under way.
+        if (pair == peer.pairs.end() || grant.sequence < pair->second->next_out) return {};
         return Error(Errc::protocol_violation, "it granted a message that was never announced");
     }
     SendOperation& send = *found->second;
@@ -290,9 +293,10 @@ Result<void> Engine::on_credit(Peer& peer, const wire::Credit& credit) {
     CreditOut* pool = &peer.shared_out;
     if (credit.pool == wire::CreditPool::communicator) {
         const auto found = peer.pairs.find(credit.context);
-        pool = found == peer.pairs.end() ? nullptr : &found->second->reserve_out;
+        if (found == peer.pairs.end()) return {};  // of one that ended while it was under way
+        pool = &found->second->reserve_out;
     }
-    if (pool == nullptr || credit.pool == wire::CreditPool::collective ||
+    if (credit.pool == wire::CreditPool::collective ||
         !pool->give_back(credit.payload_bytes, credit.headers)) {
         return Error(Errc::protocol_violation, "it gave back more credit than was taken");
     }

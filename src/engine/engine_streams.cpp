@@ -145,7 +145,7 @@ void Engine::withdraw(InMessage& message, const Error& reason) {
         return;
     }
     unlist(message);
-    if (message.context == nullptr) {
+    if (message.context == nullptr && !message.discard) {
         std::erase(message.peer->pairs.at(message.context_id)->early, &message);
         give_back(message);
         store_.end(message);

@@ -18,6 +18,7 @@
 #include "engine/message.hpp"
 #include "engine/operation.hpp"
 #include "port/link.hpp"
+#include "wire/messages.hpp"
 
 namespace nexar::engine {
 
@@ -42,8 +43,12 @@ struct Pair {
 
     Peer* peer;
     ContextId context_id;
-    Context* context = nullptr;  // nullptr: the peer was faster, this side has not made it yet
+    Context* context = nullptr;  // nullptr: this side has not made it yet, or has ended it
     Rank rank{};                 // the peer's in the communicator
+    bool ended = false;          // by this side: what comes is dropped
+    bool begun_out = false;      // the peer was told which communicator it is
+    bool end_due = false;        // the peer is to be told that it ended
+    std::optional<wire::ContextBegin> begun_in{};  // what the peer said; none when it ended it
     Sequence next_out{};
     Sequence next_in{};
     CreditOut reserve_out;

@@ -199,11 +199,11 @@ Communicator Communicator::duplicate() {
     detail::NodeBody& node = *body_->node;
     const runtime::Progress::Guard guard(node.progress());
     engine::Context& parent = *body_->context;
-    const ContextId id = runtime::context_id(
-        {.cluster = node.cluster(), .parent = parent.id, .creation = parent.creations++});
-    engine::Context& made = node.engine().add_context(id, node.members(), parent.me);
+    const wire::ContextOrigin origin{.parent = parent.id, .creation = parent.creations++};
+    engine::Context& made = node.engine().add_context(runtime::context_id(node.cluster(), origin),
+                                                      node.members(), parent.me, origin);
     node.settle(node.now());
-    return Communicator(std::make_shared<detail::CommunicatorBody>(body_->node, made));
+    return Communicator(std::make_shared<detail::CommunicatorBody>(body_->node, made, true));
 }
 
 }  // namespace nexar

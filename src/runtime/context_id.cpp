@@ -10,9 +10,9 @@
 
 namespace nexar::runtime {
 
-ContextId context_id(const ContextOrigin& origin) {
+ContextId context_id(const ClusterId& cluster, const wire::ContextOrigin& origin) {
     std::array<std::byte, ClusterId::kBytes + 4 * sizeof(std::uint64_t)> text{};
-    std::ranges::copy(origin.cluster.bytes(), text.begin());
+    std::ranges::copy(cluster.bytes(), text.begin());
     std::byte* at = text.data() + ClusterId::kBytes;
     for (const std::uint64_t number :
          {origin.parent.value(), origin.creation, origin.colour, origin.epoch.value()}) {

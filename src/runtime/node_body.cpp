@@ -72,8 +72,8 @@ NodeBody::~NodeBody() {
 Result<void> NodeBody::form(std::span<const runtime::Member> members, Rank me) {
     const runtime::Progress::Guard guard(progress());
     for (const runtime::Member& member : members) members_.push_back(member.node);
-    const ContextId world = runtime::context_id({.cluster = cluster_, .epoch = Epoch(1)});
-    world_ = &engine_.add_context(world, members_, me);
+    const wire::ContextOrigin origin{.epoch = Epoch(1)};
+    world_ = &engine_.add_context(runtime::context_id(cluster_, origin), members_, me, origin);
     for (std::uint32_t rank = 0; rank < me.value(); ++rank) {
         NEXAR_TRY(carrier_->endpoint().dial(now(), members[rank].address,
                                             {.cluster = cluster_, .node = members[rank].node}));
@@ -111,6 +111,16 @@ TaskOwner NodeBody::make_task(std::shared_ptr<CommunicatorBody> communicator) {
 void NodeBody::keep(Task* task) noexcept {
     task->clear();
     if (!spare_tasks_.try_push(task)) delete task;
+}
+
+void NodeBody::end(engine::Context& context) noexcept {
+    try {
+        const runtime::Progress::Guard guard(progress());
+        engine_.end_context(context);
+        settle(now());
+    } catch (const Error&) {
+        // In a child of fork() it is the parent's to end.
+    }
 }
 
 bool NodeBody::take_events() {

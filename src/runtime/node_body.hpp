@@ -73,6 +73,9 @@ public:
     void settle(TimePoint now) noexcept;
     TimePoint now() const noexcept { return clock_.now(); }
 
+    /// Nothing is under way in it.
+    void end(engine::Context& context) noexcept;
+
     void close();
 
     std::span<port::Carrier* const> carriers() const noexcept override { return carriers_; }
@@ -109,14 +112,24 @@ private:
     runtime::Completion idle_;
 };
 
-/// A communicator of a node, which lives as long.
+/// A communicator of a node; what is under way in it keeps it.
 class CommunicatorBody {
 public:
-    CommunicatorBody(std::shared_ptr<NodeBody> owner, engine::Context& engine_context) noexcept
-        : node(std::move(owner)), context(&engine_context) {}
+    /// `ends`: the engine's part of it ends with this. A world lives as long as its node.
+    CommunicatorBody(std::shared_ptr<NodeBody> owner, engine::Context& engine_context,
+                     bool ends = false) noexcept
+        : node(std::move(owner)), context(&engine_context), ends_(ends) {}
+    ~CommunicatorBody() {
+        if (ends_) node->end(*context);
+    }
+    CommunicatorBody(const CommunicatorBody&) = delete;
+    CommunicatorBody& operator=(const CommunicatorBody&) = delete;
 
-    std::shared_ptr<NodeBody> node;
-    engine::Context* context;
+    const std::shared_ptr<NodeBody> node;
+    engine::Context* const context;
+
+private:
+    bool ends_;
 };
 
 }  // namespace nexar::detail

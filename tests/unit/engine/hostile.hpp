@@ -82,6 +82,8 @@ protected:
             link->arrive(Lane::control, said(wire::Preamble{.lane = wire::Lane::control}));
             link->arrive(Lane::eager, said(wire::Preamble{.lane = wire::Lane::eager}));
         }
+        hostile_.arrive(Lane::eager, begins(kWorld, kHostile));
+        honest_.arrive(Lane::eager, begins(kWorld, kHonest));
         waiting_ = &receive(kHostile, 999'999);
     }
 
@@ -119,6 +121,9 @@ protected:
     }
 
     Asked& send(Rank to, std::size_t bytes, bool synchronous = false) {
+        return send_in(*world_, to, bytes, synchronous);
+    }
+    Asked& send_in(Context& context, Rank to, std::size_t bytes, bool synchronous = false) {
         Asked& asked = asked_.emplace_back(bytes);
         asked.memory = pattern(bytes, bytes);
         asked.shown = asked.memory;
@@ -127,7 +132,7 @@ protected:
         asked.send.tag = Tag(1);
         asked.send.synchronous = synchronous;
         asked.send.content = {&asked.shown, 1};
-        engine_->start(*world_, asked.send);
+        engine_->start(context, asked.send);
         return asked;
     }
 
@@ -139,6 +144,12 @@ protected:
         made.tag = Tag(tag);
         made.size = size;
         return made;
+    }
+
+    static Bytes begins(ContextId context, Rank rank, std::uint32_t size = 3,
+                        const wire::ContextOrigin& origin = {}) {
+        return said(
+            wire::ContextBegin{.context = context, .origin = origin, .rank = rank, .size = size});
     }
 
     static Bytes eager(const wire::MessageHeader& header) {

@@ -46,6 +46,7 @@ TEST_F(WithdrawRace, credit_comes_back_for_a_message_taken_back_as_its_last_byte
 }
 
 TEST_F(WithdrawRace, credit_comes_back_for_one_of_a_communicator_that_is_not_made_yet) {
+    says(Lane::eager, begins(kEarly, kHostile, 2));
     often([&](std::uint64_t i) {
         arrives(i, kEarly);
         asks_back(i, kEarly);

@@ -196,6 +196,32 @@ TEST_F(CommunicatorTest, a_duplicate_has_messages_of_its_own) {
     EXPECT_EQ(got, first);
 }
 
+TEST_F(CommunicatorTest, a_duplicate_ends_with_its_last_handle_and_what_was_sent_in_it_with_it) {
+    const std::vector<std::byte> content(8'000, std::byte{5});
+    const std::span sent(reinterpret_cast<const std::uint8_t*>(content.data()), content.size());
+    // Together far more than may travel before it is received.
+    for (int i = 0; i < 500; ++i) {
+        Communicator a = world(0).duplicate();
+        a.send(sent, 1, 1).wait();
+        world(1).duplicate();
+        world(2).duplicate();
+    }
+    std::vector<std::uint8_t> got(sent.size());
+    Work<Status> received = world(1).recv(std::span(got), 0, 2);
+    world(0).send(sent, 1, 2).wait();
+    EXPECT_EQ(received.wait().bytes, sent.size());
+}
+
+TEST_F(CommunicatorTest, a_work_keeps_the_communicator_that_it_is_of) {
+    std::vector<int> got(1);
+    Work<Status> received = world(1).duplicate().recv(std::span(got), 0, 1);
+    world(2).duplicate();
+    const std::vector<int> sent{9};
+    world(0).duplicate().send(std::span(sent), 1, 1).wait();
+    received.wait();
+    EXPECT_EQ(got, sent);
+}
+
 TEST_F(CommunicatorTest, send_and_receive_in_one) {
     std::vector<int> from0{10, 11};
     std::vector<int> from1{20, 21};

@@ -1,0 +1,198 @@
+// Communicators: how they begin here and are introduced to peers, and how they end.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/try.hpp"
+#include "engine/engine.hpp"
+#include "wire/codec.hpp"
+
+namespace nexar::engine {
+
+namespace {
+
+wire::ContextBegin introduction(const Context& context) {
+    return {.context = context.id,
+            .origin = context.origin,
+            .rank = context.me,
+            .size = static_cast<std::uint32_t>(context.pairs.size())};
+}
+
+std::string described(const wire::ContextBegin& begun) {
+    return fmt::format("rank {} of {} in number {} made from {:016x}, colour {}, epoch {}",
+                       begun.rank.value(), begun.size, begun.origin.creation,
+                       begun.origin.parent.value(), begun.origin.colour,
+                       begun.origin.epoch.value());
+}
+
+/// Whether the peer means the same communicator as this side by its id.
+Result<void> compare(const Context& context, const Pair& pair) {
+    wire::ContextBegin expected = introduction(context);
+    expected.rank = pair.rank;
+    if (*pair.begun_in == expected) return {};
+    return Error(Errc::protocol_violation,
+                 fmt::format("it means another communicator by the id {:016x}: it is {} there, {} "
+                             "here; make communicators in the same order on all ranks",
+                             context.id.value(), described(*pair.begun_in), described(expected)));
+}
+
+/// False: there is no room on the lane.
+template <class Message>
+bool write_frame(Peer& peer, const Message& message) {
+    if (peer.eager_full) return false;
+    std::array<std::byte, wire::kFrameHeaderBytes + 48> frame{};
+    const auto size = wire::encode(message, frame);
+    NEXAR_ASSERT(size.has_value());
+    const port::ConstBytes piece(frame.data(), *size);
+    peer.eager_full = !peer.link->write(port::Lane::eager, {&piece, 1});
+    return !peer.eager_full;
+}
+
+}  // namespace
+
+Pair& Engine::pair_of(Peer& peer, ContextId context) {
+    auto& owned = peer.pairs[context];
+    if (!owned) owned = std::make_unique<Pair>(peer, context, options_.reserve);
+    return *owned;
+}
+
+Context& Engine::add_context(ContextId id, std::span<const NodeId> members, Rank me,
+                             const wire::ContextOrigin& origin) {
+    NEXAR_ASSERT(!contexts_.contains(id) && me.value() < members.size());
+    auto owned = std::make_unique<Context>(id, me, static_cast<std::uint32_t>(members.size()),
+                                           options_.hash_seed);
+    Context& context = *contexts_.emplace(id, std::move(owned)).first->second;
+    context.origin = origin;
+    for (std::uint32_t rank = 0; rank < members.size(); ++rank) {
+        if (rank == me.value()) continue;
+        Pair& pair = pair_of(add_peer(members[rank]), id);
+        NEXAR_ASSERT(!pair.ended, "a communicator is made once");
+        pair.context = &context;
+        pair.rank = Rank(rank);
+        context.pairs[rank] = &pair;
+        if (pair.begun_in) {
+            if (const auto same = compare(context, pair); !same) {
+                violated(*pair.peer, same.error());
+            }
+        }
+        for (InMessage* message : std::exchange(pair.early, {})) {
+            message->context = &context;
+            message->source = pair.rank;
+            match(*message);
+        }
+    }
+    return context;
+}
+
+void Engine::end_context(Context& context) {
+    NEXAR_ASSERT(context.matcher.all_posted().empty() && context.probes.empty(),
+                 "what is under way keeps its communicator");
+    for (Arrived* const arrived : context.matcher.all_arrived()) {
+        auto& message = static_cast<InMessage&>(*arrived);
+        context.matcher.remove(message);
+        if (message.peer != nullptr) give_back(message);
+        refuse_payload(message);
+    }
+    for (Pair* const pair : context.pairs) {
+        if (pair == nullptr) continue;
+        NEXAR_ASSERT(pair->waiting.empty());
+        Peer& peer = *pair->peer;
+        for (InMessage* message = peer.incomplete.first(); message != nullptr;
+             message = decltype(peer.incomplete)::after(*message)) {
+            if (message->context == &context) message->context = nullptr;
+        }
+        pair->context = nullptr;
+        pair->ended = true;
+        pair->end_due = pair->begun_out;
+        if (std::exchange(pair->blocked, false)) peer.blocked.erase(*pair);
+        drain(*pair);
+    }
+    const ContextId id = context.id;
+    if (context.creations != 0) ended_parents_.insert(id);
+    contexts_.erase(id);
+}
+
+/// Whether a communicator that is not known here was, and will not be again.
+bool Engine::has_ended(const wire::ContextOrigin& origin) const {
+    const auto parent = contexts_.find(origin.parent);
+    if (parent == contexts_.end()) return ended_parents_.contains(origin.parent);
+    return origin.creation < parent->second->creations;
+}
+
+/// What is shared with a peer in a communicator that it introduced.
+Result<Pair*> Engine::introduced_pair(Peer& peer, ContextId context) {
+    Pair* pair = peer.last_pair;
+    if (pair != nullptr && pair->context_id == context) return pair;
+    const auto found = peer.pairs.find(context);
+    if (found == peer.pairs.end() || !found->second->begun_in) {
+        return Error(Errc::protocol_violation,
+                     fmt::format("it uses communicator {:016x} without having said which it is",
+                                 context.value()));
+    }
+    peer.last_pair = found->second.get();
+    return peer.last_pair;
+}
+
+Result<void> Engine::on_context_begin(Peer& peer, const wire::ContextBegin& begun) {
+    if (const auto found = peer.pairs.find(begun.context); found != peer.pairs.end()) {
+        Pair& pair = *found->second;
+        if (pair.begun_in) {
+            return Error(Errc::protocol_violation, "it introduced one communicator twice");
+        }
+        pair.begun_in = begun;
+        return pair.context == nullptr ? Result<void>() : compare(*pair.context, pair);
+    }
+    const bool ended = has_ended(begun.origin);
+    const auto others = std::ranges::count_if(peer.pairs, [&](const auto& entry) {
+        return entry.second->context == nullptr && entry.second->ended == ended;
+    });
+    const std::size_t most = ended ? options_.max_ended_contexts : options_.max_early_contexts;
+    if (static_cast<std::size_t>(others) >= most) {
+        return Error(Errc::limit_exceeded,
+                     fmt::format("it uses more than {} communicators that this side {}", most,
+                                 ended ? "has ended" : "has not made"));
+    }
+    Pair& pair = pair_of(peer, begun.context);
+    pair.begun_in = begun;
+    pair.ended = ended;
+    return {};
+}
+
+Result<void> Engine::on_context_end(Peer& peer, const wire::ContextEnd& ended) {
+    NEXAR_TRY_VALUE(pair, introduced_pair(peer, ended.context));
+    peer.last_pair = nullptr;
+    pair->begun_in.reset();
+    forget_if_over(*pair);
+    return {};
+}
+
+/// Says that a communicator begins; false: there is no room now.
+bool Engine::begin_at(Pair& pair) {
+    if (!pair.begun_out) pair.begun_out = write_frame(*pair.peer, introduction(*pair.context));
+    return pair.begun_out;
+}
+
+/// Says that a communicator ended; false: there is no room now. The pair may be gone afterwards.
+bool Engine::end_at(Pair& pair) {
+    Peer& peer = *pair.peer;
+    const bool hears = peer.link != nullptr && !peer.violation;
+    if (pair.end_due && hears && !write_frame(peer, wire::ContextEnd{.context = pair.context_id})) {
+        return false;
+    }
+    pair.end_due = false;
+    forget_if_over(pair);
+    return true;
+}
+
+void Engine::forget_if_over(Pair& pair) {
+    if (!pair.ended || pair.end_due || pair.begun_in || pair.blocked) return;
+    Peer& peer = *pair.peer;
+    if (peer.last_pair == &pair) peer.last_pair = nullptr;
+    peer.pairs.erase(pair.context_id);
+}
+
+}  // namespace nexar::engine

@@ -1,0 +1,166 @@
+#include "hostile.hpp"
+
+namespace nexar::engine {
+namespace {
+
+using wire::ContextBegin;
+using wire::ContextEnd;
+
+constexpr ContextId kChild{70};
+constexpr wire::ContextOrigin kFirstChild{.parent = kWorld, .creation = 0};
+
+/// A communicator made from the world, in which the peer keeps the rules, or does not.
+class ContextTest : public HostilePeer {
+protected:
+    Context& make_child(const wire::ContextOrigin& origin = kFirstChild) {
+        const std::array<NodeId, 3> members{node(0), node(1), node(2)};
+        ++world_->creations;
+        return engine_->add_context(kChild, members, kMe, origin);
+    }
+
+    void send_some(Context& context) {
+        send_in(context, kHostile, 10);
+        pump();
+    }
+
+    template <class Message>
+    std::size_t heard() const {
+        return nexar::testing::frames_of<Message>(hostile_.written(Lane::eager)).size();
+    }
+};
+
+TEST_F(ContextTest, is_introduced_before_its_first_message_and_once) {
+    Context& child = make_child();
+    send_some(child);
+    send_some(child);
+    const auto begun = nexar::testing::frames_of<ContextBegin>(hostile_.written(Lane::eager));
+    ASSERT_EQ(begun.size(), 1U);
+    EXPECT_EQ(begun[0],
+              (ContextBegin{.context = kChild, .origin = kFirstChild, .rank = kMe, .size = 3}));
+}
+
+TEST_F(ContextTest, that_was_not_introduced_cannot_be_used) {
+    make_child();
+    says(Lane::eager, eager(header(0, 1, 3, kChild)));
+    expect_cut_off(Errc::protocol_violation, "without having said which it is");
+}
+
+TEST_F(ContextTest, is_introduced_only_once) {
+    says(Lane::eager, begins(kWorld, kHostile));
+    expect_cut_off(Errc::protocol_violation, "introduced one communicator twice");
+}
+
+TEST_F(ContextTest, of_another_origin_under_the_same_id_is_noticed) {
+    make_child();
+    says(Lane::eager, begins(kChild, kHostile, 3, {.parent = kWorld, .creation = 1}));
+    expect_cut_off(Errc::protocol_violation, "it means another communicator by the id");
+}
+
+TEST_F(ContextTest, of_other_members_under_the_same_id_is_noticed) {
+    make_child();
+    says(Lane::eager, begins(kChild, kHostile, 4, kFirstChild));
+    expect_cut_off(Errc::protocol_violation, "rank 1 of 4");
+}
+
+TEST_F(ContextTest, that_comes_early_is_compared_when_it_is_made) {
+    says(Lane::eager, begins(kChild, kHonest, 3, kFirstChild) + eager(header(0, 1, 3, kChild)));
+    expect_not_cut_off();
+    make_child();
+    expect_cut_off(Errc::protocol_violation, "rank 2 of 3");
+}
+
+TEST_F(ContextTest, that_ended_drops_what_waited_in_it_and_gives_its_credit_back) {
+    Context& child = make_child();
+    says(Lane::eager, begins(kChild, kHostile, 3, kFirstChild));
+    const auto most = small_options().shared.headers;
+    for (std::uint64_t i = 0; i < most; ++i) says(Lane::eager, eager(header(i, 1, 3, kChild)));
+    EXPECT_EQ(engine_->messages(), most);
+    engine_->end_context(child);
+    EXPECT_EQ(engine_->messages(), 0U);
+    std::uint32_t credits = 0;
+    for (const auto& credit : told<wire::Credit>()) credits += credit.headers;
+    EXPECT_EQ(credits, most);
+    expect_not_cut_off();
+}
+
+TEST_F(ContextTest, that_ended_drops_what_comes_later) {
+    Context& child = make_child();
+    says(Lane::eager, begins(kChild, kHostile, 3, kFirstChild));
+    engine_->end_context(child);
+    wire::MessageHeader granted = header(1, 1, 2000, kChild);
+    granted.awaits_grant = true;
+    says(Lane::eager, eager(header(0, 1, 3, kChild)) + bulk(granted));
+    // The sender of a large one is not left waiting: its payload is refused when it comes.
+    ASSERT_EQ(told<wire::Grant>().size(), 1U);
+    const port::StreamId stream = hostile_.open();
+    pump();
+    hostile_.arrive(stream, stream_of(kChild, 1) + pattern(1, 100));
+    pump();
+    EXPECT_EQ(hostile_.incoming(), 0U);
+    EXPECT_EQ(engine_->messages(), 0U);
+    expect_not_cut_off();
+    says(Lane::eager, said(ContextEnd{.context = kChild}));
+    expect_not_cut_off();
+    says(Lane::eager, eager(header(2, 1, 3, kChild)));
+    expect_cut_off(Errc::protocol_violation, "without having said which it is");
+}
+
+TEST_F(ContextTest, that_ended_before_the_peer_came_to_it_is_known_to_have) {
+    engine_->end_context(make_child());
+    says(Lane::eager, begins(kChild, kHostile, 3, kFirstChild) + eager(header(0, 1, 3, kChild)));
+    EXPECT_EQ(engine_->messages(), 0U);
+    expect_not_cut_off();
+}
+
+TEST_F(ContextTest, made_from_one_that_ended_has_ended_too) {
+    Context& child = make_child();
+    child.creations = 1;
+    engine_->end_context(child);
+    says(Lane::eager, begins(ContextId(71), kHostile, 3, {.parent = kChild, .creation = 0}) +
+                          eager(header(0, 1, 3, ContextId(71))));
+    EXPECT_EQ(engine_->messages(), 0U);
+    expect_not_cut_off();
+}
+
+TEST_F(ContextTest, tells_a_peer_of_its_end_when_it_was_introduced) {
+    Context& child = make_child();
+    send_some(child);
+    engine_->end_context(child);
+    EXPECT_EQ(heard<ContextEnd>(), 1U);
+    EXPECT_EQ(nexar::testing::frames_of<ContextEnd>(honest_.written(Lane::eager)).size(), 0U);
+    // And may be made again: nothing of the first one is left.
+    says(Lane::eager, begins(kChild, kHostile, 3, kFirstChild));
+    says(Lane::eager, said(ContextEnd{.context = kChild}));
+    expect_not_cut_off();
+}
+
+TEST_F(ContextTest, tells_a_peer_of_its_end_when_there_is_room_again) {
+    Context& child = make_child();
+    send_some(child);
+    hostile_.set_room(Lane::eager, 0);
+    engine_->end_context(child);
+    pump();
+    EXPECT_EQ(heard<ContextEnd>(), 0U);
+    hostile_.set_room(Lane::eager, 1000);
+    pump();
+    EXPECT_EQ(heard<ContextEnd>(), 1U);
+    expect_others_go_on();
+}
+
+TEST_F(ContextTest, whose_end_could_not_be_told_ends_with_the_link) {
+    Context& child = make_child();
+    send_some(child);
+    hostile_.set_room(Lane::eager, 0);
+    engine_->end_context(child);
+    hostile_.go_down(Error(Errc::link_closed, "gone"));
+    pump();
+    expect_others_go_on();
+}
+
+TEST_F(ContextTest, an_end_that_had_no_beginning_cuts_it_off) {
+    says(Lane::eager, said(ContextEnd{.context = kChild}));
+    expect_cut_off(Errc::protocol_violation, "without having said which it is");
+}
+
+}  // namespace
+}  // namespace nexar::engine
