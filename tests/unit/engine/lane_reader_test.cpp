@@ -1,0 +1,221 @@
+#include "engine/lane_reader.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "support/link_end.hpp"
+#include "support/said.hpp"
+#include "support/seed.hpp"
+
+namespace nexar::engine {
+namespace {
+
+using nexar::testing::operator+;
+using nexar::testing::pattern;
+using nexar::testing::said;
+using Bytes = nexar::testing::Bytes;
+using ::testing::HasSubstr;
+
+/// Keeps what it is given, and says what follows.
+class Kept final : public LaneReader::Taker {
+public:
+    Result<std::uint64_t> frame(const wire::FrameHeader& header, port::ConstBytes body) override {
+        types.push_back(header.type);
+        bodies.emplace_back(body.begin(), body.end());
+        payloads.emplace_back();
+        if (refuses) return Error(Errc::protocol_violation, "not that one");
+        if (header.type != wire::FrameType::eager) return std::uint64_t{0};
+        return wire::decode_body<wire::EagerHeader>(header, body).value().message.size;
+    }
+    port::Bytes payload_place(std::size_t bytes) override {
+        if (nowhere) return {};
+        place = Bytes(std::min(bytes, largest_place));
+        return place;
+    }
+    void payload_came(std::size_t bytes) override {
+        came += bytes;
+        if (nowhere) return;
+        payloads.back().insert(payloads.back().end(), place.begin(),
+                               place.begin() + static_cast<std::ptrdiff_t>(bytes));
+    }
+    void violated(const Error& error) override {
+        EXPECT_FALSE(violation) << "told once";
+        violation = error;
+    }
+
+    std::vector<wire::FrameType> types{};
+    std::vector<Bytes> bodies{};
+    std::vector<Bytes> payloads{};  // behind each frame
+    std::optional<Error> violation{};
+    std::size_t came = 0;
+    std::size_t largest_place = 1'000'000;
+    bool nowhere = false;
+    bool refuses = false;
+    Bytes place{};
+};
+
+Bytes preamble(wire::Lane lane) {
+    return said(wire::Preamble{.lane = lane});
+}
+
+Bytes eager(std::uint64_t tag, std::size_t bytes) {
+    wire::EagerHeader header;
+    header.tag = Tag(tag);
+    header.size = bytes;
+    return said(header) + pattern(tag, bytes);
+}
+
+/// Three messages and a header alone.
+Bytes eager_lane() {
+    return preamble(wire::Lane::eager) + eager(1, 100) + eager(2, 0) +
+           said(wire::BulkHeader{{.size = 5}}) + eager(3, 7);
+}
+
+void expect_eager_lane(const Kept& kept) {
+    ASSERT_FALSE(kept.violation) << kept.violation->what();
+    using enum wire::FrameType;
+    ASSERT_EQ(kept.types, (std::vector{eager, eager, bulk, eager}));
+    EXPECT_EQ(kept.payloads[0], pattern(1, 100));
+    EXPECT_TRUE(kept.payloads[1].empty());
+    EXPECT_TRUE(kept.payloads[2].empty());
+    EXPECT_EQ(kept.payloads[3], pattern(3, 7));
+    EXPECT_EQ(kept.came, 107U);
+    EXPECT_EQ(kept.bodies[2].size(), wire::kMessageHeaderFrameBytes - wire::kFrameHeaderBytes);
+}
+
+/// Gives all bytes in pieces of the sizes that `next` says.
+template <class Next>
+void feed(LaneReader& reader, std::span<const std::byte> bytes, Next next) {
+    std::uint64_t offset = 0;
+    while (!bytes.empty()) {
+        const auto piece = bytes.first(std::min<std::size_t>(bytes.size(), next()));
+        ASSERT_EQ(reader.write(offset, piece), piece.size()) << "a lane never waits";
+        offset += piece.size();
+        bytes = bytes.subspan(piece.size());
+    }
+}
+
+TEST(LaneReader, takes_a_lane_cut_at_every_byte) {
+    const Bytes lane = eager_lane();
+    for (std::size_t cut = 0; cut <= lane.size(); ++cut) {
+        SCOPED_TRACE(cut);
+        Kept kept;
+        LaneReader reader(wire::Lane::eager, kept);
+        const auto bytes = std::span<const std::byte>(lane);
+        reader.write(0, bytes.first(cut));
+        reader.write(cut, bytes.subspan(cut));
+        expect_eager_lane(kept);
+    }
+}
+
+TEST(LaneReader, takes_a_lane_in_pieces_of_every_size) {
+    const Bytes lane = eager_lane();
+    for (std::size_t size = 1; size <= lane.size(); ++size) {
+        SCOPED_TRACE(size);
+        Kept kept;
+        LaneReader reader(wire::Lane::eager, kept);
+        feed(reader, lane, [&] { return size; });
+        expect_eager_lane(kept);
+    }
+}
+
+TEST(LaneReader, takes_a_lane_in_pieces_of_random_sizes_into_places_of_any) {
+    Random random(test_seed(3));
+    const Bytes lane = eager_lane();
+    for (int round = 0; round < 200; ++round) {
+        Kept kept;
+        kept.largest_place = 1 + random.below(40);
+        LaneReader reader(wire::Lane::eager, kept);
+        feed(reader, lane, [&] { return 1 + random.below(60); });
+        expect_eager_lane(kept);
+    }
+}
+
+TEST(LaneReader, passes_over_a_payload_that_has_no_place) {
+    Kept kept;
+    kept.nowhere = true;
+    LaneReader reader(wire::Lane::eager, kept);
+    feed(reader, eager_lane(), [] { return 11; });
+    EXPECT_FALSE(kept.violation);
+    EXPECT_EQ(kept.types.size(), 4U);
+    EXPECT_EQ(kept.came, 107U);
+}
+
+TEST(LaneReader, offers_no_memory) {
+    Kept kept;
+    LaneReader reader(wire::Lane::eager, kept);
+    EXPECT_TRUE(reader.region(0, 100).empty());
+}
+
+/// What a control lane answers to these bytes, given at once and one by one.
+Error violation_of(const Bytes& bytes, std::size_t frames_before) {
+    std::optional<Error> first;
+    for (const std::size_t size : {bytes.size(), std::size_t{1}}) {
+        Kept kept;
+        LaneReader reader(wire::Lane::control, kept);
+        feed(reader, bytes, [&] { return size; });
+        EXPECT_TRUE(kept.violation) << "pieces of " << size;
+        EXPECT_EQ(kept.types.size(), frames_before) << "pieces of " << size;
+        // Nothing behind it is looked at, whatever it is.
+        feed(reader, said(wire::Credit{.headers = 1}), [] { return 5; });
+        EXPECT_EQ(kept.types.size(), frames_before);
+        first = first.value_or(kept.violation.value_or(Error(Errc::closed, "")));
+        EXPECT_EQ(first->code(), kept.violation->code());
+    }
+    return *first;
+}
+
+const Bytes kControl = preamble(wire::Lane::control);
+
+TEST(LaneReader, refuses_a_lane_that_begins_as_another) {
+    const Error error = violation_of(preamble(wire::Lane::eager), 0);
+    EXPECT_EQ(error.code(), Errc::protocol_violation);
+    EXPECT_THAT(error.cause(), HasSubstr("the control lane began as a eager lane"));
+}
+
+TEST(LaneReader, refuses_a_lane_that_begins_as_a_payload_stream) {
+    const Error error = violation_of(nexar::testing::stream_of(ContextId(1), 2), 0);
+    EXPECT_EQ(error.code(), Errc::protocol_violation);
+}
+
+TEST(LaneReader, refuses_what_is_no_preamble) {
+    EXPECT_EQ(violation_of(pattern(1, 8), 0).code(), Errc::malformed);
+}
+
+TEST(LaneReader, refuses_a_frame_of_another_lane) {
+    const Error error = violation_of(kControl + said(wire::Credit{.headers = 1}) + eager(1, 3), 1);
+    EXPECT_EQ(error.code(), Errc::protocol_violation);
+    EXPECT_THAT(error.cause(), HasSubstr("a frame of type eager came on the control lane"));
+}
+
+TEST(LaneReader, refuses_an_unknown_frame) {
+    const Bytes unknown{std::byte{1}, std::byte{77}, {}, {}, {}, {}, {}, {}};
+    EXPECT_EQ(violation_of(kControl + unknown, 0).code(), Errc::unsupported);
+}
+
+TEST(LaneReader, refuses_a_frame_above_its_limit_before_its_body_comes) {
+    // A credit of 249 bytes.
+    const Bytes large{std::byte{1}, std::byte{5}, {}, {}, std::byte{249}, {}, {}, {}};
+    EXPECT_EQ(violation_of(kControl + large, 0).code(), Errc::limit_exceeded);
+}
+
+TEST(LaneReader, looks_at_nothing_after_a_frame_that_was_refused) {
+    Kept kept;
+    kept.refuses = true;
+    LaneReader reader(wire::Lane::control, kept);
+    const Bytes credit = said(wire::Credit{.headers = 1});
+    const Bytes lane = kControl + credit + credit;
+    EXPECT_EQ(reader.write(0, lane), lane.size());
+    EXPECT_EQ(kept.types.size(), 1U);
+    ASSERT_TRUE(kept.violation);
+    EXPECT_EQ(kept.violation->cause(), "not that one");
+}
+
+}  // namespace
+}  // namespace nexar::engine
