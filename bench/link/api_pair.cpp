@@ -110,8 +110,8 @@ void run_client(const ApiPair& pair, const Party& party, Control& server) {
 }  // namespace
 
 Cores two_cores() {
-    static const Cores kCores = find_cores();
-    return kCores;
+    static const Cores cores = find_cores();
+    return cores;
 }
 
 void pin_thread(std::size_t core) {

@@ -6,7 +6,8 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <thread>
+#include <functional>
+#include <future>
 #include <vector>
 
 #include "api_pair.hpp"
@@ -29,6 +30,7 @@ struct ThreadsOrder {
 /// Every thread has its own, made in the same order on both sides.
 std::vector<Communicator> communicators(Communicator& world) {
     std::vector<Communicator> made;
+    made.reserve(kThreads);
     for (std::size_t i = 0; i < kThreads; ++i) made.push_back(world.duplicate());
     return made;
 }
@@ -69,10 +71,13 @@ void receive_all(Communicator& from_client, std::size_t messages) {
 
 template <class Part>
 void in_threads(std::vector<Communicator>& own, const ThreadsOrder& order, Part part) {
-    std::vector<std::jthread> threads;
+    std::vector<std::future<void>> threads;
+    threads.reserve(order.threads);
     for (std::size_t i = 0; i < order.threads; ++i) {
-        threads.emplace_back([&own, &order, part, i] { part(own[i], order.messages_each); });
+        threads.push_back(
+            std::async(std::launch::async, part, std::ref(own[i]), order.messages_each));
     }
+    for (auto& thread : threads) thread.get();
 }
 
 void serve(Communicator& world, Control& client) {
