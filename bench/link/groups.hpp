@@ -32,6 +32,9 @@ void bench_handshakes(Trials& trials, Report& report, const GroupOptions& option
 /// The public API, beside the link that it stands on.
 void bench_api_pingpong(Trials& trials, Report& report, const GroupOptions& options);
 void bench_api_stream(Trials& trials, Report& report, const GroupOptions& options);
+/// The same without the link beside: four threads against one, and waits that come late.
+void bench_api_threads(Trials& trials, Report& report, const GroupOptions& options);
+void bench_late_wait(Trials& trials, Report& report, const GroupOptions& options);
 
 /// GB/s of AES-128-GCM by libcrypto on one core, 64 KB at a time with one context, over `seconds`.
 double aes_gb_per_s(double seconds);

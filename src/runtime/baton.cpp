@@ -86,6 +86,12 @@ bool Baton::resume() {
     return true;
 }
 
+bool Baton::contended() const {
+    if (in_line_.load(std::memory_order_relaxed) == 0) return false;
+    const std::scoped_lock lock(mutex_);
+    return first_untold() != nullptr;
+}
+
 void Baton::push(Waiter& waiter) noexcept {
     waiter.in_line_ = true;
     waiter.before_ = last_;

@@ -62,8 +62,9 @@ public:
     bool rest();
     /// It woke. False: it was robbed.
     bool resume();
-    /// Whether somebody stands in line, for whom the background thread makes way.
-    bool contended() const noexcept { return in_line_.load(std::memory_order_relaxed) != 0; }
+    /// Whether somebody stands in line, for whom the background thread makes way. Who was told does
+    /// not count: it leaves as soon as it runs, perhaps on the very core that is asked from.
+    bool contended() const;
 
 private:
     enum class Holder : std::uint8_t { nobody, waiter, background, background_resting };
@@ -72,7 +73,7 @@ private:
     void unlink(Waiter& waiter) noexcept;
     Waiter* first_untold() const noexcept;
 
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     Holder holder_ = Holder::nobody;
     bool called_ = false;      // a driver was asked for while nobody held it
     bool away_ = false;        // the background thread sleeps until summoned

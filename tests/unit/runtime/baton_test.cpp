@@ -40,6 +40,22 @@ TEST(baton, release_gives_it_to_the_first_in_line_that_was_not_told) {
     EXPECT_FALSE(baton.contended());
 }
 
+// Or the background thread would let go of it and take it again until they get the processor.
+TEST(baton, those_in_line_who_were_told_are_nobody_to_make_way_for) {
+    Baton baton;
+    Waiter told;
+    Waiter next;
+    ASSERT_EQ(baton.look(), Baton::Look::took);
+    baton.take(told);
+    EXPECT_TRUE(baton.contended());
+    told.tell();
+    EXPECT_FALSE(baton.contended());
+    baton.take(next);
+    EXPECT_TRUE(baton.contended());
+    EXPECT_FALSE(baton.leave(told));
+    EXPECT_FALSE(baton.leave(next));
+}
+
 TEST(baton, who_leaves_the_line_too_late_has_it_and_must_release_it) {
     Baton baton;
     Waiter holder;

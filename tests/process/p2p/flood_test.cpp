@@ -1,0 +1,28 @@
+// The short form of soak_test.cpp.
+
+#include <gtest/gtest.h>
+
+#include "process/p2p/flood_scenario.hpp"
+#include "support/link_driver.hpp"
+
+namespace nexar::testing {
+namespace {
+
+constexpr Duration kWithin = patience(std::chrono::seconds(60));
+
+TEST(UnwantedMessages, of_8_bytes_take_bounded_memory_and_stop_nobody_else) {
+    withstands_unwanted_messages({.message_bytes = 8, .messages = 100'000, .within = kWithin});
+}
+
+TEST(UnwantedMessages, of_64_kib_take_bounded_memory_and_stop_nobody_else) {
+    withstands_unwanted_messages(
+        {.message_bytes = std::size_t{64} << 10U, .messages = scaled(1'600), .within = kWithin});
+}
+
+TEST(UnwantedMessages, of_16_mib_take_bounded_memory_and_stop_nobody_else) {
+    withstands_unwanted_messages(
+        {.message_bytes = std::size_t{16} << 20U, .messages = 6, .within = kWithin});
+}
+
+}  // namespace
+}  // namespace nexar::testing

@@ -1,0 +1,99 @@
+#include "process/p2p/member.hpp"
+
+#include <fmt/format.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "support/link_driver.hpp"
+
+namespace nexar::testing {
+
+namespace {
+
+constexpr std::chrono::seconds kFormTime(20);
+
+Address loopback() {
+    return Address::parse("127.0.0.1:0").value();
+}
+
+}  // namespace
+
+Member::Member(const TestCluster& cluster, std::uint64_t index, const NodeOptions& options)
+    : Member(cluster, index, runtime::make_loop(options).value(), options) {}
+
+Member::Member(const TestCluster& cluster, std::uint64_t index, std::shared_ptr<runtime::Loop> loop,
+               const NodeOptions& options)
+    : body_(detail::NodeBody::open(
+                std::move(loop),
+                {.credentials = cluster.node(index), .listen = loopback(), .options = options})
+                .value()),
+      node_(std::make_unique<Node>(body_)) {}
+
+void Member::form(std::span<const runtime::Member> members, std::uint32_t me) {
+    body_->form(members, Rank(me)).value();
+}
+
+Result<void> Member::wait_formed() {
+    return body_->wait_formed(body_->now() + patience(kFormTime));
+}
+
+runtime::Member dialer(std::uint64_t index) {
+    return {.node = TestCluster::node_id(index), .address = loopback()};
+}
+
+std::unique_ptr<Member> join_as_child(const TestCluster& cluster, const Channel& parent) {
+    auto member = std::make_unique<Member>(cluster, 0);
+    member->form(std::array{dialer(0), dialer(1)}, 0);
+    parent.say(member->address().text());
+    member->wait_formed().value();
+    return member;
+}
+
+std::unique_ptr<Member> join_as_parent(const TestCluster& cluster, const Channel& child) {
+    const runtime::Member server{
+        .node = TestCluster::node_id(0),
+        .address = Address::parse(hear(child, patience(kFormTime))).value()};
+    auto member = std::make_unique<Member>(cluster, 1);
+    member->form(std::array{server, dialer(1)}, 1);
+    member->wait_formed().value();
+    return member;
+}
+
+std::string hear(const Channel& other, Duration within) {
+    auto said = other.hear(within);
+    if (!said) throw Error(Errc::timed_out, "the other process says nothing, or is gone");
+    if (said->starts_with("failed: ")) throw Error(Errc::protocol_violation, *said);
+    return *std::move(said);
+}
+
+void await(const Channel& other, std::string_view expected, Duration within) {
+    const std::string said = hear(other, within);
+    if (said == expected) return;
+    throw Error(Errc::protocol_violation, fmt::format("heard {} instead of {}", said, expected));
+}
+
+std::size_t resident_bytes() {
+    std::ifstream file("/proc/self/statm");
+    std::size_t all_pages = 0;
+    std::size_t resident_pages = 0;
+    if (!(file >> all_pages >> resident_pages)) throw Error(Errc::bad_config, "no statm");
+    return resident_pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+Growth::Growth() {
+    ::malloc_trim(0);  // what was freed before would be used again and hide growth
+    begin_ = resident_bytes();
+}
+
+void Growth::look() {
+    const std::size_t now = resident_bytes();
+    most_ = std::max(most_, now - std::min(now, begin_));
+}
+
+}  // namespace nexar::testing
