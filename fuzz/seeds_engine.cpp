@@ -109,6 +109,17 @@ void add_kept_rules(const Corpus& corpus) {
                                                                          {0, 0, 0})(Act::turn));
     corpus.add("no_room", Story()(Act::room, {0, 0})(Act::receive, {kAnything, 9, 0, 0})(
                               Act::bulk, {0, kDue, 9, 0, kAwaitsGrant, 0})(Act::turn));
+    corpus.add(
+        "context_ends",
+        Story()(Act::make, {1})(Act::send, {16 | 1, 9, 0, 0})(Act::eager, {1, kDue, 9, 0, 0, 0})(
+            Act::payload, {9, 0})(Act::turn)(Act::end, {0})(
+            Act::bulk, {1, kDue, 9, 0, kAwaitsGrant, 0})(Act::open, {1, kLast, 1})(
+            Act::bytes, {0, 9, 0})(Act::turn)(Act::leave, {1})(Act::turn));
+    corpus.add("context_ended_before", Story()(Act::make, {2})(Act::end, {0})(Act::begin, {1, 0})(
+                                           Act::begin, {2, 0})(Act::turn));
+    corpus.add("context_ends_without_room",
+               Story()(Act::make, {1})(Act::send, {16 | 1, 9, 0, 0})(Act::turn)(Act::room, {1, 0})(
+                   Act::end, {0})(Act::turn)(Act::room, {1, 9})(Act::turn));
     corpus.add("down",
                Story(streamed(700))(Act::receive, {kFromPeer, 0, 16, 0})(Act::send, {1, 0, 8, 0})(
                    Act::down, {1})(Act::turn)(Act::receive, {kAnything, 0, 0, 0})(Act::turn));
@@ -125,6 +136,9 @@ void add_broken_rules(const Corpus& corpus) {
     corpus.add("too_many_contexts",
                Story()(Act::eager, {1, kDue, 0, 0, 0, 0})(Act::eager, {2, kDue, 0, 0, 0, 0})(
                    Act::eager, {3, kDue, 0, 0, 0, 0})(Act::eager, {4, kDue, 0, 0, 0, 0}));
+    corpus.add("context_means_another", Story()(Act::make, {1})(Act::begin, {1, 2}));
+    corpus.add("context_not_introduced", Story()(Act::eager, {0, kDue, 0, 0, 16, 0}));
+    corpus.add("context_left_unknown", Story()(Act::leave, {4}));
     corpus.add("overrun", Story(streamed(700))(Act::bytes, {0, 1, 0})(Act::turn));
     corpus.add("ends_short", Story()(Act::bulk, {0, kDue, 9, 0, 0, 0})(Act::open, {0, kLast, 1})(
                                  Act::bytes, {0, 8, 0})(Act::finish, {0})(Act::turn));

@@ -4,9 +4,11 @@
 
 #include <deque>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "base/random.hpp"
+#include "engine/intrusive_list.hpp"
 #include "support/seed.hpp"
 
 namespace nexar::engine {
@@ -79,40 +81,49 @@ struct Key {
     friend bool operator==(const Key&, const Key&) = default;
 };
 
-/// Against a map of lists; with `spread` false all keys meet in one bucket.
+struct Keyed {
+    Key key{};
+    KeyedHook<Keyed> hook{};
+};
+
+struct KeyOf {
+    const Key& operator()(const Keyed& one) const noexcept { return one.key; }
+};
+
+/// Against a map of queues; with `spread` false all keys have one hash.
 void compare(std::uint64_t seed, bool spread) {
     Random random(seed);
-    std::deque<Object> objects(300);
-    std::map<int, std::uint64_t> keys;  // of those that are in
-    std::map<std::uint64_t, std::vector<Object*>> plain;
-    KeyedQueues<Object, &Object::hook, Key> queues(seed);
-    for (std::size_t i = 0; i < objects.size(); ++i) objects[i].number = static_cast<int>(i);
+    std::deque<Keyed> objects(300);
+    std::map<std::uint64_t, std::deque<Keyed*>> plain;
+    std::set<Keyed*> in;
+    KeyedQueues<Keyed, &Keyed::hook, KeyOf> queues(seed);
     for (int step = 0; step < 20'000; ++step) {
-        Object& object = objects[random.below(objects.size())];
-        if (const auto in = keys.find(object.number); in != keys.end()) {
-            queues.erase({.value = in->second, .spread = spread}, object);
-            std::erase(plain[in->second], &object);
-            if (plain[in->second].empty()) plain.erase(in->second);
-            keys.erase(in);
+        Keyed& object = objects[random.below(objects.size())];
+        if (in.erase(&object) != 0) {
+            queues.erase(object);
+            std::erase(plain[object.key.value], &object);
+            if (plain[object.key.value].empty()) plain.erase(object.key.value);
         } else {
-            const std::uint64_t key = random.below(100);
-            queues.push_back({.value = key, .spread = spread}, object);
-            plain[key].push_back(&object);
-            keys[object.number] = key;
+            object.key = {.value = random.below(100), .spread = spread};
+            queues.push_back(object);
+            plain[object.key.value].push_back(&object);
+            in.insert(&object);
         }
         ASSERT_EQ(queues.keys(), plain.size());
-        const std::uint64_t key = random.below(100);
-        const auto found = plain.find(key);
-        ASSERT_EQ(queues.first({.value = key, .spread = spread}),
-                  found == plain.end() ? nullptr : found->second.front());
+        const Key key{.value = random.below(100), .spread = spread};
+        const auto found = plain.find(key.value);
+        ASSERT_EQ(queues.first(key), found == plain.end() ? nullptr : found->second.front());
     }
+    std::map<std::uint64_t, std::deque<Keyed*>> shown;
+    queues.for_each([&](Keyed& one) { shown[one.key.value].push_back(&one); });
+    EXPECT_EQ(shown, plain);
 }
 
 TEST(KeyedQueues, is_a_map_of_queues) {
     compare(test_seed(11), true);
 }
 
-TEST(KeyedQueues, keeps_keys_apart_that_meet_in_one_bucket) {
+TEST(KeyedQueues, keeps_keys_apart_that_have_one_hash) {
     compare(test_seed(12), false);
 }
 

@@ -8,37 +8,38 @@
 namespace nexar::runtime {
 namespace {
 
-ContextOrigin origin() {
+using wire::ContextOrigin;
+
+ClusterId cluster() {
     std::array<std::byte, ClusterId::kBytes> bytes{};
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(0x10 + i);
-    return {.cluster = ClusterId(bytes),
-            .parent = ContextId(0x1122334455667788),
-            .creation = 3,
-            .colour = 5,
-            .epoch = Epoch(9)};
+    return ClusterId(bytes);
 }
 
+constexpr ContextOrigin kOrigin{
+    .parent = ContextId(0x1122334455667788), .creation = 3, .colour = 5, .epoch = Epoch(9)};
+
 TEST(ContextId, is_the_same_on_every_member) {
-    EXPECT_EQ(context_id(origin()), context_id(origin()));
-    const ContextId before = context_id(origin());
-    ContextOrigin other = origin();
+    EXPECT_EQ(context_id(cluster(), kOrigin), context_id(cluster(), kOrigin));
+    const ContextId before = context_id(cluster(), kOrigin);
+    ContextOrigin other = kOrigin;
     other.creation = 4;
-    context_id(other);
-    EXPECT_EQ(context_id(origin()), before) << "what was made between changes nothing";
+    context_id(cluster(), other);
+    EXPECT_EQ(context_id(cluster(), kOrigin), before) << "what was made between changes nothing";
 }
 
 TEST(ContextId, is_what_other_builds_and_machines_make_of_it) {
     // The first 8 bytes, little-endian, of SHA-256 over the cluster id and the four numbers.
-    EXPECT_EQ(context_id(origin()).value(), 0x69f3bdbb4e824943U);
+    EXPECT_EQ(context_id(cluster(), kOrigin).value(), 0x69f3bdbb4e824943U);
 }
 
 TEST(ContextId, differs_with_everything_that_it_is_made_of) {
-    std::set<std::uint64_t> ids{context_id(origin()).value()};
+    std::set<std::uint64_t> ids{context_id(cluster(), kOrigin).value()};
     std::size_t made = 1;
     const auto add = [&](auto change) {
-        ContextOrigin changed = origin();
+        ContextOrigin changed = kOrigin;
         change(changed);
-        ids.insert(context_id(changed).value());
+        ids.insert(context_id(cluster(), changed).value());
         EXPECT_EQ(ids.size(), ++made);
     };
     for (unsigned bit = 0; bit < 64; ++bit) {
@@ -49,20 +50,19 @@ TEST(ContextId, differs_with_everything_that_it_is_made_of) {
         add([&](ContextOrigin& o) { o.epoch = Epoch(o.epoch.value() ^ flip); });
     }
     for (std::size_t i = 0; i < ClusterId::kBytes; ++i) {
-        add([&](ContextOrigin& o) {
-            auto bytes = o.cluster.bytes();
-            bytes[i] ^= std::byte{1};
-            o.cluster = ClusterId(bytes);
-        });
+        auto bytes = cluster().bytes();
+        bytes[i] ^= std::byte{1};
+        ids.insert(context_id(ClusterId(bytes), kOrigin).value());
+        EXPECT_EQ(ids.size(), ++made);
     }
 }
 
 TEST(ContextId, tells_fields_apart_that_hold_the_same_number) {
-    const ContextId parent = context_id({.parent = ContextId(1)});
-    const ContextId creation = context_id({.creation = 1});
-    const ContextId colour = context_id({.colour = 1});
-    const ContextId epoch = context_id({.epoch = Epoch(1)});
-    EXPECT_EQ((std::set{parent, creation, colour, epoch, context_id({})}).size(), 5U);
+    const ContextId parent = context_id({}, {.parent = ContextId(1)});
+    const ContextId creation = context_id({}, {.creation = 1});
+    const ContextId colour = context_id({}, {.colour = 1});
+    const ContextId epoch = context_id({}, {.epoch = Epoch(1)});
+    EXPECT_EQ((std::set{parent, creation, colour, epoch, context_id({}, {})}).size(), 5U);
 }
 
 }  // namespace
