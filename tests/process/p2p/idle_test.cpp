@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdio>
 #include <vector>
 
@@ -13,7 +12,7 @@ namespace nexar::testing {
 namespace {
 
 constexpr std::size_t kMostPerPeer = 300'000;
-constexpr std::size_t kPeers = 33;
+constexpr std::size_t kPeers = 17;
 constexpr Duration kWithin = patience(std::chrono::seconds(60));
 
 std::chrono::steady_clock::time_point soon() {
@@ -72,26 +71,29 @@ private:
 };
 
 /// How much a process with one node grows from before it has one until it is connected with so many
-/// peers: nodes of this process here, which know only the measured one.
+/// peers, which are nodes of this process here.
 std::size_t growth_with(std::size_t peers, bool dials) {
     const TestCluster cluster;
     ChildProcess child([&](const Channel& parent) { Measured(cluster, peers, dials).run(parent); });
-    runtime::Member measured = dialer(dials ? peers : 0);
-    if (!dials) measured.address = Address::parse(hear(child.channel(), kWithin)).value();
+    const std::size_t measured = dials ? peers : 0;
+    std::vector<runtime::Member> members;
+    for (std::uint64_t index = 0; index <= peers; ++index) members.push_back(dialer(index));
+    if (!dials) members[0].address = Address::parse(hear(child.channel(), kWithin)).value();
     const auto loop = runtime::make_loop({}).value();
     std::vector<std::unique_ptr<Member>> others;
-    for (std::size_t i = 0; i < peers; ++i) {
-        const std::uint64_t index = dials ? i : i + 1;
+    // One after the other: each dials those before it.
+    for (std::uint64_t index = 0; index <= peers; ++index) {
+        if (index == measured) continue;
         others.push_back(std::make_unique<Member>(cluster, index, loop));
-        const std::array both{dials ? dialer(index) : measured, dials ? measured : dialer(index)};
-        others.back()->form(both, dials ? 0 : 1);
+        members[index].address = others.back()->address();
+        others.back()->form(members, static_cast<std::uint32_t>(index));
         if (dials) child.channel().say(others.back()->address().text());
     }
     for (const auto& other : others) other->wait_formed().value();
     for (const auto& other : others) {
         Communicator world = other->world();
-        receive_one(world, 1 - world.rank());
-        send_one(world, 1 - world.rank());
+        receive_one(world, static_cast<int>(measured));
+        send_one(world, static_cast<int>(measured));
     }
     const std::size_t growth = std::stoull(hear(child.channel(), kWithin));
     child.channel().say("leave");
