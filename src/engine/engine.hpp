@@ -107,6 +107,8 @@ public:
     std::size_t pending() const noexcept { return pending_; }
     /// Messages that came and were not received.
     std::size_t messages() const noexcept { return store_.messages(); }
+    /// Memory that is held for messages beside the pool's; bounded by the credits of the peers.
+    std::size_t held_bytes() const noexcept { return store_.held_bytes(); }
 
 private:
     class ControlTaker;
