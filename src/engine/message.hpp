@@ -77,8 +77,8 @@ public:
 private:
     BufferPool* pool_;
     Slab<InMessage> messages_;
-    template <std::size_t kBytes>
-    using Blocks = Slab<std::array<std::byte, kBytes>>;
+    template <std::size_t Bytes>
+    using Blocks = Slab<std::array<std::byte, Bytes>>;
     Blocks<512> small_;
     Blocks<1024> medium_;
     Blocks<InMessage::kMaxBlockBytes> large_;
