@@ -141,6 +141,9 @@ void add_broken_rules(const Corpus& corpus) {
         Story()(Act::bulk, {0, kDue, 9, 0, 0, 0})(Act::open, {0, kLast, 1})(Act::bytes, {0, 8, 0})(
             Act::finish, {0})(Act::turn));
     add(corpus, "two_streams", Story(streamed(700))(Act::open, {0, kLast, 1})(Act::turn));
+    add(corpus, "taken_then_cut_off",
+        Story(streamed(700))(Act::take, {kFromPeer})(Act::withdraw, {0, 0, 0})(
+            Act::grant, {0, 9})(Act::turn)(Act::drop, {0}));
     add(corpus, "two_ways", Story()(Act::open, {0, kDue, 1})(Act::eager, {0, kDue, 9, 0, 0, 0}));
     add(corpus, "no_frame", Story()(Act::raw, {2, 8, 1, 99, 0, 0, 0, 0, 0, 0}));
 }
