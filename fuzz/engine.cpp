@@ -298,7 +298,7 @@ private:
         const std::size_t own = asked_.size() + taken_.size() + to_self_ + discarded_;
         NEXAR_ASSERT(engine_->messages() <= headers + own);
         // The smallest that gets a buffer of its own, and the largest buffer.
-        constexpr std::size_t kLeast = engine::InMessage::kBlockBytes + 1;
+        constexpr std::size_t kLeast = engine::InMessage::kMaxBlockBytes + 1;
         constexpr std::size_t kMost = 4096;
         const std::size_t buffers =
             2 * limits.shared.payload / kLeast + contexts * (limits.reserve.payload / kLeast) + own;

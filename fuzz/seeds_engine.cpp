@@ -1,4 +1,5 @@
 #include <initializer_list>
+#include <string>
 
 #include "engine_script.hpp"
 #include "seeds.hpp"
@@ -27,13 +28,15 @@ public:
         return *this;
     }
 
-    operator const Bytes&() const noexcept {
-        return bytes_;
-    }  // NOLINT(google-explicit-constructor)
+    const Bytes& bytes() const noexcept { return bytes_; }
 
 private:
     Bytes bytes_;
 };
+
+void add(const Corpus& corpus, const std::string& name, const Story& story) {
+    corpus.add(name, story.bytes());
+}
 
 constexpr unsigned low(unsigned word) {
     return word & 0xffU;
@@ -58,93 +61,104 @@ Story streamed(unsigned bytes) {
 }
 
 void add_kept_rules(const Corpus& corpus) {
-    corpus.add("eager", Story(eager(200))(Act::receive, {kFromPeer, 0, 1, 0})(Act::turn));
-    corpus.add("eager_expected",
-               Story()(Act::receive, {kFromPeer, 0, 4, 0})(Act::eager, {0, kDue, 0, 3, 0, 0})(
-                   Act::payload, {100, 0})(Act::payload, {255, 255})(Act::turn));
-    corpus.add("streamed", Story(streamed(700))(Act::finish, {0})(Act::turn)(
-                               Act::receive, {kFromPeer, 0, 4, 0})(Act::turn));
-    corpus.add("streamed_expected",
-               Story()(Act::placement, {1})(Act::receive, {kAnything, 0, 16, 0})(
-                   Act::bulk, {0, kDue, 0, 8, 0, 0})(Act::open, {0, kLast, 1})(
-                   Act::bytes, {0, 0, 4})(Act::bytes, {0, 0, 4})(Act::finish, {0})(Act::turn));
-    corpus.add("stream_first", Story()(Act::open, {0, kDue, 1})(Act::bytes, {0, 88, 2})(
-                                   Act::bulk, {0, kDue, 88, 2, 0, 0})(Act::finish, {0})(Act::turn)(
-                                   Act::receive, {kFromPeer, 0, 4, 0})(Act::turn));
-    corpus.add("granted", Story()(Act::bulk, {0, kDue, 100, 0, kAwaitsGrant | kFromReserve, 0})(
-                              Act::receive, {kFromPeer, 100, 0, 0})(Act::open, {0, kLast, 1})(
-                              Act::bytes, {0, 100, 0})(Act::finish, {0})(Act::turn));
-    corpus.add("truncated",
-               Story()(Act::bulk, {0, kDue, 1, 0, kHuge, 0})(Act::receive, {kFromPeer, 9, 0, 0})(
-                   Act::open, {0, kLast, 1})(Act::bytes, {0, 9, 0})(Act::turn));
-    corpus.add("early_context",
-               Story()(Act::eager, {3, kDue, 9, 0, 0, 0})(Act::payload, {9, 0})(Act::make, {3})(
-                   Act::receive, {16 | kFromPeer, 9, 0, 0})(Act::turn));
-    corpus.add("taken_and_received", Story(streamed(700))(Act::take, {kFromPeer})(
-                                         Act::use, {0, 0, 4})(Act::finish, {0})(Act::turn));
-    corpus.add("taken_and_dropped",
-               Story(eager(600, kSynchronous))(Act::take, {kFromPeer})(Act::drop, {0})(Act::turn));
-    corpus.add("probed", Story()(Act::probe, {kAnything})(Act::eager, {0, kDue, 0, 0, 0, 0})(
-                             Act::turn)(Act::receive, {kAnything, 0, 0, 1})(Act::turn));
-    corpus.add("to_itself", Story()(Act::send, {0, 9, 0, 0})(Act::send, {0, 0, 4, kSynchronous})(
-                                Act::receive, {kAnything, 9, 0, 0})(Act::turn)(
-                                Act::receive, {kAnything, 0, 4, 0})(Act::turn));
-    corpus.add("sends",
-               Story()(Act::send, {1, 100, 0, 0})(Act::send, {1, 0, 8, 0})(Act::release, {0, 0})(
-                   Act::credit, {0, 0, 100, 4, 2})(Act::send, {1, 0, 4, kSynchronous})(
-                   Act::grant, {0, 2})(Act::release, {0, 1})(Act::turn));
-    corpus.add("sends_wait",
-               Story()(Act::room, {1, 0})(Act::send, {1, 9, 0, 0})(Act::send, {1, 9, 0, 0})(
-                   Act::cancel, {0})(Act::room, {1, 99})(Act::turn));
-    corpus.add("send_cancelled",
-               Story()(Act::send, {1, 0, 4, kSynchronous})(Act::cancel, {0})(
-                   Act::withdraw, {0, 0, 1})(Act::turn)(Act::send, {1, 0, 8, 0})(
-                   Act::cancel, {0})(Act::turn)(Act::withdraw, {0, 1, 2})(Act::turn));
-    corpus.add("taken_back", Story(streamed(700))(Act::withdraw, {0, 0, 0})(
-                                 Act::receive, {kFromPeer, 0, 4, 0})(Act::turn));
-    corpus.add("taken_back_first",
-               Story()(Act::withdraw, {0, 0, 0})(Act::open, {0, kDue, 1})(
-                   Act::bulk, {0, kDue, 88, 2, 0, 0})(Act::turn)(Act::reset, {0}));
-    corpus.add("reset", Story(streamed(700))(Act::reset, {0})(Act::turn)(Act::withdraw,
-                                                                         {0, 0, 0})(Act::turn));
-    corpus.add("no_room", Story()(Act::room, {0, 0})(Act::receive, {kAnything, 9, 0, 0})(
-                              Act::bulk, {0, kDue, 9, 0, kAwaitsGrant, 0})(Act::turn));
-    corpus.add(
-        "context_ends",
+    add(corpus, "eager", Story(eager(200))(Act::receive, {kFromPeer, 0, 1, 0})(Act::turn));
+    add(corpus, "eager_expected",
+        Story()(Act::receive, {kFromPeer, 0, 4, 0})(Act::eager, {0, kDue, 0, 3, 0, 0})(
+            Act::payload, {100, 0})(Act::payload, {255, 255})(Act::turn));
+    add(corpus, "streamed",
+        Story(streamed(700))(Act::finish, {0})(Act::turn)(Act::receive,
+                                                          {kFromPeer, 0, 4, 0})(Act::turn));
+    add(corpus, "streamed_expected",
+        Story()(Act::placement, {1})(Act::receive, {kAnything, 0, 16, 0})(
+            Act::bulk, {0, kDue, 0, 8, 0, 0})(Act::open, {0, kLast, 1})(Act::bytes, {0, 0, 4})(
+            Act::bytes, {0, 0, 4})(Act::finish, {0})(Act::turn));
+    add(corpus, "stream_first",
+        Story()(Act::open, {0, kDue, 1})(Act::bytes, {0, 88, 2})(Act::bulk, {0, kDue, 88, 2, 0, 0})(
+            Act::finish, {0})(Act::turn)(Act::receive, {kFromPeer, 0, 4, 0})(Act::turn));
+    add(corpus, "granted",
+        Story()(Act::bulk, {0, kDue, 100, 0, kAwaitsGrant | kFromReserve, 0})(
+            Act::receive, {kFromPeer, 100, 0, 0})(Act::open, {0, kLast, 1})(
+            Act::bytes, {0, 100, 0})(Act::finish, {0})(Act::turn));
+    add(corpus, "truncated",
+        Story()(Act::bulk, {0, kDue, 1, 0, kHuge, 0})(Act::receive, {kFromPeer, 9, 0, 0})(
+            Act::open, {0, kLast, 1})(Act::bytes, {0, 9, 0})(Act::turn));
+    add(corpus, "early_context",
+        Story()(Act::eager, {3, kDue, 9, 0, 0, 0})(Act::payload, {9, 0})(Act::make, {3})(
+            Act::receive, {16 | kFromPeer, 9, 0, 0})(Act::turn));
+    add(corpus, "taken_and_received",
+        Story(streamed(700))(Act::take, {kFromPeer})(Act::use, {0, 0, 4})(Act::finish,
+                                                                          {0})(Act::turn));
+    add(corpus, "taken_and_dropped",
+        Story(eager(600, kSynchronous))(Act::take, {kFromPeer})(Act::drop, {0})(Act::turn));
+    add(corpus, "probed",
+        Story()(Act::probe, {kAnything})(Act::eager, {0, kDue, 0, 0, 0, 0})(Act::turn)(
+            Act::receive, {kAnything, 0, 0, 1})(Act::turn));
+    add(corpus, "to_itself",
+        Story()(Act::send, {0, 9, 0, 0})(Act::send, {0, 0, 4, kSynchronous})(
+            Act::receive, {kAnything, 9, 0, 0})(Act::turn)(Act::receive,
+                                                           {kAnything, 0, 4, 0})(Act::turn));
+    add(corpus, "sends",
+        Story()(Act::send, {1, 100, 0, 0})(Act::send, {1, 0, 8, 0})(Act::release, {0, 0})(
+            Act::credit, {0, 0, 100, 4, 2})(Act::send, {1, 0, 4, kSynchronous})(Act::grant, {0, 2})(
+            Act::release, {0, 1})(Act::turn));
+    add(corpus, "sends_wait",
+        Story()(Act::room, {1, 0})(Act::send, {1, 9, 0, 0})(Act::send, {1, 9, 0, 0})(
+            Act::cancel, {0})(Act::room, {1, 99})(Act::turn));
+    add(corpus, "send_cancelled",
+        Story()(Act::send, {1, 0, 4, kSynchronous})(Act::cancel, {0})(
+            Act::withdraw, {0, 0, 1})(Act::turn)(Act::send, {1, 0, 8, 0})(
+            Act::cancel, {0})(Act::turn)(Act::withdraw, {0, 1, 2})(Act::turn));
+    add(corpus, "taken_back",
+        Story(streamed(700))(Act::withdraw, {0, 0, 0})(Act::receive,
+                                                       {kFromPeer, 0, 4, 0})(Act::turn));
+    add(corpus, "taken_back_first",
+        Story()(Act::withdraw, {0, 0, 0})(Act::open, {0, kDue, 1})(
+            Act::bulk, {0, kDue, 88, 2, 0, 0})(Act::turn)(Act::reset, {0}));
+    add(corpus, "reset",
+        Story(streamed(700))(Act::reset, {0})(Act::turn)(Act::withdraw, {0, 0, 0})(Act::turn));
+    add(corpus, "no_room",
+        Story()(Act::room, {0, 0})(Act::receive, {kAnything, 9, 0, 0})(
+            Act::bulk, {0, kDue, 9, 0, kAwaitsGrant, 0})(Act::turn));
+    add(corpus, "context_ends",
         Story()(Act::make, {1})(Act::send, {16 | 1, 9, 0, 0})(Act::eager, {1, kDue, 9, 0, 0, 0})(
             Act::payload, {9, 0})(Act::turn)(Act::end, {0})(
             Act::bulk, {1, kDue, 9, 0, kAwaitsGrant, 0})(Act::open, {1, kLast, 1})(
             Act::bytes, {0, 9, 0})(Act::turn)(Act::leave, {1})(Act::turn));
-    corpus.add("context_ended_before", Story()(Act::make, {2})(Act::end, {0})(Act::begin, {1, 0})(
-                                           Act::begin, {2, 0})(Act::turn));
-    corpus.add("context_ends_without_room",
-               Story()(Act::make, {1})(Act::send, {16 | 1, 9, 0, 0})(Act::turn)(Act::room, {1, 0})(
-                   Act::end, {0})(Act::turn)(Act::room, {1, 9})(Act::turn));
-    corpus.add("down",
-               Story(streamed(700))(Act::receive, {kFromPeer, 0, 16, 0})(Act::send, {1, 0, 8, 0})(
-                   Act::down, {1})(Act::turn)(Act::receive, {kAnything, 0, 0, 0})(Act::turn));
-    corpus.add("closed", Story(streamed(700))(Act::send, {1, 0, 8, 0})(Act::probe, {3})(Act::close)(
-                             Act::receive, {kAnything, 0, 0, 0})(Act::turn));
+    add(corpus, "context_ended_before",
+        Story()(Act::make, {2})(Act::end, {0})(Act::begin, {1, 0})(Act::begin, {2, 0})(Act::turn));
+    add(corpus, "context_ends_without_room",
+        Story()(Act::make, {1})(Act::send, {16 | 1, 9, 0, 0})(Act::turn)(Act::room, {1, 0})(
+            Act::end, {0})(Act::turn)(Act::room, {1, 9})(Act::turn));
+    add(corpus, "down",
+        Story(streamed(700))(Act::receive, {kFromPeer, 0, 16, 0})(Act::send, {1, 0, 8, 0})(
+            Act::down, {1})(Act::turn)(Act::receive, {kAnything, 0, 0, 0})(Act::turn));
+    add(corpus, "closed",
+        Story(streamed(700))(Act::send, {1, 0, 8, 0})(Act::probe, {3})(Act::close)(
+            Act::receive, {kAnything, 0, 0, 0})(Act::turn));
 }
 
 void add_broken_rules(const Corpus& corpus) {
-    corpus.add("sequence_skips", Story()(Act::eager, {0, kSkipped, 0, 0, 0, 0}));
-    corpus.add("no_credit", Story(eager(4096))(Act::eager, {0, kDue, 1, 0, 0, 0}));
-    corpus.add("credit_never_taken", Story()(Act::credit, {0, 0, 1, 0, 1}));
-    corpus.add("grant_never_announced", Story()(Act::grant, {0, 0}));
-    corpus.add("answer_never_asked", Story()(Act::withdraw, {0, 0, 1}));
-    corpus.add("too_many_contexts",
-               Story()(Act::eager, {1, kDue, 0, 0, 0, 0})(Act::eager, {2, kDue, 0, 0, 0, 0})(
-                   Act::eager, {3, kDue, 0, 0, 0, 0})(Act::eager, {4, kDue, 0, 0, 0, 0}));
-    corpus.add("context_means_another", Story()(Act::make, {1})(Act::begin, {1, 2}));
-    corpus.add("context_not_introduced", Story()(Act::eager, {0, kDue, 0, 0, 16, 0}));
-    corpus.add("context_left_unknown", Story()(Act::leave, {4}));
-    corpus.add("overrun", Story(streamed(700))(Act::bytes, {0, 1, 0})(Act::turn));
-    corpus.add("ends_short", Story()(Act::bulk, {0, kDue, 9, 0, 0, 0})(Act::open, {0, kLast, 1})(
-                                 Act::bytes, {0, 8, 0})(Act::finish, {0})(Act::turn));
-    corpus.add("two_streams", Story(streamed(700))(Act::open, {0, kLast, 1})(Act::turn));
-    corpus.add("two_ways", Story()(Act::open, {0, kDue, 1})(Act::eager, {0, kDue, 9, 0, 0, 0}));
-    corpus.add("no_frame", Story()(Act::raw, {2, 8, 1, 99, 0, 0, 0, 0, 0, 0}));
+    add(corpus, "sequence_skips", Story()(Act::eager, {0, kSkipped, 0, 0, 0, 0}));
+    add(corpus, "no_credit", Story(eager(4096))(Act::eager, {0, kDue, 1, 0, 0, 0}));
+    add(corpus, "credit_never_taken", Story()(Act::credit, {0, 0, 1, 0, 1}));
+    add(corpus, "grant_never_announced", Story()(Act::grant, {0, 0}));
+    add(corpus, "answer_never_asked", Story()(Act::withdraw, {0, 0, 1}));
+    add(corpus, "too_many_contexts",
+        Story()(Act::eager, {1, kDue, 0, 0, 0, 0})(Act::eager, {2, kDue, 0, 0, 0, 0})(
+            Act::eager, {3, kDue, 0, 0, 0, 0})(Act::eager, {4, kDue, 0, 0, 0, 0}));
+    add(corpus, "context_means_another", Story()(Act::make, {1})(Act::begin, {1, 2}));
+    add(corpus, "context_not_introduced", Story()(Act::eager, {0, kDue, 0, 0, 16, 0}));
+    add(corpus, "context_left_unknown", Story()(Act::leave, {4}));
+    add(corpus, "overrun", Story(streamed(700))(Act::bytes, {0, 1, 0})(Act::turn));
+    add(corpus, "ends_short",
+        Story()(Act::bulk, {0, kDue, 9, 0, 0, 0})(Act::open, {0, kLast, 1})(Act::bytes, {0, 8, 0})(
+            Act::finish, {0})(Act::turn));
+    add(corpus, "two_streams", Story(streamed(700))(Act::open, {0, kLast, 1})(Act::turn));
+    add(corpus, "taken_then_cut_off",
+        Story(streamed(700))(Act::take, {kFromPeer})(Act::withdraw, {0, 0, 0})(
+            Act::grant, {0, 9})(Act::turn)(Act::drop, {0}));
+    add(corpus, "two_ways", Story()(Act::open, {0, kDue, 1})(Act::eager, {0, kDue, 9, 0, 0, 0}));
+    add(corpus, "no_frame", Story()(Act::raw, {2, 8, 1, 99, 0, 0, 0, 0, 0, 0}));
 }
 
 }  // namespace

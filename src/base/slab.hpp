@@ -9,6 +9,18 @@
 
 #include "base/assert.hpp"
 
+// AddressSanitizer sees who uses an object that was ended, though its memory was not given back.
+#if defined(__SANITIZE_ADDRESS__)
+#define NEXAR_SLAB_POISONS 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define NEXAR_SLAB_POISONS 1
+#endif
+#endif
+#ifdef NEXAR_SLAB_POISONS
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace nexar {
 
 /// Objects of one type, made and ended often. Memory is taken in groups and used again; it is given
@@ -27,6 +39,7 @@ public:
         static_assert(std::is_nothrow_constructible_v<T, Arguments...>);
         if (free_ == nullptr) grow();
         Place* place = free_;
+        allow(*place);
         free_ = place->next;  // before the object stands in its place
         ++used_;
         return *std::construct_at(reinterpret_cast<T*>(place->memory.data()),
@@ -39,6 +52,7 @@ public:
         auto* place = reinterpret_cast<Place*>(&object);
         place->next = free_;
         free_ = place;
+        forbid(*place);
         --used_;
     }
 
@@ -57,11 +71,23 @@ private:
     static constexpr std::size_t kPlaces = sizeof(T) < 1024 ? 16384 / sizeof(T) : 16;
     using Group = std::array<Place, kPlaces>;
 
+    static void allow([[maybe_unused]] Place& place) noexcept {
+#ifdef NEXAR_SLAB_POISONS
+        ASAN_UNPOISON_MEMORY_REGION(&place, sizeof place);
+#endif
+    }
+    static void forbid([[maybe_unused]] Place& place) noexcept {
+#ifdef NEXAR_SLAB_POISONS
+        ASAN_POISON_MEMORY_REGION(&place, sizeof place);
+#endif
+    }
+
     void grow() {
         groups_.push_back(std::make_unique<Group>());
         for (Place& place : *groups_.back()) {
             place.next = free_;
             free_ = &place;
+            forbid(place);
         }
     }
 

@@ -35,7 +35,7 @@ Peer& Engine::add_peer(const NodeId& node) {
     if (const auto found = std::ranges::find_if(peers_, same); found != peers_.end()) {
         return **found;
     }
-    peers_.push_back(std::make_unique<Peer>(node, options_.shared));
+    peers_.push_back(std::make_unique<Peer>(node, options_.shared, options_.hash_seed));
     return *peers_.back();
 }
 

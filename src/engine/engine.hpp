@@ -37,7 +37,7 @@ struct EngineOptions {
     /// Communicators that a peer may use before this side has made them.
     std::size_t max_early_contexts = 256;
     /// Communicators that a peer may use after this side has ended them.
-    std::size_t max_ended_contexts = 65536;
+    std::size_t max_ended_contexts = 4096;
     /// Control frames that wait because the peer does not read; beyond, it is cut off.
     std::size_t max_control_backlog = 65536;
     /// Changes costs only, see KeyedQueues.
@@ -116,6 +116,8 @@ public:
     std::size_t pending() const noexcept { return pending_; }
     /// Messages that came and were not received.
     std::size_t messages() const noexcept { return store_.messages(); }
+    /// Memory that is held for messages beside the pool's; bounded by the credits of the peers.
+    std::size_t held_bytes() const noexcept { return store_.held_bytes(); }
 
 private:
     class ControlTaker;

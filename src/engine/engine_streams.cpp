@@ -109,7 +109,7 @@ void Engine::on_aborted(Peer& peer, port::StreamId id) {
     if (message->discard) {
         unlist(*message);
         conclude(*message);
-    } else if (!peer.violation) {
+    } else if (message->failure || !peer.violation) {
         if (!message->failure && peer.given_up.size() < options_.shared.headers) {
             peer.given_up.insert({message->context_id, message->sequence});
         }

@@ -5,17 +5,11 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/mix.hpp"
 
 namespace nexar::engine {
 
 namespace {
-
-// The finaliser of MurmurHash3: every bit of the input moves every bit of the result.
-std::uint64_t mixed(std::uint64_t x) noexcept {
-    x = (x ^ (x >> 33U)) * 0xff51afd7ed558ccdU;
-    x = (x ^ (x >> 33U)) * 0xc4ceb9fe1a85ec53U;
-    return x ^ (x >> 33U);
-}
 
 std::size_t kind_of(const Pattern& pattern) noexcept {
     return (pattern.source ? 0U : 2U) + (pattern.tag ? 0U : 1U);

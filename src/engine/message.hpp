@@ -20,8 +20,7 @@ class InBulk;
 
 /// A message on its way in, from its header to its last byte.
 struct InMessage : Arrived {
-    static constexpr std::size_t kBlockBytes = 512;
-    using Block = std::array<std::byte, kBlockBytes>;
+    static constexpr std::size_t kMaxBlockBytes = 2048;
     using Small = std::array<std::byte, sizeof(PooledBuffer)>;
 
     Context* context = nullptr;
@@ -41,7 +40,7 @@ struct InMessage : Arrived {
 
     // The payload, or its beginning, that nobody had asked for yet, in one of three places.
     std::size_t stored = 0;  // room there
-    std::variant<Small, Block*, PooledBuffer> place{};
+    std::variant<Small, std::byte*, PooledBuffer> place{};
     std::uint64_t received = 0;
 
     InBulk* stream = nullptr;              // of a bulk message, when it was opened
@@ -55,8 +54,9 @@ inline Envelope envelope_of(const InMessage& message) noexcept {
     return {.source = message.source, .tag = message.tag, .bytes = message.bytes};
 }
 
-/// Where messages and their payloads are kept; of one engine. Small payloads share blocks, so that
-/// the credit for many tiny messages is not many pages.
+/// Where messages and their payloads are kept; of one engine. Small payloads are in blocks of three
+/// sizes, so that the credit for many of them is not many pages: what a payload takes is less than
+/// twice its size, but for the smallest block.
 class MessageStore {
 public:
     explicit MessageStore(BufferPool& pool) : pool_(&pool) {}
@@ -70,11 +70,17 @@ public:
     void end(InMessage& message) noexcept;
 
     std::size_t messages() const noexcept { return messages_.used(); }
+    /// Memory that is held beside the pool's, for messages in use and for later ones.
+    std::size_t held_bytes() const noexcept;
 
 private:
     BufferPool* pool_;
     Slab<InMessage> messages_;
-    Slab<InMessage::Block> blocks_;
+    template <std::size_t Bytes>
+    using Blocks = Slab<std::array<std::byte, Bytes>>;
+    Blocks<512> small_;
+    Blocks<1024> medium_;
+    Blocks<InMessage::kMaxBlockBytes> large_;
 };
 
 }  // namespace nexar::engine

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/identity.hpp"
+#include "base/mix.hpp"
 #include "engine/credit.hpp"
 #include "engine/in_bulk.hpp"
 #include "engine/intrusive_list.hpp"
@@ -30,9 +31,12 @@ struct MessageName {
     friend bool operator==(const MessageName&, const MessageName&) noexcept = default;
 };
 
+/// `seed` keeps names of a peer's choice from meeting in one bucket.
 struct MessageNameHash {
+    std::uint64_t seed = 0;
+
     std::size_t operator()(const MessageName& name) const noexcept {
-        return std::hash<ContextId>{}(name.context) * 31 + std::hash<Sequence>{}(name.sequence);
+        return mixed(name.sequence.value() ^ mixed(seed ^ name.context.value()));
     }
 };
 
@@ -61,8 +65,8 @@ struct Pair {
 
 /// Another node, and everything that is under way to it and from it.
 struct Peer {
-    Peer(const NodeId& id, const Amount& shared) noexcept
-        : node(id), shared_out(shared), shared_in(shared) {}
+    Peer(const NodeId& id, const Amount& shared, std::uint64_t hash_seed = 0)
+        : node(id), shared_out(shared), shared_in(shared), hash{hash_seed} {}
 
     NodeId node;
     port::Link* link = nullptr;   // while it is up
@@ -73,22 +77,24 @@ struct Peer {
     CreditOut shared_out;
     CreditIn shared_in;
 
+    MessageNameHash hash;  // of the tables below
+
     std::unordered_map<ContextId, std::unique_ptr<Pair>> pairs{};
     Pair* last_pair = nullptr;  // of the message before
     IntrusiveList<Pair, &Pair::blocked_hook> blocked{};
     bool eager_full = false;
 
     std::unordered_map<std::uint64_t, SendOperation*> streams_out{};
-    std::unordered_map<MessageName, SendOperation*, MessageNameHash> announced{};
-    std::unordered_map<MessageName, SendOperation*, MessageNameHash> asking{};
+    std::unordered_map<MessageName, SendOperation*, MessageNameHash> announced{0, hash};
+    std::unordered_map<MessageName, SendOperation*, MessageNameHash> asking{0, hash};
 
     std::unordered_map<std::uint64_t, std::unique_ptr<InBulk>> streams_in{};
-    std::unordered_map<MessageName, InMessage*, MessageNameHash> bulk_in{};
-    std::unordered_map<MessageName, InBulk*, MessageNameHash> early_streams{};
+    std::unordered_map<MessageName, InMessage*, MessageNameHash> bulk_in{0, hash};
+    std::unordered_map<MessageName, InBulk*, MessageNameHash> early_streams{0, hash};
     /// Messages whose stream was given up, until the peer asks what became of them.
-    std::unordered_set<MessageName, MessageNameHash> given_up{};
+    std::unordered_set<MessageName, MessageNameHash> given_up{0, hash};
     /// Messages that were taken back before their header came.
-    std::unordered_set<MessageName, MessageNameHash> taken_back{};
+    std::unordered_set<MessageName, MessageNameHash> taken_back{0, hash};
     /// Messages whose payload has not come whole, in any state.
     IntrusiveList<InMessage, &InMessage::peer_hook> incomplete{};
 

@@ -110,6 +110,16 @@ TYPED_TEST(SlabOf, places_every_kind_of_object_as_it_must_stand) {
     for (TypeParam* object : made) slab.end(*object);
 }
 
+#ifdef NEXAR_SLAB_POISONS
+TEST(SlabDeathTest, the_sanitizer_sees_who_uses_what_was_ended) {
+    Slab<std::array<int, 8>> slab;
+    auto& object = slab.make();
+    slab.end(object);
+    const volatile int* inside = &object[3];
+    EXPECT_DEATH(static_cast<void>(*inside), "use-after-poison");
+}
+#endif
+
 TEST(SlabDeathTest, outlives_what_it_made) {
     EXPECT_DEATH(
         {

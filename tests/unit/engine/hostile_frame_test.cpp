@@ -1,5 +1,7 @@
 #include "hostile.hpp"
 
+#include <set>
+
 #include "../base/counting_memory.hpp"
 
 namespace nexar::engine {
@@ -198,6 +200,51 @@ TEST_F(HostileFrame, a_message_that_came_whole_is_not_taken_back) {
     EXPECT_EQ(engine_->messages(), 1U);
 }
 
+TEST(MessageNameHash, names_that_a_peer_chose_to_meet_do_not) {
+    std::set<std::size_t> buckets;
+    const MessageNameHash hash{.seed = 77};
+    for (std::uint64_t i = 0; i < 4096; ++i) {
+        // One number each to a hash that adds.
+        buckets.insert(hash({ContextId(i), Sequence(0 - 31 * i)}) % 4099);
+    }
+    EXPECT_GT(buckets.size(), 2200U);
+    EXPECT_NE(hash({ContextId(1), Sequence(2)}),
+              MessageNameHash{.seed = 78}({ContextId(1), Sequence(2)}));
+}
+
+class HostileWithDefaults : public HostilePeer {
+protected:
+    HostileWithDefaults() : HostilePeer(EngineOptions()) {}
+};
+
+TEST_F(HostileWithDefaults, all_that_it_can_make_us_keep_is_within_64_mib) {
+    const EngineOptions limits;
+    // Sizes that waste most of the buffers that they get.
+    const std::uint64_t wasteful = InMessage::kMaxBlockBytes + 1;
+    const auto fill = [&](ContextId context, std::uint64_t from, const Amount& pool, bool reserve) {
+        for (std::uint64_t i = 0; i < pool.headers; ++i) {
+            const bool buffered = (i + 1) * wasteful <= pool.payload;
+            auto made = header(from + i, 1, buffered ? wasteful : 0, context);
+            made.from_reserve = reserve;
+            hostile_.arrive(Lane::eager, eager(made));
+        }
+    };
+    fill(kWorld, 0, limits.shared, false);
+    fill(kWorld, limits.shared.headers, limits.reserve, true);
+    for (std::uint64_t i = 0; i < limits.max_early_contexts; ++i) {
+        hostile_.arrive(Lane::eager, begins(ContextId(100 + i), kHostile));
+        fill(ContextId(100 + i), 0, limits.reserve, true);
+    }
+    pump();
+    expect_not_cut_off();
+    EXPECT_EQ(engine_->messages(),
+              limits.shared.headers + (limits.max_early_contexts + 1) * limits.reserve.headers);
+    const std::uint64_t parked = 256 * FakeLink::kFirstWindow;  // streams whose message never comes
+    const std::uint64_t held =
+        engine_->held_bytes() + pool_.statistics().total.bytes_in_use + parked;
+    EXPECT_LE(held, std::uint64_t{64} << 20U);
+}
+
 class HostileWithoutMemory : public HostilePeer {
 protected:
     HostileWithoutMemory() : HostilePeer(small_options(), memory()) {}
@@ -209,7 +256,7 @@ protected:
 
 TEST_F(HostileWithoutMemory, an_eager_message_without_memory_never_arrives) {
     memory().run_dry_after(0);
-    const Bytes message = eager(header(0, 1, 1000));
+    const Bytes message = eager(header(0, 1, 3000));
     const auto pieces = std::span<const std::byte>(message);
     says(Lane::eager, pieces.first(500));
     says(Lane::eager, pieces.subspan(500));

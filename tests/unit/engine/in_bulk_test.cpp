@@ -46,6 +46,7 @@ protected:
     BufferPool pool_{PoolProfile::inference()};
     MessageStore store_{pool_};
     InMessage& message_ = store_.make();
+    const Bytes whole_ = stream_of(ContextId(3), 9) + pattern(1, kSize);
     Bytes memory_ = Bytes(100);
     port::Bytes region_{memory_};
     ReceiveOperation receive_{};
@@ -56,19 +57,17 @@ protected:
     bool knows_ = true;
 };
 
-const Bytes kWhole = stream_of(ContextId(3), 9) + pattern(1, kSize);
-
 TEST_F(InBulkTest, names_its_message_once_when_its_preamble_is_whole) {
-    for (std::size_t cut = 0; cut <= kWhole.size(); ++cut) {
+    for (std::size_t cut = 0; cut <= whole_.size(); ++cut) {
         SCOPED_TRACE(cut);
         InBulk stream(*this, peer_, port::StreamId(6));
         names_.clear();
         message_.receiver = &receive_;
         std::ranges::fill(memory_, std::byte{0});
-        const auto bytes = port::ConstBytes(kWhole);
+        const auto bytes = port::ConstBytes(whole_);
         EXPECT_EQ(stream.write(0, bytes.first(cut)), cut);
         EXPECT_EQ(names_.size(), cut >= kBehind ? 1U : 0U);
-        EXPECT_EQ(stream.write(cut, bytes.subspan(cut)), kWhole.size() - cut);
+        EXPECT_EQ(stream.write(cut, bytes.subspan(cut)), whole_.size() - cut);
         ASSERT_EQ(names_.size(), 1U);
         EXPECT_EQ(names_[0], stream_of(ContextId(3), 9));
         EXPECT_EQ(Bytes(memory_.begin(), memory_.begin() + kSize), pattern(1, kSize));
@@ -78,7 +77,7 @@ TEST_F(InBulkTest, names_its_message_once_when_its_preamble_is_whole) {
 
 TEST_F(InBulkTest, takes_its_preamble_alone_while_its_message_is_not_known) {
     knows_ = false;
-    EXPECT_EQ(write(0, kWhole), kBehind);
+    EXPECT_EQ(write(0, whole_), kBehind);
     EXPECT_EQ(write(kBehind, pattern(1, 10)), 0U);
     EXPECT_TRUE(stream_.region(kBehind, 10).empty());
     stream_.message = &message_;
@@ -88,7 +87,7 @@ TEST_F(InBulkTest, takes_its_preamble_alone_while_its_message_is_not_known) {
 
 TEST_F(InBulkTest, keeps_the_beginning_with_the_message_while_nobody_receives_it) {
     ASSERT_TRUE(store_.reserve(message_, 40));
-    EXPECT_EQ(write(0, kWhole), kBehind + 40);
+    EXPECT_EQ(write(0, whole_), kBehind + 40);
     EXPECT_EQ(message_.received, 40U);
     EXPECT_EQ(write(kBehind + 40, Bytes(20)), 0U) << "the rest waits in the link";
     const port::Bytes kept = MessageStore::storage(message_);
@@ -97,7 +96,7 @@ TEST_F(InBulkTest, keeps_the_beginning_with_the_message_while_nobody_receives_it
 }
 
 TEST_F(InBulkTest, takes_nothing_without_room_for_it) {
-    EXPECT_EQ(write(0, kWhole), kBehind);
+    EXPECT_EQ(write(0, whole_), kBehind);
     EXPECT_EQ(message_.received, 0U);
 }
 
@@ -130,7 +129,7 @@ TEST_F(InBulkTest, a_piece_beyond_the_size_is_an_overrun_of_which_nothing_is_wri
 
 TEST_F(InBulkTest, the_end_of_a_message_is_no_overrun) {
     message_.receiver = &receive_;
-    write(0, kWhole);
+    write(0, whole_);
     EXPECT_EQ(write(kBehind + kSize, Bytes()), 0U);
     EXPECT_EQ(overruns_, 0);
     EXPECT_EQ(write(kBehind + kSize, Bytes(1)), 1U);

@@ -171,7 +171,9 @@ Error violation_of(const Bytes& bytes, std::size_t frames_before) {
     return *first;
 }
 
-const Bytes kControl = preamble(wire::Lane::control);
+Bytes control() {
+    return preamble(wire::Lane::control);
+}
 
 TEST(LaneReader, refuses_a_lane_that_begins_as_another) {
     const Error error = violation_of(preamble(wire::Lane::eager), 0);
@@ -189,20 +191,20 @@ TEST(LaneReader, refuses_what_is_no_preamble) {
 }
 
 TEST(LaneReader, refuses_a_frame_of_another_lane) {
-    const Error error = violation_of(kControl + said(wire::Credit{.headers = 1}) + eager(1, 3), 1);
+    const Error error = violation_of(control() + said(wire::Credit{.headers = 1}) + eager(1, 3), 1);
     EXPECT_EQ(error.code(), Errc::protocol_violation);
     EXPECT_THAT(error.cause(), HasSubstr("a frame of type eager came on the control lane"));
 }
 
 TEST(LaneReader, refuses_an_unknown_frame) {
     const Bytes unknown{std::byte{1}, std::byte{77}, {}, {}, {}, {}, {}, {}};
-    EXPECT_EQ(violation_of(kControl + unknown, 0).code(), Errc::unsupported);
+    EXPECT_EQ(violation_of(control() + unknown, 0).code(), Errc::unsupported);
 }
 
 TEST(LaneReader, refuses_a_frame_above_its_limit_before_its_body_comes) {
     // A credit of 249 bytes.
     const Bytes large{std::byte{1}, std::byte{5}, {}, {}, std::byte{249}, {}, {}, {}};
-    EXPECT_EQ(violation_of(kControl + large, 0).code(), Errc::limit_exceeded);
+    EXPECT_EQ(violation_of(control() + large, 0).code(), Errc::limit_exceeded);
 }
 
 TEST(LaneReader, looks_at_nothing_after_a_frame_that_was_refused) {
@@ -210,7 +212,7 @@ TEST(LaneReader, looks_at_nothing_after_a_frame_that_was_refused) {
     kept.refuses = true;
     LaneReader reader(wire::Lane::control, kept);
     const Bytes credit = said(wire::Credit{.headers = 1});
-    const Bytes lane = kControl + credit + credit;
+    const Bytes lane = control() + credit + credit;
     EXPECT_EQ(reader.write(0, lane), lane.size());
     EXPECT_EQ(kept.types.size(), 1U);
     ASSERT_TRUE(kept.violation);

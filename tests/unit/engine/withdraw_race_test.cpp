@@ -118,6 +118,19 @@ TEST_F(WithdrawRace, a_message_may_be_dropped_whose_stream_is_being_refused) {
     expect_not_cut_off();
 }
 
+TEST_F(WithdrawRace, one_that_was_taken_may_be_dropped_after_its_peer_was_cut_off) {
+    says(Lane::eager, bulk(header(0, 1, 300)));
+    streams(stream_of(kWorld, 0) + pattern(1, 50));
+    InMessage* taken = engine_->take(*world_, {.source = kHostile, .tag = Tag(1)});
+    ASSERT_NE(taken, nullptr);
+    asks_back(0);
+    says(Lane::control, said(wire::Grant{.context = kWorld, .sequence = Sequence(9)}));
+    EXPECT_EQ(hostile_.incoming(), 0U);
+    engine_->drop(*taken);
+    EXPECT_EQ(engine_->messages(), 0U);
+    expect_cut_off(Errc::protocol_violation, "never announced");
+}
+
 TEST_F(WithdrawRace, what_is_under_way_to_this_rank_itself_ends_as_closed) {
     Asked& sent = send(kMe, 100, true);
     Asked& taken = send(kMe, 50'000);
