@@ -48,7 +48,7 @@ public:
             last = &object;
             return;
         }
-        if (++keys_ > places_.size() / 2) {
+        if (++keys_ > places_.size() / 4 * 3) {
             grow();
             place = &places_[find(key)];
         }
