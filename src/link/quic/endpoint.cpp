@@ -160,7 +160,20 @@ void Endpoint::emit(port::Event event) {
             return;
         }
     }
+    if (entry.connection != nullptr && entry.connection->is_down() &&
+        std::holds_alternative<port::Released>(event.what)) {
+        emit_before_down(std::move(event));
+        return;
+    }
     events_.push_back(std::move(event));
+}
+
+/// Down is the last event of a link also for who went on sending because it has not seen it yet.
+void Endpoint::emit_before_down(port::Event event) {
+    const auto down = std::ranges::find_if(events_, [&](const port::Event& waiting) {
+        return waiting.link == event.link && std::holds_alternative<port::Down>(waiting.what);
+    });
+    events_.insert(down, std::move(event));
 }
 
 void Endpoint::on_incoming_failed(Entry& entry, const Error& reason) {

@@ -137,6 +137,7 @@ private:
     void set_ready(Entry& entry);
     void update_timer(Entry& entry, TimePoint now);
     void closed_half_open(Entry& entry);
+    void emit_before_down(port::Event event);
     void on_incoming_failed(Entry& entry, const Error& reason);
     void erase(Entry& entry);
     void reap();

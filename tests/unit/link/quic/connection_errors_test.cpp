@@ -156,6 +156,15 @@ TEST(ConnectionErrors, a_refused_client_learns_the_servers_reason) {
     EXPECT_THAT(pair.server_side.refused()[0].reason.cause(), HasSubstr("expired"));
 }
 
+TEST(ConnectionErrors, a_send_before_down_was_seen_is_released_before_it) {
+    QuicPair pair;
+    ASSERT_TRUE(pair.connect());
+    pair.client().connection().abandon(Error(Errc::link_closed, "gone"));
+    const port::StreamId stream = pair.client().send(pattern(1, 100'000));
+    ASSERT_TRUE(pair.run_until([&] { return pair.client().down().has_value(); }));
+    EXPECT_EQ(pair.client().outcome(stream), port::SendOutcome::link_lost);
+}
+
 TEST(ConnectionErrors, a_handshake_beyond_its_limit_is_not_collected) {
     QuicPair pair({.client_credentials = credentials_with(Flaw::oversized_chain, 1)});
     ASSERT_NO_FATAL_FAILURE(run_refused(pair));
