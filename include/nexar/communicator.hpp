@@ -142,7 +142,8 @@ public:
     }
 
     /// A communicator of the same ranks whose messages never meet those of this one. Every rank
-    /// makes its duplicates in the same order; nothing is sent for it.
+    /// makes its duplicates in the same order; nothing is sent for it. It ends with its last handle
+    /// and the last Work and Message of it; what others send in it afterwards is dropped.
     Communicator duplicate();
 
 private:

@@ -35,7 +35,7 @@ struct EngineOptions {
     /// Operations that were started and have not ended.
     std::size_t max_pending = std::size_t{1} << 20U;
     /// Communicators that a peer may use before this side has made them.
-    std::size_t max_early_contexts = 256;
+    std::size_t max_early_contexts = 16384;
     /// Communicators that a peer may use after this side has ended them.
     std::size_t max_ended_contexts = 4096;
     /// Control frames that wait because the peer does not read; beyond, it is cut off.
@@ -131,6 +131,7 @@ private:
     // engine_contexts.cpp
     Pair& pair_of(Peer& peer, ContextId context);
     bool has_ended(const wire::ContextOrigin& origin) const;
+    Result<void> meet(Pair& pair);
     static Result<Pair*> introduced_pair(Peer& peer, ContextId context);
     Result<void> on_context_begin(Peer& peer, const wire::ContextBegin& begun);
     static Result<void> on_context_end(Peer& peer, const wire::ContextEnd& ended);

@@ -75,9 +75,7 @@ Context& Engine::add_context(ContextId id, std::span<const NodeId> members, Rank
         pair.rank = Rank(rank);
         context.pairs[rank] = &pair;
         if (pair.begun_in) {
-            if (const auto same = compare(context, pair); !same) {
-                violated(*pair.peer, same.error());
-            }
+            if (const auto same = meet(pair); !same) violated(*pair.peer, same.error());
         }
         for (InMessage* message : std::exchange(pair.early, {})) {
             message->context = &context;
@@ -106,6 +104,7 @@ void Engine::end_context(Context& context) {
             if (message->context == &context) message->context = nullptr;
         }
         pair->context = nullptr;
+        pair->begin_due = false;
         pair->ended = true;
         pair->end_due = pair->begun_out;
         if (std::exchange(pair->blocked, false)) peer.blocked.erase(*pair);
@@ -114,6 +113,15 @@ void Engine::end_context(Context& context) {
     const ContextId id = context.id;
     if (context.creations != 0) ended_parents_.insert(id);
     contexts_.erase(id);
+}
+
+/// Both sides have a communicator. Each tells the other of it, which opens the reserve.
+Result<void> Engine::meet(Pair& pair) {
+    NEXAR_TRY(compare(*pair.context, pair));
+    pair.begin_due = !pair.begun_out;
+    if (std::exchange(pair.blocked, false)) pair.peer->blocked.erase(pair);
+    drain(pair);
+    return {};
 }
 
 /// Whether a communicator that is not known here was, and will not be again.
@@ -144,7 +152,7 @@ Result<void> Engine::on_context_begin(Peer& peer, const wire::ContextBegin& begu
             return Error(Errc::protocol_violation, "it introduced one communicator twice");
         }
         pair.begun_in = begun;
-        return pair.context == nullptr ? Result<void>() : compare(*pair.context, pair);
+        return pair.context == nullptr ? Result<void>() : meet(pair);
     }
     const bool ended = has_ended(begun.origin);
     const auto others = std::ranges::count_if(peer.pairs, [&](const auto& entry) {
@@ -172,7 +180,9 @@ Result<void> Engine::on_context_end(Peer& peer, const wire::ContextEnd& ended) {
 
 /// Says that a communicator begins; false: there is no room now.
 bool Engine::begin_at(Pair& pair) {
+    if (pair.peer->link == nullptr || pair.peer->violation) return false;
     if (!pair.begun_out) pair.begun_out = write_frame(*pair.peer, introduction(*pair.context));
+    if (pair.begun_out) pair.begin_due = false;
     return pair.begun_out;
 }
 

@@ -102,7 +102,8 @@ std::uint64_t Engine::ahead_of_match(const InMessage& message) const noexcept {
 Result<void> Engine::charge(Pair& pair, InMessage& message) {
     message.charge = {.payload = message.awaits_grant ? 0 : ahead_of_match(message), .headers = 1};
     CreditIn& pool = message.from_reserve ? pair.reserve_in : pair.peer->shared_in;
-    if (pool.came(message.charge)) return {};
+    const bool open = !message.from_reserve || pair.begun_out;
+    if (open && pool.came(message.charge)) return {};
     return Error(Errc::protocol_violation,
                  fmt::format("it sent a message of {} bytes without credit for it", message.bytes));
 }

@@ -109,16 +109,15 @@ void Engine::cancel_local(SendOperation& send, const Error& reason) {
 }
 
 void Engine::drain(Pair& pair) {
+    const auto block = [&] {
+        if (!pair.blocked) pair.peer->blocked.push_back(pair);
+        pair.blocked = true;
+    };
+    if (pair.begin_due && !begin_at(pair)) return block();
     while (SendOperation* send = pair.waiting.first()) {
-        if (!announce(pair, *send)) {
-            if (!pair.blocked) pair.peer->blocked.push_back(pair);
-            pair.blocked = true;
-            return;
-        }
+        if (!announce(pair, *send)) return block();
     }
-    if (!pair.ended || end_at(pair)) return;
-    if (!pair.blocked) pair.peer->blocked.push_back(pair);
-    pair.blocked = true;
+    if (pair.ended && !end_at(pair)) block();
 }
 
 void Engine::drain(Peer& peer) {
@@ -136,7 +135,7 @@ void Engine::drain(Peer& peer) {
 /// or not at all (false).
 bool Engine::announce(Pair& pair, SendOperation& send) {
     Peer& peer = *pair.peer;
-    if (peer.link == nullptr || peer.violation || peer.eager_full || !begin_at(pair)) return false;
+    if (peer.eager_full || !begin_at(pair)) return false;
     const bool small = send.bytes <= options_.eager_limit;
     const Amount head{.payload = 0, .headers = 1};
     const Amount full{
@@ -146,10 +145,14 @@ bool Engine::announce(Pair& pair, SendOperation& send) {
     const bool may_travel = small || !send.synchronous;
     bool reserve = false;
     bool payload = may_travel && peer.shared_out.take(full);
-    if (!payload && may_travel) payload = reserve = pair.reserve_out.take(full);
+    // A reserve is there for who has made the communicator, and said so.
+    const auto take_reserve = [&](const Amount& amount) {
+        return pair.begun_in && pair.reserve_out.take(amount);
+    };
+    if (!payload && may_travel) payload = reserve = take_reserve(full);
     if (!payload && send.bytes == 0) return false;
     if (!payload && !peer.shared_out.take(head)) {
-        reserve = pair.reserve_out.take(head);
+        reserve = take_reserve(head);
         if (!reserve) return false;
     }
     const bool eager = small && payload;

@@ -34,9 +34,40 @@ TEST_F(ContextTest, is_introduced_before_its_first_message_and_once) {
     send_some(child);
     send_some(child);
     const auto begun = nexar::testing::frames_of<ContextBegin>(hostile_.written(Lane::eager));
-    ASSERT_EQ(begun.size(), 1U);
-    EXPECT_EQ(begun[0],
+    ASSERT_EQ(begun.size(), 2U);
+    EXPECT_EQ(begun[0].context, kWorld);  // because the peer introduced it
+    EXPECT_EQ(begun[1],
               (ContextBegin{.context = kChild, .origin = kFirstChild, .rank = kMe, .size = 3}));
+}
+
+TEST_F(ContextTest, is_introduced_to_who_introduced_it_as_soon_as_it_is_made) {
+    const auto known = heard<ContextBegin>();
+    says(Lane::eager, begins(kChild, kHostile, 3, kFirstChild));
+    EXPECT_EQ(heard<ContextBegin>(), known);
+    make_child();
+    EXPECT_EQ(heard<ContextBegin>(), known + 1);
+}
+
+TEST_F(ContextTest, that_is_not_made_yet_has_no_reserve) {
+    says(Lane::eager, begins(kChild, kHostile, 3, kFirstChild));
+    wire::MessageHeader reserved = header(0, 1, 3, kChild);
+    reserved.from_reserve = true;
+    says(Lane::eager, eager(reserved));
+    expect_cut_off(Errc::protocol_violation, "without credit");
+}
+
+TEST_F(ContextTest, uses_its_reserve_when_the_peer_has_made_it) {
+    Context& child = make_child();
+    const auto most = small_options().shared.headers;
+    for (std::uint32_t i = 0; i < most; ++i) send(kHostile, 1);
+    Asked& sent = send_in(child, kHostile, 1);
+    pump();
+    EXPECT_EQ(sent.ended, 0);
+    says(Lane::eager, begins(kChild, kHostile, 3, kFirstChild));
+    EXPECT_EQ(sent.ended, 1);
+    const auto headers =
+        nexar::testing::frames_of<wire::EagerHeader>(hostile_.written(Lane::eager));
+    EXPECT_TRUE(headers.back().from_reserve);
 }
 
 TEST_F(ContextTest, that_was_not_introduced_cannot_be_used) {

@@ -202,14 +202,30 @@ TEST_F(CommunicatorTest, a_duplicate_ends_with_its_last_handle_and_what_was_sent
     // Together far more than may travel before it is received.
     for (int i = 0; i < 500; ++i) {
         Communicator a = world(0).duplicate();
-        a.send(sent, 1, 1).wait();
         world(1).duplicate();
         world(2).duplicate();
+        a.send(sent, 1, 1).wait();
     }
     std::vector<std::uint8_t> got(sent.size());
     Work<Status> received = world(1).recv(std::span(got), 0, 2);
     world(0).send(sent, 1, 2).wait();
     EXPECT_EQ(received.wait().bytes, sent.size());
+}
+
+TEST_F(CommunicatorTest, a_rank_may_be_far_ahead_of_another_in_making_duplicates) {
+    constexpr int kAhead = 600;
+    std::vector<Communicator> made;
+    for (int i = 0; i < kAhead; ++i) {
+        made.push_back(world(0).duplicate());
+        const std::vector<int> sent{i};
+        made.back().send(std::span(sent), 1, 1).wait();
+    }
+    for (int i = 0; i < kAhead; ++i) {
+        Communicator other = world(1).duplicate();
+        std::vector<int> got(1);
+        other.recv(std::span(got), 0, 1).wait();
+        EXPECT_EQ(got[0], i);
+    }
 }
 
 TEST_F(CommunicatorTest, a_work_keeps_the_communicator_that_it_is_of) {
