@@ -30,14 +30,14 @@ std::string described(const wire::ContextBegin& begun) {
 }
 
 /// Whether the peer means the same communicator as this side by its id.
-Result<void> compare(const Context& context, const Pair& pair) {
+Result<void> compare(const Context& context, Rank peer, const wire::ContextBegin& begun) {
     wire::ContextBegin expected = introduction(context);
-    expected.rank = pair.rank;
-    if (*pair.begun_in == expected) return {};
+    expected.rank = peer;
+    if (begun == expected) return {};
     return Error(Errc::protocol_violation,
                  fmt::format("it means another communicator by the id {:016x}: it is {} there, {} "
                              "here; make communicators in the same order on all ranks",
-                             context.id.value(), described(*pair.begun_in), described(expected)));
+                             context.id.value(), described(begun), described(expected)));
 }
 
 /// False: there is no room on the lane.
@@ -74,9 +74,7 @@ Context& Engine::add_context(ContextId id, std::span<const NodeId> members, Rank
         pair.context = &context;
         pair.rank = Rank(rank);
         context.pairs[rank] = &pair;
-        if (pair.begun_in) {
-            if (const auto same = meet(pair); !same) violated(*pair.peer, same.error());
-        }
+        if (const auto same = meet(pair); !same) violated(*pair.peer, same.error());
         for (InMessage* message : std::exchange(pair.early, {})) {
             message->context = &context;
             message->source = pair.rank;
@@ -115,9 +113,10 @@ void Engine::end_context(Context& context) {
     contexts_.erase(id);
 }
 
-/// Both sides have a communicator. Each tells the other of it, which opens the reserve.
+/// When both sides have a communicator, each tells the other of it, which opens the reserve.
 Result<void> Engine::meet(Pair& pair) {
-    NEXAR_TRY(compare(*pair.context, pair));
+    if (pair.context == nullptr || !pair.begun_in) return {};
+    NEXAR_TRY(compare(*pair.context, pair.rank, *pair.begun_in));
     pair.begin_due = !pair.begun_out;
     if (std::exchange(pair.blocked, false)) pair.peer->blocked.erase(pair);
     drain(pair);
@@ -152,7 +151,7 @@ Result<void> Engine::on_context_begin(Peer& peer, const wire::ContextBegin& begu
             return Error(Errc::protocol_violation, "it introduced one communicator twice");
         }
         pair.begun_in = begun;
-        return pair.context == nullptr ? Result<void>() : meet(pair);
+        return meet(pair);
     }
     const bool ended = has_ended(begun.origin);
     const auto others = std::ranges::count_if(peer.pairs, [&](const auto& entry) {

@@ -114,13 +114,10 @@ void NodeBody::keep(Task* task) noexcept {
 }
 
 void NodeBody::end(engine::Context& context) noexcept {
-    try {
-        const runtime::Progress::Guard guard(progress());
-        engine_.end_context(context);
-        settle(now());
-    } catch (const Error&) {
-        // In a child of fork() it is the parent's to end.
-    }
+    if (progress().forked()) return;  // it is the parent's to end
+    const runtime::Progress::Guard guard(progress());
+    engine_.end_context(context);
+    settle(now());
 }
 
 bool NodeBody::take_events() {

@@ -83,6 +83,9 @@ public:
 
     static Result<std::unique_ptr<Progress>> make(const Options& options);
 
+    /// Whether this process is a child of the one that made it.
+    bool forked() const noexcept { return fork_guard_.forked(); }
+
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
 

@@ -339,7 +339,7 @@ void expect_rules_kept(const Runs& runs) {
         Traffic<Cluster> traffic(seed, 2 + seed % 6);
         ASSERT_NO_FATAL_FAILURE(traffic.run(runs.operations));
         ASSERT_FALSE(::testing::Test::HasFailure());
-        if (seed % 50 == 0) std::cout << "seeds up to " << seed << " are clean" << std::endl;
+        if (seed % 50 == 0) std::cout << "seeds up to " << seed << " are clean\n" << std::flush;
     }
 }
 
