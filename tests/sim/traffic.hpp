@@ -8,6 +8,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -105,6 +106,7 @@ private:
         sent.tag = random_.below(kTags);
         sent.content = new_content();
         sent.region = sent.content;
+        envelopes_.insert({sent.from, sent.to, sent.context, sent.tag, sent.content.size()});
         sent.operation.owner = &sent;
         sent.operation.to = Rank(static_cast<std::uint32_t>(sent.to));
         sent.operation.tag = Tag(sent.tag);
@@ -225,11 +227,8 @@ private:
         }
         const engine::Envelope& seen = operation.envelope;
         EXPECT_TRUE(operation.pattern.fits(seen.source, seen.tag));
-        EXPECT_TRUE(std::ranges::any_of(sends_, [&](const auto& sent) {
-            return sent->from == seen.source.value() && sent->to == probe.at &&
-                   sent->context == probe.context && sent->tag == seen.tag.value() &&
-                   sent->content.size() == seen.bytes;
-        }));
+        EXPECT_TRUE(envelopes_.contains({seen.source.value(), probe.at, probe.context,
+                                         seen.tag.value(), static_cast<std::size_t>(seen.bytes)}));
     }
 
     void identify(Received& receive, const engine::Envelope& envelope) {
@@ -322,6 +321,7 @@ private:
     std::vector<Received*> taken_;
     std::map<std::array<std::size_t, 3>, std::uint64_t> numbers_;
     std::map<std::array<std::size_t, 4>, std::vector<Received*>> empty_;
+    std::set<std::array<std::size_t, 5>> envelopes_;  // of all that was sent
     Cluster cluster_;
 };
 
