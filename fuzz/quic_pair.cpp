@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -29,6 +31,9 @@ using testing::pattern;
 using testing::QuicPair;
 
 constexpr int kUsesOfOneLink = 500;
+/// Round trips look as long as packets were held back, a quarter of a second, and the wait for an
+/// answer begins with several of them.
+constexpr Duration kIdle = 1h;
 constexpr std::size_t kMessageBytes = 700;
 constexpr std::size_t kPayloadBytes = 5000;
 
@@ -97,7 +102,7 @@ private:
         return true;
     }
 
-    // Waiting for an answer takes twice as long each time: after more it outlasts the idle timeout.
+    // Waiting for an answer takes twice as long each time: after more it would outlast kIdle.
     static constexpr int kMostLost = 10;
 
     DatagramNet* net_;
@@ -146,7 +151,10 @@ private:
 
 /// Packets as on Ethernet: more of them, and each cheaper to protect.
 std::unique_ptr<QuicPair> made() {
-    auto pair = std::make_unique<QuicPair>();
+    testing::PairOptions options;
+    options.client.idle_timeout = kIdle;
+    options.server.idle_timeout = kIdle;
+    auto pair = std::make_unique<QuicPair>(options);
     pair->client_side.host().interface_limit = 1452;
     pair->server_side.host().interface_limit = 1452;
     return pair;
@@ -164,8 +172,14 @@ void talk(QuicPair& pair, std::span<const std::byte> orders) {
     const std::uint64_t seed = orders.size();
     const Saying there(pair.client(), pair.server(), seed);
     const Saying back(pair.server(), pair.client(), seed + 2);
-    const bool done =
-        pair.run_until([&] { return there.arrived() && back.arrived(); }, std::chrono::minutes(2));
+    const bool done = pair.run_until([&] { return there.arrived() && back.arrived(); }, 2 * kIdle);
+    if (!done || !pair.client().is_up() || !pair.server().is_up()) {
+        const auto tell = [&](const char* who, LinkEnd& end) {
+            fmt::print(stderr, "{}: {}\n", who, end.down() ? end.down()->what() : "up");
+        };
+        tell("client", pair.client());
+        tell("server", pair.server());
+    }
     NEXAR_ASSERT(done && pair.client().is_up() && pair.server().is_up(),
                  "a link comes through tampering that ends");
     there.check();
