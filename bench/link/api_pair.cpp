@@ -5,65 +5,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <csignal>
 #include <cstdio>
-#include <memory>
-#include <nexar/node.hpp>
 #include <utility>
+#include <vector>
 
+#include "api_node.hpp"
 #include "contender.hpp"
 #include "party.hpp"
-#include "runtime/node_body.hpp"
-#include "side.hpp"
 
 namespace nexar::bench {
 
 namespace {
 
 Cores find_cores() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) != 0) fail_system("ask for the allowed cores");
-    std::array<std::size_t, 2> found{};
-    std::size_t count = 0;
-    for (std::size_t core = 0; core < CPU_SETSIZE && count < found.size(); ++core) {
-        if (CPU_ISSET(core, &set)) found[count++] = core;
-    }
-    if (count == 1) found[1] = found[0];
-    return {.first = found[0], .second = found[1]};
+    const std::vector<std::size_t> allowed = allowed_cores();
+    return {.first = allowed.front(), .second = allowed[allowed.size() > 1 ? 1 : 0]};
 }
-
-/// One of the two nodes; closed at its end.
-class ApiNode {
-public:
-    ApiNode(const Party& party, bool server)
-        : party_(&party),
-          body_(detail::NodeBody::open(
-                    runtime::make_loop({}).value(),
-                    {.credentials = server ? party.server : party.client, .listen = loopback(0)})
-                    .value()),
-          node_(body_) {}
-
-    /// A server does this before the client can know its port: it turns strangers away.
-    void form(Rank me, std::uint16_t server_port) {
-        const std::array members{
-            runtime::Member{.node = party_->server->identity().node,
-                            .address = loopback(server_port)},
-            runtime::Member{.node = party_->client->identity().node, .address = loopback(0)}};
-        body_->form(members, me).value();
-    }
-    Communicator world() {
-        body_->wait_formed(body_->now() + kPatience).value();
-        return node_.world();
-    }
-    std::uint16_t port() const noexcept { return body_->address().port(); }
-
-private:
-    const Party* party_;
-    std::shared_ptr<detail::NodeBody> body_;
-    Node node_;
-};
 
 /// Puts the thread back where it was.
 class KeptAffinity {
@@ -85,7 +43,6 @@ private:
     try {
         pin_thread(pair.server_core);
         ApiNode node(party, true);
-        node.form(Rank(0), node.port());
         client.send(Listening{.port = node.port()});
         Communicator world = node.world();
         pair.server(world, client);
@@ -102,7 +59,7 @@ void run_client(const ApiPair& pair, const Party& party, Control& server) {
     pin_thread(pair.client_core);
     const auto port = server.receive<Listening>().port;
     ApiNode node(party, false);
-    node.form(Rank(1), port);
+    node.dial(port);
     Communicator world = node.world();
     pair.client(world, server);
 }
@@ -112,13 +69,6 @@ void run_client(const ApiPair& pair, const Party& party, Control& server) {
 Cores two_cores() {
     static const Cores cores = find_cores();
     return cores;
-}
-
-void pin_thread(std::size_t core) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(core, &set);
-    if (sched_setaffinity(0, sizeof set, &set) != 0) fail_system("pin a thread to a core");
 }
 
 void run_api_pair(const ApiPair& pair) {

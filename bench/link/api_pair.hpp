@@ -5,6 +5,7 @@
 #include <nexar/communicator.hpp>
 
 #include "control.hpp"
+#include "cores.hpp"
 
 namespace nexar::bench {
 
@@ -15,9 +16,6 @@ struct Cores {
     std::size_t second = 0;
 };
 Cores two_cores();
-
-/// The calling thread, and those that it makes from now on.
-void pin_thread(std::size_t core);
 
 /// One side of a pair: its world, in which it has rank 0 (server) or 1 (client), and its way to
 /// tell the other one what the world is not to carry.

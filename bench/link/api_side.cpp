@@ -16,35 +16,24 @@ std::span<std::uint8_t> elements(std::span<std::byte> bytes) {
     return {reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()};
 }
 
+NodeOptions options_of(const Contender& how) {
+    NodeOptions options;
+    if (how.waiting == Waiting::spinning) options.spin = std::chrono::seconds(1);
+    return options;
+}
+
 }  // namespace
 
 ApiSide::ApiSide(bool server, const Contender& how, const Party& party, MessageRing& ring)
-    : me_(server ? 0 : 1), other_(server ? 1 : 0), party_(&party), ring_(&ring) {
-    NodeOptions options;
-    if (how.waiting == Waiting::spinning) options.spin = std::chrono::seconds(1);
-    body_ = detail::NodeBody::open(runtime::make_loop(options).value(),
-                                   {.credentials = server ? party.server : party.client,
-                                    .listen = loopback(0),
-                                    .options = options})
-                .value();
-    node_ = std::make_unique<Node>(body_);
-}
-
-void ApiSide::form(std::uint16_t server_port) {
-    const std::array<runtime::Member, 2> members{
-        runtime::Member{.node = party_->server->identity().node, .address = loopback(server_port)},
-        runtime::Member{.node = party_->client->identity().node, .address = loopback(0)}};
-    body_->form(members, Rank(static_cast<std::uint32_t>(me_))).value();
-    body_->wait_formed(body_->now() + kPatience).value();
-    world_ = std::make_unique<Communicator>(node_->world());
-}
+    : other_(server ? 1 : 0), ring_(&ring), node_(party, server, options_of(how)) {}
 
 void ApiSide::dial(std::uint16_t port) {
-    form(port);
+    node_.dial(port);
+    accept();
 }
 
 void ApiSide::accept() {
-    form(port());
+    world_ = std::make_unique<Communicator>(node_.world());
 }
 
 void ApiSide::send(std::size_t messages) {
@@ -89,14 +78,14 @@ void ApiSide::echo(std::size_t bytes) {
 }
 
 void ApiSide::leave() {
-    node_->close();
+    node_.close();
 }
 
 void ApiSide::stay() {
     std::array<std::uint8_t, 1> nothing{};
     const auto gone = world_->recv(std::span(nothing), other_, kNever).result();
     if (gone) throw Error(Errc::protocol_violation, "the client sent more than it had announced");
-    node_->close();
+    node_.close();
 }
 
 }  // namespace nexar::bench

@@ -2,11 +2,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <nexar/node.hpp>
+#include <nexar/communicator.hpp>
 
+#include "api_node.hpp"
 #include "message_ring.hpp"
-#include "party.hpp"
-#include "runtime/node_body.hpp"
 #include "side.hpp"
 
 namespace nexar::bench {
@@ -17,7 +16,7 @@ public:
     /// `party` and `ring` must outlive it.
     ApiSide(bool server, const Contender& how, const Party& party, MessageRing& ring);
 
-    std::uint16_t port() const noexcept { return body_->address().port(); }
+    std::uint16_t port() const noexcept { return node_.port(); }
 
     /// Client: connects with a server on this host.
     void dial(std::uint16_t port);
@@ -34,14 +33,9 @@ public:
     SideNotes notes() override { return {}; }
 
 private:
-    void form(std::uint16_t server_port);
-
-    int me_;
     int other_;
-    const Party* party_;
     MessageRing* ring_;
-    std::shared_ptr<detail::NodeBody> body_;
-    std::unique_ptr<Node> node_;
+    ApiNode node_;
     std::unique_ptr<Communicator> world_;  // when it is formed
 };
 

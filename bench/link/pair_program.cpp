@@ -1,7 +1,6 @@
 #include "pair_program.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,30 +17,12 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "cores.hpp"
 #include "groups.hpp"
 #include "server.hpp"
 
 namespace nexar::bench {
 namespace {
-
-/// The cores that this process may use.
-std::vector<std::size_t> allowed_cores() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) != 0) fail_system("ask for the allowed cores");
-    std::vector<std::size_t> cores;
-    for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
-        if (CPU_ISSET(core, &set)) cores.push_back(core);
-    }
-    return cores;
-}
-
-void pin_to(std::size_t core) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(core, &set);
-    if (sched_setaffinity(0, sizeof set, &set) != 0) fail_system("pin a process to a core");
-}
 
 /// Every connection would repeat the same warnings.
 void log_each_line_once() {
@@ -58,7 +39,7 @@ void log_each_line_once() {
     set_log_level(LogLevel::error);  // the client has said the rest
     int code = 0;
     try {
-        pin_to(core);
+        pin_thread(core);
         MessageRing ring;
         serve(control, party, ring);
     } catch (const std::exception&) {
@@ -158,7 +139,7 @@ void run(const Run& what, Report& report) {
     {
         const Control server_end(std::move(theirs));
     }
-    pin_to(cores[0]);
+    pin_thread(cores[0]);
     fmt::print("client on core {}, server on core {}, over the loopback address\n", cores.front(),
                cores[cores.size() > 1 ? 1 : 0]);
     run_groups(own, party, what, report);

@@ -102,7 +102,6 @@ void Engine::end_context(Context& context) {
             if (message->context == &context) message->context = nullptr;
         }
         pair->context = nullptr;
-        pair->begin_due = false;
         pair->ended = true;
         pair->end_due = pair->begun_out;
         if (std::exchange(pair->blocked, false)) peer.blocked.erase(*pair);
@@ -117,7 +116,6 @@ void Engine::end_context(Context& context) {
 Result<void> Engine::meet(Pair& pair) {
     if (pair.context == nullptr || !pair.begun_in) return {};
     NEXAR_TRY(compare(*pair.context, pair.rank, *pair.begun_in));
-    pair.begin_due = !pair.begun_out;
     if (std::exchange(pair.blocked, false)) pair.peer->blocked.erase(pair);
     drain(pair);
     return {};
@@ -181,7 +179,6 @@ Result<void> Engine::on_context_end(Peer& peer, const wire::ContextEnd& ended) {
 bool Engine::begin_at(Pair& pair) {
     if (pair.peer->link == nullptr || pair.peer->violation) return false;
     if (!pair.begun_out) pair.begun_out = write_frame(*pair.peer, introduction(*pair.context));
-    if (pair.begun_out) pair.begin_due = false;
     return pair.begun_out;
 }
 

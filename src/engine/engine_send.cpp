@@ -113,7 +113,7 @@ void Engine::drain(Pair& pair) {
         if (!pair.blocked) pair.peer->blocked.push_back(pair);
         pair.blocked = true;
     };
-    if (pair.begin_due && !begin_at(pair)) return block();
+    if (pair.begun_in && pair.context != nullptr && !begin_at(pair)) return block();
     while (SendOperation* send = pair.waiting.first()) {
         if (!announce(pair, *send)) return block();
     }

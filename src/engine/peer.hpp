@@ -51,7 +51,6 @@ struct Pair {
     Rank rank{};                 // the peer's in the communicator
     bool ended = false;          // by this side: what comes is dropped
     bool begun_out = false;      // the peer was told which communicator it is
-    bool begin_due = false;      // because the peer has said so
     bool end_due = false;        // the peer is to be told that it ended
     std::optional<wire::ContextBegin> begun_in{};  // what the peer said; none when it ended it
     Sequence next_out{};

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nexar/node.hpp>
+
+#include "party.hpp"
+#include "runtime/node_body.hpp"
+
+namespace nexar::bench {
+
+/// One of two nodes on this host, through the public API; closed at its end. The server has rank 0,
+/// and knows its client before anybody can know its port: it turns strangers away.
+class ApiNode {
+public:
+    /// `party` must outlive it.
+    ApiNode(const Party& party, bool server, const NodeOptions& options = {});
+
+    std::uint16_t port() const noexcept { return body_->address().port(); }
+
+    /// Client only.
+    void dial(std::uint16_t server_port) { form(1, server_port); }
+    /// When both are connected.
+    Communicator world();
+
+    void close() { node_.close(); }
+
+private:
+    void form(std::uint32_t me, std::uint16_t server_port);
+
+    const Party* party_;
+    std::shared_ptr<detail::NodeBody> body_;
+    Node node_;
+};
+
+}  // namespace nexar::bench
