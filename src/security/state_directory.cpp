@@ -49,12 +49,12 @@ Result<Message> without_digest(std::span<const std::byte> bytes) {
     }
     NEXAR_TRY_VALUE(header, wire::decode_frame_header(frame));
     if (header.type != Message::kType) {
-        return Error(Errc::malformed, fmt::format("it holds {} instead of {}",
-                                                  wire::name(header.type),
-                                                  wire::name(Message::kType)));
+        return Error(Errc::malformed,
+                     fmt::format("it holds {} instead of {}", wire::name(header.type),
+                                 wire::name(Message::kType)));
     }
-    NEXAR_TRY_VALUE(decoded, wire::decode_body<Message>(
-                                 header, frame.subspan(wire::kFrameHeaderBytes)));
+    NEXAR_TRY_VALUE(decoded,
+                    wire::decode_body<Message>(header, frame.subspan(wire::kFrameHeaderBytes)));
     return std::move(decoded.message);
 }
 
@@ -141,11 +141,11 @@ Result<std::optional<ClusterCa>> StateDirectory::kept_ca() const {
     NEXAR_TRY_VALUE(pem, text("ca.pem"));
     if (!key_pem && !pem) return std::optional<ClusterCa>{};
     if (!key_pem || !pem) {
-        return Error(Errc::bad_config,
-                     fmt::format("{} is absent although {} is there; put it back, or move the other "
-                                 "away to begin a new cluster",
-                                 file(key_pem ? "ca.pem" : "ca.key"),
-                                 file(key_pem ? "ca.key" : "ca.pem")));
+        return Error(
+            Errc::bad_config,
+            fmt::format("{} is absent although {} is there; put it back, or move the other "
+                        "away to begin a new cluster",
+                        file(key_pem ? "ca.pem" : "ca.key"), file(key_pem ? "ca.key" : "ca.pem")));
     }
     auto key = KeyPair::from_pem(*key_pem);
     if (!key) return damaged(file("ca.key"), key.error());
@@ -159,8 +159,8 @@ Result<ClusterCa> StateDirectory::existing_ca() const {
     NEXAR_TRY_VALUE(kept, kept_ca());
     if (kept) return std::move(*kept);
     return Error(Errc::bad_config,
-                 fmt::format("no cluster is kept in {} yet; `nexar seed --state {}` makes one", path_,
-                             path_));
+                 fmt::format("no cluster is kept in {} yet; `nexar seed --state {}` makes one",
+                             path_, path_));
 }
 
 Result<ClusterCa> StateDirectory::ca(WallTime now) const {
@@ -176,7 +176,7 @@ Result<ClusterCa> StateDirectory::ca(WallTime now) const {
     }));
     const std::string pem = made.certificate().to_pem();
     NEXAR_TRY(write_private_file(file("ca.pem"), std::as_bytes(std::span(pem))));
-    return made;
+    return std::move(made);
 }
 
 Result<TokenTable> StateDirectory::tokens() const {
@@ -189,7 +189,8 @@ Result<TokenTable> StateDirectory::tokens() const {
 
 Result<void> StateDirectory::change_tokens(
     const std::function<Result<void>(TokenTable&)>& change) const {
-    NEXAR_TRY_VALUE(lock, lock_file(file("tokens.lock"), true));
+    const auto lock = lock_file(file("tokens.lock"), true);
+    if (!lock) return lock.error();
     NEXAR_TRY_VALUE(table, tokens());
     NEXAR_TRY(change(table));
     return write_private_file(file("tokens"), stored(in_wire(table)));

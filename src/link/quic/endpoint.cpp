@@ -306,6 +306,13 @@ void Endpoint::forget(port::LinkId link) {
     set_ready(*found->second);
 }
 
+void Endpoint::abandon(port::LinkId link) {
+    const auto found = entries_.find(link.value());
+    if (found == entries_.end() || found->second->connection->is_down()) return;
+    found->second->connection->abandon(Error(Errc::cancelled, "the link was given up"));
+    set_ready(*found->second);
+}
+
 Connection* Endpoint::find(port::LinkId link) noexcept {
     const auto found = entries_.find(link.value());
     if (found == entries_.end() || !found->second->connection->is_up()) return nullptr;

@@ -94,6 +94,8 @@ public:
     std::optional<TimePoint> next_deadline() const;
     std::optional<port::Event> poll_event();
     void forget(port::LinkId link);
+    /// Gives up a link that is not up yet: Down follows at once.
+    void abandon(port::LinkId link);
 
     /// Null when there is none of that number, or it is not up.
     Connection* find(port::LinkId link) noexcept;
