@@ -10,6 +10,7 @@
 #include "base/settings.hpp"
 #include "base/try.hpp"
 #include "runtime/join/addresses.hpp"
+#include "runtime/seed/seed_body.hpp"
 #include "security/random_id.hpp"
 
 namespace nexar::runtime {
@@ -155,6 +156,7 @@ void NodeBody::close() {
     }
     progress().remove(*this);
     closed_ = true;
+    if (companion_) companion_->close();
     if (--loop_->nodes == 0) progress().stop();
 }
 

@@ -36,6 +36,7 @@ Result<std::shared_ptr<Loop>> make_loop(const NodeOptions& options);
 namespace nexar::detail {
 
 class CommunicatorBody;
+class SeedBody;
 
 /// A node: its engine, its links, and the loop that drives both.
 class NodeBody final : public runtime::Driven, private engine::Dialer {
@@ -64,6 +65,9 @@ public:
     Result<void> wait_formed(TimePoint deadline);
 
     std::vector<engine::PeerReport> peers();
+
+    /// Lives as long as the node: the seed that a launched job hosts.
+    void accompany(std::shared_ptr<SeedBody> seed) { companion_ = std::move(seed); }
 
     const Address& address() const noexcept { return carrier_->local(); }
     runtime::Progress& progress() noexcept { return *loop_->progress; }
@@ -115,6 +119,7 @@ private:
     engine::Engine engine_;
     engine::Mesh mesh_;
     std::unique_ptr<runtime::SeedLine> seed_;
+    std::shared_ptr<SeedBody> companion_;
     std::optional<Config> config_;
     Identity identity_{};
     View view_{};

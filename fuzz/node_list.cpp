@@ -1,0 +1,34 @@
+#include "runtime/node_list.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string>
+
+#include "base/assert.hpp"
+#include "base/printable.hpp"
+#include "harness.hpp"
+
+/// A list of hosts as Slurm writes it, and the same text as its counts of tasks.
+namespace nexar::fuzz {
+
+bool accepts(std::span<const std::byte> input) {
+    const std::string text(reinterpret_cast<const char*>(input.data()), input.size());
+    if (const auto tasks = tasks_on_node(text, 2); tasks) {
+        NEXAR_ASSERT(tasks_on_node(text, 0).has_value() && tasks_on_node(text, 1).has_value(),
+                     "who speaks of the third node speaks of those before it");
+    }
+    const auto list = parse_node_list(text);
+    if (!list) {
+        NEXAR_ASSERT(list.error().code() == Errc::malformed);
+        NEXAR_ASSERT(!first_unprintable(list.error().cause()));
+        return false;
+    }
+    NEXAR_ASSERT(list->count >= 1 && list->count <= NodeList::kMaxHosts);
+    NEXAR_ASSERT(!list->first.empty() && list->first.size() <= NodeList::kMaxHostBytes);
+    const auto alone = parse_node_list(list->first);
+    NEXAR_ASSERT(alone.has_value() && alone->count == 1 && alone->first == list->first,
+                 "a host is a list of one host");
+    return true;
+}
+
+}  // namespace nexar::fuzz

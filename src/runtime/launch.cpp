@@ -1,0 +1,255 @@
+#include "runtime/launch.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/printable.hpp"
+#include "base/try.hpp"
+#include "runtime/launch_claim.hpp"
+
+namespace nexar {
+
+namespace {
+
+constexpr std::array kLaunchers = {Launcher::nexar_run, Launcher::torchrun, Launcher::open_mpi,
+                                   Launcher::pmi,       Launcher::slurm,    Launcher::kubernetes};
+
+Error bad(std::string message) {
+    return {Errc::bad_config, std::move(message)};
+}
+
+const std::string* find_value(std::span<const NamedValue> environment, std::string_view name) {
+    const auto found = std::ranges::find(environment, name, &NamedValue::name);
+    return found == environment.end() ? nullptr : &found->value;
+}
+
+/// The launchers to look at.
+Result<std::vector<Launcher>> asked_launchers(std::span<const NamedValue> environment) {
+    const std::string* const wanted = find_value(environment, "NEXAR_LAUNCHER");
+    if (wanted == nullptr) return std::vector(kLaunchers.begin(), kLaunchers.end());
+    if (*wanted == "none") return std::vector<Launcher>{};
+    const auto found = std::ranges::find(kLaunchers, *wanted, keyword);
+    if (found != kLaunchers.end()) return std::vector{*found};
+    std::string known;
+    for (const Launcher launcher : kLaunchers) known += fmt::format("{}, ", keyword(launcher));
+    return bad(fmt::format("NEXAR_LAUNCHER={} is no launcher; allowed: {}none", in_quotes(*wanted),
+                           known));
+}
+
+std::string numbers_text(const LaunchClaim& claim) {
+    const auto text = [](std::optional<std::uint32_t> number) {
+        return number ? fmt::to_string(*number) : std::string("unknown");
+    };
+    return fmt::format("{} says rank {} of {} ({})", name(claim.launcher), text(claim.rank),
+                       text(claim.world), fmt::join(claim.variables, ", "));
+}
+
+Error contradiction(const LaunchClaim& one, const LaunchClaim& other) {
+    return bad(fmt::format(
+        "two launchers contradict each other: {}, {}; unset the variables that are left over, or "
+        "say which one counts with NEXAR_LAUNCHER={} or NEXAR_LAUNCHER={}",
+        numbers_text(one), numbers_text(other), keyword(one.launcher), keyword(other.launcher)));
+}
+
+template <class T>
+bool same_where_known(const std::optional<T>& a, const std::optional<T>& b) {
+    return !a || !b || *a == *b;
+}
+
+/// Whether `inner` may run inside of `outer`, both complete. Launchers nest: on a Slurm cluster
+/// srun starts one torchrun per host, and mpirun starts its daemons through srun.
+bool may_nest(const LaunchClaim& inner, const LaunchClaim& outer) {
+    if (inner.rank == outer.rank && inner.world == outer.world) return true;
+    if (inner.by_hand) return false;
+    switch (inner.launcher) {
+        // One process starts all ranks.
+        case Launcher::nexar_run:
+            return *outer.world == 1;
+        // One process per host does.
+        case Launcher::torchrun:
+            return *outer.world == 1 || outer.world == inner.parts;
+        // A world smaller than the one outside is one that was forgotten there.
+        default:
+            return *outer.world <= *inner.world;
+    }
+}
+
+/// The same process as `claim` says, so that what that launcher does not say may be learned here.
+void learn(LaunchClaim& claim, const LaunchClaim& other) {
+    if (claim.rank != other.rank || claim.world != other.world) return;
+    if (!claim.local_rank) claim.local_rank = other.local_rank;
+    if (!claim.local_size) claim.local_size = other.local_size;
+    if (!claim.host) claim.host = other.host;
+    if (claim.job.empty()) claim.job = other.job;
+}
+
+/// The claim that counts among those that were found, the strongest first.
+Result<LaunchClaim> choose(std::span<const LaunchClaim> claims) {
+    const auto chosen_at = std::ranges::find_if(claims, &LaunchClaim::complete);
+    if (chosen_at == claims.end()) {
+        return bad(claims.front().missing +
+                   "; or set NEXAR_LAUNCHER=none for a process that no launcher started");
+    }
+    LaunchClaim chosen = *chosen_at;
+    for (const LaunchClaim& stronger : std::span(claims.begin(), chosen_at)) {
+        const bool agree = same_where_known(stronger.rank, chosen.rank) &&
+                           same_where_known(stronger.world, chosen.world) &&
+                           same_where_known(stronger.local_rank, chosen.local_rank);
+        if (!agree) return contradiction(stronger, chosen);
+    }
+    for (const LaunchClaim& weaker : std::span(chosen_at + 1, claims.end())) {
+        if (!weaker.complete()) continue;
+        if (!may_nest(chosen, weaker)) return contradiction(chosen, weaker);
+        learn(chosen, weaker);
+    }
+    return chosen;
+}
+
+/// FNV-1a: the same on every rank, whatever the compiler.
+std::uint64_t hash(std::string_view text) {
+    std::uint64_t value = 0xcbf29ce484222325;
+    for (const char c : text) {
+        value ^= static_cast<unsigned char>(c);
+        value *= 0x100000001b3;
+    }
+    return value;
+}
+
+/// On one host all ranks meet on its loopback address, at a port that the job's name leads to:
+/// below those that the kernel gives away. Who else might listen there does not know the secret
+/// of the job, so that a collision costs an error and no more.
+std::uint16_t port_of_job(std::string_view job) {
+    constexpr std::uint64_t kFirst = 10240;
+    constexpr std::uint64_t kEnd = 32768;
+    return static_cast<std::uint16_t>(kFirst + hash(job) % (kEnd - kFirst));
+}
+
+Result<SeedPlace> seed_place(const LaunchClaim& claim, std::span<const NamedValue> environment) {
+    LaunchVariables variables(environment);
+    NEXAR_TRY_VALUE(own_port, variables.number("NEXAR_SEED_PORT", 1, 65535));
+    const auto with_port = [&own_port](std::string host, std::optional<std::uint16_t> port) {
+        if (own_port) port = static_cast<std::uint16_t>(*own_port);
+        return SeedPlace{.host = std::move(host), .port = port.value_or(Launch::kDefaultSeedPort)};
+    };
+    if (const std::string* text = variables.find("NEXAR_SEED_HOST")) {
+        NEXAR_TRY_VALUE(place, parse_seed_host("NEXAR_SEED_HOST", *text));
+        if (place.port && own_port && *place.port != *own_port) {
+            return bad(
+                fmt::format("NEXAR_SEED_HOST={} and NEXAR_SEED_PORT={} name two ports; "
+                            "unset one of them",
+                            in_quotes(*text), *own_port));
+        }
+        return with_port(place.host, place.port ? place.port : claim.port);
+    }
+    if (claim.host) return with_port(*claim.host, claim.port);
+    if (claim.world == claim.local_size && !claim.job.empty()) {
+        return with_port("127.0.0.1", port_of_job(claim.job));
+    }
+    return bad(fmt::format(
+        "{}, and nothing says where rank 0 runs; set NEXAR_SEED_HOST on all ranks to its name or "
+        "address: NEXAR_SEED_HOST=node1 or NEXAR_SEED_HOST=node1:7400",
+        numbers_text(claim)));
+}
+
+}  // namespace
+
+std::string_view name(Launcher launcher) noexcept {
+    switch (launcher) {
+        case Launcher::nexar_run:
+            return "nexar run";
+        case Launcher::torchrun:
+            return "torchrun";
+        case Launcher::open_mpi:
+            return "Open MPI";
+        case Launcher::pmi:
+            return "PMI";
+        case Launcher::slurm:
+            return "Slurm";
+        case Launcher::kubernetes:
+            return "Kubernetes";
+    }
+    return "unknown";
+}
+
+std::string_view keyword(Launcher launcher) noexcept {
+    switch (launcher) {
+        case Launcher::nexar_run:
+            return "nexar-run";
+        case Launcher::torchrun:
+            return "torchrun";
+        case Launcher::open_mpi:
+            return "openmpi";
+        case Launcher::pmi:
+            return "pmi";
+        case Launcher::slurm:
+            return "slurm";
+        case Launcher::kubernetes:
+            return "kubernetes";
+    }
+    return "unknown";
+}
+
+std::string to_text(const Launch& launch) {
+    std::string text = fmt::format("rank {} of {} by {} ({})", launch.rank.value(), launch.world,
+                                   name(launch.launcher), fmt::join(launch.variables, ", "));
+    if (launch.seed) {
+        text +=
+            fmt::format("; seed {} on rank 0 at {} port {}", launch.hosts_seed() ? "here" : "there",
+                        printable(launch.seed->host), launch.seed->port);
+    } else {
+        text += "; seed as NEXAR_JOIN says";
+    }
+    return text;
+}
+
+Result<std::optional<Launch>> detect_launch(std::span<const NamedValue> environment) {
+    NEXAR_TRY_VALUE(launchers, asked_launchers(environment));
+    std::vector<LaunchClaim> claims;
+    for (const Launcher launcher : launchers) {
+        NEXAR_TRY_VALUE(claim, read_claim(launcher, environment));
+        if (claim) claims.push_back(std::move(*claim));
+    }
+    if (claims.empty()) {
+        const std::string* const wanted = find_value(environment, "NEXAR_LAUNCHER");
+        if (wanted == nullptr || *wanted == "none") return std::optional<Launch>{};
+        return bad(fmt::format("NEXAR_LAUNCHER={} and none of its variables is set", *wanted));
+    }
+    NEXAR_TRY_VALUE(claim, choose(claims));
+    Launch launch{.launcher = claim.launcher,
+                  .rank = Rank(*claim.rank),
+                  .world = *claim.world,
+                  .local_rank = claim.local_rank,
+                  .local_size = claim.local_size,
+                  .job = printable(claim.job, 256),
+                  .variables = std::move(claim.variables)};
+    if (find_value(environment, "NEXAR_JOIN") == nullptr) {
+        NEXAR_TRY_VALUE(place, seed_place(claim, environment));
+        launch.seed = std::move(place);
+    }
+    return std::optional(std::move(launch));
+}
+
+std::vector<NamedValue> read_launch_environment() {
+    if (::getauxval(AT_SECURE) != 0) return {};
+    std::vector<NamedValue> environment;
+    for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+        const std::string_view text = *variable;
+        const std::size_t equals = text.find('=');
+        if (equals == std::string_view::npos) continue;
+        const std::string_view variable_name = text.substr(0, equals);
+        const auto known = launch_variables();
+        if (std::ranges::find(known, variable_name) == known.end()) continue;
+        const bool secret = variable_name == "NEXAR_JOIN";
+        environment.push_back({.name = std::string(variable_name),
+                               .value = std::string(secret ? "" : text.substr(equals + 1))});
+    }
+    return environment;
+}
+
+}  // namespace nexar
