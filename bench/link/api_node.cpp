@@ -1,7 +1,5 @@
 #include "api_node.hpp"
 
-#include <array>
-
 #include "side.hpp"
 #include "timing.hpp"
 
@@ -15,14 +13,19 @@ ApiNode::ApiNode(const Party& party, bool server, const NodeOptions& options)
                                     .options = options})
                 .value()),
       node_(body_) {
-    if (server) form(0, port());
+    if (server) form(port());
 }
 
-void ApiNode::form(std::uint32_t me, std::uint16_t server_port) {
-    const std::array members{
-        runtime::Member{.node = party_->server->identity().node, .address = loopback(server_port)},
-        runtime::Member{.node = party_->client->identity().node, .address = loopback(0)}};
-    body_->form(members, Rank(me)).value();
+void ApiNode::form(std::uint16_t server_port) {
+    const auto member = [](const Identity& identity, std::uint32_t rank) {
+        return Member{
+            .node = identity.node, .incarnation = identity.incarnation, .rank = Rank(rank)};
+    };
+    View view{
+        .epoch = Epoch(1),
+        .members = {member(party_->server->identity(), 0), member(party_->client->identity(), 1)}};
+    view.members[0].addresses = {loopback(server_port)};
+    body_->form(view);
 }
 
 Communicator ApiNode::world() {

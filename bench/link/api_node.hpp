@@ -9,8 +9,7 @@
 
 namespace nexar::bench {
 
-/// One of two nodes on this host, through the public API; closed at its end. The server has rank 0,
-/// and knows its client before anybody can know its port: it turns strangers away.
+/// One of two nodes on this host, through the public API; closed at its end. The server has rank 0.
 class ApiNode {
 public:
     /// `party` must outlive it.
@@ -19,14 +18,14 @@ public:
     std::uint16_t port() const noexcept { return body_->address().port(); }
 
     /// Client only.
-    void dial(std::uint16_t server_port) { form(1, server_port); }
+    void dial(std::uint16_t server_port) { form(server_port); }
     /// When both are connected.
     Communicator world();
 
     void close() { node_.close(); }
 
 private:
-    void form(std::uint32_t me, std::uint16_t server_port);
+    void form(std::uint16_t server_port);
 
     const Party* party_;
     std::shared_ptr<detail::NodeBody> body_;

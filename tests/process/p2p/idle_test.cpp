@@ -41,14 +41,14 @@ public:
         const auto loaded = cluster_->node(0);  // what GnuTLS needs once
         Growth growth;
         Member member(*cluster_, dials_ ? peers_ : 0);
-        std::vector<runtime::Member> members;
+        std::vector<::nexar::Member> members;
         for (std::uint64_t index = 0; index <= peers_; ++index) members.push_back(dialer(index));
         if (dials_) {
             for (std::size_t i = 0; i < peers_; ++i) {
-                members[i].address = Address::parse(hear(parent, kWithin)).value();
+                members[i].addresses = {Address::parse(hear(parent, kWithin)).value()};
             }
         }
-        member.form(members, static_cast<std::uint32_t>(dials_ ? peers_ : 0));
+        member.form(members);
         if (!dials_) parent.say(member.address().text());
         member.wait_formed().value();
         // A message each way is in the figure: peers that never spoke are not what one has.
@@ -76,17 +76,17 @@ std::size_t growth_with(std::size_t peers, bool dials) {
     const TestCluster cluster;
     ChildProcess child([&](const Channel& parent) { Measured(cluster, peers, dials).run(parent); });
     const std::size_t measured = dials ? peers : 0;
-    std::vector<runtime::Member> members;
+    std::vector<::nexar::Member> members;
     for (std::uint64_t index = 0; index <= peers; ++index) members.push_back(dialer(index));
-    if (!dials) members[0].address = Address::parse(hear(child.channel(), kWithin)).value();
+    if (!dials) members[0].addresses = {Address::parse(hear(child.channel(), kWithin)).value()};
     const auto loop = runtime::make_loop({}).value();
     std::vector<std::unique_ptr<Member>> others;
     // One after the other: each dials those before it.
     for (std::uint64_t index = 0; index <= peers; ++index) {
         if (index == measured) continue;
         others.push_back(std::make_unique<Member>(cluster, index, loop));
-        members[index].address = others.back()->address();
-        others.back()->form(members, static_cast<std::uint32_t>(index));
+        members[index].addresses = {others.back()->address()};
+        others.back()->form(members);
         if (dials) child.channel().say(others.back()->address().text());
     }
     for (const auto& other : others) other->wait_formed().value();

@@ -35,32 +35,33 @@ Member::Member(const TestCluster& cluster, std::uint64_t index, std::shared_ptr<
                 .value()),
       node_(std::make_unique<Node>(body_)) {}
 
-void Member::form(std::span<const runtime::Member> members, std::uint32_t me) {
-    body_->form(members, Rank(me)).value();
+void Member::form(std::span<const ::nexar::Member> members) {
+    body_->form({.epoch = Epoch(1), .members = {members.begin(), members.end()}});
 }
 
 Result<void> Member::wait_formed() {
     return body_->wait_formed(body_->now() + patience(kFormTime));
 }
 
-runtime::Member dialer(std::uint64_t index) {
-    return {.node = TestCluster::node_id(index), .address = loopback()};
+::nexar::Member dialer(std::uint64_t index) {
+    return {.node = TestCluster::node_id(index),
+            .incarnation = Incarnation(1),
+            .rank = Rank(static_cast<std::uint32_t>(index))};
 }
 
 std::unique_ptr<Member> join_as_child(const TestCluster& cluster, const Channel& parent) {
     auto member = std::make_unique<Member>(cluster, 0);
-    member->form(std::array{dialer(0), dialer(1)}, 0);
+    member->form(std::array{dialer(0), dialer(1)});
     parent.say(member->address().text());
     member->wait_formed().value();
     return member;
 }
 
 std::unique_ptr<Member> join_as_parent(const TestCluster& cluster, const Channel& child) {
-    const runtime::Member server{
-        .node = TestCluster::node_id(0),
-        .address = Address::parse(hear(child, patience(kFormTime))).value()};
+    ::nexar::Member server = dialer(0);
+    server.addresses = {Address::parse(hear(child, patience(kFormTime))).value()};
     auto member = std::make_unique<Member>(cluster, 1);
-    member->form(std::array{server, dialer(1)}, 1);
+    member->form(std::array{server, dialer(1)});
     member->wait_formed().value();
     return member;
 }

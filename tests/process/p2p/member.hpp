@@ -26,9 +26,8 @@ public:
 
     Address address() const { return body_->address(); }
 
-    /// Becomes rank `me` of a world and dials those of lower ranks. Those that it dials must have
-    /// done this before: a node turns away whom it does not know.
-    void form(std::span<const runtime::Member> members, std::uint32_t me);
+    /// Becomes a member of the world of these, and dials those of lower ranks.
+    void form(std::span<const ::nexar::Member> members);
     /// Until all members are connected.
     Result<void> wait_formed();
 
@@ -40,8 +39,8 @@ private:
     std::unique_ptr<Node> node_;
 };
 
-/// A member that nobody dials, so that its address does not matter.
-runtime::Member dialer(std::uint64_t index);
+/// A member that nobody dials, so that it needs no address; its rank is its index.
+::nexar::Member dialer(std::uint64_t index);
 
 // A world of two: the child of a test is rank 0, the test itself rank 1.
 
