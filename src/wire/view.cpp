@@ -7,7 +7,7 @@ namespace nexar::wire {
 
 std::vector<AddressText> in_wire(const std::vector<Address>& addresses) {
     std::vector<AddressText> texts;
-    for (const Address& address : addresses) texts.push_back({address.text()});
+    for (const Address& address : addresses) texts.push_back({address.unmapped().text()});
     return texts;
 }
 
