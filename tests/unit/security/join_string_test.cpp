@@ -175,7 +175,7 @@ TEST(JoinString, names_one_to_eight_seeds) {
     expect_refused(with("a:1,b:1,c:1,d:1,e:1,f:1,g:1,h:1,i:1"), "too many seeds");
     for (const std::string& seeds :
          {""s, ","s, "a:1,"s, ",a:1"s, "a:1,,b:1"s, "a"s, "a:0"s, "a:65536"s, "a b:1"s, "a:1@b:1"s,
-          "[::1]"s, "::1:7400"s, "a\0:1"s, "a:1\n"s, " a:1"s}) {
+          "[::1]"s, "::1:7400"s, "[::1\0x]:1"s, "a\0:1"s, "a:1\n"s, " a:1"s}) {
         SCOPED_TRACE(seeds);
         EXPECT_THAT(JoinString::parse(with(seeds)).error().what(), HasSubstr("list of seeds"));
     }
@@ -218,6 +218,7 @@ TEST(HostPort, that_is_none_is_quoted) {
         EXPECT_THAT(parsed.error().what(), HasSubstr("\"" + text + "\""));
         EXPECT_THAT(parsed.error().what(), HasSubstr("allowed: 10.0.0.7:7400"));
     }
+    EXPECT_FALSE(HostPort::parse("[::1\0x]:1"s));
     EXPECT_TRUE(HostPort::parse(std::string(253, 'x') + ":1"));
     EXPECT_FALSE(HostPort::parse(std::string(254, 'x') + ":1"));
 }
