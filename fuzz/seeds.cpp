@@ -10,6 +10,7 @@
 
 #include "base/assert.hpp"
 #include "security/certificate_spec.hpp"
+#include "seed_frames.hpp"
 #include "seeds.hpp"
 #include "support/test_cluster.hpp"
 #include "wire/codec.hpp"
@@ -19,61 +20,18 @@
 namespace {
 
 using namespace nexar;
+using fuzz::add_message;
 using fuzz::Bytes;
 using fuzz::Corpus;
+using fuzz::encoded;
+using fuzz::with_byte_behind;
+using fuzz::without_last_byte;
 
 constexpr ContextId kContext{0x9e3779b97f4a7c15};
-
-template <class Value>
-Bytes encoded(const Value& value) {
-    Bytes bytes(wire::encoded_size(value));
-    const auto written = wire::encode(value, std::span<std::byte>(bytes));
-    NEXAR_ASSERT(written.has_value(), "seeds are values that encode");
-    return bytes;
-}
-
-Bytes without_last_byte(Bytes bytes) {
-    bytes.pop_back();
-    return bytes;
-}
-
-Bytes with_byte_behind(Bytes bytes) {
-    bytes.push_back(std::byte{0});
-    return bytes;
-}
 
 Bytes in_version_2(Bytes bytes, std::size_t at) {
     bytes.at(at) = std::byte{2};
     return bytes;
-}
-
-/// Adds an optional field without content, and to the lengths in the frame header.
-Bytes with_field(Bytes frame, std::uint16_t id) {
-    NEXAR_ASSERT(frame[2] < std::byte{0xfb} && frame[4] < std::byte{0xfb}, "no carry");
-    for (const std::size_t at : {2U, 4U}) {
-        frame[at] = static_cast<std::byte>(static_cast<unsigned>(frame[at]) + 4);
-    }
-    for (const unsigned byte : {unsigned{id} & 0xffU, unsigned{id} >> 8U, 0U, 0U}) {
-        frame.push_back(static_cast<std::byte>(byte));
-    }
-    return frame;
-}
-
-template <class Message>
-void add_message(const std::filesystem::path& root, const Message& plain, const Message& rich) {
-    const std::string name(wire::name(Message::kType));
-    const Corpus own(root, name);
-    own.add("plain", encoded(plain));
-    own.add("rich", encoded(rich));
-    own.add("cut", without_last_byte(encoded(rich)));
-    own.add("trailing", with_byte_behind(encoded(plain)));
-    own.add("unknown_field", with_field(encoded(rich), 0x77));
-    own.add("critical_field", with_field(encoded(rich), 0x8077));
-    own.add("unordered_fields", with_field(with_field(encoded(rich), 0x77), 0x76));
-
-    const Corpus frames(root, "frame");
-    frames.add(name, encoded(rich));
-    frames.add(name + "_cut", without_last_byte(encoded(plain)));
 }
 
 void add_headers(const std::filesystem::path& root) {
@@ -107,7 +65,7 @@ void add_control(const std::filesystem::path& root) {
          .world_size = 3,
          .payload_credit_bytes = 1 << 20,
          .header_credits = 16384,
-         .settings = {{"a", ""}, {"eager_limit", "16KiB"}, {"z", "\xc3\xa9"}}});
+         .settings = {{"a", ""}, {"eager_limit", "16KiB", "default"}, {"z", "\xc3\xa9", "--z"}}});
     add_message<wire::ErrorReport>(root, {},
                                    {.code = static_cast<Errc>(999),
                                     .epoch = Epoch(3),
@@ -143,7 +101,7 @@ void add_control(const std::filesystem::path& root) {
 void add_preambles(const std::filesystem::path& root) {
     using wire::Lane;
     const Corpus corpus(root, "preamble");
-    for (const Lane lane : {Lane::control, Lane::rpc, Lane::eager}) {
+    for (const Lane lane : {Lane::control, Lane::rpc, Lane::eager, Lane::seed}) {
         corpus.add(std::string(wire::name(lane)), encoded(wire::Preamble{.lane = lane}));
     }
     const Bytes bulk =
@@ -152,6 +110,9 @@ void add_preambles(const std::filesystem::path& root) {
     corpus.add("cut", without_last_byte(bulk));
     corpus.add("trailing", with_byte_behind(bulk));
     corpus.add("version_2", in_version_2(bulk, 4));
+    Bytes file = encoded(wire::Preamble{});
+    file.at(5) = static_cast<std::byte>(Lane::file);
+    corpus.add("file", file);
 }
 
 /// Keys and numbers of certificates are new each time, so those that are there stay.
@@ -204,6 +165,7 @@ int main(int argc, char** argv) {
     add_headers(root);
     add_control(root);
     add_certificates(root);
+    fuzz::add_join(root);
     fuzz::add_quic(root);
     fuzz::add_engine(root);
     Corpus(root, "frame").add("version_2", in_version_2(encoded(wire::Heartbeat{}), 0));

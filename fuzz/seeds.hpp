@@ -38,6 +38,9 @@ private:
 /// Packets as strangers send them. Keys are new each time, so those that are there stay.
 void add_quic(const std::filesystem::path& root);
 
+/// Join strings, what a seed and who joins say to each other, and what a seed keeps.
+void add_join(const std::filesystem::path& root);
+
 /// What a peer and this side do to an engine.
 void add_engine(const std::filesystem::path& root);
 

@@ -43,6 +43,7 @@ Result<Address> Address::parse(std::string_view text) {
     if (!port) return not_an_address(text);
 
     std::string host(text.substr(0, colon));
+    if (host.find('\0') != std::string::npos) return not_an_address(text);  // inet_pton stops there
     if (host.starts_with('[') && host.ends_with(']')) {
         sockaddr_in6 v6{};
         v6.sin6_family = AF_INET6;

@@ -117,13 +117,14 @@ Result<JoinString> JoinString::parse(std::string_view text) {
     }
     JoinString made;
     const auto id = TokenId::from_hex(token);
-    auto bytes = Secret::from_hex(secret);
-    if (!id || !bytes || bytes->size() != kTokenSecretBytes ||
-        !nexar::detail::from_hex_digits(ca, made.ca)) {
+    bool secret_is_hex = false;  // not Secret::from_hex(): upper case is another text
+    made.secret = Secret::filled(kTokenSecretBytes, [&](std::span<std::byte> bytes) {
+        secret_is_hex = nexar::detail::from_hex_digits(secret, bytes);
+    });
+    if (!id || !secret_is_hex || !nexar::detail::from_hex_digits(ca, made.ca)) {
         return bad_join_string("one of its parts has another form");
     }
     made.token = *id;
-    made.secret = std::move(*bytes);
     NEXAR_TRY_VALUE(list, read_seeds(seeds));
     made.seeds = std::move(list);
     return made;

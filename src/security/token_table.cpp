@@ -40,7 +40,7 @@ Result<NewToken> TokenTable::create(const TokenTerms& terms, WallTime now) {
                                  terms.life.count(), kMaxLife.count() / 24));
     }
     std::erase_if(tokens_,
-                  [&](const auto& entry) { return entry.second.expires_at + kKeptExpired < now; });
+                  [&](const auto& entry) { return entry.second.expires_at < now - kKeptExpired; });
     if (tokens_.size() >= kMaxTokens) {
         return Error(Errc::limit_exceeded,
                      fmt::format("there are {} tokens already, which is the limit", kMaxTokens));

@@ -11,10 +11,10 @@ namespace nexar::wire {
 
 namespace detail {
 
-/// One address has one text.
+/// One address has one text: that of IPv4 also for one that IPv6 names (Address::mapped()).
 inline bool is_address(const std::string& text) {
     const auto address = Address::parse(text);
-    return address.has_value() && address->text() == text;
+    return address.has_value() && address->unmapped().text() == text;
 }
 
 template <class List, class Key>

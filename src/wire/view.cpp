@@ -7,12 +7,14 @@ namespace nexar::wire {
 
 std::vector<AddressText> in_wire(const std::vector<Address>& addresses) {
     std::vector<AddressText> texts;
-    for (const Address& address : addresses) texts.push_back({address.text()});
+    texts.reserve(addresses.size());
+    for (const Address& address : addresses) texts.push_back({address.unmapped().text()});
     return texts;
 }
 
 std::vector<Address> from_wire(const std::vector<AddressText>& addresses) {
     std::vector<Address> values;
+    values.reserve(addresses.size());
     for (const AddressText& one : addresses) values.push_back(Address::parse(one.text).value());
     return values;
 }
@@ -37,6 +39,7 @@ ViewFrame in_wire(const View& view) {
         frame.witness = view.witness->seed.bytes();
         frame.witness_incarnation = view.witness->incarnation.value();
     }
+    frame.members.reserve(view.members.size());
     for (const Member& member : view.members) frame.members.push_back(in_wire(member));
     return frame;
 }
@@ -47,6 +50,7 @@ View from_wire(const ViewFrame& frame) {
         view.witness = Witness{.seed = NodeId(frame.witness),
                                .incarnation = Incarnation(frame.witness_incarnation)};
     }
+    view.members.reserve(frame.members.size());
     for (const ViewMember& member : frame.members) view.members.push_back(from_wire(member));
     return view;
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace nexar {
 namespace {
 
@@ -30,6 +32,15 @@ TEST(Address, refuses_what_is_none_and_says_what_was_given) {
         EXPECT_EQ(parsed.error().code(), Errc::invalid_argument);
         EXPECT_THAT(parsed.error().cause(), HasSubstr(text));
         EXPECT_THAT(parsed.error().cause(), HasSubstr("65535"));
+    }
+}
+
+// The system's functions read up to a byte 0 and would not see what follows.
+TEST(Address, refuses_text_with_a_byte_of_zero_inside) {
+    using namespace std::string_literals;
+    for (const std::string& text : {"127.0.0.1\0:1"s, "127.0.0.1\0 and more:1"s, "[::1\0]:1"s,
+                                    "[::1\0x]:1"s, "127.0.0.1:1\0"s, "\0"s + "127.0.0.1:1"}) {
+        EXPECT_FALSE(Address::parse(text)) << text;
     }
 }
 
@@ -70,6 +81,36 @@ TEST(Address, compares_host_and_port) {
     sockaddr_in6 scoped = address("[fe80::1]:5").v6();
     scoped.sin6_scope_id = 3;
     EXPECT_NE(Address(scoped), address("[fe80::1]:5"));
+}
+
+TEST(Address, of_IPv4_has_a_name_in_IPv6_and_comes_back) {
+    for (const char* text :
+         {"10.1.2.3:4", "0.0.0.0:0", "255.255.255.255:65535", "127.0.0.1:7400"}) {
+        const Address one = address(text);
+        EXPECT_TRUE(one.mapped().is_v6());
+        EXPECT_EQ(one.mapped().port(), one.port());
+        EXPECT_EQ(one.mapped().native_size(), sizeof(sockaddr_in6));
+        EXPECT_EQ(one.mapped().unmapped(), one);
+        EXPECT_EQ(one.unmapped(), one);
+        EXPECT_EQ(one.mapped().mapped(), one.mapped());
+        EXPECT_NE(one.mapped(), one) << "the families differ";
+    }
+    EXPECT_EQ(address("10.1.2.3:4").mapped(), address("[::ffff:10.1.2.3]:4"));
+    EXPECT_EQ(address("10.1.2.3:4").mapped().text(), "[::ffff:10.1.2.3]:4");
+    EXPECT_EQ(address("[::ffff:a01:203]:4").unmapped().text(), "10.1.2.3:4");
+}
+
+TEST(Address, of_IPv6_stays_as_it_is) {
+    for (const char* text :
+         {"[::1]:7400", "[::]:0", "[fd00::7]:9", "[::10.1.2.3]:4", "[64:ff9b::a01:203]:4",
+          "[::ffff:0:a01:203]:4", "[::fffe:a01:203]:4"}) {
+        EXPECT_EQ(address(text).unmapped(), address(text)) << text;
+        EXPECT_EQ(address(text).mapped(), address(text)) << text;
+    }
+    sockaddr_in6 scoped = address("[fe80::1]:5").v6();
+    scoped.sin6_scope_id = 3;
+    EXPECT_EQ(Address(scoped).unmapped().v6().sin6_scope_id, 3U);
+    EXPECT_EQ(Address(scoped).mapped().v6().sin6_scope_id, 3U);
 }
 
 TEST(Address, counts_hosts_by_their_network) {

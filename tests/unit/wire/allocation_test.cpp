@@ -124,6 +124,30 @@ TEST(Allocation, is_only_the_error_when_a_length_is_over_its_limit) {
     EXPECT_LT(refused_bytes(welcome, 8 + 37, std::byte{0}, std::byte{1}), kErrorBytes)
         << "256 settings are allowed, but their bytes are not there";
     EXPECT_LT(refused_bytes(welcome, 6, kAll, kAll), kErrorBytes) << "body_bytes";
+    // What a stranger may send to a seed.
+    const Bytes request = testing::encoded(testing::example<JoinRequest>());
+    EXPECT_LT(refused_bytes(request, 6, kAll, kAll), kErrorBytes) << "body_bytes";
+    EXPECT_LT(refused_bytes(request, 8 + 48, kAll, kAll), kErrorBytes) << "signing_request";
+    EXPECT_LT(refused_bytes(request, 8 + 55, kAll, kAll), kErrorBytes) << "host";
+    EXPECT_LT(refused_bytes(request, 8 + 62, kAll, kAll), kErrorBytes) << "addresses";
+}
+
+TEST(Allocation, is_only_the_error_when_the_bytes_of_many_entries_are_not_there) {
+    const auto refused_bytes = [](Bytes bytes, std::size_t at) {
+        bytes.at(at) = std::byte{0x00};
+        bytes.at(at + 1) = std::byte{0x40};  // 16384 entries are allowed
+        const Heap heap;
+        const auto decoded = decode_frame(bytes);
+        const std::size_t taken = heap.bytes();
+        EXPECT_FALSE(decoded);
+        return taken;
+    };
+    const Bytes view = testing::encoded(testing::example<ViewFrame>());
+    EXPECT_LT(refused_bytes(view, 8 + 32), kErrorBytes) << "members of a view";
+    const Bytes tokens = testing::encoded(testing::example<StoredTokens>());
+    EXPECT_LT(refused_bytes(tokens, 8 + 0), kErrorBytes) << "tokens";
+    const Bytes seed = testing::encoded(testing::example<StoredSeed>());
+    EXPECT_LT(refused_bytes(seed, 8 + 37), kErrorBytes) << "members of a seed";
 }
 
 TEST(Allocation, is_bounded_for_the_largest_welcome) {
@@ -132,7 +156,8 @@ TEST(Allocation, is_bounded_for_the_largest_welcome) {
         std::string name(kMaxSettingNameBytes, 'x');
         name[0] = static_cast<char>('a' + i / 16);
         name[1] = static_cast<char>('a' + i % 16);
-        welcome.settings.push_back({name, std::string(kMaxSettingValueBytes, 'y')});
+        welcome.settings.push_back({name, std::string(kMaxSettingValueBytes, 'y'),
+                                    std::string(kMaxSettingOriginBytes, 'z')});
     }
     const Bytes bytes = testing::encoded(welcome);
     const Heap heap;

@@ -27,8 +27,10 @@ struct MessageNames {
     }
 };
 
-using Messages = ::testing::Types<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw,
-                                  EagerHeader, BulkHeader, ContextBegin, ContextEnd>;
+using Messages =
+    ::testing::Types<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw, EagerHeader,
+                     BulkHeader, ContextBegin, ContextEnd, Proof, JoinRequest, Admission, ViewFrame,
+                     Formation, Renewal, LinkReport, StoredTokens, StoredSeed>;
 TYPED_TEST_SUITE(EveryMessage, Messages, MessageNames);
 
 Bytes encoded(const AnyMessage& message) {

@@ -1,71 +1,26 @@
 #include "wire/describe.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <string>
-#include <vector>
 
-#include "samples.hpp"
-#include "wire/codec.hpp"
+#include "describe_checks.hpp"
 
-/// The limits and rules of each field: at the limit a value travels, one over it is refused on both
-/// sides with words that name the field.
+/// The limits and rules of each field.
 namespace nexar::wire {
 namespace {
 
 using testing::Bytes;
+using testing::changed;
 using testing::encoded;
 using testing::example;
-using ::testing::HasSubstr;
+using testing::expect_accepted;
+using testing::expect_not_encoded;
+using testing::expect_refused;
+using testing::letters;
+using testing::patched;
 
 constexpr std::uint64_t kMaxTime = 0x7fffffffffffffff;
-
-/// `message` encoded, then `width` bytes of the body overwritten at `offset`.
-template <class Message>
-Bytes patched(const Message& message, std::size_t offset, std::uint64_t value, unsigned width) {
-    Bytes bytes = encoded(message);
-    for (unsigned i = 0; i < width; ++i) {
-        bytes.at(kFrameHeaderBytes + offset + i) = static_cast<std::byte>(value >> (8 * i));
-    }
-    return bytes;
-}
-
-void expect_accepted(const Bytes& bytes) {
-    const auto decoded = decode_frame(bytes);
-    ASSERT_TRUE(decoded) << decoded.error().what();
-    EXPECT_EQ(std::visit([](const auto& m) { return encoded(m); }, decoded->message), bytes);
-}
-
-void expect_refused(const Bytes& bytes, Errc code, const std::string& words) {
-    const auto decoded = decode_frame(bytes);
-    ASSERT_FALSE(decoded) << words;
-    EXPECT_EQ(decoded.error().code(), code) << decoded.error().what();
-    EXPECT_THAT(decoded.error().cause(), HasSubstr(words));
-    EXPECT_LT(decoded.error().cause().size(), 300U) << "a peer must not make errors expensive";
-}
-
-template <class Message>
-void expect_not_encoded(const Message& message, const std::string& words) {
-    Bytes room(128 * 1024, std::byte{0xaa});
-    const auto written = encode(message, std::span<std::byte>(room));
-    ASSERT_FALSE(written) << words;
-    EXPECT_EQ(written.error().code(), Errc::invalid_argument);
-    EXPECT_THAT(written.error().cause(), HasSubstr(words));
-    EXPECT_TRUE(room == Bytes(room.size(), std::byte{0xaa})) << "nothing is written on failure";
-}
-
-template <class Message, class Change>
-Message changed(Change change) {
-    auto message = example<Message>();
-    change(message);
-    return message;
-}
-
-std::string letters(std::size_t n) {
-    return std::string(n, 'x');
-}
 
 TEST(EagerHeader, carries_at_most_what_may_follow_at_once) {
     const auto m = example<EagerHeader>();
@@ -151,30 +106,37 @@ TEST(Welcome, bounds_version_and_credit) {
 }
 
 TEST(Welcome, bounds_each_setting) {
-    const auto with = [](std::size_t name, std::size_t value) {
-        return changed<Welcome>([&](auto& x) { x.settings = {{letters(name), letters(value)}}; });
+    const auto with = [](std::size_t name, std::size_t value, std::size_t origin = 0) {
+        return changed<Welcome>(
+            [&](auto& x) { x.settings = {{letters(name), letters(value), letters(origin)}}; });
     };
     expect_accepted(encoded(with(1, 0)));
-    expect_accepted(encoded(with(64, 256)));
+    expect_accepted(encoded(with(64, 256, 256)));
     expect_refused(patched(with(64, 256), 39, 65, 2), Errc::limit_exceeded,
                    "welcome: name of a setting has 65 bytes, allowed are at most 64");
     expect_refused(patched(with(1, 256), 39, 0, 2), Errc::malformed,
                    "welcome: name of a setting is 0, allowed is at least 1");
     expect_refused(patched(with(1, 256), 42, 257, 2), Errc::limit_exceeded,
                    "welcome: value of a setting has 257 bytes, allowed are at most 256");
+    expect_refused(patched(with(1, 1, 256), 45, 257, 2), Errc::limit_exceeded,
+                   "welcome: origin of a setting has 257 bytes, allowed are at most 256");
+    expect_refused(patched(with(1, 1, 3), 48, '\n', 1), Errc::malformed,
+                   "welcome: origin of a setting is wrong at byte 1");
     expect_not_encoded(with(65, 1), "name of a setting has 65 bytes");
     expect_not_encoded(with(0, 1), "name of a setting is 0");
     expect_not_encoded(with(1, 257), "value of a setting has 257 bytes");
+    expect_not_encoded(with(1, 1, 257), "origin of a setting has 257 bytes");
 }
 
-Welcome with_settings(std::size_t n, std::size_t name_bytes, std::size_t value_bytes) {
+/// Settings with names of `name_bytes`, and with values and origins of `text_bytes`.
+Welcome with_settings(std::size_t n, std::size_t name_bytes, std::size_t text_bytes) {
     return changed<Welcome>([&](auto& x) {
         x.settings.clear();
         for (std::size_t i = 0; i < n; ++i) {
             std::string name = letters(name_bytes);
             name[0] = static_cast<char>('a' + i / 26);
             name[1] = static_cast<char>('a' + i % 26);
-            x.settings.push_back({name, letters(value_bytes)});
+            x.settings.push_back({name, letters(text_bytes), letters(text_bytes)});
         }
     });
 }
@@ -184,13 +146,13 @@ TEST(Welcome, bounds_the_number_of_settings) {
     expect_refused(patched(with_settings(256, 2, 0), 37, 257, 2), Errc::limit_exceeded,
                    "welcome: settings has 257 entries, allowed are at most 256");
     expect_refused(patched(example<Welcome>(), 37, 200, 2), Errc::malformed,
-                   "welcome: the bytes end inside settings: 38 left, 800 needed");
+                   "welcome: the bytes end inside settings: 60 left, 1200 needed");
     expect_not_encoded(with_settings(257, 2, 0), "settings has 257 entries");
 }
 
 TEST(Welcome, orders_settings_strictly_by_name) {
     const auto named = [](const std::string& a, const std::string& b) {
-        return changed<Welcome>([&](auto& x) { x.settings = {{a, "1"}, {b, "2"}}; });
+        return changed<Welcome>([&](auto& x) { x.settings = {{a, "1", "x"}, {b, "2", "y"}}; });
     };
     expect_accepted(encoded(named("a", "aa")));
     expect_accepted(encoded(named("z", "\xc3\xa9")));  // bytes, not letters
@@ -295,7 +257,7 @@ TEST(LargestValue, of_every_message_fits_the_body_of_its_frame) {
     auto grant = changed<Grant>([](auto& x) { x.link.resize(256); });
     EXPECT_EQ(body_of(hello), 176U);
     EXPECT_LE(body_of(hello), limit(FrameType::hello));
-    EXPECT_EQ(body_of(with_settings(256, 64, 256)), 82983U);
+    EXPECT_EQ(body_of(with_settings(256, 64, 256)), 149031U);
     EXPECT_LE(body_of(with_settings(256, 64, 256)), limit(FrameType::welcome));
     EXPECT_LE(body_of(report), limit(FrameType::error_report));
     EXPECT_LE(body_of(grant), limit(FrameType::grant));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <optional>
 #include <set>
 
@@ -108,6 +109,46 @@ TEST(FrameType, belongs_where_its_rules_say) {
     EXPECT_TRUE(belongs_in_datagram(FrameType::heartbeat));
     EXPECT_FALSE(belongs_in_datagram(FrameType::eager)) << "datagrams may be lost";
     EXPECT_FALSE(belongs_in_datagram(static_cast<FrameType>(99)));
+}
+
+TEST(FrameType, that_greets_or_reports_belongs_on_the_control_and_the_seed_lane) {
+    constexpr std::array kLanes{Lane::control, Lane::rpc,  Lane::eager,
+                                Lane::bulk,    Lane::seed, Lane::file};
+    for (const FrameRules& rules : kFrameRules) {
+        const bool greets = rules.type == FrameType::hello || rules.type == FrameType::welcome ||
+                            rules.type == FrameType::error_report;
+        for (const Lane lane : kLanes) {
+            EXPECT_EQ(belongs_on(lane, rules.type),
+                      lane == rules.lane || (greets && lane == Lane::seed))
+                << rules.name << " on " << name(lane);
+        }
+    }
+    EXPECT_FALSE(belongs_on(Lane::seed, static_cast<FrameType>(0)))
+        << "below the first that greets";
+}
+
+TEST(FrameType, of_the_seed_lane_is_on_no_other) {
+    for (const FrameType type :
+         {FrameType::proof, FrameType::join_request, FrameType::admission, FrameType::view,
+          FrameType::formation, FrameType::renewal, FrameType::link_report}) {
+        EXPECT_TRUE(belongs_on(Lane::seed, type));
+        EXPECT_FALSE(belongs_on(Lane::control, type)) << "no peer but a seed admits anybody";
+        EXPECT_FALSE(belongs_on(Lane::file, type));
+        EXPECT_FALSE(belongs_in_datagram(type));
+    }
+    EXPECT_FALSE(belongs_on(Lane::seed, FrameType::heartbeat));
+    EXPECT_FALSE(belongs_on(Lane::seed, FrameType::credit));
+}
+
+TEST(FrameType, of_a_file_is_on_no_stream) {
+    for (const FrameType type : {FrameType::stored_tokens, FrameType::stored_seed}) {
+        EXPECT_TRUE(belongs_on(Lane::file, type));
+        for (const Lane lane : {Lane::control, Lane::rpc, Lane::eager, Lane::bulk, Lane::seed}) {
+            EXPECT_FALSE(belongs_on(lane, type)) << name(lane);
+        }
+        EXPECT_FALSE(belongs_in_datagram(type));
+    }
+    EXPECT_FALSE(belongs_on(Lane::file, FrameType::hello));
 }
 
 TEST(FrameType, has_a_name) {

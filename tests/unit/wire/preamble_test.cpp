@@ -24,7 +24,7 @@ Bytes bytes_of(const Preamble& preamble) {
 }
 
 Preamble random_preamble(testing::Random& random) {
-    Preamble preamble{.lane = static_cast<Lane>(random.number(1, 4))};
+    Preamble preamble{.lane = static_cast<Lane>(random.number(1, 5))};
     if (preamble.lane == Lane::bulk) {
         preamble.context = ContextId(random.number(0, ~0ULL));
         preamble.sequence = Sequence(random.number(0, ~0ULL));
@@ -53,7 +53,28 @@ TEST(Preamble, names_its_message_on_a_bulk_lane_only) {
     EXPECT_EQ(written.error().code(), Errc::invalid_argument);
     wrong.context = ContextId(0);
     EXPECT_THAT(encode(wrong, std::span<std::byte>(room)).error().cause(), HasSubstr("sequence"));
-    EXPECT_FALSE(encode(Preamble{.lane = static_cast<Lane>(5)}, std::span<std::byte>(room)));
+    EXPECT_FALSE(encode(Preamble{.lane = static_cast<Lane>(0)}, std::span<std::byte>(room)));
+    EXPECT_FALSE(encode(Preamble{.lane = static_cast<Lane>(7)}, std::span<std::byte>(room)));
+}
+
+TEST(Preamble, opens_a_seed_lane_and_never_a_file) {
+    EXPECT_EQ(bytes_of({.lane = Lane::seed}), from_hex("8e 6e 78 72 01 05 00 00"));
+    EXPECT_EQ(decode_preamble(from_hex("8e 6e 78 72 01 05 00 00")).value(),
+              Preamble{.lane = Lane::seed});
+    Bytes room(64, std::byte{0xaa});
+    const auto written = encode(Preamble{.lane = Lane::file}, std::span<std::byte>(room));
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().code(), Errc::invalid_argument);
+    EXPECT_EQ(room, Bytes(64, std::byte{0xaa}));
+    for (const Bytes& bytes :
+         {from_hex("8e 6e 78 72 01 06 00 00"),
+          from_hex("8e 6e 78 72 01 06 00 00 01 02 03 04 05 06 07 08 01 02 03 04 05 06 07 08")}) {
+        EXPECT_EQ(preamble_size(bytes).error().code(), Errc::malformed);
+        const auto decoded = decode_preamble(bytes);
+        ASSERT_FALSE(decoded);
+        EXPECT_EQ(decoded.error().code(), Errc::malformed);
+        EXPECT_THAT(decoded.error().cause(), HasSubstr("lane is 6"));
+    }
 }
 
 TEST(Preamble, does_not_encode_into_too_little_room) {
@@ -77,7 +98,8 @@ TEST(Preamble, that_is_cut_or_too_long_is_refused) {
 }
 
 TEST(Preamble, is_canonical_under_every_change_of_one_byte) {
-    for (const Preamble& preamble : {Preamble{}, Preamble{.lane = Lane::rpc}, kBulk}) {
+    for (const Preamble& preamble :
+         {Preamble{}, Preamble{.lane = Lane::rpc}, Preamble{.lane = Lane::seed}, kBulk}) {
         const Bytes original = bytes_of(preamble);
         for (std::size_t at = 0; at < original.size(); ++at) {
             for (unsigned change = 1; change < 256; ++change) {
@@ -98,7 +120,7 @@ TEST(Preamble, errors_say_what_is_wrong) {
     EXPECT_THAT(error("47 45 54 20 2f 20 48 54").cause(), HasSubstr("magic is 0x20544547"));
     EXPECT_EQ(error("47 45 54 20 2f 20 48 54").code(), Errc::malformed);
     EXPECT_EQ(error("8e 6e 78 72 02 01 00 00").code(), Errc::version_mismatch);
-    EXPECT_THAT(error("8e 6e 78 72 01 05 00 00").cause(), HasSubstr("lane is 5"));
+    EXPECT_THAT(error("8e 6e 78 72 01 07 00 00").cause(), HasSubstr("lane is 7"));
     EXPECT_THAT(error("8e 6e 78 72 01 00 00 00").cause(), HasSubstr("lane is 0"));
     EXPECT_THAT(error("8e 6e 78 72 01 01 00 01").cause(), HasSubstr("reserved is 0x100"));
 }
@@ -122,7 +144,10 @@ TEST(Lane, has_a_name) {
     EXPECT_EQ(name(Lane::rpc), "rpc");
     EXPECT_EQ(name(Lane::eager), "eager");
     EXPECT_EQ(name(Lane::bulk), "bulk");
+    EXPECT_EQ(name(Lane::seed), "seed");
+    EXPECT_EQ(name(Lane::file), "file");
     EXPECT_EQ(name(static_cast<Lane>(0)), "unknown");
+    EXPECT_EQ(name(static_cast<Lane>(7)), "unknown");
 }
 
 }  // namespace

@@ -85,6 +85,16 @@ std::map<std::string, Bytes> examples_of_the_code() {
         {"withdraw", encoded(example<Withdraw>())},
         {"context_begin", encoded(example<ContextBegin>())},
         {"context_end", encoded(example<ContextEnd>())},
+        {"preamble_seed", encoded_preamble({.lane = Lane::seed})},
+        {"proof", encoded(example<Proof>())},
+        {"join_request", encoded(example<JoinRequest>())},
+        {"admission", encoded(example<Admission>())},
+        {"view", encoded(example<ViewFrame>())},
+        {"formation", encoded(example<Formation>())},
+        {"renewal", encoded(example<Renewal>())},
+        {"link_report", encoded(example<LinkReport>())},
+        {"stored_tokens", encoded(example<StoredTokens>())},
+        {"stored_seed", encoded(example<StoredSeed>())},
     };
 }
 
@@ -115,13 +125,21 @@ TEST(ProtocolDoc, every_frame_type_has_an_example) {
     }
 }
 
+/// "control,seed": the lanes of a type, then datagrams.
+std::string travels_on(FrameType type) {
+    std::string all;
+    for (unsigned number = 0; number < 256; ++number) {
+        const auto lane = static_cast<Lane>(number);
+        if (belongs_on(lane, type)) all += (all.empty() ? "" : ",") + std::string(name(lane));
+    }
+    return belongs_in_datagram(type) ? all + ",datagram" : all;
+}
+
 TEST(ProtocolDoc, lists_the_frame_types) {
     std::set<std::vector<std::string>> coded;
     for (const FrameRules& rules : kFrameRules) {
-        const std::string lane(name(rules.lane));
         coded.insert({std::to_string(static_cast<unsigned>(rules.type)), std::string(rules.name),
-                      std::to_string(rules.max_body_bytes),
-                      rules.in_datagrams ? lane + ",datagram" : lane});
+                      std::to_string(rules.max_body_bytes), travels_on(rules.type)});
     }
     std::set<std::vector<std::string>> written;
     bool inside = false;
@@ -149,6 +167,14 @@ TEST(ProtocolDoc, lists_the_limits) {
         {"kMaxSettings", std::to_string(kMaxSettings)},
         {"kMaxSettingNameBytes", std::to_string(kMaxSettingNameBytes)},
         {"kMaxSettingValueBytes", std::to_string(kMaxSettingValueBytes)},
+        {"kMaxSettingOriginBytes", std::to_string(kMaxSettingOriginBytes)},
+        {"kMaxSigningRequestBytes", std::to_string(kMaxSigningRequestBytes)},
+        {"kMaxCertificateBytes", std::to_string(kMaxCertificateBytes)},
+        {"kMaxHostBytes", std::to_string(kMaxHostBytes)},
+        {"kMaxAddressBytes", std::to_string(kMaxAddressBytes)},
+        {"kMaxAddresses", std::to_string(kMaxAddresses)},
+        {"kMaxViewMembers", std::to_string(kMaxViewMembers)},
+        {"kMaxStoredTokens", std::to_string(kMaxStoredTokens)},
     };
     std::map<std::string, std::string> written;
     for (const auto& row : table_rows()) {

@@ -120,7 +120,8 @@ Welcome random_message<Welcome>(Random& random) {
     for (std::size_t i = 0; i < settings; ++i) {
         std::string name = random.text(kMaxSettingNameBytes - 1);
         name += 's';  // never empty
-        m.settings.push_back({name, random.text(kMaxSettingValueBytes)});
+        m.settings.push_back(
+            {name, random.text(kMaxSettingValueBytes), random.text(kMaxSettingOriginBytes)});
     }
     std::ranges::sort(m.settings, {}, &Setting::name);
     const auto same = std::ranges::unique(m.settings, {}, &Setting::name);
@@ -220,13 +221,14 @@ Hello example<Hello>() {
 
 template <>
 Welcome example<Welcome>() {
-    return {.features = 1,
-            .epoch = Epoch(4),
-            .rank = Rank(2),
-            .world_size = 3,
-            .payload_credit_bytes = std::uint64_t{1} << 20,
-            .header_credits = 16384,
-            .settings = {{"eager_limit", "16KiB"}, {"heartbeat", "100ms"}}};
+    return {
+        .features = 1,
+        .epoch = Epoch(4),
+        .rank = Rank(2),
+        .world_size = 3,
+        .payload_credit_bytes = std::uint64_t{1} << 20,
+        .header_credits = 16384,
+        .settings = {{"eager_limit", "16KiB", "default"}, {"heartbeat", "100ms", "--heartbeat"}}};
 }
 
 template <>

@@ -45,6 +45,17 @@ protected:
             ASSERT_EQ(::poll(&wait, 1, 10'000), 1);
         }
     }
+    /// Serves IPv4 and IPv6, whichever this variant sends with.
+    static std::unique_ptr<UdpSocket> open_for_both() {
+        return std::move(UdpSocket::open(Address::any(true), GetParam().options)).value();
+    }
+    /// Where `everywhere` is reached by this variant's family: not the address that an answer would
+    /// come from by itself, where there is another one.
+    static Address way_to(const UdpSocket& everywhere) {
+        return Address::parse(GetParam().v6 ? "[::1]:0" : "127.0.0.2:0")
+            .value()
+            .with_port(everywhere.local().port());
+    }
     /// Waits for `count` datagrams.
     static std::vector<Arrived> receive(UdpSocket& at, std::size_t count) {
         std::vector<Arrived> all;
@@ -148,6 +159,87 @@ TEST_P(UdpSocketTest, one_that_listens_everywhere_knows_where_it_was_reached) {
     EXPECT_EQ(back[0].path.remote, there);
 }
 
+TEST_P(UdpSocketTest, one_for_both_families_sees_both_ends_in_their_own_family) {
+    const auto both = open_for_both();
+    const auto bytes = pattern(1, 10 * 1452 + 333);
+    send(*a_, way_to(*both), bytes, 1452);
+    const auto got = receive(*both, 11);
+    ASSERT_EQ(got.size(), 11U);
+    std::vector<std::byte> joined;
+    for (const Arrived& one : got) {
+        EXPECT_EQ(one.path.remote.text(), a_->local().text());
+        EXPECT_EQ(one.path.local.text(), way_to(*both).text());
+        joined.insert(joined.end(), one.bytes.begin(), one.bytes.end());
+    }
+    EXPECT_EQ(joined, bytes);
+}
+
+TEST_P(UdpSocketTest, one_for_both_families_answers_from_where_it_was_reached) {
+    const auto both = open_for_both();
+    send(*a_, way_to(*both), pattern(1, 50), 50);
+    const auto got = receive(*both, 1);
+    ASSERT_EQ(got.size(), 1U);
+    const auto answer = pattern(2, 4 * 1200 + 7);
+    const PacketBatch batch{.path = got[0].path, .bytes = answer, .segment_bytes = 1200};
+    ASSERT_EQ(both->send(batch), PacketPath::Sent::done);
+    const auto back = receive(*a_, 5);
+    ASSERT_EQ(back.size(), 5U);
+    std::vector<std::byte> joined;
+    for (const Arrived& one : back) {
+        EXPECT_EQ(one.path.remote.text(), way_to(*both).text());
+        joined.insert(joined.end(), one.bytes.begin(), one.bytes.end());
+    }
+    EXPECT_EQ(joined, answer);
+    EXPECT_EQ(both->counts().lost_in_send, 0U);
+    EXPECT_EQ(both->counts().gso_refused, 0U);
+}
+
+TEST_P(UdpSocketTest, one_for_both_families_sees_and_sets_marks_of_congestion) {
+    const auto both = open_for_both();
+    for (std::uint8_t ecn = 0; ecn < 4; ++ecn) {
+        send(*a_, way_to(*both), pattern(ecn, 3000), 1000, ecn);
+        const auto got = receive(*both, 3);
+        ASSERT_EQ(got.size(), 3U);
+        for (const Arrived& one : got) EXPECT_EQ(one.ecn, ecn);
+
+        const auto answer = pattern(ecn, 2000);
+        const PacketBatch batch{
+            .path = got[0].path, .bytes = answer, .segment_bytes = 1000, .ecn = ecn};
+        ASSERT_EQ(both->send(batch), PacketPath::Sent::done);
+        const auto back = receive(*a_, 2);
+        ASSERT_EQ(back.size(), 2U);
+        for (const Arrived& one : back) EXPECT_EQ(one.ecn, ecn);
+    }
+}
+
+TEST_P(UdpSocketTest, one_for_both_families_serves_them_at_once) {
+    const auto both = open_for_both();
+    const Address other_host = Address::parse(GetParam().v6 ? "127.0.0.1:0" : "[::1]:0").value();
+    const auto other = std::move(UdpSocket::open(other_host, GetParam().options)).value();
+    send(*a_, way_to(*both), pattern(1, 100), 100);
+    send(*other, other_host.with_port(both->local().port()), pattern(2, 200), 200);
+    send(*a_, way_to(*both), pattern(3, 300), 300);
+    const auto got = receive(*both, 3);
+    ASSERT_EQ(got.size(), 3U);
+    for (const Arrived& one : got) {
+        const bool of_other = one.bytes.size() == 200;
+        EXPECT_EQ(one.path.remote, of_other ? other->local() : a_->local());
+        EXPECT_EQ(one.path.local,
+                  of_other ? other_host.with_port(both->local().port()) : way_to(*both));
+    }
+}
+
+TEST_P(UdpSocketTest, one_for_both_families_opens_a_path_to_either) {
+    const auto both = open_for_both();
+    send(*both, a_->local(), pattern(3, 2500), 1000);
+    const auto got = receive(*a_, 3);
+    ASSERT_EQ(got.size(), 3U);
+    EXPECT_EQ(got[0].path.remote.port(), both->local().port());
+    EXPECT_EQ(both->largest_datagram(a_->local()), 65'000U);
+    send(*both, a_->local(), pattern(4, 65'530), 65'530);
+    EXPECT_EQ(both->counts().too_large, 1U);
+}
+
 TEST_P(UdpSocketTest, nobody_at_the_other_end_is_no_error) {
     Address gone;
     {
@@ -169,6 +261,15 @@ TEST_P(UdpSocketTest, receives_a_bounded_amount_at_once) {
     more = b_->receive(100'000, take);
     EXPECT_TRUE(more);
     EXPECT_LT(taken, 40U * 30'000);
+}
+
+TEST(UdpSocket, for_both_families_has_the_port_in_both) {
+    LogCapture log;
+    const auto both = UdpSocket::open(Address::any(true), {});
+    ASSERT_TRUE(both) << both.error().what();
+    const auto v4 = UdpSocket::open(Address::any(false).with_port((*both)->local().port()), {});
+    ASSERT_FALSE(v4);
+    EXPECT_EQ(v4.error().code(), Errc::bad_config);
 }
 
 TEST(UdpSocket, says_why_it_cannot_listen) {

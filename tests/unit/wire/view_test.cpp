@@ -1,0 +1,89 @@
+#include "wire/view.hpp"
+
+#include <gtest/gtest.h>
+
+#include <variant>
+
+#include "samples.hpp"
+#include "wire/codec.hpp"
+
+namespace nexar::wire {
+namespace {
+
+using testing::encoded;
+
+Address address(std::string_view text) {
+    return Address::parse(text).value();
+}
+
+View some_view() {
+    return {.epoch = Epoch(9),
+            .members = {{.node = NodeId(Id{std::byte{1}, std::byte{2}}),
+                         .incarnation = Incarnation(3),
+                         .rank = Rank(0),
+                         .addresses = {address("10.0.0.7:7400"), address("[fd00::7]:7401")}},
+                        {.node = NodeId(Id{std::byte{4}}),
+                         .incarnation = Incarnation(~std::uint64_t{0}),
+                         .rank = Rank(5)}},
+            .witness = Witness{.seed = NodeId(Id{std::byte{6}}), .incarnation = Incarnation(7)}};
+}
+
+View through_bytes(const View& view) {
+    const auto decoded = decode_frame(encoded(in_wire(view))).value();
+    return from_wire(std::get<ViewFrame>(decoded.message));
+}
+
+TEST(WireView, travels_as_it_is) {
+    EXPECT_EQ(through_bytes(some_view()), some_view());
+    EXPECT_EQ(through_bytes({.epoch = Epoch(1)}), View{.epoch = Epoch(1)});
+}
+
+TEST(WireView, has_its_parts_in_their_places) {
+    const ViewFrame frame = in_wire(some_view());
+    EXPECT_EQ(frame.epoch, Epoch(9));
+    EXPECT_EQ(frame.witness, (Id{std::byte{6}}));
+    EXPECT_EQ(frame.witness_incarnation, 7U);
+    ASSERT_EQ(frame.members.size(), 2U);
+    EXPECT_EQ(frame.members[0], (ViewMember{.node = {std::byte{1}, std::byte{2}},
+                                            .incarnation = 3,
+                                            .rank = Rank(0),
+                                            .addresses = {{"10.0.0.7:7400"}, {"[fd00::7]:7401"}}}));
+    EXPECT_EQ(frame.members[1].rank, Rank(5));
+    EXPECT_TRUE(frame.members[1].addresses.empty());
+}
+
+TEST(WireView, without_a_witness_has_none_afterwards) {
+    View view = some_view();
+    view.witness.reset();
+    EXPECT_EQ(in_wire(view).witness, Id{});
+    EXPECT_EQ(through_bytes(view), view);
+    // Its first life counts as one.
+    view.witness = Witness{.seed = NodeId(Id{std::byte{6}}), .incarnation = Incarnation(0)};
+    EXPECT_EQ(through_bytes(view), view);
+}
+
+TEST(WireView, of_every_random_frame_comes_back_the_same) {
+    testing::Random random;
+    for (int i = 0; i < 1000; ++i) {
+        const auto frame = testing::random_message<ViewFrame>(random);
+        ASSERT_EQ(in_wire(from_wire(frame)), frame);
+    }
+}
+
+TEST(WireView, keeps_the_order_of_addresses) {
+    const std::vector<Address> addresses{address("[::1]:1"), address("9.9.9.9:9"),
+                                         address("1.1.1.1:1")};
+    EXPECT_EQ(from_wire(in_wire(addresses)), addresses);
+    EXPECT_EQ(in_wire(addresses)[1].text, "9.9.9.9:9");
+}
+
+// A socket for both families names an IPv4 address as one of IPv6; in a view it has one text.
+TEST(WireView, writes_a_mapped_address_as_the_one_that_it_stands_for) {
+    View view = some_view();
+    view.members[1].addresses = {address("10.0.0.9:41000").mapped()};
+    EXPECT_EQ(through_bytes(view).members[1].addresses,
+              std::vector<Address>{address("10.0.0.9:41000")});
+}
+
+}  // namespace
+}  // namespace nexar::wire
