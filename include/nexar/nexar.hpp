@@ -5,10 +5,12 @@
 #include <nexar/communicator.hpp>
 #include <nexar/dtype.hpp>
 #include <nexar/error.hpp>
+#include <nexar/join.hpp>
 #include <nexar/log.hpp>
 #include <nexar/node.hpp>
 #include <nexar/numeric.hpp>
 #include <nexar/result.hpp>
+#include <nexar/seed.hpp>
 #include <nexar/status.hpp>
 #include <nexar/types.hpp>
 #include <nexar/version.hpp>

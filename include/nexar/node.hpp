@@ -32,6 +32,16 @@ struct NodeOptions {
     bool unprotected = false;
 };
 
+/// The way to another member.
+struct PeerLink {
+    int rank = 0;
+    bool connected = false;
+    bool dialed = false;                   // by this node; else the other one dialed
+    std::string address{};                 // that won, when this node dialed
+    std::chrono::nanoseconds handshake{};  // what it took, when this node dialed
+    std::string why{};                     // what else was tried, and what became of it
+};
+
 /// This process's membership in a cluster. Destroying the last handle closes it. Any thread may
 /// call. A child made by fork cannot use it: everything there is Errc::forked.
 class NEXAR_EXPORT Node {
@@ -46,6 +56,9 @@ public:
 
     /// Where other members reach it: "127.0.0.1:40123".
     std::string address() const;
+
+    /// All other members of the world, by rank, and how they are reached.
+    std::vector<PeerLink> peers() const;
 
     /// Ends every operation that is under way, with Errc::closed, tells the peers, and returns when
     /// nothing is left. Messages that were sent completely still arrive.

@@ -117,6 +117,26 @@ bool Address::same_host(const Address& other) const noexcept {
            a.sin6_scope_id == b.sin6_scope_id;
 }
 
+Address Address::mapped() const noexcept {
+    if (is_v6()) return *this;
+    sockaddr_in6 v6{};
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = storage_.v4.sin_port;
+    v6.sin6_addr.s6_addr[10] = 0xff;
+    v6.sin6_addr.s6_addr[11] = 0xff;
+    std::memcpy(&v6.sin6_addr.s6_addr[12], &storage_.v4.sin_addr, 4);
+    return Address(v6);
+}
+
+Address Address::unmapped() const noexcept {
+    if (!is_v6() || IN6_IS_ADDR_V4MAPPED(&storage_.v6.sin6_addr) == 0) return *this;
+    sockaddr_in v4{};
+    v4.sin_family = AF_INET;
+    v4.sin_port = storage_.v6.sin6_port;
+    std::memcpy(&v4.sin_addr, &storage_.v6.sin6_addr.s6_addr[12], 4);
+    return Address(v4);
+}
+
 std::array<std::byte, 8> Address::prefix() const noexcept {
     std::array<std::byte, 8> network{};
     if (is_v6()) {

@@ -46,6 +46,11 @@ public:
     /// The same host; ports are not compared.
     bool same_host(const Address& other) const noexcept;
 
+    /// How a socket of IPv6 that serves both names an IPv4 address (RFC 4291 2.5.5.2), and back;
+    /// any other address stays as it is.
+    Address mapped() const noexcept;
+    Address unmapped() const noexcept;
+
     /// The network that a sender is counted with: /24 of IPv4, /56 of IPv6.
     std::array<std::byte, 8> prefix() const noexcept;
 

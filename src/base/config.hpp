@@ -46,16 +46,19 @@ std::string to_text(const Origin& origin);
 
 /// Variables that start with NEXAR_ and are no settings. No setting may have the name of one.
 inline constexpr auto kOtherVariables = std::to_array<std::string_view>({
-    "NEXAR_CONFIG",      // a configuration file
-    "NEXAR_JOB_SECRET",  // what members of a launched job know each other by
-    "NEXAR_JOIN",        // how to reach and trust the seed
-    "NEXAR_LAUNCHER",    // which launcher's variables count
-    "NEXAR_LOCAL_RANK",  // what `nexar run` tells the processes that it starts
-    "NEXAR_LOCAL_SIZE", "NEXAR_RANK",
-    "NEXAR_SEED_HOST",  // where rank 0 of a launched job runs
-    "NEXAR_SEED_PORT",
-    "NEXAR_TEST_SEED",   // repeats a randomised test
-    "NEXAR_WORLD_SIZE",  // of `nexar run`, and of a Kubernetes job
+    "NEXAR_CONFIG",           // a configuration file
+    "NEXAR_JOB_SECRET",       // what members of a launched job know each other by
+    "NEXAR_JOB_SECRET_FILE",  // a file that holds it
+    "NEXAR_JOIN",             // a join string: how to reach and trust the seed
+    "NEXAR_JOIN_FILE",        // a file that holds it
+    "NEXAR_LAUNCHER",         // which launcher's variables count
+    "NEXAR_LOCAL_RANK",       // what `nexar run` tells the processes that it starts
+    "NEXAR_LOCAL_SIZE",       //
+    "NEXAR_RANK",             //
+    "NEXAR_SEED_HOST",        // where rank 0 of a launched job runs
+    "NEXAR_SEED_PORT",        //
+    "NEXAR_TEST_SEED",        // repeats a randomised test
+    "NEXAR_WORLD_SIZE",       // of `nexar run`, and of a Kubernetes job
 });
 
 /// The value of every setting of a table, and where it came from. Immutable; any thread may read.

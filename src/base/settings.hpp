@@ -15,23 +15,38 @@ namespace nexar {
 // In the order of LogLevel.
 inline constexpr std::array<std::string_view, 5> kLogLevels = {"debug", "info", "warning", "error",
                                                                "off"};
+inline constexpr std::array<std::string_view, 3> kMeshes = {"auto", "eager", "lazy"};
 inline constexpr std::array<std::string_view, 2> kPoolProfiles = {"training", "inference"};
 inline constexpr std::array<std::string_view, 2> kProtections = {"full", "none"};
 
 /// Every setting of nexar. A setting enters together with the code that reads it, and with its row
 /// in docs/tuning.md (`nexar config --markdown`).
 inline constexpr std::array kSettings = std::to_array<Setting>({
+    {.name = "formation_timeout",
+     .spec = DurationSpec{.fallback = std::chrono::seconds(60),
+                          .min = std::chrono::milliseconds(100),
+                          .max = std::chrono::hours(24)},
+     .help = "How long a join waits until all members are connected"},
     {.name = "link_idle_timeout",
      .spec = DurationSpec{.fallback = std::chrono::seconds(30),
                           .min = std::chrono::seconds(1),
                           .max = std::chrono::hours(1)},
      .help = "A link on which nothing was heard for so long has failed"},
+    {.name = "listen",
+     .spec = TextSpec{.fallback = ""},
+     .help = "Address and UDP port of this node, 10.0.0.7:7401; empty takes all addresses and a "
+             "free port"},
     {.name = "log_level",
      .spec = ChoiceSpec{.fallback = "warning", .choices = kLogLevels},
      .help = "Lines of this level and above are written to the log"},
     {.name = "log_rate_limit",
      .spec = IntegerSpec{.fallback = 10, .min = 0, .max = 100'000, .unit = "lines/s"},
      .help = "Lines per second that each place in the source may log; 0 sets no limit"},
+    {.name = "mesh",
+     .spec = ChoiceSpec{.fallback = "auto", .choices = kMeshes},
+     .scope = SettingScope::cluster,
+     .help = "eager connects all members when the cluster forms, lazy on first use; auto is eager "
+             "up to 64 members"},
     {.name = "pool_profile",
      .spec = ChoiceSpec{.fallback = "training", .choices = kPoolProfiles},
      .help = "How many idle buffers of each size the buffer pool keeps"},

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <nexar/result.hpp>
 #include <nexar/types.hpp>
@@ -104,6 +105,17 @@ public:
 
     void handle(const port::Event& event);
 
+    /// Takes a link over on which the two ends have greeted each other; `control` goes on reading
+    /// that lane. False, and nothing happens, when the peer is none, or has a link or had one.
+    bool take_over(port::Link& link, std::unique_ptr<LaneReader> control);
+
+    /// There will be no link to this peer: what waits for it ends with `reason`.
+    void give_up(const NodeId& node, const Error& reason);
+
+    /// A peer that something waits for and that has no link; each is told once.
+    std::optional<NodeId> poll_wanted();
+    bool has_wanted() const noexcept { return !wanted_.empty(); }
+
     /// The next operation that ended; it and its memory are the caller's again. nullptr: none.
     Operation* poll_done() noexcept { return done_.pop_front(); }
 
@@ -113,6 +125,7 @@ public:
     /// No link is up and no operation under way.
     bool idle() const noexcept;
 
+    const EngineOptions& options() const noexcept { return options_; }
     std::size_t pending() const noexcept { return pending_; }
     /// Messages that came and were not received.
     std::size_t messages() const noexcept { return store_.messages(); }
@@ -190,7 +203,10 @@ private:
     void on_down(Peer& peer, const Error& reason);
     void end_receives_of(Context& context, const Pair& pair, const Error& reason);
     bool any_left(const Context& context) const noexcept;
-    void begin_lanes(Peer& peer);
+    Peer* awaited(const NodeId& node) noexcept;
+    void connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> control);
+    void begin_lanes(Peer& peer, std::unique_ptr<LaneReader> control);
+    void want(Peer& peer);
     template <class Message>
     void send_control(Peer& peer, const Message& message);
     void flush_control(Peer& peer);
@@ -202,6 +218,7 @@ private:
     std::unordered_set<ContextId> ended_parents_;  // communicators that others were made from
     std::vector<std::unique_ptr<Peer>> peers_;
     std::unordered_map<port::LinkId, Peer*> by_link_;
+    std::deque<NodeId> wanted_;
     IntrusiveList<Operation, &Operation::done_hook> done_;
     std::size_t pending_ = 0;
     IntrusiveList<SendOperation, &SendOperation::waiting_hook> locals_;  // sends to oneself

@@ -142,20 +142,56 @@ void Engine::handle(const port::Event& event) {
 }
 
 void Engine::on_up(port::LinkId id, const port::Up& up) {
-    const auto same = [&](const auto& peer) { return peer->node == up.link->peer().node; };
-    const auto found = std::ranges::find_if(peers_, same);
-    if (found == peers_.end() || (*found)->link != nullptr || (*found)->lost || closing_) {
-        up.link->close(found == peers_.end() ? "not a member" : "there is a link already");
+    NEXAR_ASSERT(!up.joiner && id == up.link->id());
+    Peer* const peer = awaited(up.link->peer().node);
+    if (peer == nullptr) {
+        up.link->close("not a member, or there is a link already");
         return;
     }
-    Peer& peer = **found;
-    peer.link = up.link;
-    by_link_.emplace(id, &peer);
-    begin_lanes(peer);
+    connect(*peer, *up.link, nullptr);
+}
+
+/// The peer of that name, if a link to it is welcome.
+Peer* Engine::awaited(const NodeId& node) noexcept {
+    const auto found =
+        std::ranges::find_if(peers_, [&](const auto& peer) { return peer->node == node; });
+    if (found == peers_.end() || (*found)->link != nullptr || (*found)->lost || closing_) {
+        return nullptr;
+    }
+    return found->get();
+}
+
+bool Engine::take_over(port::Link& link, std::unique_ptr<LaneReader> control) {
+    Peer* const peer = awaited(link.peer().node);
+    if (peer == nullptr) return false;
+    connect(*peer, link, std::move(control));
+    return true;
+}
+
+void Engine::connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> control) {
+    peer.link = &link;
+    by_link_.emplace(link.id(), &peer);
+    begin_lanes(peer, std::move(control));
     drain(peer);
 }
 
-void Engine::begin_lanes(Peer& peer) {
+void Engine::give_up(const NodeId& node, const Error& reason) {
+    if (Peer* const peer = awaited(node)) on_down(*peer, reason);
+}
+
+void Engine::want(Peer& peer) {
+    if (peer.link != nullptr || std::exchange(peer.wanted, true)) return;
+    wanted_.push_back(peer.node);
+}
+
+std::optional<NodeId> Engine::poll_wanted() {
+    if (wanted_.empty()) return std::nullopt;
+    const NodeId node = wanted_.front();
+    wanted_.pop_front();
+    return node;
+}
+
+void Engine::begin_lanes(Peer& peer, std::unique_ptr<LaneReader> control) {
     constexpr std::array<std::pair<port::Lane, wire::Lane>, port::kLanes> kNames{
         {{port::Lane::control, wire::Lane::control},
          {port::Lane::rpc, wire::Lane::rpc},
@@ -163,6 +199,11 @@ void Engine::begin_lanes(Peer& peer) {
     peer.control_taker = std::make_unique<ControlTaker>(*this, peer);
     peer.eager_taker = std::make_unique<EagerTaker>(*this, peer);
     for (const auto& [lane, name] : kNames) {
+        if (lane == port::Lane::control && control) {
+            control->hand_to(*peer.control_taker);
+            peer.readers.push_back(std::move(control));
+            continue;
+        }
         std::array<std::byte, wire::kPreambleBytes> bytes{};
         const auto size =
             wire::encode(wire::Preamble{.lane = name, .context = {}, .sequence = {}}, bytes);

@@ -60,6 +60,7 @@ void Engine::start(Context& context, SendOperation& send) {
     }
     send.state = SendOperation::State::waiting;
     pair.waiting.push_back(send);
+    want(*pair.peer);
     if (!pair.blocked) drain(pair);
 }
 

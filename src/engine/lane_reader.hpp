@@ -33,6 +33,9 @@ public:
 
     LaneReader(wire::Lane lane, Taker& taker) noexcept : lane_(lane), taker_(&taker) {}
 
+    /// From now on frames go there, also from within frame().
+    void hand_to(Taker& taker) noexcept { taker_ = &taker; }
+
     std::size_t write(std::uint64_t offset, port::ConstBytes bytes) noexcept override;
     port::Bytes region(std::uint64_t /*offset*/, std::size_t /*bytes*/) noexcept override {
         return {};

@@ -71,6 +71,7 @@ struct Peer {
     NodeId node;
     port::Link* link = nullptr;   // while it is up
     std::optional<Error> lost{};  // why there is none any more
+    bool wanted = false;          // somebody was told that a link is needed
     /// How it broke the rules: nothing of it is looked at any more, Down will come.
     std::optional<Error> violation{};
 

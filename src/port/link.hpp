@@ -26,6 +26,7 @@ class Link;
 struct Up {
     Link* link = nullptr;
     bool dialed = false;  // by this side
+    bool joiner = false;  // it has no certificate yet: its peer() says nothing
 };
 
 /// The last event of a link: nothing is sent or received any more, every stream that was being sent

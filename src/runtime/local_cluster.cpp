@@ -37,20 +37,21 @@ std::vector<Node> local_cluster(int size, const NodeOptions& options) {
     const auto loop = runtime::make_loop(options).value();
     std::vector<Node> nodes;
     std::vector<std::shared_ptr<detail::NodeBody>> bodies;
-    std::vector<runtime::Member> members;
+    View view{.epoch = Epoch(1)};
     for (int rank = 0; rank < size; ++rank) {
         const auto credentials = new_credentials(ca, now);
         auto body = detail::NodeBody::open(loop, {.credentials = credentials,
                                                   .listen = Address::parse("127.0.0.1:0").value(),
                                                   .options = options})
                         .value();
-        members.push_back({.node = credentials->identity().node, .address = body->address()});
+        view.members.push_back({.node = credentials->identity().node,
+                                .incarnation = credentials->identity().incarnation,
+                                .rank = Rank(static_cast<std::uint32_t>(rank)),
+                                .addresses = {body->address()}});
         nodes.emplace_back(body);
         bodies.push_back(std::move(body));
     }
-    for (std::size_t rank = 0; rank < bodies.size(); ++rank) {
-        bodies[rank]->form(members, Rank(static_cast<std::uint32_t>(rank))).value();
-    }
+    for (const auto& body : bodies) body->form(view);
     for (const auto& body : bodies) body->wait_formed(body->now() + kFormTime).value();
     return nodes;
 }

@@ -27,6 +27,19 @@ std::string Node::address() const {
     return body_->address().text();
 }
 
+std::vector<PeerLink> Node::peers() const {
+    std::vector<PeerLink> all;
+    for (const engine::PeerReport& report : body_->peers()) {
+        all.push_back({.rank = static_cast<int>(report.rank.value()),
+                       .connected = report.connected,
+                       .dialed = report.dialed,
+                       .address = report.address ? report.address->text() : std::string{},
+                       .handshake = report.took,
+                       .why = report.why});
+    }
+    return all;
+}
+
 void Node::close() {
     body_->close();
 }

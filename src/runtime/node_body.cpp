@@ -7,8 +7,11 @@
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
+#include "base/settings.hpp"
 #include "base/try.hpp"
-#include "runtime/context_id.hpp"
+#include "runtime/join/addresses.hpp"
+#include "runtime/seed/seed_body.hpp"
+#include "security/random_id.hpp"
 
 namespace nexar::runtime {
 
@@ -34,8 +37,8 @@ constexpr Duration kCloseTime = std::chrono::seconds(10);
 engine::EngineOptions engine_options(const NodeBody::Setup& setup) {
     engine::EngineOptions options;
     options.max_pending = setup.options.max_pending;
-    // The node id is random, so that nobody can choose tags that meet in one bucket.
-    for (const std::byte b : setup.credentials->identity().node.bytes()) {
+    // Random, so that nobody can choose tags that meet in one bucket.
+    for (const std::byte b : security::new_node_id().value().bytes()) {
         options.hash_seed = options.hash_seed * 257 + static_cast<std::uint8_t>(b);
     }
     return options;
@@ -45,20 +48,25 @@ engine::EngineOptions engine_options(const NodeBody::Setup& setup) {
 
 NodeBody::NodeBody(std::shared_ptr<runtime::Loop> loop, const Setup& setup)
     : loop_(std::move(loop)),
-      pool_(PoolProfile::training()),
+      pool_(setup.config ? pool_profile(*setup.config) : PoolProfile::training()),
       engine_(engine_options(setup), pool_),
-      cluster_(setup.credentials->identity().cluster) {}
+      mesh_(engine_, *this, setup.mesh),
+      config_(setup.config) {
+    if (setup.credentials) identity_ = setup.credentials->identity();
+}
 
 Result<std::shared_ptr<NodeBody>> NodeBody::open(std::shared_ptr<runtime::Loop> loop,
                                                  const Setup& setup) {
     std::shared_ptr<NodeBody> body(new NodeBody(std::move(loop), setup));
     quic::EndpointOptions endpoint;
     endpoint.credentials = setup.credentials;
+    endpoint.link = setup.link;
     if (setup.options.unprotected) endpoint.link.protection = quic::Protection::none;
-    NEXAR_TRY_VALUE(carrier,
-                    quic::UdpCarrier::open(setup.listen, body->pool_, std::move(endpoint)));
+    NEXAR_TRY_VALUE(
+        carrier, quic::UdpCarrier::open(setup.listen, body->pool_, std::move(endpoint), setup.udp));
     body->carrier_ = std::move(carrier);
     body->carriers_ = {body->carrier_.get()};
+    body->mesh_.set_addresses(runtime::reachable_addresses(body->address()));
     NEXAR_TRY(body->progress().add(*body));
     ++body->loop_->nodes;
     return body;
@@ -67,38 +75,6 @@ Result<std::shared_ptr<NodeBody>> NodeBody::open(std::shared_ptr<runtime::Loop> 
 NodeBody::~NodeBody() {
     NEXAR_ASSERT(carrier_ == nullptr || closed_, "a node is closed before it ends");
     while (const auto task = spare_tasks_.try_pop()) delete *task;
-}
-
-Result<void> NodeBody::form(std::span<const runtime::Member> members, Rank me) {
-    const runtime::Progress::Guard guard(progress());
-    for (const runtime::Member& member : members) members_.push_back(member.node);
-    const wire::ContextOrigin origin{.epoch = Epoch(1)};
-    world_ = &engine_.add_context(runtime::context_id(cluster_, origin), members_, me, origin);
-    for (std::uint32_t rank = 0; rank < me.value(); ++rank) {
-        NEXAR_TRY(carrier_->endpoint().dial(now(), members[rank].address,
-                                            {.cluster = cluster_, .node = members[rank].node}));
-    }
-    settle(now());
-    look_whether_formed();  // alone it is already
-    return {};
-}
-
-void NodeBody::look_whether_formed() {
-    if (formed_told_ || members_.empty()) return;
-    if (links_up_ + 1 < members_.size() && !failed_dial_) return;
-    formed_told_ = true;
-    progress().complete(formed_);
-}
-
-Result<void> NodeBody::wait_formed(TimePoint deadline) {
-    if (!progress().wait(formed_, deadline)) {
-        return Error(Errc::timed_out,
-                     fmt::format("only {} of {} other members are connected; look at their logs",
-                                 links_up_, members_.size() - 1),
-                     {.host = address().text(), .operation = "join"});
-    }
-    if (failed_dial_) return *failed_dial_;
-    return {};
 }
 
 TaskOwner NodeBody::make_task(std::shared_ptr<CommunicatorBody> communicator) {
@@ -120,18 +96,17 @@ void NodeBody::end(engine::Context& context) noexcept {
     settle(now());
 }
 
-bool NodeBody::take_events() {
+bool NodeBody::take_events(TimePoint now) {
     bool any = false;
     while (const auto event = carrier_->poll_event()) {
         any = true;
-        if (std::holds_alternative<port::Up>(event->what)) ++links_up_;
-        engine_.handle(*event);
-        if (const auto* down = std::get_if<port::Down>(&event->what)) {
-            if (!formed_told_) failed_dial_ = down->reason;
-            carrier_->forget(event->link);
-        }
+        const bool of_seed = seed_ && seed_->handle(now, *event);
+        if (!of_seed && !mesh_.handle(now, *event)) engine_.handle(*event);
+        if (std::holds_alternative<port::Down>(event->what)) carrier_->forget(event->link);
     }
-    if (any) look_whether_formed();
+    if (seed_) follow_seed(now);
+    mesh_.turn(now);
+    if (!formed_told_) look_whether_formed();
     return any;
 }
 
@@ -143,7 +118,7 @@ bool NodeBody::tell_ended() {
         // From here on it may be used for something else.
         if (task.ended(*operation)) progress().complete(task.completion);
     }
-    if (closing_ && !idle_told_ && engine_.idle()) {
+    if (closing_ && !idle_told_ && all_idle()) {
         idle_told_ = true;
         progress().complete(idle_);
     }
@@ -151,6 +126,7 @@ bool NodeBody::tell_ended() {
 }
 
 void NodeBody::settle(TimePoint now) noexcept {
+    if (engine_.has_wanted()) mesh_.turn(now);
     carrier_->flush(now);
     tell_ended();
 }
@@ -159,7 +135,7 @@ bool NodeBody::turn(TimePoint now) noexcept {
     const std::uint64_t before = carrier_->socket().counts().datagrams_in;
     carrier_->on_ready(now);
     carrier_->flush(now);
-    bool any = take_events();
+    bool any = take_events(now);
     if (any) carrier_->flush(now);
     any = tell_ended() || any;
     return any || carrier_->socket().counts().datagrams_in != before;
@@ -169,6 +145,8 @@ void NodeBody::close() {
     {
         const runtime::Progress::Guard guard(progress());
         if (std::exchange(closing_, true)) return;
+        if (seed_) seed_->close();
+        mesh_.close();
         engine_.close();
         settle(now());
     }
@@ -178,6 +156,7 @@ void NodeBody::close() {
     }
     progress().remove(*this);
     closed_ = true;
+    if (companion_) companion_->close();
     if (--loop_->nodes == 0) progress().stop();
 }
 

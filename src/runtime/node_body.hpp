@@ -11,19 +11,17 @@
 
 #include "base/bounded_queue.hpp"
 #include "base/buffer_pool.hpp"
+#include "base/config.hpp"
+#include "base/view.hpp"
 #include "engine/engine.hpp"
+#include "engine/mesh.hpp"
 #include "link/quic/udp_carrier.hpp"
+#include "runtime/join/seed_line.hpp"
 #include "runtime/progress.hpp"
 #include "runtime/task.hpp"
 #include "security/credentials.hpp"
 
 namespace nexar::runtime {
-
-/// One member of a cluster whose members are known from the beginning.
-struct Member {
-    NodeId node{};
-    Address address{};
-};
 
 /// A loop and the nodes on it: the last one that closes stops it.
 struct Loop {
@@ -38,14 +36,20 @@ Result<std::shared_ptr<Loop>> make_loop(const NodeOptions& options);
 namespace nexar::detail {
 
 class CommunicatorBody;
+class SeedBody;
 
 /// A node: its engine, its links, and the loop that drives both.
-class NodeBody final : public runtime::Driven {
+class NodeBody final : public runtime::Driven, private engine::Dialer {
 public:
     struct Setup {
+        /// None before a join.
         std::shared_ptr<const security::Credentials> credentials{};
         Address listen{};
         NodeOptions options{};
+        quic::LinkOptions link{};
+        quic::UdpOptions udp{};
+        std::optional<Config> config{};
+        engine::MeshOptions mesh{};
     };
 
     /// Listens, and is not yet connected with anybody.
@@ -53,17 +57,24 @@ public:
                                                   const Setup& setup);
     ~NodeBody() override;
 
-    /// Becomes rank `me` of a world, and dials those of lower ranks. The others dial us.
-    Result<void> form(std::span<const runtime::Member> members, Rank me);
+    /// Asks a seed to be let in; what follows leads to wait_formed().
+    Result<void> join(runtime::JoinTerms terms);
+    /// Becomes a member of a world that is known already.
+    void form(const View& view);
     /// Waits until all members are connected.
     Result<void> wait_formed(TimePoint deadline);
+
+    std::vector<engine::PeerReport> peers();
+
+    /// Lives as long as the node: the seed that a launched job hosts.
+    void accompany(std::shared_ptr<SeedBody> seed) { companion_ = std::move(seed); }
 
     const Address& address() const noexcept { return carrier_->local(); }
     runtime::Progress& progress() noexcept { return *loop_->progress; }
     engine::Engine& engine() noexcept { return engine_; }
     /// After form().
     engine::Context& world() noexcept { return *world_; }
-    const ClusterId& cluster() const noexcept { return cluster_; }
+    const ClusterId& cluster() const noexcept { return identity_.cluster; }
     const std::vector<NodeId>& members() const noexcept { return members_; }
 
     TaskOwner make_task(std::shared_ptr<CommunicatorBody> communicator);
@@ -80,14 +91,23 @@ public:
 
     std::span<port::Carrier* const> carriers() const noexcept override { return carriers_; }
     bool turn(TimePoint now) noexcept override;
-    std::optional<TimePoint> next_deadline() const noexcept override {
-        return carrier_->next_deadline();
-    }
+    std::optional<TimePoint> next_deadline() const noexcept override;
 
 private:
     NodeBody(std::shared_ptr<runtime::Loop> loop, const Setup& setup);
 
-    bool take_events();
+    // engine::Dialer
+    Result<port::LinkId> dial(TimePoint now, const Address& to, const NodeId& node) override;
+    void abandon(port::LinkId link) override;
+
+    bool take_events(TimePoint now);
+    void follow_seed(TimePoint now);
+    Result<void> take_admission(const runtime::Admitted& admitted);
+    void take_view(TimePoint now, const View& view);
+    void tell_seed();
+    void fail_formation(const Error& error);
+    Error not_formed() const;
+    bool all_idle() const noexcept;
     bool tell_ended();
     void look_whether_formed();
 
@@ -97,13 +117,19 @@ private:
     std::unique_ptr<quic::UdpCarrier> carrier_;
     std::vector<port::Carrier*> carriers_;
     engine::Engine engine_;
-    ClusterId cluster_;
+    engine::Mesh mesh_;
+    std::unique_ptr<runtime::SeedLine> seed_;
+    std::shared_ptr<SeedBody> companion_;
+    std::optional<Config> config_;
+    Identity identity_{};
+    View view_{};
     std::vector<NodeId> members_;
+    bool lazy_ = false;
+    std::uint64_t told_changes_ = 0;
     engine::Context* world_ = nullptr;
     BoundedQueue<Task*> spare_tasks_{1024};
 
-    std::size_t links_up_ = 0;
-    std::optional<Error> failed_dial_{};
+    std::optional<Error> formation_failure_{};
     bool formed_told_ = false;
     runtime::Completion formed_;
     bool closing_ = false;

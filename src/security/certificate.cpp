@@ -18,6 +18,7 @@ namespace nexar::security {
 namespace {
 
 constexpr std::string_view kScheme = "nexar://";
+constexpr std::string_view kSeedScheme = "nexar-seed://";
 constexpr std::size_t kIncarnationDigits = 16;
 constexpr std::size_t kUriBytes =
     kScheme.size() + ClusterId::kDigits + 1 + NodeId::kDigits + 1 + kIncarnationDigits;
@@ -85,6 +86,16 @@ std::optional<std::string> uri_at(gnutls_x509_crt_t certificate, unsigned index)
     return text;
 }
 
+std::vector<std::string> uris_of(gnutls_x509_crt_t certificate, std::string_view scheme) {
+    std::vector<std::string> uris;
+    for (unsigned index = 0; index <= Certificate::kMaxNames; ++index) {
+        auto uri = uri_at(certificate, index);
+        if (!uri) break;
+        if (uri->starts_with(scheme)) uris.push_back(*std::move(uri));
+    }
+    return uris;
+}
+
 }  // namespace
 
 std::string identity_uri(const Identity& identity) {
@@ -108,14 +119,16 @@ Result<Identity> parse_identity_uri(std::string_view uri) {
     return Identity{*cluster, *node, Incarnation(value)};
 }
 
+std::string seed_uri(const ClusterId& cluster) {
+    return fmt::format("{}{}", kSeedScheme, cluster.to_hex());
+}
+
+bool names_seed(gnutls_x509_crt_t certificate, const ClusterId& cluster) {
+    return uris_of(certificate, kSeedScheme) == std::vector{seed_uri(cluster)};
+}
+
 std::vector<std::string> nexar_uris(gnutls_x509_crt_t certificate) {
-    std::vector<std::string> uris;
-    for (unsigned index = 0; index <= Certificate::kMaxNames; ++index) {
-        auto uri = uri_at(certificate, index);
-        if (!uri) break;
-        if (uri->starts_with(kScheme)) uris.push_back(*std::move(uri));
-    }
-    return uris;
+    return uris_of(certificate, kScheme);
 }
 
 Result<Identity> identity_of(gnutls_x509_crt_t certificate) {

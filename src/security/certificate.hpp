@@ -34,6 +34,10 @@ std::string identity_uri(const Identity& identity);
 /// An Error (malformed) for every text that identity_uri() does not write.
 Result<Identity> parse_identity_uri(std::string_view uri);
 
+/// The text of the URI that a seed's certificate has beside its name: nexar-seed://<cluster>.
+std::string seed_uri(const ClusterId& cluster);
+bool names_seed(gnutls_x509_crt_t certificate, const ClusterId& cluster);
+
 /// The texts of the URIs among the subject alternative names that have the scheme nexar. A
 /// certificate is looked at as far as Certificate::kMaxNames.
 std::vector<std::string> nexar_uris(gnutls_x509_crt_t certificate);

@@ -31,6 +31,8 @@ Error not_a_ca(std::string_view why) {
                         why)};
 }
 
+}  // namespace
+
 Result<ClusterId> cluster_of_ca(const Certificate& certificate) {
     NEXAR_TRY_VALUE(handle, certificate.native());
     unsigned is_ca = 0;
@@ -45,8 +47,6 @@ Result<ClusterId> cluster_of_ca(const Certificate& certificate) {
     if (!cluster) return not_a_ca(cluster.error().cause());
     return *cluster;
 }
-
-}  // namespace
 
 Result<ClusterCa> ClusterCa::create(const ClusterId& cluster, WallTime now) {
     NEXAR_TRY_VALUE(key, KeyPair::generate());
@@ -90,9 +90,11 @@ Result<Certificate> ClusterCa::issue(const CertificateRequest& request, WallTime
                                  in_words(own.not_before), in_words(own.not_after)));
     }
     validity.not_before = std::max(validity.not_before, own.not_before);
+    std::vector<std::string> uris{identity_uri(request.identity)};
+    if (request.seed) uris.push_back(seed_uri(cluster_));
     const CertificateSpec spec{.subject_key = request.public_key,
                                .subject = request.identity.node.to_hex(),
-                               .uris = {identity_uri(request.identity)},
+                               .uris = std::move(uris),
                                .validity = validity,
                                .key_usage = GNUTLS_KEY_DIGITAL_SIGNATURE,
                                .purposes = {GNUTLS_KP_TLS_WWW_CLIENT, GNUTLS_KP_TLS_WWW_SERVER}};

@@ -15,7 +15,12 @@ struct CertificateRequest {
     PublicKey public_key{};
     Identity identity{};
     std::chrono::seconds lifetime = std::chrono::hours(24);
+    bool seed = false;  // joiners may tell it their tokens
 };
+
+/// The cluster whose CA this is the certificate of. An Error (bad_config) when it is none's. Who
+/// signed it is not looked at.
+Result<ClusterId> cluster_of_ca(const Certificate& certificate);
 
 /// The one authority of a cluster: it says which key belongs to which node id and incarnation.
 ///

@@ -23,14 +23,6 @@ std::string priority_text(bool aes) {
         aes ? kAes : kChaCha, aes ? kChaCha : kAes);
 }
 
-Result<PriorityHandle> make_priority() {
-    gnutls_priority_t native = nullptr;
-    const char* where = nullptr;
-    const int code = gnutls_priority_init(&native, priority_text(cpu_has_aes()).c_str(), &where);
-    if (code < 0) return library_error("choosing the algorithms of TLS", code);
-    return PriorityHandle(native);
-}
-
 Error bad_credentials(std::string_view why) {
     return {Errc::bad_config,
             fmt::format("key and certificates of this node do not belong together: {}", why)};
@@ -85,6 +77,14 @@ bool signed_by(gnutls_x509_crt_t certificate, gnutls_x509_crt_t ca) {
 
 }  // namespace
 
+Result<PriorityHandle> make_priority() {
+    gnutls_priority_t native = nullptr;
+    const char* where = nullptr;
+    const int code = gnutls_priority_init(&native, priority_text(cpu_has_aes()).c_str(), &where);
+    if (code < 0) return library_error("choosing the algorithms of TLS", code);
+    return PriorityHandle(native);
+}
+
 Result<std::shared_ptr<Credentials>> Credentials::prepare(KeyPair key, std::span<const Der> chain,
                                                           Certificate ca) {
     std::shared_ptr<Credentials> made(new Credentials(std::move(key), std::move(ca)));
@@ -118,6 +118,21 @@ Result<void> Credentials::set_chain(std::span<const Der> chain) {
 
 Result<std::shared_ptr<const Credentials>> Credentials::create(KeyPair key, const Certificate& own,
                                                                Certificate ca) {
+    const std::vector<Der> chain{own.der()};
+    return create_checked(std::move(key), own, std::move(ca), chain);
+}
+
+Result<std::shared_ptr<const Credentials>> Credentials::create_seed(KeyPair key,
+                                                                    const Certificate& own,
+                                                                    Certificate ca) {
+    const std::vector<Der> chain{own.der(), ca.der()};
+    return create_checked(std::move(key), own, std::move(ca), chain);
+}
+
+Result<std::shared_ptr<const Credentials>> Credentials::create_checked(KeyPair key,
+                                                                       const Certificate& own,
+                                                                       Certificate ca,
+                                                                       std::span<const Der> chain) {
     NEXAR_TRY_VALUE(public_key, own.public_key());
     if (public_key != key.public_key()) {
         return bad_credentials("the certificate is for another key");
@@ -125,7 +140,6 @@ Result<std::shared_ptr<const Credentials>> Credentials::create(KeyPair key, cons
     const auto identity = own.identity();
     if (!identity) return bad_credentials(identity.error().cause());
     NEXAR_TRY_VALUE(native, own.native());
-    const std::vector<Der> chain{own.der()};
     NEXAR_TRY_VALUE(made, prepare(std::move(key), chain, std::move(ca)));
     if (!signed_by(native.get(), made->native_ca())) {
         return bad_credentials("the certificate was not signed by the CA that is given");

@@ -13,6 +13,9 @@
 
 namespace nexar::security {
 
+/// The algorithms of TLS that nexar speaks.
+Result<PriorityHandle> make_priority();
+
 /// Who we are and whom we believe: our key, our certificate, and the cluster CA's certificate, the
 /// only one that is trusted. Immutable; shared by all sessions of a node, in any thread. A renewed
 /// certificate is a new object; sessions keep the one that they began with.
@@ -24,6 +27,11 @@ public:
     /// not looked at: it is the peer's clock that decides.
     static Result<std::shared_ptr<const Credentials>> create(KeyPair key, const Certificate& own,
                                                              Certificate ca);
+
+    /// The same for a seed, which shows the CA's certificate too: a joiner knows only its hash.
+    static Result<std::shared_ptr<const Credentials>> create_seed(KeyPair key,
+                                                                  const Certificate& own,
+                                                                  Certificate ca);
 
     /// Shows `chain`, whatever it is, or nothing when it is empty. What a peer that breaks the
     /// rules has: for tests of the other side.
@@ -46,6 +54,10 @@ public:
 private:
     Credentials(KeyPair key, Certificate ca) noexcept : key_(std::move(key)), ca_(std::move(ca)) {}
 
+    static Result<std::shared_ptr<const Credentials>> create_checked(KeyPair key,
+                                                                     const Certificate& own,
+                                                                     Certificate ca,
+                                                                     std::span<const Der> chain);
     static Result<std::shared_ptr<Credentials>> prepare(KeyPair key, std::span<const Der> chain,
                                                         Certificate ca);
     Result<void> set_chain(std::span<const Der> chain);

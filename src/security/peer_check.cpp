@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/printable.hpp"
+#include "security/cluster_ca.hpp"
 
 namespace nexar::security {
 
@@ -19,6 +20,15 @@ using Verdict = std::optional<Refusal>;
 /// Expired by less than this, with a clock that is right, is a renewal that came late; the same
 /// span is what clocks without synchronisation drift apart in months.
 constexpr std::chrono::hours kClockDoubt{1};
+
+/// What a certificate is measured by, of whatever kind of peer.
+struct Measures {
+    gnutls_x509_crt_t ca = nullptr;
+    std::optional<Validity> own{};  // of our own certificate, if we have one
+    Expectation expected{};
+    Role peer_role = Role::server;
+    WallTime now{};
+};
 
 /// The peer's own certificate and what messages call it.
 struct Leaf {
@@ -56,7 +66,7 @@ Checked<Leaf> read_leaf(std::span<const std::byte> der) {
     return Leaf{*std::move(certificate), *std::move(native), std::move(words)};
 }
 
-Verdict check_algorithms(const Leaf& leaf, const PeerRules&) {
+Verdict check_algorithms(const Leaf& leaf, const Measures&) {
     const int key = gnutls_x509_crt_get_pk_algorithm(leaf.native.get(), nullptr);
     const int signature = gnutls_x509_crt_get_signature_algorithm(leaf.native.get());
     if (key == GNUTLS_PK_EDDSA_ED25519 && signature == GNUTLS_SIGN_EDDSA_ED25519) {
@@ -71,13 +81,13 @@ Verdict check_algorithms(const Leaf& leaf, const PeerRules&) {
                     algorithm == nullptr ? "an unknown algorithm" : algorithm));
 }
 
-Refusal foreign(const Leaf& leaf, const PeerRules& rules) {
+Refusal foreign(const Leaf& leaf, const Measures& rules) {
     return {Alert::unknown_ca,
             fmt::format("your certificate is not of the CA of cluster {}",
                         rules.expected.cluster.to_hex()),
             fmt::format("{} was not issued by the CA that this node trusts, {}; it belongs to "
                         "another cluster, or the cluster was made anew since it joined",
-                        leaf.words, subject_of(rules.ours.native_ca()))};
+                        leaf.words, subject_of(rules.ca))};
 }
 
 /// GnuTLS would look at the machine's clock; time is check_time()'s business.
@@ -85,9 +95,9 @@ constexpr unsigned kChainFlags = GNUTLS_VERIFY_DISABLE_TIME_CHECKS |
                                  GNUTLS_VERIFY_DISABLE_TRUSTED_TIME_CHECKS |
                                  GNUTLS_VERIFY_DO_NOT_ALLOW_X509_V1_CA_CRT;
 
-Verdict check_chain(const Leaf& leaf, const PeerRules& rules) {
+Verdict check_chain(const Leaf& leaf, const Measures& rules) {
     gnutls_x509_crt_t native = leaf.native.get();
-    gnutls_x509_crt_t ca = rules.ours.native_ca();
+    gnutls_x509_crt_t ca = rules.ca;
     unsigned status = 0;
     const int code =
         gnutls_x509_crt_list_verify(&native, 1, &ca, 1, nullptr, 0, kChainFlags, &status);
@@ -96,13 +106,12 @@ Verdict check_chain(const Leaf& leaf, const PeerRules& rules) {
     return Refusal(Alert::bad_certificate, "the signature of your certificate is wrong",
                    fmt::format("{} names the CA that this node trusts, {}, as its issuer, but is "
                                "not signed by its key",
-                               leaf.words, subject_of(rules.ours.native_ca())));
+                               leaf.words, subject_of(rules.ca)));
 }
 
-std::string clock_advice(const Leaf& leaf, const PeerRules& rules) {
+std::string clock_advice(const Leaf& leaf, const Measures& rules) {
     const Validity& shown = leaf.certificate.validity();
-    const Validity& ours = rules.ours.validity();
-    if (rules.now < ours.not_before || rules.now > ours.not_after) {
+    if (rules.own && (rules.now < rules.own->not_before || rules.now > rules.own->not_after)) {
         return "our own certificate is not valid at that time either: check the clocks, this "
                "host's first";
     }
@@ -112,7 +121,7 @@ std::string clock_advice(const Leaf& leaf, const PeerRules& rules) {
     return "the peer must renew it";
 }
 
-Verdict check_time(const Leaf& leaf, const PeerRules& rules) {
+Verdict check_time(const Leaf& leaf, const Measures& rules) {
     const Validity& valid = leaf.certificate.validity();
     if (rules.now >= valid.not_before && rules.now <= valid.not_after) return std::nullopt;
     const bool early = rules.now < valid.not_before;
@@ -132,7 +141,7 @@ Verdict check_time(const Leaf& leaf, const PeerRules& rules) {
                     clock_advice(leaf, rules)));
 }
 
-Verdict check_not_ca(const Leaf& leaf, const PeerRules&) {
+Verdict check_not_ca(const Leaf& leaf, const Measures&) {
     unsigned critical = 0;
     unsigned is_ca = 0;
     const int code =
@@ -144,7 +153,7 @@ Verdict check_not_ca(const Leaf& leaf, const PeerRules&) {
                    fmt::format("{} is that of a CA; allowed: that of a node", leaf.words));
 }
 
-Verdict check_key_usage(const Leaf& leaf, const PeerRules&) {
+Verdict check_key_usage(const Leaf& leaf, const Measures&) {
     unsigned usage = 0;
     const int code = gnutls_x509_crt_get_key_usage(leaf.native.get(), &usage, nullptr);
     if (code >= 0 && (usage & GNUTLS_KEY_DIGITAL_SIGNATURE) != 0) return std::nullopt;
@@ -167,7 +176,7 @@ bool has_purpose(gnutls_x509_crt_t certificate, std::string_view wanted) {
     return false;
 }
 
-Verdict check_purpose(const Leaf& leaf, const PeerRules& rules) {
+Verdict check_purpose(const Leaf& leaf, const Measures& rules) {
     const bool client = rules.peer_role == Role::client;
     const char* const wanted = client ? GNUTLS_KP_TLS_WWW_CLIENT : GNUTLS_KP_TLS_WWW_SERVER;
     if (has_purpose(leaf.native.get(), wanted)) return std::nullopt;
@@ -208,7 +217,40 @@ Checked<Identity> check_identity(const Leaf& leaf, const Expectation& expected) 
     if (expected.node && identity->node != *expected.node) {
         return wrong_node(leaf, *identity, *expected.node);
     }
+    if (expected.seed && !names_seed(leaf.native.get(), identity->cluster)) {
+        return Refusal(Alert::access_denied, "your certificate is not that of a seed",
+                       fmt::format("{} is for node {}, which is not a seed of cluster {}: a member "
+                                   "of the cluster answers in its place",
+                                   leaf.words, identity->node.to_hex(),
+                                   identity->cluster.to_hex()));
+    }
     return *identity;
+}
+
+Checked<Identity> check_leaf(const Leaf& leaf, const Measures& rules) {
+    for (const auto check : {check_algorithms, check_chain, check_time, check_not_ca,
+                             check_key_usage, check_purpose}) {
+        if (auto refusal = check(leaf, rules)) return *std::move(refusal);
+    }
+    return check_identity(leaf, rules.expected);
+}
+
+Refusal wrong_ca(const PublicKeyHash& shown, const PublicKeyHash& wanted) {
+    return {Alert::unknown_ca, "your CA is not the one that I was told of",
+            fmt::format("the seed shows a CA with key {}, the join string names {}; it is not the "
+                        "seed of that cluster, or the cluster was made anew since the join string: "
+                        "make a new one with `nexar token create`",
+                        detail::hex_digits(shown), detail::hex_digits(wanted))};
+}
+
+Checked<Certificate> read_ca(std::span<const std::byte> der,
+                             const std::optional<PublicKeyHash>& wanted) {
+    auto certificate = Certificate::from_der(der);
+    if (!certificate) return undecodable(certificate.error());
+    const auto key = certificate->public_key();
+    if (!key) return undecodable(key.error());
+    if (wanted && key->hash() != *wanted) return wrong_ca(key->hash(), *wanted);
+    return *std::move(certificate);
 }
 
 }  // namespace
@@ -217,15 +259,39 @@ Checked<Identity> check_peer(const ShownCertificates& shown, const PeerRules& ru
     auto read = read_leaf(shown.own());
     if (auto* refusal = std::get_if<Refusal>(&read)) return std::move(*refusal);
     const Leaf& leaf = std::get<Leaf>(read);
+    const Measures measures{.ca = rules.ours.native_ca(),
+                            .own = rules.ours.validity(),
+                            .expected = rules.expected,
+                            .peer_role = rules.peer_role,
+                            .now = rules.now};
     // The second certificate adds nothing to what we trust: it is ours or it is a mistake.
     if (shown.count > 1 && !std::ranges::equal(shown.der[1], rules.ours.ca().der())) {
-        return foreign(leaf, rules);
+        return foreign(leaf, measures);
     }
-    for (const auto check : {check_algorithms, check_chain, check_time, check_not_ca,
-                             check_key_usage, check_purpose}) {
-        if (auto refusal = check(leaf, rules)) return *std::move(refusal);
+    return check_leaf(leaf, measures);
+}
+
+Checked<SeenSeed> check_seed(const ShownCertificates& shown, const SeedRules& rules) {
+    if (shown.count != 2) {
+        return Refusal(Alert::bad_certificate, "a seed shows its certificate and its CA's",
+                       "the peer did not show the certificate of a CA beside its own: it is no "
+                       "seed; is the address that of a node?");
     }
-    return check_identity(leaf, rules.expected);
+    auto ca = read_ca(shown.der[1], rules.ca);
+    if (auto* refusal = std::get_if<Refusal>(&ca)) return std::move(*refusal);
+    auto& certificate = std::get<Certificate>(ca);
+    const auto cluster = cluster_of_ca(certificate);
+    if (!cluster) return undecodable(cluster.error());
+    const auto native = certificate.native();
+    if (!native) return undecodable(native.error());
+    auto read = read_leaf(shown.own());
+    if (auto* refusal = std::get_if<Refusal>(&read)) return std::move(*refusal);
+    auto identity =
+        check_leaf(std::get<Leaf>(read), {.ca = native->get(),
+                                          .expected = {.cluster = *cluster, .seed = true},
+                                          .now = rules.now});
+    if (auto* refusal = std::get_if<Refusal>(&identity)) return std::move(*refusal);
+    return SeenSeed{.identity = std::get<Identity>(identity), .ca = std::move(certificate)};
 }
 
 }  // namespace nexar::security

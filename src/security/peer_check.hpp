@@ -13,10 +13,12 @@ namespace nexar::security {
 
 enum class Role : std::uint8_t { client, server };
 
-/// Whom we want to talk to: any member of the cluster, or one.
+/// Whom we want to talk to: any node of the cluster, or one.
 struct Expectation {
     ClusterId cluster{};
     std::optional<NodeId> node{};
+    /// It must be a seed, whichever.
+    bool seed = false;
 };
 
 /// What a peer is measured by.
@@ -33,5 +35,22 @@ struct PeerRules {
 ///
 /// That the peer holds the key is for the CertificateVerify message to show.
 Checked<Identity> check_peer(const ShownCertificates& shown, const PeerRules& rules);
+
+/// What a seed is measured by when there are no credentials yet.
+struct SeedRules {
+    /// Of the CA's public key. None: the seed is believed only after it has proved to know the
+    /// job's secret, see JobProof.
+    std::optional<PublicKeyHash> ca{};
+    WallTime now{};
+};
+
+struct SeenSeed {
+    Identity identity{};
+    Certificate ca;
+};
+
+/// Whether what a peer showed makes it the seed of the cluster whose CA it shows, which is the one
+/// that we were told of. A member's certificate is not enough: it would be handed tokens.
+Checked<SeenSeed> check_seed(const ShownCertificates& shown, const SeedRules& rules);
 
 }  // namespace nexar::security

@@ -31,13 +31,15 @@ TlsSession& owner_of(gnutls_session_t session) noexcept {
 }  // namespace
 
 Result<std::unique_ptr<TlsSession>> TlsSession::create(TlsOptions options) {
-    if (!options.credentials) {
+    const bool joining = !options.credentials;
+    if (joining && (options.role == Role::server || options.join_alpn.empty())) {
         return Error(Errc::invalid_argument, "a TLS session needs credentials");
     }
-    if (options.alpn.empty() || options.alpn.size() > kMaxProtocolBytes) {
+    const std::string& alpn = joining ? options.join_alpn : options.alpn;
+    if (alpn.empty() || alpn.size() > kMaxProtocolBytes) {
         return Error(Errc::invalid_argument,
                      fmt::format("the name of the protocol has {} bytes; allowed: 1 to {}",
-                                 options.alpn.size(), kMaxProtocolBytes));
+                                 alpn.size(), kMaxProtocolBytes));
     }
     if (!options.wall_clock) options.wall_clock = std::chrono::system_clock::now;
     std::unique_ptr<TlsSession> made(new TlsSession(std::move(options)));
@@ -48,18 +50,13 @@ Result<std::unique_ptr<TlsSession>> TlsSession::create(TlsOptions options) {
 Result<void> TlsSession::start() {
     const bool client = options_.role == Role::client;
     gnutls_session_t native = nullptr;
-    int code = gnutls_init(&native, (client ? GNUTLS_CLIENT : GNUTLS_SERVER) | GNUTLS_NO_TICKETS);
+    const int code =
+        gnutls_init(&native, (client ? GNUTLS_CLIENT : GNUTLS_SERVER) | GNUTLS_NO_TICKETS);
     if (code < 0) return library_error("making a TLS session", code);
     session_.reset(native);
 
-    code = gnutls_priority_set(native, options_.credentials->priority());
-    if (code < 0) return library_error("choosing the algorithms of TLS", code);
-    code = gnutls_credentials_set(native, GNUTLS_CRD_CERTIFICATE, options_.credentials->native());
-    if (code < 0) return library_error("giving credentials to a TLS session", code);
-    const gnutls_datum_t protocol = datum(std::as_bytes(std::span(options_.alpn)));
-    code = gnutls_alpn_set_protocols(native, &protocol, 1, GNUTLS_ALPN_MANDATORY);
-    if (code < 0) return library_error("naming the protocol of a TLS session", code);
-
+    NEXAR_TRY(set_credentials());
+    NEXAR_TRY(set_protocols());
     gnutls_handshake_set_max_packet_length(native, kMaxHandshakeBytes);
     gnutls_db_set_ptr(native, this);
     // Before GnuTLS parses any of it: limits come first, and our messages instead of its codes.
@@ -67,7 +64,45 @@ Result<void> TlsSession::start() {
                                        certificate_hook);
     // After the CertificateVerify message.
     gnutls_session_set_verify_function(native, verify_hook);
-    if (!client) gnutls_certificate_server_set_request(native, GNUTLS_CERT_REQUIRE);
+    if (client) return {};
+    gnutls_certificate_server_set_request(native, GNUTLS_CERT_REQUIRE);
+    gnutls_handshake_set_post_client_hello_function(native, hello_hook);
+    return {};
+}
+
+Result<void> TlsSession::set_credentials() {
+    if (joining()) {
+        NEXAR_TRY_VALUE(priority, make_priority());
+        joiner_priority_ = std::move(priority);
+        joiner_credentials_ =
+            make_handle<CredentialsHandle, gnutls_certificate_allocate_credentials>();
+        if (!joiner_credentials_) {
+            return library_error("making credentials", GNUTLS_E_MEMORY_ERROR);
+        }
+    }
+    int code = gnutls_priority_set(session_.get(), joining() ? joiner_priority_.get()
+                                                             : options_.credentials->priority());
+    if (code < 0) return library_error("choosing the algorithms of TLS", code);
+    code = gnutls_credentials_set(
+        session_.get(), GNUTLS_CRD_CERTIFICATE,
+        joining() ? joiner_credentials_.get() : options_.credentials->native());
+    if (code < 0) return library_error("giving credentials to a TLS session", code);
+    return {};
+}
+
+Result<void> TlsSession::set_protocols() {
+    std::vector<gnutls_datum_t> protocols;
+    const auto add = [&](const std::string& name) {
+        protocols.push_back(datum(std::as_bytes(std::span(name))));
+    };
+    if (!joining()) add(options_.alpn);
+    // A node never speaks the joiners' protocol to a seed: it has a certificate.
+    const bool joiners_too = options_.role == Role::server && !options_.join_alpn.empty();
+    if (joining() || joiners_too) add(options_.join_alpn);
+    const int code = gnutls_alpn_set_protocols(session_.get(), protocols.data(),
+                                               static_cast<unsigned>(protocols.size()),
+                                               GNUTLS_ALPN_MANDATORY);
+    if (code < 0) return library_error("naming the protocol of a TLS session", code);
     return {};
 }
 
@@ -98,18 +133,33 @@ int TlsSession::verify_hook(gnutls_session_t session) noexcept try {
     return GNUTLS_E_MEMORY_ERROR;
 }
 
-/// GNUTLS_ALPN_MANDATORY asks for agreement only when the other side names protocols at all.
-std::optional<Refusal> TlsSession::check_protocol() const {
+int TlsSession::hello_hook(gnutls_session_t session) noexcept try {
+    return owner_of(session).on_client_hello();
+} catch (...) {
+    return GNUTLS_E_MEMORY_ERROR;
+}
+
+/// The protocol is agreed by now, and the request for a certificate not yet written.
+int TlsSession::on_client_hello() {
+    with_joiner_ = !options_.join_alpn.empty() && speaks(options_.join_alpn);
+    if (with_joiner_) gnutls_certificate_server_set_request(session_.get(), GNUTLS_CERT_IGNORE);
+    return 0;
+}
+
+bool TlsSession::speaks(std::string_view protocol) const {
     gnutls_datum_t chosen{};
     const bool any = gnutls_alpn_get_selected_protocol(session_.get(), &chosen) >= 0;
-    if (any && std::ranges::equal(bytes_of(chosen), std::as_bytes(std::span(options_.alpn)))) {
-        return std::nullopt;
-    }
-    return Refusal(Alert::no_application_protocol,
-                   fmt::format("I speak {}", in_quotes(options_.alpn)),
+    return any && std::ranges::equal(bytes_of(chosen), std::as_bytes(std::span(protocol)));
+}
+
+/// GNUTLS_ALPN_MANDATORY asks for agreement only when the other side names protocols at all.
+std::optional<Refusal> TlsSession::check_protocol() const {
+    const std::string& wanted = joining() ? options_.join_alpn : options_.alpn;
+    if (speaks(wanted)) return std::nullopt;
+    return Refusal(Alert::no_application_protocol, fmt::format("I speak {}", in_quotes(wanted)),
                    fmt::format("the peer did not agree to the protocol {}; run the same version of "
                                "nexar on both sides",
-                               in_quotes(options_.alpn)),
+                               in_quotes(wanted)),
                    Errc::version_mismatch);
 }
 
@@ -119,6 +169,13 @@ Checked<Identity> TlsSession::check(std::span<const std::byte> certificate_messa
     if (auto* refusal = std::get_if<Refusal>(&read)) return std::move(*refusal);
     const auto& shown = std::get<ShownCertificates>(read);
     candidate_der_.assign(shown.own().begin(), shown.own().end());
+    if (joining()) {
+        auto seen = check_seed(shown, {.ca = options_.ca, .now = options_.wall_clock()});
+        if (auto* refusal = std::get_if<Refusal>(&seen)) return std::move(*refusal);
+        auto& seed = std::get<SeenSeed>(seen);
+        seen_ca_ = std::move(seed.ca);
+        return seed.identity;
+    }
     return check_peer(shown,
                       {.ours = *options_.credentials,
                        .expected = options_.expected,

@@ -7,7 +7,7 @@
 
 #include "base/assert.hpp"
 #include "base/try.hpp"
-#include "wire/describe.hpp"
+#include "wire/describe_seed.hpp"
 #include "wire/measurer.hpp"
 #include "wire/reader.hpp"
 #include "wire/writer.hpp"
@@ -117,6 +117,24 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
             return decode_as<ContextBegin>(header, body);
         case FrameType::context_end:
             return decode_as<ContextEnd>(header, body);
+        case FrameType::proof:
+            return decode_as<Proof>(header, body);
+        case FrameType::join_request:
+            return decode_as<JoinRequest>(header, body);
+        case FrameType::admission:
+            return decode_as<Admission>(header, body);
+        case FrameType::view:
+            return decode_as<ViewFrame>(header, body);
+        case FrameType::formation:
+            return decode_as<Formation>(header, body);
+        case FrameType::renewal:
+            return decode_as<Renewal>(header, body);
+        case FrameType::link_report:
+            return decode_as<LinkReport>(header, body);
+        case FrameType::stored_tokens:
+            return decode_as<StoredTokens>(header, body);
+        case FrameType::stored_seed:
+            return decode_as<StoredSeed>(header, body);
     }
     NEXAR_ASSERT(false, "decode_frame_header lets only known types pass");
     std::abort();
@@ -141,6 +159,15 @@ NEXAR_INSTANTIATE_CODEC(ContextBegin);
 NEXAR_INSTANTIATE_CODEC(ContextEnd);
 NEXAR_INSTANTIATE_CODEC(EagerHeader);
 NEXAR_INSTANTIATE_CODEC(BulkHeader);
+NEXAR_INSTANTIATE_CODEC(Proof);
+NEXAR_INSTANTIATE_CODEC(JoinRequest);
+NEXAR_INSTANTIATE_CODEC(Admission);
+NEXAR_INSTANTIATE_CODEC(ViewFrame);
+NEXAR_INSTANTIATE_CODEC(Formation);
+NEXAR_INSTANTIATE_CODEC(Renewal);
+NEXAR_INSTANTIATE_CODEC(LinkReport);
+NEXAR_INSTANTIATE_CODEC(StoredTokens);
+NEXAR_INSTANTIATE_CODEC(StoredSeed);
 
 #undef NEXAR_INSTANTIATE_CODEC
 

@@ -23,7 +23,7 @@ template <class Io>
 void describe_common(Io& io, Of<Preamble> auto& m) {
     io.constant("magic", load<std::uint32_t>(kMagic.data()), FaultKind::wrong_constant);
     io.constant("version", kProtocolVersion, FaultKind::wrong_version);
-    io.choice("lane", m.lane, Lane::control, Lane::bulk, FaultKind::unknown_value);
+    io.choice("lane", m.lane, Lane::control, Lane::seed, FaultKind::unknown_value);
     io.constant("reserved", std::uint16_t{0}, FaultKind::wrong_constant);
 }
 
@@ -88,6 +88,7 @@ template <class Io>
 void describe(Io& io, Of<Setting> auto& m) {
     io.text("name of a setting", m.name, {1, kMaxSettingNameBytes});
     io.text("value of a setting", m.value, {0, kMaxSettingValueBytes});
+    io.text("origin of a setting", m.origin, {0, kMaxSettingOriginBytes});
 }
 
 template <class Io>

@@ -59,7 +59,9 @@ std::string_view name(FrameType type) noexcept {
 
 bool belongs_on(Lane lane, FrameType type) noexcept {
     const FrameRules* rules = rules_of(type);
-    return rules != nullptr && rules->lane == lane;
+    if (rules == nullptr) return false;
+    const bool greets = type <= FrameType::error_report;
+    return rules->lane == lane || (lane == Lane::seed && greets);
 }
 
 bool belongs_in_datagram(FrameType type) noexcept {

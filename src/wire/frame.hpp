@@ -13,7 +13,7 @@
 namespace nexar::wire {
 
 /// What a frame carries. Numbers are stable; 1-15 belong to the control lane, 16-31 to the eager
-/// lane.
+/// lane, 48-63 to the seed lane, which has 1-3 too; those from 64 stand in files.
 enum class FrameType : std::uint8_t {
     hello = 1,
     welcome = 2,
@@ -26,6 +26,15 @@ enum class FrameType : std::uint8_t {
     bulk = 17,
     context_begin = 18,
     context_end = 19,
+    proof = 48,
+    join_request = 49,
+    admission = 50,
+    view = 51,
+    formation = 52,
+    renewal = 53,
+    link_report = 54,
+    stored_tokens = 64,
+    stored_seed = 65,
 };
 
 /// What is fixed for every frame of a type.
@@ -38,10 +47,10 @@ struct FrameRules {
 };
 
 /// Limits leave room for optional fields of later builds: a whole Hello is at most 4 KiB, a
-/// Welcome 96 KiB.
-inline constexpr std::array<FrameRules, 11> kFrameRules{{
+/// Welcome 160 KiB. A View has room for kMaxViewMembers with all addresses.
+inline constexpr std::array<FrameRules, 20> kFrameRules{{
     {FrameType::hello, "hello", 4096 - kFrameHeaderBytes, Lane::control, false},
-    {FrameType::welcome, "welcome", 98304 - kFrameHeaderBytes, Lane::control, false},
+    {FrameType::welcome, "welcome", 163840 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::error_report, "error_report", 2048 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::heartbeat, "heartbeat", 256 - kFrameHeaderBytes, Lane::control, true},
     {FrameType::credit, "credit", 256 - kFrameHeaderBytes, Lane::control, false},
@@ -51,6 +60,15 @@ inline constexpr std::array<FrameRules, 11> kFrameRules{{
     {FrameType::bulk, "bulk", 256 - kFrameHeaderBytes, Lane::eager, false},
     {FrameType::context_begin, "context_begin", 256 - kFrameHeaderBytes, Lane::eager, false},
     {FrameType::context_end, "context_end", 256 - kFrameHeaderBytes, Lane::eager, false},
+    {FrameType::proof, "proof", 256 - kFrameHeaderBytes, Lane::seed, false},
+    {FrameType::join_request, "join_request", 4096 - kFrameHeaderBytes, Lane::seed, false},
+    {FrameType::admission, "admission", 8192 - kFrameHeaderBytes, Lane::seed, false},
+    {FrameType::view, "view", (1U << 24U) - kFrameHeaderBytes, Lane::seed, false},
+    {FrameType::formation, "formation", 2048 - kFrameHeaderBytes, Lane::seed, false},
+    {FrameType::renewal, "renewal", 2048 - kFrameHeaderBytes, Lane::seed, false},
+    {FrameType::link_report, "link_report", 2048 - kFrameHeaderBytes, Lane::seed, false},
+    {FrameType::stored_tokens, "stored_tokens", (1U << 21U) - kFrameHeaderBytes, Lane::file, false},
+    {FrameType::stored_seed, "stored_seed", (1U << 25U) - kFrameHeaderBytes, Lane::file, false},
 }};
 
 /// The rules of a type; nullptr for a number that is none.

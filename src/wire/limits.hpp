@@ -35,4 +35,17 @@ inline constexpr std::size_t kMaxSettings = 256;
 inline constexpr std::size_t kMaxSettingNameBytes = 64;
 inline constexpr std::size_t kMaxSettingValueBytes = 256;
 
+inline constexpr std::size_t kMaxSettingOriginBytes = 256;
+
+// Between a seed and who joins.
+inline constexpr std::size_t kMaxSigningRequestBytes = 1024;
+inline constexpr std::size_t kMaxCertificateBytes = 4096;
+inline constexpr std::size_t kMaxHostBytes = 64;
+inline constexpr std::size_t kMaxAddressBytes = 56;
+inline constexpr std::size_t kMaxAddresses = 16;
+inline constexpr std::size_t kMaxViewMembers = 16384;
+
+// In files of a seed.
+inline constexpr std::size_t kMaxStoredTokens = 16384;
+
 }  // namespace nexar::wire

@@ -53,6 +53,13 @@ public:
             fault_.keep({FaultKind::bad_text, field, *at});
     }
 
+    template <std::size_t N>
+    void array(std::string_view, const std::array<std::byte, N>&) {
+        fixed_ += N;
+    }
+
+    void boolean(std::string_view, const bool&) { fixed_ += 1; }
+
     void bytes(std::string_view field, const std::vector<std::byte>& value, std::size_t max) {
         fixed_ += 2 + value.size();
         check(field, value.size(), {0, max}, FaultKind::too_long);

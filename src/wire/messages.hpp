@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "wire/frame.hpp"
+#include "wire/seed_messages.hpp"
 
 /// The messages as values. None names its sender: who sent a frame is known from the connection
 /// that it came on. Limits are in wire/limits.hpp, layouts in wire/describe.hpp and
@@ -71,6 +72,7 @@ struct Hello {
 struct Setting {
     std::string name{};
     std::string value{};
+    std::string origin{};  // where the sender has it from, for people
 
     friend bool operator==(const Setting&, const Setting&) = default;
 };
@@ -203,7 +205,9 @@ struct ContextEnd {
     friend bool operator==(const ContextEnd&, const ContextEnd&) noexcept = default;
 };
 
-using AnyMessage = std::variant<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw,
-                                EagerHeader, BulkHeader, ContextBegin, ContextEnd>;
+using AnyMessage =
+    std::variant<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw, EagerHeader,
+                 BulkHeader, ContextBegin, ContextEnd, Proof, JoinRequest, Admission, ViewFrame,
+                 Formation, Renewal, LinkReport, StoredTokens, StoredSeed>;
 
 }  // namespace nexar::wire

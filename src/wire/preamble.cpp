@@ -20,6 +20,10 @@ std::string_view name(Lane lane) noexcept {
             return "eager";
         case Lane::bulk:
             return "bulk";
+        case Lane::seed:
+            return "seed";
+        case Lane::file:
+            return "file";
     }
     return "unknown";
 }

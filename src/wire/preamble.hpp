@@ -18,6 +18,8 @@ enum class Lane : std::uint8_t {
     rpc = 2,
     eager = 3,  // small messages, and the headers of larger ones
     bulk = 4,   // the payload of one large message
+    seed = 5,   // between a seed and a joiner or a member, in the place of control
+    file = 6,   // never on a stream: what a seed keeps
 };
 
 /// The name as written in the source; "unknown" for a number that is none.

@@ -81,6 +81,18 @@ public:
         if (const auto at = first_unprintable(value)) fail({FaultKind::bad_text, field, *at});
     }
 
+    template <std::size_t N>
+    void array(std::string_view field, std::array<std::byte, N>& value) {
+        const std::byte* at = take(field, N);
+        if (at != nullptr) std::copy_n(at, N, value.begin());
+    }
+
+    void boolean(std::string_view field, bool& value) {
+        std::uint8_t raw = 0;
+        number(field, raw, {0, 1});
+        value = raw == 1;
+    }
+
     void bytes(std::string_view field, std::vector<std::byte>& value, std::size_t max) {
         const auto content = take_sized(field, {0, max});
         value = std::vector<std::byte>(content.begin(), content.end());

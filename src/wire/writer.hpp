@@ -49,6 +49,15 @@ public:
         put(std::as_bytes(std::span(value)));
     }
 
+    template <std::size_t N>
+    void array(std::string_view, const std::array<std::byte, N>& value) {
+        put(std::span<const std::byte>(value));
+    }
+
+    void boolean(std::string_view, const bool& value) {
+        put(static_cast<std::uint8_t>(value ? 1 : 0));
+    }
+
     void bytes(std::string_view, const std::vector<std::byte>& value, std::size_t) {
         put(static_cast<std::uint16_t>(value.size()));
         put(std::span<const std::byte>(value));

@@ -78,6 +78,7 @@ Connection::Connection(Surroundings& around, ConnectionStart&& start, bool diale
       path_(start.path),
       largest_datagram_(start.largest_datagram),
       dialed_(dialed),
+      joins_(start.joins),
       now_(start.now),
       lanes_{OutStream(port::Lane::control, around.pool()),
              OutStream(port::Lane::rpc, around.pool()),
@@ -98,6 +99,7 @@ void Connection::ConnFree::operator()(ngtcp2_conn* conn) const noexcept {
 Result<void> Connection::start_tls(security::TlsOptions options) {
     options.role = dialed_ ? security::Role::client : security::Role::server;
     options.alpn = options_.protection == Protection::full ? kAlpn : kAlpnUnprotected;
+    if (joins_) options.join_alpn = kAlpnJoin;
     NEXAR_TRY_VALUE(session, security::TlsSession::create(std::move(options)));
     tls_ = std::move(session);
     if (!CryptoCallbacks::bind(*this, dialed_)) {

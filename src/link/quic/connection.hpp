@@ -65,6 +65,8 @@ struct ConnectionStart {
     std::size_t largest_datagram = kLeastDatagram;
     LinkOptions options{};
     security::TlsOptions tls{};
+    /// Whether who dials may be one who joins, without a certificate.
+    bool joins = false;
 };
 
 /// One QUIC connection: takes and gives packets, is told the time, and does no I/O.
@@ -119,6 +121,8 @@ public:
     Result<void> update_keys(TimePoint now);
 
     bool dialed() const noexcept { return dialed_; }
+    /// For what the two ends of a join bind to each other.
+    const security::TlsSession& tls() const noexcept { return *tls_; }
     bool is_up() const noexcept { return state_ == State::up || state_ == State::lingering; }
     bool is_down() const noexcept { return state_ == State::down; }
     /// Down, and nothing more to say to the peer.
@@ -219,6 +223,7 @@ private:
     Path path_;
     std::size_t largest_datagram_;
     bool dialed_;
+    bool joins_;
     State state_ = State::handshaking;
     Identity peer_{};
 

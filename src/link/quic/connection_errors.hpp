@@ -9,6 +9,8 @@ namespace nexar::quic {
 /// protection.
 inline constexpr std::string_view kAlpn = "nexar/1";
 inline constexpr std::string_view kAlpnUnprotected = "nexar/1 unprotected";
+/// Of those who have no certificate yet, with a seed; always protected.
+inline constexpr std::string_view kAlpnJoin = "nexar-join/1";
 
 /// Application error codes of CONNECTION_CLOSE; the words beside them are for people.
 inline constexpr std::uint64_t kCloseDone = 0;

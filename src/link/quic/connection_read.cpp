@@ -77,7 +77,7 @@ void Connection::fail_with(TimePoint now, int code) {
 
 void Connection::on_up() {
     const auto& peer = tls_->peer();
-    NEXAR_ASSERT(peer.has_value());
+    NEXAR_ASSERT(peer.has_value() != tls_->with_joiner());
     state_ = State::up;
     peer_ = peer.value_or(Identity{});
     ngtcp2_conn_set_keep_alive_timeout(conn_.get(), native(options_.keep_alive));
@@ -92,7 +92,7 @@ void Connection::on_up() {
         }
         enqueue(lane);
     }
-    around_->emit({.link = id_, .what = port::Up{.link = this, .dialed = dialed_}});
+    around_->emit({.link = id_, .what = port::Up{.link = this, .dialed = dialed_, .joiner = tls_->with_joiner()}});
 }
 
 bool Connection::violated(std::string_view what) {

@@ -27,10 +27,13 @@ void machine_random(std::span<std::uint8_t> out) {
 }
 
 EndpointOptions completed(EndpointOptions options) {
-    NEXAR_ASSERT(options.credentials != nullptr);
     if (!options.random) options.random = machine_random;
     if (options.secret.size() == 0) options.secret = random_secret(options.random);
     return options;
+}
+
+Path path_to(const Address& remote) {
+    return {.local = Address::any(remote.is_v6()), .remote = remote};
 }
 
 std::uint64_t random_number(const EndpointOptions& options) {
@@ -61,11 +64,15 @@ Endpoint::Endpoint(PacketPath& out, BufferPool& pool, EndpointOptions options)
       gate_(options_.gate, random_number(options_)),
       by_first_cid_(0, SeededHash{random_number(options_)}),
       by_reset_token_(0, SeededHash{random_number(options_)}) {
-    if (options_.link.protection == Protection::none) {
-        NEXAR_LOG_WARNING(
-            "protection=none: data crosses the network unencrypted and anyone on the path can read "
-            "and change it; only for a fabric that nobody else reaches");
-    }
+    set_protection(options_.link.protection);
+}
+
+void Endpoint::set_protection(Protection protection) {
+    options_.link.protection = protection;
+    if (protection == Protection::full) return;
+    NEXAR_LOG_WARNING(
+        "protection=none: data crosses the network unencrypted and anyone on the path can read "
+        "and change it; only for a fabric that nobody else reaches");
 }
 
 Endpoint::~Endpoint() = default;
@@ -131,9 +138,31 @@ Endpoint::Entry& Endpoint::make_entry() {
 
 Result<port::LinkId> Endpoint::dial(TimePoint now, const Address& remote,
                                     const security::Expectation& expected) {
-    const Path path{.local = Address::any(remote.is_v6()), .remote = remote};
+    NEXAR_ASSERT(options_.credentials != nullptr);
+    return dial(start(now, path_to(remote), expected));
+}
+
+Result<port::LinkId> Endpoint::dial_seed(TimePoint now, const Address& remote) {
+    NEXAR_ASSERT(options_.credentials != nullptr);
+    ConnectionStart how =
+        start(now, path_to(remote),
+              {.cluster = options_.credentials->identity().cluster, .node = {}, .seed = true});
+    how.options.protection = Protection::full;
+    return dial(std::move(how));
+}
+
+Result<port::LinkId> Endpoint::dial_as_joiner(TimePoint now, const Address& remote,
+                                              const std::optional<security::PublicKeyHash>& ca) {
+    ConnectionStart how = start(now, path_to(remote), {});
+    how.options.protection = Protection::full;
+    how.tls.credentials = nullptr;
+    how.tls.ca = ca;
+    how.joins = true;
+    return dial(std::move(how));
+}
+
+Result<port::LinkId> Endpoint::dial(ConnectionStart how) {
     Entry& entry = make_entry();
-    ConnectionStart how = start(now, path, expected);
     how.id = entry.id;
     making_ = &entry;
     auto connection = Connection::dial(*this, std::move(how));
@@ -274,6 +303,13 @@ void Endpoint::forget(port::LinkId link) {
     if (found == entries_.end()) return;
     NEXAR_ASSERT(found->second->connection->is_down());
     found->second->forgotten = true;
+    set_ready(*found->second);
+}
+
+void Endpoint::abandon(port::LinkId link) {
+    const auto found = entries_.find(link.value());
+    if (found == entries_.end() || found->second->connection->is_down()) return;
+    found->second->connection->abandon(Error(Errc::cancelled, "the link was given up"));
     set_ready(*found->second);
 }
 

@@ -30,10 +30,13 @@ namespace nexar::quic {
 struct EndpointOptions {
     LinkOptions link{};
     GateLimits gate{};
+    /// None: nobody is let in, and only seeds can be dialed, until set_credentials().
     std::shared_ptr<const security::Credentials> credentials{};
     security::WallClock wall_clock{};  // empty: the machine's
     /// Whether peers may dial us.
     bool accepts = true;
+    /// Whether they may also be joiners, who have no certificate: for a seed.
+    bool accepts_joiners = false;
     /// 32 bytes from which reset tokens are made; kept over a restart, they let peers notice it at
     /// once. Empty: random.
     Secret secret{};
@@ -70,6 +73,18 @@ public:
     Result<port::LinkId> dial(TimePoint now, const Address& remote,
                               const security::Expectation& expected);
 
+    /// The same to a seed, always protected: by a node, or by a joiner, which shows no certificate
+    /// and measures the seed by the hash of its CA's key.
+    Result<port::LinkId> dial_seed(TimePoint now, const Address& remote);
+    Result<port::LinkId> dial_as_joiner(TimePoint now, const Address& remote,
+                                        const std::optional<security::PublicKeyHash>& ca);
+
+    /// For links that begin from now on.
+    void set_credentials(std::shared_ptr<const security::Credentials> credentials) {
+        options_.credentials = std::move(credentials);
+    }
+    void set_protection(Protection protection);
+
     /// Datagrams that arrived together on one path, all of `segment_bytes` but the last.
     void receive(TimePoint now, const Path& path, std::uint8_t ecn,
                  std::span<const std::byte> bytes, std::size_t segment_bytes);
@@ -79,6 +94,8 @@ public:
     std::optional<TimePoint> next_deadline() const;
     std::optional<port::Event> poll_event();
     void forget(port::LinkId link);
+    /// Gives up a link that is not up yet: Down follows at once.
+    void abandon(port::LinkId link);
 
     /// Null when there is none of that number, or it is not up.
     Connection* find(port::LinkId link) noexcept;
@@ -121,6 +138,7 @@ private:
     BufferPool& pool() override { return *pool_; }
 
     ConnectionStart start(TimePoint now, const Path& path, const security::Expectation& expected);
+    Result<port::LinkId> dial(ConnectionStart how);
     Entry& make_entry();
     Entry* route(const PacketTarget& target) noexcept;
     Entry* route_reset(const PacketTarget& target, std::span<const std::byte> packet) noexcept;

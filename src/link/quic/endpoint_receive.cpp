@@ -113,7 +113,8 @@ void Endpoint::receive_stranger(TimePoint now, const Path& path, std::uint8_t ec
         return;
     }
     // RFC 9000 14.1: a smaller datagram begins no connection, and may not be answered with more.
-    if (!options_.accepts || packet.size() < kLeastDatagram) {
+    const bool accepts = options_.accepts && options_.credentials != nullptr;
+    if (!accepts || packet.size() < kLeastDatagram) {
         ++counts_.malformed;
         return;
     }
@@ -165,6 +166,7 @@ void Endpoint::accept(TimePoint now, const Path& path, std::uint8_t ecn,
     ConnectionStart how =
         start(now, path, {.cluster = options_.credentials->identity().cluster, .node = {}});
     how.id = entry.id;
+    how.joins = options_.accepts_joiners;
     making_ = &entry;
     auto connection = Connection::accept(*this, std::move(how), hello);
     making_ = nullptr;

@@ -23,8 +23,9 @@ constexpr std::uint8_t kEcnBits = 3;
 OutMessage::OutMessage(const PacketBatch& batch, std::span<const std::byte> bytes,
                        const Address& bound)
     : to_(batch.path.remote) {
-    header.msg_name = to_.native();
-    header.msg_namelen = to_.native_size();
+    name_ = bound.is_v6() ? to_.mapped() : to_;
+    header.msg_name = name_.native();
+    header.msg_namelen = name_.native_size();
     // sendmsg() only reads it.
     vector_ = {.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
     header.msg_iov = &vector_;
@@ -131,7 +132,7 @@ UdpSocket::Arrival UdpSocket::Receiver::arrival(std::size_t index) const {
     const auto from =
         Address::from_native(static_cast<const sockaddr*>(header.msg_name), header.msg_namelen);
     if (!from || (header.msg_flags & MSG_TRUNC) != 0) return {.segment_bytes = 1};
-    arrival.path = {.local = bound_, .remote = *from};
+    arrival.path = {.local = bound_, .remote = from->unmapped()};
     arrival.bytes = {memory_.get() + index * kSlotBytes, headers_[index].msg_len};
     arrival.segment_bytes = std::max<std::size_t>(arrival.bytes.size(), 1);
     auto* mutable_header = const_cast<msghdr*>(&header);  // CMSG_NXTHDR takes no other
@@ -159,7 +160,7 @@ UdpSocket::Arrival UdpSocket::Receiver::arrival(std::size_t index) const {
             std::memcpy(&target, content, sizeof target);
             sockaddr_in6 local = bound_.v6();
             local.sin6_addr = target.ipi6_addr;
-            arrival.path.local = Address(local);
+            arrival.path.local = Address(local).unmapped();
         }
     }
     return arrival;

@@ -29,6 +29,7 @@ private:
     void* add(int level, int type, std::size_t bytes) noexcept;
 
     Address to_;
+    Address name_;  // of to_, as the kernel wants it
     iovec vector_{};
     alignas(cmsghdr) std::array<std::byte, 128> control_{};
 };

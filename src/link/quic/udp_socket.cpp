@@ -61,7 +61,9 @@ Result<std::unique_ptr<UdpSocket>> UdpSocket::open(const Address& local,
 }
 
 Result<void> UdpSocket::configure() {
-    if (local_.is_v6()) set(descriptor_, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    // A node that listens on all addresses has one port for IPv4 and IPv6.
+    const bool both = local_.is_v6() && local_.is_any();
+    if (local_.is_v6()) set(descriptor_, IPPROTO_IPV6, IPV6_V6ONLY, both ? 0 : 1);
     if (::bind(descriptor_, local_.native(), local_.native_size()) != 0) {
         return system_error("listen on UDP port", local_);
     }
@@ -78,11 +80,12 @@ Result<void> UdpSocket::configure() {
         set(descriptor_, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
         set(descriptor_, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
         if (local_.is_any()) set(descriptor_, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
-    } else {
+    }
+    if (!local_.is_v6() || both) {
         set(descriptor_, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
         set(descriptor_, IPPROTO_IP, IP_RECVTOS, 1);
-        if (local_.is_any()) set(descriptor_, IPPROTO_IP, IP_PKTINFO, 1);
     }
+    if (!local_.is_v6() && local_.is_any()) set(descriptor_, IPPROTO_IP, IP_PKTINFO, 1);
     options_.gro = options_.gro && set(descriptor_, IPPROTO_UDP, UDP_GRO, 1);
     // Setting it to 0 changes nothing and fails where the kernel does not know it.
     options_.gso = options_.gso && set(descriptor_, IPPROTO_UDP, UDP_SEGMENT, 0);

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <nexar/export.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace nexar {
+
+namespace detail {
+class SeedBody;
+}
+
+struct TokenOptions {
+    int uses = 1;
+    std::chrono::seconds ttl = std::chrono::hours(1);
+};
+
+struct SeedOptions {
+    /// Address and UDP port; port 0 takes a free one. Empty: all addresses, port 7400.
+    std::string listen{};
+    /// Members of the cluster.
+    int world = 1;
+    /// Where the cluster's keys and members are kept; made when absent. Empty: nowhere, the cluster
+    /// ends with this object.
+    std::string state_dir{};
+    /// Lets in, beside the holders of tokens, all who prove to know it; at least 128 bits.
+    std::string job_secret{};
+    /// Settings by their names; those of the cluster go to all members.
+    std::vector<std::pair<std::string, std::string>> settings{};
+};
+
+/// The door of a cluster: lets processes in, tells them who they are and who the others are. Never
+/// on the path of data; when it ends, members go on.
+///
+/// Runs in a thread of its own from construction to close(). Any thread may call. Throws Error.
+class NEXAR_EXPORT Seed {
+public:
+    explicit Seed(const SeedOptions& options);
+    Seed(Seed&&) noexcept;
+    Seed& operator=(Seed&&) noexcept;
+    ~Seed();
+
+    /// Where it is reached, best first.
+    std::vector<std::string> addresses() const;
+
+    /// A join string: a secret, for those who shall join.
+    std::string create_token(const TokenOptions& options = {});
+
+    /// What it waits for, in words: "3 of 4 joined; 10.0.0.7 presented an expired token".
+    std::string status() const;
+    bool formed() const;
+
+    void close();
+
+private:
+    std::shared_ptr<detail::SeedBody> body_;
+};
+
+}  // namespace nexar

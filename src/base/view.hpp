@@ -1,0 +1,46 @@
+#pragma once
+
+#include <algorithm>
+#include <nexar/types.hpp>
+#include <optional>
+#include <vector>
+
+#include "base/address.hpp"
+#include "base/identity.hpp"
+
+namespace nexar {
+
+/// A node as a view knows it.
+struct Member {
+    NodeId node{};
+    Incarnation incarnation{};
+    Rank rank{};
+    std::vector<Address> addresses{};  // where it is reached, best first
+
+    friend bool operator==(const Member&, const Member&) = default;
+};
+
+/// The seed that breaks ties of the view's voters.
+struct Witness {
+    NodeId seed{};
+    Incarnation incarnation{};
+
+    friend bool operator==(const Witness&, const Witness&) noexcept = default;
+};
+
+/// Who belongs to the cluster, from one agreed moment to the next. Epochs only grow, and each has
+/// one list of members.
+struct View {
+    Epoch epoch{};                  // 0: none yet
+    std::vector<Member> members{};  // strictly ascending by rank
+    std::optional<Witness> witness{};
+
+    const Member* find(const NodeId& node) const noexcept {
+        const auto found = std::ranges::find(members, node, &Member::node);
+        return found == members.end() ? nullptr : &*found;
+    }
+
+    friend bool operator==(const View&, const View&) = default;
+};
+
+}  // namespace nexar

@@ -1,0 +1,178 @@
+// How the two ends of a link greet each other.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nexar/version.hpp>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/try.hpp"
+#include "engine/mesh.hpp"
+#include "wire/codec.hpp"
+#include "wire/preamble.hpp"
+
+namespace nexar::engine {
+
+namespace {
+
+template <class Message>
+void append(std::vector<std::byte>& bytes, const Message& message) {
+    const std::size_t at = bytes.size();
+    bytes.resize(at + encoded_size(message));
+    const auto size = wire::encode(message, std::span(bytes).subspan(at));
+    NEXAR_ASSERT(size.has_value() && *size == bytes.size() - at);
+}
+
+template <class Message>
+void greet(port::Link& link, const Message& message) {
+    std::vector<std::byte> bytes;
+    append(bytes, wire::Preamble{.lane = wire::Lane::control, .context = {}, .sequence = {}});
+    append(bytes, message);
+    const port::ConstBytes piece(bytes);
+    const bool written = link.write(port::Lane::control, {&piece, 1});
+    NEXAR_ASSERT(written, "a new lane has room");
+}
+
+}  // namespace
+
+/// The first frame of a link; what follows is the engine's.
+class Mesh::Greeter final : public LaneReader::Taker {
+public:
+    Greeter(Mesh& mesh, Candidate& candidate) noexcept : mesh_(&mesh), candidate_(&candidate) {}
+
+    Result<std::uint64_t> frame(const wire::FrameHeader& header, port::ConstBytes body) override {
+        if (candidate_->state == Candidate::State::closing) return std::uint64_t{0};
+        NEXAR_TRY(mesh_->on_frame(*candidate_, header, body));
+        return std::uint64_t{0};
+    }
+    port::Bytes payload_place(std::size_t /*bytes*/) override { return {}; }
+    void payload_came(std::size_t /*bytes*/) override {}
+    void violated(const Error& error) override { mesh_->drop(*candidate_, error.cause()); }
+
+private:
+    Mesh* mesh_;
+    Candidate* candidate_;
+};
+
+void Mesh::attach(Candidate& candidate) {
+    candidate.taker = std::make_unique<Greeter>(*this, candidate);
+    candidate.reader = std::make_unique<LaneReader>(wire::Lane::control, *candidate.taker);
+    candidate.link->receive(port::Lane::control, *candidate.reader);
+}
+
+/// An accepted link: it says who it is before it counts.
+void Mesh::hold(TimePoint now, Candidate& candidate) {
+    candidate.held_until = now + options_.hold;
+    if (Way* const way = way_to(candidate.node)) {
+        way->candidates.push_back(&candidate);
+    } else {
+        std::vector<Candidate*> held;
+        for (const auto& [id, other] : candidates_) {
+            if (!other->dialed && !ways_.contains(other->node) &&
+                other->state != Candidate::State::closing) {
+                held.push_back(other.get());
+            }
+        }
+        if (held.size() > options_.max_held) {
+            drop(**std::ranges::min_element(held, {}, &Candidate::held_until),
+                 "too many wait for a view that names them");
+        }
+    }
+    attach(candidate);
+}
+
+void Mesh::say_hello(Candidate& candidate) {
+    candidate.state = Candidate::State::greeted;
+    greet(*candidate.link,
+          wire::Hello{.epoch = view_.epoch, .software = fmt::format("nexar {}", version())});
+    attach(candidate);
+}
+
+Result<void> Mesh::on_frame(Candidate& candidate, const wire::FrameHeader& header,
+                            port::ConstBytes body) {
+    if (!candidate.dialed && header.type == wire::FrameType::hello) {
+        NEXAR_TRY_VALUE(hello, wire::decode_body<wire::Hello>(header, body));
+        return on_hello(candidate, hello.message);
+    }
+    if (candidate.dialed && header.type == wire::FrameType::welcome) {
+        NEXAR_TRY_VALUE(welcome, wire::decode_body<wire::Welcome>(header, body));
+        return on_welcome(candidate, welcome.message);
+    }
+    return Error(Errc::protocol_violation,
+                 fmt::format("a frame of type {} came before the ends had greeted each other",
+                             wire::name(header.type)));
+}
+
+Result<void> Mesh::on_hello(Candidate& candidate, const wire::Hello& hello) {
+    if (candidate.state != Candidate::State::up) {
+        return Error(Errc::protocol_violation, "a second hello came");
+    }
+    if (hello.min_version > wire::kProtocolVersion || hello.max_version < wire::kProtocolVersion) {
+        return Error(Errc::version_mismatch,
+                     fmt::format("it speaks the protocol versions {} to {}, this node {}",
+                                 hello.min_version, hello.max_version, wire::kProtocolVersion));
+    }
+    candidate.state = Candidate::State::greeted;
+    candidate.epoch = hello.epoch;
+    consider(candidate);
+    return {};
+}
+
+/// Whether an accepted link whose peer said Hello is to be the link of the pair.
+void Mesh::consider(Candidate& candidate) {
+    Way* const way = way_to(candidate.node);
+    if (way == nullptr) {
+        // A newer view may name it; one that we know already does not.
+        const bool late = candidate.state == Candidate::State::greeted && view_.epoch > Epoch(0) &&
+                          candidate.epoch <= view_.epoch;
+        if (late) drop(candidate, "you are not a member of the current view");
+        return;
+    }
+    if (std::ranges::find(way->candidates, &candidate) == way->candidates.end()) {
+        way->candidates.push_back(&candidate);
+    }
+    if (candidate.state != Candidate::State::greeted) return;
+    if (way->connected) {
+        drop(candidate, "there is a link already");
+        return;
+    }
+    const Member& member = way->member;
+    if (candidate.link->peer().incarnation != member.incarnation) {
+        drop(candidate, "your incarnation is not the one in the current view");
+        return;
+    }
+    if (decides(*way) && way->in_round) return;
+    welcome(candidate, *way);
+}
+
+void Mesh::welcome(Candidate& candidate, Way& way) {
+    greet(*candidate.link, wire::Welcome{.epoch = view_.epoch,
+                                         .rank = way.member.rank,
+                                         .world_size = static_cast<std::uint32_t>(
+                                             view_.members.back().rank.value() + 1),
+                                         .payload_credit_bytes = engine_->options().shared.payload,
+                                         .header_credits = engine_->options().shared.headers});
+    hand_over(candidate, way);
+}
+
+Result<void> Mesh::on_welcome(Candidate& candidate, const wire::Welcome& welcome) {
+    if (candidate.state != Candidate::State::greeted) {
+        return Error(Errc::protocol_violation, "a welcome came that was not asked for");
+    }
+    Way* const way = way_to(candidate.node);
+    if (way == nullptr || way->connected) {
+        drop(candidate, "there is a link already");
+        return {};
+    }
+    if (welcome.rank != rank_) {
+        return Error(Errc::protocol_violation,
+                     fmt::format("it takes this node for rank {}, the view says {}",
+                                 welcome.rank.value(), rank_.value()));
+    }
+    hand_over(candidate, *way);
+    return {};
+}
+
+}  // namespace nexar::engine

@@ -1,0 +1,200 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nexar/join.hpp>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/settings.hpp"
+#include "base/try.hpp"
+#include "link/quic/link_settings.hpp"
+#include "runtime/config_sources.hpp"
+#include "runtime/join/addresses.hpp"
+#include "runtime/launch.hpp"
+#include "runtime/node_body.hpp"
+#include "runtime/seed/seed_body.hpp"
+#include "security/private_file.hpp"
+
+namespace nexar {
+
+namespace {
+
+constexpr std::size_t kMaxSecretFileBytes = std::size_t{64} * 1024;
+
+/// A secret from a variable, or from the file that another variable names.
+Result<std::optional<std::string>> secret_variable(std::span<const NamedValue> environment,
+                                                   std::string_view name) {
+    const auto value = [&](const std::string& wanted) -> const std::string* {
+        const auto found = std::ranges::find(environment, wanted, &NamedValue::name);
+        return found == environment.end() || found->value.empty() ? nullptr : &found->value;
+    };
+    if (const std::string* text = value(std::string(name))) return std::optional(*text);
+    const std::string* path = value(fmt::format("{}_FILE", name));
+    if (path == nullptr) return std::optional<std::string>{};
+    NEXAR_TRY_VALUE(content, security::read_private_file(*path, kMaxSecretFileBytes));
+    if (!content) {
+        return Error(Errc::bad_config,
+                     fmt::format("{}_FILE names {}, which is not there", name, *path));
+    }
+    std::string text = content->reveal([](std::span<const std::byte> bytes) {
+        return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    });
+    while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+    return std::optional(std::move(text));
+}
+
+Result<std::vector<Address>> resolve_all(const std::vector<std::string>& seeds) {
+    std::vector<Address> addresses;
+    std::optional<Error> problem;
+    for (const std::string& seed : seeds) {
+        auto found = runtime::resolve(seed);
+        if (!found) {
+            problem = found.error();
+            continue;
+        }
+        for (const Address& address : *found) {
+            if (std::ranges::find(addresses, address) == addresses.end()) {
+                addresses.push_back(address);
+            }
+        }
+    }
+    if (addresses.empty() && problem) return *problem;
+    return addresses;
+}
+
+Error nowhere_to_join() {
+    return {Errc::bad_config,
+            "nothing says which cluster to join: give the join string that `nexar token create` "
+            "prints in JoinOptions::join_string, NEXAR_JOIN or NEXAR_JOIN_FILE, or start the "
+            "program with `nexar run -n 4 -- ./program`, torchrun, mpirun, srun or as an indexed "
+            "job of Kubernetes"};
+}
+
+/// How this process joins, as far as it was found out.
+struct Plan {
+    runtime::JoinTerms terms{};
+    std::shared_ptr<detail::SeedBody> seed{};  // that this process hosts
+};
+
+Result<Plan> plan_with_launch(const Launch& launch, std::span<const NamedValue> environment) {
+    NEXAR_TRY_VALUE(text, secret_variable(environment, "NEXAR_JOB_SECRET"));
+    if (!text) {
+        return Error(Errc::bad_config,
+                     fmt::format("the job was started by {}, and its ranks have no secret by which "
+                                 "they know each other; {}",
+                                 name(launch.launcher), security::kMakeJobSecret));
+    }
+    NEXAR_TRY_VALUE(secret, security::JobSecret::from_text(*text));
+    Plan plan;
+    plan.terms.job_secret = std::move(secret);
+    if (!launch.hosts_seed()) {
+        NEXAR_TRY_VALUE(seeds, runtime::resolve(launch.seed->host.find(':') == std::string::npos
+                                                    ? fmt::format("{}:{}", launch.seed->host,
+                                                                  launch.seed->port)
+                                                    : fmt::format("[{}]:{}", launch.seed->host,
+                                                                  launch.seed->port)));
+        plan.terms.seeds = std::move(seeds);
+        return plan;
+    }
+    SeedOptions options;
+    options.listen = fmt::format("[::]:{}", launch.seed->port);
+    options.world = static_cast<int>(launch.world);
+    options.job_secret = *text;
+    auto seed = detail::SeedBody::open(options);
+    if (!seed) {
+        options.listen = fmt::format("0.0.0.0:{}", launch.seed->port);
+        seed = detail::SeedBody::open(options);
+    }
+    if (!seed) return seed.error();
+    plan.seed = *seed;
+    plan.terms.seeds = {Address::parse(fmt::format("127.0.0.1:{}", launch.seed->port)).value()};
+    return plan;
+}
+
+Result<Plan> make_plan(const JoinOptions& options) {
+    const std::vector<NamedValue> environment = read_environment();
+    NEXAR_TRY_VALUE(launch, detect_launch(read_launch_environment()));
+    if (launch) NEXAR_LOG_INFO("{}", to_text(*launch));
+    std::optional<std::string> text;
+    if (!options.join_string.empty()) {
+        text = options.join_string;
+    } else {
+        NEXAR_TRY_VALUE(found, secret_variable(environment, "NEXAR_JOIN"));
+        text = std::move(found);
+    }
+    Plan plan;
+    if (text) {
+        NEXAR_TRY_VALUE(join, security::JoinString::parse(*text));
+        NEXAR_TRY_VALUE(seeds, resolve_all(join.seeds));
+        plan.terms.seeds = std::move(seeds);
+        plan.terms.join = std::move(join);
+    } else if (launch && launch->seed) {
+        NEXAR_TRY_VALUE(launched, plan_with_launch(*launch, environment));
+        plan = std::move(launched);
+    } else {
+        return nowhere_to_join();
+    }
+    if (options.rank) {
+        if (*options.rank < 0) {
+            return Error(Errc::invalid_argument,
+                         fmt::format("rank {} was asked for; ranks begin at 0", *options.rank));
+        }
+        plan.terms.wanted_rank = Rank(static_cast<std::uint32_t>(*options.rank));
+    } else if (launch) {
+        plan.terms.wanted_rank = launch->rank;
+    }
+    return plan;
+}
+
+Result<std::shared_ptr<detail::NodeBody>> open_node(const JoinOptions& options,
+                                                    const Config& config) {
+    NEXAR_TRY_VALUE(loop, runtime::make_loop(options.node));
+    const auto open = [&](std::string_view where) -> Result<std::shared_ptr<detail::NodeBody>> {
+        NEXAR_TRY_VALUE(listen, Address::parse(where));
+        return detail::NodeBody::open(loop, {.listen = listen,
+                                             .options = options.node,
+                                             .link = quic::link_options(config),
+                                             .udp = quic::udp_options(config),
+                                             .config = config});
+    };
+    const std::string_view listen = config.text("listen");
+    if (!listen.empty()) return open(listen);
+    auto both = open("[::]:0");
+    return both ? std::move(both) : open("0.0.0.0:0");  // a host without IPv6
+}
+
+Result<Node> join_with(const JoinOptions& options, std::vector<ConfigFlag> flags) {
+    std::vector<NamedValue> code;
+    for (const auto& [name, value] : options.settings) code.push_back({name, value});
+    if (options.node.unprotected) code.push_back({"protection", "none"});
+    NEXAR_TRY_VALUE(loaded, load_config(std::move(code), std::move(flags)));
+    const Config& config = loaded.config;
+    const SteadyClock clock;
+    const TimePoint deadline = clock.now() + config.duration("formation_timeout");
+    NEXAR_TRY_VALUE(plan, make_plan(options));
+    auto opened = open_node(options, config);
+    if (!opened) {
+        if (plan.seed) plan.seed->close();
+        return opened.error();
+    }
+    const std::shared_ptr<detail::NodeBody>& body = *opened;
+    body->accompany(plan.seed);
+    Node node(body);
+    plan.terms.addresses = runtime::reachable_addresses(body->address());
+    plan.terms.host = runtime::host_name();
+    NEXAR_TRY(body->join(std::move(plan.terms)));
+    NEXAR_TRY(body->wait_formed(deadline));
+    return node;
+}
+
+}  // namespace
+
+Node join(const JoinOptions& options) {
+    return join_with(options, {}).value();
+}
+
+Node join(int& argc, char** argv, const JoinOptions& options) {
+    return join_with(options, take_flags(argc, argv)).value();
+}
+
+}  // namespace nexar

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <nexar/result.hpp>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/assert.hpp"
+#include "engine/lane_reader.hpp"
+#include "port/link.hpp"
+#include "wire/codec.hpp"
+#include "wire/preamble.hpp"
+
+namespace nexar::runtime {
+
+/// What binds a signing request, and the proofs of a job's secret, to one connection.
+inline constexpr std::string_view kBindingLabel = "EXPORTER-nexar-join-1";
+inline constexpr std::size_t kBindingBytes = 32;
+
+/// The seed lane of one link: frames in, frames out. It stands in the place of the control lane.
+class SeedLane final : private engine::LaneReader::Taker {
+public:
+    /// Takes one frame; an Error ends the link with its words.
+    using Take = std::function<Result<void>(const wire::FrameHeader&, port::ConstBytes)>;
+
+    /// `link` must outlive its use here.
+    SeedLane(port::Link& link, Take take)
+        : link_(&link), take_(std::move(take)), reader_(wire::Lane::seed, *this) {
+        const wire::Preamble preamble{.lane = wire::Lane::seed, .context = {}, .sequence = {}};
+        std::vector<std::byte> bytes(wire::encoded_size(preamble));
+        const auto size = wire::encode(preamble, std::span(bytes));
+        NEXAR_ASSERT(size.has_value());
+        write(bytes);
+        link.receive(port::Lane::control, reader_);
+    }
+    SeedLane(const SeedLane&) = delete;
+    SeedLane& operator=(const SeedLane&) = delete;
+
+    /// False: the other end does not read, and the link was closed.
+    template <class Message>
+    bool send(const Message& message) {
+        std::vector<std::byte> bytes(wire::encoded_size(message));
+        const auto size = wire::encode(message, std::span(bytes));
+        NEXAR_ASSERT(size.has_value() && *size == bytes.size());
+        if (write(bytes)) return true;
+        close("you do not read what is said to you");
+        return false;
+    }
+
+    void close(std::string_view why) {
+        if (std::exchange(closed_, true)) return;
+        link_->close(why);
+    }
+    bool closed() const noexcept { return closed_; }
+    port::Link& link() noexcept { return *link_; }
+
+private:
+    bool write(std::span<const std::byte> bytes) {
+        const port::ConstBytes piece(bytes);
+        return link_->write(port::Lane::control, {&piece, 1});
+    }
+
+    Result<std::uint64_t> frame(const wire::FrameHeader& header, port::ConstBytes body) override {
+        if (closed_) return std::uint64_t{0};
+        if (auto taken = take_(header, body); !taken) return taken.error();
+        return std::uint64_t{0};
+    }
+    port::Bytes payload_place(std::size_t /*bytes*/) override { return {}; }
+    void payload_came(std::size_t /*bytes*/) override {}
+    void violated(const Error& error) override { close(error.cause()); }
+
+    port::Link* link_;
+    Take take_;
+    engine::LaneReader reader_;
+    bool closed_ = false;
+};
+
+}  // namespace nexar::runtime

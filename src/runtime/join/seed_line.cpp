@@ -1,0 +1,316 @@
+#include "runtime/join/seed_line.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nexar/version.hpp>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/try.hpp"
+#include "wire/view.hpp"
+
+namespace nexar::runtime {
+
+namespace {
+
+constexpr Duration kRenewRetry = std::chrono::minutes(1);
+
+bool is_final(Errc code) noexcept {
+    return remedy(code) != Remedy::retry;
+}
+
+}  // namespace
+
+SeedLine::SeedLine(quic::Endpoint& endpoint, JoinTerms terms, security::KeyPair key)
+    : endpoint_(&endpoint), terms_(std::move(terms)), key_(std::move(key)) {}
+
+void SeedLine::dial_all(TimePoint now) {
+    problems_.clear();
+    for (const Address& seed : terms_.seeds) {
+        std::optional<security::PublicKeyHash> ca;
+        if (terms_.join) ca = terms_.join->ca;
+        const bool as_joiner = credentials_ == nullptr;
+        const auto id =
+            as_joiner ? endpoint_->dial_as_joiner(now, seed, ca) : endpoint_->dial_seed(now, seed);
+        if (id) {
+            calls_[*id] = {.to = seed, .as_joiner = as_joiner};
+        } else {
+            problems_.insert_or_assign(seed.text(), id.error());
+        }
+    }
+}
+
+void SeedLine::turn(TimePoint now) {
+    now_ = now;
+    if (closing_ || failure_) return;
+    if (!calling() && now >= dial_at_) dial_all(now);
+    if (renew_at_ && now >= *renew_at_) renew(now);
+}
+
+std::optional<TimePoint> SeedLine::next_deadline() const {
+    if (closing_ || failure_) return std::nullopt;
+    if (!calling()) return dial_at_;
+    return renew_at_;
+}
+
+bool SeedLine::handle(TimePoint now, const port::Event& event) {
+    now_ = now;
+    const auto found = calls_.find(event.link);
+    if (found == calls_.end()) return false;
+    if (const auto* up = std::get_if<port::Up>(&event.what)) {
+        on_up(now, event.link, *up);
+    } else if (const auto* down = std::get_if<port::Down>(&event.what)) {
+        on_down(now, event.link, down->reason);
+    }
+    return true;
+}
+
+void SeedLine::on_up(TimePoint now, port::LinkId id, const port::Up& up) {
+    Call& call = calls_.at(id);
+    call.link = up.link;
+    if (talking_ || closing_ || call.over) {
+        end(id, call, "another address answered first");
+        return;
+    }
+    talking_ = id;
+    pause_ = kFirstPause;
+    for (auto& [other, unused] : calls_) {
+        if (other != id) end(other, unused, "another address answered first");
+    }
+    call.lane = std::make_unique<SeedLane>(
+        *up.link, [this, id](const wire::FrameHeader& header, port::ConstBytes body) {
+            return take(id, header, body);
+        });
+    if (!call.as_joiner) {
+        call.lane->send(
+            wire::Hello{.epoch = epoch_, .software = fmt::format("nexar {}", version())});
+        for (const auto& [rank, report] : reports_) call.lane->send(report);
+        plan_renewal(now);
+        return;
+    }
+    ca_ = tls(call).seen_ca();
+    proved_ = false;
+    if (!terms_.job_secret) {
+        if (auto asked = ask_to_join(call); !asked) call.lane->close(asked.error().cause());
+        return;
+    }
+    const auto bound = binding(call);
+    const auto key = ca_->public_key();
+    if (!bound || !key) {
+        call.lane->close("no keying material");
+        return;
+    }
+    call.lane->send(wire::Proof{terms_.job_secret->proof(security::Role::client, *bound, *key)});
+}
+
+void SeedLine::end(port::LinkId id, Call& call, std::string_view why) {
+    call.over = true;
+    if (call.link != nullptr) {
+        call.link->close(why);
+    } else {
+        endpoint_->abandon(id);
+    }
+}
+
+bool SeedLine::calling() const noexcept {
+    return std::ranges::any_of(calls_, [](const auto& entry) { return !entry.second.over; });
+}
+
+void SeedLine::on_down(TimePoint now, port::LinkId id, const Error& reason) {
+    const auto found = calls_.find(id);
+    const Address to = found->second.to;
+    const bool over = found->second.over;
+    calls_.erase(found);
+    if (over) return;
+    if (talking_ == id) {
+        talking_.reset();
+        renew_at_.reset();
+    }
+    problems_.insert_or_assign(to.text(), reason);
+    if (calling()) return;
+    // A seed that every address shows to be another one stays so; one that is silent may come.
+    const bool refused =
+        !credentials_ && !problems_.empty() && std::ranges::all_of(problems_, [](const auto& one) {
+            return one.second.code() == Errc::unauthenticated ||
+                   one.second.code() == Errc::version_mismatch;
+        });
+    if (refused && !failure_) failure_ = problems_.begin()->second;
+    dial_at_ = now + pause_;
+    pause_ = std::min(2 * pause_, kLongestPause);
+}
+
+const security::TlsSession& SeedLine::tls(const Call& call) const {
+    return static_cast<const quic::Connection&>(*call.link).tls();
+}
+
+Result<std::array<std::byte, kBindingBytes>> SeedLine::binding(const Call& call) const {
+    std::array<std::byte, kBindingBytes> bytes{};
+    NEXAR_TRY(tls(call).export_key(kBindingLabel, bytes));
+    return bytes;
+}
+
+Result<void> SeedLine::ask_to_join(Call& call) {
+    NEXAR_TRY_VALUE(bound, binding(call));
+    NEXAR_TRY_VALUE(request, security::SigningRequest::create(*key_, bound));
+    wire::Hello hello{.software = fmt::format("nexar {}", version()),
+                      .wanted_rank = terms_.wanted_rank};
+    wire::JoinRequest join{.signing_request = request.der(),
+                           .host = terms_.host,
+                           .addresses = wire::in_wire(terms_.addresses)};
+    if (terms_.join) {
+        join.token = terms_.join->token.bytes();
+        terms_.join->secret.reveal([&](std::span<const std::byte> bytes) {
+            std::ranges::copy(bytes, join.token_secret.begin());
+        });
+    }
+    call.lane->send(hello);
+    call.lane->send(join);
+    wipe(join.token_secret);
+    return {};
+}
+
+Result<void> SeedLine::take(port::LinkId id, const wire::FrameHeader& header,
+                            port::ConstBytes body) {
+    Call& call = calls_.at(id);
+    switch (header.type) {
+        case wire::FrameType::proof: {
+            NEXAR_TRY_VALUE(proof, wire::decode_body<wire::Proof>(header, body));
+            return on_proof(call, proof.message);
+        }
+        case wire::FrameType::admission: {
+            NEXAR_TRY_VALUE(admission, wire::decode_body<wire::Admission>(header, body));
+            return on_admission(admission.message);
+        }
+        case wire::FrameType::welcome: {
+            NEXAR_TRY_VALUE(welcome, wire::decode_body<wire::Welcome>(header, body));
+            return on_welcome(call, welcome.message);
+        }
+        case wire::FrameType::formation: {
+            NEXAR_TRY_VALUE(formation, wire::decode_body<wire::Formation>(header, body));
+            formation_ = formation.message.text;
+            return {};
+        }
+        case wire::FrameType::view: {
+            NEXAR_TRY_VALUE(view, wire::decode_body<wire::ViewFrame>(header, body));
+            if (view.message.epoch <= epoch_) return {};
+            epoch_ = view.message.epoch;
+            view_ = wire::from_wire(view.message);
+            return {};
+        }
+        case wire::FrameType::error_report: {
+            NEXAR_TRY_VALUE(report, wire::decode_body<wire::ErrorReport>(header, body));
+            return on_report(report.message);
+        }
+        default:
+            return Error(
+                Errc::protocol_violation,
+                fmt::format("a frame of type {} came from the seed", wire::name(header.type)));
+    }
+}
+
+Result<void> SeedLine::on_proof(Call& call, const wire::Proof& proof) {
+    if (!terms_.job_secret || !call.as_joiner || proved_) {
+        return Error(Errc::protocol_violation, "a proof came that was not asked for");
+    }
+    NEXAR_TRY_VALUE(bound, binding(call));
+    NEXAR_TRY_VALUE(key, ca_->public_key());
+    if (!terms_.job_secret->proves(proof.code, security::Role::server, bound, key)) {
+        const Error wrong(Errc::unauthenticated,
+                          fmt::format("the seed at {} does not know the secret of this job: it is "
+                                      "another job's, or the ranks were given different secrets",
+                                      call.to.text()));
+        failure_ = wrong;
+        return wrong;
+    }
+    proved_ = true;
+    return ask_to_join(call);
+}
+
+Result<void> SeedLine::on_admission(const wire::Admission& admission) {
+    NEXAR_TRY_VALUE(certificate, security::Certificate::from_der(admission.certificate));
+    NEXAR_TRY_VALUE(identity, certificate.identity());
+    if (!key_ || !ca_) return Error(Errc::protocol_violation, "an admission came unasked");
+    if (identity.node != NodeId(admission.node) ||
+        (credentials_ && identity.node != credentials_->identity().node)) {
+        return Error(Errc::protocol_violation, "the certificate names another node");
+    }
+    NEXAR_TRY_VALUE(made, security::Credentials::create(std::move(*key_), certificate, *ca_));
+    key_.reset();
+    const bool renewed = credentials_ != nullptr;
+    credentials_ = made;
+    if (!renewed) return {};
+    endpoint_->set_credentials(credentials_);
+    NEXAR_LOG_INFO("the certificate of this node was renewed");
+    plan_renewal(now_);
+    return {};
+}
+
+Result<void> SeedLine::on_welcome(Call& call, const wire::Welcome& welcome) {
+    if (!call.as_joiner || !credentials_) {
+        return Error(Errc::protocol_violation, "a welcome came that was not asked for");
+    }
+    endpoint_->set_credentials(credentials_);
+    admission_ = Admitted{.credentials = credentials_, .welcome = welcome};
+    // From here on we are known by our certificate.
+    end(*talking_, call, "joined");
+    talking_.reset();
+    dial_at_ = now_;
+    return {};
+}
+
+Result<void> SeedLine::on_report(const wire::ErrorReport& report) {
+    const Error said(report.code,
+                     fmt::format("the seed does not let this process in: {}", report.text));
+    if (is_final(report.code)) failure_ = said;
+    for (const Address& seed : terms_.seeds) problems_.insert_or_assign(seed.text(), said);
+    return said;
+}
+
+void SeedLine::plan_renewal(TimePoint now) {
+    const auto& valid = credentials_->validity();
+    const auto left = valid.not_after - std::chrono::system_clock::now();
+    const auto life = valid.not_after - valid.not_before;
+    const auto wait = std::max(left - life / 2, std::chrono::system_clock::duration{});
+    renew_at_ = now + std::chrono::duration_cast<Duration>(wait);
+}
+
+void SeedLine::renew(TimePoint now) {
+    renew_at_ = now + kRenewRetry;
+    if (!talking_ || calls_.at(*talking_).as_joiner) return;
+    Call& call = calls_.at(*talking_);
+    auto key = security::KeyPair::generate();
+    const auto bound = binding(call);
+    if (!key || !bound) return;
+    auto request = security::SigningRequest::create(*key, *bound);
+    if (!request) return;
+    key_ = std::move(*key);
+    call.lane->send(wire::Renewal{.signing_request = request->der()});
+}
+
+void SeedLine::report(const wire::LinkReport& report) {
+    reports_.insert_or_assign(report.rank, report);
+    if (!talking_) return;
+    Call& call = calls_.at(*talking_);
+    if (!call.as_joiner && !call.lane->closed()) call.lane->send(report);
+}
+
+std::string SeedLine::news() const {
+    if (talking_ && !formation_.empty()) return formation_;
+    std::string all;
+    for (const auto& [seed, problem] : problems_) {
+        all += fmt::format("{}seed {}: {}", all.empty() ? "" : "; ", seed, problem.cause());
+    }
+    if (!all.empty()) return all;
+    std::string seeds;
+    for (const Address& seed : terms_.seeds) seeds += (seeds.empty() ? "" : ", ") + seed.text();
+    return talking_ ? "the seed answers and has not let this process in yet"
+                    : fmt::format("no seed answers at {}; is it running, and may UDP pass?", seeds);
+}
+
+void SeedLine::close() {
+    closing_ = true;
+    for (auto& [id, call] : calls_) end(id, call, "the node was closed");
+}
+
+}  // namespace nexar::runtime

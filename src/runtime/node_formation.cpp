@@ -1,0 +1,171 @@
+// How a node becomes a member: what the seed tells it, and when all members are connected.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/config_cluster.hpp"
+#include "base/log.hpp"
+#include "base/printable.hpp"
+#include "base/try.hpp"
+#include "runtime/context_id.hpp"
+#include "runtime/node_body.hpp"
+
+namespace nexar::detail {
+
+namespace {
+
+/// Up to here all members connect when the cluster forms.
+constexpr std::size_t kMostEager = 64;
+
+bool wants_eager(std::string_view mesh, std::size_t members) noexcept {
+    return mesh == "eager" || (mesh == "auto" && members <= kMostEager);
+}
+
+}  // namespace
+
+Result<port::LinkId> NodeBody::dial(TimePoint now, const Address& to, const NodeId& node) {
+    return carrier_->endpoint().dial(now, to, {.cluster = identity_.cluster, .node = node});
+}
+
+void NodeBody::abandon(port::LinkId link) {
+    carrier_->endpoint().abandon(link);
+}
+
+Result<void> NodeBody::join(runtime::JoinTerms terms) {
+    NEXAR_TRY_VALUE(key, security::KeyPair::generate());
+    const runtime::Progress::Guard guard(progress());
+    seed_ =
+        std::make_unique<runtime::SeedLine>(carrier_->endpoint(), std::move(terms), std::move(key));
+    seed_->turn(now());
+    settle(now());
+    return {};
+}
+
+void NodeBody::form(const View& view) {
+    const runtime::Progress::Guard guard(progress());
+    take_view(now(), view);
+    settle(now());
+    look_whether_formed();  // alone it is already
+}
+
+void NodeBody::follow_seed(TimePoint now) {
+    seed_->turn(now);
+    if (const auto admitted = seed_->admission()) {
+        if (const auto taken = take_admission(*admitted); !taken) fail_formation(taken.error());
+    }
+    if (const auto view = seed_->view()) take_view(now, *view);
+    if (seed_->failure()) fail_formation(*seed_->failure());
+    tell_seed();
+}
+
+Result<void> NodeBody::take_admission(const runtime::Admitted& admitted) {
+    identity_ = admitted.credentials->identity();
+    if (!config_) return {};
+    std::vector<ClusterSetting> settings;
+    for (const wire::Setting& one : admitted.welcome.settings) {
+        settings.push_back({one.name, one.value, one.origin});
+    }
+    NEXAR_TRY_VALUE(config, adopt_cluster_settings(*config_, settings));
+    config_ = std::move(config);
+    if (config_->choice("protection") == "none") {
+        carrier_->endpoint().set_protection(quic::Protection::none);
+    }
+    return {};
+}
+
+void NodeBody::take_view(TimePoint now, const View& view) {
+    if (formation_failure_) return;
+    if (view.find(identity_.node) == nullptr) {
+        NEXAR_LOG_ERROR("the seed published a view without this node");
+        return;
+    }
+    // Only the first one makes a world; what later ones change is for those who ask for it.
+    if (world_ != nullptr) return;
+    view_ = view;
+    for (const Member& member : view.members) members_.push_back(member.node);
+    const auto me = std::ranges::find(members_, identity_.node) - members_.begin();
+    const wire::ContextOrigin origin{.epoch = view.epoch};
+    world_ = &engine_.add_context(runtime::context_id(identity_.cluster, origin), members_,
+                                  Rank(static_cast<std::uint32_t>(me)), origin);
+    lazy_ = !wants_eager(config_ ? config_->choice("mesh") : "eager", members_.size());
+    mesh_.set_eager(!lazy_);
+    mesh_.adopt(now, view, identity_.node);
+}
+
+void NodeBody::tell_seed() {
+    if (!seed_ || world_ == nullptr || told_changes_ == mesh_.changes()) return;
+    told_changes_ = mesh_.changes();
+    for (const engine::PeerReport& report : mesh_.reports()) {
+        if (!report.connected || !report.dialed) continue;
+        seed_->report(
+            {.rank = report.rank,
+             .address = {report.address->text()},
+             .round_trip = std::chrono::duration_cast<std::chrono::nanoseconds>(report.took),
+             .why = printable(report.why, wire::kMaxReportTextBytes)});
+    }
+}
+
+void NodeBody::fail_formation(const Error& error) {
+    if (formed_told_ || formation_failure_) return;
+    formation_failure_ = error.within({.host = address().text(), .operation = "join"});
+    look_whether_formed();
+}
+
+void NodeBody::look_whether_formed() {
+    if (formed_told_) return;
+    const bool connected = world_ != nullptr && (lazy_ || mesh_.complete());
+    if (!connected && !formation_failure_) return;
+    formed_told_ = true;
+    progress().complete(formed_);
+}
+
+Error NodeBody::not_formed() const {
+    std::string why;
+    if (world_ == nullptr) {
+        why = seed_ ? seed_->news() : "there is no view";
+    } else {
+        std::size_t named = 0;
+        for (const engine::PeerReport& report : mesh_.reports()) {
+            if (report.connected || ++named > 4) continue;
+            why += fmt::format("; rank {}: {}", report.rank.value(),
+                               report.why.empty() ? "does not answer" : report.why);
+        }
+        why = fmt::format("{} of {} other members are connected{}", mesh_.connected(),
+                          members_.size() - 1, why);
+    }
+    return {Errc::timed_out,
+            fmt::format("the cluster did not form in time: {}", why),
+            {.host = carrier_->local().text(), .operation = "join"}};
+}
+
+Result<void> NodeBody::wait_formed(TimePoint deadline) {
+    if (!progress().wait(formed_, deadline)) {
+        const runtime::Progress::Guard guard(progress());
+        return not_formed();
+    }
+    if (formation_failure_) return *formation_failure_;
+    return {};
+}
+
+std::vector<engine::PeerReport> NodeBody::peers() {
+    const runtime::Progress::Guard guard(progress());
+    return mesh_.reports();
+}
+
+std::optional<TimePoint> NodeBody::next_deadline() const noexcept {
+    std::optional<TimePoint> due = carrier_->next_deadline();
+    const auto at = [&](const std::optional<TimePoint>& time) {
+        if (time) due = due ? std::min(*due, *time) : time;
+    };
+    at(mesh_.next_deadline());
+    if (seed_) at(seed_->next_deadline());
+    return due;
+}
+
+bool NodeBody::all_idle() const noexcept {
+    return engine_.idle() && mesh_.idle() && (!seed_ || seed_->idle());
+}
+
+}  // namespace nexar::detail

@@ -1,0 +1,43 @@
+#include <nexar/seed.hpp>
+
+#include "runtime/seed/seed_body.hpp"
+
+namespace nexar {
+
+Seed::Seed(const SeedOptions& options)
+    : body_(detail::SeedBody::open(options).value()) {}
+
+Seed::Seed(Seed&&) noexcept = default;
+
+Seed& Seed::operator=(Seed&& other) noexcept {
+    if (this == &other) return *this;
+    if (body_) body_->close();
+    body_ = std::move(other.body_);
+    return *this;
+}
+
+Seed::~Seed() {
+    if (body_) body_->close();
+}
+
+std::vector<std::string> Seed::addresses() const {
+    return body_->addresses();
+}
+
+std::string Seed::create_token(const TokenOptions& options) {
+    return body_->create_token(options).value();
+}
+
+std::string Seed::status() const {
+    return body_->status();
+}
+
+bool Seed::formed() const {
+    return body_->formed();
+}
+
+void Seed::close() {
+    body_->close();
+}
+
+}  // namespace nexar

@@ -1,0 +1,211 @@
+#include "runtime/seed/seed_desk.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/try.hpp"
+#include "wire/view.hpp"
+
+namespace nexar::runtime {
+
+namespace {
+
+std::string short_list(const std::vector<std::string>& texts) {
+    std::string all;
+    for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
+    return all;
+}
+
+}  // namespace
+
+SeedDesk::SeedDesk(const wire::StoredSeed& state, std::uint32_t world,
+                   std::function<NodeId()> new_node, TimePoint now)
+    : state_(state), new_node_(std::move(new_node)) {
+    if (state_.world_size != world) begin_anew();
+    state_.world_size = world;
+    // All of them were told that they are members: they have time to find the new life of the seed.
+    for (const wire::StoredMember& one : state_.members) {
+        absent_[NodeId(one.member.node)] = now + kAbsenceAfterRestart;
+    }
+}
+
+std::uint32_t SeedDesk::spent(const wire::Id& token) const noexcept {
+    const auto found = std::ranges::find(state_.spent, token, &wire::SpentToken::token);
+    return found == state_.spent.end() ? 0 : found->uses;
+}
+
+void SeedDesk::spend(const wire::Id& token, const security::TokenTable& tokens) {
+    if (state_.spent.size() >= kManySpent) {
+        // What the table has forgotten lets nobody in anyway.
+        std::erase_if(state_.spent, [&](const wire::SpentToken& one) {
+            return tokens.find(security::TokenId(one.token)) == nullptr;
+        });
+    }
+    const auto at = std::ranges::lower_bound(state_.spent, token, {}, &wire::SpentToken::token);
+    if (at != state_.spent.end() && at->token == token) {
+        ++at->uses;
+    } else {
+        state_.spent.insert(at, {.token = token, .uses = 1});
+    }
+}
+
+wire::StoredMember* SeedDesk::find(const NodeId& node) noexcept {
+    const auto found = std::ranges::find_if(
+        state_.members, [&](const auto& one) { return one.member.node == node.bytes(); });
+    return found == state_.members.end() ? nullptr : &*found;
+}
+
+Result<Rank> SeedDesk::free_rank(const std::optional<Rank>& wanted) const {
+    const auto holder = [&](Rank rank) {
+        return std::ranges::find_if(state_.members,
+                                    [&](const auto& one) { return one.member.rank == rank; });
+    };
+    if (wanted) {
+        if (wanted->value() >= state_.world_size) {
+            return Error(Errc::invalid_argument,
+                         fmt::format("it wants rank {}; the ranks of this cluster are 0 to {}",
+                                     wanted->value(), state_.world_size - 1));
+        }
+        const auto other = holder(*wanted);
+        if (other == state_.members.end()) return *wanted;
+        return Error(Errc::invalid_argument,
+                     fmt::format("it wants rank {}, which a process on {} has already",
+                                 wanted->value(), other->host));
+    }
+    for (std::uint32_t rank = 0; rank < state_.world_size; ++rank) {
+        if (holder(Rank(rank)) == state_.members.end()) return Rank(rank);
+    }
+    return Error(
+        Errc::too_many_pending,
+        fmt::format("the cluster is complete: it has all its {} members", state_.world_size));
+}
+
+Result<Member> SeedDesk::admit(const Applicant& applicant, const security::TokenTable& tokens,
+                               security::WallTime wall, TimePoint now) {
+    const wire::Id token = applicant.proved_job_secret ? wire::Id{} : applicant.token.bytes();
+    const auto known = std::ranges::find_if(state_.members, [&](const auto& one) {
+        return one.key_hash == applicant.key && one.token == token;
+    });
+    const bool again = known != state_.members.end();
+    if (!applicant.proved_job_secret) {
+        // Whoever used it up may come again, with the same key.
+        NEXAR_TRY(tokens.check(applicant.token, applicant.secret, again ? 0 : spent(token), wall));
+    }
+    if (again) return wire::from_wire(known->member);
+    NEXAR_TRY_VALUE(rank, free_rank(applicant.wanted_rank));
+    const Member member{.node = new_node_(),
+                        .incarnation = Incarnation(1),
+                        .rank = rank,
+                        .addresses = applicant.addresses};
+    const wire::StoredMember stored{.member = wire::in_wire(member),
+                                    .key_hash = applicant.key,
+                                    .token = token,
+                                    .host = applicant.host};
+    const auto at = std::ranges::lower_bound(state_.members, rank, {},
+                                             [](const auto& one) { return one.member.rank; });
+    state_.members.insert(at, stored);
+    if (!applicant.proved_job_secret) spend(token, tokens);
+    absent_[member.node] = now + kAbsence;
+    ++changes_;
+    ++revision_;
+    return member;
+}
+
+Result<Member> SeedDesk::attend(const Identity& identity) {
+    const wire::StoredMember* const stored = find(identity.node);
+    if (stored == nullptr || stored->member.incarnation != identity.incarnation.value()) {
+        return Error(Errc::unauthenticated,
+                     fmt::format("node {} is not a member of this cluster any more; it must join "
+                                 "again",
+                                 identity.node.to_hex()));
+    }
+    absent_.erase(identity.node);
+    present_.insert(identity.node);
+    ++changes_;
+    return wire::from_wire(stored->member);
+}
+
+void SeedDesk::leave(const NodeId& node, TimePoint now) {
+    if (present_.erase(node) == 0) return;
+    ++changes_;
+    if (!state_.formed) {
+        absent_[node] = now + kAbsence;
+    } else if (present_.empty()) {
+        begin_anew();
+    }
+}
+
+void SeedDesk::begin_anew() {
+    state_.members.clear();
+    state_.formed = false;
+    present_.clear();
+    absent_.clear();
+    ++changes_;
+    ++revision_;
+}
+
+void SeedDesk::expire(TimePoint now) {
+    std::erase_if(absent_, [&](const auto& entry) {
+        if (now < entry.second) return false;
+        if (state_.formed) return true;  // others know it as a member
+        std::erase_if(state_.members,
+                      [&](const auto& one) { return one.member.node == entry.first.bytes(); });
+        ++changes_;
+        ++revision_;
+        return true;
+    });
+    if (state_.formed && present_.empty() && absent_.empty()) begin_anew();
+}
+
+std::optional<TimePoint> SeedDesk::next_deadline() const {
+    std::optional<TimePoint> due;
+    for (const auto& [node, until] : absent_) due = due ? std::min(*due, until) : until;
+    return due;
+}
+
+bool SeedDesk::try_form() {
+    if (state_.formed || present_.size() < state_.world_size) return false;
+    NEXAR_ASSERT(state_.members.size() == state_.world_size);
+    state_.formed = true;
+    state_.epoch = Epoch(state_.epoch.value() + 1);
+    refusals_.clear();
+    ++changes_;
+    ++revision_;
+    return true;
+}
+
+std::optional<View> SeedDesk::view() const {
+    if (!state_.formed) return std::nullopt;
+    View view{.epoch = state_.epoch};
+    view.witness =
+        Witness{.seed = NodeId(state_.seed), .incarnation = Incarnation(state_.incarnation)};
+    for (const auto& one : state_.members) view.members.push_back(wire::from_wire(one.member));
+    return view;
+}
+
+void SeedDesk::refused(const std::string& from, const std::string& why) {
+    std::erase_if(refusals_, [&](const auto& one) { return one.first == from; });
+    if (refusals_.size() == kMostRefusals) refusals_.erase(refusals_.begin());
+    refusals_.emplace_back(from, why);
+    ++changes_;
+}
+
+std::string SeedDesk::status() const {
+    std::string text = fmt::format(
+        "{} of {} joined", state_.formed ? state_.world_size : attending(), state_.world_size);
+    if (state_.formed) return text;
+    std::vector<std::string> missing;
+    for (const auto& one : state_.members) {
+        if (!present_.contains(NodeId(one.member.node))) {
+            missing.push_back(fmt::format("rank {} on {}", one.member.rank.value(), one.host));
+        }
+    }
+    if (!missing.empty()) text += fmt::format("; not connected now: {}", short_list(missing));
+    for (const auto& [from, why] : refusals_) text += fmt::format("; {}: {}", from, why);
+    return text;
+}
+
+}  // namespace nexar::runtime

@@ -1,0 +1,350 @@
+// What a seed says to joiners and members, and what it believes of what they say.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/config_cluster.hpp"
+#include "base/log.hpp"
+#include "base/printable.hpp"
+#include "base/try.hpp"
+#include "runtime/seed/seed_body.hpp"
+#include "wire/codec.hpp"
+#include "wire/view.hpp"
+
+namespace nexar::detail {
+
+namespace {
+
+/// A joiner says all that it has to say at once.
+constexpr Duration kJoinerTime = std::chrono::seconds(2);
+/// Joiners whose request has not come. Beyond, the one that is silent for longest goes: one that
+/// behaves needs a round trip, so a crowd of silent ones cannot keep it out.
+constexpr std::size_t kMostJoiners = 256;
+constexpr Duration kPeersPause = std::chrono::milliseconds(200);
+
+/// The address of a link, without its port: one host is one joiner for who reads it.
+std::string host_of(const Address& address) {
+    const std::string text = address.text();
+    return text.substr(0, text.rfind(':'));
+}
+
+}  // namespace
+
+void SeedBody::take_events(TimePoint now) {
+    while (const auto event = carrier_->poll_event()) {
+        if (const auto* up = std::get_if<port::Up>(&event->what)) {
+            on_up(now, event->link, *up);
+        } else if (const auto* refused = std::get_if<port::Refused>(&event->what)) {
+            // Strangers only: a handshake that was never finished is nobody's who waits.
+            if (refused->reason.code() == Errc::unauthenticated) {
+                desk_->refused(refused->from, refused->reason.cause());
+            }
+        } else if (std::holds_alternative<port::Down>(event->what)) {
+            const auto found = visitors_.find(event->link);
+            if (found != visitors_.end()) {
+                const auto member = found->second.member;
+                visitors_.erase(found);
+                const bool elsewhere =
+                    member && std::ranges::any_of(visitors_, [&](const auto& other) {
+                        return other.second.member == member;
+                    });
+                if (member && !elsewhere && !closing_) desk_->leave(member->node, now);
+            }
+            carrier_->forget(event->link);
+        }
+    }
+}
+
+void SeedBody::on_up(TimePoint now, port::LinkId id, const port::Up& up) {
+    Visitor& visitor = visitors_[id];
+    visitor.id = id;
+    visitor.joiner = up.joiner;
+    visitor.deadline = now + kJoinerTime;
+    visitor.from = host_of(static_cast<quic::Connection&>(*up.link).remote());
+    visitor.lane = std::make_unique<runtime::SeedLane>(
+        *up.link, [this, id](const wire::FrameHeader& header, port::ConstBytes body) {
+            return take(id, header, body);
+        });
+    if (closing_) {
+        visitor.lane->close("the seed was closed");
+        return;
+    }
+    if (up.joiner) {
+        make_room_for_joiners();
+        return;
+    }
+    const auto member = desk_->attend(up.link->peer());
+    if (!member) {
+        refuse(visitor, member.error());
+        return;
+    }
+    visitor.member = up.link->peer();
+}
+
+void SeedBody::make_room_for_joiners() {
+    std::vector<Visitor*> waiting;
+    for (auto& [id, visitor] : visitors_) {
+        if (visitor.joiner && !visitor.lane->closed()) waiting.push_back(&visitor);
+    }
+    if (waiting.size() <= kMostJoiners) return;
+    (*std::ranges::min_element(waiting, {}, &Visitor::deadline))
+        ->lane->close("too many joiners wait");
+}
+
+void SeedBody::expire(TimePoint now) {
+    for (auto& [id, visitor] : visitors_) {
+        if (visitor.joiner && !visitor.lane->closed() && now >= visitor.deadline) {
+            desk_->refused(visitor.from, "it connected and did not say what it wants in 2 s");
+            visitor.lane->close("you did not say what you want in time");
+        }
+    }
+    desk_->expire(now);
+}
+
+void SeedBody::refuse(Visitor& visitor, const Error& error) {
+    NEXAR_LOG_WARNING("{} was not let in: {}", visitor.from, error.cause());
+    desk_->refused(visitor.from, error.cause());
+    visitor.lane->send(wire::report_of(error, desk_->state().epoch));
+    visitor.lane->close(error.cause());
+}
+
+Result<void> SeedBody::take(port::LinkId id, const wire::FrameHeader& header,
+                            port::ConstBytes body) {
+    Visitor& visitor = visitors_.at(id);
+    switch (header.type) {
+        case wire::FrameType::proof: {
+            NEXAR_TRY_VALUE(proof, wire::decode_body<wire::Proof>(header, body));
+            return on_proof(visitor, proof.message);
+        }
+        case wire::FrameType::hello: {
+            NEXAR_TRY_VALUE(hello, wire::decode_body<wire::Hello>(header, body));
+            return on_hello(visitor, hello.message);
+        }
+        case wire::FrameType::join_request: {
+            NEXAR_TRY_VALUE(request, wire::decode_body<wire::JoinRequest>(header, body));
+            auto joined = on_join(visitor, request.message);
+            wipe(request.message.token_secret);
+            return joined;
+        }
+        case wire::FrameType::renewal: {
+            NEXAR_TRY_VALUE(renewal, wire::decode_body<wire::Renewal>(header, body));
+            return on_renewal(visitor, renewal.message);
+        }
+        case wire::FrameType::link_report: {
+            NEXAR_TRY_VALUE(report, wire::decode_body<wire::LinkReport>(header, body));
+            return on_link_report(visitor, report.message);
+        }
+        default:
+            return Error(
+                Errc::protocol_violation,
+                fmt::format("a frame of type {} came where none is due", wire::name(header.type)));
+    }
+}
+
+Result<std::array<std::byte, runtime::kBindingBytes>> SeedBody::binding(Visitor& visitor) {
+    std::array<std::byte, runtime::kBindingBytes> bytes{};
+    const auto& connection = static_cast<quic::Connection&>(visitor.lane->link());
+    NEXAR_TRY(connection.tls().export_key(runtime::kBindingLabel, bytes));
+    return bytes;
+}
+
+Result<void> SeedBody::on_proof(Visitor& visitor, const wire::Proof& proof) {
+    if (!visitor.joiner || visitor.proved || visitor.greeted) {
+        return Error(Errc::protocol_violation, "a proof came where none is due");
+    }
+    const Error wrong(Errc::unauthenticated, "it does not know the secret of this job");
+    NEXAR_TRY_VALUE(bound, binding(visitor));
+    const security::PublicKey& key = ca_->key().public_key();
+    if (!job_secret_ || !job_secret_->proves(proof.code, security::Role::client, bound, key)) {
+        refuse(visitor, wrong);
+        return {};
+    }
+    visitor.proved = true;
+    visitor.lane->send(wire::Proof{job_secret_->proof(security::Role::server, bound, key)});
+    return {};
+}
+
+Result<void> SeedBody::on_hello(Visitor& visitor, const wire::Hello& hello) {
+    if (std::exchange(visitor.greeted, true)) {
+        return Error(Errc::protocol_violation, "a second hello came");
+    }
+    if (hello.min_version > wire::kProtocolVersion || hello.max_version < wire::kProtocolVersion) {
+        refuse(visitor,
+               Error(Errc::version_mismatch,
+                     fmt::format("it speaks the protocol versions {} to {}, this seed {}",
+                                 hello.min_version, hello.max_version, wire::kProtocolVersion)));
+        return {};
+    }
+    visitor.wanted_rank = hello.wanted_rank;
+    return {};
+}
+
+Result<security::SigningRequest> SeedBody::read_request(Visitor& visitor,
+                                                        const std::vector<std::byte>& der) {
+    NEXAR_TRY_VALUE(bound, binding(visitor));
+    return security::SigningRequest::from_der(der, bound);
+}
+
+Result<void> SeedBody::on_join(Visitor& visitor, const wire::JoinRequest& request) {
+    if (!visitor.joiner || !visitor.greeted) {
+        return Error(Errc::protocol_violation, "a join request came where none is due");
+    }
+    const auto signing = read_request(visitor, request.signing_request);
+    if (!signing) {
+        refuse(visitor, signing.error());
+        return {};
+    }
+    NEXAR_TRY_VALUE(table, tokens());
+    auto addresses = wire::from_wire(request.addresses);
+    const auto seen = static_cast<quic::Connection&>(visitor.lane->link()).remote();
+    // Behind a translation of addresses this may be the only one that works.
+    if (std::ranges::find(addresses, seen) == addresses.end() && !seen.is_loopback() &&
+        addresses.size() < wire::kMaxAddresses) {
+        addresses.push_back(seen);
+    }
+    const auto member = desk_->admit({.proved_job_secret = visitor.proved,
+                                      .token = security::TokenId(request.token),
+                                      .secret = request.token_secret,
+                                      .key = signing->public_key().hash(),
+                                      .wanted_rank = visitor.wanted_rank,
+                                      .addresses = std::move(addresses),
+                                      .host = request.host,
+                                      .from = visitor.from},
+                                     table, std::chrono::system_clock::now(), now_);
+    if (!member) {
+        refuse(visitor, member.error());
+        return {};
+    }
+    answers_.push_back({.id = visitor.id, .member = *member, .key = signing->public_key()});
+    return {};
+}
+
+bool SeedBody::keep() {
+    if (!state_ || kept_revision_ == desk_->revision()) return true;
+    if (const auto kept = state_->keep(desk_->state()); !kept) {
+        NEXAR_LOG_ERROR("{}: nobody is told of what was decided", kept.error().cause());
+        return false;
+    }
+    kept_revision_ = desk_->revision();
+    return true;
+}
+
+/// What is told must survive: it is kept before, once for all who came in this turn.
+void SeedBody::answer_all() {
+    if (answers_.empty() || !keep()) return;
+    for (const Answer& one : std::exchange(answers_, {})) {
+        const auto found = visitors_.find(one.id);
+        if (found != visitors_.end()) answer(found->second, one);
+    }
+}
+
+void SeedBody::answer(Visitor& visitor, const Answer& answer) {
+    const Identity identity{.cluster = ca_->cluster(),
+                            .node = answer.member.node,
+                            .incarnation = answer.member.incarnation};
+    const auto certificate = ca_->issue({.public_key = answer.key, .identity = identity},
+                                        std::chrono::system_clock::now());
+    if (!certificate) {
+        refuse(visitor, certificate.error());
+        return;
+    }
+    visitor.lane->send(wire::Admission{.node = identity.node.bytes(),
+                                       .incarnation = identity.incarnation.value(),
+                                       .certificate = certificate->der()});
+    if (!visitor.joiner) return;
+    wire::Welcome welcome{
+        .epoch = desk_->state().epoch, .rank = answer.member.rank, .world_size = desk_->world()};
+    for (const ClusterSetting& setting : cluster_settings(*config_)) {
+        welcome.settings.push_back(
+            {setting.name, setting.value, printable(setting.origin, wire::kMaxSettingOriginBytes)});
+    }
+    std::ranges::sort(welcome.settings, {}, &wire::Setting::name);
+    visitor.lane->send(welcome);
+    visitor.deadline = TimePoint::max();  // it closes by itself
+}
+
+Result<void> SeedBody::on_renewal(Visitor& visitor, const wire::Renewal& renewal) {
+    if (!visitor.member) return Error(Errc::protocol_violation, "a joiner has nothing to renew");
+    NEXAR_TRY_VALUE(signing, read_request(visitor, renewal.signing_request));
+    answer(visitor,
+           {.id = visitor.id,
+            .member = {.node = visitor.member->node, .incarnation = visitor.member->incarnation},
+            .key = signing.public_key()});
+    return {};
+}
+
+Result<void> SeedBody::on_link_report(Visitor& visitor, const wire::LinkReport& report) {
+    const auto view = desk_->view();
+    if (!visitor.member || report.rank.value() >= desk_->world()) {
+        return Error(Errc::protocol_violation, "a report came of a link that cannot be");
+    }
+    const Member* const own = view ? view->find(visitor.member->node) : nullptr;
+    if (own == nullptr) return {};  // of a world that has ended
+    reports_.insert_or_assign({own->rank, report.rank}, report);
+    if (!peers_due_) peers_due_ = now_ + kPeersPause;
+    return {};
+}
+
+void SeedBody::tell_members(TimePoint /*now*/) {
+    const bool formed_now = desk_->try_form();
+    if (formed_now) {
+        reports_.clear();
+        NEXAR_LOG_INFO("the cluster is complete: epoch {}", desk_->state().epoch.value());
+    }
+    if (!keep()) return;
+    const auto view = desk_->view();
+    std::optional<wire::ViewFrame> frame;
+    const wire::Formation formation{.joined = desk_->attending(),
+                                    .world_size = desk_->world(),
+                                    .text = printable(desk_->status(), wire::kMaxReportTextBytes)};
+    for (auto& [id, visitor] : visitors_) {
+        if (!visitor.member || !visitor.greeted || visitor.lane->closed()) continue;
+        if (view && visitor.told < view->epoch) {
+            if (!frame) frame = wire::in_wire(*view);
+            visitor.lane->send(*frame);
+            visitor.told = view->epoch;
+        }
+        if (!view && visitor.told_changes != desk_->changes()) visitor.lane->send(formation);
+        visitor.told_changes = desk_->changes();
+    }
+}
+
+std::string SeedBody::peers_json() const {
+    nlohmann::json root;
+    root["epoch"] = desk_->state().epoch.value();
+    root["world"] = desk_->world();
+    root["status"] = desk_->status();
+    root["members"] = nlohmann::json::array();
+    for (const auto& one : desk_->state().members) {
+        nlohmann::json addresses = nlohmann::json::array();
+        for (const auto& address : one.member.addresses) addresses.push_back(address.text);
+        root["members"].push_back({{"rank", one.member.rank.value()},
+                                   {"node", NodeId(one.member.node).to_hex()},
+                                   {"host", one.host},
+                                   {"addresses", std::move(addresses)}});
+    }
+    root["pairs"] = nlohmann::json::array();
+    for (const auto& [pair, report] : reports_) {
+        root["pairs"].push_back(
+            {{"rank", pair.first.value()},
+             {"peer", pair.second.value()},
+             {"address", report.address.text},
+             {"round_trip_us", static_cast<double>(report.round_trip.count()) / 1e3},
+             {"why", report.why}});
+    }
+    return root.dump(2) + "\n";
+}
+
+void SeedBody::keep_peers(TimePoint now) {
+    if (!peers_due_ || now < *peers_due_) return;
+    peers_due_.reset();
+    if (!state_) return;
+    if (const auto kept = state_->keep_peers(peers_json()); !kept) {
+        NEXAR_LOG_WARNING("`nexar peers` will not know the links: {}", kept.error().cause());
+    }
+}
+
+}  // namespace nexar::detail

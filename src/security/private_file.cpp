@@ -1,0 +1,155 @@
+#include "security/private_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "base/try.hpp"
+
+namespace nexar::security {
+
+namespace {
+
+constexpr mode_t kOthers = 0077;
+constexpr std::chrono::seconds kLockTime{10};
+constexpr std::chrono::milliseconds kLockPause{5};
+
+Error failed(std::string_view doing, const std::string& path) {
+    return {Errc::bad_config, fmt::format("cannot {} {}: {}", doing, path,
+                                          std::strerror(errno))};  // NOLINT(concurrency-mt-unsafe)
+}
+
+/// Whether nobody but us, and the administrator, can read or change it.
+Result<void> check_private(const struct stat& status, const std::string& path,
+                           std::string_view mode) {
+    if (status.st_uid != ::geteuid()) {
+        return Error(Errc::bad_config,
+                     fmt::format("{} belongs to another user (uid {}): secrets are not read from "
+                                 "it; give another directory, or take it over with chown",
+                                 path, status.st_uid));
+    }
+    if ((status.st_mode & kOthers) != 0) {
+        return Error(Errc::bad_config,
+                     fmt::format("{} is open to others (mode {:04o}), so its secrets may be known; "
+                                 "if they are not, run: chmod {} {}",
+                                 path, status.st_mode & 07777U, mode, path));
+    }
+    return {};
+}
+
+Result<void> write_all(int descriptor, std::span<const std::byte> content,
+                       const std::string& path) {
+    while (!content.empty()) {
+        const ssize_t written = ::write(descriptor, content.data(), content.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return failed("write", path);
+        content = content.subspan(static_cast<std::size_t>(written));
+    }
+    if (::fsync(descriptor) != 0) return failed("write to the disk", path);
+    return {};
+}
+
+bool read_all(int descriptor, std::span<std::byte> out) {
+    while (!out.empty()) {
+        const ssize_t count = ::read(descriptor, out.data(), out.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return false;
+        out = out.subspan(static_cast<std::size_t>(count));
+    }
+    return true;
+}
+
+}  // namespace
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+    if (this == &other) return *this;
+    if (value_ >= 0) ::close(value_);
+    value_ = std::exchange(other.value_, -1);
+    return *this;
+}
+
+Descriptor::~Descriptor() {
+    if (value_ >= 0) ::close(value_);
+}
+
+Result<void> make_private_directory(const std::string& path) {
+    std::error_code code;
+    const auto parent = std::filesystem::path(path).lexically_normal().parent_path();
+    if (!parent.empty()) std::filesystem::create_directories(parent, code);
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed("make directory", path);
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0) return failed("look at", path);
+    if (!S_ISDIR(status.st_mode)) {
+        return Error(Errc::bad_config, fmt::format("{} is no directory; give another one", path));
+    }
+    return check_private(status, path, "0700");
+}
+
+Result<std::optional<Secret>> read_private_file(const std::string& path, std::size_t max_bytes) {
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (!file && errno == ENOENT) return std::optional<Secret>{};
+    if (!file) return failed("read", path);
+    struct stat status {};
+    if (::fstat(file.value(), &status) != 0) return failed("look at", path);
+    if (!S_ISREG(status.st_mode)) {
+        return Error(Errc::bad_config, fmt::format("{} is no regular file", path));
+    }
+    NEXAR_TRY(check_private(status, path, "0600"));
+    const auto size = static_cast<std::size_t>(status.st_size);
+    if (size > max_bytes) {
+        return Error(Errc::bad_config, fmt::format("{} has {} bytes; allowed: at most {}", path,
+                                                   size, max_bytes));
+    }
+    bool whole = false;
+    auto content = Secret::filled(
+        size, [&](std::span<std::byte> out) { whole = read_all(file.value(), out); });
+    if (!whole) return failed("read all of", path);
+    return std::optional<Secret>(std::move(content));
+}
+
+Result<void> write_private_file(const std::string& path, std::span<const std::byte> content) {
+    const std::string fresh = fmt::format("{}.{}.new", path, ::getpid());
+    ::unlink(fresh.c_str());
+    {
+        const Descriptor file(
+            ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+        if (!file) return failed("write", fresh);
+        if (auto written = write_all(file.value(), content, fresh); !written) {
+            ::unlink(fresh.c_str());
+            return written;
+        }
+    }
+    if (::rename(fresh.c_str(), path.c_str()) != 0) return failed("replace", path);
+    const std::string parent = std::filesystem::path(path).parent_path().string();
+    const Descriptor directory(
+        ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
+    if (!directory || ::fsync(directory.value()) != 0) return failed("write to the disk", parent);
+    return {};
+}
+
+Result<std::optional<Descriptor>> lock_file(const std::string& path, bool wait) {
+    Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!file) return failed("open", path);
+    const auto deadline = std::chrono::steady_clock::now() + kLockTime;
+    while (::flock(file.value(), LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR) return failed("lock", path);
+        if (!wait) return std::optional<Descriptor>{};
+        if (std::chrono::steady_clock::now() > deadline) {
+            return Error(Errc::timed_out,
+                         fmt::format("{} stays locked by another process; `fuser {}` shows which",
+                                     path, path));
+        }
+        std::this_thread::sleep_for(kLockPause);
+    }
+    return std::optional<Descriptor>(std::move(file));
+}
+
+}  // namespace nexar::security

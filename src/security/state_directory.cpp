@@ -1,0 +1,257 @@
+#include "security/state_directory.hpp"
+
+#include <fmt/format.h>
+#include <gnutls/crypto.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/try.hpp"
+#include "wire/codec.hpp"
+
+namespace nexar::security {
+
+namespace {
+
+constexpr std::size_t kDigestBytes = 32;
+constexpr std::size_t kMaxFileBytes = (std::size_t{1} << 25U) + kDigestBytes;
+constexpr std::size_t kMaxTextBytes = std::size_t{64} * 1024 * 1024;
+constexpr std::size_t kMaxKeyBytes = std::size_t{64} * 1024;
+
+std::array<std::byte, kDigestBytes> digest_of(std::span<const std::byte> bytes) {
+    std::array<std::byte, kDigestBytes> digest{};
+    const int code = gnutls_hash_fast(GNUTLS_DIG_SHA256, bytes.data(), bytes.size(), digest.data());
+    NEXAR_ASSERT(code == 0, "SHA-256 of a file cannot fail");
+    return digest;
+}
+
+template <class Message>
+std::vector<std::byte> with_digest(const Message& message) {
+    std::vector<std::byte> bytes(wire::encoded_size(message));
+    const auto size = wire::encode(message, std::span(bytes));
+    NEXAR_ASSERT(size.has_value() && *size == bytes.size());
+    const auto digest = digest_of(bytes);
+    bytes.insert(bytes.end(), digest.begin(), digest.end());
+    return bytes;
+}
+
+template <class Message>
+Result<Message> without_digest(std::span<const std::byte> bytes) {
+    if (bytes.size() < wire::kFrameHeaderBytes + kDigestBytes) {
+        return Error(Errc::malformed, "it is too short");
+    }
+    const auto frame = bytes.first(bytes.size() - kDigestBytes);
+    if (!std::ranges::equal(digest_of(frame), bytes.last(kDigestBytes))) {
+        return Error(Errc::malformed, "its checksum is wrong: it was cut or changed");
+    }
+    NEXAR_TRY_VALUE(header, wire::decode_frame_header(frame));
+    if (header.type != Message::kType) {
+        return Error(Errc::malformed,
+                     fmt::format("it holds {} instead of {}", wire::name(header.type),
+                                 wire::name(Message::kType)));
+    }
+    NEXAR_TRY_VALUE(decoded,
+                    wire::decode_body<Message>(header, frame.subspan(wire::kFrameHeaderBytes)));
+    return std::move(decoded.message);
+}
+
+Error damaged(const std::string& path, const Error& error) {
+    return {Errc::bad_config,
+            fmt::format("{} cannot be read: {}; put a copy back that is intact, or move it away to "
+                        "begin without it",
+                        path, error.cause())};
+}
+
+std::uint64_t seconds_of(WallTime time) {
+    const auto seconds =
+        std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(seconds, 0));
+}
+
+WallTime time_of(std::uint64_t seconds) {
+    constexpr std::uint64_t kLast = std::uint64_t{1} << 40U;  // wall_time() cuts the rest
+    return wall_time(static_cast<std::time_t>(std::min(seconds, kLast)));
+}
+
+}  // namespace
+
+std::vector<std::byte> stored(const wire::StoredTokens& tokens) {
+    return with_digest(tokens);
+}
+
+std::vector<std::byte> stored(const wire::StoredSeed& seed) {
+    return with_digest(seed);
+}
+
+Result<wire::StoredTokens> read_stored_tokens(std::span<const std::byte> bytes) {
+    return without_digest<wire::StoredTokens>(bytes);
+}
+
+Result<wire::StoredSeed> read_stored_seed(std::span<const std::byte> bytes) {
+    return without_digest<wire::StoredSeed>(bytes);
+}
+
+wire::StoredTokens in_wire(const TokenTable& table) {
+    wire::StoredTokens tokens;
+    for (const auto& [id, token] : table.all()) {
+        tokens.tokens.push_back({.id = id.bytes(),
+                                 .secret_hash = token.secret_hash,
+                                 .uses = token.uses,
+                                 .created_at = seconds_of(token.created_at),
+                                 .expires_at = seconds_of(token.expires_at),
+                                 .revoked = token.revoked});
+    }
+    return tokens;
+}
+
+TokenTable from_wire(const wire::StoredTokens& tokens) {
+    TokenTable table;
+    for (const wire::StoredToken& token : tokens.tokens) {
+        table.put({.id = TokenId(token.id),
+                   .secret_hash = token.secret_hash,
+                   .uses = token.uses,
+                   .created_at = time_of(token.created_at),
+                   .expires_at = time_of(token.expires_at),
+                   .revoked = token.revoked});
+    }
+    return table;
+}
+
+Result<StateDirectory> StateDirectory::open(std::string path) {
+    NEXAR_TRY(make_private_directory(path));
+    return StateDirectory(std::move(path));
+}
+
+Result<Descriptor> StateDirectory::lock_for_seed() const {
+    NEXAR_TRY_VALUE(lock, lock_file(file("seed.lock"), false));
+    if (!lock) {
+        return Error(Errc::bad_config,
+                     fmt::format("another seed runs on {}; stop it, or give this one another "
+                                 "directory with --state",
+                                 path_));
+    }
+    return std::move(*lock);
+}
+
+Result<std::optional<ClusterCa>> StateDirectory::kept_ca() const {
+    NEXAR_TRY_VALUE(key_pem, read_private_file(file("ca.key"), kMaxKeyBytes));
+    NEXAR_TRY_VALUE(pem, text("ca.pem"));
+    if (!key_pem && !pem) return std::optional<ClusterCa>{};
+    if (!key_pem || !pem) {
+        return Error(
+            Errc::bad_config,
+            fmt::format("{} is absent although {} is there; put it back, or move the other "
+                        "away to begin a new cluster",
+                        file(key_pem ? "ca.pem" : "ca.key"), file(key_pem ? "ca.key" : "ca.pem")));
+    }
+    auto key = KeyPair::from_pem(*key_pem);
+    if (!key) return damaged(file("ca.key"), key.error());
+    auto certificate = Certificate::from_pem(*pem);
+    if (!certificate) return damaged(file("ca.pem"), certificate.error());
+    NEXAR_TRY_VALUE(ca, ClusterCa::restore(std::move(*key), std::move(*certificate)));
+    return std::optional<ClusterCa>(std::move(ca));
+}
+
+Result<ClusterCa> StateDirectory::existing_ca() const {
+    NEXAR_TRY_VALUE(kept, kept_ca());
+    if (kept) return std::move(*kept);
+    return Error(Errc::bad_config,
+                 fmt::format("no cluster is kept in {} yet; `nexar seed --state {}` makes one",
+                             path_, path_));
+}
+
+Result<ClusterCa> StateDirectory::ca(WallTime now) const {
+    NEXAR_TRY_VALUE(kept, kept_ca());
+    if (kept) return std::move(*kept);
+    std::array<std::byte, ClusterId::kBytes> id{};
+    const int code = gnutls_rnd(GNUTLS_RND_NONCE, id.data(), id.size());
+    if (code < 0) return library_error("taking random bytes", code);
+    NEXAR_TRY_VALUE(made, ClusterCa::create(ClusterId(id), now));
+    NEXAR_TRY_VALUE(key_pem, made.key().to_pem());
+    NEXAR_TRY(key_pem.reveal([&](std::span<const std::byte> bytes) {
+        return write_private_file(file("ca.key"), bytes);
+    }));
+    const std::string pem = made.certificate().to_pem();
+    NEXAR_TRY(write_private_file(file("ca.pem"), std::as_bytes(std::span(pem))));
+    return std::move(made);
+}
+
+Result<TokenTable> StateDirectory::tokens() const {
+    NEXAR_TRY_VALUE(content, read_private_file(file("tokens"), kMaxFileBytes));
+    if (!content) return TokenTable();
+    auto read = content->reveal(read_stored_tokens);
+    if (!read) return damaged(file("tokens"), read.error());
+    return from_wire(*read);
+}
+
+Result<void> StateDirectory::change_tokens(
+    const std::function<Result<void>(TokenTable&)>& change) const {
+    const auto lock = lock_file(file("tokens.lock"), true);
+    if (!lock) return lock.error();
+    NEXAR_TRY_VALUE(table, tokens());
+    NEXAR_TRY(change(table));
+    return write_private_file(file("tokens"), stored(in_wire(table)));
+}
+
+Result<std::optional<wire::StoredSeed>> StateDirectory::seed() const {
+    NEXAR_TRY_VALUE(content, read_private_file(file("seed"), kMaxFileBytes));
+    if (!content) return std::optional<wire::StoredSeed>{};
+    auto read = content->reveal(read_stored_seed);
+    if (!read) return damaged(file("seed"), read.error());
+    return std::optional(std::move(*read));
+}
+
+Result<void> StateDirectory::keep(const wire::StoredSeed& seed) const {
+    return write_private_file(file("seed"), stored(seed));
+}
+
+Result<std::optional<std::string>> StateDirectory::text(std::string_view name) const {
+    NEXAR_TRY_VALUE(content, read_private_file(file(name), kMaxTextBytes));
+    if (!content) return std::optional<std::string>{};
+    return content->reveal([](std::span<const std::byte> bytes) {
+        return std::optional(
+            std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    });
+}
+
+Result<std::vector<std::string>> StateDirectory::addresses() const {
+    NEXAR_TRY_VALUE(content, text("addresses"));
+    std::vector<std::string> lines;
+    for (std::string_view rest = content ? *content : std::string_view{}; !rest.empty();) {
+        const std::size_t end = std::min(rest.find('\n'), rest.size());
+        if (end != 0) lines.emplace_back(rest.substr(0, end));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return lines;
+}
+
+Result<void> StateDirectory::keep_addresses(const std::vector<std::string>& addresses) const {
+    std::string lines;
+    for (const std::string& address : addresses) lines += address + "\n";
+    return write_private_file(file("addresses"), std::as_bytes(std::span(lines)));
+}
+
+Result<std::optional<std::string>> StateDirectory::peers() const {
+    return text("peers.json");
+}
+
+Result<void> StateDirectory::keep_peers(const std::string& json) const {
+    return write_private_file(file("peers.json"), std::as_bytes(std::span(json)));
+}
+
+Result<std::string> default_state_directory() {
+    // NOLINTBEGIN(concurrency-mt-unsafe): read at the start of a program
+    const char* state = std::getenv("XDG_STATE_HOME");
+    const char* home = std::getenv("HOME");
+    // NOLINTEND(concurrency-mt-unsafe)
+    if (state != nullptr && *state == '/') return std::string(state) + "/nexar";
+    if (home != nullptr && *home == '/') return std::string(home) + "/.local/state/nexar";
+    return Error(Errc::bad_config,
+                 "neither HOME nor XDG_STATE_HOME is set; say with --state where to keep the "
+                 "cluster's keys");
+}
+
+}  // namespace nexar::security

@@ -1,0 +1,151 @@
+#pragma once
+
+#include <algorithm>
+
+#include "base/address.hpp"
+#include "wire/describe.hpp"
+#include "wire/seed_messages.hpp"
+
+/// Layouts of wire/seed_messages.hpp, as in wire/describe.hpp.
+namespace nexar::wire {
+
+namespace detail {
+
+/// One address has one text.
+inline bool is_address(const std::string& text) {
+    const auto address = Address::parse(text);
+    return address.has_value() && address->text() == text;
+}
+
+template <class List, class Key>
+bool strictly_ascends(const List& list, Key key) {
+    return std::ranges::adjacent_find(list, std::ranges::greater_equal{}, key) == list.end();
+}
+
+}  // namespace detail
+
+template <class Io>
+void describe(Io& io, Of<AddressText> auto& m) {
+    io.text("address", m.text, {0, kMaxAddressBytes});
+    // Empty only as a LinkReport without a link has it.
+    io.rule([&] { return m.text.empty() || detail::is_address(m.text); }, "address", m.text.size(),
+            "allowed is an address and a port in their one form");
+}
+
+template <class Io>
+void describe(Io& io, Of<Proof> auto& m) {
+    io.array("code", m.code);
+}
+
+template <class Io>
+void describe_addresses(Io& io, auto& addresses) {
+    io.list("addresses", addresses, kMaxAddresses);
+    io.rule(
+        [&] { return std::ranges::none_of(addresses, &std::string::empty, &AddressText::text); },
+        "addresses", addresses.size(), "allowed is none that is empty");
+}
+
+template <class Io>
+void describe(Io& io, Of<JoinRequest> auto& m) {
+    io.array("token", m.token);
+    io.array("token_secret", m.token_secret);
+    io.bytes("signing_request", m.signing_request, kMaxSigningRequestBytes);
+    io.text("host", m.host, {0, kMaxHostBytes});
+    describe_addresses(io, m.addresses);
+}
+
+template <class Io>
+void describe(Io& io, Of<Admission> auto& m) {
+    io.array("node", m.node);
+    io.number("incarnation", m.incarnation);
+    io.bytes("certificate", m.certificate, kMaxCertificateBytes);
+}
+
+template <class Io>
+void describe(Io& io, Of<ViewMember> auto& m) {
+    io.array("node", m.node);
+    io.number("incarnation", m.incarnation);
+    io.number("rank", m.rank, {0, kMaxWorldSize - 1});
+    describe_addresses(io, m.addresses);
+}
+
+template <class Io>
+void describe(Io& io, Of<ViewFrame> auto& m) {
+    io.number("epoch", m.epoch, {1, ~std::uint64_t{0}});
+    io.array("witness", m.witness);
+    io.number("witness_incarnation", m.witness_incarnation);
+    io.list("members", m.members, kMaxViewMembers);
+    io.rule([&] { return m.witness != Id{} || m.witness_incarnation == 0; }, "witness_incarnation",
+            m.witness_incarnation, "allowed is 0 without a witness");
+    io.rule([&] { return detail::strictly_ascends(m.members, &ViewMember::rank); },
+            "order of members", m.members.size(), "allowed are ranks that strictly ascend");
+}
+
+template <class Io>
+void describe(Io& io, Of<Formation> auto& m) {
+    io.number("joined", m.joined, {0, kMaxWorldSize});
+    io.number("world_size", m.world_size, {1, kMaxWorldSize});
+    io.text("text", m.text, {0, kMaxReportTextBytes});
+}
+
+template <class Io>
+void describe(Io& io, Of<Renewal> auto& m) {
+    io.bytes("signing_request", m.signing_request, kMaxSigningRequestBytes);
+}
+
+template <class Io>
+void describe(Io& io, Of<LinkReport> auto& m) {
+    io.number("rank", m.rank, {0, kMaxWorldSize - 1});
+    describe(io, m.address);
+    io.number("round_trip", m.round_trip);
+    io.text("why", m.why, {0, kMaxReportTextBytes});
+}
+
+template <class Io>
+void describe(Io& io, Of<StoredToken> auto& m) {
+    io.array("id", m.id);
+    io.array("secret_hash", m.secret_hash);
+    io.number("uses", m.uses);
+    io.number("created_at", m.created_at);
+    io.number("expires_at", m.expires_at);
+    io.boolean("revoked", m.revoked);
+}
+
+template <class Io>
+void describe(Io& io, Of<StoredTokens> auto& m) {
+    io.list("tokens", m.tokens, kMaxStoredTokens);
+    io.rule([&] { return detail::strictly_ascends(m.tokens, &StoredToken::id); }, "order of tokens",
+            m.tokens.size(), "allowed are ids that strictly ascend");
+}
+
+template <class Io>
+void describe(Io& io, Of<StoredMember> auto& m) {
+    describe(io, m.member);
+    io.array("key_hash", m.key_hash);
+    io.array("token", m.token);
+    io.text("host", m.host, {0, kMaxHostBytes});
+}
+
+template <class Io>
+void describe(Io& io, Of<SpentToken> auto& m) {
+    io.array("token", m.token);
+    io.number("uses", m.uses);
+}
+
+template <class Io>
+void describe(Io& io, Of<StoredSeed> auto& m) {
+    io.array("seed", m.seed);
+    io.number("incarnation", m.incarnation);
+    io.number("epoch", m.epoch);
+    io.number("world_size", m.world_size, {1, kMaxWorldSize});
+    io.boolean("formed", m.formed);
+    io.list("members", m.members, kMaxViewMembers);
+    io.list("spent", m.spent, kMaxStoredTokens);
+    const auto rank = [](const StoredMember& one) { return one.member.rank; };
+    io.rule([&] { return detail::strictly_ascends(m.members, rank); }, "order of members",
+            m.members.size(), "allowed are ranks that strictly ascend");
+    io.rule([&] { return detail::strictly_ascends(m.spent, &SpentToken::token); },
+            "order of spent tokens", m.spent.size(), "allowed are ids that strictly ascend");
+}
+
+}  // namespace nexar::wire
