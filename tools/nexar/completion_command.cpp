@@ -45,7 +45,7 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 /// For a shell's single quotes.
-std::string quoted(std::string_view text) {
+std::string in_shell_quotes(std::string_view text) {
     std::string out = "'";
     for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return out + "'";
@@ -63,13 +63,13 @@ std::string words_function(const CommandRow& root) {
         "    case \"$path $word\" in\n";
     for (const CommandRow* command : commands) {
         if (command != commands.front()) {
-            out +=
-                fmt::format("      {}) path={} ;;\n", quoted(command->path), quoted(command->path));
+            out += fmt::format("      {}) path={} ;;\n", in_shell_quotes(command->path),
+                               in_shell_quotes(command->path));
         }
     }
     out += "    esac\n  done\n  case \"$path\" in\n";
     for (const CommandRow* command : commands) {
-        out += fmt::format("    {}) printf '%s\\n' {} ;;\n", quoted(command->path),
+        out += fmt::format("    {}) printf '%s\\n' {} ;;\n", in_shell_quotes(command->path),
                            joined(words_after(*command)));
     }
     return out + "  esac\n}\n";
@@ -129,8 +129,8 @@ std::string for_fish(const CommandRow& root) {
                                      ? "__fish_use_subcommand"
                                      : fmt::format("__fish_seen_subcommand_from {}", command->name);
         for (const CommandRow& nested : command->commands) {
-            out += fmt::format("complete -c nexar -n {} -a {} -d {}\n", quoted(when), nested.name,
-                               quoted(nested.summary));
+            out += fmt::format("complete -c nexar -n {} -a {} -d {}\n", in_shell_quotes(when),
+                               nested.name, in_shell_quotes(nested.summary));
         }
         for (const OptionRow& option : command->options) {
             std::string names;
@@ -139,8 +139,8 @@ std::string for_fish(const CommandRow& root) {
                 names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
             }
             if (names.empty()) continue;
-            out += fmt::format("complete -c nexar -n {}{}{} -d {}\n", quoted(when), names,
-                               option.value.empty() ? "" : " -x", quoted(option.meaning));
+            out += fmt::format("complete -c nexar -n {}{}{} -d {}\n", in_shell_quotes(when), names,
+                               option.value.empty() ? "" : " -x", in_shell_quotes(option.meaning));
         }
     }
     return out;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "command.hpp"
+#include "help.hpp"
 #include "runtime/config_sources.hpp"
 
 namespace {
@@ -30,13 +31,28 @@ int run(int argc, char** argv) {
 
     CLI::App app("Runs and inspects nexar clusters.", "nexar");
     app.set_version_flag("--version", "nexar " + std::string(nexar::version()));
-    app.footer(
+    nexar::set_help(
+        app, "COMMAND [OPTIONS]",
         "Every setting that `nexar config` lists is also a flag: --nexar-log-level=debug.\n"
+        "\n"
+        "Examples:\n"
+        "  nexar run -n 4 -- ./program       # four ranks on this machine\n"
+        "  nexar seed --world 4              # a cluster of processes started by hand,\n"
+        "  nexar token create --uses 4       # and the string that lets them in\n"
+        "\n"
+        "What next:\n"
+        "nexar run --help, and so for every command. docs/start.md begins at the beginning.\n"
+        "\n"
         "Exit codes: 0 done, 1 failed, 2 the command line is not understood.");
     nexar::add_run_command(app, invocation);
+    nexar::add_seed_command(app, invocation);
+    nexar::add_token_command(app, invocation);
+    nexar::add_peers_command(app, invocation);
     nexar::add_config_command(app, invocation);
     nexar::add_version_command(app, invocation);
     nexar::add_run_part_command(app, invocation);
+    nexar::add_man_command(app, invocation);
+    nexar::add_completion_command(app, invocation);
     try {
         app.parse(argc, argv);
         // Not CLI11's own check: for a misspelled subcommand it would say that none was given.

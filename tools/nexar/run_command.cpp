@@ -151,7 +151,8 @@ Result<int> run_ranks(const RunOptions& options, const Invocation& invocation) {
 void start(const RunOptions& options, Invocation& invocation, CLI::App& command) {
     // Without `--` the program begins at the first word that is no option.
     const std::vector<std::string> rest = command.remaining();
-    if (!rest.empty() && rest.front().starts_with('-')) throw CLI::ExtrasError("run", rest);
+    if (!rest.empty() && rest.front().starts_with('-'))
+        throw CLI::ExtrasError("run", {rest.rbegin(), rest.rend()});
     invocation.program.insert(invocation.program.begin(), rest.begin(), rest.end());
     if (invocation.program.empty()) {
         throw CLI::ValidationError("run", "the program is missing: nexar run -n 4 -- ./program");

@@ -25,6 +25,8 @@ public:
     const std::string& join() const noexcept { return join_; }
 
 private:
+    static Result<EmbeddedSeed> start_at(const char* listen, std::uint32_t world);
+
     struct Body;
     EmbeddedSeed(std::unique_ptr<Body> body, std::string join) noexcept;
 
