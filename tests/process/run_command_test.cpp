@@ -57,11 +57,10 @@ TEST_F(RunCommand, output_and_errors_stay_apart_and_lines_get_the_end_that_they_
 
 TEST_F(RunCommand, the_program_begins_behind_two_hyphens_or_at_the_first_word) {
     const Outcome with = run_program(
-        NEXAR_COMMAND, {"run", "-n", "1", "--no-seed", "--", "echo", "-n", "--", "--host"},
-        environment());
+        NEXAR_COMMAND, {"run", "-n", "1", "--", "echo", "-n", "--", "--host"}, environment());
     EXPECT_EQ(with.output, "[0] -- --host\n") << with.errors;
-    const Outcome without = run_program(
-        NEXAR_COMMAND, {"run", "--no-seed", "-n", "1", "echo", "a", "b"}, environment());
+    const Outcome without =
+        run_program(NEXAR_COMMAND, {"run", "-n", "1", "echo", "a", "b"}, environment());
     EXPECT_EQ(without.output, "[0] a b\n") << without.errors;
 }
 
@@ -94,8 +93,8 @@ TEST_F(RunCommand, what_is_not_understood_is_said_before_anything_starts) {
 }
 
 TEST_F(RunCommand, a_program_that_cannot_be_started_is_named) {
-    const Outcome outcome = run_program(
-        NEXAR_COMMAND, {"run", "--no-seed", "-n", "2", "--", "./no-such-program"}, environment());
+    const Outcome outcome =
+        run_program(NEXAR_COMMAND, {"run", "-n", "2", "--", "./no-such-program"}, environment());
     EXPECT_EQ(outcome.exit_code, 127);
     EXPECT_THAT(outcome.errors, HasSubstr("cannot be started: ./no-such-program: No such file"));
 }
@@ -189,7 +188,7 @@ TEST_F(RunCommand, a_signal_that_was_ignored_before_stays_ignored) {
     const Outcome outcome = run_program(
         "/bin/sh",
         {"-c",
-         "trap '' HUP; export LAUNCHER=$$; exec \"$0\" run --no-seed -n 1 -- sh -c 'trap \"echo "
+         "trap '' HUP; export LAUNCHER=$$; exec \"$0\" run -n 1 -- sh -c 'trap \"echo "
          "ended; exit 0\" TERM; kill -HUP $LAUNCHER; kill -TERM $LAUNCHER; while :; do sleep 1000 "
          "& "
          "wait; done'",

@@ -32,7 +32,7 @@ protected:
 
     static std::vector<std::string> command_line(std::vector<std::string> arguments,
                                                  const std::string& script) {
-        arguments.insert(arguments.begin(), {"run", "--no-seed"});
+        arguments.insert(arguments.begin(), "run");
         arguments.insert(arguments.end(), {"--", "/bin/sh", "-c", script});
         return arguments;
     }

@@ -85,14 +85,34 @@ TEST_F(RunHosts, directory_settings_and_arguments_travel_as_they_are) {
     const std::string odd = "a b\t'\"$HOME`\xff\n";
     const Outcome outcome = run_program(
         NEXAR_COMMAND,
-        {"run", "--no-seed", "-n", "1", "--host", "beta", "--nexar-log-level=debug", "--env",
-         "ODD=" + odd, "--", "/bin/sh", "-c",
+        {"run", "-n", "1", "--host", "beta", "--nexar-log-level=debug", "--env", "ODD=" + odd, "--",
+         "/bin/sh", "-c",
          "pwd; printf %s \"$1\" | od -An -c; [ \"$ODD\" = \"$1\" ] && echo $NEXAR_LOG_LEVEL", "sh",
          odd},
         environment());
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     EXPECT_THAT(outcome.output, AllOf(HasSubstr("[0] " + fs::current_path().string() + "\n"),
                                       HasSubstr("[0] debug\n")));
+}
+
+TEST_F(RunHosts, the_join_string_reaches_every_rank_and_stands_in_no_command_line) {
+    auto program =
+        start({"-n", "3", "--host", "localhost,beta"}, "echo ${NEXAR_JOIN%%@*}; exec sleep 1000");
+    ASSERT_TRUE(program->writes("] nexar1.", 3));
+    const auto& output = program->output();
+    const std::string secret = output.substr(output.find("nexar1.") + 40, 64);
+    EXPECT_THAT(secret, testing::MatchesRegex("[0-9a-f]+"));
+    int looked_at = 0;
+    for (const pid_t pid : processes_with(mark())) {
+        const std::string line = content("/proc/" + std::to_string(pid) + "/cmdline");
+        EXPECT_EQ(line.find(secret), std::string::npos) << line;
+        ++looked_at;
+    }
+    EXPECT_GE(looked_at, 7) << "launchers, keepers and ranks";
+    EXPECT_EQ(content(folder_ / "arguments").find(secret), std::string::npos);
+    program->send(SIGTERM);
+    EXPECT_EQ(program->wait(), 128 + SIGTERM);
+    EXPECT_EQ(program->errors().find(secret), std::string::npos);
 }
 
 TEST_F(RunHosts, a_crash_over_there_is_reported_and_ends_the_rest) {

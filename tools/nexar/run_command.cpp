@@ -36,7 +36,6 @@ struct RunOptions {
     std::vector<std::string> environment;
     std::string grace = "10s";
     std::string remote_nexar = "nexar";
-    bool no_seed = false;
 };
 
 constexpr const char* kHelp =
@@ -139,7 +138,6 @@ Result<int> run_ranks(const RunOptions& options, const Invocation& invocation) {
     const std::uint32_t world = shares.back().first_rank + shares.back().count;
     std::optional<run::EmbeddedSeed> seed;
     const auto open_join = [&]() -> Result<std::string> {
-        if (options.no_seed) return std::string();
         NEXAR_TRY_VALUE(started,
                         run::EmbeddedSeed::start({.world = world, .other_hosts = other_hosts}));
         seed.emplace(std::move(started));
@@ -201,9 +199,6 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
                      "The nexar command on other hosts, where it is not on the PATH")
         ->capture_default_str()
         ->type_name("PATH");
-    command
-        ->add_flag("--no-seed", options->no_seed, "Starts processes only; they get no NEXAR_JOIN")
-        ->group(kHidden);
     command->callback([options, command, &invocation] { start(*options, invocation, *command); });
 }
 

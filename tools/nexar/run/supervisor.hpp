@@ -32,7 +32,7 @@ struct SupervisorOptions {
     bool is_part = false;
 };
 
-/// Gives the join string, or no string for ranks that get none. Called after the process that keeps
+/// Gives the join string. Called after the process that keeps
 /// the units was forked, so that it may start threads; what it makes must outlive the run.
 using OpenJoin = std::function<Result<std::string>()>;
 
