@@ -8,6 +8,7 @@
 #include <array>
 #include <utility>
 
+#include "base/address_order.hpp"
 #include "base/assert.hpp"
 
 namespace nexar::engine {
@@ -15,11 +16,6 @@ namespace nexar::engine {
 namespace {
 
 constexpr std::size_t kMostOutcomes = 16;
-
-bool near(const Address& a, const Address& b) noexcept {
-    if (a.is_v6() != b.is_v6()) return false;
-    return a.prefix() == b.prefix();
-}
 
 double milliseconds(Duration span) {
     return std::chrono::duration<double, std::milli>(span).count();
@@ -37,25 +33,6 @@ Mesh::Mesh(Engine& engine, Dialer& dialer, const MeshOptions& options)
     : engine_(&engine), dialer_(&dialer), options_(options) {}
 
 Mesh::~Mesh() = default;
-
-/// A guess at what is best, and only a guess: the identity is checked, so a wrong one costs time
-/// and nothing else.
-std::vector<Address> Mesh::ordered(const Member& member) const {
-    const auto is_own = [&](const Address& address) {
-        return !address.is_loopback() && std::ranges::any_of(own_, [&](const Address& own) {
-            return own.same_host(address);
-        });
-    };
-    const bool same_host = std::ranges::any_of(member.addresses, is_own);
-    const auto worth = [&](const Address& address) {
-        if (address.is_loopback()) return same_host ? 0 : 3;
-        const auto close = [&](const Address& own) { return near(own, address); };
-        return std::ranges::any_of(own_, close) ? 1 : 2;
-    };
-    std::vector<Address> addresses = member.addresses;
-    std::ranges::stable_sort(addresses, {}, worth);
-    return addresses;
-}
 
 void Mesh::adopt(TimePoint now, const View& view, const NodeId& me) {
     now_ = now;
@@ -140,7 +117,7 @@ bool Mesh::anything_under_way() const noexcept {
 }
 
 void Mesh::begin_round(TimePoint now, Way& way) {
-    way.addresses = ordered(way.member);
+    way.addresses = best_first(way.member.addresses, own_);
     way.next = 0;
     way.next_at = now;
     way.in_round = true;

@@ -106,7 +106,6 @@ private:
     class Greeter;
 
     // mesh.cpp: which addresses are tried when
-    std::vector<Address> ordered(const Member& member) const;
     void begin_round(TimePoint now, Way& way);
     void dial_next(TimePoint now, Way& way);
     void on_dial_failed(TimePoint now, Candidate& candidate, const Error& reason);

@@ -4,6 +4,7 @@
 #include <nexar/join.hpp>
 #include <utility>
 
+#include "base/address_order.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "base/try.hpp"
@@ -181,6 +182,7 @@ Result<Node> join_with(const JoinOptions& options, std::vector<ConfigFlag> flags
     body->accompany(plan.seed);
     Node node(body);
     plan.terms.addresses = runtime::reachable_addresses(body->address());
+    plan.terms.seeds = best_first(plan.terms.seeds, plan.terms.addresses);
     plan.terms.host = runtime::host_name();
     NEXAR_TRY(body->join(std::move(plan.terms)));
     NEXAR_TRY(body->wait_formed(deadline));

@@ -38,7 +38,8 @@ engine::EngineOptions engine_options(const NodeBody::Setup& setup) {
     engine::EngineOptions options;
     options.max_pending = setup.options.max_pending;
     // Random, so that nobody can choose tags that meet in one bucket.
-    for (const std::byte b : security::new_node_id().value().bytes()) {
+    const NodeId random = security::new_node_id().value();
+    for (const std::byte b : random.bytes()) {
         options.hash_seed = options.hash_seed * 257 + static_cast<std::uint8_t>(b);
     }
     return options;

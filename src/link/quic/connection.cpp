@@ -231,6 +231,12 @@ void Connection::abandon(Error reason) {
     gone_at_ = now_;
 }
 
+void Connection::give_up() {
+    if (state_ == State::handshaking) {
+        fail(now_, Error(Errc::cancelled, "the link was given up"), Closing::say);
+    }
+}
+
 void Connection::fail(TimePoint now, Error reason, Closing closing) {
     NEXAR_ASSERT(state_ != State::down);
     const bool polite = state_ == State::lingering || reason.code() == Errc::link_closed;

@@ -129,6 +129,8 @@ public:
     bool finished(TimePoint now) const noexcept { return is_down() && now >= gone_at_; }
     /// Asked for by the endpoint when it must go at once: sends nothing, tells Down.
     void abandon(Error reason);
+    /// Ends a handshake that is not wanted any more, and says so to the peer.
+    void give_up();
 
     const Address& remote() const noexcept { return path_.remote; }
     const Address& local() const noexcept { return path_.local; }

@@ -46,7 +46,7 @@ ngtcp2_callbacks ConnectionCallbacks::all() noexcept {
 int ConnectionCallbacks::on_handshake_completed(ngtcp2_conn* /*conn*/, void* user) {
     Connection& connection = of(user);
     connection.useful_ = true;
-    NEXAR_ASSERT(connection.tls_->peer().has_value());
+    NEXAR_ASSERT(connection.tls_->peer().has_value() != connection.tls_->with_joiner());
     // A client is done before the server has seen the client's certificate: it must wait for the
     // server's word.
     if (!connection.dialed_) connection.on_up();

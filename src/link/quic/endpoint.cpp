@@ -308,8 +308,8 @@ void Endpoint::forget(port::LinkId link) {
 
 void Endpoint::abandon(port::LinkId link) {
     const auto found = entries_.find(link.value());
-    if (found == entries_.end() || found->second->connection->is_down()) return;
-    found->second->connection->abandon(Error(Errc::cancelled, "the link was given up"));
+    if (found == entries_.end()) return;
+    found->second->connection->give_up();
     set_ready(*found->second);
 }
 

@@ -23,34 +23,45 @@ bool is_final(Errc code) noexcept {
 }  // namespace
 
 SeedLine::SeedLine(quic::Endpoint& endpoint, JoinTerms terms, security::KeyPair key)
-    : endpoint_(&endpoint), terms_(std::move(terms)), key_(std::move(key)) {}
+    : endpoint_(&endpoint),
+      terms_(std::move(terms)),
+      key_(std::move(key)),
+      next_seed_(terms_.seeds.size()) {}
 
-void SeedLine::dial_all(TimePoint now) {
+void SeedLine::begin_round(TimePoint now) {
     problems_.clear();
-    for (const Address& seed : terms_.seeds) {
-        std::optional<security::PublicKeyHash> ca;
-        if (terms_.join) ca = terms_.join->ca;
-        const bool as_joiner = credentials_ == nullptr;
-        const auto id =
-            as_joiner ? endpoint_->dial_as_joiner(now, seed, ca) : endpoint_->dial_seed(now, seed);
-        if (id) {
-            calls_[*id] = {.to = seed, .as_joiner = as_joiner};
-        } else {
-            problems_.insert_or_assign(seed.text(), id.error());
-        }
+    next_seed_ = 0;
+    dial_at_ = now;
+}
+
+void SeedLine::dial_next(TimePoint now) {
+    const Address& seed = terms_.seeds[next_seed_++];
+    dial_at_ = now + kStagger;
+    std::optional<security::PublicKeyHash> ca;
+    if (terms_.join) ca = terms_.join->ca;
+    const bool as_joiner = credentials_ == nullptr;
+    const auto id =
+        as_joiner ? endpoint_->dial_as_joiner(now, seed, ca) : endpoint_->dial_seed(now, seed);
+    if (id) {
+        calls_[*id] = {.to = seed, .as_joiner = as_joiner};
+    } else {
+        problems_.insert_or_assign(seed.text(), id.error());
     }
 }
 
 void SeedLine::turn(TimePoint now) {
     now_ = now;
     if (closing_ || failure_) return;
-    if (!calling() && now >= dial_at_) dial_all(now);
+    if (!talking_) {
+        if (round_over() && !calling() && now >= dial_at_) begin_round(now);
+        while (!round_over() && (now >= dial_at_ || !calling())) dial_next(now);
+    }
     if (renew_at_ && now >= *renew_at_) renew(now);
 }
 
 std::optional<TimePoint> SeedLine::next_deadline() const {
     if (closing_ || failure_) return std::nullopt;
-    if (!calling()) return dial_at_;
+    if (!talking_ && (!round_over() || !calling())) return dial_at_;
     return renew_at_;
 }
 
@@ -74,6 +85,7 @@ void SeedLine::on_up(TimePoint now, port::LinkId id, const port::Up& up) {
         return;
     }
     talking_ = id;
+    next_seed_ = terms_.seeds.size();
     pause_ = kFirstPause;
     for (auto& [other, unused] : calls_) {
         if (other != id) end(other, unused, "another address answered first");
@@ -128,7 +140,7 @@ void SeedLine::on_down(TimePoint now, port::LinkId id, const Error& reason) {
         renew_at_.reset();
     }
     problems_.insert_or_assign(to.text(), reason);
-    if (calling()) return;
+    if (calling() || !round_over()) return;
     // A seed that every address shows to be another one stays so; one that is silent may come.
     const bool refused =
         !credentials_ && !problems_.empty() && std::ranges::all_of(problems_, [](const auto& one) {

@@ -75,10 +75,14 @@ private:
         bool as_joiner = false;
         bool over = false;  // was not chosen, or has said all
     };
+    /// How long the better address is tried alone before the next one is tried beside it.
+    static constexpr Duration kStagger = std::chrono::milliseconds(50);
     static constexpr Duration kFirstPause = std::chrono::milliseconds(50);
     static constexpr Duration kLongestPause = std::chrono::seconds(2);
 
-    void dial_all(TimePoint now);
+    void begin_round(TimePoint now);
+    void dial_next(TimePoint now);
+    bool round_over() const noexcept { return next_seed_ == terms_.seeds.size(); }
     void on_up(TimePoint now, port::LinkId id, const port::Up& up);
     void on_down(TimePoint now, port::LinkId id, const Error& reason);
     void end(port::LinkId id, Call& call, std::string_view why);
@@ -102,7 +106,8 @@ private:
     std::map<port::LinkId, Call> calls_;
     std::optional<port::LinkId> talking_{};
     bool proved_ = false;  // the seed knows the job's secret
-    TimePoint dial_at_{};  // the next round
+    std::size_t next_seed_ = 0;
+    TimePoint dial_at_{};  // the next seed, or the next round
     Duration pause_ = kFirstPause;
     TimePoint now_{};
     std::optional<TimePoint> renew_at_{};

@@ -1,0 +1,31 @@
+#include "base/address_order.hpp"
+
+#include <algorithm>
+
+namespace nexar {
+
+namespace {
+
+bool near(const Address& a, const Address& b) noexcept {
+    return a.is_v6() == b.is_v6() && a.prefix() == b.prefix();
+}
+
+}  // namespace
+
+std::vector<Address> best_first(std::span<const Address> addresses, std::span<const Address> own) {
+    const auto is_own = [&](const Address& address) {
+        return !address.is_loopback() &&
+               std::ranges::any_of(own, [&](const Address& one) { return one.same_host(address); });
+    };
+    const bool same_host = std::ranges::any_of(addresses, is_own);
+    const auto worth = [&](const Address& address) {
+        if (address.is_loopback()) return same_host ? 0 : 3;
+        const auto close = [&](const Address& one) { return near(one, address); };
+        return std::ranges::any_of(own, close) ? 1 : 2;
+    };
+    std::vector<Address> ordered(addresses.begin(), addresses.end());
+    std::ranges::stable_sort(ordered, {}, worth);
+    return ordered;
+}
+
+}  // namespace nexar

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/address.hpp"
+
+namespace nexar {
+
+/// The addresses of another host in the order in which they are worth trying, from one that has the
+/// addresses `own`: loopback first where both seem to be one host, then those of a network that
+/// both are in, then the others, loopback of another host last. Among equals the order stays.
+///
+/// A guess at what is best, and only a guess: identities are checked, so a wrong one costs time and
+/// nothing else.
+std::vector<Address> best_first(std::span<const Address> addresses, std::span<const Address> own);
+
+}  // namespace nexar
