@@ -116,6 +116,30 @@ TEST_F(ClusterCommand, what_cannot_be_done_is_said_with_what_to_do) {
     EXPECT_THAT(failure({"seed", "--world", "2", "--listen", "nowhere"}), HasSubstr("nowhere"));
 }
 
+TEST_F(ClusterCommand, processes_started_by_hand_join_with_a_token_and_are_shown) {
+    const auto seed = start_seed({"--state", state_});
+    const Outcome made = nexar({"token", "create", "--uses", "2", "--state", state_});
+    ASSERT_EQ(made.exit_code, 0) << made.errors;
+    auto variables = environment();
+    variables.push_back("NEXAR_JOIN=" + made.output.substr(0, made.output.size() - 1));
+    RunningProgram one(NEXAR_JOINING_RANK, {}, variables);
+    RunningProgram two(NEXAR_JOINING_RANK, {}, variables);
+    EXPECT_EQ(one.wait(), 0) << one.errors();
+    EXPECT_EQ(two.wait(), 0) << two.errors();
+    EXPECT_THAT(one.output() + two.output(),
+                AllOf(HasSubstr("rank 0 of 2 got 1001\n"), HasSubstr("rank 1 of 2 got 1000\n")));
+    EXPECT_THAT(nexar({"token", "list", "--state", state_}).output,
+                AllOf(HasSubstr("used up"), HasSubstr("2 of 2")));
+    // The seed gathers what members tell before it writes it down.
+    Outcome peers;
+    for (int i = 0; i < 1000 && peers.exit_code != 0; ++i) {
+        peers = nexar({"peers", "--state", state_});
+    }
+    EXPECT_THAT(peers.output, AllOf(HasSubstr("rank"), HasSubstr("127.0.0.1"), HasSubstr(" us")))
+        << peers.errors;
+    EXPECT_TRUE(nlohmann::json::accept(nexar({"peers", "--json", "--state", state_}).output));
+}
+
 TEST_F(ClusterCommand, two_seeds_cannot_keep_the_same_state) {
     const auto seed = start_seed({"--state", state_});
     const Outcome second =
