@@ -228,7 +228,8 @@ Result<std::optional<Launch>> detect_launch(std::span<const NamedValue> environm
                   .local_size = claim.local_size,
                   .job = printable(claim.job, 256),
                   .variables = std::move(claim.variables)};
-    if (find_value(environment, "NEXAR_JOIN") == nullptr) {
+    if (find_value(environment, "NEXAR_JOIN") == nullptr &&
+        find_value(environment, "NEXAR_JOIN_FILE") == nullptr) {
         NEXAR_TRY_VALUE(place, seed_place(claim, environment));
         launch.seed = std::move(place);
     }

@@ -24,6 +24,7 @@ constexpr std::uint32_t kAnyNumber = std::numeric_limits<std::uint32_t>::max();
 
 constexpr auto kLaunchVariables = std::to_array<std::string_view>({
     "NEXAR_JOIN",
+    "NEXAR_JOIN_FILE",
     "NEXAR_LAUNCHER",
     "NEXAR_LOCAL_RANK",
     "NEXAR_LOCAL_SIZE",
@@ -113,7 +114,9 @@ Result<std::optional<LaunchClaim>> read_nexar_run(LaunchVariables& variables) {
                                                     .world = {"NEXAR_WORLD_SIZE"},
                                                     .local_rank = {"NEXAR_LOCAL_RANK"},
                                                     .local_size = {"NEXAR_LOCAL_SIZE"}}));
-    if (variables.find("NEXAR_JOIN") == nullptr) claim.missing = "NEXAR_JOIN is not set";
+    if (variables.find("NEXAR_JOIN") == nullptr && variables.find("NEXAR_JOIN_FILE") == nullptr) {
+        claim.missing = "NEXAR_JOIN is not set";
+    }
     return std::optional(std::move(claim));
 }
 

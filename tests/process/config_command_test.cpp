@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nexar/version.hpp>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/settings.hpp"
 #include "process/program.hpp"
 
 namespace nexar {
@@ -120,7 +122,7 @@ TEST_F(NexarCommand, config_speaks_json) {
         EXPECT_EQ(setting.at("scope"), "local");
         EXPECT_EQ(setting.at("type"), "integer");
     }
-    EXPECT_EQ(json.at("settings").size(), 7U);
+    EXPECT_EQ(json.at("settings").size(), std::size(kSettings));
     EXPECT_EQ(json.at("files").at(0).at("found"), false);
 }
 

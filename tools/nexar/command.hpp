@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
 #include <vector>
 
 #include "base/config_flags.hpp"
@@ -15,10 +16,24 @@ inline constexpr int kExitUsage = 2;    // the command line is not understood
 /// What all subcommands share. Lives as long as the program.
 struct Invocation {
     std::vector<ConfigFlag> flags;
+    std::vector<std::string> program;  // what stands behind a lone `--`
     int exit_code = kExitOk;
 };
 
 // One file per subcommand; each adds itself, and sets the exit code when it ran.
+void add_seed_command(CLI::App& app, Invocation& invocation);
+void add_token_command(CLI::App& app, Invocation& invocation);
+void add_run_command(CLI::App& app, Invocation& invocation);
+void add_peers_command(CLI::App& app, Invocation& invocation);
 void add_config_command(CLI::App& app, Invocation& invocation);
+void add_version_command(CLI::App& app, Invocation& invocation);
+
+// Not for users, and in no help.
+void add_run_part_command(CLI::App& app, Invocation& invocation);
+void add_man_command(CLI::App& app, Invocation& invocation);
+void add_completion_command(CLI::App& app, Invocation& invocation);
+
+/// The options of a group without a name are shown nowhere.
+inline constexpr const char* kHidden = "";
 
 }  // namespace nexar

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,32 +12,17 @@
 #include "base/printable.hpp"
 #include "base/settings.hpp"
 #include "command.hpp"
+#include "help.hpp"
 #include "runtime/config_sources.hpp"
+#include "text_table.hpp"
 
 namespace nexar {
 
 namespace {
 
-using Row = std::array<std::string, 5>;
-
-/// Columns as wide as their widest cell, two blanks apart; the last one is not padded.
-std::string aligned(const std::vector<Row>& rows) {
-    std::array<std::size_t, std::tuple_size_v<Row>> widths{};
-    for (const Row& row : rows) {
-        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-    }
-    std::string text;
-    for (const Row& row : rows) {
-        for (std::size_t i = 0; i + 1 < row.size(); ++i) {
-            text += fmt::format("{:<{}}  ", row[i], widths[i]);
-        }
-        text += row.back() + '\n';
-    }
-    return text;
-}
-
 std::string as_table(const LoadedConfig& loaded) {
-    std::vector<Row> rows = {{"setting", "value", "origin", "scope", "meaning"}};
+    std::vector<std::vector<std::string>> rows = {
+        {"setting", "value", "origin", "scope", "meaning"}};
     for (const Config::Entry& entry : loaded.config.entries()) {
         rows.push_back({std::string(entry.setting->name), to_text(entry.value),
                         to_text(entry.origin), std::string(name(entry.setting->scope)),
@@ -107,6 +90,19 @@ void add_config_command(CLI::App& app, Invocation& invocation) {
     const auto options = std::make_shared<Options>();
     CLI::App* const command = app.add_subcommand(
         "config", "Shows every setting, its value here, and where the value comes from");
+    set_help(
+        *command, "[OPTIONS]",
+        "A setting is looked for in this order: code, command line (--nexar-log-level=debug),\n"
+        "environment (NEXAR_LOG_LEVEL=debug), the file that NEXAR_CONFIG names,\n"
+        "~/.config/nexar.toml, /etc/nexar.toml. A value that is not understood is an error that\n"
+        "says where it stands.\n"
+        "\n"
+        "Examples:\n"
+        "  nexar config\n"
+        "  NEXAR_LOG_LEVEL=debug nexar config --json\n"
+        "\n"
+        "What next:\n"
+        "docs/tuning.md says what the settings are good for.");
     CLI::Option* const json = command->add_flag("--json", options->json, "As JSON");
     command->add_flag("--markdown", options->markdown, "What settings there are, for the manual")
         ->excludes(json);

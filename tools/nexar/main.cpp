@@ -1,30 +1,65 @@
 // The nexar command: everything an operator does from a shell.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <nexar/version.hpp>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "command.hpp"
+#include "help.hpp"
 #include "runtime/config_sources.hpp"
 
 namespace {
 
+/// Everything behind a lone `--` belongs to the program that `nexar run` starts.
+std::vector<std::string> take_program(int& argc, char** argv) {
+    char** const end = argv + argc;
+    char** const mark = std::find(argv, end, std::string_view("--"));
+    if (mark == end) return {};
+    argc = static_cast<int>(mark - argv);
+    return {mark + 1, end};
+}
+
 int run(int argc, char** argv) {
     nexar::Invocation invocation;
+    invocation.program = take_program(argc, argv);
     invocation.flags = nexar::take_flags(argc, argv);
 
     CLI::App app("Runs and inspects nexar clusters.", "nexar");
     app.set_version_flag("--version", "nexar " + std::string(nexar::version()));
-    app.footer(
+    nexar::set_help(
+        app, "COMMAND [OPTIONS]",
         "Every setting that `nexar config` lists is also a flag: --nexar-log-level=debug.\n"
+        "\n"
+        "Examples:\n"
+        "  nexar run -n 4 -- ./program       # four ranks on this machine\n"
+        "  nexar seed --world 4              # a cluster of processes started by hand,\n"
+        "  nexar token create --uses 4       # and the string that lets them in\n"
+        "\n"
+        "What next:\n"
+        "nexar run --help, and so for every command. docs/start.md begins at the beginning.\n"
+        "\n"
         "Exit codes: 0 done, 1 failed, 2 the command line is not understood.");
+    nexar::add_run_command(app, invocation);
+    nexar::add_seed_command(app, invocation);
+    nexar::add_token_command(app, invocation);
+    nexar::add_peers_command(app, invocation);
     nexar::add_config_command(app, invocation);
+    nexar::add_version_command(app, invocation);
+    nexar::add_run_part_command(app, invocation);
+    nexar::add_man_command(app, invocation);
+    nexar::add_completion_command(app, invocation);
     try {
         app.parse(argc, argv);
         // Not CLI11's own check: for a misspelled subcommand it would say that none was given.
         if (app.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");
+        if (!invocation.program.empty() && !app.got_subcommand("run")) {
+            throw CLI::ExtrasError("nexar", invocation.program);
+        }
     } catch (const CLI::ParseError& error) {
         const int code = app.exit(error);  // prints help, version or what is wrong
         return code == 0 ? nexar::kExitOk : nexar::kExitUsage;

@@ -237,6 +237,7 @@ TEST(LaunchTest, a_seed_that_runs_elsewhere_needs_no_address_of_rank_0) {
     const Launch launch = detected(with(kHydra, {{"NEXAR_JOIN", "nexar:hunter2"}}));
     EXPECT_EQ(launch.rank, Rank(1));
     EXPECT_FALSE(launch.seed);
+    EXPECT_FALSE(detected(with(kHydra, {{"NEXAR_JOIN_FILE", "/run/join"}})).seed);
 }
 
 TEST(LaunchTest, numbers_that_cannot_be_are_errors_with_variable_and_value) {

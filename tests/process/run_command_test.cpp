@@ -1,0 +1,269 @@
+// Runs `nexar run` with real processes and looks at what becomes of them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <map>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "process/run_fixture.hpp"
+
+namespace nexar {
+namespace {
+
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+std::vector<std::string> sorted_lines(const std::string& text) {
+    std::istringstream stream(text);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    std::ranges::sort(lines);
+    return lines;
+}
+
+std::string trimmed(std::string line) {
+    line.pop_back();
+    return line;
+}
+
+class RunCommand : public RunFixture {};
+
+TEST_F(RunCommand, ranks_know_who_they_are_and_every_line_says_whose_it_is) {
+    const Outcome outcome =
+        run({"-n", "3"}, "echo $NEXAR_RANK/$NEXAR_WORLD_SIZE $NEXAR_LOCAL_RANK/$NEXAR_LOCAL_SIZE");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    EXPECT_THAT(sorted_lines(outcome.output),
+                ElementsAre("[0] 0/3 0/3", "[1] 1/3 1/3", "[2] 2/3 2/3"));
+    EXPECT_EQ(outcome.errors, "");
+}
+
+TEST_F(RunCommand, output_and_errors_stay_apart_and_lines_get_the_end_that_they_lack) {
+    const Outcome outcome = run({"-n", "1"}, "printf out; printf 'bad\\n\\nworse' >&2");
+    EXPECT_EQ(outcome.output, "[0] out\n");
+    EXPECT_EQ(outcome.errors, "[0] bad\n[0] \n[0] worse\n");
+}
+
+TEST_F(RunCommand, the_program_begins_behind_two_hyphens_or_at_the_first_word) {
+    const Outcome with = run_program(
+        NEXAR_COMMAND, {"run", "-n", "1", "--", "echo", "-n", "--", "--host"}, environment());
+    EXPECT_EQ(with.output, "[0] -- --host\n") << with.errors;
+    const Outcome without =
+        run_program(NEXAR_COMMAND, {"run", "-n", "1", "echo", "a", "b"}, environment());
+    EXPECT_EQ(without.output, "[0] a b\n") << without.errors;
+}
+
+TEST_F(RunCommand, settings_given_as_flags_and_variables_hold_for_the_ranks) {
+    const Outcome outcome =
+        run({"-n", "1", "--nexar-log-level=debug", "--env", "COLOUR=blue", "--env", "HOME"},
+            "echo $NEXAR_LOG_LEVEL $COLOUR $HOME");
+    EXPECT_EQ(outcome.output, "[0] debug blue /nowhere\n") << outcome.errors;
+}
+
+TEST_F(RunCommand, what_is_not_understood_is_said_before_anything_starts) {
+    const auto refused = [&](const std::vector<std::string>& arguments) {
+        const Outcome outcome = run(arguments, "echo started");
+        EXPECT_EQ(outcome.output, "");
+        EXPECT_EQ(outcome.exit_code, 2);
+        return outcome.errors;
+    };
+    EXPECT_THAT(refused({}), HasSubstr("say how many ranks there are: -n 4"));
+    EXPECT_THAT(refused({"-n", "0"}), HasSubstr("from 1 to 65536"));
+    EXPECT_THAT(refused({"-n", "2", "--grace", "fast"}), HasSubstr("fast"));
+    EXPECT_THAT(refused({"-n", "2", "--hots", "a"}), HasSubstr("--hots"));
+    EXPECT_THAT(refused({"-n", "2", "--host", "-oProxyCommand=x"}), HasSubstr("no name of a host"));
+    EXPECT_THAT(refused({"-n", "2", "--env", "NEXAR_NO_SUCH_VARIABLE"}), HasSubstr("is not set"));
+    const Outcome bad_setting = run({"-n", "2", "--nexar-log-level=debgu"}, "echo started");
+    EXPECT_EQ(bad_setting.exit_code, 1);
+    EXPECT_THAT(bad_setting.errors, HasSubstr("did you mean \"debug\"?"));
+    const Outcome no_program = run_program(NEXAR_COMMAND, {"run", "-n", "2"}, environment());
+    EXPECT_EQ(no_program.exit_code, 2);
+    EXPECT_THAT(no_program.errors, HasSubstr("nexar run -n 4 -- ./program"));
+}
+
+TEST_F(RunCommand, a_program_that_cannot_be_started_is_named) {
+    const Outcome outcome =
+        run_program(NEXAR_COMMAND, {"run", "-n", "2", "--", "./no-such-program"}, environment());
+    EXPECT_EQ(outcome.exit_code, 127);
+    EXPECT_THAT(outcome.errors, HasSubstr("cannot be started: ./no-such-program: No such file"));
+}
+
+TEST_F(RunCommand, the_exit_code_is_that_of_the_first_failure) {
+    const Outcome outcome =
+        run({"-n", "3"}, "if [ $NEXAR_RANK = 1 ]; then exit 42; else exec sleep 1000; fi");
+    EXPECT_EQ(outcome.exit_code, 42);
+    EXPECT_EQ(outcome.errors,
+              "nexar run: rank 1 exited with code 42; the others get SIGTERM, and SIGKILL after "
+              "10s\n");
+}
+
+TEST_F(RunCommand, a_crash_is_reported_with_rank_and_signal_behind_its_last_words) {
+    const Outcome outcome = run({"-n", "4"},
+                                "ulimit -c 0; if [ $NEXAR_RANK = 2 ]; then echo last words >&2; "
+                                "kill -SEGV $$; else exec sleep 1000; fi");
+    EXPECT_EQ(outcome.exit_code, 128 + SIGSEGV);
+    EXPECT_THAT(outcome.errors, ContainsRegex("^\\[2\\] last words\nnexar run: rank 2 died of "
+                                              "signal 11 \\(SIGSEGV\\); the others"));
+}
+
+TEST_F(RunCommand, who_does_not_end_in_the_grace_time_is_killed_and_named) {
+    const Outcome outcome =
+        run({"-n", "3", "--grace", "300ms"},
+            "case $NEXAR_RANK in 0) exit 3;; 1) exec sleep 1000;; esac; trap '' TERM; "
+            "while :; do sleep 1000; done");
+    EXPECT_EQ(outcome.exit_code, 3);
+    EXPECT_THAT(outcome.errors, HasSubstr("rank 2 did not end within 300ms: killed"));
+    EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
+}
+
+TEST_F(RunCommand, standard_input_goes_to_rank_0_only) {
+    auto program = start({"-n", "2"}, "cat; echo end");
+    ASSERT_TRUE(program->writes("[1] end\n"));
+    program->type("a line\n");
+    ASSERT_TRUE(program->writes("[0] a line\n"));
+    program->close_input();
+    EXPECT_EQ(program->wait(), 0);
+    EXPECT_THAT(program->output(), Not(HasSubstr("[1] a line")));
+}
+
+TEST_F(RunCommand, signals_reach_every_rank_and_what_it_waits_for) {
+    auto program = start({"-n", "3"},
+                         "trap 'echo usr1' USR1; trap 'echo usr2' USR2; trap 'echo hup; exit 0' "
+                         "HUP; echo ready; while :; do sleep 1000 & wait; done");
+    ASSERT_TRUE(program->writes("ready\n", 3));
+    program->send(SIGUSR1);
+    EXPECT_TRUE(program->writes("usr1\n", 3));
+    program->send(SIGUSR2);
+    EXPECT_TRUE(program->writes("usr2\n", 3));
+    program->send(SIGHUP);
+    EXPECT_TRUE(program->writes("hup\n", 3));
+    EXPECT_EQ(program->wait(), 0) << program->errors();
+    EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
+}
+
+TEST_F(RunCommand, ranks_may_take_their_time_after_an_interrupt) {
+    auto program = start({"-n", "2"},
+                         "trap 'kill $!; echo saving; echo saved; exit 0' INT; echo ready; "
+                         "sleep 1000 & wait");
+    ASSERT_TRUE(program->writes("ready\n", 2));
+    program->send(SIGINT);
+    EXPECT_EQ(program->wait(), 0) << program->errors();
+    EXPECT_TRUE(program->writes("saved\n", 2));
+}
+
+TEST_F(RunCommand, a_second_interrupt_kills) {
+    auto program = start({"-n", "2"},
+                         "trap 'echo never' INT; trap '' TERM; echo ready; "
+                         "while :; do sleep 1000 & wait; done");
+    ASSERT_TRUE(program->writes("ready\n", 2));
+    program->send(SIGINT);
+    ASSERT_TRUE(program->writes("never\n", 2));
+    program->send(SIGINT);
+    EXPECT_EQ(program->wait(), 128 + SIGINT);
+    EXPECT_THAT(program->errors(), HasSubstr("SIGINT again: killing all"));
+    EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
+}
+
+TEST_F(RunCommand, a_rank_that_dies_of_the_signal_that_was_passed_on_gives_the_exit_code) {
+    auto program = start({"-n", "2"}, "echo ready; exec sleep 1000");
+    ASSERT_TRUE(program->writes("ready\n", 2));
+    program->send(SIGTERM);
+    EXPECT_EQ(program->wait(), 128 + SIGTERM);
+    EXPECT_THAT(program->errors(), ContainsRegex("rank [01] died of signal 15 \\(SIGTERM\\)"));
+}
+
+TEST_F(RunCommand, a_signal_that_was_ignored_before_stays_ignored) {
+    // A hang-up that counted would make the second signal kill.
+    const Outcome outcome = run_program(
+        "/bin/sh",
+        {"-c",
+         "trap '' HUP; export LAUNCHER=$$; exec \"$0\" run -n 1 -- sh -c 'trap \"echo "
+         "ended; exit 0\" TERM; kill -HUP $LAUNCHER; kill -TERM $LAUNCHER; while :; do sleep 1000 "
+         "& "
+         "wait; done'",
+         NEXAR_COMMAND},
+        environment());
+    EXPECT_EQ(outcome.output, "[0] ended\n") << outcome.errors;
+    EXPECT_EQ(outcome.exit_code, 0);
+}
+
+TEST_F(RunCommand, a_reader_that_goes_away_ends_the_run) {
+    auto program = start({"-n", "2"}, "while :; do echo more; done");
+    ASSERT_TRUE(program->writes("more\n", 100));
+    program->close_output();
+    EXPECT_EQ(program->wait(), 128 + SIGPIPE);
+    EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
+}
+
+TEST_F(RunCommand, fast_writers_are_neither_mixed_nor_lost) {
+    constexpr int kRanks = 4;
+    constexpr int kLines = 5000;
+    const Outcome outcome =
+        run({"-n", std::to_string(kRanks)},
+            "awk -v r=$NEXAR_RANK -v n=5000 'BEGIN { for (i = 0; i < n; i++) { "
+            "s = sprintf(\"%*s\", (i * 37 + r * 11) % 400, \"\"); gsub(/ /, r, s); "
+            "print i \":\" s > (i % 2 ? \"/dev/stderr\" : \"/dev/stdout\") } }'");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.errors.substr(0, 1000);
+    std::map<int, std::array<int, 2>> next;
+    for (int rank = 0; rank < kRanks; ++rank) next[rank] = {0, 1};
+    for (const int stream : {0, 1}) {
+        std::istringstream lines(stream == 0 ? outcome.output : outcome.errors);
+        for (std::string line; std::getline(lines, line);) {
+            const int rank = line.at(1) - '0';
+            ASSERT_TRUE(next.contains(rank)) << line;
+            int& wanted = next[rank][static_cast<std::size_t>(stream)];
+            const auto length = static_cast<std::size_t>((wanted * 37 + rank * 11) % 400);
+            const std::string filling(length, static_cast<char>('0' + rank));
+            ASSERT_EQ(line,
+                      "[" + std::to_string(rank) + "] " + std::to_string(wanted) + ":" + filling);
+            wanted += 2;
+        }
+    }
+    for (const auto& [rank, wanted] : next) {
+        EXPECT_THAT(wanted, ElementsAre(kLines, kLines + 1)) << "rank " << rank;
+    }
+}
+
+TEST_F(RunCommand, a_line_of_any_length_is_passed_on_in_pieces) {
+    const Outcome outcome = run({"-n", "1"}, "head -c 200000 /dev/zero | tr '\\0' x");
+    std::istringstream lines(outcome.output);
+    std::size_t total = 0;
+    for (std::string line; std::getline(lines, line);) {
+        ASSERT_THAT(line, testing::StartsWith("[0] x"));
+        EXPECT_LE(line.size(), 65536U + 4);
+        total += line.size() - 4;
+    }
+    EXPECT_EQ(total, 200000U);
+}
+
+TEST_F(RunCommand, no_descriptor_of_the_launcher_reaches_a_rank) {
+    // What the test itself was started with, and the directory that ls reads, is there anyway.
+    const std::string script = "ls /proc/self/fd | tr '\\n' ' '; echo";
+    const std::string alone = run_program("/bin/sh", {"-c", script}, environment()).output;
+    EXPECT_EQ(run({"-n", "1"}, script).output, "[0] " + alone);
+    EXPECT_THAT(sorted_lines(run({"-n", "3"}, script).output + "[3] " + alone),
+                ElementsAre("[0] " + trimmed(alone), "[1] " + trimmed(alone),
+                            "[2] " + trimmed(alone), "[3] " + trimmed(alone)));
+}
+
+TEST_F(RunCommand, processes_that_ranks_leave_behind_are_ended) {
+    const Outcome outcome = run(
+        {"-n", "2"}, "setsid sleep 1000 & (setsid setsid sleep 1000 >/dev/null 2>&1 &); exit 0");
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.errors, HasSubstr("left processes behind"));
+    EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
+}
+
+}  // namespace
+}  // namespace nexar

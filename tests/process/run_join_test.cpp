@@ -1,0 +1,129 @@
+// A program that joins, started by `nexar run` and as launchers start it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "process/run_fixture.hpp"
+
+namespace nexar {
+namespace {
+
+using testing::HasSubstr;
+
+/// What the ranks of a ring say; each gets the number of the one before.
+std::string says(int rank, int world) {
+    return "rank " + std::to_string(rank) + " of " + std::to_string(world) + " got " +
+           std::to_string(1000 + (rank + world - 1) % world) + "\n";
+}
+
+/// A UDP port that nobody has now.
+int free_port() {
+    const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    socklen_t size = sizeof address;
+    const bool bound = ::bind(socket, reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
+                       ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+    ::close(socket);
+    if (!bound) throw std::runtime_error("no port");
+    return ntohs(address.sin_port);
+}
+
+class RunJoin : public RunFixture {
+protected:
+    static constexpr const char* kSecret =
+        "NEXAR_JOB_SECRET=8d1f4c0b7a5e92633f7e0a4d1c8b5926ee01c49ab7d25f38";
+
+    /// Starts a rank alone, with the variables of some launcher.
+    std::unique_ptr<RunningProgram> start_rank(std::vector<std::string> variables) const {
+        const auto shared = environment();
+        variables.emplace_back("NEXAR_FORMATION_TIMEOUT=30s");
+        variables.insert(variables.end(), shared.begin(), shared.end());
+        return std::make_unique<RunningProgram>(NEXAR_JOINING_RANK, std::vector<std::string>{},
+                                                variables);
+    }
+
+    void expect_ring(const std::vector<std::unique_ptr<RunningProgram>>& ranks) const {
+        const int world = static_cast<int>(ranks.size());
+        for (int rank = 0; rank < world; ++rank) {
+            RunningProgram& program = *ranks.at(static_cast<std::size_t>(rank));
+            EXPECT_EQ(program.wait(), 0) << "rank " << rank << ": " << program.errors();
+            EXPECT_EQ(program.output(), says(rank, world)) << program.errors();
+        }
+    }
+};
+
+TEST_F(RunJoin, ranks_of_nexar_run_form_a_world) {
+    for (const int world : {1, 2, 4}) {
+        const Outcome outcome = run_program(
+            NEXAR_COMMAND, {"run", "-n", std::to_string(world), "--", NEXAR_JOINING_RANK},
+            environment());
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+        for (int rank = 0; rank < world; ++rank) {
+            EXPECT_THAT(outcome.output,
+                        HasSubstr("[" + std::to_string(rank) + "] " + says(rank, world)));
+        }
+    }
+}
+
+TEST_F(RunJoin, ranks_of_torchrun_form_a_world) {
+    const std::string port = std::to_string(free_port());
+    std::vector<std::unique_ptr<RunningProgram>> ranks;
+    for (const std::string rank : {"0", "1", "2"}) {
+        ranks.push_back(
+            start_rank({kSecret, "RANK=" + rank, "WORLD_SIZE=3", "LOCAL_RANK=" + rank,
+                        "LOCAL_WORLD_SIZE=3", "GROUP_WORLD_SIZE=1", "TORCHELASTIC_RUN_ID=7",
+                        "MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + port}));
+    }
+    expect_ring(ranks);
+}
+
+TEST_F(RunJoin, ranks_of_a_slurm_step_form_a_world) {
+    const std::string port = std::to_string(free_port());
+    std::vector<std::unique_ptr<RunningProgram>> ranks;
+    for (const std::string rank : {"0", "1"}) {
+        ranks.push_back(
+            start_rank({kSecret, "SLURM_JOB_ID=5", "SLURM_STEP_ID=0", "SLURM_PROCID=" + rank,
+                        "SLURM_LOCALID=" + rank, "SLURM_NTASKS=2", "SLURM_STEP_NUM_TASKS=2",
+                        "SLURM_NODEID=0", "SLURM_STEP_TASKS_PER_NODE=2",
+                        "SLURM_STEP_NODELIST=localhost", "NEXAR_SEED_PORT=" + port}));
+    }
+    expect_ring(ranks);
+}
+
+TEST_F(RunJoin, ranks_of_open_mpi_on_one_host_form_a_world) {
+    std::vector<std::unique_ptr<RunningProgram>> ranks;
+    const std::string port = std::to_string(free_port());
+    for (const std::string rank : {"0", "1"}) {
+        ranks.push_back(start_rank(
+            {kSecret, "OMPI_COMM_WORLD_RANK=" + rank, "OMPI_COMM_WORLD_SIZE=2",
+             "OMPI_COMM_WORLD_LOCAL_RANK=" + rank, "OMPI_COMM_WORLD_LOCAL_SIZE=2",
+             "PMIX_NAMESPACE=" + std::to_string(::getpid()), "NEXAR_SEED_PORT=" + port}));
+    }
+    expect_ring(ranks);
+}
+
+TEST_F(RunJoin, a_launched_job_without_a_secret_says_how_to_make_one) {
+    auto rank = start_rank({"RANK=0", "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=7400"});
+    EXPECT_EQ(rank->wait(), 1);
+    EXPECT_THAT(rank->errors(), HasSubstr("openssl rand -hex 32"));
+}
+
+TEST_F(RunJoin, a_launcher_that_says_too_little_is_an_error_and_no_world_of_one) {
+    auto rank = start_rank({kSecret, "RANK=0"});
+    EXPECT_EQ(rank->wait(), 1);
+    EXPECT_THAT(rank->errors(), HasSubstr("WORLD_SIZE is not set (RANK=0)"));
+}
+
+}  // namespace
+}  // namespace nexar

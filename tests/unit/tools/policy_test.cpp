@@ -1,0 +1,168 @@
+#include "run/policy.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+namespace nexar::run {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using namespace std::chrono_literals;
+
+constexpr TimePoint kStart{100s};
+constexpr Order kTermUnits{.kind = Order::Kind::signal_units, .signal = SIGTERM};
+constexpr Order kTermStrays{.kind = Order::Kind::signal_strays, .signal = SIGTERM};
+constexpr Order kKillAll{.kind = Order::Kind::kill_all, .signal = SIGKILL};
+
+Ended code(int number) {
+    return {.number = number};
+}
+
+Ended signal(int number) {
+    return {.by_signal = true, .number = number};
+}
+
+Policy three_ranks() {
+    return Policy({.units = {"rank 0", "rank 1", "rank 2"}, .grace = 10s, .linger = 1s});
+}
+
+TEST(PolicyTest, ends_well_when_all_do) {
+    Policy policy = three_ranks();
+    policy.on_ended(kStart, 1, code(0));
+    policy.on_ended(kStart, 0, code(0));
+    policy.on_alone();
+    EXPECT_FALSE(policy.finished()) << "rank 2 runs";
+    policy.on_ended(kStart, 2, code(0));
+    EXPECT_FALSE(policy.finished());
+    policy.on_alone();
+    EXPECT_TRUE(policy.finished());
+    EXPECT_EQ(policy.exit_code(), 0);
+    EXPECT_THAT(policy.take_orders(), IsEmpty());
+    EXPECT_THAT(policy.take_lines(), IsEmpty());
+    EXPECT_FALSE(policy.next_deadline());
+}
+
+TEST(PolicyTest, the_first_failure_ends_the_run_and_gives_the_exit_code) {
+    Policy policy = three_ranks();
+    policy.on_ended(kStart, 1, signal(SIGSEGV));
+    EXPECT_THAT(policy.take_orders(), ElementsAre(kTermUnits));
+    EXPECT_THAT(policy.take_lines(),
+                ElementsAre("rank 1 died of signal 11 (SIGSEGV); the others get SIGTERM, and "
+                            "SIGKILL after 10s"));
+    policy.on_ended(kStart + 1s, 0, signal(SIGTERM));
+    policy.on_ended(kStart + 1s, 2, code(1));
+    EXPECT_THAT(policy.take_lines(), IsEmpty()) << "what follows from it needs no line";
+    policy.on_alone();
+    EXPECT_TRUE(policy.finished());
+    EXPECT_EQ(policy.exit_code(), 139);
+}
+
+TEST(PolicyTest, a_crash_after_the_first_failure_is_said_as_well) {
+    Policy policy = three_ranks();
+    policy.on_ended(kStart, 1, code(2));
+    (void)policy.take_lines();
+    policy.on_ended(kStart, 0, signal(SIGABRT));
+    EXPECT_THAT(policy.take_lines(), ElementsAre("rank 0 died of signal 6 (SIGABRT)"));
+    EXPECT_EQ(policy.exit_code(), 2);
+}
+
+TEST(PolicyTest, who_outlives_the_grace_time_is_killed) {
+    Policy policy = three_ranks();
+    policy.on_ended(kStart, 1, code(2));
+    (void)policy.take_orders();
+    (void)policy.take_lines();
+    ASSERT_EQ(policy.next_deadline(), kStart + 10s);
+    policy.on_time(kStart + 10s - 1ns);
+    EXPECT_THAT(policy.take_orders(), IsEmpty());
+    policy.on_ended(kStart + 5s, 2, signal(SIGTERM));
+    policy.on_time(kStart + 10s);
+    EXPECT_THAT(policy.take_orders(), ElementsAre(kKillAll));
+    EXPECT_THAT(policy.take_lines(), ElementsAre("rank 0 did not end within 10s: killed"));
+    policy.on_ended(kStart + 11s, 0, signal(SIGKILL));
+    policy.on_alone();
+    EXPECT_TRUE(policy.finished());
+    EXPECT_EQ(policy.exit_code(), 2);
+}
+
+TEST(PolicyTest, signals_are_passed_on_and_those_that_do_not_end_may_come_often) {
+    Policy policy = three_ranks();
+    for (int i = 0; i < 3; ++i) {
+        policy.on_signal(SIGUSR1);
+        EXPECT_THAT(policy.take_orders(),
+                    ElementsAre(Order{.kind = Order::Kind::signal_units, .signal = SIGUSR1}));
+    }
+}
+
+TEST(PolicyTest, after_an_interrupt_nobody_gets_another_signal_before_the_grace_time_is_over) {
+    Policy policy = three_ranks();
+    policy.on_signal(SIGINT);
+    EXPECT_FALSE(policy.next_deadline()) << "ranks that save their work may need long";
+    (void)policy.take_orders();
+    policy.on_ended(kStart, 0, signal(SIGINT));
+    EXPECT_THAT(policy.take_orders(), IsEmpty());
+    EXPECT_EQ(policy.next_deadline(), kStart + 10s);
+    policy.on_ended(kStart, 1, signal(SIGINT));
+    EXPECT_THAT(policy.take_lines(), ElementsAre("rank 0 died of signal 2 (SIGINT)"));
+    policy.on_time(kStart + 10s);
+    EXPECT_THAT(policy.take_orders(), ElementsAre(kKillAll));
+    EXPECT_EQ(policy.exit_code(), 130);
+}
+
+TEST(PolicyTest, a_second_signal_that_asks_to_end_kills_but_not_a_hang_up) {
+    Policy policy = three_ranks();
+    policy.on_signal(SIGTERM);
+    policy.on_signal(SIGHUP);
+    EXPECT_THAT(
+        policy.take_orders(),
+        ElementsAre(kTermUnits, Order{.kind = Order::Kind::signal_units, .signal = SIGHUP}));
+    policy.on_signal(SIGINT);
+    policy.on_signal(SIGINT);
+    EXPECT_THAT(policy.take_orders(), ElementsAre(kKillAll));
+    EXPECT_THAT(policy.take_lines(), ElementsAre("SIGINT again: killing all"));
+    EXPECT_EQ(policy.exit_code(), 130);
+}
+
+TEST(PolicyTest, strays_have_a_moment_then_sigterm_then_sigkill) {
+    Policy policy = three_ranks();
+    for (const std::size_t rank : {0U, 1U, 2U}) policy.on_ended(kStart, rank, code(0));
+    ASSERT_EQ(policy.next_deadline(), kStart + 1s);
+    policy.on_time(kStart + 1s);
+    EXPECT_THAT(policy.take_orders(), ElementsAre(kTermStrays));
+    EXPECT_THAT(policy.take_lines(), ElementsAre(HasSubstr("left processes behind")));
+    ASSERT_EQ(policy.next_deadline(), kStart + 11s);
+    policy.on_time(kStart + 11s);
+    EXPECT_THAT(policy.take_orders(), ElementsAre(kKillAll));
+    policy.on_alone();
+    EXPECT_TRUE(policy.finished());
+    EXPECT_EQ(policy.exit_code(), 0);
+}
+
+TEST(PolicyTest, a_program_that_is_not_there_counts_once) {
+    Policy policy = three_ranks();
+    policy.on_not_started(kStart, 1, "./x: No such file or directory");
+    policy.on_ended(kStart, 1, code(127));
+    EXPECT_THAT(policy.take_lines(),
+                ElementsAre(HasSubstr("rank 1 cannot be started: ./x: No such file")));
+    EXPECT_EQ(policy.exit_code(), 127);
+}
+
+TEST(PolicyTest, nobody_who_reads_and_nobody_who_wants_it_kill_once) {
+    Policy unread = three_ranks();
+    unread.on_output_lost();
+    unread.on_output_lost();
+    EXPECT_THAT(unread.take_orders(), ElementsAre(kKillAll));
+    EXPECT_EQ(unread.exit_code(), 141);
+    Policy abandoned = three_ranks();
+    abandoned.on_abandoned();
+    EXPECT_THAT(abandoned.take_orders(), ElementsAre(kKillAll));
+    EXPECT_EQ(abandoned.exit_code(), 129);
+}
+
+}  // namespace
+}  // namespace nexar::run

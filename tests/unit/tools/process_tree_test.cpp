@@ -1,0 +1,41 @@
+#include "run/process_tree.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <vector>
+
+#include "support/child_process.hpp"
+
+namespace nexar::run {
+namespace {
+
+TEST(ProcessTreeTest, the_parent_is_found_behind_any_name) {
+    EXPECT_EQ(parent_in_stat("12 (sh) S 7 12 12 0 -1"), 7);
+    EXPECT_EQ(parent_in_stat("12 (a) S 99 (b) R 8 1"), 8);
+    EXPECT_EQ(parent_in_stat("12 () ) Z 8"), 8);
+    for (const char* text : {"", "12", "12 (sh)", "12 (sh) S", "12 (sh) S ", "12 (sh) S x"}) {
+        EXPECT_EQ(parent_in_stat(text), -1) << text;
+    }
+}
+
+TEST(ProcessTreeTest, children_are_those_of_this_process_only) {
+    EXPECT_TRUE(children().empty());
+    const testing::ChildProcess child([](testing::Channel& channel) {
+        const pid_t grandchild = ::fork();
+        if (grandchild == 0) {
+            ::pause();
+            ::_exit(0);
+        }
+        channel.say("ready");
+        (void)channel.hear(std::chrono::seconds(60));
+        ::kill(grandchild, 9);
+    });
+    ASSERT_EQ(child.channel().hear(std::chrono::seconds(60)), "ready");
+    EXPECT_EQ(children(), std::vector<pid_t>{child.id()});
+    child.channel().say("end");
+}
+
+}  // namespace
+}  // namespace nexar::run

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nexar/result.hpp>
+#include <string>
+
+namespace nexar::run {
+
+/// The seed that lives in the launcher as long as the run.
+class EmbeddedSeed {
+public:
+    struct Options {
+        std::uint32_t world = 1;
+        bool other_hosts = false;  // else it listens on loopback only
+    };
+
+    static Result<EmbeddedSeed> start(const Options& options);
+
+    EmbeddedSeed(EmbeddedSeed&&) noexcept;
+    EmbeddedSeed& operator=(EmbeddedSeed&&) noexcept;
+    ~EmbeddedSeed();
+
+    /// How the ranks reach and trust it, good for all of them. A secret.
+    const std::string& join() const noexcept { return join_; }
+
+private:
+    static Result<EmbeddedSeed> start_at(const char* listen, std::uint32_t world);
+
+    struct Body;
+    EmbeddedSeed(std::unique_ptr<Body> body, std::string join) noexcept;
+
+    std::unique_ptr<Body> body_;
+    std::string join_;
+};
+
+}  // namespace nexar::run

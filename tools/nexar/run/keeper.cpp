@@ -1,0 +1,95 @@
+#include "run/keeper.hpp"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "run/keeper_process.hpp"
+#include "run/process_tree.hpp"
+
+namespace nexar::run {
+
+namespace {
+
+constexpr auto kLastWait = std::chrono::seconds(60);
+
+Error failure(std::string_view what) {
+    return {Errc::unsupported, fmt::format("{}: {}", what, std::generic_category().message(errno))};
+}
+
+}  // namespace
+
+Result<Keeper> Keeper::start(const KeeperPlan& plan) {
+    if (!become_subreaper()) return failure("prctl(PR_SET_CHILD_SUBREAPER)");
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+        return failure("socketpair");
+    }
+    runtime::Descriptor ours(ends[0]);
+    runtime::Descriptor theirs(ends[1]);
+    const pid_t process = ::fork();
+    if (process < 0) return failure("fork");
+    if (process == 0) {
+        // Or the line would never break.
+        ::close(ours.number());
+        for (const int descriptor : plan.descriptors) ::close(descriptor);
+        run_keeper(plan, theirs.number());
+    }
+    for (const UnitPlan& unit : plan.units) {
+        for (const int descriptor : {unit.input, unit.output, unit.errors}) {
+            if (descriptor > STDERR_FILENO) ::close(descriptor);
+        }
+    }
+    return Keeper(std::move(ours), process);
+}
+
+Keeper::~Keeper() {
+    if (line_.number() < 0) return;
+    line_ = runtime::Descriptor();
+    // It ends by itself, and kill_descendants() would be the wrong way to say so.
+    if (!gone_) {
+        while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+        }
+    }
+    kill_descendants(SteadyClock().now() + kLastWait);
+}
+
+Result<void> Keeper::start_units(std::string_view join) const {
+    std::string message(sizeof(Command) + join.size(), '\0');
+    const Command command{.kind = Command::Kind::start};
+    std::memcpy(message.data(), &command, sizeof command);
+    join.copy(message.data() + sizeof command, join.size());
+    const ssize_t sent = ::send(line_.number(), message.data(), message.size(), MSG_NOSIGNAL);
+    ::explicit_bzero(message.data(), message.size());
+    if (sent < 0) return failure("the keeper process cannot be told to start");
+    return {};
+}
+
+void Keeper::give(const Order& order) const noexcept {
+    Command command{.kind = Command::Kind::signal_units, .signal = order.signal};
+    if (order.kind == Order::Kind::signal_strays) command.kind = Command::Kind::signal_strays;
+    if (order.kind == Order::Kind::kill_all) command.kind = Command::Kind::kill_all;
+    // A keeper that cannot be told is gone, or has hundreds of signals to send before this one.
+    (void)::send(line_.number(), &command, sizeof command, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+std::optional<Report> Keeper::take_report() noexcept {
+    Report report;
+    while (true) {
+        const ssize_t size = ::recv(line_.number(), &report, sizeof report, MSG_DONTWAIT);
+        if (size == ssize_t{sizeof report}) return report;
+        if (size < 0 && errno == EINTR) continue;
+        if (size == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) gone_ = true;
+        return std::nullopt;
+    }
+}
+
+}  // namespace nexar::run

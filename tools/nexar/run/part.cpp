@@ -1,0 +1,98 @@
+#include "run/part.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace nexar::run {
+
+namespace {
+
+Error malformed() {
+    return {Errc::malformed,
+            "what this part of a run is to do was not understood; both hosts need the same version "
+            "of nexar"};
+}
+
+bool is_text(const std::string& text) {
+    return text.find('\0') == std::string::npos;
+}
+
+bool possible(const Part& part) {
+    constexpr std::uint32_t kMaxRanks = 65536;
+    if (part.world == 0 || part.world > kMaxRanks || part.count == 0 || part.count > part.world ||
+        part.first_rank > part.world - part.count) {
+        return false;
+    }
+    if (part.command.empty() || part.grace < Duration::zero()) return false;
+    return std::ranges::all_of(part.command, is_text) &&
+           std::ranges::all_of(part.environment, is_text) && is_text(part.directory) &&
+           is_text(part.join);
+}
+
+/// JSON holds UTF-8 only; arguments and variables are bytes.
+nlohmann::json as_bytes(const std::string& text) {
+    auto bytes = nlohmann::json::array();
+    for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
+    return bytes;
+}
+
+std::string from_bytes(const nlohmann::json& bytes) {
+    std::string text;
+    for (const auto& byte : bytes) {
+        text.push_back(static_cast<char>(byte.get<unsigned char>()));
+    }
+    return text;
+}
+
+nlohmann::json as_list(const std::vector<std::string>& texts) {
+    auto list = nlohmann::json::array();
+    for (const std::string& text : texts) list.push_back(as_bytes(text));
+    return list;
+}
+
+std::vector<std::string> from_list(const nlohmann::json& list) {
+    std::vector<std::string> texts;
+    for (const auto& text : list) texts.push_back(from_bytes(text));
+    return texts;
+}
+
+}  // namespace
+
+std::string encode(const Part& part) {
+    const nlohmann::json all = {{"version", 1},
+                                {"join", as_bytes(part.join)},
+                                {"world", part.world},
+                                {"first_rank", part.first_rank},
+                                {"count", part.count},
+                                {"command", as_list(part.command)},
+                                {"environment", as_list(part.environment)},
+                                {"directory", as_bytes(part.directory)},
+                                {"grace_ns", part.grace.count()},
+                                {"output_in_colour", part.output_in_colour},
+                                {"errors_in_colour", part.errors_in_colour}};
+    return all.dump() + '\n';
+}
+
+Result<Part> decode_part(std::string_view line) {
+    if (line.size() > kMaxPartBytes) return malformed();
+    try {
+        const auto all = nlohmann::json::parse(line);
+        if (all.at("version") != 1) return malformed();
+        Part part{.join = from_bytes(all.at("join")),
+                  .world = all.at("world").get<std::uint32_t>(),
+                  .first_rank = all.at("first_rank").get<std::uint32_t>(),
+                  .count = all.at("count").get<std::uint32_t>(),
+                  .command = from_list(all.at("command")),
+                  .environment = from_list(all.at("environment")),
+                  .directory = from_bytes(all.at("directory")),
+                  .grace = Duration(all.at("grace_ns").get<std::int64_t>()),
+                  .output_in_colour = all.at("output_in_colour").get<bool>(),
+                  .errors_in_colour = all.at("errors_in_colour").get<bool>()};
+        if (!possible(part)) return malformed();
+        return part;
+    } catch (const nlohmann::json::exception&) {
+        return malformed();
+    }
+}
+
+}  // namespace nexar::run

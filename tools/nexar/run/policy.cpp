@@ -1,0 +1,155 @@
+#include "run/policy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/quantity.hpp"
+
+namespace nexar::run {
+
+namespace {
+
+constexpr int kExitNotStarted = 127;  // as a shell says that there is no such program
+
+bool asks_to_end(int signal) {
+    return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+}
+
+}  // namespace
+
+Policy::Policy(Options options)
+    : options_(std::move(options)), running_(options_.units.size(), true) {
+    NEXAR_ASSERT(!options_.units.empty());
+}
+
+void Policy::on_signal(int signal) {
+    // A terminal that goes away, and some service managers, send SIGHUP beside another signal.
+    const bool again = asked_to_end_ && signal != SIGHUP;
+    if (asks_to_end(signal) && (again || phase_ >= Phase::strays)) {
+        if (phase_ != Phase::killing) {
+            lines_.push_back(fmt::format("{} again: killing all", signal_name(signal)));
+        }
+        if (!exit_code_) exit_code_ = 128 + signal;
+        kill();
+        return;
+    }
+    if (asks_to_end(signal)) asked_to_end_ = signal;
+    orders_.push_back({.kind = Order::Kind::signal_units, .signal = signal});
+}
+
+void Policy::on_not_started(TimePoint now, std::size_t unit, const std::string& why) {
+    if (!running_.at(unit)) return;
+    fail(now, kExitNotStarted, fmt::format("{} cannot be started: {}", options_.units[unit], why));
+    one_less(now, unit);
+}
+
+void Policy::on_ended(TimePoint now, std::size_t unit, const Ended& ended) {
+    if (!running_.at(unit)) return;
+    if (ended.failed()) {
+        fail(now, ended.exit_code(), fmt::format("{} {}", options_.units[unit], to_text(ended)));
+    } else if (asked_to_end_ && phase_ == Phase::running) {
+        phase_ = Phase::ending;
+        deadline_ = now + options_.grace;
+    }
+    one_less(now, unit);
+}
+
+void Policy::fail(TimePoint now, int code, const std::string& line) {
+    const bool first = !exit_code_;
+    if (first) exit_code_ = code;
+    // What ends the way it was told to, or because another one did, needs no line.
+    const bool told = code == 128 + SIGTERM || code == 128 + SIGKILL;
+    if (phase_ != Phase::running) {
+        if (code > 128 && !told && code != 128 + asked_to_end_.value_or(0)) lines_.push_back(line);
+        return;
+    }
+    phase_ = Phase::ending;
+    deadline_ = now + options_.grace;
+    const bool alone = std::ranges::count(running_, true) == 1;
+    if (asked_to_end_ || alone) {
+        lines_.push_back(line);
+        return;
+    }
+    orders_.push_back({.kind = Order::Kind::signal_units, .signal = SIGTERM});
+    lines_.push_back(fmt::format("{}; the others get SIGTERM, and SIGKILL after {}", line,
+                                 format_duration(options_.grace)));
+}
+
+void Policy::one_less(TimePoint now, std::size_t unit) {
+    running_[unit] = false;
+    if (std::ranges::count(running_, true) != 0 || phase_ == Phase::killing) return;
+    phase_ = Phase::strays;
+    deadline_ = now + options_.linger;
+}
+
+void Policy::on_output_lost() {
+    if (!exit_code_) exit_code_ = 128 + SIGPIPE;
+    kill();
+}
+
+void Policy::on_abandoned() {
+    if (!exit_code_) exit_code_ = 128 + SIGHUP;
+    kill();
+}
+
+void Policy::on_alone() {
+    if (std::ranges::count(running_, true) != 0) return;
+    finished_ = true;
+    deadline_.reset();
+}
+
+void Policy::on_time(TimePoint now) {
+    if (finished_ || !deadline_ || now < *deadline_) return;
+    deadline_.reset();
+    switch (phase_) {
+        case Phase::ending:
+            lines_.push_back(fmt::format("{} did not end within {}: killed", still_running(),
+                                         format_duration(options_.grace)));
+            kill();
+            break;
+        case Phase::strays:
+            phase_ = Phase::strays_told;
+            deadline_ = now + options_.grace;
+            lines_.emplace_back("the ranks left processes behind, which get SIGTERM");
+            orders_.push_back({.kind = Order::Kind::signal_strays, .signal = SIGTERM});
+            break;
+        case Phase::strays_told:
+            kill();
+            break;
+        default:
+            break;
+    }
+}
+
+void Policy::kill() {
+    if (phase_ == Phase::killing || finished_) return;
+    phase_ = Phase::killing;
+    deadline_.reset();
+    orders_.push_back({.kind = Order::Kind::kill_all, .signal = SIGKILL});
+}
+
+std::string Policy::still_running() const {
+    constexpr int kShown = 8;
+    std::string text;
+    int shown = 0;
+    for (std::size_t unit = 0; unit < running_.size(); ++unit) {
+        if (!running_[unit]) continue;
+        if (shown++ == kShown) return text + " and others";
+        text += (text.empty() ? "" : ", ") + options_.units[unit];
+    }
+    return text;
+}
+
+std::vector<Order> Policy::take_orders() {
+    return std::exchange(orders_, {});
+}
+
+std::vector<std::string> Policy::take_lines() {
+    return std::exchange(lines_, {});
+}
+
+}  // namespace nexar::run

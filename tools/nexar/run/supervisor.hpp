@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <nexar/result.hpp>
+#include <string>
+#include <vector>
+
+#include "base/time.hpp"
+
+namespace nexar::run {
+
+/// One process of a run, as its launcher sees it.
+struct Unit {
+    std::string name;  // "rank 2", "host b (ranks 2 to 3)"
+    std::string output_prefix{};
+    std::string errors_prefix{};
+    std::vector<std::string> command;
+    std::vector<std::string> environment;  // "NAME=value"
+    bool gets_input = false;               // the launcher's standard input; else it is empty
+    /// For the part of a run on another host, which is no rank: what it reads first, given the join
+    /// string. Signals follow on the same way.
+    std::function<std::string(const std::string& join)> header{};
+
+    bool is_rank() const noexcept { return header == nullptr; }
+};
+
+struct SupervisorOptions {
+    std::vector<Unit> units;
+    Duration grace = std::chrono::seconds(10);
+    /// This launcher is a part of another one's run: its standard input says which signals to pass
+    /// on, and by its end that nobody wants this part any more.
+    bool is_part = false;
+};
+
+/// Gives the join string. Called after the process that keeps
+/// the units was forked, so that it may start threads; what it makes must outlive the run.
+using OpenJoin = std::function<Result<std::string>()>;
+
+/// Runs units to their end: passes on what they write, line by line, and signals; says what became
+/// of them, and leaves nothing behind (Keeper). Returns the exit code; an Error when nothing could
+/// be started. To be called while the process has one thread; works in that of the caller.
+Result<int> supervise(const SupervisorOptions& options, const OpenJoin& open_join);
+
+}  // namespace nexar::run

@@ -1,0 +1,91 @@
+#include "run/units.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/config.hpp"
+
+namespace nexar::run {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kRankVariables = {
+    "NEXAR_JOIN", "NEXAR_RANK", "NEXAR_WORLD_SIZE", "NEXAR_LOCAL_RANK", "NEXAR_LOCAL_SIZE"};
+
+std::string_view name_of(std::string_view variable) {
+    return variable.substr(0, variable.find('='));
+}
+
+std::string prefix(std::uint32_t rank, bool in_colour) {
+    if (!in_colour) return fmt::format("[{}] ", rank);
+    constexpr std::array kColours = {36, 33, 32, 35, 34, 31};
+    return fmt::format("\x1b[{}m[{}]\x1b[0m ", kColours[rank % kColours.size()], rank);
+}
+
+}  // namespace
+
+std::vector<std::string> environment_with(const std::vector<std::string>& more) {
+    std::vector<std::string> environment;
+    for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+        const std::string_view name = name_of(*variable);
+        const bool replaced = std::ranges::find(more, name, name_of) != more.end();
+        const bool of_a_rank = std::ranges::find(kRankVariables, name) != kRankVariables.end();
+        if (!replaced && !of_a_rank) environment.emplace_back(*variable);
+    }
+    environment.insert(environment.end(), more.begin(), more.end());
+    return environment;
+}
+
+std::vector<std::string> setting_variables() {
+    std::vector<std::string> settings;
+    for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+        const std::string_view name = name_of(*variable);
+        const bool is_setting = name.starts_with("NEXAR_") &&
+                                std::ranges::find(kOtherVariables, name) == kOtherVariables.end();
+        if (is_setting) settings.emplace_back(*variable);
+    }
+    return settings;
+}
+
+std::vector<Unit> rank_units(const Part& part) {
+    const std::vector<std::string> shared = environment_with(part.environment);
+    std::vector<Unit> units;
+    for (std::uint32_t i = 0; i < part.count; ++i) {
+        const std::uint32_t rank = part.first_rank + i;
+        Unit unit{.name = fmt::format("rank {}", rank),
+                  .output_prefix = prefix(rank, part.output_in_colour),
+                  .errors_prefix = prefix(rank, part.errors_in_colour),
+                  .command = part.command,
+                  .environment = shared,
+                  .gets_input = rank == 0};
+        unit.environment.push_back(fmt::format("NEXAR_RANK={}", rank));
+        unit.environment.push_back(fmt::format("NEXAR_WORLD_SIZE={}", part.world));
+        unit.environment.push_back(fmt::format("NEXAR_LOCAL_RANK={}", i));
+        unit.environment.push_back(fmt::format("NEXAR_LOCAL_SIZE={}", part.count));
+        units.push_back(std::move(unit));
+    }
+    return units;
+}
+
+Unit host_unit(const HostShare& share, const Part& part, std::string_view remote_nexar) {
+    const std::uint32_t last = share.first_rank + share.count - 1;
+    const std::string ranks = share.count == 1
+                                  ? fmt::format("rank {}", share.first_rank)
+                                  : fmt::format("ranks {} to {}", share.first_rank, last);
+    // BatchMode: several ssh that ask for a password at the same time cannot be answered.
+    return {.name = fmt::format("host {} ({})", share.host, ranks),
+            .command = {"ssh", "-T", "-o", "BatchMode=yes", "--", share.host,
+                        fmt::format("exec {} run-part", remote_nexar)},
+            .environment = environment_with({}),
+            .header = [part](const std::string& join) {
+                Part with_join = part;
+                with_join.join = join;
+                return encode(with_join);
+            }};
+}
+
+}  // namespace nexar::run

@@ -1,0 +1,205 @@
+// nexar run: starts the ranks of a program on this machine, and by ssh on others.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/quantity.hpp"
+#include "base/setting.hpp"
+#include "base/try.hpp"
+#include "command.hpp"
+#include "help.hpp"
+#include "run/embedded_seed.hpp"
+#include "run/hosts.hpp"
+#include "run/supervisor.hpp"
+#include "run/units.hpp"
+#include "runtime/config_sources.hpp"
+
+namespace nexar {
+
+namespace {
+
+struct RunOptions {
+    std::optional<std::uint32_t> ranks;
+    std::string hosts;
+    std::vector<std::string> environment;
+    std::string grace = "10s";
+    std::string remote_nexar = "nexar";
+};
+
+constexpr const char* kHelp =
+    "The ranks find each other by themselves: nexar::join() without arguments is\n"
+    "all that the program needs.\n"
+    "\n"
+    "What they write appears line by line behind [rank]. The first rank that fails\n"
+    "ends the run: its exit code, or 128 and the signal, is that of the command,\n"
+    "and the other ranks get SIGTERM. Signals are passed on to all ranks; a second\n"
+    "SIGINT kills them. Nothing that the ranks started is left behind, even when\n"
+    "the command is killed. Standard input goes to rank 0, if that runs here.\n"
+    "\n"
+    "Examples:\n"
+    "  nexar run -n 4 -- ./program --its-own-option\n"
+    "  nexar run -n 4 --nexar-log-level=debug -- ./program\n"
+    "  nexar run --host node1:2,node2:2 -- /shared/program\n"
+    "\n"
+    "Each rank finds in its environment:\n"
+    "  NEXAR_RANK, NEXAR_WORLD_SIZE        its rank, and how many there are\n"
+    "  NEXAR_LOCAL_RANK, NEXAR_LOCAL_SIZE  the same among the ranks of its host\n"
+    "  NEXAR_JOIN                          how to reach the seed; a secret\n"
+    "\n"
+    "What next:\n"
+    "Under torchrun, mpirun, srun or Kubernetes the program is started by these,\n"
+    "without nexar run; docs/start.md says how.";
+
+/// What was given as --nexar-... holds for the ranks.
+std::vector<std::string> flag_variables(const std::vector<ConfigFlag>& flags) {
+    std::vector<std::string> variables;
+    for (const ConfigFlag& flag : flags) {
+        std::string name = flag.name.substr(std::string_view("--nexar-").size());
+        std::ranges::replace(name, '-', '_');
+        variables.push_back(environment_name(name) + "=" + flag.value.value_or(""));
+    }
+    return variables;
+}
+
+/// `NAME=value`, or `NAME` for the value that it has here.
+Result<std::string> variable_of(const std::string& text) {
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || text.empty()) {
+        return Error(Errc::invalid_argument, "--env: NAME or NAME=value");
+    }
+    if (equals != std::string::npos) return text;
+    const char* const value = std::getenv(text.c_str());
+    if (value == nullptr) {
+        return Error(Errc::invalid_argument, fmt::format("--env: {} is not set here", text));
+    }
+    return text + "=" + value;
+}
+
+bool wants_colour(int descriptor) {
+    const char* const terminal = std::getenv("TERM");
+    return ::isatty(descriptor) != 0 && std::getenv("NO_COLOR") == nullptr && terminal != nullptr &&
+           std::string_view(terminal) != "dumb";
+}
+
+Result<run::Part> whole_run(const RunOptions& options, const Invocation& invocation) {
+    run::Part part{.command = invocation.program};
+    NEXAR_TRY_VALUE(grace, parse_duration(options.grace));
+    part.grace = grace;
+    part.output_in_colour = wants_colour(STDOUT_FILENO);
+    part.errors_in_colour = wants_colour(STDERR_FILENO);
+    std::error_code error;
+    part.directory = std::filesystem::current_path(error).string();
+    part.environment = flag_variables(invocation.flags);
+    for (const std::string& text : options.environment) {
+        NEXAR_TRY_VALUE(variable, variable_of(text));
+        part.environment.push_back(variable);
+    }
+    return part;
+}
+
+Result<std::vector<run::Unit>> plan_units(const RunOptions& options, run::Part part,
+                                          const std::vector<run::HostShare>& shares) {
+    std::vector<run::Unit> units;
+    part.world = shares.back().first_rank + shares.back().count;
+    for (const run::HostShare& share : shares) {
+        part.first_rank = share.first_rank;
+        part.count = share.count;
+        if (share.is_local()) {
+            for (run::Unit& unit : run::rank_units(part)) units.push_back(std::move(unit));
+            continue;
+        }
+        run::Part remote = part;
+        const auto settings = run::setting_variables();
+        remote.environment.insert(remote.environment.begin(), settings.begin(), settings.end());
+        units.push_back(run::host_unit(share, remote, options.remote_nexar));
+    }
+    return units;
+}
+
+Result<int> run_ranks(const RunOptions& options, const Invocation& invocation) {
+    NEXAR_TRY_VALUE(config, load_config({}, invocation.flags));
+    (void)config;  // a bad setting is to be said once, and not by every rank
+    NEXAR_TRY_VALUE(shares, run::share_ranks(options.hosts, options.ranks));
+    NEXAR_TRY_VALUE(part, whole_run(options, invocation));
+    NEXAR_TRY_VALUE(units, plan_units(options, part, shares));
+    const bool other_hosts = !std::ranges::all_of(shares, &run::HostShare::is_local);
+    const std::uint32_t world = shares.back().first_rank + shares.back().count;
+    std::optional<run::EmbeddedSeed> seed;
+    const auto open_join = [&]() -> Result<std::string> {
+        NEXAR_TRY_VALUE(started,
+                        run::EmbeddedSeed::start({.world = world, .other_hosts = other_hosts}));
+        seed.emplace(std::move(started));
+        return seed->join();
+    };
+    return run::supervise({.units = std::move(units), .grace = part.grace}, open_join);
+}
+
+void start(const RunOptions& options, Invocation& invocation, CLI::App& command) {
+    // Without `--` the program begins at the first word that is no option.
+    const std::vector<std::string> rest = command.remaining();
+    if (!rest.empty() && rest.front().starts_with('-'))
+        throw CLI::ExtrasError("run", {rest.rbegin(), rest.rend()});
+    invocation.program.insert(invocation.program.begin(), rest.begin(), rest.end());
+    if (invocation.program.empty()) {
+        throw CLI::ValidationError("run", "the program is missing: nexar run -n 4 -- ./program");
+    }
+    const auto code = run_ranks(options, invocation);
+    if (code) {
+        invocation.exit_code = *code;
+        return;
+    }
+    if (code.error().code() == Errc::invalid_argument) {
+        throw CLI::ValidationError("run", code.error().cause());
+    }
+    fmt::print(stderr, "nexar run: {}\n", code.error().what());
+    invocation.exit_code = kExitFailure;
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, Invocation& invocation) {
+    const auto options = std::make_shared<RunOptions>();
+    CLI::App* const command = app.add_subcommand(
+        "run", "Starts the ranks of a program, here and on other hosts, until all have ended");
+    set_help(*command, "-n RANKS [OPTIONS] -- PROGRAM [ARGUMENTS]", kHelp);
+    command->prefix_command();
+    command->add_option("-n,--ranks", options->ranks, "How many ranks there are")
+        ->type_name("RANKS");
+    command
+        ->add_option("--host", options->hosts,
+                     "Where they run: a,b for equal shares, a:2,b:4 for so many on each; localhost "
+                     "is this machine, others are reached by ssh, without a password")
+        ->type_name("HOSTS");
+    command
+        ->add_option("--env", options->environment,
+                     "Sets a variable for the ranks, or passes on the one from here; may be given "
+                     "several times")
+        ->type_name("NAME[=VALUE]")
+        ->expected(1)
+        ->take_all();
+    command
+        ->add_option("--grace", options->grace,
+                     "How long ranks may take to end after SIGTERM, before SIGKILL")
+        ->capture_default_str()
+        ->type_name("TIME");
+    command
+        ->add_option("--remote-nexar", options->remote_nexar,
+                     "The nexar command on other hosts, where it is not on the PATH")
+        ->capture_default_str()
+        ->type_name("PATH");
+    command->callback([options, command, &invocation] { start(*options, invocation, *command); });
+}
+
+}  // namespace nexar

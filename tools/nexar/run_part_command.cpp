@@ -1,0 +1,78 @@
+// nexar run-part: what `nexar run` starts on another host by ssh. Reads what to do from standard
+// input, then which signals to pass on; its end means that nobody wants this part any more.
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "base/printable.hpp"
+#include "base/time.hpp"
+#include "base/try.hpp"
+#include "command.hpp"
+#include "run/part.hpp"
+#include "run/supervisor.hpp"
+#include "run/units.hpp"
+
+namespace nexar {
+
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(30);
+
+/// Byte by byte: what stands behind the line is for who reads next.
+Result<std::string> read_line() {
+    const SteadyClock clock;
+    const TimePoint deadline = clock.now() + kPatience;
+    std::string line;
+    while (line.size() < run::kMaxPartBytes) {
+        pollfd polled{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock.now());
+        if (left.count() <= 0) return Error(Errc::timed_out, "nobody says what to start");
+        if (::poll(&polled, 1, static_cast<int>(left.count())) <= 0) continue;
+        char byte = 0;
+        const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return Error(Errc::closed, "who wanted this part of a run is gone");
+        if (byte == '\n') return line;
+        line.push_back(byte);
+    }
+    return Error(Errc::limit_exceeded, "what this part of a run is to do is too long");
+}
+
+Result<int> run_part() {
+    NEXAR_TRY_VALUE(line, read_line());
+    NEXAR_TRY_VALUE(part, run::decode_part(line));
+    std::error_code error;
+    std::filesystem::current_path(part.directory, error);
+    if (error) {
+        return Error(Errc::bad_config,
+                     fmt::format("the directory {} cannot be entered on this host: {}",
+                                 printable(part.directory), error.message()));
+    }
+    auto units = run::rank_units(part);
+    for (run::Unit& unit : units) unit.gets_input = false;  // it is not a user's
+    return run::supervise({.units = std::move(units), .grace = part.grace, .is_part = true},
+                          [&part]() -> Result<std::string> { return part.join; });
+}
+
+}  // namespace
+
+void add_run_part_command(CLI::App& app, Invocation& invocation) {
+    CLI::App* const command = app.add_subcommand("run-part", "A part of `nexar run` on this host");
+    command->group(kHidden);
+    command->callback([&invocation] {
+        const auto code = run_part();
+        if (!code) fmt::print(stderr, "nexar run: {}\n", code.error().what());
+        invocation.exit_code = code ? *code : kExitFailure;
+    });
+}
+
+}  // namespace nexar
