@@ -218,7 +218,8 @@ bool Mesh::handle(TimePoint now, const port::Event& event) {
         }
         candidate.state = Candidate::State::up;
         if (fresh) hold(now, candidate);
-        if (Way* const way = way_to(candidate.node)) look_at(now, *way);
+        Way* const way = way_to(candidate.node);
+        if (way != nullptr && way->in_round) look_at(now, *way);
         return true;
     }
     const auto found = candidates_.find(event.link);

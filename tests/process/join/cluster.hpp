@@ -1,0 +1,75 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <nexar/nexar.hpp>
+#include <string>
+#include <vector>
+
+namespace nexar::testing {
+
+inline constexpr std::chrono::seconds kPatience{30};
+
+/// A seed on loopback that keeps nothing.
+inline SeedOptions seed_options(int world) {
+    SeedOptions options;
+    options.listen = "127.0.0.1:0";
+    options.world = world;
+    return options;
+}
+
+/// Joins in a thread; gives up after `patience`.
+inline std::future<Node> join_soon(std::string join_string, JoinOptions options = {},
+                                   std::chrono::milliseconds patience = kPatience) {
+    options.join_string = std::move(join_string);
+    options.settings.emplace_back("formation_timeout", std::to_string(patience.count()) + "ms");
+    return std::async(std::launch::async, [options] { return join(options); });
+}
+
+/// What a join ended with; fails the test when it succeeded.
+inline Error failure_of(std::future<Node>& joining) {
+    try {
+        joining.get();
+    } catch (const Error& error) {
+        return error;
+    }
+    ADD_FAILURE() << "a join succeeded that must not";
+    return {Errc::closed, "none"};
+}
+
+/// Every pair exchanges a number that says who sent it to whom.
+inline void expect_connected(std::vector<Node>& nodes) {
+    std::vector<Communicator> worlds;
+    for (Node& node : nodes) worlds.push_back(node.world());
+    std::vector<Work<>> sends;
+    const int size = static_cast<int>(nodes.size());
+    std::vector<std::vector<int>> sent(nodes.size(), std::vector<int>(nodes.size()));
+    for (Communicator& world : worlds) {
+        ASSERT_EQ(world.size(), size);
+        for (int to = 0; to < size; ++to) {
+            int& value = sent[static_cast<std::size_t>(world.rank())][static_cast<std::size_t>(to)];
+            value = 1000 * world.rank() + to;
+            sends.push_back(world.send(std::span(&value, 1), to, 5));
+        }
+    }
+    for (Communicator& world : worlds) {
+        for (int from = 0; from < size; ++from) {
+            int value = -1;
+            auto receive = world.recv(std::span(&value, 1), from, 5);
+            ASSERT_TRUE(receive.wait_for(kPatience));
+            receive.wait();
+            EXPECT_EQ(value, 1000 * from + world.rank());
+        }
+    }
+    for (Work<>& send : sends) send.wait();
+}
+
+inline std::vector<Node> all_of(std::vector<std::future<Node>>& joins) {
+    std::vector<Node> nodes;
+    for (auto& joining : joins) nodes.push_back(joining.get());
+    return nodes;
+}
+
+}  // namespace nexar::testing

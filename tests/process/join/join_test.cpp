@@ -1,0 +1,249 @@
+// Seed and join through the public API: every node has a loop and a socket of its own.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "process/join/cluster.hpp"
+#include "support/temp_directory.hpp"
+
+namespace nexar::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+class Worlds : public ::testing::TestWithParam<int> {};
+
+TEST_P(Worlds, form_and_every_pair_is_connected) {
+    const int world = GetParam();
+    Seed seed(seed_options(world));
+    const std::string join_string = seed.create_token({.uses = world});
+    std::vector<std::future<Node>> joins;
+    for (int i = 0; i < world; ++i) joins.push_back(join_soon(join_string));
+    std::vector<Node> nodes = all_of(joins);
+    std::set<int> ranks;
+    for (Node& node : nodes) {
+        ranks.insert(node.world().rank());
+        ASSERT_EQ(node.peers().size(), static_cast<std::size_t>(world - 1));
+        for (const PeerLink& peer : node.peers()) {
+            EXPECT_TRUE(peer.connected) << peer.why;
+            EXPECT_FALSE(peer.why.empty());
+        }
+    }
+    EXPECT_EQ(ranks.size(), nodes.size());
+    EXPECT_TRUE(seed.formed());
+    expect_connected(nodes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Worlds, ::testing::Values(1, 2, 3, 5, 7));
+
+TEST(Join, gives_the_rank_that_was_asked_for_and_fills_the_others) {
+    Seed seed(seed_options(3));
+    const std::string join_string = seed.create_token({.uses = 3});
+    JoinOptions last;
+    last.rank = 2;
+    std::vector<std::future<Node>> joins;
+    joins.push_back(join_soon(join_string, last));
+    joins.push_back(join_soon(join_string));
+    joins.push_back(join_soon(join_string));
+    std::vector<Node> nodes = all_of(joins);
+    EXPECT_EQ(nodes[0].world().rank(), 2);
+    expect_connected(nodes);
+}
+
+TEST(Join, refuses_a_rank_that_another_has_and_says_who) {
+    Seed seed(seed_options(2));
+    const std::string join_string = seed.create_token({.uses = 3});
+    JoinOptions zero;
+    zero.rank = 0;
+    auto first = join_soon(join_string, zero);
+    while (seed.status().find("1 of 2 joined") == std::string::npos) std::this_thread::yield();
+    auto second = join_soon(join_string, zero);
+    const Error error = failure_of(second);
+    EXPECT_EQ(error.code(), Errc::invalid_argument) << error.what();
+    EXPECT_THAT(error.what(), HasSubstr("rank 0"));
+    auto third = join_soon(join_string);
+    std::vector<Node> nodes;
+    nodes.push_back(first.get());
+    nodes.push_back(third.get());
+    expect_connected(nodes);
+}
+
+TEST(Join, refuses_a_rank_that_the_world_does_not_have) {
+    Seed seed(seed_options(2));
+    JoinOptions far;
+    far.rank = 2;
+    auto joining = join_soon(seed.create_token({}), far);
+    EXPECT_EQ(failure_of(joining).code(), Errc::invalid_argument);
+}
+
+TEST(Join, says_whom_it_waits_for_when_time_is_over) {
+    Seed seed(seed_options(3));
+    const std::string join_string = seed.create_token({.uses = 3});
+    auto first = join_soon(join_string, {}, 400ms);
+    auto second = join_soon(join_string, {}, 400ms);
+    const Error error = failure_of(first);
+    EXPECT_EQ(error.code(), Errc::timed_out) << error.what();
+    EXPECT_THAT(error.what(), HasSubstr("of 3 joined"));
+    EXPECT_EQ(failure_of(second).code(), Errc::timed_out);
+}
+
+TEST(Join, says_that_no_seed_answers) {
+    std::string join_string;
+    {
+        Seed seed(seed_options(2));
+        join_string = seed.create_token({});
+    }
+    auto joining = join_soon(join_string, {}, 300ms);
+    const Error error = failure_of(joining);
+    EXPECT_EQ(error.code(), Errc::timed_out);
+    EXPECT_THAT(error.what(), HasSubstr("seed"));
+    EXPECT_THAT(error.what(), HasSubstr("127.0.0.1"));
+}
+
+TEST(Join, a_cluster_setting_travels_and_another_value_is_refused_with_both) {
+    SeedOptions options = seed_options(2);
+    options.settings.emplace_back("mesh", "lazy");
+    Seed seed(options);
+    const std::string join_string = seed.create_token({.uses = 3});
+    JoinOptions other;
+    other.settings.emplace_back("mesh", "eager");
+    auto wrong = join_soon(join_string, other);
+    const Error error = failure_of(wrong);
+    EXPECT_EQ(error.code(), Errc::bad_config) << error.what();
+    EXPECT_THAT(error.what(), HasSubstr("eager"));
+    EXPECT_THAT(error.what(), HasSubstr("lazy"));
+    EXPECT_THAT(error.what(), HasSubstr("code"));
+}
+
+TEST(Join, a_lazy_mesh_connects_when_something_is_sent) {
+    SeedOptions options = seed_options(3);
+    options.settings.emplace_back("mesh", "lazy");
+    Seed seed(options);
+    const std::string join_string = seed.create_token({.uses = 3});
+    std::vector<std::future<Node>> joins;
+    for (int i = 0; i < 3; ++i) joins.push_back(join_soon(join_string));
+    std::vector<Node> nodes = all_of(joins);
+    for (const Node& node : nodes) {
+        EXPECT_TRUE(std::ranges::none_of(node.peers(), &PeerLink::connected));
+    }
+    std::ranges::sort(nodes, {}, [](const Node& node) { return node.world().rank(); });
+    int value = 42;
+    nodes[0].world().send(std::span(&value, 1), 2, 1).wait();
+    int got = 0;
+    auto receive = nodes[2].world().recv(std::span(&got, 1), 0, 1);
+    ASSERT_TRUE(receive.wait_for(kPatience));
+    receive.wait();
+    EXPECT_EQ(got, 42);
+    EXPECT_TRUE(nodes[0].peers()[1].connected);
+    EXPECT_FALSE(nodes[0].peers()[0].connected);
+    // Both ends at the same time: one link is left, and nothing is lost.
+    expect_connected(nodes);
+}
+
+TEST(Join, simultaneous_first_sends_leave_one_link) {
+    for (int round = 0; round < 10; ++round) {
+        SeedOptions options = seed_options(2);
+        options.settings.emplace_back("mesh", "lazy");
+        Seed seed(options);
+        const std::string join_string = seed.create_token({.uses = 2});
+        std::vector<std::future<Node>> joins;
+        joins.push_back(join_soon(join_string));
+        joins.push_back(join_soon(join_string));
+        std::vector<Node> nodes = all_of(joins);
+        expect_connected(nodes);
+    }
+}
+
+TEST(Seed, that_is_started_again_knows_its_cluster_and_who_had_joined) {
+    const TempDirectory directory;
+    SeedOptions options = seed_options(2);
+    options.state_dir = directory.path() + "/state";
+    auto seed = std::make_unique<Seed>(options);
+    const std::string address = seed->addresses().front();
+    const std::string join_string = seed->create_token({.uses = 1});
+    auto first = join_soon(join_string);
+    while (seed->status().find("1 of 2 joined") == std::string::npos) std::this_thread::yield();
+
+    seed.reset();
+    options.listen = address;
+    Seed again(options);
+    // The first finds it by itself; its token is spent even so.
+    auto replay = join_soon(join_string);
+    EXPECT_EQ(failure_of(replay).code(), Errc::unauthenticated);
+    auto second = join_soon(again.create_token({}));
+    std::vector<Node> nodes;
+    nodes.push_back(first.get());
+    nodes.push_back(second.get());
+    expect_connected(nodes);
+}
+
+TEST(Seed, keeps_its_keys_to_itself) {
+    const TempDirectory directory;
+    SeedOptions options = seed_options(1);
+    options.state_dir = directory.path() + "/state";
+    const Seed seed(options);
+    using std::filesystem::perms;
+    const auto others = perms::group_all | perms::others_all;
+    EXPECT_EQ(std::filesystem::status(options.state_dir).permissions() & others, perms::none);
+    for (const auto& entry : std::filesystem::directory_iterator(options.state_dir)) {
+        EXPECT_EQ(entry.status().permissions() & others, perms::none) << entry.path();
+    }
+    // A second one on the same state is refused.
+    EXPECT_THROW(Seed{options}, Error);
+}
+
+TEST(Seed, does_not_start_from_a_directory_that_others_can_read) {
+    const TempDirectory directory;
+    SeedOptions options = seed_options(1);
+    options.state_dir = directory.path() + "/state";
+    {
+        const Seed seed(options);
+    }
+    using std::filesystem::perms;
+    std::filesystem::permissions(options.state_dir, perms::owner_all | perms::group_read);
+    try {
+        const Seed seed(options);
+        FAIL() << "it started";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Errc::bad_config);
+        EXPECT_THAT(error.what(), HasSubstr("chmod 0700"));
+    }
+}
+
+TEST(Seed, begins_a_new_world_when_the_last_member_has_left) {
+    Seed seed(seed_options(2));
+    for (int round = 0; round < 3; ++round) {
+        const std::string join_string = seed.create_token({.uses = 2});
+        std::vector<std::future<Node>> joins;
+        joins.push_back(join_soon(join_string));
+        joins.push_back(join_soon(join_string));
+        std::vector<Node> nodes = all_of(joins);
+        expect_connected(nodes);
+    }
+}
+
+TEST(Seed, may_end_and_its_members_go_on) {
+    auto seed = std::make_unique<Seed>(seed_options(3));
+    const std::string join_string = seed->create_token({.uses = 3});
+    std::vector<std::future<Node>> joins;
+    for (int i = 0; i < 3; ++i) joins.push_back(join_soon(join_string));
+    std::vector<Node> nodes = all_of(joins);
+    seed.reset();
+    expect_connected(nodes);
+}
+
+TEST(JobSecret, lets_all_in_who_know_it) {
+    SeedOptions options = seed_options(2);
+    options.job_secret = "0123456789abcdef0123456789abcdef";
+    EXPECT_NO_THROW(Seed{options});
+    options.job_secret = "too short";
+    EXPECT_THROW(Seed{options}, Error);
+}
+
+}  // namespace
+}  // namespace nexar::testing

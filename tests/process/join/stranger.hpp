@@ -1,0 +1,132 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/buffer_pool.hpp"
+#include "base/time.hpp"
+#include "link/quic/udp_carrier.hpp"
+#include "runtime/join/seed_lane.hpp"
+#include "security/join_string.hpp"
+#include "security/key_pair.hpp"
+#include "security/signing_request.hpp"
+
+namespace nexar::testing {
+
+/// One who dials a seed or a node and says what it likes. Driven by hand.
+class Stranger {
+public:
+    explicit Stranger(std::shared_ptr<const security::Credentials> credentials = {})
+        : pool_(PoolProfile::training()) {
+        quic::EndpointOptions options;
+        options.credentials = std::move(credentials);
+        carrier_ =
+            quic::UdpCarrier::open(Address::parse("127.0.0.1:0").value(), pool_, std::move(options))
+                .value();
+    }
+
+    quic::Endpoint& endpoint() noexcept { return carrier_->endpoint(); }
+    TimePoint now() const noexcept { return clock_.now(); }
+
+    /// What is known of a link of this stranger.
+    struct Story {
+        quic::Connection* link = nullptr;  // while it is up
+        std::optional<Error> down{};
+    };
+    const Story& story(port::LinkId id) { return stories_[id]; }
+
+    port::LinkId dial_as_joiner(const Address& seed,
+                                std::optional<security::PublicKeyHash> ca = std::nullopt) {
+        return endpoint().dial_as_joiner(now(), seed, ca).value();
+    }
+
+    /// Drives until `done`; false when it takes too long.
+    bool run_until(const std::function<bool()>& done, Duration within = std::chrono::seconds(20)) {
+        const TimePoint deadline = now() + within;
+        while (!done()) {
+            if (now() > deadline) return false;
+            turn();
+        }
+        return true;
+    }
+
+    void turn() {
+        carrier_->on_ready(now());
+        carrier_->flush(now());
+        while (const auto event = carrier_->poll_event()) {
+            Story& told = stories_[event->link];
+            if (const auto* up = std::get_if<port::Up>(&event->what)) {
+                told.link = static_cast<quic::Connection*>(up->link);
+            } else if (const auto* down = std::get_if<port::Down>(&event->what)) {
+                told.link = nullptr;
+                told.down = down->reason;
+                carrier_->forget(event->link);
+            }
+        }
+        carrier_->flush(now());
+    }
+
+private:
+    SteadyClock clock_;
+    BufferPool pool_;
+    std::unique_ptr<quic::UdpCarrier> carrier_;
+    std::map<port::LinkId, Story> stories_;
+};
+
+/// A stranger on the seed lane of a link that is up: collects what it is told.
+class Conversation {
+public:
+    explicit Conversation(quic::Connection& link)
+        : link_(&link), lane_(link, [this](const wire::FrameHeader& header, port::ConstBytes body) {
+              types.push_back(header.type);
+              if (header.type == wire::FrameType::error_report) {
+                  report = wire::decode_body<wire::ErrorReport>(header, body)->message;
+              }
+              if (header.type == wire::FrameType::admission) {
+                  admission = wire::decode_body<wire::Admission>(header, body)->message;
+              }
+              return Result<void>{};
+          }) {}
+
+    template <class Message>
+    void say(const Message& message) {
+        lane_.send(message);
+    }
+
+    std::array<std::byte, runtime::kBindingBytes> binding() const {
+        std::array<std::byte, runtime::kBindingBytes> bytes{};
+        link_->tls().export_key(runtime::kBindingLabel, bytes).value();
+        return bytes;
+    }
+
+    wire::JoinRequest request(const security::KeyPair& key,
+                              std::span<const std::byte, runtime::kBindingBytes> bound,
+                              const security::JoinString* join = nullptr) const {
+        wire::JoinRequest made{
+            .signing_request = security::SigningRequest::create(key, bound).value().der(),
+            .host = "stranger"};
+        if (join != nullptr) {
+            made.token = join->token.bytes();
+            join->secret.reveal([&](std::span<const std::byte> bytes) {
+                std::ranges::copy(bytes, made.token_secret.begin());
+            });
+        }
+        return made;
+    }
+
+    std::vector<wire::FrameType> types{};
+    std::optional<wire::ErrorReport> report{};
+    std::optional<wire::Admission> admission{};
+
+private:
+    quic::Connection* link_;
+    runtime::SeedLane lane_;
+};
+
+}  // namespace nexar::testing
