@@ -162,7 +162,6 @@ private:
         const auto send = [&](quic::UdpSocket& socket, const Address& to,
                               std::span<const std::byte> bytes) {
             static_cast<void>(socket.send({.path = {.local = socket.local(), .remote = to},
-                                           .ecn = 0,
                                            .bytes = bytes,
                                            .segment_bytes = bytes.size()}));
             ++passed_;
