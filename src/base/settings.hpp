@@ -22,6 +22,12 @@ inline constexpr std::array<std::string_view, 2> kProtections = {"full", "none"}
 /// Every setting of nexar. A setting enters together with the code that reads it, and with its row
 /// in docs/tuning.md (`nexar config --markdown`).
 inline constexpr std::array kSettings = std::to_array<Setting>({
+    {.name = "certificate_lifetime",
+     .spec = DurationSpec{.fallback = std::chrono::hours(24),
+                          .min = std::chrono::seconds(2),
+                          .max = std::chrono::hours(90 * 24)},
+     .help = "How long the certificates are valid that a seed issues; nodes renew them at half of "
+             "it"},
     {.name = "formation_timeout",
      .spec = DurationSpec{.fallback = std::chrono::seconds(60),
                           .min = std::chrono::milliseconds(100),

@@ -15,6 +15,7 @@ namespace nexar::runtime {
 namespace {
 
 constexpr Duration kRenewRetry = std::chrono::minutes(1);
+constexpr Duration kRenewPause = std::chrono::milliseconds(500);
 
 bool is_final(Errc code) noexcept {
     return remedy(code) != Remedy::retry;
@@ -280,11 +281,10 @@ Result<void> SeedLine::on_report(const wire::ErrorReport& report) {
 }
 
 void SeedLine::plan_renewal(TimePoint now) {
-    const auto& valid = credentials_->validity();
-    const auto left = valid.not_after - std::chrono::system_clock::now();
-    const auto life = valid.not_after - valid.not_before;
-    const auto wait = std::max(left - life / 2, std::chrono::system_clock::duration{});
-    renew_at_ = now + std::chrono::duration_cast<Duration>(wait);
+    // Half of what is left, not of the whole: the beginning lies in the past, for clocks that are
+    // behind.
+    const auto left = credentials_->validity().not_after - std::chrono::system_clock::now();
+    renew_at_ = now + std::max(std::chrono::duration_cast<Duration>(left / 2), kRenewPause);
 }
 
 void SeedLine::renew(TimePoint now) {

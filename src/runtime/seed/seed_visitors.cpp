@@ -245,8 +245,11 @@ void SeedBody::answer(Visitor& visitor, const Answer& answer) {
     const Identity identity{.cluster = ca_->cluster(),
                             .node = answer.member.node,
                             .incarnation = answer.member.incarnation};
-    const auto certificate = ca_->issue({.public_key = answer.key, .identity = identity},
-                                        std::chrono::system_clock::now());
+    const auto lifetime =
+        std::chrono::duration_cast<std::chrono::seconds>(config_->duration("certificate_lifetime"));
+    const auto certificate =
+        ca_->issue({.public_key = answer.key, .identity = identity, .lifetime = lifetime},
+                   std::chrono::system_clock::now());
     if (!certificate) {
         refuse(visitor, certificate.error());
         return;
