@@ -239,11 +239,15 @@ void Mesh::on_dial_failed(TimePoint now, Candidate& candidate, const Error& reas
     if (way == nullptr) return;
     std::erase(way->candidates, &candidate);
     if (way->connected) return;
-    if (candidate.dialed && candidate.state != Candidate::State::closing &&
-        way->outcomes.size() < kMostOutcomes) {
-        way->outcomes.push_back(fmt::format("{}: {}", candidate.address->text(), reason.cause()));
+    if (candidate.dialed && candidate.state != Candidate::State::closing) {
+        note(*way, candidate, reason.cause());
     }
     if (way->in_round) look_at(now, *way);
+}
+
+void Mesh::note(Way& way, const Candidate& candidate, std::string_view outcome) {
+    if (way.outcomes.size() >= kMostOutcomes) return;
+    way.outcomes.push_back(fmt::format("{}: {}", candidate.address->text(), outcome));
 }
 
 void Mesh::drop(Candidate& candidate, std::string_view why) {
@@ -255,12 +259,18 @@ void Mesh::drop(Candidate& candidate, std::string_view why) {
     }
 }
 
-void Mesh::close_others(const Way& way, const Candidate* kept, std::string_view why) {
+void Mesh::close_others(Way& way, const Candidate* kept, std::string_view why) {
     for (Candidate* candidate : way.candidates) {
         const bool offered = !candidate->dialed;
         if (candidate == kept || candidate->state == Candidate::State::closing) continue;
         // What the other end offers stays until our own choice has worked.
         if (offered && kept != nullptr && kept->dialed && !way.connected) continue;
+        if (!offered) {
+            const bool up = candidate->state != Candidate::State::dialing;
+            note(way, *candidate,
+                 fmt::format("{} in {:.1f} ms", up ? "answered" : "no answer",
+                             milliseconds((up ? candidate->up_at : now_) - candidate->begun)));
+        }
         drop(*candidate, why);
     }
 }

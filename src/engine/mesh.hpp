@@ -111,7 +111,8 @@ private:
     void on_dial_failed(TimePoint now, Candidate& candidate, const Error& reason);
     void look_at(TimePoint now, Way& way);
     void end_round(TimePoint now, Way& way);
-    void close_others(const Way& way, const Candidate* kept, std::string_view why);
+    void close_others(Way& way, const Candidate* kept, std::string_view why);
+    static void note(Way& way, const Candidate& candidate, std::string_view outcome);
     void drop(Candidate& candidate, std::string_view why);
     Way* way_to(const NodeId& node) noexcept;
     bool anything_under_way() const noexcept;
