@@ -11,8 +11,8 @@ namespace nexar::quic {
 
 namespace {
 
-// Time for what both ends say first, before the width of the path is looked for.
-constexpr Duration kProbesAfter = std::chrono::milliseconds(100);
+// The width of the path is looked for after this, or when there is a payload that needs it.
+constexpr Duration kProbesAfter = std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -100,7 +100,9 @@ void Connection::on_up() {
         }
         enqueue(lane);
     }
-    around_->emit({.link = id_, .what = port::Up{.link = this, .dialed = dialed_, .joiner = tls_->with_joiner()}});
+    around_->emit(
+        {.link = id_,
+         .what = port::Up{.link = this, .dialed = dialed_, .joiner = tls_->with_joiner()}});
 }
 
 bool Connection::violated(std::string_view what) {

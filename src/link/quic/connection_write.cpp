@@ -298,7 +298,7 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
     const std::size_t bulk_bytes = quiet ? options_.bulk_per_quiet_turn : options_.bulk_per_turn;
     if (bulk) turn.bulk_left = whole_batches(bulk_bytes, turn.packet_bytes);
     bool more = false;
-    probing_ = probing_ || now >= probes_at_;
+    probing_ = probing_ || now >= probes_at_ || (is_up() && !outs_.empty());
     while (out.has_room()) {
         turn.packet_bytes = ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get());
         // A probe fills the congestion window several times over and would go first: what the two
