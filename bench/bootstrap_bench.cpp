@@ -94,6 +94,7 @@ Formation form_processes(int members) {
     const double cpu_before = cpu_seconds();
     const auto begun = std::chrono::steady_clock::now();
     std::vector<pid_t> children;
+    children.reserve(static_cast<std::size_t>(members));
     for (int i = 0; i < members; ++i) children.push_back(start_member(in, out, environ));
     ::close(std::exchange(out.write, -1));
     Formation formed;

@@ -156,6 +156,18 @@ TEST(Connection, keeps_an_idle_link_alive) {
         [&] { return pair.client().lane(port::Lane::control).bytes.size() == 11; }, 1s));
 }
 
+TEST(Connection, what_is_said_first_does_not_wait_for_a_probe_of_the_path) {
+    QuicPair pair({.weather = {.delay = 50ms}});
+    // Two round trips until the client knows that the server has let it in.
+    ASSERT_TRUE(pair.connect(210ms));
+    ASSERT_TRUE(pair.client().write(port::Lane::control, bytes_of("hello")));
+    ASSERT_TRUE(pair.run_until(
+        [&] { return pair.server().lane(port::Lane::control).bytes.size() == 5; }, 90ms));
+    ASSERT_TRUE(pair.server().write(port::Lane::control, bytes_of("welcome")));
+    ASSERT_TRUE(pair.run_until(
+        [&] { return pair.client().lane(port::Lane::control).bytes.size() == 7; }, 90ms));
+}
+
 TEST(Connection, carries_datagrams_whole_and_loses_some_rather_than_wait) {
     QuicPair pair;
     ASSERT_TRUE(pair.connect());
