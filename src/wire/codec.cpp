@@ -117,6 +117,12 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
             return decode_as<ContextBegin>(header, body);
         case FrameType::context_end:
             return decode_as<ContextEnd>(header, body);
+        case FrameType::request:
+            return decode_as<Request>(header, body);
+        case FrameType::response:
+            return decode_as<Response>(header, body);
+        case FrameType::cancel:
+            return decode_as<Cancel>(header, body);
     }
     NEXAR_ASSERT(false, "decode_frame_header lets only known types pass");
     std::abort();
@@ -141,6 +147,9 @@ NEXAR_INSTANTIATE_CODEC(ContextBegin);
 NEXAR_INSTANTIATE_CODEC(ContextEnd);
 NEXAR_INSTANTIATE_CODEC(EagerHeader);
 NEXAR_INSTANTIATE_CODEC(BulkHeader);
+NEXAR_INSTANTIATE_CODEC(Request);
+NEXAR_INSTANTIATE_CODEC(Response);
+NEXAR_INSTANTIATE_CODEC(Cancel);
 
 #undef NEXAR_INSTANTIATE_CODEC
 

@@ -13,7 +13,7 @@
 namespace nexar::wire {
 
 /// What a frame carries. Numbers are stable; 1-15 belong to the control lane, 16-31 to the eager
-/// lane.
+/// lane, 32-47 to the rpc lane.
 enum class FrameType : std::uint8_t {
     hello = 1,
     welcome = 2,
@@ -26,6 +26,9 @@ enum class FrameType : std::uint8_t {
     bulk = 17,
     context_begin = 18,
     context_end = 19,
+    request = 32,
+    response = 33,
+    cancel = 34,
 };
 
 /// What is fixed for every frame of a type.
@@ -39,7 +42,7 @@ struct FrameRules {
 
 /// Limits leave room for optional fields of later builds: a whole Hello is at most 4 KiB, a
 /// Welcome 96 KiB.
-inline constexpr std::array<FrameRules, 11> kFrameRules{{
+inline constexpr std::array<FrameRules, 14> kFrameRules{{
     {FrameType::hello, "hello", 4096 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::welcome, "welcome", 98304 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::error_report, "error_report", 2048 - kFrameHeaderBytes, Lane::control, false},
@@ -51,6 +54,9 @@ inline constexpr std::array<FrameRules, 11> kFrameRules{{
     {FrameType::bulk, "bulk", 256 - kFrameHeaderBytes, Lane::eager, false},
     {FrameType::context_begin, "context_begin", 256 - kFrameHeaderBytes, Lane::eager, false},
     {FrameType::context_end, "context_end", 256 - kFrameHeaderBytes, Lane::eager, false},
+    {FrameType::request, "request", 256 - kFrameHeaderBytes, Lane::rpc, false},
+    {FrameType::response, "response", 2048 - kFrameHeaderBytes, Lane::rpc, false},
+    {FrameType::cancel, "cancel", 256 - kFrameHeaderBytes, Lane::rpc, false},
 }};
 
 /// The rules of a type; nullptr for a number that is none.
@@ -67,7 +73,7 @@ bool belongs_in_datagram(FrameType type) noexcept;
 struct FrameHeader {
     FrameType type = FrameType::hello;
     std::uint16_t extension_bytes = 0;  // optional fields, at the end of the body
-    std::uint32_t body_bytes = 0;       // all that follows; an eager payload comes after it
+    std::uint32_t body_bytes = 0;       // all that follows; a payload on the lane comes after it
 
     friend bool operator==(const FrameHeader&, const FrameHeader&) noexcept = default;
 };

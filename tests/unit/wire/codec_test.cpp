@@ -27,8 +27,9 @@ struct MessageNames {
     }
 };
 
-using Messages = ::testing::Types<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw,
-                                  EagerHeader, BulkHeader, ContextBegin, ContextEnd>;
+using Messages =
+    ::testing::Types<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw, EagerHeader,
+                     BulkHeader, ContextBegin, ContextEnd, Request, Response, Cancel>;
 TYPED_TEST_SUITE(EveryMessage, Messages, MessageNames);
 
 Bytes encoded(const AnyMessage& message) {

@@ -85,6 +85,11 @@ std::map<std::string, Bytes> examples_of_the_code() {
         {"withdraw", encoded(example<Withdraw>())},
         {"context_begin", encoded(example<ContextBegin>())},
         {"context_end", encoded(example<ContextEnd>())},
+        {"preamble_call",
+         encoded_preamble({.lane = Lane::call, .call = CallId(9), .part = CallPart::response})},
+        {"request", encoded(example<Request>())},
+        {"response", encoded(example<Response>())},
+        {"cancel", encoded(example<Cancel>())},
     };
 }
 
@@ -146,6 +151,8 @@ TEST(ProtocolDoc, lists_the_limits) {
         {"kMaxSoftwareBytes", std::to_string(kMaxSoftwareBytes)},
         {"kMaxReportTextBytes", std::to_string(kMaxReportTextBytes)},
         {"kMaxLinkBytes", std::to_string(kMaxLinkBytes)},
+        {"kMaxCallFrameBytes", std::to_string(kMaxCallFrameBytes)},
+        {"kMaxFunctionNameBytes", std::to_string(kMaxFunctionNameBytes)},
         {"kMaxSettings", std::to_string(kMaxSettings)},
         {"kMaxSettingNameBytes", std::to_string(kMaxSettingNameBytes)},
         {"kMaxSettingValueBytes", std::to_string(kMaxSettingValueBytes)},
