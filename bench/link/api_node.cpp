@@ -25,9 +25,9 @@ void ApiNode::form(std::uint32_t me, std::uint16_t server_port) {
     body_->form(members, Rank(me)).value();
 }
 
-Communicator ApiNode::world() {
+const Node& ApiNode::formed() {
     body_->wait_formed(body_->now() + kPatience).value();
-    return node_.world();
+    return node_;
 }
 
 }  // namespace nexar::bench

@@ -34,6 +34,11 @@ constexpr Duration kCloseTime = std::chrono::seconds(10);
 engine::EngineOptions engine_options(const NodeBody::Setup& setup) {
     engine::EngineOptions options;
     options.max_pending = setup.options.max_pending;
+    const RpcOptions& rpc = setup.options.rpc;
+    options.calls.max_request = rpc.max_request;
+    options.calls.max_response = rpc.max_response;
+    options.calls.max_in_flight = rpc.max_in_flight;
+    options.calls.max_held = rpc.max_held;
     // The node id is random, so that nobody can choose tags that meet in one bucket.
     for (const std::byte b : setup.credentials->identity().node.bytes()) {
         options.hash_seed = options.hash_seed * 257 + static_cast<std::uint8_t>(b);
@@ -47,7 +52,8 @@ NodeBody::NodeBody(std::shared_ptr<runtime::Loop> loop, const Setup& setup)
     : loop_(std::move(loop)),
       pool_(PoolProfile::training()),
       engine_(engine_options(setup), pool_),
-      cluster_(setup.credentials->identity().cluster) {}
+      cluster_(setup.credentials->identity().cluster),
+      options_(setup.options) {}
 
 Result<std::shared_ptr<NodeBody>> NodeBody::open(std::shared_ptr<runtime::Loop> loop,
                                                  const Setup& setup) {
@@ -74,6 +80,7 @@ Result<void> NodeBody::form(std::span<const runtime::Member> members, Rank me) {
     for (const runtime::Member& member : members) members_.push_back(member.node);
     const wire::ContextOrigin origin{.epoch = Epoch(1)};
     world_ = &engine_.add_context(runtime::context_id(cluster_, origin), members_, me, origin);
+    engine_.calls().set_world(*world_);
     for (std::uint32_t rank = 0; rank < me.value(); ++rank) {
         NEXAR_TRY(carrier_->endpoint().dial(now(), members[rank].address,
                                             {.cluster = cluster_, .node = members[rank].node}));
@@ -153,19 +160,27 @@ bool NodeBody::tell_ended() {
 void NodeBody::settle(TimePoint now) noexcept {
     carrier_->flush(now);
     tell_ended();
+    dispatch_calls(now);
 }
 
 bool NodeBody::turn(TimePoint now) noexcept {
     const std::uint64_t before = carrier_->socket().counts().datagrams_in;
+    advance_calls(now);
     carrier_->on_ready(now);
     carrier_->flush(now);
     bool any = take_events();
     if (any) carrier_->flush(now);
     any = tell_ended() || any;
+    any = dispatch_calls(now) || any;
     return any || carrier_->socket().counts().datagrams_in != before;
 }
 
 void NodeBody::close() {
+    if (rpc_ && rpc_->runs_here()) {
+        throw Error(Errc::reentrant_call,
+                    "a node cannot be closed by a function that it serves, because closing waits "
+                    "for that function; close it from another thread");
+    }
     {
         const runtime::Progress::Guard guard(progress());
         if (std::exchange(closing_, true)) return;
@@ -176,6 +191,7 @@ void NodeBody::close() {
         NEXAR_LOG_ERROR("a node did not get rid of its links in time; {} operations are left",
                         engine_.pending());
     }
+    close_calls();
     progress().remove(*this);
     closed_ = true;
     if (--loop_->nodes == 0) progress().stop();

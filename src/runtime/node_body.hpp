@@ -14,6 +14,7 @@
 #include "engine/engine.hpp"
 #include "link/quic/udp_carrier.hpp"
 #include "runtime/progress.hpp"
+#include "runtime/rpc_service.hpp"
 #include "runtime/task.hpp"
 #include "security/credentials.hpp"
 
@@ -40,7 +41,7 @@ namespace nexar::detail {
 class CommunicatorBody;
 
 /// A node: its engine, its links, and the loop that drives both.
-class NodeBody final : public runtime::Driven {
+class NodeBody final : public runtime::Driven, public std::enable_shared_from_this<NodeBody> {
 public:
     struct Setup {
         std::shared_ptr<const security::Credentials> credentials{};
@@ -73,6 +74,14 @@ public:
     void settle(TimePoint now) noexcept;
     TimePoint now() const noexcept { return clock_.now(); }
 
+    // node_rpc.cpp
+    /// Throws what prevents it.
+    std::shared_ptr<ServedFunction> serve(std::shared_ptr<ServedFunction> function);
+    /// Under the lock: what a function said.
+    void respond(engine::InCall& call, Result<Payload> result) noexcept;
+    /// After the first serve().
+    RpcService& rpc() noexcept { return *rpc_; }
+
     /// Nothing is under way in it.
     void end(engine::Context& context) noexcept;
 
@@ -80,15 +89,16 @@ public:
 
     std::span<port::Carrier* const> carriers() const noexcept override { return carriers_; }
     bool turn(TimePoint now) noexcept override;
-    std::optional<TimePoint> next_deadline() const noexcept override {
-        return carrier_->next_deadline();
-    }
+    std::optional<TimePoint> next_deadline() const noexcept override;
 
 private:
     NodeBody(std::shared_ptr<runtime::Loop> loop, const Setup& setup);
 
     bool take_events();
     bool tell_ended();
+    void advance_calls(TimePoint now);
+    bool dispatch_calls(TimePoint now);
+    void close_calls();
     void look_whether_formed();
 
     SteadyClock clock_;
@@ -101,6 +111,8 @@ private:
     std::vector<NodeId> members_;
     engine::Context* world_ = nullptr;
     BoundedQueue<Task*> spare_tasks_{1024};
+    NodeOptions options_;
+    std::unique_ptr<RpcService> rpc_{};
 
     std::size_t links_up_ = 0;
     std::optional<Error> failed_dial_{};
