@@ -224,6 +224,7 @@ int main(int argc, char** argv) {
     add_certificates(root);
     fuzz::add_quic(root);
     fuzz::add_engine(root);
+    fuzz::add_calls_of_engine(root);
     Corpus(root, "frame").add("version_2", in_version_2(encoded(wire::Heartbeat{}), 0));
     return 0;
 }

@@ -60,9 +60,8 @@ public:
 
     double call_p50(const FunctionName& name) {
         begin(RpcPhase::calls);
-        return p50([&](std::uint64_t value) {
-            return node_->call<std::uint64_t>(0, name, value).wait();
-        });
+        return p50(
+            [&](std::uint64_t value) { return node_->call<std::uint64_t>(0, name, value).wait(); });
     }
 
 private:

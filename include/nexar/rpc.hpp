@@ -218,8 +218,9 @@ struct Signature<R (C::*)(A...) const noexcept> : Signature<R (*)(A...)> {};
 template <class Invoke>
 Result<Payload> answered(Invoke invoke) {
     using R = std::invoke_result_t<Invoke>;
-    static_assert(Returnable<R>, "a function gives back nothing, a trivially copyable value, or a "
-                                 "container of such");
+    static_assert(Returnable<R>,
+                  "a function gives back nothing, a trivially copyable value, or a "
+                  "container of such");
     if constexpr (std::is_void_v<R>) {
         invoke();
         return Payload{};
@@ -235,8 +236,9 @@ Result<Payload> answered(Invoke invoke) {
 /// One over bytes that gives `invoke(call, T)` its argument.
 template <class T, class Invoke>
 RawFunction raw_with(Invoke invoke) {
-    static_assert(Passable<T>, "an argument is a trivially copyable value, or a container or view "
-                               "of such");
+    static_assert(Passable<T>,
+                  "an argument is a trivially copyable value, or a container or view "
+                  "of such");
     return [invoke](const Call& call) mutable -> Result<Payload> {
         if (!expected<T>().fits(call.argument.size())) {
             return wrong_argument(call.argument.size(), expected<T>());

@@ -40,7 +40,7 @@ struct CallLimits {
 /// Calls::remove().
 struct Function {
     std::uint16_t number = 0;
-    std::string name{};                         // empty: it is called by its number
+    std::string name{};                          // empty: it is called by its number
     std::optional<std::vector<Rank>> callers{};  // who may call; none: all
     std::uint64_t max_request = std::uint64_t{64} << 20U;
     void* owner = nullptr;

@@ -131,9 +131,9 @@ Result<std::uint64_t> Calls::on_frame(Peer& peer, const wire::FrameHeader& heade
             return std::uint64_t{0};
         }
         default:
-            return Error(Errc::protocol_violation,
-                         fmt::format("a frame of type {} came where none is due",
-                                     wire::name(header.type)));
+            return Error(
+                Errc::protocol_violation,
+                fmt::format("a frame of type {} came where none is due", wire::name(header.type)));
     }
 }
 
@@ -191,8 +191,7 @@ CallPayload* forget(Peer& peer, InBulk& stream) {
     CallPayload* payload = stream.call_payload;
     if (payload != nullptr) payload->stream = nullptr;
     if (stream.early) {
-        std::erase_if(peer.calls.early,
-                      [&](const auto& entry) { return entry.second == &stream; });
+        std::erase_if(peer.calls.early, [&](const auto& entry) { return entry.second == &stream; });
     }
     peer.streams_in.erase(stream.id().value());
     return payload;
@@ -242,8 +241,8 @@ bool Calls::aborted(Peer& peer, port::StreamId id) {
     if (InCall* call = payload->request; call != nullptr) {
         stop(*call, Error(Errc::cancelled, "the caller gave the call up"));
     } else if (!peer.violation) {
-        give_up(*payload->response, Error(Errc::outcome_unknown,
-                                          "the answer of the function was given up on its way"));
+        give_up(*payload->response,
+                Error(Errc::outcome_unknown, "the answer of the function was given up on its way"));
     }
     return true;
 }

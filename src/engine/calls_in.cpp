@@ -28,9 +28,8 @@ wire::Response response_of(std::uint64_t call, const Error& error) {
 }  // namespace
 
 Result<void> Calls::add(Function& function) {
-    const bool added = function.name.empty()
-                           ? by_number_.emplace(function.number, &function).second
-                           : by_name_.emplace(function.name, &function).second;
+    const bool added = function.name.empty() ? by_number_.emplace(function.number, &function).second
+                                             : by_name_.emplace(function.name, &function).second;
     if (added) return {};
     return Error(Errc::invalid_argument,
                  function.name.empty()
@@ -61,8 +60,8 @@ std::optional<Error> Calls::objection(const PeerCalls& calls, Rank caller, std::
                                       const Function* function) const {
     if (closing_) return Error(Errc::link_closed, "the node closes");
     if (function == nullptr) return Error(Errc::unknown_function, "nobody serves this function");
-    if (function->callers && std::ranges::find(*function->callers, caller) ==
-                                 function->callers->end()) {
+    if (function->callers &&
+        std::ranges::find(*function->callers, caller) == function->callers->end()) {
         return Error(Errc::not_allowed,
                      fmt::format("rank {} may not call this function", caller.value()));
     }

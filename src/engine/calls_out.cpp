@@ -82,10 +82,10 @@ bool Calls::write_request(Peer& peer, CallOperation& call) {
     calls.sent.emplace(call.id, &call);
     if (on_lane) return true;
     std::array<std::byte, wire::kBulkPreambleBytes> preamble{};
-    const auto written = wire::encode(wire::Preamble{.lane = wire::Lane::call,
-                                                     .call = request.call,
-                                                     .part = wire::CallPart::request},
-                                      preamble);
+    const auto written = wire::encode(
+        wire::Preamble{
+            .lane = wire::Lane::call, .call = request.call, .part = wire::CallPart::request},
+        preamble);
     NEXAR_ASSERT(written.has_value() && *written == preamble.size());
     call.streaming = true;
     call.stream = peer.link->send(call, {.prefix = preamble});

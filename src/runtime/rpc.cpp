@@ -52,10 +52,10 @@ std::string checked_name(std::string_view name) {
     if (!name.empty() && name.size() <= wire::kMaxFunctionNameBytes && !first_unprintable(name)) {
         return std::string(name);
     }
-    throw Error(Errc::invalid_argument,
-                fmt::format("the name of a function is printable text of 1 to {} bytes, not \"{}\"",
-                            wire::kMaxFunctionNameBytes,
-                            printable(name, wire::kMaxFunctionNameBytes)));
+    throw Error(
+        Errc::invalid_argument,
+        fmt::format("the name of a function is printable text of 1 to {} bytes, not \"{}\"",
+                    wire::kMaxFunctionNameBytes, printable(name, wire::kMaxFunctionNameBytes)));
 }
 
 Error wrong_argument(std::size_t bytes, const Expected& expected) {
@@ -85,8 +85,7 @@ Served serve(const std::shared_ptr<NodeBody>& node, const FunctionName& name, Ra
 TaskOwner start_call(const std::shared_ptr<NodeBody>& node, int rank, const FunctionName& function,
                      const Argument& argument, const CallOptions& options,
                      const Expected& expected) {
-    TaskOwner task =
-        node->make_task(std::make_shared<CommunicatorBody>(node, node->world()));
+    TaskOwner task = node->make_task(std::make_shared<CommunicatorBody>(node, node->world()));
     task->what = Task::What::call;
     if (!task->call) task->call = std::make_unique<Task::CallPart>();
     Task::CallPart& part = *task->call;

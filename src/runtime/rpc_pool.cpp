@@ -15,12 +15,16 @@ namespace nexar::runtime {
 namespace {
 
 // A job that takes less is quick: waking a thread would cost as much.
-constexpr Duration kQuick = std::chrono::microseconds(50);
+constexpr Duration kQuick = std::chrono::microseconds(100);
 // How long jobs wait for the thread that is to run them before another one is called.
 constexpr Duration kPatience = std::chrono::milliseconds(1);
 
+// A thread that lost its core for a moment must not make a quick function a slow one: that takes
+// several slow runs, while a few quick ones undo it.
 Duration blended(Duration typical, Duration taken) noexcept {
-    return typical == Duration::max() ? taken : (typical * 7 + taken) / 8;
+    if (typical == Duration::max()) return taken;
+    if (taken < typical) return (typical + taken * 3) / 4;
+    return (typical * 7 + std::min(taken, 4 * kQuick)) / 8;
 }
 
 }  // namespace
@@ -250,8 +254,8 @@ void RpcPool::Waiting::begin() noexcept {
     {
         const std::scoped_lock lock(pool.mutex_);
         --pool.active_;
-        if (pool.any_runnable() && pool.coming_ == 0 && !pool.told_ &&
-            !pool.call_thread() && pool.active_ == 0) {
+        if (pool.any_runnable() && pool.coming_ == 0 && !pool.told_ && !pool.call_thread() &&
+            pool.active_ == 0) {
             // All threads wait, perhaps for the very jobs that wait here.
             for (RpcQueue* queue : std::exchange(pool.queues_, {})) {
                 for (auto& job : std::exchange(queue->waiting, {})) {

@@ -75,8 +75,8 @@ public:
     /// Whether the calling thread is one of this pool.
     bool runs_here() const noexcept;
 
-    /// While a thread that is not of the pool runs a job: await_idle() waits for it, but not in that
-    /// thread itself.
+    /// While a thread that is not of the pool runs a job: await_idle() waits for it, but not in
+    /// that thread itself.
     class Running {
     public:
         Running(RpcPool& pool, RpcQueue& queue);

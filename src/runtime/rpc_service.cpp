@@ -25,9 +25,8 @@ std::size_t pool_size(const RpcOptions& options) {
 }
 
 Error overloaded() {
-    return {Errc::overloaded,
-            fmt::format("all {} threads for functions wait for works of others",
-                        runtime::RpcPool::kMostThreads)};
+    return {Errc::overloaded, fmt::format("all {} threads for functions wait for works of others",
+                                          runtime::RpcPool::kMostThreads)};
 }
 
 }  // namespace
@@ -48,8 +47,8 @@ public:
     void run_under_lock() noexcept override {
         const std::unique_ptr<Apology> self(this);
         function_->outside.erase(job_);
-        node_->respond(*call_, Error(Errc::function_failed,
-                                     "the executor of the function dropped the call"));
+        node_->respond(
+            *call_, Error(Errc::function_failed, "the executor of the function dropped the call"));
     }
 
 private:
@@ -151,8 +150,8 @@ bool RpcService::dispatch(TimePoint now) {
     while (engine::InCall* call = calls.poll_call()) {
         any = true;
         auto& function = *static_cast<ServedFunction*>(call->function->owner);
-        auto job = std::make_shared<CallJob>(node_->shared_from_this(),
-                                             function.shared_from_this(), *call);
+        auto job = std::make_shared<CallJob>(node_->shared_from_this(), function.shared_from_this(),
+                                             *call);
         call->owner = job.get();
         if (function.executor) {
             job->hand_over();

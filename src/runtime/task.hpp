@@ -75,7 +75,7 @@ public:
     /// Apart, since few tasks are calls; kept when the task is used again.
     struct CallPart {
         engine::CallOperation operation{};
-        std::vector<std::byte> copied{};          // a small argument
+        std::vector<std::byte> copied{};     // a small argument
         std::shared_ptr<const void> kept{};  // whose a large one is
     };
     std::unique_ptr<CallPart> call{};

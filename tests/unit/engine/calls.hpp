@@ -81,7 +81,8 @@ protected:
         return made;
     }
     static Bytes with_payload(const wire::Request& request) {
-        return said(request) + pattern(request.call.value(), static_cast<std::size_t>(request.size));
+        return said(request) +
+               pattern(request.call.value(), static_cast<std::size_t>(request.size));
     }
     static wire::Response response(std::uint64_t id, std::size_t size) {
         wire::Response made;

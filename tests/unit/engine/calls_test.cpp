@@ -66,9 +66,9 @@ TEST_F(CallsOut, take_a_large_answer_before_and_after_its_frame) {
 
 TEST_F(CallsOut, end_with_the_error_that_the_peer_gives) {
     Called& called = call(kHostile, 10);
-    says(Lane::rpc, said(wire::Response{.call = wire::CallId(0),
-                                        .code = Errc::function_failed,
-                                        .text = "no such row"}));
+    says(Lane::rpc,
+         said(wire::Response{
+             .call = wire::CallId(0), .code = Errc::function_failed, .text = "no such row"}));
     expect_failed(called, Errc::function_failed);
     EXPECT_EQ(called.call.error->cause(), "no such row");
 }
@@ -202,8 +202,8 @@ TEST_F(CallsIn, of_what_is_not_served_not_allowed_or_too_large_are_answered_at_o
     ASSERT_TRUE(engine_->calls().add(guarded));
     wire::Request by_number = request(1, 10, "");
     by_number.function = 7;
-    says(Lane::rpc, with_payload(request(0, 10, "ech")) + with_payload(by_number) +
-                        said(request(2, 8193)));
+    says(Lane::rpc,
+         with_payload(request(0, 10, "ech")) + with_payload(by_number) + said(request(2, 8193)));
     expect_answered(0, Errc::unknown_function);
     expect_answered(1, Errc::not_allowed);
     expect_answered(2, Errc::limit_exceeded);

@@ -89,8 +89,9 @@ TEST_F(Rpc, calls_itself_and_calls_from_within_a_function) {
 }
 
 TEST_F(Rpc, every_failure_has_its_own_error) {
-    const auto thrower = nodes_[1].serve(
-        "thrower", [](int row) -> int { throw std::runtime_error("no row " + std::to_string(row)); });
+    const auto thrower = nodes_[1].serve("thrower", [](int row) -> int {
+        throw std::runtime_error("no row " + std::to_string(row));
+    });
     FunctionOptions guarded;
     guarded.callers = {2};
     const auto secret = nodes_[1].serve("secret", [] { return 7; }, guarded);
