@@ -141,7 +141,7 @@ concept Plain = !Elements<T> && std::is_trivially_copyable_v<T> && !std::is_poin
 template <class T>
 concept Container = Elements<T> && requires(T t, std::size_t n) { t.resize(n); };
 template <class T>
-concept View = Elements<T> && !Container<T> && std::ranges::view<T>;
+concept Viewed = Elements<T> && !Container<T> && std::ranges::view<T>;
 template <class T>
 concept Passable = (Elements<T> || Plain<T>) && !std::same_as<T, CallOptions>;
 template <class T>
@@ -179,7 +179,7 @@ constexpr Expected expected() noexcept {
 /// Of bytes that fit. A view refers to them.
 template <class T>
 T decoded(std::span<const std::byte> bytes) {
-    if constexpr (View<T>) {
+    if constexpr (Viewed<T>) {
         using Element = std::ranges::range_value_t<T>;
         return T(reinterpret_cast<const Element*>(bytes.data()), bytes.size() / sizeof(Element));
     } else if constexpr (Container<T>) {
@@ -279,7 +279,7 @@ template <class A>
 Argument argument_of(A&& value) {
     const auto bytes = bytes_of(value);
     using Kept = std::remove_cvref_t<A>;
-    if constexpr (!std::is_lvalue_reference_v<A> && !View<Kept>) {
+    if constexpr (!std::is_lvalue_reference_v<A> && !Viewed<Kept>) {
         if (bytes.size() > kCopiedArgument) {
             auto kept = std::make_shared<const Kept>(std::forward<A>(value));
             return {.bytes = bytes_of(*kept), .keep = kept};
