@@ -17,9 +17,15 @@ std::vector<Address> best_first(std::span<const Address> addresses, std::span<co
         return !address.is_loopback() &&
                std::ranges::any_of(own, [&](const Address& one) { return one.same_host(address); });
     };
-    const bool same_host = std::ranges::any_of(addresses, is_own);
+    // Addresses that many hosts have, such as a container bridge's, say nothing alone.
+    const auto shared = std::ranges::count_if(addresses, is_own);
+    const auto foreign = std::ranges::count_if(addresses, [&](const Address& address) {
+        return !address.is_loopback() && !is_own(address);
+    });
+    const bool same_host = shared > foreign;
     const auto worth = [&](const Address& address) {
         if (address.is_loopback()) return same_host ? 0 : 3;
+        if (is_own(address)) return same_host ? 1 : 4;  // of another host: it leads back here
         const auto close = [&](const Address& one) { return near(one, address); };
         return std::ranges::any_of(own, close) ? 1 : 2;
     };

@@ -7,9 +7,10 @@
 
 namespace nexar {
 
-/// The addresses of another host in the order in which they are worth trying, from one that has the
-/// addresses `own`: loopback first where both seem to be one host, then those of a network that
-/// both are in, then the others, loopback of another host last. Among equals the order stays.
+/// The addresses of another node in the order in which they are worth trying, from one that has the
+/// addresses `own`: loopback first where both seem to be on one host, which is where most of the
+/// addresses are the same; then those of a network that both are in, then the others. Of another
+/// host come last loopback and the addresses that this one has, too. Among equals the order stays.
 ///
 /// A guess at what is best, and only a guess: identities are checked, so a wrong one costs time and
 /// nothing else.

@@ -41,6 +41,12 @@ void Mesh::adopt(TimePoint now, const View& view, const NodeId& me) {
     const Member* const own = view.find(me);
     NEXAR_ASSERT(own != nullptr);
     rank_ = own->rank;
+    for (const auto& [id, candidate] : candidates_) {
+        const bool closing = candidate->state == Candidate::State::closing;
+        if (candidate->dialed && !closing && view.find(candidate->node) == nullptr) {
+            drop(*candidate, "you are not a member of the current view");
+        }
+    }
     std::erase_if(ways_, [&](const auto& entry) { return view.find(entry.first) == nullptr; });
     for (const Member& member : view.members) {
         if (member.node == me) continue;
@@ -101,11 +107,12 @@ void Mesh::turn(TimePoint now) {
     }
     std::vector<Candidate*> late;
     for (const auto& [id, candidate] : candidates_) {
-        const bool waits = !candidate->dialed && candidate->state != Candidate::State::closing &&
-                           way_to(candidate->node) == nullptr;
-        if (waits && now >= candidate->held_until) late.push_back(candidate.get());
+        if (is_held(*candidate) && now >= candidate->held_until) late.push_back(candidate.get());
     }
-    for (Candidate* candidate : late) drop(*candidate, "no view names you");
+    for (Candidate* candidate : late) {
+        drop(*candidate, ways_.contains(candidate->node) ? "you did not say hello in time"
+                                                         : "no view names you");
+    }
     quiet_ = !anything_under_way();
 }
 
@@ -146,41 +153,49 @@ void Mesh::dial_next(TimePoint now, Way& way) {
     candidates_.emplace(*id, std::move(owned));
 }
 
+/// What there is to choose from for one peer.
+Mesh::Choice Mesh::choice(const Way& way) {
+    using State = Candidate::State;
+    Choice all;
+    std::optional<std::size_t> best_dialing;
+    for (Candidate* candidate : way.candidates) {
+        if (candidate->state == State::closing) continue;
+        if (!candidate->dialed) {
+            if (candidate->state == State::greeted && all.offer == nullptr) all.offer = candidate;
+        } else if (candidate->state == State::greeted) {
+            all.chosen = candidate;
+        } else if (candidate->state == State::dialing) {
+            all.dialing = true;
+            best_dialing = std::min(best_dialing.value_or(candidate->place), candidate->place);
+        } else if (all.best == nullptr || candidate->place < all.best->place) {
+            all.best = candidate;
+        }
+    }
+    all.better_dialing = all.best != nullptr && best_dialing && *best_dialing < all.best->place;
+    return all;
+}
+
 /// One address after the other, and the first that answers unless a better one is still on its way.
 void Mesh::look_at(TimePoint now, Way& way) {
-    using State = Candidate::State;
-    Candidate* best = nullptr;
-    bool dialing = false;
-    bool better_dialing = false;
-    for (Candidate* candidate : way.candidates) {
-        if (!candidate->dialed || candidate->state == State::closing) continue;
-        if (candidate->state == State::greeted) return;  // chosen: its answer decides
-        if (candidate->state == State::dialing) {
-            dialing = true;
-            continue;
-        }
-        if (best == nullptr || candidate->place < best->place) best = candidate;
-    }
-    for (const Candidate* candidate : way.candidates) {
-        if (best == nullptr) break;
-        better_dialing =
-            better_dialing || (candidate->dialed && candidate->state == State::dialing &&
-                               candidate->place < best->place);
-    }
+    auto [chosen, best, offer, dialing, better_dialing] = choice(way);
+    if (chosen != nullptr) return;  // its answer decides
     if (best != nullptr) {
         if (better_dialing && now < best->up_at + options_.grace) return;
         close_others(way, best, "another address was better");
         say_hello(*best);
         return;
     }
+    if (offer != nullptr && now >= offer->up_at + options_.grace) {
+        // The way here is open and the one there seems not to be. Nothing was said on our own links
+        // yet, so the other end waits for this one.
+        welcome(*offer, way);
+        return;
+    }
     while (way.next < way.addresses.size() && (now >= way.next_at || !dialing)) {
         dial_next(now, way);
         dialing = true;
     }
-    const bool any = std::ranges::any_of(way.candidates, [](const Candidate* candidate) {
-        return candidate->dialed && candidate->state != State::closing;
-    });
-    if (!any && way.next == way.addresses.size()) end_round(now, way);
+    if (!choice(way).dialing && way.next == way.addresses.size()) end_round(now, way);
 }
 
 /// No address led to the peer: what it offers is taken, else all are tried again later.
@@ -191,12 +206,7 @@ void Mesh::end_round(TimePoint now, Way& way) {
     way.next_at = now + way.pause;
     way.report.why = joined(way.outcomes);
     ++changes_;
-    for (Candidate* candidate : way.candidates) {
-        if (!candidate->dialed && candidate->state == Candidate::State::greeted) {
-            welcome(*candidate, way);
-            return;
-        }
-    }
+    if (Candidate* const offer = choice(way).offer) welcome(*offer, way);
 }
 
 bool Mesh::handle(TimePoint now, const port::Event& event) {
@@ -238,12 +248,16 @@ void Mesh::on_dial_failed(TimePoint now, Candidate& candidate, const Error& reas
     Way* const way = way_to(candidate.node);
     if (way == nullptr) return;
     std::erase(way->candidates, &candidate);
-    if (way->connected) return;
-    if (candidate.dialed && candidate.state != Candidate::State::closing &&
-        way->outcomes.size() < kMostOutcomes) {
-        way->outcomes.push_back(fmt::format("{}: {}", candidate.address->text(), reason.cause()));
+    if (way->connected || closing_) return;
+    if (candidate.dialed && candidate.state != Candidate::State::closing) {
+        note(*way, candidate, reason.cause());
     }
     if (way->in_round) look_at(now, *way);
+}
+
+void Mesh::note(Way& way, const Candidate& candidate, std::string_view outcome) {
+    if (way.outcomes.size() >= kMostOutcomes) return;
+    way.outcomes.push_back(fmt::format("{}: {}", candidate.address->text(), outcome));
 }
 
 void Mesh::drop(Candidate& candidate, std::string_view why) {
@@ -255,12 +269,18 @@ void Mesh::drop(Candidate& candidate, std::string_view why) {
     }
 }
 
-void Mesh::close_others(const Way& way, const Candidate* kept, std::string_view why) {
+void Mesh::close_others(Way& way, const Candidate* kept, std::string_view why) {
     for (Candidate* candidate : way.candidates) {
         const bool offered = !candidate->dialed;
         if (candidate == kept || candidate->state == Candidate::State::closing) continue;
         // What the other end offers stays until our own choice has worked.
         if (offered && kept != nullptr && kept->dialed && !way.connected) continue;
+        if (!offered) {
+            const bool up = candidate->state != Candidate::State::dialing;
+            note(way, *candidate,
+                 fmt::format("{} in {:.1f} ms", up ? "answered" : "no answer",
+                             milliseconds((up ? candidate->up_at : now_) - candidate->begun)));
+        }
         drop(*candidate, why);
     }
 }
@@ -272,19 +292,28 @@ std::optional<TimePoint> Mesh::next_deadline() const {
     for (const auto& [node, way] : ways_) {
         if (!way.wanted || way.connected) continue;
         if (way.give_up_at) at(*way.give_up_at);
-        if (!way.in_round || way.next < way.addresses.size()) at(way.next_at);
-        for (const Candidate* candidate : way.candidates) {
-            if (candidate->dialed && candidate->state == Candidate::State::up) {
-                at(candidate->up_at + options_.grace);
-            }
+        const Choice all = choice(way);
+        if (!way.in_round) {
+            at(way.next_at);
+        } else if (all.chosen != nullptr) {
+            continue;  // only an event changes that
+        } else if (all.best != nullptr) {
+            at(all.best->up_at + options_.grace);
+        } else {
+            if (way.next < way.addresses.size()) at(way.next_at);
+            if (all.offer != nullptr) at(all.offer->up_at + options_.grace);
         }
     }
     for (const auto& [id, candidate] : candidates_) {
-        const bool waits = !candidate->dialed && candidate->state != Candidate::State::closing &&
-                           !ways_.contains(candidate->node);
-        if (waits) at(candidate->held_until);
+        if (is_held(*candidate)) at(candidate->held_until);
     }
     return due;
+}
+
+/// An accepted link that may not stay as it is for long.
+bool Mesh::is_held(const Candidate& candidate) const noexcept {
+    if (candidate.dialed || candidate.state == Candidate::State::closing) return false;
+    return candidate.state == Candidate::State::up || !ways_.contains(candidate.node);
 }
 
 bool Mesh::complete() const noexcept {

@@ -49,6 +49,9 @@ struct MeshOptions {
     /// Links of nodes that no view names yet.
     Duration hold = std::chrono::seconds(10);
     std::size_t max_held = 64;
+    /// Links that one member may have begun and not said Hello on: one for each of its addresses
+    /// and ours, at most, if it races them.
+    std::size_t max_offered = 32;
 };
 
 /// What a node knows of the way to one of its peers.
@@ -103,6 +106,7 @@ public:
 private:
     struct Candidate;
     struct Way;
+    struct Choice;
     class Greeter;
 
     // mesh.cpp: which addresses are tried when
@@ -111,11 +115,14 @@ private:
     void on_dial_failed(TimePoint now, Candidate& candidate, const Error& reason);
     void look_at(TimePoint now, Way& way);
     void end_round(TimePoint now, Way& way);
-    void close_others(const Way& way, const Candidate* kept, std::string_view why);
+    void close_others(Way& way, const Candidate* kept, std::string_view why);
+    static void note(Way& way, const Candidate& candidate, std::string_view outcome);
     void drop(Candidate& candidate, std::string_view why);
     Way* way_to(const NodeId& node) noexcept;
     bool anything_under_way() const noexcept;
     bool decides(const Way& way) const noexcept;
+    bool is_held(const Candidate& candidate) const noexcept;
+    static Choice choice(const Way& way);
 
     // mesh_greeting.cpp: Hello and Welcome
     void attach(Candidate& candidate);
@@ -128,6 +135,7 @@ private:
     void welcome(Candidate& candidate, Way& way);
     void hand_over(Candidate& candidate, Way& way);
     void hold(TimePoint now, Candidate& candidate);
+    void drop_oldest(std::vector<Candidate*>& held, std::size_t most, std::string_view why);
 
     Engine* engine_;
     Dialer* dialer_;
@@ -164,7 +172,7 @@ struct Mesh::Candidate {
     State state = State::dialing;
     port::Link* link = nullptr;
     Epoch epoch{};           // that it said it knows
-    TimePoint held_until{};  // while no view names its node
+    TimePoint held_until{};  // accepted: while no view names its node or it has not said Hello
     std::unique_ptr<LaneReader::Taker> taker{};
     std::unique_ptr<LaneReader> reader{};
 };
@@ -183,6 +191,15 @@ struct Mesh::Way {
     std::vector<Candidate*> candidates{};  // dialed and accepted
     std::vector<std::string> outcomes{};   // of addresses that did not win
     PeerReport report{};
+};
+
+/// The links of a way that matter, nullptr where there is none.
+struct Mesh::Choice {
+    Candidate* chosen = nullptr;  // Hello was said on it
+    Candidate* best = nullptr;    // of those that we dialed and that are up
+    Candidate* offer = nullptr;   // the other end said Hello on it
+    bool dialing = false;
+    bool better_dialing = false;  // than the best that is up
 };
 
 }  // namespace nexar::engine

@@ -65,22 +65,30 @@ void Mesh::attach(Candidate& candidate) {
 /// An accepted link: it says who it is before it counts.
 void Mesh::hold(TimePoint now, Candidate& candidate) {
     candidate.held_until = now + options_.hold;
-    if (Way* const way = way_to(candidate.node)) {
-        way->candidates.push_back(&candidate);
-    } else {
-        std::vector<Candidate*> held;
-        for (const auto& [id, other] : candidates_) {
-            if (!other->dialed && !ways_.contains(other->node) &&
-                other->state != Candidate::State::closing) {
-                held.push_back(other.get());
-            }
-        }
-        if (held.size() > options_.max_held) {
-            drop(**std::ranges::min_element(held, {}, &Candidate::held_until),
-                 "too many wait for a view that names them");
-        }
-    }
     attach(candidate);
+    Way* const way = way_to(candidate.node);
+    if (way != nullptr) way->candidates.push_back(&candidate);
+    if (way != nullptr && way->connected) {
+        drop(candidate, "there is a link already");
+        return;
+    }
+    std::vector<Candidate*> held;
+    for (const auto& [id, other] : candidates_) {
+        const bool same =
+            way != nullptr ? other->node == candidate.node : !ways_.contains(other->node);
+        if (same && is_held(*other)) held.push_back(other.get());
+    }
+    if (way != nullptr) {
+        drop_oldest(held, options_.max_offered, "too many links without a hello");
+    } else {
+        drop_oldest(held, options_.max_held, "too many wait for a view that names them");
+    }
+}
+
+void Mesh::drop_oldest(std::vector<Candidate*>& held, std::size_t most, std::string_view why) {
+    if (held.size() <= most) return;
+    const auto age = [](const Candidate* one) { return std::pair(one->held_until, one->id); };
+    drop(**std::ranges::min_element(held, {}, age), why);
 }
 
 void Mesh::say_hello(Candidate& candidate) {

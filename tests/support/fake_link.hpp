@@ -66,6 +66,10 @@ public:
     }
     const std::optional<std::string>& closed() const noexcept { return closed_; }
     bool is_down() const noexcept { return down_; }
+    /// Somebody reads what arrives on this lane.
+    bool reads(port::Lane lane) const noexcept {
+        return lanes_[static_cast<std::size_t>(lane)].sink != nullptr;
+    }
     /// Streams of the peer that have not ended.
     std::size_t incoming() const noexcept { return ins_.size(); }
     /// Bytes of them that the sinks did not take.

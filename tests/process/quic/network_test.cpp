@@ -4,16 +4,14 @@
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
-#include <sched.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include "process/quic/wire.hpp"
 #include "support/child_process.hpp"
+#include "support/network_namespace.hpp"
 
 namespace nexar::testing {
 namespace {
@@ -46,17 +44,6 @@ struct NetworkCase {
     bool checksums = true;  // without, the device refuses segmentation offload in many kernels
 };
 
-void run(const std::string& command) {
-    if (std::system(command.c_str()) != 0) throw Error(Errc::bad_config, "failed: " + command);
-}
-
-void enter_namespace() {
-    if (::unshare(CLONE_NEWNET) != 0) {
-        throw Error(Errc::unsupported,
-                    std::string("no network namespace: ") + std::strerror(errno));
-    }
-}
-
 void switch_checksums_off(const char* device) {
     const int socket = ::socket(AF_INET, SOCK_DGRAM, 0);
     ethtool_value value{.cmd = ETHTOOL_STXCSUM, .data = 0};
@@ -71,10 +58,11 @@ void switch_checksums_off(const char* device) {
 constexpr const char* kDevices[] = {"nexar0", "nexar1"};
 
 void configure(int side, const NetworkCase& network) {
-    run(fmt::format("ip address add 10.99.0.{}/24 dev {}", side + 1, kDevices[side]));
-    run(fmt::format("ip -6 address add fd99::{}/64 dev {} nodad", side + 1, kDevices[side]));
+    run_command(fmt::format("ip address add 10.99.0.{}/24 dev {}", side + 1, kDevices[side]));
+    run_command(
+        fmt::format("ip -6 address add fd99::{}/64 dev {} nodad", side + 1, kDevices[side]));
     if (!network.checksums) switch_checksums_off(kDevices[side]);
-    run(fmt::format("ip link set {} mtu {} up", kDevices[side], network.mtu));
+    run_command(fmt::format("ip link set {} mtu {} up", kDevices[side], network.mtu));
 }
 
 std::string hear(const Channel& channel) {
@@ -85,10 +73,10 @@ std::string hear(const Channel& channel) {
 /// The host that is dialed. Makes the cable; its other end goes into the namespace of the process
 /// whose id it is told.
 void serve(Channel& channel, const TestCluster& cluster, const NetworkCase& network) {
-    enter_namespace();
+    enter_new_network();
     channel.say("entered");
-    run(fmt::format("ip link add {} type veth peer name {} netns {}", kDevices[0], kDevices[1],
-                    hear(channel)));
+    run_command(fmt::format("ip link add {} type veth peer name {} netns {}", kDevices[0],
+                            kDevices[1], hear(channel)));
     configure(0, network);
     BufferPool pool(PoolProfile::training());
     const auto local = Address::parse(network.v6 ? "[fd99::1]:7400" : "10.99.0.1:7400");
@@ -104,7 +92,7 @@ void serve(Channel& channel, const TestCluster& cluster, const NetworkCase& netw
 }
 
 void dial(Channel& channel, const TestCluster& cluster, const NetworkCase& network) {
-    enter_namespace();
+    enter_new_network();
     channel.say("entered");
     hear(channel);
     configure(1, network);
@@ -143,10 +131,6 @@ std::vector<std::string> talk_between_hosts(const NetworkCase& network) {
     server.channel().say("stop");
     said.push_back(hear(server.channel()));
     return said;
-}
-
-bool has_ip_command() {
-    return std::system("ip -V >/dev/null 2>&1") == 0;
 }
 
 class QuicVeth : public ::testing::TestWithParam<NetworkCase> {};

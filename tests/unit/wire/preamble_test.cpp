@@ -170,7 +170,7 @@ TEST(Lane, has_a_name) {
     EXPECT_EQ(name(Lane::seed), "seed");
     EXPECT_EQ(name(Lane::file), "file");
     EXPECT_EQ(name(static_cast<Lane>(0)), "unknown");
-    EXPECT_EQ(name(static_cast<Lane>(7)), "unknown");
+    EXPECT_EQ(name(static_cast<Lane>(8)), "unknown");
 }
 
 }  // namespace

@@ -1,0 +1,354 @@
+// One mesh against peers that the test plays: which address is tried when, and whom it believes.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/engine/mesh_parts.hpp"
+
+namespace nexar::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const Address kOwn = address("10.0.0.9:1");
+const Address kFirst = address("10.0.0.1:1");
+const Address kSecond = address("192.168.7.1:1");
+const Address kThird = address("127.0.0.1:1");
+
+/// Node 1, which has the higher rank and so dials at once; node 0 has three addresses.
+class OneMesh : public ::testing::Test {
+protected:
+    explicit OneMesh(const MeshOptions& options = {}) : node_(1, view_, options) {
+        node_.mesh().set_addresses({kOwn});
+    }
+
+    std::vector<std::string> dialed() const {
+        std::vector<std::string> texts;
+        for (const auto& dial : node_.dials()) texts.push_back(dial.to.text());
+        return texts;
+    }
+    Duration since_start(std::size_t dial) const { return node_.dials().at(dial).at - start_; }
+    port::LinkId id(std::size_t dial) const { return node_.dials().at(dial).id; }
+    FakeLink& up(std::size_t dial) { return node_.up(id(dial), identity(0)); }
+    void down(std::size_t dial, const char* why = "no answer") { node_.down(id(dial), why); }
+
+    View view_ = view_of({{kThird, kSecond, kFirst}, {kOwn}});
+    MeshNode node_;
+    TimePoint start_ = node_.now();
+};
+
+TEST_F(OneMesh, tries_the_best_address_first_and_the_next_ones_beside_it) {
+    node_.adopt(view_);
+    EXPECT_THAT(dialed(), ElementsAre(kFirst.text()));
+    EXPECT_EQ(node_.dials()[0].node, node(0));
+    node_.run(milliseconds(49));
+    EXPECT_EQ(dialed().size(), 1U);
+    node_.run(milliseconds(200));
+    EXPECT_THAT(dialed(), ElementsAre(kFirst.text(), kSecond.text(), kThird.text()));
+    EXPECT_EQ(since_start(1), milliseconds(50));
+    EXPECT_EQ(since_start(2), milliseconds(100));
+}
+
+TEST_F(OneMesh, tries_the_next_address_at_once_when_one_fails) {
+    node_.dialer().refuses.insert(kFirst.text());
+    node_.adopt(view_);
+    EXPECT_THAT(dialed(), ElementsAre(kSecond.text()));
+    down(0);
+    EXPECT_THAT(dialed(), ElementsAre(kSecond.text(), kThird.text()));
+    EXPECT_EQ(since_start(1), Duration::zero());
+}
+
+TEST_F(OneMesh, takes_the_first_that_answers_and_gives_the_others_up) {
+    node_.adopt(view_);
+    FakeLink& link = up(0);
+    EXPECT_TRUE(said_hello(link));
+    EXPECT_FALSE(node_.mesh().complete());
+    node_.hears_welcome(link, Rank(1));
+    EXPECT_TRUE(node_.mesh().complete());
+    EXPECT_EQ(node_.report().address, kFirst);
+    EXPECT_TRUE(node_.report().dialed);
+    node_.run(seconds(30));
+    EXPECT_EQ(dialed().size(), 1U);
+    EXPECT_FALSE(node_.mesh().next_deadline());
+}
+
+TEST_F(OneMesh, a_better_address_that_comes_up_within_the_grace_time_wins) {
+    node_.adopt(view_);
+    node_.run(milliseconds(60));
+    node_.pass(milliseconds(5));
+    FakeLink& second = up(1);
+    node_.run(milliseconds(99));
+    EXPECT_FALSE(said_hello(second));
+    FakeLink& first = up(0);
+    EXPECT_TRUE(said_hello(first));
+    EXPECT_FALSE(said_hello(second));
+    EXPECT_EQ(second.closed(), "another address was better");
+    node_.hears_welcome(first, Rank(1));
+    EXPECT_EQ(node_.report().address, kFirst);
+    EXPECT_EQ(node_.report().took, milliseconds(164));
+    EXPECT_THAT(node_.report().why, HasSubstr(kSecond.text() + ": answered in 15.0 ms"));
+}
+
+TEST_F(OneMesh, does_not_wait_for_a_better_address_longer_than_that) {
+    node_.adopt(view_);
+    node_.run(milliseconds(60));
+    FakeLink& second = up(1);
+    node_.run(milliseconds(100));
+    EXPECT_TRUE(said_hello(second));
+    EXPECT_THAT(node_.dialer().abandoned, ElementsAre(id(0)));
+    // It comes up even so: nobody wants it any more.
+    FakeLink& first = up(0);
+    EXPECT_EQ(first.closed(), "no longer wanted");
+    node_.hears_welcome(second, Rank(1));
+    EXPECT_EQ(node_.report().address, kSecond);
+    EXPECT_THAT(node_.report().why, HasSubstr(kFirst.text() + ": no answer in 160.0 ms"));
+}
+
+TEST_F(OneMesh, begins_again_after_growing_pauses_when_no_address_answers) {
+    view_ = view_of({{kFirst}, {kOwn}});
+    node_.adopt(view_);
+    std::vector<Duration> pauses;
+    for (std::size_t round = 0; round < 7; ++round) {
+        const TimePoint failed = node_.now();
+        down(round, "nobody there");
+        EXPECT_EQ(node_.dials().size(), round + 1);
+        EXPECT_THAT(node_.report().why, HasSubstr(kFirst.text() + ": nobody there"));
+        node_.run(seconds(2));
+        ASSERT_EQ(node_.dials().size(), round + 2);
+        pauses.push_back(node_.dials().back().at - failed);
+    }
+    EXPECT_THAT(pauses, ElementsAre(milliseconds(100), milliseconds(200), milliseconds(400),
+                                    milliseconds(800), milliseconds(1600), milliseconds(2000),
+                                    milliseconds(2000)));
+}
+
+TEST_F(OneMesh, goes_on_to_the_next_address_when_the_chosen_link_breaks) {
+    node_.adopt(view_);
+    FakeLink& link = up(0);
+    EXPECT_TRUE(said_hello(link));
+    down(0, "broken");
+    EXPECT_THAT(dialed(), ElementsAre(kFirst.text(), kSecond.text()));
+    node_.hears_welcome(up(1), Rank(1));
+    EXPECT_EQ(node_.report().address, kSecond);
+    EXPECT_THAT(node_.report().why, HasSubstr("broken"));
+}
+
+TEST_F(OneMesh, does_not_spin_while_an_answer_is_due) {
+    node_.adopt(view_);
+    up(0);
+    node_.run(seconds(60));  // asserts that deadlines move
+    EXPECT_EQ(dialed().size(), 1U);
+    EXPECT_FALSE(node_.mesh().next_deadline());
+}
+
+TEST_F(OneMesh, refuses_a_welcome_that_takes_it_for_another_rank) {
+    node_.adopt(view_);
+    FakeLink& link = up(0);
+    node_.hears_welcome(link, Rank(0));
+    EXPECT_THAT(link.closed().value_or(""), HasSubstr("rank 0"));
+    EXPECT_FALSE(node_.mesh().complete());
+}
+
+TEST_F(OneMesh, drops_a_link_that_does_not_begin_with_a_hello) {
+    node_.adopt(view_);
+    FakeLink& garbage = node_.accept(identity(0));
+    garbage.arrive(Lane::control, Bytes(64, std::byte{0xEE}));
+    EXPECT_TRUE(garbage.closed().has_value());
+    FakeLink& early = node_.accept(identity(0));
+    node_.hears_welcome(early, Rank(1));
+    EXPECT_THAT(early.closed().value_or(""), HasSubstr("before the ends had greeted"));
+    FakeLink& twice = node_.accept(identity(0));
+    twice.arrive(Lane::control, said(wire::Preamble{.lane = wire::Lane::eager}));
+    EXPECT_TRUE(twice.closed().has_value());
+    EXPECT_FALSE(node_.mesh().complete());
+}
+
+TEST_F(OneMesh, refuses_another_life_of_a_member) {
+    node_.adopt(view_);
+    FakeLink& link = node_.accept(identity(0, 2));
+    node_.hears_hello(link);
+    EXPECT_THAT(link.closed().value_or(""), HasSubstr("incarnation"));
+    EXPECT_FALSE(node_.mesh().complete());
+}
+
+TEST_F(OneMesh, refuses_a_protocol_that_it_does_not_speak) {
+    node_.adopt(view_);
+    FakeLink& link = node_.accept(identity(0));
+    node_.hears(link, wire::Hello{.min_version = wire::kProtocolVersion + 1,
+                                  .max_version = wire::kProtocolVersion + 2,
+                                  .epoch = Epoch(1),
+                                  .software = "test"});
+    EXPECT_THAT(link.closed().value_or(""), HasSubstr("protocol version"));
+}
+
+TEST_F(OneMesh, refuses_a_node_that_no_view_of_its_epoch_names) {
+    node_.adopt(view_);
+    FakeLink& same = node_.accept(identity(5));
+    node_.hears_hello(same, 1);
+    EXPECT_EQ(same.closed(), "you are not a member of the current view");
+    FakeLink& newer = node_.accept(identity(6));
+    node_.hears_hello(newer, 2);
+    EXPECT_FALSE(newer.closed());
+}
+
+TEST_F(OneMesh, drops_what_waited_too_long_for_a_view_or_said_nothing) {
+    node_.adopt(view_);
+    FakeLink& stranger = node_.accept(identity(6));
+    node_.hears_hello(stranger, 2);
+    FakeLink& silent = node_.accept(identity(0));
+    node_.run(milliseconds(9999));
+    EXPECT_FALSE(stranger.closed());
+    EXPECT_FALSE(silent.closed());
+    node_.run(milliseconds(1));
+    EXPECT_EQ(stranger.closed(), "no view names you");
+    EXPECT_EQ(silent.closed(), "you did not say hello in time");
+}
+
+TEST_F(OneMesh, drops_the_oldest_when_too_many_wait_for_a_view) {
+    std::vector<FakeLink*> held;
+    for (unsigned i = 0; i < 70; ++i) {
+        held.push_back(&node_.accept(identity(100 + i)));
+        node_.pass(milliseconds(1));
+    }
+    for (std::size_t i = 0; i < held.size(); ++i) {
+        EXPECT_EQ(held[i]->closed().has_value(), i < 6) << i;
+    }
+}
+
+TEST_F(OneMesh, bounds_what_one_member_begins_and_does_not_greet_on) {
+    node_.adopt(view_);
+    std::vector<FakeLink*> held;
+    for (unsigned i = 0; i < 40; ++i) held.push_back(&node_.accept(identity(0)));
+    for (std::size_t i = 0; i < held.size(); ++i) {
+        EXPECT_EQ(held[i]->closed().has_value(), i < 8) << i;
+    }
+    node_.hears_hello(*held.back());
+    EXPECT_TRUE(node_.mesh().complete());
+    FakeLink& more = node_.accept(identity(0));
+    EXPECT_EQ(more.closed(), "there is a link already");
+}
+
+TEST_F(OneMesh, takes_a_held_peer_when_the_view_comes_that_names_it) {
+    FakeLink& link = node_.accept(identity(0));
+    node_.hears_hello(link, 1);
+    EXPECT_FALSE(said_welcome(link));
+    node_.adopt(view_);
+    EXPECT_TRUE(said_welcome(link));
+    EXPECT_TRUE(node_.mesh().complete());
+    EXPECT_FALSE(node_.report().dialed);
+    EXPECT_TRUE(dialed().empty());
+}
+
+TEST_F(OneMesh, gives_up_the_dials_to_a_member_that_a_newer_view_does_not_name) {
+    node_.adopt(view_);
+    FakeLink& offered = node_.accept(identity(2));
+    node_.hears_hello(offered, 2);
+    View newer{.epoch = Epoch(2), .members = {view_.members[1]}};
+    newer.members.push_back(
+        {.node = node(2), .incarnation = Incarnation(1), .rank = Rank(2), .addresses = {kFirst}});
+    node_.adopt(newer);
+    EXPECT_THAT(node_.dialer().abandoned, ElementsAre(id(0)));
+    EXPECT_TRUE(said_welcome(offered));
+    down(0);
+    EXPECT_TRUE(node_.mesh().complete());
+    EXPECT_TRUE(node_.mesh().idle());
+}
+
+TEST_F(OneMesh, closes_all_that_is_under_way) {
+    node_.adopt(view_);
+    FakeLink& held = node_.accept(identity(7));
+    node_.mesh().close();
+    EXPECT_TRUE(held.closed().has_value());
+    EXPECT_THAT(node_.dialer().abandoned, ElementsAre(id(0)));
+    EXPECT_FALSE(node_.mesh().idle());
+    node_.down(held.id());
+    down(0);
+    EXPECT_TRUE(node_.mesh().idle());
+    EXPECT_EQ(dialed().size(), 1U) << "the next address was tried";
+}
+
+/// Node 0, which has the lower rank and the lower id.
+class Decider : public ::testing::Test {
+protected:
+    View view_ = view_of({{kOwn}, {kFirst}});
+    MeshNode node_{0, view_, {}};
+};
+
+TEST_F(Decider, leaves_it_to_the_higher_rank_to_dial_for_a_second) {
+    node_.adopt(view_);
+    node_.run(milliseconds(999));
+    EXPECT_TRUE(node_.dials().empty());
+    node_.run(milliseconds(1));
+    EXPECT_EQ(node_.dials().size(), 1U);
+}
+
+TEST_F(Decider, takes_what_the_other_end_offers_when_its_own_dials_do_not_come_up) {
+    node_.adopt(view_);
+    node_.run(seconds(1));
+    FakeLink& offered = node_.accept(identity(1));
+    node_.hears_hello(offered);
+    EXPECT_FALSE(said_welcome(offered));
+    node_.run(milliseconds(99));
+    EXPECT_FALSE(said_welcome(offered));
+    node_.run(milliseconds(1));
+    EXPECT_TRUE(said_welcome(offered));
+    EXPECT_EQ(node_.dialer().abandoned.size(), 1U);
+    EXPECT_TRUE(node_.mesh().complete());
+    EXPECT_FALSE(node_.report().dialed);
+}
+
+class LazyMesh : public OneMesh {
+protected:
+    LazyMesh() : OneMesh({.eager = false}) {}
+
+    SendOperation send_{};
+    int value_ = 5;
+    port::ConstBytes content_ = std::as_bytes(std::span(&value_, 1));
+
+    void send() {
+        send_.to = Rank(0);
+        send_.tag = Tag(1);
+        send_.content = {&content_, 1};
+        node_.engine().start(node_.world(), send_);
+        node_.pass({});
+    }
+};
+
+TEST_F(LazyMesh, dials_when_something_is_first_sent) {
+    node_.adopt(view_);
+    node_.run(seconds(100));
+    EXPECT_TRUE(dialed().empty());
+    send();
+    EXPECT_THAT(dialed(), ElementsAre(kFirst.text()));
+}
+
+TEST_F(LazyMesh, gives_up_after_its_patience_and_names_the_addresses) {
+    node_.adopt(view_);
+    send();
+    const TimePoint begun = node_.now();
+    for (std::size_t failed = 0; node_.now() < begun + milliseconds(29'999);) {
+        node_.run(milliseconds(1));
+        while (failed < node_.dials().size()) down(failed++, "nobody there");
+    }
+    EXPECT_EQ(node_.engine().poll_done(), nullptr);
+    node_.run(milliseconds(1));
+    ASSERT_EQ(node_.engine().poll_done(), &send_);
+    ASSERT_TRUE(send_.error.has_value());
+    EXPECT_EQ(send_.error->code(), Errc::timed_out);
+    EXPECT_THAT(send_.error->what(), HasSubstr(kFirst.text() + ": nobody there"));
+    EXPECT_THAT(send_.error->what(), HasSubstr(kThird.text()));
+}
+
+TEST_F(LazyMesh, gives_up_on_addresses_that_stay_silent_and_names_them) {
+    node_.adopt(view_);
+    send();
+    node_.run(seconds(30));
+    ASSERT_EQ(node_.engine().poll_done(), &send_);
+    EXPECT_THAT(send_.error->what(), HasSubstr(kFirst.text()));
+    EXPECT_THAT(send_.error->what(), HasSubstr(kSecond.text()));
+    EXPECT_THAT(send_.error->what(), HasSubstr(kThird.text()));
+}
+
+}  // namespace
+}  // namespace nexar::engine
