@@ -78,8 +78,8 @@ public:
 
     bool run() {
         while (!script_.done()) {
-            const auto act = static_cast<CallAct>(script_.byte() %
-                                                  static_cast<unsigned>(CallAct::no_more));
+            const auto act =
+                static_cast<CallAct>(script_.byte() % static_cast<unsigned>(CallAct::no_more));
             if (act <= CallAct::raw) {
                 if (!link_.is_down()) peer_step(act);
             } else {
@@ -189,8 +189,8 @@ private:
             case CallAct::give_up:
                 if (asked_.empty()) return;
                 return engine_->cancel(
-                    std::next(asked_.begin(), script_.byte() %
-                                                  static_cast<std::ptrdiff_t>(asked_.size()))
+                    std::next(asked_.begin(),
+                              script_.byte() % static_cast<std::ptrdiff_t>(asked_.size()))
                         ->second->call);
             case CallAct::take:
                 if (InCall* call = engine_->calls().poll_call()) running_.push_back(call);
@@ -205,9 +205,9 @@ private:
             case CallAct::release: {
                 if (link_.outgoing().empty()) return;
                 const unsigned which = script_.byte();
-                return link_.release(port::StreamId(link_.outgoing().begin()->first),
-                                     which % 2 == 0 ? port::SendOutcome::delivered
-                                                    : port::SendOutcome::refused);
+                return link_.release(
+                    port::StreamId(link_.outgoing().begin()->first),
+                    which % 2 == 0 ? port::SendOutcome::delivered : port::SendOutcome::refused);
             }
             case CallAct::remove:
                 if (!std::exchange(removed_, true)) engine_->calls().remove(function_);
@@ -267,8 +267,7 @@ private:
 
     void check() const {
         std::set<std::uint64_t> answered;
-        for (const auto& one :
-             testing::frames_of<wire::Response>(link_.written(Lane::rpc))) {
+        for (const auto& one : testing::frames_of<wire::Response>(link_.written(Lane::rpc))) {
             NEXAR_ASSERT(answered.insert(one.call.value()).second, "one answer for each request");
         }
         // Of the peer, and of this node itself.

@@ -8,9 +8,9 @@ namespace nexar::fuzz {
 
 namespace {
 
-constexpr unsigned kNext = 0;     // the number that is due
-constexpr unsigned kLast = 129;   // the one before
-constexpr unsigned kNamed = 2;    // the function that is served
+constexpr unsigned kNext = 0;    // the number that is due
+constexpr unsigned kLast = 129;  // the one before
+constexpr unsigned kNamed = 2;   // the function that is served
 constexpr unsigned kToPeer = 1;
 constexpr unsigned kToSelf = 0;
 constexpr unsigned kWell = 1;

@@ -70,12 +70,13 @@ struct RpcOptions {
 };
 
 struct CallOptions {
+    /// The call waits until the link fails.
+    static constexpr std::chrono::nanoseconds kNoTimeout = std::chrono::nanoseconds::max();
+
     /// For all of it; then the call ends with Errc::timed_out, and the function is told to stop.
     std::chrono::nanoseconds timeout = std::chrono::seconds(30);
     std::size_t max_response = std::size_t{64} << 20U;
 };
-/// As CallOptions::timeout: the call waits until the link fails.
-inline constexpr std::chrono::nanoseconds no_timeout = std::chrono::nanoseconds::max();
 
 /// A call, as the function sees it. Valid until the function returns.
 struct Call {

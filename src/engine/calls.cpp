@@ -268,6 +268,7 @@ bool Calls::released(Peer& peer, const port::Released& released) {
 template <class Visit>
 void Calls::for_each_in(Visit visit) {
     std::vector<InCall*> all;
+    all.reserve(self_.in.size());
     for (const auto& [id, call] : self_.in) all.push_back(call.get());
     for (const auto& peer : *peers_) {
         for (const auto& [id, call] : peer->calls.in) all.push_back(call.get());
@@ -315,6 +316,7 @@ void Calls::down(Peer& peer, const Error& reason) {
                                               reason.cause())));
     }
     std::vector<InCall*> in;
+    in.reserve(calls.in.size());
     for (const auto& [id, call] : calls.in) in.push_back(call.get());
     for (InCall* call : in) {
         if (call->incoming.stream != nullptr) call->incoming.stream->call_payload = nullptr;

@@ -102,9 +102,10 @@ Result<std::uint64_t> Calls::on_request(Peer& peer, const wire::Request& request
             return Error(Errc::protocol_violation, "it sent the payload of one call two ways");
         }
     }
-    const std::optional<Rank> caller = rank_of(peer);
-    Function* function = caller ? find(request.function, request.name) : nullptr;
-    if (const auto no = objection(calls, caller.value_or(Rank{}), request.size, function)) {
+    const std::optional<Rank> known = rank_of(peer);
+    const Rank caller = known.value_or(Rank{});
+    Function* function = known ? find(request.function, request.name) : nullptr;
+    if (const auto no = objection(calls, caller, request.size, function)) {
         say(peer, response_of(id, *no));
         if (stream != nullptr) {
             stream->refused = true;
@@ -118,7 +119,7 @@ Result<std::uint64_t> Calls::on_request(Peer& peer, const wire::Request& request
     call.peer = &peer;
     call.id = id;
     call.function = function;
-    call.caller = *caller;
+    call.caller = caller;
     call.held = request.size;
     calls.held += request.size;
     if (request.time_left.count() != 0 && request.time_left < kForEver) {
@@ -189,7 +190,7 @@ void Calls::on_cancel(Peer& peer, std::uint64_t id) {
 void Calls::start_local(CallOperation& call, Context& context) {
     Function* function = find(call.function, call.name);
     if (const auto no = objection(self_, context.me, call.content.size(), function)) {
-        return end(call, *no);
+        return end(call, no);
     }
     auto made = std::make_unique<InCall>();
     InCall& in = *made;

@@ -185,8 +185,8 @@ Result<std::uint64_t> Calls::on_response(Peer& peer, const wire::Response& respo
         end(call, Error(response.code, response.text));
         return follows;
     }
-    if (auto refused = refusal(call, response.size)) {
-        end(call, std::move(*refused));
+    if (const auto refused = refusal(call, response.size)) {
+        end(call, refused);
         return follows;
     }
     if (response.size == 0) {

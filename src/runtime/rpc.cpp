@@ -72,10 +72,11 @@ Served serve(const std::shared_ptr<NodeBody>& node, const FunctionName& name, Ra
     made->entry.name = name.name();
     made->entry.max_request = options.max_request;
     if (options.callers) {
-        made->entry.callers.emplace();
+        std::vector<Rank> ranks;
         for (const int rank : *options.callers) {
-            made->entry.callers->push_back(checked_rank(rank, node->world(), "serve"));
+            ranks.push_back(checked_rank(rank, node->world(), "serve"));
         }
+        made->entry.callers = std::move(ranks);
     }
     made->function = std::move(function);
     made->executor = options.executor;

@@ -62,8 +62,8 @@ private:
 
 CallJob::~CallJob() {
     if (!begin()) return;
-    runtime::Progress& progress = node_->progress();
-    progress.post(*new Apology(node_, function_, this, *call_));
+    auto apology = std::make_unique<Apology>(node_, function_, this, *call_);
+    node_->progress().post(*apology.release());  // ends itself
 }
 
 void CallJob::Step::run() noexcept {
@@ -138,7 +138,7 @@ void CallJob::run_under_lock() noexcept {
     const std::shared_ptr<CallJob> kept = std::move(posted_);
     const std::shared_ptr<NodeBody> node = node_;
     function_->outside.erase(this);
-    node->respond(*call_, *std::move(result_));
+    node->respond(*call_, std::move(result_));
 }
 
 RpcService::RpcService(NodeBody& node, const RpcOptions& options, bool stands_by)

@@ -63,7 +63,7 @@ private:
     engine::InCall* call_;
     std::stop_source stop_{};
     std::atomic<bool> begun_{false};
-    std::optional<Result<Payload>> result_{};
+    Result<Payload> result_ = Payload{};
     std::shared_ptr<CallJob> posted_{};  // itself, until the answer is given
     Step hand_over_{};
     Step stopping_{};

@@ -192,12 +192,14 @@ TEST(RpcSlow, a_function_that_sleeps_delays_no_other) {
     std::vector<Work<void>> sleepers;
     for (int i = 0; i < 40; ++i) sleepers.push_back(nodes[0].call<void>(1, "slow"));
     while (sleeping == 0) nodes[0].call<int>(1, "quick", 1).wait();
-    const auto began = SteadyTime::now();
+    SteadyTime::duration slowest{};
     for (int i = 0; i < 200; ++i) {
+        const auto began = SteadyTime::now();
         EXPECT_EQ(nodes[0].call<int>(1, "quick", i).wait(), i + 1);
         EXPECT_EQ(nodes[0].call<int>(1, "other", i).wait(), i + 2);
+        slowest = std::max(slowest, SteadyTime::now() - began);
     }
-    EXPECT_LT(SteadyTime::now() - began, 900ms) << "they waited for those that sleep";
+    EXPECT_LT(slowest, 900ms) << "they waited for those that sleep";
     finish.open();
     for (auto& work : sleepers) work.cancel();
 }
