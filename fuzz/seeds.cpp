@@ -124,6 +124,10 @@ void add_preambles(const std::filesystem::path& root) {
     corpus.add("call",
                encoded(wire::Preamble{
                    .lane = Lane::call, .call = wire::CallId(9), .part = wire::CallPart::response}));
+    Bytes no_part = encoded(wire::Preamble{
+        .lane = Lane::call, .call = wire::CallId(9), .part = wire::CallPart::request});
+    no_part.at(16) = std::byte{0x18};
+    corpus.add("call_of_no_part", no_part);
     corpus.add("cut", without_last_byte(bulk));
     corpus.add("trailing", with_byte_behind(bulk));
     corpus.add("version_2", in_version_2(bulk, 4));

@@ -103,7 +103,7 @@ void Calls::writable(Peer& peer) {
 }
 
 void Calls::drain(Peer& peer) {
-    PeerCalls& calls = peer.calls;
+    const PeerCalls& calls = peer.calls;
     while (CallOperation* call = calls.waiting.first()) {
         if (peer.link == nullptr || peer.violation || calls.full) return;
         if (!write_request(peer, *call)) return;

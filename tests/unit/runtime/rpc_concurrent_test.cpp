@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rpc_gate.hpp"
@@ -57,7 +58,8 @@ constexpr std::uint32_t kKinds = 9;
 /// What a rank offers to the storm.
 struct Services {
     explicit Services(const Node& node) {
-        served.push_back(node.serve("reversed", [](Payload bytes) { return reversed(bytes); }));
+        served.push_back(
+            node.serve("reversed", [](Payload bytes) { return reversed(std::move(bytes)); }));
         served.push_back(node.serve("thrown", [](int x) -> int {
             throw std::runtime_error("thrown " + std::to_string(x));
         }));
