@@ -68,10 +68,6 @@ void Mesh::hold(TimePoint now, Candidate& candidate) {
     attach(candidate);
     Way* const way = way_to(candidate.node);
     if (way != nullptr) way->candidates.push_back(&candidate);
-    if (way != nullptr && way->connected) {
-        drop(candidate, "there is a link already");
-        return;
-    }
     std::vector<Candidate*> held;
     for (const auto& [id, other] : candidates_) {
         const bool same =

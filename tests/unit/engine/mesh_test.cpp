@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "unit/engine/mesh_parts.hpp"
 
 namespace nexar::engine {
@@ -225,8 +227,12 @@ TEST_F(OneMesh, bounds_what_one_member_begins_and_does_not_greet_on) {
     }
     node_.hears_hello(*held.back());
     EXPECT_TRUE(node_.mesh().complete());
-    FakeLink& more = node_.accept(identity(0));
-    EXPECT_EQ(more.closed(), "there is a link already");
+    for (unsigned i = 0; i < 40; ++i) held.push_back(&node_.accept(identity(0)));
+    EXPECT_EQ(std::ranges::count_if(held, [](const auto* link) { return !link->closed(); }), 33);
+    node_.hears_hello(*held.back());
+    EXPECT_EQ(held.back()->closed(), "there is a link already");
+    node_.run(seconds(10));
+    EXPECT_EQ(std::ranges::count_if(held, [](const auto* link) { return !link->closed(); }), 1);
 }
 
 TEST_F(OneMesh, takes_a_held_peer_when_the_view_comes_that_names_it) {
