@@ -201,12 +201,13 @@ void Engine::begin_lanes(Peer& peer, std::unique_ptr<LaneReader> control) {
     peer.control_taker = std::make_unique<ControlTaker>(*this, peer);
     peer.rpc_taker = calls_.make_taker(peer);
     peer.eager_taker = std::make_unique<EagerTaker>(*this, peer);
+    const bool greeted = control != nullptr;
+    if (greeted) {
+        control->hand_to(*peer.control_taker);
+        peer.readers.push_back(std::move(control));
+    }
     for (const auto& [lane, name] : kNames) {
-        if (lane == port::Lane::control && control) {
-            control->hand_to(*peer.control_taker);
-            peer.readers.push_back(std::move(control));
-            continue;
-        }
+        if (lane == port::Lane::control && greeted) continue;
         std::array<std::byte, wire::kPreambleBytes> bytes{};
         const auto size =
             wire::encode(wire::Preamble{.lane = name, .context = {}, .sequence = {}}, bytes);

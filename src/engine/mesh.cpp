@@ -296,7 +296,7 @@ std::optional<TimePoint> Mesh::next_deadline() const {
         if (!way.in_round) {
             at(way.next_at);
         } else if (all.chosen != nullptr) {
-            continue;  // only an event changes that
+            // Only an event changes that.
         } else if (all.best != nullptr) {
             at(all.best->up_at + options_.grace);
         } else {
