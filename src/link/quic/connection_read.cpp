@@ -92,7 +92,9 @@ void Connection::on_up() {
         }
         enqueue(lane);
     }
-    around_->emit({.link = id_, .what = port::Up{.link = this, .dialed = dialed_, .joiner = tls_->with_joiner()}});
+    around_->emit(
+        {.link = id_,
+         .what = port::Up{.link = this, .dialed = dialed_, .joiner = tls_->with_joiner()}});
 }
 
 bool Connection::violated(std::string_view what) {
