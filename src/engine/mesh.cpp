@@ -256,7 +256,7 @@ void Mesh::on_dial_failed(TimePoint now, Candidate& candidate, const Error& reas
 }
 
 void Mesh::note(Way& way, const Candidate& candidate, std::string_view outcome) {
-    if (way.outcomes.size() >= kMostOutcomes) return;
+    if (way.outcomes.size() >= kMostOutcomes || !candidate.address) return;
     way.outcomes.push_back(fmt::format("{}: {}", candidate.address->text(), outcome));
 }
 
@@ -327,6 +327,7 @@ std::size_t Mesh::connected() const noexcept {
 
 std::vector<PeerReport> Mesh::reports() const {
     std::vector<PeerReport> all;
+    all.reserve(ways_.size());
     for (const auto& [node, way] : ways_) all.push_back(way.report);
     std::ranges::sort(all, {}, &PeerReport::rank);
     return all;
