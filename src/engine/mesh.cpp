@@ -58,7 +58,9 @@ void Mesh::adopt(TimePoint now, const View& view, const NodeId& me) {
         if (!fresh || !options_.eager) continue;
         way.wanted = true;
         // If both began at the same time one of them would do so in vain.
-        way.next_at = rank_ < member.rank ? now + options_.deference : now;
+        const auto members = static_cast<Duration::rep>(view.members.size());
+        const Duration wait = options_.deference + members * options_.deference_each;
+        way.next_at = rank_ < member.rank ? now + wait : now;
     }
     std::vector<Candidate*> held;
     for (const auto& [id, candidate] : candidates_) {
@@ -102,7 +104,7 @@ void Mesh::turn(TimePoint now) {
             ++changes_;
             continue;
         }
-        if (!way.in_round && now >= way.next_at) begin_round(now, way);
+        if (!way.in_round && now >= way.next_at && !slot_free_at(now)) begin_round(now, way);
         if (way.in_round) look_at(now, way);
     }
     std::vector<Candidate*> late;
@@ -128,6 +130,7 @@ void Mesh::begin_round(TimePoint now, Way& way) {
     way.next = 0;
     way.next_at = now;
     way.in_round = true;
+    way.round_at = now;
     way.outcomes.clear();
 }
 
@@ -289,12 +292,13 @@ std::optional<TimePoint> Mesh::next_deadline() const {
     if (quiet_) return std::nullopt;
     std::optional<TimePoint> due;
     const auto at = [&](TimePoint time) { due = due ? std::min(*due, time) : time; };
+    const auto slot = slot_free_at(now_);
     for (const auto& [node, way] : ways_) {
         if (!way.wanted || way.connected) continue;
         if (way.give_up_at) at(*way.give_up_at);
         const Choice all = choice(way);
         if (!way.in_round) {
-            at(way.next_at);
+            at(std::max(way.next_at, slot.value_or(way.next_at)));
         } else if (all.chosen != nullptr) {
             // Only an event changes that.
         } else if (all.best != nullptr) {
@@ -308,6 +312,19 @@ std::optional<TimePoint> Mesh::next_deadline() const {
         if (is_held(*candidate)) at(candidate->held_until);
     }
     return due;
+}
+
+/// When the next round may begin; nothing: now.
+std::optional<TimePoint> Mesh::slot_free_at(TimePoint now) const noexcept {
+    std::size_t taken = 0;
+    std::optional<TimePoint> first;
+    for (const auto& [node, way] : ways_) {
+        const TimePoint end = way.round_at + options_.slot;
+        if (!way.in_round || now >= end) continue;
+        ++taken;
+        first = first ? std::min(*first, end) : end;
+    }
+    return taken < options_.max_rounds ? std::nullopt : first;
 }
 
 /// An accepted link that may not stay as it is for long.

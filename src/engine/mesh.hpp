@@ -42,8 +42,13 @@ struct MeshOptions {
     /// Between the end of one round over all addresses and the next: at first, and at most.
     Duration pause = std::chrono::milliseconds(100);
     Duration longest_pause = std::chrono::seconds(2);
-    /// How long a member of lower rank leaves it to the other to dial.
+    /// How long a member of lower rank leaves it to the other to dial, and for each member more.
     Duration deference = std::chrono::seconds(1);
+    Duration deference_each = std::chrono::milliseconds(50);
+    /// Peers that are dialed at once: more handshakes than the machine can compute only make each
+    /// of them last until its end gives up. One that takes longer than `slot` counts no more.
+    std::size_t max_rounds = 4;
+    Duration slot = std::chrono::seconds(1);
     /// How long a peer is tried when something was sent to it.
     Duration patience = std::chrono::seconds(30);
     /// Links of nodes that no view names yet.
@@ -122,6 +127,7 @@ private:
     bool anything_under_way() const noexcept;
     bool decides(const Way& way) const noexcept;
     bool is_held(const Candidate& candidate) const noexcept;
+    std::optional<TimePoint> slot_free_at(TimePoint now) const noexcept;
     static Choice choice(const Way& way);
 
     // mesh_greeting.cpp: Hello and Welcome
@@ -187,6 +193,7 @@ struct Mesh::Way {
     std::size_t next = 0;              // the address to be tried next
     TimePoint next_at{};               // when
     bool in_round = false;
+    TimePoint round_at{};  // when it began
     Duration pause{};
     std::vector<Candidate*> candidates{};  // dialed and accepted
     std::vector<std::string> outcomes{};   // of addresses that did not win

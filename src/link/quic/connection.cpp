@@ -185,6 +185,7 @@ TimePoint Connection::deadline() const noexcept {
     if (expiry < static_cast<ngtcp2_tstamp>(TimePoint::max().time_since_epoch().count())) {
         due = TimePoint(Duration(static_cast<Duration::rep>(expiry)));
     }
+    if (state_ == State::up && !probing_) due = std::min(due, probes_at_);
     return state_ == State::lingering ? std::min(due, linger_until_) : due;
 }
 

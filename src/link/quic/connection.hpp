@@ -257,6 +257,8 @@ private:
     WriteOrder order_;
     BlackHole black_hole_;
     TimePoint lanes_wrote_at_{};
+    TimePoint probes_at_ = TimePoint::max();  // when the path's width is first probed
+    bool probing_ = false;                    // it has come
     TimePoint answered_at_{};  // when the peer last acknowledged something, or had nothing to
     std::deque<std::vector<std::byte>> datagrams_;
 

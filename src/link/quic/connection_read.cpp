@@ -9,6 +9,13 @@
 
 namespace nexar::quic {
 
+namespace {
+
+// The width of the path is looked for after this, or when there is a payload that needs it.
+constexpr Duration kProbesAfter = std::chrono::milliseconds(500);
+
+}  // namespace
+
 void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
                          std::span<const std::byte> packet) {
     if (state_ == State::down) {
@@ -79,6 +86,7 @@ void Connection::on_up() {
     const auto& peer = tls_->peer();
     NEXAR_ASSERT(peer.has_value() != tls_->with_joiner());
     state_ = State::up;
+    probes_at_ = now_ + kProbesAfter;
     peer_ = peer.value_or(Identity{});
     ngtcp2_conn_set_keep_alive_timeout(conn_.get(), native(options_.keep_alive));
     // The first streams of each side are its lanes, in their order: nothing on the wire says so.

@@ -298,9 +298,13 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
     const std::size_t bulk_bytes = quiet ? options_.bulk_per_quiet_turn : options_.bulk_per_turn;
     if (bulk) turn.bulk_left = whole_batches(bulk_bytes, turn.packet_bytes);
     bool more = false;
+    probing_ = probing_ || now >= probes_at_ || (is_up() && !outs_.empty());
     while (out.has_room()) {
-        const std::size_t width = std::max(largest_datagram_, kLeastDatagram);
         turn.packet_bytes = ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get());
+        // A probe fills the congestion window several times over and would go first: what the two
+        // ends have to say to each other in the beginning must not wait for it.
+        const std::size_t width =
+            probing_ ? std::max(largest_datagram_, kLeastDatagram) : turn.packet_bytes;
         turn.room = out.room().first(std::min(width, black_hole_.limit(now)));
         ngtcp2_path_storage_zero(&turn.path);
         const auto size = write_packet(turn);
@@ -319,7 +323,9 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
         more = turn.written >= 2 * bulk_bytes;
         if (more) break;
     }
-    ngtcp2_conn_update_pkt_tx_time(conn_.get(), turn.stamp);
+    // A handshake is a few packets, and the round trip that they see is mostly computation: to
+    // stretch them over that time only makes it longer.
+    if (is_up()) ngtcp2_conn_update_pkt_tx_time(conn_.get(), turn.stamp);
     // Bulk that waits for a queue to empty goes on with the next acknowledgement.
     const bool bulk_waits = bulk && turn.bulk_left < turn.packet_bytes / 2 && ready_set_ != 0;
     return more || bulk_waits || out.blocked();

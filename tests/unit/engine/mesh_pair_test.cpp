@@ -14,6 +14,7 @@ namespace {
 MeshOptions hasty() {
     MeshOptions options;
     options.deference = Duration::zero();
+    options.deference_each = Duration::zero();
     return options;
 }
 

@@ -146,7 +146,7 @@ public:
         hears(link, wire::Hello{.epoch = Epoch(epoch), .software = "test"});
     }
     void hears_welcome(FakeLink& link, Rank rank) {
-        hears(link, wire::Welcome{.epoch = Epoch(1), .rank = rank, .world_size = 2});
+        hears(link, wire::Welcome{.epoch = Epoch(1), .rank = rank, .world_size = 16});
     }
 
     Mesh& mesh() { return mesh_; }

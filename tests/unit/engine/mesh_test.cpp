@@ -281,9 +281,9 @@ protected:
     MeshNode node_{0, view_, {}};
 };
 
-TEST_F(Decider, leaves_it_to_the_higher_rank_to_dial_for_a_second) {
+TEST_F(Decider, leaves_it_to_the_higher_rank_to_dial_for_a_while) {
     node_.adopt(view_);
-    node_.run(milliseconds(999));
+    node_.run(milliseconds(1099));  // and a twentieth for each member
     EXPECT_TRUE(node_.dials().empty());
     node_.run(milliseconds(1));
     EXPECT_EQ(node_.dials().size(), 1U);
@@ -291,7 +291,7 @@ TEST_F(Decider, leaves_it_to_the_higher_rank_to_dial_for_a_second) {
 
 TEST_F(Decider, takes_what_the_other_end_offers_when_its_own_dials_do_not_come_up) {
     node_.adopt(view_);
-    node_.run(seconds(1));
+    node_.run(milliseconds(1100));
     FakeLink& offered = node_.accept(identity(1));
     node_.hears_hello(offered);
     EXPECT_FALSE(said_welcome(offered));
@@ -302,6 +302,25 @@ TEST_F(Decider, takes_what_the_other_end_offers_when_its_own_dials_do_not_come_u
     EXPECT_EQ(node_.dialer().abandoned.size(), 1U);
     EXPECT_TRUE(node_.mesh().complete());
     EXPECT_FALSE(node_.report().dialed);
+}
+
+TEST(ManyPeers, are_dialed_a_few_at_a_time_and_silent_ones_do_not_stop_the_others) {
+    std::vector<std::vector<Address>> addresses(11, {kFirst});
+    const View view = view_of(addresses);
+    MeshNode node(10, view, {});
+    node.adopt(view);
+    EXPECT_EQ(node.dials().size(), 4U);
+    FakeLink& link =
+        node.up(node.dials()[0].id, {.node = node.dials()[0].node, .incarnation = Incarnation(1)});
+    EXPECT_EQ(node.dials().size(), 4U);
+    node.hears_welcome(link, Rank(10));
+    EXPECT_EQ(node.dials().size(), 5U);
+    node.run(milliseconds(999));
+    EXPECT_EQ(node.dials().size(), 5U);
+    node.run(milliseconds(1));
+    EXPECT_EQ(node.dials().size(), 9U);
+    node.run(seconds(1));
+    EXPECT_EQ(node.dials().size(), 10U);
 }
 
 class LazyMesh : public OneMesh {
