@@ -1,6 +1,7 @@
 #include "runtime/launch.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,9 +55,9 @@ bool accepts(std::span<const std::byte> input) {
         NEXAR_ASSERT(!first_unprintable(launch.error().cause()));
         return false;
     }
-    if (!*launch) return false;
-    check(**launch);
-    return true;
+    const std::optional<Launch>& found = *launch;
+    if (found) check(*found);
+    return found.has_value();
 }
 
 }  // namespace nexar::fuzz

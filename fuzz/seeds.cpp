@@ -98,6 +98,20 @@ void add_control(const std::filesystem::path& root) {
     add_message<wire::ContextEnd>(root, {}, {.context = kContext});
 }
 
+void add_calls(const std::filesystem::path& root) {
+    add_message<wire::Request>(root, {.function = 7},
+                               {.call = wire::CallId(9),
+                                .time_left = std::chrono::seconds(2),
+                                .function = 0,
+                                .name = "sum of \xc3\xa9",
+                                .size = wire::kMaxByteCount,
+                                .place = wire::PayloadPlace::stream});
+    add_message<wire::Response>(
+        root, {.size = 8},
+        {.call = wire::CallId(9), .code = static_cast<Errc>(999), .text = "too late"});
+    add_message<wire::Cancel>(root, {}, {.call = wire::CallId(9)});
+}
+
 void add_preambles(const std::filesystem::path& root) {
     using wire::Lane;
     const Corpus corpus(root, "preamble");
@@ -107,6 +121,13 @@ void add_preambles(const std::filesystem::path& root) {
     const Bytes bulk =
         encoded(wire::Preamble{.lane = Lane::bulk, .context = kContext, .sequence = Sequence(8)});
     corpus.add("bulk", bulk);
+    corpus.add("call",
+               encoded(wire::Preamble{
+                   .lane = Lane::call, .call = wire::CallId(9), .part = wire::CallPart::response}));
+    Bytes no_part = encoded(wire::Preamble{
+        .lane = Lane::call, .call = wire::CallId(9), .part = wire::CallPart::request});
+    no_part.at(16) = std::byte{0x18};
+    corpus.add("call_of_no_part", no_part);
     corpus.add("cut", without_last_byte(bulk));
     corpus.add("trailing", with_byte_behind(bulk));
     corpus.add("version_2", in_version_2(bulk, 4));
@@ -164,10 +185,12 @@ int main(int argc, char** argv) {
     add_preambles(root);
     add_headers(root);
     add_control(root);
+    add_calls(root);
     add_certificates(root);
     fuzz::add_join(root);
     fuzz::add_quic(root);
     fuzz::add_engine(root);
+    fuzz::add_calls_of_engine(root);
     Corpus(root, "frame").add("version_2", in_version_2(encoded(wire::Heartbeat{}), 0));
     return 0;
 }

@@ -43,5 +43,7 @@ void add_join(const std::filesystem::path& root);
 
 /// What a peer and this side do to an engine.
 void add_engine(const std::filesystem::path& root);
+/// The same for its calls.
+void add_calls_of_engine(const std::filesystem::path& root);
 
 }  // namespace nexar::fuzz

@@ -11,7 +11,7 @@ cd "$root"
 
 "$root/scripts/setup.sh" build lint
 
-readonly tidy=clang-tidy-19 format=clang-format-19
+readonly format=clang-format-19
 # What takes more than half of clang-tidy's time; left to --all.
 slow_checks='-clang-analyzer-*,-modernize-*,-misc-*,-portability-*,-bugprone-reserved-identifier'
 slow_checks+=',-performance-unnecessary-value-param,-bugprone-standalone-empty,-bugprone-stringview-nullptr'
@@ -94,8 +94,7 @@ check_tidy() {
   local in_build
   in_build=$(sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' build/dev/compile_commands.json | sed "s#^$root/##")
   tidy_files "$@" | { grep -Fxf <(printf '%s\n' "$in_build") || true; } |
-    xargs --no-run-if-empty -P "$(nproc)" -n 1 "$tidy" -p build/dev --quiet --checks="$checks" \
-      --extra-arg=-Wno-unknown-warning-option 2>/dev/null
+    xargs --no-run-if-empty -P "$(nproc)" -I '{}' scripts/tidy_file.sh '{}' "$checks"
 }
 
 stage format check_format

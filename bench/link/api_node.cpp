@@ -28,9 +28,9 @@ void ApiNode::form(std::uint16_t server_port) {
     body_->form(view);
 }
 
-Communicator ApiNode::world() {
+const Node& ApiNode::formed() {
     body_->wait_formed(body_->now() + kPatience).value();
-    return node_.world();
+    return node_;
 }
 
 }  // namespace nexar::bench

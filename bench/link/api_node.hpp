@@ -20,7 +20,8 @@ public:
     /// Client only.
     void dial(std::uint16_t server_port) { form(server_port); }
     /// When both are connected.
-    Communicator world();
+    const Node& formed();
+    Communicator world() { return formed().world(); }
 
     void close() { node_.close(); }
 

@@ -44,8 +44,7 @@ private:
         pin_thread(pair.server_core);
         ApiNode node(party, true);
         client.send(Listening{.port = node.port()});
-        Communicator world = node.world();
-        pair.server(world, client);
+        pair.server(node.formed(), client);
     } catch (const std::exception& failure) {
         client.send_failure(failure.what());
         code = 1;
@@ -60,8 +59,7 @@ void run_client(const ApiPair& pair, const Party& party, Control& server) {
     const auto port = server.receive<Listening>().port;
     ApiNode node(party, false);
     node.dial(port);
-    Communicator world = node.world();
-    pair.client(world, server);
+    pair.client(node.formed(), server);
 }
 
 }  // namespace

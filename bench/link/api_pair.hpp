@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <functional>
-#include <nexar/communicator.hpp>
+#include <nexar/node.hpp>
 
 #include "control.hpp"
 #include "cores.hpp"
@@ -17,9 +17,9 @@ struct Cores {
 };
 Cores two_cores();
 
-/// One side of a pair: its world, in which it has rank 0 (server) or 1 (client), and its way to
-/// tell the other one what the world is not to carry.
-using ApiPart = std::function<void(Communicator& world, Control& other)>;
+/// One side of a pair: its node, which has rank 0 (server) or 1 (client), and its way to tell the
+/// other one what the world is not to carry.
+using ApiPart = std::function<void(const Node& node, Control& other)>;
 
 struct ApiPair {
     ApiPart server{};

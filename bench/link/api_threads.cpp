@@ -80,7 +80,8 @@ void in_threads(std::vector<Communicator>& own, const ThreadsOrder& order, Part 
     for (auto& thread : threads) thread.get();
 }
 
-void serve(Communicator& world, Control& client) {
+void serve(const Node& node, Control& client) {
+    Communicator world = node.world();
     auto own = communicators(world);
     for (;;) {
         const auto order = client.receive<ThreadsOrder>(std::chrono::seconds(60));
@@ -107,7 +108,8 @@ void bench_api_threads(Trials& /*trials*/, Report& report, const GroupOptions& o
     constexpr std::size_t kCalibration = 20'000;
     std::vector<double> one;
     std::vector<double> four;
-    const auto measure = [&](Communicator& world, Control& server) {
+    const auto measure = [&](const Node& node, Control& server) {
+        Communicator world = node.world();
         auto own = communicators(world);
         rate(own, server, {.threads = 1, .messages_each = kCalibration});
         const double about = rate(own, server, {.threads = 1, .messages_each = kCalibration});

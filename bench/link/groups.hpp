@@ -35,6 +35,8 @@ void bench_api_stream(Trials& trials, Report& report, const GroupOptions& option
 /// The same without the link beside: four threads against one, and waits that come late.
 void bench_api_threads(Trials& trials, Report& report, const GroupOptions& options);
 void bench_late_wait(Trials& trials, Report& report, const GroupOptions& options);
+/// Calls of functions, beside messages.
+void bench_rpc(Trials& trials, Report& report, const GroupOptions& options);
 
 /// GB/s of AES-128-GCM by libcrypto on one core, 64 KB at a time with one context, over `seconds`.
 double aes_gb_per_s(double seconds);

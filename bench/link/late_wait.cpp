@@ -52,7 +52,8 @@ LateOutcome compute_and_wait(const LateOrder& order, const Cores& cores, Start&&
     return {.ended_at = ended, .waited = ended - computed};
 }
 
-void serve(Communicator& world, Control& client) {
+void serve(const Node& node, Control& client) {
+    Communicator world = node.world();
     std::vector<std::uint64_t> message(kBytes / sizeof(std::uint64_t));
     for (;;) {
         const auto order = client.receive<LateOrder>();
@@ -113,7 +114,8 @@ void bench_late_wait(Trials& /*trials*/, Report& report, const GroupOptions& opt
     constexpr double kMilli = 1e3;
     std::vector<double> transfers;
     std::vector<double> waits;
-    const auto measure = [&](Communicator& world, Control& server) {
+    const auto measure = [&](const Node& node, Control& server) {
+        Communicator world = node.world();
         LateWaits late(world, server);
         late.transfer();
         for (int repetition = 0; repetition < options.repetitions; ++repetition) {

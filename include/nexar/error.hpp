@@ -21,17 +21,22 @@ enum class Errc : std::uint16_t {
     truncated = 103,
     reentrant_call = 104,
     forked = 105,
+    unknown_function = 106,
+    not_allowed = 107,
     // Give up on this peer or file: what it sent cannot be used.
     malformed = 200,
     version_mismatch = 201,
     limit_exceeded = 202,
     unauthenticated = 203,
     protocol_violation = 204,
+    function_failed = 205,
+    outcome_unknown = 206,
     // Retry: the same call may succeed later.
     out_of_memory = 300,
     timed_out = 301,
     link_closed = 302,
     too_many_pending = 303,
+    overloaded = 304,
     // Stopped: the caller wanted it so.
     cancelled = 400,
     closed = 401,

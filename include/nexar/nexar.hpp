@@ -10,6 +10,7 @@
 #include <nexar/node.hpp>
 #include <nexar/numeric.hpp>
 #include <nexar/result.hpp>
+#include <nexar/rpc.hpp>
 #include <nexar/seed.hpp>
 #include <nexar/status.hpp>
 #include <nexar/types.hpp>

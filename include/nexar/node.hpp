@@ -6,6 +6,7 @@
 #include <memory>
 #include <nexar/communicator.hpp>
 #include <nexar/export.hpp>
+#include <nexar/rpc.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ struct NodeOptions {
     std::chrono::nanoseconds spin = std::chrono::microseconds(20);
     /// Data in the clear, for a fabric that nobody else reaches; peers are still authenticated.
     bool unprotected = false;
+    RpcOptions rpc{};
 };
 
 /// The way to another member.
@@ -53,6 +55,35 @@ public:
 
     /// All members.
     Communicator world() const;
+
+    // Calls of functions between members, by rank in the world. One that is not served yet when
+    // the call arrives is Errc::unknown_function: serve first, then let the others know.
+
+    /// Lets members call `function`: R(), R(const Call&), R(T) or R(const Call&, T). T is a
+    /// trivially copyable value, std::string, std::vector, std::span or std::string_view; R the
+    /// same, but for views, or void. What it throws is Errc::function_failed at the caller. Calls
+    /// run at the same time, in the node's pool unless options.executor says where else.
+    template <class F>
+    Served serve(const FunctionName& name, F function, const FunctionOptions& options = {}) const {
+        return detail::serve(body_, name, detail::raw(std::move(function)), options);
+    }
+
+    /// Calls a function of a rank, this one included. An lvalue `argument` above 16 KiB is in use
+    /// until the Work has ended. Never calls twice: an answer that is lost is
+    /// Errc::outcome_unknown.
+    template <class R = Payload, class A>
+        requires detail::Passable<std::remove_cvref_t<A>> && detail::Returnable<R>
+    Work<R> call(int rank, const FunctionName& name, A&& argument,
+                 const CallOptions& options = {}) const {
+        return Work<R>(detail::start_call(body_, rank, name,
+                                          detail::argument_of(std::forward<A>(argument)), options,
+                                          detail::expected<R>()));
+    }
+    template <class R = Payload>
+        requires detail::Returnable<R>
+    Work<R> call(int rank, const FunctionName& name, const CallOptions& options = {}) const {
+        return Work<R>(detail::start_call(body_, rank, name, {}, options, detail::expected<R>()));
+    }
 
     /// Where other members reach it: "127.0.0.1:40123".
     std::string address() const;

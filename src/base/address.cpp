@@ -42,7 +42,7 @@ Result<Address> Address::parse(std::string_view text) {
     const auto port = parse_port(text.substr(colon + 1));
     if (!port) return not_an_address(text);
 
-    std::string host(text.substr(0, colon));
+    const std::string host(text.substr(0, colon));
     if (host.find('\0') != std::string::npos) return not_an_address(text);  // inet_pton stops there
     if (host.starts_with('[') && host.ends_with(']')) {
         sockaddr_in6 v6{};

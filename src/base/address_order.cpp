@@ -1,6 +1,7 @@
 #include "base/address_order.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace nexar {
 
@@ -29,8 +30,11 @@ std::vector<Address> best_first(std::span<const Address> addresses, std::span<co
         const auto close = [&](const Address& one) { return near(one, address); };
         return std::ranges::any_of(own, close) ? 1 : 2;
     };
-    std::vector<Address> ordered(addresses.begin(), addresses.end());
-    std::ranges::stable_sort(ordered, {}, worth);
+    std::vector<Address> ordered;
+    for (int wanted = 0; wanted <= 4; ++wanted) {
+        std::ranges::copy_if(addresses, std::back_inserter(ordered),
+                             [&](const Address& address) { return worth(address) == wanted; });
+    }
     return ordered;
 }
 

@@ -61,6 +61,10 @@ std::string_view name(Errc code) noexcept {
             return "reentrant_call";
         case Errc::forked:
             return "forked";
+        case Errc::unknown_function:
+            return "unknown_function";
+        case Errc::not_allowed:
+            return "not_allowed";
         case Errc::malformed:
             return "malformed";
         case Errc::version_mismatch:
@@ -71,6 +75,10 @@ std::string_view name(Errc code) noexcept {
             return "unauthenticated";
         case Errc::protocol_violation:
             return "protocol_violation";
+        case Errc::function_failed:
+            return "function_failed";
+        case Errc::outcome_unknown:
+            return "outcome_unknown";
         case Errc::out_of_memory:
             return "out_of_memory";
         case Errc::timed_out:
@@ -79,6 +87,8 @@ std::string_view name(Errc code) noexcept {
             return "link_closed";
         case Errc::too_many_pending:
             return "too_many_pending";
+        case Errc::overloaded:
+            return "overloaded";
         case Errc::cancelled:
             return "cancelled";
         case Errc::closed:

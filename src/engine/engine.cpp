@@ -9,7 +9,8 @@
 
 namespace nexar::engine {
 
-Engine::Engine(const EngineOptions& options, BufferPool& pool) : options_(options), store_(pool) {
+Engine::Engine(const EngineOptions& options, BufferPool& pool)
+    : options_(options), store_(pool), calls_(*this, options.calls, options.eager_limit, peers_) {
     NEXAR_ASSERT(options_.eager_limit <= wire::kMaxEagerBytes);
     NEXAR_ASSERT(options_.reserve.payload >= options_.eager_limit && options_.reserve.headers > 0);
     NEXAR_ASSERT(options_.shared.payload >= options_.bulk_head);
@@ -99,6 +100,7 @@ void Engine::close() {
         while (ProbeOperation* probe = context->probes.pop_front()) fail(*probe, reason);
     }
     while (SendOperation* send = locals_.first()) cancel_local(*send, reason);
+    calls_.close();
     for (const auto& peer : peers_) {
         if (peer->link == nullptr) {
             on_down(*peer, reason);

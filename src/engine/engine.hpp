@@ -14,6 +14,7 @@
 #include "base/buffer_pool.hpp"
 #include "base/identity.hpp"
 #include "base/time.hpp"
+#include "engine/calls.hpp"
 #include "engine/credit.hpp"
 #include "engine/matcher.hpp"
 #include "engine/message.hpp"
@@ -41,6 +42,7 @@ struct EngineOptions {
     std::size_t max_ended_contexts = 4096;
     /// Control frames that wait because the peer does not read; beyond, it is cut off.
     std::size_t max_control_backlog = 65536;
+    CallLimits calls{};
     /// Changes costs only, see KeyedQueues.
     std::uint64_t hash_seed = 0;
 };
@@ -64,7 +66,7 @@ struct Context {
 /// or calls back. One thread at a time.
 ///
 /// What ended is told by poll_done(), in the order in which it ended.
-class Engine final : private InBulk::Owner {
+class Engine final : private InBulk::Owner, private Calls::Host {
 public:
     Engine(const EngineOptions& options, BufferPool& pool);
     ~Engine() override;
@@ -89,6 +91,7 @@ public:
     void start(Context& context, ProbeOperation& probe);
     /// Receives what was taken out of matching; `message` is the engine's again.
     void start(InMessage& message, ReceiveOperation& receive);
+    void start(Context& context, CallOperation& call);
 
     /// The message that a receive with this pattern would get now.
     std::optional<Envelope> look(Context& context, const Pattern& pattern);
@@ -102,6 +105,11 @@ public:
     void cancel(SendOperation& send);
     void cancel(ReceiveOperation& receive);
     void cancel(ProbeOperation& probe);
+    void cancel(CallOperation& call);
+
+    /// What is served here, and what was called.
+    Calls& calls() noexcept { return calls_; }
+    const Calls& calls() const noexcept { return calls_; }
 
     void handle(const port::Event& event);
 
@@ -138,7 +146,7 @@ private:
 
     // engine.cpp
     bool admit(Context& context, Operation& operation);
-    void finish(Operation& operation);
+    void finish(Operation& operation) override;
     void fail(Operation& operation, Error error);
 
     // engine_contexts.cpp
@@ -206,11 +214,11 @@ private:
     Peer* awaited(const NodeId& node) noexcept;
     void connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> control);
     void begin_lanes(Peer& peer, std::unique_ptr<LaneReader> control);
-    void want(Peer& peer);
+    void want(Peer& peer) override;
     template <class Message>
     void send_control(Peer& peer, const Message& message);
     void flush_control(Peer& peer);
-    void violated(Peer& peer, const Error& error);
+    void violated(Peer& peer, const Error& error) override;
 
     EngineOptions options_;
     MessageStore store_;
@@ -218,6 +226,7 @@ private:
     std::unordered_set<ContextId> ended_parents_;  // communicators that others were made from
     std::vector<std::unique_ptr<Peer>> peers_;
     std::unordered_map<port::LinkId, Peer*> by_link_;
+    Calls calls_;
     std::deque<NodeId> wanted_;
     IntrusiveList<Operation, &Operation::done_hook> done_;
     std::size_t pending_ = 0;

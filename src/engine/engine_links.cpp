@@ -13,7 +13,7 @@
 
 namespace nexar::engine {
 
-/// Frames of the control and rpc lanes: whole in themselves.
+/// Frames of the control lane: whole in themselves.
 class Engine::ControlTaker final : public LaneReader::Taker {
 public:
     ControlTaker(Engine& engine, Peer& peer) noexcept : engine_(&engine), peer_(&peer) {}
@@ -134,6 +134,7 @@ void Engine::handle(const port::Event& event) {
         on_released(peer, *released);
     } else if (const auto* writable = std::get_if<port::Writable>(&event.what)) {
         if (writable->lane == port::Lane::control) flush_control(peer);
+        if (writable->lane == port::Lane::rpc) calls_.writable(peer);
         if (writable->lane == port::Lane::eager) {
             peer.eager_full = false;
             drain(peer);
@@ -173,6 +174,7 @@ void Engine::connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> c
     by_link_.emplace(link.id(), &peer);
     begin_lanes(peer, std::move(control));
     drain(peer);
+    calls_.drain(peer);
 }
 
 void Engine::give_up(const NodeId& node, const Error& reason) {
@@ -197,13 +199,15 @@ void Engine::begin_lanes(Peer& peer, std::unique_ptr<LaneReader> control) {
          {port::Lane::rpc, wire::Lane::rpc},
          {port::Lane::eager, wire::Lane::eager}}};
     peer.control_taker = std::make_unique<ControlTaker>(*this, peer);
+    peer.rpc_taker = calls_.make_taker(peer);
     peer.eager_taker = std::make_unique<EagerTaker>(*this, peer);
+    const bool greeted = control != nullptr;
+    if (greeted) {
+        control->hand_to(*peer.control_taker);
+        peer.readers.push_back(std::move(control));
+    }
     for (const auto& [lane, name] : kNames) {
-        if (lane == port::Lane::control && control) {
-            control->hand_to(*peer.control_taker);
-            peer.readers.push_back(std::move(control));
-            continue;
-        }
+        if (lane == port::Lane::control && greeted) continue;
         std::array<std::byte, wire::kPreambleBytes> bytes{};
         const auto size =
             wire::encode(wire::Preamble{.lane = name, .context = {}, .sequence = {}}, bytes);
@@ -211,8 +215,9 @@ void Engine::begin_lanes(Peer& peer, std::unique_ptr<LaneReader> control) {
         const port::ConstBytes piece(bytes);
         const bool written = peer.link->write(lane, {&piece, 1});
         NEXAR_ASSERT(written, "a new lane has room");
-        LaneReader::Taker& taker =
-            lane == port::Lane::eager ? *peer.eager_taker : *peer.control_taker;
+        LaneReader::Taker& taker = lane == port::Lane::eager ? *peer.eager_taker
+                                   : lane == port::Lane::rpc ? *peer.rpc_taker
+                                                             : *peer.control_taker;
         peer.readers.push_back(std::make_unique<LaneReader>(name, taker));
         peer.link->receive(lane, *peer.readers.back());
     }
@@ -287,6 +292,7 @@ void Engine::on_down(Peer& peer, const Error& reason) {
         closing_ ? Error(Errc::closed, "the node was closed") : peer.violation.value_or(reason);
     peer.lost = told;
     NEXAR_ASSERT(peer.streams_out.empty(), "a link that goes down releases everything first");
+    calls_.down(peer, told);
     auto unanswered = std::exchange(peer.announced, {});
     unanswered.merge(std::exchange(peer.asking, {}));
     for (const auto& [name, send] : unanswered) {

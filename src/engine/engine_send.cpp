@@ -244,6 +244,7 @@ Result<void> Engine::on_grant(Peer& peer, const wire::Grant& grant) {
 }
 
 void Engine::on_released(Peer& peer, const port::Released& released) {
+    if (calls_.released(peer, released)) return;
     const auto found = peer.streams_out.find(released.stream.value());
     NEXAR_ASSERT(found != peer.streams_out.end());
     SendOperation& send = *found->second;

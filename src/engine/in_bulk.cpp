@@ -3,10 +3,24 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/call.hpp"
+
 namespace nexar::engine {
+
+std::size_t InBulk::write_call(port::ConstBytes bytes) noexcept {
+    if (call_payload == nullptr || !call_payload->known) return 0;
+    std::vector<std::byte>& taken = call_payload->bytes;
+    if (bytes.size() > call_payload->size - taken.size()) {
+        owner_->overran(*this);
+        return bytes.size();
+    }
+    taken.insert(taken.end(), bytes.begin(), bytes.end());
+    return bytes.size();
+}
 
 std::size_t InBulk::write_content(std::uint64_t offset, port::ConstBytes bytes) noexcept {
     if (refused) return bytes.size();
+    if (of_call) return write_call(bytes);
     if (message == nullptr || bytes.empty()) return 0;
     if (bytes.size() > message->bytes - std::min(offset, message->bytes)) {
         owner_->overran(*this);

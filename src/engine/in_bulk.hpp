@@ -10,6 +10,7 @@
 
 namespace nexar::engine {
 
+struct CallPayload;
 struct Peer;
 
 /// A payload stream of a peer: first the preamble, which names the message; then the payload, which
@@ -35,13 +36,17 @@ public:
 
     InMessage* message = nullptr;
     bool refused = false;
-    bool early = false;  // its message is not known yet
+    bool early = false;  // its message, or call, is not known yet
+    // Of a call, see Calls; then there is no message.
+    bool of_call = false;
+    CallPayload* call_payload = nullptr;
 
     std::size_t write(std::uint64_t offset, port::ConstBytes bytes) noexcept override;
     port::Bytes region(std::uint64_t offset, std::size_t bytes) noexcept override;
 
 private:
     std::size_t write_content(std::uint64_t offset, port::ConstBytes bytes) noexcept;
+    std::size_t write_call(port::ConstBytes bytes) noexcept;
 
     Peer* peer_;
     port::StreamId id_;

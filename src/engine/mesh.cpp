@@ -259,7 +259,7 @@ void Mesh::on_dial_failed(TimePoint now, Candidate& candidate, const Error& reas
 }
 
 void Mesh::note(Way& way, const Candidate& candidate, std::string_view outcome) {
-    if (way.outcomes.size() >= kMostOutcomes) return;
+    if (way.outcomes.size() >= kMostOutcomes || !candidate.address) return;
     way.outcomes.push_back(fmt::format("{}: {}", candidate.address->text(), outcome));
 }
 
@@ -300,7 +300,7 @@ std::optional<TimePoint> Mesh::next_deadline() const {
         if (!way.in_round) {
             at(std::max(way.next_at, slot.value_or(way.next_at)));
         } else if (all.chosen != nullptr) {
-            continue;  // only an event changes that
+            // Only an event changes that.
         } else if (all.best != nullptr) {
             at(all.best->up_at + options_.grace);
         } else {
@@ -344,6 +344,7 @@ std::size_t Mesh::connected() const noexcept {
 
 std::vector<PeerReport> Mesh::reports() const {
     std::vector<PeerReport> all;
+    all.reserve(ways_.size());
     for (const auto& [node, way] : ways_) all.push_back(way.report);
     std::ranges::sort(all, {}, &PeerReport::rank);
     return all;

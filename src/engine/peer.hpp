@@ -18,6 +18,7 @@
 #include "engine/lane_reader.hpp"
 #include "engine/message.hpp"
 #include "engine/operation.hpp"
+#include "engine/peer_calls.hpp"
 #include "port/link.hpp"
 #include "wire/messages.hpp"
 
@@ -99,11 +100,14 @@ struct Peer {
     /// Messages whose payload has not come whole, in any state.
     IntrusiveList<InMessage, &InMessage::peer_hook> incomplete{};
 
+    PeerCalls calls{};
+
     /// Control frames that the lane had no room for.
     std::deque<std::vector<std::byte>> control_backlog{};
 
     // The lanes of the link; made with it.
     std::unique_ptr<LaneReader::Taker> control_taker{};
+    std::unique_ptr<LaneReader::Taker> rpc_taker{};
     std::unique_ptr<LaneReader::Taker> eager_taker{};
     std::vector<std::unique_ptr<LaneReader>> readers{};
 };

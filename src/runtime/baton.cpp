@@ -6,6 +6,16 @@ namespace nexar::runtime {
 
 Baton::Taken Baton::take(Waiter& waiter) {
     const std::scoped_lock lock(mutex_);
+    return take_locked(waiter);
+}
+
+std::optional<Baton::Taken> Baton::take_idle(Waiter& waiter) {
+    const std::scoped_lock lock(mutex_);
+    if (holder_ == Holder::waiter) return std::nullopt;
+    return take_locked(waiter);
+}
+
+Baton::Taken Baton::take_locked(Waiter& waiter) {
     if (holder_ == Holder::waiter || holder_ == Holder::background) {
         push(waiter);
         return Taken::queued;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 #include "runtime/completion_waiter.hpp"
 
@@ -27,6 +28,10 @@ public:
         queued,  // the waiter stands in line, until it is granted the baton or leaves
     };
     Taken take(Waiter& waiter);
+
+    /// The same for a thread that drives while nobody else wants to, and gives way to who waits
+    /// (contended()). None: a waiter holds it.
+    std::optional<Taken> take_idle(Waiter& waiter);
 
     /// Takes it only if nobody holds it. For a thread that does not wait; release() gives it back.
     bool try_take();
@@ -69,6 +74,7 @@ public:
 private:
     enum class Holder : std::uint8_t { nobody, waiter, background, background_resting };
 
+    Taken take_locked(Waiter& waiter);
     void push(Waiter& waiter) noexcept;
     void unlink(Waiter& waiter) noexcept;
     Waiter* first_untold() const noexcept;

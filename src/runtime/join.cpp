@@ -85,24 +85,28 @@ Result<Plan> plan_with_launch(const Launch& launch, std::span<const NamedValue> 
                                  "they know each other; {}",
                                  name(launch.launcher), security::kMakeJobSecret));
     }
+    // Two jobs of one user may have the same secret; their ranks must not meet.
+    if (!launch.job.empty()) *text += fmt::format(" {}", launch.job);
     NEXAR_TRY_VALUE(secret, security::JobSecret::from_text(*text));
     Plan plan;
     plan.terms.job_secret = std::move(secret);
     if (!launch.hosts_seed()) {
-        NEXAR_TRY_VALUE(seeds, runtime::resolve(launch.seed->host.find(':') == std::string::npos
-                                                    ? fmt::format("{}:{}", launch.seed->host,
-                                                                  launch.seed->port)
-                                                    : fmt::format("[{}]:{}", launch.seed->host,
-                                                                  launch.seed->port)));
+        NEXAR_TRY_VALUE(
+            seeds,
+            runtime::resolve(launch.seed->host.find(':') == std::string::npos
+                                 ? fmt::format("{}:{}", launch.seed->host, launch.seed->port)
+                                 : fmt::format("[{}]:{}", launch.seed->host, launch.seed->port)));
         plan.terms.seeds = std::move(seeds);
         return plan;
     }
     SeedOptions options;
-    options.listen = fmt::format("[::]:{}", launch.seed->port);
+    const auto given = Address::parse(fmt::format("{}:{}", launch.seed->host, launch.seed->port));
+    const bool local = given && given->is_loopback();
+    options.listen = fmt::format("{}:{}", local ? launch.seed->host : "[::]", launch.seed->port);
     options.world = static_cast<int>(launch.world);
     options.job_secret = *text;
     auto seed = detail::SeedBody::open(options);
-    if (!seed) {
+    if (!seed && !local) {
         options.listen = fmt::format("0.0.0.0:{}", launch.seed->port);
         seed = detail::SeedBody::open(options);
     }
@@ -114,8 +118,12 @@ Result<Plan> plan_with_launch(const Launch& launch, std::span<const NamedValue> 
 
 Result<Plan> make_plan(const JoinOptions& options) {
     const std::vector<NamedValue> environment = read_environment();
-    NEXAR_TRY_VALUE(launch, detect_launch(read_launch_environment()));
-    if (launch) NEXAR_LOG_INFO("{}", to_text(*launch));
+    std::optional<Launch> launch;
+    if (options.join_string.empty()) {
+        NEXAR_TRY_VALUE(detected, detect_launch(read_launch_environment()));
+        launch = std::move(detected);
+        if (launch) NEXAR_LOG_INFO("{}", to_text(*launch));
+    }
     std::optional<std::string> text;
     if (!options.join_string.empty()) {
         text = options.join_string;

@@ -67,16 +67,17 @@ bool same_where_known(const std::optional<T>& a, const std::optional<T>& b) {
 bool may_nest(const LaunchClaim& inner, const LaunchClaim& outer) {
     if (inner.rank == outer.rank && inner.world == outer.world) return true;
     if (inner.by_hand) return false;
+    const std::uint32_t outer_world = outer.world.value_or(0);
     switch (inner.launcher) {
         // One process starts all ranks.
         case Launcher::nexar_run:
-            return *outer.world == 1;
+            return outer_world == 1;
         // One process per host does.
         case Launcher::torchrun:
-            return *outer.world == 1 || outer.world == inner.parts;
+            return outer_world == 1 || outer.world == inner.parts;
         // A world smaller than the one outside is one that was forgotten there.
         default:
-            return *outer.world <= *inner.world;
+            return outer_world <= inner.world.value_or(0);
     }
 }
 
@@ -222,8 +223,8 @@ Result<std::optional<Launch>> detect_launch(std::span<const NamedValue> environm
     }
     NEXAR_TRY_VALUE(claim, choose(claims));
     Launch launch{.launcher = claim.launcher,
-                  .rank = Rank(*claim.rank),
-                  .world = *claim.world,
+                  .rank = Rank(claim.rank.value_or(0)),
+                  .world = claim.world.value_or(0),
                   .local_rank = claim.local_rank,
                   .local_size = claim.local_size,
                   .job = printable(claim.job, 256),

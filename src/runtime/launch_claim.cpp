@@ -249,20 +249,22 @@ Result<std::optional<LaunchClaim>> read_one(Launcher launcher, LaunchVariables& 
 }
 
 Result<void> check_numbers(const LaunchClaim& claim, const std::string& seen) {
-    const auto below = [](std::optional<std::uint32_t> index, std::optional<std::uint32_t> size) {
-        return !index || !size || *index < *size;
-    };
-    if (!below(claim.rank, claim.world)) {
-        return bad(fmt::format("rank {} is not below the size of the world, {} ({})", *claim.rank,
-                               *claim.world, seen));
+    // What is not known is in the way of nothing.
+    const std::uint32_t rank = claim.rank.value_or(0);
+    const std::uint32_t world = claim.world.value_or(kAnyNumber);
+    const std::uint32_t local_rank = claim.local_rank.value_or(0);
+    const std::uint32_t local_size = claim.local_size.value_or(kAnyNumber);
+    if (rank >= world) {
+        return bad(
+            fmt::format("rank {} is not below the size of the world, {} ({})", rank, world, seen));
     }
-    if (!below(claim.local_rank, claim.local_size)) {
+    if (local_rank >= local_size) {
         return bad(fmt::format("local rank {} is not below the number of ranks here, {} ({})",
-                               *claim.local_rank, *claim.local_size, seen));
+                               local_rank, local_size, seen));
     }
-    if (claim.local_size && claim.world && *claim.local_size > *claim.world) {
-        return bad(fmt::format("{} ranks here, and {} in the whole world ({})", *claim.local_size,
-                               *claim.world, seen));
+    if (claim.local_size && local_size > world) {
+        return bad(
+            fmt::format("{} ranks here, and {} in the whole world ({})", local_size, world, seen));
     }
     return {};
 }
@@ -320,10 +322,11 @@ std::string LaunchVariables::seen_text() const {
 Result<std::optional<LaunchClaim>> read_claim(Launcher launcher,
                                               std::span<const NamedValue> environment) {
     LaunchVariables variables(environment);
-    auto claim = read_one(launcher, variables);
-    if (!claim) return bad(fmt::format("{}: {}", name(launcher), claim.error().cause()));
-    if (!*claim) return claim;
-    LaunchClaim& found = **claim;
+    auto read = read_one(launcher, variables);
+    if (!read) return bad(fmt::format("{}: {}", name(launcher), read.error().cause()));
+    std::optional<LaunchClaim>& claim = *read;
+    if (!claim) return read;
+    LaunchClaim& found = *claim;
     found.launcher = launcher;
     found.variables = variables.seen();
     const std::string seen = variables.seen_text();
@@ -333,7 +336,7 @@ Result<std::optional<LaunchClaim>> read_claim(Launcher launcher,
     if (!found.complete()) {
         found.missing = fmt::format("{}: {} ({})", name(launcher), found.missing, seen);
     }
-    return claim;
+    return read;
 }
 
 Result<HostAndPort> parse_seed_host(std::string_view variable, std::string_view text) {

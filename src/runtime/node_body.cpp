@@ -37,6 +37,11 @@ constexpr Duration kCloseTime = std::chrono::seconds(10);
 engine::EngineOptions engine_options(const NodeBody::Setup& setup) {
     engine::EngineOptions options;
     options.max_pending = setup.options.max_pending;
+    const RpcOptions& rpc = setup.options.rpc;
+    options.calls.max_request = rpc.max_request;
+    options.calls.max_response = rpc.max_response;
+    options.calls.max_in_flight = rpc.max_in_flight;
+    options.calls.max_held = rpc.max_held;
     // Random, so that nobody can choose tags that meet in one bucket.
     const NodeId random = security::new_node_id().value();
     for (const std::byte b : random.bytes()) {
@@ -52,7 +57,8 @@ NodeBody::NodeBody(std::shared_ptr<runtime::Loop> loop, const Setup& setup)
       pool_(setup.config ? pool_profile(*setup.config) : PoolProfile::training()),
       engine_(engine_options(setup), pool_),
       mesh_(engine_, *this, setup.mesh),
-      config_(setup.config) {
+      config_(setup.config),
+      options_(setup.options) {
     if (setup.credentials) identity_ = setup.credentials->identity();
 }
 
@@ -130,19 +136,27 @@ void NodeBody::settle(TimePoint now) noexcept {
     if (engine_.has_wanted()) mesh_.turn(now);
     carrier_->flush(now);
     tell_ended();
+    dispatch_calls(now);
 }
 
 bool NodeBody::turn(TimePoint now) noexcept {
     const std::uint64_t before = carrier_->socket().counts().datagrams_in;
+    advance_calls(now);
     carrier_->on_ready(now);
     carrier_->flush(now);
     bool any = take_events(now);
     if (any) carrier_->flush(now);
     any = tell_ended() || any;
+    any = dispatch_calls(now) || any;
     return any || carrier_->socket().counts().datagrams_in != before;
 }
 
 void NodeBody::close() {
+    if (rpc_ && rpc_->runs_here()) {
+        throw Error(Errc::reentrant_call,
+                    "a node cannot be closed by a function that it serves, because closing waits "
+                    "for that function; close it from another thread");
+    }
     {
         const runtime::Progress::Guard guard(progress());
         if (std::exchange(closing_, true)) return;
@@ -155,6 +169,7 @@ void NodeBody::close() {
         NEXAR_LOG_ERROR("a node did not get rid of its links in time; {} operations are left",
                         engine_.pending());
     }
+    close_calls();
     progress().remove(*this);
     closed_ = true;
     if (companion_) companion_->close();

@@ -18,6 +18,7 @@
 #include "link/quic/udp_carrier.hpp"
 #include "runtime/join/seed_line.hpp"
 #include "runtime/progress.hpp"
+#include "runtime/rpc_service.hpp"
 #include "runtime/task.hpp"
 #include "security/credentials.hpp"
 
@@ -39,7 +40,9 @@ class CommunicatorBody;
 class SeedBody;
 
 /// A node: its engine, its links, and the loop that drives both.
-class NodeBody final : public runtime::Driven, private engine::Dialer {
+class NodeBody final : public runtime::Driven,
+                       public std::enable_shared_from_this<NodeBody>,
+                       private engine::Dialer {
 public:
     struct Setup {
         /// None before a join.
@@ -84,6 +87,14 @@ public:
     void settle(TimePoint now) noexcept;
     TimePoint now() const noexcept { return clock_.now(); }
 
+    // node_rpc.cpp
+    /// Throws what prevents it.
+    std::shared_ptr<ServedFunction> serve(std::shared_ptr<ServedFunction> function);
+    /// Under the lock: what a function said.
+    void respond(engine::InCall& call, Result<Payload> result) noexcept;
+    /// After the first serve().
+    RpcService& rpc() noexcept { return *rpc_; }
+
     /// Nothing is under way in it.
     void end(engine::Context& context) noexcept;
 
@@ -109,6 +120,9 @@ private:
     Error not_formed() const;
     bool all_idle() const noexcept;
     bool tell_ended();
+    void advance_calls(TimePoint now);
+    bool dispatch_calls(TimePoint now);
+    void close_calls();
     void look_whether_formed();
 
     SteadyClock clock_;
@@ -128,6 +142,8 @@ private:
     std::uint64_t told_changes_ = 0;
     engine::Context* world_ = nullptr;
     BoundedQueue<Task*> spare_tasks_{1024};
+    NodeOptions options_;
+    std::unique_ptr<RpcService> rpc_{};
 
     std::optional<Error> formation_failure_{};
     bool formed_told_ = false;

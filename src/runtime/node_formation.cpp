@@ -89,6 +89,7 @@ void NodeBody::take_view(TimePoint now, const View& view) {
     const wire::ContextOrigin origin{.epoch = view.epoch};
     world_ = &engine_.add_context(runtime::context_id(identity_.cluster, origin), members_,
                                   Rank(static_cast<std::uint32_t>(me)), origin);
+    engine_.calls().set_world(*world_);
     lazy_ = !wants_eager(config_ ? config_->choice("mesh") : "eager", members_.size());
     mesh_.set_eager(!lazy_);
     mesh_.adopt(now, view, identity_.node);
@@ -161,6 +162,8 @@ std::optional<TimePoint> NodeBody::next_deadline() const noexcept {
     };
     at(mesh_.next_deadline());
     if (seed_) at(seed_->next_deadline());
+    at(engine_.calls().next_deadline());
+    if (rpc_) at(rpc_->next_deadline());
     return due;
 }
 

@@ -129,6 +129,11 @@ public:
     std::optional<std::size_t> wait_any(std::span<Completion* const> completions,
                                         std::optional<TimePoint> deadline = std::nullopt);
 
+    /// Drives until `completion` is done, for a thread that has nothing else to do: gives way to
+    /// threads that wait, and is not woken again when they have what they waited for. True: it is
+    /// done. Only with a background thread.
+    bool stand_by(Completion& completion);
+
     /// Takes back what was given to `completion.then()`. False: it has run, or runs now in another
     /// thread.
     bool withdraw(Completion& completion, Continuation& continuation);
@@ -176,7 +181,8 @@ private:
 
     // progress_wait.cpp
     void wait_as(Waiter& waiter, std::optional<TimePoint> deadline);
-    Outcome drive(Waiter& waiter, std::optional<TimePoint> deadline) noexcept;
+    Outcome drive(Waiter& waiter, std::optional<TimePoint> deadline,
+                  bool gives_way = false) noexcept;
     void sleep_driving(const Waiter& waiter, std::optional<TimePoint> deadline) noexcept;
     void release_baton(Waiter& waiter) noexcept;
     void follow(const Baton::Follow& follow) noexcept;

@@ -40,6 +40,27 @@ std::optional<std::size_t> Progress::wait_any(std::span<Completion* const> compl
     return static_cast<std::size_t>(std::distance(completions.begin(), first));
 }
 
+bool Progress::stand_by(Completion& completion) {
+    enter("stand by");
+    Waiter waiter;
+    if (!completion.enlist(waiter)) return true;
+    if (const auto taken = baton_.take_idle(waiter)) {
+        if (*taken == Baton::Taken::stolen) poller_.summon();
+        if (*taken == Baton::Taken::queued) waiter.sleep(std::nullopt);
+        if (waiter.granted() && !waiter.told()) {
+            const Outcome outcome = drive(waiter, std::nullopt, true);
+            release_baton(waiter);
+            if (outcome == Outcome::claimed) run_claimed();
+        } else if (baton_.leave(waiter)) {
+            release_baton(waiter);
+        }
+    }
+    if (waiter.told()) return true;
+    if (completion.delist(waiter)) return false;
+    waiter.await_told(1);
+    return true;
+}
+
 // Returns when it was told or the deadline passed; without the baton.
 void Progress::wait_as(Waiter& waiter, std::optional<TimePoint> deadline) {
     for (;;) {
@@ -62,7 +83,8 @@ void Progress::wait_as(Waiter& waiter, std::optional<TimePoint> deadline) {
 
 // At least one turn, also after the deadline: who asks again and again makes progress. And none
 // returns between a sleep and a turn, so that asleep_ tells the truth.
-Progress::Outcome Progress::drive(Waiter& waiter, std::optional<TimePoint> deadline) noexcept {
+Progress::Outcome Progress::drive(Waiter& waiter, std::optional<TimePoint> deadline,
+                                  bool gives_way) noexcept {
     Spin spin(options_.spin);
     for (;;) {
         const TimePoint now = SteadyClock{}.now();
@@ -70,6 +92,7 @@ Progress::Outcome Progress::drive(Waiter& waiter, std::optional<TimePoint> deadl
         if (done.claimed) return Outcome::claimed;
         if (waiter.told()) return Outcome::told;
         if (deadline && now >= *deadline) return Outcome::expired;
+        if (gives_way && baton_.contended()) return Outcome::expired;
         if (!spin.goes_on(done.active, now)) sleep_driving(waiter, deadline);
     }
 }

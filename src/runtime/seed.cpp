@@ -4,8 +4,7 @@
 
 namespace nexar {
 
-Seed::Seed(const SeedOptions& options)
-    : body_(detail::SeedBody::open(options).value()) {}
+Seed::Seed(const SeedOptions& options) : body_(detail::SeedBody::open(options).value()) {}
 
 Seed::Seed(Seed&&) noexcept = default;
 

@@ -2,6 +2,7 @@
 
 #include "base/assert.hpp"
 #include "runtime/node_body.hpp"
+#include "runtime/rpc_pool.hpp"
 
 namespace nexar::detail {
 
@@ -32,6 +33,10 @@ void Task::run_under_lock() noexcept {
         case What::message:
             engine.start(*message, receive);
             break;
+        case What::call:
+            engine.calls().advance(kept->now());
+            engine.start(*context, call->operation);
+            break;
     }
     kept->settle(kept->now());
 }
@@ -43,6 +48,7 @@ void Task::clear() noexcept {
     error.reset();
     completion.rearm();
     follow.follower = nullptr;
+    if (call) call->kept.reset();
 }
 
 Status status_of(const engine::Envelope& envelope) noexcept {
@@ -53,7 +59,8 @@ Status status_of(const engine::Envelope& envelope) noexcept {
 
 bool Task::ended(engine::Operation& operation) {
     if (operation.error && !error) error = operation.error;
-    if (operation.kind() != engine::Operation::Kind::send) {
+    if (operation.kind() == engine::Operation::Kind::receive ||
+        operation.kind() == engine::Operation::Kind::probe) {
         status = status_of(operation.envelope);
         message = receive.message;
     }
@@ -96,6 +103,7 @@ std::optional<TimePoint> point(const Deadline* deadline) {
 
 bool wait(Task& task, const Deadline* deadline) {
     if (task.completion.done()) return true;
+    const runtime::RpcPool::Waiting waiting;
     return task.node().progress().wait(task.completion, point(deadline));
 }
 
@@ -114,6 +122,7 @@ std::size_t wait_any(std::span<Task* const> tasks, const Deadline* deadline) {
         }
         completions.push_back(&task->completion);
     }
+    const runtime::RpcPool::Waiting waiting;
     return progress.wait_any(completions, point(deadline)).value_or(tasks.size());
 }
 
@@ -125,6 +134,7 @@ void cancel(Task& task) noexcept {
     if (task.send.active) engine.cancel(task.send);
     if (task.receive.active) engine.cancel(task.receive);
     if (task.probe.active) engine.cancel(task.probe);
+    if (task.call && task.call->operation.active) engine.cancel(task.call->operation);
     node.settle(node.now());
 }
 

@@ -25,7 +25,8 @@ public:
         receive,
         send_and_receive,
         probe,
-        message  // receives what was taken out of matching
+        message,  // receives what was taken out of matching
+        call
     };
 
     Task() noexcept {
@@ -70,6 +71,14 @@ public:
     port::ConstBytes outgoing{};
     std::vector<port::ConstBytes> outgoing_list{};
     engine::ProbeOperation probe{};
+
+    /// Apart, since few tasks are calls; kept when the task is used again.
+    struct CallPart {
+        engine::CallOperation operation{};
+        std::vector<std::byte> copied{};     // a small argument
+        std::shared_ptr<const void> kept{};  // whose a large one is
+    };
+    std::unique_ptr<CallPart> call{};
 };
 
 Status status_of(const engine::Envelope& envelope) noexcept;

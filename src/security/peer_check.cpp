@@ -218,11 +218,11 @@ Checked<Identity> check_identity(const Leaf& leaf, const Expectation& expected) 
         return wrong_node(leaf, *identity, *expected.node);
     }
     if (expected.seed && !names_seed(leaf.native.get(), identity->cluster)) {
-        return Refusal(Alert::access_denied, "your certificate is not that of a seed",
-                       fmt::format("{} is for node {}, which is not a seed of cluster {}: a member "
-                                   "of the cluster answers in its place",
-                                   leaf.words, identity->node.to_hex(),
-                                   identity->cluster.to_hex()));
+        return Refusal(
+            Alert::access_denied, "your certificate is not that of a seed",
+            fmt::format("{} is for node {}, which is not a seed of cluster {}: a member "
+                        "of the cluster answers in its place",
+                        leaf.words, identity->node.to_hex(), identity->cluster.to_hex()));
     }
     return *identity;
 }
@@ -286,10 +286,9 @@ Checked<SeenSeed> check_seed(const ShownCertificates& shown, const SeedRules& ru
     if (!native) return undecodable(native.error());
     auto read = read_leaf(shown.own());
     if (auto* refusal = std::get_if<Refusal>(&read)) return std::move(*refusal);
-    auto identity =
-        check_leaf(std::get<Leaf>(read), {.ca = native->get(),
-                                          .expected = {.cluster = *cluster, .seed = true},
-                                          .now = rules.now});
+    auto identity = check_leaf(
+        std::get<Leaf>(read),
+        {.ca = native->get(), .expected = {.cluster = *cluster, .seed = true}, .now = rules.now});
     if (auto* refusal = std::get_if<Refusal>(&identity)) return std::move(*refusal);
     return SeenSeed{.identity = std::get<Identity>(identity), .ca = std::move(certificate)};
 }

@@ -85,7 +85,7 @@ Result<void> make_private_directory(const std::string& path) {
     const auto parent = std::filesystem::path(path).lexically_normal().parent_path();
     if (!parent.empty()) std::filesystem::create_directories(parent, code);
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed("make directory", path);
-    struct stat status {};
+    struct stat status{};
     if (::lstat(path.c_str(), &status) != 0) return failed("look at", path);
     if (!S_ISDIR(status.st_mode)) {
         return Error(Errc::bad_config, fmt::format("{} is no directory; give another one", path));
@@ -97,7 +97,7 @@ Result<std::optional<Secret>> read_private_file(const std::string& path, std::si
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (!file && errno == ENOENT) return std::optional<Secret>{};
     if (!file) return failed("read", path);
-    struct stat status {};
+    struct stat status{};
     if (::fstat(file.value(), &status) != 0) return failed("look at", path);
     if (!S_ISREG(status.st_mode)) {
         return Error(Errc::bad_config, fmt::format("{} is no regular file", path));
@@ -105,8 +105,8 @@ Result<std::optional<Secret>> read_private_file(const std::string& path, std::si
     NEXAR_TRY(check_private(status, path, "0600"));
     const auto size = static_cast<std::size_t>(status.st_size);
     if (size > max_bytes) {
-        return Error(Errc::bad_config, fmt::format("{} has {} bytes; allowed: at most {}", path,
-                                                   size, max_bytes));
+        return Error(Errc::bad_config,
+                     fmt::format("{} has {} bytes; allowed: at most {}", path, size, max_bytes));
     }
     bool whole = false;
     auto content = Secret::filled(

@@ -80,8 +80,8 @@ Result<void> TlsSession::set_credentials() {
             return library_error("making credentials", GNUTLS_E_MEMORY_ERROR);
         }
     }
-    int code = gnutls_priority_set(session_.get(), joining() ? joiner_priority_.get()
-                                                             : options_.credentials->priority());
+    int code = gnutls_priority_set(
+        session_.get(), joining() ? joiner_priority_.get() : options_.credentials->priority());
     if (code < 0) return library_error("choosing the algorithms of TLS", code);
     code = gnutls_credentials_set(
         session_.get(), GNUTLS_CRD_CERTIFICATE,
@@ -99,9 +99,9 @@ Result<void> TlsSession::set_protocols() {
     // A node never speaks the joiners' protocol to a seed: it has a certificate.
     const bool joiners_too = options_.role == Role::server && !options_.join_alpn.empty();
     if (joining() || joiners_too) add(options_.join_alpn);
-    const int code = gnutls_alpn_set_protocols(session_.get(), protocols.data(),
-                                               static_cast<unsigned>(protocols.size()),
-                                               GNUTLS_ALPN_MANDATORY);
+    const int code =
+        gnutls_alpn_set_protocols(session_.get(), protocols.data(),
+                                  static_cast<unsigned>(protocols.size()), GNUTLS_ALPN_MANDATORY);
     if (code < 0) return library_error("naming the protocol of a TLS session", code);
     return {};
 }

@@ -117,6 +117,12 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
             return decode_as<ContextBegin>(header, body);
         case FrameType::context_end:
             return decode_as<ContextEnd>(header, body);
+        case FrameType::request:
+            return decode_as<Request>(header, body);
+        case FrameType::response:
+            return decode_as<Response>(header, body);
+        case FrameType::cancel:
+            return decode_as<Cancel>(header, body);
         case FrameType::proof:
             return decode_as<Proof>(header, body);
         case FrameType::join_request:
@@ -159,6 +165,9 @@ NEXAR_INSTANTIATE_CODEC(ContextBegin);
 NEXAR_INSTANTIATE_CODEC(ContextEnd);
 NEXAR_INSTANTIATE_CODEC(EagerHeader);
 NEXAR_INSTANTIATE_CODEC(BulkHeader);
+NEXAR_INSTANTIATE_CODEC(Request);
+NEXAR_INSTANTIATE_CODEC(Response);
+NEXAR_INSTANTIATE_CODEC(Cancel);
 NEXAR_INSTANTIATE_CODEC(Proof);
 NEXAR_INSTANTIATE_CODEC(JoinRequest);
 NEXAR_INSTANTIATE_CODEC(Admission);

@@ -34,6 +34,14 @@ void describe(Io& io, Of<Preamble> auto& m) {
         io.number("context", m.context);
         io.number("sequence", m.sequence);
     }
+    if (m.lane == Lane::call) {
+        io.number("call", m.call);
+        io.choice("part", m.part, CallPart::request, CallPart::response, FaultKind::unknown_value);
+    }
+    io.rule([&] { return m.lane == Lane::call || m.call == CallId(0); }, "call", m.call.value(),
+            "allowed is 0 but on a call lane");
+    io.rule([&] { return m.lane == Lane::call || m.part == CallPart::none; }, "part",
+            static_cast<std::uint64_t>(m.part), "allowed is 0 but on a call lane");
     io.rule([&] { return m.lane == Lane::bulk || m.context == ContextId(0); }, "context",
             m.context.value(), "allowed is 0 but on a bulk lane");
     io.rule([&] { return m.lane == Lane::bulk || m.sequence == Sequence(0); }, "sequence",
@@ -174,6 +182,44 @@ void describe(Io& io, Of<ContextBegin> auto& m) {
 template <class Io>
 void describe(Io& io, Of<ContextEnd> auto& m) {
     io.number("context", m.context);
+}
+
+template <class Io, class Message>
+void describe_payload(Io& io, Message& m) {
+    io.number("size", m.size, {0, kMaxByteCount});
+    io.choice("place", m.place, PayloadPlace::lane, PayloadPlace::stream, FaultKind::unknown_value);
+    io.rule([&] { return m.place == PayloadPlace::stream || m.size <= kMaxEagerBytes; }, "size",
+            m.size, "allowed is at most 65536 on the lane");
+    io.rule([&] { return m.place == PayloadPlace::lane || m.size != 0; }, "size", 0,
+            "allowed is at least 1 on a stream");
+}
+
+template <class Io>
+void describe(Io& io, Of<Request> auto& m) {
+    io.number("call", m.call);
+    io.number("time_left", m.time_left);
+    io.number("function", m.function);
+    io.text("name", m.name, {0, kMaxFunctionNameBytes});
+    describe_payload(io, m);
+    io.rule([&] { return m.name.empty() || m.function == 0; }, "function", m.function,
+            "allowed is 0 with a name");
+}
+
+template <class Io>
+void describe(Io& io, Of<Response> auto& m) {
+    io.number("call", m.call);
+    io.number("code", m.code);
+    io.text("text", m.text, {0, kMaxReportTextBytes});
+    describe_payload(io, m);
+    io.rule([&] { return m.code != Errc{} || m.text.empty(); }, "text", m.text.size(),
+            "allowed is none when it went well");
+    io.rule([&] { return m.code == Errc{} || m.size == 0; }, "size", m.size,
+            "allowed is 0 with an error");
+}
+
+template <class Io>
+void describe(Io& io, Of<Cancel> auto& m) {
+    io.number("call", m.call);
 }
 
 }  // namespace nexar::wire

@@ -13,7 +13,8 @@
 namespace nexar::wire {
 
 /// What a frame carries. Numbers are stable; 1-15 belong to the control lane, 16-31 to the eager
-/// lane, 48-63 to the seed lane, which has 1-3 too; those from 64 stand in files.
+/// lane, 32-47 to the rpc lane, 48-63 to the seed lane, which has 1-3 too; those from 64 stand in
+/// files.
 enum class FrameType : std::uint8_t {
     hello = 1,
     welcome = 2,
@@ -26,6 +27,9 @@ enum class FrameType : std::uint8_t {
     bulk = 17,
     context_begin = 18,
     context_end = 19,
+    request = 32,
+    response = 33,
+    cancel = 34,
     proof = 48,
     join_request = 49,
     admission = 50,
@@ -48,7 +52,7 @@ struct FrameRules {
 
 /// Limits leave room for optional fields of later builds: a whole Hello is at most 4 KiB, a
 /// Welcome 160 KiB. A View has room for kMaxViewMembers with all addresses.
-inline constexpr std::array<FrameRules, 20> kFrameRules{{
+inline constexpr std::array<FrameRules, 23> kFrameRules{{
     {FrameType::hello, "hello", 4096 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::welcome, "welcome", 163840 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::error_report, "error_report", 2048 - kFrameHeaderBytes, Lane::control, false},
@@ -60,6 +64,9 @@ inline constexpr std::array<FrameRules, 20> kFrameRules{{
     {FrameType::bulk, "bulk", 256 - kFrameHeaderBytes, Lane::eager, false},
     {FrameType::context_begin, "context_begin", 256 - kFrameHeaderBytes, Lane::eager, false},
     {FrameType::context_end, "context_end", 256 - kFrameHeaderBytes, Lane::eager, false},
+    {FrameType::request, "request", 256 - kFrameHeaderBytes, Lane::rpc, false},
+    {FrameType::response, "response", 2048 - kFrameHeaderBytes, Lane::rpc, false},
+    {FrameType::cancel, "cancel", 256 - kFrameHeaderBytes, Lane::rpc, false},
     {FrameType::proof, "proof", 256 - kFrameHeaderBytes, Lane::seed, false},
     {FrameType::join_request, "join_request", 4096 - kFrameHeaderBytes, Lane::seed, false},
     {FrameType::admission, "admission", 8192 - kFrameHeaderBytes, Lane::seed, false},
@@ -85,7 +92,7 @@ bool belongs_in_datagram(FrameType type) noexcept;
 struct FrameHeader {
     FrameType type = FrameType::hello;
     std::uint16_t extension_bytes = 0;  // optional fields, at the end of the body
-    std::uint32_t body_bytes = 0;       // all that follows; an eager payload comes after it
+    std::uint32_t body_bytes = 0;       // all that follows; a payload on the lane comes after it
 
     friend bool operator==(const FrameHeader&, const FrameHeader&) noexcept = default;
 };

@@ -18,11 +18,15 @@ inline constexpr std::size_t kFrameHeaderBytes = 8;
 /// stack.
 inline constexpr std::size_t kMessageHeaderFrameBytes = 42;
 
+/// The frame of a request without optional fields is at most so long, and that of a response that
+/// went well or of a cancel, so that they can be written into a buffer on the stack.
+inline constexpr std::size_t kMaxCallFrameBytes = 101;
+
 /// Any count of bytes: message sizes, windows, credits. So low that 65 535 of them add up without
 /// overflow in 64 bits.
 inline constexpr std::uint64_t kMaxByteCount = std::uint64_t{1} << 48;
 
-/// Payload that may follow its header on the eager lane.
+/// Payload that may follow its header on the eager lane, or on the rpc lane.
 inline constexpr std::uint64_t kMaxEagerBytes = std::uint64_t{1} << 16;
 
 inline constexpr std::uint32_t kMaxWorldSize = std::uint32_t{1} << 20;
@@ -30,6 +34,7 @@ inline constexpr std::uint32_t kMaxWorldSize = std::uint32_t{1} << 20;
 inline constexpr std::size_t kMaxSoftwareBytes = 128;
 inline constexpr std::size_t kMaxReportTextBytes = 1024;
 inline constexpr std::size_t kMaxLinkBytes = 256;
+inline constexpr std::size_t kMaxFunctionNameBytes = 64;
 
 inline constexpr std::size_t kMaxSettings = 256;
 inline constexpr std::size_t kMaxSettingNameBytes = 64;

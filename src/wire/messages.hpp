@@ -205,9 +205,51 @@ struct ContextEnd {
     friend bool operator==(const ContextEnd&, const ContextEnd&) noexcept = default;
 };
 
-using AnyMessage =
-    std::variant<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw, EagerHeader,
-                 BulkHeader, ContextBegin, ContextEnd, Proof, JoinRequest, Admission, ViewFrame,
-                 Formation, Renewal, LinkReport, StoredTokens, StoredSeed>;
+/// Where the payload of a call is. Numbers are stable.
+enum class PayloadPlace : std::uint8_t {
+    lane = 0,    // behind this frame on the same lane, at most kMaxEagerBytes
+    stream = 1,  // at least 1 byte, on a stream whose preamble names the call
+};
+
+/// Calls a function of the receiver. It answers every request once, unless the link fails.
+struct Request {
+    static constexpr FrameType kType = FrameType::request;
+
+    CallId call{};                         // one more than the sender's last one
+    std::chrono::nanoseconds time_left{};  // until the caller stops waiting; 0: it waits for ever
+    std::uint16_t function = 0;            // 0 when it has a name
+    std::string name{};                    // empty: `function` is its number
+    std::uint64_t size = 0;                // bytes of payload
+    PayloadPlace place = PayloadPlace::lane;
+
+    friend bool operator==(const Request&, const Request&) = default;
+};
+
+/// The answer to a request: a payload, or why there is none.
+struct Response {
+    static constexpr FrameType kType = FrameType::response;
+
+    CallId call{};
+    Errc code{};         // 0: it went well; unknown ones are kept as in ErrorReport
+    std::string text{};  // empty when it went well
+    std::uint64_t size = 0;
+    PayloadPlace place = PayloadPlace::lane;
+
+    friend bool operator==(const Response&, const Response&) = default;
+};
+
+/// The caller does not wait any more. The request is answered all the same.
+struct Cancel {
+    static constexpr FrameType kType = FrameType::cancel;
+
+    CallId call{};
+
+    friend bool operator==(const Cancel&, const Cancel&) noexcept = default;
+};
+
+using AnyMessage = std::variant<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw,
+                                EagerHeader, BulkHeader, ContextBegin, ContextEnd, Request,
+                                Response, Cancel, Proof, JoinRequest, Admission, ViewFrame,
+                                Formation, Renewal, LinkReport, StoredTokens, StoredSeed>;
 
 }  // namespace nexar::wire

@@ -20,6 +20,8 @@ std::string_view name(Lane lane) noexcept {
             return "eager";
         case Lane::bulk:
             return "bulk";
+        case Lane::call:
+            return "call";
         case Lane::seed:
             return "seed";
         case Lane::file:

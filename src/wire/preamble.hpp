@@ -18,8 +18,9 @@ enum class Lane : std::uint8_t {
     rpc = 2,
     eager = 3,  // small messages, and the headers of larger ones
     bulk = 4,   // the payload of one large message
-    seed = 5,   // between a seed and a joiner or a member, in the place of control
-    file = 6,   // never on a stream: what a seed keeps
+    call = 5,   // the payload of one large request or response
+    seed = 6,   // between a seed and a joiner or a member, in the place of control
+    file = 7,   // never on a stream: what a seed keeps
 };
 
 /// The name as written in the source; "unknown" for a number that is none.
@@ -30,19 +31,28 @@ std::string_view name(Lane lane) noexcept;
 inline constexpr std::array<std::byte, 4> kMagic{std::byte{0x8e}, std::byte{'n'}, std::byte{'x'},
                                                  std::byte{'r'}};
 
-/// The first bytes of every stream. A bulk stream names its message, because its bytes may arrive
-/// before the header on the eager lane; on other lanes context and sequence are 0 and not sent.
-/// The sender is the owner of the connection, so it is not named.
+/// Number of a call per (caller, callee), from 0; given when its request is written.
+using CallId = Strong<struct CallIdName, std::uint64_t>;
+
+/// What a call stream carries: both sides number the calls that they make. Numbers are stable.
+enum class CallPart : std::uint64_t { none = 0, request = 1, response = 2 };
+
+/// The first bytes of every stream. A bulk stream names its message and a call stream its call,
+/// because their bytes may arrive before the header on the lane does; elsewhere the names are 0 and
+/// not sent. The sender is the owner of the connection, so it is not named.
 struct Preamble {
     Lane lane = Lane::control;
     ContextId context{};
     Sequence sequence{};
+    CallId call{};
+    CallPart part = CallPart::none;
 
     friend bool operator==(const Preamble&, const Preamble&) noexcept = default;
 };
 
 constexpr std::size_t encoded_size(const Preamble& preamble) noexcept {
-    return preamble.lane == Lane::bulk ? kBulkPreambleBytes : kPreambleBytes;
+    const bool named = preamble.lane == Lane::bulk || preamble.lane == Lane::call;
+    return named ? kBulkPreambleBytes : kPreambleBytes;
 }
 
 /// Writes the preamble to the front of `out` and returns its size. Fails with invalid_argument when

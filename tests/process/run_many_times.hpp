@@ -50,7 +50,7 @@ protected:
                     EXPECT_EQ(run({"-n", "4"}, "echo $NEXAR_RANK").exit_code, 0);
                     break;
                 case 1:
-                    EXPECT_EQ(run({"-n", "4"}, failing_).exit_code, 5);
+                    EXPECT_EQ(run({"-n", "4"}, kFailing).exit_code, 5);
                     break;
                 case 2:
                     kill_when_ready();
@@ -80,7 +80,7 @@ private:
         EXPECT_EQ(program->wait(), 128 + SIGKILL);
     }
 
-    static constexpr const char* failing_ =
+    static constexpr const char* kFailing =
         "if [ $NEXAR_RANK = 3 ]; then exit 5; fi; sleep 1000 & setsid sleep 1000 & wait";
 };
 

@@ -45,9 +45,11 @@ public:
         id_ = ::forkpty(&master_, nullptr, &settings, nullptr);
         if (id_ != 0) return;
         std::vector<char*> argv;
+        argv.reserve(arguments.size() + 1);
         for (std::string& text : arguments) argv.push_back(text.data());
         argv.push_back(nullptr);
         std::vector<char*> envp;
+        envp.reserve(environment.size() + 1);
         for (std::string& text : environment) envp.push_back(text.data());
         envp.push_back(nullptr);
         ::execve(path.c_str(), argv.data(), envp.data());

@@ -83,7 +83,7 @@ Result<std::vector<TokenRow>> token_rows(const std::string& directory) {
                 seed->spent, [&](const auto& one) { return security::TokenId(one.token) == id; });
             if (spent != seed->spent.end()) row.used = spent->uses;
         }
-        rows.push_back(std::move(row));
+        rows.push_back(row);
     }
     std::ranges::sort(rows, {}, [](const TokenRow& row) { return row.token.created_at; });
     return rows;

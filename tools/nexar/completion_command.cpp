@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,6 +29,7 @@ void flatten(const CommandRow& command, std::vector<const CommandRow*>& out) {
 /// What may follow a command: options, the settings as flags, and commands.
 std::vector<std::string> words_after(const CommandRow& command) {
     std::vector<std::string> words;
+    words.reserve(command.commands.size() + command.options.size() + std::size(kSettings));
     for (const CommandRow& nested : command.commands) words.push_back(nested.name);
     for (const OptionRow& option : command.options) {
         for (const std::string& name : option.names) {

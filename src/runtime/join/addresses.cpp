@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <memory>
 
 #include "base/printable.hpp"
@@ -45,8 +46,13 @@ std::vector<Address> interface_addresses(std::uint16_t port, bool v4, bool v6) {
 
 std::vector<Address> reachable_addresses(const Address& bound) {
     if (!bound.is_any()) return {bound};
-    auto addresses = interface_addresses(bound.port(), true, bound.is_v6());
-    std::ranges::stable_sort(addresses, {}, &Address::is_loopback);
+    const auto all = interface_addresses(bound.port(), true, bound.is_v6());
+    std::vector<Address> addresses;
+    for (const bool loopback : {false, true}) {
+        std::ranges::copy_if(all, std::back_inserter(addresses), [&](const Address& address) {
+            return address.is_loopback() == loopback;
+        });
+    }
     // A host with very many keeps its loopback, which is the best to itself.
     while (addresses.size() > wire::kMaxAddresses) {
         addresses.erase(addresses.begin() + wire::kMaxAddresses - 2);

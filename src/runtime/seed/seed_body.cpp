@@ -51,7 +51,7 @@ wire::StoredSeed new_state(security::WallTime now, const NodeId& id) {
 struct SeedBody::Opened {
     std::optional<security::StateDirectory> directory{};
     security::Descriptor lock{};
-    std::optional<security::ClusterCa> ca{};
+    std::unique_ptr<const security::ClusterCa> ca{};
     wire::StoredSeed state{};
 };
 
@@ -62,7 +62,7 @@ Result<SeedBody::Opened> SeedBody::open_state(const SeedOptions& options, securi
     if (options.state_dir.empty()) {
         NEXAR_TRY_VALUE(cluster, security::new_cluster_id());
         NEXAR_TRY_VALUE(ca, security::ClusterCa::create(cluster, now));
-        opened.ca = std::move(ca);
+        opened.ca = std::make_unique<security::ClusterCa>(std::move(ca));
         return opened;
     }
     NEXAR_TRY_VALUE(directory, security::StateDirectory::open(options.state_dir));
@@ -72,7 +72,7 @@ Result<SeedBody::Opened> SeedBody::open_state(const SeedOptions& options, securi
     if (kept) opened.state = *kept;
     opened.directory = directory;
     opened.lock = std::move(lock);
-    opened.ca = std::move(ca);
+    opened.ca = std::make_unique<security::ClusterCa>(std::move(ca));
     return opened;
 }
 
@@ -86,7 +86,7 @@ Result<std::shared_ptr<SeedBody>> SeedBody::open(const SeedOptions& options) {
     std::vector<NamedValue> code;
     for (const auto& [name, value] : options.settings) code.push_back({name, value});
     NEXAR_TRY_VALUE(loaded, load_config(std::move(code), {}));
-    body->config_ = std::move(loaded.config);
+    body->config_ = std::make_unique<Config>(std::move(loaded.config));
     if (!options.job_secret.empty()) {
         NEXAR_TRY_VALUE(secret, security::JobSecret::from_text(options.job_secret));
         body->job_secret_ = std::move(secret);
@@ -96,7 +96,7 @@ Result<std::shared_ptr<SeedBody>> SeedBody::open(const SeedOptions& options) {
     body->state_ = std::move(opened.directory);
     body->lock_ = std::move(opened.lock);
     body->ca_ = std::move(opened.ca);
-    body->desk_.emplace(
+    body->desk_ = std::make_unique<runtime::SeedDesk>(
         opened.state, static_cast<std::uint32_t>(options.world),
         [] { return security::new_node_id().value(); }, body->clock_.now());
 

@@ -93,13 +93,13 @@ private:
     BufferPool pool_{PoolProfile::training()};
     std::unique_ptr<quic::UdpCarrier> carrier_;
     std::vector<port::Carrier*> carriers_;
-    std::optional<security::ClusterCa> ca_;
+    std::unique_ptr<const security::ClusterCa> ca_;
     std::optional<security::StateDirectory> state_;
     security::Descriptor lock_;
     security::TokenTable own_tokens_;  // without a state directory
     std::optional<security::JobSecret> job_secret_;
-    std::optional<Config> config_;
-    std::optional<runtime::SeedDesk> desk_;
+    std::unique_ptr<const Config> config_;
+    std::unique_ptr<runtime::SeedDesk> desk_;
     std::map<port::LinkId, Visitor> visitors_;
     std::vector<Answer> answers_;
     std::uint64_t kept_revision_ = 0;

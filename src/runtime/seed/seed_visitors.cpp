@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/config_cluster.hpp"
@@ -29,6 +30,16 @@ constexpr Duration kPeersPause = std::chrono::milliseconds(200);
 std::string host_of(const Address& address) {
     const std::string text = address.text();
     return text.substr(0, text.rfind(':'));
+}
+
+/// Text without control characters as JSON writes it (RFC 8259 section 7).
+std::string in_json(std::string_view text) {
+    std::string quoted = "\"";
+    for (const char c : printable(text, text.size())) {
+        if (c == '"' || c == '\\') quoted += '\\';
+        quoted += c;
+    }
+    return quoted + '"';
 }
 
 }  // namespace
@@ -316,29 +327,29 @@ void SeedBody::tell_members(TimePoint /*now*/) {
 }
 
 std::string SeedBody::peers_json() const {
-    nlohmann::json root;
-    root["epoch"] = desk_->state().epoch.value();
-    root["world"] = desk_->world();
-    root["status"] = desk_->status();
-    root["members"] = nlohmann::json::array();
+    std::string members;
     for (const auto& one : desk_->state().members) {
-        nlohmann::json addresses = nlohmann::json::array();
-        for (const auto& address : one.member.addresses) addresses.push_back(address.text);
-        root["members"].push_back({{"rank", one.member.rank.value()},
-                                   {"node", NodeId(one.member.node).to_hex()},
-                                   {"host", one.host},
-                                   {"addresses", std::move(addresses)}});
+        std::string addresses;
+        for (const auto& address : one.member.addresses) {
+            addresses += fmt::format("{}{}", addresses.empty() ? "" : ", ", in_json(address.text));
+        }
+        members +=
+            fmt::format(R"({}    {{"rank": {}, "node": {}, "host": {}, "addresses": [{}]}})",
+                        members.empty() ? "" : ",\n", one.member.rank.value(),
+                        in_json(NodeId(one.member.node).to_hex()), in_json(one.host), addresses);
     }
-    root["pairs"] = nlohmann::json::array();
+    std::string pairs;
     for (const auto& [pair, report] : reports_) {
-        root["pairs"].push_back(
-            {{"rank", pair.first.value()},
-             {"peer", pair.second.value()},
-             {"address", report.address.text},
-             {"round_trip_us", static_cast<double>(report.round_trip.count()) / 1e3},
-             {"why", report.why}});
+        pairs += fmt::format(
+            R"({}    {{"rank": {}, "peer": {}, "address": {}, "round_trip_us": {:.1f}, "why": {}}})",
+            pairs.empty() ? "" : ",\n", pair.first.value(), pair.second.value(),
+            in_json(report.address.text), static_cast<double>(report.round_trip.count()) / 1e3,
+            in_json(report.why));
     }
-    return root.dump(2) + "\n";
+    return fmt::format(
+        "{{\n  \"epoch\": {},\n  \"world\": {},\n  \"status\": {},\n  \"members\": [\n{}\n  ],\n"
+        "  \"pairs\": [\n{}\n  ]\n}}\n",
+        desk_->state().epoch.value(), desk_->world(), in_json(desk_->status()), members, pairs);
 }
 
 void SeedBody::keep_peers(TimePoint now) {

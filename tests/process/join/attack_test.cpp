@@ -289,7 +289,7 @@ TEST_F(Attack, hello_of_a_gigabyte) {
     const auto link = stranger.dial_as_joiner(address_of(seed_));
     ASSERT_TRUE(stranger.run_until([&] { return stranger.story(link).link != nullptr; }));
     // A preamble of the seed lane, and the header of a hello whose body has 2^30 bytes.
-    const std::array<unsigned char, 16> bytes{0x8e, 'n', 'x', 'r', 1, 5, 0, 0,
+    const std::array<unsigned char, 16> bytes{0x8e, 'n', 'x', 'r', 1, 6, 0, 0,
                                               1,    1,   0,   0,   0, 0, 0, 0x40};
     const port::ConstBytes piece = std::as_bytes(std::span(bytes));
     ASSERT_TRUE(stranger.story(link).link->write(port::Lane::control, {&piece, 1}));

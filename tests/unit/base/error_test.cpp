@@ -64,6 +64,13 @@ TEST(Error, every_code_has_a_name_and_a_remedy_by_its_group) {
     EXPECT_EQ(name(Errc::unauthenticated), "unauthenticated");
     EXPECT_EQ(remedy(Errc::unauthenticated), Remedy::give_up);
     EXPECT_EQ(remedy(Errc::out_of_memory), Remedy::retry);
+    EXPECT_EQ(name(Errc::unknown_function), "unknown_function");
+    EXPECT_EQ(name(Errc::not_allowed), "not_allowed");
+    EXPECT_EQ(name(Errc::function_failed), "function_failed");
+    EXPECT_EQ(name(Errc::outcome_unknown), "outcome_unknown");
+    EXPECT_NE(remedy(Errc::outcome_unknown), Remedy::retry) << "it may have run";
+    EXPECT_EQ(name(Errc::overloaded), "overloaded");
+    EXPECT_EQ(remedy(Errc::overloaded), Remedy::retry);
     EXPECT_EQ(remedy(Errc::cancelled), Remedy::stopped);
 }
 

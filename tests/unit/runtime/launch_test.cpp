@@ -51,27 +51,27 @@ std::string why_not(const Environment& environment) {
 }
 
 // As `nexar run -n 4` sets them.
-const Environment kNexarRun = {{"NEXAR_JOIN", "nexar:hunter2"},
+const Environment nexar_run = {{"NEXAR_JOIN", "nexar:hunter2"},
                                {"NEXAR_RANK", "2"},
                                {"NEXAR_WORLD_SIZE", "4"},
                                {"NEXAR_LOCAL_RANK", "2"},
                                {"NEXAR_LOCAL_SIZE", "4"}};
 
 // As `torchrun --nnodes=2 --nproc-per-node=4` sets them.
-const Environment kTorchrun = {{"GROUP_RANK", "1"},
-                               {"GROUP_WORLD_SIZE", "2"},
-                               {"LOCAL_RANK", "1"},
-                               {"LOCAL_WORLD_SIZE", "4"},
-                               {"MASTER_ADDR", "10.0.0.1"},
-                               {"MASTER_PORT", "29500"},
-                               {"RANK", "5"},
-                               {"ROLE_RANK", "5"},
-                               {"TORCHELASTIC_RESTART_COUNT", "0"},
-                               {"TORCHELASTIC_RUN_ID", "job7"},
-                               {"WORLD_SIZE", "8"}};
+const Environment torchrun = {{"GROUP_RANK", "1"},
+                              {"GROUP_WORLD_SIZE", "2"},
+                              {"LOCAL_RANK", "1"},
+                              {"LOCAL_WORLD_SIZE", "4"},
+                              {"MASTER_ADDR", "10.0.0.1"},
+                              {"MASTER_PORT", "29500"},
+                              {"RANK", "5"},
+                              {"ROLE_RANK", "5"},
+                              {"TORCHELASTIC_RESTART_COUNT", "0"},
+                              {"TORCHELASTIC_RUN_ID", "job7"},
+                              {"WORLD_SIZE", "8"}};
 
 // As `mpirun -n 4` of Open MPI 4 sets them on one host.
-const Environment kOpenMpi = {{"OMPI_COMM_WORLD_LOCAL_RANK", "3"},
+const Environment open_mpi = {{"OMPI_COMM_WORLD_LOCAL_RANK", "3"},
                               {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
                               {"OMPI_COMM_WORLD_NODE_RANK", "3"},
                               {"OMPI_COMM_WORLD_RANK", "3"},
@@ -80,29 +80,29 @@ const Environment kOpenMpi = {{"OMPI_COMM_WORLD_LOCAL_RANK", "3"},
                               {"PMIX_RANK", "3"}};
 
 // As mpiexec of MPICH sets them.
-const Environment kHydra = {{"MPI_LOCALNRANKS", "4"},
-                            {"MPI_LOCALRANKID", "1"},
-                            {"PMI_FD", "9"},
-                            {"PMI_RANK", "1"},
-                            {"PMI_SIZE", "4"}};
+const Environment hydra = {{"MPI_LOCALNRANKS", "4"},
+                           {"MPI_LOCALRANKID", "1"},
+                           {"PMI_FD", "9"},
+                           {"PMI_RANK", "1"},
+                           {"PMI_SIZE", "4"}};
 
 // As `srun -N 2 -n 8` sets them for a task of the second node.
-const Environment kSlurm = {{"SLURM_JOB_ID", "200505"},
-                            {"SLURM_LOCALID", "2"},
-                            {"SLURM_NNODES", "2"},
-                            {"SLURM_NODEID", "1"},
-                            {"SLURM_NODELIST", "login1"},
-                            {"SLURM_NTASKS", "8"},
-                            {"SLURM_PROCID", "6"},
-                            {"SLURM_STEP_ID", "0"},
-                            {"SLURM_STEP_NODELIST", "gnode[07-08]"},
-                            {"SLURM_STEP_NUM_TASKS", "8"},
-                            {"SLURM_STEP_TASKS_PER_NODE", "4(x2)"}};
+const Environment slurm = {{"SLURM_JOB_ID", "200505"},
+                           {"SLURM_LOCALID", "2"},
+                           {"SLURM_NNODES", "2"},
+                           {"SLURM_NODEID", "1"},
+                           {"SLURM_NODELIST", "login1"},
+                           {"SLURM_NTASKS", "8"},
+                           {"SLURM_PROCID", "6"},
+                           {"SLURM_STEP_ID", "0"},
+                           {"SLURM_STEP_NODELIST", "gnode[07-08]"},
+                           {"SLURM_STEP_NUM_TASKS", "8"},
+                           {"SLURM_STEP_TASKS_PER_NODE", "4(x2)"}};
 
-const Environment kKubernetes = {{"JOB_COMPLETION_INDEX", "3"},
-                                 {"KUBERNETES_SERVICE_HOST", "10.96.0.1"},
-                                 {"NEXAR_SEED_HOST", "train-0.train"},
-                                 {"NEXAR_WORLD_SIZE", "4"}};
+const Environment kubernetes = {{"JOB_COMPLETION_INDEX", "3"},
+                                {"KUBERNETES_SERVICE_HOST", "10.96.0.1"},
+                                {"NEXAR_SEED_HOST", "train-0.train"},
+                                {"NEXAR_WORLD_SIZE", "4"}};
 
 TEST(LaunchTest, finds_nothing_where_no_launcher_is) {
     EXPECT_FALSE(detect_launch({}).value());
@@ -114,7 +114,7 @@ TEST(LaunchTest, finds_nothing_where_no_launcher_is) {
 }
 
 TEST(LaunchTest, nexar_run_says_everything_and_the_seed_is_elsewhere) {
-    const Launch launch = detected(kNexarRun);
+    const Launch launch = detected(nexar_run);
     EXPECT_EQ(launch.launcher, Launcher::nexar_run);
     EXPECT_EQ(launch.rank, Rank(2));
     EXPECT_EQ(launch.world, 4U);
@@ -128,7 +128,7 @@ TEST(LaunchTest, nexar_run_says_everything_and_the_seed_is_elsewhere) {
 }
 
 TEST(LaunchTest, torchrun_gives_the_address_of_rank_0) {
-    const Launch launch = detected(kTorchrun);
+    const Launch launch = detected(torchrun);
     EXPECT_EQ(launch.launcher, Launcher::torchrun);
     EXPECT_EQ(launch.rank, Rank(5));
     EXPECT_EQ(launch.world, 8U);
@@ -137,11 +137,11 @@ TEST(LaunchTest, torchrun_gives_the_address_of_rank_0) {
     EXPECT_EQ(launch.seed, (SeedPlace{.host = "10.0.0.1", .port = 29500}));
     EXPECT_EQ(launch.job, "job7");
     EXPECT_FALSE(launch.hosts_seed());
-    EXPECT_TRUE(detected(with(kTorchrun, {{"RANK", "0"}, {"LOCAL_RANK", "0"}})).hosts_seed());
+    EXPECT_TRUE(detected(with(torchrun, {{"RANK", "0"}, {"LOCAL_RANK", "0"}})).hosts_seed());
 }
 
 TEST(LaunchTest, open_mpi_on_one_host_meets_on_loopback_at_a_port_of_the_job) {
-    const Launch launch = detected(kOpenMpi);
+    const Launch launch = detected(open_mpi);
     EXPECT_EQ(launch.launcher, Launcher::open_mpi);
     EXPECT_EQ(launch.rank, Rank(3));
     EXPECT_EQ(launch.world, 4U);
@@ -149,17 +149,17 @@ TEST(LaunchTest, open_mpi_on_one_host_meets_on_loopback_at_a_port_of_the_job) {
     EXPECT_EQ(launch.seed->host, "127.0.0.1");
     EXPECT_GE(launch.seed->port, 10240);
     EXPECT_LT(launch.seed->port, 32768);
-    const Launch other_job = detected(with(kOpenMpi, {{"PMIX_NAMESPACE", "2937978882"}}));
+    const Launch other_job = detected(with(open_mpi, {{"PMIX_NAMESPACE", "2937978882"}}));
     EXPECT_NE(launch.seed->port, other_job.seed->port);
     const Launch other_rank = detected(
-        with(kOpenMpi, {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}}));
+        with(open_mpi, {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}}));
     EXPECT_EQ(launch.seed, other_rank.seed);
     EXPECT_TRUE(other_rank.hosts_seed());
 }
 
 TEST(LaunchTest, open_mpi_on_several_hosts_needs_to_be_told_where_rank_0_is) {
     const Environment two_hosts =
-        with(kOpenMpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}});
+        with(open_mpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}});
     EXPECT_THAT(why_not(two_hosts), AllOf(HasSubstr("Open MPI says rank 3 of 4"),
                                           HasSubstr("set NEXAR_SEED_HOST on all ranks")));
     EXPECT_EQ(detected(with(two_hosts, {{"NEXAR_SEED_HOST", "node1"}})).seed,
@@ -167,8 +167,8 @@ TEST(LaunchTest, open_mpi_on_several_hosts_needs_to_be_told_where_rank_0_is) {
 }
 
 TEST(LaunchTest, mpich_names_no_job_and_needs_to_be_told_where_rank_0_is) {
-    EXPECT_THAT(why_not(kHydra), HasSubstr("set NEXAR_SEED_HOST on all ranks"));
-    const Launch launch = detected(with(kHydra, {{"NEXAR_SEED_HOST", "[::1]:7500"}}));
+    EXPECT_THAT(why_not(hydra), HasSubstr("set NEXAR_SEED_HOST on all ranks"));
+    const Launch launch = detected(with(hydra, {{"NEXAR_SEED_HOST", "[::1]:7500"}}));
     EXPECT_EQ(launch.launcher, Launcher::pmi);
     EXPECT_EQ(launch.rank, Rank(1));
     EXPECT_EQ(launch.local_rank, 1U);
@@ -177,7 +177,7 @@ TEST(LaunchTest, mpich_names_no_job_and_needs_to_be_told_where_rank_0_is) {
 }
 
 TEST(LaunchTest, slurm_has_rank_0_on_the_first_host_of_the_step) {
-    const Launch launch = detected(kSlurm);
+    const Launch launch = detected(slurm);
     EXPECT_EQ(launch.launcher, Launcher::slurm);
     EXPECT_EQ(launch.rank, Rank(6));
     EXPECT_EQ(launch.world, 8U);
@@ -185,77 +185,77 @@ TEST(LaunchTest, slurm_has_rank_0_on_the_first_host_of_the_step) {
     EXPECT_EQ(launch.local_size, 4U);
     EXPECT_EQ(launch.job, "200505.0");
     EXPECT_EQ(launch.seed, (SeedPlace{.host = "gnode07", .port = 7400}));
-    EXPECT_EQ(detected(with(kSlurm, {{"NEXAR_SEED_PORT", "7401"}})).seed->port, 7401);
+    EXPECT_EQ(detected(with(slurm, {{"NEXAR_SEED_PORT", "7401"}})).seed->port, 7401);
 }
 
 TEST(LaunchTest, slurm_without_a_step_asks_for_srun) {
-    const Environment batch = without(with(kSlurm, {{"SLURM_PROCID", "0"}}), "SLURM_STEP_ID");
+    const Environment batch = without(with(slurm, {{"SLURM_PROCID", "0"}}), "SLURM_STEP_ID");
     EXPECT_THAT(why_not(batch), AllOf(HasSubstr("use srun"), HasSubstr("SLURM_JOB_ID=200505")));
     // The shell that salloc opens is a step of its own kind.
-    EXPECT_THAT(why_not(with(kSlurm, {{"SLURM_STEP_ID", "4294967290"}})), HasSubstr("use srun"));
+    EXPECT_THAT(why_not(with(slurm, {{"SLURM_STEP_ID", "4294967290"}})), HasSubstr("use srun"));
 }
 
 TEST(LaunchTest, slurm_with_rank_0_elsewhere_needs_to_be_told_where) {
-    const Environment cyclic = with(kSlurm, {{"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}});
+    const Environment cyclic = with(slurm, {{"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}});
     EXPECT_THAT(why_not(cyclic), HasSubstr("set NEXAR_SEED_HOST"));
 }
 
 TEST(LaunchTest, slurm_lists_and_counts_that_are_malformed_are_named) {
-    EXPECT_THAT(why_not(with(kSlurm, {{"SLURM_STEP_NODELIST", "gnode[07-"}})),
+    EXPECT_THAT(why_not(with(slurm, {{"SLURM_STEP_NODELIST", "gnode[07-"}})),
                 HasSubstr("SLURM_STEP_NODELIST"));
-    EXPECT_THAT(why_not(with(kSlurm, {{"SLURM_STEP_TASKS_PER_NODE", "4(x"}})),
+    EXPECT_THAT(why_not(with(slurm, {{"SLURM_STEP_TASKS_PER_NODE", "4(x"}})),
                 HasSubstr("SLURM_STEP_TASKS_PER_NODE"));
 }
 
 TEST(LaunchTest, slurm_with_pmi_is_one_launcher_and_tells_the_rest) {
     const Environment pmi2 =
-        with(kSlurm, {{"PMI_RANK", "6"}, {"PMI_SIZE", "8"}, {"PMI_JOBID", "200505.0"}});
+        with(slurm, {{"PMI_RANK", "6"}, {"PMI_SIZE", "8"}, {"PMI_JOBID", "200505.0"}});
     const Launch launch = detected(pmi2);
     EXPECT_EQ(launch.launcher, Launcher::pmi);
     EXPECT_EQ(launch.seed, (SeedPlace{.host = "gnode07", .port = 7400}));
     EXPECT_EQ(launch.local_rank, 2U);
     // PMIx says no size; Slurm does.
-    const Environment pmix = with(kSlurm, {{"PMIX_RANK", "6"}, {"PMIX_NAMESPACE", "slurm.pmix.1"}});
+    const Environment pmix = with(slurm, {{"PMIX_RANK", "6"}, {"PMIX_NAMESPACE", "slurm.pmix.1"}});
     EXPECT_EQ(detected(pmix).launcher, Launcher::slurm);
     EXPECT_THAT(why_not(with(pmix, {{"PMIX_RANK", "5"}})), HasSubstr("contradict"));
     EXPECT_THAT(why_not({{"PMIX_RANK", "5"}}), HasSubstr("PMIx says no size"));
 }
 
 TEST(LaunchTest, kubernetes_needs_the_size_and_the_host_of_rank_0) {
-    const Launch launch = detected(kKubernetes);
+    const Launch launch = detected(kubernetes);
     EXPECT_EQ(launch.launcher, Launcher::kubernetes);
     EXPECT_EQ(launch.rank, Rank(3));
     EXPECT_EQ(launch.world, 4U);
     EXPECT_EQ(launch.seed, (SeedPlace{.host = "train-0.train", .port = 7400}));
-    EXPECT_THAT(why_not(without(kKubernetes, "NEXAR_WORLD_SIZE")),
+    EXPECT_THAT(why_not(without(kubernetes, "NEXAR_WORLD_SIZE")),
                 AllOf(HasSubstr("NEXAR_WORLD_SIZE is not set"), HasSubstr("spec.completions")));
-    EXPECT_THAT(why_not(without(kKubernetes, "NEXAR_SEED_HOST")),
+    EXPECT_THAT(why_not(without(kubernetes, "NEXAR_SEED_HOST")),
                 HasSubstr("set NEXAR_SEED_HOST on all ranks"));
 }
 
 TEST(LaunchTest, a_seed_that_runs_elsewhere_needs_no_address_of_rank_0) {
-    const Launch launch = detected(with(kHydra, {{"NEXAR_JOIN", "nexar:hunter2"}}));
+    const Launch launch = detected(with(hydra, {{"NEXAR_JOIN", "nexar:hunter2"}}));
     EXPECT_EQ(launch.rank, Rank(1));
     EXPECT_FALSE(launch.seed);
-    EXPECT_FALSE(detected(with(kHydra, {{"NEXAR_JOIN_FILE", "/run/join"}})).seed);
+    EXPECT_FALSE(detected(with(hydra, {{"NEXAR_JOIN_FILE", "/run/join"}})).seed);
 }
 
 TEST(LaunchTest, numbers_that_cannot_be_are_errors_with_variable_and_value) {
     for (const char* value : {"", "x", "-1", "1.5", " 1", "1 ", "0x1", "4294967296", "1048576"}) {
-        EXPECT_THAT(why_not(with(kTorchrun, {{"RANK", value}})),
+        EXPECT_THAT(why_not(with(torchrun, {{"RANK", value}})),
                     AllOf(HasSubstr("torchrun: RANK=\"" + std::string(value) + "\""),
                           HasSubstr("whole number from 0")));
     }
-    EXPECT_THAT(why_not(with(kTorchrun, {{"WORLD_SIZE", "0"}})),
+    EXPECT_THAT(why_not(with(torchrun, {{"WORLD_SIZE", "0"}})),
                 HasSubstr("WORLD_SIZE=\"0\" is not a whole number from 1"));
-    EXPECT_THAT(why_not(with(kTorchrun, {{"RANK", "8"}})),
+    EXPECT_THAT(why_not(with(torchrun, {{"RANK", "8"}})),
                 HasSubstr("rank 8 is not below the size of the world, 8"));
-    EXPECT_THAT(why_not(with(kTorchrun, {{"LOCAL_RANK", "4"}})),
+    EXPECT_THAT(why_not(with(torchrun, {{"LOCAL_RANK", "4"}})),
                 HasSubstr("local rank 4 is not below"));
-    EXPECT_THAT(why_not(with(kTorchrun, {{"LOCAL_WORLD_SIZE", "9"}})),
+    EXPECT_THAT(why_not(with(torchrun, {{"LOCAL_WORLD_SIZE", "9"}})),
                 HasSubstr("9 ranks here, and 8 in the whole world"));
-    EXPECT_THAT(why_not(with(kTorchrun, {{"MASTER_PORT", "70000"}})), HasSubstr("MASTER_PORT"));
-    EXPECT_THAT(why_not(with(kTorchrun, {{"MASTER_ADDR", "a b"}})), HasSubstr("MASTER_ADDR"));
+    EXPECT_THAT(why_not(with(torchrun, {{"MASTER_PORT", "70000"}})), HasSubstr("MASTER_PORT"));
+    EXPECT_THAT(why_not(with(torchrun, {{"MASTER_ADDR", "a b"}})), HasSubstr("MASTER_ADDR"));
 }
 
 TEST(LaunchTest, a_launcher_that_says_too_little_is_an_error_and_no_world_of_one) {
@@ -267,21 +267,21 @@ TEST(LaunchTest, a_launcher_that_says_too_little_is_an_error_and_no_world_of_one
     EXPECT_THAT(why_not({{"OMPI_COMM_WORLD_RANK", "0"}}),
                 HasSubstr("OMPI_COMM_WORLD_SIZE is not set"));
     EXPECT_THAT(why_not({{"PMI_SIZE", "4"}}), HasSubstr("PMI_RANK is not set"));
-    EXPECT_THAT(why_not(without(without(kSlurm, "SLURM_NTASKS"), "SLURM_STEP_NUM_TASKS")),
+    EXPECT_THAT(why_not(without(without(slurm, "SLURM_NTASKS"), "SLURM_STEP_NUM_TASKS")),
                 HasSubstr("SLURM_STEP_NUM_TASKS is not set"));
-    EXPECT_THAT(why_not(without(kTorchrun, "MASTER_ADDR")), HasSubstr("NEXAR_SEED_HOST"));
-    EXPECT_THAT(why_not(without(kNexarRun, "NEXAR_JOIN")),
+    EXPECT_THAT(why_not(without(torchrun, "MASTER_ADDR")), HasSubstr("NEXAR_SEED_HOST"));
+    EXPECT_THAT(why_not(without(nexar_run, "NEXAR_JOIN")),
                 HasSubstr("nexar run: NEXAR_JOIN is not set"));
-    EXPECT_THAT(why_not(without(kNexarRun, "NEXAR_WORLD_SIZE")),
+    EXPECT_THAT(why_not(without(nexar_run, "NEXAR_WORLD_SIZE")),
                 AllOf(HasSubstr("NEXAR_WORLD_SIZE is not set"), Not(HasSubstr("hunter2"))));
 }
 
 TEST(LaunchTest, torchrun_on_each_host_of_a_step_is_what_it_looks_like) {
-    const Environment nested = with(with(kSlurm, {{"SLURM_PROCID", "1"},
-                                                  {"SLURM_STEP_NUM_TASKS", "2"},
-                                                  {"SLURM_LOCALID", "0"},
-                                                  {"SLURM_STEP_TASKS_PER_NODE", "1(x2)"}}),
-                                    kTorchrun);
+    const Environment nested = with(with(slurm, {{"SLURM_PROCID", "1"},
+                                                 {"SLURM_STEP_NUM_TASKS", "2"},
+                                                 {"SLURM_LOCALID", "0"},
+                                                 {"SLURM_STEP_TASKS_PER_NODE", "1(x2)"}}),
+                                    torchrun);
     const Launch launch = detected(nested);
     EXPECT_EQ(launch.launcher, Launcher::torchrun);
     EXPECT_EQ(launch.rank, Rank(5));
@@ -299,50 +299,50 @@ TEST(LaunchTest, torchrun_on_each_host_of_a_step_is_what_it_looks_like) {
 
 TEST(LaunchTest, variables_of_torchrun_set_by_a_script_must_agree_with_the_real_launcher) {
     const Environment script = {{"RANK", "6"}, {"WORLD_SIZE", "8"}};
-    EXPECT_EQ(detected(with(kSlurm, script)).rank, Rank(6));
-    EXPECT_EQ(detected(with(kSlurm, script)).seed->host, "gnode07");
-    EXPECT_THAT(why_not(with(kSlurm, {{"RANK", "0"}, {"WORLD_SIZE", "1"}})),
+    EXPECT_EQ(detected(with(slurm, script)).rank, Rank(6));
+    EXPECT_EQ(detected(with(slurm, script)).seed->host, "gnode07");
+    EXPECT_THAT(why_not(with(slurm, {{"RANK", "0"}, {"WORLD_SIZE", "1"}})),
                 HasSubstr("contradict"));
-    EXPECT_THAT(why_not(with(kSlurm, {{"RANK", "5"}, {"WORLD_SIZE", "8"}})),
+    EXPECT_THAT(why_not(with(slurm, {{"RANK", "5"}, {"WORLD_SIZE", "8"}})),
                 HasSubstr("contradict"));
     // A script that exports the size for its own use.
-    EXPECT_EQ(detected(with(kSlurm, {{"WORLD_SIZE", "8"}})).launcher, Launcher::slurm);
-    EXPECT_THAT(why_not(with(kSlurm, {{"WORLD_SIZE", "4"}})),
+    EXPECT_EQ(detected(with(slurm, {{"WORLD_SIZE", "8"}})).launcher, Launcher::slurm);
+    EXPECT_THAT(why_not(with(slurm, {{"WORLD_SIZE", "4"}})),
                 AllOf(HasSubstr("torchrun says rank unknown of 4"), HasSubstr("contradict")));
 }
 
 TEST(LaunchTest, mpirun_inside_of_an_allocation_counts_before_slurm) {
     // On the first host mpirun's children have the variables of the batch script.
-    const Environment batch = without(with(kSlurm, {{"SLURM_PROCID", "0"}}), "SLURM_STEP_ID");
-    EXPECT_EQ(detected(with(batch, kOpenMpi)).launcher, Launcher::open_mpi);
+    const Environment batch = without(with(slurm, {{"SLURM_PROCID", "0"}}), "SLURM_STEP_ID");
+    EXPECT_EQ(detected(with(batch, open_mpi)).launcher, Launcher::open_mpi);
     // On the others those of the step that started mpirun's daemon, one per host.
-    const Environment daemon = with(kSlurm, {{"SLURM_PROCID", "1"},
-                                             {"SLURM_STEP_NUM_TASKS", "2"},
-                                             {"SLURM_LOCALID", "0"},
-                                             {"SLURM_STEP_TASKS_PER_NODE", "1(x2)"}});
-    EXPECT_EQ(detected(with(daemon, kOpenMpi)).launcher, Launcher::open_mpi);
+    const Environment daemon = with(slurm, {{"SLURM_PROCID", "1"},
+                                            {"SLURM_STEP_NUM_TASKS", "2"},
+                                            {"SLURM_LOCALID", "0"},
+                                            {"SLURM_STEP_TASKS_PER_NODE", "1(x2)"}});
+    EXPECT_EQ(detected(with(daemon, open_mpi)).launcher, Launcher::open_mpi);
     // What one mpirun left behind and a larger step inherited.
-    const Environment one = with(kOpenMpi, {{"OMPI_COMM_WORLD_RANK", "0"},
+    const Environment one = with(open_mpi, {{"OMPI_COMM_WORLD_RANK", "0"},
                                             {"OMPI_COMM_WORLD_SIZE", "1"},
                                             {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
                                             {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}});
-    EXPECT_THAT(why_not(with(kSlurm, one)), HasSubstr("contradict"));
+    EXPECT_THAT(why_not(with(slurm, one)), HasSubstr("contradict"));
 }
 
 TEST(LaunchTest, nexar_run_inside_of_other_launchers) {
-    const Environment batch = without(with(kSlurm, {{"SLURM_PROCID", "0"}}), "SLURM_STEP_ID");
-    EXPECT_EQ(detected(with(batch, kNexarRun)).launcher, Launcher::nexar_run);
-    EXPECT_EQ(detected(with(kNexarRun, {{"JOB_COMPLETION_INDEX", "7"}})).launcher,
+    const Environment batch = without(with(slurm, {{"SLURM_PROCID", "0"}}), "SLURM_STEP_ID");
+    EXPECT_EQ(detected(with(batch, nexar_run)).launcher, Launcher::nexar_run);
+    EXPECT_EQ(detected(with(nexar_run, {{"JOB_COMPLETION_INDEX", "7"}})).launcher,
               Launcher::nexar_run);
-    EXPECT_THAT(why_not(with(kTorchrun, kNexarRun)),
+    EXPECT_THAT(why_not(with(torchrun, nexar_run)),
                 AllOf(HasSubstr("contradict"), Not(HasSubstr("hunter2"))));
-    EXPECT_EQ(detected(with(with(kTorchrun, kNexarRun), {{"NEXAR_LAUNCHER", "torchrun"}})).rank,
+    EXPECT_EQ(detected(with(with(torchrun, nexar_run), {{"NEXAR_LAUNCHER", "torchrun"}})).rank,
               Rank(5));
 }
 
 TEST(LaunchTest, the_user_may_say_which_launcher_counts) {
-    EXPECT_FALSE(detect_launch(with(kTorchrun, {{"NEXAR_LAUNCHER", "none"}})).value());
-    EXPECT_THAT(why_not(with(kTorchrun, {{"NEXAR_LAUNCHER", "slurm"}})),
+    EXPECT_FALSE(detect_launch(with(torchrun, {{"NEXAR_LAUNCHER", "none"}})).value());
+    EXPECT_THAT(why_not(with(torchrun, {{"NEXAR_LAUNCHER", "slurm"}})),
                 HasSubstr("none of its variables is set"));
     EXPECT_THAT(why_not({{"NEXAR_LAUNCHER", "tochrun"}}),
                 AllOf(HasSubstr("NEXAR_LAUNCHER=\"tochrun\" is no launcher"),
@@ -350,20 +350,20 @@ TEST(LaunchTest, the_user_may_say_which_launcher_counts) {
 }
 
 TEST(LaunchTest, the_users_own_address_of_the_seed_goes_first) {
-    EXPECT_EQ(detected(with(kTorchrun, {{"NEXAR_SEED_HOST", "node9"}})).seed,
+    EXPECT_EQ(detected(with(torchrun, {{"NEXAR_SEED_HOST", "node9"}})).seed,
               (SeedPlace{.host = "node9", .port = 29500}));
-    EXPECT_EQ(detected(with(kTorchrun, {{"NEXAR_SEED_PORT", "7400"}})).seed,
+    EXPECT_EQ(detected(with(torchrun, {{"NEXAR_SEED_PORT", "7400"}})).seed,
               (SeedPlace{.host = "10.0.0.1", .port = 7400}));
-    EXPECT_THAT(why_not(with(kSlurm, {{"NEXAR_SEED_HOST", "a:1"}, {"NEXAR_SEED_PORT", "2"}})),
+    EXPECT_THAT(why_not(with(slurm, {{"NEXAR_SEED_HOST", "a:1"}, {"NEXAR_SEED_PORT", "2"}})),
                 HasSubstr("name two ports"));
-    EXPECT_THAT(why_not(with(kSlurm, {{"NEXAR_SEED_PORT", "0"}})), HasSubstr("NEXAR_SEED_PORT"));
-    EXPECT_THAT(why_not(with(kSlurm, {{"NEXAR_SEED_HOST", ""}})), HasSubstr("NEXAR_SEED_HOST"));
+    EXPECT_THAT(why_not(with(slurm, {{"NEXAR_SEED_PORT", "0"}})), HasSubstr("NEXAR_SEED_PORT"));
+    EXPECT_THAT(why_not(with(slurm, {{"NEXAR_SEED_HOST", ""}})), HasSubstr("NEXAR_SEED_HOST"));
 }
 
 TEST(LaunchTest, messages_show_what_was_given_on_one_line) {
     EXPECT_THAT(why_not({{"RANK", "1\n2"}}), AllOf(HasSubstr("1\\n2"), Not(HasSubstr("\n"))));
     const std::string job(5000, 'j');
-    EXPECT_LE(detected(with(kTorchrun, {{"TORCHELASTIC_RUN_ID", job}})).job.size(), 256U);
+    EXPECT_LE(detected(with(torchrun, {{"TORCHELASTIC_RUN_ID", job}})).job.size(), 256U);
 }
 
 TEST(LaunchTest, only_variables_of_launchers_are_read_and_the_secret_is_not) {

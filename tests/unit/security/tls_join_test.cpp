@@ -22,22 +22,21 @@ constexpr WallTime kNow = wall_time(1777863721);
 /// Of a seed, or of a member that behaves as if it were one.
 SharedCredentials seed_of(const TestCluster& cluster, bool marked = true) {
     auto key = KeyPair::generate().value();
-    const auto own = cluster.ca()
-                         .issue({.public_key = key.public_key(),
-                                 .identity = cluster.identity(9),
-                                 .seed = marked},
-                                kNow)
-                         .value();
+    const auto own =
+        cluster.ca()
+            .issue(
+                {.public_key = key.public_key(), .identity = cluster.identity(9), .seed = marked},
+                kNow)
+            .value();
     return Credentials::create_seed(std::move(key), own, cluster.ca().certificate()).value();
 }
 
 class TlsJoinTest : public ::testing::Test {
 protected:
     TlsOptions joiner(std::optional<PublicKeyHash> ca) const {
-        return {.role = Role::client,
-                .join_alpn = "nexar-join/1",
-                .ca = ca,
-                .wall_clock = [] { return kNow; }};
+        return {.role = Role::client, .join_alpn = "nexar-join/1", .ca = ca, .wall_clock = [] {
+                    return kNow;
+                }};
     }
     TlsOptions joiner() const { return joiner(cluster_.ca().key().public_key_hash()); }
 
@@ -99,12 +98,11 @@ TEST_F(TlsJoinTest, a_seed_that_does_not_show_its_ca_is_refused) {
 TEST_F(TlsJoinTest, a_ca_certificate_of_another_key_under_the_right_leaf_is_refused) {
     const TestCluster other{kNow};
     auto key = KeyPair::generate().value();
-    const auto own = other.ca()
-                         .issue({.public_key = key.public_key(),
-                                 .identity = other.identity(9),
-                                 .seed = true},
-                                kNow)
-                         .value();
+    const auto own =
+        other.ca()
+            .issue({.public_key = key.public_key(), .identity = other.identity(9), .seed = true},
+                   kNow)
+            .value();
     // The CA that the joiner was told of, over a leaf that another one signed.
     const std::vector<Credentials::Der> chain{own.der(), cluster_.ca().certificate().der()};
     const auto forged =

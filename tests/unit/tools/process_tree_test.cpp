@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <vector>
 
 #include "support/child_process.hpp"
@@ -23,18 +22,14 @@ TEST(ProcessTreeTest, the_parent_is_found_behind_any_name) {
 TEST(ProcessTreeTest, children_are_those_of_this_process_only) {
     EXPECT_TRUE(children().empty());
     const testing::ChildProcess child([](testing::Channel& channel) {
-        const pid_t grandchild = ::fork();
-        if (grandchild == 0) {
-            ::pause();
-            ::_exit(0);
-        }
+        // Two generations below this process; ends with the one between.
+        const testing::ChildProcess grandchild(
+            [](testing::Channel& own) { (void)own.hear(std::chrono::seconds(60)); });
         channel.say("ready");
         (void)channel.hear(std::chrono::seconds(60));
-        ::kill(grandchild, 9);
     });
     ASSERT_EQ(child.channel().hear(std::chrono::seconds(60)), "ready");
     EXPECT_EQ(children(), std::vector<pid_t>{child.id()});
-    child.channel().say("end");
 }
 
 }  // namespace

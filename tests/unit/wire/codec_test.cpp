@@ -27,10 +27,10 @@ struct MessageNames {
     }
 };
 
-using Messages =
-    ::testing::Types<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw, EagerHeader,
-                     BulkHeader, ContextBegin, ContextEnd, Proof, JoinRequest, Admission, ViewFrame,
-                     Formation, Renewal, LinkReport, StoredTokens, StoredSeed>;
+using Messages = ::testing::Types<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw,
+                                  EagerHeader, BulkHeader, ContextBegin, ContextEnd, Request,
+                                  Response, Cancel, Proof, JoinRequest, Admission, ViewFrame,
+                                  Formation, Renewal, LinkReport, StoredTokens, StoredSeed>;
 TYPED_TEST_SUITE(EveryMessage, Messages, MessageNames);
 
 Bytes encoded(const AnyMessage& message) {

@@ -16,6 +16,9 @@ constexpr Preamble kBulk{.lane = Lane::bulk,
                          .context = ContextId(0x0102030405060708),
                          .sequence = Sequence(0x1112131415161718)};
 
+constexpr Preamble kCall{
+    .lane = Lane::call, .call = CallId(0x2122232425262728), .part = CallPart::response};
+
 Bytes bytes_of(const Preamble& preamble) {
     Bytes bytes(encoded_size(preamble));
     const auto written = encode(preamble, std::span<std::byte>(bytes));
@@ -28,6 +31,10 @@ Preamble random_preamble(testing::Random& random) {
     if (preamble.lane == Lane::bulk) {
         preamble.context = ContextId(random.number(0, ~0ULL));
         preamble.sequence = Sequence(random.number(0, ~0ULL));
+    }
+    if (preamble.lane == Lane::call) {
+        preamble.call = CallId(random.number(0, ~0ULL));
+        preamble.part = random.coin() ? CallPart::request : CallPart::response;
     }
     return preamble;
 }
@@ -54,12 +61,12 @@ TEST(Preamble, names_its_message_on_a_bulk_lane_only) {
     wrong.context = ContextId(0);
     EXPECT_THAT(encode(wrong, std::span<std::byte>(room)).error().cause(), HasSubstr("sequence"));
     EXPECT_FALSE(encode(Preamble{.lane = static_cast<Lane>(0)}, std::span<std::byte>(room)));
-    EXPECT_FALSE(encode(Preamble{.lane = static_cast<Lane>(7)}, std::span<std::byte>(room)));
+    EXPECT_FALSE(encode(Preamble{.lane = static_cast<Lane>(8)}, std::span<std::byte>(room)));
 }
 
 TEST(Preamble, opens_a_seed_lane_and_never_a_file) {
-    EXPECT_EQ(bytes_of({.lane = Lane::seed}), from_hex("8e 6e 78 72 01 05 00 00"));
-    EXPECT_EQ(decode_preamble(from_hex("8e 6e 78 72 01 05 00 00")).value(),
+    EXPECT_EQ(bytes_of({.lane = Lane::seed}), from_hex("8e 6e 78 72 01 06 00 00"));
+    EXPECT_EQ(decode_preamble(from_hex("8e 6e 78 72 01 06 00 00")).value(),
               Preamble{.lane = Lane::seed});
     Bytes room(64, std::byte{0xaa});
     const auto written = encode(Preamble{.lane = Lane::file}, std::span<std::byte>(room));
@@ -67,14 +74,29 @@ TEST(Preamble, opens_a_seed_lane_and_never_a_file) {
     EXPECT_EQ(written.error().code(), Errc::invalid_argument);
     EXPECT_EQ(room, Bytes(64, std::byte{0xaa}));
     for (const Bytes& bytes :
-         {from_hex("8e 6e 78 72 01 06 00 00"),
-          from_hex("8e 6e 78 72 01 06 00 00 01 02 03 04 05 06 07 08 01 02 03 04 05 06 07 08")}) {
+         {from_hex("8e 6e 78 72 01 07 00 00"),
+          from_hex("8e 6e 78 72 01 07 00 00 01 02 03 04 05 06 07 08 01 02 03 04 05 06 07 08")}) {
         EXPECT_EQ(preamble_size(bytes).error().code(), Errc::malformed);
         const auto decoded = decode_preamble(bytes);
         ASSERT_FALSE(decoded);
         EXPECT_EQ(decoded.error().code(), Errc::malformed);
-        EXPECT_THAT(decoded.error().cause(), HasSubstr("lane is 6"));
+        EXPECT_THAT(decoded.error().cause(), HasSubstr("lane is 7"));
     }
+}
+
+TEST(Preamble, names_its_call_on_a_call_lane_only) {
+    EXPECT_EQ(bytes_of(kCall).size(), kBulkPreambleBytes);
+    Bytes room(64);
+    Preamble wrong = kCall;
+    wrong.part = CallPart::none;
+    EXPECT_THAT(encode(wrong, std::span<std::byte>(room)).error().cause(), HasSubstr("part"));
+    wrong = {.lane = Lane::rpc, .call = CallId(1)};
+    EXPECT_THAT(encode(wrong, std::span<std::byte>(room)).error().cause(), HasSubstr("call"));
+    wrong = {.lane = Lane::rpc, .part = CallPart::request};
+    EXPECT_THAT(encode(wrong, std::span<std::byte>(room)).error().cause(), HasSubstr("part"));
+    Bytes bytes = bytes_of(kCall);
+    bytes[16] = std::byte{3};
+    EXPECT_THAT(decode_preamble(bytes).error().cause(), HasSubstr("part is 3"));
 }
 
 TEST(Preamble, does_not_encode_into_too_little_room) {
@@ -84,7 +106,7 @@ TEST(Preamble, does_not_encode_into_too_little_room) {
 }
 
 TEST(Preamble, that_is_cut_or_too_long_is_refused) {
-    for (const Preamble& preamble : {Preamble{}, kBulk}) {
+    for (const Preamble& preamble : {Preamble{}, kBulk, kCall}) {
         Bytes bytes = bytes_of(preamble);
         for (std::size_t n = 0; n < bytes.size(); ++n) {
             const auto decoded = decode_preamble(std::span(bytes).first(n));
@@ -120,7 +142,7 @@ TEST(Preamble, errors_say_what_is_wrong) {
     EXPECT_THAT(error("47 45 54 20 2f 20 48 54").cause(), HasSubstr("magic is 0x20544547"));
     EXPECT_EQ(error("47 45 54 20 2f 20 48 54").code(), Errc::malformed);
     EXPECT_EQ(error("8e 6e 78 72 02 01 00 00").code(), Errc::version_mismatch);
-    EXPECT_THAT(error("8e 6e 78 72 01 07 00 00").cause(), HasSubstr("lane is 7"));
+    EXPECT_THAT(error("8e 6e 78 72 01 08 00 00").cause(), HasSubstr("lane is 8"));
     EXPECT_THAT(error("8e 6e 78 72 01 00 00 00").cause(), HasSubstr("lane is 0"));
     EXPECT_THAT(error("8e 6e 78 72 01 01 00 01").cause(), HasSubstr("reserved is 0x100"));
 }
@@ -144,10 +166,11 @@ TEST(Lane, has_a_name) {
     EXPECT_EQ(name(Lane::rpc), "rpc");
     EXPECT_EQ(name(Lane::eager), "eager");
     EXPECT_EQ(name(Lane::bulk), "bulk");
+    EXPECT_EQ(name(Lane::call), "call");
     EXPECT_EQ(name(Lane::seed), "seed");
     EXPECT_EQ(name(Lane::file), "file");
     EXPECT_EQ(name(static_cast<Lane>(0)), "unknown");
-    EXPECT_EQ(name(static_cast<Lane>(7)), "unknown");
+    EXPECT_EQ(name(static_cast<Lane>(8)), "unknown");
 }
 
 }  // namespace

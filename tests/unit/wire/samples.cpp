@@ -30,6 +30,12 @@ std::chrono::nanoseconds random_time(Random& random) {
     return std::chrono::nanoseconds(random.number(0, std::uint64_t{1} << 63) >> 1);
 }
 
+void random_payload(Random& random, std::uint64_t& size, PayloadPlace& place) {
+    place = random.coin() ? PayloadPlace::stream : PayloadPlace::lane;
+    size = place == PayloadPlace::stream ? random.number(1, kMaxByteCount)
+                                         : random.number(0, kMaxEagerBytes);
+}
+
 }  // namespace
 
 Random::Random() : engine_(test_seed(20240229)) {}
@@ -193,6 +199,35 @@ ContextEnd random_message<ContextEnd>(Random& random) {
 }
 
 template <>
+Request random_message<Request>(Random& random) {
+    Request m;
+    m.call = CallId(random.number(0, kAny));
+    m.time_left = random_time(random);
+    m.name = random.text(kMaxFunctionNameBytes);
+    if (m.name.empty()) m.function = static_cast<std::uint16_t>(random.number(0, 0xffff));
+    random_payload(random, m.size, m.place);
+    return m;
+}
+
+template <>
+Response random_message<Response>(Random& random) {
+    Response m;
+    m.call = CallId(random.number(0, kAny));
+    m.code = static_cast<Errc>(random.coin() ? 0 : random.number(1, 0xffff));
+    if (m.code == Errc{}) {
+        random_payload(random, m.size, m.place);
+    } else {
+        m.text = random.text(kMaxReportTextBytes);
+    }
+    return m;
+}
+
+template <>
+Cancel random_message<Cancel>(Random& random) {
+    return {.call = CallId(random.number(0, kAny))};
+}
+
+template <>
 EagerHeader example<EagerHeader>() {
     return {{.context = kContext,
              .sequence = Sequence(7),
@@ -279,6 +314,26 @@ ContextBegin example<ContextBegin>() {
 template <>
 ContextEnd example<ContextEnd>() {
     return {.context = kContext};
+}
+
+template <>
+Request example<Request>() {
+    return {.call = CallId(9),
+            .time_left = std::chrono::seconds(2),
+            .function = 0,
+            .name = "sum",
+            .size = std::uint64_t{1} << 20,
+            .place = PayloadPlace::stream};
+}
+
+template <>
+Response example<Response>() {
+    return {.call = CallId(9), .code = Errc::timed_out, .text = "too late"};
+}
+
+template <>
+Cancel example<Cancel>() {
+    return {.call = CallId(9)};
 }
 
 Bytes from_hex(std::string_view hex) {

@@ -10,7 +10,8 @@ namespace nexar::run {
 
 Ended Ended::from_status(int status) noexcept {
     if (WIFSIGNALED(status)) {
-        return {.by_signal = true, .number = WTERMSIG(status), .dumped_core = WCOREDUMP(status)};
+        return {
+            .by_signal = true, .number = WTERMSIG(status), .dumped_core = WCOREDUMP(status) != 0};
     }
     return {.number = WEXITSTATUS(status)};
 }

@@ -101,7 +101,7 @@ Result<void> fill(std::vector<Host>& hosts, std::optional<std::uint32_t> ranks) 
         return bad("--host: give a number of ranks to all hosts (a:2,b:2), or to none");
     }
     std::uint64_t total = 0;
-    for (const Host& host : hosts) total += *host.slots;
+    for (const Host& host : hosts) total += host.slots.value_or(0);
     if (total > static_cast<std::uint64_t>(kMaxRanks)) {
         return bad(fmt::format("--host: {} ranks; {} are the most", total, kMaxRanks));
     }
@@ -110,8 +110,9 @@ Result<void> fill(std::vector<Host>& hosts, std::optional<std::uint32_t> ranks) 
     }
     std::uint32_t left = ranks.value_or(static_cast<std::uint32_t>(total));
     for (Host& host : hosts) {
-        host.slots = std::min(*host.slots, left);
-        left -= *host.slots;
+        const std::uint32_t share = std::min(host.slots.value_or(0), left);
+        host.slots = share;
+        left -= share;
     }
     return {};
 }
@@ -128,9 +129,10 @@ Result<std::vector<HostShare>> share_ranks(std::string_view hosts,
     std::vector<HostShare> shares;
     std::uint32_t first = 0;
     for (Host& host : parsed) {
-        if (*host.slots == 0) continue;
-        shares.push_back({.host = std::move(host.name), .first_rank = first, .count = *host.slots});
-        first += *host.slots;
+        const std::uint32_t count = host.slots.value_or(0);
+        if (count == 0) continue;
+        shares.push_back({.host = std::move(host.name), .first_rank = first, .count = count});
+        first += count;
     }
     return shares;
 }

@@ -26,6 +26,7 @@ constexpr int kExitUnableToStart = 127;
 /// Lists as exec wants them; live no longer than `texts`.
 std::vector<char*> pointers(std::vector<std::string>& texts) {
     std::vector<char*> list;
+    list.reserve(texts.size() + 1);
     for (std::string& text : texts) list.push_back(text.data());
     list.push_back(nullptr);
     return list;

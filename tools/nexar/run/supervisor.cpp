@@ -28,6 +28,7 @@ constexpr std::size_t kMaxTold = 4096;  // that waits to be understood
 
 std::vector<std::string> names_of(const std::vector<Unit>& units) {
     std::vector<std::string> names;
+    names.reserve(units.size());
     for (const Unit& unit : units) names.push_back(unit.name);
     return names;
 }

@@ -54,6 +54,7 @@ std::vector<std::string> setting_variables() {
 std::vector<Unit> rank_units(const Part& part) {
     const std::vector<std::string> shared = environment_with(part.environment);
     std::vector<Unit> units;
+    units.reserve(part.count);
     for (std::uint32_t i = 0; i < part.count; ++i) {
         const std::uint32_t rank = part.first_rank + i;
         Unit unit{.name = fmt::format("rank {}", rank),

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# clang-tidy on one file of the dev build, skipped when the same text, its headers included, passed before on this
+# machine with the same checks.
+#
+#   scripts/tidy_file.sh FILE CHECKS
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+file=$1 checks=$2
+readonly tidy=clang-tidy-19
+passed=${XDG_CACHE_HOME:-$HOME/.cache}/nexar-tidy
+
+# The command that compiles the file, made to print all that the compiler sees: comments, for NOLINT, and macros.
+preprocessed() {
+  local command
+  command=$(awk -v file="\"file\": \"$PWD/$file\"" '/"command":/ { seen = $0 } index($0, file) { print seen; exit }' \
+    build/dev/compile_commands.json)
+  command=${command#*\"command\": \"}
+  command=$(printf '%s' "${command%%\",}" | sed 's/\\\\/\\/g; s/\\"/"/g; s/ -o [^ ]* -c / -E -C -P -dD /')
+  [ -n "$command" ] && (cd build/dev && eval "$command")
+}
+
+key=$({ "$tidy" --version; cat .clang-tidy; printf '%s\n' "$file" "$checks"; preprocessed; } | sha256sum | cut -d ' ' -f 1)
+[ ! -e "$passed/$key" ] || exit 0
+"$tidy" -p build/dev --quiet --checks="$checks" --extra-arg=-Wno-unknown-warning-option "$file" 2>/dev/null
+mkdir -p "$passed"
+: >"$passed/$key"

@@ -1,0 +1,347 @@
+// Calls of the functions that this node serves.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/printable.hpp"
+#include "engine/calls.hpp"
+#include "engine/engine.hpp"
+#include "wire/codec.hpp"
+
+namespace nexar::engine {
+
+namespace {
+
+// Longer than any program runs, and far from the end of the clock.
+constexpr Duration kForEver = std::chrono::hours(24 * 365 * 10);
+
+wire::Response response_of(std::uint64_t call, const Error& error) {
+    return {.call = wire::CallId(call),
+            .code = error.code(),
+            .text = printable(error.cause(), wire::kMaxReportTextBytes)};
+}
+
+}  // namespace
+
+Result<void> Calls::add(Function& function) {
+    const bool added = function.name.empty() ? by_number_.emplace(function.number, &function).second
+                                             : by_name_.emplace(function.name, &function).second;
+    if (added) return {};
+    return Error(Errc::invalid_argument,
+                 function.name.empty()
+                     ? fmt::format("function {} is served already", function.number)
+                     : fmt::format("function \"{}\" is served already", function.name));
+}
+
+Function* Calls::find(std::uint16_t number, std::string_view name) const noexcept {
+    if (name.empty()) {
+        const auto found = by_number_.find(number);
+        return found == by_number_.end() ? nullptr : found->second;
+    }
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : found->second;
+}
+
+std::optional<Rank> Calls::rank_of(Peer& peer) const {
+    if (!peer.calls.rank && world_ != nullptr) {
+        const auto same = [&](const Pair* pair) { return pair != nullptr && pair->peer == &peer; };
+        const auto found = std::ranges::find_if(world_->pairs, same);
+        if (found != world_->pairs.end()) peer.calls.rank = (*found)->rank;
+    }
+    return peer.calls.rank;
+}
+
+/// Why a call cannot be taken, if so.
+std::optional<Error> Calls::objection(const PeerCalls& calls, Rank caller, std::uint64_t size,
+                                      const Function* function) const {
+    if (closing_) return Error(Errc::link_closed, "the node closes");
+    if (function == nullptr) return Error(Errc::unknown_function, "nobody serves this function");
+    if (function->callers &&
+        std::ranges::find(*function->callers, caller) == function->callers->end()) {
+        return Error(Errc::not_allowed,
+                     fmt::format("rank {} may not call this function", caller.value()));
+    }
+    if (const std::uint64_t most = std::min(limits_.max_request, function->max_request);
+        size > most) {
+        return Error(Errc::limit_exceeded,
+                     fmt::format("a request of {} bytes is larger than the {} that the function "
+                                 "takes",
+                                 size, most));
+    }
+    if (calls.in.size() + calls.backlog.size() >= limits_.max_in_flight) {
+        return Error(Errc::overloaded,
+                     fmt::format("{} calls of this caller are under way", limits_.max_in_flight));
+    }
+    if (size > limits_.max_held - std::min(limits_.max_held, calls.held)) {
+        return Error(Errc::overloaded,
+                     fmt::format("calls of this caller hold {} bytes", calls.held));
+    }
+    return std::nullopt;
+}
+
+Result<std::uint64_t> Calls::on_request(Peer& peer, const wire::Request& request) {
+    PeerCalls& calls = peer.calls;
+    const std::uint64_t id = request.call.value();
+    if (id != calls.next_in) {
+        return Error(Errc::protocol_violation,
+                     fmt::format("call {} came where {} was due", id, calls.next_in));
+    }
+    ++calls.next_in;
+    const bool on_lane = request.place == wire::PayloadPlace::lane;
+    const std::uint64_t follows = on_lane ? request.size : 0;
+    InBulk* stream = nullptr;
+    if (const auto early = calls.early.find(id); early != calls.early.end()) {
+        stream = early->second;
+        stream->early = false;
+        calls.early.erase(early);
+        if (on_lane) {
+            return Error(Errc::protocol_violation, "it sent the payload of one call two ways");
+        }
+    }
+    const std::optional<Rank> known = rank_of(peer);
+    const Rank caller = known.value_or(Rank{});
+    Function* function = known ? find(request.function, request.name) : nullptr;
+    if (const auto no = objection(calls, caller, request.size, function)) {
+        say(peer, response_of(id, *no));
+        if (stream != nullptr) {
+            stream->refused = true;
+            peer.link->refuse(stream->id());
+        }
+        return follows;
+    }
+    auto made = std::make_unique<InCall>();
+    InCall& call = *made;
+    calls.in.emplace(id, std::move(made));
+    call.peer = &peer;
+    call.id = id;
+    call.function = function;
+    call.caller = caller;
+    call.held = request.size;
+    calls.held += request.size;
+    if (request.time_left.count() != 0 && request.time_left < kForEver) {
+        call.deadline = now_ + request.time_left;
+        due_in_.emplace_hint(due_in_.end(), *call.deadline, &call);
+    }
+    if (request.size == 0) {
+        ready(call);
+    } else if (on_lane) {
+        calls.payload = {.part = wire::CallPart::request,
+                         .call = id,
+                         .bytes = std::vector<std::byte>(static_cast<std::size_t>(request.size))};
+    } else {
+        call.incoming.request = &call;
+        call.incoming.size = request.size;
+        call.incoming.known = true;
+        if (stream != nullptr) attach(call.incoming, *stream);
+    }
+    return follows;
+}
+
+Result<void> Calls::named_request(Peer& peer, InBulk& stream, std::uint64_t id) {
+    PeerCalls& calls = peer.calls;
+    const Error twice(Errc::protocol_violation, "it sent the payload of one call two ways");
+    if (id >= calls.next_in) {
+        stream.early = calls.early.emplace(id, &stream).second;
+        if (!stream.early) return twice;
+        return {};
+    }
+    const auto found = calls.in.find(id);
+    const bool awaited = found != calls.in.end() &&
+                         found->second->state == InCall::State::arriving &&
+                         found->second->incoming.request != nullptr;
+    if (awaited && found->second->incoming.stream != nullptr) return twice;
+    if (awaited) {
+        attach(found->second->incoming, stream);
+    } else {
+        stream.refused = true;  // of a call that was answered already
+        peer.link->refuse(stream.id());
+    }
+    return {};
+}
+
+void Calls::ready(InCall& call) {
+    NEXAR_ASSERT(call.state == InCall::State::arriving);
+    call.state = InCall::State::ready;
+    ready_.push_back(call);
+}
+
+InCall* Calls::poll_call() noexcept {
+    InCall* call = ready_.pop_front();
+    if (call != nullptr) call->state = InCall::State::running;
+    return call;
+}
+
+InCall* Calls::poll_stopped() noexcept {
+    InCall* call = stopped_.pop_front();
+    if (call != nullptr) call->stopping = false;
+    return call;
+}
+
+void Calls::on_cancel(Peer& peer, std::uint64_t id) {
+    const auto found = peer.calls.in.find(id);
+    if (found == peer.calls.in.end()) return;  // its answer is on the way
+    stop(*found->second, Error(Errc::cancelled, "the caller cancelled the call"));
+}
+
+void Calls::start_local(CallOperation& call, Context& context) {
+    Function* function = find(call.function, call.name);
+    if (const auto no = objection(self_, context.me, call.content.size(), function)) {
+        return end(call, no);
+    }
+    auto made = std::make_unique<InCall>();
+    InCall& in = *made;
+    in.id = self_.next_in++;
+    self_.in.emplace(in.id, std::move(made));
+    in.function = function;
+    in.caller = context.me;
+    in.held = call.content.size();
+    self_.held += in.held;
+    in.argument.assign(call.content.begin(), call.content.end());
+    // The operation's own deadline ends both.
+    in.deadline = call.deadline;
+    in.local = &call;
+    call.local = &in;
+    call.state = CallOperation::State::local;
+    ready(in);
+}
+
+PeerCalls& Calls::calls_of(InCall& call) noexcept {
+    return call.peer == nullptr ? self_ : call.peer->calls;
+}
+
+void Calls::destroy(InCall& call) {
+    if (call.deadline) due_in_.erase({*call.deadline, &call});
+    if (call.stopping) stopped_.erase(call);
+    detach(call.incoming);
+    PeerCalls& calls = calls_of(call);
+    calls.held -= call.held;
+    calls.in.erase(call.id);
+}
+
+void Calls::answer(InCall& call, const Error& error) {
+    if (std::exchange(call.answered, true)) return;
+    if (CallOperation* local = std::exchange(call.local, nullptr); local != nullptr) {
+        local->local = nullptr;
+        end(*local, error);
+    } else if (call.peer != nullptr) {
+        say(*call.peer, response_of(call.id, error));
+    }
+}
+
+void Calls::stop(InCall& call, const Error& error) {
+    if (call.deadline) due_in_.erase({*call.deadline, &call});
+    switch (call.state) {
+        case InCall::State::ready:
+            ready_.erase(call);
+            [[fallthrough]];
+        case InCall::State::arriving:
+            answer(call, error);
+            destroy(call);
+            return;
+        case InCall::State::running:
+            answer(call, error);
+            if (std::exchange(call.told, true)) return;
+            call.stopping = true;
+            stopped_.push_back(call);
+            return;
+        case InCall::State::answering:
+            return;
+    }
+}
+
+void Calls::expire_in(TimePoint now) {
+    while (!due_in_.empty() && due_in_.begin()->first <= now) {
+        InCall& call = *due_in_.begin()->second;
+        stop(call, Error(Errc::timed_out, "the function did not answer in time"));
+    }
+}
+
+void Calls::respond(InCall& call, Result<std::vector<std::byte>> result) {
+    NEXAR_ASSERT(call.state == InCall::State::running);
+    if (call.answered) return destroy(call);
+    if (result && result->size() > limits_.max_response) {
+        result = Error(Errc::limit_exceeded,
+                       fmt::format("the answer of the function has {} bytes, and max_response of "
+                                   "its node is {}",
+                                   result->size(), limits_.max_response));
+    }
+    if (!result) {
+        answer(call, result.error());
+        destroy(call);
+        return;
+    }
+    answer(call, *std::move(result));
+}
+
+/// The function returned well.
+void Calls::answer(InCall& call, std::vector<std::byte> response) {
+    if (CallOperation* local = std::exchange(call.local, nullptr); local != nullptr) {
+        local->local = nullptr;
+        auto refused = refusal(*local, response.size());
+        local->response = std::move(response);
+        end(*local, std::move(refused));
+        destroy(call);
+        return;
+    }
+    call.answered = true;
+    PeerCalls& calls = calls_of(call);
+    calls.held -= std::exchange(call.held, 0);
+    const bool on_lane = response.size() <= eager_limit_;
+    if (!on_lane && response.size() > limits_.max_held - std::min(limits_.max_held, calls.held)) {
+        say(*call.peer, response_of(call.id, Error(Errc::overloaded,
+                                                   fmt::format("answers to this caller hold {} "
+                                                               "bytes",
+                                                               calls.held))));
+        destroy(call);
+        return;
+    }
+    const wire::Response header{
+        .call = wire::CallId(call.id),
+        .code = {},
+        .text = {},
+        .size = response.size(),
+        .place = on_lane ? wire::PayloadPlace::lane : wire::PayloadPlace::stream};
+    Peer& peer = *call.peer;
+    if (on_lane) {
+        send_response(peer, header, response);
+        destroy(call);
+        return;
+    }
+    say(peer, header);
+    if (peer.link == nullptr || peer.violation) return destroy(call);
+    call.held = response.size();
+    calls.held += call.held;
+    call.response = std::move(response);
+    call.shown = call.response;
+    call.state = InCall::State::answering;
+    if (call.deadline) due_in_.erase({*call.deadline, &call});
+    std::array<std::byte, wire::kBulkPreambleBytes> preamble{};
+    const auto written = wire::encode(
+        wire::Preamble{
+            .lane = wire::Lane::call, .call = header.call, .part = wire::CallPart::response},
+        preamble);
+    NEXAR_ASSERT(written.has_value() && *written == preamble.size());
+    const port::StreamId stream = peer.link->send(call, {.prefix = preamble});
+    calls.responses_out.emplace(stream.value(), &call);
+}
+
+/// A response with its payload behind it, on the lane.
+void Calls::send_response(Peer& peer, const wire::Response& header,
+                          const std::vector<std::byte>& payload) {
+    if (peer.link == nullptr || peer.violation) return;
+    std::array<std::byte, wire::kMaxCallFrameBytes> frame{};
+    const auto size = wire::encode(header, std::span(frame));
+    NEXAR_ASSERT(size.has_value());
+    const std::array<port::ConstBytes, 2> pieces{std::span(frame).first(*size), payload};
+    if (!peer.calls.full && peer.link->write(port::Lane::rpc, pieces)) return;
+    std::vector<std::byte> whole(pieces[0].begin(), pieces[0].end());
+    whole.insert(whole.end(), payload.begin(), payload.end());
+    peer.calls.full = true;
+    send_frame(peer, std::move(whole));
+}
+
+}  // namespace nexar::engine

@@ -1,0 +1,328 @@
+#include "engine/calls.hpp"
+
+#include "calls.hpp"
+
+/// Calls between peers that keep the rules.
+namespace nexar::engine {
+namespace {
+
+class CallsOut : public CallsTest {};
+class CallsIn : public CallsTest {};
+
+TEST_F(CallsOut, writes_a_small_request_at_once_and_ends_with_the_answer) {
+    Called& called = call(kHostile, 100, 2s);
+    const auto requests = told_calls<wire::Request>();
+    ASSERT_EQ(requests.size(), 1U);
+    EXPECT_EQ(requests[0].name, "echo");
+    EXPECT_EQ(requests[0].size, 100U);
+    EXPECT_EQ(requests[0].time_left, 2s);
+    EXPECT_EQ(called.ended, 0);
+    says(Lane::rpc, said(response(0, 60)) + pattern(5, 60));
+    ASSERT_EQ(called.ended, 1);
+    EXPECT_FALSE(called.call.error);
+    EXPECT_EQ(called.call.response, pattern(5, 60));
+    EXPECT_FALSE(engine_->calls().next_deadline()) << "its deadline ends with it";
+}
+
+TEST_F(CallsOut, match_answers_in_any_order) {
+    Called& first = call(kHostile, 1);
+    Called& second = call(kHostile, 2);
+    says(Lane::rpc, said(response(1, 9)) + pattern(1, 9) + said(response(0, 8)) + pattern(0, 8));
+    EXPECT_EQ(first.call.response, pattern(0, 8));
+    EXPECT_EQ(second.call.response, pattern(1, 9));
+}
+
+TEST_F(CallsOut, send_a_large_request_on_a_stream_that_names_it) {
+    Called& called = call(kHostile, 5000);
+    ASSERT_EQ(hostile_.outgoing().size(), 1U);
+    const auto& [stream, out] = *hostile_.outgoing().begin();
+    EXPECT_EQ(out.prefix, stream_preamble(0, wire::CallPart::request));
+    EXPECT_EQ(told_calls<wire::Request>().at(0).place, wire::PayloadPlace::stream);
+    says(Lane::rpc, said(response(0, 0)));
+    EXPECT_EQ(called.ended, 0) << "its memory is in use";
+    hostile_.release(port::StreamId(stream), port::SendOutcome::delivered);
+    pump();
+    EXPECT_EQ(called.ended, 1);
+    EXPECT_FALSE(called.call.error);
+}
+
+TEST_F(CallsOut, take_a_large_answer_before_and_after_its_frame) {
+    Called& before = call(kHostile, 1);
+    Called& after = call(kHostile, 1);
+    const port::StreamId early =
+        streams(stream_preamble(0, wire::CallPart::response) + pattern(1, 3000));
+    says(Lane::rpc, said(response(0, 3000)) + said(response(1, 2000)));
+    hostile_.finish(early);
+    const port::StreamId late =
+        streams(stream_preamble(1, wire::CallPart::response) + pattern(2, 2000));
+    hostile_.finish(late);
+    pump();
+    ASSERT_EQ(before.ended, 1);
+    EXPECT_EQ(before.call.response, pattern(1, 3000));
+    ASSERT_EQ(after.ended, 1);
+    EXPECT_EQ(after.call.response, pattern(2, 2000));
+    expect_not_cut_off();
+}
+
+TEST_F(CallsOut, end_with_the_error_that_the_peer_gives) {
+    Called& called = call(kHostile, 10);
+    says(Lane::rpc,
+         said(wire::Response{
+             .call = wire::CallId(0), .code = Errc::function_failed, .text = "no such row"}));
+    expect_failed(called, Errc::function_failed);
+    EXPECT_EQ(called.call.error->cause(), "no such row");
+}
+
+TEST_F(CallsOut, are_refused_here_when_they_are_too_large) {
+    expect_failed(call(kHostile, 8193), Errc::limit_exceeded);
+    EXPECT_TRUE(told_calls<wire::Request>().empty());
+}
+
+TEST_F(CallsOut, refuse_an_answer_that_is_too_large_or_no_value_of_the_type) {
+    Called& large = call(kHostile, 1);
+    large.call.max_response = 100;
+    says(Lane::rpc, said(response(0, 101)) + pattern(0, 101));
+    expect_failed(large, Errc::limit_exceeded);
+    Called& streamed = call(kHostile, 1);
+    says(Lane::rpc, said(response(1, 9000)));
+    expect_failed(streamed, Errc::limit_exceeded);
+    streams(stream_preamble(1, wire::CallPart::response));
+    EXPECT_EQ(hostile_.incoming(), 0U) << "the payload is refused";
+    Called& typed = call(kHostile, 1);
+    typed.call.unit = 8;
+    typed.call.single = true;
+    says(Lane::rpc, said(response(2, 7)) + pattern(0, 7));
+    expect_failed(typed, Errc::malformed);
+    expect_not_cut_off();
+}
+
+TEST_F(CallsOut, end_when_their_time_is_over_and_drop_the_late_answer) {
+    Called& called = call(kHostile, 10, 50ms);
+    EXPECT_EQ(engine_->calls().next_deadline(), now_ + 50ms);
+    pass(49ms);
+    EXPECT_EQ(called.ended, 0);
+    pass(1ms);
+    expect_failed(called, Errc::timed_out);
+    ASSERT_EQ(told_calls<wire::Cancel>().size(), 1U);
+    says(Lane::rpc, said(response(0, 20)) + pattern(0, 20));
+    expect_not_cut_off();
+    Called& next = call(kHostile, 1);
+    says(Lane::rpc, said(response(1, 0)));
+    EXPECT_FALSE(next.call.error);
+}
+
+TEST_F(CallsOut, that_are_cancelled_tell_the_peer_and_end_at_once) {
+    Called& small = call(kHostile, 10);
+    Called& large = call(kHostile, 5000);
+    engine_->cancel(small.call);
+    engine_->cancel(large.call);
+    pump();
+    expect_failed(small, Errc::cancelled);
+    expect_failed(large, Errc::cancelled);
+    EXPECT_EQ(told_calls<wire::Cancel>().size(), 2U);
+    EXPECT_TRUE(hostile_.outgoing().empty());
+}
+
+TEST_F(CallsOut, whose_answer_is_lost_have_an_unknown_outcome) {
+    Called& written = call(kHostile, 10);
+    Called& answering = call(kHostile, 10);
+    says(Lane::rpc, said(response(1, 1000)));
+    hostile_.set_room(Lane::rpc, 0);
+    Called& unwritten = call(kHostile, 10);
+    hostile_.go_down(Error(Errc::timed_out, "nothing was heard of it"));
+    pump();
+    expect_failed(written, Errc::outcome_unknown);
+    expect_failed(answering, Errc::outcome_unknown);
+    expect_failed(unwritten, Errc::link_closed);
+    expect_failed(call(kHostile, 10), Errc::link_closed);
+    EXPECT_EQ(told_calls<wire::Request>().size(), 2U) << "nothing is sent again";
+}
+
+TEST_F(CallsOut, wait_for_room_in_order) {
+    hostile_.set_room(Lane::rpc, 0);
+    Called& first = call(kHostile, 10);
+    Called& second = call(kHostile, 20);
+    engine_->cancel(first.call);
+    pump();
+    expect_failed(first, Errc::cancelled);
+    hostile_.set_room(Lane::rpc, 10'000);
+    pump();
+    const auto requests = told_calls<wire::Request>();
+    ASSERT_EQ(requests.size(), 1U);
+    EXPECT_EQ(requests[0].size, 20U);
+    EXPECT_EQ(requests[0].call, wire::CallId(0));
+    says(Lane::rpc, said(response(0, 0)));
+    EXPECT_EQ(second.ended, 1);
+}
+
+TEST_F(CallsIn, are_given_to_the_function_with_caller_argument_and_deadline) {
+    wire::Request made = request(0, 100);
+    made.time_left = 3s;
+    says(Lane::rpc, with_payload(made));
+    InCall* call = taken();
+    ASSERT_NE(call, nullptr);
+    EXPECT_EQ(call->function, &function_);
+    EXPECT_EQ(call->caller, kHostile);
+    EXPECT_EQ(call->argument, pattern(0, 100));
+    EXPECT_EQ(call->deadline, now_ + 3s);
+    respond(*call, pattern(9, 40));
+    const auto answers = told_calls<wire::Response>();
+    ASSERT_EQ(answers.size(), 1U);
+    EXPECT_EQ(answers[0].code, Errc{});
+    EXPECT_EQ(answers[0].size, 40U);
+    EXPECT_FALSE(engine_->calls().next_deadline());
+}
+
+TEST_F(CallsIn, take_a_large_argument_and_give_a_large_answer_on_streams) {
+    const port::StreamId stream =
+        streams(stream_preamble(0, wire::CallPart::request) + pattern(3, 600));
+    EXPECT_EQ(taken(), nullptr);
+    says(Lane::rpc, said(request(0, 4000)));
+    const Bytes whole = pattern(3, 4000);
+    EXPECT_EQ(hostile_.arrive(stream, std::span(whole).subspan(600)), 3400U);
+    hostile_.finish(stream);
+    pump();
+    InCall* call = taken();
+    ASSERT_NE(call, nullptr);
+    EXPECT_EQ(call->argument, pattern(3, 4000));
+    respond(*call, pattern(4, 5000));
+    ASSERT_EQ(hostile_.outgoing().size(), 1U);
+    const auto& [number, out] = *hostile_.outgoing().begin();
+    EXPECT_EQ(out.prefix, stream_preamble(0, wire::CallPart::response));
+    const port::ConstBytes shown = out.source->regions().front();
+    EXPECT_EQ(Bytes(shown.begin(), shown.end()), pattern(4, 5000));
+    hostile_.release(port::StreamId(number), port::SendOutcome::delivered);
+    pump();
+}
+
+TEST_F(CallsIn, of_what_is_not_served_not_allowed_or_too_large_are_answered_at_once) {
+    Function guarded;
+    guarded.number = 7;
+    guarded.callers = {{kHonest}};
+    ASSERT_TRUE(engine_->calls().add(guarded));
+    wire::Request by_number = request(1, 10, "");
+    by_number.function = 7;
+    says(Lane::rpc,
+         with_payload(request(0, 10, "ech")) + with_payload(by_number) + said(request(2, 8193)));
+    expect_answered(0, Errc::unknown_function);
+    expect_answered(1, Errc::not_allowed);
+    expect_answered(2, Errc::limit_exceeded);
+    streams(stream_preamble(2, wire::CallPart::request));
+    EXPECT_EQ(hostile_.incoming(), 0U) << "the payload is refused";
+    EXPECT_EQ(taken(), nullptr);
+    honest_.arrive(Lane::rpc, said(wire::Request{.call = wire::CallId(0), .function = 7}));
+    pump();
+    InCall* call = taken();
+    ASSERT_NE(call, nullptr);
+    EXPECT_EQ(call->caller, kHonest);
+    respond(*call, Bytes{});
+    engine_->calls().remove(guarded);
+}
+
+TEST_F(CallsIn, two_functions_cannot_have_one_name) {
+    Function same;
+    same.name = "echo";
+    EXPECT_EQ(engine_->calls().add(same).error().code(), Errc::invalid_argument);
+}
+
+TEST_F(CallsIn, beyond_the_limits_of_a_caller_are_overloaded_and_others_are_not) {
+    for (std::uint64_t id = 0; id < 5; ++id) says(Lane::rpc, with_payload(request(id, 10)));
+    expect_answered(4, Errc::overloaded);
+    honest_.arrive(Lane::rpc, with_payload(request(0, 10)));
+    pump();
+    for (int i = 0; i < 5; ++i) {
+        InCall* call = taken();
+        ASSERT_NE(call, nullptr) << i;
+        respond(*call, Bytes{});
+    }
+    says(Lane::rpc, said(request(5, 6000)) + said(request(6, 5000)));
+    expect_answered(6, Errc::overloaded);
+    EXPECT_EQ(taken(), nullptr);
+    expect_not_cut_off();
+}
+
+TEST_F(CallsIn, that_are_cancelled_stop_the_function_and_are_answered_once) {
+    says(Lane::rpc, with_payload(request(0, 10)) + with_payload(request(1, 10)));
+    InCall* running = taken();
+    ASSERT_NE(running, nullptr);
+    says(Lane::rpc, said(wire::Cancel{.call = wire::CallId(0)}) +
+                        said(wire::Cancel{.call = wire::CallId(1)}) +
+                        said(wire::Cancel{.call = wire::CallId(1)}));
+    EXPECT_EQ(engine_->calls().poll_stopped(), running);
+    EXPECT_EQ(engine_->calls().poll_stopped(), nullptr);
+    EXPECT_EQ(taken(), nullptr) << "one that did not begin never runs";
+    respond(*running, pattern(0, 8));
+    expect_answered(0, Errc::cancelled);
+    expect_answered(1, Errc::cancelled);
+}
+
+TEST_F(CallsIn, whose_time_is_over_stop_the_function_and_are_answered) {
+    wire::Request made = request(0, 10);
+    made.time_left = 20ms;
+    says(Lane::rpc, with_payload(made));
+    InCall* running = taken();
+    pass(20ms);
+    EXPECT_EQ(engine_->calls().poll_stopped(), running);
+    expect_answered(0, Errc::timed_out);
+    respond(*running, Bytes{});
+    expect_answered(0, Errc::timed_out);
+}
+
+TEST_F(CallsIn, whose_caller_dies_stop_the_function) {
+    says(Lane::rpc, with_payload(request(0, 10)) + with_payload(request(1, 10)));
+    InCall* running = taken();
+    hostile_.go_down(Error(Errc::timed_out, "dead"));
+    pump();
+    EXPECT_EQ(engine_->calls().poll_stopped(), running);
+    EXPECT_EQ(taken(), nullptr);
+    respond(*running, pattern(0, 5000));
+}
+
+TEST_F(CallsIn, end_with_the_node) {
+    says(Lane::rpc, with_payload(request(0, 10)) + with_payload(request(1, 10)));
+    InCall* running = taken();
+    engine_->close();
+    EXPECT_EQ(engine_->calls().poll_stopped(), running);
+    expect_answered(1, Errc::link_closed);
+    respond(*running, Bytes{});
+}
+
+TEST_F(CallsIn, whose_answer_is_too_large_fail) {
+    says(Lane::rpc, with_payload(request(0, 10)));
+    respond(*taken(), Bytes(8193));
+    expect_answered(0, Errc::limit_exceeded);
+}
+
+TEST_F(CallsIn, of_a_function_that_ends_are_answered) {
+    says(Lane::rpc, with_payload(request(0, 10)));
+    engine_->calls().remove(function_);
+    expect_answered(0, Errc::unknown_function);
+    EXPECT_EQ(taken(), nullptr);
+}
+
+TEST_F(CallsOut, to_itself_need_no_link) {
+    Called& called = call(kMe, 300);
+    InCall* in = taken();
+    ASSERT_NE(in, nullptr);
+    EXPECT_EQ(in->caller, kMe);
+    EXPECT_EQ(in->argument, pattern(300, 300));
+    respond(*in, pattern(1, 4000));
+    ASSERT_EQ(called.ended, 1);
+    EXPECT_EQ(called.call.response, pattern(1, 4000));
+
+    Called& late = call(kMe, 1, 10ms);
+    InCall* running = taken();
+    pass(10ms);
+    expect_failed(late, Errc::timed_out);
+    EXPECT_EQ(engine_->calls().poll_stopped(), running);
+    respond(*running, Bytes{});
+
+    Called& cancelled = call(kMe, 1);
+    engine_->cancel(cancelled.call);
+    pump();
+    expect_failed(cancelled, Errc::cancelled);
+    EXPECT_EQ(taken(), nullptr);
+}
+
+}  // namespace
+}  // namespace nexar::engine

@@ -1,0 +1,114 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "samples.hpp"
+#include "wire/codec.hpp"
+
+/// The limits and rules of the frames of calls, on both sides.
+namespace nexar::wire {
+namespace {
+
+using testing::Bytes;
+using testing::encoded;
+using testing::example;
+using ::testing::HasSubstr;
+
+void expect_refused(const Bytes& bytes, Errc code, const std::string& words) {
+    const auto decoded = decode_frame(bytes);
+    ASSERT_FALSE(decoded) << words;
+    EXPECT_EQ(decoded.error().code(), code) << decoded.error().what();
+    EXPECT_THAT(decoded.error().cause(), HasSubstr(words));
+}
+
+template <class Message>
+void expect_not_encoded(const Message& message, const std::string& words) {
+    Bytes room(4096);
+    const auto written = encode(message, std::span<std::byte>(room));
+    ASSERT_FALSE(written) << words;
+    EXPECT_THAT(written.error().cause(), HasSubstr(words));
+}
+
+/// `message` encoded, then `width` bytes of the body overwritten at `offset`.
+template <class Message>
+Bytes patched(const Message& message, std::size_t offset, std::uint64_t value, unsigned width) {
+    Bytes bytes = encoded(message);
+    for (unsigned i = 0; i < width; ++i) {
+        bytes.at(kFrameHeaderBytes + offset + i) = static_cast<std::byte>(value >> (8 * i));
+    }
+    return bytes;
+}
+
+Request by_number() {
+    return {.call = CallId(1), .time_left = {}, .function = 7, .name = {}, .size = 8};
+}
+
+TEST(Request, has_a_number_or_a_name) {
+    Request m = example<Request>();
+    m.function = 1;
+    expect_not_encoded(m, "function is 1, allowed is 0 with a name");
+    expect_refused(patched(example<Request>(), 16, 1, 2), Errc::malformed, "function is 1");
+    m.function = 0;
+    m.name = std::string(kMaxFunctionNameBytes, 'n');
+    EXPECT_TRUE(decode_frame(encoded(m)));
+    EXPECT_EQ(encoded(m).size(), kMaxCallFrameBytes);
+    m.name += 'n';
+    expect_not_encoded(m, "name has 65 bytes, allowed are at most 64");
+    expect_refused(patched(example<Request>(), 18, 65, 2), Errc::limit_exceeded, "name");
+}
+
+TEST(Request, carries_on_the_lane_at_most_what_may_follow_at_once) {
+    const std::size_t size_at = 20;
+    const std::size_t place_at = 28;
+    EXPECT_TRUE(decode_frame(patched(by_number(), size_at, kMaxEagerBytes, 8)));
+    expect_refused(patched(by_number(), size_at, kMaxEagerBytes + 1, 8), Errc::malformed,
+                   "size is 65537, allowed is at most 65536 on the lane");
+    Request m = by_number();
+    m.place = PayloadPlace::stream;
+    m.size = kMaxByteCount;
+    EXPECT_TRUE(decode_frame(encoded(m)));
+    expect_refused(patched(m, size_at, kMaxByteCount + 1, 8), Errc::limit_exceeded, "size");
+    expect_refused(patched(m, size_at, 0, 8), Errc::malformed, "at least 1 on a stream");
+    expect_refused(patched(m, place_at, 2, 1), Errc::malformed, "place is 2");
+}
+
+TEST(Request, refuses_a_negative_time) {
+    expect_refused(patched(by_number(), 8, ~std::uint64_t{0}, 8), Errc::limit_exceeded,
+                   "time_left");
+}
+
+TEST(Response, has_a_payload_or_an_error) {
+    Response m{.call = CallId(1), .code = {}, .text = {}, .size = 9};
+    EXPECT_TRUE(decode_frame(encoded(m)));
+    EXPECT_LE(encoded(m).size(), kMaxCallFrameBytes);
+    m.text = "why";
+    expect_not_encoded(m, "text is 3, allowed is none when it went well");
+    m.code = Errc::overloaded;
+    expect_not_encoded(m, "size is 9, allowed is 0 with an error");
+    m.size = 0;
+    EXPECT_TRUE(decode_frame(encoded(m)));
+    m.text = std::string(kMaxReportTextBytes, 'w');
+    EXPECT_TRUE(decode_frame(encoded(m)));
+    m.text += 'w';
+    expect_not_encoded(m, "text has 1025 bytes");
+}
+
+TEST(Response, keeps_a_code_that_this_build_does_not_know) {
+    const auto decoded = decode_frame(patched(example<Response>(), 8, 0xfffe, 2));
+    ASSERT_TRUE(decoded);
+    EXPECT_EQ(static_cast<unsigned>(std::get<Response>(decoded->message).code), 0xfffeU);
+}
+
+TEST(CallFrames, travel_on_the_rpc_lane_only) {
+    for (const FrameType type : {FrameType::request, FrameType::response, FrameType::cancel}) {
+        EXPECT_TRUE(belongs_on(Lane::rpc, type)) << name(type);
+        EXPECT_FALSE(belongs_on(Lane::control, type)) << name(type);
+        EXPECT_FALSE(belongs_on(Lane::eager, type)) << name(type);
+        EXPECT_FALSE(belongs_in_datagram(type)) << name(type);
+    }
+    EXPECT_FALSE(belongs_on(Lane::rpc, FrameType::credit));
+}
+
+}  // namespace
+}  // namespace nexar::wire
