@@ -13,16 +13,16 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const Address kOwn = address("10.0.0.9:1");
-const Address kFirst = address("10.0.0.1:1");
-const Address kSecond = address("192.168.7.1:1");
-const Address kThird = address("127.0.0.1:1");
+const Address at_own = address("10.0.0.9:1");
+const Address at_first = address("10.0.0.1:1");
+const Address at_second = address("192.168.7.1:1");
+const Address at_third = address("127.0.0.1:1");
 
 /// Node 1, which has the higher rank and so dials at once; node 0 has three addresses.
 class OneMesh : public ::testing::Test {
 protected:
     explicit OneMesh(const MeshOptions& options = {}) : node_(1, view_, options) {
-        node_.mesh().set_addresses({kOwn});
+        node_.mesh().set_addresses({at_own});
     }
 
     std::vector<std::string> dialed() const {
@@ -35,29 +35,29 @@ protected:
     FakeLink& up(std::size_t dial) { return node_.up(id(dial), identity(0)); }
     void down(std::size_t dial, const char* why = "no answer") { node_.down(id(dial), why); }
 
-    View view_ = view_of({{kThird, kSecond, kFirst}, {kOwn}});
+    View view_ = view_of({{at_third, at_second, at_first}, {at_own}});
     MeshNode node_;
     TimePoint start_ = node_.now();
 };
 
 TEST_F(OneMesh, tries_the_best_address_first_and_the_next_ones_beside_it) {
     node_.adopt(view_);
-    EXPECT_THAT(dialed(), ElementsAre(kFirst.text()));
+    EXPECT_THAT(dialed(), ElementsAre(at_first.text()));
     EXPECT_EQ(node_.dials()[0].node, node(0));
     node_.run(milliseconds(49));
     EXPECT_EQ(dialed().size(), 1U);
     node_.run(milliseconds(200));
-    EXPECT_THAT(dialed(), ElementsAre(kFirst.text(), kSecond.text(), kThird.text()));
+    EXPECT_THAT(dialed(), ElementsAre(at_first.text(), at_second.text(), at_third.text()));
     EXPECT_EQ(since_start(1), milliseconds(50));
     EXPECT_EQ(since_start(2), milliseconds(100));
 }
 
 TEST_F(OneMesh, tries_the_next_address_at_once_when_one_fails) {
-    node_.dialer().refuses.insert(kFirst.text());
+    node_.dialer().refuses.insert(at_first.text());
     node_.adopt(view_);
-    EXPECT_THAT(dialed(), ElementsAre(kSecond.text()));
+    EXPECT_THAT(dialed(), ElementsAre(at_second.text()));
     down(0);
-    EXPECT_THAT(dialed(), ElementsAre(kSecond.text(), kThird.text()));
+    EXPECT_THAT(dialed(), ElementsAre(at_second.text(), at_third.text()));
     EXPECT_EQ(since_start(1), Duration::zero());
 }
 
@@ -68,7 +68,7 @@ TEST_F(OneMesh, takes_the_first_that_answers_and_gives_the_others_up) {
     EXPECT_FALSE(node_.mesh().complete());
     node_.hears_welcome(link, Rank(1));
     EXPECT_TRUE(node_.mesh().complete());
-    EXPECT_EQ(node_.report().address, kFirst);
+    EXPECT_EQ(node_.report().address, at_first);
     EXPECT_TRUE(node_.report().dialed);
     node_.run(seconds(30));
     EXPECT_EQ(dialed().size(), 1U);
@@ -87,9 +87,9 @@ TEST_F(OneMesh, a_better_address_that_comes_up_within_the_grace_time_wins) {
     EXPECT_FALSE(said_hello(second));
     EXPECT_EQ(second.closed(), "another address was better");
     node_.hears_welcome(first, Rank(1));
-    EXPECT_EQ(node_.report().address, kFirst);
+    EXPECT_EQ(node_.report().address, at_first);
     EXPECT_EQ(node_.report().took, milliseconds(164));
-    EXPECT_THAT(node_.report().why, HasSubstr(kSecond.text() + ": answered in 15.0 ms"));
+    EXPECT_THAT(node_.report().why, HasSubstr(at_second.text() + ": answered in 15.0 ms"));
 }
 
 TEST_F(OneMesh, does_not_wait_for_a_better_address_longer_than_that) {
@@ -103,19 +103,19 @@ TEST_F(OneMesh, does_not_wait_for_a_better_address_longer_than_that) {
     FakeLink& first = up(0);
     EXPECT_EQ(first.closed(), "no longer wanted");
     node_.hears_welcome(second, Rank(1));
-    EXPECT_EQ(node_.report().address, kSecond);
-    EXPECT_THAT(node_.report().why, HasSubstr(kFirst.text() + ": no answer in 160.0 ms"));
+    EXPECT_EQ(node_.report().address, at_second);
+    EXPECT_THAT(node_.report().why, HasSubstr(at_first.text() + ": no answer in 160.0 ms"));
 }
 
 TEST_F(OneMesh, begins_again_after_growing_pauses_when_no_address_answers) {
-    view_ = view_of({{kFirst}, {kOwn}});
+    view_ = view_of({{at_first}, {at_own}});
     node_.adopt(view_);
     std::vector<Duration> pauses;
     for (std::size_t round = 0; round < 7; ++round) {
         const TimePoint failed = node_.now();
         down(round, "nobody there");
         EXPECT_EQ(node_.dials().size(), round + 1);
-        EXPECT_THAT(node_.report().why, HasSubstr(kFirst.text() + ": nobody there"));
+        EXPECT_THAT(node_.report().why, HasSubstr(at_first.text() + ": nobody there"));
         node_.run(seconds(2));
         ASSERT_EQ(node_.dials().size(), round + 2);
         pauses.push_back(node_.dials().back().at - failed);
@@ -130,9 +130,9 @@ TEST_F(OneMesh, goes_on_to_the_next_address_when_the_chosen_link_breaks) {
     FakeLink& link = up(0);
     EXPECT_TRUE(said_hello(link));
     down(0, "broken");
-    EXPECT_THAT(dialed(), ElementsAre(kFirst.text(), kSecond.text()));
+    EXPECT_THAT(dialed(), ElementsAre(at_first.text(), at_second.text()));
     node_.hears_welcome(up(1), Rank(1));
-    EXPECT_EQ(node_.report().address, kSecond);
+    EXPECT_EQ(node_.report().address, at_second);
     EXPECT_THAT(node_.report().why, HasSubstr("broken"));
 }
 
@@ -252,7 +252,7 @@ TEST_F(OneMesh, gives_up_the_dials_to_a_member_that_a_newer_view_does_not_name) 
     node_.hears_hello(offered, 2);
     View newer{.epoch = Epoch(2), .members = {view_.members[1]}};
     newer.members.push_back(
-        {.node = node(2), .incarnation = Incarnation(1), .rank = Rank(2), .addresses = {kFirst}});
+        {.node = node(2), .incarnation = Incarnation(1), .rank = Rank(2), .addresses = {at_first}});
     node_.adopt(newer);
     EXPECT_THAT(node_.dialer().abandoned, ElementsAre(id(0)));
     EXPECT_TRUE(said_welcome(offered));
@@ -277,7 +277,7 @@ TEST_F(OneMesh, closes_all_that_is_under_way) {
 /// Node 0, which has the lower rank and the lower id.
 class Decider : public ::testing::Test {
 protected:
-    View view_ = view_of({{kOwn}, {kFirst}});
+    View view_ = view_of({{at_own}, {at_first}});
     MeshNode node_{0, view_, {}};
 };
 
@@ -305,7 +305,7 @@ TEST_F(Decider, takes_what_the_other_end_offers_when_its_own_dials_do_not_come_u
 }
 
 TEST(ManyPeers, are_dialed_a_few_at_a_time_and_silent_ones_do_not_stop_the_others) {
-    std::vector<std::vector<Address>> addresses(11, {kFirst});
+    std::vector<std::vector<Address>> addresses(11, {at_first});
     const View view = view_of(addresses);
     MeshNode node(10, view, {});
     node.adopt(view);
@@ -345,7 +345,7 @@ TEST_F(LazyMesh, dials_when_something_is_first_sent) {
     node_.run(seconds(100));
     EXPECT_TRUE(dialed().empty());
     send();
-    EXPECT_THAT(dialed(), ElementsAre(kFirst.text()));
+    EXPECT_THAT(dialed(), ElementsAre(at_first.text()));
 }
 
 TEST_F(LazyMesh, gives_up_after_its_patience_and_names_the_addresses) {
@@ -361,8 +361,8 @@ TEST_F(LazyMesh, gives_up_after_its_patience_and_names_the_addresses) {
     ASSERT_EQ(node_.engine().poll_done(), &send_);
     ASSERT_TRUE(send_.error.has_value());
     EXPECT_EQ(send_.error->code(), Errc::timed_out);
-    EXPECT_THAT(send_.error->what(), HasSubstr(kFirst.text() + ": nobody there"));
-    EXPECT_THAT(send_.error->what(), HasSubstr(kThird.text()));
+    EXPECT_THAT(send_.error->what(), HasSubstr(at_first.text() + ": nobody there"));
+    EXPECT_THAT(send_.error->what(), HasSubstr(at_third.text()));
 }
 
 TEST_F(LazyMesh, gives_up_on_addresses_that_stay_silent_and_names_them) {
@@ -370,9 +370,9 @@ TEST_F(LazyMesh, gives_up_on_addresses_that_stay_silent_and_names_them) {
     send();
     node_.run(seconds(30));
     ASSERT_EQ(node_.engine().poll_done(), &send_);
-    EXPECT_THAT(send_.error->what(), HasSubstr(kFirst.text()));
-    EXPECT_THAT(send_.error->what(), HasSubstr(kSecond.text()));
-    EXPECT_THAT(send_.error->what(), HasSubstr(kThird.text()));
+    EXPECT_THAT(send_.error->what(), HasSubstr(at_first.text()));
+    EXPECT_THAT(send_.error->what(), HasSubstr(at_second.text()));
+    EXPECT_THAT(send_.error->what(), HasSubstr(at_third.text()));
 }
 
 }  // namespace

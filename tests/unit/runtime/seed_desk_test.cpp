@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const Address kAddress = Address::parse("10.0.0.7:1234").value();
+const Address some_address = Address::parse("10.0.0.7:1234").value();
 
 /// A token with its secret, as a joiner has it.
 struct Held {
@@ -58,7 +58,7 @@ protected:
         one.secret = held.secret;
         one.key.fill(static_cast<std::byte>(key));
         one.wanted_rank = rank;
-        one.addresses = {kAddress};
+        one.addresses = {some_address};
         one.host = fmt::format("host{}", key);
         one.from = "10.0.0.7";
         return one;
@@ -196,7 +196,7 @@ TEST_F(Desk, publishes_a_view_when_all_attend_and_not_before) {
     const View view = desk_->view().value();
     EXPECT_EQ(view.epoch, Epoch(1));
     EXPECT_EQ(view.members, all);
-    EXPECT_EQ(view.members[0].addresses, std::vector{kAddress});
+    EXPECT_EQ(view.members[0].addresses, std::vector{some_address});
     ASSERT_TRUE(view.witness.has_value());
     EXPECT_EQ(view.witness->incarnation, Incarnation(9));
     EXPECT_EQ(desk_->status(), "3 of 3 joined");
