@@ -90,29 +90,29 @@ Result<Plan> plan_with_launch(const Launch& launch, std::span<const NamedValue> 
     NEXAR_TRY_VALUE(secret, security::JobSecret::from_text(*text));
     Plan plan;
     plan.terms.job_secret = std::move(secret);
+    if (!launch.seed) return Error(Errc::bad_config, "the launcher does not say where rank 0 is");
+    const auto& [host, port] = *launch.seed;
     if (!launch.hosts_seed()) {
-        NEXAR_TRY_VALUE(
-            seeds,
-            runtime::resolve(launch.seed->host.find(':') == std::string::npos
-                                 ? fmt::format("{}:{}", launch.seed->host, launch.seed->port)
-                                 : fmt::format("[{}]:{}", launch.seed->host, launch.seed->port)));
+        const bool v6 = host.find(':') != std::string::npos;
+        NEXAR_TRY_VALUE(seeds, runtime::resolve(v6 ? fmt::format("[{}]:{}", host, port)
+                                                   : fmt::format("{}:{}", host, port)));
         plan.terms.seeds = std::move(seeds);
         return plan;
     }
     SeedOptions options;
-    const auto given = Address::parse(fmt::format("{}:{}", launch.seed->host, launch.seed->port));
+    const auto given = Address::parse(fmt::format("{}:{}", host, port));
     const bool local = given && given->is_loopback();
-    options.listen = fmt::format("{}:{}", local ? launch.seed->host : "[::]", launch.seed->port);
+    options.listen = fmt::format("{}:{}", local ? host : "[::]", port);
     options.world = static_cast<int>(launch.world);
     options.job_secret = *text;
     auto seed = detail::SeedBody::open(options);
     if (!seed && !local) {
-        options.listen = fmt::format("0.0.0.0:{}", launch.seed->port);
+        options.listen = fmt::format("0.0.0.0:{}", port);
         seed = detail::SeedBody::open(options);
     }
     if (!seed) return seed.error();
     plan.seed = *seed;
-    plan.terms.seeds = {Address::parse(fmt::format("127.0.0.1:{}", launch.seed->port)).value()};
+    plan.terms.seeds = {Address::parse(fmt::format("127.0.0.1:{}", port)).value()};
     return plan;
 }
 
@@ -174,6 +174,7 @@ Result<std::shared_ptr<detail::NodeBody>> open_node(const JoinOptions& options,
 
 Result<Node> join_with(const JoinOptions& options, std::vector<ConfigFlag> flags) {
     std::vector<NamedValue> code;
+    code.reserve(options.settings.size() + 1);
     for (const auto& [name, value] : options.settings) code.push_back({name, value});
     if (options.node.unprotected) code.push_back({"protection", "none"});
     NEXAR_TRY_VALUE(loaded, load_config(std::move(code), std::move(flags)));

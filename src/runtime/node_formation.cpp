@@ -56,7 +56,7 @@ void NodeBody::follow_seed(TimePoint now) {
         if (const auto taken = take_admission(*admitted); !taken) fail_formation(taken.error());
     }
     if (const auto view = seed_->view()) take_view(now, *view);
-    if (seed_->failure()) fail_formation(*seed_->failure());
+    if (const auto& failure = seed_->failure()) fail_formation(*failure);
     tell_seed();
 }
 
@@ -64,6 +64,7 @@ Result<void> NodeBody::take_admission(const runtime::Admitted& admitted) {
     identity_ = admitted.credentials->identity();
     if (!config_) return {};
     std::vector<ClusterSetting> settings;
+    settings.reserve(admitted.welcome.settings.size());
     for (const wire::Setting& one : admitted.welcome.settings) {
         settings.push_back({one.name, one.value, one.origin});
     }
@@ -99,7 +100,7 @@ void NodeBody::tell_seed() {
     if (!seed_ || world_ == nullptr || told_changes_ == mesh_.changes()) return;
     told_changes_ = mesh_.changes();
     for (const engine::PeerReport& report : mesh_.reports()) {
-        if (!report.connected || !report.dialed) continue;
+        if (!report.connected || !report.address) continue;
         seed_->report(
             {.rank = report.rank,
              .address = {report.address->text()},

@@ -103,6 +103,7 @@ void SeedLine::on_up(TimePoint now, port::LinkId id, const port::Up& up) {
         return;
     }
     ca_ = tls(call).seen_ca();
+    if (!ca_) return call.lane->close("no CA was shown");
     proved_ = false;
     if (!terms_.job_secret) {
         if (auto asked = ask_to_join(call); !asked) call.lane->close(asked.error().cause());
@@ -164,6 +165,7 @@ Result<std::array<std::byte, kBindingBytes>> SeedLine::binding(const Call& call)
 }
 
 Result<void> SeedLine::ask_to_join(Call& call) {
+    if (!key_) return Error(Errc::protocol_violation, "the seed has let this process in already");
     NEXAR_TRY_VALUE(bound, binding(call));
     NEXAR_TRY_VALUE(request, security::SigningRequest::create(*key_, bound));
     wire::Hello hello{.software = fmt::format("nexar {}", version()),
@@ -223,7 +225,7 @@ Result<void> SeedLine::take(port::LinkId id, const wire::FrameHeader& header,
 }
 
 Result<void> SeedLine::on_proof(Call& call, const wire::Proof& proof) {
-    if (!terms_.job_secret || !call.as_joiner || proved_) {
+    if (!terms_.job_secret || !call.as_joiner || proved_ || !ca_) {
         return Error(Errc::protocol_violation, "a proof came that was not asked for");
     }
     NEXAR_TRY_VALUE(bound, binding(call));
@@ -260,7 +262,7 @@ Result<void> SeedLine::on_admission(const wire::Admission& admission) {
 }
 
 Result<void> SeedLine::on_welcome(Call& call, const wire::Welcome& welcome) {
-    if (!call.as_joiner || !credentials_) {
+    if (!call.as_joiner || !credentials_ || !talking_ || call.over) {
         return Error(Errc::protocol_violation, "a welcome came that was not asked for");
     }
     endpoint_->set_credentials(credentials_);

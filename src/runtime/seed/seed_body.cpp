@@ -84,6 +84,7 @@ Result<std::shared_ptr<SeedBody>> SeedBody::open(const SeedOptions& options) {
     }
     std::shared_ptr<SeedBody> body(new SeedBody);
     std::vector<NamedValue> code;
+    code.reserve(options.settings.size());
     for (const auto& [name, value] : options.settings) code.push_back({name, value});
     NEXAR_TRY_VALUE(loaded, load_config(std::move(code), {}));
     body->config_ = std::make_unique<Config>(std::move(loaded.config));
