@@ -35,7 +35,7 @@ std::string host_of(const Address& address) {
 /// Text without control characters as JSON writes it (RFC 8259 section 7).
 std::string in_json(std::string_view text) {
     std::string quoted = "\"";
-    for (const char c : printable(text, text.size())) {
+    for (const char c : printable(text, 4 * text.size() + 64)) {
         if (c == '"' || c == '\\') quoted += '\\';
         quoted += c;
     }
