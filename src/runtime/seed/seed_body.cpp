@@ -110,9 +110,9 @@ Result<std::shared_ptr<SeedBody>> SeedBody::open(const SeedOptions& options) {
     NEXAR_TRY_VALUE(carrier, listen(options.listen, body->pool_, endpoint));
     body->carrier_ = std::move(carrier);
     body->carriers_ = {body->carrier_.get()};
-    if (body->state_) {
-        NEXAR_TRY(body->state_->keep(body->desk_->state()));
-        NEXAR_TRY(body->state_->keep_addresses(body->addresses()));
+    if (const auto& state = body->state_) {
+        NEXAR_TRY(state->keep(body->desk_->state()));
+        NEXAR_TRY(state->keep_addresses(body->addresses()));
     }
     NEXAR_TRY_VALUE(loop, runtime::make_loop({}));
     body->loop_ = loop;
