@@ -15,15 +15,16 @@
 #include <vector>
 
 #include "process/run_fixture.hpp"
+#include "support/temp_directory.hpp"
 
 namespace nexar {
 namespace {
 
-using testing::AllOf;
-using testing::ContainsRegex;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::vector<std::string> sorted_lines(const std::string& text) {
     std::istringstream stream(text);
@@ -118,10 +119,14 @@ TEST_F(RunCommand, a_crash_is_reported_with_rank_and_signal_behind_its_last_word
 }
 
 TEST_F(RunCommand, who_does_not_end_in_the_grace_time_is_killed_and_named) {
+    // Rank 0 fails when rank 2 has shut its ears.
+    const nexar::testing::TempDirectory folder;
+    const std::string deaf = folder.path() + "/deaf";
     const Outcome outcome =
         run({"-n", "3", "--grace", "300ms"},
-            "case $NEXAR_RANK in 0) exit 3;; 1) exec sleep 1000;; esac; trap '' TERM; "
-            "while :; do sleep 1000; done");
+            "case $NEXAR_RANK in 0) until [ -e " + deaf +
+                " ]; do sleep 0.01; done; exit 3;; 1) exec sleep 1000;; esac; trap '' TERM; : >" +
+                deaf + "; while :; do sleep 1000; done");
     EXPECT_EQ(outcome.exit_code, 3);
     EXPECT_THAT(outcome.errors, HasSubstr("rank 2 did not end within 300ms: killed"));
     EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
@@ -240,7 +245,7 @@ TEST_F(RunCommand, a_line_of_any_length_is_passed_on_in_pieces) {
     std::istringstream lines(outcome.output);
     std::size_t total = 0;
     for (std::string line; std::getline(lines, line);) {
-        ASSERT_THAT(line, testing::StartsWith("[0] x"));
+        ASSERT_THAT(line, ::testing::StartsWith("[0] x"));
         EXPECT_LE(line.size(), 65536U + 4);
         total += line.size() - 4;
     }

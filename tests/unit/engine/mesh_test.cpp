@@ -346,6 +346,9 @@ TEST_F(LazyMesh, dials_when_something_is_first_sent) {
     EXPECT_TRUE(dialed().empty());
     send();
     EXPECT_THAT(dialed(), ElementsAre(at_first.text()));
+    // It ends before the node does, which outlives it.
+    node_.engine().cancel(send_);
+    EXPECT_EQ(node_.engine().poll_done(), &send_);
 }
 
 TEST_F(LazyMesh, gives_up_after_its_patience_and_names_the_addresses) {
