@@ -108,8 +108,8 @@ void expect_cheap(bool dials) {
     std::printf("a node with 1 peer takes %zu kB, with %zu peers %zu kB: %zu bytes each\n",
                 one / 1000, kPeers, many / 1000, each);
     if (kSanitized) return;  // their own memory is in it
-    // That something was measured. The two differ by some megabytes from run to run, by which receive
-    // buffers were touched, so their difference may be none.
+    // That something was measured. The two differ by some megabytes from run to run, by which
+    // receive buffers were touched, so their difference may be none.
     EXPECT_GT(one, 0U);
     EXPECT_GT(many, 0U);
     EXPECT_LE(each, kMostPerPeer);
