@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,22 @@ public:
 
 private:
     std::filesystem::path folder_;
+};
+
+/// Writes inputs of a harness that plays acts: each is a byte, and its operands behind it.
+template <class Act>
+class Story {
+public:
+    Story& operator()(Act act, std::initializer_list<unsigned> operands = {}) {
+        bytes_.push_back(static_cast<std::byte>(act));
+        for (const unsigned operand : operands) bytes_.push_back(static_cast<std::byte>(operand));
+        return *this;
+    }
+
+    const Bytes& bytes() const noexcept { return bytes_; }
+
+private:
+    Bytes bytes_;
 };
 
 /// Packets as strangers send them. Keys are new each time, so those that are there stay.

@@ -1,4 +1,3 @@
-#include <initializer_list>
 #include <string>
 
 #include "calls_script.hpp"
@@ -17,35 +16,24 @@ constexpr unsigned kWell = 1;
 constexpr unsigned kRequests = 0;  // part of a stream
 constexpr unsigned kResponses = 1;
 
-/// Writes inputs, act by act; a size is two bytes.
-class Story {
-public:
-    Story& operator()(CallAct act, std::initializer_list<unsigned> operands = {}) {
-        bytes_.push_back(static_cast<std::byte>(act));
-        for (const unsigned operand : operands) bytes_.push_back(static_cast<std::byte>(operand));
-        return *this;
-    }
-    const Bytes& bytes() const noexcept { return bytes_; }
+/// A size is two bytes.
+using Play = Story<CallAct>;
 
-private:
-    Bytes bytes_;
-};
-
-Story asked(unsigned bytes) {
-    Story story;
+Play asked(unsigned bytes) {
+    Play story;
     story(CallAct::request, {kNext, kNamed, bytes, 0})(CallAct::payload, {bytes, 0});
     return story;
 }
 
-Story streamed() {
-    Story story;
+Play streamed() {
+    Play story;
     story(CallAct::request, {kNext, kNamed, 0, 4})(CallAct::open, {kRequests, kLast})(
         CallAct::bytes, {0, 0, 4})(CallAct::finish, {0})(CallAct::turn);
     return story;
 }
 
-Story called(unsigned bytes) {
-    Story story;
+Play called(unsigned bytes) {
+    Play story;
     story(CallAct::call, {kToPeer, bytes, 0})(CallAct::turn);
     return story;
 }
@@ -54,22 +42,22 @@ Story called(unsigned bytes) {
 
 void add_calls_of_engine(const std::filesystem::path& root) {
     const Corpus corpus(root, "calls");
-    const auto add = [&](const std::string& name, const Story& story) {
+    const auto add = [&](const std::string& name, const Play& story) {
         corpus.add(name, story.bytes());
     };
     add("asked", asked(40)(CallAct::take)(CallAct::respond, {0, 20, 0})(CallAct::turn));
     add("asked_by_stream", streamed()(CallAct::take)(CallAct::respond, {0, 0, 4})(CallAct::turn)(
                                CallAct::release, {0})(CallAct::turn));
     add("stream_first",
-        Story()(CallAct::open, {kRequests, kNext})(CallAct::bytes, {0, 0, 4})(CallAct::finish, {0})(
+        Play()(CallAct::open, {kRequests, kNext})(CallAct::bytes, {0, 0, 4})(CallAct::finish, {0})(
             CallAct::request, {kNext, kNamed, 0, 4})(CallAct::turn)(CallAct::take));
     add("cancelled", asked(8)(CallAct::take)(CallAct::cancel, {kLast})(CallAct::turn)(
                          CallAct::respond, {0, 8, 0}));
-    add("too_late", Story()(CallAct::request, {kNext, kNamed + 16, 0, 0})(CallAct::take)(
+    add("too_late", Play()(CallAct::request, {kNext, kNamed + 16, 0, 0})(CallAct::take)(
                         CallAct::time, {9})(CallAct::turn));
     add("number_again", asked(8)(CallAct::request, {kLast, kNamed, 0, 0})(CallAct::turn));
-    add("unknown", Story()(CallAct::request, {kNext, 0, 0, 0})(CallAct::request,
-                                                               {kNext, 1, 0, 0})(CallAct::turn));
+    add("unknown", Play()(CallAct::request, {kNext, 0, 0, 0})(CallAct::request,
+                                                              {kNext, 1, 0, 0})(CallAct::turn));
     add("flood", asked(1)(CallAct::room, {0})(CallAct::request, {kNext, 0, 0, 0})(
                      CallAct::request, {kNext, 0, 0, 0})(CallAct::room, {200})(CallAct::turn));
     add("answered", called(60)(CallAct::response, {kNext, kWell, 30, 0})(CallAct::payload,
@@ -81,15 +69,15 @@ void add_calls_of_engine(const std::filesystem::path& root) {
         called(60)(CallAct::open, {kResponses, kNext})(CallAct::bytes, {0, 0, 4})(
             CallAct::response, {kNext, kWell, 0, 4})(CallAct::finish, {0})(CallAct::turn));
     add("answered_twice", called(1)(CallAct::response, {kNext, 0})(CallAct::response, {kLast, 0}));
-    add("answer_to_nothing", Story()(CallAct::response, {kNext, 0})(CallAct::turn));
+    add("answer_to_nothing", Play()(CallAct::response, {kNext, 0})(CallAct::turn));
     add("given_up", called(1)(CallAct::give_up, {0})(CallAct::turn)(
                         CallAct::response, {kNext, kWell, 30, 0})(CallAct::payload, {30, 0}));
-    add("large", Story()(CallAct::call, {kToPeer, 0, 4})(CallAct::turn)(
+    add("large", Play()(CallAct::call, {kToPeer, 0, 4})(CallAct::turn)(
                      CallAct::response, {kNext, 0})(CallAct::release, {0})(CallAct::turn));
     add("lost", called(1)(CallAct::down)(CallAct::turn));
-    add("to_itself", Story()(CallAct::call, {kToSelf, 50, 0})(CallAct::take)(
+    add("to_itself", Play()(CallAct::call, {kToSelf, 50, 0})(CallAct::take)(
                          CallAct::respond, {0, 50, 0})(CallAct::turn));
-    add("to_itself_cancelled", Story()(CallAct::call, {kToSelf, 50, 0})(CallAct::take)(
+    add("to_itself_cancelled", Play()(CallAct::call, {kToSelf, 50, 0})(CallAct::take)(
                                    CallAct::give_up, {0})(CallAct::turn));
     add("removed", asked(8)(CallAct::remove)(CallAct::turn));
     add("closed", asked(8)(CallAct::take)(CallAct::close)(CallAct::turn));

@@ -1,4 +1,3 @@
-#include <initializer_list>
 #include <string>
 
 #include "engine_script.hpp"
@@ -19,22 +18,9 @@ constexpr unsigned kSkipped = 250;
 constexpr unsigned kFromPeer = 1;  // a pattern
 constexpr unsigned kAnything = 0;
 
-/// Writes inputs, act by act.
-class Story {
-public:
-    Story& operator()(Act act, std::initializer_list<unsigned> operands = {}) {
-        bytes_.push_back(static_cast<std::byte>(act));
-        for (const unsigned operand : operands) bytes_.push_back(static_cast<std::byte>(operand));
-        return *this;
-    }
+using Play = Story<Act>;
 
-    const Bytes& bytes() const noexcept { return bytes_; }
-
-private:
-    Bytes bytes_;
-};
-
-void add(const Corpus& corpus, const std::string& name, const Story& story) {
+void add(const Corpus& corpus, const std::string& name, const Play& story) {
     corpus.add(name, story.bytes());
 }
 
@@ -45,15 +31,15 @@ constexpr unsigned high(unsigned word) {
     return word >> 8U;
 }
 
-Story eager(unsigned bytes, unsigned flags = 0) {
-    Story story;
+Play eager(unsigned bytes, unsigned flags = 0) {
+    Play story;
     story(Act::eager, {0, kDue, low(bytes), high(bytes), flags, 0});
     story(Act::payload, {low(bytes), high(bytes)});
     return story;
 }
 
-Story streamed(unsigned bytes) {
-    Story story;
+Play streamed(unsigned bytes) {
+    Play story;
     story(Act::bulk, {0, kDue, low(bytes), high(bytes), 0, 0});
     story(Act::open, {0, kLast, 1});
     story(Act::bytes, {0, low(bytes), high(bytes)});
@@ -61,104 +47,104 @@ Story streamed(unsigned bytes) {
 }
 
 void add_kept_rules(const Corpus& corpus) {
-    add(corpus, "eager", Story(eager(200))(Act::receive, {kFromPeer, 0, 1, 0})(Act::turn));
+    add(corpus, "eager", Play(eager(200))(Act::receive, {kFromPeer, 0, 1, 0})(Act::turn));
     add(corpus, "eager_expected",
-        Story()(Act::receive, {kFromPeer, 0, 4, 0})(Act::eager, {0, kDue, 0, 3, 0, 0})(
+        Play()(Act::receive, {kFromPeer, 0, 4, 0})(Act::eager, {0, kDue, 0, 3, 0, 0})(
             Act::payload, {100, 0})(Act::payload, {255, 255})(Act::turn));
     add(corpus, "streamed",
-        Story(streamed(700))(Act::finish, {0})(Act::turn)(Act::receive,
-                                                          {kFromPeer, 0, 4, 0})(Act::turn));
+        Play(streamed(700))(Act::finish, {0})(Act::turn)(Act::receive,
+                                                         {kFromPeer, 0, 4, 0})(Act::turn));
     add(corpus, "streamed_expected",
-        Story()(Act::placement, {1})(Act::receive, {kAnything, 0, 16, 0})(
+        Play()(Act::placement, {1})(Act::receive, {kAnything, 0, 16, 0})(
             Act::bulk, {0, kDue, 0, 8, 0, 0})(Act::open, {0, kLast, 1})(Act::bytes, {0, 0, 4})(
             Act::bytes, {0, 0, 4})(Act::finish, {0})(Act::turn));
     add(corpus, "stream_first",
-        Story()(Act::open, {0, kDue, 1})(Act::bytes, {0, 88, 2})(Act::bulk, {0, kDue, 88, 2, 0, 0})(
+        Play()(Act::open, {0, kDue, 1})(Act::bytes, {0, 88, 2})(Act::bulk, {0, kDue, 88, 2, 0, 0})(
             Act::finish, {0})(Act::turn)(Act::receive, {kFromPeer, 0, 4, 0})(Act::turn));
     add(corpus, "granted",
-        Story()(Act::bulk, {0, kDue, 100, 0, kAwaitsGrant | kFromReserve, 0})(
+        Play()(Act::bulk, {0, kDue, 100, 0, kAwaitsGrant | kFromReserve, 0})(
             Act::receive, {kFromPeer, 100, 0, 0})(Act::open, {0, kLast, 1})(
             Act::bytes, {0, 100, 0})(Act::finish, {0})(Act::turn));
     add(corpus, "truncated",
-        Story()(Act::bulk, {0, kDue, 1, 0, kHuge, 0})(Act::receive, {kFromPeer, 9, 0, 0})(
+        Play()(Act::bulk, {0, kDue, 1, 0, kHuge, 0})(Act::receive, {kFromPeer, 9, 0, 0})(
             Act::open, {0, kLast, 1})(Act::bytes, {0, 9, 0})(Act::turn));
     add(corpus, "early_context",
-        Story()(Act::eager, {3, kDue, 9, 0, 0, 0})(Act::payload, {9, 0})(Act::make, {3})(
+        Play()(Act::eager, {3, kDue, 9, 0, 0, 0})(Act::payload, {9, 0})(Act::make, {3})(
             Act::receive, {16 | kFromPeer, 9, 0, 0})(Act::turn));
     add(corpus, "taken_and_received",
-        Story(streamed(700))(Act::take, {kFromPeer})(Act::use, {0, 0, 4})(Act::finish,
-                                                                          {0})(Act::turn));
+        Play(streamed(700))(Act::take, {kFromPeer})(Act::use, {0, 0, 4})(Act::finish,
+                                                                         {0})(Act::turn));
     add(corpus, "taken_and_dropped",
-        Story(eager(600, kSynchronous))(Act::take, {kFromPeer})(Act::drop, {0})(Act::turn));
+        Play(eager(600, kSynchronous))(Act::take, {kFromPeer})(Act::drop, {0})(Act::turn));
     add(corpus, "probed",
-        Story()(Act::probe, {kAnything})(Act::eager, {0, kDue, 0, 0, 0, 0})(Act::turn)(
+        Play()(Act::probe, {kAnything})(Act::eager, {0, kDue, 0, 0, 0, 0})(Act::turn)(
             Act::receive, {kAnything, 0, 0, 1})(Act::turn));
     add(corpus, "to_itself",
-        Story()(Act::send, {0, 9, 0, 0})(Act::send, {0, 0, 4, kSynchronous})(
+        Play()(Act::send, {0, 9, 0, 0})(Act::send, {0, 0, 4, kSynchronous})(
             Act::receive, {kAnything, 9, 0, 0})(Act::turn)(Act::receive,
                                                            {kAnything, 0, 4, 0})(Act::turn));
     add(corpus, "sends",
-        Story()(Act::send, {1, 100, 0, 0})(Act::send, {1, 0, 8, 0})(Act::release, {0, 0})(
+        Play()(Act::send, {1, 100, 0, 0})(Act::send, {1, 0, 8, 0})(Act::release, {0, 0})(
             Act::credit, {0, 0, 100, 4, 2})(Act::send, {1, 0, 4, kSynchronous})(Act::grant, {0, 2})(
             Act::release, {0, 1})(Act::turn));
     add(corpus, "sends_wait",
-        Story()(Act::room, {1, 0})(Act::send, {1, 9, 0, 0})(Act::send, {1, 9, 0, 0})(
+        Play()(Act::room, {1, 0})(Act::send, {1, 9, 0, 0})(Act::send, {1, 9, 0, 0})(
             Act::cancel, {0})(Act::room, {1, 99})(Act::turn));
     add(corpus, "send_cancelled",
-        Story()(Act::send, {1, 0, 4, kSynchronous})(Act::cancel, {0})(
+        Play()(Act::send, {1, 0, 4, kSynchronous})(Act::cancel, {0})(
             Act::withdraw, {0, 0, 1})(Act::turn)(Act::send, {1, 0, 8, 0})(
             Act::cancel, {0})(Act::turn)(Act::withdraw, {0, 1, 2})(Act::turn));
     add(corpus, "taken_back",
-        Story(streamed(700))(Act::withdraw, {0, 0, 0})(Act::receive,
-                                                       {kFromPeer, 0, 4, 0})(Act::turn));
+        Play(streamed(700))(Act::withdraw, {0, 0, 0})(Act::receive,
+                                                      {kFromPeer, 0, 4, 0})(Act::turn));
     add(corpus, "taken_back_first",
-        Story()(Act::withdraw, {0, 0, 0})(Act::open, {0, kDue, 1})(
+        Play()(Act::withdraw, {0, 0, 0})(Act::open, {0, kDue, 1})(
             Act::bulk, {0, kDue, 88, 2, 0, 0})(Act::turn)(Act::reset, {0}));
     add(corpus, "reset",
-        Story(streamed(700))(Act::reset, {0})(Act::turn)(Act::withdraw, {0, 0, 0})(Act::turn));
+        Play(streamed(700))(Act::reset, {0})(Act::turn)(Act::withdraw, {0, 0, 0})(Act::turn));
     add(corpus, "no_room",
-        Story()(Act::room, {0, 0})(Act::receive, {kAnything, 9, 0, 0})(
+        Play()(Act::room, {0, 0})(Act::receive, {kAnything, 9, 0, 0})(
             Act::bulk, {0, kDue, 9, 0, kAwaitsGrant, 0})(Act::turn));
     add(corpus, "context_ends",
-        Story()(Act::make, {1})(Act::send, {16 | 1, 9, 0, 0})(Act::eager, {1, kDue, 9, 0, 0, 0})(
+        Play()(Act::make, {1})(Act::send, {16 | 1, 9, 0, 0})(Act::eager, {1, kDue, 9, 0, 0, 0})(
             Act::payload, {9, 0})(Act::turn)(Act::end, {0})(
             Act::bulk, {1, kDue, 9, 0, kAwaitsGrant, 0})(Act::open, {1, kLast, 1})(
             Act::bytes, {0, 9, 0})(Act::turn)(Act::leave, {1})(Act::turn));
     add(corpus, "context_ended_before",
-        Story()(Act::make, {2})(Act::end, {0})(Act::begin, {1, 0})(Act::begin, {2, 0})(Act::turn));
+        Play()(Act::make, {2})(Act::end, {0})(Act::begin, {1, 0})(Act::begin, {2, 0})(Act::turn));
     add(corpus, "context_ends_without_room",
-        Story()(Act::make, {1})(Act::send, {16 | 1, 9, 0, 0})(Act::turn)(Act::room, {1, 0})(
+        Play()(Act::make, {1})(Act::send, {16 | 1, 9, 0, 0})(Act::turn)(Act::room, {1, 0})(
             Act::end, {0})(Act::turn)(Act::room, {1, 9})(Act::turn));
     add(corpus, "down",
-        Story(streamed(700))(Act::receive, {kFromPeer, 0, 16, 0})(Act::send, {1, 0, 8, 0})(
+        Play(streamed(700))(Act::receive, {kFromPeer, 0, 16, 0})(Act::send, {1, 0, 8, 0})(
             Act::down, {1})(Act::turn)(Act::receive, {kAnything, 0, 0, 0})(Act::turn));
     add(corpus, "closed",
-        Story(streamed(700))(Act::send, {1, 0, 8, 0})(Act::probe, {3})(Act::close)(
+        Play(streamed(700))(Act::send, {1, 0, 8, 0})(Act::probe, {3})(Act::close)(
             Act::receive, {kAnything, 0, 0, 0})(Act::turn));
 }
 
 void add_broken_rules(const Corpus& corpus) {
-    add(corpus, "sequence_skips", Story()(Act::eager, {0, kSkipped, 0, 0, 0, 0}));
-    add(corpus, "no_credit", Story(eager(4096))(Act::eager, {0, kDue, 1, 0, 0, 0}));
-    add(corpus, "credit_never_taken", Story()(Act::credit, {0, 0, 1, 0, 1}));
-    add(corpus, "grant_never_announced", Story()(Act::grant, {0, 0}));
-    add(corpus, "answer_never_asked", Story()(Act::withdraw, {0, 0, 1}));
+    add(corpus, "sequence_skips", Play()(Act::eager, {0, kSkipped, 0, 0, 0, 0}));
+    add(corpus, "no_credit", Play(eager(4096))(Act::eager, {0, kDue, 1, 0, 0, 0}));
+    add(corpus, "credit_never_taken", Play()(Act::credit, {0, 0, 1, 0, 1}));
+    add(corpus, "grant_never_announced", Play()(Act::grant, {0, 0}));
+    add(corpus, "answer_never_asked", Play()(Act::withdraw, {0, 0, 1}));
     add(corpus, "too_many_contexts",
-        Story()(Act::eager, {1, kDue, 0, 0, 0, 0})(Act::eager, {2, kDue, 0, 0, 0, 0})(
+        Play()(Act::eager, {1, kDue, 0, 0, 0, 0})(Act::eager, {2, kDue, 0, 0, 0, 0})(
             Act::eager, {3, kDue, 0, 0, 0, 0})(Act::eager, {4, kDue, 0, 0, 0, 0}));
-    add(corpus, "context_means_another", Story()(Act::make, {1})(Act::begin, {1, 2}));
-    add(corpus, "context_not_introduced", Story()(Act::eager, {0, kDue, 0, 0, 16, 0}));
-    add(corpus, "context_left_unknown", Story()(Act::leave, {4}));
-    add(corpus, "overrun", Story(streamed(700))(Act::bytes, {0, 1, 0})(Act::turn));
+    add(corpus, "context_means_another", Play()(Act::make, {1})(Act::begin, {1, 2}));
+    add(corpus, "context_not_introduced", Play()(Act::eager, {0, kDue, 0, 0, 16, 0}));
+    add(corpus, "context_left_unknown", Play()(Act::leave, {4}));
+    add(corpus, "overrun", Play(streamed(700))(Act::bytes, {0, 1, 0})(Act::turn));
     add(corpus, "ends_short",
-        Story()(Act::bulk, {0, kDue, 9, 0, 0, 0})(Act::open, {0, kLast, 1})(Act::bytes, {0, 8, 0})(
+        Play()(Act::bulk, {0, kDue, 9, 0, 0, 0})(Act::open, {0, kLast, 1})(Act::bytes, {0, 8, 0})(
             Act::finish, {0})(Act::turn));
-    add(corpus, "two_streams", Story(streamed(700))(Act::open, {0, kLast, 1})(Act::turn));
+    add(corpus, "two_streams", Play(streamed(700))(Act::open, {0, kLast, 1})(Act::turn));
     add(corpus, "taken_then_cut_off",
-        Story(streamed(700))(Act::take, {kFromPeer})(Act::withdraw, {0, 0, 0})(
+        Play(streamed(700))(Act::take, {kFromPeer})(Act::withdraw, {0, 0, 0})(
             Act::grant, {0, 9})(Act::turn)(Act::drop, {0}));
-    add(corpus, "two_ways", Story()(Act::open, {0, kDue, 1})(Act::eager, {0, kDue, 9, 0, 0, 0}));
-    add(corpus, "no_frame", Story()(Act::raw, {2, 8, 1, 99, 0, 0, 0, 0, 0, 0}));
+    add(corpus, "two_ways", Play()(Act::open, {0, kDue, 1})(Act::eager, {0, kDue, 9, 0, 0, 0}));
+    add(corpus, "no_frame", Play()(Act::raw, {2, 8, 1, 99, 0, 0, 0, 0, 0, 0}));
 }
 
 }  // namespace

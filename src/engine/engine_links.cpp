@@ -226,9 +226,7 @@ void Engine::begin_lanes(Peer& peer, std::unique_ptr<LaneReader> control) {
 template <class Message>
 void Engine::send_control(Peer& peer, const Message& message) {
     if (peer.link == nullptr || peer.violation) return;
-    std::vector<std::byte> frame(wire::encoded_size(message));
-    const auto size = wire::encode(message, std::span(frame));
-    NEXAR_ASSERT(size.has_value() && *size == frame.size());
+    std::vector<std::byte> frame = wire::to_bytes(message);
     const port::ConstBytes piece(frame);
     if (peer.control_backlog.empty() && peer.link->write(port::Lane::control, {&piece, 1})) return;
     peer.control_backlog.push_back(std::move(frame));

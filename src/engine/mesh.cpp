@@ -62,6 +62,12 @@ void Mesh::adopt(TimePoint now, const View& view, const NodeId& me) {
         const Duration wait = options_.deference + members * options_.deference_each;
         way.next_at = rank_ < member.rank ? now + wait : now;
     }
+    nearest_first_.clear();
+    nearest_first_.reserve(ways_.size());
+    for (auto& [node, way] : ways_) nearest_first_.push_back(&way);
+    std::ranges::sort(nearest_first_, {}, [&](const Way* way) {
+        return rank_.value() - way->member.rank.value();  // around the circle
+    });
     std::vector<Candidate*> held;
     for (const auto& [id, candidate] : candidates_) {
         if (!candidate->dialed) held.push_back(candidate.get());
@@ -92,15 +98,17 @@ void Mesh::turn(TimePoint now) {
         way->wanted = true;
         if (!way->give_up_at && !options_.eager) way->give_up_at = now + options_.patience;
     }
-    for (auto& [node, way] : ways_) {
+    for (Way* const at : nearest_first_) {
+        Way& way = *at;
         if (!way.wanted || way.connected) continue;
         if (way.give_up_at && now >= *way.give_up_at) {
             way.connected = true;
             close_others(way, nullptr, "it took too long");
             engine_->give_up(
-                node, Error(Errc::timed_out,
-                            fmt::format("no address of the peer answers: {}", joined(way.outcomes)),
-                            {.rank = way.member.rank}));
+                way.member.node,
+                Error(Errc::timed_out,
+                      fmt::format("no address of the peer answers: {}", joined(way.outcomes)),
+                      {.rank = way.member.rank}));
             ++changes_;
             continue;
         }

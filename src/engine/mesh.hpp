@@ -152,6 +152,9 @@ private:
     Rank rank_{};
     TimePoint now_{};  // of the call that is being served
     std::map<NodeId, Way> ways_;
+    /// By rank, downwards from our own: everybody begins with another peer, for one that all dialed
+    /// at once would lose packets of some of them.
+    std::vector<Way*> nearest_first_;
     std::unordered_map<port::LinkId, std::unique_ptr<Candidate>> candidates_;
     std::vector<std::unique_ptr<Candidate>> spent_;  // within a call: a reader may still be inside
     std::uint64_t changes_ = 0;

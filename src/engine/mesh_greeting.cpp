@@ -18,20 +18,11 @@ namespace nexar::engine {
 namespace {
 
 template <class Message>
-void append(std::vector<std::byte>& bytes, const Message& message) {
-    const std::size_t at = bytes.size();
-    bytes.resize(at + encoded_size(message));
-    const auto size = wire::encode(message, std::span(bytes).subspan(at));
-    NEXAR_ASSERT(size.has_value() && *size == bytes.size() - at);
-}
-
-template <class Message>
 void greet(port::Link& link, const Message& message) {
-    std::vector<std::byte> bytes;
-    append(bytes, wire::Preamble{.lane = wire::Lane::control, .context = {}, .sequence = {}});
-    append(bytes, message);
-    const port::ConstBytes piece(bytes);
-    const bool written = link.write(port::Lane::control, {&piece, 1});
+    const auto preamble = wire::to_bytes(wire::Preamble{.lane = wire::Lane::control});
+    const auto frame = wire::to_bytes(message);
+    const std::array<port::ConstBytes, 2> pieces{preamble, frame};
+    const bool written = link.write(port::Lane::control, pieces);
     NEXAR_ASSERT(written, "a new lane has room");
 }
 
@@ -113,11 +104,7 @@ Result<void> Mesh::on_hello(Candidate& candidate, const wire::Hello& hello) {
     if (candidate.state != Candidate::State::up) {
         return Error(Errc::protocol_violation, "a second hello came");
     }
-    if (hello.min_version > wire::kProtocolVersion || hello.max_version < wire::kProtocolVersion) {
-        return Error(Errc::version_mismatch,
-                     fmt::format("it speaks the protocol versions {} to {}, this node {}",
-                                 hello.min_version, hello.max_version, wire::kProtocolVersion));
-    }
+    NEXAR_TRY(wire::check_version(hello, "this node"));
     candidate.state = Candidate::State::greeted;
     candidate.epoch = hello.epoch;
     consider(candidate);

@@ -108,7 +108,7 @@ std::vector<ConfigFlag> take_flags(int& argc, char** argv) {
     return std::move(split.flags);
 }
 
-std::vector<NamedValue> read_environment() {
+std::vector<NamedValue> read_variables(const std::function<bool(std::string_view)>& wanted) {
     if (::getauxval(AT_SECURE) != 0) return {};
     std::vector<NamedValue> environment;
     for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
@@ -116,11 +116,16 @@ std::vector<NamedValue> read_environment() {
         const std::size_t equals = text.find('=');
         if (equals == std::string_view::npos) continue;
         const std::string_view name = text.substr(0, equals);
-        if (name != "HOME" && !name.starts_with("NEXAR_")) continue;
+        if (!wanted(name)) continue;
         environment.push_back(
             {.name = std::string(name), .value = std::string(text.substr(equals + 1))});
     }
     return environment;
+}
+
+std::vector<NamedValue> read_environment() {
+    return read_variables(
+        [](std::string_view name) { return name == "HOME" || name.starts_with("NEXAR_"); });
 }
 
 std::vector<ConfigFilePath> config_file_paths(std::span<const NamedValue> environment,

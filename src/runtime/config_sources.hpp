@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <nexar/result.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/config.hpp"
@@ -15,6 +17,11 @@ namespace nexar {
 /// Takes the `--nexar-...` flags and their values out of argv, as split_arguments() finds them. The
 /// other pointers stay in order behind argv[0], argc becomes their number, and argv[argc] is null.
 std::vector<ConfigFlag> take_flags(int& argc, char** argv);
+
+/// The variables of this process whose names are `wanted`. None in a program that runs with more
+/// rights than its caller (setuid and the like): there they are not to be trusted. Must not run
+/// while another thread changes the environment.
+std::vector<NamedValue> read_variables(const std::function<bool(std::string_view)>& wanted);
 
 /// HOME and the variables of this process that start with NEXAR_. None in a program that runs with
 /// more rights than its caller (setuid and the like): there they are not to be trusted. Must not

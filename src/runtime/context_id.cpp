@@ -1,11 +1,9 @@
 #include "runtime/context_id.hpp"
 
-#include <gnutls/crypto.h>
-
 #include <algorithm>
 #include <array>
 
-#include "base/assert.hpp"
+#include "security/digest.hpp"
 #include "wire/scalar.hpp"
 
 namespace nexar::runtime {
@@ -19,10 +17,7 @@ ContextId context_id(const ClusterId& cluster, const wire::ContextOrigin& origin
         wire::store(at, number);
         at += sizeof number;
     }
-    std::array<std::byte, 32> digest{};
-    const int code = gnutls_hash_fast(GNUTLS_DIG_SHA256, text.data(), text.size(), digest.data());
-    NEXAR_ASSERT(code == 0);
-    return ContextId(wire::load<std::uint64_t>(digest.data()));
+    return ContextId(wire::load<std::uint64_t>(security::sha256(text).data()));
 }
 
 }  // namespace nexar::runtime

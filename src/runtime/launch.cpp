@@ -2,15 +2,15 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/auxv.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "base/printable.hpp"
+#include "base/secret.hpp"
 #include "base/try.hpp"
+#include "runtime/config_sources.hpp"
 #include "runtime/launch_claim.hpp"
 
 namespace nexar {
@@ -238,18 +238,14 @@ Result<std::optional<Launch>> detect_launch(std::span<const NamedValue> environm
 }
 
 std::vector<NamedValue> read_launch_environment() {
-    if (::getauxval(AT_SECURE) != 0) return {};
-    std::vector<NamedValue> environment;
-    for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-        const std::string_view text = *variable;
-        const std::size_t equals = text.find('=');
-        if (equals == std::string_view::npos) continue;
-        const std::string_view variable_name = text.substr(0, equals);
-        const auto known = launch_variables();
-        if (std::ranges::find(known, variable_name) == known.end()) continue;
-        const bool secret = variable_name == "NEXAR_JOIN";
-        environment.push_back({.name = std::string(variable_name),
-                               .value = std::string(secret ? "" : text.substr(equals + 1))});
+    const auto known = launch_variables();
+    auto environment = read_variables([&](std::string_view variable) {
+        return std::ranges::find(known, variable) != known.end();
+    });
+    for (NamedValue& variable : environment) {
+        if (variable.name != "NEXAR_JOIN") continue;
+        wipe(std::as_writable_bytes(std::span(variable.value)));
+        variable.value.clear();
     }
     return environment;
 }

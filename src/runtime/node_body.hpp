@@ -136,7 +136,6 @@ private:
     std::shared_ptr<SeedBody> companion_;
     std::optional<Config> config_;
     Identity identity_{};
-    View view_{};
     std::vector<NodeId> members_;
     bool lazy_ = false;
     std::uint64_t told_changes_ = 0;

@@ -84,7 +84,6 @@ void NodeBody::take_view(TimePoint now, const View& view) {
     }
     // Only the first one makes a world; what later ones change is for those who ask for it.
     if (world_ != nullptr) return;
-    view_ = view;
     for (const Member& member : view.members) members_.push_back(member.node);
     const auto me = std::ranges::find(members_, identity_.node) - members_.begin();
     const wire::ContextOrigin origin{.epoch = view.epoch};

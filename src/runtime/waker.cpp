@@ -12,15 +12,6 @@
 
 namespace nexar::runtime {
 
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-}
-
-Descriptor::~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-}
-
 Result<Waker> Waker::make() {
     Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (event.number() < 0) {

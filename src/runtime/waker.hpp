@@ -3,22 +3,9 @@
 #include <nexar/result.hpp>
 #include <utility>
 
+#include "base/descriptor.hpp"
+
 namespace nexar::runtime {
-
-/// A descriptor of this process that is closed with it. Closed on exec.
-class Descriptor {
-public:
-    Descriptor() noexcept = default;
-    explicit Descriptor(int number) noexcept : number_(number) {}
-    Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-    Descriptor& operator=(Descriptor&& other) noexcept;
-    ~Descriptor();
-
-    int number() const noexcept { return number_; }
-
-private:
-    int number_ = -1;
-};
 
 /// Wakes a thread that sleeps until a descriptor is readable.
 ///

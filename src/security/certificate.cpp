@@ -12,6 +12,7 @@
 #include "base/printable.hpp"
 #include "base/try.hpp"
 #include "security/der.hpp"
+#include "security/digest.hpp"
 
 namespace nexar::security {
 
@@ -174,10 +175,7 @@ Result<Identity> Certificate::identity() const {
 }
 
 Fingerprint Certificate::fingerprint() const {
-    Fingerprint digest{};
-    const int code = gnutls_hash_fast(GNUTLS_DIG_SHA256, der_.data(), der_.size(), digest.data());
-    NEXAR_ASSERT(code == 0, "SHA-256 of some kilobytes cannot fail");
-    return digest;
+    return sha256(der_);
 }
 
 Result<PublicKey> Certificate::public_key() const {

@@ -1,7 +1,6 @@
 #include "security/join_string.hpp"
 
 #include <fmt/format.h>
-#include <gnutls/crypto.h>
 
 #include <algorithm>
 #include <array>
@@ -9,9 +8,9 @@
 #include <optional>
 
 #include "base/address.hpp"
-#include "base/assert.hpp"
 #include "base/printable.hpp"
 #include "base/try.hpp"
+#include "security/digest.hpp"
 
 namespace nexar::security {
 
@@ -31,9 +30,7 @@ Error bad_join_string(std::string_view what) {
 
 std::string check_of(std::string_view front, std::string_view seeds) {
     const std::string all = fmt::format("{}@{}", front, seeds);
-    std::array<std::byte, 32> digest{};
-    const int code = gnutls_hash_fast(GNUTLS_DIG_SHA256, all.data(), all.size(), digest.data());
-    NEXAR_ASSERT(code == 0, "SHA-256 of some hundred bytes cannot fail");
+    const Digest digest = sha256(std::as_bytes(std::span(all)));
     return nexar::detail::hex_digits(std::span<const std::byte>(digest).first(kCheckBytes));
 }
 

@@ -69,17 +69,6 @@ bool read_all(int descriptor, std::span<std::byte> out) {
 
 }  // namespace
 
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-    if (this == &other) return *this;
-    if (value_ >= 0) ::close(value_);
-    value_ = std::exchange(other.value_, -1);
-    return *this;
-}
-
-Descriptor::~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-}
-
 Result<void> make_private_directory(const std::string& path) {
     std::error_code code;
     const auto parent = std::filesystem::path(path).lexically_normal().parent_path();
@@ -98,7 +87,7 @@ Result<std::optional<Secret>> read_private_file(const std::string& path, std::si
     if (!file && errno == ENOENT) return std::optional<Secret>{};
     if (!file) return failed("read", path);
     struct stat status{};
-    if (::fstat(file.value(), &status) != 0) return failed("look at", path);
+    if (::fstat(file.number(), &status) != 0) return failed("look at", path);
     if (!S_ISREG(status.st_mode)) {
         return Error(Errc::bad_config, fmt::format("{} is no regular file", path));
     }
@@ -110,7 +99,7 @@ Result<std::optional<Secret>> read_private_file(const std::string& path, std::si
     }
     bool whole = false;
     auto content = Secret::filled(
-        size, [&](std::span<std::byte> out) { whole = read_all(file.value(), out); });
+        size, [&](std::span<std::byte> out) { whole = read_all(file.number(), out); });
     if (!whole) return failed("read all of", path);
     return std::optional<Secret>(std::move(content));
 }
@@ -122,7 +111,7 @@ Result<void> write_private_file(const std::string& path, std::span<const std::by
         const Descriptor file(
             ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
         if (!file) return failed("write", fresh);
-        if (auto written = write_all(file.value(), content, fresh); !written) {
+        if (auto written = write_all(file.number(), content, fresh); !written) {
             ::unlink(fresh.c_str());
             return written;
         }
@@ -131,7 +120,7 @@ Result<void> write_private_file(const std::string& path, std::span<const std::by
     const std::string parent = std::filesystem::path(path).parent_path().string();
     const Descriptor directory(
         ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
-    if (!directory || ::fsync(directory.value()) != 0) return failed("write to the disk", parent);
+    if (!directory || ::fsync(directory.number()) != 0) return failed("write to the disk", parent);
     return {};
 }
 
@@ -139,7 +128,7 @@ Result<std::optional<Descriptor>> lock_file(const std::string& path, bool wait) 
     Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!file) return failed("open", path);
     const auto deadline = std::chrono::steady_clock::now() + kLockTime;
-    while (::flock(file.value(), LOCK_EX | LOCK_NB) != 0) {
+    while (::flock(file.number(), LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK && errno != EINTR) return failed("lock", path);
         if (!wait) return std::optional<Descriptor>{};
         if (std::chrono::steady_clock::now() > deadline) {

@@ -6,26 +6,10 @@
 #include <span>
 #include <string>
 
+#include "base/descriptor.hpp"
 #include "base/secret.hpp"
 
 namespace nexar::security {
-
-/// A descriptor that is closed with it.
-class Descriptor {
-public:
-    explicit Descriptor(int value = -1) noexcept : value_(value) {}
-    Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-    Descriptor& operator=(Descriptor&& other) noexcept;
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor();
-
-    int value() const noexcept { return value_; }
-    explicit operator bool() const noexcept { return value_ >= 0; }
-
-private:
-    int value_;
-};
 
 // Files that only their owner may read. Errors are bad_config and name the path and what to do.
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/assert.hpp"
+#include "security/digest.hpp"
 
 namespace nexar::security {
 
@@ -41,10 +41,7 @@ Result<PublicKey> PublicKey::from_raw(std::span<const std::byte> raw) {
 }
 
 PublicKeyHash PublicKey::hash() const {
-    PublicKeyHash digest{};
-    const int code = gnutls_hash_fast(GNUTLS_DIG_SHA256, spki_.data(), spki_.size(), digest.data());
-    NEXAR_ASSERT(code == 0, "SHA-256 of 44 bytes cannot fail");
-    return digest;
+    return sha256(spki_);
 }
 
 }  // namespace nexar::security

@@ -26,4 +26,8 @@ Result<NodeId> new_node_id() {
     return random_id<NodeId>();
 }
 
+Result<TokenId> new_token_id() {
+    return random_id<TokenId>();
+}
+
 }  // namespace nexar::security

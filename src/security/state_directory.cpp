@@ -1,7 +1,6 @@
 #include "security/state_directory.hpp"
 
 #include <fmt/format.h>
-#include <gnutls/crypto.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,8 @@
 
 #include "base/assert.hpp"
 #include "base/try.hpp"
+#include "security/digest.hpp"
+#include "security/random_id.hpp"
 #include "wire/codec.hpp"
 
 namespace nexar::security {
@@ -21,19 +22,10 @@ constexpr std::size_t kMaxFileBytes = (std::size_t{1} << 25U) + kDigestBytes;
 constexpr std::size_t kMaxTextBytes = std::size_t{64} * 1024 * 1024;
 constexpr std::size_t kMaxKeyBytes = std::size_t{64} * 1024;
 
-std::array<std::byte, kDigestBytes> digest_of(std::span<const std::byte> bytes) {
-    std::array<std::byte, kDigestBytes> digest{};
-    const int code = gnutls_hash_fast(GNUTLS_DIG_SHA256, bytes.data(), bytes.size(), digest.data());
-    NEXAR_ASSERT(code == 0, "SHA-256 of a file cannot fail");
-    return digest;
-}
-
 template <class Message>
 std::vector<std::byte> with_digest(const Message& message) {
-    std::vector<std::byte> bytes(wire::encoded_size(message));
-    const auto size = wire::encode(message, std::span(bytes));
-    NEXAR_ASSERT(size.has_value() && *size == bytes.size());
-    const auto digest = digest_of(bytes);
+    std::vector<std::byte> bytes = wire::to_bytes(message);
+    const auto digest = sha256(bytes);
     bytes.insert(bytes.end(), digest.begin(), digest.end());
     return bytes;
 }
@@ -44,7 +36,7 @@ Result<Message> without_digest(std::span<const std::byte> bytes) {
         return Error(Errc::malformed, "it is too short");
     }
     const auto frame = bytes.first(bytes.size() - kDigestBytes);
-    if (!std::ranges::equal(digest_of(frame), bytes.last(kDigestBytes))) {
+    if (!std::ranges::equal(sha256(frame), bytes.last(kDigestBytes))) {
         return Error(Errc::malformed, "its checksum is wrong: it was cut or changed");
     }
     NEXAR_TRY_VALUE(header, wire::decode_frame_header(frame));
@@ -166,10 +158,8 @@ Result<ClusterCa> StateDirectory::existing_ca() const {
 Result<ClusterCa> StateDirectory::ca(WallTime now) const {
     NEXAR_TRY_VALUE(kept, kept_ca());
     if (kept) return std::move(*kept);
-    std::array<std::byte, ClusterId::kBytes> id{};
-    const int code = gnutls_rnd(GNUTLS_RND_NONCE, id.data(), id.size());
-    if (code < 0) return library_error("taking random bytes", code);
-    NEXAR_TRY_VALUE(made, ClusterCa::create(ClusterId(id), now));
+    NEXAR_TRY_VALUE(cluster, new_cluster_id());
+    NEXAR_TRY_VALUE(made, ClusterCa::create(cluster, now));
     NEXAR_TRY_VALUE(key_pem, made.key().to_pem());
     NEXAR_TRY(key_pem.reveal([&](std::span<const std::byte> bytes) {
         return write_private_file(file("ca.key"), bytes);

@@ -6,20 +6,15 @@
 
 #include "base/assert.hpp"
 #include "base/try.hpp"
+#include "security/digest.hpp"
 #include "security/gnutls_handle.hpp"
+#include "security/random_id.hpp"
 
 namespace nexar::security {
 
 namespace {
 
 constexpr std::chrono::hours kKeptExpired{7 * 24};
-
-std::array<std::byte, 32> hash_of(std::span<const std::byte> bytes) {
-    std::array<std::byte, 32> digest{};
-    const int code = gnutls_hash_fast(GNUTLS_DIG_SHA256, bytes.data(), bytes.size(), digest.data());
-    NEXAR_ASSERT(code == 0, "SHA-256 of some bytes cannot fail");
-    return digest;
-}
 
 Error not_let_in(std::string_view why) {
     return {Errc::unauthenticated,
@@ -46,15 +41,15 @@ Result<NewToken> TokenTable::create(const TokenTerms& terms, WallTime now) {
                      fmt::format("there are {} tokens already, which is the limit", kMaxTokens));
     }
     NewToken made;
-    std::array<std::byte, TokenId::kBytes> id{};
-    int code = gnutls_rnd(GNUTLS_RND_NONCE, id.data(), id.size());
+    NEXAR_TRY_VALUE(id, new_token_id());
+    int code = 0;
     made.secret = Secret::filled(kTokenSecretBytes, [&](std::span<std::byte> bytes) {
-        if (code >= 0) code = gnutls_rnd(GNUTLS_RND_KEY, bytes.data(), bytes.size());
+        code = gnutls_rnd(GNUTLS_RND_KEY, bytes.data(), bytes.size());
     });
     if (code < 0) return library_error("taking random bytes", code);
     const auto start = std::chrono::floor<std::chrono::seconds>(now);
-    made.token = {.id = TokenId(id),
-                  .secret_hash = made.secret.reveal(hash_of),
+    made.token = {.id = id,
+                  .secret_hash = made.secret.reveal(sha256),
                   .uses = terms.uses,
                   .created_at = start,
                   .expires_at = start + terms.life};
@@ -83,7 +78,7 @@ Result<void> TokenTable::check(const TokenId& id, std::span<const std::byte> sec
     const Token* token = find(id);
     static constexpr std::array<std::byte, 32> kNone{};
     const auto& wanted = token == nullptr ? kNone : token->secret_hash;
-    const auto shown = hash_of(secret);
+    const auto shown = sha256(secret);
     if (gnutls_memcmp(shown.data(), wanted.data(), shown.size()) != 0 || token == nullptr) {
         return not_let_in("it presented an unknown token");
     }

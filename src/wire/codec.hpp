@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <nexar/result.hpp>
 #include <span>
+#include <vector>
 
+#include "base/assert.hpp"
 #include "wire/frame.hpp"
 #include "wire/messages.hpp"
 
@@ -23,6 +25,16 @@ std::size_t encoded_size(const Message& message);
 /// when `out` is too short or a field breaks its limit; then nothing was written.
 template <class Message>
 Result<std::size_t> encode(const Message& message, std::span<std::byte> out);
+
+/// The whole frame, or preamble, in memory of its own. A field that breaks its limit is a bug of
+/// the caller.
+template <class Message>
+std::vector<std::byte> to_bytes(const Message& message) {
+    std::vector<std::byte> frame(encoded_size(message));
+    const auto size = encode(message, std::span<std::byte>(frame));
+    NEXAR_ASSERT(size.has_value() && *size == frame.size());
+    return frame;
+}
 
 template <class Message>
 struct Decoded {

@@ -1,5 +1,7 @@
 #include "wire/messages.hpp"
 
+#include <fmt/format.h>
+
 #include "base/printable.hpp"
 #include "wire/limits.hpp"
 
@@ -11,6 +13,13 @@ ErrorReport report_of(const Error& error, Epoch epoch) {
             .text = printable(error.cause(), kMaxReportTextBytes),
             .rank = error.rank(),
             .sequence = error.sequence()};
+}
+
+Result<void> check_version(const Hello& hello, std::string_view us) {
+    if (hello.min_version <= kProtocolVersion && kProtocolVersion <= hello.max_version) return {};
+    return Error(Errc::version_mismatch,
+                 fmt::format("it speaks the protocol versions {} to {}, {} {}", hello.min_version,
+                             hello.max_version, us, kProtocolVersion));
 }
 
 }  // namespace nexar::wire

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <nexar/error.hpp>
+#include <nexar/result.hpp>
 #include <nexar/types.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -67,6 +69,10 @@ struct Hello {
 
     friend bool operator==(const Hello&, const Hello&) = default;
 };
+
+/// An Error (version_mismatch) when the sender does not speak this build's version; `us` is what
+/// the words call this side.
+Result<void> check_version(const Hello& hello, std::string_view us);
 
 /// A setting that is equal on all members.
 struct Setting {

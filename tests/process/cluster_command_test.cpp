@@ -15,6 +15,7 @@
 
 #include "process/program.hpp"
 #include "process/running_program.hpp"
+#include "support/temp_directory.hpp"
 
 namespace nexar {
 namespace {
@@ -27,14 +28,9 @@ using testing::Not;
 
 class ClusterCommand : public testing::Test {
 protected:
-    ClusterCommand() {
-        std::string pattern = (fs::temp_directory_path() / "nexar-cluster-XXXXXX").string();
-        home_ = ::mkdtemp(pattern.data());
-        state_ = (home_ / "state").string();
-    }
-    ~ClusterCommand() override { fs::remove_all(home_); }
+    ClusterCommand() { state_ = (home_ / "state").string(); }
 
-    std::vector<std::string> environment() const { return {"HOME=" + home_.string()}; }
+    std::vector<std::string> environment() const { return {"HOME=" + home_.path()}; }
 
     Outcome nexar(std::vector<std::string> arguments) const {
         return run_program(NEXAR_COMMAND, std::move(arguments), environment());
@@ -48,7 +44,7 @@ protected:
         return seed;
     }
 
-    fs::path home_;
+    TempDirectory home_;
     std::string state_;
 };
 

@@ -17,6 +17,7 @@
 
 #include "base/settings.hpp"
 #include "process/program.hpp"
+#include "support/temp_directory.hpp"
 
 namespace nexar {
 namespace {
@@ -30,12 +31,7 @@ using testing::StartsWith;
 
 class NexarCommand : public testing::Test {
 protected:
-    NexarCommand() {
-        std::string pattern = (fs::temp_directory_path() / "nexar-command-XXXXXX").string();
-        home_ = ::mkdtemp(pattern.data());
-        environment_ = {"HOME=" + home_.string()};
-    }
-    ~NexarCommand() override { fs::remove_all(home_); }
+    NexarCommand() { environment_ = {"HOME=" + home_.path()}; }
 
     void SetUp() override {
         if (fs::exists("/etc/nexar.toml")) GTEST_SKIP() << "/etc/nexar.toml would be read, too";
@@ -52,7 +48,7 @@ protected:
         return run_program(NEXAR_COMMAND, std::move(arguments), environment_);
     }
 
-    fs::path home_;
+    TempDirectory home_;
     std::vector<std::string> environment_;
 };
 
@@ -89,7 +85,7 @@ TEST_F(NexarCommand, config_shows_defaults_and_where_it_looked) {
     EXPECT_EQ(outcome.errors, "");
     EXPECT_THAT(outcome.output, StartsWith("setting "));
     EXPECT_THAT(outcome.output, ContainsRegex("\nlog_level +warning +default +local +Lines of"));
-    EXPECT_THAT(outcome.output, HasSubstr("\nfiles, strongest first:\n  " + home_.string() +
+    EXPECT_THAT(outcome.output, HasSubstr("\nfiles, strongest first:\n  " + home_.path() +
                                           "/.config/nexar.toml (absent)\n"));
 }
 

@@ -39,7 +39,8 @@ private:
     std::FILE* file_;
 };
 
-/// A list as exec wants it; lives no longer than `texts`.
+}  // namespace
+
 std::vector<char*> pointers(std::vector<std::string>& texts) {
     std::vector<char*> list;
     list.reserve(texts.size() + 1);
@@ -47,8 +48,6 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     list.push_back(nullptr);
     return list;
 }
-
-}  // namespace
 
 Outcome run_program(const std::string& path, std::vector<std::string> arguments,
                     std::vector<std::string> environment) {

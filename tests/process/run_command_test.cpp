@@ -26,14 +26,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::vector<std::string> sorted_lines(const std::string& text) {
-    std::istringstream stream(text);
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
-    std::ranges::sort(lines);
-    return lines;
-}
-
 std::string trimmed(std::string line) {
     line.pop_back();
     return line;
@@ -120,7 +112,7 @@ TEST_F(RunCommand, a_crash_is_reported_with_rank_and_signal_behind_its_last_word
 
 TEST_F(RunCommand, who_does_not_end_in_the_grace_time_is_killed_and_named) {
     // Rank 0 fails when rank 2 has shut its ears.
-    const nexar::testing::TempDirectory folder;
+    const TempDirectory folder;
     const std::string deaf = folder.path() + "/deaf";
     const Outcome outcome =
         run({"-n", "3", "--grace", "300ms"},

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +15,14 @@
 #include "process/running_program.hpp"
 
 namespace nexar {
+
+inline std::vector<std::string> sorted_lines(const std::string& text) {
+    std::istringstream stream(text);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    std::ranges::sort(lines);
+    return lines;
+}
 
 /// Starts `nexar run` on shell scripts, marked by a variable that all processes of the run have, so
 /// that none can hide.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "process/run_fixture.hpp"
+#include "support/temp_directory.hpp"
 
 namespace nexar {
 namespace {
@@ -29,19 +30,9 @@ std::string content(const fs::path& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::vector<std::string> sorted_lines(const std::string& text) {
-    std::istringstream stream(text);
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
-    std::ranges::sort(lines);
-    return lines;
-}
-
 class RunHosts : public RunFixture {
 protected:
     RunHosts() {
-        std::string pattern = (fs::temp_directory_path() / "nexar-run-XXXXXX").string();
-        folder_ = ::mkdtemp(pattern.data());
         // As sshd does: another shell runs the words behind the host, in another directory and
         // with few variables.
         write_script("ssh",
@@ -51,17 +42,15 @@ protected:
                          "[ \"$2\" = unreachable ] && { echo 'ssh: no route' >&2; exit 255; }\n"
                          "cd /; exec env -i PATH=\"$PATH\" HOST_NAME=\"$2\" " +
                          mark() + " /bin/sh -c \"$3\"\n");
-        path_ =
-            folder_.string() + ":" + fs::path(NEXAR_COMMAND).parent_path().string() + ":" + path_;
+        path_ = folder_.path() + ":" + fs::path(NEXAR_COMMAND).parent_path().string() + ":" + path_;
     }
-    ~RunHosts() override { fs::remove_all(folder_); }
 
     void write_script(const std::string& name, const std::string& text) const {
         std::ofstream(folder_ / name) << "#!/bin/sh\n" << text;
         fs::permissions(folder_ / name, fs::perms::owner_all);
     }
 
-    fs::path folder_;
+    TempDirectory folder_;
 };
 
 TEST_F(RunHosts, ranks_are_shared_out_over_the_hosts_in_order) {

@@ -19,6 +19,8 @@
 #include <thread>
 #include <utility>
 
+#include "process/program.hpp"
+
 namespace nexar {
 
 namespace {
@@ -30,14 +32,6 @@ std::array<int, 2> make_pipe() {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
     return ends;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-    std::vector<char*> list;
-    list.reserve(texts.size() + 1);
-    for (std::string& text : texts) list.push_back(text.data());
-    list.push_back(nullptr);
-    return list;
 }
 
 void close(int& end) {

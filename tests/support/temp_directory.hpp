@@ -4,9 +4,10 @@
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 
-namespace nexar::testing {
+namespace nexar {
 
 /// A directory of the test's own; gone with it.
 class TempDirectory {
@@ -23,10 +24,11 @@ public:
         std::filesystem::remove_all(path_, ignored);
     }
 
-    const std::string& path() const noexcept { return path_; }
+    std::string path() const { return path_.string(); }
+    std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
 
 private:
-    std::string path_;
+    std::filesystem::path path_;
 };
 
-}  // namespace nexar::testing
+}  // namespace nexar

@@ -29,11 +29,8 @@ public:
     /// `link` must outlive its use here.
     SeedLane(port::Link& link, Take take)
         : link_(&link), take_(std::move(take)), reader_(wire::Lane::seed, *this) {
-        const wire::Preamble preamble{.lane = wire::Lane::seed, .context = {}, .sequence = {}};
-        std::vector<std::byte> bytes(wire::encoded_size(preamble));
-        const auto size = wire::encode(preamble, std::span(bytes));
-        NEXAR_ASSERT(size.has_value());
-        write(bytes);
+        const bool written = write(wire::to_bytes(wire::Preamble{.lane = wire::Lane::seed}));
+        NEXAR_ASSERT(written, "a new lane has room");
         link.receive(port::Lane::control, reader_);
     }
     SeedLane(const SeedLane&) = delete;
@@ -42,10 +39,7 @@ public:
     /// False: the other end does not read, and the link was closed.
     template <class Message>
     bool send(const Message& message) {
-        std::vector<std::byte> bytes(wire::encoded_size(message));
-        const auto size = wire::encode(message, std::span(bytes));
-        NEXAR_ASSERT(size.has_value() && *size == bytes.size());
-        if (write(bytes)) return true;
+        if (write(wire::to_bytes(message))) return true;
         close("you do not read what is said to you");
         return false;
     }

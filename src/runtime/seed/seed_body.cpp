@@ -50,7 +50,7 @@ wire::StoredSeed new_state(security::WallTime now, const NodeId& id) {
 
 struct SeedBody::Opened {
     std::optional<security::StateDirectory> directory{};
-    security::Descriptor lock{};
+    Descriptor lock{};
     std::unique_ptr<const security::ClusterCa> ca{};
     wire::StoredSeed state{};
 };
@@ -240,7 +240,6 @@ void SeedBody::close() {
         NEXAR_LOG_WARNING("a seed did not get rid of its links in time");
     }
     loop_->progress->remove(*this);
-    closed_ = true;
     if (--loop_->nodes == 0) loop_->progress->stop();
 }
 

@@ -95,7 +95,7 @@ private:
     std::vector<port::Carrier*> carriers_;
     std::unique_ptr<const security::ClusterCa> ca_;
     std::optional<security::StateDirectory> state_;
-    security::Descriptor lock_;
+    Descriptor lock_;
     security::TokenTable own_tokens_;  // without a state directory
     std::optional<security::JobSecret> job_secret_;
     std::unique_ptr<const Config> config_;
@@ -108,7 +108,6 @@ private:
     TimePoint renew_at_{};
     TimePoint now_{};
     bool closing_ = false;
-    bool closed_ = false;
     bool idle_told_ = false;
     runtime::Completion idle_;
 };

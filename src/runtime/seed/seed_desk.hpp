@@ -31,7 +31,6 @@ struct Applicant {
     std::optional<Rank> wanted_rank{};
     std::vector<Address> addresses{};
     std::string host{};
-    std::string from{};  // the address that it comes from
 };
 
 /// Decides who gets in, as which node and rank, and when the cluster is complete. Sans-I/O: what

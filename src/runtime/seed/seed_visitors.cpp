@@ -182,11 +182,8 @@ Result<void> SeedBody::on_hello(Visitor& visitor, const wire::Hello& hello) {
     if (std::exchange(visitor.greeted, true)) {
         return Error(Errc::protocol_violation, "a second hello came");
     }
-    if (hello.min_version > wire::kProtocolVersion || hello.max_version < wire::kProtocolVersion) {
-        refuse(visitor,
-               Error(Errc::version_mismatch,
-                     fmt::format("it speaks the protocol versions {} to {}, this seed {}",
-                                 hello.min_version, hello.max_version, wire::kProtocolVersion)));
+    if (const auto version = wire::check_version(hello, "this seed"); !version) {
+        refuse(visitor, version.error());
         return {};
     }
     visitor.wanted_rank = hello.wanted_rank;
@@ -222,8 +219,7 @@ Result<void> SeedBody::on_join(Visitor& visitor, const wire::JoinRequest& reques
                                       .key = signing->public_key().hash(),
                                       .wanted_rank = visitor.wanted_rank,
                                       .addresses = std::move(addresses),
-                                      .host = request.host,
-                                      .from = visitor.from},
+                                      .host = request.host},
                                      table, std::chrono::system_clock::now(), now_);
     if (!member) {
         refuse(visitor, member.error());

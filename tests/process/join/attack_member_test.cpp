@@ -31,11 +31,7 @@ protected:
     }
 
     void join_both() {
-        const std::string join_string = seed_->create_token({.uses = 2});
-        std::vector<std::future<Node>> joins;
-        joins.push_back(join_soon(join_string));
-        joins.push_back(join_soon(join_string));
-        nodes_ = all_of(joins);
+        nodes_ = join_all(*seed_, 2);
         std::ranges::sort(nodes_, {}, [](const Node& node) { return node.world().rank(); });
     }
 
@@ -147,11 +143,7 @@ TEST(Certificates, are_renewed_while_a_node_runs) {
     options.settings.emplace_back("certificate_lifetime", "3s");
     options.settings.emplace_back("mesh", "lazy");
     Seed seed(options);
-    const std::string join_string = seed.create_token({.uses = 2});
-    std::vector<std::future<Node>> joins;
-    joins.push_back(join_soon(join_string));
-    joins.push_back(join_soon(join_string));
-    std::vector<Node> nodes = all_of(joins);
+    std::vector<Node> nodes = join_all(seed, 2);
     std::this_thread::sleep_for(4500ms);  // what is tested is the passing of time
     // The first certificates have expired; the link that this makes shows the second ones.
     expect_connected(nodes);

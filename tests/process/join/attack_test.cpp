@@ -37,10 +37,7 @@ protected:
     std::future<Node> join_honestly() { return join_soon(seed_.create_token({})); }
 
     void expect_honest_nodes_join() {
-        std::vector<std::future<Node>> joins;
-        joins.push_back(join_honestly());
-        joins.push_back(join_honestly());
-        std::vector<Node> nodes = all_of(joins);
+        std::vector<Node> nodes = join_all(seed_, 2);
         expect_connected(nodes);
     }
 
@@ -108,7 +105,7 @@ TEST_F(Attack, expired_token) {
 TEST_F(Attack, used_token) {
     const std::string join_string = seed_.create_token({});
     auto first = join_soon(join_string);
-    while (seed_.status().find("1 of 2") == std::string::npos) std::this_thread::yield();
+    await_status(seed_, "1 of 2");
     const Error error = refusal(join_string);
     EXPECT_EQ(error.code(), Errc::unauthenticated);
     EXPECT_THAT(error.what(), HasSubstr("used already"));
@@ -316,7 +313,7 @@ TEST_F(Attack, a_thousand_silent_connections) {
                 links, [&](port::LinkId id) { return stranger.story(id).link != nullptr; }));
         }
     });
-    while (up < 100) std::this_thread::yield();
+    await([&] { return up >= 100; }, "the crowd does not come up");
     expect_honest_nodes_join();
     stop = true;
     crowd.join();
@@ -347,7 +344,7 @@ TEST_F(Attack, garbage_datagrams_at_full_speed) {
         }
         ::close(socket);
     });
-    while (sent < 10'000) std::this_thread::yield();
+    await([&] { return sent >= 10'000; }, "the flood does not begin");
     expect_honest_nodes_join();
     stop = true;
     flood.join();

@@ -5,7 +5,10 @@
 #include <chrono>
 #include <future>
 #include <nexar/nexar.hpp>
+#include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace nexar::testing {
@@ -70,6 +73,28 @@ inline std::vector<Node> all_of(std::vector<std::future<Node>>& joins) {
     std::vector<Node> nodes;
     for (auto& joining : joins) nodes.push_back(joining.get());
     return nodes;
+}
+
+/// As many honest nodes as the seed waits for.
+inline std::vector<Node> join_all(Seed& seed, int world) {
+    const std::string join_string = seed.create_token({.uses = world});
+    std::vector<std::future<Node>> joins;
+    for (int i = 0; i < world; ++i) joins.push_back(join_soon(join_string));
+    return all_of(joins);
+}
+
+/// Yields until it is so; fails the test when that takes too long.
+template <class Predicate>
+void await(Predicate is_so, const char* what) {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (!is_so()) {
+        if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error(what);
+        std::this_thread::yield();
+    }
+}
+
+inline void await_status(const Seed& seed, const std::string& words) {
+    await([&] { return seed.status().find(words) != std::string::npos; }, words.c_str());
 }
 
 }  // namespace nexar::testing

@@ -21,10 +21,7 @@ class Worlds : public ::testing::TestWithParam<int> {};
 TEST_P(Worlds, form_and_every_pair_is_connected) {
     const int world = GetParam();
     Seed seed(seed_options(world));
-    const std::string join_string = seed.create_token({.uses = world});
-    std::vector<std::future<Node>> joins;
-    for (int i = 0; i < world; ++i) joins.push_back(join_soon(join_string));
-    std::vector<Node> nodes = all_of(joins);
+    std::vector<Node> nodes = join_all(seed, world);
     std::set<int> ranks;
     for (Node& node : nodes) {
         ranks.insert(node.world().rank());
@@ -61,7 +58,7 @@ TEST(Join, refuses_a_rank_that_another_has_and_says_who) {
     JoinOptions zero;
     zero.rank = 0;
     auto first = join_soon(join_string, zero);
-    while (seed.status().find("1 of 2 joined") == std::string::npos) std::this_thread::yield();
+    await_status(seed, "1 of 2 joined");
     auto second = join_soon(join_string, zero);
     const Error error = failure_of(second);
     EXPECT_EQ(error.code(), Errc::invalid_argument) << error.what();
@@ -124,10 +121,7 @@ TEST(Join, a_lazy_mesh_connects_when_something_is_sent) {
     SeedOptions options = seed_options(3);
     options.settings.emplace_back("mesh", "lazy");
     Seed seed(options);
-    const std::string join_string = seed.create_token({.uses = 3});
-    std::vector<std::future<Node>> joins;
-    for (int i = 0; i < 3; ++i) joins.push_back(join_soon(join_string));
-    std::vector<Node> nodes = all_of(joins);
+    std::vector<Node> nodes = join_all(seed, 3);
     for (const Node& node : nodes) {
         EXPECT_TRUE(std::ranges::none_of(node.peers(), &PeerLink::connected));
     }
@@ -150,11 +144,7 @@ TEST(Join, simultaneous_first_sends_leave_one_link) {
         SeedOptions options = seed_options(2);
         options.settings.emplace_back("mesh", "lazy");
         Seed seed(options);
-        const std::string join_string = seed.create_token({.uses = 2});
-        std::vector<std::future<Node>> joins;
-        joins.push_back(join_soon(join_string));
-        joins.push_back(join_soon(join_string));
-        std::vector<Node> nodes = all_of(joins);
+        std::vector<Node> nodes = join_all(seed, 2);
         expect_connected(nodes);
     }
 }
@@ -167,7 +157,7 @@ TEST(Seed, that_is_started_again_knows_its_cluster_and_who_had_joined) {
     const std::string address = seed->addresses().front();
     const std::string join_string = seed->create_token({.uses = 1});
     auto first = join_soon(join_string);
-    while (seed->status().find("1 of 2 joined") == std::string::npos) std::this_thread::yield();
+    await_status(*seed, "1 of 2 joined");
 
     seed.reset();
     options.listen = address;
@@ -218,21 +208,14 @@ TEST(Seed, does_not_start_from_a_directory_that_others_can_read) {
 TEST(Seed, begins_a_new_world_when_the_last_member_has_left) {
     Seed seed(seed_options(2));
     for (int round = 0; round < 3; ++round) {
-        const std::string join_string = seed.create_token({.uses = 2});
-        std::vector<std::future<Node>> joins;
-        joins.push_back(join_soon(join_string));
-        joins.push_back(join_soon(join_string));
-        std::vector<Node> nodes = all_of(joins);
+        std::vector<Node> nodes = join_all(seed, 2);
         expect_connected(nodes);
     }
 }
 
 TEST(Seed, may_end_and_its_members_go_on) {
     auto seed = std::make_unique<Seed>(seed_options(3));
-    const std::string join_string = seed->create_token({.uses = 3});
-    std::vector<std::future<Node>> joins;
-    for (int i = 0; i < 3; ++i) joins.push_back(join_soon(join_string));
-    std::vector<Node> nodes = all_of(joins);
+    std::vector<Node> nodes = join_all(*seed, 3);
     seed.reset();
     expect_connected(nodes);
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/settings.hpp"
+#include "support/temp_directory.hpp"
 
 namespace nexar {
 namespace {
@@ -29,12 +30,6 @@ using testing::StartsWith;
 /// A directory of its own for each test, and the process's variables as they were afterwards.
 class ConfigSourcesTest : public testing::Test {
 protected:
-    ConfigSourcesTest() {
-        std::string pattern = (fs::temp_directory_path() / "nexar-config-XXXXXX").string();
-        root_ = ::mkdtemp(pattern.data());
-    }
-    ~ConfigSourcesTest() override { fs::remove_all(root_); }
-
     std::string write(std::string_view name, std::string_view text) const {
         const fs::path path = root_ / name;
         fs::create_directories(path.parent_path());
@@ -50,7 +45,7 @@ protected:
         return files.error().cause();
     }
 
-    fs::path root_;
+    TempDirectory root_;
 };
 
 /// A command line as main() gets it.

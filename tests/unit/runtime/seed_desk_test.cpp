@@ -60,7 +60,6 @@ protected:
         one.wanted_rank = rank;
         one.addresses = {some_address};
         one.host = fmt::format("host{}", key);
-        one.from = "10.0.0.7";
         return one;
     }
     Result<Member> admit(const Applicant& one) { return desk_->admit(one, tokens_, wall_, now_); }

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "describe_checks.hpp"
 #include "samples.hpp"
 #include "wire/codec.hpp"
 
@@ -13,32 +14,9 @@ namespace {
 using testing::Bytes;
 using testing::encoded;
 using testing::example;
-using ::testing::HasSubstr;
-
-void expect_refused(const Bytes& bytes, Errc code, const std::string& words) {
-    const auto decoded = decode_frame(bytes);
-    ASSERT_FALSE(decoded) << words;
-    EXPECT_EQ(decoded.error().code(), code) << decoded.error().what();
-    EXPECT_THAT(decoded.error().cause(), HasSubstr(words));
-}
-
-template <class Message>
-void expect_not_encoded(const Message& message, const std::string& words) {
-    Bytes room(4096);
-    const auto written = encode(message, std::span<std::byte>(room));
-    ASSERT_FALSE(written) << words;
-    EXPECT_THAT(written.error().cause(), HasSubstr(words));
-}
-
-/// `message` encoded, then `width` bytes of the body overwritten at `offset`.
-template <class Message>
-Bytes patched(const Message& message, std::size_t offset, std::uint64_t value, unsigned width) {
-    Bytes bytes = encoded(message);
-    for (unsigned i = 0; i < width; ++i) {
-        bytes.at(kFrameHeaderBytes + offset + i) = static_cast<std::byte>(value >> (8 * i));
-    }
-    return bytes;
-}
+using testing::expect_not_encoded;
+using testing::expect_refused;
+using testing::patched;
 
 Request by_number() {
     return {.call = CallId(1), .time_left = {}, .function = 7, .name = {}, .size = 8};

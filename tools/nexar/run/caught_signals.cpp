@@ -19,7 +19,7 @@ Result<CaughtSignals> CaughtSignals::make() {
         ::sigaction(signal, nullptr, &before);
         if (before.sa_handler != SIG_IGN) sigaddset(&wanted, signal);
     }
-    runtime::Descriptor descriptor(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+    Descriptor descriptor(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
     if (descriptor.number() < 0) {
         return Error(Errc::unsupported,
                      fmt::format("signalfd: {}", std::generic_category().message(errno)));

@@ -4,7 +4,7 @@
 #include <nexar/result.hpp>
 #include <optional>
 
-#include "runtime/waker.hpp"
+#include "base/descriptor.hpp"
 
 namespace nexar::run {
 
@@ -25,10 +25,10 @@ public:
     const sigset_t& mask_before() const noexcept { return before_; }
 
 private:
-    CaughtSignals(runtime::Descriptor descriptor, const sigset_t& before) noexcept
+    CaughtSignals(Descriptor descriptor, const sigset_t& before) noexcept
         : descriptor_(std::move(descriptor)), before_(before) {}
 
-    runtime::Descriptor descriptor_;
+    Descriptor descriptor_;
     sigset_t before_;
 };
 

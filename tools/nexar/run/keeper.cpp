@@ -33,8 +33,8 @@ Result<Keeper> Keeper::start(const KeeperPlan& plan) {
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
         return failure("socketpair");
     }
-    runtime::Descriptor ours(ends[0]);
-    runtime::Descriptor theirs(ends[1]);
+    Descriptor ours(ends[0]);
+    Descriptor theirs(ends[1]);
     const pid_t process = ::fork();
     if (process < 0) return failure("fork");
     if (process == 0) {
@@ -53,7 +53,7 @@ Result<Keeper> Keeper::start(const KeeperPlan& plan) {
 
 Keeper::~Keeper() {
     if (line_.number() < 0) return;
-    line_ = runtime::Descriptor();
+    line_ = Descriptor();
     // It ends by itself, and kill_descendants() would be the wrong way to say so.
     if (!gone_) {
         while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "run/ended.hpp"
 #include "run/policy.hpp"
-#include "runtime/waker.hpp"
 
 namespace nexar::run {
 
@@ -75,10 +75,9 @@ public:
     bool gone() const noexcept { return gone_; }
 
 private:
-    Keeper(runtime::Descriptor line, pid_t process) noexcept
-        : line_(std::move(line)), process_(process) {}
+    Keeper(Descriptor line, pid_t process) noexcept : line_(std::move(line)), process_(process) {}
 
-    runtime::Descriptor line_;
+    Descriptor line_;
     pid_t process_;
     bool gone_ = false;
 };

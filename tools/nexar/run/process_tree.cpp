@@ -15,7 +15,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/waker.hpp"
+#include "base/descriptor.hpp"
 
 namespace nexar::run {
 
@@ -26,8 +26,7 @@ struct CloseDirectory {
 };
 
 pid_t parent_of(const char* pid) {
-    const runtime::Descriptor file(
-        ::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+    const Descriptor file(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
     if (file.number() < 0) return -1;
     std::array<char, 512> text{};
     const ssize_t size = ::read(file.number(), text.data(), text.size());

@@ -15,8 +15,6 @@ namespace nexar::run {
 
 namespace {
 
-using runtime::Descriptor;
-
 Error failure(std::string_view what) {
     return {Errc::unsupported, fmt::format("{}: {}{}", what, std::generic_category().message(errno),
                                            errno == EMFILE ? "; raise it with ulimit -n" : "")};

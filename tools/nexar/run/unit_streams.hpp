@@ -4,18 +4,18 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "run/keeper.hpp"
 #include "run/line_prefixer.hpp"
 #include "run/output_stream.hpp"
 #include "run/supervisor.hpp"
-#include "runtime/waker.hpp"
 
 namespace nexar::run {
 
 /// Lines of a unit on their way: the pipe that the unit writes to, and where the lines go.
 class LineSource {
 public:
-    LineSource(runtime::Descriptor pipe, std::string prefix)
+    LineSource(Descriptor pipe, std::string prefix)
         : pipe_(std::move(pipe)), prefixer_(std::move(prefix)) {}
 
     int descriptor() const noexcept { return pipe_.number(); }
@@ -29,14 +29,14 @@ public:
     void finish(OutputStream& to);
 
 private:
-    runtime::Descriptor pipe_;
+    Descriptor pipe_;
     LinePrefixer prefixer_;
 };
 
 /// What is written to a unit: for rank 0 what is typed, for a part of the run what it is told.
 class InputSink {
 public:
-    explicit InputSink(runtime::Descriptor pipe) : pipe_(std::move(pipe)) {}
+    explicit InputSink(Descriptor pipe) : pipe_(std::move(pipe)) {}
 
     int descriptor() const noexcept { return pipe_.number(); }
     bool is_open() const noexcept { return pipe_.number() >= 0; }
@@ -47,10 +47,10 @@ public:
     }
     /// Writes what can be written now.
     void write_some() noexcept;
-    void close() noexcept { pipe_ = runtime::Descriptor(); }
+    void close() noexcept { pipe_ = Descriptor(); }
 
 private:
-    runtime::Descriptor pipe_;
+    Descriptor pipe_;
     std::string pending_;
 };
 
