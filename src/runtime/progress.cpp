@@ -22,6 +22,8 @@ constexpr int kMostOffers = 64;
 
 }  // namespace
 
+thread_local constinit bool Progress::in_user_code = false;
+
 Progress::Progress(const Options& options, Poller poller)
     : options_(options), poller_(std::move(poller)), posted_(options.posted_capacity) {}
 
@@ -138,7 +140,8 @@ void Progress::release_and_call(const Calls& calls) noexcept {
         wakes.send();
     }
     if (calls.wake) poller_.wake();
-    if (calls.summon || (calls.driver && baton_.call())) poller_.summon();
+    if (calls.relief) relief_.store(true, std::memory_order_release);
+    if (calls.summon || calls.relief || (calls.driver && baton_.call())) poller_.summon();
 }
 
 void Progress::give_way() noexcept {
@@ -170,12 +173,15 @@ Progress::Calls Progress::settle() noexcept {
     baton_.set_wanted(wanted);
     Calls calls;
     if (options_.drive == Drive::user_loop) calls.summon = settle_user_loop(continues);
+    // If nobody drives any more, no harm is done: it takes the baton as well.
+    calls.relief = wanted && barred_;
     if (!asleep_) {
         calls.driver = wanted;
         return calls;
     }
     poller_.follow_writers();
-    calls.wake = told_driver || wanted || earliest().value_or(TimePoint::max()) < wake_at_;
+    const bool serves = wanted && !barred_;
+    calls.wake = told_driver || serves || earliest().value_or(TimePoint::max()) < wake_at_;
     if (calls.wake) asleep_ = false;  // once is enough
     return calls;
 }

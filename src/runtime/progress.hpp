@@ -11,6 +11,7 @@
 #include <nexar/result.hpp>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/bounded_queue.hpp"
@@ -61,6 +62,7 @@ public:
 /// and baton, one at a time, in the order of completion; inside of it everything here may be
 /// called, and a wait() there runs no other continuation. A continuation that blocks otherwise
 /// holds up the other continuations and the thread that runs it, but no other thread that waits.
+/// Other user code that we call says so with UserCode: a wait() inside of it runs none either.
 ///
 /// Any thread may call. A child made by fork gets Error(Errc::forked) from every call that can
 /// fail, except that remove(), stop() and the destructor do nothing to the parent. A call from
@@ -115,6 +117,19 @@ public:
         Progress& progress_;
     };
 
+    /// While the calling thread runs user code that may wait and must not find itself inside of
+    /// somebody else's continuation: the background thread runs those that become due.
+    class UserCode {
+    public:
+        UserCode() noexcept : outer_(std::exchange(in_user_code, true)) {}
+        UserCode(const UserCode&) = delete;
+        UserCode& operator=(const UserCode&) = delete;
+        ~UserCode() { in_user_code = outer_; }
+
+    private:
+        bool outer_;
+    };
+
     /// Under the lock: `completion` is done, and may be destroyed from here on. Who waits for it is
     /// woken, and what follows it is run, after the lock was released.
     void complete(Completion& completion) noexcept;
@@ -166,6 +181,7 @@ private:
         bool wake = false;    // the driver, who sleeps
         bool driver = false;  // a driver is needed, and none sleeps
         bool summon = false;  // the user's loop
+        bool relief = false;  // the background thread, for what the driver must not run
     };
     void enter(const char* doing) const;
     void lock() noexcept;
@@ -204,8 +220,11 @@ private:
     void join(pthread_t thread);
     void run_background();
     void drive_background();
+    bool run_due();
     bool rest() noexcept;
     bool runs_continuations() const noexcept { return options_.drive == Drive::background; }
+
+    static thread_local constinit bool in_user_code;
 
     const Options options_;
     const ForkGuard fork_guard_;
@@ -222,6 +241,7 @@ private:
     std::vector<Driven*> driven_{};
     ContinuationQueue due_{};
     bool running_ = false;                    // a thread runs what is due
+    bool barred_ = false;                     // the last driver must not run it
     bool told_driver_ = false;                // the driver's own wait is over
     bool asleep_ = false;                     // the driver sleeps, or is about to
     TimePoint wake_at_{};                     // at the latest, while asleep_
@@ -229,6 +249,7 @@ private:
     TimePoint announced_ = TimePoint::max();  // what the user's loop was told to wait for
     PendingWakes wakes_{};
 
+    std::atomic<bool> relief_{false};  // the background thread is to run what is due
     std::atomic<bool> stopping_{false};
     std::optional<pthread_t> thread_{};  // a std::thread cannot be abandoned in a child
 };

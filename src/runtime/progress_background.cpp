@@ -56,12 +56,17 @@ void Progress::stop() {
     // There is no such thread in the child, and its locks may be held for ever.
     if (fork_guard_.forked()) return;
     if (thread_) join(*thread_);
-    for (bool claimed = true; claimed;) {
-        lock();
-        claimed = claim();
-        unlock();
-        if (claimed) run_claimed();
+    while (run_due()) {
     }
+}
+
+// False: nothing is due, or another thread runs it.
+bool Progress::run_due() {
+    lock();
+    const bool claimed = claim();
+    unlock();
+    if (claimed) run_claimed();
+    return claimed;
 }
 
 void Progress::join(pthread_t thread) {
@@ -79,6 +84,7 @@ void Progress::join(pthread_t thread) {
 
 void Progress::run_background() {
     while (!stopping_.load(std::memory_order_acquire)) {
+        if (relief_.exchange(false, std::memory_order_acq_rel)) run_due();
         switch (baton_.look()) {
             case Baton::Look::took:
                 drive_background();

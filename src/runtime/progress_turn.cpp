@@ -13,7 +13,8 @@ constexpr int kMostContinuations = 256;
 
 Progress::Turn Progress::turn(TimePoint now) noexcept {
     lock();
-    const Turn done = turn_locked(now, runs_continuations());
+    barred_ = in_user_code;
+    const Turn done = turn_locked(now, runs_continuations() && !barred_);
     unlock();
     give_way();
     return done;

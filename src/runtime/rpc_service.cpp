@@ -109,6 +109,7 @@ Result<Payload> CallJob::result_of_function() noexcept {
             std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                 call_->deadline->time_since_epoch()));
     }
+    const runtime::Progress::UserCode here;
     try {
         return function_->function(call);
     } catch (const std::exception& thrown) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/config_cluster.hpp"
 #include "base/log.hpp"
 #include "base/printable.hpp"
@@ -101,6 +102,7 @@ void SeedBody::make_room_for_joiners() {
         if (visitor.joiner && !visitor.lane->closed()) waiting.push_back(&visitor);
     }
     if (waiting.size() <= kMostJoiners) return;
+    NEXAR_ASSERT(waiting.size() == kMostJoiners + 1, "each that comes makes one go");
     (*std::ranges::min_element(waiting, {}, &Visitor::deadline))
         ->lane->close("too many joiners wait");
 }

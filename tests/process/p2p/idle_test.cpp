@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -13,22 +14,40 @@ namespace {
 
 constexpr std::size_t kMostPerPeer = 300'000;
 constexpr std::size_t kPeers = 17;
+constexpr int kRuns = 3;
 constexpr Duration kWithin = patience(std::chrono::seconds(60));
 
 std::chrono::steady_clock::time_point soon() {
     return std::chrono::steady_clock::now() + kWithin;
 }
 
-void send_one(Communicator& world, int to) {
-    const std::uint64_t value = 1;
+// A link looks for the width of its path half a second after it came up; what that takes is in the
+// figure, and what both ends need to talk.
+constexpr Duration kTalk = std::chrono::milliseconds(1500);
+
+enum class Talk : std::uint8_t { again, over };
+
+void send_one(Communicator& world, int to, Talk talk) {
+    const auto value = static_cast<std::uint8_t>(talk);
     auto send = world.send(std::span(&value, 1), to, 1);
     finish(send, soon());
 }
 
-void receive_one(Communicator& world, int from) {
-    std::uint64_t value = 0;
+Talk receive_one(Communicator& world, int from) {
+    std::uint8_t value = 0;
     auto receive = world.recv(std::span(&value, 1), from, 1);
     finish(receive, soon());
+    return static_cast<Talk>(value);
+}
+
+/// A message to each of the others and one back.
+void talk_with_all(Communicator& world, Talk talk) {
+    for (int rank = 0; rank < world.size(); ++rank) {
+        if (rank != world.rank()) send_one(world, rank, talk);
+    }
+    for (int rank = 0; rank < world.size(); ++rank) {
+        if (rank != world.rank()) receive_one(world, rank);
+    }
 }
 
 /// The process of the measured node, whose index is that of its rank.
@@ -51,13 +70,10 @@ public:
         member.form(members);
         if (!dials_) parent.say(member.address().text());
         member.wait_formed().value();
-        // A message each way is in the figure: peers that never spoke are not what one has.
         Communicator world = member.world();
-        for (int rank = 0; rank < world.size(); ++rank) {
-            if (rank == world.rank()) continue;
-            send_one(world, rank);
-            receive_one(world, rank);
-        }
+        const auto until = std::chrono::steady_clock::now() + kTalk;
+        while (std::chrono::steady_clock::now() < until) talk_with_all(world, Talk::again);
+        talk_with_all(world, Talk::over);
         growth.look();
         parent.say(std::to_string(growth.most()));
         await(parent, "leave", kWithin);
@@ -90,10 +106,12 @@ std::size_t growth_with(std::size_t peers, bool dials) {
         if (dials) child.channel().say(others.back()->address().text());
     }
     for (const auto& other : others) other->wait_formed().value();
-    for (const auto& other : others) {
-        Communicator world = other->world();
-        receive_one(world, static_cast<int>(measured));
-        send_one(world, static_cast<int>(measured));
+    for (Talk talk = Talk::again; talk == Talk::again;) {
+        for (const auto& other : others) {
+            Communicator world = other->world();
+            talk = receive_one(world, static_cast<int>(measured));
+            send_one(world, static_cast<int>(measured), talk);
+        }
     }
     const std::size_t growth = std::stoull(hear(child.channel(), kWithin));
     child.channel().say("leave");
@@ -101,17 +119,21 @@ std::size_t growth_with(std::size_t peers, bool dials) {
     return growth;
 }
 
+/// The least of some runs: what else happened in a process is not the peers' doing.
+std::size_t least_growth_with(std::size_t peers, bool dials) {
+    std::size_t least = growth_with(peers, dials);
+    for (int run = 1; run < kRuns; ++run) least = std::min(least, growth_with(peers, dials));
+    return least;
+}
+
 void expect_cheap(bool dials) {
-    const std::size_t one = growth_with(1, dials);
-    const std::size_t many = growth_with(kPeers, dials);
+    const std::size_t one = least_growth_with(1, dials);
+    const std::size_t many = least_growth_with(kPeers, dials);
     const std::size_t each = (many - std::min(many, one)) / (kPeers - 1);
     std::printf("a node with 1 peer takes %zu kB, with %zu peers %zu kB: %zu bytes each\n",
                 one / 1000, kPeers, many / 1000, each);
     if (kSanitized) return;  // their own memory is in it
-    // That something was measured. The two differ by some megabytes from run to run, by which
-    // receive buffers were touched, so their difference may be none.
-    EXPECT_GT(one, 0U);
-    EXPECT_GT(many, 0U);
+    EXPECT_GT(each, 0U) << "nothing was measured";
     EXPECT_LE(each, kMostPerPeer);
 }
 

@@ -28,10 +28,11 @@ Member::Member(const TestCluster& cluster, std::uint64_t index, const NodeOption
     : Member(cluster, index, runtime::make_loop(options).value(), options) {}
 
 Member::Member(const TestCluster& cluster, std::uint64_t index, std::shared_ptr<runtime::Loop> loop,
-               const NodeOptions& options)
-    : body_(detail::NodeBody::open(
-                std::move(loop),
-                {.credentials = cluster.node(index), .listen = loopback(), .options = options})
+               const NodeOptions& options, const quic::LinkOptions& link)
+    : body_(detail::NodeBody::open(std::move(loop), {.credentials = cluster.node(index),
+                                                     .listen = loopback(),
+                                                     .options = options,
+                                                     .link = link})
                 .value()),
       node_(std::make_unique<Node>(body_)) {}
 
@@ -49,18 +50,22 @@ Result<void> Member::wait_formed() {
             .rank = Rank(static_cast<std::uint32_t>(index))};
 }
 
-std::unique_ptr<Member> join_as_child(const TestCluster& cluster, const Channel& parent) {
-    auto member = std::make_unique<Member>(cluster, 0);
+std::unique_ptr<Member> join_as_child(const TestCluster& cluster, const Channel& parent,
+                                      const quic::LinkOptions& link) {
+    auto member =
+        std::make_unique<Member>(cluster, 0, runtime::make_loop({}).value(), NodeOptions{}, link);
     member->form(std::array{dialer(0), dialer(1)});
     parent.say(member->address().text());
     member->wait_formed().value();
     return member;
 }
 
-std::unique_ptr<Member> join_as_parent(const TestCluster& cluster, const Channel& child) {
+std::unique_ptr<Member> join_as_parent(const TestCluster& cluster, const Channel& child,
+                                       const quic::LinkOptions& link) {
     ::nexar::Member server = dialer(0);
     server.addresses = {Address::parse(hear(child, patience(kFormTime))).value()};
-    auto member = std::make_unique<Member>(cluster, 1);
+    auto member =
+        std::make_unique<Member>(cluster, 1, runtime::make_loop({}).value(), NodeOptions{}, link);
     member->form(std::array{server, dialer(1)});
     member->wait_formed().value();
     return member;

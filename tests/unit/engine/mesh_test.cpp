@@ -323,6 +323,19 @@ TEST(ManyPeers, are_dialed_a_few_at_a_time_and_silent_ones_do_not_stop_the_other
     EXPECT_EQ(node.dials().size(), 10U);
 }
 
+TEST(ManyPeers, are_dialed_around_the_circle_so_that_nobody_is_the_first_of_all) {
+    const View view = view_of(std::vector<std::vector<Address>>(7, {at_first}));
+    for (std::size_t rank = 1; rank < view.members.size(); ++rank) {
+        MeshNode node(static_cast<unsigned>(rank), view, {});
+        node.adopt(view);
+        const auto& dials = node.dials();
+        ASSERT_EQ(dials.size(), std::min<std::size_t>(rank, 4)) << rank;
+        for (std::size_t i = 0; i < dials.size(); ++i) {
+            EXPECT_EQ(dials[i].node, view.members[rank - 1 - i].node) << rank;
+        }
+    }
+}
+
 class LazyMesh : public OneMesh {
 protected:
     LazyMesh() : OneMesh({.eager = false}) {}

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <nexar/rpc.hpp>
+#include <stop_token>
 
 namespace nexar::testing {
 
@@ -25,6 +29,21 @@ private:
     std::mutex mutex_;
     std::condition_variable opened_;
     bool open_ = false;
+};
+
+/// A function that runs until it is told to stop.
+struct UntilStopped {
+    void run(const Call& call) {
+        const std::stop_callback tell(call.stop, [this] { stopped.open(); });
+        began.open();
+        EXPECT_TRUE(stopped.pass());
+    }
+    auto body() {
+        return [this](const Call& call) { run(call); };
+    }
+
+    Gate began{};
+    Gate stopped{};
 };
 
 }  // namespace nexar::testing

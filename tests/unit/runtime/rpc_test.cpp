@@ -20,6 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::Gate;
 using ::testing::HasSubstr;
+using testing::UntilStopped;
 
 class Rpc : public ::testing::Test {
 protected:
@@ -142,47 +143,34 @@ TEST_F(Rpc, a_deadline_ends_the_call_and_stops_the_function) {
 }
 
 TEST_F(Rpc, cancelling_reaches_the_function) {
-    Gate began;
-    Gate stopped;
-    const auto slow = nodes_[1].serve("slow", [&](const Call& call) {
-        const std::stop_callback tell(call.stop, [&] { stopped.open(); });
-        began.open();
-        EXPECT_TRUE(stopped.pass());
-    });
+    UntilStopped function;
+    const auto slow = nodes_[1].serve("slow", function.body());
     auto work = nodes_[0].call<void>(1, "slow");
     EXPECT_FALSE(work.wait_for(0ms));
-    ASSERT_TRUE(began.pass());
+    ASSERT_TRUE(function.began.pass());
     work.cancel();
     EXPECT_EQ(code_of(std::move(work)), Errc::cancelled);
-    EXPECT_TRUE(stopped.pass());
+    EXPECT_TRUE(function.stopped.pass());
 }
 
 TEST_F(Rpc, the_death_of_the_caller_reaches_the_function) {
-    Gate began;
-    Gate stopped;
-    const auto slow = nodes_[1].serve("slow", [&](const Call& call) {
-        const std::stop_callback tell(call.stop, [&] { stopped.open(); });
-        began.open();
-        EXPECT_TRUE(stopped.pass());
-    });
+    UntilStopped function;
+    const auto slow = nodes_[1].serve("slow", function.body());
     auto work = nodes_[0].call<void>(1, "slow");
-    ASSERT_TRUE(began.pass());
+    ASSERT_TRUE(function.began.pass());
     nodes_[0].close();
     EXPECT_EQ(code_of(std::move(work)), Errc::closed);
-    EXPECT_TRUE(stopped.pass());
+    EXPECT_TRUE(function.stopped.pass());
 }
 
 TEST_F(Rpc, a_call_to_a_node_that_closes_has_an_unknown_outcome) {
-    Gate began;
-    Gate stopped;
+    UntilStopped function;
     const auto slow = nodes_[1].serve("slow", [&](const Call& call) {
-        const std::stop_callback tell(call.stop, [&] { stopped.open(); });
-        began.open();
-        EXPECT_TRUE(stopped.pass());
+        function.run(call);
         return 5;
     });
     auto work = nodes_[0].call<int>(1, "slow");
-    ASSERT_TRUE(began.pass());
+    ASSERT_TRUE(function.began.pass());
     nodes_[1].close();
     EXPECT_EQ(code_of(std::move(work)), Errc::outcome_unknown);
     EXPECT_EQ(code_of(nodes_[0].call<int>(1, "slow")), Errc::link_closed);
@@ -277,6 +265,43 @@ TEST_F(Rpc, works_with_callbacks_futures_and_wait_any) {
     EXPECT_TRUE(wait_any(std::span(works)));
     const auto values = wait_all(std::span(works));
     for (int i = 0; i < 10; ++i) EXPECT_EQ(values[static_cast<std::size_t>(i)], i + 1);
+}
+
+TEST_F(Rpc, a_wait_inside_a_function_runs_no_callback_of_others) {
+    static thread_local bool inside = false;
+    Gate finish;
+    std::atomic<bool> waits = false;
+    FunctionOptions outside;
+    std::thread own;
+    outside.executor = [&](std::function<void()> function) { own = std::thread(function); };
+    const auto late =
+        nodes_[0].serve("late", [&] { EXPECT_TRUE(finish.pass()); }, std::move(outside));
+    const auto waiting = nodes_[1].serve("waiting", [&] {
+        inside = true;
+        auto work = nodes_[1].call<void>(0, "late");
+        waits = true;
+        work.wait();
+        inside = false;
+    });
+    const auto plus = nodes_[1].serve("plus", [](int x) { return x + 1; });
+    auto outer = nodes_[2].call<void>(1, "waiting");
+    while (!waits) std::this_thread::yield();
+    // This thread does not drive: what waits in the function does.
+    std::atomic<int> within = 0;
+    for (int i = 0; i < 200; ++i) {
+        std::promise<int> told;
+        nodes_[0].call<int>(1, "plus", i).then([&](Result<int> result) {
+            within += inside ? 1 : 0;
+            told.set_value(result.value());
+        });
+        auto future = told.get_future();
+        ASSERT_EQ(future.wait_for(30s), std::future_status::ready);
+        EXPECT_EQ(future.get(), i + 1);
+    }
+    EXPECT_EQ(within, 0);
+    finish.open();
+    outer.wait();
+    own.join();
 }
 
 TEST(RpcLoop, works_in_a_loop_of_the_user) {

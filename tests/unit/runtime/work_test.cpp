@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <coroutine>
+#include <future>
 #include <nexar/nexar.hpp>
 #include <thread>
 #include <vector>
@@ -61,6 +62,26 @@ TEST_F(WorkTest, can_be_awaited_in_any_coroutine) {
     EXPECT_EQ(value, 42);
     while (state == 0) std::this_thread::yield();
     EXPECT_EQ(state, static_cast<int>(Errc::cancelled));
+}
+
+Detached call_twice(const Node& node, std::promise<Errc>& end) {
+    const int four = co_await node.call<int>(1, "twice", 2);
+    const int eight = co_await node.call<int>(1, "twice", four);
+    EXPECT_EQ(eight, 8);
+    try {
+        co_await node.call<int>(1, "unknown", eight);
+    } catch (const Error& error) {
+        end.set_value(error.code());
+    }
+}
+
+TEST_F(WorkTest, of_a_call_can_be_awaited_too) {
+    const auto twice = nodes_[1].serve("twice", [](int x) { return 2 * x; });
+    std::promise<Errc> end;
+    call_twice(nodes_[0], end);
+    auto future = end.get_future();
+    ASSERT_EQ(future.wait_for(std::chrono::seconds(30)), std::future_status::ready);
+    EXPECT_EQ(future.get(), Errc::unknown_function);
 }
 
 TEST_F(WorkTest, calls_back_with_a_value_or_an_error) {

@@ -1,0 +1,199 @@
+#include "security/state_directory.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "support/temp_directory.hpp"
+
+namespace nexar::security {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+constexpr WallTime kNow = wall_time(1777863721);
+
+std::string content(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+unsigned mode(const fs::path& path) {
+    struct stat status{};
+    EXPECT_EQ(::lstat(path.c_str(), &status), 0) << path;
+    return status.st_mode & 07777U;
+}
+
+wire::StoredSeed some_seed() {
+    wire::StoredSeed seed{.incarnation = 3, .epoch = Epoch(7), .world_size = 5, .formed = false};
+    seed.seed[0] = std::byte{9};
+    return seed;
+}
+
+class StateDirectoryTest : public ::testing::Test {
+protected:
+    StateDirectory open() const { return StateDirectory::open(path().string()).value(); }
+    fs::path path() const { return directory_ / "state"; }
+    fs::path file(std::string_view name) const { return path() / name; }
+
+    static Result<void> add_token(const StateDirectory& state) {
+        return state.change_tokens([](TokenTable& table) -> Result<void> {
+            const auto made = table.create({.uses = 2}, kNow);
+            if (!made) return made.error();
+            return {};
+        });
+    }
+
+    /// What is said about a state that cannot be used.
+    template <class T>
+    static std::string refusal(const Result<T>& result) {
+        if (result) return "taken";
+        EXPECT_EQ(result.error().code(), Errc::bad_config);
+        return result.error().what();
+    }
+
+private:
+    TempDirectory directory_;
+};
+
+TEST_F(StateDirectoryTest, is_empty_at_first_and_closed_to_others) {
+    const StateDirectory state = open();
+    EXPECT_EQ(mode(path()), 0700U);
+    EXPECT_TRUE(state.tokens().value().all().empty());
+    EXPECT_FALSE(state.seed().value());
+    EXPECT_TRUE(state.addresses().value().empty());
+    EXPECT_FALSE(state.peers().value());
+    EXPECT_THAT(refusal(state.existing_ca()), HasSubstr("`nexar seed --state"));
+}
+
+TEST_F(StateDirectoryTest, keeps_everything_for_the_next_life) {
+    {
+        const StateDirectory state = open();
+        ASSERT_TRUE(state.ca(kNow));
+        ASSERT_TRUE(add_token(state));
+        ASSERT_TRUE(state.keep(some_seed()));
+        ASSERT_TRUE(state.keep_addresses({"127.0.0.1:4", "[::1]:5"}));
+        ASSERT_TRUE(state.keep_peers("[]"));
+    }
+    const StateDirectory again = open();
+    EXPECT_EQ(again.ca(kNow).value().certificate().to_pem(),
+              again.existing_ca().value().certificate().to_pem());
+    EXPECT_EQ(content(file("ca.pem")), again.existing_ca().value().certificate().to_pem());
+    ASSERT_EQ(again.tokens().value().all().size(), 1U);
+    EXPECT_EQ(again.tokens().value().all().begin()->second.uses, 2U);
+    EXPECT_EQ(again.seed().value(), some_seed());
+    EXPECT_THAT(again.addresses().value(), ::testing::ElementsAre("127.0.0.1:4", "[::1]:5"));
+    EXPECT_EQ(again.peers().value(), "[]");
+    for (const auto& entry : fs::directory_iterator(path())) {
+        EXPECT_EQ(mode(entry.path()), 0600U) << entry.path();
+    }
+}
+
+TEST_F(StateDirectoryTest, names_a_damaged_file_and_leaves_it_as_it_is) {
+    const StateDirectory state = open();
+    ASSERT_TRUE(add_token(state));
+    const std::string good = content(file("tokens"));
+    for (std::size_t at = 0; at < good.size(); ++at) {
+        std::string bad = good;
+        bad[at] = static_cast<char>(bad[at] ^ 1);
+        std::ofstream(file("tokens"), std::ios::binary) << bad;
+        ASSERT_THAT(refusal(state.tokens()), HasSubstr(file("tokens").string())) << at;
+        ASSERT_THAT(refusal(add_token(state)), HasSubstr("move it away")) << at;
+        ASSERT_EQ(content(file("tokens")), bad) << at;
+    }
+    for (std::size_t size = 0; size < good.size(); ++size) {
+        std::ofstream(file("tokens"), std::ios::binary) << good.substr(0, size);
+        ASSERT_THAT(refusal(state.tokens()), HasSubstr("cannot be read")) << size;
+    }
+    std::ofstream(file("tokens"), std::ios::binary) << good;
+    EXPECT_EQ(state.tokens().value().all().size(), 1U);
+}
+
+TEST_F(StateDirectoryTest, does_not_take_one_file_for_another) {
+    const StateDirectory state = open();
+    ASSERT_TRUE(state.keep(some_seed()));
+    fs::copy_file(file("seed"), file("tokens"));
+    fs::permissions(file("tokens"), fs::perms(0600));
+    EXPECT_THAT(refusal(state.tokens()), HasSubstr("instead of"));
+}
+
+TEST_F(StateDirectoryTest, keeps_nothing_when_a_change_fails) {
+    const StateDirectory state = open();
+    ASSERT_TRUE(add_token(state));
+    const std::string before = content(file("tokens"));
+    const auto changed = state.change_tokens([](TokenTable& table) -> Result<void> {
+        table.create({}, kNow).value();
+        return Error(Errc::invalid_argument, "no");
+    });
+    EXPECT_FALSE(changed);
+    EXPECT_EQ(content(file("tokens")), before);
+    EXPECT_TRUE(add_token(state)) << "its lock must be free again";
+}
+
+TEST_F(StateDirectoryTest, refuses_half_an_authority_instead_of_making_a_new_one) {
+    const StateDirectory state = open();
+    ASSERT_TRUE(state.ca(kNow));
+    const std::string pem = content(file("ca.pem"));
+    for (const char* lost : {"ca.pem", "ca.key"}) {
+        fs::rename(file(lost), file("away"));
+        EXPECT_THAT(refusal(state.ca(kNow)), HasSubstr(file(lost).string() + " is absent"));
+        fs::rename(file("away"), file(lost));
+    }
+    EXPECT_EQ(state.ca(kNow).value().certificate().to_pem(), pem);
+}
+
+TEST_F(StateDirectoryTest, refuses_a_key_that_is_not_the_certificates) {
+    const StateDirectory state = open();
+    ASSERT_TRUE(state.ca(kNow));
+    const TempDirectory elsewhere;
+    const auto other = StateDirectory::open(elsewhere.path()).value();
+    ASSERT_TRUE(other.ca(kNow));
+    fs::copy_file(elsewhere / "ca.key", file("ca.key"), fs::copy_options::overwrite_existing);
+    EXPECT_FALSE(state.ca(kNow));
+}
+
+TEST_F(StateDirectoryTest, reads_no_secret_that_others_could_have_read) {
+    const StateDirectory state = open();
+    ASSERT_TRUE(state.ca(kNow));
+    for (const unsigned wide : {0604U, 0640U, 0602U, 0610U}) {
+        fs::permissions(file("ca.key"), fs::perms(wide));
+        EXPECT_THAT(refusal(state.ca(kNow)), HasSubstr("chmod 0600")) << wide;
+    }
+    fs::permissions(file("ca.key"), fs::perms(0600));
+    EXPECT_TRUE(state.ca(kNow));
+    fs::permissions(path(), fs::perms(0711));
+    EXPECT_THAT(refusal(StateDirectory::open(path().string())), HasSubstr("chmod 0700"));
+}
+
+TEST_F(StateDirectoryTest, follows_no_link) {
+    const TempDirectory elsewhere;
+    fs::create_directory_symlink(elsewhere.path(), path());
+    EXPECT_THAT(refusal(StateDirectory::open(path().string())), HasSubstr("is no directory"));
+    fs::remove(path());
+    const StateDirectory state = open();
+    ASSERT_TRUE(state.keep(some_seed()));
+    fs::rename(file("seed"), elsewhere / "seed");
+    fs::create_symlink(elsewhere / "seed", file("seed"));
+    EXPECT_THAT(refusal(state.seed()), HasSubstr(file("seed").string()));
+    ASSERT_TRUE(state.keep({.incarnation = 4}));
+    EXPECT_FALSE(fs::is_symlink(file("seed"))) << "it is replaced, not written through";
+    EXPECT_EQ(state.seed().value()->incarnation, 4U);
+}
+
+TEST_F(StateDirectoryTest, belongs_to_one_seed_at_a_time) {
+    const StateDirectory state = open();
+    {
+        const auto lock = state.lock_for_seed().value();
+        EXPECT_THAT(refusal(open().lock_for_seed()), HasSubstr("another seed runs on"));
+    }
+    EXPECT_TRUE(open().lock_for_seed());
+}
+
+}  // namespace
+}  // namespace nexar::security
