@@ -37,6 +37,7 @@ public:
     /// What is known of a link of this stranger.
     struct Story {
         quic::Connection* link = nullptr;  // while it is up
+        bool was_up = false;
         std::optional<Error> down{};
     };
     const Story& story(port::LinkId id) { return stories_[id]; }
@@ -63,6 +64,7 @@ public:
             Story& told = stories_[event->link];
             if (const auto* up = std::get_if<port::Up>(&event->what)) {
                 told.link = static_cast<quic::Connection*>(up->link);
+                told.was_up = true;
             } else if (const auto* down = std::get_if<port::Down>(&event->what)) {
                 told.link = nullptr;
                 told.down = down->reason;
