@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/mix.hpp"
 #include "schedule/registry.hpp"
@@ -87,7 +88,10 @@ std::vector<Choice> ranked(const Task& task, const Profile& profile) {
         if (may_be_taken(algorithm, task, profile))
             all.push_back(with_best_segment(algorithm, task, profile));
     }
-    std::ranges::stable_sort(all, {}, &Choice::seconds);
+    // Those that take the same time stay in the order of the table.
+    std::ranges::sort(all, {}, [](const Choice& choice) {
+        return std::pair(choice.seconds, choice.algorithm - algorithms().data());
+    });
     return all;
 }
 

@@ -84,29 +84,30 @@ std::string picture(std::span<const Schedule> ranks, std::uint64_t element_bytes
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
         for (std::size_t i = 0; i < ranks[rank].steps.size(); ++i) {
             const Step& step = ranks[rank].steps[i];
-            if (step.kind != Kind::send || !(all || rank == 0 || step.peer == 0)) continue;
+            const bool drawn = all || rank == 0 || step.peer == 0;
+            if (step.kind != Kind::send || !drawn) continue;
             lines[rounds.of(rank, i)][step.count() * element_bytes] +=
                 fmt::format("  {} -> {}", rank, step.peer);
         }
     }
     // Rounds that look alike stand in one line.
-    std::vector<std::pair<std::string, std::string>> drawn;  // which, and what
+    std::vector<std::pair<std::string, std::string>> rows;  // which, and what
     std::uint32_t first = 0;
     for (const auto& [round, by_size] : lines) {
         const std::string line = line_of(by_size);
-        const bool alike = !drawn.empty() && drawn.back().second == line;
+        const bool alike = !rows.empty() && rows.back().second == line;
         if (!alike) first = round;
         const std::string which =
             first == round ? fmt::format("{}", round) : fmt::format("{}-{}", first, round);
         if (alike)
-            drawn.back().first = which;
+            rows.back().first = which;
         else
-            drawn.emplace_back(which, line);
+            rows.emplace_back(which, line);
     }
     std::string text;
-    for (std::size_t i = 0; i < drawn.size(); ++i) {
-        const bool shown = drawn.size() <= kMostLines || i + 2 < kMostLines || i + 2 > drawn.size();
-        if (shown) text += fmt::format("  round {:<5}  {}\n", drawn[i].first, drawn[i].second);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const bool shown = rows.size() <= kMostLines || i + 2 < kMostLines || i + 2 > rows.size();
+        if (shown) text += fmt::format("  round {:<5}  {}\n", rows[i].first, rows[i].second);
         if (!shown && i + 2 == kMostLines) text += "  ...\n";
     }
     return text;
