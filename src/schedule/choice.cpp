@@ -73,7 +73,7 @@ Choice with_best_segment(const Algorithm& algorithm, const Task& task, const Pro
 }  // namespace
 
 std::uint64_t Profile::hash() const noexcept {
-    std::uint64_t all = static_cast<std::uint64_t>(reproducibility);
+    auto all = static_cast<std::uint64_t>(reproducibility);
     for (const double rate :
          {rates.latency, rates.per_message, rates.per_byte, rates.reduce_byte, rates.copy_byte}) {
         all = mixed(all ^ std::bit_cast<std::uint64_t>(rate));
