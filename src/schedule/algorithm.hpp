@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string_view>
+
+#include "schedule/request.hpp"
+#include "schedule/schedule.hpp"
+
+namespace nexar::schedule {
+
+/// What an algorithm promises; checker.hpp holds it to that.
+struct Traits {
+    bool keeps_order = false;   // folds in the order of ranks: right for any associative operator
+    bool canonical = false;     // folds by the tree of fold_tree.hpp
+    bool takes_counts = false;  // chunks of any sizes, known as the v-variants know them
+    bool segments = false;      // pipelines Request::segment
+    bool windowed = false;      // at most Request::window messages each way at a time
+    bool needs_tree = false;    // Request::tree must be filled in
+};
+
+/// One way to do an operation.
+struct Algorithm {
+    Operation operation;
+    std::string_view name;
+    Traits traits;
+    Schedule (*build)(const Request& request);
+};
+
+}  // namespace nexar::schedule

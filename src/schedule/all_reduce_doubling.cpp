@@ -1,0 +1,58 @@
+// Recursive doubling: in round k every group exchanges its whole vector with the group at distance
+// 2^k and both fold the two.
+//
+//     world 4, round 0    0 <-> 1    2 <-> 3        each then has the sum of its pair,
+//              round 1    0 <-> 2    1 <-> 3        and of all four
+//
+// Where the world is no power of two, the first ranks are joined in pairs before and the second of
+// each pair gets the result after (fold_tree.hpp). Each rank sends S log2(n) in log2(n) steps, two
+// more with pairs: the fewest steps, so for small vectors. Canonical tree on every rank.
+//
+// Terms: current: where the rank's fold so far stands. A rank folds while it sends the same vector,
+// so the fold goes to other memory: output and scratch by turns, such that the last one is output.
+
+#include "schedule/all_reduce.hpp"
+#include "schedule/builder.hpp"
+#include "schedule/fold_tree.hpp"
+
+namespace nexar::schedule::all_reduce {
+
+Schedule recursive_doubling(const Request& request) {
+    const Slice in = input_of(request);
+    const Slice out = output_of(request);
+    const std::uint32_t rank = request.rank;
+    const FoldTree tree(request.world);
+    const std::uint32_t group = tree.group_of(rank);
+    Builder builder;
+    if (!tree.is_leader(rank)) {
+        builder.send(rank - 1, in);
+        builder.receive(rank - 1, out);
+        return std::move(builder).build();
+    }
+    const std::uint32_t rounds = tree.rounds();
+    const bool spared = rounds == 1 && !tree.is_pair(group) && in != out;
+    const Slice spare = builder.scratch(rounds == 0 || spared ? 0 : in.count);
+    const auto target = [&](std::uint32_t rounds_left) {
+        return rounds_left % 2 == 0 ? out : spare;
+    };
+    Slice current = in;
+    if (tree.is_pair(group)) {
+        current = target(rounds);
+        builder.receive_reduce(rank + 1, current, in, compute::Side::right);
+    } else if (rounds == 0 || in == target(rounds - 1)) {
+        current = target(rounds);
+        builder.copy(in, current);
+    }
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+        const std::uint32_t partner = tree.leader(group ^ (1U << round));
+        const Slice next = target(rounds - 1 - round);
+        builder.send(partner, current);
+        builder.receive_reduce(partner, next, current,
+                               partner < rank ? compute::Side::left : compute::Side::right);
+        current = next;
+    }
+    if (tree.is_pair(group)) builder.send(rank + 1, out);
+    return std::move(builder).build();
+}
+
+}  // namespace nexar::schedule::all_reduce

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <nexar/result.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedule/cost.hpp"
+
+namespace nexar::schedule {
+
+/// How far the bits of a result may depend on how it was made.
+enum class Reproducibility : std::uint8_t {
+    ranks,  // the same on all ranks
+    runs,   // and for every algorithm, segment and message size in a world of one size
+};
+
+/// What all members of a communicator agreed on. The choice of an algorithm depends on it and on
+/// nothing else that a rank knows alone.
+struct Profile {
+    Rates rates{};
+    Reproducibility reproducibility = Reproducibility::ranks;
+    std::string forced{};             // the name of an algorithm; empty: the fastest one
+    std::uint64_t segment_bytes = 0;  // 0: the best one
+
+    /// Of all that is in it: two profiles with one hash make the same choices.
+    std::uint64_t hash() const noexcept;
+};
+
+/// A collective, as far as a choice depends on it; equal on all ranks.
+struct Task {
+    Operation operation = Operation::barrier;
+    std::uint32_t world = 1;
+    std::uint64_t count = 0;    // elements of the whole vector
+    std::uint64_t largest = 0;  // of the largest chunk
+    std::uint32_t element_bytes = 1;
+    bool commutative = true;
+    bool has_counts = false;  // a v-variant
+};
+
+struct Choice {
+    const Algorithm* algorithm = nullptr;
+    std::uint64_t segment = 0;  // elements
+    double seconds = 0;         // predicted
+};
+
+/// Every algorithm that may be taken, each with its best segment, the fastest first. Of those that
+/// are predicted to take the same time the one that stands first in algorithms().
+std::vector<Choice> ranked(const Task& task, const Profile& profile);
+
+/// The one that is taken. Fails with bad_config when the profile forces one that is not there, or
+/// may not be taken for this task; the error lists those that may.
+Result<Choice> choose(const Task& task, const Profile& profile);
+
+}  // namespace nexar::schedule

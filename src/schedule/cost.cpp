@@ -1,0 +1,205 @@
+// One formula per algorithm. Terms: n: world; p: groups, the largest power of two up to n; odd: 1
+// when n is none; down: log2(p); up: log2(n), rounded up; S: bytes of the vector; c: bytes of a
+// chunk; s: bytes of a segment, and pieces: how many a vector or chunk has. late: 1 when so many
+// ranks are beyond p that every round waits for them; fewer of them are absorbed by one round.
+
+#include "schedule/cost.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "base/assert.hpp"
+
+namespace nexar::schedule {
+
+namespace {
+
+/// The terms, and the sums that several formulas share.
+struct Terms {
+    Terms(const Extent& extent, const Rates& given)
+        : rates(given),
+          n(extent.world),
+          p(std::bit_floor(extent.world)),
+          odd(p == n ? 0 : 1),
+          late(n - p > p / 2 ? 1 : 0),
+          down(std::bit_width(extent.world) - 1),
+          up(std::bit_width(extent.world - 1)),
+          S(extent.bytes),
+          c(extent.chunk),
+          segment(extent.segment),
+          window(extent.window) {}
+
+    Rates rates;
+    double n, p, odd, late, down, up, S, c, segment, window;
+
+    double hop(double bytes) const { return rates.hop(bytes); }
+    double occupies(double bytes) const { return rates.occupies(bytes); }
+    double fold(double bytes) const { return bytes * rates.reduce_byte; }
+    double fold_hop(double bytes) const { return hop(bytes) + fold(bytes); }
+    double copy(double bytes) const { return bytes * rates.copy_byte; }
+
+    double piece(double bytes) const { return segment == 0 ? bytes : std::min(segment, bytes); }
+    double pieces(double bytes) const {
+        return segment == 0 || bytes <= segment ? 1 : std::ceil(bytes / segment);
+    }
+
+    /// A vector passes `hops` ranks one after the other, each of which passes it on `times` times,
+    /// and folds it if `folds`.
+    double pipeline(double hops, double times, double bytes, bool folds) const {
+        const double one = piece(bytes);
+        const double fill = folds ? fold_hop(one) : hop(one);
+        const double stage = std::max(occupies(one), folds ? fold(one) : 0);
+        return hops * fill + (pieces(bytes) - 1) * times * stage;
+    }
+
+    /// p groups exchange halves, then quarters, ...: every round half of what the last one moved.
+    double halving(bool folds) const {
+        const double moved = S * (p - 1) / p;
+        return down * hop(0) + moved * rates.per_byte + (folds ? fold(moved) : 0);
+    }
+
+    /// Rounds of all_to_all in pairs: in each, some rank would meet itself.
+    double pairings() const { return n == 2 ? 1 : n; }
+
+    /// Folds along the tree to one rank. The vectors of the first pairs come at the same time as
+    /// those of a first round, one after the other, unless all rounds wait for them.
+    double fold_to_one() const {
+        const double one = piece(S);
+        return pipeline(down + late, down + odd, S, true) +
+               (odd - late) * (occupies(one) + fold(one));
+    }
+
+    /// Blocks go from those who folded them to those whose they are; two groups, or one, have their
+    /// own already.
+    double hand_out() const { return p > 2 || odd == 1 ? hop(c) : 0; }
+
+    /// Every rank passes n - 1 chunks on, each as soon as it has it.
+    double around(bool folds) const {
+        const double whole = occupies(c) + (pieces(c) - 1) * rates.per_message;
+        const double one = piece(c);
+        const double next = hop(one) + (folds ? fold(one) : 0);
+        if (segment == 0 || pieces(c) == 1) return (n - 1) * next;
+        return (n - 1) * std::max(whole, next) + rates.latency + (folds ? fold(one) : 0);
+    }
+};
+
+using Formula = double (*)(const Terms& t);
+
+struct Entry {
+    Operation operation;
+    std::string_view name;
+    Formula seconds;
+};
+
+double to_root_in_flat(const Terms& t) {
+    return t.rates.latency + (t.n - 1) * t.occupies(t.c);
+}
+
+// Slices of a subtree that reach around the end of the world go in two messages.
+double by_binomial(const Terms& t) {
+    return t.up * (t.hop(0) + t.rates.per_message) + t.c * (t.n - 1) * t.rates.per_byte;
+}
+
+double linear_scan(const Terms& t) {
+    return t.pipeline(t.n - 1, 1, t.S, true);
+}
+
+constexpr std::array kFormulas{
+    Entry{Operation::all_reduce, "recursive_doubling",
+          [](const Terms& t) { return (t.down + t.odd) * t.fold_hop(t.S) + t.late * t.hop(t.S); }},
+    Entry{Operation::all_reduce, "ring",
+          [](const Terms& t) { return (t.n - 1) * (t.fold_hop(t.c) + t.hop(t.c)); }},
+    Entry{Operation::all_reduce, "segmented_ring",
+          [](const Terms& t) { return t.around(true) + t.around(false); }},
+    Entry{Operation::all_reduce, "halving_doubling",
+          [](const Terms& t) {
+              return t.odd * (t.fold_hop(t.S) + t.hop(t.S)) + t.halving(true) + t.halving(false);
+          }},
+    Entry{Operation::all_reduce, "reduce_scatter_all_gather",
+          [](const Terms& t) {
+              return t.odd * (t.fold_hop(t.S) + t.occupies(t.c)) + t.halving(true) + t.hand_out() +
+                     (t.n - 1) * t.hop(t.c);
+          }},
+    Entry{Operation::all_reduce, "tree",
+          [](const Terms& t) {
+              if (t.pieces(t.S) == 1) return t.fold_to_one() + t.up * t.hop(t.S);
+              // Up and down share ranks, but not directions.
+              const double one = t.piece(t.S);
+              const double busiest = t.up + (t.up > 2 ? 1 : 0);
+              return (t.down + t.odd) * t.fold_hop(one) + t.up * t.hop(one) +
+                     (t.pieces(t.S) - 1) * busiest * t.occupies(one);
+          }},
+    Entry{Operation::reduce, "binomial", [](const Terms& t) { return t.fold_to_one(); }},
+    Entry{Operation::reduce, "reduce_scatter_gather",
+          [](const Terms& t) {
+              return t.odd * t.fold_hop(t.S) + t.halving(true) + t.rates.latency +
+                     (t.p - 1) * t.occupies(t.S / t.p);
+          }},
+    Entry{Operation::broadcast, "flat",
+          [](const Terms& t) { return t.rates.latency + (t.n - 1) * t.occupies(t.S); }},
+    Entry{Operation::broadcast, "binomial",
+          [](const Terms& t) { return t.pipeline(t.up, t.up, t.S, false); }},
+    Entry{Operation::broadcast, "scatter_all_gather",
+          [](const Terms& t) {
+              // The first chunk goes around while the others are still handed down.
+              return t.up * t.hop(0) + t.c * (t.n - 1) * t.rates.per_byte + (t.n - 2) * t.hop(t.c) +
+                     t.occupies(t.c);
+          }},
+    Entry{Operation::broadcast, "chain",
+          [](const Terms& t) { return t.pipeline(t.n - 1, 1, t.S, false); }},
+    Entry{Operation::all_gather, "ring", [](const Terms& t) { return t.around(false); }},
+    Entry{Operation::all_gather, "recursive_doubling",
+          [](const Terms& t) {
+              return t.odd * (t.hop(t.c) + t.hop(t.S) + t.rates.per_message) + t.down * t.hop(0) +
+                     t.S * (t.n - 1) / t.n * t.rates.per_byte;
+          }},
+    Entry{Operation::all_gather, "bruck",
+          [](const Terms& t) {
+              return t.up * (t.hop(0) + t.rates.per_message) + t.c * (t.n - 1) * t.rates.per_byte;
+          }},
+    Entry{Operation::gather, "flat", to_root_in_flat},
+    Entry{Operation::gather, "binomial", by_binomial},
+    Entry{Operation::scatter, "flat", to_root_in_flat},
+    Entry{Operation::scatter, "binomial", by_binomial},
+    Entry{Operation::reduce_scatter, "ring", [](const Terms& t) { return t.around(true); }},
+    Entry{Operation::reduce_scatter, "halving",
+          [](const Terms& t) {
+              return t.odd * (t.fold_hop(t.S) + t.occupies(t.c)) + t.halving(true) + t.hand_out();
+          }},
+    Entry{Operation::all_to_all, "pairwise",
+          [](const Terms& t) { return t.pairings() * t.hop(t.c); }},
+    Entry{Operation::all_to_all, "windowed",
+          [](const Terms& t) {
+              const double waits = std::ceil(t.pairings() / t.window);
+              return std::max(t.rates.latency + t.pairings() * t.occupies(t.c), waits * t.hop(t.c));
+          }},
+    Entry{Operation::all_to_all, "bruck",
+          [](const Terms& t) { return t.up * (t.hop(t.S / 2) + t.copy(t.S / 2)) + t.copy(t.S); }},
+    Entry{Operation::scan, "recursive_doubling",
+          [](const Terms& t) { return t.up * t.fold_hop(t.S); }},
+    Entry{Operation::scan, "linear", linear_scan},
+    Entry{Operation::exclusive_scan, "recursive_doubling",
+          [](const Terms& t) { return t.up * t.hop(t.S) + (t.up - 1) * 2 * t.fold(t.S); }},
+    Entry{Operation::exclusive_scan, "linear", linear_scan},
+    Entry{Operation::barrier, "flat",
+          [](const Terms& t) { return 2 * (t.rates.latency + (t.n - 1) * t.rates.per_message); }},
+    Entry{Operation::barrier, "dissemination", [](const Terms& t) { return t.up * t.hop(0); }},
+};
+
+}  // namespace
+
+double predicted_seconds(const Algorithm& algorithm, const Extent& extent, const Rates& rates) {
+    if (extent.world == 1) return extent.bytes * rates.copy_byte;
+    for (const Entry& entry : kFormulas) {
+        if (entry.operation == algorithm.operation && entry.name == algorithm.name)
+            return entry.seconds(Terms(extent, rates));
+    }
+    NEXAR_ASSERT(algorithm.traits.needs_tree, "every algorithm has a formula");
+    return HUGE_VAL;
+}
+
+}  // namespace nexar::schedule

@@ -1,0 +1,337 @@
+#include "schedule/timing.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <queue>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace nexar::schedule {
+
+namespace {
+
+using StepId = std::uint32_t;   // over all ranks
+using PieceId = std::uint32_t;  // over all steps
+
+enum class Moment : std::uint8_t {
+    ready,    // nothing that the piece waits for is left
+    arrives,  // the first byte of a message is at its receiver
+    came,     // the last one
+    finished,
+    released,
+};
+
+struct Happening {
+    double at = 0;
+    std::uint64_t number = 0;  // in the order of discovery, for those of one time
+    Moment moment{};
+    StepId step = 0;
+    PieceId piece = 0;
+
+    friend bool operator>(const Happening& a, const Happening& b) noexcept {
+        return std::pair(a.at, a.number) > std::pair(b.at, b.number);
+    }
+};
+
+/// Who waits for a step of the same rank.
+struct Dependent {
+    StepId step = 0;
+    Event event{};
+    bool pipelined = false;
+};
+
+struct StepState {
+    const Step* step = nullptr;
+    std::uint32_t rank = 0;
+    PieceId first_piece = 0;
+    std::uint32_t pieces = 0;
+    std::uint32_t finished = 0;  // pieces
+    std::uint32_t released = 0;
+    StepId partner = 0;  // of a message: the step at the other end
+    std::uint32_t first_dependent = 0;
+    std::uint32_t dependents = 0;
+};
+
+struct PieceState {
+    std::uint32_t waits_for = 0;
+    bool ready = false;
+    bool came = false;
+};
+
+/// When each of a rank's three servers is free again.
+struct Servers {
+    double out = 0;
+    double in = 0;
+    double processor = 0;
+};
+
+double serve(double& free_at, double now, double time) noexcept {
+    free_at = std::max(free_at, now) + time;
+    return free_at;
+}
+
+class Run {
+public:
+    Run(std::span<const Schedule> ranks, std::uint64_t element_bytes, const Rates& rates)
+        : ranks_(ranks), bytes_(static_cast<double>(element_bytes)), rates_(rates) {}
+
+    Result<void> prepare(std::uint64_t max_pieces);
+    Result<double> run();
+
+private:
+    std::uint64_t pieces_in_all() const;
+    void add_steps();
+    Result<void> match();
+    void connect();
+    void start();
+    double bytes_of(const StepState& step, PieceId piece) const;
+    void push(double at, Moment moment, StepId step, PieceId piece);
+    void on_ready(double now, StepId id, PieceId piece);
+    void take_in(double now, StepId id, PieceId piece);
+    void tell(double now, StepId id, PieceId piece, Event event);
+    void satisfy(double now, StepId id, PieceId piece);
+
+    std::span<const Schedule> ranks_;
+    double bytes_;  // of an element
+    Rates rates_;
+    std::vector<StepId> first_step_;  // of each rank
+    std::vector<StepState> steps_;
+    std::vector<PieceState> pieces_;
+    std::vector<Dependent> dependents_;
+    std::vector<Servers> servers_;
+    std::priority_queue<Happening, std::vector<Happening>, std::greater<>> queue_;
+    std::uint64_t happenings_ = 0;
+    std::uint64_t unfinished_ = 0;
+};
+
+std::uint64_t Run::pieces_in_all() const {
+    std::uint64_t all = 0;
+    for (const Schedule& schedule : ranks_)
+        for (const Step& step : schedule.steps) all += step.segments();
+    return all;
+}
+
+Result<void> Run::prepare(std::uint64_t max_pieces) {
+    const std::uint64_t all = pieces_in_all();
+    if (all > max_pieces) {
+        return Error(Errc::limit_exceeded,
+                     fmt::format("the schedules have {} pieces, and {} can be run; take a smaller "
+                                 "world, larger segments or an algorithm with fewer steps",
+                                 all, max_pieces));
+    }
+    pieces_.resize(static_cast<std::size_t>(all));
+    servers_.resize(ranks_.size());
+    add_steps();
+    if (auto matched = match(); !matched) return matched;
+    connect();
+    start();
+    return {};
+}
+
+void Run::add_steps() {
+    PieceId pieces = 0;
+    for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+        first_step_.push_back(static_cast<StepId>(steps_.size()));
+        for (const Step& step : ranks_[rank].steps) {
+            const auto count = static_cast<std::uint32_t>(step.segments());
+            steps_.push_back({.step = &step, .rank = rank, .first_piece = pieces, .pieces = count});
+            pieces += count;
+        }
+    }
+    unfinished_ = pieces;
+}
+
+Result<void> Run::match() {
+    const auto name = [&](std::uint64_t from, std::uint64_t to, std::uint32_t message) {
+        return (from * ranks_.size() + to) << 32U | message;
+    };
+    std::unordered_map<std::uint64_t, StepId> receiving;
+    for (StepId id = 0; id < steps_.size(); ++id) {
+        const Step& step = *steps_[id].step;
+        if (receives(step.kind)) receiving[name(step.peer, steps_[id].rank, step.message)] = id;
+    }
+    for (StepId id = 0; id < steps_.size(); ++id) {
+        const Step& step = *steps_[id].step;
+        if (step.kind != Kind::send) continue;
+        const auto found = receiving.find(name(steps_[id].rank, step.peer, step.message));
+        if (found == receiving.end() || steps_[found->second].pieces != steps_[id].pieces) {
+            return Error(Errc::invalid_argument,
+                         fmt::format("message {} from rank {} to rank {} has no receive like it",
+                                     step.message, steps_[id].rank, step.peer));
+        }
+        steps_[id].partner = found->second;
+        steps_[found->second].partner = id;
+    }
+    return {};
+}
+
+void Run::connect() {
+    for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+        for (const Dependency& dependency : ranks_[rank].dependencies)
+            ++steps_[first_step_[rank] + dependency.step].dependents;
+    }
+    std::uint32_t next = 0;
+    for (StepState& step : steps_) {
+        step.first_dependent = next;
+        next += std::exchange(step.dependents, 0);
+    }
+    dependents_.resize(next);
+    for (StepId id = 0; id < steps_.size(); ++id) {
+        const StepState& step = steps_[id];
+        const StepId base = first_step_[step.rank];
+        for (const Dependency& dependency : ranks_[step.rank].dependencies_of(id - base)) {
+            StepState& other = steps_[base + dependency.step];
+            dependents_[other.first_dependent + other.dependents++] = {id, dependency.event,
+                                                                       dependency.pipelined};
+        }
+    }
+}
+
+/// The first piece waits for whole steps, every piece for its like and for the one before it.
+void Run::start() {
+    for (StepId id = 0; id < steps_.size(); ++id) {
+        const StepState& step = steps_[id];
+        const auto dependencies = ranks_[step.rank].dependencies_of(id - first_step_[step.rank]);
+        const auto pipelined = static_cast<std::uint32_t>(
+            std::ranges::count(dependencies, true, &Dependency::pipelined));
+        const auto whole = static_cast<std::uint32_t>(dependencies.size()) - pipelined;
+        for (std::uint32_t k = 0; k < step.pieces; ++k)
+            pieces_[step.first_piece + k].waits_for = pipelined + (k == 0 ? whole : 1);
+        if (pieces_[step.first_piece].waits_for == 0) push(0, Moment::ready, id, 0);
+    }
+}
+
+double Run::bytes_of(const StepState& step, PieceId piece) const {
+    const std::uint64_t segment = step.pieces == 1 ? step.step->count() : step.step->segment;
+    const std::uint64_t begin = segment * piece;
+    return static_cast<double>(std::min(segment, step.step->count() - begin)) * bytes_;
+}
+
+void Run::push(double at, Moment moment, StepId step, PieceId piece) {
+    queue_.push({at, happenings_++, moment, step, piece});
+}
+
+void Run::satisfy(double now, StepId id, PieceId piece) {
+    if (--pieces_[steps_[id].first_piece + piece].waits_for == 0)
+        push(now, Moment::ready, id, piece);
+}
+
+void Run::tell(double now, StepId id, PieceId piece, Event event) {
+    StepState& step = steps_[id];
+    std::uint32_t& done = event == Event::finished ? step.finished : step.released;
+    const bool whole = ++done == step.pieces;
+    for (std::uint32_t i = 0; i < step.dependents; ++i) {
+        const Dependent& dependent = dependents_[step.first_dependent + i];
+        if (dependent.event != event) continue;
+        if (dependent.pipelined)
+            satisfy(now, dependent.step, piece);
+        else if (whole)
+            satisfy(now, dependent.step, 0);
+    }
+}
+
+void Run::on_ready(double now, StepId id, PieceId piece) {
+    const StepState& step = steps_[id];
+    PieceState& state = pieces_[step.first_piece + piece];
+    state.ready = true;
+    if (piece + 1 < step.pieces) satisfy(now, id, piece + 1);
+    const double bytes = bytes_of(step, piece);
+    Servers& servers = servers_[step.rank];
+    if (step.step->kind == Kind::send) {
+        const double busy = rates_.occupies(bytes);
+        const double left = serve(servers.out, now, busy) - busy;
+        push(left + rates_.latency, Moment::arrives, step.partner, piece);
+    } else if (step.step->kind == Kind::copy) {
+        const double end = serve(servers.processor, now, bytes * rates_.copy_byte);
+        push(end, Moment::finished, id, piece);
+    } else if (step.step->kind == Kind::reduce) {
+        const double end = serve(servers.processor, now, bytes * rates_.reduce_byte);
+        push(end, Moment::finished, id, piece);
+    } else if (state.came) {
+        take_in(now, id, piece);
+    }
+}
+
+void Run::take_in(double now, StepId id, PieceId piece) {
+    const StepState& step = steps_[id];
+    double end = now;
+    if (step.step->kind == Kind::receive_reduce) {
+        const double time = bytes_of(step, piece) * rates_.reduce_byte;
+        end = serve(servers_[step.rank].processor, now, time);
+    }
+    push(end, Moment::finished, id, piece);
+}
+
+Result<double> Run::run() {
+    double last = 0;
+    while (!queue_.empty()) {
+        const Happening next = queue_.top();
+        queue_.pop();
+        const StepState& step = steps_[next.step];
+        PieceState& piece = pieces_[step.first_piece + next.piece];
+        switch (next.moment) {
+            case Moment::ready:
+                on_ready(next.at, next.step, next.piece);
+                break;
+            case Moment::arrives: {
+                const double busy = rates_.occupies(bytes_of(step, next.piece));
+                push(serve(servers_[step.rank].in, next.at, busy), Moment::came, next.step,
+                     next.piece);
+                break;
+            }
+            case Moment::came:
+                piece.came = true;
+                push(next.at, Moment::finished, step.partner, next.piece);
+                push(next.at + rates_.latency, Moment::released, step.partner, next.piece);
+                if (piece.ready) take_in(next.at, next.step, next.piece);
+                break;
+            case Moment::finished:
+                --unfinished_;
+                last = std::max(last, next.at);
+                tell(next.at, next.step, next.piece, Event::finished);
+                break;
+            case Moment::released:
+                tell(next.at, next.step, next.piece, Event::released);
+                break;
+        }
+    }
+    if (unfinished_ == 0) return last;
+    return Error(Errc::invalid_argument,
+                 fmt::format("{} pieces wait for each other for ever", unfinished_));
+}
+
+}  // namespace
+
+Result<Timing> run_on_clock(std::span<const Schedule> ranks, std::uint64_t element_bytes,
+                            const Rates& rates, std::uint64_t max_pieces) {
+    Run run(ranks, element_bytes, rates);
+    if (const auto prepared = run.prepare(max_pieces); !prepared) return prepared.error();
+    const auto seconds = run.run();
+    if (!seconds) return seconds.error();
+    Timing timing{.seconds = *seconds};
+    for (const Schedule& schedule : ranks) {
+        std::uint64_t bytes = 0;
+        std::uint64_t messages = 0;
+        std::vector<std::uint32_t> peers;
+        for (const Step& step : schedule.steps) {
+            if (!is_message(step.kind)) continue;
+            peers.push_back(step.peer);
+            if (step.kind != Kind::send) continue;
+            bytes += step.count() * element_bytes;
+            ++messages;
+        }
+        std::ranges::sort(peers);
+        const auto repeated = std::ranges::unique(peers);
+        const auto distinct = peers.size() - repeated.size();
+        timing.bytes_sent += bytes;
+        timing.most_bytes_sent = std::max(timing.most_bytes_sent, bytes);
+        timing.most_messages = std::max(timing.most_messages, messages);
+        timing.most_connections =
+            std::max(timing.most_connections, static_cast<std::uint32_t>(distinct));
+    }
+    return timing;
+}
+
+}  // namespace nexar::schedule

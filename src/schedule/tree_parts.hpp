@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "schedule/builder.hpp"
+
+namespace nexar::schedule {
+
+/// Folds all ranks' `in` towards `root` along the canonical tree. Where two subtrees join, the
+/// result stays on the side of the root, so every root has the same tree and no extra hop:
+///
+///     world 4, root 0     1 -> 0, 3 -> 2, then 2 -> 0
+///     world 4, root 3     1 -> 0, 2 -> 3, then 0 -> 3
+///
+/// What a rank folds goes to `into`, or to scratch where that is not given; the root's result
+/// stands in its `into`. Steps: log2 of the world, rounded up. Each rank but the root sends its
+/// vector once.
+struct FoldToRoot {
+    std::uint32_t world = 1;
+    std::uint32_t rank = 0;
+    std::uint32_t root = 0;
+    Slice in;
+    std::optional<Slice> into;
+
+    void add_to(Builder& builder) const;
+};
+
+/// From position 0 of a binomial tree down. Steps: log2 of the world, rounded up.
+void binomial_broadcast(Builder& builder, std::uint32_t world, std::uint32_t rank,
+                        std::uint32_t root, const Slice& slice);
+
+}  // namespace nexar::schedule

@@ -1,0 +1,92 @@
+// Runs the real nexar command on collectives that are only thought of.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "process/program.hpp"
+
+namespace nexar {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Outcome nexar(std::vector<std::string> arguments) {
+    return run_program(NEXAR_COMMAND, std::move(arguments), {});
+}
+
+std::string refusal(std::vector<std::string> arguments) {
+    const Outcome outcome = nexar(std::move(arguments));
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_EQ(outcome.output, "");
+    return outcome.errors;
+}
+
+TEST(ExplainCommand, says_which_algorithm_and_why_and_draws_it) {
+    const Outcome outcome = nexar({"explain", "all_reduce", "--bytes", "64", "--world", "4"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    EXPECT_EQ(outcome.errors, "");
+    EXPECT_THAT(outcome.output,
+                AllOf(HasSubstr("all_reduce of 64B over 4 ranks: recursive_doubling, "),
+                      HasSubstr("the fastest of 6"), HasSubstr("sends 128B"),
+                      HasSubstr("round 1      64B each:  0 -> 1  1 -> 0  2 -> 3  3 -> 2\n"),
+                      HasSubstr("round 2      64B each:  0 -> 2  1 -> 3  2 -> 0  3 -> 1\n")));
+}
+
+TEST(ExplainCommand, shows_the_alternatives_that_the_demands_leave) {
+    const std::vector<std::string> base{"explain", "all_reduce", "--bytes", "64MiB",
+                                        "--world", "8",          "--all"};
+    EXPECT_THAT(nexar(base).output,
+                AllOf(ContainsRegex("\nring +[0-9.]+ ms +- +-"),
+                      HasSubstr("  round 1-14   8MiB each:  0 -> 1  1 -> 2  2 -> 3")));
+    auto strict = base;
+    strict.emplace_back("--ordered");
+    EXPECT_THAT(nexar(strict).output,
+                AllOf(Not(HasSubstr("\nring ")), HasSubstr("\nhalving_doubling ")));
+    auto forced = base;
+    forced.insert(forced.end(), {"--algorithm", "tree", "--segment", "1MiB"});
+    EXPECT_THAT(nexar(forced).output,
+                AllOf(HasSubstr("tree in segments of 1MiB"), HasSubstr("because it is forced")));
+}
+
+TEST(SimCommand, runs_four_thousand_ranks) {
+    const Outcome outcome = nexar({"sim", "all_reduce", "--world", "4096", "--bytes", "64MiB",
+                                   "--latency", "10us", "--bandwidth", "100Gbps"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    EXPECT_THAT(
+        outcome.output,
+        AllOf(HasSubstr("world             4096 ranks\n"), ContainsRegex("\ntime +[0-9.]+ ms\n"),
+              ContainsRegex("\nbytes per rank +[0-9]+[KM]iB at most"),
+              ContainsRegex("\nconnections +[0-9]+ at most of one rank\n")));
+}
+
+TEST(SimCommand, knows_what_a_message_costs) {
+    // One message each way of 1 MB at 1 MB/s takes a second and little more.
+    const Outcome outcome =
+        nexar({"sim", "broadcast", "--world", "2", "--bytes", "1MB", "--latency", "1ns",
+               "--bandwidth", "1MB/s", "--algorithm", "flat"});
+    EXPECT_THAT(outcome.output, HasSubstr("time              1.00 s\n")) << outcome.errors;
+}
+
+TEST(CollectiveCommand, says_what_is_wrong_with_a_question) {
+    EXPECT_THAT(refusal({"explain", "allreduce"}), HasSubstr("\"allreduce\" is no operation; "
+                                                             "allowed: all_reduce, reduce"));
+    EXPECT_THAT(refusal({"sim", "barrier", "--bandwidth", "fast"}), HasSubstr("\"fast\""));
+    EXPECT_THAT(refusal({"sim", "barrier", "--world", "0"}), HasSubstr("1 to 65536"));
+    EXPECT_THAT(refusal({"sim", "reduce", "--root", "4"}), HasSubstr("0 to 3"));
+    EXPECT_THAT(refusal({"sim", "reduce", "--bytes", "5"}), HasSubstr("a divisor of --bytes"));
+    EXPECT_THAT(refusal({"sim", "reduce", "--reproducibility", "x"}), HasSubstr("ranks, runs"));
+    EXPECT_THAT(refusal({"explain", "all_reduce", "--algorithm", "x"}), HasSubstr("there are: "));
+    EXPECT_THAT(refusal({"sim", "all_reduce", "--world", "16384", "--algorithm", "ring"}),
+                HasSubstr("take a smaller world"));
+    EXPECT_EQ(nexar({"sim"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace nexar

@@ -1,0 +1,85 @@
+// Every algorithm is proven by the checker: worlds 1 to 33, 64, 100 and 128, every root (some of
+// the largest worlds), counts around the world size and large, in place and out of place, whole and
+// in segments.
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "unit/schedule/cases.hpp"
+
+namespace nexar::schedule {
+namespace {
+
+using testing::Case;
+using testing::kSanitized;
+
+constexpr std::uint64_t kPrime = 1009;
+constexpr std::uint64_t kLarge = std::uint64_t{1} << 33U;
+
+class Algorithms : public ::testing::TestWithParam<Algorithm> {};
+
+std::set<std::uint32_t> roots(const Algorithm& algorithm, std::uint32_t world) {
+    if (!rooted(algorithm.operation)) return {0};
+    if (world > 33) return {0, 1, world / 2, world - 1};
+    std::set<std::uint32_t> all;
+    for (std::uint32_t root = 0; root < world; ++root) all.insert(root);
+    return all;
+}
+
+std::set<std::uint64_t> counts(const Algorithm& algorithm, std::uint32_t world) {
+    if (algorithm.operation == Operation::barrier) return {0};
+    return {0, 1, world - 1, world, world + 1, kPrime, kLarge};
+}
+
+/// All cases of one world and root with one count.
+void expect_proven(Case c) {
+    for (const bool in_place : {false, true}) {
+        c.in_place = in_place;
+        c.segment = 0;
+        ASSERT_EQ(testing::verdict(c), "");
+        if (!c.algorithm->traits.segments) continue;
+        c.segment = testing::some_segment(c);
+        ASSERT_EQ(testing::verdict(c), "");
+    }
+}
+
+void expect_proven(const Algorithm& algorithm, std::uint32_t world) {
+    for (const std::uint32_t root : roots(algorithm, world))
+        for (const std::uint64_t count : counts(algorithm, world)) {
+            expect_proven({.algorithm = &algorithm, .world = world, .root = root, .count = count});
+            if (::testing::Test::HasFatalFailure()) return;
+        }
+}
+
+void expect_proven(const Algorithm& algorithm, std::uint32_t first, std::uint32_t last) {
+    // A sanitizer makes it ten times slower and sees the same code in every world.
+    const std::uint32_t stride = kSanitized ? 5 : 1;
+    for (std::uint32_t world = first; world <= last; world += stride) {
+        expect_proven(algorithm, world);
+        if (::testing::Test::HasFatalFailure()) return;
+    }
+}
+
+TEST_P(Algorithms, are_proven_in_worlds_up_to_16) {
+    expect_proven(GetParam(), 1, 16);
+}
+
+TEST_P(Algorithms, are_proven_in_worlds_up_to_33) {
+    expect_proven(GetParam(), 17, 33);
+}
+
+TEST_P(Algorithms, are_proven_in_worlds_of_64_100_and_128) {
+    for (const std::uint32_t world : {64U, 100U, 128U}) {
+        if (kSanitized && world > 64) return;
+        expect_proven(GetParam(), world);
+        if (HasFatalFailure()) return;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Algorithms,
+                         ::testing::ValuesIn(algorithms().begin(), algorithms().end()),
+                         [](const auto& test) { return testing::full_name(test.param); });
+
+}  // namespace
+}  // namespace nexar::schedule

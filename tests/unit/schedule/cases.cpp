@@ -1,0 +1,116 @@
+#include "unit/schedule/cases.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "schedule/checker.hpp"
+
+namespace nexar::schedule::testing {
+
+namespace {
+
+using Counts = std::vector<std::uint64_t>;
+
+std::uint64_t uneven_count(std::uint64_t most, Random& random) {
+    return random.chance(0.3) ? 0 : random.below(most + 1);
+}
+
+/// counts[i][k]: what rank i has for rank k.
+std::vector<Counts> matrix(const Case& c) {
+    Random random(c.uneven);
+    std::vector<Counts> counts(c.world, Counts(c.world, c.count));
+    if (c.uneven == 0) return counts;
+    for (std::uint32_t i = 0; i < c.world; ++i)
+        for (std::uint32_t k = 0; k < c.world; ++k) counts[i][k] = uneven_count(c.count, random);
+    // Chunks that change places in place must have the same size.
+    for (std::uint32_t i = 0; c.in_place && i < c.world; ++i)
+        for (std::uint32_t k = 0; k < i; ++k) counts[i][k] = counts[k][i];
+    return counts;
+}
+
+void fill_all_to_all(const Case& c, std::vector<Request>& all) {
+    const auto counts = matrix(c);
+    for (std::uint32_t rank = 0; rank < c.world; ++rank) {
+        Counts in(c.world);
+        for (std::uint32_t i = 0; i < c.world; ++i) in[i] = counts[i][rank];
+        all[rank].chunks = Chunks::of(counts[rank]);
+        all[rank].receives = Chunks::of(in);
+    }
+}
+
+void fill_uneven(const Case& c, std::vector<Request>& all) {
+    Random random(c.uneven);
+    Counts counts(c.world);
+    for (std::uint64_t& count : counts) count = uneven_count(c.count, random);
+    const bool root_knows = rooted(c.algorithm->operation);
+    for (std::uint32_t rank = 0; rank < c.world; ++rank) {
+        Counts known(c.world, 0);
+        known[rank] = counts[rank];
+        all[rank].chunks = Chunks::of(root_knows && rank != c.root ? known : counts);
+    }
+}
+
+void fill_tree(const Case& c, std::vector<Request>& all) {
+    Random random(c.world * 1000 + c.root);
+    std::vector<std::uint32_t> placed{c.root};
+    for (std::uint32_t d = 1; d < c.world; ++d) {
+        const std::uint32_t rank = around(c.root, d, c.world);
+        const std::uint32_t parent = placed[random.below(placed.size())];
+        all[rank].tree.parent = parent;
+        all[parent].tree.children.push_back(rank);
+        placed.push_back(rank);
+    }
+}
+
+}  // namespace
+
+std::string full_name(const Algorithm& algorithm) {
+    return fmt::format("{}_{}", name(algorithm.operation), algorithm.name);
+}
+
+std::string to_text(const Case& c) {
+    return fmt::format("{}: world {} root {} count {}{} segment {} window {} uneven {}",
+                       full_name(*c.algorithm), c.world, c.root, c.count,
+                       c.in_place ? " in place" : "", c.segment, c.window, c.uneven);
+}
+
+std::uint64_t some_segment(const Case& c) {
+    return std::max<std::uint64_t>(1, c.count / (std::uint64_t{3} * c.world));
+}
+
+std::vector<Request> requests(const Case& c) {
+    Request common;
+    common.operation = c.algorithm->operation;
+    common.world = c.world;
+    common.root = c.root;
+    common.in_place = c.in_place;
+    common.segment = c.segment;
+    common.window = c.window;
+    common.chunks = Chunks::even(c.count, c.world);
+    std::vector<Request> all(c.world, common);
+    for (std::uint32_t rank = 0; rank < c.world; ++rank) all[rank].rank = rank;
+    if (common.operation == Operation::all_to_all)
+        fill_all_to_all(c, all);
+    else if (c.uneven != 0)
+        fill_uneven(c, all);
+    if (c.algorithm->traits.needs_tree) fill_tree(c, all);
+    return all;
+}
+
+std::vector<Schedule> schedules(const Case& c, const std::vector<Request>& requests) {
+    std::vector<Schedule> all;
+    all.reserve(requests.size());
+    for (const Request& request : requests) all.push_back(c.algorithm->build(request));
+    return all;
+}
+
+std::string verdict(const Case& c) {
+    const auto asked = requests(c);
+    const auto built = schedules(c, asked);
+    const Result<void> result = check(*c.algorithm, asked, built);
+    return result ? std::string() : to_text(c) + ": " + result.error().cause();
+}
+
+}  // namespace nexar::schedule::testing

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "schedule/registry.hpp"
+
+namespace nexar::schedule::testing {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+/// One collective to build and check.
+struct Case {
+    const Algorithm* algorithm = nullptr;
+    std::uint32_t world = 1;
+    std::uint32_t root = 0;
+    /// Elements; for all_to_all of each chunk.
+    std::uint64_t count = 0;
+    bool in_place = false;
+    std::uint64_t segment = 0;
+    std::uint32_t window = 4;
+    /// Not 0: chunks of uneven sizes up to `count`, zeros among them, drawn by this seed; each rank
+    /// is told only the counts that it would know.
+    std::uint64_t uneven = 0;
+};
+
+std::string to_text(const Case& c);
+
+/// What each rank knows, and the schedules that the ranks make of it.
+std::vector<Request> requests(const Case& c);
+std::vector<Schedule> schedules(const Case& c, const std::vector<Request>& requests);
+
+/// check() of all this; the error in words, empty if there is none.
+std::string verdict(const Case& c);
+
+/// Names for gtest: "all_reduce_ring".
+std::string full_name(const Algorithm& algorithm);
+
+/// A segment size that cuts the chunks of this case in a few.
+std::uint64_t some_segment(const Case& c);
+
+}  // namespace nexar::schedule::testing

@@ -1,0 +1,139 @@
+#include "schedule/choice.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cases.hpp"
+#include "schedule/timing.hpp"
+
+namespace nexar::schedule::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Task task(Operation operation, std::uint32_t world, std::uint64_t bytes) {
+    const std::uint64_t count = bytes / 4;
+    return {.operation = operation,
+            .world = world,
+            .count = count,
+            .largest = Chunks::even(count, world).largest(),
+            .element_bytes = 4};
+}
+
+std::vector<std::string_view> names(const Task& of, const Profile& profile) {
+    std::vector<std::string_view> all;
+    for (const Choice& choice : ranked(of, profile)) all.push_back(choice.algorithm->name);
+    return all;
+}
+
+constexpr std::array kOperations{
+    Operation::all_reduce,     Operation::reduce,     Operation::broadcast,
+    Operation::all_gather,     Operation::gather,     Operation::scatter,
+    Operation::reduce_scatter, Operation::all_to_all, Operation::scan,
+    Operation::exclusive_scan, Operation::barrier};
+
+TEST(Choosing, finds_something_for_every_operation_and_every_demand) {
+    for (const Operation operation : kOperations) {
+        for (const std::uint32_t world : {1U, 2U, 3U, 8U, 100U, 4096U}) {
+            for (const std::uint64_t bytes : {0ULL, 8ULL, 1ULL << 20U, 1ULL << 36U}) {
+                for (const auto kind : {Reproducibility::ranks, Reproducibility::runs}) {
+                    for (const bool commutative : {true, false}) {
+                        Task one = task(operation, world, bytes);
+                        one.commutative = commutative;
+                        const auto chosen = choose(one, {.reproducibility = kind});
+                        ASSERT_TRUE(chosen) << name(operation) << " " << world;
+                        const Traits& traits = chosen->algorithm->traits;
+                        if (!reduces(operation)) continue;
+                        EXPECT_TRUE(commutative || traits.keeps_order);
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST(Choosing, takes_few_rounds_for_small_vectors_and_few_bytes_for_large_ones) {
+    const Profile profile;
+    const auto small = choose(task(Operation::all_reduce, 8, 64), profile).value();
+    EXPECT_EQ(small.algorithm->name, "recursive_doubling");
+    const auto large = choose(task(Operation::all_reduce, 8, 64U << 20U), profile).value();
+    EXPECT_THAT(std::string(large.algorithm->name),
+                ::testing::AnyOf("segmented_ring", "halving_doubling"));
+    EXPECT_EQ(choose(task(Operation::barrier, 4, 0), profile)->algorithm->name, "flat");
+    EXPECT_EQ(choose(task(Operation::barrier, 5, 0), profile)->algorithm->name, "dissemination");
+}
+
+TEST(Choosing, never_takes_what_the_clock_says_is_much_slower_than_another) {
+    const Profile profile;
+    for (const Operation operation : kOperations) {
+        for (const std::uint32_t world : {2U, 4U, 8U, 16U}) {
+            for (std::uint64_t bytes = 256; bytes <= 64U << 20U; bytes *= 16) {
+                const auto all = ranked(task(operation, world, bytes), profile);
+                const auto on_clock = [&](const Choice& choice) {
+                    Case c{.algorithm = choice.algorithm, .world = world, .count = bytes / 4};
+                    c.segment = choice.segment;
+                    if (operation == Operation::all_to_all) c.count /= world;
+                    return run_on_clock(schedules(c, requests(c)), 4, profile.rates)->seconds;
+                };
+                double best = on_clock(all.front());
+                const double taken = best;
+                for (const Choice& other : all) best = std::min(best, on_clock(other));
+                EXPECT_LE(taken, 1.15 * best) << name(operation) << " world " << world << " bytes "
+                                              << bytes << " takes " << all.front().algorithm->name;
+            }
+        }
+    }
+}
+
+TEST(Choosing, offers_only_what_keeps_order_to_operators_that_are_not_commutative) {
+    Task one = task(Operation::all_reduce, 6, 1U << 20U);
+    EXPECT_THAT(names(one, {}), ::testing::Contains("ring"));
+    one.commutative = false;
+    EXPECT_THAT(names(one, {}), Not(::testing::Contains("ring")));
+    EXPECT_THAT(names(one, {}), ::testing::Contains("tree"));
+}
+
+TEST(Choosing, offers_only_one_tree_where_runs_must_repeat) {
+    const Profile runs{.reproducibility = Reproducibility::runs};
+    for (const Choice& choice : ranked(task(Operation::all_reduce, 6, 1U << 20U), runs))
+        EXPECT_TRUE(choice.algorithm->traits.canonical) << choice.algorithm->name;
+    EXPECT_EQ(ranked(task(Operation::scan, 6, 64), runs).size(), 1U);
+}
+
+TEST(Choosing, offers_only_what_takes_counts_to_v_variants) {
+    Task one = task(Operation::gather, 6, 1U << 20U);
+    one.has_counts = true;
+    EXPECT_THAT(names(one, {}), ::testing::ElementsAre("flat"));
+}
+
+TEST(Choosing, takes_what_is_forced_or_says_what_there_is) {
+    const Task one = task(Operation::all_reduce, 6, 1U << 20U);
+    EXPECT_EQ(choose(one, {.forced = "tree"})->algorithm->name, "tree");
+    const auto none = choose(one, {.forced = "rings"});
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().code(), Errc::bad_config);
+    EXPECT_THAT(none.error().what(), HasSubstr("segmented_ring"));
+    Task strict = one;
+    strict.commutative = false;
+    EXPECT_FALSE(choose(strict, {.forced = "ring"}));
+    EXPECT_EQ(choose(one, {.forced = "segmented_ring", .segment_bytes = 4096})->segment, 1024U);
+}
+
+TEST(Profiles, have_the_same_hash_only_when_they_are_the_same) {
+    const Profile plain;
+    EXPECT_EQ(plain.hash(), Profile{}.hash());
+    const std::vector<Profile> others{{.rates = {.latency = 9e-6}},
+                                      {.rates = {.copy_byte = 1e-9}},
+                                      {.reproducibility = Reproducibility::runs},
+                                      {.forced = "ring"},
+                                      {.forced = "gnir"},
+                                      {.segment_bytes = 1}};
+    for (std::size_t i = 0; i < others.size(); ++i) {
+        EXPECT_NE(others[i].hash(), plain.hash()) << i;
+        for (std::size_t j = 0; j < i; ++j) EXPECT_NE(others[i].hash(), others[j].hash());
+    }
+}
+
+}  // namespace
+}  // namespace nexar::schedule::testing

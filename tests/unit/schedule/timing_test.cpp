@@ -1,0 +1,95 @@
+#include "schedule/timing.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cases.hpp"
+
+namespace nexar::schedule::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Round figures, so that the times below can be computed by hand.
+constexpr Rates kRates{
+    .latency = 10, .per_message = 1, .per_byte = 0.5, .reduce_byte = 0.25, .copy_byte = 0.125};
+
+Timing timed(Operation operation, std::string_view name, Case c) {
+    c.algorithm = find_algorithm(operation, name);
+    return run_on_clock(schedules(c, requests(c)), 1, kRates).value();
+}
+
+TEST(Clock, counts_latency_message_bytes_and_fold) {
+    // 8 bytes each way at once: 10 + 1 + 4, then 2 for the fold.
+    const Timing two = timed(Operation::all_reduce, "recursive_doubling", {.world = 2, .count = 8});
+    EXPECT_DOUBLE_EQ(two.seconds, 17);
+    EXPECT_EQ(two.most_bytes_sent, 8U);
+    EXPECT_EQ(two.bytes_sent, 16U);
+    EXPECT_EQ(two.most_messages, 1U);
+    EXPECT_EQ(two.most_connections, 1U);
+}
+
+TEST(Clock, lets_a_rank_send_one_thing_at_a_time) {
+    // Three messages of 5 leave one after the other; the last arrives 10 later.
+    const Timing flat = timed(Operation::broadcast, "flat", {.world = 4, .count = 8});
+    EXPECT_DOUBLE_EQ(flat.seconds, 25);
+    EXPECT_EQ(flat.most_bytes_sent, 24U);
+    EXPECT_EQ(flat.most_connections, 3U);
+}
+
+TEST(Clock, lets_a_rank_receive_one_thing_at_a_time) {
+    const Timing flat = timed(Operation::gather, "flat", {.world = 4, .count = 32});
+    EXPECT_DOUBLE_EQ(flat.seconds, 25);
+    EXPECT_EQ(flat.most_bytes_sent, 8U);
+}
+
+TEST(Clock, overlaps_the_pieces_of_a_pipeline) {
+    // Pieces of 4 bytes take 3 each, 4 of them; two hops of 10. Whole: 2 * (10 + 1 + 8).
+    const Timing whole = timed(Operation::broadcast, "chain", {.world = 3, .count = 16});
+    EXPECT_DOUBLE_EQ(whole.seconds, 38);
+    const Timing pieces =
+        timed(Operation::broadcast, "chain", {.world = 3, .count = 16, .segment = 4});
+    EXPECT_DOUBLE_EQ(pieces.seconds, 2 * (10 + 3) + 3 * 3);
+}
+
+TEST(Clock, waits_for_the_release_of_memory_that_is_written_again) {
+    // In place and by turns: a rank may write where it sent from one latency after it arrived.
+    Schedule sender;
+    sender.steps = {{.kind = Kind::send, .peer = 1, .from = {Space::output, 0, 8}},
+                    {.kind = Kind::receive_copy,
+                     .peer = 1,
+                     .dependency_count = 1,
+                     .into = {Space::output, 0, 8}}};
+    sender.dependencies = {{.step = 0, .event = Event::released}};
+    Schedule other;
+    other.steps = {{.kind = Kind::receive_copy, .peer = 0, .into = {Space::output, 0, 8}},
+                   {.kind = Kind::send, .peer = 0, .from = {Space::output, 8, 8}}};
+    const std::vector<Schedule> ranks{sender, other};
+    EXPECT_DOUBLE_EQ(run_on_clock(ranks, 1, kRates).value().seconds, 10 + 5 + 10);
+}
+
+TEST(Clock, says_that_schedules_do_not_fit_or_are_too_long) {
+    Case c{.algorithm = find_algorithm(Operation::all_reduce, "ring"), .world = 4, .count = 8};
+    auto ranks = schedules(c, requests(c));
+    const auto long_one = run_on_clock(ranks, 1, kRates, 10);
+    ASSERT_FALSE(long_one);
+    EXPECT_EQ(long_one.error().code(), Errc::limit_exceeded);
+    ranks[2].steps.clear();
+    ranks[2].dependencies.clear();
+    const auto odd = run_on_clock(ranks, 1, kRates);
+    ASSERT_FALSE(odd);
+    EXPECT_THAT(odd.error().what(), HasSubstr("has no receive like it"));
+}
+
+TEST(Clock, says_that_steps_wait_for_each_other) {
+    Schedule one;
+    one.steps = {{.first_dependency = 0, .dependency_count = 1},
+                 {.first_dependency = 1, .dependency_count = 1}};
+    one.dependencies = {{.step = 1}, {.step = 0}};
+    const auto stuck = run_on_clock(std::span(&one, 1), 1, kRates);
+    ASSERT_FALSE(stuck);
+    EXPECT_THAT(stuck.error().what(), HasSubstr("for ever"));
+}
+
+}  // namespace
+}  // namespace nexar::schedule::testing

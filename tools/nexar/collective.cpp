@@ -1,0 +1,192 @@
+#include "collective.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "base/quantity.hpp"
+#include "base/try.hpp"
+
+namespace nexar {
+
+namespace {
+
+using schedule::Operation;
+
+constexpr std::array kOperations{
+    Operation::all_reduce,     Operation::reduce,     Operation::broadcast,
+    Operation::all_gather,     Operation::gather,     Operation::scatter,
+    Operation::reduce_scatter, Operation::all_to_all, Operation::scan,
+    Operation::exclusive_scan, Operation::barrier};
+
+constexpr std::uint32_t kMostRanks = 65536;
+constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 23U;  // some hundred bytes each
+
+Error not_allowed(std::string_view what, std::string_view given, std::string_view allowed) {
+    return {Errc::invalid_argument,
+            fmt::format("\"{}\" is no {}; allowed: {}", given, what, allowed)};
+}
+
+Result<Operation> operation_of(std::string_view text) {
+    std::string names;
+    for (const Operation operation : kOperations) {
+        if (schedule::name(operation) == text) return operation;
+        names += (names.empty() ? "" : ", ") + std::string(schedule::name(operation));
+    }
+    return not_allowed("operation", text, names);
+}
+
+Result<schedule::Rates> rates_of(const CollectiveQuestion& question) {
+    schedule::Rates rates;
+    if (!question.latency.empty()) {
+        NEXAR_TRY_VALUE(latency, parse_duration(question.latency));
+        rates.latency = std::chrono::duration<double>(latency).count();
+        // Given figures are of a fabric, not of one machine's loopback.
+        rates.per_message = rates.latency / 4;
+    }
+    if (!question.bandwidth.empty()) {
+        NEXAR_TRY_VALUE(rate, parse_rate(question.bandwidth));
+        rates.per_byte = 1 / rate;
+    }
+    if (!question.reduce.empty()) {
+        NEXAR_TRY_VALUE(rate, parse_rate(question.reduce));
+        rates.reduce_byte = 1 / rate;
+    }
+    return rates;
+}
+
+Result<schedule::Profile> profile_of(const CollectiveQuestion& question) {
+    schedule::Profile profile;
+    NEXAR_TRY_VALUE(rates, rates_of(question));
+    NEXAR_TRY_VALUE(segment, parse_size(question.segment));
+    if (question.reproducibility == "runs") {
+        profile.reproducibility = schedule::Reproducibility::runs;
+    } else if (question.reproducibility != "ranks") {
+        return not_allowed("reproducibility", question.reproducibility, "ranks, runs");
+    }
+    profile.rates = rates;
+    profile.forced = question.algorithm;
+    profile.segment_bytes = segment;
+    return profile;
+}
+
+}  // namespace
+
+void add_collective_options(CLI::App& command, CollectiveQuestion& question) {
+    command.add_option("operation", question.operation, "all_reduce, broadcast, ...")
+        ->required()
+        ->type_name("OPERATION");
+    command.add_option("--bytes", question.bytes, "The whole vector, such as 64MiB")
+        ->type_name("SIZE")
+        ->capture_default_str();
+    command.add_option("--world", question.world, "How many ranks")
+        ->type_name("N")
+        ->capture_default_str();
+    command.add_option("--root", question.root, "Of operations that have one")
+        ->type_name("RANK")
+        ->capture_default_str();
+    command.add_option("--element", question.element_bytes, "Bytes of an element")
+        ->type_name("BYTES")
+        ->capture_default_str();
+    command.add_flag("--ordered", question.ordered, "The operator is not commutative");
+    command
+        .add_option("--reproducibility", question.reproducibility,
+                    "ranks: same bits on all ranks; runs: for any algorithm, too")
+        ->type_name("KIND")
+        ->capture_default_str();
+    command.add_option("--algorithm", question.algorithm, "Take this one")->type_name("NAME");
+    command.add_option("--segment", question.segment, "Bytes of a segment; 0: the best")
+        ->type_name("SIZE")
+        ->capture_default_str();
+    command.add_option("--latency", question.latency, "One way, such as 10us")->type_name("TIME");
+    command.add_option("--bandwidth", question.bandwidth, "Of a rank, such as 100Gbps or 1.5GB/s")
+        ->type_name("RATE");
+    command.add_option("--reduce", question.reduce, "How fast a rank folds, such as 8GB/s")
+        ->type_name("RATE");
+}
+
+Result<Collective> understood(const CollectiveQuestion& question) {
+    Collective asked;
+    NEXAR_TRY_VALUE(operation, operation_of(question.operation));
+    NEXAR_TRY_VALUE(bytes, parse_size(question.bytes));
+    NEXAR_TRY_VALUE(profile, profile_of(question));
+    if (question.world == 0 || question.world > kMostRanks) {
+        return not_allowed("size of a world", std::to_string(question.world),
+                           fmt::format("1 to {}", kMostRanks));
+    }
+    if (question.root >= question.world) {
+        return not_allowed("rank of this world", std::to_string(question.root),
+                           fmt::format("0 to {}", question.world - 1));
+    }
+    if (question.element_bytes == 0 || bytes % question.element_bytes != 0) {
+        return not_allowed("size of elements that fill the vector",
+                           std::to_string(question.element_bytes), "a divisor of --bytes");
+    }
+    std::uint64_t count = operation == Operation::barrier ? 0 : bytes / question.element_bytes;
+    // All pairs exchange equally much.
+    if (operation == Operation::all_to_all) count -= count % question.world;
+    asked.task = {.operation = operation,
+                  .world = question.world,
+                  .count = count,
+                  .largest = schedule::Chunks::even(count, question.world).largest(),
+                  .element_bytes = question.element_bytes,
+                  .commutative = !question.ordered};
+    asked.profile = std::move(profile);
+    asked.root = question.root;
+    return asked;
+}
+
+Result<std::vector<schedule::Schedule>> all_schedules(const Collective& collective,
+                                                      const schedule::Choice& choice) {
+    schedule::Request request;
+    request.operation = collective.task.operation;
+    request.world = collective.task.world;
+    request.root = collective.root;
+    request.segment = choice.segment;
+    request.chunks = schedule::Chunks::even(collective.task.count, collective.task.world);
+    request.receives = request.chunks;
+    std::vector<schedule::Schedule> all;
+    all.reserve(collective.task.world);
+    for (request.rank = 0; request.rank < request.world; ++request.rank) {
+        all.push_back(choice.algorithm->build(request));
+        // What one rank does tells how much all of them will.
+        if (all.back().steps.size() * request.world > kMostSteps) {
+            return Error(Errc::limit_exceeded,
+                         fmt::format("{} has more than {} steps in a world of {}; take a smaller "
+                                     "world or another algorithm",
+                                     choice.algorithm->name, kMostSteps, request.world));
+        }
+    }
+    return all;
+}
+
+Result<double> parse_rate(std::string_view text) {
+    constexpr std::array<std::pair<std::string_view, double>, 10> kUnits{{{"Tbps", 1e12 / 8},
+                                                                          {"Gbps", 1e9 / 8},
+                                                                          {"Mbps", 1e6 / 8},
+                                                                          {"Kbps", 1e3 / 8},
+                                                                          {"bps", 1.0 / 8},
+                                                                          {"TB/s", 1e12},
+                                                                          {"GB/s", 1e9},
+                                                                          {"MB/s", 1e6},
+                                                                          {"KB/s", 1e3},
+                                                                          {"B/s", 1}}};
+    for (const auto& [unit, scale] : kUnits) {
+        if (!text.ends_with(unit)) continue;
+        const auto number = parse_real(text.substr(0, text.size() - unit.size()));
+        if (number && *number > 0) return *number * scale;
+        break;
+    }
+    return not_allowed("rate", text, "a number above 0 with bps, Mbps, Gbps, MB/s, GB/s, ...");
+}
+
+std::string as_time(double seconds) {
+    if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
+    if (seconds < 1) return fmt::format("{:.2f} ms", seconds * 1e3);
+    return fmt::format("{:.2f} s", seconds);
+}
+
+}  // namespace nexar

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <nexar/result.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedule/choice.hpp"
+
+namespace nexar {
+
+/// A collective as it is asked about on the command line.
+struct CollectiveQuestion {
+    std::string operation{};
+    std::string bytes = "1MiB";
+    std::uint32_t world = 4;
+    std::uint32_t root = 0;
+    std::uint32_t element_bytes = 4;
+    bool ordered = false;
+    std::string reproducibility = "ranks";
+    std::string algorithm{};
+    std::string segment = "0";
+    std::string latency{};
+    std::string bandwidth{};
+    std::string reduce{};
+};
+
+void add_collective_options(CLI::App& command, CollectiveQuestion& question);
+
+/// What was asked, understood.
+struct Collective {
+    schedule::Task task{};
+    schedule::Profile profile{};
+    std::uint32_t root = 0;
+};
+
+/// Fails with invalid_argument, and says what is allowed.
+Result<Collective> understood(const CollectiveQuestion& question);
+
+/// What each rank does, for `choice` of this collective. Fails with limit_exceeded when that is
+/// more than fits in memory.
+Result<std::vector<schedule::Schedule>> all_schedules(const Collective& collective,
+                                                      const schedule::Choice& choice);
+
+/// Bytes per second: "100Gbps" in bits, "1.5GB/s" in bytes; units of 1000.
+Result<double> parse_rate(std::string_view text);
+
+std::string as_time(double seconds);
+
+}  // namespace nexar

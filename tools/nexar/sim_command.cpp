@@ -1,0 +1,71 @@
+// nexar sim: how long a collective takes on a fabric that is not there.
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "base/quantity.hpp"
+#include "collective.hpp"
+#include "command.hpp"
+#include "help.hpp"
+#include "schedule/timing.hpp"
+
+namespace nexar {
+
+namespace {
+
+Result<std::string> simulated(const CollectiveQuestion& question) {
+    const auto asked = understood(question);
+    if (!asked) return asked.error();
+    const auto chosen = schedule::choose(asked->task, asked->profile);
+    if (!chosen) return chosen.error();
+    const auto ranks = all_schedules(*asked, *chosen);
+    if (!ranks) return ranks.error();
+    const auto timing =
+        schedule::run_on_clock(*ranks, asked->task.element_bytes, asked->profile.rates);
+    if (!timing) return timing.error();
+    return fmt::format(
+        "operation         {}\n"
+        "world             {} ranks\n"
+        "size              {}\n"
+        "algorithm         {}\n"
+        "time              {}\n"
+        "predicted         {}\n"
+        "bytes per rank    {} at most, {} in all\n"
+        "messages          {} at most by one rank\n"
+        "connections       {} at most of one rank\n",
+        schedule::name(asked->task.operation), asked->task.world,
+        format_size(asked->task.count * asked->task.element_bytes), chosen->algorithm->name,
+        as_time(timing->seconds), as_time(chosen->seconds), format_size(timing->most_bytes_sent),
+        format_size(timing->bytes_sent), timing->most_messages, timing->most_connections);
+}
+
+}  // namespace
+
+void add_sim_command(CLI::App& app, Invocation& invocation) {
+    CLI::App* const command =
+        app.add_subcommand("sim", "Runs a collective on a simulated fabric of any size");
+    auto question = std::make_shared<CollectiveQuestion>();
+    add_collective_options(*command, *question);
+    set_help(*command, "OPERATION [OPTIONS]",
+             "All ranks' steps are run one by one on a clock of their own: a rank sends one "
+             "thing at a time, receives one thing at a time, and folds one thing at a time. No "
+             "data moves.\n"
+             "\n"
+             "Examples:\n"
+             "  nexar sim all_reduce --world 4096 --bytes 64MiB --latency 10us --bandwidth "
+             "100Gbps\n"
+             "  nexar sim barrier --world 1000 --latency 5us");
+    command->callback([question, &invocation] {
+        const auto text = simulated(*question);
+        if (!text) {
+            fmt::print(stderr, "nexar: {}\n", text.error().what());
+            invocation.exit_code = kExitFailure;
+            return;
+        }
+        fmt::print("{}", *text);
+    });
+}
+
+}  // namespace nexar
