@@ -1,11 +1,20 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
 #include "base/random.hpp"
 #include "schedule/registry.hpp"
+
+namespace nexar::schedule {
+
+/// The name of a test with this parameter.
+void PrintTo(const Algorithm& algorithm,
+             std::ostream* out);  // NOLINT(readability-identifier-naming): gtest's
+
+}  // namespace nexar::schedule
 
 namespace nexar::schedule::testing {
 

@@ -16,26 +16,25 @@ namespace {
 using testing::Case;
 using testing::Planted;
 
-bool applies(Planted planted, const Algorithm& algorithm) {
-    // Without a promise about order, either side is right.
-    return planted != Planted::side_exchanged || algorithm.traits.keeps_order;
-}
+struct Tally {
+    std::size_t planted = 0;
+    std::size_t harmless = 0;
+};
 
-/// Plants every error in every place; the number of them.
-std::size_t expect_all_seen(const Case& c, Planted planted) {
+void expect_all_seen(const Case& c, Planted kind, Tally& tally) {
+    // Without a promise about order, either side is right.
+    if (kind == Planted::side_exchanged && !c.algorithm->traits.keeps_order) return;
     const auto asked = testing::requests(c);
     const auto right = testing::schedules(c, asked);
-    EXPECT_TRUE(check(*c.algorithm, asked, right)) << testing::to_text(c);
-    const auto wrong = testing::mutations(planted, right);
-    for (const testing::Mutation& mutation : wrong) {
-        if (planted == Planted::dependency_left_out && ordered_by_messages(mutation)) continue;
-        EXPECT_FALSE(check(*c.algorithm, asked, mutation.schedules))
-            << testing::to_text(c) << "\nnot seen: " << testing::name(planted) << ", "
-            << mutation.what << "\n"
-            << to_text(right[0]);
-        if (::testing::Test::HasFailure()) break;
+    for (const testing::Mutation& mutation : testing::mutations(kind, right)) {
+        ++tally.planted;
+        if (!check(*c.algorithm, asked, mutation.schedules)) continue;
+        ++tally.harmless;
+        ASSERT_TRUE(kind == Planted::dependency_left_out && ordered_by_messages(mutation))
+            << testing::to_text(c) << "\nnot seen: " << testing::name(kind) << ", " << mutation.what
+            << "\n"
+            << to_text(right[mutation.rank]);
     }
-    return wrong.size();
 }
 
 std::vector<Case> cases(const Algorithm& algorithm) {
@@ -56,27 +55,27 @@ std::vector<Case> cases(const Algorithm& algorithm) {
     return all;
 }
 
-class MutationsOf : public ::testing::TestWithParam<std::tuple<Algorithm, Planted>> {};
+class Mutations : public ::testing::TestWithParam<Algorithm> {};
 
-TEST_P(MutationsOf, are_all_seen) {
-    const auto& [algorithm, planted] = GetParam();
-    if (!applies(planted, algorithm)) return;
-    std::size_t count = 0;
-    for (const Case& c : cases(algorithm)) {
-        count += expect_all_seen(c, planted);
-        if (HasFailure()) return;
+TEST_P(Mutations, are_all_seen) {
+    Tally tally;
+    for (const Case& c : cases(GetParam())) {
+        ASSERT_EQ(testing::verdict(c), "");
+        for (const Planted kind : testing::all_planted()) {
+            expect_all_seen(c, kind, tally);
+            if (HasFatalFailure()) return;
+        }
     }
-    std::printf("%zu planted\n", count);
+    std::printf("%zu planted, %zu of them shown to be harmless\n", tally.planted, tally.harmless);
+    EXPECT_GT(tally.planted, 0U);
+    // Bruck in place: that a chunk's place is free follows from who must have sent before.
+    const bool may = testing::full_name(GetParam()) == "all_to_all_bruck";
+    EXPECT_EQ(may, tally.harmless > 0) << tally.harmless;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, MutationsOf,
-                         ::testing::Combine(::testing::ValuesIn(algorithms().begin(),
-                                                                algorithms().end()),
-                                            ::testing::ValuesIn(testing::all_planted())),
-                         [](const auto& test) {
-                             return testing::full_name(std::get<0>(test.param)) + "_with_" +
-                                    testing::name(std::get<1>(test.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(All, Mutations,
+                         ::testing::ValuesIn(algorithms().begin(), algorithms().end()),
+                         [](const auto& test) { return testing::full_name(test.param); });
 
 }  // namespace
 }  // namespace nexar::schedule
