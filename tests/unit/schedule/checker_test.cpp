@@ -202,6 +202,38 @@ TEST(Checker, wants_each_contribution_once_in_order_and_one_tree) {
     EXPECT_THAT(complaint(loose, two(), schedules), HasSubstr("fold of ranks 0 0 1"));
 }
 
+/// Rank `rank` of three folds its own input with that of `first`, then with that of `second`.
+Schedule chain_of_three(std::uint32_t rank, std::uint32_t first, std::uint32_t second) {
+    Builder builder;
+    builder.send(first, kIn);
+    builder.send(second, kIn);
+    builder.receive_reduce(first, kOut, kIn, compute::Side::left);
+    builder.receive_reduce(second, kOut, kOut, compute::Side::left);
+    EXPECT_NE(rank, first);
+    return std::move(builder).build();
+}
+
+TEST(Checker, wants_the_same_tree_on_all_ranks_up_to_the_order_of_operands) {
+    Request request = two()[0];
+    request.world = 3;
+    std::vector<Request> requests(3, request);
+    for (std::uint32_t rank = 0; rank < 3; ++rank) requests[rank].rank = rank;
+    Builder last;  // (0 1) 2
+    const Slice scratch = last.scratch(kCount);
+    last.send(0, kIn);
+    last.send(1, kIn);
+    last.receive(0, scratch);
+    last.receive_reduce(1, scratch, scratch, compute::Side::right);
+    last.reduce(scratch, kOut, kIn, compute::Side::left);
+    std::vector<Schedule> schedules{chain_of_three(0, 1, 2), chain_of_three(1, 0, 2),
+                                    std::move(last).build()};
+    constexpr Algorithm kAll{Operation::all_reduce, "to_all", {}, nullptr};
+    EXPECT_EQ(complaint(kAll, requests, schedules), "");
+    schedules[1] = chain_of_three(1, 2, 0);  // 0 (2 1)
+    EXPECT_THAT(complaint(kAll, requests, schedules),
+                HasSubstr("rank 1: element 0 is another tree than at rank 0"));
+}
+
 TEST(Checker, wants_everybody_to_be_heard_in_a_barrier) {
     constexpr Algorithm kOneWay{Operation::barrier, "one_way", {}, nullptr};
     auto requests = two(Operation::barrier);
