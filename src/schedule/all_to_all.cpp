@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "schedule/builder.hpp"
 #include "schedule/layout.hpp"
 
@@ -21,6 +22,7 @@ Schedule by_pairs(const Request& request, std::uint32_t window) {
     const Slice in = input_of(request);
     const Slice out = output_of(request);
     const bool in_place = in_place_here(request);
+    NEXAR_ASSERT(window > 0);
     const std::uint32_t rank = request.rank;
     const std::uint32_t world = request.world;
     Builder builder;

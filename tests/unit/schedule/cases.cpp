@@ -9,8 +9,8 @@
 
 namespace nexar::schedule {
 
-void PrintTo(const Algorithm& algorithm, std::ostream* out) {
-    *out << testing::full_name(algorithm);
+std::ostream& operator<<(std::ostream& out, const Algorithm& algorithm) {
+    return out << testing::full_name(algorithm);
 }
 
 }  // namespace nexar::schedule

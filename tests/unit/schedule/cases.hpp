@@ -10,9 +10,8 @@
 
 namespace nexar::schedule {
 
-/// The name of a test with this parameter.
-void PrintTo(const Algorithm& algorithm,
-             std::ostream* out);  // NOLINT(readability-identifier-naming): gtest's
+/// How gtest and ctest name a test with this parameter.
+std::ostream& operator<<(std::ostream& out, const Algorithm& algorithm);
 
 }  // namespace nexar::schedule
 
