@@ -77,8 +77,9 @@ Schedule halving_doubling(const Request& request) {
 
 // Reduce-scatter by halving, then all-gather by ring. The first phase gives the canonical tree,
 // which a ring cannot; the second sends to one neighbour only, and all ranks take an equal part in
-// it, which doubling does not where n is no power of two. Each rank sends about 2S(n-1)/n in
-// log2(n) + n steps. For large vectors where bits must repeat.
+// it, which doubling does not where n is no power of two. What a rank folded for others stays with
+// it and need not come back. Each rank sends about 2S(n-1)/n in log2(n) + n steps. For large
+// vectors where bits must repeat.
 Schedule reduce_scatter_all_gather(const Request& request) {
     const Slice in = input_of(request);
     const Slice out = output_of(request);
@@ -89,7 +90,11 @@ Schedule reduce_scatter_all_gather(const Request& request) {
     } else {
         const Halving halving(request.world, request.rank);
         HalvingReduceScatter{halving, request.chunks, in, {out, 0}, own}.add_to(builder);
-        ring_all_gather(builder, {request.chunks, request.rank}, own, out);
+        ring_all_gather(builder, {request.chunks, request.rank}, own, out,
+                        [&](std::uint32_t rank, std::uint32_t i) {
+                            const Halving there(request.world, rank);
+                            return there.is_leader() && there.block() == there.tree().group_of(i);
+                        });
     }
     return std::move(builder).build();
 }

@@ -3,8 +3,11 @@
 
 #include "schedule/all_to_all.hpp"
 
+#include <algorithm>
+#include <span>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "schedule/builder.hpp"
 #include "schedule/layout.hpp"
 
@@ -19,6 +22,7 @@ Schedule by_pairs(const Request& request, std::uint32_t window) {
     const Slice in = input_of(request);
     const Slice out = output_of(request);
     const bool in_place = in_place_here(request);
+    NEXAR_ASSERT(window > 0);
     const std::uint32_t rank = request.rank;
     const std::uint32_t world = request.world;
     Builder builder;
@@ -26,25 +30,24 @@ Schedule by_pairs(const Request& request, std::uint32_t window) {
     const std::uint32_t used = std::min(window, world - 1);
     const std::uint64_t size = in_place ? request.chunks.largest() : 0;
     const Slice slots = builder.scratch(used * size);
-    std::vector<Builder::StepId> sent(window, Builder::kNone);  // the last `window` of them
-    std::vector<Builder::StepId> received(window, Builder::kNone);
-    for (std::uint32_t round = 0, turn = 0; round < world; ++round) {
+    std::vector<Builder::StepId> sent;
+    std::vector<Builder::StepId> received;
+    const auto pace = [&](std::vector<Builder::StepId>& steps, Builder::StepId step) {
+        if (step == Builder::kNone) return;
+        if (steps.size() >= window) builder.after(step, std::span(steps).last(window).first(1));
+        steps.push_back(step);
+    };
+    for (std::uint32_t round = 0; round < world; ++round) {
         const std::uint32_t partner = distance(rank, round, world);
         if (partner == rank) continue;
         Slice from = chunk(in, request.chunks, partner);
         if (in_place && from.count > 0) {
-            const Slice slot = part(slots, turn * size, from.count);
+            const Slice slot = part(slots, sent.size() % used * size, from.count);
             builder.copy(from, slot);
             from = slot;
         }
-        const Builder::StepId send = builder.send(partner, from);
-        builder.after(send, std::span(sent).subspan(turn, 1));
-        const Builder::StepId receive =
-            builder.receive(partner, chunk(out, request.receives, partner));
-        builder.after(receive, std::span(received).subspan(turn, 1));
-        sent[turn] = send;
-        received[turn] = receive;
-        turn = (turn + 1) % window;
+        pace(sent, builder.send(partner, from));
+        pace(received, builder.receive(partner, chunk(out, request.receives, partner)));
     }
     return std::move(builder).build();
 }

@@ -1,5 +1,8 @@
 #include "schedule/barrier.hpp"
 
+#include <algorithm>
+#include <bit>
+#include <span>
 #include <vector>
 
 #include "schedule/builder.hpp"
@@ -21,8 +24,12 @@ Schedule flat(const Request& request) {
     std::vector<Builder::StepId> heard;
     for (std::uint32_t peer = 1; peer < request.world; ++peer)
         heard.push_back(builder.receive_signal(peer));
-    for (std::uint32_t peer = 1; peer < request.world; ++peer)
-        builder.after(builder.send_signal(peer), heard);
+    for (std::uint32_t peer = 1; peer < request.world; ++peer) {
+        // A rank knows of itself that it came.
+        std::vector<Builder::StepId> others = heard;
+        others.erase(others.begin() + (peer - 1));
+        builder.after(builder.send_signal(peer), others);
+    }
     return std::move(builder).build();
 }
 
@@ -33,11 +40,17 @@ Schedule flat(const Request& request) {
 //              round 1    0 -> 2, 1 -> 3, 2 -> 0, 3 -> 1
 //
 // log2(n) steps, rounded up, with one message each way. For all larger worlds.
+//
+// In the last round the ranks that two messages speak of may overlap; a rank then waits only for
+// what the other does not know yet, which is the news of n - 2^k ranks.
 Schedule dissemination(const Request& request) {
     Builder builder;
     std::vector<Builder::StepId> heard;
     for (std::uint32_t d = 1; d < request.world; d *= 2) {
-        builder.after(builder.send_signal(around(request.rank, d, request.world)), heard);
+        const std::uint32_t news = std::min(d, request.world - d);  // ranks, itself included
+        const auto rounds = static_cast<std::size_t>(std::bit_width(news - 1));
+        builder.after(builder.send_signal(around(request.rank, d, request.world)),
+                      std::span(heard).first(rounds));
         heard.push_back(
             builder.receive_signal(around(request.rank, request.world - d, request.world)));
     }

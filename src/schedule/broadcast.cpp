@@ -39,14 +39,6 @@ Schedule binomial(const Request& request) {
     return std::move(builder).build();
 }
 
-namespace {
-
-std::uint32_t scattered_to(std::uint32_t position, std::uint32_t world) {
-    return Binomial(world, 0).size(position);
-}
-
-}  // namespace
-
 // Scatter and all-gather (van de Geijn): the root cuts the vector in n chunks and scatters them
 // down a binomial tree; then the chunks go around a ring. A rank that saw chunks of others on their
 // way down does not get them again.
@@ -68,7 +60,7 @@ Schedule scatter_all_gather(const Request& request) {
     for (std::uint32_t d = tree.first_child(position); d > 0; d /= 2)
         builder.send(tree.rank(position + d), subtree(position + d));
     ring_all_gather(builder, {chunks, position, request.root}, chunk(out, chunks, position), out,
-                    scattered_to);
+                    [&](std::uint32_t at, std::uint32_t i) { return i - at < tree.size(at); });
     return std::move(builder).build();
 }
 

@@ -150,7 +150,11 @@ bool Builder::implied(const Dependency& wanted, std::size_t first) const {
     };
     std::vector<Place> places;
     const auto visit = [&](Place place) {
-        if (place.step <= wanted.step || schedule_.steps[place.step].dependency_count == 0) return;
+        // Only what waits for the wanted step, or for a later one, can lead to it.
+        const auto waits = schedule_.dependencies_of(place.step);
+        if (std::none_of(waits.begin(), waits.end(),
+                         [&](const Dependency& d) { return d.step >= wanted.step; }))
+            return;
         if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
     };
     for (std::size_t i = first; i < schedule_.dependencies.size(); ++i)

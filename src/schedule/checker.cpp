@@ -104,7 +104,7 @@ Result<void> check(const Algorithm& algorithm, std::span<const Request> requests
     NEXAR_TRY(graph.match());
     NEXAR_TRY(graph.sort());
     NEXAR_TRY(check_hazards(run, graph));
-    if (algorithm.traits.windowed) NEXAR_TRY(check_window(run, graph));
+    if (algorithm.traits.window != 0) NEXAR_TRY(check_window(run, graph));
     if (algorithm.operation == Operation::barrier) return check_barrier(run, graph);
     Values values(run, graph);
     NEXAR_TRY(values.execute());

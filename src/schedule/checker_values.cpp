@@ -57,6 +57,7 @@ Result<void> Values::act(std::uint32_t rank, std::uint32_t step) {
 
 Result<Values::Stretches> Values::read(std::uint32_t rank, const Slice& slice) const {
     Stretches stretches;
+    if (slice.count == 0) return stretches;
     std::uint64_t position = slice.offset;
     const auto& buffer = buffers_[rank].at(static_cast<std::size_t>(slice.space));
     for (const auto& entry : buffer.touching(slice.offset, slice.end())) {

@@ -17,7 +17,8 @@ Expressions::Id Expressions::leaf(std::uint32_t rank) {
 Expressions::Id Expressions::fold(Id left, Id right) {
     const auto [found, fresh] = ids_.try_emplace(key(left, right), static_cast<Id>(nodes_.size()));
     if (fresh) {
-        const auto [low, high] = std::minmax(shape(left), shape(right));
+        const std::uint32_t low = std::min(shape(left), shape(right));
+        const std::uint32_t high = std::max(shape(left), shape(right));
         nodes_.push_back({left, right, number_of_shape(key(low, high))});
     }
     return found->second;

@@ -24,7 +24,8 @@ constexpr Traits kCanonicalSegments{.keeps_order = true, .canonical = true, .seg
 constexpr Traits kCounts{.takes_counts = true};
 constexpr Traits kCountsSegments{.takes_counts = true, .segments = true};
 constexpr Traits kCanonicalCounts{.keeps_order = true, .canonical = true, .takes_counts = true};
-constexpr Traits kWindowed{.takes_counts = true, .windowed = true};
+constexpr Traits kPairs{.takes_counts = true, .window = 1};
+constexpr Traits kWindowed{.takes_counts = true, .window = kWindowAsRequested};
 constexpr Traits kOrder{.keeps_order = true};
 constexpr Traits kOrderSegments{.keeps_order = true, .segments = true};
 constexpr Traits kGivenTree{.segments = true, .needs_tree = true};
@@ -55,7 +56,7 @@ constexpr std::array kAlgorithms{
     Algorithm{Operation::scatter, "binomial", kPlain, scatter::binomial},
     Algorithm{Operation::reduce_scatter, "ring", kCountsSegments, reduce_scatter::ring},
     Algorithm{Operation::reduce_scatter, "halving", kCanonicalCounts, reduce_scatter::halving},
-    Algorithm{Operation::all_to_all, "pairwise", kCounts, all_to_all::pairwise},
+    Algorithm{Operation::all_to_all, "pairwise", kPairs, all_to_all::pairwise},
     Algorithm{Operation::all_to_all, "windowed", kWindowed, all_to_all::windowed},
     Algorithm{Operation::all_to_all, "bruck", kPlain, all_to_all::bruck},
     Algorithm{Operation::scan, "recursive_doubling", kOrder, scan::recursive_doubling},

@@ -15,13 +15,12 @@ std::uint32_t Ring::after() const noexcept {
 }
 
 void ring_all_gather(Builder& builder, const Ring& ring, const Slice& own, const Slice& whole,
-                     Held held) {
+                     const Holds& holds) {
     const std::uint32_t world = ring.world();
     const Chunks& chunks = ring.chunks;
     const std::uint32_t next = around(ring.position, 1, world);
     const auto has = [&](std::uint32_t position, std::uint32_t i) {
-        const std::uint32_t many = held == nullptr ? 1 : held(position, world);
-        return distance(position, i, world) < many;
+        return holds && holds(position, i);
     };
     for (std::uint32_t step = 0; step + 1 < world; ++step) {
         const std::uint32_t out = around(ring.position, world - step, world);

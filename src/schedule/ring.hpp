@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "schedule/builder.hpp"
 #include "schedule/chunks.hpp"
@@ -18,8 +19,8 @@ struct Ring {
     std::uint32_t after() const noexcept;
 };
 
-/// Chunks that a position has before the gathering starts, from its own one on. At least 1.
-using Held = std::uint32_t (*)(std::uint32_t position, std::uint32_t world);
+/// Whether a position has a chunk, other than its own, before the gathering starts.
+using Holds = std::function<bool(std::uint32_t position, std::uint32_t chunk)>;
 
 /// Every position gives `own`, its chunk, and gets all of `whole`. If `own` is not in its place in
 /// `whole` it is not copied there. Chunks that the receiver holds already do not travel.
@@ -30,7 +31,7 @@ using Held = std::uint32_t (*)(std::uint32_t position, std::uint32_t world);
 ///
 /// Steps: world - 1. Each rank sends all but the chunk of the position after it.
 void ring_all_gather(Builder& builder, const Ring& ring, const Slice& own, const Slice& whole,
-                     Held held = nullptr);
+                     const Holds& holds = {});
 
 /// Where a rank puts chunk `i` when it has folded its own part in.
 class RingPlaces {

@@ -77,6 +77,36 @@ TEST_P(Algorithms, are_proven_in_worlds_of_64_100_and_128) {
     }
 }
 
+TEST_P(Algorithms, are_proven_for_uneven_and_zero_counts_if_they_take_any) {
+    if (!GetParam().traits.takes_counts) return;
+    for (std::uint32_t world = 1; world <= (kSanitized ? 9U : 33U); ++world) {
+        for (const std::uint64_t most : {std::uint64_t{1}, kPrime, kLarge}) {
+            for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+                Case c{.algorithm = &GetParam(), .world = world, .root = world / 2, .count = most};
+                c.uneven = seed * 1000 + world;
+                c.window = 1 + static_cast<std::uint32_t>(seed);
+                expect_proven(c);
+                if (HasFatalFailure()) return;
+            }
+        }
+    }
+}
+
+TEST_P(Algorithms, make_schedules_whose_length_does_not_depend_on_the_count) {
+    for (const std::uint32_t world : {2U, 5U, 8U, 13U}) {
+        Case c{.algorithm = &GetParam(), .world = world};
+        c.count = GetParam().operation == Operation::barrier ? 0 : world;
+        c.segment = 1;
+        const auto small = testing::schedules(c, testing::requests(c));
+        c.count *= std::uint64_t{1} << 40U;
+        const auto large = testing::schedules(c, testing::requests(c));
+        for (std::uint32_t rank = 0; rank < world; ++rank) {
+            EXPECT_EQ(small[rank].steps.size(), large[rank].steps.size()) << testing::to_text(c);
+            EXPECT_EQ(small[rank].dependencies.size(), large[rank].dependencies.size());
+        }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Algorithms,
                          ::testing::ValuesIn(algorithms().begin(), algorithms().end()),
                          [](const auto& test) { return testing::full_name(test.param); });

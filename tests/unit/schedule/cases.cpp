@@ -3,9 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <ostream>
 
 #include "schedule/checker.hpp"
+
+namespace nexar::schedule {
+
+std::ostream& operator<<(std::ostream& out, const Algorithm& algorithm) {
+    return out << testing::full_name(algorithm);
+}
+
+}  // namespace nexar::schedule
 
 namespace nexar::schedule::testing {
 

@@ -1,11 +1,19 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
 #include "base/random.hpp"
 #include "schedule/registry.hpp"
+
+namespace nexar::schedule {
+
+/// How gtest and ctest name a test with this parameter.
+std::ostream& operator<<(std::ostream& out, const Algorithm& algorithm);
+
+}  // namespace nexar::schedule
 
 namespace nexar::schedule::testing {
 

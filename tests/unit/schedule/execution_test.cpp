@@ -1,0 +1,151 @@
+// The schedules run with numbers, in random orders of events, against a plain reference: what the
+// checker proved on symbols is seen again by other code.
+
+#include <gtest/gtest.h>
+
+#include "schedule/checker.hpp"
+#include "support/seed.hpp"
+#include "unit/schedule/cases.hpp"
+#include "unit/schedule/interpreter.hpp"
+#include "unit/schedule/mutations.hpp"
+
+namespace nexar::schedule {
+namespace {
+
+using testing::Case;
+using testing::element;
+using Elements = std::vector<std::uint64_t>;
+
+testing::Operator operator_for(const Algorithm& algorithm) {
+    return algorithm.traits.keeps_order ? testing::compose : testing::sum;
+}
+
+std::uint64_t folded(testing::Operator op, std::uint32_t ranks, std::uint64_t index) {
+    std::uint64_t value = element(0, index);
+    for (std::uint32_t rank = 1; rank < ranks; ++rank) value = op(value, element(rank, index));
+    return value;
+}
+
+/// What the operation means, element by element: what output of `rank` must hold, in the range that
+/// the operation defines.
+Elements expected(const Case& c, const std::vector<Request>& asked, std::uint32_t rank) {
+    const testing::Operator op = operator_for(*c.algorithm);
+    const Request& own = asked[rank];
+    const std::uint64_t count = result_of(own).count;
+    Elements all;
+    for (std::uint32_t from = 0; from < c.world; ++from) {
+        const bool gathers = own.operation == Operation::all_gather ||
+                             (own.operation == Operation::gather && rank == c.root);
+        for (std::uint64_t i = 0; gathers && i < own.chunks.count(from); ++i)
+            all.push_back(element(from, i));
+        for (std::uint64_t i = 0;
+             own.operation == Operation::all_to_all && i < own.receives.count(from); ++i)
+            all.push_back(element(from, asked[from].chunks.offset(rank) + i));
+    }
+    for (std::uint64_t i = 0; all.size() < count; ++i) {
+        switch (own.operation) {
+            case Operation::broadcast:
+                all.push_back(element(c.root, i));
+                break;
+            case Operation::scatter:
+                all.push_back(element(c.root, asked[c.root].chunks.offset(rank) + i));
+                break;
+            case Operation::reduce_scatter:
+                all.push_back(folded(op, c.world, own.chunks.offset(rank) + i));
+                break;
+            case Operation::scan:
+                all.push_back(folded(op, rank + 1, i));
+                break;
+            case Operation::exclusive_scan:
+                all.push_back(folded(op, rank, i));
+                break;
+            default:
+                all.push_back(folded(op, c.world, i));
+                break;
+        }
+    }
+    return all;
+}
+
+/// Empty if the run ended well and every rank has its result.
+std::string outcome(const Case& c, const std::vector<Request>& asked,
+                    const std::vector<Schedule>& schedules, Random& random) {
+    testing::Interpreter interpreter(asked, schedules, operator_for(*c.algorithm), random);
+    if (const std::string wrong = interpreter.run(); !wrong.empty()) return wrong;
+    for (std::uint32_t rank = 0; rank < c.world; ++rank) {
+        if (c.algorithm->operation == Operation::exclusive_scan && rank == 0) continue;
+        const Slice result = result_of(asked[rank]);
+        const auto& output = interpreter.output(rank);
+        const auto begin = output.begin() + static_cast<std::ptrdiff_t>(result.offset);
+        const Elements got(begin, begin + static_cast<std::ptrdiff_t>(result.count));
+        if (got != expected(c, asked, rank)) return "wrong result at rank " + std::to_string(rank);
+    }
+    return {};
+}
+
+std::vector<Case> cases(const Algorithm& algorithm, std::uint32_t largest) {
+    std::vector<Case> all;
+    for (std::uint32_t world = 1; world <= largest; ++world) {
+        for (const bool in_place : {false, true}) {
+            Case c{.algorithm = &algorithm, .world = world, .root = world / 2};
+            c.count = algorithm.operation == Operation::barrier ? 0 : 5 * world + 2;
+            c.in_place = in_place;
+            c.window = 2;
+            all.push_back(c);
+            if (algorithm.traits.segments) {
+                c.segment = 2;
+                all.push_back(c);
+            }
+            c.uneven = 7 * world + 1;
+            if (algorithm.traits.takes_counts) all.push_back(c);
+        }
+    }
+    return all;
+}
+
+class Execution : public ::testing::TestWithParam<Algorithm> {};
+
+TEST_P(Execution, gives_what_the_operation_means_in_any_order_of_events) {
+    Random random(test_seed(2718));
+    for (const Case& c : cases(GetParam(), 9)) {
+        const auto asked = testing::requests(c);
+        const auto built = testing::schedules(c, asked);
+        for (int i = 0; i < (testing::kSanitized ? 2 : 10); ++i)
+            ASSERT_EQ(outcome(c, asked, built, random), "") << testing::to_text(c);
+    }
+}
+
+/// What the checker holds against a schedule without a dependency is no fancy: some order of events
+/// goes wrong. Windows are about load, not about results, and a barrier has none.
+TEST_P(Execution, goes_wrong_in_some_order_without_a_dependency) {
+    const Algorithm& algorithm = GetParam();
+    if (algorithm.traits.window != 0 || algorithm.operation == Operation::barrier) return;
+    Random random(test_seed(3141));
+    std::size_t planted = 0;
+    std::size_t seen = 0;
+    for (const Case& c : cases(algorithm, testing::kSanitized ? 3 : 5)) {
+        const auto asked = testing::requests(c);
+        const auto right = testing::schedules(c, asked);
+        for (const auto kind :
+             {testing::Planted::dependency_left_out, testing::Planted::release_not_awaited}) {
+            for (const auto& mutation : testing::mutations(kind, right)) {
+                if (check(algorithm, asked, mutation.schedules)) continue;
+                ++planted;
+                for (int i = 0; i < 100; ++i) {
+                    if (outcome(c, asked, mutation.schedules, random).empty()) continue;
+                    ++seen;
+                    break;
+                }
+            }
+        }
+    }
+    std::printf("%zu of %zu seen\n", seen, planted);
+    EXPECT_GE(seen * 10, planted * 9);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Execution,
+                         ::testing::ValuesIn(algorithms().begin(), algorithms().end()),
+                         [](const auto& test) { return testing::full_name(test.param); });
+
+}  // namespace
+}  // namespace nexar::schedule

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "schedule/request.hpp"
+
+namespace nexar::schedule::testing {
+
+/// An associative operator on 64-bit numbers.
+using Operator = std::uint64_t (*)(std::uint64_t, std::uint64_t);
+
+std::uint64_t sum(std::uint64_t a, std::uint64_t b);
+
+/// Composes the maps x -> ax + b modulo a prime, packed in one number: not commutative.
+std::uint64_t compose(std::uint64_t a, std::uint64_t b);
+
+/// Element `index` of a rank's input: a pair of numbers that compose() takes, different for all.
+std::uint64_t element(std::uint32_t rank, std::uint64_t index);
+
+/// Runs the schedules of all ranks with real numbers, one event at a time in a random order that
+/// dependencies and synchronous sends allow. It is as hostile as a network may be: what a step is
+/// about to write is garbage from its start to its end; what it reads must not change meanwhile;
+/// and what is sent must not change until its release, which comes at any time after its end.
+///
+/// It shares no code with the checker and does the segments one by one.
+class Interpreter {
+public:
+    Interpreter(const std::vector<Request>& requests, const std::vector<Schedule>& schedules,
+                Operator op, Random& random);
+
+    /// What went wrong (a deadlock, memory that changed under a step), or empty.
+    std::string run();
+
+    const std::vector<std::uint64_t>& output(std::uint32_t rank) const {
+        return memory_[rank][static_cast<std::size_t>(Space::output)];
+    }
+    const std::vector<std::uint64_t>& input(std::uint32_t rank) const {
+        return memory_[rank][static_cast<std::size_t>(Space::input)];
+    }
+
+private:
+    enum class State : std::uint8_t { waiting, started, finished, released };
+    using Elements = std::vector<std::uint64_t>;
+
+    /// One segment of a step, under way.
+    struct Piece {
+        std::uint32_t rank = 0;
+        std::uint32_t step = 0;
+        std::uint64_t number = 0;
+        State state = State::waiting;
+        Elements from;  // as it was at the start
+        Elements local;
+    };
+
+    const Step& step(const Piece& piece) const { return schedules_[piece.rank].steps[piece.step]; }
+    Piece& piece(std::uint32_t rank, std::uint32_t step, std::uint64_t number) {
+        return pieces_[first_[rank][step] + number];
+    }
+    Piece& other_end(const Piece& piece);
+    Slice cut(const Piece& piece, const Slice& whole) const;
+    Elements load(const Piece& piece, const Slice& whole) const;
+    void store(const Piece& piece, const Slice& whole, const Elements& elements);
+    bool may_start(const Piece& piece);
+    bool advance(Piece& piece);
+    void start(Piece& piece);
+    void finish(Piece& piece);
+    void expect_unchanged(const Piece& piece, const Slice& whole, const Elements& before);
+
+    const std::vector<Schedule>& schedules_;
+    Operator op_;
+    Random& random_;
+    std::vector<std::array<Elements, 3>> memory_;  // per rank and space
+    std::vector<std::vector<std::size_t>> first_;  // piece of each rank's steps
+    std::vector<Piece> pieces_;
+    std::string violation_;
+};
+
+}  // namespace nexar::schedule::testing

@@ -1,0 +1,81 @@
+// Errors planted in the schedules of every algorithm, in every place: the checker must see all of
+// them. Schedules have no step, slice or release to spare. A dependency may be left out only if
+// messages through other ranks imply it, which the rank itself cannot know; that is shown by
+// another search than the checker's.
+
+#include "unit/schedule/mutations.hpp"
+
+#include <gtest/gtest.h>
+
+#include "schedule/checker.hpp"
+#include "unit/schedule/cases.hpp"
+
+namespace nexar::schedule {
+namespace {
+
+using testing::Case;
+using testing::Planted;
+
+struct Tally {
+    std::size_t planted = 0;
+    std::size_t harmless = 0;
+};
+
+void expect_all_seen(const Case& c, Planted kind, Tally& tally) {
+    // Without a promise about order, either side is right.
+    if (kind == Planted::side_exchanged && !c.algorithm->traits.keeps_order) return;
+    const auto asked = testing::requests(c);
+    const auto right = testing::schedules(c, asked);
+    for (const testing::Mutation& mutation : testing::mutations(kind, right)) {
+        ++tally.planted;
+        if (!check(*c.algorithm, asked, mutation.schedules)) continue;
+        ++tally.harmless;
+        ASSERT_TRUE(kind == Planted::dependency_left_out && ordered_by_messages(mutation))
+            << testing::to_text(c) << "\nnot seen: " << testing::name(kind) << ", " << mutation.what
+            << "\n"
+            << to_text(right[mutation.rank]);
+    }
+}
+
+std::vector<Case> cases(const Algorithm& algorithm) {
+    std::vector<Case> all;
+    for (std::uint32_t world = 2; world <= (testing::kSanitized ? 5U : 9U); ++world) {
+        for (const bool in_place : {false, true}) {
+            Case c{.algorithm = &algorithm, .world = world, .root = world / 3};
+            c.count = algorithm.operation == Operation::barrier ? 0 : 5 * world + 2;
+            c.in_place = in_place;
+            c.window = 2;
+            all.push_back(c);
+            c.root = world - 1;
+            if (rooted(algorithm.operation)) all.push_back(c);
+            c.segment = testing::some_segment(c);
+            if (algorithm.traits.segments) all.push_back(c);
+        }
+    }
+    return all;
+}
+
+class Mutations : public ::testing::TestWithParam<Algorithm> {};
+
+TEST_P(Mutations, are_all_seen) {
+    Tally tally;
+    for (const Case& c : cases(GetParam())) {
+        ASSERT_EQ(testing::verdict(c), "");
+        for (const Planted kind : testing::all_planted()) {
+            expect_all_seen(c, kind, tally);
+            if (HasFatalFailure()) return;
+        }
+    }
+    std::printf("%zu planted, %zu of them shown to be harmless\n", tally.planted, tally.harmless);
+    EXPECT_GT(tally.planted, 0U);
+    // Bruck in place: that a chunk's place is free follows from who must have sent before.
+    const bool may = testing::full_name(GetParam()) == "all_to_all_bruck";
+    EXPECT_EQ(may, tally.harmless > 0) << tally.harmless;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Mutations,
+                         ::testing::ValuesIn(algorithms().begin(), algorithms().end()),
+                         [](const auto& test) { return testing::full_name(test.param); });
+
+}  // namespace
+}  // namespace nexar::schedule

@@ -1,0 +1,67 @@
+#include "schedule/registry.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "schedule/request.hpp"
+
+namespace nexar::schedule {
+namespace {
+
+bool any_of(Operation operation, bool Traits::* trait) {
+    return std::any_of(algorithms().begin(), algorithms().end(), [&](const Algorithm& a) {
+        return a.operation == operation && a.traits.*trait;
+    });
+}
+
+TEST(Registry, has_an_order_keeping_algorithm_for_every_operation_that_reduces) {
+    for (const Operation operation :
+         {Operation::all_reduce, Operation::reduce, Operation::reduce_scatter, Operation::scan,
+          Operation::exclusive_scan})
+        EXPECT_TRUE(any_of(operation, &Traits::keeps_order)) << name(operation);
+}
+
+TEST(Registry, has_a_canonical_algorithm_where_results_must_repeat) {
+    for (const Operation operation :
+         {Operation::all_reduce, Operation::reduce, Operation::reduce_scatter})
+        EXPECT_TRUE(any_of(operation, &Traits::canonical)) << name(operation);
+}
+
+TEST(Registry, has_an_algorithm_for_counts_where_there_is_a_variant_with_counts) {
+    for (const Operation operation : {Operation::all_gather, Operation::gather, Operation::scatter,
+                                      Operation::reduce_scatter, Operation::all_to_all})
+        EXPECT_TRUE(any_of(operation, &Traits::takes_counts)) << name(operation);
+}
+
+TEST(Registry, finds_every_algorithm_by_its_name_and_no_other) {
+    std::set<std::pair<Operation, std::string_view>> names;
+    for (const Algorithm& algorithm : algorithms()) {
+        EXPECT_EQ(find_algorithm(algorithm.operation, algorithm.name), &algorithm);
+        EXPECT_TRUE(names.insert({algorithm.operation, algorithm.name}).second);
+    }
+    EXPECT_EQ(find_algorithm(Operation::barrier, "ring"), nullptr);
+}
+
+TEST(Chunks, spread_the_remainder_over_the_first_ranks) {
+    const Chunks chunks = Chunks::even(11, 4);
+    EXPECT_EQ(chunks.count(0), 3U);
+    EXPECT_EQ(chunks.count(2), 3U);
+    EXPECT_EQ(chunks.count(3), 2U);
+    EXPECT_EQ(chunks.offset(3), 9U);
+    EXPECT_EQ(chunks.total(), 11U);
+    EXPECT_EQ(chunks.largest(), 3U);
+}
+
+TEST(Chunks, take_any_counts) {
+    const Chunks chunks = Chunks::of(std::vector<std::uint64_t>{4, 0, 7});
+    EXPECT_EQ(chunks.world(), 3U);
+    EXPECT_EQ(chunks.offset(2), 4U);
+    EXPECT_EQ(chunks.count(1), 0U);
+    EXPECT_EQ(chunks.total(), 11U);
+    EXPECT_EQ(chunks.largest(), 7U);
+}
+
+}  // namespace
+}  // namespace nexar::schedule
