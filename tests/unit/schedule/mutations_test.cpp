@@ -68,9 +68,10 @@ TEST_P(Mutations, are_all_seen) {
     }
     std::printf("%zu planted, %zu of them shown to be harmless\n", tally.planted, tally.harmless);
     EXPECT_GT(tally.planted, 0U);
-    // Bruck in place: that a chunk's place is free follows from who must have sent before.
+    // Bruck in place, from seven ranks on: that a chunk's place is free follows from who must have
+    // sent before.
     const bool may = testing::full_name(GetParam()) == "all_to_all_bruck";
-    EXPECT_EQ(may, tally.harmless > 0) << tally.harmless;
+    EXPECT_TRUE(may || tally.harmless == 0) << tally.harmless;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Mutations,
