@@ -15,20 +15,9 @@
 #include "link/quic/udp_carrier.hpp"
 #include "port/link.hpp"
 #include "support/pattern.hpp"
+#include "support/sanitized.hpp"
 
 namespace nexar::testing {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 /// So many bytes in a plain build, and a sixteenth where sanitizers slow everything down.
 constexpr std::uint64_t scaled(std::uint64_t bytes) noexcept {

@@ -7,6 +7,7 @@
 
 #include "base/random.hpp"
 #include "schedule/registry.hpp"
+#include "support/sanitized.hpp"
 
 namespace nexar::schedule {
 
@@ -17,11 +18,7 @@ std::ostream& operator<<(std::ostream& out, const Algorithm& algorithm);
 
 namespace nexar::schedule::testing {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
+using nexar::testing::kSanitized;
 
 /// One collective to build and check.
 struct Case {
