@@ -9,6 +9,7 @@
 
 #include "base/quantity.hpp"
 #include "base/try.hpp"
+#include "command.hpp"
 
 namespace nexar {
 
@@ -187,6 +188,15 @@ std::string as_time(double seconds) {
     if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
     if (seconds < 1) return fmt::format("{:.2f} ms", seconds * 1e3);
     return fmt::format("{:.2f} s", seconds);
+}
+
+int say(const Result<std::string>& answer) {
+    if (!answer) {
+        fmt::print(stderr, "nexar: {}\n", answer.error().what());
+        return kExitFailure;
+    }
+    fmt::print("{}", *answer);
+    return kExitOk;
 }
 
 }  // namespace nexar

@@ -49,4 +49,7 @@ Result<double> parse_rate(std::string_view text);
 
 std::string as_time(double seconds);
 
+/// Prints the answer, or why there is none; the exit code.
+int say(const Result<std::string>& answer);
+
 }  // namespace nexar

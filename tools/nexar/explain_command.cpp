@@ -104,13 +104,7 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
              "  nexar explain broadcast --bytes 1KiB --world 100 --all\n"
              "  nexar explain all_reduce --world 1024 --latency 2us --bandwidth 400Gbps");
     command->callback([question, alternatives, &invocation] {
-        const auto text = explanation(*question, *alternatives);
-        if (!text) {
-            fmt::print(stderr, "nexar: {}\n", text.error().what());
-            invocation.exit_code = kExitFailure;
-            return;
-        }
-        fmt::print("{}", *text);
+        invocation.exit_code = say(explanation(*question, *alternatives));
     });
 }
 

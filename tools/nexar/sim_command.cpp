@@ -57,15 +57,8 @@ void add_sim_command(CLI::App& app, Invocation& invocation) {
              "  nexar sim all_reduce --world 4096 --bytes 64MiB --latency 10us --bandwidth "
              "100Gbps\n"
              "  nexar sim barrier --world 1000 --latency 5us");
-    command->callback([question, &invocation] {
-        const auto text = simulated(*question);
-        if (!text) {
-            fmt::print(stderr, "nexar: {}\n", text.error().what());
-            invocation.exit_code = kExitFailure;
-            return;
-        }
-        fmt::print("{}", *text);
-    });
+    command->callback(
+        [question, &invocation] { invocation.exit_code = say(simulated(*question)); });
 }
 
 }  // namespace nexar
