@@ -2,7 +2,7 @@
 # Everything that is checked without running the code: format, layers, lengths, shell scripts, clang-tidy.
 #
 #   scripts/lint.sh          clang-tidy on what changed: since origin/main, or where that is the same
-#                            commit, in the day before it; with the checks that take little time
+#                            commit, in the last 20 steps to it; with the checks that take little time
 #   scripts/lint.sh --all    clang-tidy on everything, with every check of .clang-tidy
 #   NEXAR_LINT_BASE=REV      what "changed" is counted from
 set -euo pipefail
@@ -65,7 +65,7 @@ lint_base() {
   if [ -n "$upstream" ] && [ "$upstream" != "$head" ]; then
     printf '%s' "$upstream"
   else
-    git rev-list -1 --before="$(($(git show -s --format=%ct HEAD) - 86400))" HEAD
+    git rev-parse --verify --quiet HEAD~20 || true
   fi
 }
 
