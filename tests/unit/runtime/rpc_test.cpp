@@ -274,8 +274,7 @@ TEST_F(Rpc, a_wait_inside_a_function_runs_no_callback_of_others) {
     FunctionOptions outside;
     std::thread own;
     outside.executor = [&](std::function<void()> function) { own = std::thread(function); };
-    const auto late =
-        nodes_[0].serve("late", [&] { EXPECT_TRUE(finish.pass()); }, std::move(outside));
+    const auto late = nodes_[0].serve("late", [&] { EXPECT_TRUE(finish.pass()); }, outside);
     const auto waiting = nodes_[1].serve("waiting", [&] {
         inside = true;
         auto work = nodes_[1].call<void>(0, "late");
