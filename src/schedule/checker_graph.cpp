@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <tuple>
 
 #include "base/try.hpp"
 
@@ -18,58 +17,31 @@ EventGraph::EventGraph(const Run& run) : run_(run) {
         rank_.insert(rank_.end(), own, rank);
         steps += own;
     }
-    other_end_.assign(steps, kNone);
     position_.assign(std::size_t{3} * steps, kNone);
     seen_.assign(std::size_t{6} * steps, 0);
 }
 
 Result<void> EventGraph::match() {
-    struct End {
-        std::uint64_t pair;
-        std::uint32_t message;
-        std::uint32_t receives;
-        std::uint32_t rank;
-        std::uint32_t step;
-        auto key() const { return std::tuple(pair, message, receives); }
-    };
-    std::vector<End> ends;
+    ends_ = match_messages(run_.schedules);
+    if (const auto& alone = ends_.unmatched)
+        return run_.fault(alone->rank, fmt::format("{} has no other end, or is there twice",
+                                                   run_.describe(alone->rank, alone->step)));
     for (std::uint32_t rank = 0; rank < run_.world(); ++rank) {
-        const auto& steps = run_.schedules[rank].steps;
-        for (std::uint32_t i = 0; i < steps.size(); ++i) {
-            if (!is_message(steps[i].kind)) continue;
-            const bool in = receives(steps[i].kind);
-            const std::uint64_t from = in ? steps[i].peer : rank;
-            const std::uint64_t to = in ? rank : steps[i].peer;
-            ends.push_back({from << 32U | to, steps[i].message, in ? 1U : 0U, rank, i});
-        }
-    }
-    std::sort(ends.begin(), ends.end(),
-              [](const End& a, const End& b) { return a.key() < b.key(); });
-    for (std::size_t i = 0; i < ends.size(); i += 2) {
-        const End& a = ends[i];
-        const bool pair = i + 1 < ends.size() && ends[i + 1].pair == a.pair &&
-                          ends[i + 1].message == a.message && a.receives == 0 &&
-                          ends[i + 1].receives == 1;
-        if (!pair)
-            return run_.fault(a.rank, fmt::format("{} has no other end, or is there twice",
-                                                  run_.describe(a.rank, a.step)));
-        NEXAR_TRY(join(a.rank, a.step, ends[i + 1].rank, ends[i + 1].step));
+        for (std::uint32_t i = 0; i < run_.schedules[rank].steps.size(); ++i)
+            if (run_.step(rank, i).kind == Kind::send) NEXAR_TRY(expect_fit(rank, i));
     }
     return {};
 }
 
-Result<void> EventGraph::join(std::uint32_t send_rank, std::uint32_t send_step,
-                              std::uint32_t receive_rank, std::uint32_t receive_step) {
-    const Step& send = run_.step(send_rank, send_step);
-    const Step& receive = run_.step(receive_rank, receive_step);
-    if (send.count() != receive.count() || send.segment != receive.segment ||
-        send.codec != receive.codec)
-        return run_.fault(send_rank, fmt::format("{} does not fit {}: count, segment or codec",
-                                                 run_.describe(send_rank, send_step),
-                                                 run_.describe(receive_rank, receive_step)));
-    other_end_[at(send_rank, send_step)] = receive_step;
-    other_end_[at(receive_rank, receive_step)] = send_step;
-    return {};
+Result<void> EventGraph::expect_fit(std::uint32_t rank, std::uint32_t step) const {
+    const Step& send = run_.step(rank, step);
+    const Step& receive = run_.step(send.peer, other_end(rank, step));
+    if (send.count() == receive.count() && send.segment == receive.segment &&
+        send.codec == receive.codec)
+        return {};
+    return run_.fault(
+        rank, fmt::format("{} does not fit {}: count, segment or codec", run_.describe(rank, step),
+                          run_.describe(send.peer, other_end(rank, step))));
 }
 
 std::optional<EventGraph::Edge> EventGraph::predecessor(EventId event, std::uint32_t i) const {
@@ -83,7 +55,7 @@ std::optional<EventGraph::Edge> EventGraph::predecessor(EventId event, std::uint
                     !d.pipelined};
     }
     if (i == 0) return Edge{event - 1, false};
-    const std::uint32_t other = other_end_[event / 3];
+    const std::uint32_t other = other_end(rank, step);
     if (i == 1 && is_finished(event) && other != kNone)
         return Edge{start(run_.step(rank, step).peer, other), false};
     return std::nullopt;

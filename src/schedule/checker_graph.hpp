@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <nexar/result.hpp>
 #include <optional>
 #include <span>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "schedule/checker_run.hpp"
+#include "schedule/message_ends.hpp"
 
 namespace nexar::schedule {
 
@@ -33,7 +33,7 @@ namespace nexar::schedule {
 class EventGraph {
 public:
     using EventId = std::uint32_t;
-    static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+    static constexpr std::uint32_t kNone = MessageEnds::kNone;
 
     /// `run` must be of right form otherwise (see check_form) and outlive the graph.
     explicit EventGraph(const Run& run);
@@ -54,7 +54,7 @@ public:
 
     /// The step of the peer that is the other end of this message.
     std::uint32_t other_end(std::uint32_t rank, std::uint32_t step) const {
-        return other_end_[at(rank, step)];
+        return ends_.other[rank][step];
     }
 
     /// All events, each after those that it waits for.
@@ -72,15 +72,14 @@ private:
 
     std::uint32_t at(std::uint32_t rank, std::uint32_t step) const { return first_[rank] + step; }
     std::optional<Edge> predecessor(EventId event, std::uint32_t i) const;
-    Result<void> join(std::uint32_t send_rank, std::uint32_t send_step, std::uint32_t receive_rank,
-                      std::uint32_t receive_step);
+    Result<void> expect_fit(std::uint32_t rank, std::uint32_t step) const;
     bool reaches(EventId before, EventId after, bool whole, bool within_rank) const;
     std::string name(EventId event) const;
 
     const Run& run_;
-    std::vector<std::uint32_t> first_;      // of a rank's steps among all
-    std::vector<std::uint32_t> rank_;       // per step
-    std::vector<std::uint32_t> other_end_;  // per step, in the peer's numbering
+    std::vector<std::uint32_t> first_;  // of a rank's steps among all
+    std::vector<std::uint32_t> rank_;   // per step
+    MessageEnds ends_;
     std::vector<EventId> order_;
     std::vector<std::uint32_t> position_;  // per event, in order_
 

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/quantity.hpp"
+#include "schedule/message_ends.hpp"
 
 namespace nexar::schedule {
 
@@ -17,12 +17,11 @@ namespace {
 constexpr std::size_t kSmallWorld = 8;
 constexpr std::size_t kMostLines = 12;
 
-using Name = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // from, to, number
-
 /// How many messages, one after the other, come before the end of each step.
 class Rounds {
 public:
-    explicit Rounds(std::span<const Schedule> ranks) : ranks_(ranks), rounds_(ranks.size()) {
+    explicit Rounds(std::span<const Schedule> ranks)
+        : ranks_(ranks), ends_(match_messages(ranks)), rounds_(ranks.size()) {
         for (std::size_t rank = 0; rank < ranks.size(); ++rank)
             rounds_[rank].resize(ranks[rank].steps.size());
         while (advance()) {
@@ -46,12 +45,9 @@ private:
             for (std::size_t i = 0; i < ranks_[rank].steps.size(); ++i) {
                 const Step& step = ranks_[rank].steps[i];
                 std::uint32_t round = before(rank, i);
-                if (step.kind == Kind::send) {
-                    ++round;
-                    messages_[{rank, step.peer, step.message}] = round;
-                } else if (receives(step.kind)) {
-                    round = std::max(round + 1, messages_[{step.peer, rank, step.message}]);
-                }
+                if (is_message(step.kind)) ++round;
+                if (receives(step.kind))
+                    round = std::max(round, rounds_[step.peer][ends_.other[rank][i]]);
                 changed |= round != rounds_[rank][i];
                 rounds_[rank][i] = round;
             }
@@ -62,8 +58,8 @@ private:
     static constexpr int kMostPasses = 4096;
 
     std::span<const Schedule> ranks_;
+    MessageEnds ends_;
     std::vector<std::vector<std::uint32_t>> rounds_;
-    std::map<Name, std::uint32_t> messages_;
     int passes_ = 0;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -23,6 +24,12 @@ enum class Operation : std::uint8_t {
     exclusive_scan,
     barrier,
 };
+
+inline constexpr std::array kOperations{
+    Operation::all_reduce,     Operation::reduce,     Operation::broadcast,
+    Operation::all_gather,     Operation::gather,     Operation::scatter,
+    Operation::reduce_scatter, Operation::all_to_all, Operation::scan,
+    Operation::exclusive_scan, Operation::barrier};
 
 std::string_view name(Operation operation) noexcept;
 

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <queue>
-#include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "schedule/message_ends.hpp"
 
 namespace nexar::schedule {
 
@@ -144,25 +145,22 @@ void Run::add_steps() {
 }
 
 Result<void> Run::match() {
-    const auto name = [&](std::uint64_t from, std::uint64_t to, std::uint32_t message) {
-        return (from * ranks_.size() + to) << 32U | message;
+    const auto alone = [](std::uint32_t rank, const Step& step) {
+        const bool in = receives(step.kind);
+        return Error(
+            Errc::invalid_argument,
+            fmt::format("message {} from rank {} to rank {} has no {} like it", step.message,
+                        in ? step.peer : rank, in ? rank : step.peer, in ? "send" : "receive"));
     };
-    std::unordered_map<std::uint64_t, StepId> receiving;
+    const MessageEnds ends = match_messages(ranks_);
+    if (const auto& place = ends.unmatched)
+        return alone(place->rank, ranks_[place->rank].steps[place->step]);
     for (StepId id = 0; id < steps_.size(); ++id) {
-        const Step& step = *steps_[id].step;
-        if (receives(step.kind)) receiving[name(step.peer, steps_[id].rank, step.message)] = id;
-    }
-    for (StepId id = 0; id < steps_.size(); ++id) {
-        const Step& step = *steps_[id].step;
-        if (step.kind != Kind::send) continue;
-        const auto found = receiving.find(name(steps_[id].rank, step.peer, step.message));
-        if (found == receiving.end() || steps_[found->second].pieces != steps_[id].pieces) {
-            return Error(Errc::invalid_argument,
-                         fmt::format("message {} from rank {} to rank {} has no receive like it",
-                                     step.message, steps_[id].rank, step.peer));
-        }
-        steps_[id].partner = found->second;
-        steps_[found->second].partner = id;
+        StepState& state = steps_[id];
+        if (!is_message(state.step->kind)) continue;
+        const std::uint32_t other = ends.other[state.rank][id - first_step_[state.rank]];
+        state.partner = first_step_[state.step->peer] + other;
+        if (steps_[state.partner].pieces != state.pieces) return alone(state.rank, *state.step);
     }
     return {};
 }

@@ -17,12 +17,6 @@ namespace {
 
 using schedule::Operation;
 
-constexpr std::array kOperations{
-    Operation::all_reduce,     Operation::reduce,     Operation::broadcast,
-    Operation::all_gather,     Operation::gather,     Operation::scatter,
-    Operation::reduce_scatter, Operation::all_to_all, Operation::scan,
-    Operation::exclusive_scan, Operation::barrier};
-
 constexpr std::uint32_t kMostRanks = 65536;
 constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 23U;  // some hundred bytes each
 
@@ -33,7 +27,7 @@ Error not_allowed(std::string_view what, std::string_view given, std::string_vie
 
 Result<Operation> operation_of(std::string_view text) {
     std::string names;
-    for (const Operation operation : kOperations) {
+    for (const Operation operation : schedule::kOperations) {
         if (schedule::name(operation) == text) return operation;
         names += (names.empty() ? "" : ", ") + std::string(schedule::name(operation));
     }

@@ -98,6 +98,9 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
     set_help(*command, "OPERATION [OPTIONS]",
              "The choice depends on the operation, the size and the costs of the fabric, so that "
              "all ranks make the same one.\n"
+             "Without rates, those of two processes on one machine count. With "
+             "--latency, each message also keeps its sender and its receiver busy for a quarter of "
+             "it.\n"
              "\n"
              "Examples:\n"
              "  nexar explain all_reduce --bytes 64MiB --world 8\n"

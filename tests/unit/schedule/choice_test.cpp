@@ -27,12 +27,6 @@ std::vector<std::string_view> names(const Task& of, const Profile& profile) {
     return all;
 }
 
-constexpr std::array kOperations{
-    Operation::all_reduce,     Operation::reduce,     Operation::broadcast,
-    Operation::all_gather,     Operation::gather,     Operation::scatter,
-    Operation::reduce_scatter, Operation::all_to_all, Operation::scan,
-    Operation::exclusive_scan, Operation::barrier};
-
 TEST(Choosing, finds_something_for_every_operation_and_every_demand) {
     for (const Operation operation : kOperations) {
         for (const std::uint32_t world : {1U, 2U, 3U, 8U, 100U, 4096U}) {
