@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <memory>
 #include <nexar/buffer.hpp>
+#include <nexar/collectives.hpp>
 #include <nexar/export.hpp>
 #include <nexar/status.hpp>
 #include <nexar/work.hpp>
 #include <optional>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 namespace nexar {
 
@@ -49,7 +51,7 @@ inline Message detail::value_of<Message>(Task& task) {
     return message(task);
 }
 
-/// A send or receive that is described once and started many times, one start at a time.
+/// An operation that is described once and started many times, one start at a time.
 template <class T>
 class Prepared {
 public:
@@ -62,18 +64,28 @@ private:
     Starter starter_;
 };
 
+/// Starts all at once: what they send travels together. In their order.
+inline std::vector<Work<>> start_together(std::span<const Prepared<void>> operations) {
+    std::vector<Work<>> works;
+    works.reserve(operations.size());
+    const detail::Together together;
+    for (const Prepared<void>& operation : operations) works.push_back(operation.start());
+    return works;
+}
+
 /// A set of ranks that talk to each other. A handle: copies are the same communicator.
 ///
 /// Messages are matched as in MPI, by communicator, source and tag. Of two messages from one rank
 /// that fit one receive, the one sent first is received first, whatever their sizes. Any thread may
 /// call. Every call starts at once and returns a Work; memory is in use until that has ended.
+/// Collectives are in Collectives.
 ///
 /// When a rank is gone, operations with it end with Errc::link_closed or Errc::timed_out, and the
 /// others go on.
-class NEXAR_EXPORT Communicator {
+class NEXAR_EXPORT Communicator : public Collectives {
 public:
     explicit Communicator(std::shared_ptr<detail::CommunicatorBody> body) noexcept
-        : body_(std::move(body)) {}
+        : Collectives(std::move(body)) {}
 
     int rank() const noexcept;
     int size() const noexcept;
@@ -141,13 +153,31 @@ public:
         });
     }
 
+    /// Any operation again and again: `start(communicator)` gives its Work.
+    ///
+    ///     auto step = world.prepare([&](auto& w) { return w.all_reduce(gradients, nexar::sum); });
+    template <class F>
+        requires std::is_invocable_r_v<Work<>, F&, Communicator&>
+    Prepared<void> prepare(F start) const {
+        return Prepared<void>(
+            [self = *this, start = std::move(start)]() mutable { return start(self); });
+    }
+
+    // Other communicators. Every rank of this one calls these in the same order.
+
     /// A communicator of the same ranks whose messages never meet those of this one. Every rank
     /// makes its duplicates in the same order; nothing is sent for it. It ends with its last handle
     /// and the last Work and Message of it; what others send in it afterwards is dropped.
     Communicator duplicate();
 
-private:
-    std::shared_ptr<detail::CommunicatorBody> body_;
+    /// One communicator for each colour, of the ranks that gave it, ordered by key and then by rank
+    /// here. Nothing for a rank whose colour is none of its own: `undefined`. Waits for all ranks.
+    std::optional<Communicator> split(std::optional<std::uint32_t> colour, std::int64_t key = 0);
+    static constexpr std::nullopt_t undefined = std::nullopt;
+
+    /// A communicator of these ranks, in this order; nothing for a rank that is not among them. All
+    /// ranks give the same list; nothing is sent for it.
+    std::optional<Communicator> subgroup(std::span<const int> ranks);
 };
 
 }  // namespace nexar

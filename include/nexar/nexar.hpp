@@ -2,6 +2,9 @@
 
 /// Everything a program needs but the optional integrations.
 #include <nexar/buffer.hpp>
+#include <nexar/collective_call.hpp>
+#include <nexar/collective_operation.hpp>
+#include <nexar/collectives.hpp>
 #include <nexar/communicator.hpp>
 #include <nexar/dtype.hpp>
 #include <nexar/error.hpp>
@@ -9,6 +12,7 @@
 #include <nexar/log.hpp>
 #include <nexar/node.hpp>
 #include <nexar/numeric.hpp>
+#include <nexar/operators.hpp>
 #include <nexar/result.hpp>
 #include <nexar/rpc.hpp>
 #include <nexar/seed.hpp>

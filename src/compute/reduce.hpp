@@ -4,24 +4,15 @@
 #include <cstdint>
 #include <memory>
 #include <nexar/dtype.hpp>
+#include <nexar/operators.hpp>
 #include <nexar/result.hpp>
 
 #include "compute/kernel.hpp"
 
 namespace nexar::compute {
 
-/// How an operator that nexar does not know folds a range; see reducer_of in user_op.hpp.
-class UserFold {
-public:
-    UserFold() = default;
-    UserFold(const UserFold&) = delete;
-    UserFold& operator=(const UserFold&) = delete;
-    virtual ~UserFold() = default;
-
-    /// As Reducer::fold. One call per fold, none per element.
-    virtual void fold(std::byte* out, const std::byte* a, const std::byte* b,
-                      std::size_t count) const = 0;
-};
+/// How an operator that nexar does not know folds a range.
+using detail::UserFold;
 
 /// Folds arrays of one element type by one operator. A small value, cheap to copy; any thread may
 /// use it. Elements are in memory as C++ lays them out, at any alignment.

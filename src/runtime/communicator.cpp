@@ -86,103 +86,103 @@ void set_incoming(Task& task, const Buffer& elements) {
 }  // namespace
 
 int Communicator::rank() const noexcept {
-    return static_cast<int>(body_->context->me.value());
+    return static_cast<int>(body()->context->me.value());
 }
 
 int Communicator::size() const noexcept {
-    return static_cast<int>(body_->context->pairs.size());
+    return static_cast<int>(body()->context->pairs.size());
 }
 
 Work<> Communicator::send(const ConstBuffer& elements, int to, std::uint64_t tag,
                           SendOptions options) {
-    TaskOwner task = new_task(body_, Task::What::send);
+    TaskOwner task = new_task(body(), Task::What::send);
     set_outgoing(*task, elements, options);
-    task->send.to = checked_rank(to, *body_->context, "send");
+    task->send.to = checked_rank(to, *body()->context, "send");
     task->send.tag = Tag(tag);
     return started<void>(std::move(task));
 }
 
 Work<> Communicator::send_iov(std::span<const ConstRegion> regions, int to, std::uint64_t tag,
                               SendOptions options) {
-    TaskOwner task = new_task(body_, Task::What::send);
+    TaskOwner task = new_task(body(), Task::What::send);
     task->outgoing_list.clear();
     for (const ConstRegion region : regions) {
         if (!region.empty()) task->outgoing_list.push_back(region);
     }
     task->send.content = task->outgoing_list;
     set_options(*task, options);
-    task->send.to = checked_rank(to, *body_->context, "send_iov");
+    task->send.to = checked_rank(to, *body()->context, "send_iov");
     task->send.tag = Tag(tag);
     return started<void>(std::move(task));
 }
 
 Work<Status> Communicator::recv(const Buffer& elements, SourcePattern from, TagPattern tag) {
-    TaskOwner task = new_task(body_, Task::What::receive);
+    TaskOwner task = new_task(body(), Task::What::receive);
     set_incoming(*task, elements);
-    task->receive.pattern = checked_pattern(from, tag, *body_->context, "recv");
+    task->receive.pattern = checked_pattern(from, tag, *body()->context, "recv");
     return started<Status>(std::move(task));
 }
 
 Work<Status> Communicator::recv_iov(std::span<const Region> regions, SourcePattern from,
                                     TagPattern tag) {
-    TaskOwner task = new_task(body_, Task::What::receive);
+    TaskOwner task = new_task(body(), Task::What::receive);
     task->incoming_list.clear();
     for (const Region region : regions) {
         if (!region.empty()) task->incoming_list.push_back(region);
     }
     task->receive.content = task->incoming_list;
     task->receive.only_take = false;
-    task->receive.pattern = checked_pattern(from, tag, *body_->context, "recv_iov");
+    task->receive.pattern = checked_pattern(from, tag, *body()->context, "recv_iov");
     return started<Status>(std::move(task));
 }
 
 Work<Status> Communicator::send_recv(const ConstBuffer& outgoing, int to, const Buffer& incoming,
                                      SourcePattern from, std::uint64_t tag) {
-    TaskOwner task = new_task(body_, Task::What::send_and_receive);
+    TaskOwner task = new_task(body(), Task::What::send_and_receive);
     task->parts = 2;
     set_outgoing(*task, outgoing, {});
     set_incoming(*task, incoming);
-    task->send.to = checked_rank(to, *body_->context, "send_recv");
+    task->send.to = checked_rank(to, *body()->context, "send_recv");
     task->send.tag = Tag(tag);
-    task->receive.pattern = checked_pattern(from, tag, *body_->context, "send_recv");
+    task->receive.pattern = checked_pattern(from, tag, *body()->context, "send_recv");
     return started<Status>(std::move(task));
 }
 
 Work<Status> Communicator::probe(SourcePattern from, TagPattern tag) {
-    TaskOwner task = new_task(body_, Task::What::probe);
-    task->probe.pattern = checked_pattern(from, tag, *body_->context, "probe");
+    TaskOwner task = new_task(body(), Task::What::probe);
+    task->probe.pattern = checked_pattern(from, tag, *body()->context, "probe");
     return started<Status>(std::move(task));
 }
 
 Work<Message> Communicator::matched_probe(SourcePattern from, TagPattern tag) {
-    TaskOwner task = new_task(body_, Task::What::receive);
+    TaskOwner task = new_task(body(), Task::What::receive);
     task->receive.only_take = true;
-    task->receive.pattern = checked_pattern(from, tag, *body_->context, "matched_probe");
+    task->receive.pattern = checked_pattern(from, tag, *body()->context, "matched_probe");
     return started<Message>(std::move(task));
 }
 
 std::optional<Status> Communicator::try_probe(SourcePattern from, TagPattern tag) {
-    detail::NodeBody& node = *body_->node;
-    const auto pattern = checked_pattern(from, tag, *body_->context, "try_probe");
+    detail::NodeBody& node = *body()->node;
+    const auto pattern = checked_pattern(from, tag, *body()->context, "try_probe");
     const auto found = [&] {
         const runtime::Progress::Guard guard(node.progress());
         node.turn(node.now());
-        return node.engine().look(*body_->context, pattern);
+        return node.engine().look(*body()->context, pattern);
     }();
     if (!found) return std::nullopt;
     return detail::status_of(*found);
 }
 
 std::optional<Message> Communicator::try_matched_probe(SourcePattern from, TagPattern tag) {
-    detail::NodeBody& node = *body_->node;
-    const auto pattern = checked_pattern(from, tag, *body_->context, "try_matched_probe");
+    detail::NodeBody& node = *body()->node;
+    const auto pattern = checked_pattern(from, tag, *body()->context, "try_matched_probe");
     const runtime::Progress::Guard guard(node.progress());
     node.turn(node.now());
-    engine::InMessage* message = node.engine().take(*body_->context, pattern);
+    engine::InMessage* message = node.engine().take(*body()->context, pattern);
     if (message == nullptr) return std::nullopt;
     node.settle(node.now());
     return Message(
-        Message::Owner(new detail::MessageBody{.communicator = body_, .message = message}),
+        Message::Owner(new detail::MessageBody{.communicator = body(), .message = message}),
         detail::status_of(engine::envelope_of(*message)));
 }
 
@@ -196,14 +196,14 @@ Work<Status> Message::recv(const Buffer& into) && {
 }
 
 Communicator Communicator::duplicate() {
-    detail::NodeBody& node = *body_->node;
+    detail::NodeBody& node = *body()->node;
     const runtime::Progress::Guard guard(node.progress());
-    engine::Context& parent = *body_->context;
+    engine::Context& parent = *body()->context;
     const wire::ContextOrigin origin{.parent = parent.id, .creation = parent.creations++};
     engine::Context& made = node.engine().add_context(runtime::context_id(node.cluster(), origin),
                                                       node.members(), parent.me, origin);
     node.settle(node.now());
-    return Communicator(std::make_shared<detail::CommunicatorBody>(body_->node, made, true));
+    return Communicator(std::make_shared<detail::CommunicatorBody>(body()->node, made, true));
 }
 
 }  // namespace nexar

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <nexar/collective_operation.hpp>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -10,20 +11,6 @@
 #include "schedule/schedule.hpp"
 
 namespace nexar::schedule {
-
-enum class Operation : std::uint8_t {
-    all_reduce,
-    reduce,
-    broadcast,
-    all_gather,
-    gather,
-    scatter,
-    reduce_scatter,
-    all_to_all,
-    scan,
-    exclusive_scan,
-    barrier,
-};
 
 inline constexpr std::array kOperations{
     Operation::all_reduce,     Operation::reduce,     Operation::broadcast,
