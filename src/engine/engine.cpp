@@ -10,10 +10,14 @@
 namespace nexar::engine {
 
 Engine::Engine(const EngineOptions& options, BufferPool& pool)
-    : options_(options), store_(pool), calls_(*this, options.calls, options.eager_limit, peers_) {
+    : options_(options),
+      store_(pool),
+      calls_(*this, options.calls, options.eager_limit, peers_),
+      collectives_(*this, options.collectives, pool) {
     NEXAR_ASSERT(options_.eager_limit <= wire::kMaxEagerBytes);
     NEXAR_ASSERT(options_.reserve.payload >= options_.eager_limit && options_.reserve.headers > 0);
     NEXAR_ASSERT(options_.shared.payload >= options_.bulk_head);
+    NEXAR_ASSERT(options_.collectives.eager_limit <= wire::kMaxEagerBytes);
 }
 
 Engine::~Engine() {
@@ -101,6 +105,7 @@ void Engine::close() {
     }
     while (SendOperation* send = locals_.first()) cancel_local(*send, reason);
     calls_.close();
+    collectives_.close();
     for (const auto& peer : peers_) {
         if (peer->link == nullptr) {
             on_down(*peer, reason);

@@ -15,6 +15,7 @@
 #include "base/identity.hpp"
 #include "base/time.hpp"
 #include "engine/calls.hpp"
+#include "engine/collectives.hpp"
 #include "engine/credit.hpp"
 #include "engine/matcher.hpp"
 #include "engine/message.hpp"
@@ -43,6 +44,7 @@ struct EngineOptions {
     /// Control frames that wait because the peer does not read; beyond, it is cut off.
     std::size_t max_control_backlog = 65536;
     CallLimits calls{};
+    CollectiveLimits collectives{};
     /// Changes costs only, see KeyedQueues.
     std::uint64_t hash_seed = 0;
 };
@@ -59,6 +61,7 @@ struct Context {
     Matcher matcher;
     IntrusiveList<ProbeOperation, &ProbeOperation::probe_hook> probes{};
     std::uint64_t creations = 0;  // communicators made from this one
+    ContextCollectives collectives{};
 };
 
 /// Messages between the members of communicators: matching, flow control, and the operations that
@@ -66,7 +69,7 @@ struct Context {
 /// or calls back. One thread at a time.
 ///
 /// What ended is told by poll_done(), in the order in which it ended.
-class Engine final : private InBulk::Owner, private Calls::Host {
+class Engine final : private InBulk::Owner, private Calls::Host, private Collectives::Host {
 public:
     Engine(const EngineOptions& options, BufferPool& pool);
     ~Engine() override;
@@ -92,6 +95,7 @@ public:
     /// Receives what was taken out of matching; `message` is the engine's again.
     void start(InMessage& message, ReceiveOperation& receive);
     void start(Context& context, CallOperation& call);
+    void start(Context& context, CollectiveOperation& collective);
 
     /// The message that a receive with this pattern would get now.
     std::optional<Envelope> look(Context& context, const Pattern& pattern);
@@ -106,10 +110,17 @@ public:
     void cancel(ReceiveOperation& receive);
     void cancel(ProbeOperation& probe);
     void cancel(CallOperation& call);
+    void cancel(CollectiveOperation& collective);
+
+    /// What time it is, before anything else is done with it: ends what has no time left.
+    void advance(TimePoint now);
+    std::optional<TimePoint> next_deadline() const noexcept;
 
     /// What is served here, and what was called.
     Calls& calls() noexcept { return calls_; }
     const Calls& calls() const noexcept { return calls_; }
+    Collectives& collectives() noexcept { return collectives_; }
+    const Collectives& collectives() const noexcept { return collectives_; }
 
     void handle(const port::Event& event);
 
@@ -220,6 +231,13 @@ private:
     void flush_control(Peer& peer);
     void violated(Peer& peer, const Error& error) override;
 
+    // engine_collectives.cpp
+    Result<std::uint64_t> on_collective(Peer& peer, const wire::FrameHeader& header,
+                                        port::ConstBytes body);
+    bool introduce(Pair& pair) override;
+    void give_credit(Peer& peer, const wire::Credit& credit) override;
+    void refuse_stream(InBulk& stream) override;
+
     EngineOptions options_;
     MessageStore store_;
     std::unordered_map<ContextId, std::unique_ptr<Context>> contexts_;
@@ -227,6 +245,7 @@ private:
     std::vector<std::unique_ptr<Peer>> peers_;
     std::unordered_map<port::LinkId, Peer*> by_link_;
     Calls calls_;
+    Collectives collectives_;
     std::deque<NodeId> wanted_;
     IntrusiveList<Operation, &Operation::done_hook> done_;
     std::size_t pending_ = 0;

@@ -87,6 +87,7 @@ Context& Engine::add_context(ContextId id, std::span<const NodeId> members, Rank
 void Engine::end_context(Context& context) {
     NEXAR_ASSERT(context.matcher.all_posted().empty() && context.probes.empty(),
                  "what is under way keeps its communicator");
+    collectives_.end(context);
     for (Arrived* const arrived : context.matcher.all_arrived()) {
         auto& message = static_cast<InMessage&>(*arrived);
         context.matcher.remove(message);
@@ -118,6 +119,7 @@ Result<void> Engine::meet(Pair& pair) {
     NEXAR_TRY(compare(*pair.context, pair.rank, *pair.begun_in));
     if (std::exchange(pair.blocked, false)) pair.peer->blocked.erase(pair);
     drain(pair);
+    collectives_.drain(pair);
     return {};
 }
 

@@ -66,6 +66,11 @@ public:
 
     Result<std::uint64_t> frame(const wire::FrameHeader& header, port::ConstBytes body) override {
         if (peer_->violation) return std::uint64_t{0};
+        of_collective_ = header.type == wire::FrameType::collective;
+        if (of_collective_ || header.type == wire::FrameType::collective_mismatch ||
+            header.type == wire::FrameType::collective_abort) {
+            return engine_->on_collective(*peer_, header, body);
+        }
         if (header.type == wire::FrameType::bulk) {
             NEXAR_TRY_VALUE(bulk, wire::decode_body<wire::BulkHeader>(header, body));
             NEXAR_TRY(engine_->on_header(*peer_, bulk.message, true));
@@ -90,6 +95,7 @@ public:
     }
 
     port::Bytes payload_place(std::size_t bytes) override {
+        if (of_collective_) return engine_->collectives_.payload_place(*peer_);
         if (message_ == nullptr || message_->discard) return {};
         if (message_->direct) return message_->receiver->region(message_->received, bytes);
         return MessageStore::storage(*message_).subspan(
@@ -97,6 +103,7 @@ public:
     }
 
     void payload_came(std::size_t bytes) override {
+        if (of_collective_) return engine_->collectives_.payload_came(*peer_, bytes);
         if (message_ == nullptr) return;
         message_->received += bytes;
         if (message_->received == message_->bytes) {
@@ -110,6 +117,7 @@ private:
     Engine* engine_;
     Peer* peer_;
     InMessage* message_ = nullptr;  // whose payload is coming
+    bool of_collective_ = false;    // the payload that is coming
 };
 
 void Engine::handle(const port::Event& event) {
@@ -138,6 +146,7 @@ void Engine::handle(const port::Event& event) {
         if (writable->lane == port::Lane::eager) {
             peer.eager_full = false;
             drain(peer);
+            collectives_.drain(peer);
         }
     }
 }
@@ -175,6 +184,7 @@ void Engine::connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> c
     begin_lanes(peer, std::move(control));
     drain(peer);
     calls_.drain(peer);
+    collectives_.drain(peer);
 }
 
 void Engine::give_up(const NodeId& node, const Error& reason) {
@@ -289,8 +299,10 @@ void Engine::on_down(Peer& peer, const Error& reason) {
     const Error told =
         closing_ ? Error(Errc::closed, "the node was closed") : peer.violation.value_or(reason);
     peer.lost = told;
-    NEXAR_ASSERT(peer.streams_out.empty(), "a link that goes down releases everything first");
+    NEXAR_ASSERT(peer.streams_out.empty() && peer.collectives.streams_out.empty(),
+                 "a link that goes down releases everything first");
     calls_.down(peer, told);
+    collectives_.down(peer, told);
     auto unanswered = std::exchange(peer.announced, {});
     unanswered.merge(std::exchange(peer.asking, {}));
     for (const auto& [name, send] : unanswered) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/try.hpp"
 #include "engine/engine.hpp"
 #include "wire/codec.hpp"
 
@@ -118,7 +119,7 @@ void Engine::drain(Pair& pair) {
     while (SendOperation* send = pair.waiting.first()) {
         if (!announce(pair, *send)) return block();
     }
-    if (pair.ended && !end_at(pair)) block();
+    if (pair.ended && !(collectives_.flush_said(pair) && end_at(pair))) block();
 }
 
 void Engine::drain(Peer& peer) {
@@ -244,7 +245,7 @@ Result<void> Engine::on_grant(Peer& peer, const wire::Grant& grant) {
 }
 
 void Engine::on_released(Peer& peer, const port::Released& released) {
-    if (calls_.released(peer, released)) return;
+    if (calls_.released(peer, released) || collectives_.released(peer, released)) return;
     const auto found = peer.streams_out.find(released.stream.value());
     NEXAR_ASSERT(found != peer.streams_out.end());
     SendOperation& send = *found->second;
@@ -296,13 +297,17 @@ Result<void> Engine::on_withdraw_answer(Peer& peer, const wire::Withdraw& answer
 
 Result<void> Engine::on_credit(Peer& peer, const wire::Credit& credit) {
     CreditOut* pool = &peer.shared_out;
-    if (credit.pool == wire::CreditPool::communicator) {
+    if (credit.pool != wire::CreditPool::shared) {
         const auto found = peer.pairs.find(credit.context);
         if (found == peer.pairs.end()) return {};  // of one that ended while it was under way
+        if (credit.pool != wire::CreditPool::communicator) {
+            NEXAR_TRY(collectives_.on_credit(*found->second, credit));
+            collectives_.drain(peer);
+            return {};
+        }
         pool = &found->second->reserve_out;
     }
-    if (credit.pool == wire::CreditPool::collective ||
-        !pool->give_back(credit.payload_bytes, credit.headers)) {
+    if (!pool->give_back(credit.payload_bytes, credit.headers)) {
         return Error(Errc::protocol_violation, "it gave back more credit than was taken");
     }
     drain(peer);

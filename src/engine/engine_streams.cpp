@@ -25,6 +25,7 @@ void Engine::named(InBulk& stream, port::ConstBytes preamble) {
     Peer& peer = stream.peer();
     const auto read = wire::decode_preamble(preamble);
     if (read && read->lane == wire::Lane::call) return calls_.named(stream, *read);
+    if (read && read->lane == wire::Lane::collective) return collectives_.named(stream, *read);
     if (!read || read->lane != wire::Lane::bulk) {
         violated(peer, Error(Errc::protocol_violation, "a payload stream began as none"));
         refuse(stream);
@@ -70,7 +71,7 @@ void forget(Peer& peer, InBulk& stream) {
 }  // namespace
 
 void Engine::on_finished(Peer& peer, const port::Finished& finished) {
-    if (calls_.finished(peer, finished)) return;
+    if (calls_.finished(peer, finished) || collectives_.finished(peer, finished)) return;
     const auto found = peer.streams_in.find(finished.stream.value());
     NEXAR_ASSERT(found != peer.streams_in.end());
     InBulk& stream = *found->second;
@@ -102,7 +103,7 @@ void Engine::on_finished(Peer& peer, const port::Finished& finished) {
 }
 
 void Engine::on_aborted(Peer& peer, port::StreamId id) {
-    if (calls_.aborted(peer, id)) return;
+    if (calls_.aborted(peer, id) || collectives_.aborted(peer, id)) return;
     const auto found = peer.streams_in.find(id.value());
     NEXAR_ASSERT(found != peer.streams_in.end());
     InMessage* message = std::exchange(found->second->message, nullptr);

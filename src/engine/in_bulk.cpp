@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "engine/call.hpp"
+#include "engine/collective.hpp"
 
 namespace nexar::engine {
 
@@ -21,6 +22,7 @@ std::size_t InBulk::write_call(port::ConstBytes bytes) noexcept {
 std::size_t InBulk::write_content(std::uint64_t offset, port::ConstBytes bytes) noexcept {
     if (refused) return bytes.size();
     if (of_call) return write_call(bytes);
+    if (of_collective) return collective == nullptr ? 0 : collective->write(offset, bytes);
     if (message == nullptr || bytes.empty()) return 0;
     if (bytes.size() > message->bytes - std::min(offset, message->bytes)) {
         owner_->overran(*this);

@@ -11,6 +11,8 @@
 namespace nexar::engine {
 
 struct CallPayload;
+struct CollectiveIn;
+struct Pair;
 struct Peer;
 
 /// A payload stream of a peer: first the preamble, which names the message; then the payload, which
@@ -40,6 +42,10 @@ public:
     // Of a call, see Calls; then there is no message.
     bool of_call = false;
     CallPayload* call_payload = nullptr;
+    // Of a collective, see Collectives.
+    bool of_collective = false;
+    CollectiveIn* collective = nullptr;
+    Pair* early_in = nullptr;  // where it waits for its header
 
     std::size_t write(std::uint64_t offset, port::ConstBytes bytes) noexcept override;
     port::Bytes region(std::uint64_t offset, std::size_t bytes) noexcept override;

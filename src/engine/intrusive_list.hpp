@@ -19,6 +19,8 @@ class IntrusiveList {
 public:
     bool empty() const noexcept { return first_ == nullptr; }
     T* first() const noexcept { return first_; }
+    T* last() const noexcept { return last_; }
+    static T* before(const T& object) noexcept { return (object.*HookOf).before; }
     static T* after(const T& object) noexcept { return (object.*HookOf).after; }
 
     void push_back(T& object) noexcept {
@@ -26,6 +28,14 @@ public:
         hook = {.before = last_, .after = nullptr};
         (last_ == nullptr ? first_ : (last_->*HookOf).after) = &object;
         last_ = &object;
+    }
+
+    /// Behind `place`; at the front when that is nullptr.
+    void insert_after(T* place, T& object) noexcept {
+        T* const next = place == nullptr ? first_ : after(*place);
+        (object.*HookOf) = {.before = place, .after = next};
+        (place == nullptr ? first_ : (place->*HookOf).after) = &object;
+        (next == nullptr ? last_ : (next->*HookOf).before) = &object;
     }
 
     void erase(T& object) noexcept {

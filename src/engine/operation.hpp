@@ -28,7 +28,7 @@ struct Envelope {
 /// with the memory that it shows, from start() until the engine says by poll_done() that it ended.
 class Operation {
 public:
-    enum class Kind : std::uint8_t { send, receive, probe, call };
+    enum class Kind : std::uint8_t { send, receive, probe, call, collective };
 
     Operation(const Operation&) = delete;
     Operation& operator=(const Operation&) = delete;

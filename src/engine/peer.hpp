@@ -12,6 +12,7 @@
 
 #include "base/identity.hpp"
 #include "base/mix.hpp"
+#include "engine/collective.hpp"
 #include "engine/credit.hpp"
 #include "engine/in_bulk.hpp"
 #include "engine/intrusive_list.hpp"
@@ -62,6 +63,10 @@ struct Pair {
     std::vector<InMessage*> early{};  // came before the communicator was made here
     bool blocked = false;             // its first waiting send lacks credit or room
     Hook<Pair> blocked_hook{};
+
+    std::unique_ptr<PairCollectives> collectives{};  // once there are some
+    bool collectives_blocked = false;
+    Hook<Pair> collectives_hook{};
 };
 
 /// Another node, and everything that is under way to it and from it.
@@ -101,6 +106,8 @@ struct Peer {
     IntrusiveList<InMessage, &InMessage::peer_hook> incomplete{};
 
     PeerCalls calls{};
+    PeerCollectives collectives{};
+    IntrusiveList<Pair, &Pair::collectives_hook> collectives_blocked{};
 
     /// Control frames that the lane had no room for.
     std::deque<std::vector<std::byte>> control_backlog{};

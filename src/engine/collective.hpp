@@ -1,0 +1,216 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <nexar/dtype.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/buffer_pool.hpp"
+#include "base/time.hpp"
+#include "compute/byte_fold.hpp"
+#include "compute/reduce.hpp"
+#include "engine/credit.hpp"
+#include "engine/intrusive_list.hpp"
+#include "engine/operation.hpp"
+#include "engine/plan_cache.hpp"
+#include "engine/run_memory.hpp"
+#include "schedule/request.hpp"
+#include "wire/messages.hpp"
+
+namespace nexar::engine {
+
+class CollectiveOperation;
+class Collectives;
+class InBulk;
+struct CollectiveIn;
+struct Pair;
+
+/// A message of a collective on its way out: written to the lane as a whole, or read by the link as
+/// far as it is ready.
+class CollectiveSend final : public port::Source {
+public:
+    std::uint64_t size() const noexcept override { return bytes; }
+    std::span<const port::ConstBytes> regions() const noexcept override { return content; }
+    std::size_t fill(std::uint64_t /*offset*/, port::Bytes /*out*/) noexcept override { return 0; }
+    std::uint64_t ready() const noexcept override { return ready_bytes; }
+
+    enum class State : std::uint8_t {
+        idle,
+        waiting,    // for credit or room
+        streaming,  // the link reads its memory
+        ended,
+    };
+
+    CollectiveOperation* operation = nullptr;
+    std::uint32_t step = 0;
+    Pair* pair = nullptr;
+    State state = State::idle;
+    std::uint64_t bytes = 0;
+    std::uint64_t ready_bytes = 0;
+    std::vector<port::ConstBytes> content{};
+    port::StreamId stream{};
+    Hook<CollectiveSend> waiting_hook{};
+};
+
+/// Where one step of a collective stands.
+struct StepState {
+    std::uint32_t waits = 0;  // events that have not come
+    bool queued = false;      // to be looked at
+    bool arrived = false;     // of a receive: its message is known
+    bool finished = false;
+    std::uint64_t done = 0;          // bytes from the front that are there
+    CollectiveSend* send = nullptr;  // once it began
+    CollectiveIn* in = nullptr;      // a message on a stream
+    std::vector<std::byte> kept{};   // a message that came on the lane before its step could begin
+};
+
+/// What people are told about a call.
+struct CollectiveTerms {
+    schedule::Operation what = schedule::Operation::barrier;
+    DType dtype = DType::u8;
+    std::string_view operator_name{};  // lives for ever; empty: it folds nothing
+    std::uint32_t root = 0;
+    bool has_counts = false;  // a v-variant
+    std::uint64_t count = 0;  // elements, as people count them: of the vector, or per rank
+    std::string_view algorithm{};
+    std::uint64_t segment = 0;  // elements
+};
+
+/// A collective on one rank: what was asked for, and how far it is.
+class CollectiveOperation final : public Operation {
+public:
+    CollectiveOperation() noexcept : Operation(Kind::collective) {}
+
+    // Set before start(). Memory is the caller's.
+    CollectiveTerms terms{};  // but for the algorithm, which is chosen here
+    std::optional<compute::Reducer> reducer{};
+    bool in_place = false;
+    schedule::Chunks chunks{};
+    schedule::Chunks receives{};
+    std::vector<port::Bytes> input{};  // never written
+    std::vector<port::Bytes> output{};
+    Duration timeout{};
+
+    // The engine's own from here on.
+    std::uint64_t number = 0;
+    std::uint64_t fingerprint = 0;
+    std::shared_ptr<const Plan> plan{};
+    schedule::Slice result{};  // where an average is to be divided
+    RunMemory memory{};
+    PooledBuffer scratch{};
+    std::vector<StepState> steps{};
+    std::vector<std::uint32_t> queue{};  // steps to be looked at
+    bool pumping = false;
+    std::unique_ptr<CollectiveSend[]> sends{};
+    std::uint32_t sends_room = 0;
+    std::uint32_t sends_used = 0;
+    std::uint32_t unfinished = 0;    // steps
+    std::uint32_t links = 0;         // messages whose memory a link uses
+    std::optional<Error> failure{};  // it ends with this when no link uses its memory
+    bool differs = false;            // from a peer's call: who sent it will say how
+    TimePoint started{};
+    TimePoint deadline{};
+    TimePoint warn{};
+    /// A message was given up without a word; its sender's reason is waited for until `deadline`.
+    std::optional<Rank> silent{};
+    Hook<CollectiveOperation> running_hook{};
+};
+
+/// A message of a collective that comes on a stream of its own.
+struct CollectiveIn {
+    Collectives* owner = nullptr;
+    Pair* pair = nullptr;
+    wire::CollectiveHeader header{};
+    InBulk* stream = nullptr;                  // when it was opened
+    CollectiveOperation* operation = nullptr;  // while it wants the bytes
+    std::uint32_t step = 0;
+    bool early = false;     // its operation was not called yet
+    bool complete = false;  // its step has all bytes
+    /// Folds what comes into one piece of memory, which is bytes [fold_begin, fold_end) of the
+    /// message.
+    std::optional<compute::ByteFold> fold{};
+    std::uint64_t fold_begin = 0;
+    std::uint64_t fold_end = 0;
+
+    std::size_t write(std::uint64_t offset, port::ConstBytes bytes) noexcept;
+};
+
+/// What the members of a pair send each other in the collectives of one communicator.
+struct PairCollectives {
+    static constexpr Amount kPool{.payload = std::uint64_t{1} << 20U, .headers = 4096};
+    static constexpr Amount kReserve{.payload = std::uint64_t{64} << 10U, .headers = 64};
+
+    Sequence next_out{};
+    Sequence next_in{};
+    CreditOut pool_out{kPool};
+    CreditOut reserve_out{kReserve};
+    CreditIn pool_in{kPool};
+    CreditIn reserve_in{kReserve};
+
+    /// In the order of operations: what an earlier one has to say never waits behind a later one.
+    IntrusiveList<CollectiveSend, &CollectiveSend::waiting_hook> waiting{};
+    /// Operations that have messages for the peer which were not written, oldest first. Only the
+    /// first may use the reserve: so the oldest one that the peer can be in always gets on.
+    struct Unsent {
+        std::uint64_t operation = 0;
+        std::uint32_t messages = 0;
+    };
+    std::deque<Unsent> unsent{};
+    std::deque<std::vector<std::byte>> said{};  // frames of other kinds that wait for room
+    bool draining = false;
+
+    std::unordered_map<std::uint64_t, std::unique_ptr<CollectiveIn>> streams{};
+    std::unordered_map<std::uint64_t, InBulk*> early_streams{};
+};
+
+/// A message of an operation that this rank has not called yet.
+struct EarlyCollective {
+    Pair* pair = nullptr;
+    wire::CollectiveHeader header{};
+    std::vector<std::byte> payload{};
+    CollectiveIn* stream = nullptr;  // when it comes on one
+};
+
+/// What is sent to one peer, and comes from it, in collectives of any communicator.
+struct PeerCollectives {
+    /// A message that is coming on the lane.
+    Pair* pair = nullptr;  // nullptr: none, or nobody wants it
+    wire::CollectiveHeader header{};
+    std::vector<std::byte> payload{};  // kept for the next one
+    std::size_t came = 0;
+
+    std::unordered_map<std::uint64_t, CollectiveSend*> streams_out{};
+};
+
+/// What is known of an operation before it is called here.
+struct EarlyOperation {
+    std::vector<EarlyCollective> messages{};
+    std::optional<Error> aborted{};
+};
+
+/// The collectives of one communicator.
+struct ContextCollectives {
+    std::uint64_t next = 0;  // the number of the next call
+    /// Calls that have not ended, by number less `first`; nullptr: ended.
+    std::deque<CollectiveOperation*> running{};
+    std::uint64_t first = 0;
+    std::map<std::uint64_t, EarlyOperation> early{};
+    /// What the last calls were, for a peer whose call was another one.
+    static constexpr std::size_t kPast = 64;
+    std::array<CollectiveTerms, kPast> past{};  // by number
+    PlanCache plans{};
+
+    CollectiveOperation* find(std::uint64_t number) const noexcept {
+        if (number < first || number - first >= running.size()) return nullptr;
+        return running[static_cast<std::size_t>(number - first)];
+    }
+};
+
+}  // namespace nexar::engine

@@ -1,0 +1,281 @@
+#include "engine/collectives.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/mix.hpp"
+#include "base/try.hpp"
+#include "engine/engine.hpp"
+#include "schedule/algorithm.hpp"
+
+namespace nexar::engine {
+
+namespace {
+
+using schedule::Operation;
+
+/// Whether every rank knows how much every other one has.
+bool knows_all_counts(const CollectiveTerms& terms) noexcept {
+    return !terms.has_counts || terms.what == Operation::all_gather ||
+           terms.what == Operation::reduce_scatter;
+}
+
+schedule::Task task_of(const CollectiveOperation& operation, std::uint32_t world) {
+    const bool known = knows_all_counts(operation.terms);
+    return {.operation = operation.terms.what,
+            .world = world,
+            .count = known ? operation.chunks.total() : 0,
+            .largest = known ? operation.chunks.largest() : 0,
+            .element_bytes = static_cast<std::uint32_t>(size_of(operation.terms.dtype)),
+            .commutative = !operation.reducer || operation.reducer->commutative(),
+            .has_counts = operation.terms.has_counts};
+}
+
+schedule::Request request_of(const Context& context, const CollectiveOperation& operation) {
+    return {.operation = operation.terms.what,
+            .world = static_cast<std::uint32_t>(context.pairs.size()),
+            .rank = context.me.value(),
+            .root = operation.terms.root,
+            .in_place = operation.in_place,
+            .chunks = operation.chunks,
+            .receives = operation.receives};
+}
+
+}  // namespace
+
+void Collectives::set_profile(const schedule::Profile& profile) {
+    profile_ = profile;
+    profile_hash_ = profile.hash();
+}
+
+/// Chooses the algorithm and makes its plan, or finds both.
+Result<void> Collectives::plan(Context& context, CollectiveOperation& operation) {
+    schedule::Request request = request_of(context, operation);
+    operation.result = result_of(request);
+    const schedule::Task task = task_of(operation, request.world);
+    const PlanCache::Key key{.operation = task.operation,
+                             .root = operation.terms.root,
+                             .count = task.count,
+                             .element_bytes = task.element_bytes,
+                             .commutative = task.commutative,
+                             .in_place = operation.in_place};
+    PlanCache& cache = context.collectives.plans;
+    const PlanCache::Entry* found = task.has_counts ? nullptr : cache.find(key);
+    PlanCache::Entry made;
+    if (found == nullptr) {
+        NEXAR_TRY_VALUE(choice, schedule::choose(task, profile_));
+        made.choice = choice;
+        request.segment = choice.segment;
+        made.plan =
+            std::make_shared<const Plan>(choice.algorithm->build(request), task.element_bytes);
+        if (!task.has_counts) cache.add(key, made);
+        found = &made;
+    }
+    operation.plan = found->plan;
+    operation.terms.algorithm = found->choice.algorithm->name;
+    operation.terms.segment = found->choice.segment;
+    return {};
+}
+
+/// Shows the plan its memory, and takes what it needs beside the user's.
+Result<void> Collectives::lay_out(CollectiveOperation& operation) {
+    const Plan& plan = *operation.plan;
+    for (const schedule::Space space :
+         {schedule::Space::input, schedule::Space::output, schedule::Space::scratch}) {
+        operation.memory.space(space).clear();
+    }
+    for (const port::Bytes piece : operation.input) {
+        operation.memory.space(schedule::Space::input).add(piece);
+    }
+    for (const port::Bytes piece : operation.output) {
+        operation.memory.space(schedule::Space::output).add(piece);
+    }
+    if (plan.scratch_bytes() != 0) {
+        NEXAR_TRY_VALUE(scratch, pool_->checkout(static_cast<std::size_t>(plan.scratch_bytes())));
+        operation.scratch = std::move(scratch);
+        operation.memory.space(schedule::Space::scratch).add(operation.scratch.span());
+    }
+    operation.steps.clear();
+    operation.steps.resize(plan.size());
+    for (std::uint32_t i = 0; i < plan.size(); ++i) {
+        operation.steps[i].waits = plan.ready(i).waits;
+    }
+    operation.unfinished = plan.size();
+    if (operation.sends_room < plan.sends()) {
+        operation.sends = std::make_unique<CollectiveSend[]>(plan.sends());
+        operation.sends_room = plan.sends();
+    }
+    return {};
+}
+
+std::uint64_t Collectives::fingerprint_of(const CollectiveOperation& operation) const {
+    const CollectiveTerms& terms = operation.terms;
+    std::uint64_t all = mixed(profile_hash_ ^ operation.number);
+    const auto add = [&](std::uint64_t value) { all = mixed(all ^ value) + value; };
+    add(static_cast<std::uint64_t>(terms.what));
+    add(static_cast<std::uint64_t>(terms.dtype));
+    add(terms.root);
+    add(terms.segment);
+    add(terms.has_counts ? 1 : 0);
+    for (const char letter : terms.operator_name) add(static_cast<unsigned char>(letter));
+    for (const char letter : terms.algorithm) add(static_cast<unsigned char>(letter));
+    if (!knows_all_counts(terms)) return all;
+    add(terms.count);
+    if (terms.has_counts) {
+        for (std::uint32_t i = 0; i < operation.chunks.world(); ++i) {
+            add(operation.chunks.count(i));
+        }
+    }
+    return all;
+}
+
+/// "all_reduce f32 x 1024 sum|ring, profile 0f...": what is behind the bar matters only to calls
+/// that are the same before it.
+std::string Collectives::description_of(const CollectiveTerms& terms) const {
+    std::string text(schedule::name(terms.what));
+    if (terms.has_counts) text += "_v";
+    if (terms.what != Operation::barrier) {
+        text += fmt::format(" {}", name(terms.dtype));
+        if (knows_all_counts(terms)) text += fmt::format(" x {}", terms.count);
+    }
+    if (!terms.operator_name.empty()) text += fmt::format(" {}", terms.operator_name);
+    if (schedule::rooted(terms.what)) text += fmt::format(", root {}", terms.root);
+    text += fmt::format("|{}", terms.algorithm);
+    if (terms.segment != 0) text += fmt::format(" in segments of {}", terms.segment);
+    return text + fmt::format(" with profile {:016x}", profile_hash_);
+}
+
+void Collectives::start(Context& context, CollectiveOperation& operation) {
+    ContextCollectives& here = context.collectives;
+    operation.number = here.next++;
+    operation.failure.reset();
+    operation.differs = false;
+    operation.silent.reset();
+    operation.links = 0;
+    operation.sends_used = 0;
+    operation.queue.clear();
+    operation.started = now_;
+    operation.deadline = now_ + operation.timeout;
+    operation.warn = now_ + limits_.warn_after;
+    here.running.push_back(&operation);
+    running_.push_back(operation);
+    const TimePoint due = std::min(operation.deadline, operation.warn);
+    due_ = due_ ? std::min(*due_, due) : due;
+    const auto laid_out = [&]() -> Result<void> {
+        NEXAR_TRY(plan(context, operation));
+        return lay_out(operation);
+    }();
+    here.past[operation.number % ContextCollectives::kPast] = operation.terms;
+    if (!laid_out) {
+        operation.plan.reset();
+        operation.unfinished = 1;
+        return fail(operation, laid_out.error());
+    }
+    operation.fingerprint = fingerprint_of(operation);
+    enter(context, operation);
+}
+
+/// Begins: first all that is known of the operation, then its steps.
+void Collectives::enter(Context& context, CollectiveOperation& operation) {
+    const Plan& plan = *operation.plan;
+    for (const Plan::Outgoing& outgoing : plan.outgoing()) {
+        Pair& pair = *context.pairs[outgoing.peer];
+        if (!pair.collectives) pair.collectives = std::make_unique<PairCollectives>();
+        pair.collectives->unsent.push_back(
+            {.operation = operation.number, .messages = outgoing.messages});
+    }
+    // Steps run only when all of them are queued: one that ends the operation must be the last.
+    operation.pumping = true;
+    for (std::uint32_t i = 0; i < plan.size(); ++i) {
+        if (operation.steps[i].waits == 0) look_at(operation, i);
+    }
+    if (!context.collectives.early.empty()) take_early(context, operation);
+    if (!operation.failure) look_for_lost(context, operation);
+    operation.pumping = false;
+    pump(operation);
+}
+
+void Collectives::take_early(Context& context, CollectiveOperation& operation) {
+    const auto found = context.collectives.early.find(operation.number);
+    if (found == context.collectives.early.end()) return;
+    EarlyOperation known = std::move(found->second);
+    context.collectives.early.erase(found);
+    for (EarlyCollective& message : known.messages) {
+        give_back(*message.pair, message.header);
+        if (message.stream != nullptr) {
+            message.stream->early = false;
+            if (known.aborted || !accept(operation, *message.pair, message.header)) {
+                drop(*message.stream);
+            } else {
+                take(operation, *message.stream);
+            }
+        } else if (!known.aborted && accept(operation, *message.pair, message.header)) {
+            take(operation, message.header, message.pair->rank.value(), message.payload);
+        }
+    }
+    if (known.aborted) fail(operation, *known.aborted, false);
+}
+
+/// A member that is gone and needed ends the operation.
+void Collectives::look_for_lost(Context& context, CollectiveOperation& operation) {
+    const Plan& plan = *operation.plan;
+    for (std::uint32_t i = 0; i < plan.size(); ++i) {
+        const schedule::Step& step = plan.step(i);
+        if (!schedule::is_message(step.kind) || operation.steps[i].arrived) continue;
+        const Pair& pair = *context.pairs[step.peer];
+        if (!pair.peer->lost) continue;
+        return fail(operation, pair.peer->lost->within({.rank = pair.rank}));
+    }
+}
+
+/// Ends it when nothing is left to do.
+void Collectives::conclude(CollectiveOperation& operation) {
+    if (operation.links != 0 || operation.pumping) return;
+    if (operation.unfinished != 0 && !operation.failure) return;
+    if (!operation.failure && operation.reducer) {
+        const std::uint32_t element = operation.plan->element_bytes();
+        const std::uint64_t bytes = operation.result.count * element;
+        for (std::uint64_t at = 0; at < bytes;) {
+            const port::Bytes piece =
+                operation.memory.at(operation.result, at, bytes - at, element);
+            operation.reducer->finish(piece.data(), piece.size() / element,
+                                      static_cast<std::uint32_t>(operation.context->pairs.size()));
+            at += piece.size();
+        }
+    }
+    ContextCollectives& here = operation.context->collectives;
+    here.running[static_cast<std::size_t>(operation.number - here.first)] = nullptr;
+    while (!here.running.empty() && here.running.front() == nullptr) {
+        here.running.pop_front();
+        ++here.first;
+    }
+    running_.erase(operation);
+    operation.scratch = {};
+    operation.error = operation.failure;
+    host_->finish(operation);
+}
+
+void Collectives::end(Context& context) {
+    NEXAR_ASSERT(context.collectives.running.empty(), "what is under way keeps its communicator");
+    context.collectives.early.clear();
+    for (Pair* const pair : context.pairs) {
+        if (pair == nullptr || !pair->collectives) continue;
+        PairCollectives& here = *pair->collectives;
+        while (!here.streams.empty()) drop(*here.streams.begin()->second);
+        for (const auto& [sequence, stream] : here.early_streams) {
+            stream->early = false;
+            host_->refuse_stream(*stream);
+        }
+        here.early_streams.clear();
+        if (std::exchange(pair->collectives_blocked, false)) {
+            pair->peer->collectives_blocked.erase(*pair);
+        }
+        if (pair->peer->collectives.pair == pair) pair->peer->collectives.pair = nullptr;
+        if (!pair->begun_out) here.said.clear();
+    }
+}
+
+}  // namespace nexar::engine

@@ -1,0 +1,172 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nexar/result.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/buffer_pool.hpp"
+#include "base/time.hpp"
+#include "engine/collective.hpp"
+#include "schedule/choice.hpp"
+#include "wire/messages.hpp"
+
+namespace nexar::engine {
+
+class InBulk;
+struct Context;
+struct Peer;
+
+struct CollectiveLimits {
+    /// Up to here a message travels on the lane, behind its header.
+    std::size_t eager_limit = std::size_t{64} * 1024;
+    /// The part of a larger one that is charged for before its operation is called.
+    std::size_t bulk_head = std::size_t{64} * 1024;
+    /// When the ranks are named that an operation waits for.
+    Duration warn_after = std::chrono::seconds(30);
+    /// How long a message that was given up may stay unexplained.
+    Duration silence = std::chrono::seconds(5);
+    /// Operations that a peer may abort before they are called here.
+    std::size_t max_early = 65536;
+};
+
+/// Runs schedules between the members of communicators. A part of the Engine, under the same rules.
+///
+/// Every call of a communicator has a number. A message is found by number, sender and its own
+/// number in the schedule; one whose operation was not called here yet waits, within the credit of
+/// its pair. It carries a fingerprint of what must be equal on all ranks. A rank that fails tells
+/// all members, and those that are still in the operation fail too; what comes later for it is
+/// dropped.
+class Collectives {
+public:
+    class Host {
+    public:
+        virtual ~Host() = default;
+        virtual void finish(Operation& operation) = 0;
+        virtual void violated(Peer& peer, const Error& error) = 0;
+        virtual void want(Peer& peer) = 0;
+        /// Says which communicator it is; true when both sides have.
+        virtual bool introduce(Pair& pair) = 0;
+        virtual void give_credit(Peer& peer, const wire::Credit& credit) = 0;
+        virtual void refuse_stream(InBulk& stream) = 0;
+    };
+
+    Collectives(Host& host, const CollectiveLimits& limits, BufferPool& pool) noexcept
+        : host_(&host), limits_(limits), pool_(&pool) {}
+
+    /// How algorithms are chosen, on all members alike. Before the first start().
+    void set_profile(const schedule::Profile& profile);
+    const schedule::Profile& profile() const noexcept { return profile_; }
+
+    /// What time it is, before anything else is done with it: ends what has no time left.
+    void advance(TimePoint now);
+    std::optional<TimePoint> next_deadline() const noexcept;
+
+    // Of an operation that the engine has admitted.
+    void start(Context& context, CollectiveOperation& operation);
+    void cancel(CollectiveOperation& operation);
+
+    // What comes on the eager lane; how many bytes of payload follow.
+    Result<std::uint64_t> on_header(Peer& peer, Pair& pair, const wire::CollectiveHeader& header);
+    port::Bytes payload_place(Peer& peer);
+    void payload_came(Peer& peer, std::size_t bytes);
+    Result<void> on_mismatch(Pair& pair, const wire::CollectiveMismatch& mismatch);
+    Result<void> on_abort(Pair& pair, const wire::CollectiveAbort& abort);
+    Result<void> on_credit(Pair& pair, const wire::Credit& credit);
+
+    // What happens to links. Streams: false, it is not one of a collective.
+    void drain(Peer& peer);
+    void drain(Pair& pair);
+    void named(InBulk& stream, const wire::Preamble& preamble);
+    bool finished(Peer& peer, const port::Finished& finished);
+    bool aborted(Peer& peer, port::StreamId stream);
+    bool released(Peer& peer, const port::Released& released);
+    /// Before the streams of the peer are forgotten.
+    void down(Peer& peer, const Error& reason);
+    void close();
+    /// Nothing is under way in it.
+    void end(Context& context);
+    /// What was to be said to the peer before the communicator ends; false: there is no room.
+    bool flush_said(Pair& pair);
+
+private:
+    friend struct CollectiveIn;
+
+    // collectives.cpp: calls
+    Result<void> plan(Context& context, CollectiveOperation& operation);
+    Result<void> lay_out(CollectiveOperation& operation);
+    std::uint64_t fingerprint_of(const CollectiveOperation& operation) const;
+    std::string description_of(const CollectiveTerms& terms) const;
+    void enter(Context& context, CollectiveOperation& operation);
+    void take_early(Context& context, CollectiveOperation& operation);
+    void look_for_lost(Context& context, CollectiveOperation& operation);
+    void conclude(CollectiveOperation& operation);
+
+    // collectives_run.cpp: steps
+    void look_at(CollectiveOperation& operation, std::uint32_t step);
+    void pump(CollectiveOperation& operation);
+    void run_step(CollectiveOperation& operation, std::uint32_t step);
+    std::uint64_t allowed(const CollectiveOperation& operation, std::uint32_t step) const noexcept;
+    void run_local(CollectiveOperation& operation, std::uint32_t step, std::uint64_t until);
+    void run_send(CollectiveOperation& operation, std::uint32_t step, std::uint64_t until);
+    void run_receive(CollectiveOperation& operation, std::uint32_t step, std::uint64_t until);
+    void land_whole(CollectiveOperation& operation, std::uint32_t step, port::ConstBytes bytes);
+    void came_so_far(CollectiveOperation& operation, std::uint32_t step, std::uint64_t done);
+    void happened(CollectiveOperation& operation, std::uint32_t step, schedule::Event event);
+    void finish_step(CollectiveOperation& operation, std::uint32_t step);
+    std::size_t stream_bytes(CollectiveIn& in, std::uint64_t offset, port::ConstBytes bytes);
+    void land(CollectiveIn& in, std::uint64_t offset, port::ConstBytes bytes);
+
+    // collectives_out.cpp: messages to peers
+    void enqueue(CollectiveSend& send);
+    bool write_waiting(Pair& pair);
+    bool write(CollectiveSend& send);
+    bool write_header(CollectiveSend& send, bool from_reserve, bool on_lane);
+    void begin_stream(CollectiveSend& send);
+    void count_written(Pair& pair, std::uint64_t operation);
+    void forget_unsent(CollectiveOperation& operation);
+    void block(Pair& pair);
+    template <class Message>
+    void say(Pair& pair, const Message& message);
+    Amount charge_of(const wire::CollectiveHeader& header) const noexcept;
+
+    // collectives_in.cpp: messages from peers
+    void arrived(Pair& pair, const wire::CollectiveHeader& header, port::ConstBytes payload);
+    void arrived(Pair& pair, CollectiveIn& in);
+    bool accept(CollectiveOperation& operation, Pair& pair, const wire::CollectiveHeader& header);
+    void take(CollectiveOperation& operation, const wire::CollectiveHeader& header,
+              std::uint32_t from, port::ConstBytes payload);
+    void take(CollectiveOperation& operation, CollectiveIn& in);
+    void give_back(Pair& pair, const wire::CollectiveHeader& header);
+    void attach(CollectiveIn& in, InBulk& stream);
+    void drop(CollectiveIn& in);
+    EarlyOperation* early(Context& context, Peer& peer, std::uint64_t number);
+
+    // collectives_abort.cpp: failures
+    void fail(CollectiveOperation& operation, Error error, bool tell = true);
+    void tell_all(CollectiveOperation& operation, const Error& error);
+    void let_go(CollectiveOperation& operation);
+    void differ(CollectiveOperation& operation, Pair& pair);
+    void gave_up(CollectiveOperation& operation, Rank rank);
+    void warn(CollectiveOperation& operation, TimePoint now);
+    void expire(CollectiveOperation& operation);
+    std::string late_ranks(const CollectiveOperation& operation) const;
+    void lose(CollectiveIn& in);
+    bool needs(const CollectiveOperation& operation, const Peer& peer) const noexcept;
+    std::vector<CollectiveOperation*> all_running() const;
+
+    Host* host_;
+    CollectiveLimits limits_;
+    BufferPool* pool_;
+    schedule::Profile profile_{};
+    std::uint64_t profile_hash_ = schedule::Profile{}.hash();
+    TimePoint now_{};
+    /// Not later than the first moment at which something has to be done.
+    std::optional<TimePoint> due_{};
+    IntrusiveList<CollectiveOperation, &CollectiveOperation::running_hook> running_{};
+};
+
+}  // namespace nexar::engine

@@ -1,0 +1,314 @@
+// How collectives fail, on all ranks.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/log.hpp"
+#include "base/printable.hpp"
+#include "engine/collectives.hpp"
+#include "engine/engine.hpp"
+
+namespace nexar::engine {
+
+namespace {
+
+constexpr std::size_t kMostNamed = 8;
+
+std::string title(const CollectiveOperation& operation) {
+    return fmt::format("{}{} #{}", schedule::name(operation.terms.what),
+                       operation.terms.has_counts ? "_v" : "", operation.number);
+}
+
+/// A description before its bar, and behind it; see Collectives::description_of.
+struct Halves {
+    std::string_view call;
+    std::string_view way;
+};
+Halves halves(std::string_view description) {
+    const std::size_t bar = description.find('|');
+    if (bar == std::string_view::npos) return {description, {}};
+    return {description.substr(0, bar), description.substr(bar + 1)};
+}
+
+struct Called {
+    Rank rank{};
+    std::string description{};
+};
+
+std::string difference(std::uint64_t number, const Called& a, const Called& b) {
+    const Halves x = halves(a.description);
+    const Halves y = halves(b.description);
+    if (x.call == y.call) {
+        return fmt::format(
+            "{} #{}: rank {} runs it by {}, rank {} by {}; settings of collectives must be equal "
+            "on all ranks",
+            x.call.substr(0, x.call.find(' ')), number, a.rank.value(), x.way, b.rank.value(),
+            y.way);
+    }
+    const std::string_view operation = x.call.substr(0, x.call.find(' '));
+    const bool same = operation == y.call.substr(0, y.call.find(' ')) &&
+                      operation.size() < std::min(x.call.size(), y.call.size());
+    const std::size_t skip = same ? operation.size() + 1 : 0;
+    return fmt::format("{} #{}: rank {} called {}, rank {} called {}",
+                       same ? operation : "collective", number, a.rank.value(),
+                       x.call.substr(skip), b.rank.value(), y.call.substr(skip));
+}
+
+}  // namespace
+
+/// Ends an operation with an error, when no link uses its memory any more, and tells all members if
+/// they are not to find out by themselves.
+void Collectives::fail(CollectiveOperation& operation, Error error, bool tell) {
+    if (operation.failure) return;
+    operation.failure = error.within({.operation = title(operation)});
+    if (tell) tell_all(operation, *operation.failure);
+    let_go(operation);
+    conclude(operation);
+}
+
+void Collectives::tell_all(CollectiveOperation& operation, const Error& error) {
+    Context& context = *operation.context;
+    const wire::CollectiveAbort abort{
+        .context = context.id,
+        .operation = operation.number,
+        .code = error.code(),
+        .rank = error.rank().value_or(context.me),
+        .text = printable(error.cause(), wire::kMaxReportTextBytes)};
+    for (Pair* const pair : context.pairs) {
+        if (pair != nullptr) say(*pair, abort);
+    }
+}
+
+/// Takes back what was not sent, and drops what has not come.
+void Collectives::let_go(CollectiveOperation& operation) {
+    for (std::uint32_t i = 0; i < operation.sends_used; ++i) {
+        CollectiveSend& send = operation.sends[i];
+        if (send.state == CollectiveSend::State::waiting) {
+            send.pair->collectives->waiting.erase(send);
+            send.state = CollectiveSend::State::ended;
+        } else if (send.state == CollectiveSend::State::streaming &&
+                   send.pair->peer->link != nullptr) {
+            send.pair->peer->link->cancel(send.stream);
+        }
+    }
+    if (operation.plan == nullptr) return;
+    for (StepState& state : operation.steps) {
+        state.kept.clear();
+        if (state.in == nullptr) continue;
+        CollectiveIn& in = *state.in;
+        if (in.stream == nullptr) {
+            drop(in);
+        } else {
+            host_->refuse_stream(*in.stream);  // until Aborted the link may write to our memory
+        }
+    }
+    forget_unsent(operation);
+    for (const Plan::Outgoing& outgoing : operation.plan->outgoing()) {
+        drain(*operation.context->pairs[outgoing.peer]);
+    }
+}
+
+void Collectives::cancel(CollectiveOperation& operation) {
+    if (!operation.active || operation.failure) return;
+    fail(operation, Error(Errc::cancelled,
+                          fmt::format("rank {} cancelled {}", operation.context->me.value(),
+                                      title(operation)),
+                          {.rank = operation.context->me}));
+}
+
+/// A peer called something else. It is told what was called here, and its answer ends the
+/// operation: so both sides know both calls.
+void Collectives::differ(CollectiveOperation& operation, Pair& pair) {
+    operation.differs = true;
+    gave_up(operation, pair.rank);
+    say(pair, wire::CollectiveMismatch{.context = operation.context->id,
+                                       .operation = operation.number,
+                                       .description = description_of(operation.terms)});
+}
+
+Result<void> Collectives::on_mismatch(Pair& pair, const wire::CollectiveMismatch& mismatch) {
+    if (pair.context == nullptr) return {};
+    ContextCollectives& here = pair.context->collectives;
+    if (mismatch.operation >= here.next) {
+        return Error(Errc::protocol_violation,
+                     "it compares a collective that this side has not called");
+    }
+    CollectiveOperation* const operation = here.find(mismatch.operation);
+    const bool known = here.next - mismatch.operation <= ContextCollectives::kPast;
+    const Called other{pair.rank, printable(mismatch.description, wire::kMaxReportTextBytes)};
+    const Called own{pair.context->me,
+                     known ? description_of(
+                                 here.past[mismatch.operation % ContextCollectives::kPast])
+                           : "something that is long over"};
+    const std::string text = difference(mismatch.operation, own, other);
+    if (operation != nullptr) {
+        fail(*operation, Error(Errc::invalid_argument, text, {.rank = pair.rank}));
+    } else {
+        say(pair, wire::CollectiveAbort{.context = pair.context_id,
+                                        .operation = mismatch.operation,
+                                        .code = Errc::invalid_argument,
+                                        .rank = own.rank,
+                                        .text = text});
+    }
+    return {};
+}
+
+Result<void> Collectives::on_abort(Pair& pair, const wire::CollectiveAbort& abort) {
+    if (pair.context == nullptr) return {};
+    Context& context = *pair.context;
+    const Rank rank = abort.rank.value() < context.pairs.size() ? abort.rank : pair.rank;
+    const Error error(abort.code, printable(abort.text, wire::kMaxReportTextBytes),
+                      {.rank = rank});
+    if (abort.operation >= context.collectives.next) {
+        EarlyOperation* const known = early(context, *pair.peer, abort.operation);
+        if (known != nullptr && !known->aborted) known->aborted = error;
+        return {};
+    }
+    CollectiveOperation* const operation = context.collectives.find(abort.operation);
+    if (operation == nullptr) return {};
+    // What a peer knows of the failure of another one, all others will hear from that one too.
+    fail(*operation, error, false);
+    return {};
+}
+
+/// A message of it was given up, or a call differs, and who did it has not said why yet.
+void Collectives::gave_up(CollectiveOperation& operation, Rank rank) {
+    if (operation.failure || operation.silent) return;
+    operation.silent = rank;
+    operation.deadline = std::min(operation.deadline, now_ + limits_.silence);
+    due_ = due_ ? std::min(*due_, operation.deadline) : operation.deadline;
+}
+
+void Collectives::advance(TimePoint now) {
+    now_ = now;
+    if (!due_ || now < *due_) return;
+    due_.reset();
+    for (CollectiveOperation* const operation : all_running()) {
+        if (!operation->active || operation->failure) continue;
+        if (now >= operation->deadline) {
+            expire(*operation);
+            continue;
+        }
+        if (now >= operation->warn) warn(*operation, now);
+        const TimePoint due = std::min(operation->deadline, operation->warn);
+        due_ = due_ ? std::min(*due_, due) : due;
+    }
+}
+
+/// As a list of its own: when one ends, others may.
+std::vector<CollectiveOperation*> Collectives::all_running() const {
+    std::vector<CollectiveOperation*> all;
+    for (CollectiveOperation* at = running_.first(); at != nullptr;
+         at = decltype(running_)::after(*at)) {
+        all.push_back(at);
+    }
+    return all;
+}
+
+std::optional<TimePoint> Collectives::next_deadline() const noexcept {
+    return running_.empty() ? std::nullopt : due_;
+}
+
+/// Ranks from which something is due that has not come.
+std::string Collectives::late_ranks(const CollectiveOperation& operation) const {
+    std::set<std::uint32_t> late;
+    for (std::uint32_t i = 0; i < operation.plan->size(); ++i) {
+        const schedule::Step& step = operation.plan->step(i);
+        if (schedule::is_message(step.kind) && !operation.steps[i].finished) late.insert(step.peer);
+    }
+    std::vector<std::uint32_t> named(late.begin(), late.end());
+    const bool more = named.size() > kMostNamed;
+    if (more) named.resize(kMostNamed);
+    return fmt::format("{}{}", fmt::join(named, ", "), more ? ", ..." : "");
+}
+
+void Collectives::warn(CollectiveOperation& operation, TimePoint now) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - operation.started);
+    NEXAR_LOG_WARNING("{} at rank {} waits since {} s for ranks {}", title(operation),
+                      operation.context->me.value(), seconds.count(), late_ranks(operation));
+    operation.warn = TimePoint::max();
+}
+
+void Collectives::expire(CollectiveOperation& operation) {
+    const Rank me = operation.context->me;
+    if (operation.silent) {
+        return fail(operation, Error(Errc::link_closed,
+                                     fmt::format("rank {} gave its part up and did not say why",
+                                                 operation.silent->value()),
+                                     {.rank = operation.silent}));
+    }
+    const auto seconds =
+        std::chrono::duration_cast<std::chrono::duration<double>>(now_ - operation.started);
+    fail(operation,
+         Error(Errc::timed_out,
+               fmt::format("rank {} waited {:.1f} s in {} for ranks {}; see why they are late, or "
+                           "raise collective_timeout",
+                           me.value(), seconds.count(), title(operation), late_ranks(operation)),
+               {.rank = me}));
+}
+
+/// Whether something has to come from that peer, or to go there.
+bool Collectives::needs(const CollectiveOperation& operation, const Peer& peer) const noexcept {
+    if (operation.plan == nullptr) return false;
+    for (std::uint32_t i = 0; i < operation.plan->size(); ++i) {
+        const schedule::Step& step = operation.plan->step(i);
+        const StepState& state = operation.steps[i];
+        if (!schedule::is_message(step.kind) || state.finished || state.arrived) continue;
+        if (operation.context->pairs[step.peer]->peer == &peer) return true;
+    }
+    return false;
+}
+
+void Collectives::down(Peer& peer, const Error& reason) {
+    peer.collectives.pair = nullptr;
+    while (Pair* blocked = peer.collectives_blocked.pop_front()) {
+        blocked->collectives_blocked = false;
+    }
+    for (const auto& [id, pair] : peer.pairs) {
+        if (!pair->collectives) continue;
+        PairCollectives& here = *pair->collectives;
+        here.said.clear();
+        here.early_streams.clear();
+        // The link uses no sink any more: what its streams were for fails below.
+        while (!here.streams.empty()) lose(*here.streams.begin()->second);
+    }
+    for (CollectiveOperation* const operation : all_running()) {
+        if (!operation->active || operation->failure) continue;
+        const std::optional<Rank> silent = operation->silent;
+        const bool never_said = silent && operation->context->pairs[silent->value()]->peer == &peer;
+        if (!never_said && !needs(*operation, peer)) continue;
+        const auto& pairs = operation->context->pairs;
+        const auto lost = std::ranges::find_if(
+            pairs, [&](const Pair* pair) { return pair != nullptr && pair->peer == &peer; });
+        fail(*operation, reason.within({.rank = (*lost)->rank}));
+    }
+}
+
+/// The rest of a message will not come.
+void Collectives::lose(CollectiveIn& in) {
+    in.stream = nullptr;
+    if (in.early) {
+        auto& messages = in.pair->context->collectives.early.at(in.header.operation).messages;
+        std::erase_if(messages, [&](const EarlyCollective& one) { return one.stream == &in; });
+    }
+    CollectiveOperation* const operation = in.operation;
+    if (operation != nullptr) operation->steps[in.step].arrived = false;
+    drop(in);
+    if (operation != nullptr) conclude(*operation);
+}
+
+void Collectives::close() {
+    for (CollectiveOperation* const operation : all_running()) {
+        if (!operation->active) continue;
+        const Rank me = operation->context->me;
+        fail(*operation,
+             Error(Errc::closed, fmt::format("rank {} was closed", me.value()), {.rank = me}));
+    }
+}
+
+}  // namespace nexar::engine

@@ -1,0 +1,313 @@
+// Messages of collectives from peers.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/try.hpp"
+#include "engine/collectives.hpp"
+#include "engine/engine.hpp"
+#include "wire/preamble.hpp"
+
+namespace nexar::engine {
+
+Result<std::uint64_t> Collectives::on_header(Peer& peer, Pair& pair,
+                                             const wire::CollectiveHeader& header) {
+    PeerCollectives& lane = peer.collectives;
+    const bool on_lane = header.place == wire::PayloadPlace::lane;
+    lane.pair = nullptr;
+    lane.came = 0;
+    lane.header = header;
+    if (pair.ended) return on_lane ? header.size : 0;
+    if (pair.context == nullptr || !pair.begun_out) {
+        return Error(Errc::protocol_violation,
+                     "it runs a collective in a communicator that this side has not made");
+    }
+    if (!pair.collectives) pair.collectives = std::make_unique<PairCollectives>();
+    PairCollectives& here = *pair.collectives;
+    if (header.sequence != here.next_in) {
+        return Error(Errc::protocol_violation,
+                     fmt::format("message {} of collectives came where {} was due",
+                                 header.sequence.value(), here.next_in.value()));
+    }
+    here.next_in = Sequence(here.next_in.value() + 1);
+    CreditIn& pool = header.from_reserve ? here.reserve_in : here.pool_in;
+    if (!pool.came(charge_of(header))) {
+        return Error(Errc::protocol_violation,
+                     fmt::format("it sent {} bytes of a collective without credit for them",
+                                 header.size));
+    }
+    if (on_lane) {
+        if (here.early_streams.contains(header.sequence.value())) {
+            return Error(Errc::protocol_violation, "it sent the payload of one message two ways");
+        }
+        if (header.size == 0) {
+            arrived(pair, header, {});
+            return std::uint64_t{0};
+        }
+        lane.pair = &pair;
+        lane.payload.resize(static_cast<std::size_t>(header.size));
+        return header.size;
+    }
+    auto owned = std::make_unique<CollectiveIn>();
+    CollectiveIn& in = *owned;
+    in.owner = this;
+    in.pair = &pair;
+    in.header = header;
+    here.streams.emplace(header.sequence.value(), std::move(owned));
+    if (const auto found = here.early_streams.find(header.sequence.value());
+        found != here.early_streams.end()) {
+        InBulk& stream = *found->second;
+        here.early_streams.erase(found);
+        stream.early = false;
+        attach(in, stream);
+    }
+    arrived(pair, in);
+    return std::uint64_t{0};
+}
+
+port::Bytes Collectives::payload_place(Peer& peer) {
+    PeerCollectives& lane = peer.collectives;
+    if (lane.pair == nullptr) return {};
+    return port::Bytes(lane.payload).subspan(lane.came);
+}
+
+void Collectives::payload_came(Peer& peer, std::size_t bytes) {
+    PeerCollectives& lane = peer.collectives;
+    lane.came += bytes;
+    if (lane.pair == nullptr || lane.came != lane.payload.size()) return;
+    arrived(*std::exchange(lane.pair, nullptr), lane.header, lane.payload);
+}
+
+/// Gives credit back: the operation was called, or will never be.
+void Collectives::give_back(Pair& pair, const wire::CollectiveHeader& header) {
+    const bool reserve = header.from_reserve;
+    CreditIn& pool = reserve ? pair.collectives->reserve_in : pair.collectives->pool_in;
+    if (!pool.matched(charge_of(header)) || pair.peer->link == nullptr) return;
+    host_->give_credit(*pair.peer, {.pool = reserve ? wire::CreditPool::collective_reserve
+                                                    : wire::CreditPool::collective,
+                                    .context = pair.context_id,
+                                    .payload_bytes = pool.owed().payload,
+                                    .headers = pool.owed().headers});
+    pool.gave_back();
+}
+
+/// Where what comes for an operation that was not called yet is kept; nullptr: there is too much.
+EarlyOperation* Collectives::early(Context& context, Peer& peer, std::uint64_t number) {
+    auto& all = context.collectives.early;
+    if (const auto found = all.find(number); found != all.end()) return &found->second;
+    if (all.size() >= limits_.max_early) {
+        host_->violated(peer, Error(Errc::limit_exceeded,
+                                    fmt::format("it is ahead in more than {} collectives",
+                                                limits_.max_early)));
+        return nullptr;
+    }
+    return &all[number];
+}
+
+void Collectives::arrived(Pair& pair, const wire::CollectiveHeader& header,
+                          port::ConstBytes payload) {
+    if (pair.context == nullptr) return;  // it ended meanwhile
+    Context& context = *pair.context;
+    if (header.operation >= context.collectives.next) {
+        if (EarlyOperation* known = early(context, *pair.peer, header.operation)) {
+            known->messages.push_back({.pair = &pair,
+                                       .header = header,
+                                       .payload = {payload.begin(), payload.end()}});
+        }
+        return;
+    }
+    give_back(pair, header);
+    CollectiveOperation* const operation = context.collectives.find(header.operation);
+    if (operation == nullptr || !accept(*operation, pair, header)) return;
+    take(*operation, header, pair.rank.value(), payload);
+    pump(*operation);
+}
+
+void Collectives::arrived(Pair& pair, CollectiveIn& in) {
+    Context& context = *pair.context;
+    if (in.header.operation >= context.collectives.next) {
+        if (EarlyOperation* known = early(context, *pair.peer, in.header.operation)) {
+            in.early = true;
+            known->messages.push_back({.pair = &pair, .header = in.header, .stream = &in});
+        } else {
+            drop(in);
+        }
+        return;
+    }
+    give_back(pair, in.header);
+    CollectiveOperation* const operation = context.collectives.find(in.header.operation);
+    if (operation == nullptr || !accept(*operation, pair, in.header)) return drop(in);
+    take(*operation, in);
+    pump(*operation);
+}
+
+/// Whether a message is one that the operation waits for. If not, the operation fails, or has.
+bool Collectives::accept(CollectiveOperation& operation, Pair& pair,
+                         const wire::CollectiveHeader& header) {
+    if (operation.failure || operation.differs) return false;
+    if (header.fingerprint != operation.fingerprint) {
+        differ(operation, pair);
+        return false;
+    }
+    const auto step = operation.plan->receive(pair.rank.value(), header.message);
+    const std::uint64_t wanted = step ? operation.plan->ready(*step).bytes : 0;
+    if (step && wanted == header.size && !operation.steps[*step].arrived) return true;
+    // Only counts that two ranks alone know of can differ without a fingerprint telling it.
+    if (!operation.terms.has_counts) {
+        host_->violated(*pair.peer,
+                        Error(Errc::protocol_violation,
+                              fmt::format("it sent message {} of {} #{}, which is none",
+                                          header.message, schedule::name(operation.terms.what),
+                                          operation.number)));
+        return false;
+    }
+    fail(operation,
+         Error(Errc::invalid_argument,
+               fmt::format("{}_v #{}: rank {} sends {} bytes to rank {}, which expects {}; give "
+                           "counts that fit",
+                           schedule::name(operation.terms.what), operation.number,
+                           pair.rank.value(), header.size, operation.context->me.value(), wanted),
+               {.rank = pair.rank}));
+    return false;
+}
+
+void Collectives::take(CollectiveOperation& operation, const wire::CollectiveHeader& header,
+                       std::uint32_t from, port::ConstBytes payload) {
+    const std::uint32_t step = *operation.plan->receive(from, header.message);
+    StepState& state = operation.steps[step];
+    state.arrived = true;
+    if (state.waits == 0 && allowed(operation, step) == payload.size()) {
+        land_whole(operation, step, payload);
+    } else {
+        state.kept.assign(payload.begin(), payload.end());
+    }
+}
+
+void Collectives::take(CollectiveOperation& operation, CollectiveIn& in) {
+    in.step = *operation.plan->receive(in.pair->rank.value(), in.header.message);
+    in.operation = &operation;
+    StepState& state = operation.steps[in.step];
+    state.arrived = true;
+    state.in = &in;
+    ++operation.links;
+    look_at(operation, in.step);
+}
+
+void Collectives::named(InBulk& stream, const wire::Preamble& preamble) {
+    Peer& peer = stream.peer();
+    stream.of_collective = true;
+    const auto found = peer.pairs.find(preamble.context);
+    if (found == peer.pairs.end() || found->second->context == nullptr) {
+        return host_->refuse_stream(stream);  // of a communicator that ended
+    }
+    Pair& pair = *found->second;
+    if (!pair.collectives) pair.collectives = std::make_unique<PairCollectives>();
+    PairCollectives& here = *pair.collectives;
+    const std::uint64_t sequence = preamble.sequence.value();
+    if (preamble.sequence < here.next_in) {
+        const auto in = here.streams.find(sequence);
+        if (in == here.streams.end()) return host_->refuse_stream(stream);  // nobody wants it
+        if (in->second->stream == nullptr) return attach(*in->second, stream);
+    } else if (here.early_streams.emplace(sequence, &stream).second) {
+        stream.early = true;
+        stream.early_in = &pair;
+        return;
+    }
+    host_->violated(peer, Error(Errc::protocol_violation, "two streams carry one message"));
+    host_->refuse_stream(stream);
+}
+
+void Collectives::attach(CollectiveIn& in, InBulk& stream) {
+    in.stream = &stream;
+    stream.collective = &in;
+    if (in.operation == nullptr) return;
+    look_at(*in.operation, in.step);
+    pump(*in.operation);
+}
+
+/// Nobody wants the message any more. It is gone afterwards.
+void Collectives::drop(CollectiveIn& in) {
+    if (in.operation != nullptr) {
+        in.operation->steps[in.step].in = nullptr;
+        NEXAR_ASSERT(in.operation->links > 0);
+        --in.operation->links;
+    }
+    if (in.stream != nullptr) {
+        in.stream->collective = nullptr;
+        // What came whole is not to look refused to its sender.
+        if (in.complete) {
+            in.stream->refused = true;
+        } else {
+            host_->refuse_stream(*in.stream);
+        }
+    }
+    in.pair->collectives->streams.erase(in.header.sequence.value());
+}
+
+namespace {
+
+/// Takes a stream of a collective out of all tables; its message, if it had one.
+CollectiveIn* forget(Peer& peer, InBulk& stream) {
+    CollectiveIn* const in = stream.collective;
+    if (stream.early) {
+        std::erase_if(stream.early_in->collectives->early_streams,
+                      [&](const auto& entry) { return entry.second == &stream; });
+    }
+    if (in != nullptr) in->stream = nullptr;
+    peer.streams_in.erase(stream.id().value());
+    return in;
+}
+
+InBulk* stream_of(Peer& peer, port::StreamId id) {
+    const auto found = peer.streams_in.find(id.value());
+    NEXAR_ASSERT(found != peer.streams_in.end());
+    return found->second->of_collective ? found->second.get() : nullptr;
+}
+
+}  // namespace
+
+bool Collectives::finished(Peer& peer, const port::Finished& finished) {
+    InBulk* const stream = stream_of(peer, finished.stream);
+    if (stream == nullptr) return false;
+    const bool refused = stream->refused;
+    CollectiveIn* const in = forget(peer, *stream);
+    if (in == nullptr) {
+        if (refused) return true;
+        host_->violated(peer,
+                        Error(Errc::protocol_violation, "a payload stream ended without one"));
+        return true;
+    }
+    const std::uint64_t bytes = finished.bytes - wire::kBulkPreambleBytes;
+    if (bytes != in->header.size) {
+        host_->violated(peer, Error(Errc::protocol_violation,
+                                    fmt::format("a payload of {} bytes ended after {}",
+                                                in->header.size, bytes)));
+    }
+    // Its step is done since its last byte, or the operation failed and it was refused. Else the
+    // peer breaks the rules: what waits for the message ends with the link.
+    CollectiveOperation* const operation = in->operation;
+    if (in->early || (operation != nullptr && !operation->failure)) return true;
+    drop(*in);
+    if (operation != nullptr) conclude(*operation);
+    return true;
+}
+
+bool Collectives::aborted(Peer& peer, port::StreamId id) {
+    InBulk* const stream = stream_of(peer, id);
+    if (stream == nullptr) return false;
+    CollectiveIn* const in = forget(peer, *stream);
+    if (in == nullptr || in->early) return true;
+    CollectiveOperation* const operation = in->operation;
+    const Rank from = in->pair->rank;
+    drop(*in);
+    if (operation == nullptr) return true;
+    gave_up(*operation, from);
+    conclude(*operation);
+    return true;
+}
+
+}  // namespace nexar::engine

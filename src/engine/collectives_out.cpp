@@ -1,0 +1,249 @@
+// Messages of collectives to peers.
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "engine/collectives.hpp"
+#include "engine/engine.hpp"
+#include "wire/codec.hpp"
+#include "wire/preamble.hpp"
+
+namespace nexar::engine {
+
+namespace {
+
+// Pieces of a message that are shown to the lane one by one; more are gathered first.
+constexpr std::size_t kMaxPieces = 16;
+
+}  // namespace
+
+/// What a message takes of the credit of its pair until its operation is called.
+Amount Collectives::charge_of(const wire::CollectiveHeader& header) const noexcept {
+    const bool on_lane = header.place == wire::PayloadPlace::lane;
+    return {.payload = on_lane ? header.size
+                               : std::min<std::uint64_t>(header.size, limits_.bulk_head),
+            .headers = 1};
+}
+
+void Collectives::block(Pair& pair) {
+    if (std::exchange(pair.collectives_blocked, true)) return;
+    pair.peer->collectives_blocked.push_back(pair);
+}
+
+/// Puts a message in its place among those that wait: behind those of the same operation.
+void Collectives::enqueue(CollectiveSend& send) {
+    Pair& pair = *send.pair;
+    auto& waiting = pair.collectives->waiting;
+    CollectiveSend* place = waiting.last();
+    while (place != nullptr && place->operation->number > send.operation->number) {
+        place = decltype(pair.collectives->waiting)::before(*place);
+    }
+    waiting.insert_after(place, send);
+    send.state = CollectiveSend::State::waiting;
+    // One that is not the first waits behind others that could not be written.
+    if (pair.collectives_blocked && waiting.first() != &send) return;
+    if (pair.peer->link == nullptr) host_->want(*pair.peer);
+    drain(pair);
+}
+
+void Collectives::drain(Pair& pair) {
+    PairCollectives* const here = pair.collectives.get();
+    // What a written message makes possible is written by whoever is at it already.
+    if (here == nullptr || pair.context == nullptr || here->draining) return;
+    here->draining = true;
+    if (!write_waiting(pair)) block(pair);
+    here->draining = false;
+}
+
+/// False: some are left.
+bool Collectives::write_waiting(Pair& pair) {
+    PairCollectives* const here = pair.collectives.get();
+    while (!here->waiting.empty() || !here->said.empty()) {
+        const bool open = pair.peer->link != nullptr && !pair.peer->eager_full &&
+                          !pair.peer->violation && host_->introduce(pair);
+        if (!open || !flush_said(pair)) return false;
+        CollectiveSend* const first = here->waiting.first();
+        if (first != nullptr && !write(*first)) return false;
+    }
+    return true;
+}
+
+void Collectives::drain(Peer& peer) {
+    if (peer.link == nullptr) return;
+    // Each gets one try: what stays blocked goes to the end of the list again.
+    IntrusiveList<Pair, &Pair::collectives_hook> waiting;
+    std::swap(waiting, peer.collectives_blocked);
+    while (Pair* pair = waiting.pop_front()) {
+        pair->collectives_blocked = false;
+        drain(*pair);
+    }
+}
+
+bool Collectives::flush_said(Pair& pair) {
+    if (!pair.collectives) return true;
+    auto& said = pair.collectives->said;
+    while (!said.empty()) {
+        if (pair.peer->link == nullptr || pair.peer->eager_full || pair.peer->violation) break;
+        const port::ConstBytes piece(said.front());
+        if (!pair.peer->link->write(port::Lane::eager, {&piece, 1})) {
+            pair.peer->eager_full = true;
+            break;
+        }
+        said.pop_front();
+    }
+    return said.empty();
+}
+
+/// Writes a message, or begins its stream; false: there is no credit or no room. Afterwards it may
+/// have ended, and its operation with it.
+bool Collectives::write(CollectiveSend& send) {
+    Pair& pair = *send.pair;
+    PairCollectives& here = *pair.collectives;
+    CollectiveOperation& operation = *send.operation;
+    const bool on_lane = send.bytes <= limits_.eager_limit;
+    const Amount charge{
+        .payload = on_lane ? send.bytes : std::min<std::uint64_t>(send.bytes, limits_.bulk_head),
+        .headers = 1};
+    bool reserve = false;
+    if (!here.pool_out.take(charge)) {
+        reserve = here.unsent.front().operation == operation.number && here.reserve_out.take(charge);
+        if (!reserve) return false;
+    }
+    if (!write_header(send, reserve, on_lane)) {
+        NEXAR_ASSERT((reserve ? here.reserve_out : here.pool_out)
+                         .give_back(charge.payload, charge.headers));
+        pair.peer->eager_full = true;
+        return false;
+    }
+    here.waiting.erase(send);
+    if (!on_lane) begin_stream(send);
+    here.next_out = Sequence(here.next_out.value() + 1);
+    count_written(pair, operation.number);
+    if (on_lane) {
+        send.state = CollectiveSend::State::ended;
+        finish_step(operation, send.step);
+        pump(operation);
+    }
+    return true;
+}
+
+bool Collectives::write_header(CollectiveSend& send, bool from_reserve, bool on_lane) {
+    const CollectiveOperation& operation = *send.operation;
+    const wire::CollectiveHeader header{
+        .context = send.pair->context_id,
+        .sequence = send.pair->collectives->next_out,
+        .operation = operation.number,
+        .message = operation.plan->step(send.step).message,
+        .size = send.bytes,
+        .fingerprint = operation.fingerprint,
+        .place = on_lane ? wire::PayloadPlace::lane : wire::PayloadPlace::stream,
+        .from_reserve = from_reserve};
+    std::array<std::byte, wire::kCollectiveHeaderFrameBytes> frame{};
+    const auto size = wire::encode(header, frame);
+    NEXAR_ASSERT(size.has_value() && *size == frame.size());
+    std::array<port::ConstBytes, kMaxPieces + 1> pieces;
+    std::size_t used = 0;
+    pieces[used++] = frame;
+    std::vector<std::byte> gathered;
+    if (on_lane && send.content.size() > kMaxPieces) {
+        for (const port::ConstBytes piece : send.content) {
+            gathered.insert(gathered.end(), piece.begin(), piece.end());
+        }
+        pieces[used++] = gathered;
+    } else if (on_lane) {
+        for (const port::ConstBytes piece : send.content) pieces[used++] = piece;
+    }
+    return send.pair->peer->link->write(port::Lane::eager, std::span(pieces).first(used));
+}
+
+void Collectives::begin_stream(CollectiveSend& send) {
+    Peer& peer = *send.pair->peer;
+    std::array<std::byte, wire::kBulkPreambleBytes> preamble{};
+    const auto size = wire::encode(wire::Preamble{.lane = wire::Lane::collective,
+                                                  .context = send.pair->context_id,
+                                                  .sequence = send.pair->collectives->next_out},
+                                   preamble);
+    NEXAR_ASSERT(size.has_value() && *size == preamble.size());
+    send.state = CollectiveSend::State::streaming;
+    send.stream = peer.link->send(send, {.priority = port::Priority::bulk, .prefix = preamble});
+    peer.collectives.streams_out.emplace(send.stream.value(), &send);
+    ++send.operation->links;
+}
+
+void Collectives::count_written(Pair& pair, std::uint64_t operation) {
+    auto& unsent = pair.collectives->unsent;
+    const auto found =
+        std::ranges::find(unsent, operation, &PairCollectives::Unsent::operation);
+    NEXAR_ASSERT(found != unsent.end() && found->messages > 0);
+    --found->messages;
+    while (!unsent.empty() && unsent.front().messages == 0) unsent.pop_front();
+}
+
+/// An operation that failed sends nothing more.
+void Collectives::forget_unsent(CollectiveOperation& operation) {
+    if (operation.plan == nullptr) return;
+    for (const Plan::Outgoing& outgoing : operation.plan->outgoing()) {
+        Pair& pair = *operation.context->pairs[outgoing.peer];
+        auto& unsent = pair.collectives->unsent;
+        std::erase_if(unsent, [&](const PairCollectives::Unsent& one) {
+            return one.operation == operation.number;
+        });
+        while (!unsent.empty() && unsent.front().messages == 0) unsent.pop_front();
+    }
+}
+
+bool Collectives::released(Peer& peer, const port::Released& released) {
+    const auto found = peer.collectives.streams_out.find(released.stream.value());
+    if (found == peer.collectives.streams_out.end()) return false;
+    CollectiveSend& send = *found->second;
+    peer.collectives.streams_out.erase(found);
+    send.state = CollectiveSend::State::ended;
+    CollectiveOperation& operation = *send.operation;
+    NEXAR_ASSERT(operation.links > 0);
+    --operation.links;
+    if (operation.failure) {
+        conclude(operation);
+        return true;
+    }
+    switch (released.outcome) {
+        case port::SendOutcome::delivered:
+            finish_step(operation, send.step);
+            pump(operation);
+            break;
+        case port::SendOutcome::refused:
+        case port::SendOutcome::cancelled:
+            gave_up(operation, send.pair->rank);
+            break;
+        case port::SendOutcome::link_lost:
+            fail(operation,
+                 Error(Errc::link_closed, "the link went down before a message had arrived whole",
+                       {.rank = send.pair->rank}));
+            break;
+    }
+    return true;
+}
+
+template <class Message>
+void Collectives::say(Pair& pair, const Message& message) {
+    if (pair.peer->lost) return;
+    if (!pair.collectives) pair.collectives = std::make_unique<PairCollectives>();
+    pair.collectives->said.push_back(wire::to_bytes(message));
+    if (!pair.collectives_blocked) drain(pair);
+}
+
+template void Collectives::say(Pair&, const wire::CollectiveMismatch&);
+template void Collectives::say(Pair&, const wire::CollectiveAbort&);
+
+Result<void> Collectives::on_credit(Pair& pair, const wire::Credit& credit) {
+    const bool reserve = credit.pool == wire::CreditPool::collective_reserve;
+    if (pair.collectives) {
+        CreditOut& pool = reserve ? pair.collectives->reserve_out : pair.collectives->pool_out;
+        if (pool.give_back(credit.payload_bytes, credit.headers)) return {};
+    }
+    return Error(Errc::protocol_violation, "it gave back more credit than was taken");
+}
+
+}  // namespace nexar::engine

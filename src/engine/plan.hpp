@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "schedule/choice.hpp"
+#include "schedule/schedule.hpp"
+
+namespace nexar::engine {
+
+/// A schedule made ready to be run: in bytes, with who waits for what, and which step a message is
+/// for. Does not change; all runs of the same call share it.
+class Plan {
+public:
+    struct Step {
+        std::uint64_t bytes = 0;
+        std::uint64_t segment = 0;     // bytes; 0: one piece
+        std::uint32_t waits = 0;       // events that must have come before it begins
+        std::uint32_t first_gate = 0;  // steps that it follows piece by piece, in gates_
+        std::uint32_t gates = 0;
+        std::uint32_t first_after = 0;  // who waits for its events, in after_
+        std::uint32_t after = 0;
+    };
+    /// A step that waits for an event of another one.
+    struct After {
+        std::uint32_t step = 0;
+        schedule::Event event{};
+        bool piecewise = false;
+    };
+    /// What goes to one peer.
+    struct Outgoing {
+        std::uint32_t peer = 0;
+        std::uint32_t messages = 0;
+    };
+
+    Plan(schedule::Schedule schedule, std::uint32_t element_bytes);
+
+    std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(steps_.size()); }
+    const schedule::Step& step(std::uint32_t i) const noexcept { return schedule_.steps[i]; }
+    const Step& ready(std::uint32_t i) const noexcept { return steps_[i]; }
+    std::span<const std::uint32_t> gates(std::uint32_t i) const noexcept {
+        return std::span(gates_).subspan(steps_[i].first_gate, steps_[i].gates);
+    }
+    std::span<const After> after(std::uint32_t i) const noexcept {
+        return std::span(after_).subspan(steps_[i].first_after, steps_[i].after);
+    }
+
+    /// The step that receives a message; none when there is no such message.
+    std::optional<std::uint32_t> receive(std::uint32_t peer, std::uint32_t message) const noexcept;
+
+    std::span<const Outgoing> outgoing() const noexcept { return outgoing_; }
+    std::uint32_t sends() const noexcept { return sends_; }
+    std::uint64_t scratch_bytes() const noexcept { return scratch_bytes_; }
+    std::uint32_t element_bytes() const noexcept { return element_bytes_; }
+
+private:
+    struct Incoming {
+        std::uint32_t peer = 0;
+        std::uint32_t message = 0;
+        std::uint32_t step = 0;
+    };
+
+    void find_waits();
+    void index_messages();
+
+    schedule::Schedule schedule_;
+    std::uint32_t element_bytes_;
+    std::uint64_t scratch_bytes_;
+    std::uint32_t sends_ = 0;
+    std::vector<Step> steps_;
+    std::vector<std::uint32_t> gates_;
+    std::vector<After> after_;
+    std::vector<Incoming> incoming_;  // by peer and message
+    std::vector<Outgoing> outgoing_;
+};
+
+}  // namespace nexar::engine

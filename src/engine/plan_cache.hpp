@@ -1,0 +1,72 @@
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+
+#include "engine/plan.hpp"
+#include "schedule/choice.hpp"
+
+namespace nexar::engine {
+
+/// Plans of the last different calls of one communicator, with the choice that led to them.
+class PlanCache {
+public:
+    static constexpr std::size_t kMost = 64;
+    /// Steps of all plans together: those of large worlds are long.
+    static constexpr std::size_t kMostSteps = std::size_t{1} << 18U;
+
+    /// All that a plan depends on beside the communicator.
+    struct Key {
+        schedule::Operation operation{};
+        std::uint32_t root = 0;
+        std::uint64_t count = 0;
+        std::uint32_t element_bytes = 1;
+        bool commutative = true;
+        bool in_place = false;
+
+        friend auto operator<=>(const Key&, const Key&) noexcept = default;
+    };
+    struct Entry {
+        schedule::Choice choice{};
+        std::shared_ptr<const Plan> plan{};
+    };
+
+    /// nullptr: it is not here.
+    const Entry* find(const Key& key) {
+        if (last_ != order_.end() && last_->key == key) return &last_->entry;
+        const auto found = places_.find(key);
+        if (found == places_.end()) return nullptr;
+        order_.splice(order_.begin(), order_, found->second);
+        last_ = found->second;
+        return &last_->entry;
+    }
+
+    void add(const Key& key, const Entry& entry) {
+        order_.push_front({key, entry});
+        places_[key] = last_ = order_.begin();
+        steps_ += entry.plan->size();
+        while (order_.size() > kMost || (steps_ > kMostSteps && order_.size() > 1)) {
+            steps_ -= order_.back().entry.plan->size();
+            places_.erase(order_.back().key);
+            order_.pop_back();
+        }
+    }
+
+    std::size_t size() const noexcept { return order_.size(); }
+
+private:
+    struct Kept {
+        Key key;
+        Entry entry;
+    };
+    std::list<Kept> order_{};  // used last first
+    std::list<Kept>::iterator last_ = order_.end();
+    std::map<Key, std::list<Kept>::iterator> places_{};
+    std::size_t steps_ = 0;
+};
+
+}  // namespace nexar::engine
