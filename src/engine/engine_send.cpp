@@ -302,6 +302,7 @@ Result<void> Engine::on_credit(Peer& peer, const wire::Credit& credit) {
         pool = &found->second->reserve_out;
     }
     if (credit.pool == wire::CreditPool::collective ||
+        credit.pool == wire::CreditPool::collective_reserve ||
         !pool->give_back(credit.payload_bytes, credit.headers)) {
         return Error(Errc::protocol_violation, "it gave back more credit than was taken");
     }
