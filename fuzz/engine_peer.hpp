@@ -101,9 +101,9 @@ private:
     void control(Act act) {
         if (act == Act::credit) {
             wire::Credit credit;
-            credit.pool = static_cast<wire::CreditPool>(1 + script_->byte() % 3);
+            credit.pool = static_cast<wire::CreditPool>(1 + script_->byte() % 4);
             const ContextId named = script_->context();
-            if (credit.pool == wire::CreditPool::communicator) credit.context = named;
+            if (credit.pool != wire::CreditPool::shared) credit.context = named;
             credit.payload_bytes = script_->word();
             credit.headers = std::max<std::uint32_t>(1, script_->byte());
             link_->arrive(Lane::control, testing::said(credit));

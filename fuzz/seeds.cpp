@@ -98,6 +98,26 @@ void add_control(const std::filesystem::path& root) {
     add_message<wire::ContextEnd>(root, {}, {.context = kContext});
 }
 
+void add_collectives(const std::filesystem::path& root) {
+    add_message<wire::CollectiveHeader>(root, {.size = wire::kMaxEagerBytes},
+                                        {.context = kContext,
+                                         .sequence = Sequence(5),
+                                         .operation = 3,
+                                         .message = 2,
+                                         .size = wire::kMaxByteCount,
+                                         .fingerprint = 0xfeedfacecafebeef,
+                                         .place = wire::PayloadPlace::stream,
+                                         .from_reserve = true});
+    add_message<wire::CollectiveMismatch>(
+        root, {}, {.context = kContext, .operation = 3, .description = "all_reduce of 4 \xc3\xa9"});
+    add_message<wire::CollectiveAbort>(root, {},
+                                       {.context = kContext,
+                                        .operation = 3,
+                                        .code = static_cast<Errc>(999),
+                                        .rank = Rank(2),
+                                        .text = "it was cancelled"});
+}
+
 void add_calls(const std::filesystem::path& root) {
     add_message<wire::Request>(root, {.function = 7},
                                {.call = wire::CallId(9),
@@ -121,6 +141,9 @@ void add_preambles(const std::filesystem::path& root) {
     const Bytes bulk =
         encoded(wire::Preamble{.lane = Lane::bulk, .context = kContext, .sequence = Sequence(8)});
     corpus.add("bulk", bulk);
+    corpus.add("collective",
+               encoded(wire::Preamble{
+                   .lane = Lane::collective, .context = kContext, .sequence = Sequence(5)}));
     corpus.add("call",
                encoded(wire::Preamble{
                    .lane = Lane::call, .call = wire::CallId(9), .part = wire::CallPart::response}));
@@ -185,6 +208,7 @@ int main(int argc, char** argv) {
     add_preambles(root);
     add_headers(root);
     add_control(root);
+    add_collectives(root);
     add_calls(root);
     add_certificates(root);
     fuzz::add_join(root);

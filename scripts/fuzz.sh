@@ -72,10 +72,10 @@ build fuzz fuzz_harnesses
 longest_input() {
   case $1 in
     preamble) echo 32 ;;
-    heartbeat | credit | withdraw | eager | bulk | proof) echo 264 ;;
+    heartbeat | credit | withdraw | eager | bulk | collective | proof) echo 264 ;;
     grant) echo 520 ;;
     join_string) echo 1032 ;;
-    error_report | formation | renewal | link_report) echo 2056 ;;
+    error_report | collective_mismatch | collective_abort | formation | renewal | link_report) echo 2056 ;;
     admission) echo 8200 ;;
     quic_datagram) echo 1600 ;;
     quic_pair) echo 301 ;;

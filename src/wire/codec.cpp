@@ -117,6 +117,12 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
             return decode_as<ContextBegin>(header, body);
         case FrameType::context_end:
             return decode_as<ContextEnd>(header, body);
+        case FrameType::collective:
+            return decode_as<CollectiveHeader>(header, body);
+        case FrameType::collective_mismatch:
+            return decode_as<CollectiveMismatch>(header, body);
+        case FrameType::collective_abort:
+            return decode_as<CollectiveAbort>(header, body);
         case FrameType::request:
             return decode_as<Request>(header, body);
         case FrameType::response:
@@ -163,6 +169,9 @@ NEXAR_INSTANTIATE_CODEC(Grant);
 NEXAR_INSTANTIATE_CODEC(Withdraw);
 NEXAR_INSTANTIATE_CODEC(ContextBegin);
 NEXAR_INSTANTIATE_CODEC(ContextEnd);
+NEXAR_INSTANTIATE_CODEC(CollectiveHeader);
+NEXAR_INSTANTIATE_CODEC(CollectiveMismatch);
+NEXAR_INSTANTIATE_CODEC(CollectiveAbort);
 NEXAR_INSTANTIATE_CODEC(EagerHeader);
 NEXAR_INSTANTIATE_CODEC(BulkHeader);
 NEXAR_INSTANTIATE_CODEC(Request);

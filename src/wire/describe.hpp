@@ -23,14 +23,16 @@ template <class Io>
 void describe_common(Io& io, Of<Preamble> auto& m) {
     io.constant("magic", load<std::uint32_t>(kMagic.data()), FaultKind::wrong_constant);
     io.constant("version", kProtocolVersion, FaultKind::wrong_version);
-    io.choice("lane", m.lane, Lane::control, Lane::seed, FaultKind::unknown_value);
+    io.choice("lane", m.lane, Lane::control, Lane::collective, FaultKind::unknown_value);
     io.constant("reserved", std::uint16_t{0}, FaultKind::wrong_constant);
+    io.rule([&] { return m.lane != Lane::file; }, "lane", static_cast<std::uint64_t>(m.lane),
+            "allowed is one that is on a stream");
 }
 
 template <class Io>
 void describe(Io& io, Of<Preamble> auto& m) {
     describe_common(io, m);
-    if (m.lane == Lane::bulk) {
+    if (names_message(m.lane)) {
         io.number("context", m.context);
         io.number("sequence", m.sequence);
     }
@@ -42,10 +44,10 @@ void describe(Io& io, Of<Preamble> auto& m) {
             "allowed is 0 but on a call lane");
     io.rule([&] { return m.lane == Lane::call || m.part == CallPart::none; }, "part",
             static_cast<std::uint64_t>(m.part), "allowed is 0 but on a call lane");
-    io.rule([&] { return m.lane == Lane::bulk || m.context == ContextId(0); }, "context",
-            m.context.value(), "allowed is 0 but on a bulk lane");
-    io.rule([&] { return m.lane == Lane::bulk || m.sequence == Sequence(0); }, "sequence",
-            m.sequence.value(), "allowed is 0 but on a bulk lane");
+    io.rule([&] { return names_message(m.lane) || m.context == ContextId(0); }, "context",
+            m.context.value(), "allowed is 0 but on a bulk or collective lane");
+    io.rule([&] { return names_message(m.lane) || m.sequence == Sequence(0); }, "sequence",
+            m.sequence.value(), "allowed is 0 but on a bulk or collective lane");
 }
 
 /// The layout only; what is allowed depends on the type, see decode_frame_header.
@@ -139,13 +141,13 @@ void describe(Io& io, Of<Heartbeat> auto& m) {
 
 template <class Io>
 void describe(Io& io, Of<Credit> auto& m) {
-    io.choice("pool", m.pool, CreditPool::shared, CreditPool::communicator,
+    io.choice("pool", m.pool, CreditPool::shared, CreditPool::collective_reserve,
               FaultKind::unknown_value);
     io.number("context", m.context);
     io.number("payload_bytes", m.payload_bytes, {0, kMaxByteCount});
     io.number("headers", m.headers);
-    io.rule([&] { return m.pool == CreditPool::communicator || m.context == ContextId(0); },
-            "context", m.context.value(), "allowed is 0 but for the pool of a communicator");
+    io.rule([&] { return m.pool != CreditPool::shared || m.context == ContextId(0); }, "context",
+            m.context.value(), "allowed is 0 for the shared pool");
     io.rule([&] { return m.payload_bytes != 0 || m.headers != 0; }, "payload_bytes", 0,
             "allowed is 0 only when headers is not");
 }
@@ -184,14 +186,50 @@ void describe(Io& io, Of<ContextEnd> auto& m) {
     io.number("context", m.context);
 }
 
+/// How many bytes may be in which place.
 template <class Io, class Message>
-void describe_payload(Io& io, Message& m) {
-    io.number("size", m.size, {0, kMaxByteCount});
-    io.choice("place", m.place, PayloadPlace::lane, PayloadPlace::stream, FaultKind::unknown_value);
+void describe_payload_rules(Io& io, Message& m) {
     io.rule([&] { return m.place == PayloadPlace::stream || m.size <= kMaxEagerBytes; }, "size",
             m.size, "allowed is at most 65536 on the lane");
     io.rule([&] { return m.place == PayloadPlace::lane || m.size != 0; }, "size", 0,
             "allowed is at least 1 on a stream");
+}
+
+template <class Io>
+void describe(Io& io, Of<CollectiveHeader> auto& m) {
+    io.number("context", m.context);
+    io.number("sequence", m.sequence);
+    io.number("operation", m.operation);
+    io.number("message", m.message);
+    io.number("size", m.size, {0, kMaxByteCount});
+    io.number("fingerprint", m.fingerprint);
+    io.choice("place", m.place, PayloadPlace::lane, PayloadPlace::stream, FaultKind::unknown_value);
+    io.boolean("from_reserve", m.from_reserve);
+    io.choice("codec", m.codec, PayloadCodec::none, PayloadCodec::none, FaultKind::not_supported);
+    describe_payload_rules(io, m);
+}
+
+template <class Io>
+void describe(Io& io, Of<CollectiveMismatch> auto& m) {
+    io.number("context", m.context);
+    io.number("operation", m.operation);
+    io.text("description", m.description, {0, kMaxReportTextBytes});
+}
+
+template <class Io>
+void describe(Io& io, Of<CollectiveAbort> auto& m) {
+    io.number("context", m.context);
+    io.number("operation", m.operation);
+    io.number("code", m.code, {1, 0xffff});
+    io.number("rank", m.rank);
+    io.text("text", m.text, {0, kMaxReportTextBytes});
+}
+
+template <class Io, class Message>
+void describe_payload(Io& io, Message& m) {
+    io.number("size", m.size, {0, kMaxByteCount});
+    io.choice("place", m.place, PayloadPlace::lane, PayloadPlace::stream, FaultKind::unknown_value);
+    describe_payload_rules(io, m);
 }
 
 template <class Io>

@@ -27,6 +27,9 @@ enum class FrameType : std::uint8_t {
     bulk = 17,
     context_begin = 18,
     context_end = 19,
+    collective = 20,
+    collective_mismatch = 21,
+    collective_abort = 22,
     request = 32,
     response = 33,
     cancel = 34,
@@ -52,7 +55,7 @@ struct FrameRules {
 
 /// Limits leave room for optional fields of later builds: a whole Hello is at most 4 KiB, a
 /// Welcome 160 KiB. A View has room for kMaxViewMembers with all addresses.
-inline constexpr std::array<FrameRules, 23> kFrameRules{{
+inline constexpr std::array<FrameRules, 26> kFrameRules{{
     {FrameType::hello, "hello", 4096 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::welcome, "welcome", 163840 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::error_report, "error_report", 2048 - kFrameHeaderBytes, Lane::control, false},
@@ -64,6 +67,10 @@ inline constexpr std::array<FrameRules, 23> kFrameRules{{
     {FrameType::bulk, "bulk", 256 - kFrameHeaderBytes, Lane::eager, false},
     {FrameType::context_begin, "context_begin", 256 - kFrameHeaderBytes, Lane::eager, false},
     {FrameType::context_end, "context_end", 256 - kFrameHeaderBytes, Lane::eager, false},
+    {FrameType::collective, "collective", 256 - kFrameHeaderBytes, Lane::eager, false},
+    {FrameType::collective_mismatch, "collective_mismatch", 2048 - kFrameHeaderBytes, Lane::eager,
+     false},
+    {FrameType::collective_abort, "collective_abort", 2048 - kFrameHeaderBytes, Lane::eager, false},
     {FrameType::request, "request", 256 - kFrameHeaderBytes, Lane::rpc, false},
     {FrameType::response, "response", 2048 - kFrameHeaderBytes, Lane::rpc, false},
     {FrameType::cancel, "cancel", 256 - kFrameHeaderBytes, Lane::rpc, false},

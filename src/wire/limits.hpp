@@ -18,6 +18,9 @@ inline constexpr std::size_t kFrameHeaderBytes = 8;
 /// stack.
 inline constexpr std::size_t kMessageHeaderFrameBytes = 42;
 
+/// The same for the header of a message of a collective.
+inline constexpr std::size_t kCollectiveHeaderFrameBytes = 55;
+
 /// The frame of a request without optional fields is at most so long, and that of a response that
 /// went well or of a cancel, so that they can be written into a buffer on the stack.
 inline constexpr std::size_t kMaxCallFrameBytes = 101;

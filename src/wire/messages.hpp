@@ -133,10 +133,16 @@ struct Heartbeat {
 };
 
 /// Which reserve a credit belongs to. Numbers are stable.
-enum class CreditPool : std::uint8_t { shared = 1, collective = 2, communicator = 3 };
+enum class CreditPool : std::uint8_t {
+    shared = 1,
+    collective = 2,          // of the collectives of a communicator
+    communicator = 3,        // the reserve of its messages
+    collective_reserve = 4,  // only for the oldest of its collectives
+};
 
 /// Gives back what the receiver of this frame may send before it is matched. At least one of the
-/// two amounts is not 0; context is 0 unless the pool is a communicator's.
+/// two amounts is not 0; context is 0 for the shared pool, and names the communicator for all
+/// others.
 struct Credit {
     static constexpr FrameType kType = FrameType::credit;
 
@@ -211,10 +217,53 @@ struct ContextEnd {
     friend bool operator==(const ContextEnd&, const ContextEnd&) noexcept = default;
 };
 
-/// Where the payload of a call is. Numbers are stable.
+/// Where the payload of a call, or of a message of a collective, is. Numbers are stable.
 enum class PayloadPlace : std::uint8_t {
     lane = 0,    // behind this frame on the same lane, at most kMaxEagerBytes
-    stream = 1,  // at least 1 byte, on a stream whose preamble names the call
+    stream = 1,  // at least 1 byte, on a stream whose preamble names it
+};
+
+/// A message of a collective: found by (context, operation, message), not by matching. The payload
+/// follows on the same lane, at most kMaxEagerBytes, or comes on a stream of lane `collective`
+/// whose preamble names (context, sequence).
+struct CollectiveHeader {
+    static constexpr FrameType kType = FrameType::collective;
+
+    ContextId context{};
+    Sequence sequence{};  // of the sender's collective messages to the receiver here, from 0
+    std::uint64_t operation = 0;    // number of the collective in its communicator, from 0
+    std::uint32_t message = 0;      // number in the collective, per ordered pair
+    std::uint64_t size = 0;         // bytes of payload
+    std::uint64_t fingerprint = 0;  // of the sender's call: what must be equal on all ranks
+    PayloadPlace place = PayloadPlace::lane;
+    bool from_reserve = false;  // its credits are of the collective reserve
+    PayloadCodec codec = PayloadCodec::none;
+
+    friend bool operator==(const CollectiveHeader&, const CollectiveHeader&) noexcept = default;
+};
+
+/// The sender's call of a collective is another one than the fingerprint that it got says.
+struct CollectiveMismatch {
+    static constexpr FrameType kType = FrameType::collective_mismatch;
+
+    ContextId context{};
+    std::uint64_t operation = 0;
+    std::string description{};  // of the sender's own call
+
+    friend bool operator==(const CollectiveMismatch&, const CollectiveMismatch&) = default;
+};
+
+/// A collective failed at a rank; everybody who is still in it fails too.
+struct CollectiveAbort {
+    static constexpr FrameType kType = FrameType::collective_abort;
+
+    ContextId context{};
+    std::uint64_t operation = 0;
+    Errc code = Errc::malformed;  // unknown ones are kept as in ErrorReport
+    Rank rank{};                  // whose failure it is
+    std::string text{};
+
+    friend bool operator==(const CollectiveAbort&, const CollectiveAbort&) = default;
 };
 
 /// Calls a function of the receiver. It answers every request once, unless the link fails.
@@ -253,9 +302,10 @@ struct Cancel {
     friend bool operator==(const Cancel&, const Cancel&) noexcept = default;
 };
 
-using AnyMessage = std::variant<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw,
-                                EagerHeader, BulkHeader, ContextBegin, ContextEnd, Request,
-                                Response, Cancel, Proof, JoinRequest, Admission, ViewFrame,
-                                Formation, Renewal, LinkReport, StoredTokens, StoredSeed>;
+using AnyMessage =
+    std::variant<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw, EagerHeader,
+                 BulkHeader, ContextBegin, ContextEnd, CollectiveHeader, CollectiveMismatch,
+                 CollectiveAbort, Request, Response, Cancel, Proof, JoinRequest, Admission,
+                 ViewFrame, Formation, Renewal, LinkReport, StoredTokens, StoredSeed>;
 
 }  // namespace nexar::wire

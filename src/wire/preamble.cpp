@@ -26,6 +26,8 @@ std::string_view name(Lane lane) noexcept {
             return "seed";
         case Lane::file:
             return "file";
+        case Lane::collective:
+            return "collective";
     }
     return "unknown";
 }

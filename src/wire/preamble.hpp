@@ -16,11 +16,12 @@ namespace nexar::wire {
 enum class Lane : std::uint8_t {
     control = 1,  // membership, credits, errors
     rpc = 2,
-    eager = 3,  // small messages, and the headers of larger ones
-    bulk = 4,   // the payload of one large message
-    call = 5,   // the payload of one large request or response
-    seed = 6,   // between a seed and a joiner or a member, in the place of control
-    file = 7,   // never on a stream: what a seed keeps
+    eager = 3,       // small messages, and the headers of larger ones
+    bulk = 4,        // the payload of one large message
+    call = 5,        // the payload of one large request or response
+    seed = 6,        // between a seed and a joiner or a member, in the place of control
+    file = 7,        // never on a stream: what a seed keeps
+    collective = 8,  // the payload of one large message of a collective
 };
 
 /// The name as written in the source; "unknown" for a number that is none.
@@ -37,9 +38,9 @@ using CallId = Strong<struct CallIdName, std::uint64_t>;
 /// What a call stream carries: both sides number the calls that they make. Numbers are stable.
 enum class CallPart : std::uint64_t { none = 0, request = 1, response = 2 };
 
-/// The first bytes of every stream. A bulk stream names its message and a call stream its call,
-/// because their bytes may arrive before the header on the lane does; elsewhere the names are 0 and
-/// not sent. The sender is the owner of the connection, so it is not named.
+/// The first bytes of every stream. A bulk or collective stream names its message and a call stream
+/// its call, because their bytes may arrive before the header on the lane does; elsewhere the names
+/// are 0 and not sent. The sender is the owner of the connection, so it is not named.
 struct Preamble {
     Lane lane = Lane::control;
     ContextId context{};
@@ -50,8 +51,13 @@ struct Preamble {
     friend bool operator==(const Preamble&, const Preamble&) noexcept = default;
 };
 
+/// Whether the preamble of such a stream has a context and a sequence.
+constexpr bool names_message(Lane lane) noexcept {
+    return lane == Lane::bulk || lane == Lane::collective;
+}
+
 constexpr std::size_t encoded_size(const Preamble& preamble) noexcept {
-    const bool named = preamble.lane == Lane::bulk || preamble.lane == Lane::call;
+    const bool named = names_message(preamble.lane) || preamble.lane == Lane::call;
     return named ? kBulkPreambleBytes : kPreambleBytes;
 }
 

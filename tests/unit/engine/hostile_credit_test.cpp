@@ -129,6 +129,21 @@ TEST_F(HostileCredit, credit_of_the_reserve_is_not_of_the_shared_pool) {
     expect_cut_off(Errc::protocol_violation, "more credit than was taken");
 }
 
+TEST_F(HostileCredit, credit_of_collectives_was_never_taken) {
+    send(kHostile, 100);
+    says(Lane::control,
+         said(wire::Credit{.pool = wire::CreditPool::collective, .context = kWorld, .headers = 1}));
+    expect_cut_off(Errc::protocol_violation, "more credit than was taken");
+}
+
+TEST_F(HostileCredit, credit_of_the_reserve_of_collectives_was_never_taken) {
+    send(kHostile, 100);
+    says(Lane::control,
+         said(wire::Credit{
+             .pool = wire::CreditPool::collective_reserve, .context = kWorld, .headers = 1}));
+    expect_cut_off(Errc::protocol_violation, "more credit than was taken");
+}
+
 TEST_F(HostileCredit, sends_that_wait_for_credit_end_when_it_is_cut_off) {
     std::vector<Asked*> sent;
     for (std::uint32_t i = 0; i < limits_.shared.headers + limits_.reserve.headers + 3; ++i) {

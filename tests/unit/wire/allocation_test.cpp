@@ -88,6 +88,7 @@ TEST(Allocation, is_counted) {
 TEST(Allocation, is_none_for_what_travels_often) {
     EXPECT_EQ(allocations_of_a_round_trip<EagerHeader>(), 0U);
     EXPECT_EQ(allocations_of_a_round_trip<BulkHeader>(), 0U);
+    EXPECT_EQ(allocations_of_a_round_trip<CollectiveHeader>(), 0U);
     EXPECT_EQ(allocations_of_a_round_trip<Heartbeat>(), 0U);
     EXPECT_EQ(allocations_of_a_round_trip<Credit>(), 0U);
 }
@@ -124,6 +125,10 @@ TEST(Allocation, is_only_the_error_when_a_length_is_over_its_limit) {
     EXPECT_LT(refused_bytes(welcome, 8 + 37, std::byte{0}, std::byte{1}), kErrorBytes)
         << "256 settings are allowed, but their bytes are not there";
     EXPECT_LT(refused_bytes(welcome, 6, kAll, kAll), kErrorBytes) << "body_bytes";
+    const Bytes mismatch = testing::encoded(testing::example<CollectiveMismatch>());
+    EXPECT_LT(refused_bytes(mismatch, 8 + 16, kAll, kAll), kErrorBytes) << "description";
+    const Bytes abort = testing::encoded(testing::example<CollectiveAbort>());
+    EXPECT_LT(refused_bytes(abort, 8 + 22, kAll, kAll), kErrorBytes) << "text";
     // What a stranger may send to a seed.
     const Bytes request = testing::encoded(testing::example<JoinRequest>());
     EXPECT_LT(refused_bytes(request, 6, kAll, kAll), kErrorBytes) << "body_bytes";

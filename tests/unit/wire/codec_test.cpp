@@ -27,10 +27,11 @@ struct MessageNames {
     }
 };
 
-using Messages = ::testing::Types<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw,
-                                  EagerHeader, BulkHeader, ContextBegin, ContextEnd, Request,
-                                  Response, Cancel, Proof, JoinRequest, Admission, ViewFrame,
-                                  Formation, Renewal, LinkReport, StoredTokens, StoredSeed>;
+using Messages =
+    ::testing::Types<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw, EagerHeader,
+                     BulkHeader, ContextBegin, ContextEnd, CollectiveHeader, CollectiveMismatch,
+                     CollectiveAbort, Request, Response, Cancel, Proof, JoinRequest, Admission,
+                     ViewFrame, Formation, Renewal, LinkReport, StoredTokens, StoredSeed>;
 TYPED_TEST_SUITE(EveryMessage, Messages, MessageNames);
 
 Bytes encoded(const AnyMessage& message) {
@@ -164,6 +165,8 @@ TYPED_TEST(EveryMessage, encodes_to_the_front_of_a_larger_room) {
 TEST(Codec, message_headers_have_the_size_that_limits_promise) {
     EXPECT_EQ(encoded_size(EagerHeader{}), kMessageHeaderFrameBytes);
     EXPECT_EQ(encoded_size(BulkHeader{}), kMessageHeaderFrameBytes);
+    EXPECT_EQ(encoded_size(CollectiveHeader{}), kCollectiveHeaderFrameBytes);
+    EXPECT_EQ(encoded_size(testing::example<CollectiveHeader>()), kCollectiveHeaderFrameBytes);
 }
 
 TEST(CodecDeathTest, decoding_a_body_as_another_message_is_a_bug) {

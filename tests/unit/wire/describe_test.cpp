@@ -191,19 +191,27 @@ TEST(Heartbeat, has_no_negative_times) {
         changed<Heartbeat>([](auto& x) { x.sent_at = std::chrono::nanoseconds(-1); }), "sent_at");
 }
 
-TEST(Credit, names_a_context_for_the_pool_of_a_communicator_only) {
+TEST(Credit, names_no_context_for_the_shared_pool) {
     const auto m = example<Credit>();
-    expect_refused(patched(m, 0, 0, 1), Errc::malformed, "credit: pool is 0");
-    expect_refused(patched(m, 0, 4, 1), Errc::malformed, "credit: pool is 4");
-    for (const CreditPool pool : {CreditPool::shared, CreditPool::collective}) {
-        const auto number = static_cast<std::uint64_t>(pool);
-        expect_refused(patched(m, 0, number, 1), Errc::malformed, "credit: context is");
-        expect_not_encoded(changed<Credit>([&](auto& x) { x.pool = pool; }), "context is");
-        expect_accepted(encoded(changed<Credit>([&](auto& x) {
-            x.pool = pool;
-            x.context = ContextId(0);
-        })));
+    const auto shared = static_cast<std::uint64_t>(CreditPool::shared);
+    expect_refused(patched(m, 0, shared, 1), Errc::malformed, "credit: context is");
+    expect_not_encoded(changed<Credit>([](auto& x) { x.pool = CreditPool::shared; }), "context is");
+    expect_accepted(encoded(changed<Credit>([](auto& x) {
+        x.pool = CreditPool::shared;
+        x.context = ContextId(0);
+    })));
+}
+
+TEST(Credit, names_a_context_for_every_other_pool) {
+    const auto m = example<Credit>();
+    for (const CreditPool pool :
+         {CreditPool::collective, CreditPool::communicator, CreditPool::collective_reserve}) {
+        const auto with_pool = patched(m, 0, static_cast<std::uint64_t>(pool), 1);
+        expect_accepted(with_pool);
+        EXPECT_EQ(encoded(changed<Credit>([&](auto& x) { x.pool = pool; })), with_pool);
     }
+    expect_refused(patched(m, 0, 0, 1), Errc::malformed, "credit: pool is 0");
+    expect_refused(patched(m, 0, 5, 1), Errc::malformed, "credit: pool is 5");
 }
 
 TEST(Credit, gives_back_something) {

@@ -112,8 +112,8 @@ TEST(FrameType, belongs_where_its_rules_say) {
 }
 
 TEST(FrameType, that_greets_or_reports_belongs_on_the_control_and_the_seed_lane) {
-    constexpr std::array kLanes{Lane::control, Lane::rpc,  Lane::eager,
-                                Lane::bulk,    Lane::seed, Lane::file};
+    constexpr std::array kLanes{Lane::control, Lane::rpc,  Lane::eager, Lane::bulk,
+                                Lane::call,    Lane::seed, Lane::file,  Lane::collective};
     for (const FrameRules& rules : kFrameRules) {
         const bool greets = rules.type == FrameType::hello || rules.type == FrameType::welcome ||
                             rules.type == FrameType::error_report;
@@ -143,7 +143,8 @@ TEST(FrameType, of_the_seed_lane_is_on_no_other) {
 TEST(FrameType, of_a_file_is_on_no_stream) {
     for (const FrameType type : {FrameType::stored_tokens, FrameType::stored_seed}) {
         EXPECT_TRUE(belongs_on(Lane::file, type));
-        for (const Lane lane : {Lane::control, Lane::rpc, Lane::eager, Lane::bulk, Lane::seed}) {
+        for (const Lane lane :
+             {Lane::control, Lane::rpc, Lane::eager, Lane::bulk, Lane::seed, Lane::collective}) {
             EXPECT_FALSE(belongs_on(lane, type)) << name(lane);
         }
         EXPECT_FALSE(belongs_in_datagram(type));

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "samples.hpp"
 
 namespace nexar::wire {
@@ -16,6 +18,10 @@ constexpr Preamble kBulk{.lane = Lane::bulk,
                          .context = ContextId(0x0102030405060708),
                          .sequence = Sequence(0x1112131415161718)};
 
+constexpr Preamble kCollective{.lane = Lane::collective,
+                               .context = ContextId(0x3132333435363738),
+                               .sequence = Sequence(0x4142434445464748)};
+
 constexpr Preamble kCall{
     .lane = Lane::call, .call = CallId(0x2122232425262728), .part = CallPart::response};
 
@@ -27,8 +33,10 @@ Bytes bytes_of(const Preamble& preamble) {
 }
 
 Preamble random_preamble(testing::Random& random) {
-    Preamble preamble{.lane = static_cast<Lane>(random.number(1, 5))};
-    if (preamble.lane == Lane::bulk) {
+    constexpr std::array kLanes{Lane::control, Lane::rpc,  Lane::eager,     Lane::bulk,
+                                Lane::call,    Lane::seed, Lane::collective};
+    Preamble preamble{.lane = kLanes[random.below(kLanes.size())]};
+    if (preamble.lane == Lane::bulk || preamble.lane == Lane::collective) {
         preamble.context = ContextId(random.number(0, ~0ULL));
         preamble.sequence = Sequence(random.number(0, ~0ULL));
     }
@@ -49,9 +57,10 @@ TEST(Preamble, survives_the_round_trip) {
     }
 }
 
-TEST(Preamble, names_its_message_on_a_bulk_lane_only) {
+TEST(Preamble, names_its_message_on_a_bulk_or_collective_lane_only) {
     EXPECT_EQ(bytes_of({.lane = Lane::eager}).size(), kPreambleBytes);
     EXPECT_EQ(bytes_of(kBulk).size(), kBulkPreambleBytes);
+    EXPECT_EQ(bytes_of(kCollective).size(), kBulkPreambleBytes);
     Bytes room(64);
     Preamble wrong = kBulk;
     wrong.lane = Lane::control;
@@ -61,7 +70,7 @@ TEST(Preamble, names_its_message_on_a_bulk_lane_only) {
     wrong.context = ContextId(0);
     EXPECT_THAT(encode(wrong, std::span<std::byte>(room)).error().cause(), HasSubstr("sequence"));
     EXPECT_FALSE(encode(Preamble{.lane = static_cast<Lane>(0)}, std::span<std::byte>(room)));
-    EXPECT_FALSE(encode(Preamble{.lane = static_cast<Lane>(8)}, std::span<std::byte>(room)));
+    EXPECT_FALSE(encode(Preamble{.lane = static_cast<Lane>(9)}, std::span<std::byte>(room)));
 }
 
 TEST(Preamble, opens_a_seed_lane_and_never_a_file) {
@@ -82,6 +91,17 @@ TEST(Preamble, opens_a_seed_lane_and_never_a_file) {
         EXPECT_EQ(decoded.error().code(), Errc::malformed);
         EXPECT_THAT(decoded.error().cause(), HasSubstr("lane is 7"));
     }
+}
+
+TEST(Preamble, of_a_collective_differs_from_that_of_a_bulk_message_in_the_lane_only) {
+    EXPECT_EQ(bytes_of(kCollective),
+              from_hex("8e 6e 78 72 01 08 00 00 38 37 36 35 34 33 32 31 48 47 46 45 44 43 42 41"));
+    Preamble bulk = kCollective;
+    bulk.lane = Lane::bulk;
+    Bytes bytes = bytes_of(bulk);
+    bytes[5] = std::byte{8};
+    EXPECT_EQ(bytes, bytes_of(kCollective));
+    EXPECT_EQ(*preamble_size(std::span(bytes).first(kPreambleBytes)), kBulkPreambleBytes);
 }
 
 TEST(Preamble, names_its_call_on_a_call_lane_only) {
@@ -106,7 +126,7 @@ TEST(Preamble, does_not_encode_into_too_little_room) {
 }
 
 TEST(Preamble, that_is_cut_or_too_long_is_refused) {
-    for (const Preamble& preamble : {Preamble{}, kBulk, kCall}) {
+    for (const Preamble& preamble : {Preamble{}, kBulk, kCall, kCollective}) {
         Bytes bytes = bytes_of(preamble);
         for (std::size_t n = 0; n < bytes.size(); ++n) {
             const auto decoded = decode_preamble(std::span(bytes).first(n));
@@ -120,8 +140,8 @@ TEST(Preamble, that_is_cut_or_too_long_is_refused) {
 }
 
 TEST(Preamble, is_canonical_under_every_change_of_one_byte) {
-    for (const Preamble& preamble :
-         {Preamble{}, Preamble{.lane = Lane::rpc}, Preamble{.lane = Lane::seed}, kBulk}) {
+    for (const Preamble& preamble : {Preamble{}, Preamble{.lane = Lane::rpc},
+                                     Preamble{.lane = Lane::seed}, kBulk, kCollective}) {
         const Bytes original = bytes_of(preamble);
         for (std::size_t at = 0; at < original.size(); ++at) {
             for (unsigned change = 1; change < 256; ++change) {
@@ -142,7 +162,8 @@ TEST(Preamble, errors_say_what_is_wrong) {
     EXPECT_THAT(error("47 45 54 20 2f 20 48 54").cause(), HasSubstr("magic is 0x20544547"));
     EXPECT_EQ(error("47 45 54 20 2f 20 48 54").code(), Errc::malformed);
     EXPECT_EQ(error("8e 6e 78 72 02 01 00 00").code(), Errc::version_mismatch);
-    EXPECT_THAT(error("8e 6e 78 72 01 08 00 00").cause(), HasSubstr("lane is 8"));
+    EXPECT_THAT(error("8e 6e 78 72 01 09 00 00").cause(), HasSubstr("lane is 9"));
+    EXPECT_THAT(error("8e 6e 78 72 01 07 00 00").cause(), HasSubstr("on a stream"));
     EXPECT_THAT(error("8e 6e 78 72 01 00 00 00").cause(), HasSubstr("lane is 0"));
     EXPECT_THAT(error("8e 6e 78 72 01 01 00 01").cause(), HasSubstr("reserved is 0x100"));
 }
@@ -170,7 +191,8 @@ TEST(Lane, has_a_name) {
     EXPECT_EQ(name(Lane::seed), "seed");
     EXPECT_EQ(name(Lane::file), "file");
     EXPECT_EQ(name(static_cast<Lane>(0)), "unknown");
-    EXPECT_EQ(name(static_cast<Lane>(8)), "unknown");
+    EXPECT_EQ(name(Lane::collective), "collective");
+    EXPECT_EQ(name(static_cast<Lane>(9)), "unknown");
 }
 
 }  // namespace

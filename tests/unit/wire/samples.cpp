@@ -159,8 +159,8 @@ Heartbeat random_message<Heartbeat>(Random& random) {
 template <>
 Credit random_message<Credit>(Random& random) {
     Credit m;
-    m.pool = static_cast<CreditPool>(random.number(1, 3));
-    if (m.pool == CreditPool::communicator) m.context = ContextId(random.number(0, kAny));
+    m.pool = static_cast<CreditPool>(random.number(1, 4));
+    if (m.pool != CreditPool::shared) m.context = ContextId(random.number(0, kAny));
     m.payload_bytes = random.number(0, kMaxByteCount);
     m.headers = static_cast<std::uint32_t>(random.number(m.payload_bytes == 0 ? 1 : 0, ~0U));
     return m;
