@@ -1,0 +1,53 @@
+// Folds over all ranks: a sum in place, a maximum and where it was found, and a sum that goes on
+// while the program computes. Start it with `nexar run -n 4 -- ./allreduce`.
+#include <cstdio>
+#include <nexar/nexar.hpp>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t kCount = 1'000'003;  // no multiple of anything
+
+float element(int rank, std::size_t i) {
+    return static_cast<float>(i % 97) * static_cast<float>(rank + 1);
+}
+
+/// Small whole numbers, so that every order of adding gives the same.
+void check(std::span<const float> sums, int ranks) {
+    const float factor = static_cast<float>(ranks) * static_cast<float>(ranks + 1) / 2;
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        if (sums[i] != factor * element(0, i)) throw std::runtime_error("wrong sum");
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+    const nexar::Node node = nexar::join(argc, argv);
+    const nexar::Communicator world = node.world();
+    std::vector<float> mine(kCount), sums(kCount);
+    for (std::size_t i = 0; i < kCount; ++i) mine[i] = element(world.rank(), i);
+
+    nexar::Work<> summing = world.all_reduce(std::span(mine), std::span(sums), nexar::sum);
+    const double own = std::accumulate(mine.begin(), mine.end(), 0.0);  // meanwhile
+    summing.wait();
+    check(sums, world.size());
+
+    // The largest sum of one rank, and whose it is.
+    nexar::Located<double> most{.value = own, .index = world.rank()};
+    world.all_reduce(std::span(&most, 1), nexar::max_location).wait();
+    if (most.index != world.size() - 1) throw std::runtime_error("wrong place of the maximum");
+
+    world.all_reduce(std::span(mine), nexar::sum).wait();  // in place
+    check(mine, world.size());
+    if (world.rank() == 0) {
+        std::printf("%d ranks have the same %zu sums; rank %d has most\n", world.size(),
+                    sums.size(), static_cast<int>(most.index));
+    }
+} catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+}
