@@ -32,6 +32,8 @@ struct NodeOptions {
     /// Data in the clear, for a fabric that nobody else reaches; peers are still authenticated.
     bool unprotected = false;
     RpcOptions rpc{};
+    /// As the setting collective_algorithm, for nodes that read no settings.
+    std::string collective_algorithm{};
 };
 
 /// The way to another member.

@@ -122,7 +122,8 @@ AnyOperator any_operator(const Op& op) {
         return any;
     } else {
         static_assert(Folds<Op, T>, "an operator is a callable (T, T) -> T, or one of nexar's");
-        return {.user = std::make_shared<const TypedFold<T, Op>>(op), .commutes = false};
+        using F = std::decay_t<Op>;
+        return {.user = std::make_shared<const TypedFold<T, F>>(op), .commutes = false};
     }
 }
 

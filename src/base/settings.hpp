@@ -18,6 +18,7 @@ inline constexpr std::array<std::string_view, 5> kLogLevels = {"debug", "info", 
 inline constexpr std::array<std::string_view, 3> kMeshes = {"auto", "eager", "lazy"};
 inline constexpr std::array<std::string_view, 2> kPoolProfiles = {"training", "inference"};
 inline constexpr std::array<std::string_view, 2> kProtections = {"full", "none"};
+inline constexpr std::array<std::string_view, 3> kReproducibilities = {"fast", "ranks", "runs"};
 
 /// Every setting of nexar. A setting enters together with the code that reads it, and with its row
 /// in docs/tuning.md (`nexar config --markdown`).
@@ -28,6 +29,44 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
                           .max = std::chrono::hours(90 * 24)},
      .help = "How long the certificates are valid that a seed issues; nodes renew them at half of "
              "it"},
+    {.name = "collective_algorithm",
+     .spec = TextSpec{.fallback = ""},
+     .scope = SettingScope::cluster,
+     .help = "Algorithms that are taken whatever they cost, all_reduce=ring,broadcast=chain; empty "
+             "takes the fastest by the fabric_* settings"},
+    {.name = "collective_segment",
+     .spec = SizeSpec{.fallback = 0, .max = 1U << 30U},
+     .scope = SettingScope::cluster,
+     .help = "Pieces in which collectives pass data on; 0 takes the best size for each call"},
+    {.name = "collective_timeout",
+     .spec = DurationSpec{.fallback = std::chrono::minutes(30),
+                          .min = std::chrono::milliseconds(1),
+                          .max = std::chrono::hours(24 * 365)},
+     .help = "How long a collective may take until all its ranks give it up"},
+    {.name = "fabric_bandwidth",
+     .spec = SizeSpec{.fallback = 1'400'000'000, .min = 1000, .max = 1'000'000'000'000'000},
+     .scope = SettingScope::cluster,
+     .help = "Bytes per second that a rank sends or receives; decides which algorithm is taken"},
+    {.name = "fabric_copy",
+     .spec = SizeSpec{.fallback = 12'000'000'000, .min = 1000, .max = 1'000'000'000'000'000},
+     .scope = SettingScope::cluster,
+     .help = "Bytes per second that a rank copies"},
+    {.name = "fabric_latency",
+     .spec = DurationSpec{.fallback = std::chrono::microseconds(8),
+                          .min = Duration(1),
+                          .max = std::chrono::minutes(1)},
+     .scope = SettingScope::cluster,
+     .help = "From the moment that a small message leaves until it is there"},
+    {.name = "fabric_per_message",
+     .spec = DurationSpec{.fallback = std::chrono::microseconds(2),
+                          .min = Duration(0),
+                          .max = std::chrono::minutes(1)},
+     .scope = SettingScope::cluster,
+     .help = "What one more message costs a rank that is busy with others"},
+    {.name = "fabric_reduce",
+     .spec = SizeSpec{.fallback = 8'000'000'000, .min = 1000, .max = 1'000'000'000'000'000},
+     .scope = SettingScope::cluster,
+     .help = "Bytes per second that a rank folds"},
     {.name = "formation_timeout",
      .spec = DurationSpec{.fallback = std::chrono::seconds(60),
                           .min = std::chrono::milliseconds(100),
@@ -66,6 +105,11 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
          IntegerSpec{
              .fallback = 4096, .min = 0, .max = Recorder::kMaxEventsPerThread, .unit = "events"},
      .help = "Last events that the recorder keeps per thread, 32 bytes each; 0 turns it off"},
+    {.name = "reproducibility",
+     .spec = ChoiceSpec{.fallback = "fast", .choices = kReproducibilities},
+     .scope = SettingScope::cluster,
+     .help = "How far the bits of a result are fixed: fast and ranks give the same on all ranks, "
+             "runs also for every algorithm and size"},
     {.name = "udp_buffer",
      .spec = SizeSpec{.fallback = 8U << 20U, .min = 64U << 10U, .max = 1U << 30U},
      .help = "What the kernel is asked to hold of arrived packets; it gives at most "

@@ -15,12 +15,10 @@ namespace nexar::engine {
 
 namespace {
 
-using schedule::Operation;
-
 /// Whether every rank knows how much every other one has.
 bool knows_all_counts(const CollectiveTerms& terms) noexcept {
-    return !terms.has_counts || terms.what == Operation::all_gather ||
-           terms.what == Operation::reduce_scatter;
+    return !terms.has_counts || terms.what == schedule::Operation::all_gather ||
+           terms.what == schedule::Operation::reduce_scatter;
 }
 
 schedule::Task task_of(const CollectiveOperation& operation, std::uint32_t world) {
@@ -35,13 +33,15 @@ schedule::Task task_of(const CollectiveOperation& operation, std::uint32_t world
 }
 
 schedule::Request request_of(const Context& context, const CollectiveOperation& operation) {
-    return {.operation = operation.terms.what,
-            .world = static_cast<std::uint32_t>(context.pairs.size()),
-            .rank = context.me.value(),
-            .root = operation.terms.root,
-            .in_place = operation.in_place,
-            .chunks = operation.chunks,
-            .receives = operation.receives};
+    schedule::Request request;
+    request.operation = operation.terms.what;
+    request.world = static_cast<std::uint32_t>(context.pairs.size());
+    request.rank = context.me.value();
+    request.root = operation.terms.root;
+    request.in_place = operation.in_place;
+    request.chunks = operation.chunks;
+    request.receives = operation.receives;
+    return request;
 }
 
 }  // namespace
@@ -137,7 +137,7 @@ std::uint64_t Collectives::fingerprint_of(const CollectiveOperation& operation) 
 std::string Collectives::description_of(const CollectiveTerms& terms) const {
     std::string text(schedule::name(terms.what));
     if (terms.has_counts) text += "_v";
-    if (terms.what != Operation::barrier) {
+    if (terms.what != schedule::Operation::barrier) {
         text += fmt::format(" {}", name(terms.dtype));
         if (knows_all_counts(terms)) text += fmt::format(" x {}", terms.count);
     }

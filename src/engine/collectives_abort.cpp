@@ -55,8 +55,8 @@ std::string difference(std::uint64_t number, const Called& a, const Called& b) {
                       operation.size() < std::min(x.call.size(), y.call.size());
     const std::size_t skip = same ? operation.size() + 1 : 0;
     return fmt::format("{} #{}: rank {} called {}, rank {} called {}",
-                       same ? operation : "collective", number, a.rank.value(),
-                       x.call.substr(skip), b.rank.value(), y.call.substr(skip));
+                       same ? operation : "collective", number, a.rank.value(), x.call.substr(skip),
+                       b.rank.value(), y.call.substr(skip));
 }
 
 }  // namespace
@@ -73,12 +73,11 @@ void Collectives::fail(CollectiveOperation& operation, Error error, bool tell) {
 
 void Collectives::tell_all(CollectiveOperation& operation, const Error& error) {
     Context& context = *operation.context;
-    const wire::CollectiveAbort abort{
-        .context = context.id,
-        .operation = operation.number,
-        .code = error.code(),
-        .rank = error.rank().value_or(context.me),
-        .text = printable(error.cause(), wire::kMaxReportTextBytes)};
+    const wire::CollectiveAbort abort{.context = context.id,
+                                      .operation = operation.number,
+                                      .code = error.code(),
+                                      .rank = error.rank().value_or(context.me),
+                                      .text = printable(error.cause(), wire::kMaxReportTextBytes)};
     for (Pair* const pair : context.pairs) {
         if (pair != nullptr) say(*pair, abort);
     }
@@ -115,10 +114,10 @@ void Collectives::let_go(CollectiveOperation& operation) {
 
 void Collectives::cancel(CollectiveOperation& operation) {
     if (!operation.active || operation.failure) return;
-    fail(operation, Error(Errc::cancelled,
-                          fmt::format("rank {} cancelled {}", operation.context->me.value(),
-                                      title(operation)),
-                          {.rank = operation.context->me}));
+    fail(operation,
+         Error(Errc::cancelled,
+               fmt::format("rank {} cancelled {}", operation.context->me.value(), title(operation)),
+               {.rank = operation.context->me}));
 }
 
 /// A peer called something else. It is told what was called here, and its answer ends the
@@ -142,9 +141,9 @@ Result<void> Collectives::on_mismatch(Pair& pair, const wire::CollectiveMismatch
     const bool known = here.next - mismatch.operation <= ContextCollectives::kPast;
     const Called other{pair.rank, printable(mismatch.description, wire::kMaxReportTextBytes)};
     const Called own{pair.context->me,
-                     known ? description_of(
-                                 here.past[mismatch.operation % ContextCollectives::kPast])
-                           : "something that is long over"};
+                     known
+                         ? description_of(here.past[mismatch.operation % ContextCollectives::kPast])
+                         : "something that is long over"};
     const std::string text = difference(mismatch.operation, own, other);
     if (operation != nullptr) {
         fail(*operation, Error(Errc::invalid_argument, text, {.rank = pair.rank}));
@@ -162,8 +161,7 @@ Result<void> Collectives::on_abort(Pair& pair, const wire::CollectiveAbort& abor
     if (pair.context == nullptr) return {};
     Context& context = *pair.context;
     const Rank rank = abort.rank.value() < context.pairs.size() ? abort.rank : pair.rank;
-    const Error error(abort.code, printable(abort.text, wire::kMaxReportTextBytes),
-                      {.rank = rank});
+    const Error error(abort.code, printable(abort.text, wire::kMaxReportTextBytes), {.rank = rank});
     if (abort.operation >= context.collectives.next) {
         EarlyOperation* const known = early(context, *pair.peer, abort.operation);
         if (known != nullptr && !known->aborted) known->aborted = error;

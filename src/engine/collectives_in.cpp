@@ -36,9 +36,9 @@ Result<std::uint64_t> Collectives::on_header(Peer& peer, Pair& pair,
     here.next_in = Sequence(here.next_in.value() + 1);
     CreditIn& pool = header.from_reserve ? here.reserve_in : here.pool_in;
     if (!pool.came(charge_of(header))) {
-        return Error(Errc::protocol_violation,
-                     fmt::format("it sent {} bytes of a collective without credit for them",
-                                 header.size));
+        return Error(
+            Errc::protocol_violation,
+            fmt::format("it sent {} bytes of a collective without credit for them", header.size));
     }
     if (on_lane) {
         if (here.early_streams.contains(header.sequence.value())) {
@@ -100,9 +100,9 @@ EarlyOperation* Collectives::early(Context& context, Peer& peer, std::uint64_t n
     auto& all = context.collectives.early;
     if (const auto found = all.find(number); found != all.end()) return &found->second;
     if (all.size() >= limits_.max_early) {
-        host_->violated(peer, Error(Errc::limit_exceeded,
-                                    fmt::format("it is ahead in more than {} collectives",
-                                                limits_.max_early)));
+        host_->violated(
+            peer, Error(Errc::limit_exceeded,
+                        fmt::format("it is ahead in more than {} collectives", limits_.max_early)));
         return nullptr;
     }
     return &all[number];
@@ -114,9 +114,8 @@ void Collectives::arrived(Pair& pair, const wire::CollectiveHeader& header,
     Context& context = *pair.context;
     if (header.operation >= context.collectives.next) {
         if (EarlyOperation* known = early(context, *pair.peer, header.operation)) {
-            known->messages.push_back({.pair = &pair,
-                                       .header = header,
-                                       .payload = {payload.begin(), payload.end()}});
+            known->messages.push_back(
+                {.pair = &pair, .header = header, .payload = {payload.begin(), payload.end()}});
         }
         return;
     }
@@ -158,11 +157,11 @@ bool Collectives::accept(CollectiveOperation& operation, Pair& pair,
     if (step && wanted == header.size && !operation.steps[*step].arrived) return true;
     // Only counts that two ranks alone know of can differ without a fingerprint telling it.
     if (!operation.terms.has_counts) {
-        host_->violated(*pair.peer,
-                        Error(Errc::protocol_violation,
-                              fmt::format("it sent message {} of {} #{}, which is none",
-                                          header.message, schedule::name(operation.terms.what),
-                                          operation.number)));
+        host_->violated(
+            *pair.peer,
+            Error(Errc::protocol_violation,
+                  fmt::format("it sent message {} of {} #{}, which is none", header.message,
+                              schedule::name(operation.terms.what), operation.number)));
         return false;
     }
     fail(operation,

@@ -23,9 +23,9 @@ constexpr std::size_t kMaxPieces = 16;
 /// What a message takes of the credit of its pair until its operation is called.
 Amount Collectives::charge_of(const wire::CollectiveHeader& header) const noexcept {
     const bool on_lane = header.place == wire::PayloadPlace::lane;
-    return {.payload = on_lane ? header.size
-                               : std::min<std::uint64_t>(header.size, limits_.bulk_head),
-            .headers = 1};
+    return {
+        .payload = on_lane ? header.size : std::min<std::uint64_t>(header.size, limits_.bulk_head),
+        .headers = 1};
 }
 
 void Collectives::block(Pair& pair) {
@@ -109,12 +109,13 @@ bool Collectives::write(CollectiveSend& send) {
         .headers = 1};
     bool reserve = false;
     if (!here.pool_out.take(charge)) {
-        reserve = here.unsent.front().operation == operation.number && here.reserve_out.take(charge);
+        reserve =
+            here.unsent.front().operation == operation.number && here.reserve_out.take(charge);
         if (!reserve) return false;
     }
     if (!write_header(send, reserve, on_lane)) {
-        NEXAR_ASSERT((reserve ? here.reserve_out : here.pool_out)
-                         .give_back(charge.payload, charge.headers));
+        NEXAR_ASSERT(
+            (reserve ? here.reserve_out : here.pool_out).give_back(charge.payload, charge.headers));
         pair.peer->eager_full = true;
         return false;
     }
@@ -175,8 +176,7 @@ void Collectives::begin_stream(CollectiveSend& send) {
 
 void Collectives::count_written(Pair& pair, std::uint64_t operation) {
     auto& unsent = pair.collectives->unsent;
-    const auto found =
-        std::ranges::find(unsent, operation, &PairCollectives::Unsent::operation);
+    const auto found = std::ranges::find(unsent, operation, &PairCollectives::Unsent::operation);
     NEXAR_ASSERT(found != unsent.end() && found->messages > 0);
     --found->messages;
     while (!unsent.empty() && unsent.front().messages == 0) unsent.pop_front();

@@ -227,7 +227,8 @@ std::size_t Collectives::stream_bytes(CollectiveIn& in, std::uint64_t offset,
     if (state.waits != 0 || operation.failure) return 0;
     const std::uint64_t until = allowed(operation, in.step);
     if (offset >= until) return 0;
-    const auto taken = static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), until - offset));
+    const auto taken =
+        static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), until - offset));
     land(in, offset, bytes.first(taken));
     if (offset + taken == in.header.size) {
         in.complete = true;
@@ -258,15 +259,14 @@ void Collectives::land(CollectiveIn& in, std::uint64_t offset, port::ConstBytes 
         if (offset == in.fold_end) {
             const std::uint64_t rest = in.header.size - offset;
             const port::Bytes into = operation.memory.at(what.into, offset, rest, element);
-            const port::Bytes local =
-                operation.memory.at(what.local, offset, into.size(), element);
+            const port::Bytes local = operation.memory.at(what.local, offset, into.size(), element);
             in.fold.emplace(*operation.reducer, into.data(), local.data(), local.size() / element,
                             what.side);
             in.fold_begin = offset;
             in.fold_end = offset + local.size();
         }
-        const auto now = static_cast<std::size_t>(
-            std::min<std::uint64_t>(bytes.size(), in.fold_end - offset));
+        const auto now =
+            static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), in.fold_end - offset));
         const auto fed = in.fold->feed(offset - in.fold_begin, bytes.first(now));
         NEXAR_ASSERT(fed.has_value(), "bytes of a stream come once and in order");
         offset += now;

@@ -3,7 +3,6 @@
 #include <limits>
 #include <nexar/communicator.hpp>
 
-#include "runtime/context_id.hpp"
 #include "runtime/node_body.hpp"
 #include "runtime/task.hpp"
 
@@ -193,17 +192,6 @@ Work<Status> Message::recv(const Buffer& into) && {
     task->message = std::exchange(body_->message, nullptr);
     body_.reset();
     return started<Status>(std::move(task));
-}
-
-Communicator Communicator::duplicate() {
-    detail::NodeBody& node = *body()->node;
-    const runtime::Progress::Guard guard(node.progress());
-    engine::Context& parent = *body()->context;
-    const wire::ContextOrigin origin{.parent = parent.id, .creation = parent.creations++};
-    engine::Context& made = node.engine().add_context(runtime::context_id(node.cluster(), origin),
-                                                      node.members(), parent.me, origin);
-    node.settle(node.now());
-    return Communicator(std::make_shared<detail::CommunicatorBody>(body()->node, made, true));
 }
 
 }  // namespace nexar

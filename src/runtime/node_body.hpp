@@ -79,6 +79,8 @@ public:
     engine::Context& world() noexcept { return *world_; }
     const ClusterId& cluster() const noexcept { return identity_.cluster; }
     const std::vector<NodeId>& members() const noexcept { return members_; }
+    const NodeId& id() const noexcept { return identity_.node; }
+    Duration collective_timeout() const noexcept { return collective_timeout_; }
 
     TaskOwner make_task(std::shared_ptr<CommunicatorBody> communicator);
     void keep(Task* task) noexcept;
@@ -114,6 +116,7 @@ private:
     bool take_events(TimePoint now);
     void follow_seed(TimePoint now);
     Result<void> take_admission(const runtime::Admitted& admitted);
+    Result<void> take_profile();
     void take_view(TimePoint now, const View& view);
     void tell_seed();
     void fail_formation(const Error& error);
@@ -136,6 +139,7 @@ private:
     std::shared_ptr<SeedBody> companion_;
     std::optional<Config> config_;
     Identity identity_{};
+    Duration collective_timeout_ = std::chrono::minutes(30);
     std::vector<NodeId> members_;
     bool lazy_ = false;
     std::uint64_t told_changes_ = 0;

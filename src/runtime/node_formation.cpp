@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "base/printable.hpp"
 #include "base/try.hpp"
+#include "runtime/collective_profile.hpp"
 #include "runtime/context_id.hpp"
 #include "runtime/node_body.hpp"
 
@@ -76,6 +77,22 @@ Result<void> NodeBody::take_admission(const runtime::Admitted& admitted) {
     return {};
 }
 
+/// How collectives choose, from settings that are equal on all members.
+Result<void> NodeBody::take_profile() {
+    schedule::Profile profile;
+    if (config_) {
+        NEXAR_TRY_VALUE(configured, runtime::collective_profile(*config_));
+        profile = configured;
+        collective_timeout_ = config_->duration("collective_timeout");
+    }
+    if (!options_.collective_algorithm.empty()) {
+        profile.forced = options_.collective_algorithm;
+        NEXAR_TRY(schedule::check_forced(profile.forced));
+    }
+    engine_.collectives().set_profile(profile);
+    return {};
+}
+
 void NodeBody::take_view(TimePoint now, const View& view) {
     if (formation_failure_) return;
     if (view.find(identity_.node) == nullptr) {
@@ -84,6 +101,7 @@ void NodeBody::take_view(TimePoint now, const View& view) {
     }
     // Only the first one makes a world; what later ones change is for those who ask for it.
     if (world_ != nullptr) return;
+    if (const auto taken = take_profile(); !taken) return fail_formation(taken.error());
     for (const Member& member : view.members) members_.push_back(member.node);
     const auto me = std::ranges::find(members_, identity_.node) - members_.begin();
     const wire::ContextOrigin origin{.epoch = view.epoch};
@@ -162,7 +180,7 @@ std::optional<TimePoint> NodeBody::next_deadline() const noexcept {
     };
     at(mesh_.next_deadline());
     if (seed_) at(seed_->next_deadline());
-    at(engine_.calls().next_deadline());
+    at(engine_.next_deadline());
     if (rpc_) at(rpc_->next_deadline());
     return due;
 }

@@ -30,7 +30,7 @@ void NodeBody::respond(engine::InCall& call, Result<Payload> result) noexcept {
 }
 
 void NodeBody::advance_calls(TimePoint now) {
-    engine_.calls().advance(now);
+    engine_.advance(now);
     if (rpc_) rpc_->advance(now);
 }
 

@@ -13,7 +13,13 @@ NodeBody& Task::node() const noexcept {
 void Task::run_under_lock() noexcept {
     // The task may be the caller's again, and the node's last use with it, before this returns.
     const std::shared_ptr<NodeBody> kept = communicator->node;
-    engine::Engine& engine = kept->engine();
+    start_under_lock();
+    kept->settle(kept->now());
+}
+
+void Task::start_under_lock() noexcept {
+    NodeBody& kept = *communicator->node;
+    engine::Engine& engine = kept.engine();
     engine::Context* const context = communicator->context;
     switch (what) {
         case What::send:
@@ -34,11 +40,14 @@ void Task::run_under_lock() noexcept {
             engine.start(*message, receive);
             break;
         case What::call:
-            engine.calls().advance(kept->now());
+            engine.advance(kept.now());
             engine.start(*context, call->operation);
             break;
+        case What::collective:
+            engine.advance(kept.now());
+            engine.start(*context, *collective);
+            break;
     }
-    kept->settle(kept->now());
 }
 
 void Task::clear() noexcept {
@@ -49,6 +58,11 @@ void Task::clear() noexcept {
     completion.rearm();
     follow.follower = nullptr;
     if (call) call->kept.reset();
+    if (collective) {
+        collective->plan.reset();
+        collective->reducer.reset();
+        collective->steps.clear();
+    }
 }
 
 Status status_of(const engine::Envelope& envelope) noexcept {
@@ -135,6 +149,7 @@ void cancel(Task& task) noexcept {
     if (task.receive.active) engine.cancel(task.receive);
     if (task.probe.active) engine.cancel(task.probe);
     if (task.call && task.call->operation.active) engine.cancel(task.call->operation);
+    if (task.collective && task.collective->active) engine.cancel(*task.collective);
     node.settle(node.now());
 }
 

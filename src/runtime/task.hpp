@@ -26,7 +26,8 @@ public:
         send_and_receive,
         probe,
         message,  // receives what was taken out of matching
-        call
+        call,
+        collective
     };
 
     Task() noexcept {
@@ -39,6 +40,8 @@ public:
 
     /// Starts it in the engine.
     void run_under_lock() noexcept override;
+    /// The same without sending what can be sent.
+    void start_under_lock() noexcept;
 
     /// Ready to be used for something else.
     void clear() noexcept;
@@ -79,6 +82,7 @@ public:
         std::shared_ptr<const void> kept{};  // whose a large one is
     };
     std::unique_ptr<CallPart> call{};
+    std::unique_ptr<engine::CollectiveOperation> collective{};
 };
 
 Status status_of(const engine::Envelope& envelope) noexcept;

@@ -24,6 +24,14 @@ bool scans(Operation operation) {
     return operation == Operation::scan || operation == Operation::exclusive_scan;
 }
 
+/// Takes the first entry off a list with commas.
+std::string_view next_entry(std::string_view& list) noexcept {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const std::string_view entry = list.substr(0, comma);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+    return entry;
+}
+
 bool may_be_taken(const Algorithm& algorithm, const Task& task, const Profile& profile) {
     const Traits& traits = algorithm.traits;
     if (algorithm.operation != task.operation || traits.needs_tree) return false;
@@ -95,17 +103,48 @@ std::vector<Choice> ranked(const Task& task, const Profile& profile) {
     return all;
 }
 
+std::string_view Profile::forced_for(Operation operation) const noexcept {
+    if (forced.find('=') == std::string::npos) return forced;
+    std::string_view rest = forced;
+    while (!rest.empty()) {
+        const std::string_view entry = next_entry(rest);
+        const std::size_t equals = entry.find('=');
+        if (entry.substr(0, equals) == name(operation)) return entry.substr(equals + 1);
+    }
+    return {};
+}
+
+Result<void> check_forced(std::string_view forced) {
+    while (!forced.empty()) {
+        const std::string_view entry = next_entry(forced);
+        const std::size_t equals = std::min(entry.find('='), entry.size());
+        const auto operation = std::ranges::find(kOperations, entry.substr(0, equals),
+                                                 [](Operation one) { return name(one); });
+        const std::string_view algorithm = entry.substr(std::min(equals + 1, entry.size()));
+        if (operation != kOperations.end() && find_algorithm(*operation, algorithm) != nullptr) {
+            continue;
+        }
+        return Error(Errc::bad_config,
+                     fmt::format("\"{}\" forces no algorithm; allowed is a list such as "
+                                 "all_reduce=ring,broadcast=chain (nexar explain OPERATION --all "
+                                 "names algorithms)",
+                                 entry));
+    }
+    return {};
+}
+
 Result<Choice> choose(const Task& task, const Profile& profile) {
     const std::vector<Choice> all = ranked(task, profile);
     std::vector<std::string_view> names;
     names.reserve(all.size());
     for (const Choice& choice : all) names.push_back(choice.algorithm->name);
-    if (profile.forced.empty() && !all.empty()) return all.front();
-    const auto found = std::ranges::find(names, profile.forced);
+    const std::string_view forced = profile.forced_for(task.operation);
+    if (forced.empty() && !all.empty()) return all.front();
+    const auto found = std::ranges::find(names, forced);
     if (found != names.end()) return all[static_cast<std::size_t>(found - names.begin())];
     return Error(Errc::bad_config,
-                 fmt::format("no algorithm \"{}\" may be taken for {} here; there are: {}",
-                             profile.forced, name(task.operation), fmt::join(names, ", ")));
+                 fmt::format("no algorithm \"{}\" may be taken for {} here; there are: {}", forced,
+                             name(task.operation), fmt::join(names, ", ")));
 }
 
 }  // namespace nexar::schedule

@@ -21,12 +21,20 @@ enum class Reproducibility : std::uint8_t {
 struct Profile {
     Rates rates{};
     Reproducibility reproducibility = Reproducibility::ranks;
-    std::string forced{};             // the name of an algorithm; empty: the fastest one
+    /// Algorithms that are taken whatever they cost: a name, or "all_reduce=ring,broadcast=chain"
+    /// for some operations; empty: the fastest one.
+    std::string forced{};
     std::uint64_t segment_bytes = 0;  // 0: the best one
+
+    /// The algorithm that is forced for an operation; empty: none.
+    std::string_view forced_for(Operation operation) const noexcept;
 
     /// Of all that is in it: two profiles with one hash make the same choices.
     std::uint64_t hash() const noexcept;
 };
+
+/// Whether a text is one that Profile::forced takes: a list of operations and their algorithms.
+Result<void> check_forced(std::string_view forced);
 
 /// A collective, as far as a choice depends on it; equal on all ranks.
 struct Task {
