@@ -19,6 +19,14 @@
 /// without any code of the library.
 namespace nexar::testing {
 
+/// For typed tests.
+using AllElements = ::testing::Types<
+    std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t, std::uint32_t,
+    std::int64_t, std::uint64_t, float16, bfloat16, float, double, std::complex<float>,
+    std::complex<double>, Located<std::int8_t>, Located<std::uint8_t>, Located<std::int16_t>,
+    Located<std::uint16_t>, Located<std::int32_t>, Located<std::uint32_t>, Located<std::int64_t>,
+    Located<std::uint64_t>, Located<float16>, Located<bfloat16>, Located<float>, Located<double>>;
+
 inline constexpr std::array kReduceOps{
     ReduceOp::sum,         ReduceOp::prod,       ReduceOp::min,         ReduceOp::max,
     ReduceOp::avg,         ReduceOp::bit_and,    ReduceOp::bit_or,      ReduceOp::bit_xor,

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <complex>
 #include <nexar/nexar.hpp>
 #include <span>
 #include <string>
@@ -19,13 +18,6 @@ constexpr std::size_t kWorld = 3;
 template <class T>
 class EveryType : public ::testing::Test {};
 
-using AllTypes = ::testing::Types<
-    std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t, std::uint32_t,
-    std::int64_t, std::uint64_t, float16, bfloat16, float, double, std::complex<float>,
-    std::complex<double>, Located<std::int8_t>, Located<std::uint8_t>, Located<std::int16_t>,
-    Located<std::uint16_t>, Located<std::int32_t>, Located<std::uint32_t>, Located<std::int64_t>,
-    Located<std::uint64_t>, Located<float16>, Located<bfloat16>, Located<float>, Located<double>>;
-
 struct TypeName {
     template <class T>
     static std::string GetName(int /*index*/) {  // NOLINT(readability-identifier-naming)
@@ -33,7 +25,7 @@ struct TypeName {
     }
 };
 
-TYPED_TEST_SUITE(EveryType, AllTypes, TypeName);
+TYPED_TEST_SUITE(EveryType, AllElements, TypeName);
 
 TYPED_TEST(EveryType, is_all_reduced_by_every_operator_that_makes_sense) {
     auto ranks = fresh_ranks(kWorld);
