@@ -135,11 +135,12 @@ public:
     Work<> reduce_scatter_v(const ConstBuffer& in, const Buffer& out,
                             std::span<const std::size_t> counts, detail::AnyOperator op,
                             CollectiveOptions options = {}) const {
+        auto chunks = list(counts);
         return start({.operation = schedule::Operation::reduce_scatter,
                       .input = in,
                       .output = out,
                       .op = std::move(op),
-                      .counts = list(counts),
+                      .counts = std::move(chunks),
                       .options = options});
     }
 
@@ -176,10 +177,11 @@ public:
     }
     Work<> all_gather_v(const ConstBuffer& in, const Buffer& out,
                         std::span<const std::size_t> counts, CollectiveOptions options = {}) const {
+        auto chunks = list(counts);
         return start({.operation = schedule::Operation::all_gather,
                       .input = in,
                       .output = out,
-                      .counts = list(counts),
+                      .counts = std::move(chunks),
                       .options = options});
     }
 
@@ -203,11 +205,12 @@ public:
     }
     Work<> gather_v(const ConstBuffer& in, const Buffer& out, std::span<const std::size_t> counts,
                     int root, CollectiveOptions options = {}) const {
+        auto chunks = list(counts);
         return start({.operation = schedule::Operation::gather,
                       .input = in,
                       .output = out,
                       .root = root,
-                      .counts = list(counts),
+                      .counts = std::move(chunks),
                       .options = options});
     }
 
@@ -231,11 +234,12 @@ public:
     }
     Work<> scatter_v(const ConstBuffer& in, const Buffer& out, std::span<const std::size_t> counts,
                      int root, CollectiveOptions options = {}) const {
+        auto chunks = list(counts);
         return start({.operation = schedule::Operation::scatter,
                       .input = in,
                       .output = out,
                       .root = root,
-                      .counts = list(counts),
+                      .counts = std::move(chunks),
                       .options = options});
     }
 
@@ -261,11 +265,13 @@ public:
     Work<> all_to_all_v(const ConstBuffer& in, std::span<const std::size_t> send_counts,
                         const Buffer& out, std::span<const std::size_t> receive_counts,
                         CollectiveOptions options = {}) const {
+        auto sends = list(send_counts);
+        auto receives = list(receive_counts);
         return start({.operation = schedule::Operation::all_to_all,
                       .input = in,
                       .output = out,
-                      .counts = list(send_counts),
-                      .receive_counts = list(receive_counts),
+                      .counts = std::move(sends),
+                      .receive_counts = std::move(receives),
                       .options = options});
     }
 
@@ -276,6 +282,7 @@ protected:
     const std::shared_ptr<detail::CommunicatorBody>& body() const noexcept { return body_; }
 
 private:
+    // Made before a call is put together: nothing throws while that has members without a value.
     static std::vector<std::size_t> list(std::span<const std::size_t> counts) {
         return {counts.begin(), counts.end()};
     }

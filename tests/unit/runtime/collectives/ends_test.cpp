@@ -1,0 +1,242 @@
+// Operations that end early: cancelled, out of time, or without a rank that is needed.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nexar/nexar.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ranks.hpp"
+
+namespace nexar::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+constexpr std::size_t kWorld = 4;
+constexpr std::size_t kLate = 3;
+
+class Ends : public ::testing::TestWithParam<std::size_t> {
+protected:
+    Ends() : ranks_(fresh_ranks(kWorld)) {}
+
+    std::size_t count() const { return GetParam(); }
+    Work<> all_reduce(std::size_t rank, CollectiveOptions options = {}) {
+        return ranks_[rank].all_reduce(std::span(in_[rank]), std::span(out_[rank]), sum, options);
+    }
+    /// All ranks but the late one call.
+    std::vector<Work<>> start_without_late(CollectiveOptions options = {}) {
+        std::vector<Work<>> works;
+        for (std::size_t rank = 0; rank < kLate; ++rank) {
+            works.push_back(all_reduce(rank, options));
+        }
+        return works;
+    }
+
+    std::vector<Communicator> ranks_;
+    PerRank<float> in_ = inputs<float>(Values::summable, 280, kWorld, count());
+    PerRank<float> out_ = room<float>(kWorld, count());
+};
+
+INSTANTIATE_TEST_SUITE_P(With, Ends, ::testing::Values(1, 1000, 300'000), [](const auto& count) {
+    return std::to_string(count.param) + "_elements";
+});
+
+TEST_P(Ends, of_one_rank_that_cancels_ends_it_on_all_that_are_in_it_and_for_the_late) {
+    for (std::size_t quitter = 0; quitter < kLate; ++quitter) {
+        SCOPED_TRACE("rank " + std::to_string(quitter) + " cancels");
+        auto works = start_without_late();
+        works[quitter].cancel();
+        const auto all = outcomes(works);
+        for (std::size_t rank = 0; rank < kLate; ++rank) {
+            ASSERT_EQ(code_name(all[rank]), "cancelled") << "rank " << rank;
+            if (rank == quitter) continue;
+            EXPECT_THAT(all[rank].error().what(), HasSubstr("rank " + std::to_string(quitter)));
+        }
+        const auto late = outcome(all_reduce(kLate));
+        ASSERT_EQ(code_name(late), "cancelled");
+        EXPECT_THAT(late.error().what(), HasSubstr("rank " + std::to_string(quitter)));
+        expect_usable(ranks_);
+    }
+    expect_each(in_, inputs<float>(Values::summable, 280, kWorld, count()));
+}
+
+TEST_P(Ends, of_the_time_ends_it_on_all_that_are_in_it_and_for_the_late) {
+    const auto begin = std::chrono::steady_clock::now();
+    auto works = start_without_late({.timeout = 200ms});
+    const auto all = outcomes(works);
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, 200ms);
+    for (std::size_t rank = 0; rank < kLate; ++rank) {
+        EXPECT_EQ(code_name(all[rank]), "timed_out") << "rank " << rank;
+    }
+    EXPECT_EQ(code_name(outcome(all_reduce(kLate))), "timed_out");
+    expect_usable(ranks_);
+}
+
+TEST_P(Ends, of_time_at_one_rank_concerns_the_others_too) {
+    std::vector<Work<>> works;
+    works.push_back(all_reduce(0));
+    works.push_back(all_reduce(1, {.timeout = 50ms}));
+    works.push_back(all_reduce(2));
+    for (const auto& result : outcomes(works)) EXPECT_EQ(code_name(result), "timed_out");
+    EXPECT_EQ(code_name(outcome(all_reduce(kLate))), "timed_out");
+    expect_usable(ranks_);
+}
+
+TEST_P(Ends, of_operations_that_come_later_are_not_concerned) {
+    auto next_in = inputs<std::int64_t>(Values::distinct, 281, kWorld, 700);
+    const auto want = folded(ReduceOp::max, next_in);
+    auto works = start_without_late();
+    std::vector<Work<>> next;
+    for (std::size_t rank = 0; rank < kLate; ++rank) {
+        next.push_back(ranks_[rank].all_reduce(std::span(next_in[rank]), max));
+    }
+    works[1].cancel();
+    for (const auto& result : outcomes(works)) EXPECT_EQ(code_name(result), "cancelled");
+    EXPECT_EQ(code_name(outcome(all_reduce(kLate))), "cancelled");
+    next.push_back(ranks_[kLate].all_reduce(std::span(next_in[kLate]), max));
+    expect_success(next);
+    expect_everywhere(next_in, want);
+}
+
+TEST_P(Ends, of_what_is_cancelled_at_any_moment_are_a_result_or_cancelled) {
+    const auto want = folded(ReduceOp::sum, in_);
+    for (std::size_t round = 0; round < 20; ++round) {
+        auto works = start_without_late();
+        works.push_back(all_reduce(kLate));
+        const std::size_t quitter = round % kWorld;
+        works[quitter].wait_for(std::chrono::microseconds(round * 100));
+        works[quitter].cancel();
+        const auto all = outcomes(works);
+        for (std::size_t rank = 0; rank < kWorld; ++rank) {
+            ASSERT_THAT(code_name(all[rank]), AnyOf("success", "cancelled")) << "rank " << rank;
+            if (all[rank]) {
+                EXPECT_TRUE(same(rank, out_[rank], want));
+            }
+        }
+        expect_usable(ranks_);
+    }
+}
+
+// A leaf of a reduction has done its part when its elements are sent.
+TEST(Deadline, leaves_success_to_a_rank_that_had_finished) {
+    auto ranks = fresh_ranks(3);
+    const auto in = inputs<float>(Values::summable, 282, 3, 2);
+    auto out = room<float>(1, 2).front();
+    const CollectiveOptions soon{.timeout = 200ms};
+    auto root = ranks[0].reduce(std::span(in[0]), std::span(out), sum, 0, soon);
+    auto leaf = ranks[1].reduce(std::span(in[1]), std::span<float>(), sum, 0, soon);
+    EXPECT_EQ(code_name(outcome(root)), "timed_out");
+    EXPECT_EQ(code_name(outcome(leaf)), "success");
+    auto late = ranks[2].reduce(std::span(in[2]), std::span<float>(), sum, 0, soon);
+    EXPECT_THAT(code_name(outcome(late)), AnyOf("success", "timed_out"));
+    expect_usable(ranks);
+}
+
+TEST(Deadline, that_is_far_away_changes_nothing) {
+    auto ranks = fresh_ranks(3);
+    for (int i = 0; i < 50; ++i) {
+        run(ranks, [](Communicator& c, std::size_t) { return c.barrier({.timeout = 1h}); });
+    }
+    expect_usable(ranks);
+}
+
+TEST(Cancelled, barrier_ends_on_all_ranks_that_wait_in_it) {
+    auto ranks = fresh_ranks(3);
+    std::vector<Work<>> works;
+    works.push_back(ranks[0].barrier());
+    works.push_back(ranks[1].barrier());
+    works[0].cancel();
+    for (const auto& result : outcomes(works)) EXPECT_EQ(code_name(result), "cancelled");
+    EXPECT_EQ(code_name(outcome(ranks[2].barrier())), "cancelled");
+    expect_usable(ranks);
+}
+
+TEST(Cancelled, work_that_has_ended_keeps_its_result) {
+    auto ranks = fresh_ranks(2);
+    auto works = start_all(ranks, [](Communicator& c, std::size_t) { return c.barrier(); });
+    for (Work<>& work : works) ASSERT_TRUE(work.wait_for(kHang));
+    works[0].cancel();
+    expect_success(works);
+}
+
+class Closed : public ::testing::Test {
+protected:
+    static void expect_lost(const Result<void>& result) {
+        EXPECT_THAT(code_name(result), AnyOf("link_closed", "closed"));
+    }
+
+    std::vector<Node> nodes_ = local_cluster(3);
+    std::vector<Communicator> ranks_ = worlds_of(nodes_);
+};
+
+TEST_F(Closed, node_that_has_not_called_ends_what_the_others_wait_in) {
+    for (const std::size_t count : {1U, 200'000U}) {
+        auto values = inputs<float>(Values::summable, 283, 3, count);
+        std::vector<Work<>> works;
+        works.push_back(ranks_[0].all_reduce(std::span(values[0]), sum));
+        works.push_back(ranks_[1].all_reduce(std::span(values[1]), sum));
+        nodes_[2].close();
+        for (const auto& result : outcomes(works)) expect_lost(result);
+    }
+}
+
+TEST_F(Closed, node_in_the_middle_ends_with_all_others) {
+    auto values = inputs<float>(Values::summable, 284, 3, 4'000'000);
+    const auto want = folded(ReduceOp::sum, values);
+    auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
+        return c.all_reduce(std::span(values[rank]), sum);
+    });
+    nodes_[1].close();
+    const auto all = outcomes(works);
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+        if (all[rank]) {
+            EXPECT_TRUE(same(rank, values[rank], want));
+        }
+        if (!all[rank]) expect_lost(all[rank]);
+    }
+}
+
+TEST_F(Closed, node_is_missed_by_every_later_operation_that_needs_it) {
+    nodes_[2].close();
+    for (int i = 0; i < 3; ++i) {
+        std::vector<Work<>> works;
+        works.push_back(ranks_[0].barrier());
+        works.push_back(ranks_[1].barrier());
+        for (const auto& result : outcomes(works)) expect_lost(result);
+    }
+    const std::vector<int> sent{4};
+    std::vector<int> got(1);
+    auto send = ranks_[0].send(std::span(sent), 1, 1);
+    EXPECT_TRUE(outcome(ranks_[1].recv(std::span(got), 0, 1)).has_value());
+    EXPECT_TRUE(outcome(send).has_value());
+    EXPECT_EQ(got, sent);
+}
+
+TEST_F(Closed, node_does_not_concern_a_group_that_it_is_not_in) {
+    std::vector<Communicator> pair;
+    const std::vector<int> members{0, 1};
+    for (Communicator& rank : ranks_) {
+        if (auto made = rank.subgroup(members)) pair.push_back(*made);
+    }
+    ASSERT_EQ(pair.size(), 2U);
+    nodes_[2].close();
+    for (int i = 0; i < 10; ++i) expect_usable(pair);
+}
+
+TEST_F(Closed, nodes_end_all_operations_that_are_under_way) {
+    auto values = inputs<float>(Values::summable, 285, 3, 1000);
+    std::vector<Work<>> works;
+    for (int i = 0; i < 10; ++i) works.push_back(ranks_[0].barrier());
+    works.push_back(ranks_[0].all_reduce(std::span(values[0]), sum));
+    nodes_[0].close();
+    for (const auto& result : outcomes(works)) EXPECT_EQ(code_name(result), "closed");
+}
+
+}  // namespace
+}  // namespace nexar::testing

@@ -1,0 +1,183 @@
+// Ranks that call different things: all of them learn what the others called, and the communicator
+// goes on.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nexar/nexar.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ranks.hpp"
+
+namespace nexar::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Matcher;
+
+/// Every rank fails with an error of the caller's own, whose text is like this.
+void expect_all_fail(std::vector<Work<>>& works, const Matcher<std::string>& text) {
+    const auto all = outcomes(works);
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        EXPECT_EQ(code_name(all[rank]), "invalid_argument") << "rank " << rank;
+        if (!all[rank]) {
+            EXPECT_THAT(std::string(all[rank].error().what()), text) << "rank " << rank;
+        }
+    }
+}
+
+class Mismatch : public WorldTest {};
+
+INSTANTIATE_TEST_SUITE_P(In, Mismatch, ::testing::Values(3, 4, 5, 8), world_name);
+
+TEST_P(Mismatch, of_counts_is_described_on_every_rank) {
+    auto values = inputs<float>(Values::summable, 260, world(), 1024);
+    auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
+        return c.all_reduce(std::span(values[rank]).first(rank == 2 ? 1024 : 1000), sum);
+    });
+    expect_all_fail(works,
+                    AllOf(HasSubstr("all_reduce #0"), HasSubstr("rank 2 called f32 x 1024 sum"),
+                          HasSubstr("called f32 x 1000 sum")));
+    expect_usable(ranks_);
+}
+
+TEST_P(Mismatch, names_the_number_of_the_call) {
+    for (int i = 0; i < 3; ++i) expect_usable(ranks_);
+    auto values = inputs<float>(Values::summable, 261, world(), 20);
+    auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
+        return c.all_reduce(std::span(values[rank]).first(rank == 0 ? 10 : 20), sum);
+    });
+    expect_all_fail(works, HasSubstr("all_reduce #3"));
+    expect_usable(ranks_);
+}
+
+TEST_P(Mismatch, of_large_counts_is_seen_too) {
+    auto values = inputs<float>(Values::summable, 262, world(), 300'001);
+    auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
+        return c.all_reduce(std::span(values[rank]).first(rank == 1 ? 300'001 : 300'000), sum);
+    });
+    expect_all_fail(works, AllOf(HasSubstr("f32 x 300001 sum"), HasSubstr("f32 x 300000 sum")));
+    expect_usable(ranks_);
+}
+
+TEST_P(Mismatch, of_types_is_seen) {
+    std::vector<float> floats(64, 1.5F);
+    auto ints = inputs<std::int32_t>(Values::distinct, 263, world(), 64);
+    auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
+        if (rank == 0) return c.all_reduce(std::span(floats), sum);
+        return c.all_reduce(std::span(ints[rank]), sum);
+    });
+    expect_all_fail(works, AllOf(HasSubstr("f32 x 64 sum"), HasSubstr("i32 x 64 sum")));
+    expect_usable(ranks_);
+}
+
+TEST_P(Mismatch, of_operators_is_seen) {
+    auto values = inputs<float>(Values::summable, 264, world(), 64);
+    auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
+        return c.all_reduce(std::span(values[rank]), rank + 1 == world() ? max : sum);
+    });
+    expect_all_fail(works, AllOf(HasSubstr("f32 x 64 sum"), HasSubstr("f32 x 64 max")));
+    expect_usable(ranks_);
+}
+
+TEST_P(Mismatch, of_operations_is_seen) {
+    auto values = inputs<float>(Values::summable, 265, world(), 64);
+    auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
+        const std::span own(values[rank]);
+        return rank == 1 ? c.broadcast(own, 0) : c.all_reduce(own, sum);
+    });
+    expect_all_fail(works, AllOf(HasSubstr("all_reduce"), HasSubstr("broadcast")));
+    expect_usable(ranks_);
+}
+
+TEST_P(Mismatch, of_a_barrier_and_something_else_is_seen) {
+    auto values = inputs<float>(Values::summable, 266, world(), 64);
+    auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
+        return rank == 2 ? c.barrier() : c.all_reduce(std::span(values[rank]), sum);
+    });
+    expect_all_fail(works, AllOf(HasSubstr("all_reduce"), HasSubstr("barrier")));
+    expect_usable(ranks_);
+}
+
+TEST_P(Mismatch, of_roots_is_seen) {
+    auto values = inputs<float>(Values::summable, 267, world(), 64);
+    auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
+        return c.broadcast(std::span(values[rank]), rank == 0 ? 1 : 2);
+    });
+    expect_all_fail(works, AllOf(HasSubstr("broadcast"), HasSubstr("root 1"), HasSubstr("root 2")));
+    expect_usable(ranks_);
+}
+
+TEST_P(Mismatch, of_one_of_many_under_way_concerns_this_one_only) {
+    constexpr std::size_t kCount = 500;
+    auto before = inputs<float>(Values::summable, 268, world(), kCount);
+    auto wrong = inputs<float>(Values::summable, 269, world(), kCount);
+    auto after = inputs<float>(Values::summable, 270, world(), kCount);
+    const auto want_before = folded(ReduceOp::sum, before);
+    const auto want_after = folded(ReduceOp::sum, after);
+    std::vector<Work<>> good;
+    std::vector<Work<>> bad;
+    for (std::size_t rank = 0; rank < world(); ++rank) {
+        const Communicator& c = ranks_[rank];
+        good.push_back(c.all_reduce(std::span(before[rank]), sum));
+        bad.push_back(c.all_reduce(std::span(wrong[rank]).first(rank == 1 ? 499 : 500), sum));
+        good.push_back(c.all_reduce(std::span(after[rank]), sum));
+    }
+    expect_success(good);
+    expect_all_fail(bad, AllOf(HasSubstr("f32 x 499 sum"), HasSubstr("f32 x 500 sum")));
+    expect_everywhere(before, want_before);
+    expect_everywhere(after, want_after);
+}
+
+TEST_P(Mismatch, leaves_inputs_as_they_were) {
+    const auto in = inputs<float>(Values::summable, 271, world(), 2000);
+    auto out = room<float>(world(), 2000);
+    auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
+        const std::size_t count = rank == 0 ? 1999 : 2000;
+        return c.all_reduce(std::span(in[rank]).first(count), std::span(out[rank]).first(count),
+                            sum);
+    });
+    expect_all_fail(works, HasSubstr("1999"));
+    expect_each(in, inputs<float>(Values::summable, 271, world(), 2000));
+}
+
+// What rank 0 sends to rank 1 is `sent` bytes; rank 1 wants `wanted`. The other pairs agree.
+void disagree(std::vector<Communicator>& ranks, std::size_t sent, std::size_t wanted) {
+    const std::size_t world = ranks.size();
+    std::vector<std::vector<std::size_t>> sends(world, std::vector<std::size_t>(world, 10));
+    auto receives = sends;
+    sends[0][1] = sent;
+    receives[1][0] = wanted;
+    const auto in = inputs<std::uint8_t>(Values::distinct, 272, world, 10 * (world - 1) + sent);
+    auto out = room<std::uint8_t>(world, 10 * (world - 1) + wanted);
+    auto works = start_all(ranks, [&](Communicator& c, std::size_t rank) {
+        const std::size_t given = rank == 0 ? 10 * (world - 1) + sent : 10 * world;
+        const std::size_t taken = rank == 1 ? 10 * (world - 1) + wanted : 10 * world;
+        return c.all_to_all_v(std::span(in[rank]).first(given), sends[rank],
+                              std::span(out[rank]).first(taken), receives[rank]);
+    });
+    const auto all = outcomes(works);
+    ASSERT_EQ(code_name(all[1]), "invalid_argument");
+    EXPECT_THAT(all[1].error().what(),
+                AllOf(HasSubstr("all_to_all"), HasSubstr(std::to_string(sent)),
+                      HasSubstr(std::to_string(wanted))));
+    // Who had all that it needs by then is not concerned.
+    for (const auto& result : all) {
+        EXPECT_THAT(code_name(result), ::testing::AnyOf("success", "invalid_argument"));
+    }
+}
+
+TEST_P(Mismatch, of_a_pair_in_all_to_all_v_is_described_with_both_sizes) {
+    for (const auto& [sent, wanted] : std::vector<std::pair<std::size_t, std::size_t>>{
+             {1005, 1007}, {1007, 1005}, {123'456, 1005}, {1005, 123'456}}) {
+        SCOPED_TRACE(std::to_string(sent) + " for " + std::to_string(wanted));
+        disagree(ranks_, sent, wanted);
+        expect_usable(ranks_);
+    }
+}
+
+}  // namespace
+}  // namespace nexar::testing
