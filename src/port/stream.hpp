@@ -30,9 +30,9 @@ using Bytes = std::span<std::byte>;
 
 /// Where the bytes of one payload stream come from.
 ///
-/// Belongs to whoever sends. It, and the memory that it shows, must stay as they are until the link
-/// says Released: a lost packet is sent again from the same memory. The link calls it only inside
-/// Carrier::flush() and on_ready().
+/// Belongs to whoever sends. It, and the memory that it shows and that is ready(), must stay as
+/// they are until the link says Released: a lost packet is sent again from the same memory. The
+/// link calls it only inside Carrier::flush() and on_ready(), and inside wake_source().
 class Source {
 public:
     virtual ~Source() = default;
@@ -42,6 +42,10 @@ public:
     /// The whole content in order, in host memory; the list is stable as well. An empty list for a
     /// size that is not 0: the bytes must be asked for with fill().
     virtual std::span<const ConstBytes> regions() const noexcept = 0;
+
+    /// How many bytes from the front may be read by now, where regions() shows them. Only grows;
+    /// whoever owns the source calls Link::wake_source() when there are more.
+    virtual std::uint64_t ready() const noexcept { return size(); }
 
     /// Writes bytes from `offset` on to `out`, each byte once and in order, and says how many; 0:
     /// none for now, and whoever owns the source calls Link::wake_source() when there are some.

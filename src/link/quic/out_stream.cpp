@@ -41,11 +41,24 @@ void OutStream::stage() {
     }
 }
 
+// Whether the regions have bytes to write, or the stream its end.
+bool OutStream::readable() {
+    const std::uint64_t content = size_ - prefix_bytes_;
+    if (readable_ < content && !source_pending) {
+        const std::uint64_t by_now = source_->ready();
+        NEXAR_ASSERT(by_now >= readable_ && by_now <= content);
+        readable_ = by_now;
+        source_pending = next_ >= prefix_bytes_ + readable_ && readable_ < content;
+    }
+    return !source_pending || next_ < prefix_bytes_ + readable_;
+}
+
 bool OutStream::ready() {
     if (outcome) return false;
     if (is_lane()) return next_ < staged_.end();
     if (end_written_) return false;
-    if (!staging_ || next_ < prefix_bytes_ || next_ == size_) return true;
+    if (!staging_) return readable();
+    if (next_ < prefix_bytes_ || next_ == size_) return true;
     if (next_ - prefix_bytes_ == staged_.end() && !source_pending) stage();
     return next_ - prefix_bytes_ < staged_.end();
 }
@@ -70,6 +83,8 @@ std::size_t OutStream::gather(std::span<port::ConstBytes> out, std::size_t limit
         }
         return used;
     }
+    limit =
+        static_cast<std::size_t>(std::min<std::uint64_t>(limit, prefix_bytes_ + readable_ - at));
     while (region_ < regions_.size() && region_begin_ + regions_[region_].size() <= at) {
         region_begin_ += regions_[region_++].size();
     }

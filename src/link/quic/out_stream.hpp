@@ -36,7 +36,7 @@ public:
     std::uint64_t queued_bytes() const noexcept { return staged_.size(); }
 
     /// Whether there is something to write: bytes, or the end of the stream. Asks the source for
-    /// bytes if need be.
+    /// bytes, or how many may be read, if need be; source_pending when it has no more for now.
     bool ready();
 
     /// Shows the next bytes, at most `limit`; returns how many places of `out` were used.
@@ -72,6 +72,7 @@ public:
 
 private:
     void stage();
+    bool readable();
 
     port::Source* source_ = nullptr;
     port::StreamId id_{};
@@ -79,7 +80,8 @@ private:
     std::array<std::byte, port::kMaxPrefixBytes> prefix_{};
     std::size_t prefix_bytes_ = 0;
     std::span<const port::ConstBytes> regions_{};
-    std::uint64_t size_ = 0;  // prefix and content; of a lane: unused
+    std::uint64_t size_ = 0;      // prefix and content; of a lane: unused
+    std::uint64_t readable_ = 0;  // bytes of regions_ that may be read, as the source last said
     bool staging_ = false;
     StagedBytes staged_;
     std::uint64_t next_ = 0;

@@ -50,6 +50,9 @@ std::size_t Outlet::send_prefix(std::size_t n, ByteQueue& onto) {
 }
 
 std::size_t Outlet::send_regions(std::size_t n, ByteQueue& onto) {
+    const std::uint64_t readable = prefix_bytes_ + source_->ready();
+    NEXAR_ASSERT(readable >= sent_ && readable <= size_, "what is ready only grows, to the whole");
+    n = static_cast<std::size_t>(std::min<std::uint64_t>(n, readable - sent_));
     std::size_t moved = 0;
     while (moved < n) {
         const port::ConstBytes rest = regions_[region_].subspan(in_region_);
@@ -64,6 +67,7 @@ std::size_t Outlet::send_regions(std::size_t n, ByteQueue& onto) {
         }
     }
     sent_ += moved;
+    source_pending = sent_ == readable && readable != size_;
     return moved;
 }
 

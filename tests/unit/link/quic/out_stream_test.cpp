@@ -9,11 +9,13 @@
 #include "port/memory.hpp"
 #include "support/quic_pair.hpp"
 #include "support/seed.hpp"
+#include "unit/link/growing_source.hpp"
 
 namespace nexar::quic {
 namespace {
 
 using nexar::testing::AskedSource;
+using nexar::testing::GrowingSource;
 using nexar::testing::pattern;
 
 std::vector<std::byte> shown(const OutStream& stream, std::size_t limit, std::size_t places) {
@@ -97,6 +99,47 @@ TEST_F(OutStreamTest, waits_for_a_source_that_has_nothing) {
     stream.wrote(10, false);
     EXPECT_FALSE(stream.ready());
     EXPECT_FALSE(stream.ends_after(0));
+}
+
+TEST_F(OutStreamTest, shows_of_regions_no_more_than_is_ready) {
+    const auto content = pattern(5, 10'000);
+    const auto prefix = pattern(6, 7);
+    auto expected = prefix;
+    expected.insert(expected.end(), content.begin(), content.end());
+    for (const std::size_t first_region : {0U, 1U, 4000U, 10'000U}) {
+        GrowingSource source(content, first_region);
+        OutStream stream(port::StreamId(1), source, {.prefix = prefix}, pool_);
+        std::vector<std::byte> all;
+        for (const std::size_t step : {0U, 1U, 3999U, 4000U, 4003U, 9999U, 10'000U}) {
+            source.grow_to(step);
+            stream.source_pending = false;
+            Random random(step);
+            const auto bytes = written(stream, random);
+            all.insert(all.end(), bytes.begin(), bytes.end());
+            EXPECT_EQ(stream.written(), prefix.size() + step);
+            EXPECT_EQ(stream.source_pending, step != content.size());
+            EXPECT_EQ(stream.end_written(), step == content.size());
+        }
+        EXPECT_TRUE(all == expected) << first_region;
+    }
+}
+
+TEST_F(OutStreamTest, waits_until_it_is_told_that_more_of_the_regions_is_ready) {
+    GrowingSource source(pattern(5, 1000), 300);
+    OutStream stream(port::StreamId(1), source, {}, pool_);
+    EXPECT_FALSE(stream.ready());
+    EXPECT_TRUE(stream.source_pending);
+    source.grow_to(310);
+    EXPECT_FALSE(stream.ready()) << "until it says so";
+    stream.source_pending = false;
+    EXPECT_TRUE(stream.ready());
+    EXPECT_EQ(shown(stream, 1000, 4).size(), 310U);
+    EXPECT_FALSE(stream.ends_after(310));
+    stream.wrote(200, false);
+    source.grow_to(1000);
+    EXPECT_TRUE(stream.ready()) << "what is left of the first step";
+    EXPECT_EQ(shown(stream, 1000, 4).size(), 800U);
+    EXPECT_TRUE(stream.ends_after(800));
 }
 
 TEST_F(OutStreamTest, stages_a_bounded_amount_that_is_not_acknowledged) {

@@ -5,6 +5,7 @@
 
 #include "sim_pair.hpp"
 #include "support/quic_pair.hpp"
+#include "unit/link/growing_source.hpp"
 
 /// What port::Link promises, on both levels of the simulator: whoever stands on links sees no
 /// difference.
@@ -65,6 +66,25 @@ TYPED_TEST(LinkContract, a_prefix_precedes_the_content_of_a_stream) {
     EXPECT_EQ(this->server().incoming(0).sink.bytes, expected);
     ASSERT_TRUE(this->run_until([&] { return this->client().all_released(); }));
     EXPECT_EQ(this->client().outcome(stream), SendOutcome::delivered);
+}
+
+TYPED_TEST(LinkContract, regions_are_sent_as_they_become_ready) {
+    const auto content = pattern(3, 900'000);
+    GrowingSource source(content, 333'333);
+    const StreamId stream = this->client().send_from(source);
+    for (const std::size_t step : {0U, 1U, 70'000U, 333'333U, 333'334U, 899'999U}) {
+        source.grow_to(step);
+        this->client().link().wake_source(stream);
+        this->settle();
+        const bool opened = !this->server().opened().empty();
+        EXPECT_EQ(opened ? this->server().incoming(0).sink.bytes.size() : 0, step);
+        EXPECT_EQ(this->server().finished(), 0U);
+    }
+    source.grow_to(content.size());
+    this->client().link().wake_source(stream);
+    ASSERT_TRUE(this->run_until([&] { return this->client().all_released(); }));
+    EXPECT_EQ(this->client().outcome(stream), SendOutcome::delivered);
+    EXPECT_TRUE(this->server().incoming(0).sink.bytes == content);
 }
 
 TYPED_TEST(LinkContract, an_empty_stream_is_opened_and_finished) {

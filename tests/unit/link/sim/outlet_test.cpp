@@ -6,12 +6,14 @@
 
 #include "port/memory.hpp"
 #include "support/link_end.hpp"
+#include "unit/link/growing_source.hpp"
 
 namespace nexar::sim {
 
 namespace {
 
 using nexar::testing::AskedSource;
+using nexar::testing::GrowingSource;
 using nexar::testing::pattern;
 
 TEST(Outlet, sends_prefix_and_regions_in_pieces_of_any_size) {
@@ -63,6 +65,31 @@ TEST(Outlet, a_source_without_bytes_is_pending) {
     EXPECT_TRUE(outlet.source_pending);
     EXPECT_FALSE(outlet.ready(0));
     EXPECT_EQ(bytes.end(), 40U);
+}
+
+TEST(Outlet, sends_of_regions_no_more_than_is_ready) {
+    const auto prefix = pattern(1, 10);
+    const auto content = pattern(2, 1000);
+    auto expected = prefix;
+    expected.insert(expected.end(), content.begin(), content.end());
+    for (const std::size_t first_region : {0U, 1U, 600U, 1000U}) {
+        GrowingSource source(content, first_region);
+        Outlet outlet(port::StreamId(1), source, {.prefix = prefix}, true);
+        outlet.set_limit(2000);
+        ByteQueue bytes;
+        for (const std::size_t step : {0U, 1U, 599U, 600U, 603U, 999U, 1000U}) {
+            source.grow_to(step);
+            outlet.source_pending = false;
+            while (outlet.ready(0) && !outlet.end_due()) {
+                outlet.send(std::min<std::size_t>(170, outlet.sendable(0)), bytes);
+            }
+            EXPECT_EQ(bytes.end(), prefix.size() + step);
+            EXPECT_EQ(outlet.source_pending, step != content.size());
+            EXPECT_EQ(outlet.end_due(), step == content.size());
+        }
+        EXPECT_TRUE(std::ranges::equal(bytes.view(0, bytes.end()), expected)) << first_region;
+        outlet.check_source();
+    }
 }
 
 TEST(OutletDeathTest, memory_that_changed_before_it_was_released_is_noticed) {
