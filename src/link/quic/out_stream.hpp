@@ -61,9 +61,10 @@ public:
     std::uint64_t written() const noexcept { return next_; }
 
     // What the connection keeps with a stream.
-    std::int64_t quic_id = -1;  // -1: not opened yet
-    bool queued = false;        // in a queue of the writer
-    bool window_spent = false;  // the peer's window for this stream is used up
+    std::int64_t quic_id = -1;   // -1: not opened yet
+    bool queued = false;         // in a queue of the writer
+    bool window_spent = false;   // the peer's window for this stream is used up
+    std::uint64_t credited = 0;  // what was written when the peer last gave credit
     bool source_pending = false;
     std::optional<port::SendOutcome> outcome{};  // decided, but not told yet
     TimePoint progress_at{};                     // when the peer last acknowledged some of it
