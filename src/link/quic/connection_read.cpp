@@ -149,9 +149,12 @@ bool Connection::on_stream_data(InStream& stream, port::ConstBytes bytes, bool e
     if (crowded) withheld_ += kept;
     if (ended) stream.ended();
     consumed(stream, *taken);
-    if (!ended) return true;
-    if (stream.lane) return violated("ended a lane");
-    if (stream.finished()) finish(stream);
+    if (ended && stream.lane) {
+        if (stream.lane != port::Lane::control) return violated("ended a lane");
+        peer_ended_ = true;
+    } else if (stream.finished()) {
+        finish(stream);
+    }
     return true;
 }
 
@@ -204,7 +207,8 @@ void Connection::erase_if_done(InStream& stream) {
 
 bool Connection::on_in_closed(InStream& stream, bool reset) {
     stream.closed = true;
-    if (stream.lane) return violated("closed a lane");
+    // One that ended is kept, as sinks of lanes may be woken at any time.
+    if (stream.lane) return (stream.has_ended() && !reset) || violated("closed a lane");
     if (reset && !stream.handled) {
         abort(stream);
     } else {
@@ -222,7 +226,11 @@ bool Connection::on_reset(InStream* stream) {
 }
 
 bool Connection::on_out_closed(OutStream& stream, bool reset) {
-    if (stream.is_lane()) return violated("refused a lane");
+    if (stream.is_lane()) {
+        if (reset || !stream.end_written()) return violated("refused a lane");
+        stream.quic_id = -1;
+        return true;
+    }
     // ngtcp2 answers STOP_SENDING with a reset of its own, and tells only this end of it.
     if (reset && !stream.outcome && !resets_.take(now_)) {
         return violated("refuses streams faster than is allowed");
@@ -339,7 +347,7 @@ void Connection::offer(InStream& stream) {
     const std::size_t taken = stream.retry();
     unpark(taken);
     consumed(stream, taken);
-    if (stream.finished()) finish(stream);
+    if (stream.finished() && !stream.lane) finish(stream);
 }
 
 }  // namespace nexar::quic
