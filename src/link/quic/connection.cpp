@@ -16,7 +16,6 @@ namespace nexar::quic {
 
 namespace {
 
-constexpr std::size_t kMaxReasonBytes = 200;
 // Half-open connections of strangers end after this, whatever they send.
 constexpr Duration kHalfOpenLife = std::chrono::seconds(3);
 // ngtcp2's default assumes a continent between the peers; a lost first packet would cost a second.
@@ -210,21 +209,6 @@ Result<void> Connection::update_keys(TimePoint now) {
     if (code != 0) return describe(code);
     wake();
     return {};
-}
-
-void Connection::close(std::string_view reason) {
-    if (state_ == State::down || state_ == State::lingering) return;
-    close_reason_ = reason.substr(0, kMaxReasonBytes);
-    if (state_ == State::handshaking) {
-        fail(now_,
-             Error(Errc::link_closed,
-                   fmt::format("the link to {} was closed before it was up", path_.remote.text())),
-             Closing::say);
-        return;
-    }
-    state_ = State::lingering;
-    linger_until_ = now_ + options_.linger;
-    wake();
 }
 
 void Connection::abandon(Error reason) {

@@ -192,13 +192,12 @@ private:
     Path path_of(const ngtcp2_path& path) const;
     void look_for_black_hole(TimePoint now);
     std::size_t losses() const noexcept;
-    bool nothing_unsent() const noexcept;
-    void write_goodbye(Outbox& out);
 
     // Receiving, connection_read.cpp
     void look_at(InStream& stream);
     void look_at_streams();
     void consumed(InStream& stream, std::uint64_t bytes);
+    std::uint64_t window_of(const InStream& stream) const noexcept;
     void unpark(std::uint64_t bytes);
     void finish(InStream& stream);
     void abort(InStream& stream);
@@ -206,6 +205,13 @@ private:
     InStream* find_in(port::StreamId stream) noexcept;
     void offer(InStream& stream);
     void handle_read(TimePoint now, int code);
+
+    // Closing, connection_close.cpp
+    bool nothing_unsent() const noexcept;
+    /// Ends the control lane if it is time to; whether it did.
+    bool say_farewell(TimePoint now);
+    bool may_end(TimePoint now) const noexcept;
+    void write_goodbye(Outbox& out);
 
     // Ending, connection.cpp
     void fail(TimePoint now, Error reason, Closing closing);
@@ -271,6 +277,7 @@ private:
     TokenBucket resets_;
 
     std::string close_reason_;
+    bool peer_ended_ = false;  // its control lane, as it has delivered everything
     TimePoint linger_until_{};
     TimePoint gone_at_{};
     std::vector<std::byte> goodbye_;  // the last packet, repeated when the peer did not get it

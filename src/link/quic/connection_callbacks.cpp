@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/assert.hpp"
 #include "link/quic/connection_crypto.hpp"
 #include "link/quic/native.hpp"
@@ -118,8 +120,13 @@ int ConnectionCallbacks::on_stream_reset(ngtcp2_conn* /*conn*/, std::int64_t /*s
 int ConnectionCallbacks::on_stream_window(ngtcp2_conn* /*conn*/, std::int64_t /*stream_id*/,
                                           std::uint64_t /*most*/, void* user, void* stream_user) {
     if (auto* stream = static_cast<OutStream*>(stream_user); stream != nullptr) {
+        Connection& connection = of(user);
+        // Credit for what was sent is an answer to it; more than that would be free to send.
+        const bool answers =
+            std::exchange(stream->credited, stream->written()) != stream->written();
+        connection.useful_ = connection.useful_ || answers;
         stream->window_spent = false;
-        of(user).enqueue(*stream);
+        connection.enqueue(*stream);
     }
     return 0;
 }

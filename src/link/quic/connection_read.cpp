@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "link/quic/connection.hpp"
@@ -13,6 +14,9 @@ namespace {
 
 // The width of the path is looked for after this, or when there is a payload that needs it.
 constexpr Duration kProbesAfter = std::chrono::milliseconds(500);
+// Credit for a stream is given when this part of its window was consumed: in smaller pieces it
+// costs packets, in larger ones the peer may have to wait for it.
+constexpr std::uint64_t kCreditDivisor = 4;
 
 }  // namespace
 
@@ -143,19 +147,32 @@ bool Connection::on_stream_data(InStream& stream, port::ConstBytes bytes, bool e
     // What waits here holds back its own stream only, until the peer's budget is spent.
     ngtcp2_conn_extend_max_offset(conn_.get(), bytes.size() - (crowded ? kept : 0));
     if (crowded) withheld_ += kept;
+    if (ended) stream.ended();
     consumed(stream, *taken);
-    if (!ended) return true;
-    if (stream.lane) return violated("ended a lane");
-    stream.ended();
-    if (stream.finished()) finish(stream);
+    if (ended && stream.lane) {
+        if (stream.lane != port::Lane::control) return violated("ended a lane");
+        peer_ended_ = true;
+    } else if (stream.finished()) {
+        finish(stream);
+    }
     return true;
 }
 
+std::uint64_t Connection::window_of(const InStream& stream) const noexcept {
+    if (stream.tuner) return stream.tuner->window();
+    return stream.lane ? options_.lane_window : options_.first_window;
+}
+
+// ngtcp2 tells the peer of credit when it is half of a window: for the connection that is enough,
+// but of a stream it only knows the first window, a fraction of the later ones.
 void Connection::consumed(InStream& stream, std::uint64_t bytes) {
-    if (bytes == 0 || stream.closed) return;
-    std::uint64_t credit = bytes;
-    if (stream.tuner) credit += stream.tuner->consumed(now_, bytes, round_trips_.least());
-    ngtcp2_conn_extend_max_stream_offset(conn_.get(), stream.quic_id, credit);
+    if (bytes == 0 || stream.closed || stream.has_ended()) return;
+    stream.owed += bytes;
+    if (stream.tuner) stream.owed += stream.tuner->consumed(now_, bytes, round_trips_.least());
+    const std::uint64_t window = window_of(stream);
+    if (window > options_.first_window && stream.owed < window / kCreditDivisor) return;
+    ngtcp2_conn_extend_max_stream_offset(conn_.get(), stream.quic_id,
+                                         std::exchange(stream.owed, 0));
 }
 
 void Connection::unpark(std::uint64_t bytes) {
@@ -190,7 +207,8 @@ void Connection::erase_if_done(InStream& stream) {
 
 bool Connection::on_in_closed(InStream& stream, bool reset) {
     stream.closed = true;
-    if (stream.lane) return violated("closed a lane");
+    // One that ended is kept, as sinks of lanes may be woken at any time.
+    if (stream.lane) return (stream.has_ended() && !reset) || violated("closed a lane");
     if (reset && !stream.handled) {
         abort(stream);
     } else {
@@ -208,7 +226,11 @@ bool Connection::on_reset(InStream* stream) {
 }
 
 bool Connection::on_out_closed(OutStream& stream, bool reset) {
-    if (stream.is_lane()) return violated("refused a lane");
+    if (stream.is_lane()) {
+        if (reset || !stream.end_written()) return violated("refused a lane");
+        stream.quic_id = -1;
+        return true;
+    }
     // ngtcp2 answers STOP_SENDING with a reset of its own, and tells only this end of it.
     if (reset && !stream.outcome && !resets_.take(now_)) {
         return violated("refuses streams faster than is allowed");
@@ -325,7 +347,7 @@ void Connection::offer(InStream& stream) {
     const std::size_t taken = stream.retry();
     unpark(taken);
     consumed(stream, taken);
-    if (stream.finished()) finish(stream);
+    if (stream.finished() && !stream.lane) finish(stream);
 }
 
 }  // namespace nexar::quic

@@ -45,9 +45,9 @@ struct Connection::Turn {
 };
 
 bool Connection::write(port::Lane lane, std::span<const port::ConstBytes> pieces) {
-    if (state_ == State::down) return true;
     const auto index = static_cast<std::size_t>(lane);
     OutStream& stream = lanes_[index];
+    if (state_ == State::down || stream.ending()) return true;
     std::size_t total = 0;
     for (const port::ConstBytes piece : pieces) total += piece.size();
     if (stream.queued_bytes() + total > options_.lane_queue || !stream.append(pieces)) {
@@ -352,26 +352,16 @@ bool Connection::write(TimePoint now, Outbox& out) {
         look_at_streams();
         cancel_waiting();
         open_waiting();
+        say_farewell(now);
     }
-    const bool more = write_packets(now, out);
-    if (state_ == State::lingering && (nothing_unsent() || now >= linger_until_)) {
+    bool more = write_packets(now, out);
+    // The last datagram may have left with these.
+    if (is_up() && say_farewell(now)) more = true;
+    if (state_ == State::lingering && may_end(now)) {
         fail(now, Error(Errc::link_closed, "this side closed the link"), Closing::say);
     }
     if (state_ == State::down) write_goodbye(out);
     return more && state_ != State::down;
-}
-
-void Connection::write_goodbye(Outbox& out) {
-    if (!goodbye_due_ || !out.has_room()) return;
-    goodbye_due_ = false;
-    std::ranges::copy(goodbye_, out.room().begin());
-    out.add(path_, 0, goodbye_.size(), false);
-}
-
-bool Connection::nothing_unsent() const noexcept {
-    return outs_.empty() && datagrams_.empty() &&
-           std::ranges::all_of(lanes_,
-                               [](const OutStream& lane) { return lane.queued_bytes() == 0; });
 }
 
 }  // namespace nexar::quic

@@ -50,6 +50,7 @@ public:
     std::size_t retry() noexcept;
 
     void ended() noexcept { ended_ = true; }
+    bool has_ended() const noexcept { return ended_; }
     /// All bytes were taken.
     bool finished() const noexcept { return ended_ && sink_ != nullptr && parked_.size() == 0; }
     std::uint64_t taken() const noexcept { return taken_; }
@@ -65,7 +66,8 @@ public:
     bool closed = false;  // the library has forgotten it: no credit can be given any more
     bool queued = false;  // in the list of streams to look at
     bool refused = false;
-    bool handled = false;  // its last event was told
+    bool handled = false;    // its last event was told
+    std::uint64_t owed = 0;  // credit that the peer was not given yet
     std::optional<WindowTuner> tuner{};
 
 private:

@@ -55,8 +55,8 @@ bool OutStream::readable() {
 
 bool OutStream::ready() {
     if (outcome) return false;
-    if (is_lane()) return next_ < staged_.end();
     if (end_written_) return false;
+    if (is_lane()) return ending_ || next_ < staged_.end();
     if (!staging_) return readable();
     if (next_ < prefix_bytes_ || next_ == size_) return true;
     if (next_ - prefix_bytes_ == staged_.end() && !source_pending) stage();

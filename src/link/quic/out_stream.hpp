@@ -34,6 +34,9 @@ public:
     /// Appends to a lane.
     Result<void> append(std::span<const port::ConstBytes> pieces) { return staged_.append(pieces); }
     std::uint64_t queued_bytes() const noexcept { return staged_.size(); }
+    /// Ends a lane after what was appended; nothing can be any more.
+    void end() noexcept { ending_ = true; }
+    bool ending() const noexcept { return ending_; }
 
     /// Whether there is something to write: bytes, or the end of the stream. Asks the source for
     /// bytes, or how many may be read, if need be; source_pending when it has no more for now.
@@ -44,7 +47,8 @@ public:
 
     /// Whether the stream ends after `bytes` more bytes.
     bool ends_after(std::size_t bytes) const noexcept {
-        return !is_lane() && next_ + bytes == size_;
+        if (is_lane()) return ending_ && next_ + bytes == staged_.end();
+        return next_ + bytes == size_;
     }
 
     /// `bytes` of what gather() showed were written, and the end with them if `with_end`.
@@ -61,9 +65,10 @@ public:
     std::uint64_t written() const noexcept { return next_; }
 
     // What the connection keeps with a stream.
-    std::int64_t quic_id = -1;  // -1: not opened yet
-    bool queued = false;        // in a queue of the writer
-    bool window_spent = false;  // the peer's window for this stream is used up
+    std::int64_t quic_id = -1;   // -1: not opened yet
+    bool queued = false;         // in a queue of the writer
+    bool window_spent = false;   // the peer's window for this stream is used up
+    std::uint64_t credited = 0;  // what was written when the peer last gave credit
     bool source_pending = false;
     std::optional<port::SendOutcome> outcome{};  // decided, but not told yet
     TimePoint progress_at{};                     // when the peer last acknowledged some of it
@@ -86,6 +91,7 @@ private:
     StagedBytes staged_;
     std::uint64_t next_ = 0;
     std::uint64_t acknowledged_ = 0;
+    bool ending_ = false;  // of a lane
     bool end_written_ = false;
     // Where in regions_ the byte `next_` stands is found from the last place, as writing only moves
     // on.

@@ -7,6 +7,7 @@
 
 #include "base/assert.hpp"
 #include "base/printable.hpp"
+#include "link/quic/options.hpp"
 #include "link/sim/carrier.hpp"
 #include "link/sim/fabric.hpp"
 
@@ -71,7 +72,7 @@ bool Link::expects_signals() const noexcept {
     };
     return state_ != State::up || !outs_.empty() ||
            std::ranges::find(lane_full_, true) != lane_full_.end() ||
-           std::ranges::any_of(lanes_out_, waits) ||
+           std::ranges::any_of(lanes_out_, waits) || peer_parts_ ||
            (!signals_.empty() && signals_.back().kind == Kind::goodbye);
 }
 
@@ -110,6 +111,7 @@ void Link::tell(Signal signal) {
     if (peer_ == nullptr || peer_->state_ == State::down || severed_) return;
     signal.due = std::max(peer_->last_signal_, world_->now() + late());
     peer_->last_signal_ = signal.due;
+    peer_->peer_parts_ = peer_->peer_parts_ || signal.kind == Kind::farewell;
     peer_->signals_.push_back(std::move(signal));
     // Others wait behind the first, or until somebody waits for them.
     if (peer_->expects_signals()) peer_->rearm();
@@ -146,6 +148,10 @@ void Link::take_signal(TimePoint now, const Signal& signal) {
             return;
         case Kind::stop:
             on_stop(signal);
+            return;
+        case Kind::farewell:
+            peer_parted_ = true;
+            touch();
             return;
         case Kind::goodbye: {
             const std::string& words = peer_->close_reason_;
@@ -217,7 +223,8 @@ void Link::flush(TimePoint now) {
         write_datagrams(now);
         write_pieces(now);
         report();
-        if (state_ == State::lingering && nothing_unsent()) {
+        say_farewell(now);
+        if (state_ == State::lingering && peer_parted_ && nothing_unsent()) {
             end(Error(Errc::link_closed, "this side closed the link"), Goodbye::say);
         }
     }
@@ -229,6 +236,14 @@ bool Link::nothing_unsent() const noexcept {
         return lane->out.held(lane->bytes.end()) == 0;
     };
     return outs_.empty() && datagrams_.empty() && std::ranges::all_of(lanes_out_, acknowledged);
+}
+
+// As QUIC links do with the ends of their control lanes.
+void Link::say_farewell(TimePoint now) {
+    const bool due = state_ == State::lingering || peer_parted_;
+    if (!due || !nothing_unsent() || std::exchange(farewell_said_, true)) return;
+    if (state_ == State::lingering) linger_until_ = std::min(linger_until_, now + quic::kFarewell);
+    tell({.kind = Kind::farewell});
 }
 
 void Link::end(Error reason, Goodbye goodbye) {

@@ -69,7 +69,16 @@ private:
 
     using PipePtr = std::shared_ptr<Pipe>;
     enum class State : std::uint8_t { waiting, handshaking, up, lingering, down };
-    enum class Kind : std::uint8_t { hello, reply, finish, refusal, progress, stop, goodbye };
+    enum class Kind : std::uint8_t {
+        hello,
+        reply,
+        finish,
+        refusal,
+        progress,
+        stop,
+        farewell,
+        goodbye
+    };
     enum class Goodbye : std::uint8_t { say, silent };
 
     /// Something one end tells the other beside the bytes.
@@ -118,6 +127,7 @@ private:
     void end_half_open(const Error& reason);
     void emit(decltype(port::Event::what) what);
     bool nothing_unsent() const noexcept;
+    void say_farewell(TimePoint now);
     Duration late();
 
     // Writing, link_write.cpp
@@ -175,6 +185,9 @@ private:
     TimePoint end_at_ = TimePoint::max();
     std::optional<Error> end_reason_{};
     std::string close_reason_{};
+    bool farewell_said_ = false;  // this end has delivered everything, and one of the two closes
+    bool peer_parts_ = false;     // a farewell of the peer is on the way to this end, or has come
+    bool peer_parted_ = false;    // it has come
 
     std::array<PipePtr, port::kLanes> lanes_out_{};
     std::array<PipePtr, port::kLanes> lanes_in_{};

@@ -244,6 +244,16 @@ TYPED_TEST(LinkContract, close_sends_what_was_given_then_ends_both_sides) {
     EXPECT_EQ(this->client().down()->code(), Errc::link_closed);
 }
 
+TYPED_TEST(LinkContract, close_lets_the_peer_send_what_is_under_way) {
+    const auto content = pattern(19, 2'000'000);
+    const StreamId stream = this->client().send(content);
+    ASSERT_TRUE(this->run_until([&] { return this->server().opened().size() == 1; }));
+    this->server().link().close("after you");
+    ASSERT_TRUE(this->run_until([&] { return this->client().down() && this->server().down(); }));
+    EXPECT_EQ(this->client().outcome(stream), SendOutcome::delivered);
+    EXPECT_TRUE(this->server().incoming(0).sink.bytes == content);
+}
+
 TYPED_TEST(LinkContract, close_does_not_wait_for_ever) {
     this->server().on_opened = [](LinkEnd&, StreamId) {};
     const StreamId stream = this->client().send(pattern(18, 500'000));

@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "link/quic/connection.hpp"
+
+// How a link ends so that neither side loses the acknowledgement of what the other has. Who closes
+// ends its control lane when the peer has everything; the peer answers with the end of its own when
+// it knows the same, and only then is the connection closed.
+namespace nexar::quic {
+
+namespace {
+
+constexpr std::size_t kMaxReasonBytes = 200;
+
+}  // namespace
+
+void Connection::close(std::string_view reason) {
+    if (state_ == State::down || state_ == State::lingering) return;
+    close_reason_ = reason.substr(0, kMaxReasonBytes);
+    if (state_ == State::handshaking) {
+        fail(now_,
+             Error(Errc::link_closed,
+                   fmt::format("the link to {} was closed before it was up", path_.remote.text())),
+             Closing::say);
+        return;
+    }
+    state_ = State::lingering;
+    linger_until_ = now_ + options_.linger;
+    wake();
+}
+
+bool Connection::nothing_unsent() const noexcept {
+    return outs_.empty() && datagrams_.empty() &&
+           std::ranges::all_of(lanes_,
+                               [](const OutStream& lane) { return lane.queued_bytes() == 0; });
+}
+
+bool Connection::say_farewell(TimePoint now) {
+    OutStream& control = lanes_[static_cast<std::size_t>(port::Lane::control)];
+    const bool due = state_ == State::lingering || peer_ended_;
+    if (!due || control.ending() || !nothing_unsent()) return false;
+    if (state_ == State::lingering) linger_until_ = std::min(linger_until_, now + kFarewell);
+    control.end();
+    enqueue(control);
+    return true;
+}
+
+bool Connection::may_end(TimePoint now) const noexcept {
+    return now >= linger_until_ || (peer_ended_ && nothing_unsent());
+}
+
+void Connection::write_goodbye(Outbox& out) {
+    if (!goodbye_due_ || !out.has_room()) return;
+    goodbye_due_ = false;
+    std::ranges::copy(goodbye_, out.room().begin());
+    out.add(path_, 0, goodbye_.size(), false);
+}
+
+}  // namespace nexar::quic
