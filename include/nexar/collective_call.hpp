@@ -33,7 +33,7 @@ struct CollectiveCall {
     schedule::Operation operation = schedule::Operation::barrier;
     ConstBuffer input{};
     Buffer output{};
-    std::vector<Buffer> buckets{};  // in place of both: one vector in many places
+    std::optional<std::vector<Buffer>> buckets{};  // in place of both: one vector, many places
     AnyOperator op{};
     int root = 0;
     /// Of a v-variant: elements per rank; of all_to_all how the input divides by receiver.

@@ -65,7 +65,7 @@ struct StepState {
     bool queued = false;      // to be looked at
     bool arrived = false;     // of a receive: its message is known
     bool finished = false;
-    std::uint64_t done = 0;          // bytes from the front that are there
+    std::uint64_t done = 0;          // bytes from the front that are there, in whole segments
     CollectiveSend* send = nullptr;  // once it began
     CollectiveIn* in = nullptr;      // a message on a stream
     std::vector<std::byte> kept{};   // a message that came on the lane before its step could begin
@@ -80,7 +80,8 @@ struct CollectiveTerms {
     bool has_counts = false;  // a v-variant
     std::uint64_t count = 0;  // elements, as people count them: of the vector, or per rank
     std::string_view algorithm{};
-    std::uint64_t segment = 0;  // elements
+    std::uint64_t segment = 0;      // elements
+    std::uint64_t fingerprint = 0;  // of all that must be equal on all ranks
 };
 
 /// A collective on one rank: what was asked for, and how far it is.
@@ -100,7 +101,6 @@ public:
 
     // The engine's own from here on.
     std::uint64_t number = 0;
-    std::uint64_t fingerprint = 0;
     std::shared_ptr<const Plan> plan{};
     schedule::Slice result{};  // where an average is to be divided
     RunMemory memory{};
@@ -118,6 +118,8 @@ public:
     TimePoint started{};
     TimePoint deadline{};
     TimePoint warn{};
+    TimePoint compare{};  // when those that it waits for are told what was called here
+    Duration compare_after{};
     /// A message was given up without a word; its sender's reason is waited for until `deadline`.
     std::optional<Rank> silent{};
     Hook<CollectiveOperation> running_hook{};

@@ -132,8 +132,8 @@ std::uint64_t Collectives::fingerprint_of(const CollectiveOperation& operation) 
     return all;
 }
 
-/// "all_reduce f32 x 1024 sum|ring, profile 0f...": what is behind the bar matters only to calls
-/// that are the same before it.
+/// "all_reduce f32 x 1024 sum|ring with profile 0f..., call 12...": what is behind the bar matters
+/// only to calls that are the same before it. Two that differ are described differently.
 std::string Collectives::description_of(const CollectiveTerms& terms) const {
     std::string text(schedule::name(terms.what));
     if (terms.has_counts) text += "_v";
@@ -145,7 +145,8 @@ std::string Collectives::description_of(const CollectiveTerms& terms) const {
     if (schedule::rooted(terms.what)) text += fmt::format(", root {}", terms.root);
     text += fmt::format("|{}", terms.algorithm);
     if (terms.segment != 0) text += fmt::format(" in segments of {}", terms.segment);
-    return text + fmt::format(" with profile {:016x}", profile_hash_);
+    return text +
+           fmt::format(" with profile {:016x}, call {:016x}", profile_hash_, terms.fingerprint);
 }
 
 void Collectives::start(Context& context, CollectiveOperation& operation) {
@@ -160,21 +161,22 @@ void Collectives::start(Context& context, CollectiveOperation& operation) {
     operation.started = now_;
     operation.deadline = now_ + operation.timeout;
     operation.warn = now_ + limits_.warn_after;
+    operation.compare_after = limits_.compare_after;
+    operation.compare = now_ + operation.compare_after;
     here.running.push_back(&operation);
     running_.push_back(operation);
-    const TimePoint due = std::min(operation.deadline, operation.warn);
-    due_ = due_ ? std::min(*due_, due) : due;
+    be_due(operation);
     const auto laid_out = [&]() -> Result<void> {
         NEXAR_TRY(plan(context, operation));
         return lay_out(operation);
     }();
+    operation.terms.fingerprint = laid_out ? fingerprint_of(operation) : 0;
     here.past[operation.number % ContextCollectives::kPast] = operation.terms;
     if (!laid_out) {
         operation.plan.reset();
         operation.unfinished = 1;
         return fail(operation, laid_out.error());
     }
-    operation.fingerprint = fingerprint_of(operation);
     enter(context, operation);
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nexar/result.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct CollectiveLimits {
     std::size_t bulk_head = std::size_t{64} * 1024;
     /// When the ranks are named that an operation waits for.
     Duration warn_after = std::chrono::seconds(30);
+    /// When the ranks that an operation waits for are told what was called here, in case that they
+    /// called something else and nothing of it comes here; then after twice the time, and so on.
+    Duration compare_after = std::chrono::milliseconds(200);
     /// How long a message that was given up may stay unexplained.
     Duration silence = std::chrono::seconds(5);
     /// Operations that a peer may abort before they are called here.
@@ -152,8 +156,11 @@ private:
     void differ(CollectiveOperation& operation, Pair& pair);
     void gave_up(CollectiveOperation& operation, Rank rank);
     void warn(CollectiveOperation& operation, TimePoint now);
+    void compare(CollectiveOperation& operation, TimePoint now);
+    void be_due(const CollectiveOperation& operation) noexcept;
     void expire(CollectiveOperation& operation);
-    std::string late_ranks(const CollectiveOperation& operation) const;
+    static std::set<std::uint32_t> awaited(const CollectiveOperation& operation);
+    static std::string late_ranks(const CollectiveOperation& operation);
     void lose(CollectiveIn& in);
     bool needs(const CollectiveOperation& operation, const Peer& peer) const noexcept;
     std::vector<CollectiveOperation*> all_running() const;

@@ -133,17 +133,14 @@ void Collectives::differ(CollectiveOperation& operation, Pair& pair) {
 Result<void> Collectives::on_mismatch(Pair& pair, const wire::CollectiveMismatch& mismatch) {
     if (pair.context == nullptr) return {};
     ContextCollectives& here = pair.context->collectives;
-    if (mismatch.operation >= here.next) {
-        return Error(Errc::protocol_violation,
-                     "it compares a collective that this side has not called");
-    }
+    // One that was not called yet is compared when it is: by its messages, or the next time.
+    if (mismatch.operation >= here.next) return {};
     CollectiveOperation* const operation = here.find(mismatch.operation);
-    const bool known = here.next - mismatch.operation <= ContextCollectives::kPast;
+    if (here.next - mismatch.operation > ContextCollectives::kPast) return {};  // long over
     const Called other{pair.rank, printable(mismatch.description, wire::kMaxReportTextBytes)};
     const Called own{pair.context->me,
-                     known
-                         ? description_of(here.past[mismatch.operation % ContextCollectives::kPast])
-                         : "something that is long over"};
+                     description_of(here.past[mismatch.operation % ContextCollectives::kPast])};
+    if (own.description == other.description) return {};
     const std::string text = difference(mismatch.operation, own, other);
     if (operation != nullptr) {
         fail(*operation, Error(Errc::invalid_argument, text, {.rank = pair.rank}));
@@ -179,7 +176,7 @@ void Collectives::gave_up(CollectiveOperation& operation, Rank rank) {
     if (operation.failure || operation.silent) return;
     operation.silent = rank;
     operation.deadline = std::min(operation.deadline, now_ + limits_.silence);
-    due_ = due_ ? std::min(*due_, operation.deadline) : operation.deadline;
+    be_due(operation);
 }
 
 void Collectives::advance(TimePoint now) {
@@ -193,9 +190,14 @@ void Collectives::advance(TimePoint now) {
             continue;
         }
         if (now >= operation->warn) warn(*operation, now);
-        const TimePoint due = std::min(operation->deadline, operation->warn);
-        due_ = due_ ? std::min(*due_, due) : due;
+        if (now >= operation->compare) compare(*operation, now);
+        be_due(*operation);
     }
+}
+
+void Collectives::be_due(const CollectiveOperation& operation) noexcept {
+    const TimePoint due = std::min({operation.deadline, operation.warn, operation.compare});
+    due_ = due_ ? std::min(*due_, due) : due;
 }
 
 /// As a list of its own: when one ends, others may.
@@ -213,16 +215,36 @@ std::optional<TimePoint> Collectives::next_deadline() const noexcept {
 }
 
 /// Ranks from which something is due that has not come.
-std::string Collectives::late_ranks(const CollectiveOperation& operation) const {
-    std::set<std::uint32_t> late;
+std::set<std::uint32_t> Collectives::awaited(const CollectiveOperation& operation) {
+    std::set<std::uint32_t> ranks;
     for (std::uint32_t i = 0; i < operation.plan->size(); ++i) {
         const schedule::Step& step = operation.plan->step(i);
-        if (schedule::is_message(step.kind) && !operation.steps[i].finished) late.insert(step.peer);
+        if (schedule::is_message(step.kind) && !operation.steps[i].finished) {
+            ranks.insert(step.peer);
+        }
     }
+    return ranks;
+}
+
+std::string Collectives::late_ranks(const CollectiveOperation& operation) {
+    const std::set<std::uint32_t> late = awaited(operation);
     std::vector<std::uint32_t> named(late.begin(), late.end());
     const bool more = named.size() > kMostNamed;
     if (more) named.resize(kMostNamed);
     return fmt::format("{}{}", fmt::join(named, ", "), more ? ", ..." : "");
+}
+
+/// Ranks that called different things may wait for each other without a message between them.
+void Collectives::compare(CollectiveOperation& operation, TimePoint now) {
+    const std::string own = description_of(operation.terms);
+    for (const std::uint32_t rank : awaited(operation)) {
+        say(*operation.context->pairs[rank],
+            wire::CollectiveMismatch{.context = operation.context->id,
+                                     .operation = operation.number,
+                                     .description = own});
+    }
+    operation.compare_after *= 2;
+    operation.compare = now + operation.compare_after;
 }
 
 void Collectives::warn(CollectiveOperation& operation, TimePoint now) {

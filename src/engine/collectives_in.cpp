@@ -148,7 +148,7 @@ void Collectives::arrived(Pair& pair, CollectiveIn& in) {
 bool Collectives::accept(CollectiveOperation& operation, Pair& pair,
                          const wire::CollectiveHeader& header) {
     if (operation.failure || operation.differs) return false;
-    if (header.fingerprint != operation.fingerprint) {
+    if (header.fingerprint != operation.terms.fingerprint) {
         differ(operation, pair);
         return false;
     }

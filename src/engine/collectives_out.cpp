@@ -54,7 +54,11 @@ void Collectives::drain(Pair& pair) {
     // What a written message makes possible is written by whoever is at it already.
     if (here == nullptr || pair.context == nullptr || here->draining) return;
     here->draining = true;
-    if (!write_waiting(pair)) block(pair);
+    if (!write_waiting(pair)) {
+        block(pair);
+    } else if (std::exchange(pair.collectives_blocked, false)) {
+        pair.peer->collectives_blocked.erase(pair);
+    }
     here->draining = false;
 }
 
@@ -139,7 +143,7 @@ bool Collectives::write_header(CollectiveSend& send, bool from_reserve, bool on_
         .operation = operation.number,
         .message = operation.plan->step(send.step).message,
         .size = send.bytes,
-        .fingerprint = operation.fingerprint,
+        .fingerprint = operation.terms.fingerprint,
         .place = on_lane ? wire::PayloadPlace::lane : wire::PayloadPlace::stream,
         .from_reserve = from_reserve};
     std::array<std::byte, wire::kCollectiveHeaderFrameBytes> frame{};

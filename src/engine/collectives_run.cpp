@@ -97,17 +97,17 @@ void Collectives::run_local(CollectiveOperation& operation, std::uint32_t step,
     came_so_far(operation, step, until);
 }
 
-/// The bytes of a step are there up to `done`. Who follows piece by piece is told at the end of
-/// each segment, not of each packet.
+/// The bytes of a step are there up to `done`. Who follows piece by piece is told of whole
+/// segments: not of each packet, and never of a part of an element.
 void Collectives::came_so_far(CollectiveOperation& operation, std::uint32_t step,
                               std::uint64_t done) {
     StepState& state = operation.steps[step];
     const Plan::Step& plan = operation.plan->ready(step);
     if (done == plan.bytes) return finish_step(operation, step);
-    const std::uint64_t segment = std::max<std::uint64_t>(plan.segment, 1);
-    const bool tells = plan.segment == 0 || state.done / segment != done / segment;
-    state.done = done;
-    if (!tells) return;
+    if (plan.segment == 0) return;
+    const std::uint64_t whole = done - done % plan.segment;
+    if (whole == state.done) return;
+    state.done = whole;
     for (const Plan::After& after : operation.plan->after(step)) {
         if (after.piecewise) look_at(operation, after.step);
     }
@@ -181,7 +181,7 @@ void Collectives::run_receive(CollectiveOperation& operation, std::uint32_t step
         const std::vector<std::byte> kept = std::exchange(state.kept, {});
         return land_whole(operation, step, kept);
     }
-    if (state.in->stream == nullptr || until == state.done) return;
+    if (state.in->stream == nullptr || until == 0) return;
     InBulk& stream = *state.in->stream;
     stream.peer().link->open_window(stream.id());
     stream.peer().link->wake_sink(stream.id());

@@ -29,9 +29,7 @@ public:
 
     void take() {
         into_.terms = {.what = call_.operation,
-                       .dtype = call_.output.data != nullptr || call_.input.data == nullptr
-                                    ? call_.output.dtype
-                                    : call_.input.dtype,
+                       .dtype = call_.output.dtype,
                        .has_counts = call_.counts.has_value()};
         into_.in_place = false;
         into_.input.clear();
@@ -115,6 +113,9 @@ private:
             refuse(fmt::format("{} of type {} do not fit elements of type {}", which, name(dtype),
                                name(into_.terms.dtype)));
         }
+        if (count > std::numeric_limits<std::int64_t>::max() / size_of(dtype)) {
+            refuse(fmt::format("{} elements of type {} are no {}", count, name(dtype), which));
+        }
         if (data == nullptr && count != 0) {
             refuse(fmt::format("an {} of {} elements has no memory", which, count));
         }
@@ -165,10 +166,7 @@ private:
     }
 
     void take_vectors() {
-        if (!call_.buckets.empty() ||
-            (call_.output.data == nullptr && call_.input.data == nullptr)) {
-            return take_buckets();
-        }
+        if (call_.buckets) return take_buckets();
         const std::size_t count = call_.input.count;
         into_.terms.dtype = call_.input.dtype;
         into_.terms.count = count;
@@ -183,7 +181,7 @@ private:
 
     void take_buckets() {
         std::vector<port::Bytes> places;
-        for (const Buffer& bucket : call_.buckets) {
+        for (const Buffer& bucket : *call_.buckets) {
             if (places.empty()) into_.terms.dtype = bucket.dtype;
             places.emplace_back(memory(bucket.data, bucket.count, bucket.dtype, "bucket"),
                                 bucket.bytes());

@@ -107,7 +107,14 @@ TEST_P(Mismatch, of_roots_is_seen) {
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
         return c.broadcast(std::span(values[rank]), rank == 0 ? 1 : 2);
     });
-    expect_all_fail(works, AllOf(HasSubstr("broadcast"), HasSubstr("root 1"), HasSubstr("root 2")));
+    // The others agree with each other, and may have ended before they hear of it.
+    const auto all = outcomes(works);
+    ASSERT_EQ(code_name(all[0]), "invalid_argument");
+    for (const auto& one : all) {
+        if (one) continue;
+        EXPECT_THAT(std::string(one.error().what()),
+                    AllOf(HasSubstr("broadcast"), HasSubstr("root 1"), HasSubstr("root 2")));
+    }
     expect_usable(ranks_);
 }
 

@@ -20,7 +20,9 @@ struct Affine {
     std::uint64_t a;
     std::uint64_t b;
 
-    static Affine of(std::uint64_t word) { return {(word >> 32U) % kPrime, word % kPrime}; }
+    static Affine of(std::uint64_t word) {
+        return {(word >> 32U) % kPrime, (word & 0xffff'ffffU) % kPrime};
+    }
     std::uint64_t word() const { return a << 32U | b; }
 };
 
