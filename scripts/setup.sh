@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs from Debian what nexar needs. Does nothing, without network, when all of it is there.
 #
-#   scripts/setup.sh [build] [test] [lint] [fuzz]      default: build test
+#   scripts/setup.sh [build] [test] [lint] [fuzz] [peers]      default: build test
 #
 # Works as root, or as a user who may use sudo, on Debian 12 (bookworm) and Debian 13 (trixie).
 set -euo pipefail
@@ -23,6 +23,8 @@ ngtcp2_packages=(libngtcp2-dev libngtcp2-crypto-gnutls-dev)
 test_packages=(googletest iproute2 qemu-user ${foreign_compiler:+"$foreign_compiler"})
 lint_packages=(git clang-format-19 clang-tidy-19 shellcheck)
 fuzz_packages=(clang-19 libclang-rt-19-dev)
+# What bench/peers/run.sh compares with.
+peers_packages=(openmpi-bin libopenmpi-dev libgloo-dev)
 
 installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
@@ -118,7 +120,8 @@ main() {
       test) wanted+=("${test_packages[@]}") ;;
       lint) wanted+=("${lint_packages[@]}") ;;
       fuzz) wanted+=("${fuzz_packages[@]}") ;;
-      *) fail "unknown part '$profile'; the parts are build, test, lint and fuzz" ;;
+      peers) wanted+=("${peers_packages[@]}") ;;
+      *) fail "unknown part '$profile'; the parts are build, test, lint, fuzz and peers" ;;
     esac
   done
 

@@ -20,20 +20,6 @@ using schedule::Operation;
 constexpr std::uint32_t kMostRanks = 65536;
 constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 23U;  // some hundred bytes each
 
-Error not_allowed(std::string_view what, std::string_view given, std::string_view allowed) {
-    return {Errc::invalid_argument,
-            fmt::format("\"{}\" is no {}; allowed: {}", given, what, allowed)};
-}
-
-Result<Operation> operation_of(std::string_view text) {
-    std::string names;
-    for (const Operation operation : schedule::kOperations) {
-        if (schedule::name(operation) == text) return operation;
-        names += (names.empty() ? "" : ", ") + std::string(schedule::name(operation));
-    }
-    return not_allowed("operation", text, names);
-}
-
 Result<schedule::Rates> rates_of(const CollectiveQuestion& question) {
     schedule::Rates rates;
     if (!question.latency.empty()) {
@@ -70,6 +56,26 @@ Result<schedule::Profile> profile_of(const CollectiveQuestion& question) {
 
 }  // namespace
 
+std::optional<Operation> operation_named(std::string_view name) {
+    const auto* const found = std::ranges::find(
+        schedule::kOperations, name, [](Operation operation) { return schedule::name(operation); });
+    if (found == schedule::kOperations.end()) return std::nullopt;
+    return *found;
+}
+
+std::string operation_names() {
+    std::string names;
+    for (const Operation operation : schedule::kOperations) {
+        names += (names.empty() ? "" : ", ") + std::string(schedule::name(operation));
+    }
+    return names;
+}
+
+Error not_allowed(std::string_view what, std::string_view given, std::string_view allowed) {
+    return {Errc::invalid_argument,
+            fmt::format("\"{}\" is no {}; allowed: {}", given, what, allowed)};
+}
+
 void add_collective_options(CLI::App& command, CollectiveQuestion& question) {
     command.add_option("operation", question.operation, "all_reduce, broadcast, ...")
         ->required()
@@ -105,7 +111,9 @@ void add_collective_options(CLI::App& command, CollectiveQuestion& question) {
 
 Result<Collective> understood(const CollectiveQuestion& question) {
     Collective asked;
-    NEXAR_TRY_VALUE(operation, operation_of(question.operation));
+    const auto named = operation_named(question.operation);
+    if (!named) return not_allowed("operation", question.operation, operation_names());
+    const Operation operation = *named;
     NEXAR_TRY_VALUE(bytes, parse_size(question.bytes));
     NEXAR_TRY_VALUE(profile, profile_of(question));
     if (question.world == 0 || question.world > kMostRanks) {

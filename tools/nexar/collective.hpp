@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <nexar/result.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,15 @@ struct Collective {
     schedule::Profile profile{};
     std::uint32_t root = 0;
 };
+
+/// The operation of this name, if there is one.
+std::optional<schedule::Operation> operation_named(std::string_view name);
+
+/// "all_reduce, reduce, ..."
+std::string operation_names();
+
+/// invalid_argument: "x" is no operation; allowed: ...
+Error not_allowed(std::string_view what, std::string_view given, std::string_view allowed);
 
 /// Fails with invalid_argument, and says what is allowed.
 Result<Collective> understood(const CollectiveQuestion& question);

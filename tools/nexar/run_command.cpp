@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "base/quantity.hpp"
-#include "base/setting.hpp"
 #include "base/try.hpp"
 #include "command.hpp"
 #include "help.hpp"
 #include "run/embedded_seed.hpp"
+#include "run/flag_settings.hpp"
 #include "run/hosts.hpp"
 #include "run/supervisor.hpp"
 #include "run/units.hpp"
@@ -62,17 +62,6 @@ constexpr const char* kHelp =
     "Under torchrun, mpirun, srun or Kubernetes the program is started by these,\n"
     "without nexar run; docs/start.md says how.";
 
-/// What was given as --nexar-... holds for the ranks.
-std::vector<std::string> flag_variables(const std::vector<ConfigFlag>& flags) {
-    std::vector<std::string> variables;
-    for (const ConfigFlag& flag : flags) {
-        std::string name = flag.name.substr(std::string_view("--nexar-").size());
-        std::ranges::replace(name, '-', '_');
-        variables.push_back(environment_name(name) + "=" + flag.value.value_or(""));
-    }
-    return variables;
-}
-
 /// `NAME=value`, or `NAME` for the value that it has here.
 Result<std::string> variable_of(const std::string& text) {
     const std::size_t equals = text.find('=');
@@ -101,7 +90,7 @@ Result<run::Part> whole_run(const RunOptions& options, const Invocation& invocat
     part.errors_in_colour = wants_colour(STDERR_FILENO);
     std::error_code error;
     part.directory = std::filesystem::current_path(error).string();
-    part.environment = flag_variables(invocation.flags);
+    part.environment = run::as_variables(run::flag_settings(invocation.flags));
     for (const std::string& text : options.environment) {
         NEXAR_TRY_VALUE(variable, variable_of(text));
         part.environment.push_back(variable);
@@ -136,14 +125,11 @@ Result<int> run_ranks(const RunOptions& options, const Invocation& invocation) {
     NEXAR_TRY_VALUE(units, plan_units(options, part, shares));
     const bool other_hosts = !std::ranges::all_of(shares, &run::HostShare::is_local);
     const std::uint32_t world = shares.back().first_rank + shares.back().count;
-    std::optional<run::EmbeddedSeed> seed;
-    const auto open_join = [&]() -> Result<std::string> {
-        NEXAR_TRY_VALUE(started,
-                        run::EmbeddedSeed::start({.world = world, .other_hosts = other_hosts}));
-        seed.emplace(std::move(started));
-        return seed->join();
-    };
-    return run::supervise({.units = std::move(units), .grace = part.grace}, open_join);
+    // Settings of the cluster come from the seed; one that ranks alone knew would contradict it.
+    return run::supervise_with_seed({.units = std::move(units), .grace = part.grace},
+                                    {.world = world,
+                                     .other_hosts = other_hosts,
+                                     .settings = run::flag_settings(invocation.flags)});
 }
 
 void start(const RunOptions& options, Invocation& invocation, CLI::App& command) {

@@ -4,6 +4,10 @@
 #include <memory>
 #include <nexar/result.hpp>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "run/supervisor.hpp"
 
 namespace nexar::run {
 
@@ -13,6 +17,8 @@ public:
     struct Options {
         std::uint32_t world = 1;
         bool other_hosts = false;  // else it listens on loopback only
+        /// By their names; those of the cluster go to all ranks.
+        std::vector<std::pair<std::string, std::string>> settings{};
     };
 
     static Result<EmbeddedSeed> start(const Options& options);
@@ -25,7 +31,7 @@ public:
     const std::string& join() const noexcept { return join_; }
 
 private:
-    static Result<EmbeddedSeed> start_at(const char* listen, std::uint32_t world);
+    static Result<EmbeddedSeed> start_at(const char* listen, const Options& options);
 
     struct Body;
     EmbeddedSeed(std::unique_ptr<Body> body, std::string join) noexcept;
@@ -33,5 +39,9 @@ private:
     std::unique_ptr<Body> body_;
     std::string join_;
 };
+
+/// supervise() with a seed of its own for the ranks.
+Result<int> supervise_with_seed(const SupervisorOptions& options,
+                                const EmbeddedSeed::Options& seed);
 
 }  // namespace nexar::run

@@ -1,0 +1,240 @@
+#pragma once
+
+// What the programs of all peers share: the command line, the data, the clock and the rows, so that
+// each is measured exactly as `nexar bench` measures: sizes counted in the same way, a barrier
+// before each iteration where a rank could run ahead, the median of each rank, and of these the
+// largest.
+//
+// Standard C++ only: no peer is to be built with anything of nexar.
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace peers {
+
+struct Options {
+    std::vector<std::string> operations{};
+    std::vector<std::uint64_t> sizes{};
+    double seconds = 0.5;  // that the iterations of one row may take
+    std::uint64_t warmup = 5;
+    int ranks = 2;  // for peers without a launcher
+};
+
+inline std::vector<std::string> words_of(const std::string& text) {
+    std::istringstream stream(text);
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    return words;
+}
+
+inline Options parse(int argc, char** argv) {
+    Options options;
+    const std::map<std::string, std::function<void(const std::string&)>> takers{
+        {"--operations", [&](const std::string& text) { options.operations = words_of(text); }},
+        {"--sizes",
+         [&](const std::string& text) {
+             for (const std::string& word : words_of(text)) {
+                 options.sizes.push_back(std::stoull(word));
+             }
+         }},
+        {"--seconds", [&](const std::string& text) { options.seconds = std::stod(text); }},
+        {"--warmup", [&](const std::string& text) { options.warmup = std::stoull(text); }},
+        {"--ranks", [&](const std::string& text) { options.ranks = std::stoi(text); }}};
+    for (int i = 1; i < argc; i += 2) {
+        const auto taker = takers.find(argv[i]);
+        if (taker == takers.end() || i + 1 == argc) {
+            throw std::runtime_error("not understood: " + std::string(argv[i]));
+        }
+        taker->second(argv[i + 1]);
+    }
+    return options;
+}
+
+/// One operation of one size at one rank, with f32 and sums, root 0. Counts as nccl-tests does.
+struct Cell {
+    std::string operation{};
+    std::uint64_t count = 0;  // elements of the whole vector
+    std::uint64_t chunk = 0;  // of each rank, where the vector is divided
+    int rank = 0;
+    int world = 1;
+    std::vector<float> input{};
+    std::vector<float> output{};
+
+    bool is(const char* name) const { return operation == name; }
+    bool is_divided() const {
+        return is("all_gather") || is("gather") || is("scatter") || is("reduce_scatter") ||
+               is("all_to_all");
+    }
+    bool is_message() const { return is("latency") || is("bandwidth"); }
+    bool runs_ahead() const {
+        return is("reduce") || is("broadcast") || is("gather") || is("scatter") || is("scan") ||
+               is("exclusive_scan");
+    }
+    std::uint64_t bytes() const { return count * sizeof(float); }
+
+    static float element(int rank, std::uint64_t index) {
+        std::uint64_t x = (index + 1) * 0x9e3779b97f4a7c15U +
+                          static_cast<std::uint64_t>(rank) * 0xc2b2ae3d27d4eb4fU;
+        x = (x ^ (x >> 29U)) * 0xbf58476d1ce4e5b9U;
+        return static_cast<float>(x >> 54U);  // sums of these are exact
+    }
+
+    /// Inputs as they are to be; outputs with nothing that could be right, but for what a broadcast
+    /// has at its root.
+    void fill() {
+        for (std::uint64_t i = 0; i < input.size(); ++i) input[i] = element(rank, i);
+        std::fill(output.begin(), output.end(), -1.0F);
+        if (is("broadcast") && rank == 0) output = input;
+    }
+
+    float expected(std::uint64_t i) const {
+        const std::uint64_t own = static_cast<std::uint64_t>(rank) * chunk;
+        if (is("broadcast")) return element(0, i);
+        if (is("scatter")) return element(0, own + i);
+        if (is_message()) return element(rank == 0 ? 1 : 0, i);
+        if (is("all_gather") || is("gather")) {
+            return element(static_cast<int>(i / chunk), i % chunk);
+        }
+        if (is("all_to_all")) return element(static_cast<int>(i / chunk), own + i % chunk);
+        const int end = is("scan") ? rank + 1 : is("exclusive_scan") ? rank : world;
+        const std::uint64_t index = is("reduce_scatter") ? own + i : i;
+        float sum = 0;
+        for (int one = 0; one < end; ++one) sum += element(one, index);
+        return sum;
+    }
+
+    std::uint64_t wrong() const {
+        if (is("barrier")) return 0;
+        if ((is("reduce") || is("gather")) && rank != 0) return 0;
+        if (is("exclusive_scan") && rank == 0) return 0;
+        if (is("bandwidth") && rank != 1) return 0;
+        if (is("latency") && rank > 1) return 0;
+        const std::uint64_t length = is("scatter") || is("reduce_scatter") ? chunk : output.size();
+        std::uint64_t found = 0;
+        for (std::uint64_t i = 0; i < length; ++i) {
+            if (output[i] != expected(i)) ++found;
+        }
+        return found;
+    }
+};
+
+inline Cell cell_of(const std::string& operation, std::uint64_t size, int rank, int world) {
+    Cell cell;
+    cell.operation = operation;
+    cell.rank = rank;
+    cell.world = world;
+    if (cell.is("barrier")) return cell;
+    const std::uint64_t parts = cell.is_divided() ? static_cast<std::uint64_t>(world) : 1;
+    cell.chunk = std::max<std::uint64_t>(1, size / sizeof(float) / parts);
+    cell.count = cell.chunk * parts;
+    cell.input.resize(cell.count);
+    cell.output.resize(cell.count);
+    return cell;
+}
+
+/// A way to do an operation: an algorithm by its name, and what does it once.
+struct Way {
+    std::string name{};
+    std::function<void()> run{};
+};
+
+inline constexpr int kWindow = 64;  // messages on the way at once, of "bandwidth"
+
+/// What a peer must offer.
+class Peer {
+public:
+    Peer() = default;
+    Peer(const Peer&) = delete;
+    Peer& operator=(const Peer&) = delete;
+    virtual ~Peer() = default;
+
+    virtual int rank() const = 0;
+    virtual int world() const = 0;
+    virtual void barrier() = 0;
+    virtual double largest_of_all(double value) = 0;
+    /// All that it has for this cell, which stays where it is; none where it does not offer it.
+    virtual std::vector<Way> ways(Cell& cell) = 0;
+};
+
+inline double seconds_since(std::chrono::steady_clock::time_point begin) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// What counts of one iteration, at this rank.
+inline double time_once(Peer& peer, const Cell& cell, const Way& way) {
+    if (cell.runs_ahead()) peer.barrier();
+    const auto begin = std::chrono::steady_clock::now();
+    way.run();
+    const double seconds = seconds_since(begin);
+    if (!cell.is_message()) return seconds;
+    if (cell.rank != 0) return 0;
+    return cell.is("latency") ? seconds / 2 : seconds / kWindow;
+}
+
+inline double median(std::vector<double> samples) {
+    if (samples.empty()) return 0;
+    std::sort(samples.begin(), samples.end());
+    return samples[(samples.size() + 1) / 2 - 1];
+}
+
+/// The median in seconds, of the rank where it is largest.
+inline double measure(Peer& peer, Cell& cell, const Way& way, const Options& options) {
+    cell.fill();
+    std::vector<double> typical;
+    for (std::uint64_t i = 0; i < std::max<std::uint64_t>(options.warmup, 1); ++i) {
+        const auto begin = std::chrono::steady_clock::now();
+        (void)time_once(peer, cell, way);
+        typical.push_back(seconds_since(begin));
+    }
+    const double one = peer.largest_of_all(median(typical));
+    const double fit = std::clamp(options.seconds / std::max(one, 1e-9), 1.0, 1e6);
+    std::vector<double> samples(static_cast<std::size_t>(fit));
+    peer.barrier();
+    for (double& sample : samples) sample = time_once(peer, cell, way);
+    const double p50 = peer.largest_of_all(median(samples));
+
+    cell.fill();
+    (void)time_once(peer, cell, way);
+    const double wrong = peer.largest_of_all(static_cast<double>(cell.wrong()));
+    if (wrong != 0) {
+        throw std::runtime_error(cell.operation + " by " + way.name + ": " + std::to_string(wrong) +
+                                 " elements are wrong");
+    }
+    return p50;
+}
+
+/// Prints "op bytes p50_us way" for each cell that the peer offers, of its fastest way.
+inline void sweep(Peer& peer, const Options& options) {
+    for (const std::string& operation : options.operations) {
+        const auto sizes = operation == "barrier" ? std::vector<std::uint64_t>{0} : options.sizes;
+        for (const std::uint64_t size : sizes) {
+            Cell cell = cell_of(operation, size, peer.rank(), peer.world());
+            std::string best;
+            double seconds = 0;
+            for (const Way& way : peer.ways(cell)) {
+                const double p50 = measure(peer, cell, way, options);
+                if (!best.empty() && p50 >= seconds) continue;
+                best = way.name;
+                seconds = p50;
+            }
+            if (best.empty() || peer.rank() != 0) continue;
+            std::printf("%s %llu %.2f %s\n", operation.c_str(),
+                        static_cast<unsigned long long>(cell.bytes()), seconds * 1e6, best.c_str());
+            std::fflush(stdout);
+        }
+    }
+}
+
+}  // namespace peers

@@ -1,0 +1,179 @@
+// A collective of one size, as an exercise.
+
+#include "bench/exercise.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <nexar/operators.hpp>
+
+#include "bench/memory.hpp"
+#include "bench/reference.hpp"
+
+namespace nexar::bench {
+
+namespace {
+
+using schedule::Operation;
+
+/// Whether every rank has, sends or gets one chunk of the vector.
+bool divides(Operation operation) noexcept {
+    switch (operation) {
+        case Operation::all_gather:
+        case Operation::gather:
+        case Operation::scatter:
+        case Operation::reduce_scatter:
+        case Operation::all_to_all:
+            return true;
+        default:
+            return false;
+    }
+}
+
+/// Elements that this rank has at the start, and gets; schedule::Request says the same.
+struct Counts {
+    std::uint64_t input = 0;
+    std::uint64_t output = 0;
+};
+
+Counts counts_of(Operation operation, std::uint64_t all, std::uint64_t own, bool is_root) {
+    const std::uint64_t at_root = is_root ? all : 0;
+    switch (operation) {
+        case Operation::broadcast:
+            return {.input = 0, .output = all};
+        case Operation::reduce:
+            return {.input = all, .output = at_root};
+        case Operation::all_gather:
+            return {.input = own, .output = all};
+        case Operation::gather:
+            return {.input = own, .output = at_root};
+        case Operation::scatter:
+            return {.input = at_root, .output = own};
+        case Operation::reduce_scatter:
+            return {.input = all, .output = own};
+        case Operation::barrier:
+            return {};
+        default:
+            return {.input = all, .output = all};
+    }
+}
+
+class CollectiveExercise final : public Exercise {
+public:
+    CollectiveExercise(const Plan& plan, const Communicator& world, const Extent& extent)
+        : world_(world),
+          root_(static_cast<int>(plan.root)),
+          op_{.op = plan.redop},
+          reference_{.operation = plan.subject.operation,
+                     .redop = plan.redop,
+                     .dtype = plan.dtype,
+                     .world = static_cast<std::uint32_t>(world.size()),
+                     .rank = static_cast<std::uint32_t>(world.rank()),
+                     .root = plan.root,
+                     .chunk = extent.count / static_cast<std::uint32_t>(world.size())} {
+        const Counts counts =
+            counts_of(reference_.operation, extent.count, reference_.chunk, world.rank() == root_);
+        input_ = Memory(counts.input, plan.dtype);
+        output_ = Memory(counts.output, plan.dtype);
+    }
+
+    void fill() override {
+        reference_.fill(input_.buffer());
+        const bool has_it = reference_.operation == Operation::broadcast && world_.rank() == root_;
+        if (has_it) {
+            reference_.fill(output_.buffer());
+        } else {
+            spoil(output_.buffer());
+        }
+    }
+
+    double run() override {
+        const auto begin = std::chrono::steady_clock::now();
+        start().wait();
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    }
+
+    std::uint64_t wrong() const override {
+        // What rank 0 gets of an exclusive scan is undefined.
+        if (reference_.operation == Operation::exclusive_scan && world_.rank() == 0) return 0;
+        return reference_.wrong(output_.buffer());
+    }
+
+    bool runs_ahead() const noexcept override {
+        return schedule::rooted(reference_.operation) || reference_.operation == Operation::scan ||
+               reference_.operation == Operation::exclusive_scan;
+    }
+
+private:
+    Work<> start() const {
+        const Buffer in = input_.buffer();
+        const Buffer out = output_.buffer();
+        switch (reference_.operation) {
+            case Operation::all_reduce:
+                return world_.all_reduce(in, out, op_);
+            case Operation::reduce:
+                return world_.reduce(in, out, op_, root_);
+            case Operation::broadcast:
+                return world_.broadcast(out, root_);
+            case Operation::all_gather:
+                return world_.all_gather(in, out);
+            case Operation::gather:
+                return world_.gather(in, out, root_);
+            case Operation::scatter:
+                return world_.scatter(in, out, root_);
+            case Operation::reduce_scatter:
+                return world_.reduce_scatter(in, out, op_);
+            case Operation::all_to_all:
+                return world_.all_to_all(in, out);
+            case Operation::scan:
+                return world_.scan(in, out, op_);
+            case Operation::exclusive_scan:
+                return world_.exclusive_scan(in, out, op_);
+            case Operation::barrier:
+                break;
+        }
+        return world_.barrier();
+    }
+
+    Communicator world_;
+    int root_;
+    detail::AnyOperator op_;
+    Reference reference_;
+    Memory input_{};
+    Memory output_{};
+};
+
+}  // namespace
+
+Extent extent_of(const Plan& plan, std::uint32_t world, std::uint64_t size) {
+    if (size == 0) return {};
+    const std::size_t element = size_of(plan.dtype);
+    const bool is_divided =
+        plan.subject.kind == Subject::Kind::collective && divides(plan.subject.operation);
+    const std::uint64_t parts = is_divided ? world : 1;
+    const std::uint64_t count = std::max<std::uint64_t>(1, size / element / parts) * parts;
+    return {.bytes = count * element, .count = count};
+}
+
+std::unique_ptr<Exercise> make_exercise(const Plan& plan, const Communicator& world,
+                                        const Extent& extent) {
+    if (plan.subject.kind != Subject::Kind::collective) {
+        return make_message_exercise(plan, world, extent);
+    }
+    return std::make_unique<CollectiveExercise>(plan, world, extent);
+}
+
+std::string algorithm_of(const Plan& plan, std::uint32_t world, const Extent& extent) {
+    if (plan.subject.kind != Subject::Kind::collective) return "-";
+    const auto element = static_cast<std::uint32_t>(size_of(plan.dtype));
+    const auto choice =
+        schedule::choose({.operation = plan.subject.operation,
+                          .world = world,
+                          .count = extent.count,
+                          .largest = schedule::Chunks::even(extent.count, world).largest(),
+                          .element_bytes = element,
+                          .commutative = true},
+                         plan.profile);
+    return choice ? std::string(choice->algorithm->name) : "-";
+}
+
+}  // namespace nexar::bench

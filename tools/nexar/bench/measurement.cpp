@@ -1,0 +1,109 @@
+#include "bench/measurement.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <span>
+#include <vector>
+
+namespace nexar::bench {
+
+namespace {
+
+using schedule::Operation;
+
+constexpr std::uint64_t kMostIterations = 1'000'000;  // each is remembered
+
+/// `part` of the samples take no longer than that.
+double percentile(const std::vector<double>& sorted, double part) {
+    if (sorted.empty()) return 0;
+    const double place = std::ceil(part * static_cast<double>(sorted.size()));
+    return sorted[static_cast<std::size_t>(std::max(place, 1.0)) - 1];
+}
+
+void largest_of_all(const Communicator& world, std::span<double> values) {
+    world.all_reduce(values, max).wait();
+}
+
+double run_once(const Communicator& world, Exercise& exercise) {
+    if (exercise.runs_ahead()) world.barrier().wait();
+    return exercise.run();
+}
+
+/// Gives how long an iteration takes on the slowest rank, with what is not timed.
+double warm_up(const Plan& plan, const Communicator& world, Exercise& exercise) {
+    // A bound cannot be kept without a look.
+    const std::uint64_t times = std::max<std::uint64_t>(plan.warmup, plan.seconds ? 1 : 0);
+    std::vector<double> samples;
+    for (std::uint64_t i = 0; i < times; ++i) {
+        const auto begin = std::chrono::steady_clock::now();
+        (void)run_once(world, exercise);
+        samples.push_back(
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    std::ranges::sort(samples);
+    std::array typical{percentile(samples, 0.5)};
+    largest_of_all(world, typical);
+    return typical[0];
+}
+
+/// The same on all ranks.
+std::uint64_t iterations_of(const Plan& plan, double typical_seconds) {
+    const std::uint64_t wanted = plan.iterations == 0 ? kMostIterations : plan.iterations;
+    if (!plan.seconds) return std::min(wanted, kMostIterations);
+    const double fit = *plan.seconds / std::max(typical_seconds, 1e-9);
+    const double most = static_cast<double>(std::min(wanted, kMostIterations));
+    return static_cast<std::uint64_t>(std::clamp(fit, 1.0, most));
+}
+
+std::uint64_t wrong_elements(const Communicator& world, Exercise& exercise) {
+    exercise.fill();
+    (void)run_once(world, exercise);
+    std::array wrong{exercise.wrong()};
+    world.all_reduce(std::span(wrong), sum).wait();
+    return wrong[0];
+}
+
+}  // namespace
+
+double Measured::algorithm_bandwidth() const noexcept {
+    return mean > 0 ? static_cast<double>(extent.bytes) / mean / 1e9 : 0;
+}
+
+double Measured::bus_bandwidth(const Subject& subject, std::uint32_t world) const noexcept {
+    const double others = static_cast<double>(world - 1) / world;
+    if (subject.is(Operation::all_reduce)) return algorithm_bandwidth() * 2 * others;
+    if (subject.is(Operation::all_gather) || subject.is(Operation::reduce_scatter) ||
+        subject.is(Operation::all_to_all)) {
+        return algorithm_bandwidth() * others;
+    }
+    return algorithm_bandwidth();
+}
+
+Measured measure(const Plan& plan, const Communicator& world, std::uint64_t size) {
+    const auto ranks = static_cast<std::uint32_t>(world.size());
+    Measured measured{.extent = extent_of(plan, ranks, size)};
+    measured.algorithm = algorithm_of(plan, ranks, measured.extent);
+    const auto exercise = make_exercise(plan, world, measured.extent);
+    exercise->fill();
+    measured.iterations = iterations_of(plan, warm_up(plan, world, *exercise));
+
+    std::vector<double> samples(measured.iterations);
+    world.barrier().wait();
+    for (double& sample : samples) sample = run_once(world, *exercise);
+    const double total = std::accumulate(samples.begin(), samples.end(), 0.0);
+    std::ranges::sort(samples);
+    std::array figures{total / static_cast<double>(samples.size()), percentile(samples, 0.5),
+                       percentile(samples, 0.99)};
+    largest_of_all(world, figures);
+    measured.mean = figures[0];
+    measured.p50 = figures[1];
+    measured.p99 = figures[2];
+    if (plan.check) measured.wrong = wrong_elements(world, *exercise);
+    return measured;
+}
+
+}  // namespace nexar::bench

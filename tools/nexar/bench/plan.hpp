@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <nexar/dtype.hpp>
+#include <nexar/result.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedule/choice.hpp"
+#include "schedule/request.hpp"
+
+namespace nexar::bench {
+
+/// What `nexar bench` was asked, as it stands on the command line.
+struct Question {
+    std::string subject{};
+    std::optional<std::uint32_t> ranks{};
+    std::string link = "auto";
+    std::string protection{};  // empty: as it is set
+    std::string smallest = "8";
+    std::string largest = "64MiB";
+    std::uint64_t factor = 2;
+    std::string sizes{};  // in place of the three above
+    std::uint64_t iterations = 20;
+    std::uint64_t warmup = 5;
+    std::optional<double> seconds{};
+    std::string dtype = "f32";
+    std::string redop = "sum";
+    std::uint32_t root = 0;
+    int check = 1;
+    std::string format = "table";
+    std::string json_path{};
+};
+
+/// What is measured: a collective, or messages between ranks 0 and 1.
+struct Subject {
+    enum class Kind : std::uint8_t { collective, latency, bandwidth };
+
+    Kind kind = Kind::collective;
+    schedule::Operation operation = schedule::Operation::barrier;  // of a collective
+
+    std::string_view name() const noexcept;
+    bool is(schedule::Operation wanted) const noexcept {
+        return kind == Kind::collective && operation == wanted;
+    }
+    bool reduces() const noexcept {
+        return kind == Kind::collective && schedule::reduces(operation);
+    }
+    bool rooted() const noexcept { return kind == Kind::collective && schedule::rooted(operation); }
+};
+
+enum class Format : std::uint8_t { table, osu };
+
+/// What was asked, understood.
+struct Plan {
+    Subject subject{};
+    std::vector<std::uint64_t> sizes{};  // bytes, as nccl-tests counts them
+    std::uint64_t iterations = 0;        // 0: as many as fit `seconds`
+    std::uint64_t warmup = 0;
+    std::optional<double> seconds{};  // that the iterations of one size may take
+    DType dtype = DType::f32;
+    ReduceOp redop = ReduceOp::sum;
+    std::uint32_t root = 0;
+    bool check = true;
+    Format format = Format::table;
+    std::string json_path{};
+    std::string link{};
+    schedule::Profile profile{};  // by which algorithms are chosen; known to ranks
+};
+
+/// Fails with invalid_argument and says what is allowed, or with unsupported.
+Result<Plan> understood(const Question& question);
+
+/// Whether a world of this size can do it; an Error (invalid_argument) says why not.
+Result<void> fits(const Plan& plan, std::uint32_t world);
+
+/// "all_reduce, ..., barrier, latency, bandwidth"
+std::string subject_names();
+
+}  // namespace nexar::bench

@@ -1,0 +1,121 @@
+#include "bench/report.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nexar/error.hpp>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+namespace nexar::bench {
+
+namespace {
+
+/// The one layout of head and rows.
+template <class... Cell>
+void print_line(const Cell&... cells) {
+    static_assert(sizeof...(Cell) == 12);
+    fmt::print("{:>12} {:>12} {:>6} {:>11} {:>5} {:>11} {:>8} {:>8} {:>7} {:>11} {:>11}  {}\n",
+               cells...);
+}
+
+std::string micro(double seconds) {
+    return fmt::format("{:.2f}", seconds * 1e6);
+}
+
+std::string in_billions(double bandwidth) {
+    return fmt::format("{:.3f}", bandwidth);
+}
+
+}  // namespace
+
+Report::Report(const Plan& plan, std::uint32_t world, std::string protection)
+    : plan_(plan), world_(world), protection_(std::move(protection)) {
+    if (!plan.json_path.empty()) {
+        json_.open(plan.json_path);
+        if (!json_) throw Error(Errc::bad_config, plan.json_path + " cannot be written");
+    }
+    print_head();
+}
+
+void Report::print_head() const {
+    fmt::print("# nexar bench {}: {} {}, link {}, protection {}\n", plan_.subject.name(), world_,
+               world_ == 1 ? "rank" : "ranks", plan_.link, protection_);
+    if (plan_.format == Format::osu) {
+        const bool streams = plan_.subject.kind == Subject::Kind::bandwidth;
+        fmt::print("# Size      {}\n", streams ? "Bandwidth (MB/s)" : "Avg Latency(us)");
+    } else {
+        fmt::print("# times are of the slowest rank, in us; bandwidths in GB/s\n#\n#");
+        print_line("size", "count", "type", "redop", "root", "time(us)", "algbw", "busbw", "#wrong",
+                   "p50", "p99", "algorithm");
+    }
+    (void)std::fflush(stdout);
+}
+
+void Report::print_row(const Measured& measured) const {
+    if (plan_.format == Format::osu) {
+        const bool streams = plan_.subject.kind == Subject::Kind::bandwidth;
+        fmt::print("{:<11} {:.2f}\n", measured.extent.bytes,
+                   streams ? measured.algorithm_bandwidth() * 1e3 : measured.mean * 1e6);
+        return;
+    }
+    const std::string_view type = measured.extent.count == 0 ? "none" : name(plan_.dtype);
+    const std::string_view redop = plan_.subject.reduces() ? name(plan_.redop) : "none";
+    const std::string root = plan_.subject.rooted() ? std::to_string(plan_.root) : "-1";
+    fmt::print(" ");
+    print_line(measured.extent.bytes, measured.extent.count, type, redop, root,
+               micro(measured.mean), in_billions(measured.algorithm_bandwidth()),
+               in_billions(measured.bus_bandwidth(plan_.subject, world_)),
+               plan_.check ? std::to_string(measured.wrong) : "N/A", micro(measured.p50),
+               micro(measured.p99), measured.algorithm);
+}
+
+void Report::write_json(const Measured& measured) {
+    const nlohmann::ordered_json row = {
+        {"op", plan_.subject.name()},
+        {"ranks", world_},
+        {"bytes", measured.extent.bytes},
+        {"count", measured.extent.count},
+        {"type", name(plan_.dtype)},
+        {"iterations", measured.iterations},
+        {"mean_us", measured.mean * 1e6},
+        {"p50_us", measured.p50 * 1e6},
+        {"p99_us", measured.p99 * 1e6},
+        {"algbw_GBps", measured.algorithm_bandwidth()},
+        {"busbw_GBps", measured.bus_bandwidth(plan_.subject, world_)},
+        {"wrong", measured.wrong},
+        {"checked", plan_.check},
+        {"algorithm", measured.algorithm},
+        {"link", plan_.link},
+        {"protection", protection_},
+    };
+    json_ << row.dump() << '\n' << std::flush;
+}
+
+void Report::row(const Measured& measured) {
+    ++rows_;
+    wrong_ += measured.wrong;
+    bus_bandwidths_ += measured.bus_bandwidth(plan_.subject, world_);
+    print_row(measured);
+    (void)std::fflush(stdout);  // a sweep takes long, and somebody looks
+    if (json_.is_open()) write_json(measured);
+}
+
+bool Report::finish() {
+    if (plan_.format == Format::table) {
+        if (plan_.check) {
+            fmt::print("# Out of bounds values : {} {}\n", wrong_, wrong_ == 0 ? "OK" : "FAILED");
+        }
+        fmt::print("# Avg bus bandwidth    : {:.3f}\n",
+                   rows_ == 0 ? 0.0 : bus_bandwidths_ / static_cast<double>(rows_));
+    }
+    if (wrong_ != 0) fmt::print(stderr, "nexar bench: {} elements are wrong\n", wrong_);
+    if (json_.is_open() && !json_.good()) {
+        fmt::print(stderr, "nexar bench: {} cannot be written\n", plan_.json_path);
+        return false;
+    }
+    return wrong_ == 0;
+}
+
+}  // namespace nexar::bench

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/config_flags.hpp"
+
+namespace nexar::run {
+
+/// Settings by their names, each with its value.
+using NamedSettings = std::vector<std::pair<std::string, std::string>>;
+
+/// What was given as --nexar-...
+NamedSettings flag_settings(std::span<const ConfigFlag> flags);
+
+/// The same for the environment of ranks: "NEXAR_LOG_LEVEL=debug".
+std::vector<std::string> as_variables(const NamedSettings& settings);
+
+}  // namespace nexar::run
