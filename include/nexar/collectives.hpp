@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <nexar/collective_call.hpp>
+#include <numeric>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -14,6 +15,13 @@ namespace detail {
 template <class T>
 concept Writable = Element<T> && !std::is_const_v<T>;
 }
+
+/// Chunks of ranks, one after the other, and how many elements each has.
+template <class T>
+struct Gathered {
+    std::vector<T> elements{};
+    std::vector<std::size_t> counts{};
+};
 
 /// The collectives of a communicator: every rank calls the same ones in the same order, threads
 /// that share a communicator one after the other. Any number may be under way.
@@ -275,6 +283,39 @@ public:
                       .options = options});
     }
 
+    // The v-variants where a rank knows only its own counts: the counts are exchanged first. These
+    // wait.
+
+    template <Element T, std::size_t N>
+    Gathered<std::remove_cv_t<T>> all_gather_v(std::span<T, N> in) const {
+        auto all = room_for<std::remove_cv_t<T>>(counts_of_all(in.size(), kNobody));
+        all_gather_v(in, std::span(all.elements), all.counts).wait();
+        return all;
+    }
+    /// Empty but at the root.
+    template <Element T, std::size_t N>
+    Gathered<std::remove_cv_t<T>> gather_v(std::span<T, N> in, int root) const {
+        auto all = room_for<std::remove_cv_t<T>>(counts_of_all(in.size(), root));
+        gather_v(in, std::span(all.elements), all.counts, root).wait();
+        return all;
+    }
+    /// The own chunk; only the root looks at `in` and `counts`.
+    template <Element T, std::size_t N>
+    std::vector<std::remove_cv_t<T>> scatter_v(std::span<T, N> in,
+                                               std::span<const std::size_t> counts,
+                                               int root) const {
+        std::vector<std::remove_cv_t<T>> own(count_from(counts, root));
+        scatter_v(in, std::span(own), counts, root).wait();
+        return own;
+    }
+    template <Element T, std::size_t N>
+    Gathered<std::remove_cv_t<T>> all_to_all_v(std::span<T, N> in,
+                                               std::span<const std::size_t> send_counts) const {
+        auto all = room_for<std::remove_cv_t<T>>(counts_to_all(send_counts));
+        all_to_all_v(in, send_counts, std::span(all.elements), all.counts).wait();
+        return all;
+    }
+
 protected:
     explicit Collectives(std::shared_ptr<detail::CommunicatorBody> body) noexcept
         : body_(std::move(body)) {}
@@ -286,6 +327,20 @@ private:
     static std::vector<std::size_t> list(std::span<const std::size_t> counts) {
         return {counts.begin(), counts.end()};
     }
+    static constexpr int kNobody = -1;
+
+    template <class T>
+    static Gathered<T> room_for(std::vector<std::size_t> counts) {
+        const auto total = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+        return {.elements = std::vector<T>(total), .counts = std::move(counts)};
+    }
+    /// What each rank has, at `root` or, when that is nobody, everywhere.
+    std::vector<std::size_t> counts_of_all(std::size_t own, int root) const;
+    /// What the root has for this rank.
+    std::size_t count_from(std::span<const std::size_t> counts, int root) const;
+    /// What each rank has for this one.
+    std::vector<std::size_t> counts_to_all(std::span<const std::size_t> counts) const;
+
     Work<> start(detail::CollectiveCall call) const {
         return Work<>(detail::start_collective(body_, std::move(call)));
     }

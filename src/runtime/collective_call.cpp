@@ -329,3 +329,32 @@ Together::~Together() {
 }
 
 }  // namespace nexar::detail
+
+namespace nexar {
+
+std::vector<std::size_t> Collectives::counts_of_all(std::size_t own, int root) const {
+    const engine::Context& context = *body_->context;
+    const bool gets = root == kNobody || static_cast<std::uint32_t>(root) == context.me.value();
+    std::vector<std::size_t> counts(gets ? context.pairs.size() : 0);
+    const std::span<const std::size_t> mine(&own, 1);
+    if (root == kNobody) {
+        all_gather(mine, std::span(counts)).wait();
+    } else {
+        gather(mine, std::span(counts), root).wait();
+    }
+    return counts;
+}
+
+std::size_t Collectives::count_from(std::span<const std::size_t> counts, int root) const {
+    std::size_t own = 0;
+    scatter(counts, std::span(&own, 1), root).wait();
+    return own;
+}
+
+std::vector<std::size_t> Collectives::counts_to_all(std::span<const std::size_t> counts) const {
+    std::vector<std::size_t> received(body_->context->pairs.size());
+    all_to_all(counts, std::span(received)).wait();
+    return received;
+}
+
+}  // namespace nexar

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -111,6 +112,29 @@ TEST_F(RunJoin, ranks_of_open_mpi_on_one_host_form_a_world) {
              "PMIX_NAMESPACE=" + std::to_string(::getpid()), "NEXAR_SEED_PORT=" + port}));
     }
     expect_ring(ranks);
+}
+
+TEST_F(RunJoin, a_rank_that_chooses_collectives_in_another_way_does_not_get_in) {
+    const std::string port = std::to_string(free_port());
+    for (const std::string setting : {"NEXAR_COLLECTIVE_ALGORITHM=all_reduce=tree",
+                                      "NEXAR_FABRIC_LATENCY=3us", "NEXAR_REPRODUCIBILITY=runs"}) {
+        std::vector<std::unique_ptr<RunningProgram>> ranks;
+        for (const std::string rank : {"0", "1"}) {
+            std::vector<std::string> variables{kSecret,
+                                               "OMPI_COMM_WORLD_RANK=" + rank,
+                                               "OMPI_COMM_WORLD_SIZE=2",
+                                               "OMPI_COMM_WORLD_LOCAL_RANK=" + rank,
+                                               "OMPI_COMM_WORLD_LOCAL_SIZE=2",
+                                               "PMIX_NAMESPACE=" + std::to_string(::getpid()),
+                                               "NEXAR_SEED_PORT=" + port};
+            if (rank == "1") variables.push_back(setting);
+            ranks.push_back(start_rank(std::move(variables)));
+        }
+        EXPECT_EQ(ranks[1]->wait(), 1);
+        EXPECT_THAT(ranks[1]->errors(), HasSubstr("they must be equal")) << setting;
+        ranks[0]->send(SIGKILL);
+        ranks[0]->wait();
+    }
 }
 
 TEST_F(RunJoin, a_launched_job_without_a_secret_says_how_to_make_one) {
