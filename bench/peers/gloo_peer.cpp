@@ -33,10 +33,20 @@ using Context = std::shared_ptr<gloo::rendezvous::Context>;
 
 constexpr int kRoot = 0;
 
+/// Every operation has a tag of its own, the same on all ranks: a rank may be in the next operation
+/// while others are in this one, and with one tag for both Gloo mixes up their messages.
+template <class Options>
+Options tagged(const Context& context) {
+    static std::uint32_t tag = 0;
+    Options options(context);
+    options.setTag(++tag);
+    return options;
+}
+
 std::function<void()> all_reduce(const Context& context, Cell& cell,
                                  gloo::AllreduceOptions::Algorithm algorithm) {
     return [context, &cell, algorithm] {
-        gloo::AllreduceOptions options(context);
+        auto options = tagged<gloo::AllreduceOptions>(context);
         options.setAlgorithm(algorithm);
         options.setInput(cell.input.data(), cell.count);
         options.setOutput(cell.output.data(), cell.count);
@@ -61,16 +71,16 @@ std::function<void()> in_place(const Context& context, Cell& cell) {
     };
 }
 
-std::vector<Way> all_reduces(const Context& context, Cell& cell) {
+std::vector<Way> all_reduces(const Context& context, const Context& older, Cell& cell) {
     using Algorithm = gloo::AllreduceOptions::Algorithm;
     return {{"ring", all_reduce(context, cell, Algorithm::RING)},
             {"bcube", all_reduce(context, cell, Algorithm::BCUBE)},
-            {"ring_chunked", in_place<gloo::AllreduceRingChunked<float>>(context, cell)},
-            {"halving_doubling", in_place<gloo::AllreduceHalvingDoubling<float>>(context, cell)}};
+            {"ring_chunked", in_place<gloo::AllreduceRingChunked<float>>(older, cell)},
+            {"halving_doubling", in_place<gloo::AllreduceHalvingDoubling<float>>(older, cell)}};
 }
 
 void reduce(const Context& context, Cell& cell) {
-    gloo::ReduceOptions options(context);
+    auto options = tagged<gloo::ReduceOptions>(context);
     options.setRoot(kRoot);
     options.setInput(cell.input.data(), cell.count);
     options.setOutput(cell.output.data(), cell.count);
@@ -81,21 +91,21 @@ void reduce(const Context& context, Cell& cell) {
 }
 
 void broadcast(const Context& context, Cell& cell) {
-    gloo::BroadcastOptions options(context);
+    auto options = tagged<gloo::BroadcastOptions>(context);
     options.setRoot(kRoot);
     options.setOutput(cell.output.data(), cell.count);
     gloo::broadcast(options);
 }
 
 void all_gather(const Context& context, Cell& cell) {
-    gloo::AllgatherOptions options(context);
+    auto options = tagged<gloo::AllgatherOptions>(context);
     options.setInput(cell.input.data(), cell.chunk);
     options.setOutput(cell.output.data(), cell.count);
     gloo::allgather(options);
 }
 
 void gather(const Context& context, Cell& cell) {
-    gloo::GatherOptions options(context);
+    auto options = tagged<gloo::GatherOptions>(context);
     options.setRoot(kRoot);
     options.setInput(cell.input.data(), cell.chunk);
     if (cell.rank == kRoot) options.setOutput(cell.output.data(), cell.count);
@@ -103,7 +113,7 @@ void gather(const Context& context, Cell& cell) {
 }
 
 void scatter(const Context& context, Cell& cell) {
-    gloo::ScatterOptions options(context);
+    auto options = tagged<gloo::ScatterOptions>(context);
     options.setRoot(kRoot);
     if (cell.rank == kRoot) {
         std::vector<float*> parts;
@@ -117,7 +127,7 @@ void scatter(const Context& context, Cell& cell) {
 }
 
 void all_to_all(const Context& context, Cell& cell) {
-    gloo::AlltoallOptions options(context);
+    auto options = tagged<gloo::AlltoallOptions>(context);
     options.setInput(cell.input.data(), cell.count);
     options.setOutput(cell.output.data(), cell.count);
     gloo::alltoall(options);
@@ -176,16 +186,18 @@ std::function<void()> stream(const Context& context, Cell& cell) {
 
 class Gloo final : public peers::Peer {
 public:
-    explicit Gloo(Context context) : context_(std::move(context)) {}
+    /// Two sets of connections: operations of the older and of the newer interface on the same ones
+    /// wait for each other for ever.
+    Gloo(Context context, Context older) : context_(std::move(context)), older_(std::move(older)) {}
 
     int rank() const override { return context_->rank; }
     int world() const override { return context_->size; }
     void barrier() override {
-        gloo::BarrierOptions options(context_);
+        auto options = tagged<gloo::BarrierOptions>(context_);
         gloo::barrier(options);
     }
     double largest_of_all(double value) override {
-        gloo::AllreduceOptions options(context_);
+        auto options = tagged<gloo::AllreduceOptions>(context_);
         options.setOutput(&value, 1);
         options.setReduceFunction([](void* out, const void* a, const void* b, std::size_t n) {
             gloo::max<double>(out, a, b, n);
@@ -197,7 +209,7 @@ public:
     /// Without reduce_scatter: Gloo's moves a rank's result over memory that it may still be
     /// sending, and then another rank's data is wrong.
     std::vector<Way> ways(Cell& cell) override {
-        if (cell.is("all_reduce")) return all_reduces(context_, cell);
+        if (cell.is("all_reduce")) return all_reduces(context_, older_, cell);
         if (cell.is("latency")) return {{"gloo", ping_pong(context_, cell)}};
         if (cell.is("bandwidth")) return {{"gloo", stream(context_, cell)}};
         if (cell.is("barrier")) return {{"gloo", [this] { barrier(); }}};
@@ -212,15 +224,23 @@ public:
 
 private:
     Context context_;
+    Context older_;
 };
+
+/// Connected with all ranks; they meet in a directory of their own.
+Context connected(int rank, int world, const std::string& directory) {
+    std::filesystem::create_directories(directory);
+    gloo::rendezvous::FileStore store(directory);
+    auto device = gloo::transport::tcp::CreateDevice("localhost");
+    auto context = std::make_shared<gloo::rendezvous::Context>(rank, world);
+    context->connectFullMesh(store, device);
+    return context;
+}
 
 int take_part(int rank, const peers::Options& options, const std::string& directory) {
     try {
-        gloo::rendezvous::FileStore store(directory);
-        auto device = gloo::transport::tcp::CreateDevice("localhost");
-        auto context = std::make_shared<gloo::rendezvous::Context>(rank, options.ranks);
-        context->connectFullMesh(store, device);
-        Gloo peer(context);
+        Gloo peer(connected(rank, options.ranks, directory + "/newer"),
+                  connected(rank, options.ranks, directory + "/older"));
         peers::sweep(peer, options);
         peer.barrier();
         return 0;

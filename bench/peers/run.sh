@@ -24,6 +24,7 @@ project=$(cd "$here/../.." && pwd)
 source "$project/scripts/common.sh"
 
 readonly tree="$project/build/peers"
+readonly patience=600 # seconds, after which a program that hangs is a failure
 ranks='2 4'
 operations='all_reduce reduce broadcast all_gather gather scatter reduce_scatter all_to_all scan barrier latency bandwidth'
 sizes='8 1KiB 64KiB 1MiB 16MiB 64MiB'
@@ -92,7 +93,7 @@ build_all() {
 
 # nexar_rows OPERATION RANKS PROTECTION
 nexar_rows() {
-  "$nexar" bench "$1" -n "$2" --sizes "$sizes" --iters 0 --seconds "$seconds" --warmup "$warmup" \
+  timeout "$patience" "$nexar" bench "$1" -n "$2" --sizes "$sizes" --iters 0 --seconds "$seconds" --warmup "$warmup" \
     --protection "$3" --nexar-log-level=error | awk '!/^#/ { print $1, $10 }'
 }
 
@@ -101,14 +102,14 @@ openmpi_rows() {
   local yield=()
   # Ranks that spin on a core that another one needs would wait for whole time slices.
   [ "$2" -le "$(nproc)" ] || yield=(--mca mpi_yield_when_idle 1)
-  mpirun.openmpi --allow-run-as-root --oversubscribe --mca btl tcp,self --mca pml ob1 \
+  timeout "$patience" mpirun.openmpi --allow-run-as-root --oversubscribe --mca btl tcp,self --mca pml ob1 \
     --mca btl_tcp_if_include lo "${yield[@]}" -n "$2" "$tree/openmpi_peer" --operations "$1" \
     --sizes "$sizes" --seconds "$seconds" --warmup "$warmup" </dev/null | awk '{ print $2, $3 }'
 }
 
 # gloo_rows OPERATION RANKS
 gloo_rows() {
-  "$tree/gloo_peer" --ranks "$2" --operations "$1" --sizes "$sizes" \
+  timeout "$patience" "$tree/gloo_peer" --ranks "$2" --operations "$1" --sizes "$sizes" \
     --seconds "$seconds" --warmup "$warmup" | awk '{ print $2, $3 }'
 }
 

@@ -119,6 +119,15 @@ TEST(BenchCommand, fills_chunks_of_three_ranks_equally) {
     EXPECT_THAT(column(rows, kWrong), Each(std::string("0")));
 }
 
+TEST(BenchCommand, is_right_where_ranks_pass_segments_on_before_all_has_come) {
+    for (const char* const operation : {"all_reduce", "scan", "exclusive_scan", "broadcast"}) {
+        const Outcome outcome =
+            short_bench({operation, "-n", "3", "--sizes", "256KiB 1MiB 4MiB", "-d", "u32"});
+        EXPECT_EQ(outcome.exit_code, 0) << operation << ": " << outcome.errors;
+        EXPECT_THAT(column(rows_of(outcome.output), kWrong), Each(std::string("0"))) << operation;
+    }
+}
+
 TEST(BenchCommand, checks_every_type_and_operator_that_it_is_given) {
     const std::vector<std::pair<std::string, std::string>> pairs{
         {"i8", "sum"},  {"u8", "prod"},         {"i16", "min"}, {"u16", "bit_xor"},
