@@ -8,6 +8,7 @@
 
 #include "base/assert.hpp"
 #include "base/pool_profile.hpp"
+#include "engine_collectives.hpp"
 #include "engine_peer.hpp"
 #include "engine_script.hpp"
 #include "harness.hpp"
@@ -43,6 +44,7 @@ EngineOptions options() {
     made.max_pending = kMaxOperations / 2;
     made.max_early_contexts = 3;
     made.max_control_backlog = 8;
+    made.collectives = collective_limits();
     return made;
 }
 
@@ -57,6 +59,9 @@ struct Asked {
     engine::SendOperation send{};
     engine::ReceiveOperation receive{};
     engine::ProbeOperation probe{};
+    engine::CollectiveOperation collective{};
+    std::vector<std::byte> input{};  // of a collective
+    Shape shape{};
     const engine::Context* in = nullptr;
 };
 
@@ -93,9 +98,10 @@ private:
     }
 
     void step(Act act) {
-        if (act <= Act::withdraw || act == Act::begin || act == Act::leave) {
+        if (act <= Act::withdraw || act == Act::begin || act == Act::leave ||
+            (act >= Act::part && act <= Act::mismatch)) {
             if (!link_.is_down()) peer_.step(act);
-        } else if (act <= Act::use) {
+        } else if (act <= Act::use || act == Act::collect) {
             local_step(act);
         } else {
             link_step(act);
@@ -108,6 +114,9 @@ private:
             case Act::receive:
             case Act::probe:
                 if (asked_.size() < kMaxOperations) start(act);
+                return;
+            case Act::collect:
+                if (asked_.size() < kMaxOperations) collect();
                 return;
             case Act::cancel:
                 cancel();
@@ -155,6 +164,20 @@ private:
         }
     }
 
+    void collect() {
+        engine::Context& where = *contexts_[script_.byte() % contexts_.size()];
+        const Shape shape = script_shape(script_);
+        Asked& asked = add(shape.output());
+        asked.in = &where;
+        asked.shape = shape;
+        asked.input.resize(shape.input());
+        asked.collective.owner = &asked;
+        shape.set(asked.collective);
+        asked.collective.input = {asked.input};
+        asked.collective.output = {asked.region};
+        engine_->start(where, asked.collective);
+    }
+
     void cancel() {
         if (asked_.empty()) return;
         const auto at = script_.byte() % asked_.size();
@@ -162,6 +185,7 @@ private:
         if (asked.send.owner != nullptr) engine_->cancel(asked.send);
         if (asked.receive.owner != nullptr) engine_->cancel(asked.receive);
         if (asked.probe.owner != nullptr) engine_->cancel(asked.probe);
+        if (asked.collective.owner != nullptr) engine_->cancel(asked.collective);
     }
 
     void use_taken(bool receive) {
@@ -212,6 +236,10 @@ private:
             case Act::down:
                 link_.go_down(Error(script_.byte() % 2 == 0 ? Errc::link_closed : Errc::timed_out,
                                     "the link went down"));
+                return;
+            case Act::time:
+                now_ += script_.byte() * std::chrono::milliseconds(250);
+                engine_->advance(now_);
                 return;
             case Act::close:
                 closed_ = closed_ || !link_.closed();
@@ -287,6 +315,12 @@ private:
                 }
             }
         }
+        const bool got = asked.shape.kind == Shape::Kind::get && !done.error;
+        if (got && !peer_.said_anything()) {
+            for (std::uint64_t i = 0; i < asked.shape.size; ++i) {
+                NEXAR_ASSERT(asked.memory[i] == content(asked.shape.size, i));
+            }
+        }
         asked_.erase(found);
     }
 
@@ -302,7 +336,10 @@ private:
         constexpr std::size_t kMost = 4096;
         const std::size_t buffers =
             2 * limits.shared.payload / kLeast + contexts * (limits.reserve.payload / kLeast) + own;
-        NEXAR_ASSERT(pool_.statistics().total.bytes_in_use <= buffers * kMost);
+        const auto scratch = static_cast<std::size_t>(std::ranges::count_if(
+            asked_, [](const auto& a) { return a.second->collective.owner != nullptr; }));
+        NEXAR_ASSERT(pool_.statistics().total.bytes_in_use <=
+                     buffers * kMost + scratch * Shape::kMostScratch);
     }
 
     void end() {
@@ -327,7 +364,8 @@ private:
     std::vector<engine::InMessage*> taken_;
     std::size_t to_self_ = 0;    // sends
     std::size_t discarded_ = 0;  // messages that nobody wanted, or whose receive failed
-    bool closed_ = false;        // by this side, before the peer was cut off
+    TimePoint now_{};
+    bool closed_ = false;  // by this side, before the peer was cut off
 };
 
 }  // namespace

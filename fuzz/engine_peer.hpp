@@ -7,9 +7,11 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "engine_collectives.hpp"
 #include "engine_script.hpp"
 #include "support/fake_link.hpp"
 #include "support/said.hpp"
@@ -56,9 +58,11 @@ public:
                 eager_left_ -= bytes;
                 return;
             }
-            case Act::open:
-                open();
+            case Act::open: {
+                const ContextId named = script_->context();
+                open(wire::Lane::bulk, named, sequence(named, false), 600);
                 return;
+            }
             case Act::bytes: {
                 auto& [id, stream] = *pick(streams_);
                 const auto piece = payload(stream.size, stream.sent, script_->word() % 3000);
@@ -83,6 +87,20 @@ public:
                 link_->arrive(Lane::eager, testing::said(wire::ContextEnd{.context = named}));
                 return;
             }
+            case Act::part:
+                part();
+                return;
+            case Act::flow: {
+                const ContextId named = script_->context();
+                const std::uint64_t number = sequence(parts_of(named), false);
+                const Shape shape = script_shape(*script_);
+                open(wire::Lane::collective, named, number, shape.bytes());
+                return;
+            }
+            case Act::abort:
+            case Act::mismatch:
+                failure(act == Act::abort);
+                return;
             default:
                 control(act);
         }
@@ -162,15 +180,70 @@ private:
         link_->arrive(Lane::eager, testing::said(wire::EagerHeader{made}));
     }
 
-    void open() {
-        const ContextId named = script_->context();
-        const std::uint64_t number = sequence(named, false);
+    void open(wire::Lane lane, ContextId named, std::uint64_t number, std::uint64_t proposed) {
         // More a link does not let in.
         if (link_->incoming() >= kMaxStreams) return;
         const port::StreamId stream = link_->open();
         if (script_->byte() % 4 != 0) turn_();
-        streams_[stream.value()] = {.size = size_of(named, number, 600), .sent = 0};
-        link_->arrive(stream, testing::stream_of(named, number));
+        const ContextId counted = lane == wire::Lane::bulk ? named : parts_of(named);
+        streams_[stream.value()] = {.size = size_of(counted, number, proposed), .sent = 0};
+        link_->arrive(stream, testing::said(wire::Preamble{
+                                  .lane = lane, .context = named, .sequence = Sequence(number)}));
+    }
+
+    /// Messages of collectives are counted on their own.
+    static ContextId parts_of(ContextId context) { return ContextId(context.value() + kContexts); }
+
+    std::uint64_t operation() {
+        const unsigned which = script_->byte();
+        return which == 255 ? ~std::uint64_t{0} : which % kNumbers;
+    }
+
+    /// A message of a collective, as a rule one that its schedule has.
+    void part() {
+        if (eager_left_ != 0) return;
+        wire::CollectiveHeader made;
+        made.context = script_->context();
+        made.sequence = Sequence(sequence(parts_of(made.context), true));
+        made.operation = operation();
+        const Shape shape = script_shape(*script_);
+        const unsigned flags = script_->byte();
+        made.message = script_->byte() % 4;
+        if ((flags & 16U) == 0 && !begun_.contains(made.context)) begin(made.context, 0);
+        made.fingerprint = (flags & 8U) != 0 ? flags : fingerprint(shape, made.operation);
+        made.from_reserve = (flags & 2U) != 0;
+        made.size = shape.bytes() >> (flags / 32 % 4);
+        if ((flags & 1U) != 0) {
+            made.place = wire::PayloadPlace::stream;
+            made.size = size_of(parts_of(made.context), made.sequence.value(),
+                                std::max<std::uint64_t>(1, made.size));
+        } else {
+            eager_size_ = eager_left_ = made.size;
+        }
+        link_->arrive(Lane::eager, testing::said(made));
+    }
+
+    void failure(bool abort) {
+        const ContextId named = script_->context();
+        const std::uint64_t number = operation();
+        const unsigned which = script_->byte();
+        if (eager_left_ != 0) return;
+        if (abort) {
+            link_->arrive(Lane::eager, testing::said(wire::CollectiveAbort{.context = named,
+                                                                           .operation = number,
+                                                                           .code = Errc::cancelled,
+                                                                           .rank = Rank(which),
+                                                                           .text = "given up"}));
+            return;
+        }
+        // Often what this side said itself.
+        const auto heard =
+            testing::frames_of<wire::CollectiveMismatch>(link_->written(Lane::eager));
+        std::string text = which % 2 == 0 || heard.empty() ? "broadcast u8 x 9, root 1|x"
+                                                           : heard.back().description;
+        link_->arrive(Lane::eager,
+                      testing::said(wire::CollectiveMismatch{
+                          .context = named, .operation = number, .description = std::move(text)}));
     }
 
     /// As a rule the one that is due.

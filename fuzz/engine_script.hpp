@@ -41,6 +41,12 @@ enum class Act : std::uint8_t {
     begin,      // context, flags: the peer introduces it
     leave,      // context: the peer has ended it
     end,        // which context: this side ends it
+    collect,    // context, shape, size: this side calls a collective
+    part,       // context, which sequence, operation, shape, size, flags, message: a header
+    flow,       // context, which sequence, shape, size: a stream of a message of a collective
+    abort,      // context, operation, rank
+    mismatch,   // context, operation, which description
+    time,       // quarters of a second
     no_more,
 };
 

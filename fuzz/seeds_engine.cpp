@@ -123,6 +123,108 @@ void add_kept_rules(const Corpus& corpus) {
             Act::receive, {kAnything, 0, 0, 0})(Act::turn));
 }
 
+// Shapes of collectives, and numbers of their sizes, see engine_collectives.hpp.
+constexpr unsigned kBarrier = 0;
+constexpr unsigned kGive = 1;
+constexpr unsigned kGet = 2;
+constexpr unsigned kSum = 3;
+constexpr unsigned kExchange = 4;
+constexpr unsigned k64 = 2;
+constexpr unsigned k200 = 3;
+constexpr unsigned k3000 = 4;
+constexpr unsigned kOnStream = 1;  // flags of its header
+constexpr unsigned kOtherCall = 8;
+constexpr unsigned kNotIntroduced = 16;
+
+/// The first half of a message of operation 0, on a stream.
+Play half_flow() {
+    Play story;
+    story(Act::part, {0, kDue, 0, kGet, k3000, kOnStream, 0});
+    story(Act::flow, {0, kLast, kGet, k3000, 1});
+    story(Act::bytes, {0, low(1500), high(1500)});
+    return story;
+}
+
+void add_collectives(const Corpus& corpus) {
+    add(corpus, "collective_early",
+        Play()(Act::part, {0, kDue, 0, kGet, k200, 0, 0})(Act::payload, {150, 0})(
+            Act::payload, {50, 0})(Act::collect, {0, kGet, k200})(Act::turn));
+    add(corpus, "collective_streamed",
+        Play(half_flow())(Act::collect, {0, kGet, k3000})(Act::turn)(
+            Act::bytes, {0, low(1500), high(1500)})(Act::finish, {0})(Act::turn));
+    add(corpus, "collective_stream_first",
+        Play()(Act::flow, {0, kDue, kGet, k3000, 1})(Act::collect, {0, kGet, k3000})(
+            Act::bytes, {0, low(1500), high(1500)})(
+            Act::part, {0, kDue, 0, kGet, k3000, kOnStream, 0})(Act::turn)(
+            Act::bytes, {0, low(1500), high(1500)})(Act::finish, {0})(Act::turn));
+    add(corpus, "collective_given",
+        Play()(Act::begin, {0, 0})(Act::collect, {0, kGive, k3000})(Act::collect, {0, kGive, k64})(
+            Act::turn)(Act::release, {0, 0})(Act::credit, {1, 0, 64, 1, 2})(Act::turn));
+    add(corpus, "collective_barrier",
+        Play()(Act::collect, {0, kBarrier, 0})(Act::part, {0, kDue, 0, kBarrier, 0, 0, 0})(
+            Act::turn)(Act::part, {0, kDue, 1, kBarrier, 0, kFromReserve, 0})(
+            Act::collect, {0, kBarrier, 0})(Act::turn));
+    add(corpus, "collective_sum",
+        Play()(Act::collect, {0, kSum, k64})(Act::part, {0, kDue, 0, kSum, k64, 0, 0})(
+            Act::payload, {64, 0})(Act::turn));
+    add(corpus, "collective_exchange",
+        Play()(Act::collect, {0, kExchange, k200})(Act::part, {0, kDue, 0, kExchange, k200, 0, 0})(
+            Act::payload, {200, 0})(Act::turn)(Act::release, {0, 0})(Act::turn));
+    add(corpus, "collective_counts_differ",
+        Play()(Act::collect, {0, kExchange, k200})(Act::part, {0, kDue, 0, kExchange, k200, 32, 0})(
+            Act::payload, {100, 0})(Act::turn));
+    add(corpus, "collective_cancelled",
+        Play(half_flow())(Act::collect, {0, kGet, k3000})(Act::turn)(Act::cancel, {0})(Act::turn)(
+            Act::part, {0, kDue, 0, kGet, k200, 0, 0})(Act::payload, {200, 0}));
+    add(corpus, "collective_aborted",
+        Play()(Act::begin, {0, 0})(Act::abort, {0, 1, 1})(Act::collect, {0, kBarrier, 0})(
+            Act::collect, {0, kBarrier, 0})(Act::abort, {0, 0, 9})(Act::turn)(
+            Act::abort, {0, 0, 1})(Act::turn));
+    add(corpus, "collective_compared",
+        Play()(Act::begin, {0, 0})(Act::collect, {0, kGet, k200})(Act::time, {1})(
+            Act::mismatch, {0, 0, 1})(Act::turn)(Act::mismatch, {0, 0, 0})(Act::turn)(
+            Act::mismatch, {0, 0, 0})(Act::turn));
+    add(corpus, "collective_other_call",
+        Play()(Act::collect, {0, kGet, k200})(Act::part, {0, kDue, 0, kGet, k200, kOtherCall, 0})(
+            Act::payload, {200, 0})(Act::turn)(Act::time, {21})(Act::turn));
+    add(corpus, "collective_reset",
+        Play(half_flow())(Act::collect, {0, kGet, k3000})(Act::turn)(Act::reset, {0})(Act::turn)(
+            Act::time, {21})(Act::turn));
+    add(corpus, "collective_late",
+        Play()(Act::begin, {0, 0})(Act::collect, {0, kGet, k200})(Act::time, {100})(Act::turn));
+    add(corpus, "collective_context_ends",
+        Play()(Act::make, {1})(Act::part, {1, kDue, 3, kGet, k3000, kOnStream, 0})(
+            Act::flow, {1, kLast, kGet, k3000, 1})(Act::flow, {1, kDue, kGet, k3000, 1})(
+            Act::bytes, {0, 99, 0})(Act::part, {1, kDue, 4, kGet, k200, 0, 0})(
+            Act::payload, {100, 0})(Act::end, {0})(Act::turn)(Act::payload, {100, 0})(
+            Act::flow, {1, kDue, kGet, k3000, 1})(Act::leave, {1})(Act::turn));
+    add(corpus, "collective_down",
+        Play(half_flow())(Act::collect, {0, kGet, k3000})(Act::collect, {0, kGive, k3000})(
+            Act::turn)(Act::down, {1})(Act::turn)(Act::collect, {0, kBarrier, 0})(Act::turn));
+}
+
+void add_broken_collectives(const Corpus& corpus) {
+    add(corpus, "collective_not_introduced",
+        Play()(Act::part, {0, kDue, 0, kGet, k200, kNotIntroduced, 0}));
+    add(corpus, "collective_skips", Play()(Act::part, {0, kSkipped, 0, kGet, k200, 0, 0}));
+    add(corpus, "collective_no_such_message",
+        Play()(Act::collect, {0, kGet, k200})(Act::part, {0, kDue, 0, kGet, k200, 0, 3})(
+            Act::payload, {200, 0})(Act::turn));
+    add(corpus, "collective_two_streams",
+        Play(half_flow())(Act::flow, {0, kLast, kGet, k3000, 1})(Act::turn));
+    add(corpus, "collective_two_ways",
+        Play()(Act::flow, {0, kDue, kGet, k3000, 1})(Act::part, {0, kDue, 0, kGet, k200, 0, 0}));
+    add(corpus, "collective_ends_short",
+        Play(half_flow())(Act::collect, {0, kGet, k3000})(Act::turn)(Act::finish, {0})(Act::turn));
+    add(corpus, "collective_overrun",
+        Play(half_flow())(Act::collect, {0, kGet, k3000})(Act::turn)(
+            Act::bytes, {0, low(1501), high(1501)})(Act::turn));
+    add(corpus, "collective_too_far_ahead",
+        Play()(Act::begin, {0, 0})(Act::abort, {0, 1, 1})(Act::abort, {0, 2, 1})(
+            Act::abort, {0, 3, 1})(Act::abort, {0, 4, 1})(Act::abort, {0, 255, 1}));
+    add(corpus, "collective_credit_never_taken", Play()(Act::credit, {1, 0, 1, 0, 1}));
+}
+
 void add_broken_rules(const Corpus& corpus) {
     add(corpus, "sequence_skips", Play()(Act::eager, {0, kSkipped, 0, 0, 0, 0}));
     add(corpus, "no_credit", Play(eager(4096))(Act::eager, {0, kDue, 1, 0, 0, 0}));
@@ -153,6 +255,8 @@ void add_engine(const std::filesystem::path& root) {
     const Corpus corpus(root, "engine");
     add_kept_rules(corpus);
     add_broken_rules(corpus);
+    add_collectives(corpus);
+    add_broken_collectives(corpus);
 }
 
 }  // namespace nexar::fuzz

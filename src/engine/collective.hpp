@@ -134,6 +134,7 @@ struct CollectiveIn {
     CollectiveOperation* operation = nullptr;  // while it wants the bytes
     std::uint32_t step = 0;
     bool early = false;     // its operation was not called yet
+    bool given_up = false;  // by its sender, before the call
     bool complete = false;  // its step has all bytes
     /// Folds what comes into one piece of memory, which is bytes [fold_begin, fold_end) of the
     /// message.
@@ -170,6 +171,7 @@ struct PairCollectives {
 
     std::unordered_map<std::uint64_t, std::unique_ptr<CollectiveIn>> streams{};
     std::unordered_map<std::uint64_t, InBulk*> early_streams{};
+    std::size_t ahead = 0;  // operations that were first heard of by this peer
 };
 
 /// A message of an operation that this rank has not called yet.
@@ -193,6 +195,7 @@ struct PeerCollectives {
 
 /// What is known of an operation before it is called here.
 struct EarlyOperation {
+    Pair* first = nullptr;  // who it was first heard of by
     std::vector<EarlyCollective> messages{};
     std::optional<Error> aborted{};
 };

@@ -175,6 +175,7 @@ void Collectives::start(Context& context, CollectiveOperation& operation) {
     if (!laid_out) {
         operation.plan.reset();
         operation.unfinished = 1;
+        drop_early(context, operation.number);
         return fail(operation, laid_out.error());
     }
     enter(context, operation);
@@ -201,10 +202,7 @@ void Collectives::enter(Context& context, CollectiveOperation& operation) {
 }
 
 void Collectives::take_early(Context& context, CollectiveOperation& operation) {
-    const auto found = context.collectives.early.find(operation.number);
-    if (found == context.collectives.early.end()) return;
-    EarlyOperation known = std::move(found->second);
-    context.collectives.early.erase(found);
+    EarlyOperation known = called(context, operation.number);
     for (EarlyCollective& message : known.messages) {
         give_back(*message.pair, message.header);
         if (message.stream != nullptr) {
@@ -219,6 +217,17 @@ void Collectives::take_early(Context& context, CollectiveOperation& operation) {
         }
     }
     if (known.aborted) fail(operation, *known.aborted, false);
+}
+
+/// What came for an operation that cannot begin.
+void Collectives::drop_early(Context& context, std::uint64_t number) {
+    const EarlyOperation known = called(context, number);
+    for (const EarlyCollective& message : known.messages) {
+        give_back(*message.pair, message.header);
+        if (message.stream == nullptr) continue;
+        message.stream->early = false;
+        drop(*message.stream);
+    }
 }
 
 /// A member that is gone and needed ends the operation.

@@ -33,8 +33,10 @@ struct CollectiveLimits {
     Duration compare_after = std::chrono::milliseconds(200);
     /// How long a message that was given up may stay unexplained.
     Duration silence = std::chrono::seconds(5);
-    /// Operations that a peer may abort before they are called here.
+    /// Operations that are first heard of by one peer before they are called here.
     std::size_t max_early = 65536;
+    /// Answers to its mismatches that wait because a peer does not read; beyond, it is cut off.
+    std::size_t max_answers = 1024;
 };
 
 /// Runs schedules between the members of communicators. A part of the Engine, under the same rules.
@@ -106,6 +108,7 @@ private:
     std::string description_of(const CollectiveTerms& terms) const;
     void enter(Context& context, CollectiveOperation& operation);
     void take_early(Context& context, CollectiveOperation& operation);
+    void drop_early(Context& context, std::uint64_t number);
     void look_for_lost(Context& context, CollectiveOperation& operation);
     void conclude(CollectiveOperation& operation);
 
@@ -147,7 +150,8 @@ private:
     void give_back(Pair& pair, const wire::CollectiveHeader& header);
     void attach(CollectiveIn& in, InBulk& stream);
     void drop(CollectiveIn& in);
-    EarlyOperation* early(Context& context, Peer& peer, std::uint64_t number);
+    EarlyOperation* early(Pair& pair, std::uint64_t number);
+    EarlyOperation called(Context& context, std::uint64_t number);
 
     // collectives_abort.cpp: failures
     void fail(CollectiveOperation& operation, Error error, bool tell = true);

@@ -144,6 +144,8 @@ Result<void> Collectives::on_mismatch(Pair& pair, const wire::CollectiveMismatch
     const std::string text = difference(mismatch.operation, own, other);
     if (operation != nullptr) {
         fail(*operation, Error(Errc::invalid_argument, text, {.rank = pair.rank}));
+    } else if (pair.collectives && pair.collectives->said.size() >= limits_.max_answers) {
+        return Error(Errc::limit_exceeded, "it does not read what is said to it");
     } else {
         say(pair, wire::CollectiveAbort{.context = pair.context_id,
                                         .operation = mismatch.operation,
@@ -160,7 +162,7 @@ Result<void> Collectives::on_abort(Pair& pair, const wire::CollectiveAbort& abor
     const Rank rank = abort.rank.value() < context.pairs.size() ? abort.rank : pair.rank;
     const Error error(abort.code, printable(abort.text, wire::kMaxReportTextBytes), {.rank = rank});
     if (abort.operation >= context.collectives.next) {
-        EarlyOperation* const known = early(context, *pair.peer, abort.operation);
+        EarlyOperation* const known = early(pair, abort.operation);
         if (known != nullptr && !known->aborted) known->aborted = error;
         return {};
     }

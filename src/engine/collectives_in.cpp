@@ -96,16 +96,32 @@ void Collectives::give_back(Pair& pair, const wire::CollectiveHeader& header) {
 }
 
 /// Where what comes for an operation that was not called yet is kept; nullptr: there is too much.
-EarlyOperation* Collectives::early(Context& context, Peer& peer, std::uint64_t number) {
-    auto& all = context.collectives.early;
+EarlyOperation* Collectives::early(Pair& pair, std::uint64_t number) {
+    auto& all = pair.context->collectives.early;
     if (const auto found = all.find(number); found != all.end()) return &found->second;
-    if (all.size() >= limits_.max_early) {
-        host_->violated(
-            peer, Error(Errc::limit_exceeded,
-                        fmt::format("it is ahead in more than {} collectives", limits_.max_early)));
+    // By peer: what one of them fills must not be missing to another.
+    if (!pair.collectives) pair.collectives = std::make_unique<PairCollectives>();
+    if (pair.collectives->ahead >= limits_.max_early) {
+        host_->violated(*pair.peer, Error(Errc::limit_exceeded,
+                                          fmt::format("it is ahead in more than {} collectives",
+                                                      limits_.max_early)));
         return nullptr;
     }
-    return &all[number];
+    ++pair.collectives->ahead;
+    EarlyOperation& made = all[number];
+    made.first = &pair;
+    return &made;
+}
+
+/// What is known of an operation that is called now.
+EarlyOperation Collectives::called(Context& context, std::uint64_t number) {
+    auto& all = context.collectives.early;
+    const auto found = all.find(number);
+    if (found == all.end()) return {};
+    EarlyOperation known = std::move(found->second);
+    all.erase(found);
+    --known.first->collectives->ahead;
+    return known;
 }
 
 void Collectives::arrived(Pair& pair, const wire::CollectiveHeader& header,
@@ -113,7 +129,7 @@ void Collectives::arrived(Pair& pair, const wire::CollectiveHeader& header,
     if (pair.context == nullptr) return;  // it ended meanwhile
     Context& context = *pair.context;
     if (header.operation >= context.collectives.next) {
-        if (EarlyOperation* known = early(context, *pair.peer, header.operation)) {
+        if (EarlyOperation* known = early(pair, header.operation)) {
             known->messages.push_back(
                 {.pair = &pair, .header = header, .payload = {payload.begin(), payload.end()}});
         }
@@ -129,7 +145,7 @@ void Collectives::arrived(Pair& pair, const wire::CollectiveHeader& header,
 void Collectives::arrived(Pair& pair, CollectiveIn& in) {
     Context& context = *pair.context;
     if (in.header.operation >= context.collectives.next) {
-        if (EarlyOperation* known = early(context, *pair.peer, in.header.operation)) {
+        if (EarlyOperation* known = early(pair, in.header.operation)) {
             in.early = true;
             known->messages.push_back({.pair = &pair, .header = in.header, .stream = &in});
         } else {
@@ -193,6 +209,7 @@ void Collectives::take(CollectiveOperation& operation, CollectiveIn& in) {
     state.arrived = true;
     state.in = &in;
     ++operation.links;
+    if (in.given_up) gave_up(operation, in.pair->rank);
     look_at(operation, in.step);
 }
 
@@ -299,7 +316,11 @@ bool Collectives::aborted(Peer& peer, port::StreamId id) {
     InBulk* const stream = stream_of(peer, id);
     if (stream == nullptr) return false;
     CollectiveIn* const in = forget(peer, *stream);
-    if (in == nullptr || in->early) return true;
+    if (in == nullptr) return true;
+    if (in->early) {
+        in->given_up = true;
+        return true;
+    }
     CollectiveOperation* const operation = in->operation;
     const Rank from = in->pair->rank;
     drop(*in);

@@ -26,6 +26,8 @@ std::vector<wire::AnyMessage> frames_in(std::span<const std::byte> lane) {
         lane = lane.subspan(size);
         if (const auto* eager = std::get_if<wire::EagerHeader>(&frames.back())) {
             lane = lane.subspan(static_cast<std::size_t>(eager->size));
+        } else if (const auto* part = std::get_if<wire::CollectiveHeader>(&frames.back())) {
+            if (part->place == wire::PayloadPlace::lane) lane = lane.subspan(part->size);
         } else if (const auto* request = std::get_if<wire::Request>(&frames.back())) {
             if (request->place == wire::PayloadPlace::lane) lane = lane.subspan(request->size);
         } else if (const auto* response = std::get_if<wire::Response>(&frames.back())) {

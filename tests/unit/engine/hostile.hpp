@@ -59,6 +59,7 @@ struct Asked {
     ReceiveOperation receive{};
     SendOperation send{};
     ProbeOperation probe{};
+    CollectiveOperation collective{};
     int ended = 0;
     const Operation* last = nullptr;  // the one that ended
 

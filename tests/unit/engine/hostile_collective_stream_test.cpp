@@ -1,0 +1,371 @@
+#include <cstring>
+
+#include "hostile_collective.hpp"
+
+namespace nexar::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::uint64_t kBytes = 900;
+
+class HostileCollectiveStream : public HostileCollective {
+protected:
+    wire::CollectiveHeader streamed(std::uint64_t sequence, std::uint64_t operation,
+                                    std::uint64_t size = kBytes) {
+        return part(sequence, operation, size, fingerprint(broadcast_call(size), operation),
+                    PayloadPlace::stream);
+    }
+    void more(port::StreamId stream, const Bytes& bytes) {
+        hostile_.arrive(stream, bytes);
+        pump();
+    }
+    static Bytes slice(const Bytes& of, std::size_t from, std::size_t until) {
+        return {of.begin() + static_cast<std::ptrdiff_t>(from),
+                of.begin() + static_cast<std::ptrdiff_t>(until)};
+    }
+
+    /// As numbers of 32 bits.
+    static Bytes added(const Bytes& a, const Bytes& b) {
+        Bytes sums(a.size());
+        for (std::size_t at = 0; at < a.size(); at += sizeof(std::uint32_t)) {
+            std::uint32_t x = 0;
+            std::uint32_t y = 0;
+            std::memcpy(&x, a.data() + at, sizeof x);
+            std::memcpy(&y, b.data() + at, sizeof y);
+            x += y;
+            std::memcpy(sums.data() + at, &x, sizeof x);
+        }
+        return sums;
+    }
+
+    const Bytes content_ = pattern(77, kBytes);
+};
+
+TEST_F(HostileCollectiveStream, header_call_and_stream_may_come_in_any_order) {
+    std::array<int, 3> order{0, 1, 2};
+    std::uint64_t number = 0;
+    do {
+        SCOPED_TRACE(number);
+        const auto header = streamed(number, number);
+        Asked* asked = nullptr;
+        for (const int what : order) {
+            if (what == 0) says_part(header);
+            if (what == 1) asked = &broadcast(kBytes);
+            if (what == 2) hostile_.finish(streams(part_stream(number) + content_));
+            pump();
+        }
+        expect_ended_well(*asked, content_);
+        EXPECT_EQ(hostile_.incoming(), 0U);
+        ++number;
+    } while (std::ranges::next_permutation(order).found);
+    EXPECT_EQ(number, 6U);
+    expect_not_cut_off();
+}
+
+TEST_F(HostileCollectiveStream, pieces_of_elements_are_folded_as_they_come) {
+    const Bytes own = pattern(5, kBytes);
+    Asked& asked = call_with(*duo_, own, sum_call(kBytes / 4));
+    says_part(part(0, 0, kBytes, asked.collective.terms.fingerprint, PayloadPlace::stream));
+    const port::StreamId stream = streams(part_stream(0) + slice(content_, 0, 3));
+    more(stream, slice(content_, 3, 10));
+    EXPECT_EQ(asked.ended, 0);
+    more(stream, slice(content_, 10, kBytes));
+    expect_ended_well(asked, added(own, content_));
+}
+
+TEST_F(HostileCollectiveStream, a_stream_longer_than_its_header_said_cuts_it_off) {
+    Asked& asked = broadcast(kBytes);
+    says_part(streamed(0, 0));
+    streams(part_stream(0) + content_ + pattern(1, 1));
+    EXPECT_EQ(asked.memory, Bytes(kBytes)) << "it is not taken in part";
+    expect_cut_off(Errc::protocol_violation, "a payload is longer than its header said");
+    expect_failed(asked, Errc::protocol_violation, "longer than its header said");
+}
+
+TEST_F(HostileCollectiveStream, bytes_behind_the_last_one_cut_it_off) {
+    Asked& asked = call_in(*duo_, kBytes, broadcast_call(kBytes));
+    says_part(streamed(0, 0));
+    const port::StreamId stream = streams(part_stream(0) + content_);
+    expect_ended_well(asked, content_);
+    more(stream, pattern(1, 1));
+    expect_cut_off(Errc::protocol_violation, "a payload is longer than its header said");
+    EXPECT_EQ(asked.memory, content_);
+}
+
+TEST_F(HostileCollectiveStream, an_early_stream_longer_than_its_header_said_cuts_it_off) {
+    streams(part_stream(0) + content_ + pattern(1, 1));
+    expect_not_cut_off();
+    says_part(streamed(0, 0));
+    Asked& asked = broadcast(kBytes);
+    expect_cut_off(Errc::protocol_violation, "a payload is longer than its header said");
+    ASSERT_EQ(asked.ended, 1);
+    EXPECT_EQ(asked.error()->code(), Errc::protocol_violation);
+}
+
+TEST_F(HostileCollectiveStream, a_stream_shorter_than_its_header_said_cuts_it_off) {
+    Asked& asked = broadcast(kBytes);
+    says_part(streamed(0, 0));
+    const port::StreamId stream = streams(part_stream(0) + slice(content_, 0, 500));
+    expect_not_cut_off();
+    hostile_.finish(stream);
+    pump();
+    EXPECT_EQ(asked.ended, 0);
+    expect_cut_off(Errc::protocol_violation, "a payload of 900 bytes ended after 500");
+    expect_failed(asked, Errc::protocol_violation, "ended after 500");
+}
+
+TEST_F(HostileCollectiveStream, an_empty_stream_of_an_early_message_cuts_it_off) {
+    says_part(streamed(0, 0));
+    hostile_.finish(streams(part_stream(0)));
+    pump();
+    Asked& asked = broadcast(kBytes);
+    expect_cut_off(Errc::protocol_violation, "a payload of 900 bytes ended after 0");
+    expect_failed(asked, Errc::protocol_violation, "ended after 0");
+}
+
+TEST_F(HostileCollectiveStream, a_stream_that_ends_without_a_message_cuts_it_off) {
+    hostile_.finish(streams(part_stream(0)));
+    pump();
+    expect_cut_off(Errc::protocol_violation, "a payload stream ended without one");
+}
+
+TEST_F(HostileCollectiveStream, two_streams_for_one_message_cut_it_off) {
+    Asked& asked = broadcast(kBytes);
+    says_part(streamed(0, 0));
+    streams(part_stream(0) + slice(content_, 0, 100));
+    expect_not_cut_off();
+    streams(part_stream(0) + content_);
+    EXPECT_EQ(asked.ended, 0);
+    expect_cut_off(Errc::protocol_violation, "two streams carry one message");
+}
+
+TEST_F(HostileCollectiveStream, two_streams_before_their_header_cut_it_off) {
+    streams(part_stream(4) + slice(content_, 0, 100));
+    expect_not_cut_off();
+    streams(part_stream(4) + slice(content_, 0, 100));
+    expect_cut_off(Errc::protocol_violation, "two streams carry one message");
+}
+
+TEST_F(HostileCollectiveStream, two_streams_of_an_early_message_cut_it_off) {
+    streams(part_stream(0) + slice(content_, 0, 100));
+    says_part(streamed(0, 0));
+    expect_not_cut_off();
+    streams(part_stream(0) + slice(content_, 0, 100));
+    expect_cut_off(Errc::protocol_violation, "two streams carry one message");
+}
+
+TEST_F(HostileCollectiveStream, a_payload_on_the_lane_and_on_a_stream_cuts_it_off) {
+    streams(part_stream(0) + slice(content_, 0, 100));
+    says_part(part(0, 0, 100, 1));
+    expect_cut_off(Errc::protocol_violation, "it sent the payload of one message two ways");
+}
+
+TEST_F(HostileCollectiveStream, a_stream_for_a_payload_that_came_on_the_lane_is_refused) {
+    Asked& asked = broadcast(100);
+    says_part(part(0, 0, 100, asked.collective.terms.fingerprint));
+    streams(part_stream(0) + content_);
+    EXPECT_EQ(hostile_.incoming(), 0U);
+    expect_ended_well(asked, pattern(1, 100));
+    expect_not_cut_off();
+}
+
+TEST_F(HostileCollectiveStream, a_stream_of_an_unknown_communicator_is_refused) {
+    streams(part_stream(0, ContextId(66)) + content_);
+    EXPECT_EQ(hostile_.incoming(), 0U);
+    expect_not_cut_off();
+}
+
+TEST_F(HostileCollectiveStream, streams_of_an_operation_that_was_cancelled_are_refused) {
+    Asked& asked = broadcast(kBytes);
+    says_part(streamed(0, 0));
+    const port::StreamId stream = streams(part_stream(0) + slice(content_, 0, 100));
+    engine_->cancel(asked.collective);
+    EXPECT_EQ(engine_->poll_done(), nullptr) << "the link may still write to its memory";
+    pump();
+    expect_failed(asked, Errc::cancelled, "rank 0 cancelled broadcast #0");
+    more(stream, slice(content_, 100, 200));
+    EXPECT_EQ(hostile_.incoming(), 0U);
+    expect_not_cut_off();
+    streams(part_stream(1) + content_);
+    says_part(streamed(1, 0));
+    pump();
+    EXPECT_EQ(hostile_.incoming(), 0U);
+    expect_not_cut_off();
+}
+
+TEST_F(HostileCollectiveStream, a_reset_without_an_abort_ends_the_operation_after_a_while) {
+    Asked& asked = broadcast(kBytes);
+    pass(seconds(7));
+    says_part(streamed(0, 0));
+    hostile_.reset(streams(part_stream(0) + slice(content_, 0, 100)));
+    pump();
+    pass(milliseconds(4999));
+    EXPECT_EQ(asked.ended, 0);
+    pass(milliseconds(1));
+    expect_failed(asked, Errc::link_closed, "rank 1 gave its part up and did not say why");
+    EXPECT_EQ(asked.error()->rank(), kHostile);
+    expect_not_cut_off();
+}
+
+TEST_F(HostileCollectiveStream, a_reset_before_the_call_ends_the_operation_after_a_while) {
+    const port::StreamId stream = streams(part_stream(0) + slice(content_, 0, 100));
+    says_part(streamed(0, 0));
+    hostile_.reset(stream);
+    pump();
+    Asked& asked = broadcast(kBytes);
+    pass(milliseconds(4999));
+    EXPECT_EQ(asked.ended, 0);
+    pass(milliseconds(1));
+    expect_failed(asked, Errc::link_closed, "rank 1 gave its part up and did not say why");
+    expect_not_cut_off();
+}
+
+TEST_F(HostileCollectiveStream, after_a_reset_the_reason_counts) {
+    Asked& asked = broadcast(kBytes);
+    says_part(streamed(0, 0));
+    hostile_.reset(streams(part_stream(0) + slice(content_, 0, 100)));
+    pump();
+    says_abort(0, "the disk is full");
+    expect_failed(asked, Errc::invalid_argument, "the disk is full");
+}
+
+TEST_F(HostileCollectiveStream, a_message_that_is_refused_without_an_abort_is_the_same) {
+    Asked& asked = call_in(*duo_, kBytes, broadcast_call(kBytes, kMe));
+    ASSERT_EQ(hostile_.outgoing().size(), 1U);
+    hostile_.release(port::StreamId(hostile_.outgoing().begin()->first),
+                     port::SendOutcome::refused);
+    pump();
+    EXPECT_EQ(asked.ended, 0);
+    pass(seconds(5));
+    expect_failed(asked, Errc::link_closed, "rank 1 gave its part up and did not say why");
+}
+
+TEST_F(HostileCollectiveStream, a_stream_that_is_cancelled_ends_when_the_link_let_go) {
+    Asked& asked = call_in(*duo_, kBytes, broadcast_call(kBytes, kMe));
+    ASSERT_EQ(hostile_.outgoing().size(), 1U);
+    engine_->cancel(asked.collective);
+    EXPECT_EQ(engine_->poll_done(), nullptr) << "the link may still read its memory";
+    EXPECT_TRUE(hostile_.outgoing().begin()->second.cancelled);
+    pump();
+    expect_failed(asked, Errc::cancelled, "rank 0 cancelled");
+}
+
+/// What was under way when the link went down.
+enum class Moment : std::uint8_t {
+    header_before_the_call,
+    stream_before_its_header,
+    both_before_the_call,
+    half_a_payload_on_the_lane,
+    reset_before_the_call,
+    header_without_stream,
+    half_a_stream,
+    reset,
+    other_fingerprint,
+    own_stream,
+    no_room,
+};
+
+class LinkGoesDown : public HostileCollectiveStream, public ::testing::WithParamInterface<Moment> {
+protected:
+    /// The operation, when it is called before the link goes down.
+    Asked* reach(Moment moment) {
+        const auto half = part_stream(0) + slice(content_, 0, 100);
+        switch (moment) {
+            case Moment::both_before_the_call:
+                streams(half);
+                [[fallthrough]];
+            case Moment::header_before_the_call:
+                says_part(streamed(0, 0));
+                return nullptr;
+            case Moment::stream_before_its_header:
+                streams(half);
+                return nullptr;
+            case Moment::half_a_payload_on_the_lane:
+                says(Lane::eager, said(part(0, 0, kBytes, fingerprint(broadcast_call(kBytes), 0))) +
+                                      slice(content_, 0, 100));
+                return nullptr;
+            case Moment::reset_before_the_call:
+                says_part(streamed(0, 0));
+                hostile_.reset(streams(half));
+                pump();
+                return nullptr;
+            default:
+                return called(moment, half);
+        }
+    }
+
+    Asked* called(Moment moment, const Bytes& half) {
+        if (moment == Moment::no_room) hostile_.set_room(Lane::eager, 0);
+        if (moment == Moment::no_room || moment == Moment::own_stream) {
+            return &call_in(*duo_, kBytes, broadcast_call(kBytes, kMe));
+        }
+        Asked& asked = broadcast(kBytes);
+        auto header = streamed(0, 0);
+        if (moment == Moment::other_fingerprint) ++header.fingerprint;
+        says_part(header);
+        if (moment == Moment::half_a_stream) streams(half);
+        if (moment == Moment::reset) hostile_.reset(streams(half));
+        pump();
+        return &asked;
+    }
+};
+
+TEST_P(LinkGoesDown, and_the_operation_ends_with_its_reason) {
+    Asked* asked = reach(GetParam());
+    expect_not_cut_off();
+    if (asked != nullptr) {
+        EXPECT_EQ(asked->ended, 0);
+    }
+    hostile_.go_down(Error(Errc::timed_out, "nothing was heard for 10 s"));
+    pump();
+    if (asked == nullptr) asked = &broadcast(kBytes);
+    // What the link itself was at is told of before the reason is known.
+    if (GetParam() == Moment::own_stream) {
+        expect_failed(*asked, Errc::link_closed, "before a message had arrived whole");
+    } else {
+        expect_failed(*asked, Errc::timed_out, "nothing was heard for 10 s");
+    }
+    EXPECT_EQ(asked->error()->rank(), kHostile);
+    expect_failed(broadcast(kBytes), Errc::timed_out, "nothing was heard for 10 s");
+    expect_others_go_on();
+}
+
+TEST_P(LinkGoesDown, and_the_communicator_can_end) {
+    reach(GetParam());
+    hostile_.go_down(Error(Errc::timed_out, "nothing was heard for 10 s"));
+    pump();
+    engine_->end_context(*duo_);
+    expect_others_go_on();
+}
+
+TEST_P(LinkGoesDown, and_who_cancels_at_that_moment_is_told_that_it_ended) {
+    Asked* asked = reach(GetParam());
+    if (asked == nullptr) return;
+    engine_->cancel(asked->collective);
+    hostile_.go_down(Error(Errc::timed_out, "nothing was heard for 10 s"));
+    pump();
+    expect_failed(*asked, Errc::cancelled, "rank 0 cancelled");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    moments, LinkGoesDown,
+    ::testing::Values(Moment::header_before_the_call, Moment::stream_before_its_header,
+                      Moment::both_before_the_call, Moment::half_a_payload_on_the_lane,
+                      Moment::reset_before_the_call, Moment::header_without_stream,
+                      Moment::half_a_stream, Moment::reset, Moment::other_fingerprint,
+                      Moment::own_stream, Moment::no_room));
+
+TEST_F(HostileCollectiveStream, what_came_whole_before_the_link_went_down_is_used) {
+    says_part(part(0, 0, 100, fingerprint(broadcast_call(100), 0)));
+    says_abort(1, "the disk is full");
+    hostile_.go_down(Error(Errc::timed_out, "nothing was heard for 10 s"));
+    pump();
+    expect_ended_well(broadcast(100), pattern(1, 100));
+    expect_failed(broadcast(100), Errc::invalid_argument, "the disk is full");
+    expect_failed(broadcast(100), Errc::timed_out, "nothing was heard for 10 s");
+}
+
+}  // namespace
+}  // namespace nexar::engine
