@@ -29,6 +29,8 @@ public:
         return *contexts_[node * kContexts + number];
     }
 
+    const NodeId& member(std::size_t i) const noexcept { return members_[i]; }
+
     /// What the engines keep of messages that nobody asked for, in buffers.
     std::size_t pool_bytes() const {
         return static_cast<std::size_t>(pool_.statistics().total.bytes_high_water);
@@ -76,8 +78,6 @@ protected:
             },
             std::chrono::seconds(60));
     }
-
-    const NodeId& member(std::size_t i) const noexcept { return members_[i]; }
 
 private:
     sim::World world_;
@@ -132,12 +132,13 @@ private:
 /// links are up.
 class QuicCluster final : public EngineCluster {
 public:
-    QuicCluster(std::uint64_t seed, std::size_t nodes) : EngineCluster(seed), net_(world()) {
+    QuicCluster(std::uint64_t seed, std::size_t nodes, const engine::EngineOptions& options = {})
+        : EngineCluster(seed), net_(world()) {
         net_.weather.jitter = std::chrono::microseconds(50);
         for (std::size_t i = 0; i < nodes; ++i) {
             hosts_.push_back(&net_.add_host(sim::DatagramNet::address(static_cast<unsigned>(i + 1)),
                                             QuicPair::endpoint_options(QuicPair::node(i))));
-            add(*hosts_.back(), TestCluster::node_id(i));
+            add(*hosts_.back(), TestCluster::node_id(i), options);
         }
         add_contexts();
         Random random(seed * 7 + 1);

@@ -1,5 +1,7 @@
 #include "support/engine_node.hpp"
 
+#include <algorithm>
+
 namespace nexar::testing {
 
 EngineNode::EngineNode(sim::NodeCarrier& carrier, BufferPool& pool,
@@ -15,6 +17,7 @@ EngineNode::~EngineNode() {
 
 void EngineNode::turn(TimePoint now) {
     unsettled_ = false;
+    engine_.advance(now);
     carrier_->on_ready(now);
     carrier_->flush(now);
     while (const auto event = carrier_->poll_event()) {
@@ -43,7 +46,10 @@ void EngineNode::settle() {
 
 std::optional<TimePoint> EngineNode::next_deadline() const {
     if (unsettled_) return TimePoint{};
-    return carrier_->next_deadline();
+    const auto links = carrier_->next_deadline();
+    const auto engine = engine_.next_deadline();
+    if (!links || !engine) return links ? links : engine;
+    return std::min(*links, *engine);
 }
 
 }  // namespace nexar::testing

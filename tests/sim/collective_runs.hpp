@@ -1,0 +1,81 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <string>
+
+#include "cluster.hpp"
+#include "collective_traffic.hpp"
+
+namespace nexar::testing {
+
+/// Every other seed sends much on streams that would fit the lane.
+inline engine::EngineOptions options_of(std::uint64_t seed) {
+    engine::EngineOptions options;
+    if (seed % 2 == 0) options.collectives.eager_limit = 2048;
+    return options;
+}
+
+/// Lanes and streams overtake each other, in pieces of any size.
+inline void worsen_weather(SimCluster& cluster, Random& random) {
+    sim::LinkWeather weather;
+    weather.delay = Duration(random.below(2'000'000));
+    weather.jitter = Duration(random.below(5'000'000));
+    weather.largest_piece = 500 + random.below(random.chance(0.5) ? 3'000 : 70'000);
+    weather.cuts = random.chance(0.5) ? 0.5 : 0;
+    cluster.fabric().set_weather(weather);
+}
+
+/// Losses all the time, and a path so long that much is sent before its acknowledgement comes.
+inline void worsen_weather(QuicCluster& cluster, Random& random) {
+    sim::DatagramWeather weather;
+    weather.delay = std::chrono::milliseconds(1) + Duration(random.below(4'000'000));
+    weather.jitter = Duration(random.below(2'000'000));
+    weather.loss = 0.02;
+    weather.duplicate = 0.01;
+    cluster.net().weather = weather;
+}
+
+struct CollectiveRuns {
+    std::uint64_t first_seed = 1;
+    std::uint64_t seeds = 1;
+    std::size_t calls = 1;
+    std::size_t largest_count = 20'000;
+};
+
+/// Calls of any kind with some algorithms, on 1 to 8 nodes: ranks are far ahead of each other.
+template <class Cluster>
+void run_random_calls(std::uint64_t seed, const CollectiveRuns& runs) {
+    const std::size_t world = 1 + seed % 8;
+    Cluster cluster(seed, world, options_of(seed / 8));
+    CollectiveTraffic traffic(cluster, seed);
+    Random& random = traffic.random();
+    const ForcedRounds rounds(world);
+    const std::size_t round = random.below(rounds.size());
+    traffic.set_profile({.forced = rounds.forced(round),
+                         .segment_bytes = random.chance(0.5) ? 0 : 64 + random.below(20'000)});
+    ASSERT_TRUE(cluster.connect());
+    worsen_weather(cluster, random);
+    for (std::size_t i = 0; i < runs.calls; ++i) {
+        traffic.add(random_call(random, rounds.algorithms(round), world, runs.largest_count));
+    }
+    traffic.start_all();
+    ASSERT_TRUE(traffic.run());
+    traffic.expect_success();
+    traffic.expect_untouched_and_forget();
+    cluster.close();
+}
+
+/// Until a seed fails. Says now and then how far it is.
+template <class Cluster>
+void expect_exact_runs(const CollectiveRuns& runs) {
+    for (std::uint64_t seed = runs.first_seed; seed < runs.first_seed + runs.seeds; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        ASSERT_NO_FATAL_FAILURE(run_random_calls<Cluster>(seed, runs));
+        ASSERT_FALSE(::testing::Test::HasFailure());
+        if (seed % 50 == 0) std::cout << "seeds up to " << seed << " are clean\n" << std::flush;
+    }
+}
+
+}  // namespace nexar::testing

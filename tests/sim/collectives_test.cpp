@@ -1,0 +1,89 @@
+// Collectives of whole clusters: exact, with every algorithm, in any weather.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+#include "cluster.hpp"
+#include "collective_runs.hpp"
+#include "collective_traffic.hpp"
+#include "schedule/algorithm.hpp"
+#include "support/seed.hpp"
+
+namespace nexar::testing {
+namespace {
+
+constexpr std::array<std::size_t, 7> kWorlds{1, 2, 3, 4, 5, 7, 8};
+constexpr std::uint64_t kSegment = 4096;
+
+/// All ways to call one algorithm with vectors or chunks of `count` elements.
+void add_calls(CollectiveTraffic& traffic, const schedule::Algorithm& algorithm, std::size_t world,
+               std::size_t count) {
+    const bool folds = schedule::reduces(algorithm.operation);
+    for (const bool in_place : {false, true}) {
+        for (const bool uneven : {false, true}) {
+            if (uneven && !algorithm.traits.takes_counts) continue;
+            for (const bool floats : {false, true}) {
+                if (floats && !folds) continue;
+                traffic.add({.what = algorithm.operation,
+                             .count = count,
+                             .in_place = in_place,
+                             .uneven = uneven,
+                             .floats = floats,
+                             .root = static_cast<std::uint32_t>((count + world / 2) % world),
+                             .seed = traffic.random().next()});
+            }
+        }
+    }
+}
+
+/// One round of algorithms, every operation called in all ways.
+template <class Cluster>
+void expect_exact(Cluster& cluster, CollectiveTraffic& traffic, const ForcedRounds& rounds,
+                  std::size_t round, std::uint64_t segment) {
+    traffic.set_profile({.forced = rounds.forced(round), .segment_bytes = segment});
+    ASSERT_TRUE(cluster.connect());
+    worsen_weather(cluster, traffic.random());
+    for (const std::size_t count : {std::size_t{0}, std::size_t{1}, cluster.size() + 1,
+                                    std::size_t{1000}, std::size_t{30'000}}) {
+        for (const schedule::Algorithm* algorithm : rounds.algorithms(round)) {
+            if (segment != 0 && !algorithm->traits.segments) continue;
+            add_calls(traffic, *algorithm, cluster.size(), count);
+        }
+        traffic.start_all();
+        ASSERT_TRUE(traffic.run());
+        traffic.expect_success();
+        traffic.expect_untouched_and_forget();
+        ASSERT_FALSE(::testing::Test::HasFailure());
+    }
+    cluster.close();
+}
+
+template <class Cluster>
+void expect_exact_in_all_rounds(std::uint64_t seed, std::size_t world) {
+    const ForcedRounds rounds(world);
+    for (std::size_t round = 0; round < rounds.size(); ++round) {
+        for (const std::uint64_t segment : {std::uint64_t{0}, kSegment}) {
+            SCOPED_TRACE(world);
+            Cluster cluster(seed, world, options_of(seed));
+            CollectiveTraffic traffic(cluster, seed);
+            ASSERT_NO_FATAL_FAILURE(expect_exact(cluster, traffic, rounds, round, segment));
+            ++seed;
+        }
+    }
+}
+
+TEST(Collectives, are_exact_with_every_algorithm_in_every_world) {
+    const std::uint64_t seed = test_seed(1);
+    for (const std::size_t world : kWorlds) {
+        ASSERT_NO_FATAL_FAILURE(expect_exact_in_all_rounds<SimCluster>(seed + world * 100, world));
+    }
+}
+
+TEST(Collectives, are_exact_when_many_are_under_way) {
+    expect_exact_runs<SimCluster>({.first_seed = test_seed(1), .seeds = 20, .calls = 60});
+}
+
+}  // namespace
+}  // namespace nexar::testing
