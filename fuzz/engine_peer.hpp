@@ -94,7 +94,8 @@ public:
                 const ContextId named = script_->context();
                 const std::uint64_t number = sequence(parts_of(named), false);
                 const Shape shape = script_shape(*script_);
-                open(wire::Lane::collective, named, number, shape.bytes());
+                open(wire::Lane::collective, named, number,
+                     std::max<std::uint64_t>(1, shape.bytes()));
                 return;
             }
             case Act::abort:

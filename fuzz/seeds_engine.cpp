@@ -194,7 +194,7 @@ void add_collectives(const Corpus& corpus) {
         Play()(Act::begin, {0, 0})(Act::collect, {0, kGet, k200})(Act::time, {100})(Act::turn));
     add(corpus, "collective_context_ends",
         Play()(Act::make, {1})(Act::part, {1, kDue, 3, kGet, k3000, kOnStream, 0})(
-            Act::flow, {1, kLast, kGet, k3000, 1})(Act::flow, {1, kDue, kGet, k3000, 1})(
+            Act::flow, {1, kLast, kGet, k3000, 1})(Act::flow, {1, kSkipped, kGet, k3000, 1})(
             Act::bytes, {0, 99, 0})(Act::part, {1, kDue, 4, kGet, k200, 0, 0})(
             Act::payload, {100, 0})(Act::end, {0})(Act::turn)(Act::payload, {100, 0})(
             Act::flow, {1, kDue, kGet, k3000, 1})(Act::leave, {1})(Act::turn));
