@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -210,11 +211,27 @@ struct ContextCollectives {
     /// What the last calls were, for a peer whose call was another one.
     static constexpr std::size_t kPast = 64;
     std::array<CollectiveTerms, kPast> past{};  // by number
+    /// The last failures that were heard of from a peer. It tells all members; but it may be lost
+    /// before all of them got it, and those then wait for others that did.
+    struct Heard {
+        std::uint64_t operation = 0;
+        Error error;
+    };
+    std::deque<Heard> heard{};  // at most kPast
     PlanCache plans{};
 
     CollectiveOperation* find(std::uint64_t number) const noexcept {
         if (number < first || number - first >= running.size()) return nullptr;
         return running[static_cast<std::size_t>(number - first)];
+    }
+    const Heard* heard_of(std::uint64_t number) const noexcept {
+        const auto found = std::ranges::find(heard, number, &Heard::operation);
+        return found == heard.end() ? nullptr : &*found;
+    }
+    void hear(std::uint64_t number, const Error& error) {
+        if (heard_of(number) != nullptr) return;
+        if (heard.size() == kPast) heard.pop_front();
+        heard.push_back({.operation = number, .error = error});
     }
 };
 

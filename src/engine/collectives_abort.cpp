@@ -59,6 +59,14 @@ std::string difference(std::uint64_t number, const Called& a, const Called& b) {
                        b.rank.value(), y.call.substr(skip));
 }
 
+wire::CollectiveAbort abort_of(const Context& context, std::uint64_t number, const Error& error) {
+    return {.context = context.id,
+            .operation = number,
+            .code = error.code(),
+            .rank = error.rank().value_or(context.me),
+            .text = printable(error.cause(), wire::kMaxReportTextBytes)};
+}
+
 }  // namespace
 
 /// Ends an operation with an error, when no link uses its memory any more, and tells all members if
@@ -73,11 +81,7 @@ void Collectives::fail(CollectiveOperation& operation, Error error, bool tell) {
 
 void Collectives::tell_all(CollectiveOperation& operation, const Error& error) {
     Context& context = *operation.context;
-    const wire::CollectiveAbort abort{.context = context.id,
-                                      .operation = operation.number,
-                                      .code = error.code(),
-                                      .rank = error.rank().value_or(context.me),
-                                      .text = printable(error.cause(), wire::kMaxReportTextBytes)};
+    const wire::CollectiveAbort abort = abort_of(context, operation.number, error);
     for (Pair* const pair : context.pairs) {
         if (pair != nullptr) say(*pair, abort);
     }
@@ -133,6 +137,10 @@ void Collectives::differ(CollectiveOperation& operation, Pair& pair) {
 Result<void> Collectives::on_mismatch(Pair& pair, const wire::CollectiveMismatch& mismatch) {
     if (pair.context == nullptr) return {};
     ContextCollectives& here = pair.context->collectives;
+    if (const auto* const known = here.heard_of(mismatch.operation)) {
+        say(pair, abort_of(*pair.context, mismatch.operation, known->error));
+        return {};
+    }
     // One that was not called yet is compared when it is: by its messages, or the next time.
     if (mismatch.operation >= here.next) return {};
     CollectiveOperation* const operation = here.find(mismatch.operation);
@@ -164,11 +172,13 @@ Result<void> Collectives::on_abort(Pair& pair, const wire::CollectiveAbort& abor
     if (abort.operation >= context.collectives.next) {
         EarlyOperation* const known = early(pair, abort.operation);
         if (known != nullptr && !known->aborted) known->aborted = error;
+        context.collectives.hear(abort.operation, error);
         return {};
     }
     CollectiveOperation* const operation = context.collectives.find(abort.operation);
     if (operation == nullptr) return {};
-    // What a peer knows of the failure of another one, all others will hear from that one too.
+    // All others hear it from whoever told us, or when they ask: see compare().
+    context.collectives.hear(abort.operation, error);
     fail(*operation, error, false);
     return {};
 }
@@ -236,7 +246,8 @@ std::string Collectives::late_ranks(const CollectiveOperation& operation) {
     return fmt::format("{}{}", fmt::join(named, ", "), more ? ", ..." : "");
 }
 
-/// Ranks that called different things may wait for each other without a message between them.
+/// Ranks that called different things may wait for each other without a message between them, and a
+/// rank that heard of a failure may be the only one left that knows of it.
 void Collectives::compare(CollectiveOperation& operation, TimePoint now) {
     const std::string own = description_of(operation.terms);
     for (const std::uint32_t rank : awaited(operation)) {

@@ -81,6 +81,19 @@ TEST(Collectives, are_exact_with_every_algorithm_in_every_world) {
     }
 }
 
+// A datagram that is lost is read again from where it stands: in place, what the result replaces
+// must not be replaced before.
+TEST(Collectives, are_exact_with_every_algorithm_on_quic_that_loses_packets) {
+    const std::uint64_t seed = test_seed(1);
+    for (const std::size_t world : {2U, 3U, 4U}) {
+        ASSERT_NO_FATAL_FAILURE(expect_exact_in_all_rounds<QuicCluster>(seed + world * 100, world));
+    }
+}
+
+TEST(Collectives, are_exact_when_many_are_under_way_on_quic_that_loses_packets) {
+    expect_exact_runs<QuicCluster>({.first_seed = test_seed(1), .seeds = 10, .calls = 30});
+}
+
 TEST(Collectives, are_exact_when_many_are_under_way) {
     expect_exact_runs<SimCluster>({.first_seed = test_seed(1), .seeds = 20, .calls = 60});
 }

@@ -168,6 +168,8 @@ void Link::cancel_waiting() {
             settle(*pipe, port::SendOutcome::cancelled);
             continue;
         }
+        // The way is cut: what is on it already may arrive, the reset will not.
+        if (severed_) continue;
         // A reset may overtake the bytes before it, which then never arrive.
         if (!pipe->in.handled && world_->random().chance(0.5)) pipe->segments.clear();
         put(world_->now(), *pipe, {.end = pipe->out.sent(), .resets = true});

@@ -99,6 +99,20 @@ TEST(Fabric, a_link_breaks_after_any_prefix_of_each_lane_and_stream) {
     EXPECT_GT(apart, 250U) << "the two ends learn it at different times";
 }
 
+TEST(Fabric, streams_may_be_cancelled_on_a_link_that_just_broke) {
+    const std::uint64_t first = test_seed(1);
+    for (std::uint64_t seed = first; seed < first + 100; ++seed) {
+        SCOPED_TRACE(seed);
+        BusyPair pair(seed, rough());
+        pair.world.run_for(Duration(static_cast<Duration::rep>(Random(seed).below(2'500'000))));
+        pair.fabric.break_link(pair.a, pair.client().link().id());
+        for (const StreamId stream : pair.streams) pair.client().link().cancel(stream);
+        ASSERT_TRUE(pair.run_until([&] { return pair.client().down() && pair.server().down(); }));
+        EXPECT_TRUE(pair.client().all_released());
+        pair.expect_prefixes();
+    }
+}
+
 TEST(Fabric, a_link_breaks_after_exactly_so_many_bytes) {
     for (const std::uint64_t bytes : {1U, 777U, 50'000U, 100'001U}) {
         sim::FabricOptions options = rough();
