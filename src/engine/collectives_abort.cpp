@@ -137,6 +137,9 @@ void Collectives::differ(CollectiveOperation& operation, Pair& pair) {
 Result<void> Collectives::on_mismatch(Pair& pair, const wire::CollectiveMismatch& mismatch) {
     if (pair.context == nullptr) return {};
     ContextCollectives& here = pair.context->collectives;
+    if (pair.collectives && pair.collectives->said.size() >= limits_.max_answers) {
+        return Error(Errc::limit_exceeded, "it does not read what is said to it");
+    }
     if (const auto* const known = here.heard_of(mismatch.operation)) {
         say(pair, abort_of(*pair.context, mismatch.operation, known->error));
         return {};
@@ -149,17 +152,12 @@ Result<void> Collectives::on_mismatch(Pair& pair, const wire::CollectiveMismatch
     const Called own{pair.context->me,
                      description_of(here.past[mismatch.operation % ContextCollectives::kPast])};
     if (own.description == other.description) return {};
-    const std::string text = difference(mismatch.operation, own, other);
+    const Error error(Errc::invalid_argument, difference(mismatch.operation, own, other),
+                      {.rank = pair.rank});
     if (operation != nullptr) {
-        fail(*operation, Error(Errc::invalid_argument, text, {.rank = pair.rank}));
-    } else if (pair.collectives && pair.collectives->said.size() >= limits_.max_answers) {
-        return Error(Errc::limit_exceeded, "it does not read what is said to it");
+        fail(*operation, error);
     } else {
-        say(pair, wire::CollectiveAbort{.context = pair.context_id,
-                                        .operation = mismatch.operation,
-                                        .code = Errc::invalid_argument,
-                                        .rank = own.rank,
-                                        .text = text});
+        say(pair, abort_of(*pair.context, mismatch.operation, error));
     }
     return {};
 }
