@@ -34,7 +34,7 @@ struct CollectiveLimits {
     /// How long a message that was given up may stay unexplained.
     Duration silence = std::chrono::seconds(5);
     /// Operations that are first heard of by one peer before they are called here.
-    std::size_t max_early = 65536;
+    std::size_t max_early = 8192;
     /// Answers to its mismatches that wait because a peer does not read; beyond, it is cut off.
     std::size_t max_answers = 1024;
 };
@@ -74,6 +74,8 @@ public:
     // Of an operation that the engine has admitted.
     void start(Context& context, CollectiveOperation& operation);
     void cancel(CollectiveOperation& operation);
+    /// A call that could not be admitted: it has its number all the same, and fails for all.
+    void pass_over(Context& context, const Error& reason);
 
     // What comes on the eager lane; how many bytes of payload follow.
     Result<std::uint64_t> on_header(Peer& peer, Pair& pair, const wire::CollectiveHeader& header);
@@ -155,7 +157,7 @@ private:
 
     // collectives_abort.cpp: failures
     void fail(CollectiveOperation& operation, Error error, bool tell = true);
-    void tell_all(CollectiveOperation& operation, const Error& error);
+    void tell_all(Context& context, std::uint64_t number, const Error& error);
     void let_go(CollectiveOperation& operation);
     void differ(CollectiveOperation& operation, Pair& pair);
     void gave_up(CollectiveOperation& operation, Rank rank);

@@ -74,14 +74,26 @@ wire::CollectiveAbort abort_of(const Context& context, std::uint64_t number, con
 void Collectives::fail(CollectiveOperation& operation, Error error, bool tell) {
     if (operation.failure) return;
     operation.failure = error.within({.operation = title(operation)});
-    if (tell) tell_all(operation, *operation.failure);
+    if (tell) tell_all(*operation.context, operation.number, *operation.failure);
     let_go(operation);
     conclude(operation);
 }
 
-void Collectives::tell_all(CollectiveOperation& operation, const Error& error) {
-    Context& context = *operation.context;
-    const wire::CollectiveAbort abort = abort_of(context, operation.number, error);
+void Collectives::pass_over(Context& context, const Error& reason) {
+    ContextCollectives& here = context.collectives;
+    const std::uint64_t number = here.next++;
+    if (here.running.empty()) {
+        here.first = here.next;
+    } else {
+        here.running.push_back(nullptr);
+    }
+    here.past[number % ContextCollectives::kPast] = {};
+    drop_early(context, number);
+    tell_all(context, number, reason.within({.rank = context.me}));
+}
+
+void Collectives::tell_all(Context& context, std::uint64_t number, const Error& error) {
+    const wire::CollectiveAbort abort = abort_of(context, number, error);
     for (Pair* const pair : context.pairs) {
         if (pair != nullptr) say(*pair, abort);
     }

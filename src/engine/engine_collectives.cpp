@@ -7,7 +7,11 @@
 namespace nexar::engine {
 
 void Engine::start(Context& context, CollectiveOperation& collective) {
-    if (admit(context, collective)) collectives_.start(context, collective);
+    if (admit(context, collective)) {
+        collectives_.start(context, collective);
+    } else {
+        collectives_.pass_over(context, *collective.error);
+    }
 }
 
 void Engine::cancel(CollectiveOperation& collective) {

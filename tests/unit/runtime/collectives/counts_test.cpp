@@ -244,5 +244,27 @@ TEST_P(Exchange, all_to_all_v_works_in_place_where_pairs_send_as_much_as_they_ge
     }
 }
 
+TEST_P(Exchange, counts_that_are_not_given_are_exchanged_first) {
+    const Matrix sends = matrix(66, 700);
+    const auto in = input<float>(sends, 67);
+    const auto want = exchanged(in, sends);
+    on_every_rank(ranks_, [&](Communicator& c, std::size_t rank) {
+        const auto got = c.all_to_all_v(std::span(in[rank]), sends[rank]);
+        EXPECT_EQ(got.counts, transposed(sends)[rank]);
+        EXPECT_EQ(got.elements, want[rank]);
+
+        const auto all = c.all_gather_v(std::span(in[rank]));
+        std::vector<float> joined;
+        for (const auto& chunk : in) joined.insert(joined.end(), chunk.begin(), chunk.end());
+        EXPECT_EQ(all.elements, joined);
+        EXPECT_EQ(all.counts[rank], in[rank].size());
+
+        const int root = c.size() - 1;
+        const auto gathered = c.gather_v(std::span(in[rank]), root);
+        EXPECT_EQ(gathered.elements, c.rank() == root ? joined : std::vector<float>{});
+        EXPECT_EQ(c.scatter_v(std::span(gathered.elements), gathered.counts, root), in[rank]);
+    });
+}
+
 }  // namespace
 }  // namespace nexar::testing

@@ -238,5 +238,21 @@ TEST_F(Closed, nodes_end_all_operations_that_are_under_way) {
     for (const auto& result : outcomes(works)) EXPECT_EQ(code_name(result), "closed");
 }
 
+TEST(TooMany, operations_fail_the_collective_on_all_ranks_and_not_the_next_one) {
+    auto nodes = local_cluster(3, {.max_pending = 4});
+    auto ranks = worlds_of(nodes);
+    std::vector<int> places(4);
+    std::vector<Work<Status>> pending;
+    for (int& place : places) pending.push_back(ranks[1].recv(std::span(&place, 1), 0, 77));
+    auto values = inputs<float>(Values::summable, 285, 3, 10);
+    auto works = start_all(ranks, [&](Communicator& c, std::size_t rank) {
+        return c.all_reduce(std::span(values[rank]), sum);
+    });
+    for (const auto& one : outcomes(works)) EXPECT_EQ(code_name(one), "too_many_pending");
+    for (auto& work : pending) work.cancel();
+    for (auto& work : pending) EXPECT_FALSE(outcome(work));
+    expect_usable(ranks);
+}
+
 }  // namespace
 }  // namespace nexar::testing
