@@ -32,7 +32,7 @@ inline engine::CollectiveLimits collective_limits() {
 struct Shape {
     enum class Kind : std::uint8_t { barrier, give, get, sum, exchange };
     static constexpr std::array<std::uint64_t, 6> kSizes{8, 0, 64, 200, 3000, 60000};
-    static constexpr std::size_t kMostScratch = 2 * 65536;
+    static constexpr std::size_t kMostScratch = std::size_t{2} * 65536;
 
     Kind kind = Kind::barrier;
     std::uint64_t size = 0;

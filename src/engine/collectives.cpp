@@ -205,15 +205,15 @@ void Collectives::take_early(Context& context, CollectiveOperation& operation) {
     EarlyOperation known = called(context, operation.number);
     for (EarlyCollective& message : known.messages) {
         give_back(*message.pair, message.header);
-        if (message.stream != nullptr) {
-            message.stream->early = false;
-            if (known.aborted || !accept(operation, *message.pair, message.header)) {
-                drop(*message.stream);
-            } else {
-                take(operation, *message.stream);
-            }
-        } else if (!known.aborted && accept(operation, *message.pair, message.header)) {
-            take(operation, message.header, message.pair->rank.value(), message.payload);
+        if (message.stream != nullptr) message.stream->early = false;
+        std::optional<std::uint32_t> step;
+        if (!known.aborted) step = accept(operation, *message.pair, message.header);
+        if (message.stream == nullptr) {
+            if (step) take(operation, *step, message.payload);
+        } else if (step) {
+            take(operation, *step, *message.stream);
+        } else {
+            drop(*message.stream);
         }
     }
     if (known.aborted) fail(operation, *known.aborted, false);

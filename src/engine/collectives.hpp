@@ -145,10 +145,10 @@ private:
     // collectives_in.cpp: messages from peers
     void arrived(Pair& pair, const wire::CollectiveHeader& header, port::ConstBytes payload);
     void arrived(Pair& pair, CollectiveIn& in);
-    bool accept(CollectiveOperation& operation, Pair& pair, const wire::CollectiveHeader& header);
-    void take(CollectiveOperation& operation, const wire::CollectiveHeader& header,
-              std::uint32_t from, port::ConstBytes payload);
-    void take(CollectiveOperation& operation, CollectiveIn& in);
+    std::optional<std::uint32_t> accept(CollectiveOperation& operation, Pair& pair,
+                                        const wire::CollectiveHeader& header);
+    void take(CollectiveOperation& operation, std::uint32_t step, port::ConstBytes payload);
+    void take(CollectiveOperation& operation, std::uint32_t step, CollectiveIn& in);
     void give_back(Pair& pair, const wire::CollectiveHeader& header);
     void attach(CollectiveIn& in, InBulk& stream);
     void drop(CollectiveIn& in);

@@ -137,8 +137,10 @@ void Collectives::arrived(Pair& pair, const wire::CollectiveHeader& header,
     }
     give_back(pair, header);
     CollectiveOperation* const operation = context.collectives.find(header.operation);
-    if (operation == nullptr || !accept(*operation, pair, header)) return;
-    take(*operation, header, pair.rank.value(), payload);
+    if (operation == nullptr) return;
+    const auto step = accept(*operation, pair, header);
+    if (!step) return;
+    take(*operation, *step, payload);
     pump(*operation);
 }
 
@@ -155,22 +157,24 @@ void Collectives::arrived(Pair& pair, CollectiveIn& in) {
     }
     give_back(pair, in.header);
     CollectiveOperation* const operation = context.collectives.find(in.header.operation);
-    if (operation == nullptr || !accept(*operation, pair, in.header)) return drop(in);
-    take(*operation, in);
+    if (operation == nullptr) return drop(in);
+    const auto step = accept(*operation, pair, in.header);
+    if (!step) return drop(in);
+    take(*operation, *step, in);
     pump(*operation);
 }
 
-/// Whether a message is one that the operation waits for. If not, the operation fails, or has.
-bool Collectives::accept(CollectiveOperation& operation, Pair& pair,
-                         const wire::CollectiveHeader& header) {
-    if (operation.failure || operation.differs) return false;
+/// The step that a message is for. None: the operation does not wait for it, and fails, or has.
+std::optional<std::uint32_t> Collectives::accept(CollectiveOperation& operation, Pair& pair,
+                                                 const wire::CollectiveHeader& header) {
+    if (operation.failure || operation.differs) return std::nullopt;
     if (header.fingerprint != operation.terms.fingerprint) {
         differ(operation, pair);
-        return false;
+        return std::nullopt;
     }
     const auto step = operation.plan->receive(pair.rank.value(), header.message);
     const std::uint64_t wanted = step ? operation.plan->ready(*step).bytes : 0;
-    if (step && wanted == header.size && !operation.steps[*step].arrived) return true;
+    if (step && wanted == header.size && !operation.steps[*step].arrived) return step;
     // Only counts that two ranks alone know of can differ without a fingerprint telling it.
     if (!operation.terms.has_counts) {
         host_->violated(
@@ -178,7 +182,7 @@ bool Collectives::accept(CollectiveOperation& operation, Pair& pair,
             Error(Errc::protocol_violation,
                   fmt::format("it sent message {} of {} #{}, which is none", header.message,
                               schedule::name(operation.terms.what), operation.number)));
-        return false;
+        return std::nullopt;
     }
     fail(operation,
          Error(Errc::invalid_argument,
@@ -187,12 +191,11 @@ bool Collectives::accept(CollectiveOperation& operation, Pair& pair,
                            schedule::name(operation.terms.what), operation.number,
                            pair.rank.value(), header.size, operation.context->me.value(), wanted),
                {.rank = pair.rank}));
-    return false;
+    return std::nullopt;
 }
 
-void Collectives::take(CollectiveOperation& operation, const wire::CollectiveHeader& header,
-                       std::uint32_t from, port::ConstBytes payload) {
-    const std::uint32_t step = *operation.plan->receive(from, header.message);
+void Collectives::take(CollectiveOperation& operation, std::uint32_t step,
+                       port::ConstBytes payload) {
     StepState& state = operation.steps[step];
     state.arrived = true;
     if (state.waits == 0 && allowed(operation, step) == payload.size()) {
@@ -202,8 +205,8 @@ void Collectives::take(CollectiveOperation& operation, const wire::CollectiveHea
     }
 }
 
-void Collectives::take(CollectiveOperation& operation, CollectiveIn& in) {
-    in.step = *operation.plan->receive(in.pair->rank.value(), in.header.message);
+void Collectives::take(CollectiveOperation& operation, std::uint32_t step, CollectiveIn& in) {
+    in.step = step;
     in.operation = &operation;
     StepState& state = operation.steps[in.step];
     state.arrived = true;

@@ -18,6 +18,7 @@ namespace {
 /// out = incoming op local, or local op incoming.
 void fold(const CollectiveOperation& operation, compute::Side side, std::byte* out,
           port::ConstBytes incoming, const std::byte* local) {
+    NEXAR_ASSERT(operation.reducer.has_value(), "what folds has an operator");
     const std::size_t count = incoming.size() / operation.plan->element_bytes();
     if (side == compute::Side::left) {
         operation.reducer->fold(out, incoming.data(), local, count);
@@ -257,6 +258,7 @@ void Collectives::land(CollectiveIn& in, std::uint64_t offset, port::ConstBytes 
             continue;
         }
         if (offset == in.fold_end) {
+            NEXAR_ASSERT(operation.reducer.has_value(), "what folds has an operator");
             const std::uint64_t rest = in.header.size - offset;
             const port::Bytes into = operation.memory.at(what.into, offset, rest, element);
             const port::Bytes local = operation.memory.at(what.local, offset, into.size(), element);
@@ -267,6 +269,7 @@ void Collectives::land(CollectiveIn& in, std::uint64_t offset, port::ConstBytes 
         }
         const auto now =
             static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), in.fold_end - offset));
+        NEXAR_ASSERT(in.fold.has_value());
         const auto fed = in.fold->feed(offset - in.fold_begin, bytes.first(now));
         NEXAR_ASSERT(fed.has_value(), "bytes of a stream come once and in order");
         offset += now;

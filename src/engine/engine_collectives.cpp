@@ -9,7 +9,7 @@ namespace nexar::engine {
 void Engine::start(Context& context, CollectiveOperation& collective) {
     if (admit(context, collective)) {
         collectives_.start(context, collective);
-    } else {
+    } else if (collective.error) {
         collectives_.pass_over(context, *collective.error);
     }
 }
