@@ -166,7 +166,7 @@ private:
     }
 
     void take_vectors() {
-        if (call_.buckets) return take_buckets();
+        if (call_.buckets) return take_buckets(*call_.buckets);
         const std::size_t count = call_.input.count;
         into_.terms.dtype = call_.input.dtype;
         into_.terms.count = count;
@@ -179,9 +179,9 @@ private:
         pair(input_memory(), output_memory(), true, 0);
     }
 
-    void take_buckets() {
+    void take_buckets(const std::vector<Buffer>& buckets) {
         std::vector<port::Bytes> places;
-        for (const Buffer& bucket : *call_.buckets) {
+        for (const Buffer& bucket : buckets) {
             if (places.empty()) into_.terms.dtype = bucket.dtype;
             places.emplace_back(memory(bucket.data, bucket.count, bucket.dtype, "bucket"),
                                 bucket.bytes());
@@ -317,14 +317,19 @@ Together::~Together() {
         // Those of one loop together, under one lock.
         NodeBody& node = tasks->front()->node();
         const std::shared_ptr<NodeBody> kept = node.shared_from_this();
-        const auto others = std::ranges::stable_partition(
-            *tasks, [&](const Task* task) { return &task->node() == &node; });
+        std::vector<Task*> others;
         {
             const runtime::Progress::Guard guard(node.progress());
-            for (auto at = tasks->begin(); at != others.begin(); ++at) (*at)->start_under_lock();
+            for (Task* const task : *tasks) {
+                if (&task->node() == &node) {
+                    task->start_under_lock();
+                } else {
+                    others.push_back(task);
+                }
+            }
             node.settle(node.now());
         }
-        tasks->erase(tasks->begin(), others.begin());
+        tasks->swap(others);
     }
 }
 

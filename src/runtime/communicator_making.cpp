@@ -51,7 +51,8 @@ std::vector<std::uint32_t> all_ranks(std::size_t size) {
 }  // namespace
 
 Communicator Communicator::duplicate() {
-    return *make(body(), all_ranks(body()->context->pairs.size()), 0);
+    // This rank is one of all.
+    return make(body(), all_ranks(body()->context->pairs.size()), 0).value();
 }
 
 std::optional<Communicator> Communicator::split(std::optional<std::uint32_t> colour,
@@ -66,8 +67,9 @@ std::optional<Communicator> Communicator::split(std::optional<std::uint32_t> col
     for (std::uint32_t rank = 0; rank < world; ++rank) {
         if (own[0] != 0 && all[std::size_t{2} * rank] == own[0]) ranks.push_back(rank);
     }
-    std::ranges::stable_sort(ranks, {},
-                             [&](std::uint32_t rank) { return all[std::size_t{2} * rank + 1]; });
+    std::ranges::sort(ranks, {}, [&](std::uint32_t rank) {
+        return std::pair(all[std::size_t{2} * rank + 1], rank);
+    });
     return make(body(), ranks, static_cast<std::uint64_t>(own[0]));
 }
 

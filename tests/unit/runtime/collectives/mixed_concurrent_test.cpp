@@ -43,8 +43,11 @@ void run_batch(const Communicator& c, std::uint64_t seed) {
     std::vector<std::future<Errc>> called_back;
     for (std::size_t i = 0; i < kAtOnce; ++i) {
         Work<> work = operations[i].start(c);
-        if (i % 2 == 0) waited.push_back(std::move(work));
-        if (i % 2 == 1) called_back.push_back(ended(std::move(work)));
+        if (i % 2 == 0) {
+            waited.push_back(std::move(work));
+        } else {
+            called_back.push_back(ended(std::move(work)));
+        }
     }
     expect_success(waited);
     for (auto& future : called_back) {
