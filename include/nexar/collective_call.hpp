@@ -45,7 +45,7 @@ struct CollectiveCall {
 
 /// Throws nexar::Error for a call that makes no sense.
 NEXAR_EXPORT TaskOwner start_collective(const std::shared_ptr<CommunicatorBody>& communicator,
-                                        CollectiveCall call);
+                                        const CollectiveCall& call);
 
 /// While one lives, what this thread starts is held back, and then started at once.
 class NEXAR_EXPORT Together {

@@ -341,8 +341,8 @@ private:
     /// What each rank has for this one.
     std::vector<std::size_t> counts_to_all(std::span<const std::size_t> counts) const;
 
-    Work<> start(detail::CollectiveCall call) const {
-        return Work<>(detail::start_collective(body_, std::move(call)));
+    Work<> start(const detail::CollectiveCall& call) const {
+        return Work<>(detail::start_collective(body_, call));
     }
     Work<> folding(schedule::Operation operation, const ConstBuffer& in, const Buffer& out,
                    detail::AnyOperator op, CollectiveOptions options) const {

@@ -127,7 +127,7 @@ EarlyOperation Collectives::called(Context& context, std::uint64_t number) {
 void Collectives::arrived(Pair& pair, const wire::CollectiveHeader& header,
                           port::ConstBytes payload) {
     if (pair.context == nullptr) return;  // it ended meanwhile
-    Context& context = *pair.context;
+    const Context& context = *pair.context;
     if (header.operation >= context.collectives.next) {
         if (EarlyOperation* known = early(pair, header.operation)) {
             known->messages.push_back(
@@ -145,7 +145,7 @@ void Collectives::arrived(Pair& pair, const wire::CollectiveHeader& header,
 }
 
 void Collectives::arrived(Pair& pair, CollectiveIn& in) {
-    Context& context = *pair.context;
+    const Context& context = *pair.context;
     if (in.header.operation >= context.collectives.next) {
         if (EarlyOperation* known = early(pair, in.header.operation)) {
             in.early = true;

@@ -61,7 +61,7 @@ std::uint64_t Collectives::allowed(const CollectiveOperation& operation,
 }
 
 void Collectives::run_step(CollectiveOperation& operation, std::uint32_t step) {
-    StepState& state = operation.steps[step];
+    const StepState& state = operation.steps[step];
     if (state.waits != 0 || state.finished) return;
     const std::uint64_t until = allowed(operation, step);
     switch (operation.plan->step(step).kind) {
@@ -84,7 +84,7 @@ void Collectives::run_local(CollectiveOperation& operation, std::uint32_t step,
     const RunMemory& memory = operation.memory;
     std::uint64_t at = operation.steps[step].done;
     while (at < until) {
-        port::Bytes from = memory.at(what.from, at, until - at, element);
+        const port::Bytes from = memory.at(what.from, at, until - at, element);
         const port::Bytes into = memory.at(what.into, at, from.size(), element);
         if (what.kind == Kind::copy) {
             std::memcpy(into.data(), from.data(), into.size());
@@ -166,7 +166,7 @@ void Collectives::run_send(CollectiveOperation& operation, std::uint32_t step,
     for (std::uint64_t at = 0; at < bytes;) {
         const port::Bytes piece =
             operation.memory.at(what.from, at, bytes - at, plan.element_bytes());
-        send.content.push_back(piece);
+        send.content.emplace_back(piece);
         at += piece.size();
     }
     state.send = &send;
@@ -183,7 +183,7 @@ void Collectives::run_receive(CollectiveOperation& operation, std::uint32_t step
         return land_whole(operation, step, kept);
     }
     if (state.in->stream == nullptr || until == 0) return;
-    InBulk& stream = *state.in->stream;
+    const InBulk& stream = *state.in->stream;
     stream.peer().link->open_window(stream.id());
     stream.peer().link->wake_sink(stream.id());
 }

@@ -283,7 +283,7 @@ private:
 }  // namespace
 
 TaskOwner start_collective(const std::shared_ptr<CommunicatorBody>& communicator,
-                           CollectiveCall call) {
+                           const CollectiveCall& call) {
     NodeBody& node = *communicator->node;
     const engine::Context& context = *communicator->context;
     TaskOwner task = node.make_task(communicator);

@@ -18,28 +18,37 @@ namespace {
 
 using Body = std::shared_ptr<detail::CommunicatorBody>;
 
-/// Of the ranks `ranks` of a communicator, in this order; nothing when this node is none of them.
-/// Counts as a creation in any case, so that all ranks count alike.
-std::optional<Communicator> make(const Body& body, std::span<const std::uint32_t> ranks,
-                                 std::uint64_t colour) {
+/// Under the lock: of the ranks `ranks` of a communicator, in this order; `me` is the place of this
+/// node among them.
+Communicator make(const Body& body, std::span<const std::uint32_t> ranks, std::size_t me,
+                  const wire::ContextOrigin& origin) {
     detail::NodeBody& node = *body->node;
-    const runtime::Progress::Guard guard(node.progress());
-    engine::Context& parent = *body->context;
-    const wire::ContextOrigin origin{
-        .parent = parent.id, .creation = parent.creations++, .colour = colour};
-    const auto me = std::ranges::find(ranks, parent.me.value());
-    if (me == ranks.end()) return std::nullopt;
     std::vector<NodeId> members;
     members.reserve(ranks.size());
     for (const std::uint32_t rank : ranks) {
-        const engine::Pair* const pair = parent.pairs[rank];
+        const engine::Pair* const pair = body->context->pairs[rank];
         members.push_back(pair == nullptr ? node.id() : pair->peer->node);
     }
     engine::Context& made =
         node.engine().add_context(runtime::context_id(node.cluster(), origin), members,
-                                  Rank(static_cast<std::uint32_t>(me - ranks.begin())), origin);
+                                  Rank(static_cast<std::uint32_t>(me)), origin);
     node.settle(node.now());
     return Communicator(std::make_shared<detail::CommunicatorBody>(body->node, made, true));
+}
+
+/// Counts as a creation on every rank, so that all count alike.
+wire::ContextOrigin next_origin(engine::Context& parent, std::uint64_t colour) {
+    return {.parent = parent.id, .creation = parent.creations++, .colour = colour};
+}
+
+/// Nothing when this node is none of the ranks.
+std::optional<Communicator> make_of(const Body& body, std::span<const std::uint32_t> ranks,
+                                    std::uint64_t colour) {
+    const runtime::Progress::Guard guard(body->node->progress());
+    const wire::ContextOrigin origin = next_origin(*body->context, colour);
+    const auto me = std::ranges::find(ranks, body->context->me.value());
+    if (me == ranks.end()) return std::nullopt;
+    return make(body, ranks, static_cast<std::size_t>(me - ranks.begin()), origin);
 }
 
 std::vector<std::uint32_t> all_ranks(std::size_t size) {
@@ -51,8 +60,9 @@ std::vector<std::uint32_t> all_ranks(std::size_t size) {
 }  // namespace
 
 Communicator Communicator::duplicate() {
-    // This rank is one of all.
-    return make(body(), all_ranks(body()->context->pairs.size()), 0).value();
+    engine::Context& parent = *body()->context;
+    const runtime::Progress::Guard guard(body()->node->progress());
+    return make(body(), all_ranks(parent.pairs.size()), parent.me.value(), next_origin(parent, 0));
 }
 
 std::optional<Communicator> Communicator::split(std::optional<std::uint32_t> colour,
@@ -70,7 +80,7 @@ std::optional<Communicator> Communicator::split(std::optional<std::uint32_t> col
     std::ranges::sort(ranks, {}, [&](std::uint32_t rank) {
         return std::pair(all[std::size_t{2} * rank + 1], rank);
     });
-    return make(body(), ranks, static_cast<std::uint64_t>(own[0]));
+    return make_of(body(), ranks, static_cast<std::uint64_t>(own[0]));
 }
 
 std::optional<Communicator> Communicator::subgroup(std::span<const int> ranks) {
@@ -91,7 +101,7 @@ std::optional<Communicator> Communicator::subgroup(std::span<const int> ranks) {
         members.push_back(static_cast<std::uint32_t>(rank));
         colour = mixed(colour ^ members.back());
     }
-    return make(body(), members, colour);
+    return make_of(body(), members, colour);
 }
 
 }  // namespace nexar
