@@ -68,7 +68,7 @@ double as_double(T element) noexcept {
 }
 
 template <class T>
-constexpr double kUnit = static_cast<double>(std::numeric_limits<T>::epsilon());
+constexpr double kUnit = std::numeric_limits<T>::epsilon();
 template <>
 constexpr double kUnit<float16> = 0x1p-10;
 template <>
