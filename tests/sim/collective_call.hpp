@@ -133,7 +133,7 @@ public:
 
     void overwrite(std::uint32_t rank) override {
         for (const auto memory : bytes_of(rank)) {
-            std::memset(memory.data(), kOurs, memory.size());
+            std::ranges::fill(memory, std::byte{kOurs});
         }
     }
 

@@ -38,6 +38,16 @@ protected:
         return works;
     }
 
+    /// How it ends for the late rank. When all that it needs was sent before the others gave up,
+    /// and it calls before it hears of that, it has the right result.
+    void expect_late(const Result<void>& late, const std::string& code) {
+        if (!late || count() > 100'000) {
+            EXPECT_EQ(code_name(late), code);
+        } else {
+            EXPECT_TRUE(same(kLate, out_[kLate], folded(ReduceOp::sum, in_)));
+        }
+    }
+
     std::vector<Communicator> ranks_;
     PerRank<float> in_ = inputs<float>(Values::summable, 280, kWorld, count());
     PerRank<float> out_ = room<float>(kWorld, count());
@@ -59,8 +69,10 @@ TEST_P(Ends, of_one_rank_that_cancels_ends_it_on_all_that_are_in_it_and_for_the_
             EXPECT_THAT(all[rank].error().what(), HasSubstr("rank " + std::to_string(quitter)));
         }
         const auto late = outcome(all_reduce(kLate));
-        ASSERT_EQ(code_name(late), "cancelled");
-        EXPECT_THAT(late.error().what(), HasSubstr("rank " + std::to_string(quitter)));
+        expect_late(late, "cancelled");
+        if (!late) {
+            EXPECT_THAT(late.error().what(), HasSubstr("rank " + std::to_string(quitter)));
+        }
         expect_usable(ranks_);
     }
     expect_each(in_, inputs<float>(Values::summable, 280, kWorld, count()));
@@ -74,7 +86,7 @@ TEST_P(Ends, of_the_time_ends_it_on_all_that_are_in_it_and_for_the_late) {
     for (std::size_t rank = 0; rank < kLate; ++rank) {
         EXPECT_EQ(code_name(all[rank]), "timed_out") << "rank " << rank;
     }
-    EXPECT_EQ(code_name(outcome(all_reduce(kLate))), "timed_out");
+    expect_late(outcome(all_reduce(kLate)), "timed_out");
     expect_usable(ranks_);
 }
 
@@ -84,7 +96,7 @@ TEST_P(Ends, of_time_at_one_rank_concerns_the_others_too) {
     works.push_back(all_reduce(1, {.timeout = 50ms}));
     works.push_back(all_reduce(2));
     for (const auto& result : outcomes(works)) EXPECT_EQ(code_name(result), "timed_out");
-    EXPECT_EQ(code_name(outcome(all_reduce(kLate))), "timed_out");
+    expect_late(outcome(all_reduce(kLate)), "timed_out");
     expect_usable(ranks_);
 }
 
@@ -98,7 +110,7 @@ TEST_P(Ends, of_operations_that_come_later_are_not_concerned) {
     }
     works[1].cancel();
     for (const auto& result : outcomes(works)) EXPECT_EQ(code_name(result), "cancelled");
-    EXPECT_EQ(code_name(outcome(all_reduce(kLate))), "cancelled");
+    expect_late(outcome(all_reduce(kLate)), "cancelled");
     next.push_back(ranks_[kLate].all_reduce(std::span(next_in[kLate]), max));
     expect_success(next);
     expect_everywhere(next_in, want);
