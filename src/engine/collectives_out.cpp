@@ -8,17 +8,11 @@
 #include "base/assert.hpp"
 #include "engine/collectives.hpp"
 #include "engine/engine.hpp"
+#include "engine/lane_write.hpp"
 #include "wire/codec.hpp"
 #include "wire/preamble.hpp"
 
 namespace nexar::engine {
-
-namespace {
-
-// Pieces of a message that are shown to the lane one by one; more are gathered first.
-constexpr std::size_t kMaxPieces = 16;
-
-}  // namespace
 
 /// What a message takes of the credit of its pair until its operation is called.
 Amount Collectives::charge_of(const wire::CollectiveHeader& header) const noexcept {
@@ -108,9 +102,8 @@ bool Collectives::write(CollectiveSend& send) {
     PairCollectives& here = *pair.collectives;
     CollectiveOperation& operation = *send.operation;
     const bool on_lane = send.bytes <= limits_.eager_limit;
-    const Amount charge{
-        .payload = on_lane ? send.bytes : std::min<std::uint64_t>(send.bytes, limits_.bulk_head),
-        .headers = 1};
+    const auto place = on_lane ? wire::PayloadPlace::lane : wire::PayloadPlace::stream;
+    const Amount charge = charge_of({.size = send.bytes, .place = place});
     bool reserve = false;
     if (!here.pool_out.take(charge)) {
         reserve =
@@ -149,19 +142,9 @@ bool Collectives::write_header(CollectiveSend& send, bool from_reserve, bool on_
     std::array<std::byte, wire::kCollectiveHeaderFrameBytes> frame{};
     const auto size = wire::encode(header, frame);
     NEXAR_ASSERT(size.has_value() && *size == frame.size());
-    std::array<port::ConstBytes, kMaxPieces + 1> pieces;
-    std::size_t used = 0;
-    pieces[used++] = frame;
-    std::vector<std::byte> gathered;
-    if (on_lane && send.content.size() > kMaxPieces) {
-        for (const port::ConstBytes piece : send.content) {
-            gathered.insert(gathered.end(), piece.begin(), piece.end());
-        }
-        pieces[used++] = gathered;
-    } else if (on_lane) {
-        for (const port::ConstBytes piece : send.content) pieces[used++] = piece;
-    }
-    return send.pair->peer->link->write(port::Lane::eager, std::span(pieces).first(used));
+    port::Link& link = *send.pair->peer->link;
+    const std::span<const port::ConstBytes> content(send.content);
+    return write_with_payload(link, frame, content.first(on_lane ? content.size() : 0));
 }
 
 void Collectives::begin_stream(CollectiveSend& send) {

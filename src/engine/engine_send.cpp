@@ -8,14 +8,12 @@
 #include "base/assert.hpp"
 #include "base/try.hpp"
 #include "engine/engine.hpp"
+#include "engine/lane_write.hpp"
 #include "wire/codec.hpp"
 
 namespace nexar::engine {
 
 namespace {
-
-// Regions of an eager message that are shown to the link one by one; more are gathered first.
-constexpr std::size_t kMaxPieces = 16;
 
 wire::MessageHeader header_of(const Pair& pair, const SendOperation& send, bool from_reserve) {
     return {.context = pair.context_id,
@@ -188,18 +186,7 @@ bool Engine::write_eager(Pair& pair, SendOperation& send, bool from_reserve) {
     std::array<std::byte, wire::kMessageHeaderFrameBytes> frame{};
     const auto size = wire::encode(header, frame);
     NEXAR_ASSERT(size.has_value() && *size == frame.size());
-    std::array<port::ConstBytes, kMaxPieces + 1> pieces;
-    std::size_t used = 0;
-    pieces[used++] = frame;
-    std::vector<std::byte> gathered;
-    if (send.content.size() > kMaxPieces) {
-        gathered.resize(static_cast<std::size_t>(send.bytes));
-        copy_all(send.content, gathered);
-        pieces[used++] = gathered;
-    } else {
-        for (const port::ConstBytes region : send.content) pieces[used++] = region;
-    }
-    return pair.peer->link->write(port::Lane::eager, std::span(pieces).first(used));
+    return write_with_payload(*pair.peer->link, frame, send.content);
 }
 
 bool Engine::write_bulk_header(Pair& pair, SendOperation& send, bool from_reserve,
