@@ -84,7 +84,8 @@ public:
                 const ContextId named = script_->context();
                 if (eager_left_ != 0) return;
                 begun_.erase(named);
-                link_->arrive(Lane::eager, testing::said(wire::ContextEnd{.context = named}));
+                link_->arrive(Lane::eager,
+                              testing::said(wire::ContextEnd{.context = named, .collectives = 2}));
                 return;
             }
             case Act::part:
@@ -234,6 +235,7 @@ private:
                                                                            .operation = number,
                                                                            .code = Errc::cancelled,
                                                                            .rank = Rank(which),
+                                                                           .gone = which % 4 == 0,
                                                                            .text = "given up"}));
             return;
         }

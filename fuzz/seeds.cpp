@@ -95,7 +95,7 @@ void add_control(const std::filesystem::path& root) {
          .origin = {.parent = ContextId(5), .creation = 2, .colour = 1, .epoch = Epoch(1)},
          .rank = Rank(3),
          .size = 4});
-    add_message<wire::ContextEnd>(root, {}, {.context = kContext});
+    add_message<wire::ContextEnd>(root, {}, {.context = kContext, .collectives = 9});
 }
 
 void add_collectives(const std::filesystem::path& root) {

@@ -201,6 +201,11 @@ struct EarlyOperation {
     std::optional<Error> aborted{};
 };
 
+struct CollectiveFailure {
+    std::uint64_t operation = 0;
+    Error error;
+};
+
 /// The collectives of one communicator.
 struct ContextCollectives {
     std::uint64_t next = 0;  // the number of the next call
@@ -211,22 +216,22 @@ struct ContextCollectives {
     /// What the last calls were, for a peer whose call was another one.
     static constexpr std::size_t kPast = 64;
     std::array<CollectiveTerms, kPast> past{};  // by number
+    /// The first operation that cannot run any more, because a member is gone; nor can later ones.
+    std::optional<CollectiveFailure> over{};
     /// The last failures that were heard of from a peer. It tells all members; but it may be lost
     /// before all of them got it, and those then wait for others that did.
-    struct Heard {
-        std::uint64_t operation = 0;
-        Error error;
-    };
-    std::deque<Heard> heard{};  // at most kPast
+    std::deque<CollectiveFailure> heard{};  // at most kPast
     PlanCache plans{};
 
     CollectiveOperation* find(std::uint64_t number) const noexcept {
         if (number < first || number - first >= running.size()) return nullptr;
         return running[static_cast<std::size_t>(number - first)];
     }
-    const Heard* heard_of(std::uint64_t number) const noexcept {
-        const auto found = std::ranges::find(heard, number, &Heard::operation);
-        return found == heard.end() ? nullptr : &*found;
+    bool is_over(std::uint64_t number) const noexcept { return over && number >= over->operation; }
+    const Error* heard_of(std::uint64_t number) const noexcept {
+        if (is_over(number)) return &over->error;
+        const auto found = std::ranges::find(heard, number, &CollectiveFailure::operation);
+        return found == heard.end() ? nullptr : &found->error;
     }
     void hear(std::uint64_t number, const Error& error) {
         if (heard_of(number) != nullptr) return;

@@ -232,13 +232,16 @@ void Collectives::drop_early(Context& context, std::uint64_t number) {
 
 /// A member that is gone and needed ends the operation.
 void Collectives::look_for_lost(Context& context, CollectiveOperation& operation) {
+    if (context.collectives.is_over(operation.number)) {
+        return fail(operation, context.collectives.over->error, false);
+    }
     const Plan& plan = *operation.plan;
     for (std::uint32_t i = 0; i < plan.size(); ++i) {
         const schedule::Step& step = plan.step(i);
         if (!schedule::is_message(step.kind) || operation.steps[i].arrived) continue;
         const Pair& pair = *context.pairs[step.peer];
         if (!pair.peer->lost) continue;
-        return fail(operation, pair.peer->lost->within({.rank = pair.rank}));
+        return end_from(context, operation.number, pair.peer->lost->within({.rank = pair.rank}));
     }
 }
 

@@ -94,9 +94,12 @@ public:
     bool released(Peer& peer, const port::Released& released);
     /// Before the streams of the peer are forgotten.
     void down(Peer& peer, const Error& reason);
-    void close();
+    /// This side leaves the communicator: whatever it has not ended fails, for all.
+    void close(Context& context);
     /// Nothing is under way in it.
     void end(Context& context);
+    /// The peer ended the communicator, and took part in so many operations.
+    void ended(Pair& pair, std::uint64_t operations);
     /// What was to be said to the peer before the communicator ends; false: there is no room.
     bool flush_said(Pair& pair);
 
@@ -157,6 +160,7 @@ private:
 
     // collectives_abort.cpp: failures
     void fail(CollectiveOperation& operation, Error error, bool tell = true);
+    void end_from(Context& context, std::uint64_t number, const Error& error, bool tell = true);
     void tell_all(Context& context, std::uint64_t number, const Error& error);
     void let_go(CollectiveOperation& operation);
     void differ(CollectiveOperation& operation, Pair& pair);

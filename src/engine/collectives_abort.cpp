@@ -64,6 +64,7 @@ wire::CollectiveAbort abort_of(const Context& context, std::uint64_t number, con
             .operation = number,
             .code = error.code(),
             .rank = error.rank().value_or(context.me),
+            .gone = context.collectives.is_over(number),
             .text = printable(error.cause(), wire::kMaxReportTextBytes)};
 }
 
@@ -89,7 +90,20 @@ void Collectives::pass_over(Context& context, const Error& reason) {
     }
     here.past[number % ContextCollectives::kPast] = {};
     drop_early(context, number);
-    tell_all(context, number, reason.within({.rank = context.me}));
+    if (!here.is_over(number)) tell_all(context, number, reason.within({.rank = context.me}));
+}
+
+/// A member is gone that has not done its part in an operation: neither that one nor a later one
+/// can run, also where nothing is exchanged with that member.
+void Collectives::end_from(Context& context, std::uint64_t number, const Error& error, bool tell) {
+    ContextCollectives& here = context.collectives;
+    if (here.is_over(number)) return;
+    here.over = {.operation = number, .error = error};
+    if (tell) tell_all(context, number, error);
+    for (CollectiveOperation* const operation : all_running()) {
+        if (operation->context != &context || operation->number < number) continue;
+        if (operation->active) fail(*operation, error, false);
+    }
 }
 
 void Collectives::tell_all(Context& context, std::uint64_t number, const Error& error) {
@@ -152,8 +166,8 @@ Result<void> Collectives::on_mismatch(Pair& pair, const wire::CollectiveMismatch
     if (pair.collectives && pair.collectives->said.size() >= limits_.max_answers) {
         return Error(Errc::limit_exceeded, "it does not read what is said to it");
     }
-    if (const auto* const known = here.heard_of(mismatch.operation)) {
-        say(pair, abort_of(*pair.context, mismatch.operation, known->error));
+    if (const Error* const known = here.heard_of(mismatch.operation)) {
+        say(pair, abort_of(*pair.context, mismatch.operation, *known));
         return {};
     }
     // One that was not called yet is compared when it is: by its messages, or the next time.
@@ -179,6 +193,10 @@ Result<void> Collectives::on_abort(Pair& pair, const wire::CollectiveAbort& abor
     Context& context = *pair.context;
     const Rank rank = abort.rank.value() < context.pairs.size() ? abort.rank : pair.rank;
     const Error error(abort.code, printable(abort.text, wire::kMaxReportTextBytes), {.rank = rank});
+    if (abort.gone) {
+        end_from(context, abort.operation, error, false);
+        return {};
+    }
     if (abort.operation >= context.collectives.next) {
         EarlyOperation* const known = early(pair, abort.operation);
         if (known != nullptr && !known->aborted) known->aborted = error;
@@ -328,8 +346,15 @@ void Collectives::down(Peer& peer, const Error& reason) {
         const auto& pairs = operation->context->pairs;
         const auto lost = std::ranges::find_if(
             pairs, [&](const Pair* pair) { return pair != nullptr && pair->peer == &peer; });
-        fail(*operation, reason.within({.rank = (*lost)->rank}));
+        end_from(*operation->context, operation->number, reason.within({.rank = (*lost)->rank}));
     }
+}
+
+void Collectives::ended(Pair& pair, std::uint64_t operations) {
+    const Error error(Errc::closed,
+                      fmt::format("rank {} ended its communicator", pair.rank.value()),
+                      {.rank = pair.rank});
+    end_from(*pair.context, operations, error, false);  // it says so to all
 }
 
 /// The rest of a message will not come.
@@ -345,13 +370,10 @@ void Collectives::lose(CollectiveIn& in) {
     if (operation != nullptr) conclude(*operation);
 }
 
-void Collectives::close() {
-    for (CollectiveOperation* const operation : all_running()) {
-        if (!operation->active) continue;
-        const Rank me = operation->context->me;
-        fail(*operation,
-             Error(Errc::closed, fmt::format("rank {} was closed", me.value()), {.rank = me}));
-    }
+void Collectives::close(Context& context) {
+    end_from(context, context.collectives.first,
+             Error(Errc::closed, fmt::format("rank {} was closed", context.me.value()),
+                   {.rank = context.me}));
 }
 
 }  // namespace nexar::engine

@@ -204,10 +204,7 @@ bool Collectives::released(Peer& peer, const port::Released& released) {
         case port::SendOutcome::cancelled:
             gave_up(operation, send.pair->rank);
             break;
-        case port::SendOutcome::link_lost:
-            fail(operation,
-                 Error(Errc::link_closed, "the link went down before a message had arrived whole",
-                       {.rank = send.pair->rank}));
+        case port::SendOutcome::link_lost:  // down() follows, with the reason
             break;
     }
     return true;

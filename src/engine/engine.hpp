@@ -166,7 +166,7 @@ private:
     Result<void> meet(Pair& pair);
     static Result<Pair*> introduced_pair(Peer& peer, ContextId context);
     Result<void> on_context_begin(Peer& peer, const wire::ContextBegin& begun);
-    static Result<void> on_context_end(Peer& peer, const wire::ContextEnd& ended);
+    Result<void> on_context_end(Peer& peer, const wire::ContextEnd& ended);
     static bool begin_at(Pair& pair);
     static bool end_at(Pair& pair);
     static void forget_if_over(Pair& pair);

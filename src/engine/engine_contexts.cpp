@@ -105,6 +105,7 @@ void Engine::end_context(Context& context) {
         pair->context = nullptr;
         pair->ended = true;
         pair->end_due = pair->begun_out;
+        pair->collectives_called = context.collectives.next;
         if (std::exchange(pair->blocked, false)) peer.blocked.erase(*pair);
         drain(*pair);
     }
@@ -173,6 +174,7 @@ Result<void> Engine::on_context_end(Peer& peer, const wire::ContextEnd& ended) {
     NEXAR_TRY_VALUE(pair, introduced_pair(peer, ended.context));
     peer.last_pair = nullptr;
     pair->begun_in.reset();
+    if (pair->context != nullptr) collectives_.ended(*pair, ended.collectives);
     forget_if_over(*pair);
     return {};
 }
@@ -188,9 +190,8 @@ bool Engine::begin_at(Pair& pair) {
 bool Engine::end_at(Pair& pair) {
     Peer& peer = *pair.peer;
     const bool hears = peer.link != nullptr && !peer.violation;
-    if (pair.end_due && hears && !write_frame(peer, wire::ContextEnd{.context = pair.context_id})) {
-        return false;
-    }
+    const wire::ContextEnd end{.context = pair.context_id, .collectives = pair.collectives_called};
+    if (pair.end_due && hears && !write_frame(peer, end)) return false;
     pair.end_due = false;
     forget_if_over(pair);
     return true;

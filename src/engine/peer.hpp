@@ -66,6 +66,7 @@ struct Pair {
 
     std::unique_ptr<PairCollectives> collectives{};  // once there are some
     bool collectives_blocked = false;
+    std::uint64_t collectives_called = 0;  // by this side, when it ended
     Hook<Pair> collectives_hook{};
 };
 

@@ -184,6 +184,7 @@ void describe(Io& io, Of<ContextBegin> auto& m) {
 template <class Io>
 void describe(Io& io, Of<ContextEnd> auto& m) {
     io.number("context", m.context);
+    io.number("collectives", m.collectives);
 }
 
 /// How many bytes may be in which place.
@@ -222,6 +223,7 @@ void describe(Io& io, Of<CollectiveAbort> auto& m) {
     io.number("operation", m.operation);
     io.number("code", m.code, {1, 0xffff});
     io.number("rank", m.rank);
+    io.boolean("gone", m.gone);
     io.text("text", m.text, {0, kMaxReportTextBytes});
 }
 

@@ -213,6 +213,7 @@ struct ContextEnd {
     static constexpr FrameType kType = FrameType::context_end;
 
     ContextId context{};
+    std::uint64_t collectives = 0;  // that it took part in
 
     friend bool operator==(const ContextEnd&, const ContextEnd&) noexcept = default;
 };
@@ -261,6 +262,7 @@ struct CollectiveAbort {
     std::uint64_t operation = 0;
     Errc code = Errc::malformed;  // unknown ones are kept as in ErrorReport
     Rank rank{};                  // whose failure it is
+    bool gone = false;            // that rank left: no later operation can run either
     std::string text{};
 
     friend bool operator==(const CollectiveAbort&, const CollectiveAbort&) = default;

@@ -142,11 +142,13 @@ protected:
             .lane = wire::Lane::collective, .context = context, .sequence = Sequence(sequence)});
     }
 
-    void says_abort(std::uint64_t operation, const std::string& text, Rank rank = kHostile) {
+    void says_abort(std::uint64_t operation, const std::string& text, Rank rank = kHostile,
+                    bool gone = false) {
         says(Lane::eager, said(wire::CollectiveAbort{.context = kDuo,
                                                      .operation = operation,
                                                      .code = Errc::invalid_argument,
                                                      .rank = rank,
+                                                     .gone = gone,
                                                      .text = text}));
     }
     void says_mismatch(std::uint64_t operation, const std::string& description) {

@@ -52,6 +52,48 @@ TEST_F(HostileCollectiveFailure, of_two_aborts_before_the_call_the_first_counts)
     expect_failed(barrier(), Errc::invalid_argument, "the disk is full");
 }
 
+TEST_F(HostileCollectiveFailure, a_member_that_is_gone_is_missed_by_all_later_calls) {
+    Asked& before = barrier();
+    Asked& during = barrier();
+    Asked& behind = barrier();
+    says_abort(1, "the disk is full", kHostile, true);
+    EXPECT_EQ(before.ended, 0);
+    expect_failed(during, Errc::invalid_argument, "barrier #1");
+    expect_failed(behind, Errc::invalid_argument, "barrier #2");
+    expect_failed(barrier(), Errc::invalid_argument, "the disk is full");
+    EXPECT_TRUE(heard<wire::CollectiveAbort>(hostile_).empty()) << "it knows";
+    says_part(part(0, 0, 0, before.collective.terms.fingerprint));
+    expect_ended_well(before, {});
+    says_mismatch(17, "barrier|dissemination");
+    const auto answers = heard<wire::CollectiveAbort>(hostile_);
+    ASSERT_EQ(answers.size(), 1U) << "who waits for a call that will never come is told";
+    EXPECT_EQ(answers[0].operation, 17U);
+    EXPECT_TRUE(answers[0].gone);
+    expect_not_cut_off();
+}
+
+TEST_F(HostileCollectiveFailure, of_two_moments_at_which_members_went_the_earlier_counts) {
+    Asked& first = barrier();
+    Asked& second = barrier();
+    says_abort(1, "the disk is full", kHostile, true);
+    says_abort(5, "the disk is on fire", kHostile, true);
+    expect_failed(second, Errc::invalid_argument, "the disk is full");
+    EXPECT_EQ(first.ended, 0);
+    says_abort(0, "the disk is on fire", kHostile, true);
+    expect_failed(first, Errc::invalid_argument, "the disk is on fire");
+    expect_not_cut_off();
+}
+
+TEST_F(HostileCollectiveFailure, a_communicator_that_the_peer_ended_runs_nothing_more) {
+    Asked& first = barrier();
+    Asked& second = barrier();
+    says(Lane::eager, said(wire::ContextEnd{.context = kDuo, .collectives = 1}));
+    expect_failed(second, Errc::closed, "ended its communicator");
+    expect_failed(barrier(), Errc::closed, "ended its communicator");
+    EXPECT_EQ(first.ended, 0);
+    expect_not_cut_off();
+}
+
 TEST_F(HostileCollectiveFailure, an_abort_takes_early_messages_with_it) {
     const std::uint64_t print = fingerprint(broadcast_call(300), 0);
     streams(part_stream(0) + pattern(1, 100));

@@ -102,11 +102,16 @@ TEST(CollectiveAbort, bounds_its_text) {
     };
     expect_accepted(encoded(with(0)));
     expect_accepted(encoded(with(kMaxReportTextBytes)));
-    expect_refused(patched(with(8), 22, 1025, 2), Errc::limit_exceeded,
+    expect_refused(patched(with(8), 23, 1025, 2), Errc::limit_exceeded,
                    "collective_abort: text has 1025 bytes, allowed are at most 1024");
     expect_not_encoded(with(1025), "text has 1025 bytes");
-    expect_refused(patched(with(8), 28, '\n', 1), Errc::malformed,
+    expect_refused(patched(with(8), 29, '\n', 1), Errc::malformed,
                    "collective_abort: text is wrong at byte 4");
+}
+
+TEST(CollectiveAbort, says_by_one_bit_whether_the_rank_is_gone) {
+    expect_refused(patched(example<CollectiveAbort>(), 22, 2, 1), Errc::limit_exceeded,
+                   "collective_abort: gone is 2, allowed is at most 1");
 }
 
 TEST(CollectiveAbort, has_a_code_and_keeps_those_that_this_build_does_not_know) {
@@ -136,7 +141,7 @@ TEST(CollectiveFrames, of_the_largest_values_fit_the_bodies_of_their_frames) {
     const std::string text = letters(kMaxReportTextBytes);
     EXPECT_EQ(room(example<CollectiveHeader>()), 201U);
     EXPECT_EQ(room(changed<CollectiveMismatch>([&](auto& x) { x.description = text; })), 998U);
-    EXPECT_EQ(room(changed<CollectiveAbort>([&](auto& x) { x.text = text; })), 992U);
+    EXPECT_EQ(room(changed<CollectiveAbort>([&](auto& x) { x.text = text; })), 991U);
 }
 
 }  // namespace

@@ -195,7 +195,7 @@ ContextBegin random_message<ContextBegin>(Random& random) {
 
 template <>
 ContextEnd random_message<ContextEnd>(Random& random) {
-    return {.context = ContextId(random.number(0, kAny))};
+    return {.context = ContextId(random.number(0, kAny)), .collectives = random.number(0, kAny)};
 }
 
 template <>
@@ -313,7 +313,7 @@ ContextBegin example<ContextBegin>() {
 
 template <>
 ContextEnd example<ContextEnd>() {
-    return {.context = kContext};
+    return {.context = kContext, .collectives = 7};
 }
 
 template <>

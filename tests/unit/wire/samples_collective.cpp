@@ -39,6 +39,7 @@ CollectiveAbort random_message<CollectiveAbort>(Random& random) {
             .operation = random.number(0, kAny),
             .code = static_cast<Errc>(random.number(1, 0xffff)),
             .rank = Rank(static_cast<std::uint32_t>(random.number(0, kAny32))),
+            .gone = random.coin(),
             .text = random.text(kMaxReportTextBytes)};
 }
 
@@ -65,6 +66,7 @@ CollectiveAbort example<CollectiveAbort>() {
             .operation = 3,
             .code = Errc::timed_out,
             .rank = Rank(2),
+            .gone = true,
             .text = "too late"};
 }
 

@@ -230,6 +230,33 @@ TEST_F(Closed, node_is_missed_by_every_later_operation_that_needs_it) {
     EXPECT_EQ(got, sent);
 }
 
+// In recursive doubling the third of three ranks talks to the first alone, which does not call.
+TEST(Gone, member_is_missed_also_where_no_message_is_exchanged_with_it) {
+    auto nodes = local_cluster(3, {.collective_algorithm = "all_reduce=recursive_doubling"});
+    auto ranks = worlds_of(nodes);
+    expect_usable(ranks);
+    float value = 1;
+    auto begun = ranks[2].all_reduce(std::span(&value, 1), sum);
+    nodes[1].close();
+    const auto result = outcome(begun);
+    ASSERT_EQ(code_name(result), "closed");
+    EXPECT_THAT(result.error().what(), HasSubstr("rank 1 was closed"));
+    EXPECT_EQ(code_name(outcome(ranks[2].barrier())), "closed");
+    EXPECT_EQ(code_name(outcome(ranks[0].barrier())), "closed");
+}
+
+TEST(Gone, member_that_ended_its_communicator_is_not_waited_for) {
+    auto ranks = fresh_ranks(3);
+    expect_usable(ranks);
+    ranks.erase(ranks.begin() + 1);
+    float value = 1;
+    for (Communicator& rank : ranks) {
+        const auto result = outcome(rank.all_reduce(std::span(&value, 1), sum));
+        ASSERT_EQ(code_name(result), "closed");
+        EXPECT_THAT(result.error().what(), HasSubstr("rank 1 ended its communicator"));
+    }
+}
+
 TEST_F(Closed, node_does_not_concern_a_group_that_it_is_not_in) {
     std::vector<Communicator> pair;
     const std::vector<int> members{0, 1};
