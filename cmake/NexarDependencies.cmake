@@ -11,6 +11,7 @@ pkg_check_modules(gnutls REQUIRED IMPORTED_TARGET gnutls>=3.7.9)
 pkg_check_modules(crypto REQUIRED IMPORTED_TARGET libcrypto>=3.0)
 pkg_check_modules(ngtcp2 REQUIRED IMPORTED_TARGET libngtcp2>=1.11 libngtcp2_crypto_gnutls>=1.11)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash>=0.8)
+pkg_check_modules(isal REQUIRED IMPORTED_TARGET libisal>=2.30)
 
 if(NEXAR_BUILD_TOOLS OR NEXAR_BUILD_BENCH)
   find_package(CLI11 2.1 REQUIRED)

@@ -142,6 +142,7 @@ void NodeBody::settle(TimePoint now) noexcept {
 bool NodeBody::turn(TimePoint now) noexcept {
     const std::uint64_t before = carrier_->socket().counts().datagrams_in;
     advance_calls(now);
+    carrier_->endpoint().set_crowded(progress().crowded());
     carrier_->on_ready(now);
     carrier_->flush(now);
     bool any = take_events(now);

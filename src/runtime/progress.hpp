@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -149,6 +150,9 @@ public:
     /// done. Only with a background thread.
     bool stand_by(Completion& completion);
 
+    /// Within turn(): whether others wait for the processor of the driver.
+    bool crowded() const noexcept { return crowd_.here(); }
+
     /// Takes back what was given to `completion.then()`. False: it has run, or runs now in another
     /// thread.
     bool withdraw(Completion& completion, Continuation& continuation);
@@ -209,6 +213,23 @@ private:
         bool claimed = false;  // this thread must run_claimed()
     };
     class Spin;
+    /// Whether others want the processor that a driver spins on: more than one in four of the times
+    /// that it was offered to them lately, they took it.
+    class Crowd {
+    public:
+        bool here() const noexcept { return level_ > kMost / 2; }
+        /// An offer was over after this time.
+        void saw_away(Duration time) noexcept {
+            const bool taken = time > kTaken;
+            level_ = taken ? std::min(level_ + 3, kMost) : std::max(level_ - 1, 0);
+        }
+
+    private:
+        static constexpr Duration kTaken = std::chrono::microseconds(3);
+        static constexpr int kMost = 32;
+
+        int level_ = 0;
+    };
     Turn turn(TimePoint now) noexcept;
     Turn turn_locked(TimePoint now, bool may_claim) noexcept;
     bool claim() noexcept;
@@ -251,6 +272,7 @@ private:
 
     std::atomic<bool> relief_{false};  // the background thread is to run what is due
     std::atomic<bool> stopping_{false};
+    Crowd crowd_{};                      // whoever has the baton
     std::optional<pthread_t> thread_{};  // a std::thread cannot be abandoned in a child
 };
 

@@ -101,7 +101,7 @@ void Progress::run_background() {
 
 // Holds the baton when it begins, and not any more when it returns.
 void Progress::drive_background() {
-    Spin spin(options_.spin);
+    Spin spin(options_.spin, crowd_);
     for (;;) {
         const TimePoint now = SteadyClock{}.now();
         const Turn done = turn(now);

@@ -85,7 +85,7 @@ void Progress::wait_as(Waiter& waiter, std::optional<TimePoint> deadline) {
 // returns between a sleep and a turn, so that asleep_ tells the truth.
 Progress::Outcome Progress::drive(Waiter& waiter, std::optional<TimePoint> deadline,
                                   bool gives_way) noexcept {
-    Spin spin(options_.spin);
+    Spin spin(options_.spin, crowd_);
     for (;;) {
         const TimePoint now = SteadyClock{}.now();
         const Turn done = turn(now);

@@ -180,6 +180,8 @@ private:
     void cancel_waiting();
     bool write_packets(TimePoint now, Outbox& out);
     bool may_send_bulk(TimePoint now);
+    std::size_t part_limit() const noexcept;
+    bool lanes_are_busy() const noexcept;
     std::ptrdiff_t write_packet(Turn& turn);
     std::ptrdiff_t write_stream(Turn& turn, OutStream& stream, std::size_t limit);
     std::ptrdiff_t write_datagrams(Turn& turn);

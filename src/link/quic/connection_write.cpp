@@ -16,6 +16,8 @@ namespace {
 constexpr std::uint64_t kTurnsPerLook = 64;
 // Without messages of the lanes for so long, throughput counts more than their next one's wait.
 constexpr Duration kQuietAfter = std::chrono::milliseconds(10);
+// What is worth a packet of its own, if that lets the peer begin earlier.
+constexpr std::size_t kLeastPart = std::size_t{16} * 1024;
 // Places shown to ngtcp2 at once; a packet of more pieces is just shorter.
 constexpr std::size_t kMaxPieces = 16;
 // A turn that ends in the middle of a batch would send a short one: a call for a few packets.
@@ -289,6 +291,25 @@ bool Connection::may_send_bulk(TimePoint now) {
            !round_trips_.queued(time(values.smoothed_rtt));
 }
 
+/// A packet is sealed before it is sent, and opened when it is there: so that the two ends work at
+/// the same time, the first and the last packets of what there is to write are smaller.
+std::size_t Connection::part_limit() const noexcept {
+    std::uint64_t waiting = 0;
+    for (const auto& queue : ready_) {
+        if (!queue.empty()) waiting += queue.front()->waiting_bytes();
+    }
+    const std::uint64_t part =
+        std::max<std::uint64_t>(std::min(bytes_in_flight(), waiting / 2), kLeastPart);
+    // Nor is a rest worth one that is much smaller.
+    return static_cast<std::size_t>(waiting < part + part / 2 ? Outbox::kLargestPacket : part);
+}
+
+/// Whether a lane holds more than a few packets of the width that any path has.
+bool Connection::lanes_are_busy() const noexcept {
+    return std::ranges::any_of(
+        lanes_, [](const OutStream& lane) { return lane.waiting_bytes() > 2 * kLeastDatagram; });
+}
+
 bool Connection::write_packets(TimePoint now, Outbox& out) {
     Turn turn;
     turn.stamp = stamp(now);
@@ -298,13 +319,14 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
     const std::size_t bulk_bytes = quiet ? options_.bulk_per_quiet_turn : options_.bulk_per_turn;
     if (bulk) turn.bulk_left = whole_batches(bulk_bytes, turn.packet_bytes);
     bool more = false;
-    probing_ = probing_ || now >= probes_at_ || (is_up() && !outs_.empty());
+    probing_ = probing_ || now >= probes_at_ || (is_up() && (!outs_.empty() || lanes_are_busy()));
     while (out.has_room()) {
         turn.packet_bytes = ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get());
         // A probe fills the congestion window several times over and would go first: what the two
         // ends have to say to each other in the beginning must not wait for it.
-        const std::size_t width =
+        std::size_t width =
             probing_ ? std::max(largest_datagram_, kLeastDatagram) : turn.packet_bytes;
+        if (turn.packet_bytes > kLeastPart && !out.crowded()) width = std::min(width, part_limit());
         turn.room = out.room().first(std::min(width, black_hole_.limit(now)));
         ngtcp2_path_storage_zero(&turn.path);
         const auto size = write_packet(turn);
@@ -320,6 +342,7 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
         if (std::exchange(turn.has_lane, false)) lanes_wrote_at_ = now;
         if (std::exchange(turn.has_bulk, false)) turn.bulk_left -= std::min(turn.bulk_left, bytes);
         turn.written += bytes;
+        if (bytes >= kLeastPart) out.flush();
         more = turn.written >= 2 * bulk_bytes;
         if (more) break;
     }

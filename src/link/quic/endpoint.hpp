@@ -84,6 +84,9 @@ public:
         options_.credentials = std::move(credentials);
     }
     void set_protection(Protection protection);
+    /// Whether there are more processes at work on this machine than it has processors: then large
+    /// packets cost less than what a peer gains by having the first of several small ones early.
+    void set_crowded(bool crowded) noexcept { outbox_.set_crowded(crowded); }
 
     /// Datagrams that arrived together on one path, all of `segment_bytes` but the last.
     void receive(TimePoint now, const Path& path, std::uint8_t ecn,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -41,6 +42,13 @@ public:
     /// Whether there is something to write: bytes, or the end of the stream. Asks the source for
     /// bytes, or how many may be read, if need be; source_pending when it has no more for now.
     bool ready();
+
+    /// How many bytes could be written now.
+    std::uint64_t waiting_bytes() const noexcept {
+        if (!staging_)
+            return prefix_bytes_ + readable_ - std::min(next_, prefix_bytes_ + readable_);
+        return prefix_bytes_ + staged_.end() - next_;
+    }
 
     /// Shows the next bytes, at most `limit`; returns how many places of `out` were used.
     std::size_t gather(std::span<port::ConstBytes> out, std::size_t limit) const noexcept;

@@ -25,6 +25,10 @@ public:
 
     bool blocked() const noexcept { return blocked_; }
 
+    /// Whether packets are sent to somebody who has no processor to open them with right now.
+    bool crowded() const noexcept { return crowded_; }
+    void set_crowded(bool crowded) noexcept { crowded_ = crowded; }
+
     /// Whether a packet may be written; sends what was collected if that is what it takes.
     bool has_room();
 
@@ -58,6 +62,7 @@ private:
     std::optional<Batch> open_{};     // being collected
     std::size_t used_ = 0;
     bool blocked_ = false;
+    bool crowded_ = false;
 };
 
 }  // namespace nexar::quic

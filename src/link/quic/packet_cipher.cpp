@@ -1,5 +1,6 @@
 #include "link/quic/packet_cipher.hpp"
 
+#include <isa-l/crc.h>
 #include <openssl/crypto.h>
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
@@ -123,18 +124,19 @@ PacketCipher::~PacketCipher() {
 PacketCipher::Tag PacketCipher::checksum(std::span<const std::uint8_t> plain,
                                          std::span<const std::uint8_t> nonce,
                                          std::span<const std::uint8_t> header) const noexcept {
-    const XXH128_hash_t body = XXH3_128bits_withSecret(plain.data(), plain.size(),
-                                                       checksum_key_.data(), checksum_key_.size());
+    // ISA-L only reads it.
+    const std::uint32_t body =
+        crc32_iscsi(const_cast<std::uint8_t*>(plain.data()), length(plain), ~std::uint32_t{0});
     // Header and nonce, which holds the packet number, are part of it: a payload that was moved to
-    // another packet does not pass.
-    std::array<std::uint8_t, 16 + kNonceBytes + 64> all{};
+    // another packet does not pass. And only who has the key can make it.
+    std::array<std::uint8_t, sizeof body + kNonceBytes + 64> all{};
     NEXAR_ASSERT(nonce.size() == kNonceBytes && header.size() <= 64);
-    std::memcpy(all.data(), &body.low64, 8);
-    std::memcpy(all.data() + 8, &body.high64, 8);
-    std::memcpy(all.data() + 16, nonce.data(), kNonceBytes);
-    std::memcpy(all.data() + 16 + kNonceBytes, header.data(), header.size());
-    const XXH128_hash_t hash = XXH3_128bits_withSecret(all.data(), 16 + kNonceBytes + header.size(),
-                                                       checksum_key_.data(), checksum_key_.size());
+    std::memcpy(all.data(), &body, sizeof body);
+    std::memcpy(all.data() + sizeof body, nonce.data(), kNonceBytes);
+    std::memcpy(all.data() + sizeof body + kNonceBytes, header.data(), header.size());
+    const XXH128_hash_t hash =
+        XXH3_128bits_withSecret(all.data(), sizeof body + kNonceBytes + header.size(),
+                                checksum_key_.data(), checksum_key_.size());
     Tag tag{};
     std::memcpy(tag.data(), &hash.low64, 8);
     std::memcpy(tag.data() + 8, &hash.high64, 8);
