@@ -29,8 +29,10 @@ Result<schedule::Profile> collective_profile(const Config& config) {
     profile.rates = {.latency = seconds(config.duration("fabric_latency")),
                      .per_message = seconds(config.duration("fabric_per_message")),
                      .per_byte = per_byte(config.size("fabric_bandwidth")),
+                     .both_byte = per_byte(config.size("fabric_both_bandwidth")),
                      .reduce_byte = per_byte(config.size("fabric_reduce")),
-                     .copy_byte = per_byte(config.size("fabric_copy"))};
+                     .copy_byte = per_byte(config.size("fabric_copy")),
+                     .fill_bytes = static_cast<double>(config.size("fabric_fill"))};
     return profile;
 }
 

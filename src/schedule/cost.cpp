@@ -37,9 +37,11 @@ struct Terms {
     double n, p, odd, late, down, up, S, c, segment, window;
 
     double hop(double bytes) const { return rates.hop(bytes); }
+    double swap(double bytes) const { return rates.swap(bytes); }
     double occupies(double bytes) const { return rates.occupies(bytes); }
     double fold(double bytes) const { return bytes * rates.reduce_byte; }
     double fold_hop(double bytes) const { return hop(bytes) + fold(bytes); }
+    double fold_swap(double bytes) const { return swap(bytes) + fold(bytes); }
     double copy(double bytes) const { return bytes * rates.copy_byte; }
 
     double piece(double bytes) const { return segment == 0 ? bytes : std::min(segment, bytes); }
@@ -51,16 +53,22 @@ struct Terms {
     /// and folds it if `folds`.
     double pipeline(double hops, double times, double bytes, bool folds) const {
         const double one = piece(bytes);
-        const double fill = folds ? fold_hop(one) : hop(one);
-        const double stage = std::max(occupies(one), folds ? fold(one) : 0);
+        // Who passes it on to one rank only receives the next piece meanwhile.
+        const bool both = hops > 1 && times == 1 && pieces(bytes) > 1;
+        const double busy = both ? rates.occupies_both(one) : occupies(one);
+        const double fill = rates.arrival(one) + busy + (folds ? fold(one) : 0);
+        const double stage = std::max(busy, folds ? fold(one) : 0);
         return hops * fill + (pieces(bytes) - 1) * times * stage;
     }
 
     /// p groups exchange halves, then quarters, ...: every round half of what the last one moved.
-    double halving(bool folds) const {
-        const double moved = S * (p - 1) / p;
-        return down * hop(0) + moved * rates.per_byte + (folds ? fold(moved) : 0);
+    double halves() const {
+        double all = 0;
+        double part = S;
+        for (double round = 0; round < down; ++round) all += swap(part /= 2);
+        return all;
     }
+    double halving(bool folds) const { return halves() + (folds ? fold(S * (p - 1) / p) : 0); }
 
     /// Rounds of all_to_all in pairs: in each, some rank would meet itself.
     double pairings() const { return n == 2 ? 1 : n; }
@@ -79,9 +87,9 @@ struct Terms {
 
     /// Every rank passes n - 1 chunks on, each as soon as it has it.
     double around(bool folds) const {
-        const double whole = occupies(c) + (pieces(c) - 1) * rates.per_message;
+        const double whole = rates.occupies_both(c) + (pieces(c) - 1) * rates.per_message;
         const double one = piece(c);
-        const double next = hop(one) + (folds ? fold(one) : 0);
+        const double next = swap(one) + (folds ? fold(one) : 0);
         if (segment == 0 || pieces(c) == 1) return (n - 1) * next;
         return (n - 1) * std::max(whole, next) + rates.latency + (folds ? fold(one) : 0);
     }
@@ -96,12 +104,21 @@ struct Entry {
 };
 
 double to_root_in_flat(const Terms& t) {
-    return t.rates.latency + (t.n - 1) * t.occupies(t.c);
+    return t.rates.arrival(t.c) + (t.n - 1) * t.occupies(t.c);
+}
+
+/// In every round a rank sends as many chunks as it has, or as are left.
+double by_rounds(const Terms& t, double (Terms::*message)(double) const) {
+    double all = 0;
+    for (double have = 1; have < t.n; have *= 2) {
+        all += (t.*message)(t.c * std::min(have, t.n - have)) + t.rates.per_message;
+    }
+    return all;
 }
 
 // Slices of a subtree that reach around the end of the world go in two messages.
 double by_binomial(const Terms& t) {
-    return t.up * (t.hop(0) + t.rates.per_message) + t.c * (t.n - 1) * t.rates.per_byte;
+    return by_rounds(t, &Terms::hop);
 }
 
 double linear_scan(const Terms& t) {
@@ -110,9 +127,11 @@ double linear_scan(const Terms& t) {
 
 constexpr std::array kFormulas{
     Entry{Operation::all_reduce, "recursive_doubling",
-          [](const Terms& t) { return (t.down + t.odd) * t.fold_hop(t.S) + t.late * t.hop(t.S); }},
+          [](const Terms& t) {
+              return t.down * t.fold_swap(t.S) + t.odd * t.fold_hop(t.S) + t.late * t.hop(t.S);
+          }},
     Entry{Operation::all_reduce, "ring",
-          [](const Terms& t) { return (t.n - 1) * (t.fold_hop(t.c) + t.hop(t.c)); }},
+          [](const Terms& t) { return (t.n - 1) * (t.fold_swap(t.c) + t.swap(t.c)); }},
     Entry{Operation::all_reduce, "segmented_ring",
           [](const Terms& t) { return t.around(true) + t.around(false); }},
     Entry{Operation::all_reduce, "halving_doubling",
@@ -122,7 +141,7 @@ constexpr std::array kFormulas{
     Entry{Operation::all_reduce, "reduce_scatter_all_gather",
           [](const Terms& t) {
               return t.odd * (t.fold_hop(t.S) + t.occupies(t.c)) + t.halving(true) + t.hand_out() +
-                     (t.n - 1) * t.hop(t.c);
+                     (t.n - 1) * t.swap(t.c);
           }},
     Entry{Operation::all_reduce, "tree",
           [](const Terms& t) {
@@ -130,37 +149,34 @@ constexpr std::array kFormulas{
               // Up and down share ranks, but not directions.
               const double one = t.piece(t.S);
               const double busiest = t.up + (t.up > 2 ? 1 : 0);
-              return (t.down + t.odd) * t.fold_hop(one) + t.up * t.hop(one) +
-                     (t.pieces(t.S) - 1) * busiest * t.occupies(one);
+              return (t.down + t.odd) * t.fold_swap(one) + t.up * t.hop(one) +
+                     (t.pieces(t.S) - 1) * busiest * t.rates.occupies_both(one);
           }},
     Entry{Operation::reduce, "binomial", [](const Terms& t) { return t.fold_to_one(); }},
     Entry{Operation::reduce, "reduce_scatter_gather",
           [](const Terms& t) {
-              return t.odd * t.fold_hop(t.S) + t.halving(true) + t.rates.latency +
+              return t.odd * t.fold_hop(t.S) + t.halving(true) + t.rates.arrival(t.S / t.p) +
                      (t.p - 1) * t.occupies(t.S / t.p);
           }},
     Entry{Operation::broadcast, "flat",
-          [](const Terms& t) { return t.rates.latency + (t.n - 1) * t.occupies(t.S); }},
+          [](const Terms& t) { return t.rates.arrival(t.S) + (t.n - 1) * t.occupies(t.S); }},
     Entry{Operation::broadcast, "binomial",
           [](const Terms& t) { return t.pipeline(t.up, t.up, t.S, false); }},
     Entry{Operation::broadcast, "scatter_all_gather",
           [](const Terms& t) {
               // The first chunk goes around while the others are still handed down.
-              return t.up * t.hop(0) + t.c * (t.n - 1) * t.rates.per_byte + (t.n - 2) * t.hop(t.c) +
-                     t.occupies(t.c);
+              return (t.up - 1) * t.hop(0) + t.hop(t.c) + t.c * (t.n - 2) * t.rates.per_byte +
+                     (t.n - 2) * t.swap(t.c) + t.occupies(t.c);
           }},
     Entry{Operation::broadcast, "chain",
           [](const Terms& t) { return t.pipeline(t.n - 1, 1, t.S, false); }},
     Entry{Operation::all_gather, "ring", [](const Terms& t) { return t.around(false); }},
     Entry{Operation::all_gather, "recursive_doubling",
           [](const Terms& t) {
-              return t.odd * (t.hop(t.c) + t.hop(t.S) + t.rates.per_message) + t.down * t.hop(0) +
-                     t.S * (t.n - 1) / t.n * t.rates.per_byte;
+              return t.odd * (t.hop(t.c) + t.hop(t.S) + t.rates.per_message) + t.halves();
           }},
     Entry{Operation::all_gather, "bruck",
-          [](const Terms& t) {
-              return t.up * (t.hop(0) + t.rates.per_message) + t.c * (t.n - 1) * t.rates.per_byte;
-          }},
+          [](const Terms& t) { return by_rounds(t, &Terms::swap); }},
     Entry{Operation::gather, "flat", to_root_in_flat},
     Entry{Operation::gather, "binomial", by_binomial},
     Entry{Operation::scatter, "flat", to_root_in_flat},
@@ -171,19 +187,25 @@ constexpr std::array kFormulas{
               return t.odd * (t.fold_hop(t.S) + t.occupies(t.c)) + t.halving(true) + t.hand_out();
           }},
     Entry{Operation::all_to_all, "pairwise",
-          [](const Terms& t) { return t.pairings() * t.hop(t.c); }},
+          [](const Terms& t) { return t.pairings() * t.swap(t.c); }},
     Entry{Operation::all_to_all, "windowed",
           [](const Terms& t) {
+              // Others go on while one rank would meet itself.
+              const double rounds = t.n == 2 ? 1 : t.n - 0.5;
               const double waits = std::ceil(t.pairings() / t.window);
-              return std::max(t.rates.latency + t.pairings() * t.occupies(t.c), waits * t.hop(t.c));
+              return std::max(t.rates.arrival(t.c) + rounds * t.rates.occupies_both(t.c),
+                              waits * (t.swap(t.c) + t.rates.per_message));
           }},
     Entry{Operation::all_to_all, "bruck",
-          [](const Terms& t) { return t.up * (t.hop(t.S / 2) + t.copy(t.S / 2)) + t.copy(t.S); }},
+          [](const Terms& t) { return t.up * (t.swap(t.S / 2) + t.copy(t.S / 2)) + t.copy(t.S); }},
     Entry{Operation::scan, "recursive_doubling",
-          [](const Terms& t) { return t.up * t.fold_hop(t.S); }},
+          [](const Terms& t) {
+              // The last rank only receives.
+              return (t.up - 1) * t.swap(t.S) + t.hop(t.S) + t.up * t.fold(t.S);
+          }},
     Entry{Operation::scan, "linear", linear_scan},
     Entry{Operation::exclusive_scan, "recursive_doubling",
-          [](const Terms& t) { return t.up * t.hop(t.S) + (t.up - 1) * 2 * t.fold(t.S); }},
+          [](const Terms& t) { return (t.up - 1) * (t.swap(t.S) + 2 * t.fold(t.S)) + t.hop(t.S); }},
     Entry{Operation::exclusive_scan, "linear", linear_scan},
     Entry{Operation::barrier, "flat",
           [](const Terms& t) {

@@ -238,9 +238,9 @@ void Run::on_ready(double now, StepId id, PieceId piece) {
     const double bytes = bytes_of(step, piece);
     Servers& servers = servers_[step.rank];
     if (step.step->kind == Kind::send) {
-        const double busy = rates_.occupies(bytes);
+        const double busy = servers.in > now ? rates_.occupies_both(bytes) : rates_.occupies(bytes);
         const double left = serve(servers.out, now, busy) - busy;
-        push(left + rates_.latency, Moment::arrives, step.partner, piece);
+        push(left + rates_.arrival(bytes), Moment::arrives, step.partner, piece);
     } else if (step.step->kind == Kind::copy) {
         const double end = serve(servers.processor, now, bytes * rates_.copy_byte);
         push(end, Moment::finished, id, piece);
@@ -274,9 +274,11 @@ Result<double> Run::run() {
                 on_ready(next.at, next.step, next.piece);
                 break;
             case Moment::arrives: {
-                const double busy = rates_.occupies(bytes_of(step, next.piece));
-                push(serve(servers_[step.rank].in, next.at, busy), Moment::came, next.step,
-                     next.piece);
+                Servers& servers = servers_[step.rank];
+                const double bytes = bytes_of(step, next.piece);
+                const double busy =
+                    servers.out > next.at ? rates_.occupies_both(bytes) : rates_.occupies(bytes);
+                push(serve(servers.in, next.at, busy), Moment::came, next.step, next.piece);
                 break;
             }
             case Moment::came:

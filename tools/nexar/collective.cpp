@@ -31,6 +31,8 @@ Result<schedule::Rates> rates_of(const CollectiveQuestion& question) {
     if (!question.bandwidth.empty()) {
         NEXAR_TRY_VALUE(rate, parse_rate(question.bandwidth));
         rates.per_byte = 1 / rate;
+        rates.both_byte = rates.per_byte;
+        rates.fill_bytes = 0;
     }
     if (!question.reduce.empty()) {
         NEXAR_TRY_VALUE(rate, parse_rate(question.reduce));

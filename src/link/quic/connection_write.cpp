@@ -304,10 +304,10 @@ std::size_t Connection::part_limit() const noexcept {
     return static_cast<std::size_t>(waiting < part + part / 2 ? Outbox::kLargestPacket : part);
 }
 
-/// Whether a lane holds more than a few packets of the width that any path has.
+/// Whether a lane holds more than one packet of the width that any path has.
 bool Connection::lanes_are_busy() const noexcept {
     return std::ranges::any_of(
-        lanes_, [](const OutStream& lane) { return lane.waiting_bytes() > 2 * kLeastDatagram; });
+        lanes_, [](const OutStream& lane) { return lane.waiting_bytes() > kLeastDatagram; });
 }
 
 bool Connection::write_packets(TimePoint now, Outbox& out) {

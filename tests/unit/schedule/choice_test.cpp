@@ -119,6 +119,8 @@ TEST(Profiles, have_the_same_hash_only_when_they_are_the_same) {
     EXPECT_EQ(plain.hash(), Profile{}.hash());
     const std::vector<Profile> others{{.rates = {.latency = 9e-6}},
                                       {.rates = {.copy_byte = 1e-9}},
+                                      {.rates = {.both_byte = 1e-9}},
+                                      {.rates = {.fill_bytes = 1}},
                                       {.reproducibility = Reproducibility::runs},
                                       {.forced = "ring"},
                                       {.forced = "gnir"},

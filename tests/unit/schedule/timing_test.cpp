@@ -11,8 +11,13 @@ namespace {
 using ::testing::HasSubstr;
 
 // Round figures, so that the times below can be computed by hand.
-constexpr Rates kRates{
-    .latency = 10, .per_message = 1, .per_byte = 0.5, .reduce_byte = 0.25, .copy_byte = 0.125};
+constexpr Rates kRates{.latency = 10,
+                       .per_message = 1,
+                       .per_byte = 0.5,
+                       .both_byte = 0.5,
+                       .reduce_byte = 0.25,
+                       .copy_byte = 0.125,
+                       .fill_bytes = 0};
 
 Timing timed(Operation operation, std::string_view name, Case c) {
     c.algorithm = find_algorithm(operation, name);
@@ -27,6 +32,20 @@ TEST(Clock, counts_latency_message_bytes_and_fold) {
     EXPECT_EQ(two.bytes_sent, 16U);
     EXPECT_EQ(two.most_messages, 1U);
     EXPECT_EQ(two.most_connections, 1U);
+}
+
+TEST(Clock, counts_what_both_directions_at_once_and_the_beginning_of_a_message_cost) {
+    Rates rates = kRates;
+    rates.both_byte = 1;
+    rates.fill_bytes = 6;
+    // 1 and 6 * 0.5 until it arrives; then both are still sending: 1 + 8; and 2 for the fold.
+    Case c{.algorithm = find_algorithm(Operation::all_reduce, "recursive_doubling"),
+           .world = 2,
+           .count = 8};
+    rates.latency = 1;
+    EXPECT_DOUBLE_EQ(run_on_clock(schedules(c, requests(c)), 1, rates)->seconds, 1 + 3 + 9 + 2);
+    c.algorithm = find_algorithm(Operation::broadcast, "flat");
+    EXPECT_DOUBLE_EQ(run_on_clock(schedules(c, requests(c)), 1, rates)->seconds, 1 + 3 + 5);
 }
 
 TEST(Clock, lets_a_rank_send_one_thing_at_a_time) {
