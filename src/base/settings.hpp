@@ -57,7 +57,7 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
      .scope = SettingScope::cluster,
      .help = "Bytes per second that a rank copies"},
     {.name = "fabric_fill",
-     .spec = SizeSpec{.fallback = 32 * 1024, .max = 1U << 30U},
+     .spec = SizeSpec{.fallback = 1U << 15U, .max = 1U << 30U},
      .scope = SettingScope::cluster,
      .help = "How much of a message its sender has worked on before its receiver begins with it"},
     {.name = "fabric_latency",

@@ -229,7 +229,7 @@ struct ContextCollectives {
     }
     bool is_over(std::uint64_t number) const noexcept { return over && number >= over->operation; }
     const Error* heard_of(std::uint64_t number) const noexcept {
-        if (is_over(number)) return &over->error;
+        if (over && number >= over->operation) return &over->error;
         const auto found = std::ranges::find(heard, number, &CollectiveFailure::operation);
         return found == heard.end() ? nullptr : &found->error;
     }

@@ -232,8 +232,8 @@ void Collectives::drop_early(Context& context, std::uint64_t number) {
 
 /// A member that is gone and needed ends the operation.
 void Collectives::look_for_lost(Context& context, CollectiveOperation& operation) {
-    if (context.collectives.is_over(operation.number)) {
-        return fail(operation, context.collectives.over->error, false);
+    if (const Error* const known = context.collectives.heard_of(operation.number)) {
+        return fail(operation, *known, false);
     }
     const Plan& plan = *operation.plan;
     for (std::uint32_t i = 0; i < plan.size(); ++i) {

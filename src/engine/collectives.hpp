@@ -159,7 +159,7 @@ private:
     EarlyOperation called(Context& context, std::uint64_t number);
 
     // collectives_abort.cpp: failures
-    void fail(CollectiveOperation& operation, Error error, bool tell = true);
+    void fail(CollectiveOperation& operation, const Error& error, bool tell = true);
     void end_from(Context& context, std::uint64_t number, const Error& error, bool tell = true);
     void tell_all(Context& context, std::uint64_t number, const Error& error);
     void let_go(CollectiveOperation& operation);

@@ -72,7 +72,7 @@ wire::CollectiveAbort abort_of(const Context& context, std::uint64_t number, con
 
 /// Ends an operation with an error, when no link uses its memory any more, and tells all members if
 /// they are not to find out by themselves.
-void Collectives::fail(CollectiveOperation& operation, Error error, bool tell) {
+void Collectives::fail(CollectiveOperation& operation, const Error& error, bool tell) {
     if (operation.failure) return;
     operation.failure = error.within({.operation = title(operation)});
     if (tell) tell_all(*operation.context, operation.number, *operation.failure);
