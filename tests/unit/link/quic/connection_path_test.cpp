@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <vector>
+
 #include "link/quic/connection.hpp"
 #include "support/quic_pair.hpp"
 
@@ -73,6 +76,47 @@ TEST(ConnectionPath, never_tries_more_than_the_interface_has) {
     pair.world.run_for(1s);
     EXPECT_EQ(most_there, 1452U);
     EXPECT_EQ(most_back, 8952U);
+}
+
+/// The sizes of datagrams that carry more than acknowledgements, from the client, while `write`
+/// happens.
+std::vector<std::size_t> datagrams_of(QuicPair& pair, const std::function<void()>& write) {
+    std::vector<std::size_t> sizes;
+    pair.net.tap = [&](const nexar::sim::Datagram& datagram) {
+        const bool there = datagram.to == pair.server_side.host().address();
+        if (there && datagram.bytes.size() > 1000) sizes.push_back(datagram.bytes.size());
+        return true;
+    };
+    write();
+    pair.world.run_for(100ms);
+    pair.net.tap = {};
+    return sizes;
+}
+
+TEST(ConnectionPath, is_looked_for_at_once_when_a_lane_has_more_than_a_packet) {
+    QuicPair pair;
+    ASSERT_TRUE(pair.connect());
+    pair.world.run_for(10ms);
+    EXPECT_LT(pair.client().connection().statistics().datagram_bytes, 1500U);
+    ASSERT_TRUE(pair.client().write(Lane::eager, pattern(1, 3000)));
+    pair.world.run_for(10ms);
+    EXPECT_EQ(pair.client().connection().statistics().datagram_bytes, 65'000U);
+}
+
+TEST(ConnectionPath, is_given_messages_in_parts_while_the_peer_has_a_processor_to_open_them) {
+    QuicPair pair;
+    ASSERT_TRUE(pair.connect());
+    pair.world.run_for(5s);
+    const auto content = pattern(1, 60'000);
+    const auto write = [&] { ASSERT_TRUE(pair.client().write(Lane::eager, content)); };
+    const auto parts = datagrams_of(pair, write);
+    EXPECT_GE(parts.size(), 3U);
+    EXPECT_LE(parts.size(), 4U);
+    EXPECT_THAT(parts,
+                ::testing::Each(::testing::AllOf(::testing::Ge(10'000U), ::testing::Le(30'000U))));
+    pair.client_side.endpoint().set_crowded(true);
+    EXPECT_THAT(datagrams_of(pair, write), ::testing::ElementsAre(::testing::Ge(60'000U)));
+    EXPECT_EQ(pair.server().lane(Lane::eager).bytes.size(), 120'000U);
 }
 
 TEST(ConnectionPath, marks_packets_for_congestion_and_believes_the_marks) {
