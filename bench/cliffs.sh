@@ -43,7 +43,10 @@ found=0
 echo 'op,ranks,bytes,us,next_us,ratio'
 for world in $ranks; do
   for operation in $operations; do
-    cliffs=$(paste -d ' ' <(times "$operation" "$world") <(times "$operation" "$world") | awk -v head="$operation,$world" '
+    # One after the other: they must not disturb each other.
+    first=$(times "$operation" "$world")
+    second=$(times "$operation" "$world")
+    cliffs=$(paste -d ' ' <(printf '%s\n' "$first") <(printf '%s\n' "$second") | awk -v head="$operation,$world" '
       NR > 1 && $2 < 0.9 * first && $4 < 0.9 * second {
         printf "%s,%s,%.1f,%.1f,%.2f\n", head, bytes, first, $2, $2 / first
       }
