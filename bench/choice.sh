@@ -14,9 +14,8 @@
 # Prints op,ranks,bytes,chosen,chosen_us,best,best_us,slower,predicted_us,predicted/measured; then the worst of each.
 # Run it on an idle machine.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=scripts/common.sh
-source "$here/../scripts/common.sh"
+# shellcheck source=bench/options.sh
+source "$(dirname "$0")/options.sh"
 
 ranks='2 4 8'
 operations='all_reduce reduce broadcast all_gather gather scatter reduce_scatter all_to_all scan'
@@ -25,20 +24,8 @@ repetitions=3
 seconds=0.1
 nexar=
 
-while [ $# -gt 0 ]; do
-  case "$1" in
-    --ranks | --operations | --sizes | --repetitions | --seconds | --nexar) ;;
-    *) fail "'$1' is not understood; the head of bench/choice.sh says what is" ;;
-  esac
-  [ $# -ge 2 ] || fail "$1 wants a value"
-  printf -v "${1#--}" '%s' "$2"
-  shift 2
-done
-if [ -z "$nexar" ]; then
-  "$root/scripts/setup.sh" build
-  build release nexar_command
-  nexar="$root/build/release/bin/nexar"
-fi
+read_options "ranks operations sizes repetitions seconds nexar" "$@"
+need_nexar
 
 # algorithms OPERATION WORLD: their names.
 algorithms() {

@@ -7,9 +7,8 @@
 # Prints op,ranks,bytes,us,next_us,ratio for every pair of sizes that is one. A size counts only when it is one in both of
 # two runs. Exits with 1 when there is any. Run it on an idle machine.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=scripts/common.sh
-source "$here/../scripts/common.sh"
+# shellcheck source=bench/options.sh
+source "$(dirname "$0")/options.sh"
 
 ranks='2 4'
 operations='all_reduce reduce broadcast all_gather gather scatter reduce_scatter all_to_all scan'
@@ -18,20 +17,8 @@ end=16MiB
 seconds=0.2
 nexar=
 
-while [ $# -gt 0 ]; do
-  case "$1" in
-    --ranks | --operations | --begin | --end | --seconds | --nexar) ;;
-    *) fail "'$1' is not understood; the head of bench/cliffs.sh says what is" ;;
-  esac
-  [ $# -ge 2 ] || fail "$1 wants a value"
-  printf -v "${1#--}" '%s' "$2"
-  shift 2
-done
-if [ -z "$nexar" ]; then
-  "$root/scripts/setup.sh" build
-  build release nexar_command
-  nexar="$root/build/release/bin/nexar"
-fi
+read_options "ranks operations begin end seconds nexar" "$@"
+need_nexar
 
 # times OPERATION RANKS: "bytes p50_us" of every size.
 times() {

@@ -19,11 +19,10 @@
 # Link quic is encrypted, quic_none is not; the peers talk TCP on loopback in the clear. Run it on an idle machine.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-project=$(cd "$here/../.." && pwd)
-# shellcheck source=scripts/common.sh
-source "$project/scripts/common.sh"
+# shellcheck source=bench/options.sh
+source "$here/../options.sh"
 
-readonly tree="$project/build/peers"
+readonly tree="$root/build/peers"
 readonly patience=600 # seconds, after which a program that hangs is a failure
 ranks='2 4'
 operations='all_reduce reduce broadcast all_gather gather scatter reduce_scatter all_to_all scan barrier latency bandwidth'
@@ -46,19 +45,11 @@ set_quick() {
 parse_arguments() {
   # First, so that what else is given holds for it, too.
   case " $* " in *' --quick '*) set_quick ;; esac
-  while [ $# -gt 0 ]; do
-    case "$1" in
-      --quick)
-        shift
-        continue
-        ;;
-      --ranks | --operations | --sizes | --repetitions | --seconds | --csv | --nexar) ;;
-      *) fail "'$1' is not understood; the head of bench/peers/run.sh says what is" ;;
-    esac
-    [ $# -ge 2 ] || fail "$1 wants a value"
-    printf -v "${1#--}" '%s' "$2"
-    shift 2
+  local argument rest=()
+  for argument in "$@"; do
+    [ "$argument" = --quick ] || rest+=("$argument")
   done
+  read_options 'ranks operations sizes repetitions seconds csv nexar' "${rest[@]}"
   local list
   read -ra list <<<"$sizes"
   sizes=$(in_bytes "${list[@]}")
@@ -79,11 +70,8 @@ in_bytes() {
 }
 
 build_all() {
-  "$project/scripts/setup.sh" build peers
-  if [ -z "$nexar" ]; then
-    build release nexar_command
-    nexar="$project/build/release/bin/nexar"
-  fi
+  "$root/scripts/setup.sh" build peers
+  need_nexar
   mkdir -p "$tree"
   quietly build-openmpi-peer mpicxx.openmpi -std=c++20 -O3 "$here/openmpi_peer.cpp" -o "$tree/openmpi_peer"
   quietly build-gloo-peer g++ -std=c++20 -O3 "$here/gloo_peer.cpp" -o "$tree/gloo_peer" -lgloo -pthread
