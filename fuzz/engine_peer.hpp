@@ -245,8 +245,10 @@ private:
         std::string text = which % 2 == 0 || heard.empty() ? "broadcast u8 x 9, root 1|x"
                                                            : heard.back().description;
         link_->arrive(Lane::eager,
-                      testing::said(wire::CollectiveMismatch{
-                          .context = named, .operation = number, .description = std::move(text)}));
+                      testing::said(wire::CollectiveMismatch{.context = named,
+                                                             .operation = number,
+                                                             .expects = which % 3,
+                                                             .description = std::move(text)}));
     }
 
     /// As a rule the one that is due.

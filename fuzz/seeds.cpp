@@ -108,8 +108,11 @@ void add_collectives(const std::filesystem::path& root) {
                                          .fingerprint = 0xfeedfacecafebeef,
                                          .place = wire::PayloadPlace::stream,
                                          .from_reserve = true});
-    add_message<wire::CollectiveMismatch>(
-        root, {}, {.context = kContext, .operation = 3, .description = "all_reduce of 4 \xc3\xa9"});
+    add_message<wire::CollectiveMismatch>(root, {},
+                                          {.context = kContext,
+                                           .operation = 3,
+                                           .expects = wire::kMaxByteCount,
+                                           .description = "all_reduce of 4 \xc3\xa9"});
     add_message<wire::CollectiveAbort>(root, {},
                                        {.context = kContext,
                                         .operation = 3,

@@ -85,6 +85,12 @@ struct CollectiveTerms {
     std::uint64_t fingerprint = 0;  // of all that must be equal on all ranks
 };
 
+/// Whether every rank knows how much every other one has.
+inline bool knows_all_counts(const CollectiveTerms& terms) noexcept {
+    return !terms.has_counts || terms.what == schedule::Operation::all_gather ||
+           terms.what == schedule::Operation::reduce_scatter;
+}
+
 /// A collective on one rank: what was asked for, and how far it is.
 class CollectiveOperation final : public Operation {
 public:
@@ -201,6 +207,21 @@ struct EarlyOperation {
     std::optional<Error> aborted{};
 };
 
+/// What one rank has for another where only the two know it, by the one and by the other.
+struct Share {
+    Rank sender{};
+    std::uint64_t sends = 0;  // bytes
+    Rank receiver{};
+    std::uint64_t expects = 0;
+};
+
+/// What a call was, for a peer whose call was another one.
+struct PastCollective {
+    CollectiveTerms terms{};
+    std::vector<bool> sent_to{};  // by rank, where only pairs know the counts
+    bool ended_well = false;
+};
+
 struct CollectiveFailure {
     std::uint64_t operation = 0;
     Error error;
@@ -213,9 +234,8 @@ struct ContextCollectives {
     std::deque<CollectiveOperation*> running{};
     std::uint64_t first = 0;
     std::map<std::uint64_t, EarlyOperation> early{};
-    /// What the last calls were, for a peer whose call was another one.
     static constexpr std::size_t kPast = 64;
-    std::array<CollectiveTerms, kPast> past{};  // by number
+    std::array<PastCollective, kPast> past{};  // the last calls, by number
     /// The first operation that cannot run any more, because a member is gone; nor can later ones.
     std::optional<CollectiveFailure> over{};
     /// The last failures that were heard of from a peer. It tells all members; but it may be lost
@@ -226,6 +246,10 @@ struct ContextCollectives {
     CollectiveOperation* find(std::uint64_t number) const noexcept {
         if (number < first || number - first >= running.size()) return nullptr;
         return running[static_cast<std::size_t>(number - first)];
+    }
+    /// None: it is to come, or long over.
+    PastCollective* past_call(std::uint64_t number) noexcept {
+        return number < next && next - number <= kPast ? &past[number % kPast] : nullptr;
     }
     bool is_over(std::uint64_t number) const noexcept { return over && number >= over->operation; }
     const Error* heard_of(std::uint64_t number) const noexcept {

@@ -15,12 +15,6 @@ namespace nexar::engine {
 
 namespace {
 
-/// Whether every rank knows how much every other one has.
-bool knows_all_counts(const CollectiveTerms& terms) noexcept {
-    return !terms.has_counts || terms.what == schedule::Operation::all_gather ||
-           terms.what == schedule::Operation::reduce_scatter;
-}
-
 schedule::Task task_of(const CollectiveOperation& operation, std::uint32_t world) {
     const bool known = knows_all_counts(operation.terms);
     return {.operation = operation.terms.what,
@@ -171,7 +165,7 @@ void Collectives::start(Context& context, CollectiveOperation& operation) {
         return lay_out(operation);
     }();
     operation.terms.fingerprint = laid_out ? fingerprint_of(operation) : 0;
-    here.past[operation.number % ContextCollectives::kPast] = operation.terms;
+    remember(context, operation);
     if (!laid_out) {
         operation.plan.reset();
         operation.unfinished = 1;
@@ -179,6 +173,19 @@ void Collectives::start(Context& context, CollectiveOperation& operation) {
         return fail(operation, laid_out.error());
     }
     enter(context, operation);
+}
+
+/// For peers whose calls are others.
+void Collectives::remember(Context& context, const CollectiveOperation& operation) {
+    PastCollective& past = *context.collectives.past_call(operation.number);
+    past.terms = operation.terms;
+    past.ended_well = false;
+    past.sent_to.clear();
+    if (operation.plan == nullptr || knows_all_counts(operation.terms)) return;
+    past.sent_to.resize(context.pairs.size());
+    for (const Plan::Outgoing& outgoing : operation.plan->outgoing()) {
+        past.sent_to[outgoing.peer] = true;
+    }
 }
 
 /// Begins: first all that is known of the operation, then its steps.
@@ -261,6 +268,9 @@ void Collectives::conclude(CollectiveOperation& operation) {
         }
     }
     ContextCollectives& here = operation.context->collectives;
+    if (PastCollective* const past = here.past_call(operation.number)) {
+        past->ended_well = !operation.failure;
+    }
     here.running[static_cast<std::size_t>(operation.number - here.first)] = nullptr;
     while (!here.running.empty() && here.running.front() == nullptr) {
         here.running.pop_front();

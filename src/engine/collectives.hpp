@@ -2,10 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <nexar/result.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -111,6 +111,7 @@ private:
     Result<void> lay_out(CollectiveOperation& operation);
     std::uint64_t fingerprint_of(const CollectiveOperation& operation) const;
     std::string description_of(const CollectiveTerms& terms) const;
+    static void remember(Context& context, const CollectiveOperation& operation);
     void enter(Context& context, CollectiveOperation& operation);
     void take_early(Context& context, CollectiveOperation& operation);
     void drop_early(Context& context, std::uint64_t number);
@@ -152,6 +153,7 @@ private:
                                         const wire::CollectiveHeader& header);
     void take(CollectiveOperation& operation, std::uint32_t step, port::ConstBytes payload);
     void take(CollectiveOperation& operation, std::uint32_t step, CollectiveIn& in);
+    void came_late(Pair& pair, const wire::CollectiveHeader& header);
     void give_back(Pair& pair, const wire::CollectiveHeader& header);
     void attach(CollectiveIn& in, InBulk& stream);
     void drop(CollectiveIn& in);
@@ -169,7 +171,9 @@ private:
     void compare(CollectiveOperation& operation, TimePoint now);
     void be_due(const CollectiveOperation& operation) noexcept;
     void expire(CollectiveOperation& operation);
-    static std::set<std::uint32_t> awaited(const CollectiveOperation& operation);
+    Result<void> may_answer(const Pair& pair) const;
+    static Error unfit(const CollectiveTerms& terms, std::uint64_t number, const Share& share);
+    static std::map<std::uint32_t, std::uint64_t> awaited(const CollectiveOperation& operation);
     static std::string late_ranks(const CollectiveOperation& operation);
     void lose(CollectiveIn& in);
     bool needs(const CollectiveOperation& operation, const Peer& peer) const noexcept;

@@ -4,12 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
 #include "base/printable.hpp"
+#include "base/try.hpp"
 #include "engine/collectives.hpp"
 #include "engine/engine.hpp"
 
@@ -88,7 +89,7 @@ void Collectives::pass_over(Context& context, const Error& reason) {
     } else {
         here.running.push_back(nullptr);
     }
-    here.past[number % ContextCollectives::kPast] = {};
+    *here.past_call(number) = {};
     drop_early(context, number);
     if (!here.is_over(number)) tell_all(context, number, reason.within({.rank = context.me}));
 }
@@ -163,29 +164,46 @@ void Collectives::differ(CollectiveOperation& operation, Pair& pair) {
 Result<void> Collectives::on_mismatch(Pair& pair, const wire::CollectiveMismatch& mismatch) {
     if (pair.context == nullptr) return {};
     ContextCollectives& here = pair.context->collectives;
-    if (pair.collectives && pair.collectives->said.size() >= limits_.max_answers) {
-        return Error(Errc::limit_exceeded, "it does not read what is said to it");
-    }
+    NEXAR_TRY(may_answer(pair));
     if (const Error* const known = here.heard_of(mismatch.operation)) {
         say(pair, abort_of(*pair.context, mismatch.operation, *known));
         return {};
     }
     // One that was not called yet is compared when it is: by its messages, or the next time.
     if (mismatch.operation >= here.next) return {};
-    CollectiveOperation* const operation = here.find(mismatch.operation);
-    if (here.next - mismatch.operation > ContextCollectives::kPast) return {};  // long over
+    const PastCollective* const past = here.past_call(mismatch.operation);
+    if (past == nullptr) return {};  // long over
     const Called other{pair.rank, printable(mismatch.description, wire::kMaxReportTextBytes)};
-    const Called own{pair.context->me,
-                     description_of(here.past[mismatch.operation % ContextCollectives::kPast])};
-    if (own.description == other.description) return {};
-    const Error error(Errc::invalid_argument, difference(mismatch.operation, own, other),
-                      {.rank = pair.rank});
-    if (operation != nullptr) {
-        fail(*operation, error);
+    const Called own{pair.context->me, description_of(past->terms)};
+    std::optional<Error> error;
+    if (own.description != other.description) {
+        error = Error(Errc::invalid_argument, difference(mismatch.operation, own, other));
+    } else if (mismatch.expects != 0 && !past->sent_to.empty() &&
+               !past->sent_to[pair.rank.value()]) {
+        error = unfit(past->terms, mismatch.operation,
+                      {.sender = own.rank, .receiver = pair.rank, .expects = mismatch.expects});
+    }
+    if (!error) return {};
+    error = error->within({.rank = pair.rank});
+    if (CollectiveOperation* const operation = here.find(mismatch.operation)) {
+        fail(*operation, *error);
     } else {
-        say(pair, abort_of(*pair.context, mismatch.operation, error));
+        say(pair, abort_of(*pair.context, mismatch.operation, *error));
     }
     return {};
+}
+
+Result<void> Collectives::may_answer(const Pair& pair) const {
+    if (!pair.collectives || pair.collectives->said.size() < limits_.max_answers) return {};
+    return Error(Errc::limit_exceeded, "it does not read what is said to it");
+}
+
+Error Collectives::unfit(const CollectiveTerms& terms, std::uint64_t number, const Share& share) {
+    return {Errc::invalid_argument,
+            fmt::format("{}_v #{}: rank {} sends {} bytes to rank {}, which expects {}; give "
+                        "counts that fit",
+                        schedule::name(terms.what), number, share.sender.value(), share.sends,
+                        share.receiver.value(), share.expects)};
 }
 
 Result<void> Collectives::on_abort(Pair& pair, const wire::CollectiveAbort& abort) {
@@ -254,21 +272,24 @@ std::optional<TimePoint> Collectives::next_deadline() const noexcept {
     return running_.empty() ? std::nullopt : due_;
 }
 
-/// Ranks from which something is due that has not come.
-std::set<std::uint32_t> Collectives::awaited(const CollectiveOperation& operation) {
-    std::set<std::uint32_t> ranks;
+/// Ranks that it waits for, each with the bytes that have not begun to come from there.
+std::map<std::uint32_t, std::uint64_t> Collectives::awaited(const CollectiveOperation& operation) {
+    std::map<std::uint32_t, std::uint64_t> ranks;
     for (std::uint32_t i = 0; i < operation.plan->size(); ++i) {
         const schedule::Step& step = operation.plan->step(i);
-        if (schedule::is_message(step.kind) && !operation.steps[i].finished) {
-            ranks.insert(step.peer);
+        const StepState& state = operation.steps[i];
+        if (!schedule::is_message(step.kind) || state.finished) continue;
+        std::uint64_t& bytes = ranks[step.peer];
+        if (schedule::receives(step.kind) && !state.arrived) {
+            bytes += operation.plan->ready(i).bytes;
         }
     }
     return ranks;
 }
 
 std::string Collectives::late_ranks(const CollectiveOperation& operation) {
-    const std::set<std::uint32_t> late = awaited(operation);
-    std::vector<std::uint32_t> named(late.begin(), late.end());
+    std::vector<std::uint32_t> named;
+    for (const auto& [rank, bytes] : awaited(operation)) named.push_back(rank);
     const bool more = named.size() > kMostNamed;
     if (more) named.resize(kMostNamed);
     return fmt::format("{}{}", fmt::join(named, ", "), more ? ", ..." : "");
@@ -278,10 +299,11 @@ std::string Collectives::late_ranks(const CollectiveOperation& operation) {
 /// rank that heard of a failure may be the only one left that knows of it.
 void Collectives::compare(CollectiveOperation& operation, TimePoint now) {
     const std::string own = description_of(operation.terms);
-    for (const std::uint32_t rank : awaited(operation)) {
+    for (const auto& [rank, bytes] : awaited(operation)) {
         say(*operation.context->pairs[rank],
             wire::CollectiveMismatch{.context = operation.context->id,
                                      .operation = operation.number,
+                                     .expects = bytes,
                                      .description = own});
     }
     operation.compare_after *= 2;

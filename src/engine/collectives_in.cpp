@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/log.hpp"
 #include "base/try.hpp"
 #include "engine/collectives.hpp"
 #include "engine/engine.hpp"
@@ -137,7 +138,7 @@ void Collectives::arrived(Pair& pair, const wire::CollectiveHeader& header,
     }
     give_back(pair, header);
     CollectiveOperation* const operation = context.collectives.find(header.operation);
-    if (operation == nullptr) return;
+    if (operation == nullptr) return came_late(pair, header);
     const auto step = accept(*operation, pair, header);
     if (!step) return;
     take(*operation, *step, payload);
@@ -157,7 +158,10 @@ void Collectives::arrived(Pair& pair, CollectiveIn& in) {
     }
     give_back(pair, in.header);
     CollectiveOperation* const operation = context.collectives.find(in.header.operation);
-    if (operation == nullptr) return drop(in);
+    if (operation == nullptr) {
+        came_late(pair, in.header);
+        return drop(in);
+    }
     const auto step = accept(*operation, pair, in.header);
     if (!step) return drop(in);
     take(*operation, *step, in);
@@ -184,14 +188,43 @@ std::optional<std::uint32_t> Collectives::accept(CollectiveOperation& operation,
                               schedule::name(operation.terms.what), operation.number)));
         return std::nullopt;
     }
-    fail(operation,
-         Error(Errc::invalid_argument,
-               fmt::format("{}_v #{}: rank {} sends {} bytes to rank {}, which expects {}; give "
-                           "counts that fit",
-                           schedule::name(operation.terms.what), operation.number,
-                           pair.rank.value(), header.size, operation.context->me.value(), wanted),
-               {.rank = pair.rank}));
+    fail(operation, unfit(operation.terms, operation.number,
+                          {.sender = pair.rank,
+                           .sends = header.size,
+                           .receiver = operation.context->me,
+                           .expects = wanted})
+                        .within({.rank = pair.rank}));
     return std::nullopt;
+}
+
+/// A message for an operation that is over. After one that failed that is as it must be; one that
+/// ended well had all that it waited for, so that the sender's call is another one.
+void Collectives::came_late(Pair& pair, const wire::CollectiveHeader& header) {
+    const Context& context = *pair.context;
+    const PastCollective* const past = pair.context->collectives.past_call(header.operation);
+    if (past == nullptr || !past->ended_well) return;
+    const bool differs = header.fingerprint != past->terms.fingerprint;
+    if (!differs && knows_all_counts(past->terms)) return;
+    if (const auto may = may_answer(pair); !may) return host_->violated(*pair.peer, may.error());
+    if (differs) {
+        NEXAR_LOG_WARNING(
+            "rank {} got a message of rank {} for collective #{}, which ended here as {}: that "
+            "rank called another one",
+            context.me.value(), pair.rank.value(), header.operation,
+            schedule::name(past->terms.what));
+        return say(pair, wire::CollectiveMismatch{.context = context.id,
+                                                  .operation = header.operation,
+                                                  .description = description_of(past->terms)});
+    }
+    const Error error =
+        unfit(past->terms, header.operation,
+              {.sender = pair.rank, .sends = header.size, .receiver = context.me, .expects = 0});
+    NEXAR_LOG_WARNING("{}", error.cause());
+    say(pair, wire::CollectiveAbort{.context = context.id,
+                                    .operation = header.operation,
+                                    .code = error.code(),
+                                    .rank = context.me,
+                                    .text = error.cause()});
 }
 
 void Collectives::take(CollectiveOperation& operation, std::uint32_t step,

@@ -214,6 +214,7 @@ template <class Io>
 void describe(Io& io, Of<CollectiveMismatch> auto& m) {
     io.number("context", m.context);
     io.number("operation", m.operation);
+    io.number("expects", m.expects, {0, kMaxByteCount});
     io.text("description", m.description, {0, kMaxReportTextBytes});
 }
 

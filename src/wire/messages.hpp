@@ -243,12 +243,14 @@ struct CollectiveHeader {
     friend bool operator==(const CollectiveHeader&, const CollectiveHeader&) noexcept = default;
 };
 
-/// The sender's call of a collective is another one than the fingerprint that it got says.
+/// The sender's call of a collective is another one than the fingerprint that it got says, or it
+/// waits and asks whether it is.
 struct CollectiveMismatch {
     static constexpr FrameType kType = FrameType::collective_mismatch;
 
     ContextId context{};
     std::uint64_t operation = 0;
+    std::uint64_t expects = 0;  // bytes of the receiver's that have not begun to come
     std::string description{};  // of the sender's own call
 
     friend bool operator==(const CollectiveMismatch&, const CollectiveMismatch&) = default;

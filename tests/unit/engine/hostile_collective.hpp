@@ -151,10 +151,12 @@ protected:
                                                      .gone = gone,
                                                      .text = text}));
     }
-    void says_mismatch(std::uint64_t operation, const std::string& description) {
-        says(Lane::eager,
-             said(wire::CollectiveMismatch{
-                 .context = kDuo, .operation = operation, .description = description}));
+    void says_mismatch(std::uint64_t operation, const std::string& description,
+                       std::uint64_t expects = 0) {
+        says(Lane::eager, said(wire::CollectiveMismatch{.context = kDuo,
+                                                        .operation = operation,
+                                                        .expects = expects,
+                                                        .description = description}));
     }
 
     void expect_ended_well(const Asked& asked, const Bytes& content) {

@@ -158,6 +158,88 @@ TEST_F(HostileCollectiveFailure, any_description_is_put_up_with) {
     expect_not_cut_off();
 }
 
+TEST_F(HostileCollectiveFailure, bytes_that_nobody_meant_to_send_are_not_waited_for) {
+    Asked& asked = call_in(*duo_, 100, exchange_call(100));
+    const std::string own = own_description();
+    EXPECT_EQ(heard<wire::CollectiveMismatch>(hostile_).back().expects, 100U);
+    says_mismatch(0, own, 0);  // it waits for something else
+    EXPECT_EQ(asked.ended, 0);
+    says_mismatch(0, own, 20);
+    expect_failed(asked, Errc::invalid_argument,
+                  "rank 0 sends 0 bytes to rank 1, which expects 20");
+    EXPECT_EQ(heard<wire::CollectiveAbort>(hostile_).size(), 1U);
+    expect_not_cut_off();
+}
+
+TEST_F(HostileCollectiveFailure, bytes_that_nobody_meant_to_send_are_denied_afterwards) {
+    Asked& asked = call_in(*duo_, 100, exchange_call(100));
+    const std::string own = own_description();
+    says_part(part(0, 0, 100, asked.collective.terms.fingerprint));
+    expect_ended_well(asked, pattern(1, 100));
+    says_mismatch(0, own, 20);
+    const auto aborts = heard<wire::CollectiveAbort>(hostile_);
+    ASSERT_EQ(aborts.size(), 1U);
+    EXPECT_THAT(aborts[0].text, HasSubstr("rank 0 sends 0 bytes to rank 1, which expects 20"));
+    expect_not_cut_off();
+}
+
+TEST_F(HostileCollectiveFailure, bytes_that_are_on_their_way_are_not_denied) {
+    Asked& asked = broadcast(100);
+    says_mismatch(0, own_description(), 20);  // all know how much everybody has
+    EXPECT_EQ(asked.ended, 0);
+    EXPECT_TRUE(heard<wire::CollectiveAbort>(hostile_).empty());
+    expect_not_cut_off();
+}
+
+TEST_F(HostileCollectiveFailure, a_message_with_counts_for_a_call_that_ended_well_is_answered) {
+    Asked& asked = call_in(*duo_, 0, exchange_call(0));
+    const std::uint64_t print = asked.collective.terms.fingerprint;
+    expect_ended_well(asked, {});
+    says_part(part(0, 0, 30, print));
+    auto aborts = heard<wire::CollectiveAbort>(hostile_);
+    ASSERT_EQ(aborts.size(), 1U);
+    EXPECT_EQ(aborts[0].operation, 0U);
+    EXPECT_THAT(aborts[0].text, HasSubstr("rank 1 sends 30 bytes to rank 0, which expects 0"));
+    says_part(part(1, 0, 300, print, PayloadPlace::stream));
+    aborts = heard<wire::CollectiveAbort>(hostile_);
+    ASSERT_EQ(aborts.size(), 2U);
+    EXPECT_THAT(aborts[1].text, HasSubstr("rank 1 sends 300 bytes"));
+    expect_not_cut_off();
+}
+
+TEST_F(HostileCollectiveFailure, a_message_of_another_call_for_one_that_ended_well_is_answered) {
+    barrier_is_over(0);
+    says_part(part(1, 0, 30, 4711));
+    const auto said = heard<wire::CollectiveMismatch>(hostile_);
+    ASSERT_EQ(said.size(), 1U);
+    EXPECT_EQ(said[0].operation, 0U);
+    EXPECT_THAT(said[0].description, HasSubstr("barrier"));
+    expect_not_cut_off();
+}
+
+TEST_F(HostileCollectiveFailure, a_message_for_a_call_that_failed_is_dropped) {
+    Asked& asked = call_in(*duo_, 100, exchange_call(100));
+    says_abort(0, "the disk is full");
+    expect_failed(asked, Errc::invalid_argument, "the disk is full");
+    says_part(part(0, 0, 30, asked.collective.terms.fingerprint));
+    says_part(part(1, 0, 30, 4711));
+    EXPECT_TRUE(heard<wire::CollectiveAbort>(hostile_).empty());
+    EXPECT_TRUE(heard<wire::CollectiveMismatch>(hostile_).empty());
+    expect_not_cut_off();
+}
+
+TEST_F(HostileCollectiveFailure, a_peer_that_does_not_read_answers_to_late_messages_is_cut_off) {
+    Asked& asked = call_in(*duo_, 0, exchange_call(0));
+    hostile_.set_room(Lane::eager, 0);
+    const std::size_t most = collective_options().collectives.max_answers;
+    for (std::size_t i = 0; i < most; ++i) {
+        says_part(part(i, 0, 1, asked.collective.terms.fingerprint));
+    }
+    expect_not_cut_off();
+    says_part(part(most, 0, 1, asked.collective.terms.fingerprint));
+    expect_cut_off(Errc::limit_exceeded, "does not read what is said to it");
+}
+
 TEST_F(HostileCollectiveFailure, a_mismatch_with_a_call_that_is_over_is_answered) {
     barrier_is_over(0);
     says_mismatch(0, "broadcast u8 x 9, root 0|chain");

@@ -89,11 +89,22 @@ TEST(CollectiveMismatch, bounds_its_description) {
     };
     expect_accepted(encoded(with(0)));
     expect_accepted(encoded(with(kMaxReportTextBytes)));
-    expect_refused(patched(with(7), 16, 1025, 2), Errc::limit_exceeded,
+    expect_refused(patched(with(7), 24, 1025, 2), Errc::limit_exceeded,
                    "collective_mismatch: description has 1025 bytes, allowed are at most 1024");
     expect_not_encoded(with(1025), "description has 1025 bytes");
-    expect_refused(patched(with(7), 21, '\n', 1), Errc::malformed,
+    expect_refused(patched(with(7), 29, '\n', 1), Errc::malformed,
                    "collective_mismatch: description is wrong at byte 3");
+}
+
+TEST(CollectiveMismatch, bounds_what_it_expects) {
+    const auto with = [](std::uint64_t n) {
+        return changed<CollectiveMismatch>([&](auto& x) { x.expects = n; });
+    };
+    expect_accepted(encoded(with(0)));
+    expect_accepted(encoded(with(kMaxByteCount)));
+    expect_not_encoded(with(kMaxByteCount + 1), "expects");
+    expect_refused(patched(with(0), 16, kMaxByteCount + 1, 8), Errc::limit_exceeded,
+                   "collective_mismatch: expects");
 }
 
 TEST(CollectiveAbort, bounds_its_text) {
@@ -140,7 +151,7 @@ TEST(CollectiveFrames, of_the_largest_values_fit_the_bodies_of_their_frames) {
     };
     const std::string text = letters(kMaxReportTextBytes);
     EXPECT_EQ(room(example<CollectiveHeader>()), 201U);
-    EXPECT_EQ(room(changed<CollectiveMismatch>([&](auto& x) { x.description = text; })), 998U);
+    EXPECT_EQ(room(changed<CollectiveMismatch>([&](auto& x) { x.description = text; })), 990U);
     EXPECT_EQ(room(changed<CollectiveAbort>([&](auto& x) { x.text = text; })), 991U);
 }
 

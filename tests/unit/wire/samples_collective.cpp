@@ -30,6 +30,7 @@ template <>
 CollectiveMismatch random_message<CollectiveMismatch>(Random& random) {
     return {.context = ContextId(random.number(0, kAny)),
             .operation = random.number(0, kAny),
+            .expects = random.number(0, kMaxByteCount),
             .description = random.text(kMaxReportTextBytes)};
 }
 
@@ -57,7 +58,7 @@ CollectiveHeader example<CollectiveHeader>() {
 
 template <>
 CollectiveMismatch example<CollectiveMismatch>() {
-    return {.context = kContext, .operation = 3, .description = "barrier"};
+    return {.context = kContext, .operation = 3, .expects = 20, .description = "all_to_all_v"};
 }
 
 template <>

@@ -152,38 +152,70 @@ TEST_P(Mismatch, leaves_inputs_as_they_were) {
 }
 
 // What rank 0 sends to rank 1 is `sent` bytes; rank 1 wants `wanted`. The other pairs agree.
-void disagree(std::vector<Communicator>& ranks, std::size_t sent, std::size_t wanted) {
+std::vector<Result<void>> disagree(std::vector<Communicator>& ranks, std::size_t sent,
+                                   std::size_t wanted) {
     const std::size_t world = ranks.size();
     std::vector<std::vector<std::size_t>> sends(world, std::vector<std::size_t>(world, 10));
     auto receives = sends;
     sends[0][1] = sent;
     receives[1][0] = wanted;
-    const auto in = inputs<std::uint8_t>(Values::distinct, 272, world, 10 * (world - 1) + sent);
-    auto out = room<std::uint8_t>(world, 10 * (world - 1) + wanted);
+    const auto in = inputs<std::uint8_t>(Values::distinct, 272, world, 10 * world + sent);
+    auto out = room<std::uint8_t>(world, 10 * world + wanted);
     auto works = start_all(ranks, [&](Communicator& c, std::size_t rank) {
         const std::size_t given = rank == 0 ? 10 * (world - 1) + sent : 10 * world;
         const std::size_t taken = rank == 1 ? 10 * (world - 1) + wanted : 10 * world;
         return c.all_to_all_v(std::span(in[rank]).first(given), sends[rank],
                               std::span(out[rank]).first(taken), receives[rank]);
     });
-    const auto all = outcomes(works);
-    ASSERT_EQ(code_name(all[1]), "invalid_argument");
-    EXPECT_THAT(all[1].error().what(),
-                AllOf(HasSubstr("all_to_all"), HasSubstr(std::to_string(sent)),
-                      HasSubstr(std::to_string(wanted))));
+    auto all = outcomes(works);
     // Who had all that it needs by then is not concerned.
     for (const auto& result : all) {
         EXPECT_THAT(code_name(result), ::testing::AnyOf("success", "invalid_argument"));
     }
+    return all;
+}
+
+std::string both_sizes(std::size_t sent, std::size_t wanted) {
+    return "rank 0 sends " + std::to_string(sent) + " bytes to rank 1, which expects " +
+           std::to_string(wanted);
 }
 
 TEST_P(Mismatch, of_a_pair_in_all_to_all_v_is_described_with_both_sizes) {
     for (const auto& [sent, wanted] : std::vector<std::pair<std::size_t, std::size_t>>{
-             {1005, 1007}, {1007, 1005}, {123'456, 1005}, {1005, 123'456}}) {
+             {1005, 1007}, {1007, 1005}, {123'456, 1005}, {1005, 123'456}, {0, 1005}}) {
         SCOPED_TRACE(std::to_string(sent) + " for " + std::to_string(wanted));
-        disagree(ranks_, sent, wanted);
+        const auto all = disagree(ranks_, sent, wanted);
+        ASSERT_EQ(code_name(all[1]), "invalid_argument");
+        EXPECT_THAT(all[1].error().what(),
+                    AllOf(HasSubstr("all_to_all_v #"), HasSubstr(both_sizes(sent, wanted))));
         expect_usable(ranks_);
     }
+}
+
+TEST_P(Mismatch, with_a_rank_that_expects_nothing_and_is_done_is_told_to_who_sends) {
+    const std::size_t sent = 123'456;
+    const auto all = disagree(ranks_, sent, 0);
+    const auto& failed = all[0] ? all[1] : all[0];
+    ASSERT_EQ(code_name(failed), "invalid_argument");
+    EXPECT_THAT(failed.error().what(), HasSubstr(both_sizes(sent, 0)));
+    expect_usable(ranks_);
+}
+
+TEST_P(Mismatch, with_a_root_that_waits_for_a_rank_without_data_is_described) {
+    std::vector<std::size_t> counts(world(), 10);
+    const auto in = inputs<std::uint8_t>(Values::distinct, 273, world(), 10);
+    std::vector<std::uint8_t> out(10 * world());
+    auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
+        const auto own = std::span(in[rank]).first(rank == 2 ? 0 : 10);
+        const std::span<std::uint8_t> all = out;
+        if (rank == 0) return c.gather_v(own, all, counts, 0);
+        return c.gather_v(own, all.first(0), {}, 0);
+    });
+    const auto all = outcomes(works);
+    ASSERT_EQ(code_name(all[0]), "invalid_argument");
+    EXPECT_THAT(all[0].error().what(),
+                HasSubstr("rank 2 sends 0 bytes to rank 0, which expects 10"));
+    expect_usable(ranks_);
 }
 
 }  // namespace
