@@ -70,7 +70,7 @@ std::vector<std::string> column(const std::vector<Row>& rows, std::size_t number
 }
 
 std::vector<std::string> all_subjects() {
-    std::vector<std::string> subjects{"latency", "bandwidth"};
+    std::vector<std::string> subjects{"latency", "bandwidth", "exchange"};
     for (const auto operation : schedule::kOperations) subjects.emplace_back(name(operation));
     return subjects;
 }
@@ -227,7 +227,8 @@ TEST(BenchCommand, does_not_look_at_the_data_when_told_so) {
 TEST(BenchCommand, says_what_is_wrong_with_a_question_before_anything_starts) {
     EXPECT_THAT(refusal({"allreduce", "-n", "2"}),
                 HasSubstr("\"allreduce\" is no operation; allowed: all_reduce, reduce"));
-    EXPECT_THAT(refusal({"allreduce", "-n", "2"}), HasSubstr("barrier, latency, bandwidth"));
+    EXPECT_THAT(refusal({"allreduce", "-n", "2"}),
+                HasSubstr("barrier, latency, bandwidth, exchange"));
     EXPECT_THAT(refusal({"barrier", "-n", "2", "--link", "shm"}, 1),
                 HasSubstr("there is no shared-memory link in this version"));
     EXPECT_THAT(refusal({"barrier", "-n", "2", "--link", "tcp"}), HasSubstr("auto, quic, shm"));

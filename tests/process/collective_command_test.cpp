@@ -13,6 +13,7 @@ namespace nexar {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -53,6 +54,26 @@ TEST(ExplainCommand, shows_the_alternatives_that_the_demands_leave) {
     forced.insert(forced.end(), {"--algorithm", "tree", "--segment", "1MiB"});
     EXPECT_THAT(nexar(forced).output,
                 AllOf(HasSubstr("tree in segments of 1MiB"), HasSubstr("because it is forced")));
+}
+
+TEST(ExplainCommand, chooses_by_the_settings) {
+    const std::vector<std::string> base{"explain", "broadcast", "--bytes", "1MiB", "--world", "8"};
+    const auto with = [&](const std::string& setting) {
+        auto arguments = base;
+        arguments.push_back(setting);
+        return nexar(arguments).output;
+    };
+    // Where bytes take no time, what counts is who is reached first.
+    EXPECT_THAT(with("--nexar-fabric-bandwidth=1000TB"),
+                Not(HasSubstr("8 ranks: scatter_all_gather")));
+    EXPECT_THAT(with("--nexar-fabric-bandwidth=1MB"),
+                Not(AnyOf(HasSubstr("8 ranks: flat"), HasSubstr("8 ranks: binomial"))));
+    EXPECT_THAT(with("--nexar-collective-algorithm=broadcast=flat"),
+                AllOf(HasSubstr("8 ranks: flat"), HasSubstr("because it is forced")));
+    EXPECT_THAT(with("--nexar-collective-algorithm=all_reduce=ring"),
+                Not(HasSubstr("because it is forced")));
+    EXPECT_THAT(nexar({"explain", "broadcast", "--nexar-fabric-latency=fast"}).errors,
+                HasSubstr("fabric_latency"));
 }
 
 TEST(SimCommand, runs_four_thousand_ranks) {

@@ -1,28 +1,25 @@
 // nexar bench: how long collectives and messages take here, with the data checked.
 
-#include <fmt/format.h>
-
-#include <cstdio>
+#include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "base/try.hpp"
 #include "bench/launch.hpp"
+#include "bench/measurement.hpp"
 #include "bench/plan.hpp"
+#include "bench/report.hpp"
 #include "command.hpp"
 #include "help.hpp"
-#include "run/flag_settings.hpp"
-#include "runtime/config_sources.hpp"
+#include "runtime/collective_profile.hpp"
 
 namespace nexar {
 
 namespace {
 
+using bench::Plan;
 using bench::Question;
-
-constexpr const char* kRanks = "--ranks";
+using bench::Report;
 
 constexpr const char* kHelp =
     "With -n, so many processes are started on this machine, and a seed for them.\n"
@@ -33,7 +30,8 @@ constexpr const char* kHelp =
     "input of a rank. Times are those of the slowest rank. Operations after which\n"
     "a rank could run ahead, those with a root and scans, have a barrier before\n"
     "each iteration, outside of the time. latency is half of a round trip between\n"
-    "ranks 0 and 1; bandwidth has 64 messages on the way from 0 to 1, then an answer.\n"
+    "ranks 0 and 1; bandwidth has 64 messages on the way from 0 to 1, then an answer;\n"
+    "exchange is one message each way between them at the same time.\n"
     "\n"
     "Examples:\n"
     "  nexar bench all_reduce -n 4\n"
@@ -47,10 +45,7 @@ void add_what_options(CLI::App& command, Question& question) {
     command.add_option("operation", question.subject, bench::subject_names())
         ->required()
         ->type_name("OPERATION");
-    command
-        .add_option(std::string("-n,") + kRanks, question.ranks,
-                    "Starts so many processes on this machine")
-        ->type_name("RANKS");
+    bench::add_rank_options(command, question.ranks);
     command.add_option("-b,--begin", question.smallest, "The smallest size")
         ->type_name("SIZE")
         ->capture_default_str();
@@ -90,8 +85,6 @@ void add_how_options(CLI::App& command, Question& question) {
     command.add_option("--link", question.link, "auto, quic, shm")
         ->type_name("LINK")
         ->capture_default_str();
-    command.add_option("--protection", question.protection, "full, none; else as it is set")
-        ->type_name("KIND");
     command.add_option("--format", question.format, "table, osu")
         ->type_name("FORMAT")
         ->capture_default_str();
@@ -99,49 +92,30 @@ void add_how_options(CLI::App& command, Question& question) {
         ->type_name("FILE");
 }
 
-/// The command line again, for a rank: without the number of ranks, which it finds out by itself.
-std::vector<std::string> rank_arguments(const CLI::App& command) {
-    std::vector<std::string> arguments{command.get_name()};
-    for (const CLI::Option* option : command.parse_order()) {
-        if (option->check_name(kRanks)) continue;
-        if (option->nonpositional()) arguments.push_back(option->get_name());
-        arguments.insert(arguments.end(), option->results().begin(), option->results().end());
+int measure_all(const Plan& plan, const Communicator& world, const Config& config) {
+    std::unique_ptr<Report> report;
+    if (world.rank() == 0) {
+        report = std::make_unique<Report>(plan, static_cast<std::uint32_t>(world.size()),
+                                          std::string(config.choice("protection")));
     }
-    return arguments;
+    for (const std::uint64_t size : plan.sizes) {
+        const bench::Measured measured = bench::measure(plan, world, size);
+        if (report) report->row(measured);
+    }
+    // Only one rank fails for wrong data: the others would be said to have failed, too.
+    return report == nullptr || report->finish() ? kExitOk : kExitFailure;
 }
 
 Result<int> run_bench(const Question& question, const CLI::App& command,
                       const Invocation& invocation) {
     NEXAR_TRY_VALUE(plan, bench::understood(question));
-    auto settings = run::flag_settings(invocation.flags);
-    if (!question.protection.empty()) {
-        std::erase_if(settings, [](const auto& one) { return one.first == "protection"; });
-        settings.emplace_back("protection", question.protection);
-    }
-    if (!question.ranks) return bench::take_part(plan, settings);
-    NEXAR_TRY(bench::fits(plan, *question.ranks));
-    NEXAR_TRY_VALUE(config, load_config({}, invocation.flags));
-    (void)config;  // a bad setting is to be said once, and not by every rank
-    return bench::launch(*question.ranks, rank_arguments(command), settings);
-}
-
-void start(const Question& question, const CLI::App& command, Invocation& invocation) {
-    const auto code = [&]() -> Result<int> {
-        try {
-            return run_bench(question, command, invocation);
-        } catch (const Error& error) {
-            return error;
-        }
-    }();
-    if (code) {
-        invocation.exit_code = *code;
-        return;
-    }
-    if (code.error().code() == Errc::invalid_argument) {
-        throw CLI::ValidationError("bench", code.error().cause());
-    }
-    fmt::print(stderr, "nexar bench: {}\n", code.error().what());
-    invocation.exit_code = kExitFailure;
+    const bench::Job job{.fits = [&](std::uint32_t world) { return bench::fits(plan, world); },
+                         .take_part =
+                             [&](const Communicator& world, const Config& config) {
+                                 plan.profile = runtime::collective_profile(config).value();
+                                 return measure_all(plan, world, config);
+                             }};
+    return bench::run_job(job, question.ranks, command, invocation);
 }
 
 }  // namespace
@@ -153,7 +127,10 @@ void add_bench_command(CLI::App& app, Invocation& invocation) {
     set_help(*command, "OPERATION [-n RANKS] [OPTIONS]", kHelp);
     add_what_options(*command, *question);
     add_how_options(*command, *question);
-    command->callback([question, command, &invocation] { start(*question, *command, invocation); });
+    command->callback([question, command, &invocation] {
+        bench::answer(*command, invocation,
+                      [&] { return run_bench(*question, *command, invocation); });
+    });
 }
 
 }  // namespace nexar

@@ -10,6 +10,8 @@
 #include "base/quantity.hpp"
 #include "base/try.hpp"
 #include "command.hpp"
+#include "runtime/collective_profile.hpp"
+#include "runtime/config_sources.hpp"
 
 namespace nexar {
 
@@ -20,8 +22,8 @@ using schedule::Operation;
 constexpr std::uint32_t kMostRanks = 65536;
 constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 23U;  // some hundred bytes each
 
-Result<schedule::Rates> rates_of(const CollectiveQuestion& question) {
-    schedule::Rates rates;
+/// `rates`, but for those that were asked for.
+Result<schedule::Rates> rates_of(const CollectiveQuestion& question, schedule::Rates rates) {
     if (!question.latency.empty()) {
         NEXAR_TRY_VALUE(latency, parse_duration(question.latency));
         rates.latency = std::chrono::duration<double>(latency).count();
@@ -41,18 +43,24 @@ Result<schedule::Rates> rates_of(const CollectiveQuestion& question) {
     return rates;
 }
 
-Result<schedule::Profile> profile_of(const CollectiveQuestion& question) {
-    schedule::Profile profile;
-    NEXAR_TRY_VALUE(rates, rates_of(question));
-    NEXAR_TRY_VALUE(segment, parse_size(question.segment));
+Result<schedule::Profile> profile_of(const CollectiveQuestion& question,
+                                     const std::vector<ConfigFlag>& flags) {
+    NEXAR_TRY_VALUE(loaded, load_config({}, flags));
+    NEXAR_TRY_VALUE(profile, runtime::collective_profile(loaded.config));
+    NEXAR_TRY_VALUE(rates, rates_of(question, profile.rates));
+    profile.rates = rates;
     if (question.reproducibility == "runs") {
         profile.reproducibility = schedule::Reproducibility::runs;
-    } else if (question.reproducibility != "ranks") {
+    } else if (question.reproducibility == "ranks") {
+        profile.reproducibility = schedule::Reproducibility::ranks;
+    } else if (!question.reproducibility.empty()) {
         return not_allowed("reproducibility", question.reproducibility, "ranks, runs");
     }
-    profile.rates = rates;
-    profile.forced = question.algorithm;
-    profile.segment_bytes = segment;
+    if (!question.algorithm.empty()) profile.forced = question.algorithm;
+    if (!question.segment.empty()) {
+        NEXAR_TRY_VALUE(segment, parse_size(question.segment));
+        profile.segment_bytes = segment;
+    }
     return profile;
 }
 
@@ -98,12 +106,10 @@ void add_collective_options(CLI::App& command, CollectiveQuestion& question) {
     command
         .add_option("--reproducibility", question.reproducibility,
                     "ranks: same bits on all ranks; runs: for any algorithm, too")
-        ->type_name("KIND")
-        ->capture_default_str();
+        ->type_name("KIND");
     command.add_option("--algorithm", question.algorithm, "Take this one")->type_name("NAME");
     command.add_option("--segment", question.segment, "Bytes of a segment; 0: the best")
-        ->type_name("SIZE")
-        ->capture_default_str();
+        ->type_name("SIZE");
     command.add_option("--latency", question.latency, "One way, such as 10us")->type_name("TIME");
     command.add_option("--bandwidth", question.bandwidth, "Of a rank, such as 100Gbps or 1.5GB/s")
         ->type_name("RATE");
@@ -111,13 +117,14 @@ void add_collective_options(CLI::App& command, CollectiveQuestion& question) {
         ->type_name("RATE");
 }
 
-Result<Collective> understood(const CollectiveQuestion& question) {
+Result<Collective> understood(const CollectiveQuestion& question,
+                              const std::vector<ConfigFlag>& flags) {
     Collective asked;
     const auto named = operation_named(question.operation);
     if (!named) return not_allowed("operation", question.operation, operation_names());
     const Operation operation = *named;
     NEXAR_TRY_VALUE(bytes, parse_size(question.bytes));
-    NEXAR_TRY_VALUE(profile, profile_of(question));
+    NEXAR_TRY_VALUE(profile, profile_of(question, flags));
     if (question.world == 0 || question.world > kMostRanks) {
         return not_allowed("size of a world", std::to_string(question.world),
                            fmt::format("1 to {}", kMostRanks));

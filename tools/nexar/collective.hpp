@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/config_flags.hpp"
 #include "schedule/choice.hpp"
 
 namespace nexar {
@@ -20,9 +21,10 @@ struct CollectiveQuestion {
     std::uint32_t root = 0;
     std::uint32_t element_bytes = 4;
     bool ordered = false;
-    std::string reproducibility = "ranks";
+    // Empty: as it is set.
+    std::string reproducibility{};
     std::string algorithm{};
-    std::string segment = "0";
+    std::string segment{};
     std::string latency{};
     std::string bandwidth{};
     std::string reduce{};
@@ -46,8 +48,10 @@ std::string operation_names();
 /// invalid_argument: "x" is no operation; allowed: ...
 Error not_allowed(std::string_view what, std::string_view given, std::string_view allowed);
 
-/// Fails with invalid_argument, and says what is allowed.
-Result<Collective> understood(const CollectiveQuestion& question);
+/// What is not asked is as it is set. Fails with invalid_argument, and says what is allowed, or
+/// with bad_config.
+Result<Collective> understood(const CollectiveQuestion& question,
+                              const std::vector<ConfigFlag>& flags);
 
 /// What each rank does, for `choice` of this collective. Fails with limit_exceeded when that is
 /// more than fits in memory.

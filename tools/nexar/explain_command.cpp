@@ -28,7 +28,7 @@ std::string segment_of(const Collective& asked, const Choice& choice) {
 }
 
 std::string reason(const Collective& asked, const std::vector<Choice>& all) {
-    if (!asked.profile.forced.empty()) return "because it is forced";
+    if (!asked.profile.forced_for(asked.task.operation).empty()) return "because it is forced";
     if (all.size() == 1) return "because no other may be taken";
     return fmt::format(
         "because it is predicted to be the fastest of {}; the next one, {}, takes "
@@ -64,8 +64,9 @@ std::string table_of(const Collective& asked, const std::vector<Choice>& all) {
     return aligned(rows);
 }
 
-Result<std::string> explanation(const CollectiveQuestion& question, bool alternatives) {
-    const auto asked = understood(question);
+Result<std::string> explanation(const CollectiveQuestion& question, bool alternatives,
+                                const Invocation& invocation) {
+    const auto asked = understood(question, invocation.flags);
     if (!asked) return asked.error();
     const auto chosen = schedule::choose(asked->task, asked->profile);
     if (!chosen) return chosen.error();
@@ -98,7 +99,7 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
     set_help(*command, "OPERATION [OPTIONS]",
              "The choice depends on the operation, the size and the costs of the fabric, so that "
              "all ranks make the same one.\n"
-             "Without rates, those of two processes on one machine count. With "
+             "What is not said is as it is set (nexar config; nexar tune measures the rates). With "
              "--latency, each message also keeps its sender and its receiver busy for a quarter of "
              "it.\n"
              "\n"
@@ -107,7 +108,7 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
              "  nexar explain broadcast --bytes 1KiB --world 100 --all\n"
              "  nexar explain all_reduce --world 1024 --latency 2us --bandwidth 400Gbps");
     command->callback([question, alternatives, &invocation] {
-        invocation.exit_code = say(explanation(*question, *alternatives));
+        invocation.exit_code = say(explanation(*question, *alternatives, invocation));
     });
 }
 

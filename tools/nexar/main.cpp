@@ -52,6 +52,7 @@ int run(int argc, char** argv) {
     nexar::add_explain_command(app, invocation);
     nexar::add_sim_command(app, invocation);
     nexar::add_bench_command(app, invocation);
+    nexar::add_tune_command(app, invocation);
     nexar::add_version_command(app, invocation);
     nexar::add_run_part_command(app, invocation);
     nexar::add_man_command(app, invocation);

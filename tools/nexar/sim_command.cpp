@@ -15,8 +15,8 @@ namespace nexar {
 
 namespace {
 
-Result<std::string> simulated(const CollectiveQuestion& question) {
-    const auto asked = understood(question);
+Result<std::string> simulated(const CollectiveQuestion& question, const Invocation& invocation) {
+    const auto asked = understood(question, invocation.flags);
     if (!asked) return asked.error();
     const auto chosen = schedule::choose(asked->task, asked->profile);
     if (!chosen) return chosen.error();
@@ -52,7 +52,7 @@ void add_sim_command(CLI::App& app, Invocation& invocation) {
              "All ranks' steps are run one by one on a clock of their own: a rank sends one "
              "thing at a time, receives one thing at a time, and folds one thing at a time. No "
              "data moves.\n"
-             "Without rates, those of two processes on one machine count. With "
+             "What is not said is as it is set (nexar config; nexar tune measures the rates). With "
              "--latency, each message also keeps its sender and its receiver busy for a quarter of "
              "it.\n"
              "\n"
@@ -61,7 +61,7 @@ void add_sim_command(CLI::App& app, Invocation& invocation) {
              "100Gbps\n"
              "  nexar sim barrier --world 1000 --latency 5us");
     command->callback(
-        [question, &invocation] { invocation.exit_code = say(simulated(*question)); });
+        [question, &invocation] { invocation.exit_code = say(simulated(*question, invocation)); });
 }
 
 }  // namespace nexar

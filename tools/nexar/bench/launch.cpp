@@ -1,27 +1,30 @@
-// The two sides of `nexar bench`: the one that starts ranks, and a rank.
+// The two sides of a measurement: the one that starts ranks, and a rank.
 
 #include "bench/launch.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <nexar/join.hpp>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/try.hpp"
-#include "bench/measurement.hpp"
-#include "bench/report.hpp"
-#include "command.hpp"
+#include "collective.hpp"
 #include "run/embedded_seed.hpp"
+#include "run/flag_settings.hpp"
 #include "run/hosts.hpp"
 #include "run/units.hpp"
-#include "runtime/collective_profile.hpp"
 #include "runtime/config_sources.hpp"
 
 namespace nexar::bench {
 
 namespace {
+
+constexpr const char* kRanks = "--ranks";
 
 Result<std::string> this_program() {
     std::error_code error;
@@ -30,11 +33,31 @@ Result<std::string> this_program() {
     return path.string();
 }
 
-}  // namespace
+/// The command line again, for a rank: without the number of ranks, which it finds out by itself.
+std::vector<std::string> rank_arguments(const CLI::App& command) {
+    std::vector<std::string> arguments{command.get_name()};
+    for (const CLI::Option* option : command.parse_order()) {
+        if (option->check_name(kRanks)) continue;
+        if (option->nonpositional()) arguments.push_back(option->get_name());
+        arguments.insert(arguments.end(), option->results().begin(), option->results().end());
+    }
+    return arguments;
+}
 
-Result<int> launch(std::uint32_t ranks, std::vector<std::string> arguments,
-                   const run::NamedSettings& settings) {
-    NEXAR_TRY_VALUE(shares, run::share_ranks("", ranks));
+Result<run::NamedSettings> settings_of(const Ranks& ranks, const Invocation& invocation) {
+    auto settings = run::flag_settings(invocation.flags);
+    if (ranks.protection.empty()) return settings;
+    if (ranks.protection != "full" && ranks.protection != "none") {
+        return not_allowed("protection", ranks.protection, "full, none");
+    }
+    std::erase_if(settings, [](const auto& one) { return one.first == "protection"; });
+    settings.emplace_back("protection", ranks.protection);
+    return settings;
+}
+
+Result<int> start_ranks(std::uint32_t world, std::vector<std::string> arguments,
+                        const run::NamedSettings& settings) {
+    NEXAR_TRY_VALUE(shares, run::share_ranks("", world));
     NEXAR_TRY_VALUE(program, this_program());
     arguments.insert(arguments.begin(), program);
     const run::Part part{.world = shares.front().count,
@@ -49,33 +72,61 @@ Result<int> launch(std::uint32_t ranks, std::vector<std::string> arguments,
                                     {.world = part.world, .settings = settings});
 }
 
-int take_part(Plan plan, const run::NamedSettings& settings) {
+Result<int> be_rank(const Job& job, const run::NamedSettings& settings) {
     std::vector<NamedValue> code;
     code.reserve(settings.size());
     for (const auto& [name, value] : settings) code.push_back({name, value});
-    const auto loaded = load_config(std::move(code), {});
-    if (!loaded) throw Error(loaded.error());
-    plan.profile = runtime::collective_profile(loaded->config).value();
+    NEXAR_TRY_VALUE(loaded, load_config(std::move(code), {}));
 
     JoinOptions options;
     options.settings = settings;
     Node node = join(options);
     const Communicator world = node.world();
-    const auto ranks = static_cast<std::uint32_t>(world.size());
-    if (const auto fit = fits(plan, ranks); !fit) throw Error(fit.error());
-    std::unique_ptr<Report> report;
-    if (world.rank() == 0) {
-        report =
-            std::make_unique<Report>(plan, ranks, std::string(loaded->config.choice("protection")));
-    }
-    for (const std::uint64_t size : plan.sizes) {
-        const Measured measured = measure(plan, world, size);
-        if (report) report->row(measured);
-    }
-    // Only one rank fails for wrong data: the others would be said to have failed, too.
-    const bool good = report == nullptr || report->finish();
+    NEXAR_TRY(job.fits(static_cast<std::uint32_t>(world.size())));
+    const int exit_code = job.take_part(world, loaded.config);
     node.close();
-    return good ? kExitOk : kExitFailure;
+    return exit_code;
+}
+
+}  // namespace
+
+void add_rank_options(CLI::App& command, Ranks& ranks) {
+    command
+        .add_option(std::string("-n,") + kRanks, ranks.started,
+                    "Starts so many processes on this machine")
+        ->type_name("RANKS");
+    command.add_option("--protection", ranks.protection, "full, none; else as it is set")
+        ->type_name("KIND");
+}
+
+Result<int> run_job(const Job& job, const Ranks& ranks, const CLI::App& command,
+                    const Invocation& invocation) {
+    NEXAR_TRY_VALUE(settings, settings_of(ranks, invocation));
+    if (!ranks.started) return be_rank(job, settings);
+    NEXAR_TRY(job.fits(*ranks.started));
+    NEXAR_TRY_VALUE(config, load_config({}, invocation.flags));
+    (void)config;  // a bad setting is to be said once, and not by every rank
+    return start_ranks(*ranks.started, rank_arguments(command), settings);
+}
+
+void answer(const CLI::App& command, Invocation& invocation,
+            const std::function<Result<int>()>& run) {
+    const auto code = [&]() -> Result<int> {
+        try {
+            return run();
+        } catch (const Error& error) {
+            return error;
+        }
+    }();
+    if (code) {
+        invocation.exit_code = *code;
+        return;
+    }
+    if (code.error().code() == Errc::invalid_argument) {
+        throw CLI::ValidationError(command.get_name(), code.error().cause());
+    }
+    fmt::print(stderr, "nexar {}: {}\n", command.get_name(), code.error().what());
+    invocation.exit_code = kExitFailure;
 }
 
 }  // namespace nexar::bench

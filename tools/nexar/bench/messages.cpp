@@ -21,7 +21,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// What both have: memory to send from and to receive into.
+/// What all have: memory to send from and to receive into.
 class MessageExercise : public Exercise {
 public:
     MessageExercise(const Plan& plan, const Communicator& world, const Extent& extent)
@@ -107,14 +107,35 @@ public:
     }
 };
 
+/// One message each way at the same time; the slower of the two counts.
+class Exchange final : public MessageExercise {
+public:
+    using MessageExercise::MessageExercise;
+
+    double run() override {
+        if (!takes_part()) return 0;
+        const auto begin = std::chrono::steady_clock::now();
+        auto arrival = world().recv(incoming(), other());
+        world().send(outgoing(), other()).wait();
+        (void)arrival.wait();
+        return seconds_since(begin);
+    }
+
+    std::uint64_t wrong() const override { return takes_part() ? wrong_received() : 0; }
+};
+
 }  // namespace
 
 std::unique_ptr<Exercise> make_message_exercise(const Plan& plan, const Communicator& world,
                                                 const Extent& extent) {
-    if (plan.subject.kind == Subject::Kind::latency) {
-        return std::make_unique<PingPong>(plan, world, extent);
+    switch (plan.subject.kind) {
+        case Subject::Kind::latency:
+            return std::make_unique<PingPong>(plan, world, extent);
+        case Subject::Kind::bandwidth:
+            return std::make_unique<Stream>(plan, world, extent);
+        default:
+            return std::make_unique<Exchange>(plan, world, extent);
     }
-    return std::make_unique<Stream>(plan, world, extent);
 }
 
 }  // namespace nexar::bench

@@ -19,8 +19,8 @@ namespace {
 using schedule::Operation;
 using Kind = Subject::Kind;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 2> kMessages{
-    {{Kind::latency, "latency"}, {Kind::bandwidth, "bandwidth"}}};
+constexpr std::array<std::pair<Kind, std::string_view>, 3> kMessages{
+    {{Kind::latency, "latency"}, {Kind::bandwidth, "bandwidth"}, {Kind::exchange, "exchange"}}};
 
 // Data is checked against numbers: neither complex nor located ones.
 constexpr std::array kTypes{DType::i8,  DType::u8,   DType::i16, DType::u16,
@@ -98,10 +98,6 @@ Result<Format> format_of(const Question& question) {
 Result<void> check_choices(const Question& question, const Plan& plan) {
     if (question.check != 0 && question.check != 1) {
         return not_allowed("answer to -c", std::to_string(question.check), "0, 1");
-    }
-    if (!question.protection.empty() && question.protection != "full" &&
-        question.protection != "none") {
-        return not_allowed("protection", question.protection, "full, none");
     }
     if (question.iterations == 0 && !question.seconds) {
         return Error(Errc::invalid_argument, "--iters 0 wants a bound: --seconds 1");

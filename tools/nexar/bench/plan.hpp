@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/launch.hpp"
 #include "schedule/choice.hpp"
 #include "schedule/request.hpp"
 
@@ -16,9 +17,8 @@ namespace nexar::bench {
 /// What `nexar bench` was asked, as it stands on the command line.
 struct Question {
     std::string subject{};
-    std::optional<std::uint32_t> ranks{};
+    Ranks ranks{};
     std::string link = "auto";
-    std::string protection{};  // empty: as it is set
     std::string smallest = "8";
     std::string largest = "64MiB";
     std::uint64_t factor = 2;
@@ -36,7 +36,7 @@ struct Question {
 
 /// What is measured: a collective, or messages between ranks 0 and 1.
 struct Subject {
-    enum class Kind : std::uint8_t { collective, latency, bandwidth };
+    enum class Kind : std::uint8_t { collective, latency, bandwidth, exchange };
 
     Kind kind = Kind::collective;
     schedule::Operation operation = schedule::Operation::barrier;  // of a collective
@@ -76,7 +76,7 @@ Result<Plan> understood(const Question& question);
 /// Whether a world of this size can do it; an Error (invalid_argument) says why not.
 Result<void> fits(const Plan& plan, std::uint32_t world);
 
-/// "all_reduce, ..., barrier, latency, bandwidth"
+/// "all_reduce, ..., barrier, latency, bandwidth, exchange"
 std::string subject_names();
 
 }  // namespace nexar::bench

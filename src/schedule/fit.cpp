@@ -1,0 +1,37 @@
+#include "schedule/fit.hpp"
+
+#include <algorithm>
+
+namespace nexar::schedule {
+
+namespace {
+
+// Faster than any fabric and any memory.
+constexpr double kFastestByte = 1e-15;
+
+/// Seconds for one more byte; where the larger one was not slower, what a byte takes on average.
+double slope(double medium, double large) noexcept {
+    constexpr auto kMore = static_cast<double>(LinkTimes::kLarge - LinkTimes::kMedium);
+    const double more =
+        large > medium ? (large - medium) / kMore : large / static_cast<double>(LinkTimes::kLarge);
+    return std::max(more, kFastestByte);
+}
+
+}  // namespace
+
+Rates fitted(const LinkTimes& times) noexcept {
+    constexpr auto kMedium = static_cast<double>(LinkTimes::kMedium);
+    Rates rates;
+    rates.per_message = std::clamp(times.one_of_many, 0.0, std::max(times.small, 0.0));
+    rates.latency = std::max(times.small - rates.per_message, 1e-9);
+    rates.per_byte = slope(times.medium, times.large);
+    rates.both_byte = std::max(slope(times.both_medium, times.both_large), rates.per_byte);
+    rates.reduce_byte = std::max(times.reduce_byte, kFastestByte);
+    rates.copy_byte = std::max(times.copy_byte, kFastestByte);
+    // What the bytes take beyond the pace of the sender is what the receiver had to wait for.
+    rates.fill_bytes =
+        std::clamp((times.medium - times.small) / rates.per_byte - kMedium, 0.0, kMedium);
+    return rates;
+}
+
+}  // namespace nexar::schedule

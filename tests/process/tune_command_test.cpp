@@ -1,0 +1,88 @@
+// Runs `nexar tune` with real processes: what it writes is a settings file that nexar understands.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "process/program.hpp"
+#include "support/temp_directory.hpp"
+
+namespace nexar {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+Outcome nexar(std::vector<std::string> arguments, std::vector<std::string> environment = {}) {
+    environment.emplace_back("PATH=/usr/local/bin:/usr/bin:/bin");
+    return run_program(NEXAR_COMMAND, std::move(arguments), std::move(environment));
+}
+
+std::string text_of(const std::string& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(TuneCommand, writes_a_file_of_settings_that_choose_by_it) {
+    const TempDirectory directory;
+    const std::string path = directory.path() + "/fabric.toml";
+    const Outcome outcome = nexar({"tune", "-n", "2", "--seconds", "0.01", "-o", path});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+    EXPECT_EQ(outcome.output, "");
+    EXPECT_THAT(text_of(path), HasSubstr("protection full"));
+
+    // Every rate comes from the file; none was refused.
+    const Outcome config = nexar({"config"}, {"NEXAR_CONFIG=" + path});
+    ASSERT_EQ(config.exit_code, 0) << config.errors;
+    for (const std::string setting :
+         {"latency", "per_message", "bandwidth", "both_bandwidth", "fill", "reduce", "copy"}) {
+        EXPECT_THAT(config.output, ContainsRegex("fabric_" + setting + " .*fabric\\.toml:[0-9]+"));
+    }
+    const Outcome explained = nexar({"explain", "all_reduce"}, {"NEXAR_CONFIG=" + path});
+    EXPECT_EQ(explained.exit_code, 0) << explained.errors;
+}
+
+TEST(TuneCommand, prints_when_no_file_is_named) {
+    const Outcome outcome = nexar({"tune", "-n", "3", "--seconds", "0.01", "--protection", "none",
+                                   "--nexar-log-level=error"});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+    EXPECT_THAT(outcome.output, AllOf(HasSubstr("protection none"),
+                                      ContainsRegex("\nfabric_latency = \"[1-9][0-9]*ns\"\n"),
+                                      ContainsRegex("\nfabric_per_message = \"[0-9]+ns\"\n"),
+                                      ContainsRegex("\nfabric_bandwidth = [1-9][0-9]+\n"),
+                                      ContainsRegex("\nfabric_both_bandwidth = [1-9][0-9]+\n"),
+                                      ContainsRegex("\nfabric_fill = [0-9]+\n"),
+                                      ContainsRegex("\nfabric_reduce = [1-9][0-9]+\n"),
+                                      ContainsRegex("\nfabric_copy = [1-9][0-9]+\n")));
+}
+
+TEST(TuneCommand, leaves_a_file_alone_that_is_there) {
+    const TempDirectory directory;
+    const std::string path = directory.path() + "/nexar.toml";
+    std::ofstream(path) << "log_level = \"info\"\n";
+    const Outcome outcome = nexar({"tune", "-n", "2", "--seconds", "0.01", "-o", path});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.errors, HasSubstr(path + " cannot be written"));
+    EXPECT_EQ(text_of(path), "log_level = \"info\"\n");
+}
+
+TEST(TuneCommand, says_what_is_wrong_with_a_question_before_anything_starts) {
+    const Outcome alone = nexar({"tune", "-n", "1"});
+    EXPECT_EQ(alone.exit_code, 2);
+    EXPECT_THAT(alone.errors, HasSubstr("between two ranks: -n 2"));
+    const Outcome no_time = nexar({"tune", "-n", "2", "--seconds", "0"});
+    EXPECT_EQ(no_time.exit_code, 2);
+    EXPECT_THAT(no_time.errors, HasSubstr("above 0"));
+    const Outcome no_world = nexar({"tune"});
+    EXPECT_EQ(no_world.exit_code, 1);
+    EXPECT_THAT(no_world.errors, HasSubstr("nexar run"));
+}
+
+}  // namespace
+}  // namespace nexar

@@ -1,0 +1,67 @@
+#include "schedule/fit.hpp"
+
+#include <gtest/gtest.h>
+
+namespace nexar::schedule {
+namespace {
+
+/// What would be measured on a fabric that is exactly as these rates say.
+LinkTimes times_of(const Rates& rates) {
+    const auto medium = static_cast<double>(LinkTimes::kMedium);
+    const auto large = static_cast<double>(LinkTimes::kLarge);
+    return {.small = rates.hop(0),
+            .one_of_many = rates.occupies(0),
+            .medium = rates.hop(medium),
+            .large = rates.hop(large),
+            .both_medium = rates.swap(medium),
+            .both_large = rates.swap(large),
+            .reduce_byte = rates.reduce_byte,
+            .copy_byte = rates.copy_byte};
+}
+
+void expect_near(const Rates& found, const Rates& wanted) {
+    EXPECT_NEAR(found.latency, wanted.latency, 1e-6 * wanted.latency);
+    EXPECT_NEAR(found.per_message, wanted.per_message, 1e-6 * wanted.per_message);
+    EXPECT_NEAR(found.per_byte, wanted.per_byte, 1e-6 * wanted.per_byte);
+    EXPECT_NEAR(found.both_byte, wanted.both_byte, 1e-6 * wanted.both_byte);
+    EXPECT_NEAR(found.reduce_byte, wanted.reduce_byte, 1e-6 * wanted.reduce_byte);
+    EXPECT_NEAR(found.copy_byte, wanted.copy_byte, 1e-6 * wanted.copy_byte);
+    EXPECT_NEAR(found.fill_bytes, wanted.fill_bytes, 1.0);
+}
+
+TEST(Fit, finds_the_rates_that_times_were_made_of) {
+    expect_near(fitted(times_of(Rates{})), Rates{});
+    const Rates far{.latency = 1e-3,
+                    .per_message = 2e-6,
+                    .per_byte = 1 / 12.5e9,
+                    .both_byte = 1 / 12.5e9,
+                    .reduce_byte = 1 / 20e9,
+                    .copy_byte = 1 / 30e9,
+                    .fill_bytes = 0};
+    expect_near(fitted(times_of(far)), far);
+}
+
+TEST(Fit, makes_usable_rates_of_times_that_no_fabric_has) {
+    LinkTimes times = times_of(Rates{});
+    times.one_of_many = 2 * times.small;   // more than a message alone
+    times.large = times.medium / 2;        // faster with more bytes
+    times.both_large = times.both_medium;  // as if bytes took no time
+    times.reduce_byte = 0;
+    const Rates rates = fitted(times);
+    EXPECT_GE(rates.latency, 1e-9);
+    EXPECT_EQ(rates.per_message, times.small);
+    EXPECT_EQ(rates.per_byte, times.large / LinkTimes::kLarge);
+    EXPECT_GE(rates.both_byte, rates.per_byte);
+    EXPECT_GT(rates.reduce_byte, 0);
+    EXPECT_GE(rates.fill_bytes, 0);
+    EXPECT_LE(rates.fill_bytes, LinkTimes::kMedium);
+
+    const Rates nothing = fitted({});
+    EXPECT_GT(nothing.latency, 0);
+    EXPECT_GT(nothing.per_byte, 0);
+    EXPECT_GE(nothing.both_byte, nothing.per_byte);
+    EXPECT_GT(nothing.copy_byte, 0);
+}
+
+}  // namespace
+}  // namespace nexar::schedule
