@@ -44,6 +44,13 @@ std::uint64_t random_number(const EndpointOptions& options) {
     return number;
 }
 
+void warn_of(Protection protection) {
+    if (protection == Protection::full) return;
+    NEXAR_LOG_WARNING(
+        "protection=none: data crosses the network unencrypted and anyone on the path can read "
+        "and change it; only for a fabric that nobody else reaches");
+}
+
 }  // namespace
 
 std::size_t Endpoint::SeededHash::operator()(std::span<const std::uint8_t> bytes) const noexcept {
@@ -64,15 +71,13 @@ Endpoint::Endpoint(PacketPath& out, BufferPool& pool, EndpointOptions options)
       gate_(options_.gate, random_number(options_)),
       by_first_cid_(0, SeededHash{random_number(options_)}),
       by_reset_token_(0, SeededHash{random_number(options_)}) {
-    set_protection(options_.link.protection);
+    warn_of(options_.link.protection);
 }
 
 void Endpoint::set_protection(Protection protection) {
+    if (protection == options_.link.protection) return;
     options_.link.protection = protection;
-    if (protection == Protection::full) return;
-    NEXAR_LOG_WARNING(
-        "protection=none: data crosses the network unencrypted and anyone on the path can read "
-        "and change it; only for a fabric that nobody else reaches");
+    warn_of(protection);
 }
 
 Endpoint::~Endpoint() = default;
