@@ -1,0 +1,109 @@
+// What large transfers take of memory beside the buffers that they are given: nexar copies no
+// message as a whole, neither where it is sent nor where it arrives.
+
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "process/p2p/member.hpp"
+#include "support/link_driver.hpp"
+
+namespace nexar::testing {
+namespace {
+
+constexpr std::size_t kMessage = std::size_t{64} << 20U;
+constexpr std::size_t kMostGrowth = std::size_t{8} << 20U;
+constexpr Duration kWithin = patience(std::chrono::seconds(60));
+
+std::chrono::steady_clock::time_point soon() {
+    return std::chrono::steady_clock::now() + kWithin;
+}
+
+/// How far this process grew from here at its largest, also where nobody looked.
+class Peak {
+public:
+    Peak() {
+        ::malloc_trim(0);  // what was freed before would be used again and hide growth
+        std::ofstream("/proc/self/clear_refs") << "5";  // proc(5): resets the peak
+        begin_ = resident_bytes();
+    }
+
+    std::size_t growth() const {
+        std::ifstream file("/proc/self/status");
+        for (std::string word; file >> word;) {
+            if (word != "VmHWM:") continue;
+            std::size_t kib = 0;
+            file >> kib;
+            return kib * 1024 - std::min(kib * 1024, begin_);
+        }
+        throw Error(Errc::bad_config, "no VmHWM");
+    }
+
+private:
+    std::size_t begin_ = 0;
+};
+
+using Vector = std::vector<std::uint32_t>;
+using Transfer = std::function<void(Communicator&, Vector&)>;
+
+/// One rank's part: the growth while `transfer` runs, of a node that has not moved much before.
+std::size_t growth_of(Member& member, const Transfer& transfer) {
+    Vector values(kMessage / sizeof(std::uint32_t));
+    std::iota(values.begin(), values.end(), 7U + static_cast<std::uint32_t>(member.world().rank()));
+    Communicator world = member.world();
+    const Peak peak;
+    transfer(world, values);
+    return peak.growth();
+}
+
+void expect_little_growth(const Transfer& transfer) {
+    const TestCluster cluster;
+    ChildProcess child([&](const Channel& parent) {
+        const auto member = join_as_child(cluster, parent);
+        parent.say(std::to_string(growth_of(*member, transfer)));
+        await(parent, "leave", kWithin);
+        member->node().close();
+    });
+    const auto member = join_as_parent(cluster, child.channel());
+    const std::size_t here = growth_of(*member, transfer);
+    const std::size_t there = std::stoull(hear(child.channel(), kWithin));
+    child.channel().say("leave");
+    EXPECT_EQ(child.wait(), 0);
+    std::printf("rank 0 grew by %zu kB, rank 1 by %zu kB\n", there / 1000, here / 1000);
+    if (kSanitized) return;  // their own memory is in it
+    EXPECT_GT(here + there, 0U) << "nothing was measured";
+    EXPECT_LT(here, kMostGrowth);
+    EXPECT_LT(there, kMostGrowth);
+}
+
+TEST(Memory, of_both_ends_grows_by_less_than_8_mib_while_64_mib_are_sent) {
+    expect_little_growth([](Communicator& world, Vector& values) {
+        if (world.rank() == 0) {
+            auto send = world.send(std::span<const std::uint32_t>(values), 1, 1);
+            finish(send, soon());
+        } else {
+            auto receive = world.recv(std::span(values), 0, 1);
+            finish(receive, soon());
+            if (values.back() != values.size() + 6) throw Error(Errc::malformed, "other data");
+        }
+    });
+}
+
+TEST(Memory, of_all_ranks_grows_by_less_than_8_mib_in_an_all_reduce_of_64_mib) {
+    expect_little_growth([](Communicator& world, Vector& values) {
+        auto work = world.all_reduce(std::span(values), sum);
+        finish(work, soon());
+        const auto last = static_cast<std::uint32_t>(2 * (values.size() + 6) + 1);
+        if (values.back() != last) throw Error(Errc::malformed, "other data");
+    });
+}
+
+}  // namespace
+}  // namespace nexar::testing
