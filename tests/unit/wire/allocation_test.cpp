@@ -126,9 +126,9 @@ TEST(Allocation, is_only_the_error_when_a_length_is_over_its_limit) {
         << "256 settings are allowed, but their bytes are not there";
     EXPECT_LT(refused_bytes(welcome, 6, kAll, kAll), kErrorBytes) << "body_bytes";
     const Bytes mismatch = testing::encoded(testing::example<CollectiveMismatch>());
-    EXPECT_LT(refused_bytes(mismatch, 8 + 16, kAll, kAll), kErrorBytes) << "description";
+    EXPECT_LT(refused_bytes(mismatch, 8 + 24, kAll, kAll), kErrorBytes) << "description";
     const Bytes abort = testing::encoded(testing::example<CollectiveAbort>());
-    EXPECT_LT(refused_bytes(abort, 8 + 22, kAll, kAll), kErrorBytes) << "text";
+    EXPECT_LT(refused_bytes(abort, 8 + 23, kAll, kAll), kErrorBytes) << "text";
     // What a stranger may send to a seed.
     const Bytes request = testing::encoded(testing::example<JoinRequest>());
     EXPECT_LT(refused_bytes(request, 6, kAll, kAll), kErrorBytes) << "body_bytes";
