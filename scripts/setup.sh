@@ -22,7 +22,7 @@ ngtcp2_packages=(libngtcp2-dev libngtcp2-crypto-gnutls-dev)
 # The cross compiler and qemu run the kernels on the instruction sets that this machine lacks.
 test_packages=(googletest iproute2 qemu-user ${foreign_compiler:+"$foreign_compiler"})
 lint_packages=(git clang-format-19 clang-tidy-19 shellcheck)
-# Also the compiler of the preset asan.
+# Also the compiler of the presets asan and tsan.
 fuzz_packages=(clang-19 libclang-rt-19-dev)
 # What bench/peers/run.sh compares with.
 peers_packages=(openmpi-bin libopenmpi-dev libgloo-dev)

@@ -217,18 +217,21 @@ private:
     /// that it was offered to them lately, they took it.
     class Crowd {
     public:
-        bool here() const noexcept { return level_ > kMost / 2; }
-        /// An offer was over after this time.
+        /// Any thread may ask.
+        bool here() const noexcept { return level_.load(std::memory_order_relaxed) > kMost / 2; }
+        /// An offer was over after this time. Only whoever has the baton.
         void saw_away(Duration time) noexcept {
+            const int level = level_.load(std::memory_order_relaxed);
             const bool taken = time > kTaken;
-            level_ = taken ? std::min(level_ + 3, kMost) : std::max(level_ - 1, 0);
+            level_.store(taken ? std::min(level + 3, kMost) : std::max(level - 1, 0),
+                         std::memory_order_relaxed);
         }
 
     private:
         static constexpr Duration kTaken = std::chrono::microseconds(3);
         static constexpr int kMost = 32;
 
-        int level_ = 0;
+        std::atomic<int> level_ = 0;
     };
     Turn turn(TimePoint now) noexcept;
     Turn turn_locked(TimePoint now, bool may_claim) noexcept;
@@ -272,7 +275,7 @@ private:
 
     std::atomic<bool> relief_{false};  // the background thread is to run what is due
     std::atomic<bool> stopping_{false};
-    Crowd crowd_{};                      // whoever has the baton
+    Crowd crowd_{};
     std::optional<pthread_t> thread_{};  // a std::thread cannot be abandoned in a child
 };
 
