@@ -9,6 +9,7 @@
 #include "base/assert.hpp"
 #include "base/log.hpp"
 #include "base/try.hpp"
+#include "engine/collective_words.hpp"
 #include "engine/collectives.hpp"
 #include "engine/engine.hpp"
 #include "wire/preamble.hpp"
@@ -220,11 +221,7 @@ void Collectives::came_late(Pair& pair, const wire::CollectiveHeader& header) {
         unfit(past->terms, header.operation,
               {.sender = pair.rank, .sends = header.size, .receiver = context.me, .expects = 0});
     NEXAR_LOG_WARNING("{}", error.cause());
-    say(pair, wire::CollectiveAbort{.context = context.id,
-                                    .operation = header.operation,
-                                    .code = error.code(),
-                                    .rank = context.me,
-                                    .text = error.cause()});
+    say(pair, abort_of(context, header.operation, error));
 }
 
 void Collectives::take(CollectiveOperation& operation, std::uint32_t step,

@@ -1,0 +1,55 @@
+#include "engine/collective_words.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/printable.hpp"
+
+namespace nexar::engine {
+
+namespace {
+
+/// A description before its bar, and behind it; see Collectives::description_of.
+struct Halves {
+    std::string_view call;
+    std::string_view way;
+};
+Halves halves(std::string_view description) {
+    const std::size_t bar = description.find('|');
+    if (bar == std::string_view::npos) return {description, {}};
+    return {description.substr(0, bar), description.substr(bar + 1)};
+}
+
+}  // namespace
+
+std::string difference(std::uint64_t number, const Called& a, const Called& b) {
+    const Halves x = halves(a.description);
+    const Halves y = halves(b.description);
+    if (x.call == y.call) {
+        return fmt::format(
+            "{} #{}: rank {} runs it by {}, rank {} by {}; settings of collectives must be equal "
+            "on all ranks",
+            x.call.substr(0, x.call.find(' ')), number, a.rank.value(), x.way, b.rank.value(),
+            y.way);
+    }
+    const std::string_view operation = x.call.substr(0, x.call.find(' '));
+    const bool same = operation == y.call.substr(0, y.call.find(' ')) &&
+                      operation.size() < std::min(x.call.size(), y.call.size());
+    const std::size_t skip = same ? operation.size() + 1 : 0;
+    return fmt::format("{} #{}: rank {} called {}, rank {} called {}",
+                       same ? operation : "collective", number, a.rank.value(), x.call.substr(skip),
+                       b.rank.value(), y.call.substr(skip));
+}
+
+wire::CollectiveAbort abort_of(const Context& context, std::uint64_t number, const Error& error) {
+    return {.context = context.id,
+            .operation = number,
+            .code = error.code(),
+            .rank = error.rank().value_or(context.me),
+            .gone = context.collectives.is_over(number),
+            .text = printable(error.cause(), wire::kMaxReportTextBytes)};
+}
+
+}  // namespace nexar::engine

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <nexar/error.hpp>
+#include <nexar/types.hpp>
+#include <string>
+
+#include "engine/engine.hpp"
+#include "wire/messages.hpp"
+
+namespace nexar::engine {
+
+// How ranks tell each other, and their users, what became of a collective.
+
+/// What a rank called, as Collectives::description_of says it.
+struct Called {
+    Rank rank{};
+    std::string description{};
+};
+
+/// "all_reduce #118: rank 2 called f32 x 1024 sum, rank 0 called f32 x 1000 sum"
+std::string difference(std::uint64_t number, const Called& a, const Called& b);
+
+/// What the members of a communicator hear when one of its operations failed.
+wire::CollectiveAbort abort_of(const Context& context, std::uint64_t number, const Error& error);
+
+}  // namespace nexar::engine
