@@ -4,11 +4,12 @@ find_package(Threads REQUIRED)
 find_package(fmt 9 REQUIRED)
 find_package(tomlplusplus 3.3 REQUIRED)
 
-# Debian's Highway and GnuTLS ship pkg-config files only.
+# Debian's packages of these ship pkg-config files only.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy>=1.0.3)
 pkg_check_modules(gnutls REQUIRED IMPORTED_TARGET gnutls>=3.7.9)
 pkg_check_modules(crypto REQUIRED IMPORTED_TARGET libcrypto>=3.0)
+pkg_check_modules(nettle REQUIRED IMPORTED_TARGET nettle>=3.8)
 pkg_check_modules(ngtcp2 REQUIRED IMPORTED_TARGET libngtcp2>=1.11 libngtcp2_crypto_gnutls>=1.11)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash>=0.8)
 pkg_check_modules(isal REQUIRED IMPORTED_TARGET libisal>=2.30)

@@ -17,7 +17,7 @@ esac
 
 build_packages=(ca-certificates g++ cmake ninja-build ccache pkg-config libfmt-dev libhwy-dev
   libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev
-  libgnutls28-dev libssl-dev libxxhash-dev libisal-dev libasio-dev)
+  libgnutls28-dev libssl-dev nettle-dev libxxhash-dev libisal-dev libasio-dev)
 ngtcp2_packages=(libngtcp2-dev libngtcp2-crypto-gnutls-dev)
 # The cross compiler and qemu run the kernels on the instruction sets that this machine lacks.
 test_packages=(googletest iproute2 qemu-user ${foreign_compiler:+"$foreign_compiler"})

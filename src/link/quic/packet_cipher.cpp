@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "base/assert.hpp"
+#include "link/quic/aes_block.hpp"
 #include "link/quic/short_cipher.hpp"
 
 namespace nexar::quic {
@@ -201,13 +202,26 @@ bool PacketCipher::unseal(std::uint8_t* plain, std::span<const std::uint8_t> sea
            EVP_DecryptFinal_ex(evp, plain + written, &written) == 1;
 }
 
-HeaderMask::HeaderMask(CipherSuite suite, std::span<const std::uint8_t> key)
-    : suite_(suite), evp_(keyed(header_cipher_of(suite), key, 1)) {
+HeaderMask::HeaderMask(CipherSuite suite, std::span<const std::uint8_t> key) : suite_(suite) {
     NEXAR_ASSERT(key.size() == key_bytes(suite));
+    const bool aes = suite == CipherSuite::aes_128_gcm || suite == CipherSuite::aes_256_gcm;
+    if (aes && has_aes_instructions()) {
+        aes_ = std::make_unique<AesBlock>(suite, key);
+    } else {
+        evp_ = keyed(header_cipher_of(suite), key, 1);
+    }
 }
+
+HeaderMask::~HeaderMask() = default;
 
 bool HeaderMask::make(std::span<std::uint8_t, kMaskBytes> mask,
                       std::span<const std::uint8_t, kSampleBytes> sample) noexcept {
+    if (aes_ != nullptr) {
+        std::array<std::uint8_t, kSampleBytes> block{};
+        aes_->encrypt(block.data(), sample);
+        std::copy_n(block.begin(), mask.size(), mask.begin());
+        return true;
+    }
     if (evp_ == nullptr) {
         std::ranges::fill(mask, std::uint8_t{0});
         return true;

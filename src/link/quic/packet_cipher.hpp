@@ -30,6 +30,7 @@ std::uint64_t packet_limit(CipherSuite suite) noexcept;
 /// How many forged packets a receiver may see with one key, RFC 9001 6.6, with the same correction.
 std::uint64_t forgery_limit(CipherSuite suite) noexcept;
 
+class AesBlock;
 class ShortCipher;
 
 struct EvpContextFree {
@@ -88,13 +89,17 @@ private:
 class HeaderMask {
 public:
     HeaderMask(CipherSuite suite, std::span<const std::uint8_t> key);
+    ~HeaderMask();
+    HeaderMask(const HeaderMask&) = delete;
+    HeaderMask& operator=(const HeaderMask&) = delete;
 
     bool make(std::span<std::uint8_t, kMaskBytes> mask,
               std::span<const std::uint8_t, kSampleBytes> sample) noexcept;
 
 private:
     CipherSuite suite_;
-    EvpContext evp_;  // null: checksum
+    std::unique_ptr<AesBlock> aes_;  // where it is faster
+    EvpContext evp_;                 // null: aes_, or checksum
 };
 
 }  // namespace nexar::quic

@@ -1,22 +1,18 @@
 #include "link/quic/short_cipher.hpp"
 
+#include <nettle/memops.h>
+#include <openssl/crypto.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <vector>
 
-#include "base/assert.hpp"
 #include "base/time.hpp"
 
 namespace nexar::quic {
 
 namespace {
-
-gnutls_datum_t datum(std::span<const std::uint8_t> bytes) noexcept {
-    // GnuTLS only reads it.
-    return {.data = const_cast<std::uint8_t*>(bytes.data()),
-            .size = static_cast<unsigned>(bytes.size())};
-}
 
 // The least of several tries, so that an interruption does not decide.
 template <class Cipher>
@@ -39,12 +35,13 @@ Duration seal_time(Cipher& cipher, std::size_t plain_bytes) {
 
 std::size_t measure(CipherSuite suite) {
     constexpr std::array<std::size_t, 4> kSizes = {64, 512, 1440, 4096};
+    if (!has_aes_instructions()) return 0;
     const std::vector<std::uint8_t> key(key_bytes(suite));
-    ShortCipher by_gnutls(suite, key);
+    ShortCipher by_nettle(suite, key);
     PacketCipher by_libcrypto(suite, PacketCipher::Direction::seal, key, 0);
     std::size_t longest = 0;
     for (const std::size_t size : kSizes) {
-        if (seal_time(by_gnutls, size) >= seal_time(by_libcrypto, size)) break;
+        if (seal_time(by_nettle, size) >= seal_time(by_libcrypto, size)) break;
         longest = size;
     }
     return longest;
@@ -52,32 +49,46 @@ std::size_t measure(CipherSuite suite) {
 
 }  // namespace
 
-ShortCipher::ShortCipher(CipherSuite suite, std::span<const std::uint8_t> key) {
-    const auto algorithm =
-        suite == CipherSuite::aes_128_gcm ? GNUTLS_CIPHER_AES_128_GCM : GNUTLS_CIPHER_AES_256_GCM;
-    const gnutls_datum_t secret = datum(key);
-    gnutls_aead_cipher_hd_t handle = nullptr;
-    const int code = gnutls_aead_cipher_init(&handle, algorithm, &secret);
-    NEXAR_ASSERT(code == 0);
-    handle_.reset(handle);
+ShortCipher::ShortCipher(CipherSuite suite, std::span<const std::uint8_t> key)
+    : block_(suite, key) {
+    gcm_set_key(&hash_key_, block_.context(), block_.function());
+}
+
+ShortCipher::~ShortCipher() {
+    OPENSSL_cleanse(&hash_key_, sizeof hash_key_);
+    OPENSSL_cleanse(&state_, sizeof state_);
+}
+
+void ShortCipher::begin(std::span<const std::uint8_t> nonce,
+                        std::span<const std::uint8_t> header) noexcept {
+    gcm_set_iv(&state_, &hash_key_, nonce.size(), nonce.data());
+    gcm_update(&state_, &hash_key_, header.size(), header.data());
+}
+
+void ShortCipher::finish(std::uint8_t* tag) noexcept {
+    gcm_digest(&state_, &hash_key_, block_.context(), block_.function(), kTagBytes, tag);
 }
 
 bool ShortCipher::seal(std::uint8_t* sealed, std::span<const std::uint8_t> plain,
                        std::span<const std::uint8_t> nonce,
                        std::span<const std::uint8_t> header) noexcept {
-    std::size_t size = plain.size() + kTagBytes;
-    return gnutls_aead_cipher_encrypt(handle_.get(), nonce.data(), nonce.size(), header.data(),
-                                      header.size(), kTagBytes, plain.data(), plain.size(), sealed,
-                                      &size) == 0;
+    begin(nonce, header);
+    gcm_encrypt(&state_, &hash_key_, block_.context(), block_.function(), plain.size(), sealed,
+                plain.data());
+    finish(sealed + plain.size());
+    return true;
 }
 
 bool ShortCipher::open(std::uint8_t* plain, std::span<const std::uint8_t> sealed,
                        std::span<const std::uint8_t> nonce,
                        std::span<const std::uint8_t> header) noexcept {
-    std::size_t size = sealed.size() - kTagBytes;
-    return gnutls_aead_cipher_decrypt(handle_.get(), nonce.data(), nonce.size(), header.data(),
-                                      header.size(), kTagBytes, sealed.data(), sealed.size(), plain,
-                                      &size) == 0;
+    const auto body = sealed.first(sealed.size() - kTagBytes);
+    std::array<std::uint8_t, kTagBytes> tag{};
+    begin(nonce, header);
+    gcm_decrypt(&state_, &hash_key_, block_.context(), block_.function(), body.size(), plain,
+                body.data());
+    finish(tag.data());
+    return memeql_sec(tag.data(), sealed.last(kTagBytes).data(), tag.size()) != 0;
 }
 
 std::size_t longest_short_packet(CipherSuite suite) {

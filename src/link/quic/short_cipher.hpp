@@ -1,22 +1,24 @@
 #pragma once
 
-#include <gnutls/crypto.h>
+#include <nettle/gcm.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <type_traits>
 
+#include "link/quic/aes_block.hpp"
 #include "link/quic/packet_cipher.hpp"
 
 namespace nexar::quic {
 
-/// AES-GCM by GnuTLS, for packets so short that libcrypto's fixed cost per call outweighs its
+/// AES-GCM by Nettle, for packets so short that libcrypto's fixed cost per call outweighs its
 /// speed. Both give the same bytes. One thread at a time.
 class ShortCipher {
 public:
     ShortCipher(CipherSuite suite, std::span<const std::uint8_t> key);
+    ~ShortCipher();
+    ShortCipher(const ShortCipher&) = delete;
+    ShortCipher& operator=(const ShortCipher&) = delete;
 
     /// As PacketCipher's.
     bool seal(std::uint8_t* sealed, std::span<const std::uint8_t> plain,
@@ -25,12 +27,12 @@ public:
               std::span<const std::uint8_t> nonce, std::span<const std::uint8_t> header) noexcept;
 
 private:
-    struct HandleFree {
-        void operator()(gnutls_aead_cipher_hd_t handle) const noexcept {
-            gnutls_aead_cipher_deinit(handle);
-        }
-    };
-    std::unique_ptr<std::remove_pointer_t<gnutls_aead_cipher_hd_t>, HandleFree> handle_;
+    void begin(std::span<const std::uint8_t> nonce, std::span<const std::uint8_t> header) noexcept;
+    void finish(std::uint8_t* tag) noexcept;
+
+    AesBlock block_;
+    gcm_key hash_key_{};
+    gcm_ctx state_{};
 };
 
 /// The longest plain text for which ShortCipher is the faster one on this machine; 0: for none.
