@@ -122,7 +122,8 @@ std::size_t UdpSocket::Receiver::fetch(int descriptor, const Address& bound) {
     // A poll that finds nothing should cost little; a flood of small datagrams is read in bulk;
     // large ones are better taken one by one, in memory that stays in the cache.
     const bool small = count_ != 0 && headers_[count_ - 1].msg_len < kLargeMessage;
-    next_ = full() && small ? std::min(4 * used_, slots_) : 1;
+    next_ = small && count_ == used_ ? std::min(4 * used_, slots_) : 1;
+    alone_ = used_ == 1 && next_ > 1;
     return count_;
 }
 

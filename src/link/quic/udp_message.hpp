@@ -55,8 +55,9 @@ struct UdpSocket::Receiver {
     /// How many messages came; 0: none for now.
     std::size_t fetch(int descriptor, const Address& bound);
     Arrival arrival(std::size_t index) const;
-    /// Whether there may be more.
-    bool full() const noexcept { return count_ == used_; }
+    /// Whether it is worth to ask for more at once. A small one that came alone is mostly the last,
+    /// and who waits for it should not wait for another call to the kernel.
+    bool more() const noexcept { return count_ == used_ && !alone_; }
 
 private:
     struct Slot {
@@ -75,6 +76,7 @@ private:
     std::size_t used_ = 0;   // slots offered
     std::size_t count_ = 0;  // messages that came
     std::size_t next_ = 0;   // slots to offer
+    bool alone_ = false;     // one message, a small one
 };
 
 }  // namespace nexar::quic

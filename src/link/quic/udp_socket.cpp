@@ -207,7 +207,7 @@ bool UdpSocket::receive(std::size_t limit, const std::function<void(const Arriva
                 (arrival.bytes.size() + arrival.segment_bytes - 1) / arrival.segment_bytes;
             if (!arrival.bytes.empty()) take(arrival);
         }
-        if (!receiver_->full()) return false;
+        if (!receiver_->more()) return false;
     }
     return true;
 }

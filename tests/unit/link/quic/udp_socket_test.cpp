@@ -251,6 +251,19 @@ TEST_P(UdpSocketTest, nobody_at_the_other_end_is_no_error) {
     EXPECT_EQ(receive(*a_, 1).size(), 1U);
 }
 
+TEST_P(UdpSocketTest, a_small_datagram_is_handed_out_before_more_are_asked_for) {
+    for (std::uint64_t i = 0; i < 3; ++i) send(*a_, b_->local(), pattern(i, 100 + i), 1000);
+    std::vector<std::size_t> sizes;
+    const auto take = [&](const UdpSocket::Arrival& arrival) {
+        sizes.push_back(arrival.bytes.size());
+    };
+    EXPECT_FALSE(b_->receive(1 << 20, take));
+    // Without batches they are not read more cheaply together.
+    EXPECT_EQ(sizes.size(), GetParam().options.batched ? 1U : 3U);
+    EXPECT_FALSE(b_->receive(1 << 20, take));
+    EXPECT_EQ(sizes, (std::vector<std::size_t>{100, 101, 102}));
+}
+
 TEST_P(UdpSocketTest, receives_a_bounded_amount_at_once) {
     for (int i = 0; i < 40; ++i) send(*a_, b_->local(), pattern(7, 30'000), 30'000);
     std::size_t taken = 0;
