@@ -139,17 +139,39 @@ void NodeBody::settle(TimePoint now) noexcept {
     dispatch_calls(now);
 }
 
-bool NodeBody::turn(TimePoint now) noexcept {
+bool NodeBody::take_arrivals(TimePoint now) {
     const std::uint64_t before = carrier_->socket().counts().datagrams_in;
-    advance_calls(now);
-    carrier_->endpoint().set_crowded(progress().crowded());
     carrier_->on_ready(now);
+    return carrier_->socket().counts().datagrams_in != before;
+}
+
+bool NodeBody::turn(TimePoint now) noexcept {
+    advance_calls(now);
+    const bool arrived = take_arrivals(now);
+    return finish_turn(now) || arrived;
+}
+
+bool NodeBody::look(TimePoint now) noexcept {
+    if (carrier_->wants_write()) return turn(now);
+    if (!take_arrivals(now)) return false;
+    // Mostly who waits for it drives, and has an answer, which takes our acknowledgement along. If
+    // not, the next driver sends it: within two looks of the background thread.
+    if (!carrier_->endpoint().pressing(now) && tell_ended()) {
+        dispatch_calls(now);
+        return true;
+    }
+    finish_turn(now);
+    return true;
+}
+
+bool NodeBody::finish_turn(TimePoint now) {
+    carrier_->endpoint().set_crowded(progress().crowded());
     carrier_->flush(now);
     bool any = take_events(now);
     if (any) carrier_->flush(now);
     any = tell_ended() || any;
     any = dispatch_calls(now) || any;
-    return any || carrier_->socket().counts().datagrams_in != before;
+    return any;
 }
 
 void NodeBody::close() {

@@ -104,6 +104,7 @@ public:
 
     std::span<port::Carrier* const> carriers() const noexcept override { return carriers_; }
     bool turn(TimePoint now) noexcept override;
+    bool look(TimePoint now) noexcept override;
     std::optional<TimePoint> next_deadline() const noexcept override;
 
 private:
@@ -113,6 +114,8 @@ private:
     Result<port::LinkId> dial(TimePoint now, const Address& to, const NodeId& node) override;
     void abandon(port::LinkId link) override;
 
+    bool take_arrivals(TimePoint now);
+    bool finish_turn(TimePoint now);
     bool take_events(TimePoint now);
     void follow_seed(TimePoint now);
     Result<void> take_admission(const runtime::Admitted& admitted);

@@ -96,7 +96,19 @@ void Progress::enter(const char* doing) const {
 }
 
 void Progress::lock() noexcept {
-    if (try_lock()) return;
+    acquire();
+    quiet_until_ = TimePoint::min();
+}
+
+bool Progress::try_lock() noexcept {
+    if (!try_acquire()) return false;
+    quiet_until_ = TimePoint::min();
+    return true;
+}
+
+// Without saying that anything changes.
+void Progress::acquire() noexcept {
+    if (try_acquire()) return;
     blocked_.fetch_add(1, std::memory_order_relaxed);
     mutex_.lock();
     blocked_.fetch_sub(1, std::memory_order_relaxed);
@@ -104,7 +116,7 @@ void Progress::lock() noexcept {
     drain_posted();
 }
 
-bool Progress::try_lock() noexcept {
+bool Progress::try_acquire() noexcept {
     if (!mutex_.try_lock()) return false;
     owner_.store(pthread_self(), std::memory_order_relaxed);
     // What this thread posted comes before what it does now.
@@ -153,6 +165,7 @@ void Progress::give_way() noexcept {
 void Progress::drain_posted() noexcept {
     if (has_posted_.load(std::memory_order_relaxed) == 0) return;
     has_posted_.exchange(0, std::memory_order_acq_rel);
+    quiet_until_ = TimePoint::min();
     // As many as there are now: those that come later set the flag again. One that another thread
     // is just pushing is waited for, because what this thread posted may stand behind it.
     for (auto left = posted_.size_approx(); left > 0; --left) {

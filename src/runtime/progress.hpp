@@ -39,6 +39,10 @@ public:
     /// loop goes on without sleeping. `now` never goes back.
     virtual bool turn(TimePoint now) noexcept = 0;
 
+    /// A turn before next_deadline(), when nothing else was done under the lock since then: so only
+    /// what arrived can matter. A driver does this again and again while it spins.
+    virtual bool look(TimePoint now) noexcept { return turn(now); }
+
     /// When turn() must be called at the latest although no descriptor is ready; not later than
     /// `now` when something was started that a turn has to send.
     virtual std::optional<TimePoint> next_deadline() const noexcept = 0;
@@ -190,6 +194,8 @@ private:
     void enter(const char* doing) const;
     void lock() noexcept;
     bool try_lock() noexcept;
+    void acquire() noexcept;
+    bool try_acquire() noexcept;
     void unlock() noexcept;
     void release_and_call(const Calls& calls) noexcept;
     void give_way() noexcept;
@@ -264,13 +270,14 @@ private:
     // Guarded by mutex_.
     std::vector<Driven*> driven_{};
     ContinuationQueue due_{};
-    bool running_ = false;                    // a thread runs what is due
-    bool barred_ = false;                     // the last driver must not run it
-    bool told_driver_ = false;                // the driver's own wait is over
-    bool asleep_ = false;                     // the driver sleeps, or is about to
-    TimePoint wake_at_{};                     // at the latest, while asleep_
-    bool summoned_ = false;                   // the user's loop was called and has not come yet
-    TimePoint announced_ = TimePoint::max();  // what the user's loop was told to wait for
+    bool running_ = false;                      // a thread runs what is due
+    bool barred_ = false;                       // the last driver must not run it
+    bool told_driver_ = false;                  // the driver's own wait is over
+    bool asleep_ = false;                       // the driver sleeps, or is about to
+    TimePoint wake_at_{};                       // at the latest, while asleep_
+    TimePoint quiet_until_ = TimePoint::min();  // until then a driver need only look(), see there
+    bool summoned_ = false;                     // the user's loop was called and has not come yet
+    TimePoint announced_ = TimePoint::max();    // what the user's loop was told to wait for
     PendingWakes wakes_{};
 
     std::atomic<bool> relief_{false};  // the background thread is to run what is due

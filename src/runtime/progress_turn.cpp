@@ -12,7 +12,7 @@ constexpr int kMostContinuations = 256;
 }  // namespace
 
 Progress::Turn Progress::turn(TimePoint now) noexcept {
-    lock();
+    acquire();
     barred_ = in_user_code;
     const Turn done = turn_locked(now, runs_continuations() && !barred_);
     unlock();
@@ -24,7 +24,13 @@ Progress::Turn Progress::turn(TimePoint now) noexcept {
 Progress::Turn Progress::turn_locked(TimePoint now, bool may_claim) noexcept {
     Turn done;
     asleep_ = false;
-    for (Driven* const one : driven_) done.active |= one->turn(now);
+    const bool quiet = now < quiet_until_;
+    for (Driven* const one : driven_) done.active |= quiet ? one->look(now) : one->turn(now);
+    if (done.active) {
+        quiet_until_ = TimePoint::min();
+    } else if (!quiet) {
+        quiet_until_ = earliest().value_or(TimePoint::max());
+    }
     done.claimed = may_claim && claim();
     return done;
 }

@@ -177,6 +177,11 @@ std::uint64_t Connection::stamp(TimePoint now) noexcept {
     return last_stamp_;
 }
 
+bool Connection::can_wait(TimePoint now) const noexcept {
+    return state_ == State::up && ready_set_ == 0 && outs_.empty() && datagrams_.empty() &&
+           to_look_at_.empty() && deadline() > now;
+}
+
 TimePoint Connection::deadline() const noexcept {
     if (state_ == State::down) return gone_at_;
     const ngtcp2_tstamp expiry = ngtcp2_conn_get_expiry(conn_.get());

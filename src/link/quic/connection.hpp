@@ -113,6 +113,10 @@ public:
     /// When write() must be called at the latest.
     TimePoint deadline() const noexcept;
 
+    /// Whether the peer loses nothing when write() comes a little later: nothing of ours waits, and
+    /// no acknowledgement is due.
+    bool can_wait(TimePoint now) const noexcept;
+
     /// Moves the connection to another local address, which the peer then validates. Only the side
     /// that dialed can. Errc::unsupported on the other.
     Result<void> migrate(TimePoint now, const Address& local);
@@ -290,6 +294,7 @@ private:
     std::uint64_t path_changes_ = 0;
     std::uint64_t black_holes_ = 0;
     std::uint64_t turns_ = 0;
+    std::size_t unpaced_ = 0;  // bytes that ngtcp2 was not told the end of
 };
 
 }  // namespace nexar::quic

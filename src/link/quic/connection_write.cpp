@@ -18,6 +18,8 @@ constexpr std::uint64_t kTurnsPerLook = 64;
 constexpr Duration kQuietAfter = std::chrono::milliseconds(10);
 // What is worth a packet of its own, if that lets the peer begin earlier.
 constexpr std::size_t kLeastPart = std::size_t{16} * 1024;
+// What may go before the pace of sending is looked at.
+constexpr std::size_t kUnpaced = std::size_t{4} * 1024;
 // Places shown to ngtcp2 at once; a packet of more pieces is just shorter.
 constexpr std::size_t kMaxPieces = 16;
 // A turn that ends in the middle of a batch would send a short one: a call for a few packets.
@@ -347,8 +349,13 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
         if (more) break;
     }
     // A handshake is a few packets, and the round trip that they see is mostly computation: to
-    // stretch them over that time only makes it longer.
-    if (is_up()) ngtcp2_conn_update_pkt_tx_time(conn_.get(), turn.stamp);
+    // stretch them over that time only makes it longer. A small message with nothing behind it has
+    // nothing to be stretched; the timer would only bring us here once more, for nothing.
+    unpaced_ += turn.written;
+    if (is_up() && (ready_set_ != 0 || unpaced_ > kUnpaced)) {
+        ngtcp2_conn_update_pkt_tx_time(conn_.get(), turn.stamp);
+        unpaced_ = 0;
+    }
     // Bulk that waits for a queue to empty goes on with the next acknowledgement.
     const bool bulk_waits = bulk && turn.bulk_left < turn.packet_bytes / 2 && ready_set_ != 0;
     return more || bulk_waits || out.blocked();

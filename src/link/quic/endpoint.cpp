@@ -269,6 +269,12 @@ void Endpoint::flush(TimePoint now) {
     reap();
 }
 
+bool Endpoint::pressing(TimePoint now) const noexcept {
+    return !events_.empty() || std::ranges::any_of(ready_, [&](const Entry* entry) {
+        return !entry->connection->can_wait(now);
+    });
+}
+
 void Endpoint::reap() {
     for (const port::LinkId id : std::exchange(finished_, {})) {
         if (const auto found = entries_.find(id.value()); found != entries_.end()) {

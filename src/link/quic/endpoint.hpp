@@ -93,6 +93,8 @@ public:
                  std::span<const std::byte> bytes, std::size_t segment_bytes);
 
     void flush(TimePoint now);
+    /// Whether somebody would wait for the next flush(), or for the next event to be taken.
+    bool pressing(TimePoint now) const noexcept;
     bool blocked() const noexcept { return outbox_.blocked(); }
     std::optional<TimePoint> next_deadline() const;
     std::optional<port::Event> poll_event();

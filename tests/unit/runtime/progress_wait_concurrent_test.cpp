@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <ostream>
@@ -23,6 +24,57 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kThreads = 8;
+
+/// Counts turns, those of them in which something was due, and looks.
+class Watcher final : public Driven {
+public:
+    explicit Watcher(Progress& progress) : progress_(progress) { progress_.add(*this).value(); }
+    Watcher(const Watcher&) = delete;
+    Watcher& operator=(const Watcher&) = delete;
+    ~Watcher() override { progress_.remove(*this); }
+
+    int turns() const noexcept { return turns_.load(); }
+    int served() const noexcept { return served_.load(); }
+    int looks() const noexcept { return looks_.load(); }
+    /// Under the lock: the next is a turn.
+    void touch(TimePoint due) noexcept {
+        touched_ = true;
+        due_ = due;
+    }
+
+    std::span<port::Carrier* const> carriers() const noexcept override { return {}; }
+    bool turn(TimePoint now) noexcept override {
+        touched_ = false;
+        ++turns_;
+        if (due_ > now) return false;
+        due_ = TimePoint::max();
+        ++served_;
+        return false;
+    }
+    bool look(TimePoint now) noexcept override {
+        ++looks_;
+        EXPECT_LT(now, due_) << "it should have been a turn";
+        EXPECT_FALSE(touched_) << "it should have been a turn";
+        return false;
+    }
+    std::optional<TimePoint> next_deadline() const noexcept override { return due_; }
+
+private:
+    Progress& progress_;
+    std::atomic<int> turns_{0};
+    std::atomic<int> served_{0};
+    std::atomic<int> looks_{0};
+    bool touched_ = false;
+    TimePoint due_ = TimePoint::max();
+};
+
+void await(const std::function<bool()>& done) {
+    const TimePoint end = soon();
+    while (!done()) {
+        ASSERT_LT(SteadyClock{}.now(), end);
+        std::this_thread::yield();
+    }
+}
 
 // A thread that completes what it is asked to, sometimes at once and sometimes late, in one of the
 // ways in which operations complete: by input that a driver reads, under a guard, by a post.
@@ -244,6 +296,29 @@ INSTANTIATE_TEST_SUITE_P(
                       Setting{.name = "user_loop",
                               .options = {.drive = Progress::Drive::user_loop}}),
     [](const auto& tested) { return tested.param.name; });
+
+TEST(progress_wait, who_spins_only_looks_until_something_is_due_or_done_under_the_lock) {
+    const auto progress = make_progress({.spin = 60s});
+    Watcher watcher(*progress);
+    FakeNode node(*progress);
+    Completion completion;
+    std::thread waiter([&] { EXPECT_TRUE(progress->wait(completion, soon())); });
+    await([&] { return watcher.looks() > 10; });
+    for (int i = 0; i < 20; ++i) {
+        const int turns = watcher.turns();
+        const int served = watcher.served();
+        const bool with_due = i % 2 == 0;
+        {
+            const Progress::Guard guard(*progress);
+            watcher.touch(with_due ? SteadyClock{}.now() + 50us : TimePoint::max());
+        }
+        await([&] { return with_due ? watcher.served() > served : watcher.turns() > turns; });
+        const int looks = watcher.looks();
+        await([&] { return watcher.looks() > looks; });
+    }
+    node.complete_now(completion);
+    waiter.join();
+}
 
 }  // namespace
 }  // namespace nexar::runtime

@@ -293,5 +293,29 @@ TEST(ConnectionWrite, streams_given_up_cost_the_link_no_credit) {
     EXPECT_EQ(pair.server().incoming(60).sink.bytes, whole);
 }
 
+TEST(ConnectionWrite, can_wait_when_nobody_waits_for_a_packet) {
+    QuicPair pair;
+    ASSERT_TRUE(pair.connect());
+    pair.world.run_for(1s);
+    Connection& client = *pair.client_side.endpoint().find(pair.client().link().id());
+    const auto can_wait = [&] { return client.can_wait(pair.world.now()); };
+    EXPECT_TRUE(can_wait());
+    EXPECT_FALSE(pair.client_side.endpoint().pressing(pair.world.now()));
+
+    ASSERT_TRUE(pair.client().write(Lane::eager, pattern(1, 10)));
+    EXPECT_FALSE(can_wait()) << "the message";
+    EXPECT_TRUE(pair.client_side.endpoint().pressing(pair.world.now()));
+    pair.world.run_for(1s);
+    EXPECT_TRUE(can_wait());
+
+    pair.client().send(pattern(2, 100'000));
+    EXPECT_FALSE(can_wait()) << "payload, until it is acknowledged";
+    ASSERT_TRUE(pair.run_until([&] { return pair.client().all_released(); }));
+    pair.world.run_for(1s);
+    EXPECT_TRUE(can_wait());
+
+    EXPECT_FALSE(client.can_wait(client.deadline())) << "a timer";
+}
+
 }  // namespace
 }  // namespace nexar::quic
