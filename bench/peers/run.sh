@@ -14,7 +14,8 @@
 #
 # Prints op,ranks,bytes,link,nexar_us,peer,peer_us,ratio and how far the repetitions lie apart, in percent of their
 # median. Times are medians of the repetitions' medians; ratio is peer_us / nexar_us: above 1 nexar is faster. Then,
-# for every link and number of ranks, the geometric mean and the worst cell.
+# for every link and number of ranks, the geometric mean and the worst cell, and what memory, AES and the kernel's UDP
+# do at best on this machine.
 #
 # Link quic is encrypted, quic_none is not; the peers talk TCP on loopback in the clear. Run it on an idle machine.
 set -euo pipefail
@@ -74,6 +75,7 @@ build_all() {
   need_nexar
   mkdir -p "$tree"
   quietly build-openmpi-peer mpicxx.openmpi -std=c++20 -O3 "$here/openmpi_peer.cpp" -o "$tree/openmpi_peer"
+  quietly build-floor g++ -std=c++20 -O3 "$here/floor.cpp" -o "$tree/floor" -lcrypto
   quietly build-gloo-peer g++ -std=c++20 -O3 "$here/gloo_peer.cpp" -o "$tree/gloo_peer" -lgloo -pthread
 }
 
@@ -193,3 +195,4 @@ measure_all >"$tree/raw.txt"
 make_rows "$tree/raw.txt" >"$csv"
 cat "$csv"
 summarize "$csv"
+"$tree/floor"
