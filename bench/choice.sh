@@ -40,9 +40,14 @@ bench() {
     --nexar-log-level=error "${forced[@]}" | awk '!/^#/ { print $1, $(NF - 2), $NF }'
 }
 
+# ranks_per_core WORLD: as nexar bench sets it.
+ranks_per_core() {
+  awk -v ranks="$1" -v cores="$(nproc)" 'BEGIN { print (ranks > cores ? ranks / cores : 1) }'
+}
+
 # predicted OPERATION WORLD BYTES: in us.
 predicted() {
-  "$nexar" explain "$1" --world "$2" --bytes "$3" | awk 'NR == 1 {
+  "$nexar" explain "$1" --world "$2" --bytes "$3" "--nexar-fabric-ranks-per-core=$(ranks_per_core "$2")" | awk 'NR == 1 {
     unit["us"] = 1; unit["ms"] = 1000; unit["s"] = 1000000; unit["ns"] = 0.001
     print $(NF - 1) * unit[$NF]
   }'

@@ -32,7 +32,8 @@ Result<schedule::Profile> collective_profile(const Config& config) {
                      .both_byte = per_byte(config.size("fabric_both_bandwidth")),
                      .reduce_byte = per_byte(config.size("fabric_reduce")),
                      .copy_byte = per_byte(config.size("fabric_copy")),
-                     .fill_bytes = static_cast<double>(config.size("fabric_fill"))};
+                     .fill_bytes = static_cast<double>(config.size("fabric_fill")),
+                     .ranks_per_core = config.real("fabric_ranks_per_core")};
     return profile;
 }
 

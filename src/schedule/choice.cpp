@@ -82,8 +82,9 @@ Choice with_best_segment(const Algorithm& algorithm, const Task& task, const Pro
 
 std::uint64_t Profile::hash() const noexcept {
     auto all = static_cast<std::uint64_t>(reproducibility);
-    for (const double rate : {rates.latency, rates.per_message, rates.per_byte, rates.both_byte,
-                              rates.reduce_byte, rates.copy_byte, rates.fill_bytes}) {
+    for (const double rate :
+         {rates.latency, rates.per_message, rates.per_byte, rates.both_byte, rates.reduce_byte,
+          rates.copy_byte, rates.fill_bytes, rates.ranks_per_core}) {
         all = mixed(all ^ std::bit_cast<std::uint64_t>(rate));
     }
     for (const char letter : forced) all = mixed(all ^ static_cast<unsigned char>(letter));

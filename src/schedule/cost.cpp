@@ -1,40 +1,26 @@
-// One formula per algorithm. Terms: n: world; p: groups, the largest power of two up to n; odd: 1
-// when n is none; down: log2(p); up: log2(n), rounded up; S: bytes of the vector; c: bytes of a
-// chunk; s: bytes of a segment, and pieces: how many a vector or chunk has. late: 1 when so many
-// ranks are beyond p that every round waits for them; fewer of them are absorbed by one round.
+// One formula per algorithm, in the terms of Shape.
 
 #include "schedule/cost.hpp"
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <string_view>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "schedule/shape.hpp"
+#include "schedule/traffic.hpp"
 
 namespace nexar::schedule {
 
 namespace {
 
 /// The terms, and the sums that several formulas share.
-struct Terms {
-    Terms(const Extent& extent, const Rates& given)
-        : rates(given),
-          n(extent.world),
-          p(std::bit_floor(extent.world)),
-          odd(p == n ? 0 : 1),
-          late(n - p > p / 2 ? 1 : 0),
-          down(std::bit_width(extent.world) - 1),
-          up(std::bit_width(extent.world - 1)),
-          S(extent.bytes),
-          c(extent.chunk),
-          segment(extent.segment),
-          window(extent.window) {}
+struct Terms : Shape {
+    Terms(const Extent& extent, const Rates& given) : Shape(extent), rates(given) {}
 
     Rates rates;
-    double n, p, odd, late, down, up, S, c, segment, window;
 
     double hop(double bytes) const { return rates.hop(bytes); }
     double swap(double bytes) const { return rates.swap(bytes); }
@@ -43,11 +29,6 @@ struct Terms {
     double fold_hop(double bytes) const { return hop(bytes) + fold(bytes); }
     double fold_swap(double bytes) const { return swap(bytes) + fold(bytes); }
     double copy(double bytes) const { return bytes * rates.copy_byte; }
-
-    double piece(double bytes) const { return segment == 0 ? bytes : std::min(segment, bytes); }
-    double pieces(double bytes) const {
-        return segment == 0 || bytes <= segment ? 1 : std::ceil(bytes / segment);
-    }
 
     /// A vector passes `hops` ranks one after the other, each of which passes it on `times` times,
     /// and folds it if `folds`.
@@ -165,7 +146,11 @@ constexpr std::array kFormulas{
     Entry{Operation::broadcast, "scatter_all_gather",
           [](const Terms& t) {
               // The first chunk goes around while the others are still handed down.
-              return (t.up - 1) * t.hop(0) + t.hop(t.c) + t.c * (t.n - 2) * t.rates.per_byte +
+              double down = 0;
+              for (double round = 1; round < t.up; ++round) {
+                  down += t.rates.arrival(t.c * std::exp2(t.up - round)) + t.rates.per_message;
+              }
+              return down + t.hop(t.c) + t.c * (t.n - 2) * t.rates.per_byte +
                      (t.n - 2) * t.swap(t.c) + t.occupies(t.c);
           }},
     Entry{Operation::broadcast, "chain",
@@ -216,13 +201,39 @@ constexpr std::array kFormulas{
     Entry{Operation::barrier, "dissemination", [](const Terms& t) { return t.up * t.hop(0); }},
 };
 
+// How much of the longest way is waited for although others have work.
+constexpr double kIdle = 1.0 / 8;
+
+/// Ranks that share processors: these are nearly always busy, so the longest way matters little,
+/// but all that is done counts. A message is the dearer the more ranks take turns, because fewer
+/// are found in one. And in every round a rank waits for the turns of the others, in which they
+/// have messages, too.
+double shared_seconds(const Entry& entry, const Algorithm& algorithm, const Extent& extent,
+                      const Rates& rates) {
+    constexpr Rates kRounds{.latency = 1,
+                            .per_message = 0,
+                            .per_byte = 0,
+                            .both_byte = 0,
+                            .reduce_byte = 0,
+                            .copy_byte = 0};
+    const double shared = rates.ranks_per_core;
+    const double rounds = entry.seconds(Terms(extent, kRounds));
+    const Traffic all = traffic_of(algorithm, extent);
+    const double turn = rates.per_message * shared * (shared - 1);
+    const double work = 2 * all.messages * rates.per_message * shared +
+                        2 * all.bytes * rates.per_byte + all.folded * rates.reduce_byte;
+    const double cores = std::max(extent.world / shared, 1.0);
+    return rounds * turn + work / cores + kIdle * entry.seconds(Terms(extent, rates));
+}
+
 }  // namespace
 
 double predicted_seconds(const Algorithm& algorithm, const Extent& extent, const Rates& rates) {
     if (extent.world == 1) return extent.bytes * rates.copy_byte;
     for (const Entry& entry : kFormulas) {
-        if (entry.operation == algorithm.operation && entry.name == algorithm.name)
-            return entry.seconds(Terms(extent, rates));
+        if (entry.operation != algorithm.operation || entry.name != algorithm.name) continue;
+        return rates.ranks_per_core > 1 ? shared_seconds(entry, algorithm, extent, rates)
+                                        : entry.seconds(Terms(extent, rates));
     }
     NEXAR_ASSERT(algorithm.traits.needs_tree, "every algorithm has a formula");
     return HUGE_VAL;

@@ -17,9 +17,10 @@ struct Extent {
 };
 
 /// How long an algorithm takes, in seconds, by a formula: rounds, messages, bytes and folds on the
-/// longest way through the schedules. What run_on_clock() says of the schedules themselves is near
-/// it, how near says cost_test.cpp, but takes time that grows with the world. Not for algorithms
-/// that need a tree drawn.
+/// longest way through the schedules; or, where ranks share processors, all that they do together,
+/// divided by the processors, and the turns they wait for. What run_on_clock() says of the
+/// schedules themselves is near it, how near says cost_test.cpp, but takes time that grows with the
+/// world. Not for algorithms that need a tree drawn.
 double predicted_seconds(const Algorithm& algorithm, const Extent& extent, const Rates& rates);
 
 }  // namespace nexar::schedule

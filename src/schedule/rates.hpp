@@ -12,13 +12,15 @@ namespace nexar::schedule {
 /// `both_byte` for a byte each way. As they are, about what two processes on one machine have over
 /// QUIC (bench/choice.sh --ranks 2).
 struct Rates {
-    double latency = 12e-6;          // alpha
+    double latency = 10e-6;          // alpha
     double per_message = 3e-6;       // what one more message costs a rank that is busy with others
     double per_byte = 1.0 / 1.3e9;   // beta
     double both_byte = 1.0 / 0.7e9;  // at least per_byte
     double reduce_byte = 1.0 / 8e9;  // gamma
     double copy_byte = 1.0 / 12e9;
-    double fill_bytes = 32 * 1024;
+    double fill_bytes = 128 * 1024;
+    /// Ranks for each processor of a machine; above 1 they wait for it, see predicted_seconds().
+    double ranks_per_core = 1;
 
     double occupies(double bytes) const noexcept { return per_message + bytes * per_byte; }
     /// The same of a rank that also sends, or receives, as much.

@@ -82,7 +82,8 @@ bool wants_colour(int descriptor) {
            std::string_view(terminal) != "dumb";
 }
 
-Result<run::Part> whole_run(const RunOptions& options, const Invocation& invocation) {
+Result<run::Part> whole_run(const RunOptions& options, const Invocation& invocation,
+                            const run::NamedSettings& settings) {
     run::Part part{.command = invocation.program};
     NEXAR_TRY_VALUE(grace, parse_duration(options.grace));
     part.grace = grace;
@@ -90,7 +91,7 @@ Result<run::Part> whole_run(const RunOptions& options, const Invocation& invocat
     part.errors_in_colour = wants_colour(STDERR_FILENO);
     std::error_code error;
     part.directory = std::filesystem::current_path(error).string();
-    part.environment = run::as_variables(run::flag_settings(invocation.flags));
+    part.environment = run::as_variables(settings);
     for (const std::string& text : options.environment) {
         NEXAR_TRY_VALUE(variable, variable_of(text));
         part.environment.push_back(variable);
@@ -118,18 +119,19 @@ Result<std::vector<run::Unit>> plan_units(const RunOptions& options, run::Part p
 }
 
 Result<int> run_ranks(const RunOptions& options, const Invocation& invocation) {
-    NEXAR_TRY_VALUE(config, load_config({}, invocation.flags));
-    (void)config;  // a bad setting is to be said once, and not by every rank
+    // Also because a bad setting is to be said once, and not by every rank.
+    NEXAR_TRY_VALUE(loaded, load_config({}, invocation.flags));
     NEXAR_TRY_VALUE(shares, run::share_ranks(options.hosts, options.ranks));
-    NEXAR_TRY_VALUE(part, whole_run(options, invocation));
-    NEXAR_TRY_VALUE(units, plan_units(options, part, shares));
     const bool other_hosts = !std::ranges::all_of(shares, &run::HostShare::is_local);
     const std::uint32_t world = shares.back().first_rank + shares.back().count;
+    auto settings = run::flag_settings(invocation.flags);
+    if (!other_hosts) run::add_sharing(settings, loaded.config, world);
+    NEXAR_TRY_VALUE(part, whole_run(options, invocation, settings));
+    NEXAR_TRY_VALUE(units, plan_units(options, part, shares));
     // Settings of the cluster come from the seed; one that ranks alone knew would contradict it.
-    return run::supervise_with_seed({.units = std::move(units), .grace = part.grace},
-                                    {.world = world,
-                                     .other_hosts = other_hosts,
-                                     .settings = run::flag_settings(invocation.flags)});
+    return run::supervise_with_seed(
+        {.units = std::move(units), .grace = part.grace},
+        {.world = world, .other_hosts = other_hosts, .settings = settings});
 }
 
 void start(const RunOptions& options, Invocation& invocation, CLI::App& command) {

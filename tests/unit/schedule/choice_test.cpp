@@ -47,6 +47,30 @@ TEST(Choosing, finds_something_for_every_operation_and_every_demand) {
     }
 }
 
+TEST(Choosing, does_less_in_all_where_ranks_share_processors) {
+    const Profile alone;
+    const Profile shared{.rates = {.ranks_per_core = 4}};
+    const auto taken = [](const Task& of, const Profile& profile) {
+        return choose(of, profile).value().algorithm->name;
+    };
+    // As measured with 8 ranks on 2 processors (bench/choice.sh --ranks 8).
+    const Task pairs = task(Operation::all_to_all, 8, 64);
+    EXPECT_EQ(taken(pairs, alone), "windowed");
+    EXPECT_EQ(taken(pairs, shared), "bruck");
+    const Task folds = task(Operation::all_reduce, 8, 4096);
+    EXPECT_EQ(taken(folds, alone), "recursive_doubling");
+    EXPECT_EQ(taken(folds, shared), "tree");
+    const Task reduce = task(Operation::reduce, 8, 64U << 10U);
+    EXPECT_EQ(taken(reduce, alone), "reduce_scatter_gather");
+    EXPECT_EQ(taken(reduce, shared), "binomial");
+    for (const Operation operation : kOperations) {
+        for (const std::uint64_t bytes : {8ULL, 1ULL << 16U, 1ULL << 26U}) {
+            const Task one = task(operation, 8, bytes);
+            EXPECT_GT(choose(one, shared)->seconds, choose(one, alone)->seconds) << name(operation);
+        }
+    }
+}
+
 TEST(Choosing, takes_few_rounds_for_small_vectors_and_few_bytes_for_large_ones) {
     const Profile profile;
     const auto small = choose(task(Operation::all_reduce, 8, 64), profile).value();
@@ -121,6 +145,7 @@ TEST(Profiles, have_the_same_hash_only_when_they_are_the_same) {
                                       {.rates = {.copy_byte = 1e-9}},
                                       {.rates = {.both_byte = 1e-9}},
                                       {.rates = {.fill_bytes = 1}},
+                                      {.rates = {.ranks_per_core = 2}},
                                       {.reproducibility = Reproducibility::runs},
                                       {.forced = "ring"},
                                       {.forced = "gnir"},

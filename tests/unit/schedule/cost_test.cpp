@@ -8,6 +8,7 @@
 
 #include "cases.hpp"
 #include "schedule/timing.hpp"
+#include "schedule/traffic.hpp"
 
 namespace nexar::schedule::testing {
 namespace {
@@ -20,14 +21,33 @@ double on_clock(const Case& c, const Rates& rates) {
     return run_on_clock(schedules(c, known), kElement, rates).value().seconds;
 }
 
-double by_formula(const Case& c, const Rates& rates) {
+Extent extent_of(const Case& c) {
     const auto known = requests(c);
-    const Extent extent{.world = c.world,
-                        .bytes = static_cast<double>(known[0].chunks.total() * kElement),
-                        .chunk = static_cast<double>(known[0].chunks.largest() * kElement),
-                        .segment = static_cast<double>(c.segment * kElement),
-                        .window = c.window};
-    return predicted_seconds(*c.algorithm, extent, rates);
+    return {.world = c.world,
+            .bytes = static_cast<double>(known[0].chunks.total() * kElement),
+            .chunk = static_cast<double>(known[0].chunks.largest() * kElement),
+            .segment = static_cast<double>(c.segment * kElement),
+            .window = c.window};
+}
+
+double by_formula(const Case& c, const Rates& rates) {
+    return predicted_seconds(*c.algorithm, extent_of(c), rates);
+}
+
+Traffic counted(const Case& c) {
+    Traffic all;
+    for (const Schedule& rank : schedules(c, requests(c))) {
+        for (const Step& step : rank.steps) {
+            const auto bytes = static_cast<double>(step.count() * kElement);
+            if (step.kind == Kind::send) {
+                all.messages += static_cast<double>(step.segments());
+                all.bytes += bytes;
+            } else if (step.kind == Kind::receive_reduce || step.kind == Kind::reduce) {
+                all.folded += bytes;
+            }
+        }
+    }
+    return all;
 }
 
 /// The formula divided by the clock, at its least and its most.
@@ -68,6 +88,36 @@ TEST_P(Formula, says_what_the_schedules_take_on_a_clock) {
     std::printf("%s: formula over clock %.2f to %.2f, in worlds of powers of two %.2f to %.2f\n",
                 full_name(*GetParam()).c_str(), others.least, others.most, powers.least,
                 powers.most);
+}
+
+TEST_P(Formula, knows_what_all_ranks_do_together) {
+    Spread messages;
+    Spread bytes;
+    for (std::uint32_t world = 2; world <= 33; world = world < 9 ? world + 1 : 2 * world - 1) {
+        for (const std::uint64_t size : {std::uint64_t{world} * kElement, kKiB * 1024}) {
+            for (const std::uint64_t segment : {std::uint64_t{0}, kKiB * 16}) {
+                if (segment != 0 && !GetParam()->traits.segments) continue;
+                Case c{.algorithm = GetParam(), .world = world, .count = size / kElement};
+                c.segment = segment / kElement;
+                if (c.algorithm->operation == Operation::all_to_all) c.count /= world;
+                const Traffic real = counted(c);
+                const Traffic formula = traffic_of(*c.algorithm, extent_of(c));
+                // Where a vector is not cut evenly, or ranks are no power of two, it is a little
+                // off.
+                const double slack = std::has_single_bit(world) ? 0.2 : 0.45;
+                EXPECT_NEAR(formula.messages / real.messages, 1, slack) << to_text(c);
+                messages.add(formula.messages / real.messages);
+                if (c.algorithm->operation == Operation::barrier) continue;
+                EXPECT_NEAR(formula.bytes / real.bytes, 1, slack) << to_text(c);
+                bytes.add(formula.bytes / real.bytes);
+                // Ranks of scans fold some for themselves and again for others.
+                EXPECT_NEAR(formula.folded, real.folded, 0.5 * real.bytes) << to_text(c);
+            }
+        }
+    }
+    std::printf("%s: formula over schedules, messages %.2f to %.2f, bytes %.2f to %.2f\n",
+                full_name(*GetParam()).c_str(), messages.least, messages.most, bytes.least,
+                bytes.most);
 }
 
 std::vector<const Algorithm*> with_formula() {

@@ -104,8 +104,9 @@ Result<int> run_job(const Job& job, const Ranks& ranks, const CLI::App& command,
     NEXAR_TRY_VALUE(settings, settings_of(ranks, invocation));
     if (!ranks.started) return be_rank(job, settings);
     NEXAR_TRY(job.fits(*ranks.started));
-    NEXAR_TRY_VALUE(config, load_config({}, invocation.flags));
-    (void)config;  // a bad setting is to be said once, and not by every rank
+    // Also because a bad setting is to be said once, and not by every rank.
+    NEXAR_TRY_VALUE(loaded, load_config({}, invocation.flags));
+    run::add_sharing(settings, loaded.config, *ranks.started);
     return start_ranks(*ranks.started, rank_arguments(command), settings);
 }
 

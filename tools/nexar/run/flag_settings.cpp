@@ -1,7 +1,10 @@
 #include "run/flag_settings.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
+#include <thread>
 
 #include "base/setting.hpp"
 
@@ -16,6 +19,14 @@ NamedSettings flag_settings(std::span<const ConfigFlag> flags) {
         settings.emplace_back(std::move(name), flag.value.value_or(""));
     }
     return settings;
+}
+
+void add_sharing(NamedSettings& settings, const Config& config, std::uint32_t ranks) {
+    constexpr const char* kName = "fabric_ranks_per_core";
+    const unsigned cores = std::thread::hardware_concurrency();  // that this process may use
+    if (cores == 0 || ranks <= cores) return;
+    if (config.entry(kName).origin.kind != OriginKind::fallback) return;
+    settings.emplace_back(kName, fmt::format("{:.6g}", static_cast<double>(ranks) / cores));
 }
 
 std::vector<std::string> as_variables(const NamedSettings& settings) {

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "schedule/cost.hpp"
+
+namespace nexar::schedule {
+
+/// The terms in which formulas speak of a collective.
+struct Shape {
+    explicit Shape(const Extent& extent)
+        : n(extent.world),
+          p(std::bit_floor(extent.world)),
+          odd(p == n ? 0 : 1),
+          late(n - p > p / 2 ? 1 : 0),
+          down(std::bit_width(extent.world) - 1),
+          up(std::bit_width(extent.world - 1)),
+          S(extent.bytes),
+          c(extent.chunk),
+          segment(extent.segment),
+          window(extent.window) {}
+
+    double n;        // ranks
+    double p;        // groups: the largest power of two up to n
+    double odd;      // 1 when n is none
+    double late;     // 1 when so many ranks are beyond p that every round waits for them; fewer of
+                     // them are absorbed by one round
+    double down;     // log2(p)
+    double up;       // log2(n), rounded up
+    double S;        // bytes of the vector
+    double c;        // bytes of a chunk
+    double segment;  // bytes; 0: none
+    double window;
+
+    /// Of a vector or chunk of so many bytes: its longest piece, and how many there are.
+    double piece(double bytes) const { return segment == 0 ? bytes : std::min(segment, bytes); }
+    double pieces(double bytes) const {
+        return segment == 0 || bytes <= segment ? 1 : std::ceil(bytes / segment);
+    }
+};
+
+}  // namespace nexar::schedule

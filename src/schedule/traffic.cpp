@@ -1,0 +1,162 @@
+// One formula per algorithm, in the terms of Shape.
+
+#include "schedule/traffic.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "base/assert.hpp"
+#include "schedule/shape.hpp"
+
+namespace nexar::schedule {
+
+namespace {
+
+struct Terms : Shape {
+    explicit Terms(const Extent& extent) : Shape(extent), more(n - p) {}
+
+    double more;  // ranks beyond p
+
+    /// `times` messages of so many bytes, each in its pieces; and such that are folded.
+    Traffic sent(double times, double bytes) const {
+        return {.messages = times * pieces(bytes), .bytes = times * bytes};
+    }
+    Traffic folded(double times, double bytes) const {
+        Traffic all = sent(times, bytes);
+        all.folded = all.bytes;
+        return all;
+    }
+    /// Halves, then quarters, ...: every group has the vector once but for its own part.
+    Traffic halving() const { return {.messages = p * down, .bytes = (p - 1) * S}; }
+    Traffic fold_halving() const {
+        return {.messages = p * down, .bytes = (p - 1) * S, .folded = (p - 1) * S};
+    }
+    /// Blocks go from the groups to those whose they are.
+    Traffic hand_out() const { return p > 2 || more > 0 ? sent(n - 1, c) : Traffic{}; }
+    /// A chunk goes as many hops as its rank has bits set.
+    Traffic by_tree() const {
+        double hops = 0;
+        for (double bit = 1; bit < n; bit *= 2) {
+            hops += std::floor(n / (2 * bit)) * bit + std::max(std::fmod(n, 2 * bit) - bit, 0.0);
+        }
+        return {.messages = n - 1, .bytes = c * hops};
+    }
+    /// Rank r sends to r + 1, then r + 2, r + 4, ..., as long as there are such.
+    double doublings() const { return n * up - (std::exp2(up) - 1); }
+};
+
+Traffic operator+(const Traffic& a, const Traffic& b) {
+    return {.messages = a.messages + b.messages,
+            .bytes = a.bytes + b.bytes,
+            .folded = a.folded + b.folded};
+}
+
+struct Entry {
+    Operation operation;
+    std::string_view name;
+    Traffic (*traffic)(const Terms& t);
+};
+
+Traffic whole_to_each(const Terms& t) {
+    return t.sent(t.n - 1, t.S);
+}
+Traffic fold_to_one(const Terms& t) {
+    return t.folded(t.n - 1, t.S);
+}
+Traffic chunk_to_each(const Terms& t) {
+    return t.sent(t.n - 1, t.c);
+}
+Traffic by_tree(const Terms& t) {
+    return t.by_tree();
+}
+Traffic pairs(const Terms& t) {
+    return t.sent(t.n * (t.n - 1), t.c);
+}
+Traffic fold_pairs(const Terms& t) {
+    return t.folded(t.n * (t.n - 1), t.c);
+}
+Traffic ring_of_both(const Terms& t) {
+    return fold_pairs(t) + pairs(t);
+}
+Traffic fold_doublings(const Terms& t) {
+    return t.folded(t.doublings(), t.S);
+}
+
+constexpr std::array kFormulas{
+    Entry{
+        Operation::all_reduce, "recursive_doubling",
+        [](const Terms& t) { return t.folded(t.p * t.down + t.more, t.S) + t.sent(t.more, t.S); }},
+    Entry{Operation::all_reduce, "ring", ring_of_both},
+    Entry{Operation::all_reduce, "segmented_ring", ring_of_both},
+    Entry{Operation::all_reduce, "halving_doubling",
+          [](const Terms& t) {
+              return t.folded(t.more, t.S) + t.fold_halving() + t.halving() + t.sent(t.more, t.S);
+          }},
+    Entry{Operation::all_reduce, "reduce_scatter_all_gather",
+          [](const Terms& t) {
+              return t.folded(t.more, t.S) + t.fold_halving() + t.hand_out() + pairs(t);
+          }},
+    Entry{Operation::all_reduce, "tree",
+          [](const Terms& t) { return fold_to_one(t) + whole_to_each(t); }},
+    Entry{Operation::reduce, "binomial", fold_to_one},
+    Entry{Operation::reduce, "reduce_scatter_gather",
+          [](const Terms& t) {
+              return t.folded(t.more, t.S) + t.fold_halving() + t.sent(t.p - 1, t.S / t.p);
+          }},
+    Entry{Operation::broadcast, "flat", whole_to_each},
+    Entry{Operation::broadcast, "binomial", whole_to_each},
+    Entry{Operation::broadcast, "scatter_all_gather",
+          [](const Terms& t) {
+              // Around the ring nobody gets what it has been handed, and the root has all.
+              return t.by_tree() + t.sent((t.n - 1) * (t.n - 1), t.c);
+          }},
+    Entry{Operation::broadcast, "chain", whole_to_each},
+    Entry{Operation::all_gather, "ring", pairs},
+    Entry{Operation::all_gather, "recursive_doubling",
+          [](const Terms& t) { return t.sent(t.more, t.c) + t.halving() + t.sent(t.more, t.S); }},
+    Entry{Operation::all_gather, "bruck",
+          [](const Terms& t) {
+              return Traffic{.messages = t.n * t.up, .bytes = t.n * (t.n - 1) * t.c};
+          }},
+    Entry{Operation::gather, "flat", chunk_to_each},
+    Entry{Operation::gather, "binomial", by_tree},
+    Entry{Operation::scatter, "flat", chunk_to_each},
+    Entry{Operation::scatter, "binomial", by_tree},
+    Entry{Operation::reduce_scatter, "ring", fold_pairs},
+    Entry{Operation::reduce_scatter, "halving",
+          [](const Terms& t) { return t.folded(t.more, t.S) + t.fold_halving() + t.hand_out(); }},
+    Entry{Operation::all_to_all, "pairwise", pairs},
+    Entry{Operation::all_to_all, "windowed", pairs},
+    Entry{Operation::all_to_all, "bruck",
+          [](const Terms& t) {
+              // To its rank a chunk goes as many hops as their distance has bits set.
+              return Traffic{.messages = t.n * t.up, .bytes = t.n * t.by_tree().bytes};
+          }},
+    Entry{Operation::scan, "recursive_doubling", fold_doublings},
+    Entry{Operation::scan, "linear", fold_to_one},
+    Entry{Operation::exclusive_scan, "recursive_doubling",
+          [](const Terms& t) {
+              // What comes first to a rank is its result so far.
+              return t.folded(t.doublings() - t.up, t.S) + t.sent(t.up, t.S);
+          }},
+    Entry{Operation::exclusive_scan, "linear",
+          [](const Terms& t) { return t.folded(t.n - 2, t.S) + t.sent(1, t.S); }},
+    Entry{Operation::barrier, "flat", [](const Terms& t) { return t.sent(2 * (t.n - 1), 0); }},
+    Entry{Operation::barrier, "dissemination",
+          [](const Terms& t) { return t.sent(t.n * t.up, 0); }},
+};
+
+}  // namespace
+
+Traffic traffic_of(const Algorithm& algorithm, const Extent& extent) {
+    if (extent.world == 1) return {};
+    const auto found = std::ranges::find_if(kFormulas, [&](const Entry& entry) {
+        return entry.operation == algorithm.operation && entry.name == algorithm.name;
+    });
+    NEXAR_ASSERT(found != kFormulas.end(), "every algorithm that needs no tree has a formula");
+    return found->traffic(Terms(extent));
+}
+
+}  // namespace nexar::schedule
