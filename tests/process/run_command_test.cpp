@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "process/run_fixture.hpp"
@@ -62,6 +63,17 @@ TEST_F(RunCommand, settings_given_as_flags_and_variables_hold_for_the_ranks) {
         run({"-n", "1", "--nexar-log-level=debug", "--env", "COLOUR=blue", "--env", "HOME"},
             "echo $NEXAR_LOG_LEVEL $COLOUR $HOME");
     EXPECT_EQ(outcome.output, "[0] debug blue /nowhere\n") << outcome.errors;
+}
+
+TEST_F(RunCommand, ranks_learn_that_they_share_processors) {
+    const std::string twice = std::to_string(2 * std::thread::hardware_concurrency());
+    const std::string script = "echo $NEXAR_RANK ${NEXAR_FABRIC_RANKS_PER_CORE-alone}";
+    const Outcome shared = run({"-n", twice}, script);
+    EXPECT_THAT(shared.output, AllOf(HasSubstr("[0] 0 2\n"), Not(HasSubstr("alone"))))
+        << shared.errors;
+    EXPECT_EQ(run({"-n", "1"}, script).output, "[0] 0 alone\n");
+    const Outcome told = run({"-n", twice, "--nexar-fabric-ranks-per-core=7"}, script);
+    EXPECT_THAT(told.output, HasSubstr("[0] 0 7\n")) << told.errors;
 }
 
 TEST_F(RunCommand, what_is_not_understood_is_said_before_anything_starts) {
