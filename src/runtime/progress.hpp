@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +22,7 @@
 #include "runtime/completion_waiter.hpp"
 #include "runtime/fork_guard.hpp"
 #include "runtime/progress_poller.hpp"
+#include "runtime/spin.hpp"
 
 namespace nexar::runtime {
 
@@ -218,30 +218,10 @@ private:
         bool active = false;
         bool claimed = false;  // this thread must run_claimed()
     };
-    class Spin;
-    /// Whether others want the processor that a driver spins on: more than one in four of the times
-    /// that it was offered to them lately, they took it.
-    class Crowd {
-    public:
-        /// Any thread may ask.
-        bool here() const noexcept { return level_.load(std::memory_order_relaxed) > kMost / 2; }
-        /// An offer was over after this time. Only whoever has the baton.
-        void saw_away(Duration time) noexcept {
-            const int level = level_.load(std::memory_order_relaxed);
-            const bool taken = time > kTaken;
-            level_.store(taken ? std::min(level + 3, kMost) : std::max(level - 1, 0),
-                         std::memory_order_relaxed);
-        }
-
-    private:
-        static constexpr Duration kTaken = std::chrono::microseconds(3);
-        static constexpr int kMost = 32;
-
-        std::atomic<int> level_ = 0;
-    };
     Turn turn(TimePoint now) noexcept;
     Turn turn_locked(TimePoint now, bool may_claim) noexcept;
     bool claim() noexcept;
+    static bool goes_on(Spin& spin, bool active, TimePoint now) noexcept;
     std::optional<TimePoint> fall_asleep() noexcept;
     void run_claimed();
 

@@ -9,7 +9,6 @@
 
 #include "base/assert.hpp"
 #include "runtime/progress.hpp"
-#include "runtime/progress_spin.hpp"
 
 namespace nexar::runtime {
 
@@ -110,7 +109,7 @@ void Progress::drive_background() {
             return run_claimed();
         }
         if (stopping_.load(std::memory_order_acquire) || baton_.contended()) break;
-        if (!spin.goes_on(done.active, now) && !rest()) return;
+        if (!goes_on(spin, done.active, now) && !rest()) return;
     }
     follow(baton_.release());
 }

@@ -1,5 +1,7 @@
 // What a driver does, whichever thread it is, and the loop of the user.
 
+#include <thread>
+
 #include "runtime/progress.hpp"
 
 namespace nexar::runtime {
@@ -33,6 +35,16 @@ Progress::Turn Progress::turn_locked(TimePoint now, bool may_claim) noexcept {
     }
     done.claimed = may_claim && claim();
     return done;
+}
+
+// False: the driver sleeps.
+bool Progress::goes_on(Spin& spin, bool active, TimePoint now) noexcept {
+    const Spin::Next next = spin.next(active, now);
+    if (next == Spin::Next::offer) {
+        std::this_thread::yield();
+        spin.offered(SteadyClock{}.now() - now);
+    }
+    return next != Spin::Next::sleep;
 }
 
 // Under the lock. True: only this thread runs continuations, until the end of run_claimed().

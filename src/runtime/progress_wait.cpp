@@ -5,7 +5,6 @@
 
 #include "base/assert.hpp"
 #include "runtime/progress.hpp"
-#include "runtime/progress_spin.hpp"
 
 namespace nexar::runtime {
 
@@ -93,7 +92,7 @@ Progress::Outcome Progress::drive(Waiter& waiter, std::optional<TimePoint> deadl
         if (waiter.told()) return Outcome::told;
         if (deadline && now >= *deadline) return Outcome::expired;
         if (gives_way && baton_.contended()) return Outcome::expired;
-        if (!spin.goes_on(done.active, now)) sleep_driving(waiter, deadline);
+        if (!goes_on(spin, done.active, now)) sleep_driving(waiter, deadline);
     }
 }
 
