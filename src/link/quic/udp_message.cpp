@@ -21,8 +21,9 @@ constexpr std::uint8_t kEcnBits = 3;
 }  // namespace
 
 OutMessage::OutMessage(const PacketBatch& batch, std::span<const std::byte> bytes,
-                       const Address& bound)
+                       const UdpSocket::Habits& habits)
     : to_(batch.path.remote) {
+    const Address& bound = habits.bound;
     name_ = bound.is_v6() ? to_.mapped() : to_;
     header.msg_name = name_.native();
     header.msg_namelen = name_.native_size();
@@ -32,7 +33,7 @@ OutMessage::OutMessage(const PacketBatch& batch, std::span<const std::byte> byte
     header.msg_iovlen = 1;
     header.msg_control = control_.data();
     header.msg_controllen = 0;
-    if (batch.ecn != 0) {
+    if (batch.ecn != habits.ecn) {
         const int level = to_.is_v6() ? IPPROTO_IPV6 : IPPROTO_IP;
         const int value = batch.ecn;
         std::memcpy(add(level, to_.is_v6() ? IPV6_TCLASS : IP_TOS, sizeof value), &value,
@@ -70,8 +71,8 @@ void OutMessage::segment(std::size_t bytes) noexcept {
 }
 
 void UdpSocket::Sender::set(std::size_t index, const PacketBatch& batch,
-                            std::span<const std::byte> bytes, const Address& bound) {
-    const OutMessage& message = messages_[index].emplace(batch, bytes, bound);
+                            std::span<const std::byte> bytes, const Habits& habits) {
+    const OutMessage& message = messages_[index].emplace(batch, bytes, habits);
     headers_[index] = {.msg_hdr = message.header, .msg_len = 0};
 }
 

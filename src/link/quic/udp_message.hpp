@@ -15,7 +15,8 @@ namespace nexar::quic {
 
 /// A message to sendmsg(); points to itself once header is used, so it stays where it is.
 struct OutMessage {
-    OutMessage(const PacketBatch& batch, std::span<const std::byte> bytes, const Address& bound);
+    OutMessage(const PacketBatch& batch, std::span<const std::byte> bytes,
+               const UdpSocket::Habits& habits);
     OutMessage(const OutMessage&) = delete;
     OutMessage& operator=(const OutMessage&) = delete;
     OutMessage(OutMessage&&) = delete;
@@ -39,7 +40,7 @@ struct UdpSocket::Sender {
     static constexpr std::size_t kAtOnce = 64;
 
     void set(std::size_t index, const PacketBatch& batch, std::span<const std::byte> bytes,
-             const Address& bound);
+             const Habits& habits);
     /// How many of the first `count` went; -1 with errno of the first.
     int send(int descriptor, std::size_t count);
 

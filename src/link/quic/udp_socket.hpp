@@ -49,7 +49,7 @@ public:
     UdpSocket& operator=(const UdpSocket&) = delete;
 
     int descriptor() const noexcept { return descriptor_; }
-    const Address& local() const noexcept { return local_; }
+    const Address& local() const noexcept { return habits_.bound; }
     const UdpCounts& counts() const noexcept { return counts_; }
 
     Sent send(const PacketBatch& batch) override;
@@ -67,9 +67,19 @@ public:
     bool receive(std::size_t limit, const std::function<void(const Arrival&)>& take);
 
 private:
+    friend struct OutMessage;
+
+    /// What a datagram leaves with unless it says something else.
+    struct Habits {
+        Address bound{};
+        std::uint8_t ecn = 0;
+    };
+
     UdpSocket(int descriptor, const Address& local, const UdpOptions& options);
 
     Result<void> configure();
+    Result<void> bind();
+    void mark_all();
     void ask_for_buffers();
     void ask_for_buffer(int option, int force, std::size_t wanted, const char* sysctl);
 
@@ -81,7 +91,7 @@ private:
     struct Sender;
 
     int descriptor_;
-    Address local_;
+    Habits habits_;
     UdpOptions options_;
     UdpCounts counts_;
     std::vector<Address> no_gso_;  // hosts to which it failed; few

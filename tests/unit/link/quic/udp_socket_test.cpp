@@ -135,11 +135,14 @@ TEST_P(UdpSocketTest, one_that_is_too_large_is_counted_and_lost) {
 }
 
 TEST_P(UdpSocketTest, marks_of_congestion_arrive) {
-    for (std::uint8_t ecn = 0; ecn < 4; ++ecn) {
-        send(*a_, b_->local(), pattern(ecn, 3000), 1000, ecn);
-        const auto got = receive(*b_, 3);
-        ASSERT_EQ(got.size(), 3U);
-        for (const Arrived& one : got) EXPECT_EQ(one.ecn, ecn);
+    const auto both = open_for_both();
+    for (UdpSocket* from : {a_.get(), both.get()}) {
+        for (std::uint8_t ecn = 0; ecn < 4; ++ecn) {
+            send(*from, b_->local(), pattern(ecn, 3000), 1000, ecn);
+            const auto got = receive(*b_, 3);
+            ASSERT_EQ(got.size(), 3U);
+            for (const Arrived& one : got) EXPECT_EQ(one.ecn, ecn);
+        }
     }
 }
 
