@@ -189,16 +189,44 @@ inline double median(std::vector<double> samples) {
     return samples[(samples.size() + 1) / 2 - 1];
 }
 
+/// What iterations took on the slowest rank, in seconds, with what is not timed.
+struct Pace {
+    double typical = 0;
+    double total = 0;
+};
+
+inline Pace pace_of(Peer& peer, const Cell& cell, const Way& way, std::uint64_t times) {
+    std::vector<double> samples;
+    double total = 0;
+    for (std::uint64_t i = 0; i < times; ++i) {
+        const auto begin = std::chrono::steady_clock::now();
+        (void)time_once(peer, cell, way);
+        samples.push_back(seconds_since(begin));
+        total += samples.back();
+    }
+    const double typical = peer.largest_of_all(median(samples));
+    return {typical, peer.largest_of_all(total)};
+}
+
+/// How long an iteration takes when they do not get faster any more; as `nexar bench` finds it.
+inline double warm_up(Peer& peer, const Cell& cell, const Way& way, const Options& options) {
+    Pace pace = pace_of(peer, cell, way, std::max<std::uint64_t>(options.warmup, 1));
+    double left = options.seconds - pace.total;
+    for (bool settled = false; !settled && left > 0;) {
+        const double fit = left * 0.2 / std::max(pace.typical, 1e-9);
+        const Pace next =
+            pace_of(peer, cell, way, static_cast<std::uint64_t>(std::clamp(fit, 1.0, 10'000.0)));
+        settled = next.typical > pace.typical * 0.8;
+        pace = next;
+        left -= next.total;
+    }
+    return pace.typical;
+}
+
 /// The median in seconds, of the rank where it is largest.
 inline double measure(Peer& peer, Cell& cell, const Way& way, const Options& options) {
     cell.fill();
-    std::vector<double> typical;
-    for (std::uint64_t i = 0; i < std::max<std::uint64_t>(options.warmup, 1); ++i) {
-        const auto begin = std::chrono::steady_clock::now();
-        (void)time_once(peer, cell, way);
-        typical.push_back(seconds_since(begin));
-    }
-    const double one = peer.largest_of_all(median(typical));
+    const double one = warm_up(peer, cell, way, options);
     const double fit = std::clamp(options.seconds / std::max(one, 1e-9), 1.0, 1e6);
     std::vector<double> samples(static_cast<std::size_t>(fit));
     peer.barrier();

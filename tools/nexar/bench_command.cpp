@@ -74,7 +74,9 @@ void add_how_options(CLI::App& command, Question& question) {
                     "Iterations of each size; 0: as many as fit --seconds")
         ->type_name("N")
         ->capture_default_str();
-    command.add_option("--warmup", question.warmup, "Iterations before those that count")
+    command
+        .add_option("--warmup", question.warmup,
+                    "Iterations before those that count; with --iters 0 at least so many")
         ->type_name("N")
         ->capture_default_str();
     command.add_option("--seconds", question.seconds, "Fewer iterations where they take longer")

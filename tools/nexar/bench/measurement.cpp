@@ -16,6 +16,8 @@ namespace {
 using schedule::Operation;
 
 constexpr std::uint64_t kMostIterations = 1'000'000;  // each is remembered
+constexpr double kWarmPart = 0.2;                     // of the time, between two looks
+constexpr double kSettled = 0.8;                      // of the time of the last look
 
 /// `part` of the samples take no longer than that.
 double percentile(const std::vector<double>& sorted, double part) {
@@ -33,10 +35,13 @@ double run_once(const Communicator& world, Exercise& exercise) {
     return exercise.run();
 }
 
-/// Gives how long an iteration takes on the slowest rank, with what is not timed.
-double warm_up(const Plan& plan, const Communicator& world, Exercise& exercise) {
-    // A bound cannot be kept without a look.
-    const std::uint64_t times = std::max<std::uint64_t>(plan.warmup, plan.seconds ? 1 : 0);
+/// What iterations took on the slowest rank, in seconds, with what is not timed.
+struct Pace {
+    double typical = 0;
+    double total = 0;
+};
+
+Pace pace_of(const Communicator& world, Exercise& exercise, std::uint64_t times) {
     std::vector<double> samples;
     for (std::uint64_t i = 0; i < times; ++i) {
         const auto begin = std::chrono::steady_clock::now();
@@ -44,10 +49,30 @@ double warm_up(const Plan& plan, const Communicator& world, Exercise& exercise) 
         samples.push_back(
             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     }
+    const double total = std::accumulate(samples.begin(), samples.end(), 0.0);
     std::ranges::sort(samples);
-    std::array typical{percentile(samples, 0.5)};
-    largest_of_all(world, typical);
-    return typical[0];
+    std::array figures{percentile(samples, 0.5), total};
+    largest_of_all(world, figures);
+    return {.typical = figures[0], .total = figures[1]};
+}
+
+/// Gives how long an iteration takes. Where the time decides how many count, it goes on until they
+/// do not get faster: the first are slow, and by their time far too few of the others would fit.
+double warm_up(const Plan& plan, const Communicator& world, Exercise& exercise) {
+    // A bound cannot be kept without a look.
+    const std::uint64_t times = std::max<std::uint64_t>(plan.warmup, plan.seconds ? 1 : 0);
+    Pace pace = pace_of(world, exercise, times);
+    if (plan.iterations != 0 || !plan.seconds) return pace.typical;
+    double left = *plan.seconds - pace.total;
+    for (bool settled = false; !settled && left > 0;) {
+        const double fit = left * kWarmPart / std::max(pace.typical, 1e-9);
+        const Pace next =
+            pace_of(world, exercise, static_cast<std::uint64_t>(std::clamp(fit, 1.0, 10'000.0)));
+        settled = next.typical > pace.typical * kSettled;
+        pace = next;
+        left -= next.total;
+    }
+    return pace.typical;
 }
 
 /// The same on all ranks.
