@@ -103,8 +103,8 @@ Result<void> UdpSocket::configure() {
     return {};
 }
 
-/// On a path that keeps them all packets carry ECT(0), RFC 9000 13.4: the socket sets it, since to
-/// say so with each message takes the kernel a fifth of a microsecond.
+/// On a path that keeps them all packets carry ECT(0), RFC 9000 13.4: the socket sets it, so that
+/// it need not be said, and read by the kernel, with each message.
 void UdpSocket::mark_all() {
     constexpr std::uint8_t kEct0 = 2;
     const Address& local = habits_.bound;
