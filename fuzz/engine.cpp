@@ -270,6 +270,7 @@ private:
             creations = origin.creation + 1;
         }
         contexts_.push_back(&engine_->add_context(id, members, Rank(0), origin));
+        contexts_.back()->collectives.set_profile(collective_profile());
     }
 
     /// Of all but the first, unless something is under way in it.

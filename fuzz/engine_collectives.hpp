@@ -21,11 +21,14 @@ inline constexpr std::uint64_t kNumbers = 8;
 /// So small that a short input meets every limit.
 inline engine::CollectiveLimits collective_limits() {
     engine::CollectiveLimits limits;
-    limits.eager_limit = 64;
     limits.bulk_head = 256;
     limits.max_early = 4;
     limits.max_answers = 4;
     return limits;
+}
+
+inline schedule::Profile collective_profile() {
+    return {.eager_bytes = 64};
 }
 
 /// A collective between the two nodes, as rank 0 calls it.
@@ -100,6 +103,7 @@ inline std::uint64_t fingerprint(const Shape& shape, std::uint64_t number) {
     name.back() = std::byte{1};
     engine::Context& context =
         other.add_context(kFirstContext, std::array{NodeId(), NodeId(name)}, Rank(0));
+    context.collectives.set_profile(collective_profile());
     std::deque<engine::CollectiveOperation> calls(static_cast<std::size_t>(number) + 1);
     std::vector<std::byte> input(shape.input());
     std::vector<std::byte> output(shape.output());

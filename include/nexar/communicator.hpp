@@ -89,6 +89,9 @@ public:
 
     int rank() const noexcept;
     int size() const noexcept;
+    /// The machine that a rank runs on, from 0 in the order of ranks: those with the same number
+    /// share one. split(host(rank())) makes a communicator for each.
+    int host(int rank) const;
 
     // Sending. Ends when the memory may be used again: at once for messages up to 16 KiB, as a
     // rule, else when all has arrived.

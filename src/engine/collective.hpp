@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/buffer_pool.hpp"
 #include "base/time.hpp"
 #include "compute/byte_fold.hpp"
@@ -22,6 +23,7 @@
 #include "engine/operation.hpp"
 #include "engine/plan_cache.hpp"
 #include "engine/run_memory.hpp"
+#include "schedule/choice.hpp"
 #include "schedule/request.hpp"
 #include "wire/messages.hpp"
 
@@ -229,6 +231,8 @@ struct CollectiveFailure {
 
 /// The collectives of one communicator.
 struct ContextCollectives {
+    schedule::Profile profile{};
+    std::uint64_t profile_hash = profile.hash();
     std::uint64_t next = 0;  // the number of the next call
     /// Calls that have not ended, by number less `first`; nullptr: ended.
     std::deque<CollectiveOperation*> running{};
@@ -261,6 +265,13 @@ struct ContextCollectives {
         if (heard_of(number) != nullptr) return;
         if (heard.size() == kPast) heard.pop_front();
         heard.push_back({.operation = number, .error = error});
+    }
+
+    /// How algorithms are chosen in it, on all members alike. Before the first call.
+    void set_profile(const schedule::Profile& agreed) {
+        NEXAR_ASSERT(next == 0 && agreed.eager_bytes <= wire::kMaxEagerBytes);
+        profile = agreed;
+        profile_hash = agreed.hash();
     }
 };
 

@@ -40,11 +40,6 @@ schedule::Request request_of(const Context& context, const CollectiveOperation& 
 
 }  // namespace
 
-void Collectives::set_profile(const schedule::Profile& profile) {
-    profile_ = profile;
-    profile_hash_ = profile.hash();
-}
-
 /// Chooses the algorithm and makes its plan, or finds both.
 Result<void> Collectives::plan(Context& context, CollectiveOperation& operation) {
     schedule::Request request = request_of(context, operation);
@@ -60,7 +55,7 @@ Result<void> Collectives::plan(Context& context, CollectiveOperation& operation)
     const PlanCache::Entry* found = task.has_counts ? nullptr : cache.find(key);
     PlanCache::Entry made;
     if (found == nullptr) {
-        NEXAR_TRY_VALUE(choice, schedule::choose(task, profile_));
+        NEXAR_TRY_VALUE(choice, schedule::choose(task, context.collectives.profile));
         made.choice = choice;
         request.segment = choice.segment;
         made.plan =
@@ -105,9 +100,9 @@ Result<void> Collectives::lay_out(CollectiveOperation& operation) {
     return {};
 }
 
-std::uint64_t Collectives::fingerprint_of(const CollectiveOperation& operation) const {
+std::uint64_t Collectives::fingerprint_of(const CollectiveOperation& operation) {
     const CollectiveTerms& terms = operation.terms;
-    std::uint64_t all = mixed(profile_hash_ ^ operation.number);
+    std::uint64_t all = mixed(operation.context->collectives.profile_hash ^ operation.number);
     const auto add = [&](std::uint64_t value) { all = mixed(all ^ value) + value; };
     add(static_cast<std::uint64_t>(terms.what));
     add(static_cast<std::uint64_t>(terms.dtype));
@@ -128,7 +123,7 @@ std::uint64_t Collectives::fingerprint_of(const CollectiveOperation& operation) 
 
 /// "all_reduce f32 x 1024 sum|ring with profile 0f..., call 12...": what is behind the bar matters
 /// only to calls that are the same before it. Two that differ are described differently.
-std::string Collectives::description_of(const CollectiveTerms& terms) const {
+std::string Collectives::description_of(const Context& context, const CollectiveTerms& terms) {
     std::string text(schedule::name(terms.what));
     if (terms.has_counts) text += "_v";
     if (terms.what != schedule::Operation::barrier) {
@@ -139,8 +134,8 @@ std::string Collectives::description_of(const CollectiveTerms& terms) const {
     if (schedule::rooted(terms.what)) text += fmt::format(", root {}", terms.root);
     text += fmt::format("|{}", terms.algorithm);
     if (terms.segment != 0) text += fmt::format(" in segments of {}", terms.segment);
-    return text +
-           fmt::format(" with profile {:016x}, call {:016x}", profile_hash_, terms.fingerprint);
+    return text + fmt::format(" with profile {:016x}, call {:016x}",
+                              context.collectives.profile_hash, terms.fingerprint);
 }
 
 void Collectives::start(Context& context, CollectiveOperation& operation) {

@@ -12,7 +12,6 @@
 #include "base/buffer_pool.hpp"
 #include "base/time.hpp"
 #include "engine/collective.hpp"
-#include "schedule/choice.hpp"
 #include "wire/messages.hpp"
 
 namespace nexar::engine {
@@ -22,9 +21,7 @@ struct Context;
 struct Peer;
 
 struct CollectiveLimits {
-    /// Up to here a message travels on the lane, behind its header.
-    std::size_t eager_limit = std::size_t{64} * 1024;
-    /// The part of a larger one that is charged for before its operation is called.
+    /// The part of a message beside the lane that is charged for before its operation is called.
     std::size_t bulk_head = std::size_t{64} * 1024;
     /// When the ranks are named that an operation waits for.
     Duration warn_after = std::chrono::seconds(30);
@@ -62,10 +59,6 @@ public:
 
     Collectives(Host& host, const CollectiveLimits& limits, BufferPool& pool) noexcept
         : host_(&host), limits_(limits), pool_(&pool) {}
-
-    /// How algorithms are chosen, on all members alike. Before the first start().
-    void set_profile(const schedule::Profile& profile);
-    const schedule::Profile& profile() const noexcept { return profile_; }
 
     /// What time it is, before anything else is done with it: ends what has no time left.
     void advance(TimePoint now);
@@ -107,10 +100,10 @@ private:
     friend struct CollectiveIn;
 
     // collectives.cpp: calls
-    Result<void> plan(Context& context, CollectiveOperation& operation);
+    static Result<void> plan(Context& context, CollectiveOperation& operation);
     Result<void> lay_out(CollectiveOperation& operation);
-    std::uint64_t fingerprint_of(const CollectiveOperation& operation) const;
-    std::string description_of(const CollectiveTerms& terms) const;
+    static std::uint64_t fingerprint_of(const CollectiveOperation& operation);
+    static std::string description_of(const Context& context, const CollectiveTerms& terms);
     static void remember(Context& context, const CollectiveOperation& operation);
     void enter(Context& context, CollectiveOperation& operation);
     void take_early(Context& context, CollectiveOperation& operation);
@@ -182,8 +175,6 @@ private:
     Host* host_;
     CollectiveLimits limits_;
     BufferPool* pool_;
-    schedule::Profile profile_{};
-    std::uint64_t profile_hash_ = schedule::Profile{}.hash();
     TimePoint now_{};
     /// Not later than the first moment at which something has to be done.
     std::optional<TimePoint> due_{};

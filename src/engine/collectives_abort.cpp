@@ -113,9 +113,10 @@ void Collectives::cancel(CollectiveOperation& operation) {
 void Collectives::differ(CollectiveOperation& operation, Pair& pair) {
     operation.differs = true;
     gave_up(operation, pair.rank);
-    say(pair, wire::CollectiveMismatch{.context = operation.context->id,
-                                       .operation = operation.number,
-                                       .description = description_of(operation.terms)});
+    say(pair, wire::CollectiveMismatch{
+                  .context = operation.context->id,
+                  .operation = operation.number,
+                  .description = description_of(*operation.context, operation.terms)});
 }
 
 Result<void> Collectives::on_mismatch(Pair& pair, const wire::CollectiveMismatch& mismatch) {
@@ -131,7 +132,7 @@ Result<void> Collectives::on_mismatch(Pair& pair, const wire::CollectiveMismatch
     const PastCollective* const past = here.past_call(mismatch.operation);
     if (past == nullptr) return {};  // long over
     const Called other{pair.rank, printable(mismatch.description, wire::kMaxReportTextBytes)};
-    const Called own{pair.context->me, description_of(past->terms)};
+    const Called own{pair.context->me, description_of(*pair.context, past->terms)};
     std::optional<Error> error;
     if (own.description != other.description) {
         error = Error(Errc::invalid_argument, difference(mismatch.operation, own, other));
@@ -255,7 +256,7 @@ std::string Collectives::late_ranks(const CollectiveOperation& operation) {
 /// Ranks that called different things may wait for each other without a message between them, and a
 /// rank that heard of a failure may be the only one left that knows of it.
 void Collectives::compare(CollectiveOperation& operation, TimePoint now) {
-    const std::string own = description_of(operation.terms);
+    const std::string own = description_of(*operation.context, operation.terms);
     for (const auto& [rank, bytes] : awaited(operation)) {
         say(*operation.context->pairs[rank],
             wire::CollectiveMismatch{.context = operation.context->id,

@@ -213,9 +213,10 @@ void Collectives::came_late(Pair& pair, const wire::CollectiveHeader& header) {
             "rank called another one",
             context.me.value(), pair.rank.value(), header.operation,
             schedule::name(past->terms.what));
-        return say(pair, wire::CollectiveMismatch{.context = context.id,
-                                                  .operation = header.operation,
-                                                  .description = description_of(past->terms)});
+        return say(pair,
+                   wire::CollectiveMismatch{.context = context.id,
+                                            .operation = header.operation,
+                                            .description = description_of(context, past->terms)});
     }
     const Error error =
         unfit(past->terms, header.operation,

@@ -101,7 +101,7 @@ bool Collectives::write(CollectiveSend& send) {
     Pair& pair = *send.pair;
     PairCollectives& here = *pair.collectives;
     CollectiveOperation& operation = *send.operation;
-    const bool on_lane = send.bytes <= limits_.eager_limit;
+    const bool on_lane = send.bytes <= pair.context->collectives.profile.eager_bytes;
     const auto place = on_lane ? wire::PayloadPlace::lane : wire::PayloadPlace::stream;
     const Amount charge = charge_of({.size = send.bytes, .place = place});
     bool reserve = false;

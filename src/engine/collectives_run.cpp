@@ -152,7 +152,7 @@ void Collectives::run_send(CollectiveOperation& operation, std::uint32_t step,
         return;
     }
     // What travels on the lane travels as a whole.
-    const bool whole = bytes <= limits_.eager_limit;
+    const bool whole = bytes <= operation.context->collectives.profile.eager_bytes;
     if (whole ? until != bytes : until == 0) return;
     NEXAR_ASSERT(operation.sends_used < operation.sends_room);
     CollectiveSend& send = operation.sends[operation.sends_used++];

@@ -17,7 +17,6 @@ Engine::Engine(const EngineOptions& options, BufferPool& pool)
     NEXAR_ASSERT(options_.eager_limit <= wire::kMaxEagerBytes);
     NEXAR_ASSERT(options_.reserve.payload >= options_.eager_limit && options_.reserve.headers > 0);
     NEXAR_ASSERT(options_.shared.payload >= options_.bulk_head);
-    NEXAR_ASSERT(options_.collectives.eager_limit <= wire::kMaxEagerBytes);
 }
 
 Engine::~Engine() {

@@ -119,8 +119,6 @@ public:
     /// What is served here, and what was called.
     Calls& calls() noexcept { return calls_; }
     const Calls& calls() const noexcept { return calls_; }
-    Collectives& collectives() noexcept { return collectives_; }
-    const Collectives& collectives() const noexcept { return collectives_; }
 
     void handle(const port::Event& event);
 

@@ -1,6 +1,10 @@
 #include "runtime/collective_profile.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "base/try.hpp"
 
@@ -23,6 +27,7 @@ Result<schedule::Profile> collective_profile(const Config& config) {
     profile.forced = config.text("collective_algorithm");
     NEXAR_TRY(schedule::check_forced(profile.forced));
     profile.segment_bytes = config.size("collective_segment");
+    profile.eager_bytes = config.size("collective_eager_limit");
     if (config.choice("reproducibility") == "runs") {
         profile.reproducibility = schedule::Reproducibility::runs;
     }
@@ -34,7 +39,39 @@ Result<schedule::Profile> collective_profile(const Config& config) {
                      .copy_byte = per_byte(config.size("fabric_copy")),
                      .fill_bytes = static_cast<double>(config.size("fabric_fill")),
                      .ranks_per_core = config.real("fabric_ranks_per_core")};
+    profile.host_rates = profile.rates;
+    const auto set_duration = [&](double& rate, std::string_view name) {
+        if (const Duration set = config.duration(name); set != Duration{}) rate = seconds(set);
+    };
+    const auto set_bandwidth = [&](double& rate, std::string_view name) {
+        if (const std::uint64_t set = config.size(name); set != 0) rate = per_byte(set);
+    };
+    set_duration(profile.host_rates.latency, "host_latency");
+    set_duration(profile.host_rates.per_message, "host_per_message");
+    set_bandwidth(profile.host_rates.per_byte, "host_bandwidth");
+    set_bandwidth(profile.host_rates.both_byte, "host_both_bandwidth");
+    if (const std::uint64_t fill = config.size("host_fill"); fill != 0) {
+        profile.host_rates.fill_bytes = static_cast<double>(fill);
+    }
     return profile;
+}
+
+schedule::Links links_of(const View& view) {
+    std::map<std::vector<std::string>, std::uint32_t> first;  // the first member of each machine
+    std::vector<std::uint32_t> hosts;
+    hosts.reserve(view.members.size());
+    for (const Member& member : view.members) {
+        std::vector<std::string> names;
+        names.reserve(member.addresses.size());
+        for (const Address& address : member.addresses) {
+            names.push_back(address.with_port(0).text());
+        }
+        std::ranges::sort(names);
+        const auto self = static_cast<std::uint32_t>(hosts.size());
+        const bool known = !names.empty();
+        hosts.push_back(known ? first.try_emplace(std::move(names), self).first->second : self);
+    }
+    return schedule::Links(hosts);
 }
 
 }  // namespace nexar::runtime

@@ -92,6 +92,11 @@ int Communicator::size() const noexcept {
     return static_cast<int>(body()->context->pairs.size());
 }
 
+int Communicator::host(int rank) const {
+    const Rank checked = checked_rank(rank, *body()->context, "host");
+    return static_cast<int>(body()->context->collectives.profile.links.host(checked.value()));
+}
+
 Work<> Communicator::send(const ConstBuffer& elements, int to, std::uint64_t tag,
                           SendOptions options) {
     TaskOwner task = new_task(body(), Task::What::send);

@@ -32,6 +32,9 @@ Communicator make(const Body& body, std::span<const std::uint32_t> ranks, std::s
     engine::Context& made =
         node.engine().add_context(runtime::context_id(node.cluster(), origin), members,
                                   Rank(static_cast<std::uint32_t>(me)), origin);
+    schedule::Profile profile = body->context->collectives.profile;
+    profile.links = profile.links.among(ranks);
+    made.collectives.set_profile(profile);
     node.settle(node.now());
     return Communicator(std::make_shared<detail::CommunicatorBody>(body->node, made, true));
 }

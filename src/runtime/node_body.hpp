@@ -119,7 +119,7 @@ private:
     bool take_events(TimePoint now);
     void follow_seed(TimePoint now);
     Result<void> take_admission(const runtime::Admitted& admitted);
-    Result<void> take_profile();
+    Result<schedule::Profile> make_profile(const View& view);
     void take_view(TimePoint now, const View& view);
     void tell_seed();
     void fail_formation(const Error& error);

@@ -77,8 +77,9 @@ Result<void> NodeBody::take_admission(const runtime::Admitted& admitted) {
     return {};
 }
 
-/// How collectives choose, from settings that are equal on all members.
-Result<void> NodeBody::take_profile() {
+/// How collectives of the world choose: from settings that are equal on all members, and from the
+/// view, which is too. Communicators that are made from it inherit its profile.
+Result<schedule::Profile> NodeBody::make_profile(const View& view) {
     schedule::Profile profile;
     if (config_) {
         NEXAR_TRY_VALUE(configured, runtime::collective_profile(*config_));
@@ -89,8 +90,8 @@ Result<void> NodeBody::take_profile() {
         profile.forced = options_.collective_algorithm;
         NEXAR_TRY(schedule::check_forced(profile.forced));
     }
-    engine_.collectives().set_profile(profile);
-    return {};
+    profile.links = runtime::links_of(view);
+    return profile;
 }
 
 void NodeBody::take_view(TimePoint now, const View& view) {
@@ -101,12 +102,14 @@ void NodeBody::take_view(TimePoint now, const View& view) {
     }
     // Only the first one makes a world; what later ones change is for those who ask for it.
     if (world_ != nullptr) return;
-    if (const auto taken = take_profile(); !taken) return fail_formation(taken.error());
+    const auto profile = make_profile(view);
+    if (!profile) return fail_formation(profile.error());
     for (const Member& member : view.members) members_.push_back(member.node);
     const auto me = std::ranges::find(members_, identity_.node) - members_.begin();
     const wire::ContextOrigin origin{.epoch = view.epoch};
     world_ = &engine_.add_context(runtime::context_id(identity_.cluster, origin), members_,
                                   Rank(static_cast<std::uint32_t>(me)), origin);
+    world_->collectives.set_profile(*profile);
     engine_.calls().set_world(*world_);
     lazy_ = !wants_eager(config_ ? config_->choice("mesh") : "eager", members_.size());
     mesh_.set_eager(!lazy_);

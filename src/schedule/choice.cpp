@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <utility>
 
 #include "base/mix.hpp"
+#include "base/quantity.hpp"
 #include "schedule/registry.hpp"
 
 namespace nexar::schedule {
@@ -30,6 +32,24 @@ std::string_view next_entry(std::string_view& list) noexcept {
     const std::string_view entry = list.substr(0, comma);
     list.remove_prefix(std::min(comma + 1, list.size()));
     return entry;
+}
+
+/// An entry of Profile::forced, in its parts.
+struct Forced {
+    std::string_view operation{};
+    std::string_view algorithm{};
+    std::optional<std::string_view> at_most{};  // bytes
+};
+
+Forced parts_of(std::string_view entry) {
+    const std::size_t equals = std::min(entry.find('='), entry.size());
+    Forced parts{.operation = entry.substr(0, equals),
+                 .algorithm = entry.substr(std::min(equals + 1, entry.size()))};
+    const std::size_t colon = parts.algorithm.find(':');
+    if (colon == std::string_view::npos) return parts;
+    parts.at_most = parts.algorithm.substr(colon + 1);
+    parts.algorithm = parts.algorithm.substr(0, colon);
+    return parts;
 }
 
 bool may_be_taken(const Algorithm& algorithm, const Task& task, const Profile& profile) {
@@ -64,7 +84,7 @@ Choice with_best_segment(const Algorithm& algorithm, const Task& task, const Pro
             .algorithm = &algorithm,
             .segment = elements,
             .seconds = predicted_seconds(algorithm, extent_of(task, elements * task.element_bytes),
-                                         profile.rates)};
+                                         profile.slowest_rates())};
     };
     Choice best = with(0);
     if (!algorithm.traits.segments) return best;
@@ -81,14 +101,17 @@ Choice with_best_segment(const Algorithm& algorithm, const Task& task, const Pro
 }  // namespace
 
 std::uint64_t Profile::hash() const noexcept {
-    auto all = static_cast<std::uint64_t>(reproducibility);
-    for (const double rate :
-         {rates.latency, rates.per_message, rates.per_byte, rates.both_byte, rates.reduce_byte,
-          rates.copy_byte, rates.fill_bytes, rates.ranks_per_core}) {
-        all = mixed(all ^ std::bit_cast<std::uint64_t>(rate));
+    std::uint64_t all = mixed(links.hash() ^ static_cast<std::uint64_t>(reproducibility));
+    for (const Rates& one : {rates, host_rates}) {
+        for (const double rate :
+             {one.latency, one.per_message, one.per_byte, one.both_byte, one.reduce_byte,
+              one.copy_byte, one.fill_bytes, one.ranks_per_core}) {
+            all = mixed(all ^ std::bit_cast<std::uint64_t>(rate));
+        }
     }
     for (const char letter : forced) all = mixed(all ^ static_cast<unsigned char>(letter));
-    return mixed(all ^ segment_bytes);
+    all = mixed(all ^ segment_bytes);
+    return mixed(all ^ eager_bytes);
 }
 
 std::vector<Choice> ranked(const Task& task, const Profile& profile) {
@@ -104,13 +127,15 @@ std::vector<Choice> ranked(const Task& task, const Profile& profile) {
     return all;
 }
 
-std::string_view Profile::forced_for(Operation operation) const noexcept {
+std::string_view Profile::forced_for(Operation operation, std::uint64_t bytes) const {
     if (forced.find('=') == std::string::npos) return forced;
     std::string_view rest = forced;
     while (!rest.empty()) {
-        const std::string_view entry = next_entry(rest);
-        const std::size_t equals = entry.find('=');
-        if (entry.substr(0, equals) == name(operation)) return entry.substr(equals + 1);
+        const Forced entry = parts_of(next_entry(rest));
+        if (entry.operation != name(operation)) continue;
+        if (!entry.at_most) return entry.algorithm;
+        const auto at_most = parse_size(*entry.at_most);
+        if (at_most && bytes <= *at_most) return entry.algorithm;
     }
     return {};
 }
@@ -118,17 +143,17 @@ std::string_view Profile::forced_for(Operation operation) const noexcept {
 Result<void> check_forced(std::string_view forced) {
     while (!forced.empty()) {
         const std::string_view entry = next_entry(forced);
-        const std::size_t equals = std::min(entry.find('='), entry.size());
-        const auto operation = std::ranges::find(kOperations, entry.substr(0, equals),
+        const Forced parts = parts_of(entry);
+        const auto operation = std::ranges::find(kOperations, parts.operation,
                                                  [](Operation one) { return name(one); });
-        const std::string_view algorithm = entry.substr(std::min(equals + 1, entry.size()));
-        if (operation != kOperations.end() && find_algorithm(*operation, algorithm) != nullptr) {
-            continue;
-        }
+        const bool known = operation != kOperations.end() &&
+                           find_algorithm(*operation, parts.algorithm) != nullptr;
+        if (known && (!parts.at_most || parse_size(*parts.at_most))) continue;
         return Error(Errc::bad_config,
                      fmt::format("\"{}\" forces no algorithm; allowed is a list such as "
-                                 "all_reduce=ring,broadcast=chain (nexar explain OPERATION --all "
-                                 "names algorithms)",
+                                 "all_reduce=tree:64KiB,all_reduce=ring,broadcast=chain, where a "
+                                 "size says up to which (nexar explain OPERATION --all names "
+                                 "algorithms)",
                                  entry));
     }
     return {};
@@ -139,7 +164,7 @@ Result<Choice> choose(const Task& task, const Profile& profile) {
     std::vector<std::string_view> names;
     names.reserve(all.size());
     for (const Choice& choice : all) names.push_back(choice.algorithm->name);
-    const std::string_view forced = profile.forced_for(task.operation);
+    const std::string_view forced = profile.forced_for(task.operation, task.bytes());
     if (forced.empty() && !all.empty()) return all.front();
     const auto found = std::ranges::find(names, forced);
     if (found != names.end()) return all[static_cast<std::size_t>(found - names.begin())];

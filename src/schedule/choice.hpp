@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "schedule/cost.hpp"
+#include "schedule/links.hpp"
 
 namespace nexar::schedule {
 
@@ -19,15 +20,25 @@ enum class Reproducibility : std::uint8_t {
 /// What all members of a communicator agreed on. The choice of an algorithm depends on it and on
 /// nothing else that a rank knows alone.
 struct Profile {
-    Rates rates{};
+    Links links{};
+    Rates rates{};       // of links between machines
+    Rates host_rates{};  // of links within one
     Reproducibility reproducibility = Reproducibility::ranks;
-    /// Algorithms that are taken whatever they cost: a name, or "all_reduce=ring,broadcast=chain"
-    /// for some operations; empty: the fastest one.
+    /// Algorithms that are taken whatever they cost: a name, or a list for some operations, also
+    /// only up to a size of the vector, "all_reduce=tree:64KiB,all_reduce=ring": the first entry
+    /// that fits counts. Empty: the fastest one.
     std::string forced{};
     std::uint64_t segment_bytes = 0;  // 0: the best one
+    /// Up to here a message travels on the lane, behind its header.
+    std::uint64_t eager_bytes = std::uint64_t{64} << 10U;
 
-    /// The algorithm that is forced for an operation; empty: none.
-    std::string_view forced_for(Operation operation) const noexcept;
+    /// By which algorithms are compared: those of the slowest link, which all ranks wait for.
+    const Rates& slowest_rates() const noexcept {
+        return links.slowest() == LinkKind::host ? host_rates : rates;
+    }
+
+    /// The algorithm that is forced for an operation on so many bytes; empty: none.
+    std::string_view forced_for(Operation operation, std::uint64_t bytes) const;
 
     /// Of all that is in it: two profiles with one hash make the same choices.
     std::uint64_t hash() const noexcept;
@@ -45,6 +56,8 @@ struct Task {
     std::uint32_t element_bytes = 1;
     bool commutative = true;
     bool has_counts = false;  // a v-variant
+
+    std::uint64_t bytes() const noexcept { return count * element_bytes; }
 };
 
 struct Choice {

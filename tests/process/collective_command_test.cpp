@@ -72,8 +72,27 @@ TEST(ExplainCommand, chooses_by_the_settings) {
                 AllOf(HasSubstr("8 ranks: flat"), HasSubstr("because it is forced")));
     EXPECT_THAT(with("--nexar-collective-algorithm=all_reduce=ring"),
                 Not(HasSubstr("because it is forced")));
+    EXPECT_THAT(with("--nexar-collective-algorithm=broadcast=flat:1MiB"),
+                HasSubstr("because it is forced"));
+    EXPECT_THAT(with("--nexar-collective-algorithm=broadcast=flat:1MB"),
+                Not(HasSubstr("because it is forced")));
     EXPECT_THAT(nexar({"explain", "broadcast", "--nexar-fabric-latency=fast"}).errors,
                 HasSubstr("fabric_latency"));
+}
+
+TEST(ExplainCommand, chooses_by_the_links_between_the_ranks) {
+    const auto on = [](const std::string& hosts) {
+        return nexar({"explain", "broadcast", "--bytes", "1MiB", "--world", "8", "--hosts", hosts,
+                      "--nexar-host-bandwidth=1000TB", "--nexar-host-both-bandwidth=1000TB"})
+            .output;
+    };
+    EXPECT_THAT(on("8"), HasSubstr("8 ranks: chain"));
+    EXPECT_EQ(on("2"), on("8"));
+    EXPECT_EQ(on("0"), on("8"));
+    EXPECT_THAT(on("1"), Not(HasSubstr("8 ranks: chain")));
+    const Outcome many = nexar({"explain", "broadcast", "--world", "8", "--hosts", "9"});
+    EXPECT_EQ(many.exit_code, 1);
+    EXPECT_THAT(many.errors, HasSubstr("allowed: 1 to 8"));
 }
 
 TEST(SimCommand, runs_four_thousand_ranks) {

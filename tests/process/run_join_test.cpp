@@ -116,8 +116,10 @@ TEST_F(RunJoin, ranks_of_open_mpi_on_one_host_form_a_world) {
 
 TEST_F(RunJoin, a_rank_that_chooses_collectives_in_another_way_does_not_get_in) {
     const std::string port = std::to_string(free_port());
-    for (const std::string setting : {"NEXAR_COLLECTIVE_ALGORITHM=all_reduce=tree",
-                                      "NEXAR_FABRIC_LATENCY=3us", "NEXAR_REPRODUCIBILITY=runs"}) {
+    for (const std::string setting :
+         {"NEXAR_COLLECTIVE_ALGORITHM=all_reduce=tree",
+          "NEXAR_COLLECTIVE_ALGORITHM=all_reduce=tree:64KiB", "NEXAR_COLLECTIVE_EAGER_LIMIT=1KiB",
+          "NEXAR_FABRIC_LATENCY=3us", "NEXAR_HOST_LATENCY=3us", "NEXAR_REPRODUCIBILITY=runs"}) {
         std::vector<std::unique_ptr<RunningProgram>> ranks;
         for (const std::string rank : {"0", "1"}) {
             std::vector<std::string> variables{kSecret,

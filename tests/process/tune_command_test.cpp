@@ -18,6 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Outcome nexar(std::vector<std::string> arguments, std::vector<std::string> environment = {}) {
     environment.emplace_back("PATH=/usr/local/bin:/usr/bin:/bin");
@@ -31,7 +32,7 @@ std::string text_of(const std::string& path) {
 
 TEST(TuneCommand, writes_a_file_of_settings_that_choose_by_it) {
     const TempDirectory directory;
-    const std::string path = directory.path() + "/fabric.toml";
+    const std::string path = directory.path() + "/host.toml";
     const Outcome outcome = nexar({"tune", "-n", "2", "--seconds", "0.01", "-o", path});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
     EXPECT_EQ(outcome.output, "");
@@ -41,11 +42,27 @@ TEST(TuneCommand, writes_a_file_of_settings_that_choose_by_it) {
     const Outcome config = nexar({"config"}, {"NEXAR_CONFIG=" + path});
     ASSERT_EQ(config.exit_code, 0) << config.errors;
     for (const std::string setting :
-         {"latency", "per_message", "bandwidth", "both_bandwidth", "fill", "reduce", "copy"}) {
-        EXPECT_THAT(config.output, ContainsRegex("fabric_" + setting + " .*fabric\\.toml:[0-9]+"));
+         {"host_latency", "host_per_message", "host_bandwidth", "host_both_bandwidth", "host_fill",
+          "fabric_reduce", "fabric_copy"}) {
+        EXPECT_THAT(config.output, ContainsRegex(setting + " .*host\\.toml:[0-9]+"));
     }
-    const Outcome explained = nexar({"explain", "all_reduce"}, {"NEXAR_CONFIG=" + path});
+    const Outcome explained =
+        nexar({"explain", "all_reduce", "--hosts", "1"}, {"NEXAR_CONFIG=" + path});
     EXPECT_EQ(explained.exit_code, 0) << explained.errors;
+}
+
+// As on two machines: each rank has an address of its own.
+TEST(TuneCommand, measures_the_fabric_between_machines) {
+    const Outcome outcome = nexar({"run", "-n", "2", "--", "/bin/sh", "-c",
+                                   "NEXAR_LISTEN=127.0.0.$((NEXAR_RANK + 1)):0 exec " NEXAR_COMMAND
+                                   " tune --seconds 0.01"});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+    EXPECT_THAT(outcome.output,
+                AllOf(ContainsRegex("fabric_latency = \"[1-9][0-9]*ns\"\n"),
+                      ContainsRegex("fabric_per_message = \"[1-9][0-9]*ns\"\n"),
+                      ContainsRegex("fabric_bandwidth = [1-9][0-9]+\n"),
+                      ContainsRegex("fabric_both_bandwidth = [1-9][0-9]+\n"),
+                      ContainsRegex("fabric_fill = [1-9][0-9]*\n"), Not(HasSubstr("host_"))));
 }
 
 TEST(TuneCommand, prints_when_no_file_is_named) {
@@ -53,11 +70,11 @@ TEST(TuneCommand, prints_when_no_file_is_named) {
                                    "--nexar-log-level=error"});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
     EXPECT_THAT(outcome.output, AllOf(HasSubstr("protection none"),
-                                      ContainsRegex("\nfabric_latency = \"[1-9][0-9]*ns\"\n"),
-                                      ContainsRegex("\nfabric_per_message = \"[0-9]+ns\"\n"),
-                                      ContainsRegex("\nfabric_bandwidth = [1-9][0-9]+\n"),
-                                      ContainsRegex("\nfabric_both_bandwidth = [1-9][0-9]+\n"),
-                                      ContainsRegex("\nfabric_fill = [0-9]+\n"),
+                                      ContainsRegex("\nhost_latency = \"[1-9][0-9]*ns\"\n"),
+                                      ContainsRegex("\nhost_per_message = \"[1-9][0-9]*ns\"\n"),
+                                      ContainsRegex("\nhost_bandwidth = [1-9][0-9]+\n"),
+                                      ContainsRegex("\nhost_both_bandwidth = [1-9][0-9]+\n"),
+                                      ContainsRegex("\nhost_fill = [1-9][0-9]*\n"),
                                       ContainsRegex("\nfabric_reduce = [1-9][0-9]+\n"),
                                       ContainsRegex("\nfabric_copy = [1-9][0-9]+\n")));
 }

@@ -24,10 +24,11 @@ constexpr std::uint64_t kSeeds = 60;
 /// A cluster in bad weather whose algorithms are drawn, with calls that were not made yet.
 struct Scene {
     explicit Scene(std::uint64_t seed, std::size_t nodes)
-        : world(nodes), cluster(seed, nodes, options_of(seed)), traffic(cluster, seed) {
+        : world(nodes), cluster(seed, nodes), traffic(cluster, seed) {
         round = random().below(rounds.size());
-        traffic.set_profile(
-            {.forced = rounds.forced(round), .segment_bytes = random().chance(0.5) ? 0 : kSegment});
+        traffic.set_profile({.forced = rounds.forced(round),
+                             .segment_bytes = random().chance(0.5) ? 0 : kSegment,
+                             .eager_bytes = eager_bytes_of(seed)});
     }
 
     Random& random() noexcept { return traffic.random(); }

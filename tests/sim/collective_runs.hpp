@@ -11,10 +11,8 @@
 namespace nexar::testing {
 
 /// Every other seed sends much on streams that would fit the lane.
-inline engine::EngineOptions options_of(std::uint64_t seed) {
-    engine::EngineOptions options;
-    if (seed % 2 == 0) options.collectives.eager_limit = 2048;
-    return options;
+inline std::uint64_t eager_bytes_of(std::uint64_t seed) {
+    return seed % 2 == 0 ? 2048 : schedule::Profile{}.eager_bytes;
 }
 
 /// Lanes and streams overtake each other, in pieces of any size.
@@ -48,13 +46,14 @@ struct CollectiveRuns {
 template <class Cluster>
 void run_random_calls(std::uint64_t seed, const CollectiveRuns& runs) {
     const std::size_t world = 1 + seed % 8;
-    Cluster cluster(seed, world, options_of(seed / 8));
+    Cluster cluster(seed, world);
     CollectiveTraffic traffic(cluster, seed);
     Random& random = traffic.random();
     const ForcedRounds rounds(world);
     const std::size_t round = random.below(rounds.size());
     traffic.set_profile({.forced = rounds.forced(round),
-                         .segment_bytes = random.chance(0.5) ? 0 : 64 + random.below(20'000)});
+                         .segment_bytes = random.chance(0.5) ? 0 : 64 + random.below(20'000),
+                         .eager_bytes = eager_bytes_of(seed / 8)});
     ASSERT_TRUE(cluster.connect());
     worsen_weather(cluster, random);
     for (std::size_t i = 0; i < runs.calls; ++i) {

@@ -21,7 +21,7 @@ CollectiveTraffic::CollectiveTraffic(EngineCluster& cluster, std::uint64_t seed)
 
 void CollectiveTraffic::set_profile(const schedule::Profile& profile) {
     for (std::size_t i = 0; i < cluster_->size(); ++i) {
-        cluster_->node(i).engine().collectives().set_profile(profile);
+        cluster_->context(i, 0).collectives.set_profile(profile);
     }
 }
 
@@ -131,12 +131,12 @@ void CollectiveTraffic::expect_success() const {
 
 std::string CollectiveTraffic::text(const Started& one) const {
     const CallTerms& terms = calls_[one.call]->terms();
-    const schedule::Profile& profile = cluster_->node(0).engine().collectives().profile();
+    const schedule::Profile& profile = cluster_->context(0, 0).collectives.profile;
     return fmt::format("call {} at rank {} of {}: {}{} {} x {}{}, root {}, forced {}, segment {}",
                        one.call, one.rank, cluster_->size(), schedule::name(terms.what),
                        terms.uneven ? "_v" : "", terms.floats ? "f32" : "i32", terms.count,
                        terms.in_place ? " in place" : "", terms.root,
-                       profile.forced_for(terms.what), profile.segment_bytes);
+                       profile.forced_for(terms.what, terms.count * 4), profile.segment_bytes);
 }
 
 ForcedRounds::ForcedRounds(std::size_t world) {

@@ -39,14 +39,15 @@ void add_calls(CollectiveTraffic& traffic, const schedule::Algorithm& algorithm,
 /// One round of algorithms, every operation called in all ways.
 template <class Cluster>
 void expect_exact(Cluster& cluster, CollectiveTraffic& traffic, const ForcedRounds& rounds,
-                  std::size_t round, std::uint64_t segment) {
-    traffic.set_profile({.forced = rounds.forced(round), .segment_bytes = segment});
+                  std::size_t round, schedule::Profile profile) {
+    profile.forced = rounds.forced(round);
+    traffic.set_profile(profile);
     ASSERT_TRUE(cluster.connect());
     worsen_weather(cluster, traffic.random());
     for (const std::size_t count : {std::size_t{0}, std::size_t{1}, cluster.size() + 1,
                                     std::size_t{1000}, std::size_t{30'000}}) {
         for (const schedule::Algorithm* algorithm : rounds.algorithms(round)) {
-            if (segment != 0 && !algorithm->traits.segments) continue;
+            if (profile.segment_bytes != 0 && !algorithm->traits.segments) continue;
             add_calls(traffic, *algorithm, cluster.size(), count);
         }
         traffic.start_all();
@@ -64,9 +65,11 @@ void expect_exact_in_all_rounds(std::uint64_t seed, std::size_t world) {
     for (std::size_t round = 0; round < rounds.size(); ++round) {
         for (const std::uint64_t segment : {std::uint64_t{0}, kSegment}) {
             SCOPED_TRACE(world);
-            Cluster cluster(seed, world, options_of(seed));
+            Cluster cluster(seed, world);
             CollectiveTraffic traffic(cluster, seed);
-            ASSERT_NO_FATAL_FAILURE(expect_exact(cluster, traffic, rounds, round, segment));
+            ASSERT_NO_FATAL_FAILURE(
+                expect_exact(cluster, traffic, rounds, round,
+                             {.segment_bytes = segment, .eager_bytes = eager_bytes_of(seed)}));
             ++seed;
         }
     }

@@ -94,6 +94,15 @@ void add_how_options(CLI::App& command, Question& question) {
         ->type_name("FILE");
 }
 
+schedule::Links links_of(const Communicator& world) {
+    std::vector<std::uint32_t> hosts;
+    hosts.reserve(static_cast<std::size_t>(world.size()));
+    for (int rank = 0; rank < world.size(); ++rank) {
+        hosts.push_back(static_cast<std::uint32_t>(world.host(rank)));
+    }
+    return schedule::Links(hosts);
+}
+
 int measure_all(const Plan& plan, const Communicator& world, const Config& config) {
     std::unique_ptr<Report> report;
     if (world.rank() == 0) {
@@ -115,6 +124,7 @@ Result<int> run_bench(const Question& question, const CLI::App& command,
                          .take_part =
                              [&](const Communicator& world, const Config& config) {
                                  plan.profile = runtime::collective_profile(config).value();
+                                 plan.profile.links = links_of(world);
                                  return measure_all(plan, world, config);
                              }};
     return bench::run_job(job, question.ranks, command, invocation);

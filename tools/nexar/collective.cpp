@@ -43,12 +43,26 @@ Result<schedule::Rates> rates_of(const CollectiveQuestion& question, schedule::R
     return rates;
 }
 
+/// As many ranks on each machine as on the others, or one more; neighbours together.
+schedule::Links links_of(const CollectiveQuestion& question) {
+    if (question.hosts == 0) return {};
+    std::vector<std::uint32_t> machines;
+    machines.reserve(question.world);
+    for (std::uint64_t rank = 0; rank < question.world; ++rank) {
+        machines.push_back(static_cast<std::uint32_t>(rank * question.hosts / question.world));
+    }
+    return schedule::Links(machines);
+}
+
 Result<schedule::Profile> profile_of(const CollectiveQuestion& question,
                                      const std::vector<ConfigFlag>& flags) {
     NEXAR_TRY_VALUE(loaded, load_config({}, flags));
     NEXAR_TRY_VALUE(profile, runtime::collective_profile(loaded.config));
+    profile.links = links_of(question);
     NEXAR_TRY_VALUE(rates, rates_of(question, profile.rates));
+    NEXAR_TRY_VALUE(host_rates, rates_of(question, profile.host_rates));
     profile.rates = rates;
+    profile.host_rates = host_rates;
     if (question.reproducibility == "runs") {
         profile.reproducibility = schedule::Reproducibility::runs;
     } else if (question.reproducibility == "ranks") {
@@ -96,6 +110,9 @@ void add_collective_options(CLI::App& command, CollectiveQuestion& question) {
     command.add_option("--world", question.world, "How many ranks")
         ->type_name("N")
         ->capture_default_str();
+    command.add_option("--hosts", question.hosts, "On how many machines; 0: as many as ranks")
+        ->type_name("N")
+        ->capture_default_str();
     command.add_option("--root", question.root, "Of operations that have one")
         ->type_name("RANK")
         ->capture_default_str();
@@ -124,11 +141,15 @@ Result<Collective> understood(const CollectiveQuestion& question,
     if (!named) return not_allowed("operation", question.operation, operation_names());
     const Operation operation = *named;
     NEXAR_TRY_VALUE(bytes, parse_size(question.bytes));
-    NEXAR_TRY_VALUE(profile, profile_of(question, flags));
     if (question.world == 0 || question.world > kMostRanks) {
         return not_allowed("size of a world", std::to_string(question.world),
                            fmt::format("1 to {}", kMostRanks));
     }
+    if (question.hosts > question.world) {
+        return not_allowed("number of machines for these ranks", std::to_string(question.hosts),
+                           fmt::format("1 to {}", question.world));
+    }
+    NEXAR_TRY_VALUE(profile, profile_of(question, flags));
     if (question.root >= question.world) {
         return not_allowed("rank of this world", std::to_string(question.root),
                            fmt::format("0 to {}", question.world - 1));

@@ -18,6 +18,7 @@ struct CollectiveQuestion {
     std::string operation{};
     std::string bytes = "1MiB";
     std::uint32_t world = 4;
+    std::uint32_t hosts = 0;  // 0: as many as ranks
     std::uint32_t root = 0;
     std::uint32_t element_bytes = 4;
     bool ordered = false;

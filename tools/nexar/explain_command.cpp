@@ -28,7 +28,8 @@ std::string segment_of(const Collective& asked, const Choice& choice) {
 }
 
 std::string reason(const Collective& asked, const std::vector<Choice>& all) {
-    if (!asked.profile.forced_for(asked.task.operation).empty()) return "because it is forced";
+    if (!asked.profile.forced_for(asked.task.operation, asked.task.bytes()).empty())
+        return "because it is forced";
     if (all.size() == 1) return "because no other may be taken";
     return fmt::format(
         "because it is predicted to be the fastest of {}; the next one, {}, takes "
@@ -73,8 +74,7 @@ Result<std::string> explanation(const CollectiveQuestion& question, bool alterna
     const std::vector<Choice> all = schedule::ranked(asked->task, asked->profile);
     std::string text =
         fmt::format("{} of {} over {} ranks: {}{}, {}\n{}\n", schedule::name(asked->task.operation),
-                    format_size(asked->task.count * asked->task.element_bytes), asked->task.world,
-                    chosen->algorithm->name,
+                    format_size(asked->task.bytes()), asked->task.world, chosen->algorithm->name,
                     chosen->segment == 0 ? "" : " in segments of " + segment_of(*asked, *chosen),
                     as_time(chosen->seconds), reason(*asked, all));
     if (asked->task.world <= kMostDrawn) {

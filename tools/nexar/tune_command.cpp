@@ -39,16 +39,17 @@ using schedule::Rates;
 
 constexpr const char* kHelp =
     "Measures between ranks 0 and 1 how long messages take, and what a rank folds and\n"
-    "copies; prints the fabric_* settings that say so, as a settings file. All members\n"
-    "need the same values: put them where each finds them (docs/tuning.md), or give\n"
-    "them to the seed. Measure with nothing else on the machines, and as the\n"
-    "program will run: on the same machines, with the same protection.\n"
+    "copies; prints the settings that say so, as a settings file: fabric_* when the two\n"
+    "are on different machines, host_* when they share one. All members need the same\n"
+    "values: put them where each finds them (docs/tuning.md), or give them to the seed.\n"
+    "Measure with nothing else on the machines, and as the program will run: on the\n"
+    "same machines, with the same protection.\n"
     "\n"
     "With -n, the ranks are processes on this machine; without, it is a rank itself,\n"
     "of the world that a launcher made.\n"
     "\n"
     "Examples:\n"
-    "  nexar tune -n 2                                   # within this machine\n"
+    "  nexar tune -n 2 -o host.toml                      # within this machine\n"
     "  nexar run --host a,b -- nexar tune -o fabric.toml # between two\n"
     "  NEXAR_CONFIG=fabric.toml nexar config             # what it changed";
 
@@ -122,12 +123,16 @@ std::string host_name() {
     return text.data();
 }
 
-std::string as_settings(const Rates& rates, const LinkTimes& times, std::string_view protection) {
+/// `links`: whose rates they are, "fabric" or "host".
+std::string as_settings(std::string_view links, const Rates& rates, const LinkTimes& times,
+                        std::string_view protection) {
     // What a setting takes: whole numbers, at least those that it allows.
     const auto per_second = [](double byte_seconds) {
         return static_cast<std::uint64_t>(std::clamp(std::round(1 / byte_seconds), 1e3, 1e15));
     };
-    const auto nanoseconds = [](double seconds) { return std::llround(seconds * 1e9); };
+    // Not 0, which has a meaning of its own for host_*.
+    const auto at_least_one = [](double number) { return std::max(std::llround(number), 1LL); };
+    const auto nanoseconds = [&](double seconds) { return at_least_one(seconds * 1e9); };
     const auto lasts = [](double wanted, double was) {
         return fmt::format("{} (measured: {})", as_time(wanted), as_time(was));
     };
@@ -140,11 +145,11 @@ std::string as_settings(const Rates& rates, const LinkTimes& times, std::string_
                         lasts(rates.hop(LinkTimes::kMedium), times.medium));
     text += fmt::format("#   1 MiB each way at the same time take {}\n",
                         lasts(rates.swap(LinkTimes::kMedium), times.both_medium));
-    text += fmt::format("fabric_latency = \"{}ns\"\n", nanoseconds(rates.latency));
-    text += fmt::format("fabric_per_message = \"{}ns\"\n", nanoseconds(rates.per_message));
-    text += fmt::format("fabric_bandwidth = {}\n", per_second(rates.per_byte));
-    text += fmt::format("fabric_both_bandwidth = {}\n", per_second(rates.both_byte));
-    text += fmt::format("fabric_fill = {}\n", std::llround(rates.fill_bytes));
+    text += fmt::format("{}_latency = \"{}ns\"\n", links, nanoseconds(rates.latency));
+    text += fmt::format("{}_per_message = \"{}ns\"\n", links, nanoseconds(rates.per_message));
+    text += fmt::format("{}_bandwidth = {}\n", links, per_second(rates.per_byte));
+    text += fmt::format("{}_both_bandwidth = {}\n", links, per_second(rates.both_byte));
+    text += fmt::format("{}_fill = {}\n", links, at_least_one(rates.fill_bytes));
     text += fmt::format("fabric_reduce = {}\n", per_second(rates.reduce_byte));
     text += fmt::format("fabric_copy = {}\n", per_second(rates.copy_byte));
     return text;
@@ -183,7 +188,9 @@ int tune(const Question& question, const Communicator& world, const Config& conf
     if (writes && !question.path.empty()) file = std::make_unique<NewFile>(question.path);
     const LinkTimes times = measured(world, question.seconds);
     if (!writes) return kExitOk;
-    const auto text = as_settings(schedule::fitted(times), times, config.choice("protection"));
+    const std::string_view links = world.host(0) == world.host(1) ? "host" : "fabric";
+    const auto text =
+        as_settings(links, schedule::fitted(times), times, config.choice("protection"));
     if (file) {
         file->write(text);
     } else {

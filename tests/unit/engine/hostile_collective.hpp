@@ -18,11 +18,14 @@ inline constexpr std::uint64_t kLaneBytes = std::uint64_t{64} << 10U;
 
 inline EngineOptions collective_options() {
     EngineOptions options = small_options();
-    options.collectives.eager_limit = 256;
     options.collectives.bulk_head = 1024;
     options.collectives.max_early = 8;
     options.collectives.max_answers = 8;
     return options;
+}
+
+inline schedule::Profile collective_profile(std::string forced = {}) {
+    return {.forced = std::move(forced), .eager_bytes = 256};
 }
 
 /// What is called: sets everything of an operation but its memory.
@@ -75,6 +78,9 @@ class HostileCollective : public HostilePeer {
 protected:
     HostileCollective() : HostilePeer(collective_options()) {
         duo_ = &engine_->add_context(kDuo, std::array{node(0), node(1)}, kMe);
+        for (Context* const context : {duo_, world_}) {
+            context->collectives.set_profile(collective_profile());
+        }
         says(Lane::eager, begins(kDuo, kHostile, 2));
     }
 
@@ -100,6 +106,7 @@ protected:
     std::uint64_t fingerprint(const Call& call, std::uint64_t number) {
         Engine other(collective_options(), pool_);
         Context& context = other.add_context(kDuo, std::array{node(0), node(1)}, kMe);
+        context.collectives.set_profile(collective_profile());
         std::deque<CollectiveOperation> operations;
         Bytes memory(kLaneBytes);
         for (std::uint64_t i = 0; i <= number; ++i) {

@@ -252,7 +252,7 @@ TEST_F(HostileCollective, credit_comes_back_for_messages_of_operations_that_ende
 }
 
 TEST_F(HostileCollective, credit_comes_back_for_messages_of_an_operation_that_cannot_begin) {
-    engine_->collectives().set_profile({.forced = "broadcast=nothing_like_this"});
+    duo_->collectives.set_profile(collective_profile("broadcast=nothing_like_this"));
     for (std::uint64_t i = 0; i < 4; ++i) says_part(part(i, 0, kLaneBytes, 1));
     streams(part_stream(4) + pattern(9, 100));
     says_part(part(4, 0, 500, 1, PayloadPlace::stream));
@@ -275,7 +275,7 @@ TEST_F(HostileCollective, more_credit_than_was_taken_cannot_be_given_back) {
 }
 
 TEST_F(HostileCollective, the_oldest_operation_gets_on_when_later_ones_took_the_whole_pool) {
-    engine_->collectives().set_profile({.forced = "broadcast=chain"});
+    world_->collectives.set_profile(collective_profile("broadcast=chain"));
     // From rank 2 to 0 and then to 1, who has called none of them.
     Asked& oldest = call_in(*world_, 20, broadcast_call(20, kHonest, 3));
     for (std::uint32_t i = 0; i <= PairCollectives::kPool.headers; ++i) {

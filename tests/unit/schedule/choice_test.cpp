@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "cases.hpp"
 #include "schedule/timing.hpp"
 
@@ -138,6 +140,55 @@ TEST(Choosing, takes_what_is_forced_or_says_what_there_is) {
     EXPECT_EQ(choose(one, {.forced = "segmented_ring", .segment_bytes = 4096})->segment, 1024U);
 }
 
+TEST(Choosing, takes_what_is_forced_up_to_a_size) {
+    const Profile profile{.forced =
+                              "all_reduce=tree:64KiB,broadcast=chain:1000,all_reduce=ring:1MiB"};
+    const auto taken = [&](std::uint64_t bytes) {
+        return profile.forced_for(Operation::all_reduce, bytes);
+    };
+    EXPECT_EQ(taken(0), "tree");
+    EXPECT_EQ(taken(64U << 10U), "tree");
+    EXPECT_EQ(taken((64U << 10U) + 1), "ring");
+    EXPECT_EQ(taken(1U << 20U), "ring");
+    EXPECT_EQ(taken((1U << 20U) + 1), "");
+    EXPECT_EQ(profile.forced_for(Operation::broadcast, 1000), "chain");
+    EXPECT_EQ(profile.forced_for(Operation::broadcast, 1001), "");
+    EXPECT_EQ(choose(task(Operation::all_reduce, 6, 64U << 10U), profile)->algorithm->name, "tree");
+    EXPECT_EQ(choose(task(Operation::all_reduce, 6, 65U << 10U), profile)->algorithm->name, "ring");
+    const Task beyond = task(Operation::all_reduce, 6, 2U << 20U);
+    EXPECT_EQ(choose(beyond, profile)->algorithm, choose(beyond, {})->algorithm);
+}
+
+TEST(Choosing, takes_only_lists_that_say_what_is_there) {
+    for (const std::string_view good :
+         {"", "all_reduce=ring", "all_reduce=tree:64KiB,all_reduce=ring", "barrier=flat:0"}) {
+        EXPECT_TRUE(check_forced(good)) << good;
+    }
+    for (const std::string_view bad :
+         {"ring", "all_reduce", "all_reduce=", "all_reduce=rings", "reduce_all=ring",
+          "all_reduce=ring:", "all_reduce=ring:64kib", "all_reduce=ring:-1",
+          "all_reduce=tree:1KiB:2KiB", "all_reduce:64KiB=ring", ",all_reduce=ring"}) {
+        EXPECT_FALSE(check_forced(bad)) << bad;
+    }
+}
+
+TEST(Choosing, goes_by_the_links_that_all_ranks_wait_for) {
+    // Between machines a message takes long, within one bytes do.
+    Profile profile{.rates = {.latency = 1e-3, .per_byte = 1e-10, .both_byte = 1e-10},
+                    .host_rates = {.latency = 1e-6, .per_message = 1e-7}};
+    const Task one = task(Operation::all_reduce, 8, 256U << 10U);
+    const auto with = [&](std::vector<std::uint32_t> machines) {
+        profile.links = Links(machines);
+        return choose(one, profile).value();
+    };
+    const Choice far = with({0, 1, 2, 3, 4, 5, 6, 7});
+    const Choice near = with({0, 0, 0, 0, 0, 0, 0, 0});
+    EXPECT_EQ(far.algorithm->name, "recursive_doubling");
+    EXPECT_NE(near.algorithm->name, far.algorithm->name);
+    EXPECT_LT(near.seconds, far.seconds);
+    EXPECT_EQ(with({0, 0, 0, 0, 0, 0, 0, 1}).seconds, far.seconds);
+}
+
 TEST(Profiles, have_the_same_hash_only_when_they_are_the_same) {
     const Profile plain;
     EXPECT_EQ(plain.hash(), Profile{}.hash());
@@ -149,7 +200,11 @@ TEST(Profiles, have_the_same_hash_only_when_they_are_the_same) {
                                       {.reproducibility = Reproducibility::runs},
                                       {.forced = "ring"},
                                       {.forced = "gnir"},
-                                      {.segment_bytes = 1}};
+                                      {.segment_bytes = 1},
+                                      {.eager_bytes = 1},
+                                      {.host_rates = {.latency = 9e-6}},
+                                      {.links = Links(std::array{0U, 0U, 0U})},
+                                      {.links = Links(std::array{0U, 0U, 1U})}};
     for (std::size_t i = 0; i < others.size(); ++i) {
         EXPECT_NE(others[i].hash(), plain.hash()) << i;
         for (std::size_t j = 0; j < i; ++j) EXPECT_NE(others[i].hash(), others[j].hash());

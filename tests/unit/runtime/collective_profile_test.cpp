@@ -1,0 +1,98 @@
+#include "runtime/collective_profile.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/settings.hpp"
+
+namespace nexar::runtime {
+namespace {
+
+using schedule::LinkKind;
+using schedule::Profile;
+using ::testing::HasSubstr;
+
+Result<Profile> profile_of(std::vector<std::pair<std::string, std::string>> settings) {
+    ConfigSources sources;
+    for (auto& [name, value] : settings) {
+        sources.code.push_back({.name = std::move(name), .value = std::move(value)});
+    }
+    return collective_profile(Config::resolve(kSettings, sources).value());
+}
+
+View view_of(const std::vector<std::vector<std::string>>& members) {
+    View view{.epoch = Epoch(1)};
+    for (const auto& addresses : members) {
+        Member& member = view.members.emplace_back();
+        member.rank = Rank(static_cast<std::uint32_t>(view.members.size() - 1));
+        for (const std::string& one : addresses) {
+            member.addresses.push_back(Address::parse(one).value());
+        }
+    }
+    return view;
+}
+
+TEST(CollectiveProfile, of_the_defaults_is_that_of_nobody_who_set_anything) {
+    EXPECT_EQ(profile_of({}).value().hash(), Profile{}.hash());
+}
+
+TEST(CollectiveProfile, takes_for_a_machine_what_is_not_set_apart_from_the_fabric) {
+    const Profile fabric =
+        profile_of({{"fabric_latency", "50us"}, {"fabric_bandwidth", "2GB"}}).value();
+    EXPECT_DOUBLE_EQ(fabric.host_rates.latency, 50e-6);
+    EXPECT_DOUBLE_EQ(fabric.host_rates.per_byte, 0.5e-9);
+
+    const Profile both = profile_of({{"fabric_latency", "50us"},
+                                     {"fabric_fill", "1MiB"},
+                                     {"fabric_reduce", "4GB"},
+                                     {"host_latency", "2us"},
+                                     {"host_per_message", "1us"},
+                                     {"host_bandwidth", "10GB"},
+                                     {"host_both_bandwidth", "5GB"},
+                                     {"host_fill", "4KiB"}})
+                             .value();
+    EXPECT_DOUBLE_EQ(both.rates.latency, 50e-6);
+    EXPECT_DOUBLE_EQ(both.rates.fill_bytes, 1 << 20U);
+    EXPECT_DOUBLE_EQ(both.host_rates.latency, 2e-6);
+    EXPECT_DOUBLE_EQ(both.host_rates.per_message, 1e-6);
+    EXPECT_DOUBLE_EQ(both.host_rates.per_byte, 0.1e-9);
+    EXPECT_DOUBLE_EQ(both.host_rates.both_byte, 0.2e-9);
+    EXPECT_DOUBLE_EQ(both.host_rates.fill_bytes, 4096);
+    EXPECT_DOUBLE_EQ(both.host_rates.reduce_byte, both.rates.reduce_byte);
+}
+
+TEST(CollectiveProfile, is_refused_when_it_forces_what_is_not_there) {
+    const auto none = profile_of({{"collective_algorithm", "all_reduce=tree:64kib"}});
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().code(), Errc::bad_config);
+    EXPECT_THAT(none.error().what(), HasSubstr("\"all_reduce=tree:64kib\" forces no algorithm"));
+}
+
+TEST(LinksOfAView, are_of_the_host_where_members_have_the_same_addresses) {
+    const schedule::Links links = links_of(view_of({{"10.0.0.1:7000", "[fd00::1]:7000"},
+                                                    {"10.0.0.2:7000"},
+                                                    {"[fd00::1]:7001", "10.0.0.1:7001"},
+                                                    {"10.0.0.2:7001"}}));
+    EXPECT_EQ(links.between(0, 2), LinkKind::host);
+    EXPECT_EQ(links.between(1, 3), LinkKind::host);
+    EXPECT_EQ(links.between(0, 1), LinkKind::fabric);
+    EXPECT_EQ(links.between(2, 3), LinkKind::fabric);
+}
+
+// Many machines have a bridge of the same address; what tells them apart is the other one.
+TEST(LinksOfAView, are_of_the_fabric_where_members_share_only_some_addresses) {
+    const schedule::Links links = links_of(view_of({{"10.0.0.1:7000", "172.17.0.1:7000"},
+                                                    {"10.0.0.2:7000", "172.17.0.1:7000"},
+                                                    {"172.17.0.1:7000"},
+                                                    {},
+                                                    {}}));
+    EXPECT_EQ(links, schedule::Links());
+}
+
+}  // namespace
+}  // namespace nexar::runtime

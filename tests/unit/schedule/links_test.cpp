@@ -1,0 +1,65 @@
+#include "schedule/links.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+namespace nexar::schedule::testing {
+namespace {
+
+using Machines = std::vector<std::uint32_t>;
+
+TEST(Links, are_of_the_host_only_within_a_machine) {
+    const Links links(Machines{7, 3, 7, 9, 3});
+    const Machines hosts{0, 1, 0, 2, 1};
+    for (std::uint32_t one = 0; one < hosts.size(); ++one) {
+        EXPECT_EQ(links.host(one), hosts[one]);
+        for (std::uint32_t other = 0; other < hosts.size(); ++other) {
+            EXPECT_EQ(links.between(one, other),
+                      hosts[one] == hosts[other] ? LinkKind::host : LinkKind::fabric);
+        }
+    }
+    EXPECT_EQ(links.slowest(), LinkKind::fabric);
+}
+
+TEST(Links, that_nobody_told_of_are_of_the_fabric) {
+    const Links links;
+    EXPECT_EQ(links.host(5), 5U);
+    EXPECT_EQ(links.between(0, 5), LinkKind::fabric);
+    EXPECT_EQ(links.slowest(), LinkKind::fabric);
+    EXPECT_EQ(links.among(std::array{3U, 1U}).slowest(), LinkKind::fabric);
+}
+
+TEST(Links, are_the_same_whatever_machines_are_called) {
+    EXPECT_EQ(Links(Machines{4, 4, 9}), Links(Machines{9, 9, 4}));
+    EXPECT_EQ(Links(Machines{4, 4, 9}).hash(), Links(Machines{0, 0, 1}).hash());
+    EXPECT_EQ(Links(Machines{2, 0, 1}), Links());
+    EXPECT_EQ(Links(Machines{2, 0, 1}).hash(), Links().hash());
+}
+
+TEST(Links, that_differ_have_different_hashes) {
+    const std::vector<Links> all{Links(),
+                                 Links(Machines{0, 0, 0}),
+                                 Links(Machines{0, 0, 1}),
+                                 Links(Machines{0, 1, 0}),
+                                 Links(Machines{0, 1, 1}),
+                                 Links(Machines{0, 0, 0, 0}),
+                                 Links(Machines{0, 0, 1, 1})};
+    std::set<std::uint64_t> hashes;
+    for (const Links& links : all) hashes.insert(links.hash());
+    EXPECT_EQ(hashes.size(), all.size());
+}
+
+TEST(Links, of_some_ranks_are_those_that_they_had) {
+    const Links links(Machines{0, 0, 1, 1, 2});
+    EXPECT_EQ(links.among(std::array{1U, 0U}).slowest(), LinkKind::host);
+    EXPECT_EQ(links.among(std::array{3U, 2U, 1U}), Links(Machines{0, 0, 1}));
+    EXPECT_EQ(links.among(std::array{4U, 2U, 0U}), Links());
+    EXPECT_EQ(links.among(std::array{4U}), Links());
+}
+
+}  // namespace
+}  // namespace nexar::schedule::testing
