@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/node_body.hpp"
@@ -81,6 +82,20 @@ TEST_F(Hosts, of_a_subgroup_are_counted_anew) {
     }
     EXPECT_THAT(of_two_machines, ElementsAre(IsEmpty(), ElementsAre(0, 1), ElementsAre(0, 1)));
     EXPECT_THAT(of_one_machine, ElementsAre(ElementsAre(0, 0), IsEmpty(), ElementsAre(0, 0)));
+}
+
+TEST_F(Hosts, are_colours_to_split_by) {
+    std::vector<std::vector<int>> made(nodes_.size());
+    {
+        std::vector<std::jthread> threads;
+        for (std::size_t rank = 0; rank < nodes_.size(); ++rank) {
+            threads.emplace_back([&, rank] {
+                Communicator world = nodes_[rank].world();
+                made[rank] = hosts(world.split(world.host(world.rank())));
+            });
+        }
+    }
+    EXPECT_THAT(made, ElementsAre(ElementsAre(0, 0), ElementsAre(0), ElementsAre(0, 0)));
 }
 
 TEST_F(Hosts, of_ranks_that_are_not_there_are_an_error) {
