@@ -85,8 +85,11 @@ TEST_F(RunHosts, directory_settings_and_arguments_travel_as_they_are) {
 }
 
 TEST_F(RunHosts, the_join_string_reaches_every_rank_and_stands_in_no_command_line) {
-    auto program =
-        start({"-n", "3", "--host", "localhost,beta"}, "echo ${NEXAR_JOIN%%@*}; exec sleep 1000");
+    // The shell that wrote stays: one that becomes another program has no environment meanwhile,
+    // and is not found by its mark.
+    auto program = start({"-n", "3", "--host", "localhost,beta"},
+                         "trap 'kill $!; exit 143' TERM; echo ${NEXAR_JOIN%%@*}; "
+                         "sleep 1000 & wait");
     ASSERT_TRUE(program->writes("] nexar1.", 3));
     const auto& output = program->output();
     const std::string secret = output.substr(output.find("nexar1.") + 40, 64);
