@@ -39,8 +39,9 @@ bool is_free(int port) {
     return bound;
 }
 
-/// A UDP port that nobody has now, and that the kernel gives to nobody who asks for any: a rank
-/// that starts before the seed would get it now and then.
+/// A UDP port that nobody has now, below those that the kernel hands out unless it is told
+/// otherwise (32768 to 60999): a rank that starts before the seed would get one of these now and
+/// then.
 int free_port() {
     constexpr int kFirst = 10000;
     constexpr int kPorts = 20000;
