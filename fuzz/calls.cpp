@@ -305,7 +305,7 @@ private:
 
 }  // namespace
 
-bool accepts(std::span<const std::byte> input) {
+bool accepts_calls(std::span<const std::byte> input) {
     return Play(input).run();
 }
 

@@ -69,7 +69,7 @@ Bytes message_of(std::span<const std::byte> der) {
 
 }  // namespace
 
-bool accepts(std::span<const std::byte> input) {
+bool accepts_certificate(std::span<const std::byte> input) {
     check_message(input);
     check_message(message_of(input));
 

@@ -371,7 +371,7 @@ private:
 
 }  // namespace
 
-bool accepts(std::span<const std::byte> input) {
+bool accepts_engine(std::span<const std::byte> input) {
     return Play(input).run();
 }
 

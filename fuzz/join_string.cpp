@@ -59,7 +59,7 @@ std::string put_right(std::string text) {
 
 }  // namespace
 
-bool accepts(std::span<const std::byte> input) {
+bool accepts_join_string(std::span<const std::byte> input) {
     std::string text;
     for (const std::byte byte : input) text.push_back(static_cast<char>(byte));
     (void)HostPort::parse(text);

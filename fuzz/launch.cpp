@@ -46,7 +46,7 @@ void check(const Launch& launch) {
 
 }  // namespace
 
-bool accepts(std::span<const std::byte> input) {
+bool accepts_launch(std::span<const std::byte> input) {
     const std::string text(reinterpret_cast<const char*>(input.data()), input.size());
     const auto environment = environment_of(text);
     const auto launch = detect_launch(environment);

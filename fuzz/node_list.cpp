@@ -11,7 +11,7 @@
 /// A list of hosts as Slurm writes it, and the same text as its counts of tasks.
 namespace nexar::fuzz {
 
-bool accepts(std::span<const std::byte> input) {
+bool accepts_node_list(std::span<const std::byte> input) {
     const std::string text(reinterpret_cast<const char*>(input.data()), input.size());
     if (const auto tasks = tasks_on_node(text, 2); tasks) {
         NEXAR_ASSERT(tasks_on_node(text, 0).has_value() && tasks_on_node(text, 1).has_value(),

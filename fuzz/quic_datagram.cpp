@@ -118,7 +118,7 @@ private:
 
 }  // namespace
 
-bool accepts(std::span<const std::byte> input) {
+bool accepts_quic_datagram(std::span<const std::byte> input) {
     if (input.empty()) return false;
     static Stranded place;
     return place.receive(datagram_of(input));

@@ -188,7 +188,7 @@ void talk(QuicPair& pair, std::span<const std::byte> orders) {
 
 }  // namespace
 
-bool accepts(std::span<const std::byte> input) {
+bool accepts_quic_pair(std::span<const std::byte> input) {
     if (input.empty()) return false;
     // Made here, so that what it stands on was made before, and ends after it.
     static std::unique_ptr<QuicPair> used = connected();

@@ -6,20 +6,22 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "harness.hpp"
 
-/// Runs every file of a corpus through the harness, without libFuzzer. Fails when the corpus is
-/// missing, empty, or cannot show both answers of the decoder.
+/// Runs the corpus of every harness, without libFuzzer. Fails when a corpus is missing or empty,
+/// when it cannot show both answers of the decoder, and when a folder belongs to no harness.
 namespace {
 
-std::optional<std::vector<std::filesystem::path>> files_in(const char* folder) {
+std::optional<std::vector<std::filesystem::path>> files_in(const std::filesystem::path& folder) {
     std::error_code error;
     std::filesystem::directory_iterator entries(folder, error);
     if (error) {
-        std::fprintf(stderr, "cannot read the corpus %s: %s\n", folder, error.message().c_str());
+        std::fprintf(stderr, "cannot read the corpus %s: %s\n", folder.c_str(),
+                     error.message().c_str());
         return std::nullopt;
     }
     std::vector<std::filesystem::path> files;
@@ -40,30 +42,47 @@ std::optional<std::string> content_of(const std::filesystem::path& file) {
     return content;
 }
 
+bool replay(const nexar::fuzz::Harness& harness, const std::filesystem::path& corpus) {
+    const auto files = files_in(corpus);
+    if (!files) return false;
+    std::size_t accepted = 0;
+    for (const auto& file : *files) {
+        // A broken promise aborts: the last name printed is the culprit.
+        std::printf("%s/%s\n", corpus.filename().c_str(), file.filename().c_str());
+        std::fflush(stdout);
+        const auto content = content_of(file);
+        if (!content) return false;
+        if (harness.accepts(std::as_bytes(std::span(*content)))) ++accepted;
+    }
+    std::printf("%s: %zu files, %zu accepted, %zu refused\n", corpus.filename().c_str(),
+                files->size(), accepted, files->size() - accepted);
+    if (accepted != 0 && accepted != files->size()) return true;
+    std::fprintf(stderr, "%s needs inputs that are accepted and inputs that are refused\n",
+                 corpus.c_str());
+    return false;
+}
+
+bool has_harness_for_each_folder(const std::filesystem::path& corpora) {
+    bool complete = true;
+    for (const auto& entry : std::filesystem::directory_iterator(corpora)) {
+        if (nexar::fuzz::find_harness(entry.path().filename().string()) != nullptr) continue;
+        std::fprintf(stderr, "no harness reads the corpus %s\n", entry.path().c_str());
+        complete = false;
+    }
+    return complete;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     if (argc != 2) {
-        std::fprintf(stderr, "usage: %s CORPUS\n", argc > 0 ? argv[0] : "replay");
+        std::fprintf(stderr, "usage: %s CORPORA\n", argc > 0 ? argv[0] : "fuzz_replay");
         return 2;
     }
-    const auto files = files_in(argv[1]);
-    if (!files) return 1;
-    std::size_t accepted = 0;
-    for (const auto& file : *files) {
-        // A broken promise aborts: the last name printed is the culprit.
-        std::printf("%s\n", file.filename().c_str());
-        std::fflush(stdout);
-        const auto content = content_of(file);
-        if (!content) return 1;
-        if (nexar::fuzz::accepts(std::as_bytes(std::span(*content)))) ++accepted;
+    const std::filesystem::path corpora = argv[1];
+    bool good = has_harness_for_each_folder(corpora);
+    for (const auto& harness : nexar::fuzz::harnesses()) {
+        good = replay(harness, corpora / harness.name) && good;
     }
-    std::printf("%zu files, %zu accepted, %zu refused\n", files->size(), accepted,
-                files->size() - accepted);
-    if (accepted == 0 || accepted == files->size()) {
-        std::fprintf(stderr, "%s needs inputs that are accepted and inputs that are refused\n",
-                     argv[1]);
-        return 1;
-    }
-    return 0;
+    return good ? 0 : 1;
 }

@@ -25,7 +25,7 @@ void check_stream(std::span<const std::byte> frame) {
 
 }  // namespace
 
-bool accepts(std::span<const std::byte> input) {
+bool accepts_frame(std::span<const std::byte> input) {
     const auto frame = wire::decode_frame(input);
     if (!frame) return false;
     check_stream(input);

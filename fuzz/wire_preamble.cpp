@@ -10,7 +10,7 @@
 /// Preambles, whole and as the beginning of a stream.
 namespace nexar::fuzz {
 
-bool accepts(std::span<const std::byte> input) {
+bool accepts_preamble(std::span<const std::byte> input) {
     const auto size = wire::preamble_size(input);
     const auto preamble = wire::decode_preamble(input);
     const bool whole = size.has_value() && *size == input.size();

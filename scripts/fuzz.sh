@@ -97,7 +97,7 @@ leak_check() {
 run_harness() {
   local name=$1 log=$tree/$1.log verdict='no finding' status=0 executed speed reached
   mkdir -p "$tree/corpus/$name" "$tree/findings"
-  "$tree/bin/fuzz_$name" -runs="$runs" -max_total_time="$seconds" -max_len="$(longest_input "$name")" -timeout=10 -rss_limit_mb=1024 \
+  NEXAR_FUZZ_HARNESS=$name "$tree/bin/fuzz_harnesses" -runs="$runs" -max_total_time="$seconds" -max_len="$(longest_input "$name")" -timeout=10 -rss_limit_mb=1024 \
     -detect_leaks="$(leak_check "$name")" \
     -print_final_stats=1 -artifact_prefix="$tree/findings/$name-" \
     "$tree/corpus/$name" "fuzz/corpus/$name" >"$log" 2>&1 || status=$?

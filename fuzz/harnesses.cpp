@@ -1,0 +1,90 @@
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "harness.hpp"
+#include "wire/codec.hpp"
+#include "wire_oracle.hpp"
+
+namespace nexar::fuzz {
+
+namespace {
+
+template <typename Message>
+void put_right(std::vector<std::byte>& frame) {
+    const std::size_t body = frame.size() - wire::kFrameHeaderBytes;
+    frame[0] = std::byte{wire::kProtocolVersion};
+    frame[1] = static_cast<std::byte>(Message::kType);
+    for (unsigned i = 0; i < 4; ++i) frame[4 + i] = static_cast<std::byte>(body >> (8 * i));
+}
+
+/// The decoder of one message. Version, type and body_bytes of the input are put right before it is
+/// decoded, so that no execution is lost on them.
+template <typename Message>
+bool accepts_message(std::span<const std::byte> input) {
+    if (input.size() < wire::kFrameHeaderBytes) return false;
+    std::vector<std::byte> frame(input.begin(), input.end());
+    put_right<Message>(frame);
+    const auto header = wire::decode_frame_header(frame);
+    if (!header) return false;
+    const auto decoded = wire::decode_body<Message>(
+        *header, std::span<const std::byte>(frame).subspan(wire::kFrameHeaderBytes));
+    if (!decoded) return false;
+    check_canonical(frame, decoded->message, decoded->skipped_fields != 0);
+    return true;
+}
+
+constexpr auto kHarnesses = std::to_array<Harness>({
+    {"preamble", accepts_preamble},
+    {"frame", accepts_frame},
+    {"certificate", accepts_certificate},
+    {"hello", accepts_message<wire::Hello>},
+    {"welcome", accepts_message<wire::Welcome>},
+    {"error_report", accepts_message<wire::ErrorReport>},
+    {"heartbeat", accepts_message<wire::Heartbeat>},
+    {"credit", accepts_message<wire::Credit>},
+    {"grant", accepts_message<wire::Grant>},
+    {"withdraw", accepts_message<wire::Withdraw>},
+    {"context_begin", accepts_message<wire::ContextBegin>},
+    {"context_end", accepts_message<wire::ContextEnd>},
+    {"collective", accepts_message<wire::CollectiveHeader>},
+    {"collective_mismatch", accepts_message<wire::CollectiveMismatch>},
+    {"collective_abort", accepts_message<wire::CollectiveAbort>},
+    {"eager", accepts_message<wire::EagerHeader>},
+    {"bulk", accepts_message<wire::BulkHeader>},
+    {"request", accepts_message<wire::Request>},
+    {"response", accepts_message<wire::Response>},
+    {"cancel", accepts_message<wire::Cancel>},
+    {"proof", accepts_message<wire::Proof>},
+    {"join_request", accepts_message<wire::JoinRequest>},
+    {"admission", accepts_message<wire::Admission>},
+    {"view", accepts_message<wire::ViewFrame>},
+    {"formation", accepts_message<wire::Formation>},
+    {"renewal", accepts_message<wire::Renewal>},
+    {"link_report", accepts_message<wire::LinkReport>},
+    {"stored_tokens", accepts_message<wire::StoredTokens>},
+    {"stored_seed", accepts_message<wire::StoredSeed>},
+    {"join_string", accepts_join_string},
+    {"quic_datagram", accepts_quic_datagram},
+    {"engine", accepts_engine},
+    {"launch", accepts_launch},
+    {"node_list", accepts_node_list},
+    {"calls", accepts_calls},
+    {"quic_pair", accepts_quic_pair},
+});
+
+}  // namespace
+
+std::span<const Harness> harnesses() noexcept {
+    return kHarnesses;
+}
+
+const Harness* find_harness(std::string_view name) noexcept {
+    const auto* const found = std::ranges::find(kHarnesses, name, &Harness::name);
+    return found == kHarnesses.end() ? nullptr : found;
+}
+
+}  // namespace nexar::fuzz
