@@ -1,23 +1,50 @@
 # Tests: one program per layer, named after it; tests that use threads go into a program of their own
-# with the label `concurrent`, which is what runs under ThreadSanitizer in CI. Slow ones carry the
-# label `soak` and run only when asked for: ctest -L soak.
+# with the label `concurrent`, which is what runs under ThreadSanitizer in CI. docs/testing.md says
+# which labels run where.
+#
+# ctest starts a program once, or once per shard: a process per case would cost more time than the
+# cases themselves. ISOLATED is for programs whose cases must not share a process.
 
 include(GoogleTest)
 
 add_custom_target(concurrent_tests COMMENT "All programs with the label concurrent")
 
-# nexar_test(name SOURCES ... DEPENDS layers... LIBRARIES ... LABELS ...)
+# The cases of a program as one entry of ctest per shard. Shards take turns: neighbours, which often
+# take about as long, go to different ones.
+function(nexar_register_shards name shards labels)
+  foreach(shard RANGE 1 ${shards})
+    set(test ${name})
+    if(shards GREATER 1)
+      set(test ${name}.${shard})
+    endif()
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${test} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(
+      ${test} PROPERTIES LABELS "${labels}" ENVIRONMENT
+                         "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${index}")
+  endforeach()
+endfunction()
+
+# nexar_test(name [ISOLATED] [SHARDS n] SOURCES ... DEPENDS layers... LIBRARIES ... LABELS ...)
 function(nexar_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LIBRARIES;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ISOLATED" "SHARDS" "SOURCES;DEPENDS;LIBRARIES;LABELS")
   nexar_program(${name} SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS} LIBRARIES GTest::gmock
                 GTest::gtest_main ${arg_LIBRARIES})
+  nexar_test_code(${name})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   if("concurrent" IN_LIST arg_LABELS)
     add_dependencies(concurrent_tests ${name})
   endif()
-  gtest_discover_tests(
-    ${name}
-    TEST_PREFIX ${name}.
-    DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS "${arg_LABELS}")
+  if(arg_ISOLATED OR "soak" IN_LIST arg_LABELS)
+    gtest_discover_tests(
+      ${name}
+      TEST_PREFIX ${name}.
+      DISCOVERY_MODE PRE_TEST
+      PROPERTIES LABELS "${arg_LABELS}")
+    return()
+  endif()
+  if(NOT arg_SHARDS)
+    set(arg_SHARDS 1)
+  endif()
+  nexar_register_shards(${name} ${arg_SHARDS} "${arg_LABELS}")
 endfunction()

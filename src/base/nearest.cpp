@@ -8,7 +8,7 @@ namespace nexar {
 namespace {
 
 constexpr std::size_t kLongest = 64;
-using Row = std::array<std::size_t, kLongest + 1>;
+using DistanceRow = std::array<std::size_t, kLongest + 1>;
 
 char lower(char c) noexcept {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -23,9 +23,9 @@ bool same(char a, char b) noexcept {
 std::size_t edit_distance(std::string_view a, std::string_view b) noexcept {
     a = a.substr(0, kLongest);
     b = b.substr(0, kLongest);
-    Row before_last{};
-    Row last{};
-    Row current{};
+    DistanceRow before_last{};
+    DistanceRow last{};
+    DistanceRow current{};
     for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
     for (std::size_t i = 1; i <= a.size(); ++i) {
         current[0] = i;

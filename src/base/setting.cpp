@@ -71,13 +71,13 @@ std::string allowed_by(const TextSpec& spec) {
     return fmt::format("at most {} bytes of text without control characters", spec.max_bytes);
 }
 
-Error problem(std::string_view given, std::string_view clause) {
+Error setting_problem(std::string_view given, std::string_view clause) {
     return {Errc::invalid_argument, fmt::format("{} {}", given, clause)};
 }
 
 template <class Spec, class T>
 Result<SettingValue> in_range(const Spec& spec, T value, const std::string& given) {
-    if (value < spec.min || value > spec.max) return problem(given, "is out of range");
+    if (value < spec.min || value > spec.max) return setting_problem(given, "is out of range");
     return SettingValue(value);
 }
 
@@ -105,20 +105,21 @@ Result<SettingValue> read(const ChoiceSpec& spec, std::string_view text) {
     if (std::ranges::find(spec.choices, text) != spec.choices.end()) {
         return SettingValue(std::string(text));
     }
-    if (text.empty()) return problem(in_quotes(text), "is empty");
+    if (text.empty()) return setting_problem(in_quotes(text), "is empty");
     const auto meant = nearest(text, spec.choices);
-    return problem(in_quotes(text), meant ? fmt::format("is unknown, did you mean \"{}\"?", *meant)
-                                          : std::string("is unknown"));
+    return setting_problem(in_quotes(text),
+                           meant ? fmt::format("is unknown, did you mean \"{}\"?", *meant)
+                                 : std::string("is unknown"));
 }
 Result<SettingValue> read(const TextSpec& spec, std::string_view text) {
     const auto is_control = [](char c) {
         return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
     };
     if (std::ranges::any_of(text, is_control)) {
-        return problem(in_quotes(text), "has a control character");
+        return setting_problem(in_quotes(text), "has a control character");
     }
     if (text.size() > spec.max_bytes) {
-        return problem(in_quotes(text), fmt::format("is {} bytes long", text.size()));
+        return setting_problem(in_quotes(text), fmt::format("is {} bytes long", text.size()));
     }
     return SettingValue(std::string(text));
 }
@@ -167,11 +168,11 @@ struct FileReader {
         return in_range(spec, static_cast<double>(value), spell(value));
     }
     Result<SettingValue> operator()(const RealSpec& spec, double value) const {
-        if (!std::isfinite(value)) return problem(spell(value), "is not a finite number");
+        if (!std::isfinite(value)) return setting_problem(spell(value), "is not a finite number");
         return in_range(spec, value, spell(value));
     }
     Result<SettingValue> operator()(const SizeSpec& spec, std::int64_t value) const {
-        if (value < 0) return problem(spell(value), "is negative");
+        if (value < 0) return setting_problem(spell(value), "is negative");
         return in_range(spec, static_cast<std::uint64_t>(value), spell(value));
     }
     Result<SettingValue> operator()(const DurationSpec&, std::int64_t value) const {
@@ -198,10 +199,11 @@ struct FileReader {
     }
 
     Error wrong_type(std::string_view given) const {
-        return problem(given, fmt::format("is no {}", type_name(setting)));
+        return setting_problem(given, fmt::format("is no {}", type_name(setting)));
     }
     static Error no_unit(std::string_view given) {
-        return problem(given, fmt::format("has no unit; write a string such as \"{}s\"", given));
+        return setting_problem(given,
+                               fmt::format("has no unit; write a string such as \"{}s\"", given));
     }
 };
 

@@ -187,7 +187,7 @@ void Calls::named(InBulk& stream, const wire::Preamble& preamble) {
 namespace {
 
 /// The payload that it carried, if anybody still wants it; the stream is gone.
-CallPayload* forget(Peer& peer, InBulk& stream) {
+CallPayload* forget_call_stream(Peer& peer, InBulk& stream) {
     CallPayload* payload = stream.call_payload;
     if (payload != nullptr) payload->stream = nullptr;
     if (stream.early) {
@@ -208,7 +208,7 @@ bool Calls::finished(Peer& peer, const port::Finished& finished) {
     InBulk* stream = of_call(peer, finished.stream);
     if (stream == nullptr) return false;
     const bool wanted = !stream->refused;
-    CallPayload* payload = forget(peer, *stream);
+    CallPayload* payload = forget_call_stream(peer, *stream);
     if (payload == nullptr) {
         if (wanted) {
             host_->violated(
@@ -236,7 +236,7 @@ bool Calls::finished(Peer& peer, const port::Finished& finished) {
 bool Calls::aborted(Peer& peer, port::StreamId id) {
     InBulk* stream = of_call(peer, id);
     if (stream == nullptr) return false;
-    CallPayload* payload = forget(peer, *stream);
+    CallPayload* payload = forget_call_stream(peer, *stream);
     if (payload == nullptr) return true;
     if (InCall* call = payload->request; call != nullptr) {
         stop(*call, Error(Errc::cancelled, "the caller gave the call up"));

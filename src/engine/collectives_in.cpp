@@ -301,7 +301,7 @@ void Collectives::drop(CollectiveIn& in) {
 namespace {
 
 /// Takes a stream of a collective out of all tables; its message, if it had one.
-CollectiveIn* forget(Peer& peer, InBulk& stream) {
+CollectiveIn* forget_collective_stream(Peer& peer, InBulk& stream) {
     CollectiveIn* const in = stream.collective;
     if (stream.early) {
         std::erase_if(stream.early_in->collectives->early_streams,
@@ -324,7 +324,7 @@ bool Collectives::finished(Peer& peer, const port::Finished& finished) {
     InBulk* const stream = stream_of(peer, finished.stream);
     if (stream == nullptr) return false;
     const bool refused = stream->refused;
-    CollectiveIn* const in = forget(peer, *stream);
+    CollectiveIn* const in = forget_collective_stream(peer, *stream);
     if (in == nullptr) {
         if (refused) return true;
         host_->violated(peer,
@@ -349,7 +349,7 @@ bool Collectives::finished(Peer& peer, const port::Finished& finished) {
 bool Collectives::aborted(Peer& peer, port::StreamId id) {
     InBulk* const stream = stream_of(peer, id);
     if (stream == nullptr) return false;
-    CollectiveIn* const in = forget(peer, *stream);
+    CollectiveIn* const in = forget_collective_stream(peer, *stream);
     if (in == nullptr) return true;
     if (in->early) {
         in->given_up = true;

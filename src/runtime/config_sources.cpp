@@ -90,7 +90,7 @@ Result<Contents> read_file(const ConfigFilePath& file) {
     return Contents{.present = true, .text = std::move(text)};
 }
 
-const std::string* find_value(std::span<const NamedValue> environment, std::string_view name) {
+const std::string* value_of(std::span<const NamedValue> environment, std::string_view name) {
     const auto found = std::ranges::find(environment, name, &NamedValue::name);
     return found == environment.end() ? nullptr : &found->value;
 }
@@ -131,10 +131,10 @@ std::vector<NamedValue> read_environment() {
 std::vector<ConfigFilePath> config_file_paths(std::span<const NamedValue> environment,
                                               std::string system_file) {
     std::vector<ConfigFilePath> paths;
-    if (const std::string* named = find_value(environment, "NEXAR_CONFIG")) {
+    if (const std::string* named = value_of(environment, "NEXAR_CONFIG")) {
         paths.push_back({.path = *named, .required = true});
     }
-    const std::string* const home = find_value(environment, "HOME");
+    const std::string* const home = value_of(environment, "HOME");
     if (home != nullptr && home->starts_with('/')) {
         paths.push_back({.path = *home + "/.config/nexar.toml"});
     }

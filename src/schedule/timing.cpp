@@ -73,9 +73,9 @@ double serve(double& free_at, double now, double time) noexcept {
     return free_at;
 }
 
-class Run {
+class TimedRun {
 public:
-    Run(std::span<const Schedule> ranks, std::uint64_t element_bytes, const Rates& rates)
+    TimedRun(std::span<const Schedule> ranks, std::uint64_t element_bytes, const Rates& rates)
         : ranks_(ranks), bytes_(static_cast<double>(element_bytes)), rates_(rates) {}
 
     Result<void> prepare(std::uint64_t max_pieces);
@@ -107,14 +107,14 @@ private:
     std::uint64_t unfinished_ = 0;
 };
 
-std::uint64_t Run::pieces_in_all() const {
+std::uint64_t TimedRun::pieces_in_all() const {
     std::uint64_t all = 0;
     for (const Schedule& schedule : ranks_)
         for (const Step& step : schedule.steps) all += step.segments();
     return all;
 }
 
-Result<void> Run::prepare(std::uint64_t max_pieces) {
+Result<void> TimedRun::prepare(std::uint64_t max_pieces) {
     const std::uint64_t all = pieces_in_all();
     if (all > max_pieces) {
         return Error(Errc::limit_exceeded,
@@ -131,7 +131,7 @@ Result<void> Run::prepare(std::uint64_t max_pieces) {
     return {};
 }
 
-void Run::add_steps() {
+void TimedRun::add_steps() {
     PieceId pieces = 0;
     for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
         first_step_.push_back(static_cast<StepId>(steps_.size()));
@@ -144,7 +144,7 @@ void Run::add_steps() {
     unfinished_ = pieces;
 }
 
-Result<void> Run::match() {
+Result<void> TimedRun::match() {
     const auto alone = [](std::uint32_t rank, const Step& step) {
         const bool in = receives(step.kind);
         return Error(
@@ -165,7 +165,7 @@ Result<void> Run::match() {
     return {};
 }
 
-void Run::connect() {
+void TimedRun::connect() {
     for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
         for (const Dependency& dependency : ranks_[rank].dependencies)
             ++steps_[first_step_[rank] + dependency.step].dependents;
@@ -188,7 +188,7 @@ void Run::connect() {
 }
 
 /// The first piece waits for whole steps, every piece for its like and for the one before it.
-void Run::start() {
+void TimedRun::start() {
     for (StepId id = 0; id < steps_.size(); ++id) {
         const StepState& step = steps_[id];
         const auto dependencies = ranks_[step.rank].dependencies_of(id - first_step_[step.rank]);
@@ -201,22 +201,22 @@ void Run::start() {
     }
 }
 
-double Run::bytes_of(const StepState& step, PieceId piece) const {
+double TimedRun::bytes_of(const StepState& step, PieceId piece) const {
     const std::uint64_t segment = step.pieces == 1 ? step.step->count() : step.step->segment;
     const std::uint64_t begin = segment * piece;
     return static_cast<double>(std::min(segment, step.step->count() - begin)) * bytes_;
 }
 
-void Run::push(double at, Moment moment, StepId step, PieceId piece) {
+void TimedRun::push(double at, Moment moment, StepId step, PieceId piece) {
     queue_.push({at, happenings_++, moment, step, piece});
 }
 
-void Run::satisfy(double now, StepId id, PieceId piece) {
+void TimedRun::satisfy(double now, StepId id, PieceId piece) {
     if (--pieces_[steps_[id].first_piece + piece].waits_for == 0)
         push(now, Moment::ready, id, piece);
 }
 
-void Run::tell(double now, StepId id, PieceId piece, Event event) {
+void TimedRun::tell(double now, StepId id, PieceId piece, Event event) {
     StepState& step = steps_[id];
     std::uint32_t& done = event == Event::finished ? step.finished : step.released;
     const bool whole = ++done == step.pieces;
@@ -230,7 +230,7 @@ void Run::tell(double now, StepId id, PieceId piece, Event event) {
     }
 }
 
-void Run::on_ready(double now, StepId id, PieceId piece) {
+void TimedRun::on_ready(double now, StepId id, PieceId piece) {
     const StepState& step = steps_[id];
     PieceState& state = pieces_[step.first_piece + piece];
     state.ready = true;
@@ -252,7 +252,7 @@ void Run::on_ready(double now, StepId id, PieceId piece) {
     }
 }
 
-void Run::take_in(double now, StepId id, PieceId piece) {
+void TimedRun::take_in(double now, StepId id, PieceId piece) {
     const StepState& step = steps_[id];
     double end = now;
     if (step.step->kind == Kind::receive_reduce) {
@@ -262,7 +262,7 @@ void Run::take_in(double now, StepId id, PieceId piece) {
     push(end, Moment::finished, id, piece);
 }
 
-Result<double> Run::run() {
+Result<double> TimedRun::run() {
     double last = 0;
     while (!queue_.empty()) {
         const Happening next = queue_.top();
@@ -306,7 +306,7 @@ Result<double> Run::run() {
 
 Result<Timing> run_on_clock(std::span<const Schedule> ranks, std::uint64_t element_bytes,
                             const Rates& rates, std::uint64_t max_pieces) {
-    Run run(ranks, element_bytes, rates);
+    TimedRun run(ranks, element_bytes, rates);
     if (const auto prepared = run.prepare(max_pieces); !prepared) return prepared.error();
     const auto seconds = run.run();
     if (!seconds) return seconds.error();

@@ -14,8 +14,8 @@ namespace nexar::schedule {
 
 namespace {
 
-struct Terms : Shape {
-    explicit Terms(const Extent& extent) : Shape(extent), more(n - p) {}
+struct TrafficTerms : Shape {
+    explicit TrafficTerms(const Extent& extent) : Shape(extent), more(n - p) {}
 
     double more;  // ranks beyond p
 
@@ -53,110 +53,118 @@ Traffic operator+(const Traffic& a, const Traffic& b) {
             .folded = a.folded + b.folded};
 }
 
-struct Entry {
+struct TrafficEntry {
     Operation operation;
     std::string_view name;
-    Traffic (*traffic)(const Terms& t);
+    Traffic (*traffic)(const TrafficTerms& t);
 };
 
-Traffic whole_to_each(const Terms& t) {
+Traffic whole_to_each(const TrafficTerms& t) {
     return t.sent(t.n - 1, t.S);
 }
-Traffic fold_to_one(const Terms& t) {
+Traffic fold_to_one(const TrafficTerms& t) {
     return t.folded(t.n - 1, t.S);
 }
-Traffic chunk_to_each(const Terms& t) {
+Traffic chunk_to_each(const TrafficTerms& t) {
     return t.sent(t.n - 1, t.c);
 }
-Traffic by_tree(const Terms& t) {
+Traffic by_tree(const TrafficTerms& t) {
     return t.by_tree();
 }
-Traffic pairs(const Terms& t) {
+Traffic pairs(const TrafficTerms& t) {
     return t.sent(t.n * (t.n - 1), t.c);
 }
-Traffic fold_pairs(const Terms& t) {
+Traffic fold_pairs(const TrafficTerms& t) {
     return t.folded(t.n * (t.n - 1), t.c);
 }
-Traffic ring_of_both(const Terms& t) {
+Traffic ring_of_both(const TrafficTerms& t) {
     return fold_pairs(t) + pairs(t);
 }
-Traffic fold_doublings(const Terms& t) {
+Traffic fold_doublings(const TrafficTerms& t) {
     return t.folded(t.doublings(), t.S);
 }
 
-constexpr std::array kFormulas{
-    Entry{
-        Operation::all_reduce, "recursive_doubling",
-        [](const Terms& t) { return t.folded(t.p * t.down + t.more, t.S) + t.sent(t.more, t.S); }},
-    Entry{Operation::all_reduce, "ring", ring_of_both},
-    Entry{Operation::all_reduce, "segmented_ring", ring_of_both},
-    Entry{Operation::all_reduce, "halving_doubling",
-          [](const Terms& t) {
-              return t.folded(t.more, t.S) + t.fold_halving() + t.halving() + t.sent(t.more, t.S);
-          }},
-    Entry{Operation::all_reduce, "reduce_scatter_all_gather",
-          [](const Terms& t) {
-              return t.folded(t.more, t.S) + t.fold_halving() + t.hand_out() + pairs(t);
-          }},
-    Entry{Operation::all_reduce, "tree",
-          [](const Terms& t) { return fold_to_one(t) + whole_to_each(t); }},
-    Entry{Operation::reduce, "binomial", fold_to_one},
-    Entry{Operation::reduce, "reduce_scatter_gather",
-          [](const Terms& t) {
-              return t.folded(t.more, t.S) + t.fold_halving() + t.sent(t.p - 1, t.S / t.p);
-          }},
-    Entry{Operation::broadcast, "flat", whole_to_each},
-    Entry{Operation::broadcast, "binomial", whole_to_each},
-    Entry{Operation::broadcast, "scatter_all_gather",
-          [](const Terms& t) {
-              // Around the ring nobody gets what it has been handed, and the root has all.
-              return t.by_tree() + t.sent((t.n - 1) * (t.n - 1), t.c);
-          }},
-    Entry{Operation::broadcast, "chain", whole_to_each},
-    Entry{Operation::all_gather, "ring", pairs},
-    Entry{Operation::all_gather, "recursive_doubling",
-          [](const Terms& t) { return t.sent(t.more, t.c) + t.halving() + t.sent(t.more, t.S); }},
-    Entry{Operation::all_gather, "bruck",
-          [](const Terms& t) {
-              return Traffic{.messages = t.n * t.up, .bytes = t.n * (t.n - 1) * t.c};
-          }},
-    Entry{Operation::gather, "flat", chunk_to_each},
-    Entry{Operation::gather, "binomial", by_tree},
-    Entry{Operation::scatter, "flat", chunk_to_each},
-    Entry{Operation::scatter, "binomial", by_tree},
-    Entry{Operation::reduce_scatter, "ring", fold_pairs},
-    Entry{Operation::reduce_scatter, "halving",
-          [](const Terms& t) { return t.folded(t.more, t.S) + t.fold_halving() + t.hand_out(); }},
-    Entry{Operation::all_to_all, "pairwise", pairs},
-    Entry{Operation::all_to_all, "windowed", pairs},
-    Entry{Operation::all_to_all, "bruck",
-          [](const Terms& t) {
-              // To its rank a chunk goes as many hops as their distance has bits set.
-              return Traffic{.messages = t.n * t.up, .bytes = t.n * t.by_tree().bytes};
-          }},
-    Entry{Operation::scan, "recursive_doubling", fold_doublings},
-    Entry{Operation::scan, "linear", fold_to_one},
-    Entry{Operation::exclusive_scan, "recursive_doubling",
-          [](const Terms& t) {
-              // What comes first to a rank is its result so far.
-              return t.folded(t.doublings() - t.up, t.S) + t.sent(t.up, t.S);
-          }},
-    Entry{Operation::exclusive_scan, "linear",
-          [](const Terms& t) { return t.folded(t.n - 2, t.S) + t.sent(1, t.S); }},
-    Entry{Operation::barrier, "flat", [](const Terms& t) { return t.sent(2 * (t.n - 1), 0); }},
-    Entry{Operation::barrier, "dissemination",
-          [](const Terms& t) { return t.sent(t.n * t.up, 0); }},
+constexpr std::array kTrafficFormulas{
+    TrafficEntry{Operation::all_reduce, "recursive_doubling",
+                 [](const TrafficTerms& t) {
+                     return t.folded(t.p * t.down + t.more, t.S) + t.sent(t.more, t.S);
+                 }},
+    TrafficEntry{Operation::all_reduce, "ring", ring_of_both},
+    TrafficEntry{Operation::all_reduce, "segmented_ring", ring_of_both},
+    TrafficEntry{Operation::all_reduce, "halving_doubling",
+                 [](const TrafficTerms& t) {
+                     return t.folded(t.more, t.S) + t.fold_halving() + t.halving() +
+                            t.sent(t.more, t.S);
+                 }},
+    TrafficEntry{Operation::all_reduce, "reduce_scatter_all_gather",
+                 [](const TrafficTerms& t) {
+                     return t.folded(t.more, t.S) + t.fold_halving() + t.hand_out() + pairs(t);
+                 }},
+    TrafficEntry{Operation::all_reduce, "tree",
+                 [](const TrafficTerms& t) { return fold_to_one(t) + whole_to_each(t); }},
+    TrafficEntry{Operation::reduce, "binomial", fold_to_one},
+    TrafficEntry{Operation::reduce, "reduce_scatter_gather",
+                 [](const TrafficTerms& t) {
+                     return t.folded(t.more, t.S) + t.fold_halving() + t.sent(t.p - 1, t.S / t.p);
+                 }},
+    TrafficEntry{Operation::broadcast, "flat", whole_to_each},
+    TrafficEntry{Operation::broadcast, "binomial", whole_to_each},
+    TrafficEntry{Operation::broadcast, "scatter_all_gather",
+                 [](const TrafficTerms& t) {
+                     // Around the ring nobody gets what it has been handed, and the root has all.
+                     return t.by_tree() + t.sent((t.n - 1) * (t.n - 1), t.c);
+                 }},
+    TrafficEntry{Operation::broadcast, "chain", whole_to_each},
+    TrafficEntry{Operation::all_gather, "ring", pairs},
+    TrafficEntry{Operation::all_gather, "recursive_doubling",
+                 [](const TrafficTerms& t) {
+                     return t.sent(t.more, t.c) + t.halving() + t.sent(t.more, t.S);
+                 }},
+    TrafficEntry{Operation::all_gather, "bruck",
+                 [](const TrafficTerms& t) {
+                     return Traffic{.messages = t.n * t.up, .bytes = t.n * (t.n - 1) * t.c};
+                 }},
+    TrafficEntry{Operation::gather, "flat", chunk_to_each},
+    TrafficEntry{Operation::gather, "binomial", by_tree},
+    TrafficEntry{Operation::scatter, "flat", chunk_to_each},
+    TrafficEntry{Operation::scatter, "binomial", by_tree},
+    TrafficEntry{Operation::reduce_scatter, "ring", fold_pairs},
+    TrafficEntry{Operation::reduce_scatter, "halving",
+                 [](const TrafficTerms& t) {
+                     return t.folded(t.more, t.S) + t.fold_halving() + t.hand_out();
+                 }},
+    TrafficEntry{Operation::all_to_all, "pairwise", pairs},
+    TrafficEntry{Operation::all_to_all, "windowed", pairs},
+    TrafficEntry{Operation::all_to_all, "bruck",
+                 [](const TrafficTerms& t) {
+                     // To its rank a chunk goes as many hops as their distance has bits set.
+                     return Traffic{.messages = t.n * t.up, .bytes = t.n * t.by_tree().bytes};
+                 }},
+    TrafficEntry{Operation::scan, "recursive_doubling", fold_doublings},
+    TrafficEntry{Operation::scan, "linear", fold_to_one},
+    TrafficEntry{Operation::exclusive_scan, "recursive_doubling",
+                 [](const TrafficTerms& t) {
+                     // What comes first to a rank is its result so far.
+                     return t.folded(t.doublings() - t.up, t.S) + t.sent(t.up, t.S);
+                 }},
+    TrafficEntry{Operation::exclusive_scan, "linear",
+                 [](const TrafficTerms& t) { return t.folded(t.n - 2, t.S) + t.sent(1, t.S); }},
+    TrafficEntry{Operation::barrier, "flat",
+                 [](const TrafficTerms& t) { return t.sent(2 * (t.n - 1), 0); }},
+    TrafficEntry{Operation::barrier, "dissemination",
+                 [](const TrafficTerms& t) { return t.sent(t.n * t.up, 0); }},
 };
 
 }  // namespace
 
 Traffic traffic_of(const Algorithm& algorithm, const Extent& extent) {
     if (extent.world == 1) return {};
-    const auto found = std::ranges::find_if(kFormulas, [&](const Entry& entry) {
+    const auto found = std::ranges::find_if(kTrafficFormulas, [&](const TrafficEntry& entry) {
         return entry.operation == algorithm.operation && entry.name == algorithm.name;
     });
-    NEXAR_ASSERT(found != kFormulas.end(), "every algorithm that needs no tree has a formula");
-    return found->traffic(Terms(extent));
+    NEXAR_ASSERT(found != kTrafficFormulas.end(),
+                 "every algorithm that needs no tree has a formula");
+    return found->traffic(TrafficTerms(extent));
 }
 
 }  // namespace nexar::schedule

@@ -18,11 +18,11 @@ namespace nexar::security {
 
 namespace {
 
-constexpr std::string_view kScheme = "nexar://";
+constexpr std::string_view kUriScheme = "nexar://";
 constexpr std::string_view kSeedScheme = "nexar-seed://";
 constexpr std::size_t kIncarnationDigits = 16;
 constexpr std::size_t kUriBytes =
-    kScheme.size() + ClusterId::kDigits + 1 + NodeId::kDigits + 1 + kIncarnationDigits;
+    kUriScheme.size() + ClusterId::kDigits + 1 + NodeId::kDigits + 1 + kIncarnationDigits;
 
 Error malformed_certificate(std::string_view what) {
     return {Errc::malformed,
@@ -66,7 +66,7 @@ Error malformed_uri(std::string_view uri) {
     return {Errc::malformed,
             fmt::format("{} names no node; allowed: {}CLUSTER/NODE/INCARNATION with 32, 32 and 16 "
                         "digits of 0-9 and a-f",
-                        in_quotes(uri), kScheme)};
+                        in_quotes(uri), kUriScheme)};
 }
 
 /// Text of the URI at `index`; empty when the name there is of another kind, nothing behind the
@@ -100,13 +100,13 @@ std::vector<std::string> uris_of(gnutls_x509_crt_t certificate, std::string_view
 }  // namespace
 
 std::string identity_uri(const Identity& identity) {
-    return fmt::format("{}{}/{}/{:016x}", kScheme, identity.cluster.to_hex(),
+    return fmt::format("{}{}/{}/{:016x}", kUriScheme, identity.cluster.to_hex(),
                        identity.node.to_hex(), identity.incarnation.value());
 }
 
 Result<Identity> parse_identity_uri(std::string_view uri) {
-    if (uri.size() != kUriBytes || !uri.starts_with(kScheme)) return malformed_uri(uri);
-    const std::string_view path = uri.substr(kScheme.size());
+    if (uri.size() != kUriBytes || !uri.starts_with(kUriScheme)) return malformed_uri(uri);
+    const std::string_view path = uri.substr(kUriScheme.size());
     const auto cluster = ClusterId::from_hex(path.substr(0, ClusterId::kDigits));
     const auto node = NodeId::from_hex(path.substr(ClusterId::kDigits + 1, NodeId::kDigits));
     std::array<std::byte, kIncarnationDigits / 2> incarnation{};
@@ -129,7 +129,7 @@ bool names_seed(gnutls_x509_crt_t certificate, const ClusterId& cluster) {
 }
 
 std::vector<std::string> nexar_uris(gnutls_x509_crt_t certificate) {
-    return uris_of(certificate, kScheme);
+    return uris_of(certificate, kUriScheme);
 }
 
 Result<Identity> identity_of(gnutls_x509_crt_t certificate) {
@@ -138,7 +138,7 @@ Result<Identity> identity_of(gnutls_x509_crt_t certificate) {
         return Error(Errc::malformed,
                      fmt::format("the certificate has {} subject alternative names of the form "
                                  "{}...; allowed: one, which names the node",
-                                 uris.size(), kScheme));
+                                 uris.size(), kUriScheme));
     }
     return parse_identity_uri(uris.front());
 }

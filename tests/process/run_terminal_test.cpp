@@ -25,7 +25,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr auto kPatience = std::chrono::seconds(60);
+constexpr auto kTerminalPatience = std::chrono::seconds(60);
 constexpr char kCtrlC = '\x03';
 constexpr char kCtrlD = '\x04';
 constexpr char kCtrlZ = '\x1a';
@@ -74,7 +74,7 @@ public:
 
     bool shows(std::string_view text) {
         const SteadyClock clock;
-        const TimePoint deadline = clock.now() + kPatience;
+        const TimePoint deadline = clock.now() + kTerminalPatience;
         while (shown_.find(text) == std::string::npos) {
             if (clock.now() > deadline || !read_some()) return false;
         }
@@ -84,7 +84,7 @@ public:
     /// What waitpid() says when it ends or, with WUNTRACED, stops.
     int wait(int options = 0) {
         const SteadyClock clock;
-        const TimePoint deadline = clock.now() + kPatience;
+        const TimePoint deadline = clock.now() + kTerminalPatience;
         int status = -1;
         while (::waitpid(id_, &status, WNOHANG | options) == 0 && clock.now() < deadline) {
             read_some();

@@ -20,7 +20,7 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Outcome nexar(std::vector<std::string> arguments, std::vector<std::string> environment = {}) {
+Outcome run_nexar(std::vector<std::string> arguments, std::vector<std::string> environment = {}) {
     environment.emplace_back("PATH=/usr/local/bin:/usr/bin:/bin");
     return run_program(NEXAR_COMMAND, std::move(arguments), std::move(environment));
 }
@@ -33,13 +33,13 @@ std::string text_of(const std::string& path) {
 TEST(TuneCommand, writes_a_file_of_settings_that_choose_by_it) {
     const TempDirectory directory;
     const std::string path = directory.path() + "/host.toml";
-    const Outcome outcome = nexar({"tune", "-n", "2", "--seconds", "0.01", "-o", path});
+    const Outcome outcome = run_nexar({"tune", "-n", "2", "--seconds", "0.01", "-o", path});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
     EXPECT_EQ(outcome.output, "");
     EXPECT_THAT(text_of(path), HasSubstr("protection full"));
 
     // Every rate comes from the file; none was refused.
-    const Outcome config = nexar({"config"}, {"NEXAR_CONFIG=" + path});
+    const Outcome config = run_nexar({"config"}, {"NEXAR_CONFIG=" + path});
     ASSERT_EQ(config.exit_code, 0) << config.errors;
     for (const std::string setting :
          {"host_latency", "host_per_message", "host_bandwidth", "host_both_bandwidth", "host_fill",
@@ -47,15 +47,15 @@ TEST(TuneCommand, writes_a_file_of_settings_that_choose_by_it) {
         EXPECT_THAT(config.output, ContainsRegex(setting + " .*host\\.toml:[0-9]+"));
     }
     const Outcome explained =
-        nexar({"explain", "all_reduce", "--hosts", "1"}, {"NEXAR_CONFIG=" + path});
+        run_nexar({"explain", "all_reduce", "--hosts", "1"}, {"NEXAR_CONFIG=" + path});
     EXPECT_EQ(explained.exit_code, 0) << explained.errors;
 }
 
 // As on two machines: each rank has an address of its own.
 TEST(TuneCommand, measures_the_fabric_between_machines) {
-    const Outcome outcome = nexar({"run", "-n", "2", "--", "/bin/sh", "-c",
-                                   "NEXAR_LISTEN=127.0.0.$((NEXAR_RANK + 1)):0 exec " NEXAR_COMMAND
-                                   " tune --seconds 0.01"});
+    const Outcome outcome = run_nexar(
+        {"run", "-n", "2", "--", "/bin/sh", "-c",
+         "NEXAR_LISTEN=127.0.0.$((NEXAR_RANK + 1)):0 exec " NEXAR_COMMAND " tune --seconds 0.01"});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
     EXPECT_THAT(outcome.output,
                 AllOf(ContainsRegex("fabric_latency = \"[1-9][0-9]*ns\"\n"),
@@ -66,8 +66,8 @@ TEST(TuneCommand, measures_the_fabric_between_machines) {
 }
 
 TEST(TuneCommand, prints_when_no_file_is_named) {
-    const Outcome outcome = nexar({"tune", "-n", "3", "--seconds", "0.01", "--protection", "none",
-                                   "--nexar-log-level=error"});
+    const Outcome outcome = run_nexar({"tune", "-n", "3", "--seconds", "0.01", "--protection",
+                                       "none", "--nexar-log-level=error"});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
     EXPECT_THAT(outcome.output, AllOf(HasSubstr("protection none"),
                                       ContainsRegex("\nhost_latency = \"[1-9][0-9]*ns\"\n"),
@@ -83,20 +83,20 @@ TEST(TuneCommand, leaves_a_file_alone_that_is_there) {
     const TempDirectory directory;
     const std::string path = directory.path() + "/nexar.toml";
     std::ofstream(path) << "log_level = \"info\"\n";
-    const Outcome outcome = nexar({"tune", "-n", "2", "--seconds", "0.01", "-o", path});
+    const Outcome outcome = run_nexar({"tune", "-n", "2", "--seconds", "0.01", "-o", path});
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_THAT(outcome.errors, HasSubstr(path + " cannot be written"));
     EXPECT_EQ(text_of(path), "log_level = \"info\"\n");
 }
 
 TEST(TuneCommand, says_what_is_wrong_with_a_question_before_anything_starts) {
-    const Outcome alone = nexar({"tune", "-n", "1"});
+    const Outcome alone = run_nexar({"tune", "-n", "1"});
     EXPECT_EQ(alone.exit_code, 2);
     EXPECT_THAT(alone.errors, HasSubstr("between two ranks: -n 2"));
-    const Outcome no_time = nexar({"tune", "-n", "2", "--seconds", "0"});
+    const Outcome no_time = run_nexar({"tune", "-n", "2", "--seconds", "0"});
     EXPECT_EQ(no_time.exit_code, 2);
     EXPECT_THAT(no_time.errors, HasSubstr("above 0"));
-    const Outcome no_world = nexar({"tune"});
+    const Outcome no_world = run_nexar({"tune"});
     EXPECT_EQ(no_world.exit_code, 1);
     EXPECT_THAT(no_world.errors, HasSubstr("nexar run"));
 }

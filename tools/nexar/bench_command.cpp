@@ -21,7 +21,7 @@ using bench::Plan;
 using bench::Question;
 using bench::Report;
 
-constexpr const char* kHelp =
+constexpr const char* kBenchHelp =
     "With -n, so many processes are started on this machine, and a seed for them.\n"
     "Without, it is a rank itself, of the world that a launcher made.\n"
     "\n"
@@ -136,7 +136,7 @@ void add_bench_command(CLI::App& app, Invocation& invocation) {
     const auto question = std::make_shared<Question>();
     CLI::App* const command = app.add_subcommand(
         "bench", "Measures collectives and messages between real processes, and checks the data");
-    set_help(*command, "OPERATION [-n RANKS] [OPTIONS]", kHelp);
+    set_help(*command, "OPERATION [-n RANKS] [OPTIONS]", kBenchHelp);
     add_what_options(*command, *question);
     add_how_options(*command, *question);
     command->callback([question, command, &invocation] {

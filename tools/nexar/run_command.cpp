@@ -38,7 +38,7 @@ struct RunOptions {
     std::string remote_nexar = "nexar";
 };
 
-constexpr const char* kHelp =
+constexpr const char* kRunHelp =
     "The ranks find each other by themselves: nexar::join() without arguments is\n"
     "all that the program needs.\n"
     "\n"
@@ -161,7 +161,7 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
     const auto options = std::make_shared<RunOptions>();
     CLI::App* const command = app.add_subcommand(
         "run", "Starts the ranks of a program, here and on other hosts, until all have ended");
-    set_help(*command, "-n RANKS [OPTIONS] -- PROGRAM [ARGUMENTS]", kHelp);
+    set_help(*command, "-n RANKS [OPTIONS] -- PROGRAM [ARGUMENTS]", kRunHelp);
     command->prefix_command();
     command->add_option("-n,--ranks", options->ranks, "How many ranks there are")
         ->type_name("RANKS");

@@ -14,7 +14,7 @@ namespace nexar {
 
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kSeedHelp =
     "The seed lets members in, gives out ranks and keeps the list of members. It is\n"
     "never on the way of data: once all have joined, it may even be away for a while.\n"
     "What it keeps (the cluster's keys, tokens, who has joined) is in a directory that\n"
@@ -37,7 +37,7 @@ void add_seed_command(CLI::App& app, Invocation& invocation) {
     const auto options = std::make_shared<ServeOptions>();
     CLI::App* const command =
         app.add_subcommand("seed", "Hosts the seed of a cluster until it is told to end");
-    set_help(*command, "--world RANKS [OPTIONS]", kHelp);
+    set_help(*command, "--world RANKS [OPTIONS]", kSeedHelp);
     command
         ->add_option("--listen", options->listen,
                      "Address and UDP port, 10.0.0.1:7400; by default all addresses, port 7400")

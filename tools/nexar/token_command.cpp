@@ -14,7 +14,7 @@ namespace nexar {
 
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kTokenHelp =
     "A token lets processes join a cluster. Its join string holds all that a process\n"
     "needs: where the seed is, how to know it, and a secret. Whoever has the string can\n"
     "join, so it goes into an environment variable or a file, and into no log.\n"
@@ -94,7 +94,7 @@ void add_revoke(CLI::App& token, Invocation& invocation) {
 void add_token_command(CLI::App& app, Invocation& invocation) {
     CLI::App* const command =
         app.add_subcommand("token", "Makes, lists and revokes the tokens that processes join with");
-    set_help(*command, "COMMAND [OPTIONS]", kHelp);
+    set_help(*command, "COMMAND [OPTIONS]", kTokenHelp);
     command->require_subcommand(1);
     add_create(*command, invocation);
     add_list(*command, invocation);

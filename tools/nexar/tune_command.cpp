@@ -37,7 +37,7 @@ using bench::Subject;
 using schedule::LinkTimes;
 using schedule::Rates;
 
-constexpr const char* kHelp =
+constexpr const char* kTuneHelp =
     "Measures between ranks 0 and 1 how long messages take, and what a rank folds and\n"
     "copies; prints the settings that say so, as a settings file: fabric_* when the two\n"
     "are on different machines, host_* when they share one. All members need the same\n"
@@ -53,7 +53,7 @@ constexpr const char* kHelp =
     "  nexar run --host a,b -- nexar tune -o fabric.toml # between two\n"
     "  NEXAR_CONFIG=fabric.toml nexar config             # what it changed";
 
-struct Question {
+struct TuneQuestion {
     bench::Ranks ranks{};
     std::string path{};
     double seconds = 0.3;
@@ -182,7 +182,7 @@ private:
     std::unique_ptr<std::FILE, Close> file_;
 };
 
-int tune(const Question& question, const Communicator& world, const Config& config) {
+int tune(const TuneQuestion& question, const Communicator& world, const Config& config) {
     const bool writes = world.rank() == 0;
     std::unique_ptr<NewFile> file;  // before anything takes time
     if (writes && !question.path.empty()) file = std::make_unique<NewFile>(question.path);
@@ -199,7 +199,7 @@ int tune(const Question& question, const Communicator& world, const Config& conf
     return kExitOk;
 }
 
-Result<int> run_tune(const Question& question, const CLI::App& command,
+Result<int> run_tune(const TuneQuestion& question, const CLI::App& command,
                      const Invocation& invocation) {
     if (!(question.seconds > 0)) {
         return not_allowed("bound of time", std::to_string(question.seconds), "above 0");
@@ -217,10 +217,10 @@ Result<int> run_tune(const Question& question, const CLI::App& command,
 }  // namespace
 
 void add_tune_command(CLI::App& app, Invocation& invocation) {
-    const auto question = std::make_shared<Question>();
+    const auto question = std::make_shared<TuneQuestion>();
     CLI::App* const command = app.add_subcommand(
         "tune", "Measures what messages cost here, as settings that choose algorithms");
-    set_help(*command, "[-n RANKS] [OPTIONS]", kHelp);
+    set_help(*command, "[-n RANKS] [OPTIONS]", kTuneHelp);
     bench::add_rank_options(*command, question->ranks);
     command->add_option("-o,--output", question->path, "Writes to this new file, not to the screen")
         ->type_name("FILE");

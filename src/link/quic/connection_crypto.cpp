@@ -20,7 +20,7 @@ void* algorithm() noexcept {
     return const_cast<char*>(&kAlgorithm);
 }
 
-Connection& of(void* user) noexcept {
+Connection& connection_of(void* user) noexcept {
     return *static_cast<Connection*>(user);
 }
 
@@ -131,7 +131,7 @@ int on_retry(ngtcp2_conn* conn, const ngtcp2_pkt_hd* header, void* /*user*/) {
 
 int on_crypto_data(ngtcp2_conn* conn, ngtcp2_encryption_level level, std::uint64_t offset,
                    const std::uint8_t* bytes, std::size_t size, void* user) {
-    if (!CryptoCallbacks::admit(of(user), size)) return NGTCP2_ERR_CRYPTO;
+    if (!CryptoCallbacks::admit(connection_of(user), size)) return NGTCP2_ERR_CRYPTO;
     return ngtcp2_crypto_recv_crypto_data_cb(conn, level, offset, bytes, size, user);
 }
 
@@ -140,7 +140,7 @@ int on_update_key(ngtcp2_conn* /*conn*/, std::uint8_t* rx_secret, std::uint8_t* 
                   ngtcp2_crypto_aead_ctx* tx_aead_ctx, std::uint8_t* tx_iv,
                   const std::uint8_t* current_rx_secret, const std::uint8_t* current_tx_secret,
                   std::size_t secretlen, void* user) {
-    const CipherSuite suite = CryptoCallbacks::data_suite(of(user));
+    const CipherSuite suite = CryptoCallbacks::data_suite(connection_of(user));
     const auto turn = [&](const std::uint8_t* current, Direction direction, std::uint8_t* secret,
                           ngtcp2_crypto_aead_ctx* context, std::uint8_t* iv) {
         const TrafficSecret next = next_secret(TrafficSecret({current, secretlen}));
@@ -148,12 +148,13 @@ int on_update_key(ngtcp2_conn* /*conn*/, std::uint8_t* rx_secret, std::uint8_t* 
         std::copy_n(next.bytes.begin(), next.size, secret);
         std::ranges::copy(keys.iv, iv);
         auto cipher = std::make_unique<PacketCipher>(suite, direction, keys.key_span());
-        if (direction == Direction::open) CryptoCallbacks::count_opened(of(user), *cipher, keys);
+        if (direction == Direction::open)
+            CryptoCallbacks::count_opened(connection_of(user), *cipher, keys);
         context->native_handle = cipher.release();
     };
     turn(current_rx_secret, Direction::open, rx_secret, rx_aead_ctx, rx_iv);
     turn(current_tx_secret, Direction::seal, tx_secret, tx_aead_ctx, tx_iv);
-    CryptoCallbacks::count_key_update(of(user));
+    CryptoCallbacks::count_key_update(connection_of(user));
     return 0;
 }
 

@@ -20,7 +20,7 @@ namespace nexar::detail {
 namespace {
 
 constexpr std::chrono::hours kLifetime{24};
-constexpr Duration kCloseTime = std::chrono::seconds(5);
+constexpr Duration kSeedCloseTime = std::chrono::seconds(5);
 constexpr std::string_view kAnyAddress = "[::]:7400";
 constexpr std::string_view kAnyV4Address = "0.0.0.0:7400";
 /// Idle members are noticed, and the dead ones.
@@ -236,7 +236,7 @@ void SeedBody::close() {
             loop_->progress->complete(idle_);
         }
     }
-    if (!loop_->progress->wait(idle_, clock_.now() + kCloseTime)) {
+    if (!loop_->progress->wait(idle_, clock_.now() + kSeedCloseTime)) {
         NEXAR_LOG_WARNING("a seed did not get rid of its links in time");
     }
     loop_->progress->remove(*this);

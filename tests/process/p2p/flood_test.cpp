@@ -3,12 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "process/p2p/flood_scenario.hpp"
+#include "process/p2p/member.hpp"
 #include "support/link_driver.hpp"
 
 namespace nexar::testing {
 namespace {
-
-constexpr Duration kWithin = patience(std::chrono::seconds(60));
 
 TEST(UnwantedMessages, of_8_bytes_take_bounded_memory_and_stop_nobody_else) {
     withstands_unwanted_messages({.message_bytes = 8, .messages = 100'000, .within = kWithin});

@@ -15,12 +15,6 @@ namespace {
 constexpr std::size_t kMostPerPeer = 300'000;
 constexpr std::size_t kPeers = 17;
 constexpr int kRuns = 3;
-constexpr Duration kWithin = patience(std::chrono::seconds(60));
-
-std::chrono::steady_clock::time_point soon() {
-    return std::chrono::steady_clock::now() + kWithin;
-}
-
 // A link looks for the width of its path half a second after it came up; what that takes is in the
 // figure, and what both ends need to talk.
 constexpr Duration kTalk = std::chrono::milliseconds(1500);

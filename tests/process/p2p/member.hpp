@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "base/address.hpp"
 #include "runtime/node_body.hpp"
 #include "support/child_process.hpp"
+#include "support/link_driver.hpp"
 #include "support/test_cluster.hpp"
 
 namespace nexar::testing {
@@ -52,6 +54,12 @@ std::unique_ptr<Member> join_as_parent(const TestCluster& cluster, const Channel
 /// What the other process says next; throws when it does not come, or is not what was expected.
 std::string hear(const Channel& other, Duration within);
 void await(const Channel& other, std::string_view expected, Duration within);
+
+/// How long a test waits for what must happen, and when that time is over.
+constexpr Duration kWithin = patience(std::chrono::seconds(60));
+inline std::chrono::steady_clock::time_point soon() {
+    return std::chrono::steady_clock::now() + kWithin;
+}
 
 /// The value of a work that must end in time.
 template <class T>

@@ -20,12 +20,6 @@ namespace {
 
 constexpr std::size_t kMessage = std::size_t{64} << 20U;
 constexpr std::size_t kMostGrowth = std::size_t{8} << 20U;
-constexpr Duration kWithin = patience(std::chrono::seconds(60));
-
-std::chrono::steady_clock::time_point soon() {
-    return std::chrono::steady_clock::now() + kWithin;
-}
-
 /// How far this process grew from here at its largest, also where nobody looked.
 class Peak {
 public:

@@ -11,12 +11,6 @@
 namespace nexar::testing {
 namespace {
 
-constexpr Duration kWithin = patience(std::chrono::seconds(60));
-
-std::chrono::steady_clock::time_point soon() {
-    return std::chrono::steady_clock::now() + kWithin;
-}
-
 /// A link that notices soon that the other end is gone.
 quic::LinkOptions attentive() {
     quic::LinkOptions link;

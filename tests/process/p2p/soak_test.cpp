@@ -15,24 +15,26 @@
 namespace nexar::testing {
 namespace {
 
-constexpr Duration kWithin = patience(std::chrono::seconds(600));
+constexpr Duration kSoakWithin = patience(std::chrono::seconds(600));
 constexpr std::uint64_t kTenGigabytes = 10'000'000'000;
 
 TEST(P2pSoak, ten_million_unwanted_messages_of_8_bytes) {
     withstands_unwanted_messages(
-        {.message_bytes = 8, .messages = scaled(10'000'000), .within = kWithin});
+        {.message_bytes = 8, .messages = scaled(10'000'000), .within = kSoakWithin});
 }
 
 TEST(P2pSoak, ten_gigabytes_of_unwanted_messages_of_64_kib) {
     constexpr std::size_t kBytes = std::size_t{64} << 10U;
-    withstands_unwanted_messages(
-        {.message_bytes = kBytes, .messages = scaled(kTenGigabytes) / kBytes, .within = kWithin});
+    withstands_unwanted_messages({.message_bytes = kBytes,
+                                  .messages = scaled(kTenGigabytes) / kBytes,
+                                  .within = kSoakWithin});
 }
 
 TEST(P2pSoak, ten_gigabytes_of_unwanted_messages_of_16_mib) {
     constexpr std::size_t kBytes = std::size_t{16} << 20U;
-    withstands_unwanted_messages(
-        {.message_bytes = kBytes, .messages = scaled(kTenGigabytes) / kBytes, .within = kWithin});
+    withstands_unwanted_messages({.message_bytes = kBytes,
+                                  .messages = scaled(kTenGigabytes) / kBytes,
+                                  .within = kSoakWithin});
 }
 
 /// Memory of one long message, whose every byte depends on its place.
@@ -76,7 +78,7 @@ private:
 TEST(P2pSoak, a_message_of_5_gib_arrives_byte_for_byte) {
     constexpr std::size_t kBytes = (std::size_t{5} << 30U) + 12'345;
     const auto bytes = static_cast<std::size_t>(scaled(kBytes));
-    const auto deadline = std::chrono::steady_clock::now() + kWithin;
+    const auto deadline = std::chrono::steady_clock::now() + kSoakWithin;
     const TestCluster cluster;
     ChildProcess receiver([&](const Channel& sender) {
         const auto member = join_as_child(cluster, sender);
@@ -88,7 +90,7 @@ TEST(P2pSoak, a_message_of_5_gib_arrives_byte_for_byte) {
         if (status.bytes != bytes) throw Error(Errc::malformed, "another size came");
         if (!message.is_right()) throw Error(Errc::malformed, "other bytes came");
         sender.say(std::to_string(growth.most()));
-        await(sender, "leave", kWithin);
+        await(sender, "leave", kSoakWithin);
         member->node().close();
     });
     const auto member = join_as_parent(cluster, receiver.channel());
@@ -101,7 +103,7 @@ TEST(P2pSoak, a_message_of_5_gib_arrives_byte_for_byte) {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     growth.look();
     EXPECT_TRUE(message.is_right()) << "the sender's own memory was changed";
-    const std::size_t theirs = std::stoull(hear(receiver.channel(), kWithin));
+    const std::size_t theirs = std::stoull(hear(receiver.channel(), kSoakWithin));
     std::printf("%zu bytes in %.2f s; the sender grew by %zu kB, the receiver by %zu kB\n", bytes,
                 took.count(), growth.most() / 1000, theirs / 1000);
     receiver.channel().say("leave");

@@ -16,7 +16,7 @@ namespace nexar {
 namespace {
 
 constexpr std::size_t kKiB = 1024;
-constexpr int kThreads = 4;
+constexpr int kPoolThreads = 4;
 
 PoolProfile small_shelves() {
     return *PoolProfileBuilder().tier("small", 16 * kKiB, 5).tier("large", 64 * kKiB, 3).build();
@@ -103,7 +103,7 @@ TEST(BufferPoolConcurrent, hands_no_block_out_twice_and_adds_up_in_the_end) {
     {
         BoundedQueue<Stamped> exchange(3);
         std::vector<Worker> workers;
-        for (int t = 0; t < kThreads; ++t) workers.emplace_back(pool, exchange, random.fork());
+        for (int t = 0; t < kPoolThreads; ++t) workers.emplace_back(pool, exchange, random.fork());
         {
             std::vector<std::jthread> threads;
             for (Worker& worker : workers) threads.emplace_back([&worker] { worker.work(400); });
@@ -126,14 +126,14 @@ TEST(BufferPoolConcurrent, hands_no_block_out_twice_and_adds_up_in_the_end) {
 TEST(BufferPoolConcurrent, trims_while_others_check_out) {
     CountingMemory memory;
     BufferPool pool(small_shelves(), memory);
-    std::atomic<int> running{kThreads};
+    std::atomic<int> running{kPoolThreads};
     std::atomic<std::uint64_t> damaged{0};
     std::vector<std::jthread> threads;
-    for (int t = 0; t < kThreads; ++t) {
+    for (int t = 0; t < kPoolThreads; ++t) {
         threads.emplace_back([&, t] {
             for (std::uint64_t i = 0; i < 300; ++i) {
                 Stamped stamped(pool.checkout(100 + i % 3 * 8000).value(),
-                                i * kThreads + static_cast<std::uint64_t>(t));
+                                i * kPoolThreads + static_cast<std::uint64_t>(t));
                 if (!stamped.intact()) damaged.fetch_add(1);
             }
             running.fetch_sub(1);
@@ -155,7 +155,7 @@ TEST(BufferPoolConcurrent, orders_the_former_owner_before_the_next) {
     BufferPool pool(*PoolProfileBuilder().tier("one", 4 * kKiB, 1).build());
     std::vector<std::jthread> threads;
     std::atomic<std::uint64_t> sum{0};
-    for (int t = 0; t < kThreads; ++t) {
+    for (int t = 0; t < kPoolThreads; ++t) {
         threads.emplace_back([&] {
             for (unsigned i = 0; i < 500; ++i) {
                 PooledBuffer buffer = pool.checkout_zeroed(64).value();
@@ -167,7 +167,7 @@ TEST(BufferPoolConcurrent, orders_the_former_owner_before_the_next) {
         });
     }
     threads.clear();
-    EXPECT_EQ(sum.load(), std::uint64_t{kThreads} * 500);
+    EXPECT_EQ(sum.load(), std::uint64_t{kPoolThreads} * 500);
 }
 
 TEST(BufferPoolConcurrent, shows_sane_statistics_while_it_is_used) {

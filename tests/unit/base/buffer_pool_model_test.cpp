@@ -15,14 +15,12 @@
 namespace nexar {
 namespace {
 
-constexpr std::size_t kKiB = 1024;
-
 struct ModelTier {
     std::size_t limit;
     std::size_t keep;
 };
-constexpr std::array<ModelTier, 3> kTiers{{{8 * kKiB, 3}, {32 * kKiB, 2}, {256 * kKiB, 1}}};
-constexpr std::size_t kLargest = 256 * kKiB;
+constexpr std::array<ModelTier, 3> kTiers{{{8 * 1024, 3}, {32 * 1024, 2}, {256 * 1024, 1}}};
+constexpr std::size_t kLargest = 256 * 1024;
 
 // The rules of the pool, written down without any cleverness.
 class Model {

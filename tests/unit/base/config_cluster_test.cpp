@@ -17,7 +17,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-Config resolved(const ConfigSources& sources = {}) {
+Config resolved_test_table(const ConfigSources& sources = {}) {
     return Config::resolve(kTestTable, sources).value();
 }
 
@@ -35,9 +35,9 @@ std::string why_not(const Config& config, const std::vector<ClusterSetting>& clu
 }
 
 TEST(ClusterSettings, lists_cluster_scope_only_with_canonical_values_and_origins) {
-    const auto list = cluster_settings(
-        resolved({.code = {{"eager_limit", "2048"}},
-                  .environment = {{"NEXAR_HEARTBEAT", "0.2s"}, {"NEXAR_COLOUR", "red"}}}));
+    const auto list = cluster_settings(resolved_test_table(
+        {.code = {{"eager_limit", "2048"}},
+         .environment = {{"NEXAR_HEARTBEAT", "0.2s"}, {"NEXAR_COLOUR", "red"}}}));
     ASSERT_EQ(list.size(), 4U);
     EXPECT_EQ(list[0].name, "retry_count");
     EXPECT_EQ(list[0].value, "3");
@@ -51,7 +51,7 @@ TEST(ClusterSettings, lists_cluster_scope_only_with_canonical_values_and_origins
 }
 
 TEST(AdoptClusterSettings, fills_what_is_not_set_here) {
-    const Config own = resolved({.environment = {{"NEXAR_COLOUR", "red"}}});
+    const Config own = resolved_test_table({.environment = {{"NEXAR_COLOUR", "red"}}});
     const Config config =
         adopted(own, {{"heartbeat", "200ms", "code"}, {"retry_count", "9", "code"}});
     EXPECT_EQ(config.duration("heartbeat"), 200ms);
@@ -64,54 +64,56 @@ TEST(AdoptClusterSettings, fills_what_is_not_set_here) {
 }
 
 TEST(AdoptClusterSettings, agrees_with_an_equal_value_however_it_is_written) {
-    const Config own = resolved({.flags = {{"--nexar-eager-limit", "2048B"}}});
+    const Config own = resolved_test_table({.flags = {{"--nexar-eager-limit", "2048B"}}});
     const Config config = adopted(own, {{"eager_limit", "2KiB", "code"}});
     EXPECT_EQ(to_text(config.entry("eager_limit").origin), "command line --nexar-eager-limit");
 }
 
 TEST(AdoptClusterSettings, refuses_another_value_with_both_values_and_origins) {
-    const Config own = resolved({.environment = {{"NEXAR_HEARTBEAT", "20ms"}}});
+    const Config own = resolved_test_table({.environment = {{"NEXAR_HEARTBEAT", "20ms"}}});
     EXPECT_EQ(why_not(own, {{"heartbeat", "50ms", "file /etc/nexar.toml:7"}}),
               "heartbeat: this node has \"20ms\" (environment NEXAR_HEARTBEAT), the cluster has "
               "\"50ms\" (file /etc/nexar.toml:7); they must be equal");
 }
 
 TEST(AdoptClusterSettings, a_default_that_was_set_on_purpose_counts_as_set) {
-    const Config own = resolved({.code = {{"heartbeat", "50ms"}}});
+    const Config own = resolved_test_table({.code = {{"heartbeat", "50ms"}}});
     EXPECT_THAT(why_not(own, {{"heartbeat", "60ms", "default"}}),
                 AllOf(HasSubstr("\"50ms\" (code)"), HasSubstr("\"60ms\" (default)")));
 }
 
 TEST(AdoptClusterSettings, a_round_trip_between_equal_nodes_changes_nothing) {
     const ConfigSources sources{.code = {{"heartbeat", "70ms"}, {"cluster_name", ""}}};
-    const Config config = adopted(resolved(sources), cluster_settings(resolved(sources)));
+    const Config config =
+        adopted(resolved_test_table(sources), cluster_settings(resolved_test_table(sources)));
     EXPECT_EQ(config.duration("heartbeat"), 70ms);
     EXPECT_EQ(to_text(config.entry("heartbeat").origin), "code");
 }
 
 TEST(AdoptClusterSettings, follows_a_cluster_that_it_joins_again) {
-    const Config first = adopted(resolved(), {{"heartbeat", "70ms", "code"}});
+    const Config first = adopted(resolved_test_table(), {{"heartbeat", "70ms", "code"}});
     const Config second = adopted(first, {{"heartbeat", "80ms", "code"}});
     EXPECT_EQ(second.duration("heartbeat"), 80ms);
 }
 
 TEST(AdoptClusterSettings, refuses_what_it_cannot_follow) {
-    EXPECT_THAT(why_not(resolved(), {{"warp_speed", "9", "code"}}),
+    EXPECT_THAT(why_not(resolved_test_table(), {{"warp_speed", "9", "code"}}),
                 StartsWith("\"warp_speed\": the cluster sets it (code), and this version"));
-    EXPECT_THAT(why_not(resolved(), {{"colour", "red", "code"}}),
+    EXPECT_THAT(why_not(resolved_test_table(), {{"colour", "red", "code"}}),
                 HasSubstr("this version of nexar does not know it"))
         << "a local setting is no matter of the cluster";
-    EXPECT_THAT(why_not(resolved(), {{"heartbeat", "1h", "code"}}),
+    EXPECT_THAT(why_not(resolved_test_table(), {{"heartbeat", "1h", "code"}}),
                 StartsWith("heartbeat (cluster, code): \"1h\" is out of range; allowed: "));
-    EXPECT_THAT(why_not(resolved(), {{"heartbeat", "70ms", "code"}, {"heartbeat", "80ms", "code"}}),
+    EXPECT_THAT(why_not(resolved_test_table(),
+                        {{"heartbeat", "70ms", "code"}, {"heartbeat", "80ms", "code"}}),
                 HasSubstr("heartbeat: the cluster names it twice"));
-    EXPECT_THAT(why_not(resolved({.code = {{"heartbeat", "70ms"}}}), {}),
+    EXPECT_THAT(why_not(resolved_test_table({.code = {{"heartbeat", "70ms"}}}), {}),
                 HasSubstr("\"70ms\" (code), and the cluster does not know the setting"));
 }
 
 TEST(AdoptClusterSettings, reports_all_problems_and_makes_foreign_text_printable) {
     const std::string cause =
-        why_not(resolved(), {{"a\nb", "1", "x\ny"}, {"heartbeat", "\x1b", "z\nz"}});
+        why_not(resolved_test_table(), {{"a\nb", "1", "x\ny"}, {"heartbeat", "\x1b", "z\nz"}});
     EXPECT_THAT(cause, StartsWith("2 problems:\n  \"a\\nb\": the cluster sets it (x\\ny)"));
     EXPECT_THAT(cause, HasSubstr("(cluster, z\\nz): \"\\x1b\""));
 }

@@ -16,7 +16,7 @@
 namespace nexar {
 namespace {
 
-constexpr int kThreads = 4;
+constexpr int kLogThreads = 4;
 constexpr int kLines = 200;
 
 class LogConcurrent : public testing::Test {
@@ -32,12 +32,12 @@ protected:
     }
 };
 
-/// Runs `work(thread)` on kThreads threads that start together.
+/// Runs `work(thread)` on kLogThreads threads that start together.
 template <class Work>
 void on_all_threads(Work work) {
-    std::barrier start(kThreads);
+    std::barrier start(kLogThreads);
     std::vector<std::jthread> threads;
-    for (int t = 0; t < kThreads; ++t) {
+    for (int t = 0; t < kLogThreads; ++t) {
         threads.emplace_back([&start, &work, t] {
             start.arrive_and_wait();
             work(t);
@@ -50,7 +50,7 @@ TEST_F(LogConcurrent, every_line_reaches_the_sink_once_and_in_order_of_its_threa
     on_all_threads([](int t) {
         for (int i = 0; i < kLines; ++i) NEXAR_LOG_INFO("{} {}", t, i);
     });
-    ASSERT_EQ(log.lines().size(), std::size_t{kThreads} * kLines);
+    ASSERT_EQ(log.lines().size(), std::size_t{kLogThreads} * kLines);
     std::map<int, int> next;
     for (const LogCapture::Line& line : log.lines()) {
         std::istringstream words(line.text);
@@ -76,7 +76,7 @@ TEST_F(LogConcurrent, a_sink_runs_in_one_thread_at_a_time) {
 }
 
 TEST_F(LogConcurrent, a_replaced_sink_runs_no_more) {
-    std::atomic<int> running = kThreads - 1;
+    std::atomic<int> running = kLogThreads - 1;
     std::atomic<int> late = 0;
     std::atomic<int> taken = 0;
     set_log_sink([&taken](const LogRecord&) { ++taken; });
@@ -98,7 +98,7 @@ TEST_F(LogConcurrent, a_replaced_sink_runs_no_more) {
         }
     });
     EXPECT_EQ(late, 0);
-    EXPECT_EQ(taken, (kThreads - 1) * kLines) << "a line went to no sink or to two";
+    EXPECT_EQ(taken, (kLogThreads - 1) * kLines) << "a line went to no sink or to two";
 }
 
 TEST_F(LogConcurrent, lines_on_standard_error_do_not_mix) {
@@ -108,7 +108,7 @@ TEST_F(LogConcurrent, lines_on_standard_error_do_not_mix) {
         for (int i = 0; i < kLines; ++i) NEXAR_LOG_INFO("{}", body);
     });
     std::istringstream written(testing::internal::GetCapturedStderr());
-    std::array<int, kThreads> seen{};
+    std::array<int, kLogThreads> seen{};
     for (std::string line; std::getline(written, line);) {
         ASSERT_EQ(line.size(), 11U + 300U) << line;
         const char letter = line[11];
@@ -132,7 +132,7 @@ TEST_F(LogConcurrent, a_shared_call_site_lets_exactly_its_burst_pass) {
     });
     EXPECT_EQ(log.lines().size(), 50U);
     const std::uint64_t suppressed = log_losses().suppressed - before;
-    EXPECT_EQ(log.lines().size() + suppressed, std::size_t{kThreads} * kLines);
+    EXPECT_EQ(log.lines().size() + suppressed, std::size_t{kLogThreads} * kLines);
 }
 
 TEST_F(LogConcurrent, level_and_limit_may_change_at_any_time) {
@@ -144,7 +144,7 @@ TEST_F(LogConcurrent, level_and_limit_may_change_at_any_time) {
             NEXAR_LOG_INFO("{} {}", t, i);
         }
     });
-    EXPECT_LE(log.lines().size(), std::size_t{kThreads} * kLines);
+    EXPECT_LE(log.lines().size(), std::size_t{kLogThreads} * kLines);
 }
 
 }  // namespace

@@ -15,10 +15,8 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::size_t kKiB = 1024;
-
 PoolProfile tiny() {
-    return *PoolProfileBuilder().tier("small", 16 * kKiB, 4).tier("large", 64 * kKiB, 4).build();
+    return *PoolProfileBuilder().tier("small", 16 * 1024, 4).tier("large", 64 * 1024, 4).build();
 }
 
 void fill(std::span<std::byte> bytes) {
@@ -48,19 +46,19 @@ TEST(PooledBuffer, is_empty_when_made_from_nothing_or_moved_from) {
     EXPECT_EQ(buffer.size(), 0U);
     EXPECT_EQ(moved.data(), data);
     EXPECT_EQ(moved.size(), 5000U);
-    EXPECT_EQ(moved.capacity(), 8 * kKiB);
+    EXPECT_EQ(moved.capacity(), 8 * 1024);
 }
 
 TEST(PooledBuffer, returns_itself_when_another_is_assigned) {
     BufferPool pool(tiny());
-    PooledBuffer buffer = pool.checkout(4 * kKiB).value();
-    buffer = pool.checkout(8 * kKiB).value();
-    EXPECT_EQ(pool.statistics().total.bytes_held, 4 * kKiB);
-    EXPECT_EQ(pool.statistics().total.bytes_in_use, 8 * kKiB);
+    PooledBuffer buffer = pool.checkout(4 * 1024).value();
+    buffer = pool.checkout(8 * 1024).value();
+    EXPECT_EQ(pool.statistics().total.bytes_held, 4 * 1024);
+    EXPECT_EQ(pool.statistics().total.bytes_in_use, 8 * 1024);
     PooledBuffer& same = buffer;
     buffer = std::move(same);
-    EXPECT_EQ(buffer.size(), 8 * kKiB);
-    EXPECT_EQ(pool.statistics().total.bytes_in_use, 8 * kKiB);
+    EXPECT_EQ(buffer.size(), 8 * 1024);
+    EXPECT_EQ(pool.statistics().total.bytes_in_use, 8 * 1024);
 }
 
 TEST(PooledBuffer, stays_where_it_is_while_it_is_resized_within_its_capacity) {
@@ -70,9 +68,9 @@ TEST(PooledBuffer, stays_where_it_is_while_it_is_resized_within_its_capacity) {
     const std::byte* const data = buffer.data();
     ASSERT_TRUE(buffer.resize(10));
     EXPECT_EQ(buffer.size(), 10U);
-    ASSERT_TRUE(buffer.resize(8 * kKiB));
+    ASSERT_TRUE(buffer.resize(8 * 1024));
     EXPECT_EQ(buffer.data(), data);
-    EXPECT_EQ(buffer.span().size(), 8 * kKiB);
+    EXPECT_EQ(buffer.span().size(), 8 * 1024);
     EXPECT_TRUE(is_filled(buffer.span().first(10)));
     EXPECT_EQ(pool.statistics().total.misses, 1U);
 }

@@ -7,12 +7,12 @@
 namespace nexar {
 namespace {
 
-Config resolved(const ConfigSources& sources) {
+Config resolved_settings(const ConfigSources& sources) {
     return Config::resolve(kSettings, sources).value();
 }
 
 TEST(Settings, give_the_defaults_of_their_readers) {
-    const Config config = resolved({});
+    const Config config = resolved_settings({});
     EXPECT_EQ(log_options(config).level, LogOptions{}.level);
     EXPECT_EQ(log_options(config).lines_per_second, LogOptions{}.lines_per_second);
     EXPECT_EQ(pool_profile(config).tiers()[3].keep, 4U) << "training keeps giant buffers";
@@ -20,10 +20,11 @@ TEST(Settings, give_the_defaults_of_their_readers) {
 }
 
 TEST(Settings, give_what_was_set) {
-    const Config config = resolved({.environment = {{"NEXAR_LOG_LEVEL", "error"},
-                                                    {"NEXAR_LOG_RATE_LIMIT", "0"},
-                                                    {"NEXAR_POOL_PROFILE", "inference"},
-                                                    {"NEXAR_RECORDER_EVENTS", "1048576"}}});
+    const Config config =
+        resolved_settings({.environment = {{"NEXAR_LOG_LEVEL", "error"},
+                                           {"NEXAR_LOG_RATE_LIMIT", "0"},
+                                           {"NEXAR_POOL_PROFILE", "inference"},
+                                           {"NEXAR_RECORDER_EVENTS", "1048576"}}});
     EXPECT_EQ(log_options(config).level, LogLevel::error);
     EXPECT_EQ(log_options(config).lines_per_second, 0U);
     EXPECT_EQ(pool_profile(config).tiers()[3].keep, 0U) << "inference keeps no giant buffers";
@@ -33,7 +34,8 @@ TEST(Settings, give_what_was_set) {
 TEST(Settings, name_the_log_levels_as_the_log_does) {
     for (std::size_t i = 0; i < kLogLevels.size(); ++i) {
         EXPECT_EQ(kLogLevels[i], name(static_cast<LogLevel>(i)));
-        const Config config = resolved({.code = {{"log_level", std::string(kLogLevels[i])}}});
+        const Config config =
+            resolved_settings({.code = {{"log_level", std::string(kLogLevels[i])}}});
         EXPECT_EQ(log_options(config).level, static_cast<LogLevel>(i));
     }
 }

@@ -5,7 +5,7 @@
 namespace nexar::schedule {
 namespace {
 
-constexpr Slice kOut{Space::output, 0, 12};
+constexpr Slice kOutput{Space::output, 0, 12};
 
 std::vector<Dependency> waits(const Schedule& schedule, std::size_t step) {
     const auto found = schedule.dependencies_of(step);
@@ -16,10 +16,10 @@ using Waits = std::vector<Dependency>;
 
 TEST(Builder, lets_a_read_wait_for_the_last_write_of_the_same_elements) {
     Builder builder;
-    builder.receive(1, part(kOut, 0, 6));
-    builder.receive(2, part(kOut, 6, 6));
-    builder.send(3, part(kOut, 4, 4));
-    builder.send(3, part(kOut, 6, 2));
+    builder.receive(1, part(kOutput, 0, 6));
+    builder.receive(2, part(kOutput, 6, 6));
+    builder.send(3, part(kOutput, 4, 4));
+    builder.send(3, part(kOutput, 6, 2));
     const Schedule schedule = std::move(builder).build();
     EXPECT_EQ(waits(schedule, 2), (Waits{{0}, {1}}));
     EXPECT_EQ(waits(schedule, 3), (Waits{{1}}));
@@ -27,20 +27,20 @@ TEST(Builder, lets_a_read_wait_for_the_last_write_of_the_same_elements) {
 
 TEST(Builder, lets_an_overwrite_wait_for_the_release_of_every_send) {
     Builder builder;
-    builder.send(1, part(kOut, 0, 8));
-    builder.send(2, part(kOut, 4, 8));
-    builder.copy(part(kOut, 8, 2), {Space::scratch, 0, 2});
-    builder.receive(3, part(kOut, 6, 4));
+    builder.send(1, part(kOutput, 0, 8));
+    builder.send(2, part(kOutput, 4, 8));
+    builder.copy(part(kOutput, 8, 2), {Space::scratch, 0, 2});
+    builder.receive(3, part(kOutput, 6, 4));
     const Schedule schedule = std::move(builder).build();
     EXPECT_EQ(waits(schedule, 3), (Waits{{0, Event::released}, {1, Event::released}, {2}}));
 }
 
 TEST(Builder, leaves_out_what_other_dependencies_imply) {
     Builder builder;
-    builder.receive(1, kOut);                                    // 0
-    builder.receive_reduce(2, kOut, kOut, compute::Side::left);  // 1 waits for 0
-    builder.send(3, kOut);                                       // 2 waits for 1, not for 0
-    builder.receive(3, kOut);                                    // 3 waits for the release alone
+    builder.receive(1, kOutput);                                       // 0
+    builder.receive_reduce(2, kOutput, kOutput, compute::Side::left);  // 1 waits for 0
+    builder.send(3, kOutput);                                          // 2 waits for 1, not for 0
+    builder.receive(3, kOutput);  // 3 waits for the release alone
     const Schedule schedule = std::move(builder).build();
     EXPECT_EQ(waits(schedule, 1), (Waits{{0}}));
     EXPECT_EQ(waits(schedule, 2), (Waits{{1}}));
@@ -49,10 +49,10 @@ TEST(Builder, leaves_out_what_other_dependencies_imply) {
 
 TEST(Builder, does_not_take_finished_for_released) {
     Builder builder;
-    builder.send(1, kOut);                                   // 0
+    builder.send(1, kOutput);                                // 0
     const auto signal = builder.receive_signal(1);           // 1
     builder.after(signal, std::vector<Builder::StepId>{0});  // its end
-    builder.receive(2, kOut);                                // 2
+    builder.receive(2, kOutput);                             // 2
     builder.after(2, std::vector<Builder::StepId>{signal});
     const Schedule schedule = std::move(builder).build();
     EXPECT_EQ(waits(schedule, 2), (Waits{{0, Event::released}, {1}}));
@@ -60,10 +60,10 @@ TEST(Builder, does_not_take_finished_for_released) {
 
 TEST(Builder, pipelines_steps_that_pass_the_same_slice_on) {
     Builder builder(4);
-    builder.receive(1, kOut);
-    builder.send(2, kOut);
-    builder.send(3, part(kOut, 1, 11));
-    builder.receive(1, part(kOut, 0, 3));
+    builder.receive(1, kOutput);
+    builder.send(2, kOutput);
+    builder.send(3, part(kOutput, 1, 11));
+    builder.receive(1, part(kOutput, 0, 3));
     const Schedule schedule = std::move(builder).build();
     EXPECT_EQ(schedule.steps[0].segments(), 3U);
     EXPECT_EQ(waits(schedule, 1), (Waits{{0, Event::finished, true}}));
@@ -74,11 +74,11 @@ TEST(Builder, pipelines_steps_that_pass_the_same_slice_on) {
 
 TEST(Builder, drops_steps_without_elements_and_numbers_messages_per_peer) {
     Builder builder;
-    EXPECT_EQ(builder.send(1, part(kOut, 3, 0)), Builder::kNone);
-    EXPECT_EQ(builder.copy(kOut, kOut), Builder::kNone);
-    builder.send(1, kOut);
-    builder.send(2, kOut);
-    builder.send(1, kOut);
+    EXPECT_EQ(builder.send(1, part(kOutput, 3, 0)), Builder::kNone);
+    EXPECT_EQ(builder.copy(kOutput, kOutput), Builder::kNone);
+    builder.send(1, kOutput);
+    builder.send(2, kOutput);
+    builder.send(1, kOutput);
     builder.receive(1, {Space::scratch, 0, 1});
     const Schedule schedule = std::move(builder).build();
     ASSERT_EQ(schedule.steps.size(), 4U);
@@ -98,9 +98,9 @@ TEST(Builder, gives_scratch_that_does_not_overlap) {
 
 TEST(Schedule, prints_what_each_step_does_and_waits_for) {
     Builder builder(4);
-    builder.receive_reduce(1, kOut, {Space::input, 0, 12}, compute::Side::right);
-    builder.send(2, kOut);
-    builder.receive(2, part(kOut, 0, 3));
+    builder.receive_reduce(1, kOutput, {Space::input, 0, 12}, compute::Side::right);
+    builder.send(2, kOutput);
+    builder.receive(2, part(kOutput, 0, 3));
     EXPECT_EQ(to_text(std::move(builder).build()),
               "   0  output[0+12] = input[0+12] op receive from 1 #0 in segments of 4\n"
               "   1  send output[0+12] to 2 #0 in segments of 4 after 0~\n"

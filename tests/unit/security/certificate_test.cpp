@@ -8,6 +8,7 @@
 
 #include "security/credentials.hpp"
 #include "support/test_cluster.hpp"
+#include "unit/security/now.hpp"
 
 namespace nexar::security {
 namespace {
@@ -15,8 +16,6 @@ namespace {
 using namespace std::chrono_literals;
 using nexar::testing::TestCluster;
 using ::testing::HasSubstr;
-
-constexpr WallTime kNow = wall_time(1777863721);
 
 Identity some_identity() {
     return {ClusterId::from_hex("00112233445566778899aabbccddeeff").value(),

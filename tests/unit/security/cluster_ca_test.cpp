@@ -7,14 +7,13 @@
 
 #include "security/credentials.hpp"
 #include "security/random_id.hpp"
+#include "unit/security/now.hpp"
 
 namespace nexar::security {
 namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
-
-constexpr WallTime kNow = wall_time(1777863721);
 
 class ClusterCaTest : public ::testing::Test {
 protected:

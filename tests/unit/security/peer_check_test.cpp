@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "support/test_cluster.hpp"
+#include "unit/security/now.hpp"
 
 namespace nexar::security {
 namespace {
@@ -14,8 +15,6 @@ using namespace std::chrono_literals;
 using nexar::testing::TestCluster;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr WallTime kNow = wall_time(1777863721);
 
 class PeerCheckTest : public ::testing::Test {
 protected:

@@ -10,14 +10,13 @@
 #include <string>
 
 #include "support/temp_directory.hpp"
+#include "unit/security/now.hpp"
 
 namespace nexar::security {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-constexpr WallTime kNow = wall_time(1777863721);
 
 std::string content(const fs::path& path) {
     std::ifstream file(path, std::ios::binary);

@@ -8,6 +8,7 @@
 #include "security/tls_session.hpp"
 #include "support/test_cluster.hpp"
 #include "tls_pair.hpp"
+#include "unit/security/now.hpp"
 
 namespace nexar::security {
 namespace {
@@ -16,8 +17,6 @@ using nexar::testing::MessagePair;
 using nexar::testing::SharedCredentials;
 using nexar::testing::TestCluster;
 using ::testing::HasSubstr;
-
-constexpr WallTime kNow = wall_time(1777863721);
 
 /// Of a seed, or of a member that behaves as if it were one.
 SharedCredentials seed_of(const TestCluster& cluster, bool marked = true) {

@@ -13,6 +13,7 @@
 #include "support/seed.hpp"
 #include "support/test_cluster.hpp"
 #include "tls_pair.hpp"
+#include "unit/security/now.hpp"
 
 namespace nexar::security {
 namespace {
@@ -26,7 +27,6 @@ using nexar::testing::TestCluster;
 using ::testing::HasSubstr;
 
 /// 2026-05-04T03:02:01Z: no test here looks at the machine's clock.
-constexpr WallTime kNow = wall_time(1777863721);
 
 /// Lets a session send what it would not receive.
 void lift_limit(TlsSession& session) {

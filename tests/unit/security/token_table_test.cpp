@@ -1,4 +1,5 @@
 #include "security/token_table.hpp"
+#include "unit/security/now.hpp"
 
 #include <gmock/gmock.h>
 #include <gnutls/crypto.h>
@@ -12,8 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
-
-constexpr WallTime kNow = wall_time(1777863721);
 
 TokenId token_id(std::uint32_t number) {
     std::array<std::byte, TokenId::kBytes> bytes{};

@@ -21,7 +21,7 @@ using testing::expect_refused;
 using testing::letters;
 using testing::patched;
 
-constexpr std::uint64_t kMaxTime = 0x7fffffffffffffff;
+constexpr std::uint64_t kMaxSeedTime = 0x7fffffffffffffff;
 constexpr const char* kWideAddress = "[1111:2222:3333:4444:5555:6666:7777:8888]:65535";
 
 Bytes some_bytes(std::size_t n) {
@@ -221,8 +221,8 @@ TEST(LinkReport, bounds_rank_time_and_words) {
     const auto m = example<LinkReport>();
     expect_accepted(patched(m, 0, kMaxWorldSize - 1, 4));
     expect_refused(patched(m, 0, kMaxWorldSize, 4), Errc::limit_exceeded, "link_report: rank");
-    expect_accepted(patched(m, 20, kMaxTime, 8));
-    expect_refused(patched(m, 20, kMaxTime + 1, 8), Errc::limit_exceeded,
+    expect_accepted(patched(m, 20, kMaxSeedTime, 8));
+    expect_refused(patched(m, 20, kMaxSeedTime + 1, 8), Errc::limit_exceeded,
                    "link_report: round_trip");
     expect_not_encoded(
         changed<LinkReport>([](auto& x) { x.round_trip = std::chrono::nanoseconds(-1); }),

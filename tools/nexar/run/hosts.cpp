@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxHosts = 1024;
 constexpr std::size_t kMaxHostBytes = 320;  // a user's name, an @, and the longest name of DNS
-constexpr std::int64_t kMaxRanks = 65536;
+constexpr std::int64_t kMaxHostRanks = 65536;
 
 Error bad(std::string why) {
     return {Errc::invalid_argument, std::move(why)};
@@ -60,9 +60,9 @@ Result<Host> parse_host(std::string_view text) {
     NEXAR_TRY(check_name(host.name));
     if (!slots.empty()) {
         const auto number = parse_integer(slots.substr(1));
-        if (!number || *number < 1 || *number > kMaxRanks) {
+        if (!number || *number < 1 || *number > kMaxHostRanks) {
             return bad(fmt::format("--host: {}: the number of ranks is a whole number from 1 to {}",
-                                   in_quotes(text), kMaxRanks));
+                                   in_quotes(text), kMaxHostRanks));
         }
         host.slots = static_cast<std::uint32_t>(*number);
     }
@@ -102,8 +102,8 @@ Result<void> fill(std::vector<Host>& hosts, std::optional<std::uint32_t> ranks) 
     }
     std::uint64_t total = 0;
     for (const Host& host : hosts) total += host.slots.value_or(0);
-    if (total > static_cast<std::uint64_t>(kMaxRanks)) {
-        return bad(fmt::format("--host: {} ranks; {} are the most", total, kMaxRanks));
+    if (total > static_cast<std::uint64_t>(kMaxHostRanks)) {
+        return bad(fmt::format("--host: {} ranks; {} are the most", total, kMaxHostRanks));
     }
     if (ranks && *ranks > total) {
         return bad(fmt::format("-n {} and the hosts have room for {}; see --host", *ranks, total));
@@ -122,8 +122,8 @@ Result<void> fill(std::vector<Host>& hosts, std::optional<std::uint32_t> ranks) 
 Result<std::vector<HostShare>> share_ranks(std::string_view hosts,
                                            std::optional<std::uint32_t> ranks) {
     NEXAR_TRY_VALUE(parsed, parse_hosts(hosts.empty() ? "localhost" : hosts));
-    if (ranks && (*ranks == 0 || *ranks > kMaxRanks)) {
-        return bad(fmt::format("-n: the number of ranks is from 1 to {}", kMaxRanks));
+    if (ranks && (*ranks == 0 || *ranks > kMaxHostRanks)) {
+        return bad(fmt::format("-n: the number of ranks is from 1 to {}", kMaxHostRanks));
     }
     NEXAR_TRY(fill(parsed, ranks));
     std::vector<HostShare> shares;

@@ -19,24 +19,24 @@ namespace nexar::run {
 
 namespace {
 
-constexpr auto kLastWait = std::chrono::seconds(60);
+constexpr auto kKeeperLastWait = std::chrono::seconds(60);
 
-Error failure(std::string_view what) {
+Error keeper_failure(std::string_view what) {
     return {Errc::unsupported, fmt::format("{}: {}", what, std::generic_category().message(errno))};
 }
 
 }  // namespace
 
 Result<Keeper> Keeper::start(const KeeperPlan& plan) {
-    if (!become_subreaper()) return failure("prctl(PR_SET_CHILD_SUBREAPER)");
+    if (!become_subreaper()) return keeper_failure("prctl(PR_SET_CHILD_SUBREAPER)");
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-        return failure("socketpair");
+        return keeper_failure("socketpair");
     }
     Descriptor ours(ends[0]);
     Descriptor theirs(ends[1]);
     const pid_t process = ::fork();
-    if (process < 0) return failure("fork");
+    if (process < 0) return keeper_failure("fork");
     if (process == 0) {
         // Or the line would never break.
         ::close(ours.number());
@@ -59,7 +59,7 @@ Keeper::~Keeper() {
         while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
         }
     }
-    kill_descendants(SteadyClock().now() + kLastWait);
+    kill_descendants(SteadyClock().now() + kKeeperLastWait);
 }
 
 Result<void> Keeper::start_units(std::string_view join) const {
@@ -69,7 +69,7 @@ Result<void> Keeper::start_units(std::string_view join) const {
     join.copy(message.data() + sizeof command, join.size());
     const ssize_t sent = ::send(line_.number(), message.data(), message.size(), MSG_NOSIGNAL);
     ::explicit_bzero(message.data(), message.size());
-    if (sent < 0) return failure("the keeper process cannot be told to start");
+    if (sent < 0) return keeper_failure("the keeper process cannot be told to start");
     return {};
 }
 

@@ -7,23 +7,23 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr TimePoint at(Duration time) {
+constexpr TimePoint after(Duration time) {
     return TimePoint(time);
 }
 
 TEST(BlackHole, few_losses_change_nothing) {
     BlackHole hole;
-    EXPECT_FALSE(hole.lost(at(seconds(1)), BlackHole::kLossesInRow - 1));
-    EXPECT_GT(hole.limit(at(seconds(1))), 65535U);
+    EXPECT_FALSE(hole.lost(after(seconds(1)), BlackHole::kLossesInRow - 1));
+    EXPECT_GT(hole.limit(after(seconds(1))), 65535U);
 }
 
 TEST(BlackHole, limits_datagrams_for_a_while_and_tries_again) {
     BlackHole hole;
-    EXPECT_TRUE(hole.lost(at(seconds(1)), BlackHole::kLossesInRow));
+    EXPECT_TRUE(hole.lost(after(seconds(1)), BlackHole::kLossesInRow));
     EXPECT_TRUE(hole.limited());
-    EXPECT_EQ(hole.limit(at(seconds(2))), kLeastDatagram);
-    EXPECT_FALSE(hole.lost(at(seconds(2)), 100)) << "small ones are lost too: not their size";
-    EXPECT_GT(hole.limit(at(seconds(3))), 65535U);
+    EXPECT_EQ(hole.limit(after(seconds(2))), kLeastDatagram);
+    EXPECT_FALSE(hole.lost(after(seconds(2)), 100)) << "small ones are lost too: not their size";
+    EXPECT_GT(hole.limit(after(seconds(3))), 65535U);
 }
 
 TEST(BlackHole, tries_ever_more_seldom_while_it_stays) {
@@ -31,9 +31,9 @@ TEST(BlackHole, tries_ever_more_seldom_while_it_stays) {
     Duration now = seconds(100);
     Duration before = Duration::zero();
     for (int i = 0; i < 12; ++i) {
-        ASSERT_TRUE(hole.lost(at(now), BlackHole::kLossesInRow));
+        ASSERT_TRUE(hole.lost(after(now), BlackHole::kLossesInRow));
         Duration length = Duration::zero();
-        while (hole.limit(at(now + length)) == kLeastDatagram) length += seconds(1);
+        while (hole.limit(after(now + length)) == kLeastDatagram) length += seconds(1);
         EXPECT_GE(length, before);
         before = length;
         now += length + seconds(1);
@@ -43,31 +43,31 @@ TEST(BlackHole, tries_ever_more_seldom_while_it_stays) {
 
 TEST(BlackHole, a_new_one_after_calm_begins_short_again) {
     BlackHole hole;
-    ASSERT_TRUE(hole.lost(at(seconds(100)), BlackHole::kLossesInRow));
-    EXPECT_GT(hole.limit(at(seconds(102))), 65535U);
-    ASSERT_TRUE(hole.lost(at(seconds(103)), BlackHole::kLossesInRow));
-    EXPECT_GT(hole.limit(at(seconds(107))), 65535U) << "twice as long";
-    ASSERT_TRUE(hole.lost(at(seconds(200)), BlackHole::kLossesInRow));
-    EXPECT_GT(hole.limit(at(seconds(202))), 65535U);
+    ASSERT_TRUE(hole.lost(after(seconds(100)), BlackHole::kLossesInRow));
+    EXPECT_GT(hole.limit(after(seconds(102))), 65535U);
+    ASSERT_TRUE(hole.lost(after(seconds(103)), BlackHole::kLossesInRow));
+    EXPECT_GT(hole.limit(after(seconds(107))), 65535U) << "twice as long";
+    ASSERT_TRUE(hole.lost(after(seconds(200)), BlackHole::kLossesInRow));
+    EXPECT_GT(hole.limit(after(seconds(202))), 65535U);
 }
 
 TEST(BlackHole, a_peer_that_was_only_busy_costs_nothing_afterwards) {
     BlackHole hole;
-    EXPECT_TRUE(hole.silent(at(seconds(1)), 5));
-    EXPECT_FALSE(hole.silent(at(seconds(1)), 5)) << "already known";
-    EXPECT_EQ(hole.limit(at(seconds(1))), kLeastDatagram);
+    EXPECT_TRUE(hole.silent(after(seconds(1)), 5));
+    EXPECT_FALSE(hole.silent(after(seconds(1)), 5)) << "already known";
+    EXPECT_EQ(hole.limit(after(seconds(1))), kLeastDatagram);
     hole.answered(5);
     EXPECT_FALSE(hole.suspected());
-    EXPECT_GT(hole.limit(at(seconds(1))), 65535U);
+    EXPECT_GT(hole.limit(after(seconds(1))), 65535U);
 }
 
 TEST(BlackHole, silence_with_losses_is_one) {
     BlackHole hole;
-    ASSERT_TRUE(hole.silent(at(seconds(1)), 5));
+    ASSERT_TRUE(hole.silent(after(seconds(1)), 5));
     hole.answered(6);
     EXPECT_FALSE(hole.suspected());
-    EXPECT_EQ(hole.limit(at(seconds(2))), kLeastDatagram);
-    EXPECT_GT(hole.limit(at(seconds(3))), 65535U);
+    EXPECT_EQ(hole.limit(after(seconds(2))), kLeastDatagram);
+    EXPECT_GT(hole.limit(after(seconds(3))), 65535U);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ public:
     std::uint64_t count = 0;
 };
 
-constexpr std::uint64_t kStreams = 64;
+constexpr std::uint64_t kAllowedStreams = 64;
 constexpr std::size_t kStreamBytes = std::size_t{256} * 1024;
 constexpr std::uint64_t kWindow = std::uint64_t{128} * 1024;
 constexpr std::size_t kStep = std::size_t{5} * 1024;
@@ -38,12 +38,13 @@ protected:
     }
 
     void send_all() {
-        for (std::uint64_t i = 0; i < kStreams; ++i) pair_.client().send(pattern(i, kStreamBytes));
+        for (std::uint64_t i = 0; i < kAllowedStreams; ++i)
+            pair_.client().send(pattern(i, kStreamBytes));
     }
 
     /// The sinks take all streams a little at a time, each in its turn.
     void take_in_steps() {
-        while (pair_.server().is_up() && pair_.server().finished() != kStreams) {
+        while (pair_.server().is_up() && pair_.server().finished() != kAllowedStreams) {
             for (const port::StreamId stream : pair_.server().opened()) {
                 if (!pair_.server().is_up()) return;
                 pair_.server().incoming(stream).sink.allowance += kStep;
@@ -56,9 +57,9 @@ protected:
 
     void expect_all_arrived() {
         ASSERT_TRUE(pair_.client().is_up()) << pair_.client().down()->what();
-        ASSERT_EQ(pair_.server().finished(), kStreams);
+        ASSERT_EQ(pair_.server().finished(), kAllowedStreams);
         EXPECT_TRUE(pair_.client().all_released());
-        for (std::uint64_t i = 0; i < kStreams; ++i) {
+        for (std::uint64_t i = 0; i < kAllowedStreams; ++i) {
             EXPECT_TRUE(pair_.server().incoming(i).sink.bytes == pattern(i, kStreamBytes)) << i;
         }
     }
@@ -75,12 +76,12 @@ TEST_F(ConnectionCredit, of_many_streams_that_go_on_in_small_steps_costs_few_pac
     };
     send_all();
     pair_.world.run_for(100ms);
-    EXPECT_EQ(pair_.server().connection().statistics().parked, kStreams * kWindow);
+    EXPECT_EQ(pair_.server().connection().statistics().parked, kAllowedStreams * kWindow);
     ServerPackets packets(pair_);
     take_in_steps();
     expect_all_arrived();
     // One for a quarter of a window, and as many acknowledgements.
-    EXPECT_LE(packets.count, 2 * kStreams * (kStreamBytes / (kWindow / 4)));
+    EXPECT_LE(packets.count, 2 * kAllowedStreams * (kStreamBytes / (kWindow / 4)));
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ struct Trace {
     std::uint64_t datagrams = 0;
 };
 
-Trace trace_of(std::uint64_t seed) {
+Trace datagram_trace_of(std::uint64_t seed) {
     QuicPair pair(
         {.seed = seed, .weather = {.delay = 200us, .jitter = 1ms, .loss = 0.1, .duplicate = 0.1}});
     if (!pair.connect()) return {};
@@ -101,8 +101,8 @@ TEST(DatagramNet, the_same_seed_gives_the_same_trace_and_another_one_another) {
     const std::uint64_t first = test_seed(1);
     std::set<std::uint64_t> hashes;
     for (std::uint64_t seed = first; seed < first + 10; ++seed) {
-        const Trace once = trace_of(seed);
-        const Trace again = trace_of(seed);
+        const Trace once = datagram_trace_of(seed);
+        const Trace again = datagram_trace_of(seed);
         EXPECT_EQ(once.hash, again.hash) << seed;
         EXPECT_EQ(once.datagrams, again.datagrams) << seed;
         hashes.insert(once.hash);

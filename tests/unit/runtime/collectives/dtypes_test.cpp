@@ -13,7 +13,7 @@
 namespace nexar::testing {
 namespace {
 
-constexpr std::size_t kWorld = 3;
+constexpr std::size_t kDtypeWorld = 3;
 
 template <class T>
 class EveryType : public ::testing::Test {};
@@ -28,14 +28,14 @@ struct TypeName {
 TYPED_TEST_SUITE(EveryType, AllElements, TypeName);
 
 TYPED_TEST(EveryType, is_all_reduced_by_every_operator_that_makes_sense) {
-    auto ranks = fresh_ranks(kWorld);
+    auto ranks = fresh_ranks(kDtypeWorld);
     for (const ReduceOp op : kReduceOps) {
         if (!makes_sense(dtype_of<TypeParam>, op)) continue;
         for (const std::size_t count : {1U, 257U}) {
             SCOPED_TRACE(std::string(name(op)) + " x " + std::to_string(count));
-            const auto in = inputs<TypeParam>(values_for(op), 71, kWorld, count);
+            const auto in = inputs<TypeParam>(values_for(op), 71, kDtypeWorld, count);
             const auto want = folded(op, in);
-            auto out = room<TypeParam>(kWorld, count);
+            auto out = room<TypeParam>(kDtypeWorld, count);
             run(ranks, [&](Communicator& c, std::size_t rank) {
                 return c.all_reduce(std::span(in[rank]), std::span(out[rank]), Builtin{op});
             });
@@ -50,7 +50,7 @@ TYPED_TEST(EveryType, is_all_reduced_by_every_operator_that_makes_sense) {
 }
 
 TYPED_TEST(EveryType, is_refused_with_any_other_operator_and_nothing_is_sent) {
-    auto ranks = fresh_ranks(kWorld);
+    auto ranks = fresh_ranks(kDtypeWorld);
     for (const ReduceOp op : kReduceOps) {
         if (makes_sense(dtype_of<TypeParam>, op)) continue;
         std::vector<TypeParam> values(3);
@@ -66,9 +66,9 @@ TYPED_TEST(EveryType, is_refused_with_any_other_operator_and_nothing_is_sent) {
 }
 
 TYPED_TEST(EveryType, is_moved_as_it_is) {
-    auto ranks = fresh_ranks(kWorld);
-    const auto in = inputs<TypeParam>(Values::distinct, 72, kWorld, 101);
-    auto gathered = room<TypeParam>(kWorld, 101 * kWorld);
+    auto ranks = fresh_ranks(kDtypeWorld);
+    const auto in = inputs<TypeParam>(Values::distinct, 72, kDtypeWorld, 101);
+    auto gathered = room<TypeParam>(kDtypeWorld, 101 * kDtypeWorld);
     run(ranks, [&](Communicator& c, std::size_t rank) {
         return c.all_gather(std::span(in[rank]), std::span(gathered[rank]));
     });
@@ -80,8 +80,8 @@ TYPED_TEST(EveryType, is_moved_as_it_is) {
 }
 
 TEST(Average, divides_once_in_every_operation_that_folds_all_ranks) {
-    auto ranks = fresh_ranks(kWorld);
-    const auto in = inputs<std::int32_t>(Values::distinct, 73, kWorld, 30);
+    auto ranks = fresh_ranks(kDtypeWorld);
+    const auto in = inputs<std::int32_t>(Values::distinct, 73, kDtypeWorld, 30);
     const auto want = folded(ReduceOp::avg, in);
     auto reduced = room<std::int32_t>(1, 30).front();
     run(ranks, [&](Communicator& c, std::size_t rank) {
@@ -89,7 +89,7 @@ TEST(Average, divides_once_in_every_operation_that_folds_all_ranks) {
         return c.reduce(std::span(in[rank]), to, average, 1);
     });
     EXPECT_TRUE(same(1, reduced, want));
-    auto chunks = room<std::int32_t>(kWorld, 10);
+    auto chunks = room<std::int32_t>(kDtypeWorld, 10);
     run(ranks, [&](Communicator& c, std::size_t rank) {
         return c.reduce_scatter(std::span(in[rank]), std::span(chunks[rank]), average);
     });

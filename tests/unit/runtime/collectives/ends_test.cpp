@@ -18,12 +18,12 @@ using namespace std::chrono_literals;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-constexpr std::size_t kWorld = 4;
+constexpr std::size_t kEndsWorld = 4;
 constexpr std::size_t kLate = 3;
 
 class Ends : public ::testing::TestWithParam<std::size_t> {
 protected:
-    Ends() : ranks_(fresh_ranks(kWorld)) {}
+    Ends() : ranks_(fresh_ranks(kEndsWorld)) {}
 
     std::size_t count() const { return GetParam(); }
     Work<> all_reduce(std::size_t rank, CollectiveOptions options = {}) {
@@ -49,8 +49,8 @@ protected:
     }
 
     std::vector<Communicator> ranks_;
-    PerRank<float> in_ = inputs<float>(Values::summable, 280, kWorld, count());
-    PerRank<float> out_ = room<float>(kWorld, count());
+    PerRank<float> in_ = inputs<float>(Values::summable, 280, kEndsWorld, count());
+    PerRank<float> out_ = room<float>(kEndsWorld, count());
 };
 
 INSTANTIATE_TEST_SUITE_P(With, Ends, ::testing::Values(1, 1000, 300'000), [](const auto& count) {
@@ -75,7 +75,7 @@ TEST_P(Ends, of_one_rank_that_cancels_ends_it_on_all_that_are_in_it_and_for_the_
         }
         expect_usable(ranks_);
     }
-    expect_each(in_, inputs<float>(Values::summable, 280, kWorld, count()));
+    expect_each(in_, inputs<float>(Values::summable, 280, kEndsWorld, count()));
 }
 
 TEST_P(Ends, of_the_time_ends_it_on_all_that_are_in_it_and_for_the_late) {
@@ -101,7 +101,7 @@ TEST_P(Ends, of_time_at_one_rank_concerns_the_others_too) {
 }
 
 TEST_P(Ends, of_operations_that_come_later_are_not_concerned) {
-    auto next_in = inputs<std::int64_t>(Values::distinct, 281, kWorld, 700);
+    auto next_in = inputs<std::int64_t>(Values::distinct, 281, kEndsWorld, 700);
     const auto want = folded(ReduceOp::max, next_in);
     auto works = start_without_late();
     std::vector<Work<>> next;
@@ -121,11 +121,11 @@ TEST_P(Ends, of_what_is_cancelled_at_any_moment_are_a_result_or_cancelled) {
     for (std::size_t round = 0; round < 20; ++round) {
         auto works = start_without_late();
         works.push_back(all_reduce(kLate));
-        const std::size_t quitter = round % kWorld;
+        const std::size_t quitter = round % kEndsWorld;
         works[quitter].wait_for(std::chrono::microseconds(round * 100));
         works[quitter].cancel();
         const auto all = outcomes(works);
-        for (std::size_t rank = 0; rank < kWorld; ++rank) {
+        for (std::size_t rank = 0; rank < kEndsWorld; ++rank) {
             ASSERT_THAT(code_name(all[rank]), AnyOf("success", "cancelled")) << "rank " << rank;
             if (all[rank]) {
                 EXPECT_TRUE(same(rank, out_[rank], want));

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "security/wall_time.hpp"
+
+namespace nexar::security {
+
+/// The moment at which the tests of this folder take place.
+inline constexpr WallTime kNow = wall_time(1777863721);
+
+}  // namespace nexar::security
