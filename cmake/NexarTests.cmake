@@ -7,6 +7,7 @@
 
 include(GoogleTest)
 
+add_custom_target(all_tests COMMENT "Everything that the default tests run")
 add_custom_target(concurrent_tests COMMENT "All programs with the label concurrent")
 
 # The cases of a program as one entry of ctest per shard. Shards take turns: neighbours, which often
@@ -34,6 +35,9 @@ function(nexar_test name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   if("concurrent" IN_LIST arg_LABELS)
     add_dependencies(concurrent_tests ${name})
+  endif()
+  if(NOT "soak" IN_LIST arg_LABELS)
+    add_dependencies(all_tests ${name})
   endif()
   if(arg_ISOLATED OR "soak" IN_LIST arg_LABELS)
     gtest_discover_tests(

@@ -4,7 +4,7 @@
 #   scripts/cross_test.sh [--build-dir DIR] [TARGET...]
 #
 # TARGET: NEON SVE SVE_256 SVE2 SVE2_128 (aarch64) or SSSE3 SSE4 AVX2 (x86_64); without one, all of
-# the architecture that this machine is not. `scripts/setup.sh test` installs what it needs.
+# the architecture that this machine is not. `scripts/setup.sh cross` installs what it needs.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
@@ -32,10 +32,10 @@ cpus_of() {
 check_tools() { # arch
   local tool
   for tool in "$1-linux-gnu-g++" "qemu-$1"; do
-    command -v "$tool" >/dev/null || fail "$tool is missing; scripts/setup.sh test installs it"
+    command -v "$tool" >/dev/null || fail "$tool is missing; scripts/setup.sh cross installs it"
   done
   [ -d /usr/src/googletest ] ||
-    fail "/usr/src/googletest is missing; scripts/setup.sh test installs it"
+    fail "/usr/src/googletest is missing; scripts/setup.sh cross installs it"
 }
 
 build_tests() { # arch target

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs from Debian what nexar needs. Does nothing, without network, when all of it is there.
 #
-#   scripts/setup.sh [build] [test] [lint] [fuzz] [peers]      default: build test
+#   scripts/setup.sh [build] [test] [cross] [lint] [fuzz] [peers]      default: build test
 #
 # Works as root, or as a user who may use sudo, on Debian 12 (bookworm) and Debian 13 (trixie).
 set -euo pipefail
@@ -19,8 +19,9 @@ build_packages=(ca-certificates g++ cmake ninja-build ccache pkg-config libfmt-d
   libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev
   libgnutls28-dev libssl-dev nettle-dev libxxhash-dev libisal-dev libasio-dev)
 ngtcp2_packages=(libngtcp2-dev libngtcp2-crypto-gnutls-dev)
+test_packages=(iproute2)
 # The cross compiler and qemu run the kernels on the instruction sets that this machine lacks.
-test_packages=(googletest iproute2 qemu-user ${foreign_compiler:+"$foreign_compiler"})
+cross_packages=(googletest qemu-user ${foreign_compiler:+"$foreign_compiler"})
 lint_packages=(git clang-format-19 clang-tidy-19 shellcheck)
 # Also the compiler of the presets asan and tsan.
 fuzz_packages=(clang-19 libclang-rt-19-dev)
@@ -119,10 +120,11 @@ main() {
     case "$profile" in
       build) wanted+=("${build_packages[@]}") ;;
       test) wanted+=("${test_packages[@]}") ;;
+      cross) wanted+=("${cross_packages[@]}") ;;
       lint) wanted+=("${lint_packages[@]}") ;;
       fuzz) wanted+=("${fuzz_packages[@]}") ;;
       peers) wanted+=("${peers_packages[@]}") ;;
-      *) fail "unknown part '$profile'; the parts are build, test, lint, fuzz and peers" ;;
+      *) fail "unknown part '$profile'; the parts are build, test, cross, lint, fuzz and peers" ;;
     esac
   done
 
