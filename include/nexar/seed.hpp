@@ -53,6 +53,13 @@ public:
     std::string status() const;
     bool formed() const;
 
+    /// For a launcher: its process for `rank` has ended, and it will not start another one. Until
+    /// the cluster has formed this ends the formation: everybody who waits to join, or comes later,
+    /// gets Errc::closed and "the cluster cannot form: rank 2 exited with code 0 before it had
+    /// joined", where `how` is "exited with code 0". Returns false, and does nothing, when the
+    /// cluster has formed already.
+    bool give_up_on(int rank, const std::string& how);
+
     void close();
 
 private:

@@ -35,6 +35,11 @@ bool Seed::formed() const {
     return body_->formed();
 }
 
+bool Seed::give_up_on(int rank, const std::string& how) {
+    if (rank < 0) throw Error(Errc::invalid_argument, "a rank is not negative");
+    return body_->give_up_on(Rank(static_cast<std::uint32_t>(rank)), how);
+}
+
 void Seed::close() {
     body_->close();
 }

@@ -32,6 +32,10 @@ void add_bench_command(CLI::App& app, Invocation& invocation);
 void add_tune_command(CLI::App& app, Invocation& invocation);
 void add_version_command(CLI::App& app, Invocation& invocation);
 
+/// Writes `-np 4` of `nexar run`, which MPI users type, as `--np 4`: CLI11 would read it as -n with
+/// the value p. Leaves alone what belongs to the program. `app` must have its commands.
+void accept_np(const CLI::App& app, int argc, char** argv);
+
 // Not for users, and in no help.
 void add_run_part_command(CLI::App& app, Invocation& invocation);
 void add_man_command(CLI::App& app, Invocation& invocation);

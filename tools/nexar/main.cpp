@@ -57,6 +57,7 @@ int run(int argc, char** argv) {
     nexar::add_run_part_command(app, invocation);
     nexar::add_man_command(app, invocation);
     nexar::add_completion_command(app, invocation);
+    nexar::accept_np(app, argc, argv);
     try {
         app.parse(argc, argv);
         // Not CLI11's own check: for a misspelled subcommand it would say that none was given.

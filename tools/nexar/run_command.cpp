@@ -35,6 +35,7 @@ struct RunOptions {
     std::string hosts;
     std::vector<std::string> environment;
     std::string grace = "10s";
+    std::string host_timeout = "15s";
     std::string remote_nexar = "nexar";
 };
 
@@ -44,9 +45,10 @@ constexpr const char* kRunHelp =
     "\n"
     "What they write appears line by line behind [rank]. The first rank that fails\n"
     "ends the run: its exit code, or 128 and the signal, is that of the command,\n"
-    "and the other ranks get SIGTERM. Signals are passed on to all ranks; a second\n"
-    "SIGINT kills them. Nothing that the ranks started is left behind, even when\n"
-    "the command is killed. Standard input goes to rank 0, if that runs here.\n"
+    "and the other ranks get SIGTERM. Signals are passed on to all ranks; those that\n"
+    "do not end within --grace after SIGTERM or SIGINT are killed, and a second\n"
+    "SIGINT kills them at once. Nothing that the ranks started is left behind, even\n"
+    "when the command is killed. Standard input goes to rank 0, if that runs here.\n"
     "\n"
     "Examples:\n"
     "  nexar run -n 4 -- ./program --its-own-option\n"
@@ -87,6 +89,13 @@ Result<run::Part> whole_run(const RunOptions& options, const Invocation& invocat
     run::Part part{.command = invocation.program};
     NEXAR_TRY_VALUE(grace, parse_duration(options.grace));
     part.grace = grace;
+    NEXAR_TRY_VALUE(host_timeout, parse_duration(options.host_timeout));
+    if (host_timeout < std::chrono::seconds(1) || host_timeout > run::kMaxHostTimeout) {
+        return Error(Errc::invalid_argument,
+                     fmt::format("--host-timeout: {} is not between 1s and {}",
+                                 options.host_timeout, format_duration(run::kMaxHostTimeout)));
+    }
+    part.host_timeout = host_timeout;
     part.output_in_colour = wants_colour(STDOUT_FILENO);
     part.errors_in_colour = wants_colour(STDERR_FILENO);
     std::error_code error;
@@ -102,6 +111,10 @@ Result<run::Part> whole_run(const RunOptions& options, const Invocation& invocat
 Result<std::vector<run::Unit>> plan_units(const RunOptions& options, run::Part part,
                                           const std::vector<run::HostShare>& shares) {
     std::vector<run::Unit> units;
+    if (!std::ranges::all_of(shares, &run::HostShare::is_local) && !run::is_on_path("ssh")) {
+        return Error(Errc::unsupported,
+                     "--host needs the command ssh, which is not on the PATH of this machine");
+    }
     part.world = shares.back().first_rank + shares.back().count;
     for (const run::HostShare& share : shares) {
         part.first_rank = share.first_rank;
@@ -130,7 +143,10 @@ Result<int> run_ranks(const RunOptions& options, const Invocation& invocation) {
     NEXAR_TRY_VALUE(units, plan_units(options, part, shares));
     // Settings of the cluster come from the seed; one that ranks alone knew would contradict it.
     return run::supervise_with_seed(
-        {.units = std::move(units), .grace = part.grace},
+        {.units = std::move(units),
+         .grace = part.grace,
+         .world = world,
+         .host_timeout = part.host_timeout},
         {.world = world, .other_hosts = other_hosts, .settings = settings});
 }
 
@@ -157,13 +173,28 @@ void start(const RunOptions& options, Invocation& invocation, CLI::App& command)
 
 }  // namespace
 
+void accept_np(const CLI::App& app, int argc, char** argv) {
+    static char np[] = "--np";
+    if (argc < 2 || std::string_view(argv[1]) != "run") return;
+    const CLI::App& command = *app.get_subcommand("run");
+    for (int i = 2; i < argc; ++i) {
+        const std::string_view argument = argv[i];
+        if (!argument.starts_with('-')) return;  // the program
+        if (argument == "-np") argv[i] = np;
+        const CLI::Option* const option = command.get_option_no_throw(argv[i]);
+        if (option != nullptr && option->get_items_expected_max() > 0) ++i;  // its value
+    }
+}
+
 void add_run_command(CLI::App& app, Invocation& invocation) {
     const auto options = std::make_shared<RunOptions>();
     CLI::App* const command = app.add_subcommand(
         "run", "Starts the ranks of a program, here and on other hosts, until all have ended");
     set_help(*command, "-n RANKS [OPTIONS] -- PROGRAM [ARGUMENTS]", kRunHelp);
     command->prefix_command();
-    command->add_option("-n,--ranks", options->ranks, "How many ranks there are")
+    command
+        ->add_option("-n,--ranks,--np", options->ranks,
+                     "How many ranks there are; -np is understood, too")
         ->type_name("RANKS");
     command
         ->add_option("--host", options->hosts,
@@ -179,7 +210,13 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
         ->take_all();
     command
         ->add_option("--grace", options->grace,
-                     "How long ranks may take to end after SIGTERM, before SIGKILL")
+                     "How long ranks may take to end after SIGTERM or SIGINT, before SIGKILL")
+        ->capture_default_str()
+        ->type_name("TIME");
+    command
+        ->add_option("--host-timeout", options->host_timeout,
+                     "How long another host may be silent before the connection to it counts as "
+                     "lost; it then ends its ranks by itself")
         ->capture_default_str()
         ->type_name("TIME");
     command

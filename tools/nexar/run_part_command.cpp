@@ -1,5 +1,6 @@
 // nexar run-part: what `nexar run` starts on another host by ssh. Reads what to do from standard
-// input, then which signals to pass on; its end means that nobody wants this part any more.
+// input, then which signals to pass on. When that input ends, or is silent for too long, the
+// launcher is gone, and this part ends its ranks.
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -47,6 +48,18 @@ Result<std::string> read_line() {
     return Error(Errc::limit_exceeded, "what this part of a run is to do is too long");
 }
 
+/// The launcher has the seed, and hears of ranks that ended.
+class MeetingElsewhere final : public run::Meeting {
+public:
+    explicit MeetingElsewhere(const std::string& join) : join_(join) {}
+
+    Result<std::string> open() override { return join_; }
+    bool on_rank_done(std::uint32_t /*rank*/) override { return false; }
+
+private:
+    const std::string& join_;
+};
+
 Result<int> run_part() {
     NEXAR_TRY_VALUE(line, read_line());
     NEXAR_TRY_VALUE(part, run::decode_part(line));
@@ -59,8 +72,13 @@ Result<int> run_part() {
     }
     auto units = run::rank_units(part);
     for (run::Unit& unit : units) unit.gets_input = false;  // it is not a user's
-    return run::supervise({.units = std::move(units), .grace = part.grace, .is_part = true},
-                          [&part]() -> Result<std::string> { return part.join; });
+    MeetingElsewhere meeting(part.join);
+    return run::supervise({.units = std::move(units),
+                           .grace = part.grace,
+                           .is_part = true,
+                           .world = part.world,
+                           .host_timeout = part.host_timeout},
+                          meeting);
 }
 
 }  // namespace

@@ -62,10 +62,10 @@ int serve_seed(const ServeOptions& options, const std::vector<ConfigFlag>& flags
         std::string addresses;
         for (const std::string& address : seed.addresses()) addresses += " " + address;
         fmt::print(
-            "seed for {} ranks at{}\nstate in {}\nlet processes in with: nexar token create "
+            "seed for {} rank{} at{}\nstate in {}\nlet processes in with: nexar token create "
             "--uses {}{}\n",
-            options.world, addresses, wanted.state_dir, options.world,
-            options.state_directory.empty() ? "" : " --state " + wanted.state_dir);
+            options.world, options.world == 1 ? "" : "s", addresses, wanted.state_dir,
+            options.world, options.state_directory.empty() ? "" : " --state " + wanted.state_dir);
         std::fflush(stdout);
         std::string said;
         while (!signals.came()) {

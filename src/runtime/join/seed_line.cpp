@@ -275,8 +275,11 @@ Result<void> SeedLine::on_welcome(Call& call, const wire::Welcome& welcome) {
 }
 
 Result<void> SeedLine::on_report(const wire::ErrorReport& report) {
+    // A seed that has given up refuses everybody, and says all there is to say.
     const Error said(report.code,
-                     fmt::format("the seed does not let this process in: {}", report.text));
+                     report.code == Errc::closed
+                         ? report.text
+                         : fmt::format("the seed does not let this process in: {}", report.text));
     if (is_final(report.code)) failure_ = said;
     for (const Address& seed : terms_.seeds) problems_.insert_or_assign(seed.text(), said);
     return said;

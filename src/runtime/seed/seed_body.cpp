@@ -194,6 +194,18 @@ bool SeedBody::formed() {
     return desk_->formed();
 }
 
+bool SeedBody::give_up_on(Rank rank, const std::string& how) {
+    const runtime::Progress::Guard guard(*loop_->progress);
+    if (!desk_->give_up_on(rank, how)) return false;
+    for (auto& [id, visitor] : visitors_) {
+        if (visitor.lane->closed()) continue;
+        visitor.lane->send(wire::report_of(*desk_->given_up(), desk_->state().epoch));
+        visitor.lane->close(desk_->given_up()->cause());
+    }
+    carrier_->flush(clock_.now());
+    return true;
+}
+
 bool SeedBody::turn(TimePoint now) noexcept {
     const std::uint64_t before = carrier_->socket().counts().datagrams_in;
     now_ = now;

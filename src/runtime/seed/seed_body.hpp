@@ -31,6 +31,7 @@ public:
     Result<std::string> create_token(const TokenOptions& options);
     std::string status();
     bool formed();
+    bool give_up_on(Rank rank, const std::string& how);
     void close();
 
     std::span<port::Carrier* const> carriers() const noexcept override { return carriers_; }

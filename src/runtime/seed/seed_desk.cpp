@@ -85,6 +85,7 @@ Result<Rank> SeedDesk::free_rank(const std::optional<Rank>& wanted) const {
 
 Result<Member> SeedDesk::admit(const Applicant& applicant, const security::TokenTable& tokens,
                                security::WallTime wall, TimePoint now) {
+    if (given_up_) return *given_up_;
     const wire::Id token = applicant.proved_job_secret ? wire::Id{} : applicant.token.bytes();
     const auto known = std::ranges::find_if(state_.members, [&](const auto& one) {
         return one.key_hash == applicant.key && one.token == token;
@@ -115,6 +116,7 @@ Result<Member> SeedDesk::admit(const Applicant& applicant, const security::Token
 }
 
 Result<Member> SeedDesk::attend(const Identity& identity) {
+    if (given_up_) return *given_up_;
     const wire::StoredMember* const stored = find(identity.node);
     if (stored == nullptr || stored->member.incarnation != identity.incarnation.value()) {
         return Error(Errc::unauthenticated,
@@ -166,10 +168,23 @@ std::optional<TimePoint> SeedDesk::next_deadline() const {
     return due;
 }
 
+bool SeedDesk::give_up_on(Rank rank, const std::string& how) {
+    if (state_.formed || formed_once_ || rank.value() >= state_.world_size) return false;
+    if (given_up_) return true;
+    const bool member = std::ranges::any_of(
+        state_.members, [&](const auto& one) { return one.member.rank == rank; });
+    given_up_ = Error(Errc::closed,
+                      fmt::format("the cluster cannot form: rank {} {} before {} joined",
+                                  rank.value(), how, member ? "all other ranks had" : "it had"));
+    ++changes_;
+    return true;
+}
+
 bool SeedDesk::try_form() {
-    if (state_.formed || present_.size() < state_.world_size) return false;
+    if (given_up_ || state_.formed || present_.size() < state_.world_size) return false;
     NEXAR_ASSERT(state_.members.size() == state_.world_size);
     state_.formed = true;
+    formed_once_ = true;
     state_.epoch = Epoch(state_.epoch.value() + 1);
     refusals_.clear();
     ++changes_;

@@ -57,6 +57,12 @@ public:
     void expire(TimePoint now);
     std::optional<TimePoint> next_deadline() const;
 
+    /// The process for `rank` has ended and will not be started again. Before the first view this
+    /// ends the formation: from now on nobody is let in, and given_up() says why. `how` continues
+    /// "rank 2 ...": "exited with code 0". False, and without effect, once there was a view.
+    bool give_up_on(Rank rank, const std::string& how);
+    const std::optional<Error>& given_up() const noexcept { return given_up_; }
+
     /// Publishes a view when all members of the world attend; true when there is a new one.
     bool try_form();
     /// The last one that was published, once there is one.
@@ -91,6 +97,8 @@ private:
     std::set<NodeId> present_;
     std::map<NodeId, TimePoint> absent_;  // until when they may come back
     std::vector<std::pair<std::string, std::string>> refusals_;
+    bool formed_once_ = false;
+    std::optional<Error> given_up_{};
     std::uint64_t changes_ = 0;
     std::uint64_t revision_ = 0;
 };

@@ -68,8 +68,9 @@ Result<int> start_ranks(std::uint32_t world, std::vector<std::string> arguments,
     auto units = run::rank_units(part);
     for (run::Unit& unit : units) unit.gets_input = false;
     units.front().output_prefix.clear();  // only rank 0 prints, a table for other programs
-    return run::supervise_with_seed({.units = std::move(units), .grace = part.grace},
-                                    {.world = part.world, .settings = settings});
+    return run::supervise_with_seed(
+        {.units = std::move(units), .grace = part.grace, .world = part.world},
+        {.world = part.world, .settings = settings});
 }
 
 Result<int> be_rank(const Job& job, const run::NamedSettings& settings) {

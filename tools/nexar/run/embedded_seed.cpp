@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/try.hpp"
+#include "run/ended.hpp"
 
 namespace nexar::run {
 
@@ -38,15 +39,37 @@ Result<EmbeddedSeed> EmbeddedSeed::start_at(const char* listen, const Options& o
     }
 }
 
+bool EmbeddedSeed::give_up_on(std::uint32_t rank, const std::string& how) {
+    return body_->seed.give_up_on(static_cast<int>(rank), how);
+}
+
+namespace {
+
+class MeetingAtSeed final : public Meeting {
+public:
+    explicit MeetingAtSeed(const EmbeddedSeed::Options& options) : options_(options) {}
+
+    Result<std::string> open() override {
+        NEXAR_TRY_VALUE(started, EmbeddedSeed::start(options_));
+        seed_.emplace(std::move(started));
+        return seed_->join();
+    }
+
+    bool on_rank_done(std::uint32_t rank) override {
+        return seed_ && seed_->give_up_on(rank, to_text(Ended{}));
+    }
+
+private:
+    const EmbeddedSeed::Options& options_;
+    std::optional<EmbeddedSeed> seed_;
+};
+
+}  // namespace
+
 Result<int> supervise_with_seed(const SupervisorOptions& options,
                                 const EmbeddedSeed::Options& seed) {
-    std::optional<EmbeddedSeed> running;
-    const auto open_join = [&]() -> Result<std::string> {
-        NEXAR_TRY_VALUE(started, EmbeddedSeed::start(seed));
-        running.emplace(std::move(started));
-        return running->join();
-    };
-    return supervise(options, open_join);
+    MeetingAtSeed meeting(seed);
+    return supervise(options, meeting);
 }
 
 }  // namespace nexar::run

@@ -74,7 +74,10 @@ Result<void> Keeper::start_units(std::string_view join) const {
 }
 
 void Keeper::give(const Order& order) const noexcept {
-    Command command{.kind = Command::Kind::signal_units, .signal = order.signal};
+    Command command{.kind = Command::Kind::signal_units,
+                    .signal = order.signal,
+                    .unit = static_cast<std::uint32_t>(order.unit)};
+    if (order.kind == Order::Kind::kill_unit) command.kind = Command::Kind::kill_unit;
     if (order.kind == Order::Kind::signal_strays) command.kind = Command::Kind::signal_strays;
     if (order.kind == Order::Kind::kill_all) command.kind = Command::Kind::kill_all;
     // A keeper that cannot be told is gone, or has hundreds of signals to send before this one.

@@ -100,6 +100,11 @@ private:
                     }
                 }
                 break;
+            case Command::Kind::kill_unit:
+                if (command.unit < units_.size() && units_[command.unit] > 0) {
+                    ::kill(-units_[command.unit], SIGKILL);
+                }
+                break;
             case Command::Kind::kill_all:
                 killing_ = true;
                 break;

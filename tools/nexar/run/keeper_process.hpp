@@ -8,10 +8,11 @@ namespace nexar::run {
 
 /// What the keeper is told. Behind `start` stands the join string.
 struct Command {
-    enum class Kind : std::uint32_t { start, signal_units, signal_strays, kill_all };
+    enum class Kind : std::uint32_t { start, signal_units, signal_strays, kill_unit, kill_all };
 
     Kind kind = Kind::start;
     std::int32_t signal = 0;
+    std::uint32_t unit = 0;
 };
 
 /// The longest join string, and room for more.

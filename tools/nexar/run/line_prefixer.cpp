@@ -25,10 +25,16 @@ void LinePrefixer::finish(std::string& out) {
 }
 
 void LinePrefixer::put_line(std::string_view end_of_line, std::string& out) {
-    out += prefix_;
-    out += line_;
-    out += end_of_line;
-    out += '\n';
+    if (filter_) {
+        line_ += end_of_line;
+        end_of_line = {};
+    }
+    if (!filter_ || !filter_(line_)) {
+        out += prefix_;
+        out += line_;
+        out += end_of_line;
+        out += '\n';
+    }
     line_.clear();
 }
 

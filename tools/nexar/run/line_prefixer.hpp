@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,8 +15,14 @@ class LinePrefixer {
 public:
     static constexpr std::size_t kLongest = std::size_t{1} << 16;
 
+    /// Returns whether it took the line, which is then not passed on.
+    using Filter = std::function<bool(std::string_view line)>;
+
     explicit LinePrefixer(std::string prefix, std::size_t longest = kLongest)
         : prefix_(std::move(prefix)), longest_(longest) {}
+
+    /// From now on every line is shown to `filter` first, without its prefix and its end.
+    void set_filter(Filter filter) { filter_ = std::move(filter); }
 
     /// Appends the lines that end in `bytes` to `out`; keeps what has no end yet.
     void take(std::string_view bytes, std::string& out);
@@ -27,6 +34,7 @@ private:
 
     std::string prefix_;
     std::size_t longest_;
+    Filter filter_{};
     std::string line_;
 };
 

@@ -7,6 +7,9 @@ namespace nexar::run {
 
 namespace {
 
+/// Of the Part and of the messages that follow it, in both directions.
+constexpr int kVersion = 2;
+
 Error malformed() {
     return {Errc::malformed,
             "what this part of a run is to do was not understood; both hosts need the same version "
@@ -24,6 +27,7 @@ bool possible(const Part& part) {
         return false;
     }
     if (part.command.empty() || part.grace < Duration::zero()) return false;
+    if (part.host_timeout <= Duration::zero() || part.host_timeout > kMaxHostTimeout) return false;
     return std::ranges::all_of(part.command, is_text) &&
            std::ranges::all_of(part.environment, is_text) && is_text(part.directory) &&
            is_text(part.join);
@@ -59,7 +63,7 @@ std::vector<std::string> from_list(const nlohmann::json& list) {
 }  // namespace
 
 std::string encode(const Part& part) {
-    const nlohmann::json all = {{"version", 1},
+    const nlohmann::json all = {{"version", kVersion},
                                 {"join", as_bytes(part.join)},
                                 {"world", part.world},
                                 {"first_rank", part.first_rank},
@@ -68,6 +72,7 @@ std::string encode(const Part& part) {
                                 {"environment", as_list(part.environment)},
                                 {"directory", as_bytes(part.directory)},
                                 {"grace_ns", part.grace.count()},
+                                {"host_timeout_ns", part.host_timeout.count()},
                                 {"output_in_colour", part.output_in_colour},
                                 {"errors_in_colour", part.errors_in_colour}};
     return all.dump() + '\n';
@@ -77,7 +82,7 @@ Result<Part> decode_part(std::string_view line) {
     if (line.size() > kMaxPartBytes) return malformed();
     try {
         const auto all = nlohmann::json::parse(line);
-        if (all.at("version") != 1) return malformed();
+        if (all.at("version") != kVersion) return malformed();
         Part part{.join = from_bytes(all.at("join")),
                   .world = all.at("world").get<std::uint32_t>(),
                   .first_rank = all.at("first_rank").get<std::uint32_t>(),
@@ -86,6 +91,7 @@ Result<Part> decode_part(std::string_view line) {
                   .environment = from_list(all.at("environment")),
                   .directory = from_bytes(all.at("directory")),
                   .grace = Duration(all.at("grace_ns").get<std::int64_t>()),
+                  .host_timeout = Duration(all.at("host_timeout_ns").get<std::int64_t>()),
                   .output_in_colour = all.at("output_in_colour").get<bool>(),
                   .errors_in_colour = all.at("errors_in_colour").get<bool>()};
         if (!possible(part)) return malformed();

@@ -22,10 +22,12 @@ struct Part {
     std::vector<std::string> environment{};  // "NAME=value", on top of what the host has
     std::string directory{};
     Duration grace{};
+    Duration host_timeout = std::chrono::seconds(15);  // see SupervisorOptions
     bool output_in_colour = false;
     bool errors_in_colour = false;
 };
 
+inline constexpr Duration kMaxHostTimeout = std::chrono::hours(24);
 inline constexpr std::size_t kMaxPartBytes = std::size_t{1} << 22;
 
 /// One line.

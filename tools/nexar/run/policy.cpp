@@ -13,10 +13,17 @@ namespace nexar::run {
 
 namespace {
 
-constexpr int kExitNotStarted = 127;  // as a shell says that there is no such program
+constexpr int kExitNotStarted = 127;   // as a shell says that there is no such program
+constexpr int kExitUnreachable = 255;  // as ssh says that it has no connection
 
 bool asks_to_end(int signal) {
     return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+}
+
+/// Programs have other uses for SIGHUP (read the configuration again) and SIGQUIT (dump stacks),
+/// and may go on after them.
+bool starts_grace(int signal) {
+    return signal == SIGINT || signal == SIGTERM;
 }
 
 }  // namespace
@@ -26,7 +33,7 @@ Policy::Policy(Options options)
     NEXAR_ASSERT(!options_.units.empty());
 }
 
-void Policy::on_signal(int signal) {
+void Policy::on_signal(TimePoint now, int signal) {
     // A terminal that goes away, and some service managers, send SIGHUP beside another signal.
     const bool again = asked_to_end_ && signal != SIGHUP;
     if (asks_to_end(signal) && (again || phase_ >= Phase::strays)) {
@@ -38,6 +45,7 @@ void Policy::on_signal(int signal) {
         return;
     }
     if (asks_to_end(signal)) asked_to_end_ = signal;
+    if (starts_grace(signal) && phase_ == Phase::running) deadline_ = now + options_.grace;
     orders_.push_back({.kind = Order::Kind::signal_units, .signal = signal});
 }
 
@@ -52,10 +60,27 @@ void Policy::on_ended(TimePoint now, std::size_t unit, const Ended& ended) {
     if (ended.failed()) {
         fail(now, ended.exit_code(), fmt::format("{} {}", options_.units[unit], to_text(ended)));
     } else if (asked_to_end_ && phase_ == Phase::running) {
-        phase_ = Phase::ending;
-        deadline_ = now + options_.grace;
+        begin_ending(now);
     }
     one_less(now, unit);
+}
+
+void Policy::on_failed(TimePoint now, std::size_t unit, int code, const std::string& line) {
+    if (!running_.at(unit)) return;
+    fail(now, code, line);
+    one_less(now, unit);
+}
+
+void Policy::on_unreachable(TimePoint now, std::size_t unit, const std::string& line) {
+    if (!running_.at(unit)) return;
+    fail(now, kExitUnreachable, line);
+    orders_.push_back({.kind = Order::Kind::kill_unit, .signal = SIGKILL, .unit = unit});
+}
+
+/// A grace time that a signal started goes on.
+void Policy::begin_ending(TimePoint now) {
+    phase_ = Phase::ending;
+    if (!deadline_) deadline_ = now + options_.grace;
 }
 
 void Policy::fail(TimePoint now, int code, const std::string& line) {
@@ -67,8 +92,7 @@ void Policy::fail(TimePoint now, int code, const std::string& line) {
         if (code > 128 && !told && code != 128 + asked_to_end_.value_or(0)) lines_.push_back(line);
         return;
     }
-    phase_ = Phase::ending;
-    deadline_ = now + options_.grace;
+    begin_ending(now);
     const bool alone = std::ranges::count(running_, true) == 1;
     if (asked_to_end_ || alone) {
         lines_.push_back(line);
@@ -106,7 +130,9 @@ void Policy::on_time(TimePoint now) {
     if (finished_ || !deadline_ || now < *deadline_) return;
     deadline_.reset();
     switch (phase_) {
+        case Phase::running:  // after a signal that asked to end
         case Phase::ending:
+            if (!exit_code_ && asked_to_end_) exit_code_ = 128 + *asked_to_end_;
             lines_.push_back(fmt::format("{} did not end within {}: killed", still_running(),
                                          format_duration(options_.grace)));
             kill();

@@ -14,11 +14,13 @@ struct Order {
     enum class Kind : std::uint8_t {
         signal_units,   // to every unit that runs
         signal_strays,  // to what units left behind
+        kill_unit,      // SIGKILL to the process of one unit
         kill_all,       // SIGKILL until nothing is left
     };
 
     Kind kind = Kind::signal_units;
     int signal = 0;
+    std::size_t unit = 0;  // of kill_unit
 
     friend bool operator==(const Order&, const Order&) = default;
 };
@@ -27,10 +29,11 @@ struct Order {
 /// on another host. Pure: events and the time come in, orders and lines to print go out.
 ///
 /// The first unit that fails ends the run: the others get SIGTERM, and what is left after the grace
-/// time SIGKILL. A signal from outside is passed on; after one that asks to end, the first unit
-/// that ends starts the grace time, and a second such signal kills. When all units ended, processes
-/// that they left behind have a moment to end by themselves, then SIGTERM, then SIGKILL. The exit
-/// code is that of the first failure.
+/// time SIGKILL. A signal from outside is passed on. SIGTERM and SIGINT start the grace time; after
+/// SIGHUP and SIGQUIT, which programs also use for other purposes, the first unit that ends starts
+/// it. A second signal that asks to end kills. When all units ended, processes that they left
+/// behind have a moment to end by themselves, then SIGTERM, then SIGKILL. The exit code is that of
+/// the first failure.
 class Policy {
 public:
     struct Options {
@@ -41,9 +44,13 @@ public:
 
     explicit Policy(Options options);
 
-    void on_signal(int signal);
+    void on_signal(TimePoint now, int signal);
     void on_not_started(TimePoint now, std::size_t unit, const std::string& why);
     void on_ended(TimePoint now, std::size_t unit, const Ended& ended);
+    /// A unit ended in a way that the caller describes better, or that counts as a failure although
+    /// its process still exists: that gets SIGKILL.
+    void on_failed(TimePoint now, std::size_t unit, int code, const std::string& line);
+    void on_unreachable(TimePoint now, std::size_t unit, const std::string& line);
     /// Nobody reads what is written any more.
     void on_output_lost();
     /// Who wants this run is gone.
@@ -58,12 +65,16 @@ public:
     std::vector<std::string> take_lines();
 
     bool finished() const noexcept { return finished_; }
+    /// Nothing has failed, and nobody has asked the run to end.
+    bool undisturbed() const noexcept { return phase_ == Phase::running && !asked_to_end_; }
+    bool failed() const noexcept { return exit_code_.has_value(); }
     int exit_code() const noexcept { return exit_code_.value_or(0); }
 
 private:
     enum class Phase : std::uint8_t { running, ending, strays, strays_told, killing };
 
     void fail(TimePoint now, int code, const std::string& line);
+    void begin_ending(TimePoint now);
     void one_less(TimePoint now, std::size_t unit);
     void kill();
     std::string still_running() const;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <optional>
 #include <system_error>
@@ -15,16 +14,17 @@
 
 #include "base/try.hpp"
 #include "run/caught_signals.hpp"
+#include "run/early_ends.hpp"
+#include "run/host_watch.hpp"
 #include "run/keeper.hpp"
+#include "run/launcher_line.hpp"
+#include "run/part_messages.hpp"
 #include "run/policy.hpp"
 #include "run/unit_streams.hpp"
 
 namespace nexar::run {
 
 namespace {
-
-constexpr std::string_view kSignalWord = "signal ";
-constexpr std::size_t kMaxTold = 4096;  // that waits to be understood
 
 std::vector<std::string> names_of(const std::vector<Unit>& units) {
     std::vector<std::string> names;
@@ -33,20 +33,42 @@ std::vector<std::string> names_of(const std::vector<Unit>& units) {
     return names;
 }
 
+/// Of the units that are parts on other hosts.
+std::vector<std::optional<HostWatch>> watches_of(const SupervisorOptions& options, TimePoint now) {
+    std::vector<std::optional<HostWatch>> watches(options.units.size());
+    for (std::size_t i = 0; i < watches.size(); ++i) {
+        const Unit& unit = options.units[i];
+        if (unit.is_rank()) continue;
+        watches[i].emplace(HostWatch::Options{.unit = unit.name,
+                                              .remote_nexar = unit.remote_nexar,
+                                              .timeout = options.host_timeout},
+                           now);
+    }
+    return watches;
+}
+
 class SupervisorLoop {
 public:
-    SupervisorLoop(const SupervisorOptions& options, CaughtSignals& signals, Keeper& keeper,
-                   std::vector<UnitStreams>& streams)
+    SupervisorLoop(const SupervisorOptions& options, Meeting& meeting, CaughtSignals& signals,
+                   Keeper& keeper, std::vector<UnitStreams>& streams)
         : options_(options),
+          meeting_(meeting),
           signals_(signals),
           keeper_(keeper),
           streams_(streams),
           policy_({.units = names_of(options.units), .grace = options.grace}),
-          listens_(options.is_part) {}
+          early_ends_(options.world),
+          hosts_(watches_of(options, clock_.now())) {
+        if (options.is_part) launcher_.emplace(options.host_timeout, clock_.now());
+        if (options.is_part || has_hosts()) beat_at_ = clock_.now();
+    }
 
     int run(const std::string& join) {
         for (std::size_t i = 0; i < streams_.size(); ++i) {
-            if (!options_.units[i].is_rank()) streams_[i].input.add(options_.units[i].header(join));
+            if (options_.units[i].is_rank()) continue;
+            streams_[i].input.add(options_.units[i].header(join));
+            streams_[i].output.set_filter(
+                [this, i](std::string_view line) { return take_word(i, line); });
         }
         while (!policy_.finished() && !keeper_.gone()) turn();
         // No process is left that could write more.
@@ -58,7 +80,11 @@ public:
             }
         }
         if (!policy_.finished()) say("the process that keeps the ranks was killed; they are, too");
-        while (output_.has_pending() || errors_.has_pending()) turn_to_end();
+        if (launcher_) output_.add(encode(FromPart(Finished{})));
+        while (output_.has_pending() || errors_.has_pending()) {
+            if (launcher_ && launcher_->lost(clock_.now())) break;  // nobody reads
+            turn_to_end();
+        }
         return policy_.finished() ? policy_.exit_code() : 128 + SIGKILL;
     }
 
@@ -67,7 +93,7 @@ private:
         polled_.clear();
         watch(signals_.descriptor(), POLLIN);
         watch(keeper_.descriptor(), POLLIN);
-        if (listens_ || types()) watch(STDIN_FILENO, POLLIN);
+        if (launcher_ ? launcher_->is_open() : types()) watch(STDIN_FILENO, POLLIN);
         for (UnitStreams& unit : streams_) {
             if (unit.output.is_open() && !output_.is_full()) {
                 watch(unit.output.descriptor(), POLLIN);
@@ -84,7 +110,7 @@ private:
         take_input();
         move_streams();
         take_reports();
-        policy_.on_time(clock_.now());
+        look_at_time();
         if (output_.lost() || errors_.lost()) policy_.on_output_lost();
         obey_policy();
     }
@@ -93,9 +119,12 @@ private:
     void turn_to_end() {
         polled_.clear();
         watch(signals_.descriptor(), POLLIN);
+        if (launcher_) watch(STDIN_FILENO, POLLIN);
         watch_outputs();
-        ::poll(polled_.data(), polled_.size(), -1);
+        ::poll(polled_.data(), polled_.size(),
+               launcher_ ? milliseconds_until(launcher_->deadline()) : -1);
         write_outputs();
+        if (launcher_) take_input();
         while (const auto signal = signals_.take()) {
             if (*signal == SIGINT || *signal == SIGTERM) ::_exit(128 + *signal);
         }
@@ -121,15 +150,68 @@ private:
     }
 
     int timeout_ms() const {
-        const auto deadline = policy_.next_deadline();
+        auto due = earlier(policy_.next_deadline(), early_ends_.next_deadline());
+        due = earlier(due, beat_at_);
+        if (launcher_) due = earlier(due, launcher_->deadline());
+        for (const auto& host : hosts_) {
+            if (host) due = earlier(due, host->deadline());
+        }
+        return milliseconds_until(due);
+    }
+
+    int milliseconds_until(const std::optional<TimePoint>& deadline) const {
         if (!deadline) return -1;
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - clock_.now());
         return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
     }
 
+    static std::optional<TimePoint> earlier(const std::optional<TimePoint>& a,
+                                            const std::optional<TimePoint>& b) {
+        return a && b ? std::min(*a, *b) : a ? a : b;
+    }
+
+    void look_at_time() {
+        const TimePoint now = clock_.now();
+        policy_.on_time(now);
+        early_ends_.on_time(now);
+        if (launcher_ && launcher_->is_open() && launcher_->lost(now)) {
+            launcher_->hang_up();
+            say("this host has heard nothing from the launcher for too long; its ranks are killed");
+            policy_.on_abandoned();
+        }
+        for (std::size_t i = 0; i < hosts_.size(); ++i) {
+            if (!hosts_[i] || now < hosts_[i]->deadline()) continue;
+            policy_.on_unreachable(now, i, hosts_[i]->why_lost());
+            hosts_[i].reset();
+        }
+        if (beat_at_ && now >= *beat_at_) {
+            beat_at_ = now + beat_of(options_.host_timeout);
+            beat();
+        }
+    }
+
+    /// Not behind what waits to be written: that is a sign of life itself, or will never arrive.
+    void beat() {
+        if (launcher_ && !output_.has_pending()) output_.add(encode(FromPart(Alive{})));
+        for (std::size_t i = 0; i < streams_.size(); ++i) {
+            if (options_.units[i].is_rank() || streams_[i].input.has_pending()) continue;
+            tell(i, Alive{});
+        }
+    }
+
+    void tell(std::size_t unit, const ToPart& message) {
+        streams_[unit].input.add(encode(message));
+        streams_[unit].input.write_some();
+    }
+
+    bool has_hosts() const {
+        return std::ranges::any_of(hosts_, [](const auto& host) { return host.has_value(); });
+    }
+
     void take_signals() {
         while (const auto signal = signals_.take()) {
-            policy_.on_signal(*signal);
+            policy_.on_signal(clock_.now(), *signal);
+            if (*signal == SIGCONT) hear_all_hosts();
             if (*signal != SIGTSTP) continue;
             obey_policy();
             ::raise(SIGSTOP);  // until SIGCONT, which comes next from the descriptor
@@ -147,7 +229,7 @@ private:
             unit.output.drain(output_);
             unit.errors.drain(errors_);
             if (report->kind == Report::Kind::ended) {
-                policy_.on_ended(clock_.now(), report->unit, Ended::from_status(report->value));
+                on_unit_ended(report->unit, Ended::from_status(report->value));
             } else {
                 policy_.on_not_started(
                     clock_.now(), report->unit,
@@ -157,23 +239,72 @@ private:
         }
     }
 
+    void on_unit_ended(std::size_t unit, const Ended& ended) {
+        const TimePoint now = clock_.now();
+        if (options_.units[unit].is_rank()) {
+            policy_.on_ended(now, unit, ended);
+            on_rank_ended(options_.units[unit].first_rank, ended);
+            return;
+        }
+        const auto watch = std::exchange(hosts_[unit], std::nullopt);
+        if (watch && (ended.failed() || !watch->finished())) {
+            policy_.on_failed(now, unit, std::max(ended.exit_code(), 1), watch->explain(ended));
+        } else {
+            policy_.on_ended(now, unit, ended);
+        }
+    }
+
+    /// Here, or on another host.
+    void on_rank_ended(std::uint32_t rank, const Ended& ended) {
+        if (launcher_) {
+            output_.add(encode(FromPart(RankEnded{.rank = rank, .how = ended})));
+            return;
+        }
+        const bool before_joining = !ended.failed() && meeting_.on_rank_done(rank);
+        early_ends_.on_ended(clock_.now(), rank, ended, before_joining);
+    }
+
+    /// A line of a part on another host; true when it is a word to this launcher.
+    bool take_word(std::size_t unit, std::string_view line) {
+        const auto message = decode_from_part(line);
+        if (!message || !hosts_[unit]) return message.has_value();
+        hosts_[unit]->on_started(clock_.now());
+        if (const auto* ended = std::get_if<RankEnded>(&*message)) {
+            on_rank_ended(ended->rank, ended->how);
+        } else if (std::holds_alternative<Finished>(*message)) {
+            hosts_[unit]->on_finished();
+        }
+        return true;
+    }
+
     void move_streams() {
-        for (UnitStreams& unit : streams_) {
-            if (!output_.is_full()) unit.output.read_some(output_);
-            if (!errors_.is_full()) unit.errors.read_some(errors_);
+        for (std::size_t i = 0; i < streams_.size(); ++i) {
+            UnitStreams& unit = streams_[i];
+            // A host that nobody listens to is not silent.
+            bool heard = output_.is_full();
+            if (!output_.is_full()) heard |= unit.output.read_some(output_);
+            if (!errors_.is_full()) heard |= unit.errors.read_some(errors_);
+            if (heard && hosts_[i]) hosts_[i]->on_heard(clock_.now());
             unit.input.write_some();
         }
     }
 
+    /// After this process was stopped.
+    void hear_all_hosts() {
+        for (auto& host : hosts_) {
+            if (host) host->on_heard(clock_.now());
+        }
+    }
+
     void obey_policy() {
+        if (!policy_.undisturbed()) early_ends_.on_run_ending(policy_.failed());
         for (const std::string& line : policy_.take_lines()) say(line);
+        for (const std::string& line : early_ends_.take_lines()) say(line);
         for (const Order& order : policy_.take_orders()) {
             keeper_.give(order);
             if (order.kind != Order::Kind::signal_units) continue;
             for (std::size_t i = 0; i < streams_.size(); ++i) {
-                if (options_.units[i].is_rank()) continue;
-                streams_[i].input.add(fmt::format("{}{}\n", kSignalWord, order.signal));
-                streams_[i].input.write_some();
+                if (!options_.units[i].is_rank()) tell(i, PassOn{.signal = order.signal});
             }
         }
     }
@@ -201,35 +332,18 @@ private:
         const ssize_t n = ::read(STDIN_FILENO, bytes.data(), bytes.size());
         if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
         const std::string_view text(bytes.data(), n > 0 ? static_cast<std::size_t>(n) : 0);
-        if (listens_) {
-            take_told(text);
+        if (launcher_) {
+            const TimePoint now = clock_.now();
+            for (const int signal : launcher_->take(now, text)) policy_.on_signal(now, signal);
+            if (!launcher_->is_open()) policy_.on_abandoned();
         } else if (InputSink* const sink = typed_to()) {
             sink->add(text);
             if (text.empty()) sink->close();
         }
     }
 
-    /// What the launcher of the whole run says to this part; nothing: it is gone.
-    void take_told(std::string_view text) {
-        if (text.empty() || told_.size() > kMaxTold) {
-            listens_ = false;
-            policy_.on_abandoned();
-            return;
-        }
-        told_ += text;
-        for (std::size_t end = told_.find('\n'); end != std::string::npos; end = told_.find('\n')) {
-            std::string_view line = std::string_view(told_).substr(0, end);
-            int signal = 0;
-            if (line.starts_with(kSignalWord)) {
-                line.remove_prefix(kSignalWord.size());
-                std::from_chars(line.data(), line.data() + line.size(), signal);
-            }
-            if (signal > 0 && signal <= SIGRTMAX) policy_.on_signal(signal);
-            told_.erase(0, end + 1);
-        }
-    }
-
     const SupervisorOptions& options_;
+    Meeting& meeting_;
     CaughtSignals& signals_;
     Keeper& keeper_;
     std::vector<UnitStreams>& streams_;
@@ -238,13 +352,15 @@ private:
     OutputStream output_{STDOUT_FILENO};
     OutputStream errors_{STDERR_FILENO};
     std::vector<pollfd> polled_;
-    bool listens_;
-    std::string told_;
+    EarlyEnds early_ends_;
+    std::vector<std::optional<HostWatch>> hosts_;  // by unit
+    std::optional<LauncherLine> launcher_{};       // of a part
+    std::optional<TimePoint> beat_at_{};
 };
 
 }  // namespace
 
-Result<int> supervise(const SupervisorOptions& options, const OpenJoin& open_join) {
+Result<int> supervise(const SupervisorOptions& options, Meeting& meeting) {
     fill_standard_descriptors();
     NEXAR_TRY_VALUE(signals, CaughtSignals::make());
     const bool pumps = !options.is_part && ::isatty(STDIN_FILENO) != 0;
@@ -261,9 +377,9 @@ Result<int> supervise(const SupervisorOptions& options, const OpenJoin& open_joi
         streams.push_back(std::move(planned.streams));
     }
     NEXAR_TRY_VALUE(keeper, Keeper::start(plan));
-    NEXAR_TRY_VALUE(join, open_join());
+    NEXAR_TRY_VALUE(join, meeting.open());
     NEXAR_TRY(keeper.start_units(join));
-    return SupervisorLoop(options, signals, keeper, streams).run(join);
+    return SupervisorLoop(options, meeting, signals, keeper, streams).run(join);
 }
 
 }  // namespace nexar::run

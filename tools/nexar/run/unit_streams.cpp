@@ -20,6 +20,8 @@ Error failure(std::string_view what) {
                                            errno == EMFILE ? "; raise it with ulimit -n" : "")};
 }
 
+constexpr std::size_t kLongestPrefix = 64;
+
 struct Pipe {
     Descriptor read;
     Descriptor write;
@@ -98,10 +100,14 @@ Result<PlannedUnit> plan_unit(const Unit& unit, bool pumps) {
         plan.input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     }
     if (plan.input < 0 || plan.output < 0 || plan.errors < 0) return failure("descriptors");
-    return PlannedUnit{.plan = std::move(plan),
-                       .streams = {.output = LineSource(std::move(output.read), unit.output_prefix),
-                                   .errors = LineSource(std::move(errors.read), unit.errors_prefix),
-                                   .input = InputSink(std::move(input_end))}};
+    // A line that a part has cut already must not be cut again: what follows would begin without
+    // the prefix of a rank.
+    const std::size_t longest = LinePrefixer::kLongest + (unit.is_rank() ? 0 : kLongestPrefix);
+    return PlannedUnit{
+        .plan = std::move(plan),
+        .streams = {.output = LineSource(std::move(output.read), unit.output_prefix, longest),
+                    .errors = LineSource(std::move(errors.read), unit.errors_prefix),
+                    .input = InputSink(std::move(input_end))}};
 }
 
 void fill_standard_descriptors() noexcept {

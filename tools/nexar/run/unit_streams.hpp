@@ -15,8 +15,10 @@ namespace nexar::run {
 /// Lines of a unit on their way: the pipe that the unit writes to, and where the lines go.
 class LineSource {
 public:
-    LineSource(Descriptor pipe, std::string prefix)
-        : pipe_(std::move(pipe)), prefixer_(std::move(prefix)) {}
+    LineSource(Descriptor pipe, std::string prefix, std::size_t longest = LinePrefixer::kLongest)
+        : pipe_(std::move(pipe)), prefixer_(std::move(prefix), longest) {}
+
+    void set_filter(LinePrefixer::Filter filter) { prefixer_.set_filter(std::move(filter)); }
 
     int descriptor() const noexcept { return pipe_.number(); }
     bool is_open() const noexcept { return pipe_.number() >= 0; }

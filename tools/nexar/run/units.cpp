@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cstdlib>
 #include <utility>
 
 #include "base/config.hpp"
@@ -20,6 +22,24 @@ std::string_view name_of(std::string_view variable) {
     return variable.substr(0, variable.find('='));
 }
 
+/// Becomes ssh: $1 is the host, $2 the command for it, $3 how many seconds ssh may take to connect,
+/// and $4 after how many seconds of silence it asks whether the host is still there; it gives up
+/// after two questions. `ssh -G` shows what the user's configuration says: what stands there
+/// counts, and options of the command line would override it. BatchMode: several ssh that ask for a
+/// password at the same time cannot be answered.
+constexpr const char* kStartSsh =
+    "said=$(ssh -G -- \"$1\" 2>/dev/null </dev/null)\n"
+    "connect=\"-o ConnectTimeout=$3\"\n"
+    "alive=\"-o ServerAliveInterval=$4 -o ServerAliveCountMax=2\"\n"
+    "case $said in *'connecttimeout '[0-9]*) connect= ;; esac\n"
+    "case $said in *'serveraliveinterval '[1-9]*) alive= ;; esac\n"
+    "exec ssh -T -o BatchMode=yes $connect $alive -- \"$1\" \"$2\"";
+
+std::string whole_seconds(Duration time) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
+    return std::to_string(std::max<std::int64_t>(seconds.count(), 1));
+}
+
 std::string prefix(std::uint32_t rank, bool in_colour) {
     if (!in_colour) return fmt::format("[{}] ", rank);
     constexpr std::array kColours = {36, 33, 32, 35, 34, 31};
@@ -27,6 +47,20 @@ std::string prefix(std::uint32_t rank, bool in_colour) {
 }
 
 }  // namespace
+
+bool is_on_path(const std::string& program) {
+    const char* const path = std::getenv("PATH");
+    std::string_view left = path == nullptr ? "/bin:/usr/bin" : path;
+    while (true) {
+        const std::size_t colon = left.find(':');
+        const std::string folder(left.substr(0, colon));
+        if (::access((folder.empty() ? program : folder + "/" + program).c_str(), X_OK) == 0) {
+            return true;
+        }
+        if (colon == std::string_view::npos) return false;
+        left.remove_prefix(colon + 1);
+    }
+}
 
 std::vector<std::string> environment_with(const std::vector<std::string>& more) {
     std::vector<std::string> environment;
@@ -58,6 +92,7 @@ std::vector<Unit> rank_units(const Part& part) {
     for (std::uint32_t i = 0; i < part.count; ++i) {
         const std::uint32_t rank = part.first_rank + i;
         Unit unit{.name = fmt::format("rank {}", rank),
+                  .first_rank = rank,
                   .output_prefix = prefix(rank, part.output_in_colour),
                   .errors_prefix = prefix(rank, part.errors_in_colour),
                   .command = part.command,
@@ -77,16 +112,19 @@ Unit host_unit(const HostShare& share, const Part& part, std::string_view remote
     const std::string ranks = share.count == 1
                                   ? fmt::format("rank {}", share.first_rank)
                                   : fmt::format("ranks {} to {}", share.first_rank, last);
-    // BatchMode: several ssh that ask for a password at the same time cannot be answered.
-    return {.name = fmt::format("host {} ({})", share.host, ranks),
-            .command = {"ssh", "-T", "-o", "BatchMode=yes", "--", share.host,
-                        fmt::format("exec {} run-part", remote_nexar)},
-            .environment = environment_with({}),
-            .header = [part](const std::string& join) {
-                Part with_join = part;
-                with_join.join = join;
-                return encode(with_join);
-            }};
+    return {
+        .name = fmt::format("host {} ({})", share.host, ranks),
+        .first_rank = share.first_rank,
+        .remote_nexar = std::string(remote_nexar),
+        .command = {"/bin/sh", "-c", kStartSsh, "ssh", share.host,
+                    fmt::format("exec {} run-part", remote_nexar),
+                    whole_seconds(part.host_timeout * 2 / 3), whole_seconds(part.host_timeout / 3)},
+        .environment = environment_with({}),
+        .header = [part](const std::string& join) {
+            Part with_join = part;
+            with_join.join = join;
+            return encode(with_join);
+        }};
 }
 
 }  // namespace nexar::run

@@ -19,6 +19,9 @@ std::vector<Unit> rank_units(const Part& part);
 /// the part.
 Unit host_unit(const HostShare& share, const Part& part, std::string_view remote_nexar);
 
+/// Whether a shell would find the program.
+bool is_on_path(const std::string& program);
+
 /// This process's variables, "NAME=value", with `more` in place of those of the same name, and
 /// without what tells a rank who it is.
 std::vector<std::string> environment_with(const std::vector<std::string>& more);

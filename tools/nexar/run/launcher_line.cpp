@@ -1,0 +1,39 @@
+#include "run/launcher_line.hpp"
+
+#include <csignal>
+
+#include "run/part_messages.hpp"
+
+namespace nexar::run {
+
+std::vector<int> LauncherLine::take(TimePoint now, std::string_view bytes) {
+    std::vector<int> signals;
+    if (bytes.empty() || pending_.size() > kMostPending) {
+        open_ = false;
+        return signals;
+    }
+    heard_ = now;
+    pending_ += bytes;
+    for (std::size_t end = pending_.find('\n'); end != std::string::npos;
+         end = pending_.find('\n')) {
+        const auto message = decode_to_part(std::string_view(pending_).substr(0, end));
+        pending_.erase(0, end + 1);
+        if (!message) continue;
+        const auto* pass_on = std::get_if<PassOn>(&*message);
+        stopped_ = pass_on != nullptr && pass_on->signal == SIGTSTP;
+        if (pass_on != nullptr) signals.push_back(pass_on->signal);
+    }
+    return signals;
+}
+
+bool LauncherLine::lost(TimePoint now) const noexcept {
+    const auto until = deadline();
+    return !open_ || (until && now >= *until);
+}
+
+std::optional<TimePoint> LauncherLine::deadline() const noexcept {
+    if (!open_ || stopped_) return std::nullopt;
+    return heard_ + timeout_;
+}
+
+}  // namespace nexar::run
