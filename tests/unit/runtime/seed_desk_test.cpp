@@ -329,6 +329,44 @@ TEST_F(Desk, remembers_one_refusal_per_host_and_few_in_all) {
     EXPECT_EQ(desk_->status(), "3 of 3 joined");
 }
 
+TEST_F(Desk, gives_up_when_a_rank_is_gone_before_the_world_has_formed) {
+    const Held held = token(3);
+    const Member first = let_in(held, 1, Rank(0));
+    attend(first);
+    const std::uint64_t changes = desk_->changes();
+    EXPECT_FALSE(desk_->give_up_on(Rank(3), "exited with code 0")) << "there is no such rank";
+    EXPECT_FALSE(desk_->given_up());
+    EXPECT_TRUE(desk_->give_up_on(Rank(2), "exited with code 0"));
+    EXPECT_GT(desk_->changes(), changes);
+    const auto late = admit(applicant(held, 2, Rank(1)));
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().code(), Errc::closed);
+    EXPECT_EQ(late.error().cause(),
+              "the cluster cannot form: rank 2 exited with code 0 before it had joined");
+    const auto back = desk_->attend(identity(first));
+    ASSERT_FALSE(back);
+    EXPECT_EQ(back.error().cause(), late.error().cause());
+    EXPECT_TRUE(desk_->give_up_on(Rank(0), "exited with code 0"));
+    EXPECT_EQ(desk_->given_up()->cause(), late.error().cause()) << "the first one is the cause";
+}
+
+TEST_F(Desk, does_not_claim_that_a_member_which_is_gone_never_joined) {
+    attend(let_in(token(3), 1, Rank(2)));
+    EXPECT_TRUE(desk_->give_up_on(Rank(2), "exited with code 0"));
+    EXPECT_EQ(desk_->given_up()->cause(),
+              "the cluster cannot form: rank 2 exited with code 0 before all other ranks had "
+              "joined");
+}
+
+TEST_F(Desk, a_rank_may_be_gone_once_the_world_has_formed) {
+    const auto members = form();
+    EXPECT_FALSE(desk_->give_up_on(Rank(1), "exited with code 0"));
+    for (const Member& member : members) desk_->leave(member.node, now_);
+    ASSERT_FALSE(desk_->formed());
+    EXPECT_FALSE(desk_->give_up_on(Rank(2), "exited with code 0")) << "its world has ended";
+    EXPECT_FALSE(desk_->given_up());
+}
+
 TEST_F(Desk, forgets_spent_tokens_that_the_table_has_forgotten) {
     for (std::size_t i = 0; i < wire::kMaxStoredTokens; ++i) {
         let_in(token(1, seconds(60)), 1);

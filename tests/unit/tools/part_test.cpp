@@ -20,6 +20,7 @@ Part example() {
             .environment = {"A=b\xfe"},
             .directory = "/some where",
             .grace = std::chrono::milliseconds(1500),
+            .host_timeout = std::chrono::seconds(7),
             .output_in_colour = true};
 }
 
@@ -35,6 +36,7 @@ TEST(PartTest, arrives_as_it_was_sent_in_one_line) {
     EXPECT_EQ(part.environment, example().environment);
     EXPECT_EQ(part.directory, "/some where");
     EXPECT_EQ(part.grace, std::chrono::milliseconds(1500));
+    EXPECT_EQ(part.host_timeout, std::chrono::seconds(7));
     EXPECT_TRUE(part.output_in_colour);
     EXPECT_FALSE(part.errors_in_colour);
 }
@@ -65,9 +67,16 @@ TEST(PartTest, refuses_what_cannot_be_without_showing_it) {
     part = example();
     part.grace = Duration(-1);
     EXPECT_TRUE(refused(part));
-    for (const char* line : {"", "{}", "[]", "{\"version\":2}", "nonsense hunter2",
-                             "{\"version\":1,"
-                             "\"join\":[256]}"}) {
+    part = example();
+    part.host_timeout = Duration(0);
+    EXPECT_TRUE(refused(part));
+    part = example();
+    part.host_timeout = Duration::max();
+    EXPECT_TRUE(refused(part));
+    for (const char* line :
+         {"", "{}", "[]", "{\"version\":1}", "{\"version\":3}", "nonsense hunter2",
+          "{\"version\":2,"
+          "\"join\":[256]}"}) {
         const auto decoded = decode_part(line);
         ASSERT_FALSE(decoded) << line;
         EXPECT_THAT(decoded.error().cause(), Not(HasSubstr("hunter2")));

@@ -93,7 +93,7 @@ TEST(PolicyTest, who_outlives_the_grace_time_is_killed) {
 TEST(PolicyTest, signals_are_passed_on_and_those_that_do_not_end_may_come_often) {
     Policy policy = three_ranks();
     for (int i = 0; i < 3; ++i) {
-        policy.on_signal(SIGUSR1);
+        policy.on_signal(kStart, SIGUSR1);
         EXPECT_THAT(policy.take_orders(),
                     ElementsAre(Order{.kind = Order::Kind::signal_units, .signal = SIGUSR1}));
     }
@@ -101,28 +101,83 @@ TEST(PolicyTest, signals_are_passed_on_and_those_that_do_not_end_may_come_often)
 
 TEST(PolicyTest, after_an_interrupt_nobody_gets_another_signal_before_the_grace_time_is_over) {
     Policy policy = three_ranks();
-    policy.on_signal(SIGINT);
-    EXPECT_FALSE(policy.next_deadline()) << "ranks that save their work may need long";
-    (void)policy.take_orders();
-    policy.on_ended(kStart, 0, signal(SIGINT));
-    EXPECT_THAT(policy.take_orders(), IsEmpty());
+    policy.on_signal(kStart, SIGINT);
     EXPECT_EQ(policy.next_deadline(), kStart + 10s);
-    policy.on_ended(kStart, 1, signal(SIGINT));
+    (void)policy.take_orders();
+    policy.on_ended(kStart + 1s, 0, signal(SIGINT));
+    EXPECT_THAT(policy.take_orders(), IsEmpty());
+    EXPECT_EQ(policy.next_deadline(), kStart + 10s) << "the first end does not prolong it";
+    policy.on_ended(kStart + 1s, 1, signal(SIGINT));
     EXPECT_THAT(policy.take_lines(), ElementsAre("rank 0 died of signal 2 (SIGINT)"));
     policy.on_time(kStart + 10s);
     EXPECT_THAT(policy.take_orders(), ElementsAre(kKillAll));
     EXPECT_EQ(policy.exit_code(), 130);
 }
 
+TEST(PolicyTest, ranks_that_ignore_a_signal_that_was_passed_on_are_killed_after_the_grace_time) {
+    for (const int sent : {SIGTERM, SIGINT}) {
+        Policy policy = three_ranks();
+        policy.on_signal(kStart, sent);
+        (void)policy.take_orders();
+        policy.on_time(kStart + 10s - 1ns);
+        EXPECT_THAT(policy.take_orders(), IsEmpty());
+        policy.on_time(kStart + 10s);
+        EXPECT_THAT(policy.take_orders(), ElementsAre(kKillAll));
+        EXPECT_THAT(policy.take_lines(),
+                    ElementsAre("rank 0, rank 1, rank 2 did not end within 10s: killed"));
+        for (const std::size_t rank : {0U, 1U, 2U}) policy.on_ended(kStart, rank, signal(SIGKILL));
+        EXPECT_THAT(policy.take_lines(), IsEmpty());
+        EXPECT_EQ(policy.exit_code(), 128 + sent);
+    }
+}
+
+TEST(PolicyTest, ranks_may_go_on_after_a_hang_up_until_one_of_them_ends) {
+    for (const int sent : {SIGHUP, SIGQUIT}) {
+        Policy policy = three_ranks();
+        policy.on_signal(kStart, sent);
+        EXPECT_FALSE(policy.next_deadline());
+        policy.on_ended(kStart + 1s, 0, code(0));
+        EXPECT_EQ(policy.next_deadline(), kStart + 11s);
+    }
+}
+
+TEST(PolicyTest, a_unit_that_cannot_be_reached_is_killed_and_the_others_get_sigterm) {
+    Policy policy = three_ranks();
+    policy.on_unreachable(kStart, 1, "the connection to host b is lost");
+    EXPECT_THAT(policy.take_orders(),
+                ElementsAre(kTermUnits,
+                            Order{.kind = Order::Kind::kill_unit, .signal = SIGKILL, .unit = 1}));
+    EXPECT_THAT(policy.take_lines(), ElementsAre(HasSubstr("to host b is lost; the others get")));
+    policy.on_ended(kStart, 1, signal(SIGKILL));
+    EXPECT_THAT(policy.take_lines(), IsEmpty());
+    EXPECT_EQ(policy.exit_code(), 255);
+}
+
+TEST(PolicyTest, is_disturbed_by_a_failure_and_by_a_signal_that_asks_to_end) {
+    Policy policy = three_ranks();
+    policy.on_signal(kStart, SIGUSR1);
+    policy.on_ended(kStart, 0, code(0));
+    EXPECT_TRUE(policy.undisturbed());
+    EXPECT_FALSE(policy.failed());
+    Policy failing = three_ranks();
+    failing.on_failed(kStart, 2, 7, "rank 2 is not what it was");
+    EXPECT_THAT(failing.take_lines(), ElementsAre(HasSubstr("rank 2 is not what it was; the")));
+    EXPECT_FALSE(failing.undisturbed());
+    EXPECT_TRUE(failing.failed());
+    policy.on_signal(kStart, SIGTERM);
+    EXPECT_FALSE(policy.undisturbed());
+    EXPECT_FALSE(policy.failed());
+}
+
 TEST(PolicyTest, a_second_signal_that_asks_to_end_kills_but_not_a_hang_up) {
     Policy policy = three_ranks();
-    policy.on_signal(SIGTERM);
-    policy.on_signal(SIGHUP);
+    policy.on_signal(kStart, SIGTERM);
+    policy.on_signal(kStart, SIGHUP);
     EXPECT_THAT(
         policy.take_orders(),
         ElementsAre(kTermUnits, Order{.kind = Order::Kind::signal_units, .signal = SIGHUP}));
-    policy.on_signal(SIGINT);
-    policy.on_signal(SIGINT);
+    policy.on_signal(kStart, SIGINT);
+    policy.on_signal(kStart, SIGINT);
     EXPECT_THAT(policy.take_orders(), ElementsAre(kKillAll));
     EXPECT_THAT(policy.take_lines(), ElementsAre("SIGINT again: killing all"));
     EXPECT_EQ(policy.exit_code(), 130);

@@ -40,7 +40,7 @@ std::string rank_list(std::span<const std::uint32_t> ranks) {
     std::size_t left = ranks.size();
     for (std::size_t i = 0; i < items.size(); ++i) {
         const Item& item = items[i];
-        if (i == kMostItems) return text + fmt::format(" and {} others", left);
+        if (i == kMostItems && left > 1) return text + fmt::format(" and {} others", left);
         if (i > 0) text += i + 1 == items.size() ? " and " : ", ";
         text += item.count == 1 ? fmt::format("{}", item.first)
                                 : fmt::format("{} to {}", item.first, item.first + item.count - 1);

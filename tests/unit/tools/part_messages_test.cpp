@@ -1,0 +1,56 @@
+#include "run/part_messages.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+
+namespace nexar::run {
+namespace {
+
+std::string without_end(std::string line) {
+    EXPECT_EQ(line.find('\n'), line.size() - 1);
+    line.pop_back();
+    return line;
+}
+
+TEST(PartMessagesTest, arrive_as_they_were_sent) {
+    const auto alive = decode_to_part(without_end(encode(ToPart(Alive{}))));
+    ASSERT_TRUE(alive);
+    EXPECT_TRUE(std::holds_alternative<Alive>(*alive));
+    const auto signal = decode_to_part(without_end(encode(ToPart(PassOn{.signal = SIGUSR2}))));
+    ASSERT_TRUE(signal);
+    EXPECT_EQ(std::get<PassOn>(*signal).signal, SIGUSR2);
+
+    EXPECT_TRUE(std::holds_alternative<Alive>(
+        decode_from_part(without_end(encode(FromPart(Alive{})))).value()));
+    EXPECT_TRUE(std::holds_alternative<Finished>(
+        decode_from_part(without_end(encode(FromPart(Finished{})))).value()));
+    for (const Ended how : {Ended{.number = 255}, Ended{.by_signal = true, .number = 11}}) {
+        const auto ended = std::get<RankEnded>(
+            decode_from_part(without_end(encode(FromPart(RankEnded{.rank = 65535, .how = how}))))
+                .value());
+        EXPECT_EQ(ended.rank, 65535U);
+        EXPECT_EQ(ended.how.by_signal, how.by_signal);
+        EXPECT_EQ(ended.how.number, how.number);
+    }
+}
+
+TEST(PartMessagesTest, what_ranks_write_and_what_cannot_be_is_no_message) {
+    const std::string mark = without_end(encode(FromPart(Alive{}))).substr(0, 11);
+    ASSERT_EQ(mark, "\x1enexar-run ");
+    for (const std::string& line :
+         {std::string("[2] alive"), std::string("alive"), "[2] " + mark + "alive", mark,
+          mark + "alive 1", mark + "ended", mark + "ended 1 code", mark + "ended x code 1",
+          mark + "ended 65536 code 1", mark + "ended 1 code 256", mark + "ended 1 code -1",
+          mark + "ended 1 luck 1", mark + "ended 1 code 1 1", mark + "finished 0"}) {
+        EXPECT_FALSE(decode_from_part(line)) << line;
+    }
+    for (const char* line : {"", "signal", "signal 0", "signal -9", "signal 1000", "signal 9 9",
+                             "signal nine", "alive now", "finished"}) {
+        EXPECT_FALSE(decode_to_part(line)) << line;
+    }
+}
+
+}  // namespace
+}  // namespace nexar::run
