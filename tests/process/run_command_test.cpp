@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
@@ -190,6 +191,63 @@ TEST_F(RunCommand, a_rank_that_dies_of_the_signal_that_was_passed_on_gives_the_e
     program->send(SIGTERM);
     EXPECT_EQ(program->wait(), 128 + SIGTERM);
     EXPECT_THAT(program->errors(), ContainsRegex("rank [01] died of signal 15 \\(SIGTERM\\)"));
+}
+
+TEST_F(RunCommand, ranks_that_ignore_a_signal_that_was_passed_on_are_killed_after_the_grace) {
+    for (const int sent : {SIGTERM, SIGINT}) {
+        auto program = start({"-n", "3", "--grace", "300ms"},
+                             "trap '' TERM INT; echo ready; while :; do sleep 1000; done");
+        ASSERT_TRUE(program->writes("ready\n", 3));
+        program->send(sent);
+        EXPECT_EQ(program->wait(), 128 + sent);
+        EXPECT_EQ(program->errors(),
+                  "nexar run: rank 0, rank 1, rank 2 did not end within 300ms: killed\n");
+        EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
+    }
+}
+
+TEST_F(RunCommand, a_rank_that_exits_while_others_run_is_reported_after_a_moment) {
+    const TempDirectory folder;
+    const std::string reported = folder.path() + "/reported";
+    auto program = start({"-n", "4"}, "[ $NEXAR_RANK = 2 ] && exit 0; until [ -e " + reported +
+                                          " ]; do sleep 0.02; done");
+    EXPECT_TRUE(program->writes(
+        "nexar run: rank 2 exited with code 0 while ranks 0, 1 and 3 are still running\n"));
+    std::ofstream(reported) << "yes";
+    EXPECT_EQ(program->wait(), 0);
+    EXPECT_EQ(program->errors(),
+              "nexar run: rank 2 exited with code 0 while ranks 0, 1 and 3 are still running\n");
+}
+
+TEST_F(RunCommand, a_failure_that_follows_an_early_exit_names_both) {
+    const TempDirectory folder;
+    const std::string gone = folder.path() + "/gone";
+    const Outcome outcome =
+        run({"-n", "3"}, "case $NEXAR_RANK in 1) (sleep 0.1; : >" + gone +
+                             ") & exit 0;; 2) until [ -e " + gone +
+                             " ]; do sleep 0.02; done; exit 7;; esac; exec sleep 1000");
+    EXPECT_EQ(outcome.exit_code, 7);
+    EXPECT_EQ(outcome.errors,
+              "nexar run: rank 2 exited with code 7; the others get SIGTERM, and SIGKILL after "
+              "10s\nnexar run: rank 1 had exited with code 0 before that\n");
+}
+
+TEST_F(RunCommand, the_number_of_ranks_may_be_given_as_mpirun_takes_it) {
+    const auto output_of = [&](std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), "run");
+        const Outcome outcome = run_program(NEXAR_COMMAND, std::move(arguments), environment());
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+        return sorted_lines(outcome.output);
+    };
+    EXPECT_THAT(output_of({"-np", "3", "--", "echo", "a"}), ElementsAre("[0] a", "[1] a", "[2] a"));
+    EXPECT_THAT(output_of({"-np", "2", "echo", "a"}), ElementsAre("[0] a", "[1] a"));
+    EXPECT_THAT(output_of({"--np", "2", "echo", "a"}), ElementsAre("[0] a", "[1] a"));
+    EXPECT_THAT(output_of({"--env", "A=b", "--grace", "3s", "-np", "2", "echo", "a"}),
+                ElementsAre("[0] a", "[1] a"));
+    EXPECT_THAT(output_of({"-n", "1", "echo", "-np", "5"}), ElementsAre("[0] -np 5"))
+        << "that is the program's";
+    EXPECT_THAT(output_of({"-n", "1", "--env", "X=-np", "sh", "-c", "echo $X"}),
+                ElementsAre("[0] -np"));
 }
 
 TEST_F(RunCommand, a_signal_that_was_ignored_before_stays_ignored) {

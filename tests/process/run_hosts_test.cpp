@@ -36,7 +36,10 @@ protected:
         // As sshd does: another shell runs the words behind the host, in another directory and
         // with few variables.
         write_script("ssh",
-                     "echo \"$@\" >> " + (folder_ / "arguments").string() +
+                     "[ \"$1\" = -G ] && { cat " + (folder_ / "config").string() +
+                         " 2>/dev/null; exit; }\n"
+                         "echo \"$@\" >> " +
+                         (folder_ / "arguments").string() +
                          "\n"
                          "while [ \"$1\" != -- ]; do shift; done\n"
                          "[ \"$2\" = unreachable ] && { echo 'ssh: no route' >&2; exit 255; }\n"
@@ -67,7 +70,109 @@ TEST_F(RunHosts, slots_say_how_many_and_localhost_needs_no_ssh) {
     const Outcome outcome = run({"--host", "localhost:1,beta:2"}, "echo ${HOST_NAME:-here}");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     EXPECT_THAT(sorted_lines(outcome.output), ElementsAre("[0] here", "[1] beta", "[2] beta"));
+    EXPECT_EQ(content(folder_ / "arguments"),
+              "-T -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 "
+              "-o ServerAliveCountMax=2 -- beta exec nexar run-part\n");
+}
+
+TEST_F(RunHosts, what_the_configuration_of_ssh_says_is_not_overridden) {
+    std::ofstream(folder_ / "config") << "host beta\nconnecttimeout 77\nserveraliveinterval 88\n";
+    EXPECT_EQ(run({"-n", "1", "--host", "beta"}, "exit 0").exit_code, 0);
     EXPECT_EQ(content(folder_ / "arguments"), "-T -o BatchMode=yes -- beta exec nexar run-part\n");
+    fs::remove(folder_ / "arguments");
+    std::ofstream(folder_ / "config") << "connecttimeout none\nserveraliveinterval 0\n";
+    EXPECT_EQ(run({"-n", "1", "--host", "beta", "--host-timeout", "6s"}, "exit 0").exit_code, 0);
+    EXPECT_EQ(content(folder_ / "arguments"),
+              "-T -o BatchMode=yes -o ConnectTimeout=4 -o ServerAliveInterval=2 "
+              "-o ServerAliveCountMax=2 -- beta exec nexar run-part\n");
+}
+
+TEST_F(RunHosts, a_rank_over_there_that_exits_early_is_reported) {
+    const fs::path reported = folder_ / "reported";
+    auto program = start({"-n", "4", "--host", "localhost,beta"},
+                         "[ $NEXAR_RANK = 2 ] && exit 0; until [ -e " + reported.string() +
+                             " ]; do sleep 0.02; done; echo end");
+    EXPECT_TRUE(program->writes(
+        "nexar run: rank 2 exited with code 0 while ranks 0, 1 and 3 are still running\n"));
+    std::ofstream(reported) << "yes";
+    EXPECT_EQ(program->wait(), 0) << program->errors();
+    EXPECT_THAT(sorted_lines(program->output()), ElementsAre("[0] end", "[1] end", "[3] end"))
+        << "what launcher and part say to each other is not seen";
+}
+
+TEST_F(RunHosts, a_rank_over_there_that_exits_before_it_joins_ends_the_formation_at_once) {
+    const Outcome outcome =
+        run({"-n", "3", "--host", "localhost,beta", "--nexar-formation-timeout=1h"},
+            "[ $NEXAR_RANK = 2 ] && { sleep 0.2; exit 0; }; exec " NEXAR_JOINING_RANK);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.errors,
+                AllOf(HasSubstr("the cluster cannot form: rank 2 exited with code 0 before it had "
+                                "joined"),
+                      HasSubstr("nexar run: rank 2 had exited with code 0 before joining\n")));
+}
+
+TEST_F(RunHosts, a_host_without_nexar_is_named_with_what_to_do) {
+    const Outcome outcome =
+        run({"-n", "2", "--host", "localhost,beta", "--remote-nexar", "/nowhere/nexar"},
+            "exec sleep 1000");
+    EXPECT_EQ(outcome.exit_code, 127);
+    EXPECT_THAT(outcome.errors,
+                HasSubstr("nexar run: host beta (rank 1) cannot run the command `/nowhere/nexar`: "
+                          "install nexar there, or name its path with --remote-nexar; the others "
+                          "get SIGTERM"));
+}
+
+TEST_F(RunHosts, a_host_that_runs_something_else_is_no_success) {
+    const Outcome outcome =
+        run({"-n", "1", "--host", "beta", "--remote-nexar", "true"}, "echo never");
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.errors, HasSubstr("nexar run: host beta (rank 0) exited with code 0 before "
+                                          "it had started a rank"));
+}
+
+TEST_F(RunHosts, a_program_that_exits_with_255_is_not_taken_for_ssh) {
+    const Outcome outcome = run({"-n", "2", "--host", "beta"}, "exit 255");
+    EXPECT_EQ(outcome.exit_code, 255);
+    EXPECT_THAT(outcome.errors,
+                AllOf(HasSubstr("rank"), HasSubstr("exited with code 255"), Not(HasSubstr("ssh"))));
+}
+
+TEST_F(RunHosts, without_ssh_on_this_machine_nothing_is_started) {
+    const Outcome outcome = run_program(NEXAR_COMMAND, {"run", "-n", "1", "--host", "beta", "echo"},
+                                        {"PATH=/nowhere", mark()});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.errors, HasSubstr("--host needs the command ssh"));
+}
+
+TEST_F(RunHosts, a_silent_host_is_lost_and_the_part_over_there_ends_its_ranks) {
+    // This ssh stops to carry anything, in both directions, and stays: as when a cable is pulled.
+    write_script("ssh",
+                 "[ \"$1\" = -G ] && exit\n"
+                 "while [ \"$1\" != -- ]; do shift; done\n"
+                 "mkfifo \"$0.in\" \"$0.out\"\n"
+                 "setsid /bin/sh -c \"$3\" <\"$0.in\" >\"$0.out\" &\n"
+                 "cat <\"$0.out\" & echo $! >\"$0.from\"; exec 3>\"$0.in\"\n"
+                 "trap '' TERM; cat >&3 & echo $! >\"$0.to\"; exec sleep 1000\n");
+    auto program = start({"-n", "2", "--host", "alpha", "--host-timeout", "1s"},
+                         "trap '' TERM HUP PIPE; echo ready; while :; do sleep 1000; done");
+    ASSERT_TRUE(program->writes("ready\n", 2));
+    for (const char* name : {"ssh.from", "ssh.to"}) {
+        ::kill(std::stoi(content(folder_ / name)), SIGSTOP);
+    }
+    EXPECT_EQ(program->wait(), 255);
+    EXPECT_THAT(program->errors(),
+                HasSubstr("nexar run: the connection to host alpha (ranks 0 to 1) is lost: nothing "
+                          "has come from it for 800ms"));
+    EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
+}
+
+TEST_F(RunHosts, a_host_whose_ranks_are_quiet_is_not_lost) {
+    // For two timeouts no rank writes anything.
+    auto program =
+        start({"-n", "2", "--host", "localhost,beta", "--host-timeout", "1s"}, "sleep 2; echo end");
+    EXPECT_EQ(program->wait(), 0) << program->errors();
+    EXPECT_EQ(program->errors(), "");
+    EXPECT_THAT(sorted_lines(program->output()), ElementsAre("[0] end", "[1] end"));
 }
 
 TEST_F(RunHosts, directory_settings_and_arguments_travel_as_they_are) {
@@ -121,8 +226,10 @@ TEST_F(RunHosts, a_crash_over_there_is_reported_and_ends_the_rest) {
 TEST_F(RunHosts, a_host_that_cannot_be_reached_is_named) {
     const Outcome outcome = run({"-n", "2", "--host", "alpha,unreachable"}, "exec sleep 1000");
     EXPECT_EQ(outcome.exit_code, 255);
-    EXPECT_THAT(outcome.errors, AllOf(HasSubstr("ssh: no route\n"),
-                                      HasSubstr("host unreachable (rank 1) exited with code 255")));
+    EXPECT_THAT(outcome.errors,
+                AllOf(HasSubstr("ssh: no route\n"),
+                      HasSubstr("ssh did not connect to host unreachable (rank 1), or could not "
+                                "log in there; the others get SIGTERM")));
 }
 
 TEST_F(RunHosts, signals_reach_the_ranks_over_there) {
@@ -150,6 +257,7 @@ TEST_F(RunHosts, killing_the_launcher_ends_the_ranks_over_there) {
 TEST_F(RunHosts, a_connection_that_breaks_ends_the_ranks_over_there) {
     // This ssh leaves what it started to a process that is not its child.
     write_script("ssh",
+                 "[ \"$1\" = -G ] && exit\n"
                  "while [ \"$1\" != -- ]; do shift; done\n"
                  "exec 3<&0; mkfifo \"$0.in\"; setsid /bin/sh -c \"$3\" <\"$0.in\" & "
                  "echo $$ > \"$0.pid\"; exec cat <&3 >\"$0.in\"\n");

@@ -89,6 +89,52 @@ TEST_F(RunJoin, ranks_of_nexar_run_form_a_world) {
     }
 }
 
+TEST_F(RunJoin, a_rank_that_exits_before_it_joins_ends_the_formation_of_the_others_at_once) {
+    // A launcher that did not tell them would leave them waiting for the whole hour.
+    for (const std::string delay : {"", "sleep 0.3; "}) {
+        const Outcome outcome =
+            run({"-n", "3", "--nexar-formation-timeout=1h"},
+                "[ $NEXAR_RANK = 2 ] && { " + delay + "exit 0; }; exec " NEXAR_JOINING_RANK);
+        EXPECT_EQ(outcome.exit_code, 1);
+        EXPECT_THAT(outcome.errors,
+                    testing::AllOf(HasSubstr("the cluster cannot form: rank 2 exited with code 0 "
+                                             "before it had joined"),
+                                   HasSubstr("nexar run: rank 2 had exited with code 0 before "
+                                             "joining\n")));
+    }
+}
+
+TEST_F(RunJoin, ranks_that_come_after_another_one_has_exited_are_told_so) {
+    const Outcome outcome =
+        run({"-n", "3", "--nexar-formation-timeout=1h"},
+            "[ $NEXAR_RANK = 1 ] && exit 0; sleep 0.3; exec " NEXAR_JOINING_RANK);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.errors,
+                HasSubstr("the cluster cannot form: rank 1 exited with code 0 before it had "
+                          "joined"));
+}
+
+TEST_F(RunJoin, a_rank_that_is_killed_or_exits_without_leaving_is_reported_as_that) {
+    const Outcome killed = run(
+        {"-n", "3"}, "ulimit -c 0; [ $NEXAR_RANK = 1 ] && kill -KILL $$; exec " NEXAR_JOINING_RANK);
+    EXPECT_EQ(killed.exit_code, 128 + SIGKILL);
+    EXPECT_THAT(killed.errors, HasSubstr("nexar run: rank 1 died of signal 9 (SIGKILL)"));
+
+    // Rank 2 waits for a message of rank 1, and may notice that the link is gone.
+    auto deserted = std::make_unique<RunningProgram>(
+        NEXAR_COMMAND,
+        std::vector<std::string>{"run", "-n", "3", "--env", "TEST_DESERTER=1", "--",
+                                 NEXAR_JOINING_RANK},
+        environment());
+    ASSERT_TRUE(deserted->writes("exited with code 0")) << deserted->errors();
+    EXPECT_THAT(deserted->errors(),
+                testing::ContainsRegex("nexar run: ranks? (0 and )?1 (exited with code 0 while "
+                                       "ranks? [02 and]+ (is|are) still running|had exited with "
+                                       "code 0 before that)"));
+    deserted->send(SIGKILL);
+    deserted->wait();
+}
+
 TEST_F(RunJoin, ranks_of_torchrun_form_a_world) {
     const std::string port = std::to_string(free_port());
     std::vector<std::unique_ptr<RunningProgram>> ranks;

@@ -1,8 +1,9 @@
-// `nexar run` many times, killed at any moment.
+// `nexar run` many times, killed at any moment; and over ssh, with the default times.
 
 #include <gtest/gtest.h>
 
 #include "process/run_many_times.hpp"
+#include "process/run_ssh_fixture.hpp"
 
 namespace nexar {
 namespace {
@@ -11,6 +12,20 @@ class RunSoak : public RunManyTimes {};
 
 TEST_F(RunSoak, two_hundred_runs_leave_no_stray) {
     run_many(200);
+}
+
+// With the times that users get: everything is noticed within 15 s.
+
+TEST_F(RunSsh, a_cable_that_is_cut_is_noticed_within_15_s) {
+    lose_host("15s", std::chrono::seconds(15));
+}
+
+TEST_F(RunSsh, a_host_that_has_lost_its_launcher_ends_its_ranks_within_16_s) {
+    lose_launcher("15s", std::chrono::seconds(16));
+}
+
+TEST_F(RunSsh, a_filtered_port_is_reported_within_15_s) {
+    meet_a_filtered_port("15s", std::chrono::seconds(15));
 }
 
 }  // namespace

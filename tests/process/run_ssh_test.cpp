@@ -1,0 +1,64 @@
+// `nexar run --host` with the real ssh and sshd, each host in a network of its own.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "process/run_ssh_fixture.hpp"
+
+namespace nexar {
+namespace {
+
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST_F(RunSsh, ranks_on_three_hosts_form_a_world) {
+    auto program = launch({"--host", "localhost:1,a:2,b:2"}, "exec " NEXAR_JOINING_RANK);
+    EXPECT_EQ(program->wait(), 0) << program->errors();
+    for (int rank = 0; rank < 5; ++rank) {
+        EXPECT_THAT(program->output(),
+                    HasSubstr("[" + std::to_string(rank) + "] rank " + std::to_string(rank) +
+                              " of 5 got " + std::to_string(1000 + (rank + 4) % 5) + "\n"));
+    }
+}
+
+TEST_F(RunSsh, a_rank_on_another_host_that_exits_before_it_joins_ends_the_formation) {
+    auto program = launch({"--host", "a:1,b:2", "--nexar-formation-timeout=1h"},
+                          "[ $NEXAR_RANK = 2 ] && exit 0; exec " NEXAR_JOINING_RANK);
+    EXPECT_EQ(program->wait(), 1);
+    EXPECT_THAT(program->errors(),
+                AllOf(HasSubstr("the cluster cannot form: rank 2 exited with code 0 before it had "
+                                "joined"),
+                      HasSubstr("rank 2 had exited with code 0 before joining")));
+}
+
+TEST_F(RunSsh, a_cable_that_is_cut_is_noticed_at_both_ends) {
+    lose_host("2s", seconds(2) + seconds(10));  // the machine may be busy
+}
+
+TEST_F(RunSsh, a_host_that_has_lost_its_launcher_ends_its_ranks) {
+    lose_launcher("2s", seconds(2) + seconds(10));
+}
+
+TEST_F(RunSsh, a_port_that_lets_nothing_through_is_reported_as_ssh_that_did_not_connect) {
+    meet_a_filtered_port("1s", seconds(1) + seconds(10));
+}
+
+TEST_F(RunSsh, a_refused_connection_and_a_missing_nexar_are_told_apart) {
+    auto refused = launch({"-n", "1", "--host", "refused"}, "echo never");
+    EXPECT_EQ(refused->wait(), 255);
+    EXPECT_THAT(refused->errors(),
+                AllOf(HasSubstr("Connection refused"),
+                      HasSubstr("ssh did not connect to host refused (rank 0)")));
+    auto missing =
+        launch({"-n", "1", "--host", "b", "--remote-nexar", "/nowhere/nexar"}, "echo never");
+    EXPECT_EQ(missing->wait(), 127);
+    EXPECT_THAT(missing->errors(), HasSubstr("host b (rank 0) cannot run the command "
+                                             "`/nowhere/nexar`: install nexar there, or name its "
+                                             "path with --remote-nexar"));
+}
+
+}  // namespace
+}  // namespace nexar
