@@ -108,7 +108,7 @@ TEST_F(RunHosts, a_rank_over_there_that_exits_before_it_joins_ends_the_formation
     EXPECT_THAT(outcome.errors,
                 AllOf(HasSubstr("the cluster cannot form: rank 2 exited with code 0 before it had "
                                 "joined"),
-                      HasSubstr("nexar run: rank 2 had exited with code 0 before joining\n")));
+                      HasSubstr("nexar run: rank 2 had exited with code 0 before that\n")));
 }
 
 TEST_F(RunHosts, a_host_without_nexar_is_named_with_what_to_do) {
@@ -152,7 +152,7 @@ TEST_F(RunHosts, a_silent_host_is_lost_and_the_part_over_there_ends_its_ranks) {
                  "mkfifo \"$0.in\" \"$0.out\"\n"
                  "setsid /bin/sh -c \"$3\" <\"$0.in\" >\"$0.out\" &\n"
                  "cat <\"$0.out\" & echo $! >\"$0.from\"; exec 3>\"$0.in\"\n"
-                 "trap '' TERM; cat >&3 & echo $! >\"$0.to\"; exec sleep 1000\n");
+                 "exec 4<&0; trap '' TERM; cat <&4 >&3 & echo $! >\"$0.to\"; exec sleep 1000\n");
     auto program = start({"-n", "2", "--host", "alpha", "--host-timeout", "1s"},
                          "trap '' TERM HUP PIPE; echo ready; while :; do sleep 1000; done");
     ASSERT_TRUE(program->writes("ready\n", 2));

@@ -100,7 +100,7 @@ TEST_F(RunJoin, a_rank_that_exits_before_it_joins_ends_the_formation_of_the_othe
                     testing::AllOf(HasSubstr("the cluster cannot form: rank 2 exited with code 0 "
                                              "before it had joined"),
                                    HasSubstr("nexar run: rank 2 had exited with code 0 before "
-                                             "joining\n")));
+                                             "that\n")));
     }
 }
 

@@ -206,8 +206,7 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
                      "Sets a variable for the ranks, or passes on the one from here; may be given "
                      "several times")
         ->type_name("NAME[=VALUE]")
-        ->expected(1)
-        ->take_all();
+        ->allow_extra_args(false);  // else a program behind it would be a second value
     command
         ->add_option("--grace", options->grace,
                      "How long ranks may take to end after SIGTERM or SIGINT, before SIGKILL")

@@ -54,7 +54,7 @@ public:
     explicit MeetingElsewhere(const std::string& join) : join_(join) {}
 
     Result<std::string> open() override { return join_; }
-    bool on_rank_done(std::uint32_t /*rank*/) override { return false; }
+    void on_rank_done(std::uint32_t /*rank*/) override {}
 
 private:
     const std::string& join_;

@@ -17,10 +17,10 @@ constexpr Ended kDone{};
 
 TEST(EarlyEndsTest, says_nothing_when_ranks_end_within_a_moment) {
     EarlyEnds ends(3);
-    ends.on_ended(kStart, 1, kDone, false);
+    ends.on_ended(kStart, 1, kDone);
     ends.on_time(kStart + 1s);
-    ends.on_ended(kStart + 1s, 0, kDone, false);
-    ends.on_ended(kStart + 1900ms, 2, kDone, false);
+    ends.on_ended(kStart + 1s, 0, kDone);
+    ends.on_ended(kStart + 1900ms, 2, kDone);
     EXPECT_FALSE(ends.next_deadline());
     ends.on_time(kStart + 1h);
     EXPECT_THAT(ends.take_lines(), IsEmpty());
@@ -28,7 +28,7 @@ TEST(EarlyEndsTest, says_nothing_when_ranks_end_within_a_moment) {
 
 TEST(EarlyEndsTest, names_who_exited_and_who_still_runs) {
     EarlyEnds ends(5);
-    ends.on_ended(kStart, 2, kDone, false);
+    ends.on_ended(kStart, 2, kDone);
     ASSERT_EQ(ends.next_deadline(), kStart + 2s);
     ends.on_time(kStart + 2s - 1ns);
     EXPECT_THAT(ends.take_lines(), IsEmpty());
@@ -41,12 +41,12 @@ TEST(EarlyEndsTest, names_who_exited_and_who_still_runs) {
 
 TEST(EarlyEndsTest, says_it_ever_more_rarely_when_ranks_end_one_after_the_other) {
     EarlyEnds ends(4);
-    ends.on_ended(kStart, 3, kDone, false);
+    ends.on_ended(kStart, 3, kDone);
     ends.on_time(kStart + 2s);
     EXPECT_THAT(ends.take_lines(),
                 ElementsAre("rank 3 exited with code 0 while ranks 0 to 2 are still running"));
-    ends.on_ended(kStart + 3s, 1, kDone, false);
-    ends.on_ended(kStart + 4s, 0, kDone, false);
+    ends.on_ended(kStart + 3s, 1, kDone);
+    ends.on_ended(kStart + 4s, 0, kDone);
     ASSERT_EQ(ends.next_deadline(), kStart + 7s);
     ends.on_time(kStart + 7s);
     EXPECT_THAT(ends.take_lines(),
@@ -55,13 +55,12 @@ TEST(EarlyEndsTest, says_it_ever_more_rarely_when_ranks_end_one_after_the_other)
 
 TEST(EarlyEndsTest, says_at_once_who_had_exited_when_another_rank_fails) {
     EarlyEnds ends(4);
-    ends.on_ended(kStart, 2, kDone, true);
-    ends.on_ended(kStart, 3, kDone, false);
-    ends.on_ended(kStart, 1, {.by_signal = true, .number = SIGSEGV}, false);
+    ends.on_ended(kStart, 2, kDone);
+    ends.on_ended(kStart, 3, kDone);
+    ends.on_ended(kStart, 1, {.by_signal = true, .number = SIGSEGV});
     ends.on_run_ending(true);
-    EXPECT_THAT(ends.take_lines(), ElementsAre("rank 2 had exited with code 0 before joining",
-                                               "rank 3 had exited with code 0 before that"));
-    ends.on_ended(kStart, 0, kDone, false);
+    EXPECT_THAT(ends.take_lines(), ElementsAre("ranks 2 and 3 had exited with code 0 before that"));
+    ends.on_ended(kStart, 0, kDone);
     ends.on_run_ending(true);
     ends.on_time(kStart + 1h);
     EXPECT_THAT(ends.take_lines(), IsEmpty());
@@ -69,7 +68,7 @@ TEST(EarlyEndsTest, says_at_once_who_had_exited_when_another_rank_fails) {
 
 TEST(EarlyEndsTest, says_nothing_when_the_user_ends_the_run) {
     EarlyEnds ends(2);
-    ends.on_ended(kStart, 0, kDone, false);
+    ends.on_ended(kStart, 0, kDone);
     ends.on_run_ending(false);
     ends.on_time(kStart + 1h);
     EXPECT_THAT(ends.take_lines(), IsEmpty());
@@ -78,10 +77,10 @@ TEST(EarlyEndsTest, says_nothing_when_the_user_ends_the_run) {
 
 TEST(EarlyEndsTest, ignores_ranks_that_do_not_exist_and_ends_that_are_told_twice) {
     EarlyEnds ends(2);
-    ends.on_ended(kStart, 7, kDone, false);
+    ends.on_ended(kStart, 7, kDone);
     EXPECT_FALSE(ends.next_deadline());
-    ends.on_ended(kStart, 1, kDone, false);
-    ends.on_ended(kStart, 1, kDone, true);
+    ends.on_ended(kStart, 1, kDone);
+    ends.on_ended(kStart, 1, kDone);
     ends.on_time(kStart + 2s);
     EXPECT_THAT(ends.take_lines(),
                 ElementsAre("rank 1 exited with code 0 while rank 0 is still running"));

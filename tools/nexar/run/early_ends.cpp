@@ -3,26 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "run/rank_list.hpp"
 
 namespace nexar::run {
 
-void EarlyEnds::on_ended(TimePoint now, std::uint32_t rank, const Ended& ended,
-                         bool before_joining) {
+void EarlyEnds::on_ended(TimePoint now, std::uint32_t rank, const Ended& ended) {
     if (rank >= running_.size() || !running_[rank]) return;
     running_[rank] = false;
     if (over_ || ended.failed()) return;
     ended_.insert(std::ranges::lower_bound(ended_, rank), rank);
-    if (before_joining) {
-        before_joining_.insert(std::ranges::lower_bound(before_joining_, rank), rank);
-    }
     if (!due_) due_ = now + notice_;
     if (std::ranges::find(running_, true) == running_.end()) {
         ended_.clear();
-        before_joining_.clear();
         due_.reset();
     }
 }
@@ -30,16 +24,8 @@ void EarlyEnds::on_ended(TimePoint now, std::uint32_t rank, const Ended& ended,
 void EarlyEnds::on_run_ending(bool failed) {
     if (std::exchange(over_, true)) return;
     due_.reset();
-    if (!failed) return;
-    std::vector<std::uint32_t> others;
-    std::ranges::set_difference(ended_, before_joining_, std::back_inserter(others));
-    if (!before_joining_.empty()) {
-        lines_.push_back(
-            fmt::format("{} had exited with code 0 before joining", rank_list(before_joining_)));
-    }
-    if (!others.empty()) {
-        lines_.push_back(fmt::format("{} had exited with code 0 before that", rank_list(others)));
-    }
+    if (!failed || ended_.empty()) return;
+    lines_.push_back(fmt::format("{} had exited with code 0 before that", rank_list(ended_)));
 }
 
 void EarlyEnds::on_time(TimePoint now) {
@@ -54,7 +40,6 @@ void EarlyEnds::on_time(TimePoint now) {
                                  rank_list(ended_), rank_list(others),
                                  others.size() == 1 ? "is" : "are"));
     ended_.clear();
-    before_joining_.clear();
 }
 
 std::vector<std::string> EarlyEnds::take_lines() {

@@ -23,8 +23,7 @@ public:
 
     explicit EarlyEnds(std::uint32_t world) : running_(world, true) {}
 
-    /// `before_joining`: the rank never joined, and others wait for it or will.
-    void on_ended(TimePoint now, std::uint32_t rank, const Ended& ended, bool before_joining);
+    void on_ended(TimePoint now, std::uint32_t rank, const Ended& ended);
     /// The run ends anyway. After a failure, which an early end may have caused, this says what has
     /// not been said yet; then nothing more.
     void on_run_ending(bool failed);
@@ -35,8 +34,7 @@ public:
 
 private:
     std::vector<bool> running_;
-    std::vector<std::uint32_t> ended_;           // with code 0, not reported yet
-    std::vector<std::uint32_t> before_joining_;  // some of these
+    std::vector<std::uint32_t> ended_;  // with code 0, not reported yet
     Duration notice_ = kNotice;
     std::optional<TimePoint> due_{};
     bool over_ = false;

@@ -39,8 +39,8 @@ Result<EmbeddedSeed> EmbeddedSeed::start_at(const char* listen, const Options& o
     }
 }
 
-bool EmbeddedSeed::give_up_on(std::uint32_t rank, const std::string& how) {
-    return body_->seed.give_up_on(static_cast<int>(rank), how);
+void EmbeddedSeed::give_up_on(std::uint32_t rank, const std::string& how) {
+    body_->seed.give_up_on(static_cast<int>(rank), how);
 }
 
 namespace {
@@ -55,8 +55,8 @@ public:
         return seed_->join();
     }
 
-    bool on_rank_done(std::uint32_t rank) override {
-        return seed_ && seed_->give_up_on(rank, to_text(Ended{}));
+    void on_rank_done(std::uint32_t rank) override {
+        if (seed_) seed_->give_up_on(rank, to_text(Ended{}));
     }
 
 private:

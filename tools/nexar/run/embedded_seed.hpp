@@ -30,9 +30,9 @@ public:
     /// How the ranks reach and trust it, good for all of them. A secret.
     const std::string& join() const noexcept { return join_; }
 
-    /// A rank has ended and will not come back. True when it had not joined: then nobody can join
-    /// any more, and all who try are told why. `how` is "exited with code 0".
-    bool give_up_on(std::uint32_t rank, const std::string& how);
+    /// A rank has ended and will not come back. If the ranks have not met yet, they never will: all
+    /// who try are told why. `how` is "exited with code 0".
+    void give_up_on(std::uint32_t rank, const std::string& how);
 
 private:
     static Result<EmbeddedSeed> start_at(const char* listen, const Options& options);

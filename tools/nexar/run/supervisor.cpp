@@ -260,8 +260,8 @@ private:
             output_.add(encode(FromPart(RankEnded{.rank = rank, .how = ended})));
             return;
         }
-        const bool before_joining = !ended.failed() && meeting_.on_rank_done(rank);
-        early_ends_.on_ended(clock_.now(), rank, ended, before_joining);
+        if (!ended.failed()) meeting_.on_rank_done(rank);
+        early_ends_.on_ended(clock_.now(), rank, ended);
     }
 
     /// A line of a part on another host; true when it is a word to this launcher.

@@ -45,9 +45,8 @@ public:
     /// Gives the join string. Called after the process that keeps the units was forked, so that it
     /// may start threads; what it makes must outlive the run.
     virtual Result<std::string> open() = 0;
-    /// A rank has exited with code 0. True when it had not joined, so that the others cannot
-    /// either.
-    virtual bool on_rank_done(std::uint32_t rank) = 0;
+    /// A rank has exited with code 0; if it had not joined, the others cannot either.
+    virtual void on_rank_done(std::uint32_t rank) = 0;
 };
 
 /// Runs units to their end: passes on what they write, line by line, and signals; says what became
