@@ -21,6 +21,9 @@ build_packages=(ca-certificates g++ cmake ninja-build ccache pkg-config libfmt-d
 ngtcp2_packages=(libngtcp2-dev libngtcp2-crypto-gnutls-dev)
 test_packages=(iproute2)
 # The cross compiler and qemu run the kernels on the instruction sets that this machine lacks.
+# ssh and sshd: tests of `nexar run --host` start their own, see prepare_sshd.
+test_packages=(iproute2 openssh-client openssh-server)
+# The cross compiler and qemu run the kernels on the instruction sets that this machine lacks.
 cross_packages=(googletest qemu-user ${foreign_compiler:+"$foreign_compiler"})
 lint_packages=(git clang-format-19 clang-tidy-19 shellcheck)
 # Also the compiler of the presets asan and tsan.
@@ -113,6 +116,16 @@ install_ngtcp2() {
   apt install --no-install-recommends "${exact[@]}"
 }
 
+# Debian starts the ssh server as soon as it is installed. Nobody who runs tests asked for that, so
+# this file, which Debian's service looks for, keeps it from starting. Tests do not need the service.
+prepare_sshd() {
+  local marker=/etc/ssh/sshd_not_to_be_run
+  case " $* " in *' openssh-server '*) ;; *) return ;; esac
+  as_root mkdir -p /etc/ssh
+  as_root touch "$marker"
+  say "the ssh server will be installed for tests and not be started; remove $marker if you want it to run"
+}
+
 main() {
   local wanted=() profile
   [ $# -gt 0 ] || set -- build test
@@ -137,6 +150,7 @@ main() {
   say "refreshing the package lists"
   apt update
   if [ ${#absent[@]} -gt 0 ]; then
+    prepare_sshd "${absent[@]}"
     say "installing ${absent[*]}"
     apt install --no-install-recommends "${absent[@]}"
   fi
