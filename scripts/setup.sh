@@ -19,8 +19,6 @@ build_packages=(ca-certificates g++ cmake ninja-build ccache pkg-config libfmt-d
   libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev
   libgnutls28-dev libssl-dev nettle-dev libxxhash-dev libisal-dev libasio-dev)
 ngtcp2_packages=(libngtcp2-dev libngtcp2-crypto-gnutls-dev)
-test_packages=(iproute2)
-# The cross compiler and qemu run the kernels on the instruction sets that this machine lacks.
 # ssh and sshd: tests of `nexar run --host` start their own, see prepare_sshd.
 test_packages=(iproute2 openssh-client openssh-server)
 # The cross compiler and qemu run the kernels on the instruction sets that this machine lacks.
