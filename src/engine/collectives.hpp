@@ -22,7 +22,7 @@ struct Peer;
 
 struct CollectiveLimits {
     /// The part of a message beside the lane that is charged for before its operation is called.
-    std::size_t bulk_head = std::size_t{64} * 1024;
+    std::size_t bulk_head = wire::kBulkHeadBytes;
     /// When the ranks are named that an operation waits for.
     Duration warn_after = std::chrono::seconds(30);
     /// When the ranks that an operation waits for are told what was called here, in case that they

@@ -31,7 +31,7 @@ struct EngineOptions {
     /// Up to here a message is copied at the sender and travels with its header.
     std::size_t eager_limit = std::size_t{16} * 1024;
     /// The part of a larger message that may travel before it is matched.
-    std::size_t bulk_head = std::size_t{64} * 1024;
+    std::size_t bulk_head = wire::kBulkHeadBytes;
     /// What a peer may send before it is matched: over all communicators, and in addition in each.
     Amount shared{.payload = std::uint64_t{1024} * 1024, .headers = 16384};
     Amount reserve{.payload = std::uint64_t{64} * 1024, .headers = 64};

@@ -47,8 +47,8 @@ struct Writable {
     Lane lane{};
 };
 
-/// The peer opened a payload stream. Its bytes wait, within the first window, for receive(),
-/// open_window() or refuse().
+/// The peer opened a payload stream. Its bytes, as far as the first window lets them come, wait for
+/// receive() or refuse().
 struct Opened {
     StreamId stream{};
 };
@@ -126,11 +126,12 @@ public:
     /// Where the bytes of a lane go, those that already wait included. Once per lane.
     virtual void receive(Lane lane, Sink& sink) = 0;
 
-    /// Where the bytes of a payload stream go. Once per stream. The window stays the first one, so
-    /// that a sink may look at the beginning before it wants the rest.
+    /// Where the bytes of a payload stream go. Once per stream. Does not open the window: a sink may
+    /// look at the beginning before it wants the rest.
     virtual void receive(StreamId stream, Sink& sink) = 0;
 
-    /// Lets the peer send more of a stream than its beginning.
+    /// Lets the peer send more of a stream than the first window, which is the most that arrives
+    /// before, however much of it the sink takes. So a longer stream is delivered only after this.
     virtual void open_window(StreamId stream) = 0;
 
     /// A sink that was pending has room.

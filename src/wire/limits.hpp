@@ -32,6 +32,10 @@ inline constexpr std::uint64_t kMaxByteCount = std::uint64_t{1} << 48;
 /// Payload that may follow its header on the eager lane, or on the rpc lane.
 inline constexpr std::uint64_t kMaxEagerBytes = std::uint64_t{1} << 16;
 
+/// How much of a payload on a stream of its own may travel before its receive or its collective was
+/// called.
+inline constexpr std::uint64_t kBulkHeadBytes = std::uint64_t{1} << 16;
+
 inline constexpr std::uint32_t kMaxWorldSize = std::uint32_t{1} << 20;
 
 inline constexpr std::size_t kMaxSoftwareBytes = 128;

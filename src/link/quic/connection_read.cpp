@@ -159,8 +159,7 @@ bool Connection::on_stream_data(InStream& stream, port::ConstBytes bytes, bool e
 }
 
 std::uint64_t Connection::window_of(const InStream& stream) const noexcept {
-    if (stream.tuner) return stream.tuner->window();
-    return stream.lane ? options_.lane_window : options_.first_window;
+    return stream.tuner ? stream.tuner->window() : options_.lane_window;
 }
 
 // ngtcp2 tells the peer of credit when it is half of a window: for the connection that is enough,
@@ -168,9 +167,10 @@ std::uint64_t Connection::window_of(const InStream& stream) const noexcept {
 void Connection::consumed(InStream& stream, std::uint64_t bytes) {
     if (bytes == 0 || stream.closed || stream.has_ended()) return;
     stream.owed += bytes;
+    // Before open_window() the first window is all that comes, however much of it was taken.
+    if (!stream.lane && !stream.tuner) return;
     if (stream.tuner) stream.owed += stream.tuner->consumed(now_, bytes, round_trips_.least());
-    const std::uint64_t window = window_of(stream);
-    if (window > options_.first_window && stream.owed < window / kCreditDivisor) return;
+    if (stream.owed < window_of(stream) / kCreditDivisor) return;
     ngtcp2_conn_extend_max_stream_offset(conn_.get(), stream.quic_id,
                                          std::exchange(stream.owed, 0));
 }
@@ -305,8 +305,9 @@ void Connection::open_window(port::StreamId stream_id) {
     NEXAR_ASSERT(!stream->lane);
     stream->tuner.emplace(options_.bulk_window, options_.bulk_window_max);
     if (stream->closed) return;
-    ngtcp2_conn_extend_max_stream_offset(conn_.get(), stream->quic_id,
-                                         options_.bulk_window - options_.first_window);
+    ngtcp2_conn_extend_max_stream_offset(
+        conn_.get(), stream->quic_id,
+        options_.bulk_window - options_.first_window + std::exchange(stream->owed, 0));
     wake();
 }
 

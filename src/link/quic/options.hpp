@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/time.hpp"
+#include "wire/limits.hpp"
 
 namespace nexar::quic {
 
@@ -35,10 +36,10 @@ struct LinkOptions {
     /// Connection credit that only the control lane may use.
     std::size_t control_reserve = std::size_t{64} * 1024;
 
-    /// Window of a payload stream that has no sink yet; of any stream at its beginning: 64 KiB of
-    /// payload, and what stands before it.
-    std::uint64_t first_window = std::uint64_t{65} * 1024;
-    /// Window of a payload stream with a sink, at first and at most.
+    /// Bytes of a payload stream that arrive before open_window(): exactly what the engine takes
+    /// ahead of the match, so that a longer message is not delivered before it is matched.
+    std::uint64_t first_window = wire::kBulkHeadBytes + wire::kBulkPreambleBytes;
+    /// Window of a payload stream after open_window(), at first and at most.
     std::uint64_t bulk_window = std::uint64_t{1024} * 1024;
     std::uint64_t bulk_window_max = std::uint64_t{8} * 1024 * 1024;
     std::uint64_t lane_window = std::uint64_t{1024} * 1024;

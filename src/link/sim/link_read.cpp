@@ -61,7 +61,7 @@ Pipe* Link::find_in(port::StreamId stream) noexcept {
 
 std::uint64_t Link::window(const Pipe& pipe) const noexcept {
     if (pipe.lane) return pipe.in.taken() + options_->lane_window;
-    return pipe.in.taken() + (pipe.in.window_open ? options_->bulk_window : options_->first_window);
+    return pipe.in.window_open ? pipe.in.taken() + options_->bulk_window : options_->first_window;
 }
 
 void Link::look_at(Pipe& pipe) {

@@ -6,6 +6,7 @@
 
 #include "base/time.hpp"
 #include "link/sim/weather.hpp"
+#include "wire/limits.hpp"
 
 namespace nexar::sim {
 
@@ -18,8 +19,8 @@ struct FabricOptions {
     Duration idle_timeout = std::chrono::seconds(30);
     Duration linger = std::chrono::seconds(2);  // of close()
 
-    /// Window of a payload stream that has no sink yet, and of one that has.
-    std::uint64_t first_window = std::uint64_t{64} * 1024;
+    /// Bytes of a payload stream that arrive before open_window(), and its window afterwards.
+    std::uint64_t first_window = wire::kBulkHeadBytes + wire::kBulkPreambleBytes;
     std::uint64_t bulk_window = std::uint64_t{1024} * 1024;
     std::uint64_t lane_window = std::uint64_t{1024} * 1024;
     /// Bytes that one lane holds, unsent and unacknowledged.

@@ -172,6 +172,7 @@ TEST(ProtocolDoc, lists_the_limits) {
         {"kCollectiveHeaderFrameBytes", std::to_string(kCollectiveHeaderFrameBytes)},
         {"kMaxByteCount", std::to_string(kMaxByteCount)},
         {"kMaxEagerBytes", std::to_string(kMaxEagerBytes)},
+        {"kBulkHeadBytes", std::to_string(kBulkHeadBytes)},
         {"kMaxWorldSize", std::to_string(kMaxWorldSize)},
         {"kMaxSoftwareBytes", std::to_string(kMaxSoftwareBytes)},
         {"kMaxReportTextBytes", std::to_string(kMaxReportTextBytes)},
