@@ -61,6 +61,7 @@ struct Context {
     Matcher matcher;
     IntrusiveList<ProbeOperation, &ProbeOperation::probe_hook> probes{};
     std::uint64_t creations = 0;  // communicators made from this one
+    bool alone_told = false;      // see Engine::warn_if_alone()
     ContextCollectives collectives{};
 };
 
@@ -186,7 +187,7 @@ private:
     Result<void> on_credit(Peer& peer, const wire::Credit& credit);
 
     // engine_receive.cpp
-    std::optional<Error> nobody_sends(const Context& context, const Pattern& pattern) const;
+    static std::optional<Error> nobody_sends(const Context& context, const Pattern& pattern);
     Result<InMessage*> on_header(Peer& peer, const wire::MessageHeader& header, bool bulk);
     std::uint64_t ahead_of_match(const InMessage& message) const noexcept;
     Result<void> charge(Pair& pair, InMessage& message);
@@ -219,7 +220,7 @@ private:
     void on_up(port::LinkId id, const port::Up& up);
     void on_down(Peer& peer, const Error& reason);
     void end_receives_of(Context& context, const Pair& pair, const Error& reason);
-    bool any_left(const Context& context) const noexcept;
+    static void warn_if_alone(Context& context);
     Peer* awaited(const NodeId& node) noexcept;
     void connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> control);
     void begin_lanes(Peer& peer, std::unique_ptr<LaneReader> control);

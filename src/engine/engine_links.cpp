@@ -265,20 +265,29 @@ void Engine::violated(Peer& peer, const Error& error) {
     peer.link->close(error.cause());
 }
 
-bool Engine::any_left(const Context& context) const noexcept {
-    // Alone, a node may still send to itself.
-    return context.pairs.size() == 1 || std::ranges::any_of(context.pairs, [](const Pair* pair) {
-               return pair != nullptr && !pair->peer->lost;
-           });
+/// Says once that a wait for any source can only be ended by this rank itself: it may look like a
+/// hang.
+void Engine::warn_if_alone(Context& context) {
+    if (context.alone_told || context.pairs.size() == 1) return;
+    const auto left = [](const Pair* pair) { return pair != nullptr && !pair->peer->lost; };
+    if (std::ranges::any_of(context.pairs, left)) return;
+    context.alone_told = true;
+    NEXAR_LOG_WARNING(
+        "rank {} waits for a message from any source, and every other rank has left: "
+        "only this rank itself can still send one",
+        context.me.value());
 }
 
 void Engine::end_receives_of(Context& context, const Pair& pair, const Error& reason) {
-    // A peer that left in good order need not be who the others wait for.
-    const bool all = reason.code() != Errc::link_closed || !any_left(context);
+    // A peer that left in good order need not be who the others wait for; when it was the last
+    // one, this rank itself may still send.
+    const bool all = reason.code() != Errc::link_closed;
+    bool any_source_waits = false;
     const auto concerned = [&](const Pattern& pattern) {
         return pattern.source ? *pattern.source == pair.rank : all;
     };
     for (Posted* const posted : context.matcher.all_posted()) {
+        any_source_waits = any_source_waits || !posted->pattern.source;
         if (!concerned(posted->pattern)) continue;
         context.matcher.remove(*posted);
         fail(static_cast<ReceiveOperation&>(*posted),
@@ -287,10 +296,12 @@ void Engine::end_receives_of(Context& context, const Pair& pair, const Error& re
     for (ProbeOperation* at = context.probes.first(); at != nullptr;) {
         ProbeOperation& probe = *at;
         at = decltype(context.probes)::after(probe);
+        any_source_waits = any_source_waits || !probe.pattern.source;
         if (!concerned(probe.pattern)) continue;
         context.probes.erase(probe);
         fail(probe, reason.within({.rank = pair.rank, .operation = "probe"}));
     }
+    if (any_source_waits && !all) warn_if_alone(context);
 }
 
 void Engine::on_down(Peer& peer, const Error& reason) {

@@ -22,13 +22,9 @@ Error truncated(const InMessage& message, std::uint64_t capacity) {
 }  // namespace
 
 /// Why no message can come that fits, if that is so.
-std::optional<Error> Engine::nobody_sends(const Context& context, const Pattern& pattern) const {
-    if (pattern.source == context.me) return std::nullopt;
-    if (!pattern.source) {
-        if (any_left(context)) return std::nullopt;
-        return Error(Errc::link_closed,
-                     "every other member is gone, so nobody can send this message");
-    }
+std::optional<Error> Engine::nobody_sends(const Context& context, const Pattern& pattern) {
+    // This rank itself can always send, so somebody is left who fits an open source.
+    if (!pattern.source || pattern.source == context.me) return std::nullopt;
     const Pair& pair = *context.pairs[pattern.source->value()];
     if (!pair.peer->lost) return std::nullopt;
     return pair.peer->lost->within({.rank = pair.rank});
@@ -47,6 +43,7 @@ void Engine::start(Context& context, ReceiveOperation& receive) {
         fail(receive, reason->within({.operation = "receive"}));
         return;
     }
+    if (!receive.pattern.source) warn_if_alone(context);
     context.matcher.add(receive);
 }
 
@@ -71,6 +68,7 @@ void Engine::start(Context& context, ProbeOperation& probe) {
         fail(probe, reason->within({.operation = "probe"}));
         return;
     }
+    if (!probe.pattern.source) warn_if_alone(context);
     context.probes.push_back(probe);
 }
 

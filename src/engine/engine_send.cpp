@@ -73,10 +73,10 @@ void Engine::send_to_self(Context& context, SendOperation& send) {
     send.local_message = &message;
     message.local = &send;
     locals_.push_back(send);
-    if (Posted* posted = context.matcher.take_posted(message.source, message.tag)) {
-        deliver(message, static_cast<ReceiveOperation&>(*posted));
-        return;
-    }
+    auto* const receive =
+        static_cast<ReceiveOperation*>(context.matcher.take_posted(message.source, message.tag));
+    // A matched probe only takes the message: its send need not wait until that is received.
+    if (receive != nullptr && !receive->only_take) return deliver(message, *receive);
     const bool copies = !send.synchronous && send.bytes <= options_.eager_limit &&
                         self_bytes_ + send.bytes <= options_.shared.payload;
     if (copies && store_.reserve(message, static_cast<std::size_t>(send.bytes))) {
@@ -86,6 +86,7 @@ void Engine::send_to_self(Context& context, SendOperation& send) {
         end_local(message);
         finish(send);
     }
+    if (receive != nullptr) return deliver(message, *receive);
     match(message);
 }
 

@@ -1,0 +1,140 @@
+// Ranks that leave: messages whose send has ended are still received, and a rank that is left alone
+// can still send to itself.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <nexar/nexar.hpp>
+#include <string>
+#include <vector>
+
+namespace nexar {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::array<std::size_t, 10> kSizes{0,      1,       16'384,  16'385,  65'536,
+                                             65'537, 100'000, 131'072, 132'000, 1 << 20};
+
+std::vector<std::uint8_t> content_of(std::size_t bytes) {
+    std::vector<std::uint8_t> content(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) {
+        content[i] = static_cast<std::uint8_t>((i * 7 + i / 251 + bytes) % 256);
+    }
+    return content;
+}
+
+enum class How : std::uint8_t { receive, receive_any, probe, matched_probe, matched_before };
+constexpr std::array kHows{How::receive, How::receive_any, How::probe, How::matched_probe,
+                           How::matched_before};
+
+Work<Status> receive(Communicator& world, std::span<std::uint8_t> into, How how, Message& matched) {
+    if (how == How::receive_any) return world.recv(into, any_source, any_tag);
+    if (how == How::matched_before) return std::move(matched).recv(into);
+    if (how == How::matched_probe) return world.matched_probe(any_source, 7).wait().recv(into);
+    if (how == How::probe) {
+        EXPECT_EQ(world.probe(2, 7).wait().bytes, into.size());
+    }
+    return world.recv(into, 2, 7);
+}
+
+TEST(Departure, does_not_take_messages_along_whose_send_has_ended) {
+    for (const How how : kHows) {
+        SCOPED_TRACE("way " + std::to_string(static_cast<int>(how)));
+        auto nodes = local_cluster(3);
+        Communicator receiver = nodes[0].world();
+        Communicator base = nodes[2].world();
+        std::vector<std::vector<std::uint8_t>> sent;
+        for (const std::size_t bytes : kSizes) sent.push_back(content_of(bytes));
+        // One communicator for each, so that none waits for another.
+        std::vector<Communicator> theirs;
+        std::vector<Communicator> ours;
+        std::vector<Work<>> sends;
+        std::vector<Message> matched(sent.size());
+        for (std::size_t i = 0; i < sent.size(); ++i) {
+            theirs.push_back(base.duplicate());
+            ours.push_back(receiver.duplicate());
+            sends.push_back(theirs[i].send(std::span(sent[i]), 0, 7));
+            if (how == How::matched_before) matched[i] = ours[i].matched_probe(2, 7).wait();
+        }
+        // What could end before a receive was posted has ended by then.
+        std::vector<std::vector<std::uint8_t>> got(sent.size());
+        std::vector<Work<Status>> receives(sent.size());
+        const auto deadline = std::chrono::steady_clock::now() + 100ms;
+        for (std::size_t i = 0; i < sent.size(); ++i) {
+            got[i].resize(sent[i].size());
+            if (sends[i].wait_until(deadline)) continue;
+            receives[i] = receive(ours[i], got[i], how, matched[i]);
+        }
+        wait_all(std::span(sends));
+        nodes[2].close();
+        for (std::size_t i = 0; i < sent.size(); ++i) {
+            SCOPED_TRACE(std::to_string(sent[i].size()) + " bytes");
+            if (!receives[i].valid()) receives[i] = receive(ours[i], got[i], how, matched[i]);
+            const auto status = receives[i].result();
+            ASSERT_TRUE(status.has_value()) << status.error().what();
+            EXPECT_EQ(*status, (Status{.source = 2, .tag = 7, .bytes = sent[i].size()}));
+            EXPECT_EQ(got[i], sent[i]);
+        }
+    }
+}
+
+TEST(Departure, leaves_messages_in_communicators_that_are_made_later) {
+    auto nodes = local_cluster(3);
+    const auto small = content_of(9'001);
+    const auto large = content_of(60'001);
+    {
+        Communicator theirs = nodes[1].world().duplicate();
+        theirs.send(std::span(small), 0, 1).wait();
+        theirs.send(std::span(large), 0, 2).wait();
+    }
+    nodes[1].close();
+    Communicator ours = nodes[0].world().duplicate();
+    std::vector<std::uint8_t> got(large.size());
+    EXPECT_EQ(ours.recv(std::span(got), 1, 2).wait().bytes, large.size());
+    EXPECT_EQ(got, large);
+    EXPECT_EQ(ours.recv(std::span(got), any_source, 1).wait().bytes, small.size());
+}
+
+TEST(Departure, of_all_others_lets_a_rank_send_to_itself) {
+    auto nodes = local_cluster(3);
+    Communicator world = nodes[0].world();
+    std::array<int, 1> early{};
+    std::array<int, 1> late{};
+    auto posted_before = world.recv(std::span(early), any_source, 1);
+    auto probed_before = world.probe(any_source, 2);
+    auto matched_before = world.matched_probe(any_source, 3);
+    auto named = world.recv(std::span(late), 1, 4);
+    nodes[1].close();
+    nodes[2].close();
+    EXPECT_EQ(named.result().error().code(), Errc::link_closed);
+    auto posted_after = world.recv(std::span(late), any_source, 5);
+    EXPECT_FALSE(posted_after.wait_for(1ms)) << "nobody sent";
+    const std::array<int, 1> value{41};
+    for (const int tag : {1, 2, 3, 5}) world.send(std::span(value), 0, tag).wait();
+    EXPECT_EQ(posted_before.wait().source, 0);
+    EXPECT_EQ(early, value);
+    EXPECT_EQ(probed_before.wait(), (Status{.source = 0, .tag = 2, .bytes = sizeof(int)}));
+    EXPECT_EQ(matched_before.wait().status().tag, 3U);
+    EXPECT_EQ(posted_after.wait().source, 0);
+    EXPECT_EQ(late, value);
+}
+
+// Nothing but the caller ends a wait that only the caller could end.
+TEST(Departure, leaves_a_receive_from_any_source_to_its_deadline) {
+    for (const int size : {1, 3}) {
+        auto nodes = local_cluster(size);
+        for (std::size_t i = 1; i < nodes.size(); ++i) nodes[i].close();
+        std::array<int, 1> got{};
+        auto receive = nodes[0].world().recv(std::span(got), any_source);
+        EXPECT_FALSE(receive.wait_for(10ms));
+        receive.cancel();
+        EXPECT_EQ(receive.result().error().code(), Errc::cancelled);
+        auto closed = nodes[0].world().probe(any_source);
+        nodes[0].close();
+        EXPECT_EQ(closed.result().error().code(), Errc::closed);
+    }
+}
+
+}  // namespace
+}  // namespace nexar
