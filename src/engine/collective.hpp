@@ -222,6 +222,7 @@ struct PastCollective {
     CollectiveTerms terms{};
     std::vector<bool> sent_to{};  // by rank, where only pairs know the counts
     bool ended_well = false;
+    bool difference_told = false;  // that the call of another rank differs, in the log
 };
 
 struct CollectiveFailure {

@@ -129,7 +129,7 @@ Result<void> Collectives::on_mismatch(Pair& pair, const wire::CollectiveMismatch
     }
     // One that was not called yet is compared when it is: by its messages, or the next time.
     if (mismatch.operation >= here.next) return {};
-    const PastCollective* const past = here.past_call(mismatch.operation);
+    PastCollective* const past = here.past_call(mismatch.operation);
     if (past == nullptr) return {};  // long over
     const Called other{pair.rank, printable(mismatch.description, wire::kMaxReportTextBytes)};
     const Called own{pair.context->me, description_of(*pair.context, past->terms)};
@@ -146,6 +146,11 @@ Result<void> Collectives::on_mismatch(Pair& pair, const wire::CollectiveMismatch
     if (CollectiveOperation* const operation = here.find(mismatch.operation)) {
         fail(*operation, *error);
     } else {
+        // Nothing says more to the caller here: its part was done before the difference showed.
+        if (past->ended_well && !std::exchange(past->difference_told, true)) {
+            NEXAR_LOG_WARNING("{}; the call of this rank had ended well before it heard of that",
+                              error->cause());
+        }
         say(pair, abort_of(*pair.context, mismatch.operation, *error));
     }
     return {};
