@@ -97,13 +97,12 @@ public:
     // rule, else when all has arrived.
 
     template <Element T, std::size_t N>
-    Work<> send(std::span<T, N> elements, int to, std::uint64_t tag = 0, SendOptions options = {}) {
+    Work<> send(std::span<T, N> elements, int to, TagValue tag = 0, SendOptions options = {}) {
         return send(const_buffer(elements), to, tag, options);
     }
-    Work<> send(const ConstBuffer& elements, int to, std::uint64_t tag = 0,
-                SendOptions options = {});
+    Work<> send(const ConstBuffer& elements, int to, TagValue tag = 0, SendOptions options = {});
     /// One message from many places.
-    Work<> send_iov(std::span<const ConstRegion> regions, int to, std::uint64_t tag = 0,
+    Work<> send_iov(std::span<const ConstRegion> regions, int to, TagValue tag = 0,
                     SendOptions options = {});
 
     // Receiving. A message that is larger than the memory is Errc::truncated, and lost; a smaller
@@ -123,11 +122,11 @@ public:
     /// Both at once; ends when both have. The status is that of the receive.
     template <Element S, std::size_t M, Element R, std::size_t N>
     Work<Status> send_recv(std::span<S, M> outgoing, int to, std::span<R, N> incoming,
-                           SourcePattern from, std::uint64_t tag = 0) {
+                           SourcePattern from, TagValue tag = 0) {
         return send_recv(const_buffer(outgoing), to, buffer(incoming), from, tag);
     }
     Work<Status> send_recv(const ConstBuffer& outgoing, int to, const Buffer& incoming,
-                           SourcePattern from, std::uint64_t tag = 0);
+                           SourcePattern from, TagValue tag = 0);
 
     // Looking at messages without receiving them.
 
@@ -142,7 +141,7 @@ public:
     // The same message again and again.
 
     template <Element T, std::size_t N>
-    Prepared<void> prepare_send(std::span<T, N> elements, int to, std::uint64_t tag = 0,
+    Prepared<void> prepare_send(std::span<T, N> elements, int to, TagValue tag = 0,
                                 SendOptions options = {}) const {
         return Prepared<void>([self = *this, elements, to, tag, options]() mutable {
             return self.send(elements, to, tag, options);

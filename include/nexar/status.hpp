@@ -2,9 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <nexar/dtype.hpp>
+#include <nexar/export.hpp>
 #include <nexar/types.hpp>
 #include <optional>
+#include <type_traits>
 
 namespace nexar {
 
@@ -14,6 +17,10 @@ struct AnySource {};
 struct AnyTag {};
 inline constexpr AnySource any_source{};
 inline constexpr AnyTag any_tag{};
+
+/// Stands for no rank at all; the source in the status that an empty Work gives. The smallest
+/// number, so that `rank - 1` at rank 0 stays an error.
+inline constexpr int no_rank = std::numeric_limits<int>::min();
 
 /// Whose messages a receive wants.
 class SourcePattern {
@@ -31,14 +38,58 @@ private:
     std::optional<std::int64_t> rank_{};
 };
 
-/// Which tags a receive wants.
+namespace detail {
+
+/// Integers, and enumerations that count as integers.
+template <class T>
+concept TagNumber =
+    sizeof(T) <= sizeof(std::uint64_t) && !std::is_same_v<T, bool> &&
+    (std::is_integral_v<T> || (std::is_enum_v<T> && std::is_convertible_v<T, std::uint64_t>));
+
+/// Throws Errc::invalid_argument.
+[[noreturn]] NEXAR_EXPORT void refuse_negative_tag(std::int64_t tag);
+
+template <TagNumber T>
+constexpr Tag checked_tag(T tag) {
+    if constexpr (std::is_enum_v<T>) {
+        return checked_tag(static_cast<std::underlying_type_t<T>>(tag));
+    } else {
+        if constexpr (std::is_signed_v<T>) {
+            if (tag < 0) refuse_negative_tag(tag);
+        }
+        return Tag(static_cast<std::uint64_t>(tag));
+    }
+}
+
+}  // namespace detail
+
+/// The tag of a message, from 0 to 2^64 - 1. Made from any integer: a negative one does not compile
+/// in a constant expression, and is Errc::invalid_argument elsewhere.
+class TagValue {
+public:
+    constexpr TagValue() noexcept = default;
+    // Implicit on purpose: `send(data, 3, 7)`.
+    template <detail::TagNumber T>
+    constexpr TagValue(T tag) : tag_(detail::checked_tag(tag)) {}  // NOLINT(google-explicit-*)
+    constexpr TagValue(Tag tag) noexcept : tag_(tag) {}            // NOLINT(google-explicit-*)
+
+    constexpr Tag tag() const noexcept { return tag_; }
+
+private:
+    Tag tag_{};
+};
+
+/// Which tags a receive wants: one, under the rules of TagValue, or any.
 class TagPattern {
 public:
-    TagPattern(AnyTag /*any*/) noexcept {}                 // NOLINT(google-explicit-*)
-    TagPattern(std::uint64_t tag) noexcept : tag_(tag) {}  // NOLINT(google-explicit-*)
-    TagPattern(Tag tag) noexcept : tag_(tag) {}            // NOLINT(google-explicit-*)
+    constexpr TagPattern(AnyTag /*any*/) noexcept {}  // NOLINT(google-explicit-*)
+    template <detail::TagNumber T>
+    constexpr TagPattern(T tag) : tag_(detail::checked_tag(tag)) {}  // NOLINT(google-explicit-*)
+    constexpr TagPattern(Tag tag) noexcept : tag_(tag) {}            // NOLINT(google-explicit-*)
+    constexpr TagPattern(TagValue value) noexcept
+        : tag_(value.tag()) {}  // NOLINT(google-explicit-*)
 
-    const std::optional<Tag>& tag() const noexcept { return tag_; }
+    constexpr const std::optional<Tag>& tag() const noexcept { return tag_; }
 
 private:
     std::optional<Tag> tag_{};

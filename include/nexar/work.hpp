@@ -47,6 +47,9 @@ NEXAR_EXPORT bool wait(Task& task, const Deadline* deadline);
 /// The index of the first that has ended; `tasks.size()`: the deadline passed.
 NEXAR_EXPORT std::size_t wait_any(std::span<Task* const> tasks, const Deadline* deadline);
 NEXAR_EXPORT void cancel(Task& task) noexcept;
+/// Waits for a task whose Work ends; cancels it first when that is because of an exception. In a
+/// forked child the task is left alone, and the pointer empty.
+NEXAR_EXPORT void wait_before_end(TaskOwner& task, bool unwinding) noexcept;
 /// False: it has ended already, and the follower will not run.
 NEXAR_EXPORT bool follow(Task& task, Follower& follower);
 
@@ -62,6 +65,20 @@ inline Status value_of<Status>(Task& task) {
     return status(task);
 }
 
+/// What an empty Work gives.
+template <class T>
+Result<T> value_of_nothing() {
+    if constexpr (std::is_void_v<T>) {
+        return {};
+    } else if constexpr (std::is_same_v<T, Status>) {
+        return Status{.source = no_rank};
+    } else {
+        return Error(Errc::invalid_argument,
+                     "this Work is empty, so it has no value: it was never started, was moved "
+                     "from, or its value was taken already");
+    }
+}
+
 }  // namespace detail
 
 /// An operation under way. It was started before the call that gave it returned, and goes on
@@ -71,8 +88,12 @@ inline Status value_of<Status>(Task& task) {
 /// kind of waiting returned. A Work that is destroyed earlier waits, so that the memory is never
 /// touched afterwards; during stack unwinding it cancels first.
 ///
-/// One thread at a time may use a Work; different ones at the same time are fine. After its value
-/// was taken it is empty, and only assignment and destruction are left.
+/// A Work that was never started, was moved from, or whose value was taken is empty, and counts as
+/// ended: done() is true and waiting returns at once. An empty Work<> gives nothing, an empty
+/// Work<Status> gives Status{.source = no_rank}, and any other one gives Errc::invalid_argument.
+///
+/// One thread at a time may use a Work; different ones at the same time are fine. In a forked child
+/// a Work of the parent ends without waiting.
 template <class T = void>
 class [[nodiscard]] Work {
 public:
@@ -88,25 +109,25 @@ public:
     }
     ~Work() { finish(); }
 
-    /// Whether there is an operation: not after its value was taken.
+    /// Whether there is an operation: not when it is empty.
     bool valid() const noexcept { return task_ != nullptr; }
 
-    bool done() const noexcept { return detail::done(*task_); }
+    bool done() const noexcept { return !task_ || detail::done(*task_); }
 
     /// Waits, makes progress meanwhile, and gives the value, or throws nexar::Error.
     T wait() {
-        detail::wait(*task_, nullptr);
+        await();
         return take().value();
     }
 
     /// The same without throwing.
     Result<T> result() {
-        detail::wait(*task_, nullptr);
+        await();
         return take();
     }
 
     /// Whether it has ended; the Work keeps its value. On false it goes on.
-    bool wait_until(detail::Deadline deadline) { return detail::wait(*task_, &deadline); }
+    bool wait_until(detail::Deadline deadline) { return !task_ || detail::wait(*task_, &deadline); }
     template <class Rep, class Period>
     bool wait_for(std::chrono::duration<Rep, Period> duration) {
         return wait_until(std::chrono::steady_clock::now() +
@@ -115,7 +136,9 @@ public:
 
     /// Asks for an end: what nobody else knows of is withdrawn. It ends in any case, with
     /// Errc::cancelled or as it would have, when its memory is not in use any more.
-    void cancel() noexcept { detail::cancel(*task_); }
+    void cancel() noexcept {
+        if (task_) detail::cancel(*task_);
+    }
 
     /// Calls `callback(Result<T>)` when it has ended: on the thread that makes progress, or here if
     /// it has ended already. The Work is empty afterwards: memory must outlive the callback.
@@ -136,7 +159,12 @@ public:
 private:
     class Awaiter;
 
+    void await() {
+        if (task_) detail::wait(*task_, nullptr);
+    }
+
     Result<T> take() {
+        if (!task_) return detail::value_of_nothing<T>();
         const detail::TaskOwner task = std::move(task_);
         if (const auto& failure = detail::error(*task)) return *failure;
         if constexpr (std::is_void_v<T>) {
@@ -149,8 +177,7 @@ private:
     void finish() noexcept {
         if (!task_) return;
         if (!detail::done(*task_)) {
-            if (std::uncaught_exceptions() > unwinding_) detail::cancel(*task_);
-            detail::wait(*task_, nullptr);
+            detail::wait_before_end(task_, std::uncaught_exceptions() > unwinding_);
         }
         task_.reset();
     }
@@ -195,7 +222,8 @@ void Work<T>::then(Executor executor, Callback callback) && {
     };
     auto call = std::make_unique<Call>(std::move(*this), std::move(executor), std::move(callback));
     Call& started = *call.release();
-    if (!detail::follow(*started.work.task_, started)) started.run();
+    detail::Task* const task = started.work.task();
+    if (task == nullptr || !detail::follow(*task, started)) started.run();
 }
 
 template <class T>
@@ -220,10 +248,13 @@ std::future<T> Work<T>::future() && {
     return result;
 }
 
-/// Waits for all, then gives their values, or throws the first error in the order of `works`.
+/// Waits for all, then gives their values, or throws the first error in the order of `works`. What
+/// an empty one gives is said at Work.
 template <class T>
 auto wait_all(std::span<Work<T>> works) {
-    for (Work<T>& work : works) detail::wait(*work.task(), nullptr);
+    for (Work<T>& work : works) {
+        if (work.valid()) detail::wait(*work.task(), nullptr);
+    }
     if constexpr (std::is_void_v<T>) {
         std::optional<Error> first;
         for (Work<T>& work : works) {
@@ -244,7 +275,10 @@ auto wait_all(std::span<Work<T>> works) {
 template <class... T>
     requires(sizeof...(T) > 0)
 void wait_all(Work<T>&... works) {
-    (detail::wait(*works.task(), nullptr), ...);
+    const auto await = [](const auto& work) {
+        if (work.valid()) detail::wait(*work.task(), nullptr);
+    };
+    (await(works), ...);
     std::optional<Error> first;
     const auto look = [&first](const auto& outcome) {
         if (!outcome && !first) first = outcome.error();
@@ -254,7 +288,7 @@ void wait_all(Work<T>&... works) {
 }
 
 /// Waits until one has ended: its index. Empty ones do not count; nullopt: the deadline passed, or
-/// all are empty.
+/// all are empty, or there are none.
 template <class T>
 std::optional<std::size_t> wait_any(std::span<Work<T>> works,
                                     const detail::Deadline* deadline = nullptr) {

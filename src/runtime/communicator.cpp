@@ -8,6 +8,14 @@
 
 namespace nexar {
 
+void detail::refuse_negative_tag(std::int64_t tag) {
+    throw Error(
+        Errc::invalid_argument,
+        fmt::format("the tag {} is negative; tags go from 0 to 2^64 - 1, and any_tag lets a "
+                    "receive or a probe take every tag",
+                    tag));
+}
+
 using detail::Task;
 using detail::TaskOwner;
 
@@ -97,16 +105,15 @@ int Communicator::host(int rank) const {
     return static_cast<int>(body()->context->collectives.profile.links.host(checked.value()));
 }
 
-Work<> Communicator::send(const ConstBuffer& elements, int to, std::uint64_t tag,
-                          SendOptions options) {
+Work<> Communicator::send(const ConstBuffer& elements, int to, TagValue tag, SendOptions options) {
     TaskOwner task = new_task(body(), Task::What::send);
     set_outgoing(*task, elements, options);
     task->send.to = checked_rank(to, *body()->context, "send");
-    task->send.tag = Tag(tag);
+    task->send.tag = tag.tag();
     return started<void>(std::move(task));
 }
 
-Work<> Communicator::send_iov(std::span<const ConstRegion> regions, int to, std::uint64_t tag,
+Work<> Communicator::send_iov(std::span<const ConstRegion> regions, int to, TagValue tag,
                               SendOptions options) {
     TaskOwner task = new_task(body(), Task::What::send);
     task->outgoing_list.clear();
@@ -116,7 +123,7 @@ Work<> Communicator::send_iov(std::span<const ConstRegion> regions, int to, std:
     task->send.content = task->outgoing_list;
     set_options(*task, options);
     task->send.to = checked_rank(to, *body()->context, "send_iov");
-    task->send.tag = Tag(tag);
+    task->send.tag = tag.tag();
     return started<void>(std::move(task));
 }
 
@@ -141,13 +148,13 @@ Work<Status> Communicator::recv_iov(std::span<const Region> regions, SourcePatte
 }
 
 Work<Status> Communicator::send_recv(const ConstBuffer& outgoing, int to, const Buffer& incoming,
-                                     SourcePattern from, std::uint64_t tag) {
+                                     SourcePattern from, TagValue tag) {
     TaskOwner task = new_task(body(), Task::What::send_and_receive);
     task->parts = 2;
     set_outgoing(*task, outgoing, {});
     set_incoming(*task, incoming);
     task->send.to = checked_rank(to, *body()->context, "send_recv");
-    task->send.tag = Tag(tag);
+    task->send.tag = tag.tag();
     task->receive.pattern = checked_pattern(from, tag, *body()->context, "send_recv");
     return started<Status>(std::move(task));
 }

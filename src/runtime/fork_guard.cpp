@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <nexar/error.hpp>
+#include <utility>
 
 #include "base/assert.hpp"
 
@@ -34,6 +35,19 @@ void ForkGuard::refuse(const char* doing) {
                             "which goes on using it; make a node of its own after fork, or call "
                             "exec",
                             doing));
+}
+
+void keep_in_child(std::shared_ptr<void> of_parent) {
+    // Reachable for ever, so that leak checkers know it. A list without a lock, because a child of
+    // this child may be made at any time.
+    struct Kept {
+        std::shared_ptr<void> object{};
+        Kept* next = nullptr;
+    };
+    static constinit std::atomic<Kept*> all{nullptr};
+    auto* const one = new Kept{.object = std::move(of_parent), .next = all.load()};
+    while (!all.compare_exchange_weak(one->next, one)) {
+    }
 }
 
 }  // namespace nexar::runtime

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 namespace nexar::runtime {
 
@@ -34,5 +35,9 @@ private:
 
     std::uint32_t depth_;
 };
+
+/// Keeps something of the parent for as long as the child lives. Its destructor would join threads
+/// that the child does not have, and act on descriptors that the parent still uses.
+void keep_in_child(std::shared_ptr<void> of_parent);
 
 }  // namespace nexar::runtime

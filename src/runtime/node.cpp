@@ -10,13 +10,13 @@ Node::Node(Node&&) noexcept = default;
 
 Node& Node::operator=(Node&& other) noexcept {
     if (this == &other) return *this;
-    if (body_) body_->close();
+    detail::NodeBody::let_go(std::move(body_));
     body_ = std::move(other.body_);
     return *this;
 }
 
 Node::~Node() {
-    if (body_) body_->close();
+    detail::NodeBody::let_go(std::move(body_));
 }
 
 Communicator Node::world() const {

@@ -199,4 +199,10 @@ void NodeBody::close() {
     if (--loop_->nodes == 0) progress().stop();
 }
 
+void NodeBody::let_go(std::shared_ptr<NodeBody> body) {
+    if (!body) return;
+    if (body->progress().forked()) return runtime::keep_in_child(std::move(body));
+    body->close();
+}
+
 }  // namespace nexar::detail

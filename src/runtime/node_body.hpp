@@ -102,6 +102,10 @@ public:
 
     void close();
 
+    /// For whoever drops its handle: closes the node, unless this is a forked child. There the node
+    /// is the parent's, and nothing happens to it.
+    static void let_go(std::shared_ptr<NodeBody> body);
+
     std::span<port::Carrier* const> carriers() const noexcept override { return carriers_; }
     bool turn(TimePoint now) noexcept override;
     bool look(TimePoint now) noexcept override;

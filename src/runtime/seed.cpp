@@ -10,13 +10,13 @@ Seed::Seed(Seed&&) noexcept = default;
 
 Seed& Seed::operator=(Seed&& other) noexcept {
     if (this == &other) return *this;
-    if (body_) body_->close();
+    detail::SeedBody::let_go(std::move(body_));
     body_ = std::move(other.body_);
     return *this;
 }
 
 Seed::~Seed() {
-    if (body_) body_->close();
+    detail::SeedBody::let_go(std::move(body_));
 }
 
 std::vector<std::string> Seed::addresses() const {

@@ -85,6 +85,7 @@ bool Task::ended(engine::Operation& operation) {
 namespace {
 
 void drop(NodeBody& node, engine::InMessage& message) noexcept {
+    if (node.progress().forked()) return;  // it is the parent's
     const runtime::Progress::Guard guard(node.progress());
     node.engine().drop(message);
     node.settle(node.now());
@@ -143,6 +144,7 @@ std::size_t wait_any(std::span<Task* const> tasks, const Deadline* deadline) {
 void cancel(Task& task) noexcept {
     if (task.completion.done()) return;
     NodeBody& node = task.node();
+    if (node.progress().forked()) return;  // it is the parent's
     const runtime::Progress::Guard guard(node.progress());
     engine::Engine& engine = node.engine();
     if (task.send.active) engine.cancel(task.send);
@@ -151,6 +153,15 @@ void cancel(Task& task) noexcept {
     if (task.call && task.call->operation.active) engine.cancel(task.call->operation);
     if (task.collective && task.collective->active) engine.cancel(*task.collective);
     node.settle(node.now());
+}
+
+void wait_before_end(TaskOwner& task, bool unwinding) noexcept {
+    if (task->node().progress().forked()) {
+        static_cast<void>(task.release());  // the parent's engine uses it
+        return;
+    }
+    if (unwinding) cancel(*task);
+    wait(*task, nullptr);
 }
 
 bool follow(Task& task, Follower& follower) {

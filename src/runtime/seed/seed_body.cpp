@@ -255,4 +255,10 @@ void SeedBody::close() {
     if (--loop_->nodes == 0) loop_->progress->stop();
 }
 
+void SeedBody::let_go(std::shared_ptr<SeedBody> body) {
+    if (!body) return;
+    if (body->loop_->progress->forked()) return runtime::keep_in_child(std::move(body));
+    body->close();
+}
+
 }  // namespace nexar::detail

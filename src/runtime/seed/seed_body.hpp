@@ -34,6 +34,9 @@ public:
     bool give_up_on(Rank rank, const std::string& how);
     void close();
 
+    /// As NodeBody::let_go().
+    static void let_go(std::shared_ptr<SeedBody> body);
+
     std::span<port::Carrier* const> carriers() const noexcept override { return carriers_; }
     bool turn(TimePoint now) noexcept override;
     std::optional<TimePoint> next_deadline() const noexcept override;

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <functional>
 #include <nexar/nexar.hpp>
 #include <numeric>
 #include <vector>
@@ -80,6 +82,65 @@ TEST_F(CommunicatorTest, order_is_kept_between_small_and_large_messages) {
         EXPECT_EQ(got, sent[i]);
     }
     wait_all(std::span(sends));
+}
+
+Errc code_of(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const Error& error) {
+        EXPECT_THAT(error.cause(), HasSubstr("the tag -1 is negative"));
+        return error.code();
+    }
+    ADD_FAILURE() << "nothing was thrown";
+    return {};
+}
+
+TEST_F(CommunicatorTest, negative_tags_are_refused_at_the_call) {
+    Communicator own = world(0);
+    std::array<int, 1> value{};
+    const std::span span(value);
+    const int wrong = -1;
+    const auto expect_refused = [](const std::function<void()>& call) {
+        EXPECT_EQ(code_of(call), Errc::invalid_argument);
+    };
+    expect_refused([&] { own.send(span, 0, wrong).wait(); });
+    expect_refused([&] { own.send(const_buffer(span), 0, std::int64_t{-1}).wait(); });
+    expect_refused([&] { own.send_iov({}, 0, wrong).wait(); });
+    expect_refused([&] { own.recv(span, 0, wrong).wait(); });
+    expect_refused([&] { own.recv_iov({}, any_source, wrong).wait(); });
+    expect_refused([&] { own.send_recv(span, 0, span, 0, wrong).wait(); });
+    expect_refused([&] { own.probe(any_source, wrong).wait(); });
+    expect_refused([&] { static_cast<void>(own.try_probe(0, std::int8_t{-1})); });
+    expect_refused([&] { own.matched_probe(0, wrong).wait(); });
+    expect_refused([&] { static_cast<void>(own.try_matched_probe(0, wrong)); });
+    expect_refused([&] { static_cast<void>(own.prepare_send(span, 0, wrong)); });
+    expect_refused([&] { static_cast<void>(own.prepare_recv(span, 0, wrong)); });
+}
+
+enum HaloTag { to_left = 3, to_right = 4 };
+
+TEST_F(CommunicatorTest, tags_are_any_numbers_that_are_not_negative) {
+    static_assert(TagValue(7).tag() == Tag(7));
+    static_assert(TagPattern(to_right).tag() == Tag(4));
+    static_assert(!TagPattern(any_tag).tag());
+    static_assert(!std::is_convertible_v<bool, TagValue> &&
+                  !std::is_convertible_v<double, TagValue>);
+    Communicator own = world(0);
+    const std::array<int, 1> value{17};
+    const auto send_and_receive = [&](TagValue tag, TagPattern pattern) {
+        std::array<int, 1> got{};
+        own.send(std::span(value), 0, tag).wait();
+        const Status status = own.recv(std::span(got), 0, pattern).wait();
+        EXPECT_EQ(status.tag, tag.tag().value());
+        EXPECT_EQ(got, value);
+    };
+    send_and_receive(0, 0);
+    send_and_receive(7, std::uint64_t{7});
+    send_and_receive(std::uint64_t{1} << 40U, std::int64_t{1} << 40U);
+    send_and_receive(~std::uint64_t{0}, ~std::uint64_t{0});
+    send_and_receive(to_left, any_tag);
+    send_and_receive(Tag(5), std::uint8_t{5});
+    send_and_receive({}, Tag(0));
 }
 
 TEST_F(CommunicatorTest, too_large_a_message_is_truncated_and_consumed) {

@@ -242,6 +242,126 @@ TEST(WorkInChild, of_fork_is_refused_and_the_parent_goes_on) {
     EXPECT_EQ(got, value);
 }
 
+TEST(EmptyWork, counts_as_ended) {
+    Work<> empty;
+    EXPECT_FALSE(empty.valid());
+    EXPECT_TRUE(empty.done());
+    EXPECT_TRUE(empty.wait_for(1h));
+    empty.cancel();
+    empty.wait();
+    EXPECT_TRUE(empty.result().has_value());
+    bool called = false;
+    std::move(empty).then([&](const Result<void>& outcome) { called = outcome.has_value(); });
+    EXPECT_TRUE(called);
+    std::move(empty).future().get();
+    wait_all(empty);
+}
+
+TEST(EmptyWork, of_a_receive_gives_the_status_of_no_rank) {
+    const Status nothing{.source = no_rank, .tag = 0, .bytes = 0};
+    Work<Status> empty;
+    EXPECT_EQ(empty.wait(), nothing);
+    EXPECT_EQ(empty.wait(), nothing) << "a second time";
+    EXPECT_EQ(std::move(empty).future().get(), nothing);
+}
+
+TEST(EmptyWork, of_another_value_is_refused) {
+    Work<Message> message;
+    EXPECT_TRUE(message.done());
+    EXPECT_EQ(message.result().error().code(), Errc::invalid_argument);
+    EXPECT_THROW(message.wait(), Error);
+    Work<int> number;
+    EXPECT_EQ(number.result().error().code(), Errc::invalid_argument);
+    EXPECT_THROW(std::move(number).future().get(), Error);
+    std::vector<Work<int>> numbers(2);
+    EXPECT_THROW(wait_all(std::span(numbers)), Error);
+}
+
+TEST(EmptyWork, does_not_count_for_wait_any_and_wait_some) {
+    std::vector<Work<>> none(3);
+    EXPECT_EQ(wait_any(std::span(none)), std::nullopt);
+    EXPECT_TRUE(wait_some(std::span(none)).empty());
+}
+
+Detached await_nothing(Status& status, bool& went_on) {
+    Work<> nothing;
+    co_await nothing;
+    Work<Status> no_status;
+    status = co_await no_status;
+    went_on = true;
+}
+
+TEST(EmptyWork, can_be_awaited) {
+    Status status;
+    bool went_on = false;
+    await_nothing(status, went_on);
+    EXPECT_TRUE(went_on);
+    EXPECT_EQ(status.source, no_rank);
+}
+
+// What MPI programs do with MPI_REQUEST_NULL: an end of a chain has one neighbour.
+TEST_F(WorkTest, of_a_missing_neighbour_fits_a_list_to_wait_for) {
+    std::array<std::array<int, 2>, 2> got{};
+    const std::array<int, 1> value{5};
+    std::vector<Work<Status>> receives(2);
+    receives[1] = a_.recv(std::span(got[1]), 1);
+    std::vector<Work<>> sends(2);
+    sends[0] = b_.send(std::span(value), 0);
+    wait_all(std::span(sends));
+    const auto statuses = wait_all(std::span(receives));
+    EXPECT_EQ(statuses[0].source, no_rank);
+    EXPECT_EQ(statuses[1].source, 1);
+    EXPECT_EQ(receives[1].wait().source, no_rank) << "its value was taken";
+    Work<> moved = std::move(sends[0]);
+    sends[0].wait();
+    wait_all(moved, sends[1], receives[0]);
+}
+
+int end_of_child(pid_t child) {
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    return status;
+}
+
+// As when a child returns from the function that has the node: everything of it is destroyed.
+TEST(WorkInChild, of_fork_ends_quietly_with_its_node) {
+    auto nodes = local_cluster(3);
+    Communicator world = nodes[0].world();
+    std::array<int, 1> got{};
+    std::array<int, 1> unused{};
+    const std::array<int, 1> value{11};
+    auto pending = world.recv(std::span(got), 1, 1);
+    auto taken = world.matched_probe(1, 2);
+    nodes[1].world().send(std::span(value), 0, 2).wait();
+    ASSERT_TRUE(taken.wait_for(30s));
+    const pid_t child = ::fork();
+    if (child == 0) {
+        {
+            std::vector<Node> ours = std::move(nodes);
+            Communicator duplicate = std::move(world);
+            Work<Status> receive = std::move(pending);
+            Message message = taken.wait();
+            receive.cancel();
+            try {
+                duplicate.recv(std::span(unused), 1).wait();
+                ::_exit(3);
+            } catch (const Error& error) {
+                if (error.code() != Errc::forked) ::_exit(4);
+            }
+            ours.pop_back();
+        }
+        ::_exit(7);
+    }
+    const int status = end_of_child(child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
+    // The parent has lost nothing.
+    nodes[1].world().send(std::span(value), 0, 1).wait();
+    EXPECT_EQ(pending.wait().source, 1);
+    EXPECT_EQ(got, value);
+    EXPECT_EQ(taken.wait().recv(std::span(unused)).wait().bytes, sizeof(int));
+    for (Node& node : nodes) node.close();
+}
+
 TEST(UserLoop, with_poll_makes_all_progress) {
     auto nodes = local_cluster(2, {.progressing = Progressing::user_loop});
     std::vector<int> sent(300'000, 6);
