@@ -55,6 +55,8 @@ public:
         virtual bool introduce(Pair& pair) = 0;
         virtual void give_credit(Peer& peer, const wire::Credit& credit) = 0;
         virtual void refuse_stream(InBulk& stream) = 0;
+        /// Its message can take bytes now: all of them may come.
+        virtual void open_stream(InBulk& stream) = 0;
     };
 
     Collectives(Host& host, const CollectiveLimits& limits, BufferPool& pool) noexcept

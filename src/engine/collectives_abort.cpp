@@ -321,7 +321,11 @@ void Collectives::down(Peer& peer, const Error& reason) {
         here.said.clear();
         here.early_streams.clear();
         // The link uses no sink any more: what its streams were for fails below.
-        while (!here.streams.empty()) lose(*here.streams.begin()->second);
+        std::vector<CollectiveIn*> lost;
+        for (const auto& [sequence, in] : here.streams) {
+            if (in->stream == nullptr || !in->stream->rest) lost.push_back(in.get());
+        }
+        for (CollectiveIn* const in : lost) lose(*in);
     }
     for (CollectiveOperation* const operation : all_running()) {
         if (!operation->active || operation->failure) continue;

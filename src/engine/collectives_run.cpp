@@ -183,9 +183,7 @@ void Collectives::run_receive(CollectiveOperation& operation, std::uint32_t step
         return land_whole(operation, step, kept);
     }
     if (state.in->stream == nullptr || until == 0) return;
-    const InBulk& stream = *state.in->stream;
-    stream.peer().link->open_window(stream.id());
-    stream.peer().link->wake_sink(stream.id());
+    host_->open_stream(*state.in->stream);
 }
 
 /// A message that is there as a whole, of a step that can be run.

@@ -105,6 +105,7 @@ void Engine::close() {
     while (SendOperation* send = locals_.first()) cancel_local(*send, reason);
     calls_.close();
     for (const auto& [id, context] : contexts_) collectives_.close(*context);
+    offer_rests();
     for (const auto& peer : peers_) {
         if (peer->link == nullptr) {
             on_down(*peer, reason);

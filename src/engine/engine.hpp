@@ -9,6 +9,7 @@
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/buffer_pool.hpp"
@@ -236,6 +237,9 @@ private:
     bool introduce(Pair& pair) override;
     void give_credit(Peer& peer, const wire::Credit& credit) override;
     void refuse_stream(InBulk& stream) override;
+    void open_stream(InBulk& stream) override;
+    static void keep_rests(Peer& peer, const std::vector<port::Rest>& rests);
+    void offer_rests();
 
     EngineOptions options_;
     MessageStore store_;
@@ -246,6 +250,8 @@ private:
     Calls calls_;
     Collectives collectives_;
     std::deque<NodeId> wanted_;
+    /// Streams with a rest of which something changed, see offer_rests().
+    std::deque<std::pair<Peer*, port::StreamId>> rests_due_;
     IntrusiveList<Operation, &Operation::done_hook> done_;
     std::size_t pending_ = 0;
     IntrusiveList<SendOperation, &SendOperation::waiting_hook> locals_;  // sends to oneself

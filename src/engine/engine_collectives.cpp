@@ -12,15 +12,18 @@ void Engine::start(Context& context, CollectiveOperation& collective) {
     } else if (collective.error) {
         collectives_.pass_over(context, *collective.error);
     }
+    offer_rests();
 }
 
 void Engine::cancel(CollectiveOperation& collective) {
     collectives_.cancel(collective);
+    offer_rests();
 }
 
 void Engine::advance(TimePoint now) {
     calls_.advance(now);
     collectives_.advance(now);
+    offer_rests();
 }
 
 std::optional<TimePoint> Engine::next_deadline() const noexcept {
@@ -59,7 +62,50 @@ void Engine::give_credit(Peer& peer, const wire::Credit& credit) {
 }
 
 void Engine::refuse_stream(InBulk& stream) {
+    if (stream.rest && !stream.refused) rests_due_.emplace_back(&stream.peer(), stream.id());
     refuse(stream);
+}
+
+void Engine::open_stream(InBulk& stream) {
+    if (stream.rest) {
+        rests_due_.emplace_back(&stream.peer(), stream.id());
+    } else if (port::Link* const link = stream.peer().link; link != nullptr) {
+        link->open_window(stream.id());
+        link->wake_sink(stream.id());
+    }
+}
+
+/// A message of a collective may wait in the link for its operation, or for a step of it. When it
+/// had arrived whole, its sender may have ended its part and left.
+void Engine::keep_rests(Peer& peer, const std::vector<port::Rest>& rests) {
+    for (const port::Rest& rest : rests) {
+        const auto found = peer.streams_in.find(rest.stream.value());
+        if (found == peer.streams_in.end() || peer.violation) continue;
+        InBulk& stream = *found->second;
+        if (stream.collective != nullptr && !stream.refused) stream.rest = rest;
+    }
+}
+
+/// What the link of a rest would do: after everything else, so that no step is in the middle of
+/// something.
+void Engine::offer_rests() {
+    while (!rests_due_.empty()) {
+        const auto [peer, id] = rests_due_.front();
+        rests_due_.pop_front();
+        const auto found = peer->streams_in.find(id.value());
+        if (found == peer->streams_in.end()) continue;
+        InBulk& stream = *found->second;
+        if (stream.refused) {
+            on_aborted(*peer, id);
+            continue;
+        }
+        const port::ConstBytes bytes(stream.rest->bytes);
+        const std::uint64_t offset = stream.rest->offset;
+        stream.rest_taken +=
+            stream.write(offset + stream.rest_taken, bytes.subspan(stream.rest_taken));
+        if (stream.rest_taken != bytes.size()) continue;
+        on_finished(*peer, {.stream = id, .bytes = offset + bytes.size()});
+    }
 }
 
 }  // namespace nexar::engine

@@ -88,6 +88,7 @@ void Engine::end_context(Context& context) {
     NEXAR_ASSERT(context.matcher.all_posted().empty() && context.probes.empty(),
                  "what is under way keeps its communicator");
     collectives_.end(context);
+    offer_rests();
     for (Arrived* const arrived : context.matcher.all_arrived()) {
         auto& message = static_cast<InMessage&>(*arrived);
         context.matcher.remove(message);

@@ -131,6 +131,7 @@ void Engine::handle(const port::Event& event) {
     if (const auto* down = std::get_if<port::Down>(&event.what)) {
         by_link_.erase(found);
         peer.link = nullptr;
+        keep_rests(peer, down->rests);
         on_down(peer, down->reason);
     } else if (const auto* opened = std::get_if<port::Opened>(&event.what)) {
         on_opened(peer, opened->stream);
@@ -149,6 +150,7 @@ void Engine::handle(const port::Event& event) {
             collectives_.drain(peer);
         }
     }
+    offer_rests();
 }
 
 void Engine::on_up(port::LinkId id, const port::Up& up) {
@@ -326,7 +328,7 @@ void Engine::on_down(Peer& peer, const Error& reason) {
     for (const auto& [id, stream] : peer.streams_in) {
         if (stream->message != nullptr) stream->message->stream = nullptr;
     }
-    peer.streams_in.clear();
+    std::erase_if(peer.streams_in, [](const auto& entry) { return !entry.second->rest; });
     peer.early_streams.clear();
     peer.readers.clear();
     peer.control_backlog.clear();

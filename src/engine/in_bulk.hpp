@@ -3,8 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "engine/message.hpp"
+#include "port/link.hpp"
 #include "port/stream.hpp"
 #include "wire/limits.hpp"
 
@@ -46,6 +48,10 @@ public:
     bool of_collective = false;
     CollectiveIn* collective = nullptr;
     Pair* early_in = nullptr;  // where it waits for its header
+    /// What had arrived when the link went down, and where it begins: the engine offers it to
+    /// whoever wants it, as the link would have done.
+    std::optional<port::Rest> rest{};
+    std::size_t rest_taken = 0;
 
     std::size_t write(std::uint64_t offset, port::ConstBytes bytes) noexcept override;
     port::Bytes region(std::uint64_t offset, std::size_t bytes) noexcept override;

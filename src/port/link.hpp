@@ -29,11 +29,20 @@ struct Up {
     bool joiner = false;  // it has no certificate yet: its peer() says nothing
 };
 
+/// What a sink had not taken of a stream that had arrived whole when its link went down.
+struct Rest {
+    StreamId stream{};
+    std::uint64_t offset = 0;  // of the first byte
+    std::vector<std::byte> bytes{};
+};
+
 /// The last event of a link: nothing is sent or received any more, every stream that was being sent
 /// has had its Released, and no source or sink is used again. Also the first event when the link
-/// could not be made.
+/// could not be made. What the peer knows to be delivered is not lost: `rests` has what still
+/// waited here, at most what may be parked.
 struct Down {
     Error reason;
+    std::vector<Rest> rests{};
 };
 
 /// Somebody dialed us and was not let in: the only event of its link, which nobody need forget.
@@ -126,8 +135,8 @@ public:
     /// Where the bytes of a lane go, those that already wait included. Once per lane.
     virtual void receive(Lane lane, Sink& sink) = 0;
 
-    /// Where the bytes of a payload stream go. Once per stream. Does not open the window: a sink may
-    /// look at the beginning before it wants the rest.
+    /// Where the bytes of a payload stream go. Once per stream. Does not open the window: a sink
+    /// may look at the beginning before it wants the rest.
     virtual void receive(StreamId stream, Sink& sink) = 0;
 
     /// Lets the peer send more of a stream than the first window, which is the most that arrives

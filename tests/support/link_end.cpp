@@ -97,6 +97,7 @@ void LinkEnd::handle(port::Event& event) {
     if (auto* down = std::get_if<port::Down>(&event.what)) {
         NEXAR_ASSERT(all_released(), "every send is released before Down");
         down_ = down->reason;
+        rests_ = std::move(down->rests);
         link_ = nullptr;
         return;
     }

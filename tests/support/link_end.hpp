@@ -79,6 +79,8 @@ public:
     bool dialed() const noexcept { return dialed_; }
     /// Why the link ended; none while it has not.
     const std::optional<Error>& down() const noexcept { return down_; }
+    /// What came with Down.
+    const std::vector<port::Rest>& rests() const noexcept { return rests_; }
 
     /// Sends a copy of `content` cut into regions; the copy is overwritten and freed the moment
     /// that it is released.
@@ -127,6 +129,7 @@ private:
     bool was_up_ = false;
     bool dialed_ = false;
     std::optional<Error> down_{};
+    std::vector<port::Rest> rests_{};
     std::map<std::uint64_t, Outgoing> outgoing_;
     std::map<std::uint64_t, Incoming> incoming_;
     std::vector<port::StreamId> opened_;

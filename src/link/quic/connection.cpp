@@ -235,14 +235,28 @@ void Connection::fail(TimePoint now, Error reason, Closing closing) {
     // RFC 9000 10.2: three times the probe timeout, so that late packets find somebody.
     gone_at_ = now + 3 * Duration(static_cast<Duration::rep>(ngtcp2_conn_get_pto(conn_.get())));
     release_all(port::SendOutcome::link_lost);
+    std::vector<port::Rest> rests = take_rests();
     ins_.clear();
     lane_streams_ = {};
     lane_sinks_ = {};
     to_look_at_.clear();
     datagrams_.clear();
     parked_ = 0;
-    around_->emit({.link = id_, .what = port::Down{.reason = std::move(reason)}});
+    around_->emit(
+        {.link = id_, .what = port::Down{.reason = std::move(reason), .rests = std::move(rests)}});
     wake();
+}
+
+std::vector<port::Rest> Connection::take_rests() {
+    std::vector<port::Rest> rests;
+    for (const auto& [number, stream] : ins_) {
+        const bool waits = !stream->lane && stream->has_ended() && !stream->handled;
+        if (!waits || stream->refused || stream->parked() == 0) continue;
+        rests.push_back(
+            {.stream = stream->id(), .offset = stream->taken(), .bytes = stream->take_parked()});
+    }
+    std::ranges::sort(rests, {}, &port::Rest::stream);
+    return rests;
 }
 
 void Connection::settle(OutStream& stream, port::SendOutcome outcome) {

@@ -204,6 +204,7 @@ private:
     void look_at_streams();
     void consumed(InStream& stream, std::uint64_t bytes);
     std::uint64_t window_of(const InStream& stream) const noexcept;
+    std::vector<port::Rest> take_rests();
     void unpark(std::uint64_t bytes);
     void finish(InStream& stream);
     void abort(InStream& stream);

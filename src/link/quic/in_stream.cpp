@@ -50,6 +50,18 @@ std::size_t InStream::retry() noexcept {
     return static_cast<std::size_t>(taken_ - before);
 }
 
+std::vector<std::byte> InStream::take_parked() {
+    std::vector<std::byte> bytes;
+    bytes.reserve(static_cast<std::size_t>(parked_.size()));
+    while (parked_.size() != 0) {
+        const port::ConstBytes piece = parked_.at(parked_.begin());
+        bytes.insert(bytes.end(), piece.begin(), piece.end());
+        parked_.release_to(parked_.begin() + piece.size());
+    }
+    parked_.clear();
+    return bytes;
+}
+
 std::uint64_t InStream::abandon() noexcept {
     abandoned_ = true;
     sink_ = nullptr;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/time.hpp"
 #include "link/quic/staged_bytes.hpp"
@@ -55,6 +56,9 @@ public:
     bool finished() const noexcept { return ended_ && sink_ != nullptr && parked_.size() == 0; }
     std::uint64_t taken() const noexcept { return taken_; }
     std::uint64_t parked() const noexcept { return parked_.size(); }
+
+    /// Takes what is parked out of it.
+    std::vector<std::byte> take_parked();
 
     /// Drops what is parked and looks at nothing any more; how many bytes were dropped.
     std::uint64_t abandon() noexcept;

@@ -261,8 +261,9 @@ void Link::end(Error reason, Goodbye goodbye) {
     sending.reserve(outs_.size());
     for (const auto& [number, pipe] : outs_) sending.push_back(pipe);
     for (const PipePtr& pipe : sending) settle(*pipe, port::SendOutcome::link_lost);
+    std::vector<port::Rest> rests = take_rests();
     disappear();
-    emit(port::Down{.reason = std::move(reason)});
+    emit(port::Down{.reason = std::move(reason), .rests = std::move(rests)});
 }
 
 void Link::end_half_open(const Error& reason) {

@@ -154,6 +154,7 @@ private:
     void finish(Pipe& pipe);
     void abort(Pipe& pipe);
     void drop(Pipe& pipe);
+    std::vector<port::Rest> take_rests();
     void report_later(Pipe& pipe);
     void report();
     std::uint64_t window(const Pipe& pipe) const noexcept;

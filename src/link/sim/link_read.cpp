@@ -145,6 +145,18 @@ void Link::drop(Pipe& pipe) {
     if (!pipe.lane) ins_.erase(pipe.in_id.value());
 }
 
+std::vector<port::Rest> Link::take_rests() {
+    std::vector<port::Rest> rests;
+    for (const auto& [number, pipe] : ins_) {
+        const Inlet& in = pipe->in;
+        if (!in.has_ended() || in.refused || in.taken() == in.arrived()) continue;
+        const port::ConstBytes bytes = pipe->bytes.view(in.taken(), in.arrived());
+        rests.push_back(
+            {.stream = pipe->in_id, .offset = in.taken(), .bytes = {bytes.begin(), bytes.end()}});
+    }
+    return rests;
+}
+
 void Link::report_later(Pipe& pipe) {
     if (!std::exchange(pipe.in.report_queued, true)) to_report_.push_back(pipe.shared_from_this());
     touch();

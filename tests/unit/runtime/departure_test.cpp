@@ -79,6 +79,49 @@ TEST(Departure, does_not_take_messages_along_whose_send_has_ended) {
     }
 }
 
+/// Rank 2 calls a collective first, and leaves when its part has ended.
+void expect_result_after_departure(std::size_t count,
+                                   Work<> (*start)(Communicator&, std::span<std::uint32_t>)) {
+    SCOPED_TRACE(std::to_string(count * sizeof(std::uint32_t)) + " bytes");
+    auto nodes = local_cluster(3);
+    std::vector<std::vector<std::uint32_t>> values(3, std::vector<std::uint32_t>(count));
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+        for (std::size_t i = 0; i < count; ++i) {
+            values[rank][i] = static_cast<std::uint32_t>((rank + 1) * 1'000'003 + i);
+        }
+    }
+    std::vector<Work<>> works(3);
+    std::vector<Communicator> worlds;
+    for (Node& node : nodes) worlds.push_back(node.world());
+    works[2] = start(worlds[2], values[2]);
+    const bool leaves_first = works[2].wait_for(100ms);
+    const auto leave = [&] {
+        works[2].wait();
+        nodes[2].close();
+    };
+    if (leaves_first) leave();
+    for (std::size_t rank = 0; rank < 2; ++rank) works[rank] = start(worlds[rank], values[rank]);
+    if (!leaves_first) leave();
+    wait_all(std::span(works));
+    const bool broadcasts = values[1][count - 1] == values[2][count - 1];
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto last = static_cast<std::uint32_t>(3 * 1'000'003 + i);
+        const auto sum = static_cast<std::uint32_t>(6 * 1'000'003 + 3 * i);
+        ASSERT_EQ(values[0][i], broadcasts ? last : sum) << i;
+    }
+}
+
+TEST(Departure, does_not_take_parts_of_collectives_along) {
+    for (const std::size_t count : {1U, 5'001U, 16'384U, 16'385U, 33'000U, 300'001U}) {
+        expect_result_after_departure(count, [](Communicator& world, std::span<std::uint32_t> own) {
+            return world.broadcast(own, 2);
+        });
+        expect_result_after_departure(count, [](Communicator& world, std::span<std::uint32_t> own) {
+            return world.reduce(own, own, sum, 0);
+        });
+    }
+}
+
 TEST(Departure, leaves_messages_in_communicators_that_are_made_later) {
     auto nodes = local_cluster(3);
     const auto small = content_of(9'001);

@@ -118,6 +118,45 @@ TYPED_TEST(LinkContract, a_stream_that_fits_the_first_window_is_delivered_before
     EXPECT_EQ(this->server().incoming(0).sink.bytes, content);
 }
 
+TYPED_TEST(LinkContract, no_more_than_the_first_window_arrives_before_it_is_opened) {
+    this->server().on_opened = [](LinkEnd& end, StreamId stream) {
+        end.incoming(stream).in_sink = true;
+        end.link().receive(stream, end.incoming(stream).sink);
+    };
+    const auto content = pattern(3, 100'000);
+    this->client().send(content);
+    this->settle();
+    // The sink takes all that it gets, and gets no more for that.
+    EXPECT_EQ(this->server().incoming(0).sink.bytes.size(),
+              wire::kBulkHeadBytes + wire::kBulkPreambleBytes);
+    EXPECT_FALSE(this->client().all_released());
+    this->server().link().open_window(this->server().opened()[0]);
+    ASSERT_TRUE(this->run_until([&] { return this->client().all_released(); }));
+    EXPECT_EQ(this->server().incoming(0).sink.bytes, content);
+}
+
+TYPED_TEST(LinkContract, what_was_delivered_and_not_taken_comes_with_the_end_of_the_link) {
+    this->server().on_opened = [](LinkEnd& end, StreamId stream) {
+        end.incoming(stream).sink.allowance = end.opened().size() == 1 ? 1'000 : 0;
+        end.receive(stream);
+    };
+    const auto first = pattern(3, 60'001);
+    const auto second = pattern(4, 700);
+    this->client().send(first);
+    this->client().send(second);
+    ASSERT_TRUE(this->run_until([&] { return this->client().all_released(); }));
+    this->client().link().close("done");
+    ASSERT_TRUE(this->run_until([&] { return this->server().down().has_value(); }));
+    const auto& rests = this->server().rests();
+    ASSERT_EQ(rests.size(), 2U);
+    auto whole = this->server().incoming(0).sink.bytes;
+    EXPECT_EQ(rests[0].offset, 1'000U);
+    whole.insert(whole.end(), rests[0].bytes.begin(), rests[0].bytes.end());
+    EXPECT_EQ(whole, first);
+    EXPECT_EQ(rests[1].stream, this->server().opened()[1]);
+    EXPECT_EQ(rests[1].bytes, second);
+}
+
 TYPED_TEST(LinkContract, a_refused_stream_ends_on_both_sides) {
     this->server().on_opened = [](LinkEnd& end, StreamId stream) { end.link().refuse(stream); };
     const StreamId stream = this->client().send(pattern(4, 500'000));
