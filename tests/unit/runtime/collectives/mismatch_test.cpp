@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <nexar/nexar.hpp>
 #include <span>
 #include <string>
@@ -116,6 +117,43 @@ TEST_P(Mismatch, of_roots_is_seen) {
                     AllOf(HasSubstr("broadcast"), HasSubstr("root 1"), HasSubstr("root 2")));
     }
     expect_usable(ranks_);
+}
+
+/// Rank 0 names root 1, the others root 2. Whoever waits for what never comes fails with both
+/// calls; the parts of others may have ended before.
+void expect_root_mismatch(std::vector<Communicator>& ranks, std::size_t fails,
+                          const std::function<Work<>(Communicator&, std::size_t, int)>& start) {
+    auto works = start_all(ranks, [&](Communicator& c, std::size_t rank) {
+        return start(c, rank, rank == 0 ? 1 : 2);
+    });
+    const auto all = outcomes(works);
+    EXPECT_EQ(code_name(all[fails]), "invalid_argument");
+    for (const auto& one : all) {
+        if (one) continue;
+        EXPECT_THAT(std::string(one.error().what()),
+                    AllOf(HasSubstr("root 1"), HasSubstr("root 2")));
+    }
+    expect_usable(ranks);
+}
+
+TEST_P(Mismatch, of_roots_fails_where_something_is_awaited_in_every_rooted_collective) {
+    for (const std::size_t count : {10U, 9'000U, 40'000U}) {
+        SCOPED_TRACE(std::to_string(count) + " elements");
+        auto values = inputs<float>(Values::summable, 271, world(), count);
+        std::vector<std::vector<float>> all(world(), std::vector<float>(count * world()));
+        expect_root_mismatch(ranks_, 0, [&](Communicator& c, std::size_t rank, int root) {
+            return c.broadcast(std::span(values[rank]), root);
+        });
+        expect_root_mismatch(ranks_, 2, [&](Communicator& c, std::size_t rank, int root) {
+            return c.reduce(std::span(values[rank]), std::span(all[rank]).first(count), sum, root);
+        });
+        expect_root_mismatch(ranks_, 2, [&](Communicator& c, std::size_t rank, int root) {
+            return c.gather(std::span(values[rank]), std::span(all[rank]), root);
+        });
+        expect_root_mismatch(ranks_, 0, [&](Communicator& c, std::size_t rank, int root) {
+            return c.scatter(std::span(all[rank]), std::span(values[rank]), root);
+        });
+    }
 }
 
 TEST_P(Mismatch, of_one_of_many_under_way_concerns_this_one_only) {
