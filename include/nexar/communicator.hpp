@@ -81,7 +81,9 @@ inline std::vector<Work<>> start_together(std::span<const Prepared<void>> operat
 /// Collectives are in Collectives.
 ///
 /// When a rank is gone, operations with it end with Errc::link_closed or Errc::timed_out, and the
-/// others go on.
+/// others go on. Messages of it that had arrived are still found by receives and probes. One from
+/// any_source goes on when ranks leave, since this rank may still send to itself; when a rank is
+/// lost without leaving, those that wait at that moment end with its error.
 class NEXAR_EXPORT Communicator : public Collectives {
 public:
     explicit Communicator(std::shared_ptr<detail::CommunicatorBody> body) noexcept
@@ -93,8 +95,17 @@ public:
     /// share one. split(host(rank())) makes a communicator for each.
     int host(int rank) const;
 
-    // Sending. Ends when the memory may be used again: at once for messages up to 16 KiB, as a
-    // rule, else when all has arrived.
+    // Sending. When a send has ended its memory may be used again, and its message is delivered
+    // even if this rank leaves (Node::close) before anybody receives it. How far a message travels
+    // ahead of its receive decides when that is:
+    //
+    //   up to 16 KiB     it is copied, and the send ends at once;
+    //   up to 64 KiB     the send ends when all of it has arrived, received or not;
+    //   above 64 KiB     the send ends when a receive has matched the message and all of it has
+    //                    arrived; before the match at most 64 KiB of it travel.
+    //
+    // What was sent and not received is limited to 1 MiB per pair of ranks, and 64 KiB more per
+    // communicator: beyond that, messages of any size wait for their receive.
 
     template <Element T, std::size_t N>
     Work<> send(std::span<T, N> elements, int to, TagValue tag = 0, SendOptions options = {}) {

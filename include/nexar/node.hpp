@@ -47,7 +47,8 @@ struct PeerLink {
 };
 
 /// This process's membership in a cluster. Destroying the last handle closes it. Any thread may
-/// call. A child made by fork cannot use it: everything there is Errc::forked.
+/// call. A child made by fork cannot use it: every call there is Errc::forked, and destroying it
+/// there does nothing to the node of the parent.
 class NEXAR_EXPORT Node {
 public:
     explicit Node(std::shared_ptr<detail::NodeBody> body) noexcept;
@@ -94,7 +95,8 @@ public:
     std::vector<PeerLink> peers() const;
 
     /// Ends every operation that is under way, with Errc::closed, tells the peers, and returns when
-    /// nothing is left. Messages that were sent completely still arrive.
+    /// nothing is left. Messages whose send had ended are delivered: they have arrived at the other
+    /// rank, or arrive before this returns, and are received there whenever it likes.
     void close();
 
     // For a loop of the user (Progressing::user_loop): call poll() when descriptor() is readable
