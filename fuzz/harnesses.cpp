@@ -48,6 +48,7 @@ constexpr auto kHarnesses = std::to_array<Harness>({
     {"credit", accepts_message<wire::Credit>},
     {"grant", accepts_message<wire::Grant>},
     {"withdraw", accepts_message<wire::Withdraw>},
+    {"confirm", accepts_message<wire::Confirm>},
     {"context_begin", accepts_message<wire::ContextBegin>},
     {"context_end", accepts_message<wire::ContextEnd>},
     {"collective", accepts_message<wire::CollectiveHeader>},

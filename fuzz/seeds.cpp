@@ -89,6 +89,7 @@ void add_control(const std::filesystem::path& root) {
     add_message<wire::Withdraw>(
         root, {},
         {.context = kContext, .sequence = Sequence(8), .step = wire::WithdrawStep::received});
+    add_message<wire::Confirm>(root, {}, {.epoch = Epoch(4)});
     add_message<wire::ContextBegin>(
         root, {},
         {.context = kContext,

@@ -72,7 +72,7 @@ build fuzz fuzz_harnesses
 longest_input() {
   case $1 in
     preamble) echo 32 ;;
-    heartbeat | credit | withdraw | eager | bulk | collective | proof) echo 264 ;;
+    heartbeat | credit | withdraw | confirm | eager | bulk | collective | proof) echo 264 ;;
     grant) echo 520 ;;
     join_string) echo 1032 ;;
     error_report | collective_mismatch | collective_abort | formation | renewal | link_report) echo 2056 ;;

@@ -109,6 +109,8 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
             return decode_as<Grant>(header, body);
         case FrameType::withdraw:
             return decode_as<Withdraw>(header, body);
+        case FrameType::confirm:
+            return decode_as<Confirm>(header, body);
         case FrameType::eager:
             return decode_as<EagerHeader>(header, body);
         case FrameType::bulk:
@@ -167,6 +169,7 @@ NEXAR_INSTANTIATE_CODEC(Heartbeat);
 NEXAR_INSTANTIATE_CODEC(Credit);
 NEXAR_INSTANTIATE_CODEC(Grant);
 NEXAR_INSTANTIATE_CODEC(Withdraw);
+NEXAR_INSTANTIATE_CODEC(Confirm);
 NEXAR_INSTANTIATE_CODEC(ContextBegin);
 NEXAR_INSTANTIATE_CODEC(ContextEnd);
 NEXAR_INSTANTIATE_CODEC(CollectiveHeader);

@@ -169,6 +169,11 @@ void describe(Io& io, Of<Withdraw> auto& m) {
 }
 
 template <class Io>
+void describe(Io& io, Of<Confirm> auto& m) {
+    io.number("epoch", m.epoch);
+}
+
+template <class Io>
 void describe(Io& io, Of<ContextBegin> auto& m) {
     io.number("context", m.context);
     io.number("parent", m.origin.parent);

@@ -23,6 +23,7 @@ enum class FrameType : std::uint8_t {
     credit = 5,
     grant = 6,
     withdraw = 7,
+    confirm = 8,
     eager = 16,
     bulk = 17,
     context_begin = 18,
@@ -55,7 +56,7 @@ struct FrameRules {
 
 /// Limits leave room for optional fields of later builds: a whole Hello is at most 4 KiB, a
 /// Welcome 160 KiB. A View has room for kMaxViewMembers with all addresses.
-inline constexpr std::array<FrameRules, 26> kFrameRules{{
+inline constexpr std::array<FrameRules, 27> kFrameRules{{
     {FrameType::hello, "hello", 4096 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::welcome, "welcome", 163840 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::error_report, "error_report", 2048 - kFrameHeaderBytes, Lane::control, false},
@@ -63,6 +64,7 @@ inline constexpr std::array<FrameRules, 26> kFrameRules{{
     {FrameType::credit, "credit", 256 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::grant, "grant", 512 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::withdraw, "withdraw", 256 - kFrameHeaderBytes, Lane::control, false},
+    {FrameType::confirm, "confirm", 256 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::eager, "eager", 256 - kFrameHeaderBytes, Lane::eager, false},
     {FrameType::bulk, "bulk", 256 - kFrameHeaderBytes, Lane::eager, false},
     {FrameType::context_begin, "context_begin", 256 - kFrameHeaderBytes, Lane::eager, false},

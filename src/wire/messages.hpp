@@ -55,6 +55,10 @@ struct BulkHeader : MessageHeader {
 /// Names a host, so that two nodes see that they share one; all zero: not known.
 using HostId = std::array<std::byte, 16>;
 
+/// A bit of Hello::features and Welcome::features: the sender of the Hello answers the Welcome with
+/// a Confirm.
+inline constexpr std::uint64_t kFeatureConfirm = 1;
+
 /// The first frame of the side that opened a connection.
 struct Hello {
     static constexpr FrameType kType = FrameType::hello;
@@ -97,6 +101,16 @@ struct Welcome {
     std::vector<Setting> settings{};  // strictly ascending by name, compared as bytes
 
     friend bool operator==(const Welcome&, const Welcome&) = default;
+};
+
+/// The answer to a Welcome between two members: its receiver now knows that both ends use this
+/// link.
+struct Confirm {
+    static constexpr FrameType kType = FrameType::confirm;
+
+    Epoch epoch{};  // the view that the sender is in
+
+    friend bool operator==(const Confirm&, const Confirm&) noexcept = default;
 };
 
 /// Tells a peer why something failed. A code that this build does not know is kept as its number,
@@ -307,9 +321,9 @@ struct Cancel {
 };
 
 using AnyMessage =
-    std::variant<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw, EagerHeader,
-                 BulkHeader, ContextBegin, ContextEnd, CollectiveHeader, CollectiveMismatch,
-                 CollectiveAbort, Request, Response, Cancel, Proof, JoinRequest, Admission,
-                 ViewFrame, Formation, Renewal, LinkReport, StoredTokens, StoredSeed>;
+    std::variant<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw, Confirm,
+                 EagerHeader, BulkHeader, ContextBegin, ContextEnd, CollectiveHeader,
+                 CollectiveMismatch, CollectiveAbort, Request, Response, Cancel, Proof, JoinRequest,
+                 Admission, ViewFrame, Formation, Renewal, LinkReport, StoredTokens, StoredSeed>;
 
 }  // namespace nexar::wire

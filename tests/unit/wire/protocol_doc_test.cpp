@@ -86,6 +86,7 @@ std::map<std::string, Bytes> examples_of_the_code() {
         {"credit", encoded(example<Credit>())},
         {"grant", encoded(example<Grant>())},
         {"withdraw", encoded(example<Withdraw>())},
+        {"confirm", encoded(example<Confirm>())},
         {"context_begin", encoded(example<ContextBegin>())},
         {"context_end", encoded(example<ContextEnd>())},
         {"collective", encoded(example<CollectiveHeader>())},

@@ -182,6 +182,11 @@ Withdraw random_message<Withdraw>(Random& random) {
 }
 
 template <>
+Confirm random_message<Confirm>(Random& random) {
+    return {.epoch = Epoch(random.number(0, kAny))};
+}
+
+template <>
 ContextBegin random_message<ContextBegin>(Random& random) {
     const auto size = static_cast<std::uint32_t>(random.number(1, kMaxWorldSize));
     return {.context = ContextId(random.number(0, kAny)),
@@ -301,6 +306,11 @@ Grant example<Grant>() {
 template <>
 Withdraw example<Withdraw>() {
     return {.context = kContext, .sequence = Sequence(8), .step = WithdrawStep::done};
+}
+
+template <>
+Confirm example<Confirm>() {
+    return {.epoch = Epoch(4)};
 }
 
 template <>
