@@ -11,22 +11,34 @@ bool near(const Address& a, const Address& b) noexcept {
     return a.is_v6() == b.is_v6() && a.prefix() == b.prefix();
 }
 
+bool is_one_of(const Address& address, std::span<const Address> own) {
+    return !address.is_loopback() &&
+           std::ranges::any_of(own, [&](const Address& one) { return one.same_host(address); });
+}
+
+// Addresses that many hosts have, such as a container bridge's, say nothing alone.
+bool most_are_shared(std::span<const Address> addresses, std::span<const Address> own) {
+    const auto shared = std::ranges::count_if(
+        addresses, [&](const Address& address) { return is_one_of(address, own); });
+    const auto foreign = std::ranges::count_if(addresses, [&](const Address& address) {
+        return !address.is_loopback() && !is_one_of(address, own);
+    });
+    return shared > foreign;
+}
+
 }  // namespace
 
+bool seem_to_share_host(std::span<const Address> addresses, std::span<const Address> own) {
+    return most_are_shared(addresses, own) ||
+           std::ranges::all_of(addresses, [](const Address& one) { return one.is_loopback(); });
+}
+
 std::vector<Address> best_first(std::span<const Address> addresses, std::span<const Address> own) {
-    const auto is_own = [&](const Address& address) {
-        return !address.is_loopback() &&
-               std::ranges::any_of(own, [&](const Address& one) { return one.same_host(address); });
-    };
-    // Addresses that many hosts have, such as a container bridge's, say nothing alone.
-    const auto shared = std::ranges::count_if(addresses, is_own);
-    const auto foreign = std::ranges::count_if(addresses, [&](const Address& address) {
-        return !address.is_loopback() && !is_own(address);
-    });
-    const bool same_host = shared > foreign;
+    const bool same_host = most_are_shared(addresses, own);
     const auto worth = [&](const Address& address) {
         if (address.is_loopback()) return same_host ? 0 : 3;
-        if (is_own(address)) return same_host ? 1 : 4;  // of another host: it leads back here
+        if (is_one_of(address, own))
+            return same_host ? 1 : 4;  // of another host: it leads back here
         const auto close = [&](const Address& one) { return near(one, address); };
         return std::ranges::any_of(own, close) ? 1 : 2;
     };

@@ -16,4 +16,8 @@ namespace nexar {
 /// nothing else.
 std::vector<Address> best_first(std::span<const Address> addresses, std::span<const Address> own);
 
+/// Whether a node with these addresses seems to be on the host that has the addresses `own`: most
+/// of the addresses that are not loopback are the same, or there are no others.
+bool seem_to_share_host(std::span<const Address> addresses, std::span<const Address> own);
+
 }  // namespace nexar

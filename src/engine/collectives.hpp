@@ -24,7 +24,9 @@ struct CollectiveLimits {
     /// The part of a message beside the lane that is charged for before its operation is called.
     std::size_t bulk_head = wire::kBulkHeadBytes;
     /// When the ranks are named that an operation waits for.
-    Duration warn_after = std::chrono::seconds(30);
+    Duration warn_after = std::chrono::seconds(5);
+    /// The least time between two such warnings: ranks that are late every time are no news.
+    Duration warn_pause = std::chrono::seconds(30);
     /// When the ranks that an operation waits for are told what was called here, in case that they
     /// called something else and nothing of it comes here; then after twice the time, and so on.
     Duration compare_after = std::chrono::milliseconds(200);
@@ -90,7 +92,7 @@ public:
     /// Before the streams of the peer are forgotten.
     void down(Peer& peer, const Error& reason);
     /// This side leaves the communicator: whatever it has not ended fails, for all.
-    void close(Context& context);
+    void close(Context& context, const std::optional<Error>& why);
     /// Nothing is under way in it.
     void end(Context& context);
     /// The peer ended the communicator, and took part in so many operations.
@@ -178,6 +180,7 @@ private:
     CollectiveLimits limits_;
     BufferPool* pool_;
     TimePoint now_{};
+    TimePoint next_warning_{};
     /// Not later than the first moment at which something has to be done.
     std::optional<TimePoint> due_{};
     IntrusiveList<CollectiveOperation, &CollectiveOperation::running_hook> running_{};

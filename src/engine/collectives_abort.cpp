@@ -255,7 +255,8 @@ std::string Collectives::late_ranks(const CollectiveOperation& operation) {
     for (const auto& [rank, bytes] : awaited(operation)) named.push_back(rank);
     const bool more = named.size() > kMostNamed;
     if (more) named.resize(kMostNamed);
-    return fmt::format("{}{}", fmt::join(named, ", "), more ? ", ..." : "");
+    return fmt::format("{} {}{}", named.size() == 1 ? "rank" : "ranks", fmt::join(named, ", "),
+                       more ? ", ..." : "");
 }
 
 /// Ranks that called different things may wait for each other without a message between them, and a
@@ -274,8 +275,13 @@ void Collectives::compare(CollectiveOperation& operation, TimePoint now) {
 }
 
 void Collectives::warn(CollectiveOperation& operation, TimePoint now) {
+    if (now < next_warning_) {
+        operation.warn = next_warning_;
+        return;
+    }
+    next_warning_ = now + limits_.warn_pause;
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - operation.started);
-    NEXAR_LOG_WARNING("{} at rank {} waits since {} s for ranks {}", title(operation),
+    NEXAR_LOG_WARNING("{} at rank {} has been waiting {} s for {}", title(operation),
                       operation.context->me.value(), seconds.count(), late_ranks(operation));
     operation.warn = TimePoint::max();
 }
@@ -292,7 +298,7 @@ void Collectives::expire(CollectiveOperation& operation) {
         std::chrono::duration_cast<std::chrono::duration<double>>(now_ - operation.started);
     fail(operation,
          Error(Errc::timed_out,
-               fmt::format("rank {} waited {:.1f} s in {} for ranks {}; see why they are late, or "
+               fmt::format("rank {} waited {:.1f} s in {} for {}; see why they are late, or "
                            "raise collective_timeout",
                            me.value(), seconds.count(), title(operation), late_ranks(operation)),
                {.rank = me}));
@@ -359,9 +365,12 @@ void Collectives::lose(CollectiveIn& in) {
     if (operation != nullptr) conclude(*operation);
 }
 
-void Collectives::close(Context& context) {
+void Collectives::close(Context& context, const std::optional<Error>& why) {
+    const auto me = context.me.value();
     end_from(context, context.collectives.first,
-             Error(Errc::closed, fmt::format("rank {} was closed", context.me.value()),
+             Error(Errc::closed,
+                   why ? fmt::format("rank {} left: {}", me, why->cause())
+                       : fmt::format("rank {} was closed", me),
                    {.rank = context.me}));
 }
 

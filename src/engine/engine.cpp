@@ -92,7 +92,7 @@ bool Engine::idle() const noexcept {
            std::ranges::all_of(peers_, [](const auto& peer) { return peer->link == nullptr; });
 }
 
-void Engine::close() {
+void Engine::close(const std::optional<Error>& why) {
     if (std::exchange(closing_, true)) return;
     const Error reason(Errc::closed, "the node was closed");
     for (const auto& [id, context] : contexts_) {
@@ -104,12 +104,13 @@ void Engine::close() {
     }
     while (SendOperation* send = locals_.first()) cancel_local(*send, reason);
     calls_.close();
-    for (const auto& [id, context] : contexts_) collectives_.close(*context);
+    for (const auto& [id, context] : contexts_) collectives_.close(*context, why);
     offer_rests();
     for (const auto& peer : peers_) {
         if (peer->link == nullptr) {
             on_down(*peer, reason);
         } else {
+            if (why) send_control(*peer, wire::report_of(*why, {}));
             peer->link->close("the node was closed");
         }
     }

@@ -131,6 +131,9 @@ public:
     /// There will be no link to this peer: what waits for it ends with `reason`.
     void give_up(const NodeId& node, const Error& reason);
 
+    /// A peer whose link ended without a goodbye, or that left because something failed there.
+    std::optional<std::pair<NodeId, Error>> casualty() const;
+
     /// A peer that something waits for and that has no link; each is told once.
     std::optional<NodeId> poll_wanted();
     bool has_wanted() const noexcept { return !wanted_.empty(); }
@@ -139,8 +142,9 @@ public:
     Operation* poll_done() noexcept { return done_.pop_front(); }
 
     /// Ends every operation with Errc::closed and closes all links; what still uses memory ends
-    /// when they are down, see idle(). Nothing can be started afterwards.
-    void close();
+    /// when they are down, see idle(). Nothing can be started afterwards. Peers are told why, if
+    /// something failed here.
+    void close(const std::optional<Error>& why = {});
     /// No link is up and no operation under way.
     bool idle() const noexcept;
 
@@ -230,6 +234,7 @@ private:
     void send_control(Peer& peer, const Message& message);
     void flush_control(Peer& peer);
     void violated(Peer& peer, const Error& error) override;
+    void on_report(Peer& peer, const wire::ErrorReport& report);
 
     // engine_collectives.cpp
     Result<std::uint64_t> on_collective(Peer& peer, const wire::FrameHeader& header,

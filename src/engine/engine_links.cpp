@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
+#include "base/printable.hpp"
 #include "base/try.hpp"
 #include "engine/engine.hpp"
 #include "wire/codec.hpp"
@@ -33,8 +34,7 @@ public:
             }
             case wire::FrameType::error_report: {
                 NEXAR_TRY_VALUE(report, wire::decode_body<wire::ErrorReport>(header, body));
-                NEXAR_LOG_WARNING("node {} reports {}: {}", peer_->node.to_hex(),
-                                  name(report.message.code), report.message.text);
+                engine_->on_report(*peer_, report.message);
                 break;
             }
             case wire::FrameType::withdraw: {
@@ -247,6 +247,7 @@ void Engine::send_control(Peer& peer, const Message& message) {
     }
 }
 
+template void Engine::send_control(Peer&, const wire::ErrorReport&);
 template void Engine::send_control(Peer&, const wire::Grant&);
 template void Engine::send_control(Peer&, const wire::Credit&);
 template void Engine::send_control(Peer&, const wire::Withdraw&);
@@ -257,6 +258,21 @@ void Engine::flush_control(Peer& peer) {
         if (!peer.link->write(port::Lane::control, {&piece, 1})) return;
         peer.control_backlog.pop_front();
     }
+}
+
+void Engine::on_report(Peer& peer, const wire::ErrorReport& report) {
+    const std::string text = printable(report.text, wire::kMaxReportTextBytes);
+    NEXAR_LOG_WARNING("node {} reports {}: {}", peer.node.to_hex(), name(report.code), text);
+    peer.farewell = Error(Errc::link_closed, fmt::format("it left: {}", text));
+}
+
+std::optional<std::pair<NodeId, Error>> Engine::casualty() const {
+    for (const auto& peer : peers_) {
+        if (!peer->lost) continue;
+        const bool orderly = peer->lost->code() == Errc::link_closed && !peer->farewell;
+        if (!orderly) return std::pair(peer->node, *peer->lost);
+    }
+    return std::nullopt;
 }
 
 void Engine::violated(Peer& peer, const Error& error) {
@@ -309,8 +325,8 @@ void Engine::end_receives_of(Context& context, const Pair& pair, const Error& re
 void Engine::on_down(Peer& peer, const Error& reason) {
     if (peer.lost) return;
     // The link only knows that this side closed it.
-    const Error told =
-        closing_ ? Error(Errc::closed, "the node was closed") : peer.violation.value_or(reason);
+    const Error told = closing_ ? Error(Errc::closed, "the node was closed")
+                                : peer.violation.value_or(peer.farewell.value_or(reason));
     peer.lost = told;
     NEXAR_ASSERT(peer.streams_out.empty() && peer.collectives.streams_out.empty(),
                  "a link that goes down releases everything first");

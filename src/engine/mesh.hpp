@@ -42,6 +42,12 @@ struct MeshOptions {
     /// Between the end of one round over all addresses and the next: at first, and at most.
     Duration pause = std::chrono::milliseconds(100);
     Duration longest_pause = std::chrono::seconds(2);
+    /// How long addresses stay silent before they are dialed again beside the first attempts, at
+    /// first and later: the other end may have forgotten a handshake that was interrupted for too
+    /// long, and does not always say so. At most `most_beside` attempts per address are under way.
+    Duration beside = std::chrono::seconds(1);
+    Duration beside_again = std::chrono::seconds(2);
+    std::size_t most_beside = 3;
     /// How long a member of lower rank leaves it to the other to dial, and for each member more.
     Duration deference = std::chrono::seconds(1);
     Duration deference_each = std::chrono::milliseconds(50);
@@ -76,6 +82,10 @@ struct PeerReport {
 /// Both ends may dial. On a link that it chose the dialer says Hello; the other end answers
 /// Welcome, unless it dials too and has the lower node id: then its own choice counts, and the
 /// other's waits for it to fail. So a pair never ends up with two links, or with none.
+///
+/// The dialer counts the pair as connected when the Welcome arrives, and confirms it; the other end
+/// counts it when the Confirm arrives. So whoever has connected with all peers and leaves has a
+/// link to each of them that the other end knows of, or that will tell it.
 class Mesh {
 public:
     /// All must outlive it.
@@ -100,43 +110,58 @@ public:
 
     /// Every peer of the view has a link, or had one.
     bool complete() const noexcept;
+    /// A peer left before it was connected with this node: the mesh can never be complete.
+    const std::optional<Error>& failure() const noexcept { return failure_; }
     std::size_t connected() const noexcept;
     std::vector<PeerReport> reports() const;
     /// Changes whenever reports() does.
     std::uint64_t changes() const noexcept { return changes_; }
 
-    void close();
+    /// Tells peers that are not connected yet that this node leaves, and why.
+    void close(const Error& why);
     bool idle() const noexcept { return candidates_.empty(); }
 
 private:
     struct Candidate;
     struct Way;
     struct Choice;
+    struct Outcome;
     class Greeter;
 
-    // mesh.cpp: which addresses are tried when
-    void begin_round(TimePoint now, Way& way);
-    void dial_next(TimePoint now, Way& way);
-    void on_dial_failed(TimePoint now, Candidate& candidate, const Error& reason);
-    void look_at(TimePoint now, Way& way);
-    void end_round(TimePoint now, Way& way);
-    void close_others(Way& way, const Candidate* kept, std::string_view why);
-    static void note(Way& way, const Candidate& candidate, std::string_view outcome);
+    // mesh.cpp
     void drop(Candidate& candidate, std::string_view why);
     Way* way_to(const NodeId& node) noexcept;
     bool anything_under_way() const noexcept;
     bool decides(const Way& way) const noexcept;
     bool is_held(const Candidate& candidate) const noexcept;
+    void give_up(Way& way, const Error& reason);
+
+    // mesh_dialing.cpp: which addresses are tried when
+    void begin_round(TimePoint now, Way& way);
+    void dial_next(TimePoint now, Way& way);
+    void dial_beside(TimePoint now, Way& way);
+    void on_dial_failed(TimePoint now, Candidate& candidate, const Error& reason);
+    void look_at(TimePoint now, Way& way);
+    void end_round(TimePoint now, Way& way);
+    void close_others(Way& way, const Candidate* kept, std::string_view why);
+    static void note(Way& way, const Address& address, std::string outcome, bool silent = false);
+    std::string outcomes(const Way& way) const;
     std::optional<TimePoint> slot_free_at(TimePoint now) const noexcept;
+    std::optional<TimePoint> due_of(const Way& way, std::optional<TimePoint> slot) const;
     static Choice choice(const Way& way);
 
-    // mesh_greeting.cpp: Hello and Welcome
+    // mesh_greeting.cpp: Hello, Welcome and Confirm
+    template <class Message>
+    static void greet(Candidate& candidate, const Message& message);
     void attach(Candidate& candidate);
     void say_hello(Candidate& candidate);
     Result<void> on_frame(Candidate& candidate, const wire::FrameHeader& header,
                           port::ConstBytes body);
     Result<void> on_hello(Candidate& candidate, const wire::Hello& hello);
     Result<void> on_welcome(Candidate& candidate, const wire::Welcome& welcome);
+    Result<void> on_confirm(Candidate& candidate);
+    void on_left(Candidate& candidate, const wire::ErrorReport& report);
+    void say_goodbye(Candidate& candidate, const Error& why);
     void consider(Candidate& candidate);
     void welcome(Candidate& candidate, Way& way);
     void hand_over(Candidate& candidate, Way& way);
@@ -159,16 +184,18 @@ private:
     std::vector<std::unique_ptr<Candidate>> spent_;  // within a call: a reader may still be inside
     std::uint64_t changes_ = 0;
     bool quiet_ = true;  // nothing is under way, and no timer runs
-    bool closing_ = false;
+    std::optional<Error> failure_{};
+    std::optional<Error> closing_{};  // why
 };
 
 /// A link that is not the engine's, or not yet.
 struct Mesh::Candidate {
     enum class State : std::uint8_t {
         dialing,
-        up,       // dialed: stands ready to be chosen; accepted: has not said Hello
-        greeted,  // dialed: Hello was said; accepted: Hello came, and waits for our own choice
-        closing,  // Down will come
+        up,        // dialed: stands ready to be chosen; accepted: has not said Hello
+        greeted,   // dialed: Hello was said; accepted: Hello came, and waits for our own choice
+        welcomed,  // accepted: Welcome was said, and Confirm has not come
+        closing,   // Down will come
     };
 
     port::LinkId id{};
@@ -181,9 +208,18 @@ struct Mesh::Candidate {
     State state = State::dialing;
     port::Link* link = nullptr;
     Epoch epoch{};           // that it said it knows
+    bool confirms = false;   // the peer answers a Welcome
+    bool spoken = false;     // the control lane has its preamble
     TimePoint held_until{};  // accepted: while no view names its node or it has not said Hello
     std::unique_ptr<LaneReader::Taker> taker{};
     std::unique_ptr<LaneReader> reader{};
+};
+
+/// What became of an address.
+struct Mesh::Outcome {
+    Address address{};
+    std::string text{};
+    bool silent = false;  // nothing came from there
 };
 
 /// What is under way to one peer.
@@ -196,16 +232,17 @@ struct Mesh::Way {
     std::size_t next = 0;              // the address to be tried next
     TimePoint next_at{};               // when
     bool in_round = false;
-    TimePoint round_at{};  // when it began
+    TimePoint round_at{};   // when it, or the last attempts beside it, began
+    TimePoint beside_at{};  // when the addresses are dialed again beside the attempts under way
     Duration pause{};
     std::vector<Candidate*> candidates{};  // dialed and accepted
-    std::vector<std::string> outcomes{};   // of addresses that did not win
+    std::vector<Outcome> outcomes{};       // of addresses that did not win
     PeerReport report{};
 };
 
 /// The links of a way that matter, nullptr where there is none.
 struct Mesh::Choice {
-    Candidate* chosen = nullptr;  // Hello was said on it
+    Candidate* chosen = nullptr;  // Hello was said on it, or Welcome
     Candidate* best = nullptr;    // of those that we dialed and that are up
     Candidate* offer = nullptr;   // the other end said Hello on it
     bool dialing = false;

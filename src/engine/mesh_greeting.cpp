@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/printable.hpp"
 #include "base/try.hpp"
 #include "engine/mesh.hpp"
 #include "wire/codec.hpp"
@@ -15,18 +16,17 @@
 
 namespace nexar::engine {
 
-namespace {
-
+/// Writes the first frames of this side.
 template <class Message>
-void greet(port::Link& link, const Message& message) {
+void Mesh::greet(Candidate& candidate, const Message& message) {
     const auto preamble = wire::to_bytes(wire::Preamble{.lane = wire::Lane::control});
     const auto frame = wire::to_bytes(message);
     const std::array<port::ConstBytes, 2> pieces{preamble, frame};
-    const bool written = link.write(port::Lane::control, pieces);
+    const std::span<const port::ConstBytes> all(pieces);
+    const bool first = !std::exchange(candidate.spoken, true);
+    const bool written = candidate.link->write(port::Lane::control, first ? all : all.subspan(1));
     NEXAR_ASSERT(written, "a new lane has room");
 }
-
-}  // namespace
 
 /// The first frame of a link; what follows is the engine's.
 class Mesh::Greeter final : public LaneReader::Taker {
@@ -80,8 +80,9 @@ void Mesh::drop_oldest(std::vector<Candidate*>& held, std::size_t most, std::str
 
 void Mesh::say_hello(Candidate& candidate) {
     candidate.state = Candidate::State::greeted;
-    greet(*candidate.link,
-          wire::Hello{.epoch = view_.epoch, .software = fmt::format("nexar {}", version())});
+    greet(candidate, wire::Hello{.features = wire::kFeatureConfirm,
+                                 .epoch = view_.epoch,
+                                 .software = fmt::format("nexar {}", version())});
     attach(candidate);
 }
 
@@ -95,6 +96,15 @@ Result<void> Mesh::on_frame(Candidate& candidate, const wire::FrameHeader& heade
         NEXAR_TRY_VALUE(welcome, wire::decode_body<wire::Welcome>(header, body));
         return on_welcome(candidate, welcome.message);
     }
+    if (candidate.state == Candidate::State::welcomed && header.type == wire::FrameType::confirm) {
+        NEXAR_TRY(wire::decode_body<wire::Confirm>(header, body));
+        return on_confirm(candidate);
+    }
+    if (header.type == wire::FrameType::error_report) {
+        NEXAR_TRY_VALUE(report, wire::decode_body<wire::ErrorReport>(header, body));
+        on_left(candidate, report.message);
+        return {};
+    }
     return Error(Errc::protocol_violation,
                  fmt::format("a frame of type {} came before the ends had greeted each other",
                              wire::name(header.type)));
@@ -107,6 +117,7 @@ Result<void> Mesh::on_hello(Candidate& candidate, const wire::Hello& hello) {
     NEXAR_TRY(wire::check_version(hello, "this node"));
     candidate.state = Candidate::State::greeted;
     candidate.epoch = hello.epoch;
+    candidate.confirms = (hello.features & wire::kFeatureConfirm) != 0;
     consider(candidate);
     return {};
 }
@@ -135,17 +146,55 @@ void Mesh::consider(Candidate& candidate) {
         return;
     }
     if (decides(*way) && way->in_round) return;
+    // A peer greets on one link at a time: the one that waits for its Confirm has failed there.
+    if (Candidate* const before = choice(*way).chosen; before != nullptr && !before->dialed) {
+        drop(*before, "you greeted on another link");
+    }
     welcome(candidate, *way);
 }
 
 void Mesh::welcome(Candidate& candidate, Way& way) {
-    greet(*candidate.link, wire::Welcome{.epoch = view_.epoch,
-                                         .rank = way.member.rank,
-                                         .world_size = static_cast<std::uint32_t>(
-                                             view_.members.back().rank.value() + 1),
-                                         .payload_credit_bytes = engine_->options().shared.payload,
-                                         .header_credits = engine_->options().shared.headers});
-    hand_over(candidate, way);
+    greet(candidate, wire::Welcome{.features = candidate.confirms ? wire::kFeatureConfirm : 0,
+                                   .epoch = view_.epoch,
+                                   .rank = way.member.rank,
+                                   .world_size = static_cast<std::uint32_t>(
+                                       view_.members.back().rank.value() + 1),
+                                   .payload_credit_bytes = engine_->options().shared.payload,
+                                   .header_credits = engine_->options().shared.headers});
+    if (!candidate.confirms) return hand_over(candidate, way);
+    candidate.state = Candidate::State::welcomed;
+    way.in_round = false;
+    way.next_at = now_;  // if it goes down
+    close_others(way, &candidate, "another link is used");
+}
+
+Result<void> Mesh::on_confirm(Candidate& candidate) {
+    Way* const way = way_to(candidate.node);
+    if (way == nullptr || way->connected) {
+        drop(candidate, "there is a link already");
+    } else {
+        hand_over(candidate, *way);
+    }
+    return {};
+}
+
+/// The peer leaves and has no link to this node that counts.
+void Mesh::on_left(Candidate& candidate, const wire::ErrorReport& report) {
+    Way* const way = way_to(candidate.node);
+    if (way == nullptr || way->connected) return;
+    const Rank rank = way->member.rank;
+    const Error left(Errc::link_closed,
+                     fmt::format("rank {} left before it was connected with this process: {}",
+                                 rank.value(), printable(report.text, wire::kMaxReportTextBytes)),
+                     {.rank = rank});
+    if (options_.eager && !failure_) failure_ = left;
+    give_up(*way, left);
+}
+
+void Mesh::say_goodbye(Candidate& candidate, const Error& why) {
+    const bool up = candidate.link != nullptr && candidate.state != Candidate::State::closing;
+    if (up) greet(candidate, wire::report_of(why, view_.epoch));
+    drop(candidate, "the node was closed");
 }
 
 Result<void> Mesh::on_welcome(Candidate& candidate, const wire::Welcome& welcome) {
@@ -161,6 +210,9 @@ Result<void> Mesh::on_welcome(Candidate& candidate, const wire::Welcome& welcome
         return Error(Errc::protocol_violation,
                      fmt::format("it takes this node for rank {}, the view says {}",
                                  welcome.rank.value(), rank_.value()));
+    }
+    if ((welcome.features & wire::kFeatureConfirm) != 0) {
+        greet(candidate, wire::Confirm{.epoch = view_.epoch});
     }
     hand_over(candidate, *way);
     return {};

@@ -81,6 +81,8 @@ struct Peer {
     bool wanted = false;          // somebody was told that a link is needed
     /// How it broke the rules: nothing of it is looked at any more, Down will come.
     std::optional<Error> violation{};
+    /// What it said of why it leaves; Down will come.
+    std::optional<Error> farewell{};
 
     CreditOut shared_out;
     CreditIn shared_in;

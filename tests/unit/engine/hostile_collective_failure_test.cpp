@@ -310,7 +310,7 @@ TEST_F(HostileCollectiveFailure, an_operation_that_nothing_comes_for_ends_in_tim
     pass(milliseconds(59'999));
     EXPECT_EQ(asked.ended, 0);
     pass(milliseconds(1));
-    expect_failed(asked, Errc::timed_out, "for ranks 1");
+    expect_failed(asked, Errc::timed_out, "for rank 1");
     says_part(part(0, 0, 100, asked.collective.terms.fingerprint));
     EXPECT_EQ(asked.memory, Bytes(100));
     expect_not_cut_off();

@@ -90,11 +90,14 @@ public:
     MeshNode(const MeshNode&) = delete;
     MeshNode& operator=(const MeshNode&) = delete;
     ~MeshNode() {
-        mesh_.close();
+        close();
         engine_.close();
         for (const auto& [id, link] : links_) down(id);
     }
 
+    void close(std::string why = "the node was closed") {
+        mesh_.close(Error(Errc::closed, std::move(why)));
+    }
     void adopt(const View& view) { mesh_.adopt(now_, view, node(me_)); }
     TimePoint now() const { return now_; }
     void pass(Duration span) {
@@ -143,11 +146,23 @@ public:
         mesh_.turn(now_);
     }
     void hears_hello(FakeLink& link, std::uint64_t epoch = 1) {
-        hears(link, wire::Hello{.epoch = Epoch(epoch), .software = "test"});
+        hears(link,
+              wire::Hello{
+                  .features = wire::kFeatureConfirm, .epoch = Epoch(epoch), .software = "test"});
     }
     void hears_welcome(FakeLink& link, Rank rank) {
-        hears(link, wire::Welcome{.epoch = Epoch(1), .rank = rank, .world_size = 16});
+        hears(link, wire::Welcome{.features = wire::kFeatureConfirm,
+                                  .epoch = Epoch(1),
+                                  .rank = rank,
+                                  .world_size = 16});
     }
+    /// What follows a first frame.
+    template <class Message>
+    void hears_next(FakeLink& link, const Message& message) {
+        link.arrive(Lane::control, said(message));
+        mesh_.turn(now_);
+    }
+    void hears_confirm(FakeLink& link) { hears_next(link, wire::Confirm{.epoch = Epoch(1)}); }
 
     Mesh& mesh() { return mesh_; }
     Engine& engine() { return engine_; }
@@ -177,6 +192,11 @@ inline bool said_hello(const FakeLink& link) {
 inline bool said_welcome(const FakeLink& link) {
     const auto& bytes = link.written(Lane::control);
     return !bytes.empty() && !frames_of<wire::Welcome>(bytes).empty();
+}
+
+inline bool said_confirm(const FakeLink& link) {
+    const auto& bytes = link.written(Lane::control);
+    return !bytes.empty() && !frames_of<wire::Confirm>(bytes).empty();
 }
 
 }  // namespace nexar::engine
