@@ -183,9 +183,9 @@ void NodeBody::close() {
     {
         const runtime::Progress::Guard guard(progress());
         if (std::exchange(closing_, true)) return;
-        if (seed_) seed_->close();
-        mesh_.close();
-        engine_.close();
+        if (seed_) seed_->close(formation_failure_);
+        mesh_.close(formation_failure_.value_or(Error(Errc::closed, "the node was closed")));
+        engine_.close(formation_failure_);
         settle(now());
     }
     if (!progress().wait(idle_, now() + kCloseTime)) {

@@ -127,7 +127,8 @@ private:
     void take_view(TimePoint now, const View& view);
     void tell_seed();
     void fail_formation(const Error& error);
-    Error not_formed() const;
+    std::string what_is_missing() const;
+    void look_for_casualties();
     bool all_idle() const noexcept;
     bool tell_ended();
     void advance_calls(TimePoint now);

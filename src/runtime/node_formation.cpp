@@ -1,6 +1,7 @@
 // How a node becomes a member: what the seed tells it, and when all members are connected.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -19,6 +20,10 @@ namespace {
 
 /// Up to here all members connect when the cluster forms.
 constexpr std::size_t kMostEager = 64;
+
+constexpr std::size_t kMostNamed = 4;
+constexpr Duration kWarnAfter = std::chrono::seconds(5);
+constexpr Duration kWarnEvery = std::chrono::seconds(15);
 
 bool wants_eager(std::string_view mesh, std::size_t members) noexcept {
     return mesh == "eager" || (mesh == "auto" && members <= kMostEager);
@@ -58,6 +63,7 @@ void NodeBody::follow_seed(TimePoint now) {
     }
     if (const auto view = seed_->view()) take_view(now, *view);
     if (const auto& failure = seed_->failure()) fail_formation(*failure);
+    if (const auto& ended = seed_->end_of_formation()) fail_formation(*ended);
     tell_seed();
 }
 
@@ -131,41 +137,67 @@ void NodeBody::tell_seed() {
 
 void NodeBody::fail_formation(const Error& error) {
     if (formed_told_ || formation_failure_) return;
-    formation_failure_ = error.within({.host = address().text(), .operation = "join"});
+    formation_failure_ = error.within({.operation = "join"});
     look_whether_formed();
+}
+
+/// A member that left before it was connected with all others leaves a world that cannot form. One
+/// that left in good order, and with a link to this node, had all its links: nothing is wrong.
+void NodeBody::look_for_casualties() {
+    if (world_ == nullptr || lazy_ || formation_failure_) return;
+    std::optional<Error> lost = mesh_.failure();
+    if (const auto casualty = engine_.casualty(); casualty && !lost) {
+        const auto rank = std::ranges::find(members_, casualty->first) - members_.begin();
+        lost = Error(Errc::link_closed,
+                     fmt::format("rank {} was lost before all members were connected: {}", rank,
+                                 casualty->second.cause()),
+                     {.rank = Rank(static_cast<std::uint32_t>(rank))});
+    }
+    if (!lost) return;
+    formation_failure_ = lost->within({.operation = "join"});
 }
 
 void NodeBody::look_whether_formed() {
     if (formed_told_) return;
+    look_for_casualties();
     const bool connected = world_ != nullptr && (lazy_ || mesh_.complete());
     if (!connected && !formation_failure_) return;
     formed_told_ = true;
     progress().complete(formed_);
 }
 
-Error NodeBody::not_formed() const {
-    std::string why;
-    if (world_ == nullptr) {
-        why = seed_ ? seed_->news() : "there is no view";
-    } else {
-        std::size_t named = 0;
-        for (const engine::PeerReport& report : mesh_.reports()) {
-            if (report.connected || ++named > 4) continue;
-            why += fmt::format("; rank {}: {}", report.rank.value(),
-                               report.why.empty() ? "does not answer" : report.why);
-        }
-        why = fmt::format("{} of {} other members are connected{}", mesh_.connected(),
-                          members_.size() - 1, why);
+/// Whom formation waits for, and what is known of why.
+std::string NodeBody::what_is_missing() const {
+    if (world_ == nullptr) return seed_ ? seed_->news() : "there is no view";
+    std::vector<std::string> missing;
+    for (const engine::PeerReport& report : mesh_.reports()) {
+        if (report.connected) continue;
+        missing.push_back(fmt::format("rank {}: {}", report.rank.value(),
+                                      report.why.empty() ? "it has not connected" : report.why));
     }
-    return {Errc::timed_out,
-            fmt::format("the cluster did not form in time: {}", why),
-            {.host = carrier_->local().text(), .operation = "join"}};
+    const std::size_t count = missing.size();
+    if (count > kMostNamed) missing.resize(kMostNamed);
+    return fmt::format("this process, rank {}, is not connected with {} of {} other members; {}{}",
+                       world_->me.value(), count, members_.size() - 1, fmt::join(missing, "; "),
+                       count > kMostNamed ? "; ..." : "");
 }
 
 Result<void> NodeBody::wait_formed(TimePoint deadline) {
-    if (!progress().wait(formed_, deadline)) {
+    const TimePoint begun = now();
+    for (TimePoint warn_at = begun + kWarnAfter;
+         !progress().wait(formed_, std::min(warn_at, deadline)); warn_at += kWarnEvery) {
         const runtime::Progress::Guard guard(progress());
-        return not_formed();
+        if (formed_told_) continue;
+        if (now() >= deadline) {
+            formation_failure_ =
+                Error(Errc::timed_out,
+                      fmt::format("the cluster did not form in time: {}", what_is_missing()),
+                      {.operation = "join"});
+            return *formation_failure_;
+        }
+        NEXAR_LOG_WARNING("the cluster has not formed after {} s: {}",
+                          std::chrono::duration_cast<std::chrono::seconds>(now() - begun).count(),
+                          what_is_missing());
     }
     if (formation_failure_) return *formation_failure_;
     return {};

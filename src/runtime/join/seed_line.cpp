@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/printable.hpp"
 #include "base/try.hpp"
 #include "wire/view.hpp"
 
@@ -21,18 +22,32 @@ bool is_final(Errc code) noexcept {
     return remedy(code) != Remedy::retry;
 }
 
+Result<security::KeyPair> copy_of(const security::KeyPair& key) {
+    NEXAR_TRY_VALUE(pem, key.to_pem());
+    return security::KeyPair::from_pem(pem);
+}
+
 }  // namespace
 
 SeedLine::SeedLine(quic::Endpoint& endpoint, JoinTerms terms, security::KeyPair key)
     : endpoint_(&endpoint),
       terms_(std::move(terms)),
-      key_(std::move(key)),
+      join_key_(std::move(key)),
       next_seed_(terms_.seeds.size()) {}
 
 void SeedLine::begin_round(TimePoint now) {
     problems_.clear();
     next_seed_ = 0;
     dial_at_ = now;
+    beside_at_ = now + kBeside;
+}
+
+/// All seeds once more: the seed forgets a handshake that was interrupted for too long, and one
+/// that was restarted does not know it.
+void SeedLine::dial_beside(TimePoint now) {
+    next_seed_ = 0;
+    dial_at_ = now;
+    beside_at_ = now + kBesideAgain;
 }
 
 void SeedLine::dial_next(TimePoint now) {
@@ -43,26 +58,41 @@ void SeedLine::dial_next(TimePoint now) {
     const bool as_joiner = credentials_ == nullptr;
     const auto id =
         as_joiner ? endpoint_->dial_as_joiner(now, seed, ca) : endpoint_->dial_seed(now, seed);
-    if (id) {
-        calls_[*id] = {.to = seed, .as_joiner = as_joiner};
-    } else {
+    if (!id) {
         problems_.insert_or_assign(seed.text(), id.error());
+        return;
     }
+    calls_[*id] = {.to = seed, .begun = now, .as_joiner = as_joiner};
+    const auto same = [&](const auto& entry) {
+        return !entry.second.over && entry.second.to == seed;
+    };
+    if (std::ranges::count_if(calls_, same) <= kMostBeside) return;
+    const auto oldest = std::ranges::find_if(calls_, same);  // link ids ascend
+    end(oldest->first, oldest->second, "another attempt is tried");
+}
+
+void SeedLine::ping(TimePoint now) {
+    if (!talking_ || epoch_ != Epoch(0) || now < ping_at_) return;
+    ping_at_ = now + kPing;
+    calls_.at(*talking_).link->send_datagram(wire::to_bytes(wire::Heartbeat{}));
 }
 
 void SeedLine::turn(TimePoint now) {
     now_ = now;
-    if (closing_ || failure_) return;
+    if (closing_ || failure_ || dismissed_) return;
     if (!talking_) {
         if (round_over() && !calling() && now >= dial_at_) begin_round(now);
+        if (round_over() && calling() && now >= beside_at_) dial_beside(now);
         while (!round_over() && (now >= dial_at_ || !calling())) dial_next(now);
     }
+    ping(now);
     if (renew_at_ && now >= *renew_at_) renew(now);
 }
 
 std::optional<TimePoint> SeedLine::next_deadline() const {
-    if (closing_ || failure_) return std::nullopt;
-    if (!talking_ && (!round_over() || !calling())) return dial_at_;
+    if (closing_ || failure_ || dismissed_) return std::nullopt;
+    if (!talking_) return !round_over() || !calling() ? dial_at_ : beside_at_;
+    if (epoch_ == Epoch(0)) return renew_at_ ? std::min(ping_at_, *renew_at_) : ping_at_;
     return renew_at_;
 }
 
@@ -86,6 +116,7 @@ void SeedLine::on_up(TimePoint now, port::LinkId id, const port::Up& up) {
         return;
     }
     talking_ = id;
+    ping_at_ = now + kPing;
     next_seed_ = terms_.seeds.size();
     pause_ = kFirstPause;
     for (auto& [other, unused] : calls_) {
@@ -105,6 +136,7 @@ void SeedLine::on_up(TimePoint now, port::LinkId id, const port::Up& up) {
     ca_ = tls(call).seen_ca();
     if (!ca_) return call.lane->close("no CA was shown");
     proved_ = false;
+    offered_.reset();
     if (!terms_.job_secret) {
         if (auto asked = ask_to_join(call); !asked) call.lane->close(asked.error().cause());
         return;
@@ -136,11 +168,11 @@ void SeedLine::on_down(TimePoint now, port::LinkId id, const Error& reason) {
     const Address to = found->second.to;
     const bool over = found->second.over;
     calls_.erase(found);
-    if (over) return;
     if (talking_ == id) {
         talking_.reset();
         renew_at_.reset();
     }
+    if (over) return;
     problems_.insert_or_assign(to.text(), reason);
     if (calling() || !round_over()) return;
     // A seed that every address shows to be another one stays so; one that is silent may come.
@@ -165,9 +197,11 @@ Result<std::array<std::byte, kBindingBytes>> SeedLine::binding(const Call& call)
 }
 
 Result<void> SeedLine::ask_to_join(Call& call) {
-    if (!key_) return Error(Errc::protocol_violation, "the seed has let this process in already");
+    if (!join_key_) {
+        return Error(Errc::protocol_violation, "the seed has let this process in already");
+    }
     NEXAR_TRY_VALUE(bound, binding(call));
-    NEXAR_TRY_VALUE(request, security::SigningRequest::create(*key_, bound));
+    NEXAR_TRY_VALUE(request, security::SigningRequest::create(*join_key_, bound));
     wire::Hello hello{.software = fmt::format("nexar {}", version()),
                       .wanted_rank = terms_.wanted_rank};
     wire::JoinRequest join{.signing_request = request.der(),
@@ -195,7 +229,7 @@ Result<void> SeedLine::take(port::LinkId id, const wire::FrameHeader& header,
         }
         case wire::FrameType::admission: {
             NEXAR_TRY_VALUE(admission, wire::decode_body<wire::Admission>(header, body));
-            return on_admission(admission.message);
+            return on_admission(call, admission.message);
         }
         case wire::FrameType::welcome: {
             NEXAR_TRY_VALUE(welcome, wire::decode_body<wire::Welcome>(header, body));
@@ -211,11 +245,12 @@ Result<void> SeedLine::take(port::LinkId id, const wire::FrameHeader& header,
             if (view.message.epoch <= epoch_) return {};
             epoch_ = view.message.epoch;
             view_ = wire::from_wire(view.message);
+            join_key_.reset();
             return {};
         }
         case wire::FrameType::error_report: {
             NEXAR_TRY_VALUE(report, wire::decode_body<wire::ErrorReport>(header, body));
-            return on_report(report.message);
+            return on_report(call, report.message);
         }
         default:
             return Error(
@@ -242,19 +277,24 @@ Result<void> SeedLine::on_proof(Call& call, const wire::Proof& proof) {
     return ask_to_join(call);
 }
 
-Result<void> SeedLine::on_admission(const wire::Admission& admission) {
+Result<void> SeedLine::on_admission(const Call& call, const wire::Admission& admission) {
     NEXAR_TRY_VALUE(certificate, security::Certificate::from_der(admission.certificate));
     NEXAR_TRY_VALUE(identity, certificate.identity());
-    if (!key_ || !ca_) return Error(Errc::protocol_violation, "an admission came unasked");
+    const bool renewed = !call.as_joiner;
+    const auto& key = renewed ? renewal_key_ : join_key_;
+    if (!key || !ca_) return Error(Errc::protocol_violation, "an admission came unasked");
     if (identity.node != NodeId(admission.node) ||
-        (credentials_ && identity.node != credentials_->identity().node)) {
+        (renewed && identity.node != credentials_->identity().node)) {
         return Error(Errc::protocol_violation, "the certificate names another node");
     }
-    NEXAR_TRY_VALUE(made, security::Credentials::create(std::move(*key_), certificate, *ca_));
-    key_.reset();
-    const bool renewed = credentials_ != nullptr;
+    NEXAR_TRY_VALUE(own, copy_of(*key));
+    NEXAR_TRY_VALUE(made, security::Credentials::create(std::move(own), certificate, *ca_));
+    if (!renewed) {
+        offered_ = made;
+        return {};
+    }
+    renewal_key_.reset();
     credentials_ = made;
-    if (!renewed) return {};
     endpoint_->set_credentials(credentials_);
     NEXAR_LOG_INFO("the certificate of this node was renewed");
     plan_renewal(now_);
@@ -262,9 +302,10 @@ Result<void> SeedLine::on_admission(const wire::Admission& admission) {
 }
 
 Result<void> SeedLine::on_welcome(Call& call, const wire::Welcome& welcome) {
-    if (!call.as_joiner || !credentials_ || !talking_ || call.over) {
+    if (!call.as_joiner || !offered_ || !talking_ || call.over) {
         return Error(Errc::protocol_violation, "a welcome came that was not asked for");
     }
+    credentials_ = std::exchange(offered_, nullptr);
     endpoint_->set_credentials(credentials_);
     admission_ = Admitted{.credentials = credentials_, .welcome = welcome};
     // From here on we are known by our certificate.
@@ -274,14 +315,26 @@ Result<void> SeedLine::on_welcome(Call& call, const wire::Welcome& welcome) {
     return {};
 }
 
-Result<void> SeedLine::on_report(const wire::ErrorReport& report) {
+Result<void> SeedLine::on_report(const Call& call, const wire::ErrorReport& report) {
+    if (!call.as_joiner && report.code != Errc::unauthenticated) {
+        ended_ = Error(report.code, printable(report.text, wire::kMaxReportTextBytes));
+        return {};
+    }
     // A seed that has given up refuses everybody, and says all there is to say.
     const Error said(report.code,
                      report.code == Errc::closed
                          ? report.text
                          : fmt::format("the seed does not let this process in: {}", report.text));
-    if (is_final(report.code)) failure_ = said;
     for (const Address& seed : terms_.seeds) problems_.insert_or_assign(seed.text(), said);
+    if (call.as_joiner) {
+        if (is_final(report.code)) failure_ = said;
+    } else if (epoch_ == Epoch(0)) {
+        // Our place was given away while we were not heard. There may be another one.
+        credentials_.reset();
+    } else {
+        NEXAR_LOG_WARNING("the seed does not know this cluster any more: {}", report.text);
+        dismissed_ = true;
+    }
     return said;
 }
 
@@ -301,7 +354,7 @@ void SeedLine::renew(TimePoint now) {
     if (!key || !bound) return;
     auto request = security::SigningRequest::create(*key, *bound);
     if (!request) return;
-    key_ = std::move(*key);
+    renewal_key_ = std::move(*key);
     call.lane->send(wire::Renewal{.signing_request = request->der()});
 }
 
@@ -309,7 +362,7 @@ void SeedLine::report(const wire::LinkReport& report) {
     reports_.insert_or_assign(report.rank, report);
     if (!talking_) return;
     Call& call = calls_.at(*talking_);
-    if (!call.as_joiner && !call.lane->closed()) call.lane->send(report);
+    if (!call.over && !call.as_joiner && !call.lane->closed()) call.lane->send(report);
 }
 
 std::string SeedLine::news() const {
@@ -325,8 +378,13 @@ std::string SeedLine::news() const {
                     : fmt::format("no seed answers at {}; is it running, and may UDP pass?", seeds);
 }
 
-void SeedLine::close() {
+void SeedLine::close(const std::optional<Error>& why) {
     closing_ = true;
+    if (why && talking_) {
+        Call& call = calls_.at(*talking_);
+        const bool member = !call.over && !call.as_joiner && !call.lane->closed();
+        if (member) call.lane->send(wire::report_of(*why, epoch_));
+    }
     for (auto& [id, call] : calls_) end(id, call, "the node was closed");
 }
 

@@ -38,9 +38,12 @@ struct Admitted {
 };
 
 /// A node's side of what it says to the seed: joins, then keeps a link over which views come, and
-/// has its certificate renewed at half its life. A seed that is gone is dialed again and again.
+/// has its certificate renewed at half its life. A seed that is gone is dialed again and again; one
+/// that is silent is dialed again beside the attempts under way. Until there is a view, a node
+/// whose place the seed has given away asks to be let in again, with the same key.
 ///
-/// Sans-I/O: driven like a mesh. What came of it is taken by admission(), view() and failure().
+/// Sans-I/O: driven like a mesh. What came of it is taken by admission(), view(), failure() and
+/// end_of_formation().
 class SeedLine {
 public:
     /// The endpoint must outlive it.
@@ -58,12 +61,15 @@ public:
     std::optional<View> view() { return std::exchange(view_, std::nullopt); }
     /// The seed does not let us in, or is not the one that we were told of: nothing follows.
     const std::optional<Error>& failure() const noexcept { return failure_; }
+    /// What the seed said of why the cluster will not form.
+    const std::optional<Error>& end_of_formation() const noexcept { return ended_; }
     /// What the line waits for, in words.
     std::string news() const;
 
     void report(const wire::LinkReport& report);
 
-    void close();
+    /// Tells the seed why this node leaves, if something failed.
+    void close(const std::optional<Error>& why);
     bool idle() const noexcept { return calls_.empty(); }
 
 private:
@@ -72,6 +78,7 @@ private:
         Address to{};
         port::Link* link = nullptr;
         std::unique_ptr<SeedLane> lane{};
+        TimePoint begun{};
         bool as_joiner = false;
         bool over = false;  // was not chosen, or has said all
     };
@@ -79,9 +86,18 @@ private:
     static constexpr Duration kStagger = std::chrono::milliseconds(50);
     static constexpr Duration kFirstPause = std::chrono::milliseconds(50);
     static constexpr Duration kLongestPause = std::chrono::seconds(2);
+    /// As MeshOptions::beside, beside_again and most_beside.
+    static constexpr Duration kBeside = std::chrono::seconds(1);
+    static constexpr Duration kBesideAgain = std::chrono::seconds(2);
+    static constexpr std::ptrdiff_t kMostBeside = 3;
+    /// How often a node that waits for a view shows that it is there: so it learns in this time
+    /// that the seed was restarted.
+    static constexpr Duration kPing = std::chrono::seconds(1);
 
     void begin_round(TimePoint now);
+    void dial_beside(TimePoint now);
     void dial_next(TimePoint now);
+    void ping(TimePoint now);
     bool round_over() const noexcept { return next_seed_ == terms_.seeds.size(); }
     void on_up(TimePoint now, port::LinkId id, const port::Up& up);
     void on_down(TimePoint now, port::LinkId id, const Error& reason);
@@ -89,9 +105,9 @@ private:
     bool calling() const noexcept;
     Result<void> take(port::LinkId id, const wire::FrameHeader& header, port::ConstBytes body);
     Result<void> on_proof(Call& call, const wire::Proof& proof);
-    Result<void> on_admission(const wire::Admission& admission);
+    Result<void> on_admission(const Call& call, const wire::Admission& admission);
     Result<void> on_welcome(Call& call, const wire::Welcome& welcome);
-    Result<void> on_report(const wire::ErrorReport& report);
+    Result<void> on_report(const Call& call, const wire::ErrorReport& report);
     Result<void> ask_to_join(Call& call);
     void renew(TimePoint now);
     Result<std::array<std::byte, kBindingBytes>> binding(const Call& call) const;
@@ -100,23 +116,29 @@ private:
 
     quic::Endpoint* endpoint_;
     JoinTerms terms_;
-    std::optional<security::KeyPair> key_;  // until a certificate for it has come
+    std::optional<security::KeyPair> join_key_;               // until there is a view
+    std::optional<security::KeyPair> renewal_key_{};          // until a certificate for it has come
+    std::shared_ptr<const security::Credentials> offered_{};  // by an admission without a welcome
     std::shared_ptr<const security::Credentials> credentials_{};
     std::optional<security::Certificate> ca_{};
     std::map<port::LinkId, Call> calls_;
     std::optional<port::LinkId> talking_{};
     bool proved_ = false;  // the seed knows the job's secret
     std::size_t next_seed_ = 0;
-    TimePoint dial_at_{};  // the next seed, or the next round
+    TimePoint dial_at_{};    // the next seed, or the next round
+    TimePoint beside_at_{};  // all seeds again, beside the attempts under way
+    TimePoint ping_at_{};
     Duration pause_ = kFirstPause;
     TimePoint now_{};
     std::optional<TimePoint> renew_at_{};
     bool closing_ = false;
+    bool dismissed_ = false;  // the seed has lost its state: the others know us, it does not
 
     std::optional<Admitted> admission_{};
     std::optional<View> view_{};
     Epoch epoch_{};
     std::optional<Error> failure_{};
+    std::optional<Error> ended_{};
     std::map<std::string, Error> problems_;  // of the last round, by address
     std::string formation_{};
     std::map<Rank, wire::LinkReport> reports_;  // told again to a seed that was started anew

@@ -12,6 +12,7 @@
 #include "base/try.hpp"
 #include "runtime/config_sources.hpp"
 #include "runtime/join/addresses.hpp"
+#include "security/digest.hpp"
 #include "security/random_id.hpp"
 #include "wire/codec.hpp"
 
@@ -34,11 +35,28 @@ Result<std::unique_ptr<quic::UdpCarrier>> listen(const std::string& where, Buffe
         copy.credentials = options.credentials;
         copy.accepts_joiners = true;
         copy.link = options.link;
+        copy.secret = Secret::filled(options.secret.size(), [&](std::span<std::byte> out) {
+            options.secret.reveal([&](auto bytes) { std::ranges::copy(bytes, out.begin()); });
+        });
         return quic::UdpCarrier::open(address, pool, std::move(copy));
     };
     if (!where.empty()) return open(where);
     auto both = open(kAnyAddress);
     return both ? std::move(both) : open(kAnyV4Address);  // a host without IPv6
+}
+
+/// Follows from the CA's key, so that a seed that was started again answers those who knew the one
+/// before, and they notice at once.
+Result<Secret> reset_secret(const security::ClusterCa& ca) {
+    constexpr std::string_view kLabel = "nexar stateless resets of a seed 1";
+    NEXAR_TRY_VALUE(pem, ca.key().to_pem());
+    return pem.reveal([&](std::span<const std::byte> bytes) {
+        std::vector<std::byte> text(bytes.begin(), bytes.end());
+        for (const char c : kLabel) text.push_back(static_cast<std::byte>(c));
+        Secret secret(security::sha256(text));
+        wipe(text);
+        return secret;
+    });
 }
 
 wire::StoredSeed new_state(security::WallTime now, const NodeId& id) {
@@ -105,6 +123,8 @@ Result<std::shared_ptr<SeedBody>> SeedBody::open(const SeedOptions& options) {
     body->renew_at_ = body->clock_.now() + kLifetime / 2;
     quic::EndpointOptions endpoint;
     endpoint.credentials = credentials;
+    NEXAR_TRY_VALUE(secret, reset_secret(*body->ca_));
+    endpoint.secret = std::move(secret);
     endpoint.link.idle_timeout = kSeedIdleTimeout;
     endpoint.link.keep_alive = kSeedIdleTimeout / 3;
     NEXAR_TRY_VALUE(carrier, listen(options.listen, body->pool_, endpoint));

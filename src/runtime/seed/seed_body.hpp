@@ -72,12 +72,14 @@ private:
 
     void take_events(TimePoint now);
     void on_up(TimePoint now, port::LinkId id, const port::Up& up);
+    void on_down(TimePoint now, port::LinkId id, const Error& reason);
     Result<void> take(port::LinkId id, const wire::FrameHeader& header, port::ConstBytes body);
     Result<void> on_proof(Visitor& visitor, const wire::Proof& proof);
     Result<void> on_hello(Visitor& visitor, const wire::Hello& hello);
     Result<void> on_join(Visitor& visitor, const wire::JoinRequest& request);
     Result<void> on_renewal(Visitor& visitor, const wire::Renewal& renewal);
     Result<void> on_link_report(Visitor& visitor, const wire::LinkReport& report);
+    Result<void> on_failed_member(Visitor& visitor, const wire::ErrorReport& report);
     Result<security::SigningRequest> read_request(Visitor& visitor,
                                                   const std::vector<std::byte>& der);
     Result<std::array<std::byte, runtime::kBindingBytes>> binding(Visitor& visitor);

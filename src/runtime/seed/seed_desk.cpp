@@ -13,6 +13,8 @@ namespace nexar::runtime {
 
 namespace {
 
+constexpr std::size_t kMostNamed = 8;
+
 std::string short_list(const std::vector<std::string>& texts) {
     std::string all;
     for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
@@ -28,7 +30,7 @@ SeedDesk::SeedDesk(const wire::StoredSeed& state, std::uint32_t world,
     state_.world_size = world;
     // All of them were told that they are members: they have time to find the new life of the seed.
     for (const wire::StoredMember& one : state_.members) {
-        absent_[NodeId(one.member.node)] = now + kAbsenceAfterRestart;
+        absent_[NodeId(one.member.node)] = {.until = now + kAbsenceAfterRestart, .lost = true};
     }
 }
 
@@ -58,7 +60,25 @@ wire::StoredMember* SeedDesk::find(const NodeId& node) noexcept {
     return found == state_.members.end() ? nullptr : &*found;
 }
 
-Result<Rank> SeedDesk::free_rank(const std::optional<Rank>& wanted) const {
+/// A member that has been away for too long while the world forms.
+bool SeedDesk::can_displace(const wire::StoredMember& member, TimePoint now) const {
+    const NodeId node(member.member.node);
+    const auto until = absent_.find(node);
+    return !state_.formed && !present_.contains(node) &&
+           (until == absent_.end() || now >= until->second.until);
+}
+
+void SeedDesk::displace(const wire::StoredMember& member) {
+    const NodeId node(member.member.node);
+    if (displaced_.size() == kMostDisplaced) displaced_.erase(displaced_.begin());
+    displaced_.emplace_back(member.key_hash, member.token);
+    absent_.erase(node);
+    std::erase_if(state_.members, [&](const auto& one) { return one.member.node == node.bytes(); });
+    ++changes_;
+    ++revision_;
+}
+
+Result<Rank> SeedDesk::free_rank(const std::optional<Rank>& wanted, TimePoint now) {
     const auto holder = [&](Rank rank) {
         return std::ranges::find_if(state_.members,
                                     [&](const auto& one) { return one.member.rank == rank; });
@@ -71,16 +91,34 @@ Result<Rank> SeedDesk::free_rank(const std::optional<Rank>& wanted) const {
         }
         const auto other = holder(*wanted);
         if (other == state_.members.end()) return *wanted;
-        return Error(Errc::invalid_argument,
-                     fmt::format("it wants rank {}, which a process on {} has already",
-                                 wanted->value(), other->host));
+        if (!can_displace(*other, now)) {
+            const auto away = absent_.find(NodeId(other->member.node));
+            if (!state_.formed && away != absent_.end() && away->second.lost) {
+                return Error(Errc::too_many_pending,
+                             fmt::format("rank {} is kept for a process on {} that has lost its "
+                                         "connection; its place will be free soon",
+                                         wanted->value(), other->host));
+            }
+            return Error(Errc::invalid_argument,
+                         fmt::format("it wants rank {}, which a process on {} has already",
+                                     wanted->value(), other->host));
+        }
+        displace(wire::StoredMember(*other));
+        return *wanted;
     }
     for (std::uint32_t rank = 0; rank < state_.world_size; ++rank) {
         if (holder(Rank(rank)) == state_.members.end()) return Rank(rank);
     }
-    return Error(
-        Errc::too_many_pending,
-        fmt::format("the cluster is complete: it has all its {} members", state_.world_size));
+    const auto absent = std::ranges::find_if(
+        state_.members, [&](const auto& one) { return can_displace(one, now); });
+    if (absent == state_.members.end()) {
+        return Error(
+            Errc::too_many_pending,
+            fmt::format("the cluster is complete: it has all its {} members", state_.world_size));
+    }
+    const wire::StoredMember given_up = *absent;
+    displace(given_up);
+    return given_up.member.rank;
 }
 
 Result<Member> SeedDesk::admit(const Applicant& applicant, const security::TokenTable& tokens,
@@ -91,12 +129,16 @@ Result<Member> SeedDesk::admit(const Applicant& applicant, const security::Token
         return one.key_hash == applicant.key && one.token == token;
     });
     const bool again = known != state_.members.end();
+    const auto displaced = std::ranges::find(displaced_, std::pair(applicant.key, token));
+    const bool returns = displaced != displaced_.end();
     if (!applicant.proved_job_secret) {
         // Whoever used it up may come again, with the same key.
-        NEXAR_TRY(tokens.check(applicant.token, applicant.secret, again ? 0 : spent(token), wall));
+        const std::uint32_t uses = again || returns ? 0 : spent(token);
+        NEXAR_TRY(tokens.check(applicant.token, applicant.secret, uses, wall));
     }
     if (again) return wire::from_wire(known->member);
-    NEXAR_TRY_VALUE(rank, free_rank(applicant.wanted_rank));
+    NEXAR_TRY_VALUE(rank, free_rank(applicant.wanted_rank, now));
+    std::erase(displaced_, std::pair(applicant.key, token));
     const Member member{.node = new_node_(),
                         .incarnation = Incarnation(1),
                         .rank = rank,
@@ -108,8 +150,8 @@ Result<Member> SeedDesk::admit(const Applicant& applicant, const security::Token
     const auto at = std::ranges::lower_bound(state_.members, rank, {},
                                              [](const auto& one) { return one.member.rank; });
     state_.members.insert(at, stored);
-    if (!applicant.proved_job_secret) spend(token, tokens);
-    absent_[member.node] = now + kAbsence;
+    if (!applicant.proved_job_secret && !returns) spend(token, tokens);
+    absent_[member.node] = {.until = now + kAbsence};
     ++changes_;
     ++revision_;
     return member;
@@ -130,11 +172,11 @@ Result<Member> SeedDesk::attend(const Identity& identity) {
     return wire::from_wire(stored->member);
 }
 
-void SeedDesk::leave(const NodeId& node, TimePoint now) {
+void SeedDesk::leave(const NodeId& node, TimePoint now, bool with_goodbye) {
     if (present_.erase(node) == 0) return;
     ++changes_;
     if (!state_.formed) {
-        absent_[node] = now + kAbsence;
+        absent_[node] = {.until = with_goodbye ? now : now + kAbsence, .lost = true};
     } else if (present_.empty()) {
         begin_anew();
     }
@@ -145,26 +187,21 @@ void SeedDesk::begin_anew() {
     state_.formed = false;
     present_.clear();
     absent_.clear();
+    displaced_.clear();
     ++changes_;
     ++revision_;
 }
 
 void SeedDesk::expire(TimePoint now) {
-    std::erase_if(absent_, [&](const auto& entry) {
-        if (now < entry.second) return false;
-        if (state_.formed) return true;  // others know it as a member
-        std::erase_if(state_.members,
-                      [&](const auto& one) { return one.member.node == entry.first.bytes(); });
-        ++changes_;
-        ++revision_;
-        return true;
-    });
+    std::erase_if(absent_, [&](const auto& entry) { return now >= entry.second.until; });
     if (state_.formed && present_.empty() && absent_.empty()) begin_anew();
 }
 
 std::optional<TimePoint> SeedDesk::next_deadline() const {
     std::optional<TimePoint> due;
-    for (const auto& [node, until] : absent_) due = due ? std::min(*due, until) : until;
+    for (const auto& [node, absence] : absent_) {
+        due = due ? std::min(*due, absence.until) : absence.until;
+    }
     return due;
 }
 
@@ -187,6 +224,7 @@ bool SeedDesk::try_form() {
     formed_once_ = true;
     state_.epoch = Epoch(state_.epoch.value() + 1);
     refusals_.clear();
+    displaced_.clear();
     ++changes_;
     ++revision_;
     return true;
@@ -212,13 +250,24 @@ std::string SeedDesk::status() const {
     std::string text = fmt::format(
         "{} of {} joined", state_.formed ? state_.world_size : attending(), state_.world_size);
     if (state_.formed) return text;
-    std::vector<std::string> missing;
+    std::vector<std::string> absent;
+    std::set<Rank> taken;
     for (const auto& one : state_.members) {
+        taken.insert(one.member.rank);
         if (!present_.contains(NodeId(one.member.node))) {
-            missing.push_back(fmt::format("rank {} on {}", one.member.rank.value(), one.host));
+            absent.push_back(fmt::format("rank {} on {}", one.member.rank.value(), one.host));
         }
     }
-    if (!missing.empty()) text += fmt::format("; not connected now: {}", short_list(missing));
+    std::vector<std::string> missing;
+    for (std::uint32_t rank = 0; rank < state_.world_size && missing.size() < kMostNamed; ++rank) {
+        if (!taken.contains(Rank(rank))) missing.push_back(fmt::format("{}", rank));
+    }
+    const std::size_t count = state_.world_size - taken.size();
+    if (count != 0) {
+        text += fmt::format("; waiting for {} {}{}", count == 1 ? "rank" : "ranks",
+                            short_list(missing), count > missing.size() ? ", ..." : "");
+    }
+    if (!absent.empty()) text += fmt::format("; not connected now: {}", short_list(absent));
     for (const auto& [from, why] : refusals_) text += fmt::format("; {}: {}", from, why);
     return text;
 }

@@ -44,16 +44,18 @@ public:
     const wire::StoredSeed& state() const noexcept { return state_; }
 
     /// The member that the applicant is from now on. The same key with the same token is the same
-    /// member again: its answer was lost. An Error: unauthenticated, or invalid_argument for a rank
-    /// that is not free, or too_many_pending while the cluster is complete.
+    /// member again: its answer was lost. Until the world has formed, a member whose place was
+    /// given away may come again with the same key and its spent token: it is a new node, with a
+    /// rank that is free. An Error: unauthenticated, or invalid_argument for a rank that is not
+    /// free, or too_many_pending while the cluster is complete.
     Result<Member> admit(const Applicant& applicant, const security::TokenTable& tokens,
                          security::WallTime wall, TimePoint now);
 
     /// A member has a link to the seed, or lost it. An Error (unauthenticated) for a node that is
-    /// no member.
+    /// not a member. A member that lost its link during formation keeps its place for kAbsence, and
+    /// longer while nobody else needs it; one that said goodbye makes room at once.
     Result<Member> attend(const Identity& identity);
-    void leave(const NodeId& node, TimePoint now);
-    /// Who lost its link during formation and did not come back in time makes room.
+    void leave(const NodeId& node, TimePoint now, bool with_goodbye = false);
     void expire(TimePoint now);
     std::optional<TimePoint> next_deadline() const;
 
@@ -81,21 +83,32 @@ public:
     std::uint64_t revision() const noexcept { return revision_; }
 
 private:
-    static constexpr Duration kAbsence = std::chrono::seconds(10);
+    /// Several times what a member may need to dial again.
+    static constexpr Duration kAbsence = std::chrono::seconds(30);
     static constexpr Duration kAbsenceAfterRestart = std::chrono::seconds(60);
     static constexpr std::size_t kManySpent = wire::kMaxStoredTokens / 2;
     static constexpr std::size_t kMostRefusals = 8;
+    static constexpr std::size_t kMostDisplaced = 1024;
 
     std::uint32_t spent(const wire::Id& token) const noexcept;
     void spend(const wire::Id& token, const security::TokenTable& tokens);
-    Result<Rank> free_rank(const std::optional<Rank>& wanted) const;
+    Result<Rank> free_rank(const std::optional<Rank>& wanted, TimePoint now);
+    bool can_displace(const wire::StoredMember& member, TimePoint now) const;
+    void displace(const wire::StoredMember& member);
     wire::StoredMember* find(const NodeId& node) noexcept;
     void begin_anew();
 
     wire::StoredSeed state_;
     std::function<NodeId()> new_node_;
     std::set<NodeId> present_;
-    std::map<NodeId, TimePoint> absent_;  // until when they may come back
+    /// Members without a link.
+    struct Absence {
+        TimePoint until{};  // nobody else gets its place before
+        bool lost = false;  // it had a link
+    };
+    std::map<NodeId, Absence> absent_;
+    /// Who lost its place during this formation: its key, and the token that it has spent.
+    std::vector<std::pair<security::PublicKeyHash, wire::Id>> displaced_;
     std::vector<std::pair<std::string, std::string>> refusals_;
     bool formed_once_ = false;
     std::optional<Error> given_up_{};

@@ -54,20 +54,23 @@ void SeedBody::take_events(TimePoint now) {
             if (refused->reason.code() == Errc::unauthenticated) {
                 desk_->refused(refused->from, refused->reason.cause());
             }
-        } else if (std::holds_alternative<port::Down>(event->what)) {
-            const auto found = visitors_.find(event->link);
-            if (found != visitors_.end()) {
-                const auto member = found->second.member;
-                visitors_.erase(found);
-                const bool elsewhere =
-                    member && std::ranges::any_of(visitors_, [&](const auto& other) {
-                        return other.second.member == member;
-                    });
-                if (member && !elsewhere && !closing_) desk_->leave(member->node, now);
-            }
+        } else if (const auto* down = std::get_if<port::Down>(&event->what)) {
+            on_down(now, event->link, down->reason);
             carrier_->forget(event->link);
         }
     }
+}
+
+void SeedBody::on_down(TimePoint now, port::LinkId id, const Error& reason) {
+    const auto found = visitors_.find(id);
+    if (found == visitors_.end()) return;
+    const auto member = found->second.member;
+    const bool said_goodbye = reason.code() == Errc::link_closed && !found->second.lane->closed();
+    visitors_.erase(found);
+    const bool elsewhere = member && std::ranges::any_of(visitors_, [&](const auto& other) {
+                               return other.second.member == member;
+                           });
+    if (member && !elsewhere && !closing_) desk_->leave(member->node, now, said_goodbye);
 }
 
 void SeedBody::on_up(TimePoint now, port::LinkId id, const port::Up& up) {
@@ -145,6 +148,10 @@ Result<void> SeedBody::take(port::LinkId id, const wire::FrameHeader& header,
         case wire::FrameType::renewal: {
             NEXAR_TRY_VALUE(renewal, wire::decode_body<wire::Renewal>(header, body));
             return on_renewal(visitor, renewal.message);
+        }
+        case wire::FrameType::error_report: {
+            NEXAR_TRY_VALUE(report, wire::decode_body<wire::ErrorReport>(header, body));
+            return on_failed_member(visitor, report.message);
         }
         case wire::FrameType::link_report: {
             NEXAR_TRY_VALUE(report, wire::decode_body<wire::LinkReport>(header, body));
@@ -297,6 +304,23 @@ Result<void> SeedBody::on_link_report(Visitor& visitor, const wire::LinkReport& 
     if (own == nullptr) return {};  // of a world that has ended
     reports_.insert_or_assign({own->rank, report.rank}, report);
     if (!peers_due_) peers_due_ = now_ + kPeersPause;
+    return {};
+}
+
+/// A member gives up: those who wait for links of their own will wait in vain.
+Result<void> SeedBody::on_failed_member(Visitor& visitor, const wire::ErrorReport& report) {
+    if (!visitor.member) return Error(Errc::protocol_violation, "a joiner has nothing to report");
+    const auto view = desk_->view();
+    const Member* const own = view ? view->find(visitor.member->node) : nullptr;
+    if (own == nullptr) return {};  // before the world has formed another one may take its place
+    const Error left(Errc::link_closed,
+                     fmt::format("rank {} left before all members were connected: {}",
+                                 own->rank.value(), printable(report.text)),
+                     {.rank = own->rank});
+    for (auto& [id, other] : visitors_) {
+        if (!other.member || other.member == visitor.member || other.lane->closed()) continue;
+        other.lane->send(wire::report_of(left, view->epoch));
+    }
     return {};
 }
 

@@ -215,17 +215,78 @@ TEST_F(Desk, does_not_know_who_is_no_member) {
 TEST_F(Desk, gives_the_place_of_who_does_not_come_to_another) {
     const Held held = token(3);
     const Member first = let_in(held, 1);
-    ASSERT_EQ(desk_->next_deadline(), now_ + seconds(10));
-    pass(milliseconds(9999));
-    EXPECT_EQ(desk_->state().members.size(), 1U);
+    ASSERT_EQ(desk_->next_deadline(), now_ + seconds(30));
+    attend(first);
+    desk_->leave(first.node, now_);
+    ASSERT_EQ(desk_->next_deadline(), now_ + seconds(30));
+    pass(milliseconds(29'999));
+    const auto early = admit(applicant(held, 2, Rank(0)));
+    ASSERT_FALSE(early);
+    EXPECT_EQ(early.error().code(), Errc::too_many_pending) << "it may ask again";
+    EXPECT_THAT(early.error().cause(), HasSubstr("rank 0 is kept for a process on host1"));
     pass(milliseconds(1));
-    EXPECT_TRUE(desk_->state().members.empty());
     EXPECT_FALSE(desk_->next_deadline());
+    const Member second = let_in(held, 2, Rank(0));
+    EXPECT_EQ(second.rank, Rank(0));
+    EXPECT_NE(second.node, first.node);
+    EXPECT_EQ(desk_->state().members.size(), 1U);
     EXPECT_EQ(desk_->attend(identity(first)).error().code(), Errc::unauthenticated);
-    EXPECT_EQ(let_in(held, 2).rank, Rank(0));
     // The use is gone all the same: a secret is not to be tried at leisure.
     let_in(held, 3);
     EXPECT_FALSE(admit(applicant(held, 4)));
+}
+
+TEST_F(Desk, keeps_the_place_of_a_member_as_long_as_nobody_else_needs_it) {
+    const Held held = token(4);
+    const Member first = let_in(held, 1);
+    const Member second = let_in(held, 2);
+    attend(second);
+    pass(seconds(500));
+    EXPECT_EQ(let_in(held, 3).rank, Rank(2)) << "the rank that nobody has";
+    attend(first);
+    EXPECT_EQ(desk_->attending(), 2U);
+    pass(seconds(500));
+    EXPECT_EQ(let_in(held, 4).rank, Rank(2)) << "of those who are away";
+    EXPECT_TRUE(desk_->attend(identity(first)));
+}
+
+TEST_F(Desk, lets_a_displaced_key_in_again_on_its_spent_token_as_another_node) {
+    const Held own = token(1);
+    const Member first = let_in(own, 1, Rank(1));
+    pass(seconds(30));
+    const Member other = let_in(token(1), 2, Rank(1));
+    EXPECT_EQ(desk_->attend(identity(first)).error().code(), Errc::unauthenticated);
+    EXPECT_FALSE(admit(applicant(own, 3))) << "the token is spent for everybody else";
+    const auto taken = admit(applicant(own, 1, Rank(1)));
+    ASSERT_FALSE(taken) << "a rank is granted once";
+    EXPECT_EQ(taken.error().code(), Errc::invalid_argument);
+    attend(other);
+    const Member again = let_in(own, 1);
+    EXPECT_NE(again.rank, Rank(1));
+    EXPECT_NE(again.node, first.node) << "an identity is granted once";
+    EXPECT_EQ(let_in(own, 1), again) << "its answer was lost";
+    EXPECT_EQ(desk_->state().spent.size(), 2U);
+    for (const auto& spent : desk_->state().spent) EXPECT_EQ(spent.uses, 1U);
+    attend(again);
+    attend(let_in(token(1), 4));
+    EXPECT_TRUE(desk_->try_form());
+    EXPECT_FALSE(admit(applicant(own, 5)));
+}
+
+TEST_F(Desk, does_not_let_a_displaced_key_in_when_the_world_has_formed) {
+    const Held own = token(1);
+    let_in(own, 1, Rank(1));
+    pass(seconds(30));
+    form(2);
+    EXPECT_EQ(admit(applicant(own, 1)).error().code(), Errc::unauthenticated);
+}
+
+TEST_F(Desk, gives_the_place_of_a_member_that_said_goodbye_away_at_once) {
+    const Held held = token(2);
+    const Member first = let_in(held, 1, Rank(2));
+    attend(first);
+    desk_->leave(first.node, now_, true);
+    EXPECT_EQ(let_in(held, 2, Rank(2)).rank, Rank(2));
 }
 
 TEST_F(Desk, keeps_the_place_of_who_comes_back_in_time) {
@@ -234,7 +295,7 @@ TEST_F(Desk, keeps_the_place_of_who_comes_back_in_time) {
     EXPECT_FALSE(desk_->next_deadline());
     desk_->leave(member.node, now_);
     EXPECT_EQ(desk_->attending(), 0U);
-    pass(seconds(9));
+    pass(seconds(29));
     attend(member);
     pass(seconds(100));
     EXPECT_EQ(desk_->attending(), 1U);
@@ -258,8 +319,11 @@ TEST_F(Desk, waits_longer_for_members_after_a_restart_and_then_makes_room) {
     let_in(token(1), 1);
     restart();
     EXPECT_EQ(desk_->next_deadline(), now_ + seconds(60));
-    pass(seconds(60));
-    EXPECT_TRUE(desk_->state().members.empty());
+    const Held other = token(3);
+    pass(milliseconds(59'999));
+    EXPECT_FALSE(admit(applicant(other, 2, Rank(0))));
+    pass(milliseconds(1));
+    EXPECT_EQ(let_in(other, 2, Rank(0)).rank, Rank(0));
 }
 
 TEST_F(Desk, keeps_a_view_over_a_restart) {
@@ -308,11 +372,12 @@ TEST_F(Desk, begins_a_new_world_when_its_size_changes) {
 }
 
 TEST_F(Desk, says_whom_it_waits_for_and_who_was_refused) {
-    EXPECT_EQ(desk_->status(), "0 of 3 joined");
+    EXPECT_EQ(desk_->status(), "0 of 3 joined; waiting for ranks 0, 1, 2");
     const Held held = token(2);
     attend(let_in(held, 1));
     let_in(held, 2);
-    EXPECT_EQ(desk_->status(), "1 of 3 joined; not connected now: rank 1 on host2");
+    EXPECT_EQ(desk_->status(),
+              "1 of 3 joined; waiting for rank 2; not connected now: rank 1 on host2");
     const std::uint64_t changes = desk_->changes();
     desk_->refused("10.0.0.7", "it presented an expired token");
     EXPECT_GT(desk_->changes(), changes);
@@ -370,7 +435,7 @@ TEST_F(Desk, a_rank_may_be_gone_once_the_world_has_formed) {
 TEST_F(Desk, forgets_spent_tokens_that_the_table_has_forgotten) {
     for (std::size_t i = 0; i < wire::kMaxStoredTokens; ++i) {
         let_in(token(1, seconds(60)), 1);
-        pass(seconds(10));
+        pass(seconds(30));
         wall_ += hours(24);  // a week after its end the table has forgotten it
     }
     EXPECT_LE(desk_->state().spent.size(), wire::kMaxStoredTokens / 2);
