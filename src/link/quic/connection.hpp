@@ -186,6 +186,7 @@ private:
     bool may_send_bulk(TimePoint now);
     std::size_t part_limit() const noexcept;
     bool lanes_are_busy() const noexcept;
+    bool may_probe(TimePoint now);
     std::ptrdiff_t write_packet(Turn& turn);
     std::ptrdiff_t write_stream(Turn& turn, OutStream& stream, std::size_t limit);
     std::ptrdiff_t write_datagrams(Turn& turn);
@@ -272,6 +273,7 @@ private:
     TimePoint lanes_wrote_at_{};
     TimePoint probes_at_ = TimePoint::max();  // when the path's width is first probed
     bool probing_ = false;                    // it has come
+    TimePoint up_at_{};
     TimePoint answered_at_{};  // when the peer last acknowledged something, or had nothing to
     std::deque<std::vector<std::byte>> datagrams_;
 

@@ -91,6 +91,7 @@ void Connection::on_up() {
     NEXAR_ASSERT(peer.has_value() != tls_->with_joiner());
     state_ = State::up;
     probes_at_ = now_ + kProbesAfter;
+    up_at_ = now_;
     peer_ = peer.value_or(Identity{});
     ngtcp2_conn_set_keep_alive_timeout(conn_.get(), native(options_.keep_alive));
     // The first streams of each side are its lanes, in their order: nothing on the wire says so.

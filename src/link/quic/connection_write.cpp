@@ -20,6 +20,11 @@ constexpr Duration kQuietAfter = std::chrono::milliseconds(10);
 constexpr std::size_t kLeastPart = std::size_t{16} * 1024;
 // What may go before the pace of sending is looked at.
 constexpr std::size_t kUnpaced = std::size_t{4} * 1024;
+
+/// A longer round trip is not believed at first, see may_probe().
+constexpr Duration kProbedRoundTrip = std::chrono::milliseconds(250);
+constexpr Duration kProbesPause = std::chrono::seconds(1);
+constexpr Duration kProbedAnyway = std::chrono::seconds(5);
 // Places shown to ngtcp2 at once; a packet of more pieces is just shorter.
 constexpr std::size_t kMaxPieces = 16;
 // A turn that ends in the middle of a batch would send a short one: a call for a few packets.
@@ -312,6 +317,21 @@ bool Connection::lanes_are_busy() const noexcept {
         lanes_, [](const OutStream& lane) { return lane.waiting_bytes() > kLeastDatagram; });
 }
 
+/// Whether the path's width may be probed. Not while the round trip is long, as it seems to be when
+/// one of the ends was stopped during the handshake: the pacer stretches the bytes of a probe over
+/// several of these, and whatever is said next waits for seconds. A path that really is that long
+/// is probed when there is something to send.
+bool Connection::may_probe(TimePoint now) {
+    const bool busy = is_up() && (!outs_.empty() || lanes_are_busy());
+    if (!busy && now < probes_at_) return false;
+    ngtcp2_conn_info info{};
+    ngtcp2_conn_get_conn_info(conn_.get(), &info);
+    if (info.smoothed_rtt <= native(kProbedRoundTrip)) return true;
+    if (busy && now >= up_at_ + kProbedAnyway) return true;
+    probes_at_ = now + kProbesPause;
+    return false;
+}
+
 bool Connection::write_packets(TimePoint now, Outbox& out) {
     Turn turn;
     turn.stamp = stamp(now);
@@ -321,7 +341,7 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
     const std::size_t bulk_bytes = quiet ? options_.bulk_per_quiet_turn : options_.bulk_per_turn;
     if (bulk) turn.bulk_left = whole_batches(bulk_bytes, turn.packet_bytes);
     bool more = false;
-    probing_ = probing_ || now >= probes_at_ || (is_up() && (!outs_.empty() || lanes_are_busy()));
+    probing_ = probing_ || may_probe(now);
     while (out.has_room()) {
         turn.packet_bytes = ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get());
         // A probe fills the congestion window several times over and would go first: what the two

@@ -173,6 +173,22 @@ TEST(Connection, what_is_said_first_does_not_wait_for_a_probe_of_the_path) {
         [&] { return pair.client().lane(port::Lane::control).bytes.size() == 7; }, 90ms));
 }
 
+TEST(Connection, what_is_said_after_an_interrupted_handshake_does_not_wait_for_a_probe) {
+    QuicPair pair;
+    pair.dial();
+    ASSERT_FALSE(pair.run_until([] { return false; }, 1us));
+    // The handshake sees a round trip of 2.5 s, which paces a probe of 65000 bytes over 9 s.
+    pair.net.pause(pair.client_side.host(), pair.world.now() + 2500ms);
+    ASSERT_TRUE(pair.run_until([&] { return pair.client().is_up(); }, 2600ms));
+    pair.run_until([] { return false; }, 1s);  // a probe would have been sent by now
+    ASSERT_TRUE(pair.client().write(port::Lane::control, bytes_of("hello")));
+    ASSERT_TRUE(pair.run_until(
+        [&] { return pair.server().lane(port::Lane::control).bytes.size() == 5; }, 50ms));
+    ASSERT_TRUE(pair.server().write(port::Lane::control, bytes_of("welcome")));
+    ASSERT_TRUE(pair.run_until(
+        [&] { return pair.client().lane(port::Lane::control).bytes.size() == 7; }, 50ms));
+}
+
 TEST(Connection, carries_datagrams_whole_and_loses_some_rather_than_wait) {
     QuicPair pair;
     ASSERT_TRUE(pair.connect());
