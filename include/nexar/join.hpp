@@ -21,14 +21,20 @@ struct JoinOptions {
     std::vector<std::pair<std::string, std::string>> settings{};
 };
 
-/// Becomes a member of a cluster and returns when all members are connected, at the latest after
-/// the setting formation_timeout.
+/// Becomes a member of a cluster and returns when this process is connected with all other members,
+/// at the latest after the setting formation_timeout. Says in the log after 5 s what it waits for.
+///
+/// A pair is connected when both ends know it. Other pairs may still be connecting when join()
+/// returns: this process may run to its end and leave, and the others still form. A member that
+/// leaves before it was connected with all others, or is lost, ends the join() of those that wait
+/// for it, and of those that are not complete themselves, at once with link_closed: the error names
+/// it. Operations of members whose join() has returned fail with the same explanation.
 ///
 /// Looks for, in this order: `options`; NEXAR_JOIN or the file that NEXAR_JOIN_FILE names (from
 /// `nexar run`, or by hand); torchrun; Open MPI; PMI; Slurm; Kubernetes. Throws Error: bad_config
 /// when none of these says where to join or one contradicts itself, unauthenticated when the seed
-/// is not the one that was meant or does not let this process in, timed_out with whom it waited
-/// for.
+/// is not the one that was meant or does not let this process in, link_closed when a member left
+/// before all were connected, timed_out with whom it waited for.
 NEXAR_EXPORT Node join(const JoinOptions& options = {});
 
 /// The same, and takes the flags --nexar-... out of the command line.

@@ -65,9 +65,10 @@ void be_a_rank(const Channel& channel, std::istringstream& order) {
     JoinOptions options;
     int rank = 0;
     int port = 0;
-    order >> rank >> port >> options.join_string;
+    int timeout_ms = 0;
+    order >> rank >> port >> options.join_string >> timeout_ms;
     options.rank = rank;
-    options.settings = {{"formation_timeout", fmt::format("{}s", kJoinTime.count())}};
+    options.settings = {{"formation_timeout", fmt::format("{}ms", timeout_ms)}};
     if (port != 0) options.settings.emplace_back("listen", fmt::format("[::]:{}", port));
     const Node node = join(options);
     Communicator world = node.world();
@@ -131,8 +132,19 @@ std::string Host::serve(int world, const std::string& state_dir) {
     return answer().substr(std::string_view("token ").size());
 }
 
-void Host::begin_join(int rank, int port, const std::string& join_string) {
-    process_->channel().say(fmt::format("rank {} {} {}", rank, port, join_string));
+void Host::begin_join(int rank, int port, const std::string& join_string,
+                      std::chrono::milliseconds formation_timeout) {
+    process_->channel().say(
+        fmt::format("rank {} {} {} {}", rank, port, join_string, formation_timeout.count()));
+}
+
+std::string Host::failure() {
+    try {
+        exchanged();
+    } catch (const Error& error) {
+        return error.cause();
+    }
+    return {};
 }
 
 std::vector<Reached> Host::exchanged() {

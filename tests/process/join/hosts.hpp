@@ -38,8 +38,11 @@ public:
 
     /// Joins as `rank`, at `port` of all addresses (0: a free one) and exchanges data that is
     /// checked with every other rank. Ends with exchanged().
-    void begin_join(int rank, int port, const std::string& join_string);
+    void begin_join(int rank, int port, const std::string& join_string,
+                    std::chrono::milliseconds formation_timeout = std::chrono::seconds(40));
     std::vector<Reached> exchanged();
+    /// The words of the error that it ended with instead; empty when it ended well.
+    std::string failure();
 
 private:
     std::string answer();

@@ -105,7 +105,8 @@ protected:
     }
 
     /// Starts a rank per entry: the host that it is on and its port.
-    void start(const std::vector<std::pair<int, int>>& ranks) {
+    void start(const std::vector<std::pair<int, int>>& ranks,
+               std::chrono::milliseconds formation_timeout = std::chrono::seconds(40)) {
         token_ = hosts_[0]->serve(static_cast<int>(ranks.size()), state_dir());
         std::map<int, Host*> first;
         for (const auto& [host, port] : ranks) {
@@ -117,7 +118,8 @@ protected:
                 ranks_.push_back(hosts_.back().get());
             }
             host_of_.push_back(host);
-            ranks_.back()->begin_join(static_cast<int>(ranks_.size()) - 1, port, token_);
+            ranks_.back()->begin_join(static_cast<int>(ranks_.size()) - 1, port, token_,
+                                      formation_timeout);
         }
     }
 
@@ -218,6 +220,44 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Network{.name = "ipv4_only", .v6 = false, .lonely = true},
                       Network{.name = "both", .lonely = true}),
     name_of);
+
+class CutPair : public Cluster {
+protected:
+    /// What one sends to the other vanishes.
+    void cut(int from, int to) {
+        hosts_[static_cast<std::size_t>(from)]->run(fmt::format(
+            "ip neighbour replace {} lladdr 02:00:00:00:00:99 dev cable nud permanent", v4_of(to)));
+    }
+    static std::size_t count(const std::string& text, const std::string& part) {
+        std::size_t times = 0;
+        for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+            ++times;
+        }
+        return times;
+    }
+};
+
+TEST_P(CutPair, is_named_to_all_when_the_formation_fails) {
+    cut(1, 2);
+    cut(2, 1);
+    start({{1, 0}, {2, 0}, {3, 0}}, std::chrono::milliseconds(1500));
+    for (const int rank : {0, 1}) {
+        const std::string why = ranks_[static_cast<std::size_t>(rank)]->failure();
+        if (why.find("left before") == std::string::npos) {
+            EXPECT_THAT(why, HasSubstr(fmt::format("rank {}: no answer from {}:", 1 - rank,
+                                                   v4_of(2 - rank))));
+        }
+        EXPECT_EQ(count(why, "firewall"), 1U) << why;
+        EXPECT_EQ(count(why, "127.0.0.1"), 0U) << why;
+    }
+    // It was connected with both: what it waits for then fails with their explanation.
+    const std::string third = ranks_[2]->failure();
+    EXPECT_THAT(third, HasSubstr("left: the cluster did not form in time"));
+    EXPECT_THAT(third, HasSubstr("no answer from 10.99.0."));
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, CutPair,
+                         ::testing::Values(Network{.name = "ipv4_only", .v6 = false}), name_of);
 
 class DockerBridge : public Cluster {};
 
