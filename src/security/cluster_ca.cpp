@@ -50,6 +50,10 @@ Result<ClusterId> cluster_of_ca(const Certificate& certificate) {
 
 Result<ClusterCa> ClusterCa::create(const ClusterId& cluster, WallTime now) {
     NEXAR_TRY_VALUE(key, KeyPair::generate());
+    return create(cluster, std::move(key), now);
+}
+
+Result<ClusterCa> ClusterCa::create(const ClusterId& cluster, KeyPair key, WallTime now) {
     const CertificateSpec spec{.subject_key = key.public_key(),
                                .subject = fmt::format("nexar cluster {}", cluster.to_hex()),
                                .uris = {cluster_uri(cluster)},

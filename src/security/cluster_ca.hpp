@@ -35,6 +35,8 @@ public:
 
     /// A new key and its self-signed certificate.
     static Result<ClusterCa> create(const ClusterId& cluster, WallTime now);
+    /// A self-signed certificate for this key.
+    static Result<ClusterCa> create(const ClusterId& cluster, KeyPair key, WallTime now);
 
     /// From what was kept. An Error (bad_config) when key and certificate do not belong together or
     /// the certificate is not that of a cluster CA.

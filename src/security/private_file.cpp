@@ -6,11 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "base/try.hpp"
 
@@ -19,6 +22,7 @@ namespace nexar::security {
 namespace {
 
 constexpr mode_t kOthers = 0077;
+constexpr std::string_view kUnfinished = ".new";
 constexpr std::chrono::seconds kLockTime{10};
 constexpr std::chrono::milliseconds kLockPause{5};
 
@@ -105,7 +109,7 @@ Result<std::optional<Secret>> read_private_file(const std::string& path, std::si
 }
 
 Result<void> write_private_file(const std::string& path, std::span<const std::byte> content) {
-    const std::string fresh = fmt::format("{}.{}.new", path, ::getpid());
+    const std::string fresh = fmt::format("{}.{}{}", path, ::getpid(), kUnfinished);
     ::unlink(fresh.c_str());
     {
         const Descriptor file(
@@ -116,12 +120,34 @@ Result<void> write_private_file(const std::string& path, std::span<const std::by
             return written;
         }
     }
-    if (::rename(fresh.c_str(), path.c_str()) != 0) return failed("replace", path);
+    if (::rename(fresh.c_str(), path.c_str()) != 0) {
+        const Error error = failed("replace", path);
+        ::unlink(fresh.c_str());
+        return error;
+    }
     const std::string parent = std::filesystem::path(path).parent_path().string();
     const Descriptor directory(
         ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
     if (!directory || ::fsync(directory.number()) != 0) return failed("write to the disk", parent);
     return {};
+}
+
+void remove_unfinished(const std::string& path) {
+    const std::filesystem::path wanted(path);
+    const std::string front = wanted.filename().string() + ".";
+    std::vector<std::filesystem::path> found;
+    std::error_code code;
+    for (std::filesystem::directory_iterator at(wanted.parent_path(), code), end;
+         !code && at != end; at.increment(code)) {
+        const std::string name = at->path().filename().string();
+        if (!name.starts_with(front) || !name.ends_with(kUnfinished)) continue;
+        if (name.size() <= front.size() + kUnfinished.size()) continue;
+        const std::string_view process = std::string_view(name).substr(
+            front.size(), name.size() - front.size() - kUnfinished.size());
+        const bool ours = std::ranges::all_of(process, [](char c) { return c >= '0' && c <= '9'; });
+        if (ours) found.push_back(at->path());
+    }
+    for (const auto& one : found) ::unlink(one.c_str());
 }
 
 Result<std::optional<Descriptor>> lock_file(const std::string& path, bool wait) {

@@ -25,6 +25,10 @@ Result<std::optional<Secret>> read_private_file(const std::string& path, std::si
 /// returns the new one is on the disk.
 Result<void> write_private_file(const std::string& path, std::span<const std::byte> content);
 
+/// Removes what calls of write_private_file(path) left behind whose processes were killed. No other
+/// process may be writing the file meanwhile.
+void remove_unfinished(const std::string& path);
+
 /// Holds `path` locked while the descriptor is open. Nothing when somebody else holds it and `wait`
 /// is false; waits for at most ten seconds when it is true.
 Result<std::optional<Descriptor>> lock_file(const std::string& path, bool wait);

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -21,6 +24,15 @@ constexpr std::size_t kDigestBytes = 32;
 constexpr std::size_t kMaxFileBytes = (std::size_t{1} << 25U) + kDigestBytes;
 constexpr std::size_t kMaxTextBytes = std::size_t{64} * 1024 * 1024;
 constexpr std::size_t kMaxKeyBytes = std::size_t{64} * 1024;
+
+// Files that only a seed writes, and one that `nexar token` writes under a lock of its own.
+constexpr auto kSeedFiles =
+    std::to_array<std::string_view>({"addresses", "ca.key", "ca.pem", "peers.json", "seed"});
+constexpr auto kTokenFiles = std::to_array<std::string_view>({"tokens"});
+
+// `nexar peers` holds the lock for a moment to see whether a seed does.
+constexpr int kSeedLockTries = 20;
+constexpr std::chrono::milliseconds kSeedLockPause{5};
 
 template <class Message>
 std::vector<std::byte> with_digest(const Message& message) {
@@ -118,29 +130,58 @@ Result<StateDirectory> StateDirectory::open(std::string path) {
 }
 
 Result<Descriptor> StateDirectory::lock_for_seed() const {
-    NEXAR_TRY_VALUE(lock, lock_file(file("seed.lock"), false));
-    if (!lock) {
-        return Error(Errc::bad_config,
-                     fmt::format("another seed runs on {}; stop it, or give this one another "
-                                 "directory with --state",
-                                 path_));
+    for (int i = 0; i < kSeedLockTries; ++i) {
+        if (i > 0) std::this_thread::sleep_for(kSeedLockPause);
+        NEXAR_TRY_VALUE(lock, lock_file(file("seed.lock"), false));
+        if (lock) return std::move(*lock);
     }
-    return std::move(*lock);
+    return Error(Errc::bad_config,
+                 fmt::format("another seed runs on {}; stop it, or give this one another "
+                             "directory with --state",
+                             path_));
+}
+
+bool StateDirectory::has_running_seed() const {
+    std::error_code code;
+    if (!std::filesystem::exists(file("seed.lock"), code)) return false;
+    const auto lock = lock_file(file("seed.lock"), false);
+    return lock && !*lock;
+}
+
+void StateDirectory::sweep() const {
+    for (const std::string_view name : kSeedFiles) remove_unfinished(file(name));
+    const auto lock = lock_file(file("tokens.lock"), true);
+    if (!lock) return;
+    for (const std::string_view name : kTokenFiles) remove_unfinished(file(name));
+}
+
+bool StateDirectory::was_used() const {
+    std::error_code code;
+    return std::filesystem::exists(file("seed"), code) ||
+           std::filesystem::exists(file("tokens"), code);
+}
+
+Result<std::optional<KeyPair>> StateDirectory::kept_key() const {
+    NEXAR_TRY_VALUE(pem, read_private_file(file("ca.key"), kMaxKeyBytes));
+    if (!pem) return std::optional<KeyPair>{};
+    auto key = KeyPair::from_pem(*pem);
+    if (!key) return damaged(file("ca.key"), key.error());
+    return std::optional<KeyPair>(std::move(*key));
 }
 
 Result<std::optional<ClusterCa>> StateDirectory::kept_ca() const {
-    NEXAR_TRY_VALUE(key_pem, read_private_file(file("ca.key"), kMaxKeyBytes));
+    NEXAR_TRY_VALUE(key, kept_key());
     NEXAR_TRY_VALUE(pem, text("ca.pem"));
-    if (!key_pem && !pem) return std::optional<ClusterCa>{};
-    if (!key_pem || !pem) {
+    if (!key && !pem) return std::optional<ClusterCa>{};
+    // The first start of a seed was interrupted: nobody has seen this key yet, see ca().
+    if (key && !pem && !was_used()) return std::optional<ClusterCa>{};
+    if (!key || !pem) {
         return Error(
             Errc::bad_config,
-            fmt::format("{} is absent although {} is there; put it back, or move the other "
+            fmt::format("{} is missing although {} exists; put it back, or move the directory "
                         "away to begin a new cluster",
-                        file(key_pem ? "ca.pem" : "ca.key"), file(key_pem ? "ca.key" : "ca.pem")));
+                        file(key ? "ca.pem" : "ca.key"), file(key ? "ca.key" : "ca.pem")));
     }
-    auto key = KeyPair::from_pem(*key_pem);
-    if (!key) return damaged(file("ca.key"), key.error());
     auto certificate = Certificate::from_pem(*pem);
     if (!certificate) return damaged(file("ca.pem"), certificate.error());
     NEXAR_TRY_VALUE(ca, ClusterCa::restore(std::move(*key), std::move(*certificate)));
@@ -158,12 +199,19 @@ Result<ClusterCa> StateDirectory::existing_ca() const {
 Result<ClusterCa> StateDirectory::ca(WallTime now) const {
     NEXAR_TRY_VALUE(kept, kept_ca());
     if (kept) return std::move(*kept);
+    // The key goes first. When the seed is killed before the certificate is written, the next one
+    // finds the key alone and makes the certificate for it.
+    NEXAR_TRY_VALUE(key, kept_key());
+    if (!key) {
+        NEXAR_TRY_VALUE(fresh, KeyPair::generate());
+        NEXAR_TRY_VALUE(key_pem, fresh.to_pem());
+        NEXAR_TRY(key_pem.reveal([&](std::span<const std::byte> bytes) {
+            return write_private_file(file("ca.key"), bytes);
+        }));
+        key = std::move(fresh);
+    }
     NEXAR_TRY_VALUE(cluster, new_cluster_id());
-    NEXAR_TRY_VALUE(made, ClusterCa::create(cluster, now));
-    NEXAR_TRY_VALUE(key_pem, made.key().to_pem());
-    NEXAR_TRY(key_pem.reveal([&](std::span<const std::byte> bytes) {
-        return write_private_file(file("ca.key"), bytes);
-    }));
+    NEXAR_TRY_VALUE(made, ClusterCa::create(cluster, std::move(*key), now));
     const std::string pem = made.certificate().to_pem();
     NEXAR_TRY(write_private_file(file("ca.pem"), std::as_bytes(std::span(pem))));
     return std::move(made);

@@ -41,7 +41,14 @@ public:
     /// For the life of a seed; an Error (bad_config) when another one runs on it.
     Result<Descriptor> lock_for_seed() const;
 
-    /// The one that is kept; made when there is none yet.
+    /// Whether a seed holds the lock now.
+    bool has_running_seed() const;
+    /// Removes the files that a killed seed or `nexar token` was writing. For the seed that holds
+    /// the lock.
+    void sweep() const;
+
+    /// The one that is kept; made when there is none yet. A kill at any moment of the making
+    /// leaves a directory from which the next call makes it.
     Result<ClusterCa> ca(WallTime now) const;
     /// An Error (bad_config) when there is none yet.
     Result<ClusterCa> existing_ca() const;
@@ -66,6 +73,9 @@ private:
     std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
     Result<std::optional<std::string>> text(std::string_view name) const;
     Result<std::optional<ClusterCa>> kept_ca() const;
+    Result<std::optional<KeyPair>> kept_key() const;
+    /// Whether anybody may know the authority: a seed has run with it, or a token was made.
+    bool was_used() const;
 
     std::string path_;
 };

@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "support/temp_directory.hpp"
 #include "unit/security/now.hpp"
@@ -135,16 +137,79 @@ TEST_F(StateDirectoryTest, keeps_nothing_when_a_change_fails) {
     EXPECT_TRUE(add_token(state)) << "its lock must be free again";
 }
 
-TEST_F(StateDirectoryTest, refuses_half_an_authority_instead_of_making_a_new_one) {
+TEST_F(StateDirectoryTest, refuses_half_of_an_authority_that_was_used) {
     const StateDirectory state = open();
     ASSERT_TRUE(state.ca(kNow));
+    ASSERT_TRUE(state.keep(some_seed()));
     const std::string pem = content(file("ca.pem"));
     for (const char* lost : {"ca.pem", "ca.key"}) {
         fs::rename(file(lost), file("away"));
-        EXPECT_THAT(refusal(state.ca(kNow)), HasSubstr(file(lost).string() + " is absent"));
+        EXPECT_THAT(refusal(state.ca(kNow)), HasSubstr(file(lost).string() + " is missing"));
+        EXPECT_THAT(refusal(state.existing_ca()), HasSubstr(file(lost).string() + " is missing"));
         fs::rename(file("away"), file(lost));
     }
     EXPECT_EQ(state.ca(kNow).value().certificate().to_pem(), pem);
+}
+
+TEST_F(StateDirectoryTest, refuses_half_of_an_authority_whose_token_was_given_away) {
+    const StateDirectory state = open();
+    ASSERT_TRUE(state.ca(kNow));
+    ASSERT_TRUE(add_token(state));
+    fs::remove(file("ca.pem"));
+    EXPECT_THAT(refusal(state.ca(kNow)), HasSubstr(file("ca.pem").string() + " is missing"));
+}
+
+TEST_F(StateDirectoryTest, refuses_a_certificate_without_its_key_also_before_the_first_use) {
+    const StateDirectory state = open();
+    ASSERT_TRUE(state.ca(kNow));
+    fs::remove(file("ca.key"));
+    EXPECT_THAT(refusal(state.ca(kNow)), HasSubstr(file("ca.key").string() + " is missing"));
+}
+
+// As a kill between the two files leaves it.
+TEST_F(StateDirectoryTest, completes_an_authority_whose_making_was_interrupted) {
+    const StateDirectory state = open();
+    const auto key = state.ca(kNow).value().key().public_key_hash();
+    fs::remove(file("ca.pem"));
+    EXPECT_THAT(refusal(state.existing_ca()), HasSubstr("`nexar seed --state"));
+    const auto completed = state.ca(kNow);
+    ASSERT_TRUE(completed) << completed.error().what();
+    EXPECT_EQ(completed->key().public_key_hash(), key);
+    EXPECT_EQ(content(file("ca.pem")), completed->certificate().to_pem());
+    EXPECT_EQ(state.existing_ca().value().certificate().to_pem(),
+              completed->certificate().to_pem());
+}
+
+TEST_F(StateDirectoryTest, sweeps_the_files_of_killed_processes_and_no_others) {
+    const StateDirectory state = open();
+    ASSERT_TRUE(state.ca(kNow));
+    for (const char* name : {"ca.key.17.new", "ca.pem.17.new", "seed.4711.new", "tokens.23.new",
+                             "addresses.1.new", "peers.json.99.new"}) {
+        std::ofstream(file(name)) << "half";
+    }
+    const std::vector<std::string> others = {"notes.1.new", "seed.new", "seed.x.new",
+                                             "seed.1.newer"};
+    for (const std::string& name : others) std::ofstream(file(name)) << "mine";
+    state.sweep();
+    std::set<std::string> left;
+    for (const auto& entry : fs::directory_iterator(path())) left.insert(entry.path().filename());
+    std::set<std::string> expected = {"ca.key", "ca.pem", "tokens.lock"};
+    expected.insert(others.begin(), others.end());
+    EXPECT_EQ(left, expected);
+    EXPECT_TRUE(state.existing_ca());
+}
+
+TEST_F(StateDirectoryTest, knows_whether_a_seed_runs_on_it) {
+    const StateDirectory state = open();
+    EXPECT_FALSE(state.has_running_seed());
+    EXPECT_FALSE(fs::exists(file("seed.lock"))) << "a look leaves nothing behind";
+    {
+        const auto lock = state.lock_for_seed();
+        ASSERT_TRUE(lock);
+        EXPECT_TRUE(state.has_running_seed());
+    }
+    EXPECT_FALSE(state.has_running_seed());
+    EXPECT_TRUE(state.lock_for_seed());
 }
 
 TEST_F(StateDirectoryTest, refuses_a_key_that_is_not_the_certificates) {
