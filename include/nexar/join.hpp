@@ -30,6 +30,10 @@ struct JoinOptions {
 /// for it, and of those that are not complete themselves, at once with link_closed: the error names
 /// it. Operations of members whose join() has returned fail with the same explanation.
 ///
+/// A join string is a secret. If it comes from NEXAR_JOIN, join() removes that variable from the
+/// environment: children do not inherit it, and a later join() of this process remembers it. So the
+/// first join() must not run while another thread reads or changes the environment.
+///
 /// Looks for, in this order: `options`; NEXAR_JOIN or the file that NEXAR_JOIN_FILE names (from
 /// `nexar run`, or by hand); torchrun; Open MPI; PMI; Slurm; Kubernetes. Throws Error: bad_config
 /// when none of these says where to join or one contradicts itself, unauthenticated when the seed

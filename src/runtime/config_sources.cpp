@@ -8,12 +8,18 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "base/log.hpp"
 #include "base/printable.hpp"
+#include "base/secret.hpp"
 #include "base/settings.hpp"
 #include "base/try.hpp"
 
@@ -90,6 +96,36 @@ Result<Contents> read_file(const ConfigFilePath& file) {
     return Contents{.present = true, .text = std::move(text)};
 }
 
+/// Held by all of nexar that looks at the environment: join() changes it.
+std::mutex& environment_mutex() {
+    static std::mutex mutex;
+    return mutex;
+}
+
+/// Where the strings of the environment lie that the process was started with; empty when that is
+/// not known. Others, which came by setenv() and putenv(), are not shown to anybody, and may be
+/// constants.
+struct InitialEnvironment {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+};
+
+InitialEnvironment initial_environment() {
+    std::ifstream file("/proc/self/stat");
+    std::string text;
+    std::getline(file, text);
+    // The name of the program is in brackets and may hold anything; behind it stand numbers, and
+    // proc(5) calls the first of them field 3, and env_start and env_end fields 50 and 51.
+    const std::size_t name_end = text.rfind(')');
+    if (name_end == std::string::npos) return {};
+    std::istringstream fields(text.substr(name_end + 1));
+    std::string skipped;
+    for (int field = 3; field < 50; ++field) fields >> skipped;
+    InitialEnvironment found;
+    fields >> found.begin >> found.end;
+    return fields ? found : InitialEnvironment{};
+}
+
 const std::string* value_of(std::span<const NamedValue> environment, std::string_view name) {
     const auto found = std::ranges::find(environment, name, &NamedValue::name);
     return found == environment.end() ? nullptr : &found->value;
@@ -110,6 +146,7 @@ std::vector<ConfigFlag> take_flags(int& argc, char** argv) {
 
 std::vector<NamedValue> read_variables(const std::function<bool(std::string_view)>& wanted) {
     if (::getauxval(AT_SECURE) != 0) return {};
+    const std::lock_guard lock(environment_mutex());
     std::vector<NamedValue> environment;
     for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
         const std::string_view text = *variable;
@@ -121,6 +158,20 @@ std::vector<NamedValue> read_variables(const std::function<bool(std::string_view
             {.name = std::string(name), .value = std::string(text.substr(equals + 1))});
     }
     return environment;
+}
+
+void remove_secret_variable(std::string_view name) {
+    const std::lock_guard lock(environment_mutex());
+    const InitialEnvironment initial = initial_environment();
+    for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+        const std::string_view text = *variable;
+        if (!text.starts_with(name) || !text.substr(name.size()).starts_with('=')) continue;
+        const auto at = reinterpret_cast<std::uintptr_t>(*variable);
+        if (at < initial.begin || at + text.size() >= initial.end) continue;
+        const std::size_t front = name.size() + 1;
+        wipe(std::as_writable_bytes(std::span(*variable + front, text.size() - front)));
+    }
+    ::unsetenv(std::string(name).c_str());  // NOLINT(concurrency-mt-unsafe): see the header
 }
 
 std::vector<NamedValue> read_environment() {

@@ -23,6 +23,11 @@ std::vector<ConfigFlag> take_flags(int& argc, char** argv);
 /// while another thread changes the environment.
 std::vector<NamedValue> read_variables(const std::function<bool(std::string_view)>& wanted);
 
+/// Removes a variable from the environment, and overwrites its value where the kernel shows it to
+/// others: in /proc/PID/environ. Must not run while another thread reads or changes the environment
+/// other than by read_variables().
+void remove_secret_variable(std::string_view name);
+
 /// HOME and the variables of this process that start with NEXAR_. None in a program that runs with
 /// more rights than its caller (setuid and the like): there they are not to be trusted. Must not
 /// run while another thread changes the environment.

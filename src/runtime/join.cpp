@@ -6,11 +6,13 @@
 
 #include "base/address_order.hpp"
 #include "base/log.hpp"
+#include "base/printable.hpp"
 #include "base/settings.hpp"
 #include "base/try.hpp"
 #include "link/quic/link_settings.hpp"
 #include "runtime/config_sources.hpp"
 #include "runtime/join/addresses.hpp"
+#include "runtime/join_variable.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/node_body.hpp"
 #include "runtime/seed/seed_body.hpp"
@@ -77,6 +79,68 @@ struct Plan {
     std::shared_ptr<detail::SeedBody> seed{};  // that this process hosts
 };
 
+std::string host_and_port(const std::string& host, std::uint16_t port) {
+    const bool v6 = host.find(':') != std::string::npos;
+    return v6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
+}
+
+/// Where the other ranks reach the seed that rank 0 hosts.
+Result<std::vector<Address>> find_seed(const Launch& launch) {
+    const auto& [host, port] = *launch.seed;
+    auto found = runtime::resolve(host_and_port(host, port));
+    if (found) return found;
+    for (const std::string& address : launch.seed_addresses) {
+        auto other = runtime::resolve(host_and_port(address, port));
+        if (!other) continue;
+        NEXAR_LOG_WARNING(
+            "the name {} cannot be looked up here; trying the address {} that {} "
+            "gives for this host",
+            in_quotes(host), address, name(launch.launcher));
+        return other;
+    }
+    return Error(Errc::bad_config,
+                 fmt::format("rank 0 runs on the host {}, and this host cannot look up that name "
+                             "({}); set NEXAR_SEED_HOST on all ranks to an address of that host: "
+                             "NEXAR_SEED_HOST=10.0.0.1",
+                             in_quotes(host), found.error().cause()));
+}
+
+/// The address of the seed, where the launcher's ranks meet on a loopback address.
+std::optional<Address> given_loopback(const Launch& launch) {
+    const auto given = Address::parse(host_and_port(launch.seed->host, launch.seed->port));
+    if (!given || !given->is_loopback()) return std::nullopt;
+    return *given;
+}
+
+/// Where rank 0 reaches the seed that it hosts.
+Address own_seed_address(const Launch& launch) {
+    return given_loopback(launch).value_or(
+        Address::parse(fmt::format("127.0.0.1:{}", launch.seed->port)).value());
+}
+
+/// The seed of the job, in this process.
+Result<std::shared_ptr<detail::SeedBody>> host_seed(const Launch& launch,
+                                                    const std::string& job_secret) {
+    const std::uint16_t port = launch.seed->port;
+    const auto loopback = given_loopback(launch);
+    const bool local = loopback.has_value();
+    SeedOptions options;
+    options.listen = local ? loopback->text() : fmt::format("[::]:{}", port);
+    options.world = static_cast<int>(launch.world);
+    options.job_secret = job_secret;
+    auto seed = detail::SeedBody::open(options);
+    if (!seed && !local) {
+        options.listen = fmt::format("0.0.0.0:{}", port);  // a host without IPv6
+        seed = detail::SeedBody::open(options);
+    }
+    if (seed) return seed;
+    return Error(
+        seed.error().code(),
+        fmt::format("rank 0 cannot host the seed of the job: {}; if another program or job "
+                    "uses UDP port {}, set NEXAR_SEED_PORT on all ranks to a free one",
+                    seed.error().cause(), port));
+}
+
 Result<Plan> plan_with_launch(const Launch& launch, std::span<const NamedValue> environment) {
     NEXAR_TRY_VALUE(text, secret_variable(environment, "NEXAR_JOB_SECRET"));
     if (!text) {
@@ -91,28 +155,14 @@ Result<Plan> plan_with_launch(const Launch& launch, std::span<const NamedValue> 
     Plan plan;
     plan.terms.job_secret = std::move(secret);
     if (!launch.seed) return Error(Errc::bad_config, "the launcher does not say where rank 0 is");
-    const auto& [host, port] = *launch.seed;
     if (!launch.hosts_seed()) {
-        const bool v6 = host.find(':') != std::string::npos;
-        NEXAR_TRY_VALUE(seeds, runtime::resolve(v6 ? fmt::format("[{}]:{}", host, port)
-                                                   : fmt::format("{}:{}", host, port)));
+        NEXAR_TRY_VALUE(seeds, find_seed(launch));
         plan.terms.seeds = std::move(seeds);
         return plan;
     }
-    SeedOptions options;
-    const auto given = Address::parse(fmt::format("{}:{}", host, port));
-    const bool local = given && given->is_loopback();
-    options.listen = fmt::format("{}:{}", local ? host : "[::]", port);
-    options.world = static_cast<int>(launch.world);
-    options.job_secret = *text;
-    auto seed = detail::SeedBody::open(options);
-    if (!seed && !local) {
-        options.listen = fmt::format("0.0.0.0:{}", port);
-        seed = detail::SeedBody::open(options);
-    }
-    if (!seed) return seed.error();
-    plan.seed = *seed;
-    plan.terms.seeds = {Address::parse(fmt::format("127.0.0.1:{}", port)).value()};
+    NEXAR_TRY_VALUE(seed, host_seed(launch, *text));
+    plan.seed = std::move(seed);
+    plan.terms.seeds = {own_seed_address(launch)};
     return plan;
 }
 
@@ -128,8 +178,11 @@ Result<Plan> make_plan(const JoinOptions& options) {
     if (!options.join_string.empty()) {
         text = options.join_string;
     } else {
-        NEXAR_TRY_VALUE(found, secret_variable(environment, "NEXAR_JOIN"));
-        text = std::move(found);
+        text = take_join_variable();
+        if (!text) {
+            NEXAR_TRY_VALUE(found, secret_variable(environment, "NEXAR_JOIN"));
+            text = std::move(found);
+        }
     }
     Plan plan;
     if (text) {

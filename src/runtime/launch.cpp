@@ -2,15 +2,19 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "base/printable.hpp"
+#include "base/quantity.hpp"
 #include "base/secret.hpp"
 #include "base/try.hpp"
 #include "runtime/config_sources.hpp"
+#include "runtime/join_variable.hpp"
 #include "runtime/launch_claim.hpp"
 
 namespace nexar {
@@ -86,7 +90,10 @@ void learn(LaunchClaim& claim, const LaunchClaim& other) {
     if (claim.rank != other.rank || claim.world != other.world) return;
     if (!claim.local_rank) claim.local_rank = other.local_rank;
     if (!claim.local_size) claim.local_size = other.local_size;
-    if (!claim.host) claim.host = other.host;
+    if (!claim.host) {
+        claim.host = other.host;
+        claim.host_addresses = other.host_addresses;
+    }
     if (claim.job.empty()) claim.job = other.job;
 }
 
@@ -153,9 +160,25 @@ Result<SeedPlace> seed_place(const LaunchClaim& claim, std::span<const NamedValu
         return with_port("127.0.0.1", port_of_job(claim.job));
     }
     return bad(fmt::format(
-        "{}, and nothing says where rank 0 runs; set NEXAR_SEED_HOST on all ranks to its name or "
-        "address: NEXAR_SEED_HOST=node1 or NEXAR_SEED_HOST=node1:7400",
+        "{}, and nothing says where rank 0 runs; set NEXAR_SEED_HOST on all ranks to the name or "
+        "address of its host: NEXAR_SEED_HOST=node1 or NEXAR_SEED_HOST=node1:7400",
         numbers_text(claim)));
+}
+
+/// The process that made the socket `text`, which is what hydra's proxy does for each rank.
+std::optional<pid_t> pmi_server(std::string_view text) {
+    const auto descriptor = parse_integer(text);
+    if (!descriptor || *descriptor < 0 || *descriptor > std::numeric_limits<int>::max()) {
+        return std::nullopt;
+    }
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    // 0 is a process outside of the caller's PID namespace.
+    if (::getsockopt(static_cast<int>(*descriptor), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+        peer.pid <= 0) {
+        return std::nullopt;
+    }
+    return peer.pid;
 }
 
 }  // namespace
@@ -228,10 +251,11 @@ Result<std::optional<Launch>> detect_launch(std::span<const NamedValue> environm
                   .local_rank = claim.local_rank,
                   .local_size = claim.local_size,
                   .job = printable(claim.job, 256),
-                  .variables = std::move(claim.variables)};
+                  .variables = claim.variables};
     if (find_value(environment, "NEXAR_JOIN") == nullptr &&
         find_value(environment, "NEXAR_JOIN_FILE") == nullptr) {
         NEXAR_TRY_VALUE(place, seed_place(claim, environment));
+        if (place.host == claim.host) launch.seed_addresses = claim.host_addresses;
         launch.seed = std::move(place);
     }
     return std::optional(std::move(launch));
@@ -242,11 +266,18 @@ std::vector<NamedValue> read_launch_environment() {
     auto environment = read_variables([&](std::string_view variable) {
         return std::ranges::find(known, variable) != known.end();
     });
+    bool has_join = false;
     for (NamedValue& variable : environment) {
+        if (variable.name == "PMI_FD") {
+            const auto server = pmi_server(variable.value);
+            variable.value = server ? fmt::format("{}{}", kPmiServer, *server) : std::string();
+        }
         if (variable.name != "NEXAR_JOIN") continue;
+        has_join = true;
         wipe(std::as_writable_bytes(std::span(variable.value)));
         variable.value.clear();
     }
+    if (!has_join && join_variable_was_taken()) environment.push_back({"NEXAR_JOIN", ""});
     return environment;
 }
 

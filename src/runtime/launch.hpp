@@ -44,6 +44,8 @@ struct Launch {
     /// Where rank 0 hosts the seed of the job. None where NEXAR_JOIN says how to reach a seed that
     /// runs elsewhere.
     std::optional<SeedPlace> seed{};
+    /// Addresses of seed->host, for where its name cannot be looked up.
+    std::vector<std::string> seed_addresses{};
     /// Tells this job from others of the same user, where the launcher has a name for it; else
     /// empty. Equal on all ranks.
     std::string job{};
@@ -67,9 +69,11 @@ std::string to_text(const Launch& launch);
 /// secret.
 Result<std::optional<Launch>> detect_launch(std::span<const NamedValue> environment);
 
-/// The variables of this process that detect_launch() looks at; NEXAR_JOIN without its value. None
-/// in a program that runs with more rights than its caller. Must not run while another thread
-/// changes the environment.
+/// The variables of this process that detect_launch() looks at. NEXAR_JOIN comes without its value,
+/// also after join() has taken it out of the environment. PMI_FD, a number that differs by rank,
+/// comes as the process at the other end of that descriptor, which is the same for all ranks of a
+/// host. None in a program that runs with more rights than its caller. Must not run while another
+/// thread changes the environment.
 std::vector<NamedValue> read_launch_environment();
 
 }  // namespace nexar

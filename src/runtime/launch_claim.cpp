@@ -9,6 +9,7 @@
 #include "base/printable.hpp"
 #include "base/quantity.hpp"
 #include "base/try.hpp"
+#include "runtime/launch_slurm.hpp"
 #include "runtime/node_list.hpp"
 #include "wire/limits.hpp"
 
@@ -48,14 +49,19 @@ constexpr auto kLaunchVariables = std::to_array<std::string_view>({
     "PMI_SIZE",
     "PMI_LOCAL_RANK",
     "PMI_LOCAL_SIZE",
+    "PMI_FD",
     "PMI_JOBID",
     "MPI_LOCALRANKID",
     "MPI_LOCALNRANKS",
     "PMIX_RANK",
     "PMIX_NAMESPACE",
+    "ENVIRONMENT",
     "SLURM_JOB_ID",
+    "SLURM_JOB_NODELIST",
     "SLURM_JOBID",
+    "SLURM_LAUNCH_NODE_IPADDR",
     "SLURM_LOCALID",
+    "SLURM_NODE_ALIASES",
     "SLURM_NODEID",
     "SLURM_NODELIST",
     "SLURM_NTASKS",
@@ -170,31 +176,14 @@ Result<std::optional<LaunchClaim>> read_pmi(LaunchVariables& variables) {
         const std::string* const job = variables.find(name);
         if (job != nullptr && claim.job.empty()) claim.job = *job;
     }
+    // Hydra, the launcher of MPICH, does not name the job. On one host its ranks share the process
+    // that serves them. On several hosts each has its own.
+    const std::string* const server = variables.find("PMI_FD");
+    const bool on_one_host = claim.world && claim.world == claim.local_size;
+    if (claim.job.empty() && on_one_host && server && server->starts_with(kPmiServer)) {
+        claim.job = *server;
+    }
     return std::optional(std::move(claim));
-}
-
-/// Where a step's rank 0 is, and how many ranks share this node.
-Result<void> read_slurm_nodes(LaunchVariables& variables, LaunchClaim& claim) {
-    NEXAR_TRY_VALUE(node, variables.number("SLURM_NODEID", 0, kMostRanks - 1));
-    for (const std::string_view name : {"SLURM_STEP_NODELIST", "SLURM_NODELIST"}) {
-        const std::string* const list = variables.find(name);
-        if (list == nullptr) continue;
-        const auto nodes = parse_node_list(*list);
-        if (!nodes) return bad(fmt::format("{}: {}", name, nodes.error().cause()));
-        // With another distribution than by blocks rank 0 need not be on the first node.
-        if (claim.rank == 0U && node && *node != 0) break;
-        claim.host = nodes->first;
-        break;
-    }
-    const std::string* const tasks = variables.find("SLURM_STEP_TASKS_PER_NODE");
-    if (tasks != nullptr && node) {
-        const auto here = tasks_on_node(*tasks, *node);
-        if (!here) {
-            return bad(fmt::format("SLURM_STEP_TASKS_PER_NODE: {}", here.error().cause()));
-        }
-        claim.local_size = *here;
-    }
-    return {};
 }
 
 Result<std::optional<LaunchClaim>> read_slurm(LaunchVariables& variables) {
@@ -214,7 +203,7 @@ Result<std::optional<LaunchClaim>> read_slurm(LaunchVariables& variables) {
         return std::optional(std::move(claim));
     }
     claim.job = fmt::format("{}.{}", job == nullptr ? "" : *job, *step);
-    NEXAR_TRY(read_slurm_nodes(variables, claim));
+    NEXAR_TRY(read_slurm_hosts(variables, claim));
     return std::optional(std::move(claim));
 }
 
@@ -269,6 +258,8 @@ Result<void> check_numbers(const LaunchClaim& claim, const std::string& seen) {
     return {};
 }
 
+}  // namespace
+
 bool is_host(std::string_view text) {
     const auto allowed = [](char c) {
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -277,8 +268,6 @@ bool is_host(std::string_view text) {
     return !text.empty() && text.size() <= NodeList::kMaxHostBytes &&
            std::ranges::all_of(text, allowed);
 }
-
-}  // namespace
 
 std::span<const std::string_view> launch_variables() noexcept {
     return kLaunchVariables;

@@ -15,6 +15,10 @@ namespace nexar {
 /// The variables that launchers are told by; all that read_launch_environment() keeps.
 std::span<const std::string_view> launch_variables() noexcept;
 
+/// How read_launch_environment() writes PMI_FD: this, and the number of the process that serves
+/// PMI.
+inline constexpr std::string_view kPmiServer = "served by process ";
+
 /// What the variables of one launcher say, before it was compared with the others. A number that is
 /// not set is not known.
 struct LaunchClaim {
@@ -26,6 +30,8 @@ struct LaunchClaim {
     /// In how many parts the launcher itself was started: torchrun on each host.
     std::optional<std::uint32_t> parts{};
     std::optional<std::string> host{};
+    /// Addresses of the same host, for processes that cannot look up its name.
+    std::vector<std::string> host_addresses{};
     std::optional<std::uint16_t> port{};
     std::string job{};
     /// Set by a script and not by the launcher whose names they are.
@@ -59,6 +65,9 @@ private:
 /// values that cannot be, whatever the other launchers say.
 Result<std::optional<LaunchClaim>> read_claim(Launcher launcher,
                                               std::span<const NamedValue> environment);
+
+/// Whether the text can be the name or the address of a host.
+bool is_host(std::string_view text);
 
 /// "host", "host:7400", "[::1]:7400", "::1". An Error (bad_config) names `variable`.
 struct HostAndPort {

@@ -12,6 +12,7 @@
 #include "base/try.hpp"
 #include "runtime/collective_profile.hpp"
 #include "runtime/context_id.hpp"
+#include "runtime/join/addresses.hpp"
 #include "runtime/node_body.hpp"
 
 namespace nexar::detail {
@@ -137,7 +138,7 @@ void NodeBody::tell_seed() {
 
 void NodeBody::fail_formation(const Error& error) {
     if (formed_told_ || formation_failure_) return;
-    formation_failure_ = error.within({.operation = "join"});
+    formation_failure_ = error.within({.host = runtime::host_name(), .operation = "join"});
     look_whether_formed();
 }
 
@@ -192,7 +193,7 @@ Result<void> NodeBody::wait_formed(TimePoint deadline) {
             formation_failure_ =
                 Error(Errc::timed_out,
                       fmt::format("the cluster did not form in time: {}", what_is_missing()),
-                      {.operation = "join"});
+                      {.host = runtime::host_name(), .operation = "join"});
             return *formation_failure_;
         }
         NEXAR_LOG_WARNING("the cluster has not formed after {} s: {}",

@@ -58,8 +58,8 @@ Error Connection::describe(int code) const {
         case NGTCP2_ERR_IDLE_CLOSE:
             return {
                 Errc::timed_out,
-                fmt::format("nothing was heard from {} for {} s; the host or the network "
-                            "between is down",
+                fmt::format("nothing was heard from {} for {} s: its process ended or is stopped, "
+                            "its host is down, or the network between is interrupted",
                             peer, std::chrono::duration<double>(options_.idle_timeout).count())};
         case NGTCP2_ERR_HANDSHAKE_TIMEOUT:
             return {Errc::timed_out,

@@ -80,7 +80,8 @@ Result<std::vector<Address>> resolve(const std::string& host_port) {
     }
     if (code != 0) {
         return Error(Errc::bad_config,
-                     fmt::format("the host {} of the seed has no address: {}; give it in numbers",
+                     fmt::format("no address is known for the host {} of the seed: {}; give the "
+                                 "address in numbers",
                                  in_quotes(parts.host), ::gai_strerror(code)));
     }
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(list, ::freeaddrinfo);

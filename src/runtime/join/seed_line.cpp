@@ -18,6 +18,16 @@ namespace {
 constexpr Duration kRenewRetry = std::chrono::minutes(1);
 constexpr Duration kRenewPause = std::chrono::milliseconds(500);
 
+Error another_job(const Address& seed) {
+    return {
+        Errc::unauthenticated,
+        fmt::format("the seed at {} has another secret than this process: it belongs to another "
+                    "job that uses the same port, or the ranks of this job were given different "
+                    "secrets; set NEXAR_SEED_PORT on all ranks to a port that no other job "
+                    "uses, or give all ranks the same NEXAR_JOB_SECRET",
+                    seed.text())};
+}
+
 bool is_final(Errc code) noexcept {
     return remedy(code) != Remedy::retry;
 }
@@ -173,7 +183,8 @@ void SeedLine::on_down(TimePoint now, port::LinkId id, const Error& reason) {
         renew_at_.reset();
     }
     if (over) return;
-    problems_.insert_or_assign(to.text(), reason);
+    // What the seed said is worth more than that the link was closed after it.
+    problems_.try_emplace(to.text(), reason);
     if (calling() || !round_over()) return;
     // A seed that every address shows to be another one stays so; one that is silent may come.
     const bool refused =
@@ -266,12 +277,8 @@ Result<void> SeedLine::on_proof(Call& call, const wire::Proof& proof) {
     NEXAR_TRY_VALUE(bound, binding(call));
     NEXAR_TRY_VALUE(key, ca_->public_key());
     if (!terms_.job_secret->proves(proof.code, security::Role::server, bound, key)) {
-        const Error wrong(Errc::unauthenticated,
-                          fmt::format("the seed at {} does not know the secret of this job: it is "
-                                      "another job's, or the ranks were given different secrets",
-                                      call.to.text()));
-        failure_ = wrong;
-        return wrong;
+        failure_ = another_job(call.to);
+        return *failure_;
     }
     proved_ = true;
     return ask_to_join(call);
@@ -321,10 +328,15 @@ Result<void> SeedLine::on_report(const Call& call, const wire::ErrorReport& repo
         return {};
     }
     // A seed that has given up refuses everybody, and says all there is to say.
-    const Error said(report.code,
-                     report.code == Errc::closed
-                         ? report.text
-                         : fmt::format("the seed does not let this process in: {}", report.text));
+    Error said(report.code,
+               report.code == Errc::closed
+                   ? report.text
+                   : fmt::format("the seed does not let this process in: {}", report.text));
+    // Each side only sees that the other one has another secret.
+    if (report.code == Errc::unauthenticated && terms_.job_secret && !proved_) {
+        said = another_job(call.to);
+    }
+    pause_ = std::max(pause_, kRefusedPause);
     for (const Address& seed : terms_.seeds) problems_.insert_or_assign(seed.text(), said);
     if (call.as_joiner) {
         if (is_final(report.code)) failure_ = said;

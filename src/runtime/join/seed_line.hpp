@@ -93,6 +93,8 @@ private:
     /// How often a node that waits for a view shows that it is there: so it learns in this time
     /// that the seed was restarted.
     static constexpr Duration kPing = std::chrono::seconds(1);
+    /// After a refusal that may end, such as that of a full cluster.
+    static constexpr Duration kRefusedPause = std::chrono::seconds(1);
 
     void begin_round(TimePoint now);
     void dial_beside(TimePoint now);

@@ -85,6 +85,7 @@ Result<SeedBody::Opened> SeedBody::open_state(const SeedOptions& options, securi
     }
     NEXAR_TRY_VALUE(directory, security::StateDirectory::open(options.state_dir));
     NEXAR_TRY_VALUE(lock, directory.lock_for_seed());
+    directory.sweep();
     NEXAR_TRY_VALUE(ca, directory.ca(now));
     NEXAR_TRY_VALUE(kept, directory.seed());
     if (kept) opened.state = *kept;
@@ -133,6 +134,7 @@ Result<std::shared_ptr<SeedBody>> SeedBody::open(const SeedOptions& options) {
     if (const auto& state = body->state_) {
         NEXAR_TRY(state->keep(body->desk_->state()));
         NEXAR_TRY(state->keep_addresses(body->addresses()));
+        body->peers_due_ = body->clock_.now();  // what the last seed wrote is no longer true
     }
     NEXAR_TRY_VALUE(loop, runtime::make_loop({}));
     body->loop_ = loop;
@@ -253,6 +255,7 @@ std::optional<TimePoint> SeedBody::next_deadline() const noexcept {
     }
     if (const auto desk = desk_->next_deadline()) at(*desk);
     if (peers_due_) at(*peers_due_);
+    if (retry_writing_at_) at(*retry_writing_at_);
     at(renew_at_);
     return due;
 }

@@ -13,6 +13,7 @@
 #include "runtime/join/seed_lane.hpp"
 #include "runtime/node_body.hpp"
 #include "runtime/progress.hpp"
+#include "runtime/seed/refusal_log.hpp"
 #include "runtime/seed/seed_desk.hpp"
 #include "security/cluster_ca.hpp"
 #include "security/job_proof.hpp"
@@ -91,6 +92,7 @@ private:
     void answer_all();
     void answer(Visitor& visitor, const Answer& answer);
     void tell_members(TimePoint now);
+    void peers_changed();
     void keep_peers(TimePoint now);
     std::string peers_json() const;
 
@@ -111,6 +113,11 @@ private:
     std::uint64_t kept_revision_ = 0;
     std::map<std::pair<Rank, Rank>, wire::LinkReport> reports_;  // (who, whom)
     std::optional<TimePoint> peers_due_{};
+    std::uint64_t peers_changes_ = 0;  // of the desk, that peers.json knows
+    runtime::RefusalLog refusal_log_;
+    int peers_failures_ = 0;  // in a row
+    /// Set while the state directory cannot be written: when to try again.
+    std::optional<TimePoint> retry_writing_at_{};
     TimePoint renew_at_{};
     TimePoint now_{};
     bool closing_ = false;

@@ -114,7 +114,12 @@ Result<Rank> SeedDesk::free_rank(const std::optional<Rank>& wanted, TimePoint no
     if (absent == state_.members.end()) {
         return Error(
             Errc::too_many_pending,
-            fmt::format("the cluster is complete: it has all its {} members", state_.world_size));
+            state_.world_size == 1
+                ? std::string("the cluster is complete: its only rank is taken until that member "
+                              "leaves")
+                : fmt::format("the cluster is complete: all its {} ranks are taken until these "
+                              "members leave",
+                              state_.world_size));
     }
     const wire::StoredMember given_up = *absent;
     displace(given_up);
@@ -240,6 +245,8 @@ std::optional<View> SeedDesk::view() const {
 }
 
 void SeedDesk::refused(const std::string& from, const std::string& why) {
+    // Whoever tries again every second changes nothing.
+    if (std::ranges::find(refusals_, std::pair(from, why)) != refusals_.end()) return;
     std::erase_if(refusals_, [&](const auto& one) { return one.first == from; });
     if (refusals_.size() == kMostRefusals) refusals_.erase(refusals_.begin());
     refusals_.emplace_back(from, why);
@@ -249,7 +256,6 @@ void SeedDesk::refused(const std::string& from, const std::string& why) {
 std::string SeedDesk::status() const {
     std::string text = fmt::format(
         "{} of {} joined", state_.formed ? state_.world_size : attending(), state_.world_size);
-    if (state_.formed) return text;
     std::vector<std::string> absent;
     std::set<Rank> taken;
     for (const auto& one : state_.members) {
@@ -268,6 +274,7 @@ std::string SeedDesk::status() const {
                             short_list(missing), count > missing.size() ? ", ..." : "");
     }
     if (!absent.empty()) text += fmt::format("; not connected now: {}", short_list(absent));
+    if (state_.formed) return text;
     for (const auto& [from, why] : refusals_) text += fmt::format("; {}: {}", from, why);
     return text;
 }

@@ -74,6 +74,8 @@ public:
 
     /// Remembers why somebody was not let in, for who waits.
     void refused(const std::string& from, const std::string& why);
+    /// Whether the member has a link to the seed now.
+    bool attends(const NodeId& node) const { return present_.contains(node); }
     /// "3 of 4 joined; 10.0.0.7 presented an expired token".
     std::string status() const;
     std::uint32_t attending() const noexcept { return static_cast<std::uint32_t>(present_.size()); }

@@ -25,22 +25,11 @@ constexpr Duration kJoinerTime = std::chrono::seconds(2);
 /// Joiners whose request has not come. Beyond, the one that is silent for longest goes: one that
 /// behaves needs a round trip, so a crowd of silent ones cannot keep it out.
 constexpr std::size_t kMostJoiners = 256;
-constexpr Duration kPeersPause = std::chrono::milliseconds(200);
 
 /// The address of a link, without its port: one host is one joiner for who reads it.
 std::string host_of(const Address& address) {
     const std::string text = address.text();
     return text.substr(0, text.rfind(':'));
-}
-
-/// Text without control characters as JSON writes it (RFC 8259 section 7).
-std::string in_json(std::string_view text) {
-    std::string quoted = "\"";
-    for (const char c : printable(text, 4 * text.size() + 64)) {
-        if (c == '"' || c == '\\') quoted += '\\';
-        quoted += c;
-    }
-    return quoted + '"';
 }
 
 }  // namespace
@@ -121,7 +110,9 @@ void SeedBody::expire(TimePoint now) {
 }
 
 void SeedBody::refuse(Visitor& visitor, const Error& error) {
-    NEXAR_LOG_WARNING("{} was not let in: {}", visitor.from, error.cause());
+    if (const auto line = refusal_log_.note(now_, visitor.from, error.cause())) {
+        NEXAR_LOG_WARNING("{}", *line);
+    }
     desk_->refused(visitor.from, error.cause());
     visitor.lane->send(wire::report_of(error, desk_->state().epoch));
     visitor.lane->close(error.cause());
@@ -238,16 +229,6 @@ Result<void> SeedBody::on_join(Visitor& visitor, const wire::JoinRequest& reques
     return {};
 }
 
-bool SeedBody::keep() {
-    if (!state_ || kept_revision_ == desk_->revision()) return true;
-    if (const auto kept = state_->keep(desk_->state()); !kept) {
-        NEXAR_LOG_ERROR("{}: nobody is told of what was decided", kept.error().cause());
-        return false;
-    }
-    kept_revision_ = desk_->revision();
-    return true;
-}
-
 /// What is told must survive: it is kept before, once for all who came in this turn.
 void SeedBody::answer_all() {
     if (answers_.empty() || !keep()) return;
@@ -303,7 +284,7 @@ Result<void> SeedBody::on_link_report(Visitor& visitor, const wire::LinkReport& 
     const Member* const own = view ? view->find(visitor.member->node) : nullptr;
     if (own == nullptr) return {};  // of a world that has ended
     reports_.insert_or_assign({own->rank, report.rank}, report);
-    if (!peers_due_) peers_due_ = now_ + kPeersPause;
+    peers_changed();
     return {};
 }
 
@@ -345,41 +326,6 @@ void SeedBody::tell_members(TimePoint /*now*/) {
         }
         if (!view && visitor.told_changes != desk_->changes()) visitor.lane->send(formation);
         visitor.told_changes = desk_->changes();
-    }
-}
-
-std::string SeedBody::peers_json() const {
-    std::string members;
-    for (const auto& one : desk_->state().members) {
-        std::string addresses;
-        for (const auto& address : one.member.addresses) {
-            addresses += fmt::format("{}{}", addresses.empty() ? "" : ", ", in_json(address.text));
-        }
-        members +=
-            fmt::format(R"({}    {{"rank": {}, "node": {}, "host": {}, "addresses": [{}]}})",
-                        members.empty() ? "" : ",\n", one.member.rank.value(),
-                        in_json(NodeId(one.member.node).to_hex()), in_json(one.host), addresses);
-    }
-    std::string pairs;
-    for (const auto& [pair, report] : reports_) {
-        pairs += fmt::format(
-            R"({}    {{"rank": {}, "peer": {}, "address": {}, "round_trip_us": {:.1f}, "why": {}}})",
-            pairs.empty() ? "" : ",\n", pair.first.value(), pair.second.value(),
-            in_json(report.address.text), static_cast<double>(report.round_trip.count()) / 1e3,
-            in_json(report.why));
-    }
-    return fmt::format(
-        "{{\n  \"epoch\": {},\n  \"world\": {},\n  \"status\": {},\n  \"members\": [\n{}\n  ],\n"
-        "  \"pairs\": [\n{}\n  ]\n}}\n",
-        desk_->state().epoch.value(), desk_->world(), in_json(desk_->status()), members, pairs);
-}
-
-void SeedBody::keep_peers(TimePoint now) {
-    if (!peers_due_ || now < *peers_due_) return;
-    peers_due_.reset();
-    if (!state_) return;
-    if (const auto kept = state_->keep_peers(peers_json()); !kept) {
-        NEXAR_LOG_WARNING("`nexar peers` will not know the links: {}", kept.error().cause());
     }
 }
 

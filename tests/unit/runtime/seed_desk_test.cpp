@@ -384,6 +384,26 @@ TEST_F(Desk, says_whom_it_waits_for_and_who_was_refused) {
     EXPECT_THAT(desk_->status(), HasSubstr("; 10.0.0.7: it presented an expired token"));
 }
 
+TEST_F(Desk, says_which_members_of_a_formed_world_are_gone) {
+    const std::vector<Member> all = form();
+    desk_->leave(all[1].node, now_);
+    EXPECT_EQ(desk_->status(), "3 of 3 joined; not connected now: rank 1 on host2");
+    EXPECT_TRUE(desk_->attends(all[0].node));
+    EXPECT_FALSE(desk_->attends(all[1].node));
+    desk_->leave(all[0].node, now_);
+    desk_->leave(all[2].node, now_);
+    EXPECT_EQ(desk_->status(), "0 of 3 joined");
+}
+
+TEST_F(Desk, a_refusal_that_is_repeated_changes_nothing) {
+    desk_->refused("10.0.0.7", "it presented an expired token");
+    const std::uint64_t changes = desk_->changes();
+    desk_->refused("10.0.0.7", "it presented an expired token");
+    EXPECT_EQ(desk_->changes(), changes);
+    desk_->refused("10.0.0.7", "it wants rank 9");
+    EXPECT_GT(desk_->changes(), changes);
+}
+
 TEST_F(Desk, remembers_one_refusal_per_host_and_few_in_all) {
     for (int i = 0; i < 1000; ++i) desk_->refused("10.0.0.1", fmt::format("attempt <{}>", i));
     EXPECT_THAT(desk_->status(), AllOf(HasSubstr("<999>"), Not(HasSubstr("<998>"))));

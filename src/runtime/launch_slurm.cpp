@@ -1,0 +1,85 @@
+#include "runtime/launch_slurm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "base/try.hpp"
+#include "runtime/node_list.hpp"
+#include "wire/limits.hpp"
+
+namespace nexar {
+
+namespace {
+
+Error bad(std::string message) {
+    return {Errc::bad_config, std::move(message)};
+}
+
+/// The address of a node by `node1:10.0.0.1:host1,node2:[fd00::2]:host2`; nothing when the text
+/// does not name it.
+std::optional<std::string> alias_address(std::string_view aliases, std::string_view node) {
+    while (!aliases.empty()) {
+        std::string_view one = aliases.substr(0, aliases.find(','));
+        aliases.remove_prefix(std::min(aliases.size(), one.size() + 1));
+        if (!one.starts_with(node) || !one.substr(node.size()).starts_with(':')) continue;
+        one.remove_prefix(node.size() + 1);
+        const bool in_brackets = one.starts_with('[');
+        if (in_brackets) one.remove_prefix(1);
+        const std::string_view address = one.substr(0, one.find(in_brackets ? ']' : ':'));
+        if (is_host(address)) return std::string(address);
+    }
+    return std::nullopt;
+}
+
+/// What Slurm says about the addresses of the first node of the step.
+void add_addresses(LaunchVariables& variables, LaunchClaim& claim) {
+    if (const std::string* aliases = variables.find("SLURM_NODE_ALIASES")) {
+        if (auto address = alias_address(*aliases, *claim.host)) {
+            claim.host_addresses.push_back(std::move(*address));
+        }
+    }
+    const std::string* const environment = variables.find("ENVIRONMENT");
+    const std::string* const srun = variables.find("SLURM_LAUNCH_NODE_IPADDR");
+    const std::string* const list = variables.find("SLURM_JOB_NODELIST");
+    if (environment == nullptr || *environment != "BATCH" || srun == nullptr || list == nullptr) {
+        return;
+    }
+    const auto job = parse_node_list(*list);
+    if (job && job->first == *claim.host && is_host(*srun)) claim.host_addresses.push_back(*srun);
+}
+
+}  // namespace
+
+Result<void> read_slurm_hosts(LaunchVariables& variables, LaunchClaim& claim) {
+    NEXAR_TRY_VALUE(node, variables.number("SLURM_NODEID", 0, wire::kMaxWorldSize - 1));
+    const std::string* const tasks = variables.find("SLURM_STEP_TASKS_PER_NODE");
+    if (tasks != nullptr && node) {
+        const auto here = tasks_on_node(*tasks, *node);
+        if (!here) {
+            return bad(fmt::format("SLURM_STEP_TASKS_PER_NODE: {}", here.error().cause()));
+        }
+        claim.local_size = *here;
+    }
+    for (const std::string_view name : {"SLURM_STEP_NODELIST", "SLURM_NODELIST"}) {
+        const std::string* const list = variables.find(name);
+        if (list == nullptr) continue;
+        const auto nodes = parse_node_list(*list);
+        if (!nodes) return bad(fmt::format("{}: {}", name, nodes.error().cause()));
+        if (nodes->count == 1) {
+            if (!claim.local_size) claim.local_size = claim.world;
+            // The list of a job says nothing about a step whose tasks are not all here.
+            if (claim.local_size == claim.world) return {};
+        }
+        // With another distribution than by blocks rank 0 need not be on the first node.
+        if (claim.rank == 0U && node && *node != 0) return {};
+        claim.host = nodes->first;
+        add_addresses(variables, claim);
+        return {};
+    }
+    return {};
+}
+
+}  // namespace nexar

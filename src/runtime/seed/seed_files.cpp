@@ -1,0 +1,107 @@
+// What a seed keeps in its state directory while it runs.
+
+#include <fmt/format.h>
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/log.hpp"
+#include "base/printable.hpp"
+#include "runtime/seed/seed_body.hpp"
+
+namespace nexar::detail {
+
+namespace {
+
+/// Changes of peers.json are gathered for so long.
+constexpr Duration kPeersPause = std::chrono::milliseconds(200);
+/// While the state directory cannot be written, as when a disk is full.
+constexpr Duration kWriteRetry = std::chrono::seconds(1);
+
+/// Text without control characters as JSON writes it (RFC 8259 section 7).
+std::string in_json(std::string_view text) {
+    std::string quoted = "\"";
+    for (const char c : printable(text, 4 * text.size() + 64)) {
+        if (c == '"' || c == '\\') quoted += '\\';
+        quoted += c;
+    }
+    return quoted + '"';
+}
+
+}  // namespace
+
+bool SeedBody::keep() {
+    if (!state_ || kept_revision_ == desk_->revision()) return true;
+    if (retry_writing_at_ && now_ < *retry_writing_at_) return false;
+    if (const auto kept = state_->keep(desk_->state()); !kept) {
+        if (!retry_writing_at_) {
+            NEXAR_LOG_ERROR("the seed cannot keep its state and lets nobody in until it can: {}",
+                            kept.error().cause());
+        }
+        retry_writing_at_ = now_ + kWriteRetry;
+        return false;
+    }
+    if (retry_writing_at_) NEXAR_LOG_WARNING("the seed can keep its state again");
+    retry_writing_at_.reset();
+    kept_revision_ = desk_->revision();
+    return true;
+}
+
+void SeedBody::peers_changed() {
+    if (!peers_due_) peers_due_ = now_ + kPeersPause;
+}
+
+std::string SeedBody::peers_json() const {
+    std::string members;
+    std::set<Rank> connected;
+    for (const auto& one : desk_->state().members) {
+        std::string addresses;
+        for (const auto& address : one.member.addresses) {
+            addresses += fmt::format("{}{}", addresses.empty() ? "" : ", ", in_json(address.text));
+        }
+        const bool attends = desk_->attends(NodeId(one.member.node));
+        if (attends) connected.insert(one.member.rank);
+        members += fmt::format(
+            R"({}    {{"rank": {}, "connected": {}, "node": {}, "host": {}, "addresses": [{}]}})",
+            members.empty() ? "" : ",\n", one.member.rank.value(), attends,
+            in_json(NodeId(one.member.node).to_hex()), in_json(one.host), addresses);
+    }
+    std::string pairs;
+    for (const auto& [pair, report] : reports_) {
+        if (!connected.contains(pair.first) || !connected.contains(pair.second)) continue;
+        pairs += fmt::format(
+            R"({}    {{"rank": {}, "peer": {}, "address": {}, "round_trip_us": {:.1f}, "why": {}}})",
+            pairs.empty() ? "" : ",\n", pair.first.value(), pair.second.value(),
+            in_json(report.address.text), static_cast<double>(report.round_trip.count()) / 1e3,
+            in_json(report.why));
+    }
+    return fmt::format(
+        "{{\n  \"epoch\": {},\n  \"world\": {},\n  \"status\": {},\n  \"members\": [\n{}\n  ],\n"
+        "  \"pairs\": [\n{}\n  ]\n}}\n",
+        desk_->state().epoch.value(), desk_->world(), in_json(desk_->status()), members, pairs);
+}
+
+/// peers.json follows every change of the members, so that it never shows who has left.
+void SeedBody::keep_peers(TimePoint now) {
+    if (peers_changes_ != desk_->changes()) {
+        peers_changes_ = desk_->changes();
+        if (!desk_->formed()) reports_.clear();
+        peers_changed();
+    }
+    if (!peers_due_ || now < *peers_due_) return;
+    peers_due_.reset();
+    if (!state_) return;
+    const auto kept = state_->keep_peers(peers_json());
+    if (kept) {
+        peers_failures_ = 0;
+        return;
+    }
+    peers_due_ = now + kWriteRetry;
+    // Not where keep() says the same, a moment earlier or later.
+    if (++peers_failures_ == 2 && !retry_writing_at_) {
+        NEXAR_LOG_WARNING("`nexar peers` shows what was true before: {}", kept.error().cause());
+    }
+}
+
+}  // namespace nexar::detail
