@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -42,6 +44,36 @@ protected:
         auto seed = std::make_unique<RunningProgram>(NEXAR_COMMAND, arguments, environment());
         EXPECT_TRUE(seed->writes("let processes in with:")) << seed->errors();
         return seed;
+    }
+
+    /// Processes that join with this string and stay until their input is closed.
+    std::vector<std::unique_ptr<RunningProgram>> start_ranks(int count,
+                                                             const std::string& token) const {
+        auto variables = environment();
+        variables.push_back("NEXAR_JOIN=" + token.substr(0, token.find('\n')));
+        std::vector<std::unique_ptr<RunningProgram>> ranks;
+        for (int i = 0; i < count; ++i) {
+            ranks.push_back(std::make_unique<RunningProgram>(
+                NEXAR_JOINING_RANK, std::vector<std::string>{"--stay"}, variables));
+        }
+        return ranks;
+    }
+
+    static void end(const std::vector<std::unique_ptr<RunningProgram>>& ranks) {
+        for (const auto& one : ranks) one->close_input();
+        for (const auto& one : ranks) EXPECT_EQ(one->wait(), 0) << one->errors();
+    }
+
+    /// What `nexar peers` shows once it shows `text`: the seed gathers news before it writes them.
+    std::string await_peers(const std::string& text) const {
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+        Outcome peers;
+        do {
+            peers = nexar({"peers", "--state", state_});
+        } while (peers.output.find(text) == std::string::npos &&
+                 std::chrono::steady_clock::now() < deadline);
+        EXPECT_THAT(peers.output, HasSubstr(text)) << peers.errors;
+        return peers.output;
     }
 
     TempDirectory home_;
@@ -116,24 +148,117 @@ TEST_F(ClusterCommand, processes_started_by_hand_join_with_a_token_and_are_shown
     const auto seed = start_seed({"--state", state_});
     const Outcome made = nexar({"token", "create", "--uses", "2", "--state", state_});
     ASSERT_EQ(made.exit_code, 0) << made.errors;
-    auto variables = environment();
-    variables.push_back("NEXAR_JOIN=" + made.output.substr(0, made.output.size() - 1));
-    RunningProgram one(NEXAR_JOINING_RANK, {}, variables);
-    RunningProgram two(NEXAR_JOINING_RANK, {}, variables);
-    EXPECT_EQ(one.wait(), 0) << one.errors();
-    EXPECT_EQ(two.wait(), 0) << two.errors();
-    EXPECT_THAT(one.output() + two.output(),
+    const auto joining = start_ranks(2, made.output);
+    ASSERT_TRUE(joining[0]->writes("rank ")) << joining[0]->errors();
+    ASSERT_TRUE(joining[1]->writes("rank ")) << joining[1]->errors();
+    EXPECT_THAT(joining[0]->output() + joining[1]->output(),
                 AllOf(HasSubstr("rank 0 of 2 got 1001\n"), HasSubstr("rank 1 of 2 got 1000\n")));
     EXPECT_THAT(nexar({"token", "list", "--state", state_}).output,
                 AllOf(HasSubstr("used up"), HasSubstr("2 of 2")));
-    // The seed gathers what members tell before it writes it down.
-    Outcome peers;
-    for (int i = 0; i < 1000 && peers.exit_code != 0; ++i) {
-        peers = nexar({"peers", "--state", state_});
-    }
-    EXPECT_THAT(peers.output, AllOf(HasSubstr("rank"), HasSubstr("127.0.0.1"), HasSubstr(" us")))
-        << peers.errors;
+    EXPECT_THAT(await_peers(" us"), AllOf(HasSubstr("2 of 2 joined\n"), HasSubstr("127.0.0.1")));
     EXPECT_TRUE(nlohmann::json::accept(nexar({"peers", "--json", "--state", state_}).output));
+    end(joining);
+}
+
+TEST_F(ClusterCommand, peers_shows_who_is_there_and_nobody_who_has_left) {
+    auto seed = start_seed({"--state", state_});
+    EXPECT_THAT(await_peers("0 of 2 joined\n"), Not(HasSubstr("127.0.0.1")));
+    const std::string token = nexar({"token", "create", "--uses", "3", "--state", state_}).output;
+    auto joining = start_ranks(2, token);
+    for (const auto& one : joining) ASSERT_TRUE(one->writes("rank ")) << one->errors();
+    await_peers(" us");
+
+    // One of a formed world has left, then the other.
+    const bool first_is_0 = joining[0]->output().starts_with("rank 0");
+    joining[0]->close_input();
+    EXPECT_EQ(joining[0]->wait(), 0) << joining[0]->errors();
+    const std::string half = await_peers("2 of 2 joined; not connected now: rank " +
+                                         std::string(first_is_0 ? "0" : "1") + " on ");
+    EXPECT_THAT(half, AllOf(HasSubstr(" no "), HasSubstr(" yes "), Not(HasSubstr(" us"))));
+    joining[1]->close_input();
+    EXPECT_EQ(joining[1]->wait(), 0) << joining[1]->errors();
+    EXPECT_THAT(await_peers("0 of 2 joined\n"), Not(HasSubstr("127.0.0.1")));
+
+    // The next world waits.
+    joining = start_ranks(1, token);
+    const std::string waiting = await_peers("1 of 2 joined\n");
+    EXPECT_THAT(waiting, AllOf(HasSubstr("127.0.0.1"), Not(HasSubstr(" us"))));
+
+    seed->send(SIGKILL);
+    seed->wait();
+    EXPECT_THAT(nexar({"peers", "--state", state_}).errors, HasSubstr("no seed is running on"));
+}
+
+TEST_F(ClusterCommand, a_seed_that_is_killed_while_it_starts_leaves_a_usable_directory) {
+    for (int round = 0; round < 8; ++round) {
+        const std::string state = state_ + std::to_string(round);
+        {
+            RunningProgram seed(
+                NEXAR_COMMAND,
+                {"seed", "--listen", "127.0.0.1:0", "--world", "1", "--state", state},
+                environment());
+            const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+            while (!fs::exists(state + "/ca.key")) {
+                ASSERT_LT(std::chrono::steady_clock::now(), deadline) << seed.errors();
+            }
+            seed.send(SIGKILL);
+            EXPECT_EQ(seed.wait(), 128 + SIGKILL);
+        }
+        std::ofstream(state + "/seed.4711.new") << "half";  // as an earlier kill left it
+        std::vector<fs::path> unfinished;
+        for (const auto& file : fs::directory_iterator(state)) {
+            if (file.path().extension() == ".new") unfinished.push_back(file.path());
+        }
+        const auto again = start_seed({"--state", state});
+        EXPECT_EQ(nexar({"token", "create", "--state", state}).exit_code, 0);
+        for (const fs::path& file : unfinished) EXPECT_FALSE(fs::exists(file)) << file;
+        again->send(SIGTERM);
+        EXPECT_EQ(again->wait(), 0) << again->errors();
+    }
+}
+
+TEST_F(ClusterCommand, a_command_that_does_not_exist_is_answered_with_the_nearest) {
+    const auto refusal = [&](std::vector<std::string> arguments) {
+        const Outcome outcome = nexar(std::move(arguments));
+        EXPECT_EQ(outcome.exit_code, 2);
+        EXPECT_EQ(outcome.output, "");
+        return outcome.errors;
+    };
+    EXPECT_EQ(refusal({"rnu"}),
+              "nexar: There is no command \"rnu\". Did you mean \"run\"? `nexar --help` lists all "
+              "commands.\n");
+    EXPECT_EQ(refusal({"token", "craete", "--uses", "3"}),
+              "nexar token: There is no command \"craete\". Did you mean \"create\"? `nexar token "
+              "--help` lists all commands.\n");
+    EXPECT_EQ(refusal({"mpirun-everything"}),
+              "nexar: There is no command \"mpirun-everything\". `nexar --help` lists all "
+              "commands.\n");
+}
+
+TEST_F(ClusterCommand, help_speaks_in_words_and_not_in_validators) {
+    const std::string seed = nexar({"seed", "--help"}).output;
+    EXPECT_THAT(seed, HasSubstr("a whole number from 1 to 1048576; must be given"));
+    EXPECT_THAT(nexar({"token", "create", "--help"}).output,
+                HasSubstr("a whole number from 1 to 1048576; default: 1"));
+    EXPECT_THAT(nexar({"config", "--help"}).output,
+                AllOf(HasSubstr("cannot be combined with --markdown"),
+                      HasSubstr("cannot be combined with --json")));
+    for (const char* command : {"run", "seed", "token", "peers", "config", "explain", "sim",
+                                "bench", "tune", "version"}) {
+        EXPECT_THAT(nexar({command, "--help"}).output,
+                    AllOf(Not(HasSubstr("UINT")), Not(HasSubstr("Excludes")),
+                          Not(HasSubstr("REQUIRED")), Not(HasSubstr("TEXT"))))
+            << command;
+    }
+    EXPECT_THAT(nexar({"seed", "--world", "0"}).errors,
+                HasSubstr("--world: \"0\" is not a whole number from 1 to 1048576"));
+}
+
+TEST_F(ClusterCommand, a_seed_for_one_rank_says_rank) {
+    RunningProgram seed(NEXAR_COMMAND,
+                        {"seed", "--listen", "127.0.0.1:0", "--world", "1", "--state", state_},
+                        environment());
+    EXPECT_TRUE(seed.writes("seed for 1 rank at")) << seed.output() << seed.errors();
 }
 
 TEST_F(ClusterCommand, two_seeds_cannot_keep_the_same_state) {

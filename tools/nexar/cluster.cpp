@@ -131,13 +131,15 @@ Result<security::TokenId> find_token(const security::TokenTable& table, const st
 std::string peers_table(const std::string& text) {
     const auto all = nlohmann::json::parse(text);
     std::string out = fmt::format("{}\n\n", all.at("status").get<std::string>());
-    std::vector<std::vector<std::string>> members = {{"rank", "host", "addresses", "node"}};
+    std::vector<std::vector<std::string>> members = {
+        {"rank", "connected", "host", "addresses", "node"}};
     for (const auto& member : all.at("members")) {
         std::string addresses;
         for (const auto& address : member.at("addresses")) {
             addresses += (addresses.empty() ? "" : " ") + address.get<std::string>();
         }
         members.push_back({fmt::to_string(member.at("rank").get<std::uint32_t>()),
+                           member.at("connected").get<bool>() ? "yes" : "no",
                            member.at("host").get<std::string>(), addresses,
                            member.at("node").get<std::string>()});
     }
@@ -159,9 +161,11 @@ Result<std::string> peers_text(const std::string& directory, bool json) {
     NEXAR_TRY_VALUE(text, state.peers());
     if (!text) {
         return Error(Errc::bad_config,
-                     fmt::format("no member has told {} of its links yet; is a seed running on it, "
-                                 "and has everybody joined?",
-                                 state.path()));
+                     fmt::format("{} knows of no members; is a seed running on it?", state.path()));
+    }
+    if (!state.has_running_seed()) {
+        fmt::print(stderr, "nexar peers: no seed is running on {}; this is what the last one saw\n",
+                   state.path());
     }
     if (json) return *text;
     try {

@@ -1,11 +1,48 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace nexar {
+
+/// "RANKS"; empty for a flag. Without what CLI11 adds about types and checks.
+inline std::string value_name(const CLI::Option& option) {
+    if (option.get_items_expected_max() <= 0) return "";
+    const std::string name = option.get_type_name();
+    return name.substr(0, name.find(':'));
+}
+
+/// What an option is for, and in words what else is to be known: its default value, whether it must
+/// be given, and what it cannot be combined with.
+inline std::string meaning(const CLI::Option& option) {
+    std::string text = option.get_description();
+    if (!option.get_default_str().empty()) text += "; default: " + option.get_default_str();
+    if (option.get_required() && !option.get_positional()) text += "; must be given";
+    std::string others;
+    for (const CLI::Option* other : option.get_excludes()) {
+        others += (others.empty() ? "" : " or ") + other->get_name();
+    }
+    if (!others.empty()) text += "; cannot be combined with " + others;
+    return text;
+}
+
+/// Checks that a value is a whole number of this range; says nothing in the help, whose words do.
+inline CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+    const auto check = [least, most](std::string& text) -> std::string {
+        std::uint64_t value = 0;
+        const char* const end = text.data() + text.size();
+        const auto [stop, error] = std::from_chars(text.data(), end, value);
+        if (error == std::errc() && stop == end && value >= least && value <= most) return "";
+        return "\"" + text + "\" is not a whole number from " + std::to_string(least) + " to " +
+               std::to_string(most);
+    };
+    return CLI::Validator(check, "");
+}
 
 /// Help as CLI11 writes it, with the arguments of the usage line in our words.
 class HelpFormatter : public CLI::Formatter {
@@ -17,6 +54,14 @@ public:
     std::string make_usage(const CLI::App* app, std::string name) const override {
         (void)app;
         return "Usage: " + name + " " + arguments_ + "\n";
+    }
+
+    std::string make_option_opts(const CLI::Option* option) const override {
+        return value_name(*option).empty() ? "" : " " + value_name(*option);
+    }
+
+    std::string make_option_desc(const CLI::Option* option) const override {
+        return meaning(*option);
     }
 
 private:

@@ -1,6 +1,8 @@
 // The nexar command: everything an operator does from a shell.
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -9,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/nearest.hpp"
+#include "base/printable.hpp"
 #include "command.hpp"
 #include "help.hpp"
 #include "runtime/config_sources.hpp"
@@ -22,6 +26,33 @@ std::vector<std::string> take_program(int& argc, char** argv) {
     if (mark == end) return {};
     argc = static_cast<int>(mark - argv);
     return {mark + 1, end};
+}
+
+/// Whether a word stands in the place of a command and is none; says so with the nearest one.
+bool is_misspelled(const CLI::App& app, int argc, char** argv) {
+    const CLI::App* command = &app;
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view word = argv[i];
+        const auto nested = command->get_subcommands([](const CLI::App*) { return true; });
+        if (nested.empty() || word.starts_with('-')) return false;
+        const auto found = std::ranges::find(nested, word, &CLI::App::get_name);
+        if (found != nested.end()) {
+            command = *found;
+            continue;
+        }
+        std::vector<std::string> names;
+        for (const CLI::App* one : nested) {
+            if (!one->get_group().empty()) names.push_back(one->get_name());
+        }
+        const std::vector<std::string_view> candidates(names.begin(), names.end());
+        const auto meant = nexar::nearest(word, candidates);
+        const std::string path = command == &app ? "nexar" : "nexar " + command->get_name();
+        fmt::print(stderr, "{}: There is no command {}.{} `{} --help` lists all commands.\n", path,
+                   nexar::in_quotes(word),
+                   meant ? fmt::format(" Did you mean \"{}\"?", *meant) : "", path);
+        return true;
+    }
+    return false;
 }
 
 int run(int argc, char** argv) {
@@ -58,6 +89,7 @@ int run(int argc, char** argv) {
     nexar::add_man_command(app, invocation);
     nexar::add_completion_command(app, invocation);
     nexar::accept_np(app, argc, argv);
+    if (is_misspelled(app, argc, argv)) return nexar::kExitUsage;
     try {
         app.parse(argc, argv);
         // Not CLI11's own check: for a misspelled subcommand it would say that none was given.

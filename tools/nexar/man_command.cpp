@@ -59,9 +59,7 @@ std::string options_in_roff(const std::vector<OptionRow>& options) {
         }
         out += fmt::format(".TP\n{}", names);
         if (!option.value.empty()) out += fmt::format(" \\fI{}\\fR", roff(option.value));
-        out += fmt::format("\n{}", roff(option.meaning));
-        if (!option.fallback.empty()) out += fmt::format("; default: {}", roff(option.fallback));
-        out += ".\n";
+        out += fmt::format("\n{}.\n", roff(option.meaning));
     }
     return out;
 }

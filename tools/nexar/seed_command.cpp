@@ -42,10 +42,12 @@ void add_seed_command(CLI::App& app, Invocation& invocation) {
         ->add_option("--listen", options->listen,
                      "Address and UDP port, 10.0.0.1:7400; by default all addresses, port 7400")
         ->type_name("ADDRESS");
-    command->add_option("--world", options->world, "How many ranks the cluster has")
+    command
+        ->add_option("--world", options->world,
+                     "How many ranks the cluster has, a whole number from 1 to 1048576")
         ->type_name("RANKS")
         ->required()
-        ->check(CLI::Range(1U, 1U << 20U));
+        ->check(whole_number(1, 1U << 20U));
     add_state_option(*command, options->state_directory);
     command->callback(
         [options, &invocation] { invocation.exit_code = serve_seed(*options, invocation.flags); });

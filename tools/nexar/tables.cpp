@@ -1,7 +1,5 @@
 #include "tables.hpp"
 
-#include <string_view>
-
 #include "help.hpp"
 
 namespace nexar {
@@ -9,11 +7,9 @@ namespace nexar {
 namespace {
 
 OptionRow row_of(const CLI::Option& option) {
-    OptionRow row{.names = {}, .meaning = option.get_description()};
+    OptionRow row{.names = {}, .value = value_name(option), .meaning = meaning(option)};
     for (const std::string& name : option.get_snames()) row.names.push_back("-" + name);
     for (const std::string& name : option.get_lnames()) row.names.push_back("--" + name);
-    if (option.get_items_expected_max() > 0) row.value = option.get_type_name();
-    row.fallback = option.get_default_str();
     // What is no option has one name only: the one that stands for it in the usage line.
     if (row.names.empty()) row.names.push_back(option.get_name(true));
     return row;

@@ -11,7 +11,6 @@ namespace nexar {
 struct OptionRow {
     std::vector<std::string> names;  // "-n", "--ranks"
     std::string value{};             // "RANKS"; empty for a flag
-    std::string fallback{};          // empty where there is none
     std::string meaning{};
 };
 

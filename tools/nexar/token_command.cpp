@@ -43,10 +43,12 @@ void add_create(CLI::App& token, Invocation& invocation) {
     CLI::App* const command =
         token.add_subcommand("create", "Makes a token and prints its join string, a secret");
     set_help(*command, "[OPTIONS]", kCreateHelp);
-    command->add_option("--uses", options->uses, "How many processes may join with it")
+    command
+        ->add_option("--uses", options->uses,
+                     "How many processes may join with it, a whole number from 1 to 1048576")
         ->type_name("NUMBER")
         ->capture_default_str()
-        ->check(CLI::Range(1U, 1U << 20U));
+        ->check(whole_number(1, 1U << 20U));
     command->add_option("--ttl", options->life, "How long it is good: 10m, 1h, 24h")
         ->type_name("TIME")
         ->capture_default_str();

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <set>
+#include <string_view>
 
 #include "process/join/cluster.hpp"
 #include "support/temp_directory.hpp"
@@ -15,6 +18,17 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
+
+/// What a call threw.
+template <class Call>
+std::string failure(Call call) {
+    try {
+        call();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "nothing";
+}
 
 class Worlds : public ::testing::TestWithParam<int> {};
 
@@ -170,6 +184,88 @@ TEST(Seed, that_is_started_again_knows_its_cluster_and_who_had_joined) {
     nodes.push_back(first.get());
     nodes.push_back(second.get());
     expect_connected(nodes);
+}
+
+/// Lines of the log while it lives.
+class LogLines {
+public:
+    LogLines() {
+        set_log_sink([this](const LogRecord& record) {
+            const std::lock_guard lock(mutex_);
+            lines_.emplace_back(record.text);
+        });
+    }
+    LogLines(const LogLines&) = delete;
+    LogLines& operator=(const LogLines&) = delete;
+    ~LogLines() { set_log_sink({}); }
+
+    std::ptrdiff_t count(std::string_view text) const {
+        const std::lock_guard lock(mutex_);
+        return std::ranges::count_if(
+            lines_, [&](const std::string& line) { return line.find(text) != std::string::npos; });
+    }
+    std::size_t size() const {
+        const std::lock_guard lock(mutex_);
+        return lines_.size();
+    }
+
+private:
+    mutable std::mutex mutex_;
+    std::vector<std::string> lines_;
+};
+
+TEST(Seed, logs_a_joiner_of_a_full_world_once_and_the_joiner_says_that_it_is_full) {
+    const LogLines log;
+    Seed seed(seed_options(2));
+    const std::vector<Node> nodes = join_all(seed, 2);
+    auto third = join_soon(seed.create_token({}), {}, 1500ms);
+    const Error error = failure_of(third);
+    EXPECT_EQ(error.code(), Errc::timed_out);
+    EXPECT_THAT(error.what(),
+                HasSubstr("the cluster is complete: all its 2 ranks are taken until these "
+                          "members leave"));
+    EXPECT_EQ(log.count("was not let in"), 1);
+}
+
+TEST(Seed, that_cannot_write_says_so_once_and_once_when_it_can_again) {
+    const TempDirectory directory;
+    SeedOptions options = seed_options(2);
+    options.state_dir = directory.path() + "/state";
+    Seed seed(options);
+    const std::string join_string = seed.create_token({.uses = 2});
+    const LogLines log;
+    // The file of the seed cannot be replaced, as on a full disk.
+    const std::filesystem::path file = options.state_dir + "/seed";
+    std::filesystem::remove(file);
+    std::filesystem::create_directory(file);
+    std::vector<std::future<Node>> joins;
+    joins.push_back(join_soon(join_string));
+    joins.push_back(join_soon(join_string));
+    await([&] { return log.count("cannot keep its state") > 0; }, "no line");
+    std::this_thread::sleep_for(1200ms);  // a second try fails meanwhile, and is not logged
+    EXPECT_EQ(log.size(), 1U);
+    std::filesystem::remove(file);
+    std::vector<Node> nodes = all_of(joins);
+    expect_connected(nodes);
+    EXPECT_EQ(log.count("cannot keep its state"), 1);
+    EXPECT_EQ(log.count("can keep its state again"), 1);
+}
+
+TEST(Join, takes_the_join_string_out_of_the_environment_and_remembers_it) {
+    Seed seed(seed_options(1));
+    const std::string join_string = seed.create_token({.uses = 2});
+    ::setenv("NEXAR_JOIN", join_string.c_str(), 1);
+    for (int round = 0; round < 2; ++round) {
+        Node node = join();
+        EXPECT_EQ(::getenv("NEXAR_JOIN"), nullptr);
+        node.close();
+        await_status(seed, "0 of 1 joined");
+    }
+    // The token has no use left: the remembered string was tried, and not nothing.
+    EXPECT_THAT(failure([] { join(); }), HasSubstr("used already"));
+    // A new one counts.
+    ::setenv("NEXAR_JOIN", seed.create_token({}).c_str(), 1);
+    EXPECT_NO_THROW(join());
 }
 
 TEST(Seed, keeps_its_keys_to_itself) {
