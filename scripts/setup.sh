@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs from Debian what nexar needs. Does nothing, without network, when all of it is there.
 #
-#   scripts/setup.sh [build] [test] [cross] [lint] [fuzz] [peers]      default: build test
+#   scripts/setup.sh [build] [test] [cross] [lint] [fuzz] [peers] [launchers]      default: build test
 #
 # Works as root, or as a user who may use sudo, on Debian 12 (bookworm) and Debian 13 (trixie).
 set -euo pipefail
@@ -28,6 +28,8 @@ lint_packages=(git clang-format-19 clang-tidy-19 shellcheck)
 fuzz_packages=(clang-19 libclang-rt-19-dev)
 # What bench/peers/run.sh compares with.
 peers_packages=(openmpi-bin libopenmpi-dev libgloo-dev)
+# What the tests with the label `launchers` start: 88 MB.
+launchers_packages=(openmpi-bin mpich munge slurm-client slurmctld slurmd)
 
 installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
@@ -135,7 +137,8 @@ main() {
       lint) wanted+=("${lint_packages[@]}") ;;
       fuzz) wanted+=("${fuzz_packages[@]}") ;;
       peers) wanted+=("${peers_packages[@]}") ;;
-      *) fail "unknown part '$profile'; the parts are build, test, cross, lint, fuzz and peers" ;;
+      launchers) wanted+=("${launchers_packages[@]}") ;;
+      *) fail "unknown part '$profile'; the parts are build, test, cross, lint, fuzz, peers and launchers" ;;
     esac
   done
 

@@ -30,7 +30,7 @@ TokenTable from_wire(const wire::StoredTokens& tokens);
 ///     tokens           who may come in; written by `nexar token`, read by the seed
 ///     seed             whom the seed has let in; written by the seed
 ///     addresses        where the seed listens, a line each
-///     peers.json       what members told of their links
+///     peers.json       the members and what they told of their links
 ///     seed.lock        held by the seed that runs
 class StateDirectory {
 public:
