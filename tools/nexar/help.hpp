@@ -14,6 +14,7 @@ namespace nexar {
 inline std::string value_name(const CLI::Option& option) {
     if (option.get_items_expected_max() <= 0) return "";
     const std::string name = option.get_type_name();
+    if (name == "TEXT" && option.get_positional()) return "";  // its own name says enough
     return name.substr(0, name.find(':'));
 }
 
