@@ -85,8 +85,8 @@ std::string host_and_port(const std::string& host, std::uint16_t port) {
 }
 
 /// Where the other ranks reach the seed that rank 0 hosts.
-Result<std::vector<Address>> find_seed(const Launch& launch) {
-    const auto& [host, port] = *launch.seed;
+Result<std::vector<Address>> find_seed(const Launch& launch, const SeedPlace& place) {
+    const auto& [host, port] = place;
     auto found = runtime::resolve(host_and_port(host, port));
     if (found) return found;
     for (const std::string& address : launch.seed_addresses) {
@@ -106,27 +106,27 @@ Result<std::vector<Address>> find_seed(const Launch& launch) {
 }
 
 /// The address of the seed, where the launcher's ranks meet on a loopback address.
-std::optional<Address> given_loopback(const Launch& launch) {
-    const auto given = Address::parse(host_and_port(launch.seed->host, launch.seed->port));
+std::optional<Address> given_loopback(const SeedPlace& place) {
+    const auto given = Address::parse(host_and_port(place.host, place.port));
     if (!given || !given->is_loopback()) return std::nullopt;
     return *given;
 }
 
 /// Where rank 0 reaches the seed that it hosts.
-Address own_seed_address(const Launch& launch) {
-    return given_loopback(launch).value_or(
-        Address::parse(fmt::format("127.0.0.1:{}", launch.seed->port)).value());
+Address own_seed_address(const SeedPlace& place) {
+    return given_loopback(place).value_or(
+        Address::parse(fmt::format("127.0.0.1:{}", place.port)).value());
 }
 
 /// The seed of the job, in this process.
-Result<std::shared_ptr<detail::SeedBody>> host_seed(const Launch& launch,
+Result<std::shared_ptr<detail::SeedBody>> host_seed(const SeedPlace& place, std::uint32_t world,
                                                     const std::string& job_secret) {
-    const std::uint16_t port = launch.seed->port;
-    const auto loopback = given_loopback(launch);
+    const std::uint16_t port = place.port;
+    const auto loopback = given_loopback(place);
     const bool local = loopback.has_value();
     SeedOptions options;
-    options.listen = local ? loopback->text() : fmt::format("[::]:{}", port);
-    options.world = static_cast<int>(launch.world);
+    options.listen = loopback ? loopback->text() : fmt::format("[::]:{}", port);
+    options.world = static_cast<int>(world);
     options.job_secret = job_secret;
     auto seed = detail::SeedBody::open(options);
     if (!seed && !local) {
@@ -156,13 +156,13 @@ Result<Plan> plan_with_launch(const Launch& launch, std::span<const NamedValue> 
     plan.terms.job_secret = std::move(secret);
     if (!launch.seed) return Error(Errc::bad_config, "the launcher does not say where rank 0 is");
     if (!launch.hosts_seed()) {
-        NEXAR_TRY_VALUE(seeds, find_seed(launch));
+        NEXAR_TRY_VALUE(seeds, find_seed(launch, *launch.seed));
         plan.terms.seeds = std::move(seeds);
         return plan;
     }
-    NEXAR_TRY_VALUE(seed, host_seed(launch, *text));
+    NEXAR_TRY_VALUE(seed, host_seed(*launch.seed, launch.world, *text));
     plan.seed = std::move(seed);
-    plan.terms.seeds = {own_seed_address(launch)};
+    plan.terms.seeds = {own_seed_address(*launch.seed)};
     return plan;
 }
 

@@ -34,21 +34,23 @@ std::optional<std::string> alias_address(std::string_view aliases, std::string_v
     return std::nullopt;
 }
 
-/// What Slurm says about the addresses of the first node of the step.
-void add_addresses(LaunchVariables& variables, LaunchClaim& claim) {
+/// What Slurm says about the addresses of `host`, the first node of the step.
+std::vector<std::string> addresses_of(const std::string& host, LaunchVariables& variables) {
+    std::vector<std::string> addresses;
     if (const std::string* aliases = variables.find("SLURM_NODE_ALIASES")) {
-        if (auto address = alias_address(*aliases, *claim.host)) {
-            claim.host_addresses.push_back(std::move(*address));
+        if (auto address = alias_address(*aliases, host)) {
+            addresses.push_back(std::move(*address));
         }
     }
     const std::string* const environment = variables.find("ENVIRONMENT");
     const std::string* const srun = variables.find("SLURM_LAUNCH_NODE_IPADDR");
     const std::string* const list = variables.find("SLURM_JOB_NODELIST");
     if (environment == nullptr || *environment != "BATCH" || srun == nullptr || list == nullptr) {
-        return;
+        return addresses;
     }
     const auto job = parse_node_list(*list);
-    if (job && job->first == *claim.host && is_host(*srun)) claim.host_addresses.push_back(*srun);
+    if (job && job->first == host && is_host(*srun)) addresses.push_back(*srun);
+    return addresses;
 }
 
 }  // namespace
@@ -76,7 +78,7 @@ Result<void> read_slurm_hosts(LaunchVariables& variables, LaunchClaim& claim) {
         // With another distribution than by blocks rank 0 need not be on the first node.
         if (claim.rank == 0U && node && *node != 0) return {};
         claim.host = nodes->first;
-        add_addresses(variables, claim);
+        claim.host_addresses = addresses_of(nodes->first, variables);
         return {};
     }
     return {};
