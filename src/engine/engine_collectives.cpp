@@ -86,8 +86,9 @@ void Engine::keep_rests(Peer& peer, const std::vector<port::Rest>& rests) {
     }
 }
 
-/// What the link of a rest would do: after everything else, so that no step is in the middle of
-/// something.
+/// What the link of a rest would do, after everything else, so that no step is in the middle of
+/// something. Called after whatever may let a step go on: calls, events, frames of the eager lane
+/// and time. The bytes of a stream need none of it, because Finished follows on the last of them.
 void Engine::offer_rests() {
     while (!rests_due_.empty()) {
         const auto [peer, id] = rests_due_.front();

@@ -69,7 +69,9 @@ public:
         of_collective_ = header.type == wire::FrameType::collective;
         if (of_collective_ || header.type == wire::FrameType::collective_mismatch ||
             header.type == wire::FrameType::collective_abort) {
-            return engine_->on_collective(*peer_, header, body);
+            auto follows = engine_->on_collective(*peer_, header, body);
+            engine_->offer_rests();
+            return follows;
         }
         if (header.type == wire::FrameType::bulk) {
             NEXAR_TRY_VALUE(bulk, wire::decode_body<wire::BulkHeader>(header, body));
@@ -103,7 +105,11 @@ public:
     }
 
     void payload_came(std::size_t bytes) override {
-        if (of_collective_) return engine_->collectives_.payload_came(*peer_, bytes);
+        if (of_collective_) {
+            engine_->collectives_.payload_came(*peer_, bytes);
+            engine_->offer_rests();
+            return;
+        }
         if (message_ == nullptr) return;
         message_->received += bytes;
         if (message_->received == message_->bytes) {
