@@ -261,6 +261,33 @@ TEST_F(ClusterCommand, a_seed_for_one_rank_says_rank) {
     EXPECT_TRUE(seed.writes("seed for 1 rank at")) << seed.output() << seed.errors();
 }
 
+TEST_F(ClusterCommand, a_waiting_rank_finds_a_seed_that_was_killed_and_started_again) {
+    auto seed = start_seed({"--state", state_});
+    const Outcome made = nexar({"token", "create", "--uses", "2", "--state", state_});
+    ASSERT_EQ(made.exit_code, 0) << made.errors;
+    const std::string join = made.output.substr(0, made.output.size() - 1);
+    auto variables = environment();
+    variables.push_back("NEXAR_JOIN=" + join);
+    RunningProgram one(NEXAR_JOINING_RANK, {}, variables);
+    std::string tokens;
+    for (int i = 0; i < 1000 && tokens.find("1 of 2") == std::string::npos; ++i) {
+        tokens = nexar({"token", "list", "--state", state_}).output;
+    }
+    ASSERT_THAT(tokens, HasSubstr("1 of 2"));
+    seed->send(SIGKILL);
+    EXPECT_EQ(seed->wait(), 128 + SIGKILL);
+    const std::vector<std::string> arguments{
+        "seed", "--listen", join.substr(join.find('@') + 1), "--world", "2", "--state", state_};
+    seed = std::make_unique<RunningProgram>(NEXAR_COMMAND, arguments, environment());
+    ASSERT_TRUE(seed->writes("let processes in with:")) << seed->errors();
+    const auto begun = std::chrono::steady_clock::now();
+    RunningProgram two(NEXAR_JOINING_RANK, {}, variables);
+    EXPECT_EQ(one.wait(), 0) << one.errors();
+    EXPECT_EQ(two.wait(), 0) << two.errors();
+    // It notices within a second. Without an answer of the new seed it would take 15.
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10));
+}
+
 TEST_F(ClusterCommand, two_seeds_cannot_keep_the_same_state) {
     const auto seed = start_seed({"--state", state_});
     const Outcome second =

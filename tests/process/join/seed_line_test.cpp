@@ -1,0 +1,81 @@
+// The line of a node to a real seed, driven by hand.
+
+#include "runtime/join/seed_line.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include "base/pool_profile.hpp"
+#include "link/quic/udp_carrier.hpp"
+#include "process/join/cluster.hpp"
+
+namespace nexar::testing {
+namespace {
+
+class Line : public ::testing::Test {
+protected:
+    explicit Line(int world = 1) : seed_(seed_options(world)) {
+        runtime::JoinTerms terms;
+        terms.join = security::JoinString::parse(seed_.create_token({})).value();
+        terms.seeds = {Address::parse(seed_.addresses().front()).value()};
+        terms.host = "here";
+        line_.emplace(carrier_->endpoint(), std::move(terms),
+                      security::KeyPair::generate().value());
+    }
+
+    void turn() {
+        pollfd ready{.fd = carrier_->descriptor(), .events = POLLIN, .revents = 0};
+        ::poll(&ready, 1, 1);
+        const TimePoint now = clock_.now();
+        carrier_->on_ready(now);
+        carrier_->flush(now);
+        while (const auto event = carrier_->poll_event()) {
+            line_->handle(now, *event);
+            if (std::holds_alternative<port::Down>(event->what)) carrier_->forget(event->link);
+        }
+        line_->turn(now);
+        carrier_->flush(now);
+    }
+
+    template <class Predicate>
+    void turn_until(Predicate is_so, const char* what) {
+        const TimePoint deadline = clock_.now() + kPatience;
+        while (!is_so()) {
+            ASSERT_LT(clock_.now(), deadline) << what;
+            turn();
+        }
+    }
+
+    SteadyClock clock_;
+    Seed seed_;
+    BufferPool pool_{PoolProfile::inference()};
+    std::unique_ptr<quic::UdpCarrier> carrier_ =
+        quic::UdpCarrier::open(Address::parse("127.0.0.1:0").value(), pool_, {}).value();
+    std::optional<runtime::SeedLine> line_;
+};
+
+TEST_F(Line, takes_reports_after_its_link_went_down_while_it_closes) {
+    turn_until([&] { return line_->view().has_value(); }, "no view");
+    const wire::LinkReport report{.rank = Rank(0), .address = {"10.0.0.9:41000"}};
+    line_->report(report);
+    line_->close({});
+    line_->report(report);
+    turn_until([&] { return line_->idle(); }, "the link does not go down");
+    EXPECT_NO_THROW(line_->report(report));
+}
+
+class LineOfTwo : public Line {
+protected:
+    LineOfTwo() : Line(2) {}
+};
+
+TEST_F(LineOfTwo, tells_whom_the_seed_waits_for) {
+    turn_until([&] { return line_->news().find("waiting for rank 1") != std::string::npos; },
+               "the missing rank is not named");
+    EXPECT_FALSE(line_->failure());
+    line_->close({});
+    turn_until([&] { return line_->idle(); }, "the link does not go down");
+}
+
+}  // namespace
+}  // namespace nexar::testing
