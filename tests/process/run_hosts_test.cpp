@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -173,6 +175,25 @@ TEST_F(RunHosts, a_host_whose_ranks_are_quiet_is_not_lost) {
     EXPECT_EQ(program->wait(), 0) << program->errors();
     EXPECT_EQ(program->errors(), "");
     EXPECT_THAT(sorted_lines(program->output()), ElementsAre("[0] end", "[1] end"));
+}
+
+TEST_F(RunHosts, a_launcher_that_was_stopped_for_long_finds_its_ranks_alive) {
+    const fs::path go = folder_ / "go";
+    auto program =
+        start({"-n", "2", "--host", "localhost,beta", "--host-timeout", "1s"},
+              "echo ready; until [ -e " + go.string() + " ]; do sleep 0.02; done; echo end");
+    ASSERT_TRUE(program->writes("ready\n", 2));
+    program->send(SIGTSTP);
+    const std::string status = "/proc/" + std::to_string(program->id()) + "/status";
+    while (content(status).find("(stopped)") == std::string::npos) std::this_thread::yield();
+    // Not to wait for anything: how long it is stopped is what the test is about.
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    std::ofstream(go) << "now";
+    program->send(SIGCONT);
+    EXPECT_EQ(program->wait(), 0) << program->errors();
+    EXPECT_EQ(program->errors(), "");
+    EXPECT_THAT(sorted_lines(program->output()),
+                ElementsAre("[0] end", "[0] ready", "[1] end", "[1] ready"));
 }
 
 TEST_F(RunHosts, directory_settings_and_arguments_travel_as_they_are) {

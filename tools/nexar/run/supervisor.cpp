@@ -94,7 +94,7 @@ private:
         watch(signals_.descriptor(), POLLIN);
         watch(keeper_.descriptor(), POLLIN);
         if (launcher_ ? launcher_->is_open() : types()) watch(STDIN_FILENO, POLLIN);
-        for (UnitStreams& unit : streams_) {
+        for (const UnitStreams& unit : streams_) {
             if (unit.output.is_open() && !output_.is_full()) {
                 watch(unit.output.descriptor(), POLLIN);
             }
@@ -180,8 +180,9 @@ private:
             policy_.on_abandoned();
         }
         for (std::size_t i = 0; i < hosts_.size(); ++i) {
-            if (!hosts_[i] || now < hosts_[i]->deadline()) continue;
-            policy_.on_unreachable(now, i, hosts_[i]->why_lost());
+            const HostWatch* const host = host_of(i);
+            if (host == nullptr || now < host->deadline()) continue;
+            policy_.on_unreachable(now, i, host->why_lost());
             hosts_[i].reset();
         }
         if (beat_at_ && now >= *beat_at_) {
@@ -202,6 +203,12 @@ private:
     void tell(std::size_t unit, const ToPart& message) {
         streams_[unit].input.add(encode(message));
         streams_[unit].input.write_some();
+    }
+
+    /// Null for a rank, and for a host that has ended or is lost.
+    HostWatch* host_of(std::size_t unit) {
+        auto& watched = hosts_.at(unit);
+        return watched ? &*watched : nullptr;
     }
 
     bool has_hosts() const {
@@ -267,12 +274,13 @@ private:
     /// A line of a part on another host; true when it is a word to this launcher.
     bool take_word(std::size_t unit, std::string_view line) {
         const auto message = decode_from_part(line);
-        if (!message || !hosts_[unit]) return message.has_value();
-        hosts_[unit]->on_started(clock_.now());
+        HostWatch* const host = host_of(unit);
+        if (!message || host == nullptr) return message.has_value();
+        host->on_started(clock_.now());
         if (const auto* ended = std::get_if<RankEnded>(&*message)) {
             on_rank_ended(ended->rank, ended->how);
         } else if (std::holds_alternative<Finished>(*message)) {
-            hosts_[unit]->on_finished();
+            host->on_finished();
         }
         return true;
     }
@@ -284,7 +292,8 @@ private:
             bool heard = output_.is_full();
             if (!output_.is_full()) heard |= unit.output.read_some(output_);
             if (!errors_.is_full()) heard |= unit.errors.read_some(errors_);
-            if (heard && hosts_[i]) hosts_[i]->on_heard(clock_.now());
+            HostWatch* const host = host_of(i);
+            if (heard && host != nullptr) host->on_heard(clock_.now());
             unit.input.write_some();
         }
     }

@@ -53,10 +53,9 @@ bool is_on_path(const std::string& program) {
     std::string_view left = path == nullptr ? "/bin:/usr/bin" : path;
     while (true) {
         const std::size_t colon = left.find(':');
-        const std::string folder(left.substr(0, colon));
-        if (::access((folder.empty() ? program : folder + "/" + program).c_str(), X_OK) == 0) {
-            return true;
-        }
+        const std::string_view folder = left.substr(0, colon);
+        const std::string file = fmt::format("{}/{}", folder.empty() ? "." : folder, program);
+        if (::access(file.c_str(), X_OK) == 0) return true;
         if (colon == std::string_view::npos) return false;
         left.remove_prefix(colon + 1);
     }
