@@ -83,7 +83,7 @@ TEST_F(RunHosts, what_the_configuration_of_ssh_says_is_not_overridden) {
     EXPECT_EQ(content(folder_ / "arguments"), "-T -o BatchMode=yes -- beta exec nexar run-part\n");
     fs::remove(folder_ / "arguments");
     std::ofstream(folder_ / "config") << "connecttimeout none\nserveraliveinterval 0\n";
-    EXPECT_EQ(run({"-n", "1", "--host", "beta", "--host-timeout", "6s"}, "exit 0").exit_code, 0);
+    EXPECT_EQ(run({"-n", "1", "--host", "beta", "--lost-after", "6s"}, "exit 0").exit_code, 0);
     EXPECT_EQ(content(folder_ / "arguments"),
               "-T -o BatchMode=yes -o ConnectTimeout=4 -o ServerAliveInterval=2 "
               "-o ServerAliveCountMax=2 -- beta exec nexar run-part\n");
@@ -155,7 +155,7 @@ TEST_F(RunHosts, a_silent_host_is_lost_and_the_part_over_there_ends_its_ranks) {
                  "setsid /bin/sh -c \"$3\" <\"$0.in\" >\"$0.out\" &\n"
                  "cat <\"$0.out\" & echo $! >\"$0.from\"; exec 3>\"$0.in\"\n"
                  "exec 4<&0; trap '' TERM; cat <&4 >&3 & echo $! >\"$0.to\"; exec sleep 1000\n");
-    auto program = start({"-n", "2", "--host", "alpha", "--host-timeout", "1s"},
+    auto program = start({"-n", "2", "--host", "alpha", "--lost-after", "1s"},
                          "trap '' TERM HUP PIPE; echo ready; while :; do sleep 1000; done");
     ASSERT_TRUE(program->writes("ready\n", 2));
     for (const char* name : {"ssh.from", "ssh.to"}) {
@@ -171,7 +171,7 @@ TEST_F(RunHosts, a_silent_host_is_lost_and_the_part_over_there_ends_its_ranks) {
 TEST_F(RunHosts, a_host_whose_ranks_are_quiet_is_not_lost) {
     // For two timeouts no rank writes anything.
     auto program =
-        start({"-n", "2", "--host", "localhost,beta", "--host-timeout", "1s"}, "sleep 2; echo end");
+        start({"-n", "2", "--host", "localhost,beta", "--lost-after", "1s"}, "sleep 2; echo end");
     EXPECT_EQ(program->wait(), 0) << program->errors();
     EXPECT_EQ(program->errors(), "");
     EXPECT_THAT(sorted_lines(program->output()), ElementsAre("[0] end", "[1] end"));
@@ -180,7 +180,7 @@ TEST_F(RunHosts, a_host_whose_ranks_are_quiet_is_not_lost) {
 TEST_F(RunHosts, a_launcher_that_was_stopped_for_long_finds_its_ranks_alive) {
     const fs::path go = folder_ / "go";
     auto program =
-        start({"-n", "2", "--host", "localhost,beta", "--host-timeout", "1s"},
+        start({"-n", "2", "--host", "localhost,beta", "--lost-after", "1s"},
               "echo ready; until [ -e " + go.string() + " ]; do sleep 0.02; done; echo end");
     ASSERT_TRUE(program->writes("ready\n", 2));
     program->send(SIGTSTP);

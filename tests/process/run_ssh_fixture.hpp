@@ -114,7 +114,7 @@ protected:
     /// Cuts a host off from a program that does not communicate.
     void lose_host(const std::string& timeout, Duration within) {
         auto program = launch(
-            {"-n", "3", "--host", "localhost:1,a:2", "--host-timeout", timeout, "--grace", "100ms"},
+            {"-n", "3", "--host", "localhost:1,a:2", "--lost-after", timeout, "--grace", "100ms"},
             kSilentScript);
         ASSERT_TRUE(program->writes("ready\n", 3)) << program->errors();
         const SteadyClock clock;
@@ -130,8 +130,7 @@ protected:
 
     /// The host cannot notice that the launcher is gone, but for its silence.
     void lose_launcher(const std::string& timeout, Duration within) {
-        auto program =
-            launch({"-n", "2", "--host", "a:2", "--host-timeout", timeout}, kSilentScript);
+        auto program = launch({"-n", "2", "--host", "a:2", "--lost-after", timeout}, kSilentScript);
         ASSERT_TRUE(program->writes("ready\n", 2)) << program->errors();
         const SteadyClock clock;
         const TimePoint start = clock.now();
@@ -146,9 +145,8 @@ protected:
     void meet_a_filtered_port(const std::string& timeout, Duration within) {
         const SteadyClock clock;
         const TimePoint start = clock.now();
-        auto program =
-            launch({"-n", "2", "--host", "localhost,filtered", "--host-timeout", timeout},
-                   "exec sleep 1000");
+        auto program = launch({"-n", "2", "--host", "localhost,filtered", "--lost-after", timeout},
+                              "exec sleep 1000");
         EXPECT_EQ(program->wait(), 255);
         EXPECT_LT(clock.now() - start, within);
         EXPECT_NE(

@@ -92,8 +92,8 @@ Result<run::Part> whole_run(const RunOptions& options, const Invocation& invocat
     NEXAR_TRY_VALUE(host_timeout, parse_duration(options.host_timeout));
     if (host_timeout < std::chrono::seconds(1) || host_timeout > run::kMaxHostTimeout) {
         return Error(Errc::invalid_argument,
-                     fmt::format("--host-timeout: {} is not between 1s and {}",
-                                 options.host_timeout, format_duration(run::kMaxHostTimeout)));
+                     fmt::format("--lost-after: {} is not between 1s and {}", options.host_timeout,
+                                 format_duration(run::kMaxHostTimeout)));
     }
     part.host_timeout = host_timeout;
     part.output_in_colour = wants_colour(STDOUT_FILENO);
@@ -213,7 +213,7 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
         ->capture_default_str()
         ->type_name("TIME");
     command
-        ->add_option("--host-timeout", options->host_timeout,
+        ->add_option("--lost-after", options->host_timeout,
                      "How long another host may be silent before the connection to it counts as "
                      "lost; it then ends its ranks by itself")
         ->capture_default_str()
