@@ -102,6 +102,13 @@ TEST_F(ClusterCommand, a_token_is_made_listed_and_revoked) {
     EXPECT_EQ(json[0].at("uses"), 3);
 }
 
+TEST_F(ClusterCommand, a_seed_counts_its_ranks_in_the_singular_and_in_the_plural) {
+    EXPECT_THAT(start_seed()->output(), HasSubstr("seed for 2 ranks at "));
+    RunningProgram alone(NEXAR_COMMAND, {"seed", "--listen", "127.0.0.1:0", "--world", "1"},
+                         {"HOME=" + home_.path() + "/other"});
+    EXPECT_TRUE(alone.writes("seed for 1 rank at ")) << alone.errors();
+}
+
 TEST_F(ClusterCommand, what_a_seed_keeps_is_its_owners_only_and_is_found_again) {
     std::string first;
     {
