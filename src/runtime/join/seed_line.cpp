@@ -313,6 +313,7 @@ Result<void> SeedLine::on_welcome(Call& call, const wire::Welcome& welcome) {
         return Error(Errc::protocol_violation, "a welcome came that was not asked for");
     }
     credentials_ = std::exchange(offered_, nullptr);
+    refusal_.reset();
     endpoint_->set_credentials(credentials_);
     admission_ = Admitted{.credentials = credentials_, .welcome = welcome};
     // From here on we are known by our certificate.
@@ -336,6 +337,7 @@ Result<void> SeedLine::on_report(const Call& call, const wire::ErrorReport& repo
     if (report.code == Errc::unauthenticated && terms_.job_secret && !proved_) {
         said = another_job(call.to);
     }
+    refusal_ = said;
     pause_ = std::max(pause_, kRefusedPause);
     for (const Address& seed : terms_.seeds) problems_.insert_or_assign(seed.text(), said);
     if (call.as_joiner) {
@@ -384,6 +386,7 @@ std::string SeedLine::news() const {
         all += fmt::format("{}seed {}: {}", all.empty() ? "" : "; ", seed, problem.cause());
     }
     if (!all.empty()) return all;
+    if (refusal_) return refusal_->cause();  // the next attempt is on its way
     std::string seeds;
     for (const Address& seed : terms_.seeds) seeds += (seeds.empty() ? "" : ", ") + seed.text();
     return talking_ ? "the seed answers and has not let this process in yet"

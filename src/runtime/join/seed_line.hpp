@@ -142,6 +142,7 @@ private:
     std::optional<Error> failure_{};
     std::optional<Error> ended_{};
     std::map<std::string, Error> problems_;  // of the last round, by address
+    std::optional<Error> refusal_{};         // the last one, for news()
     std::string formation_{};
     std::map<Rank, wire::LinkReport> reports_;  // told again to a seed that was started anew
 };
