@@ -26,6 +26,14 @@ constexpr std::size_t kMostNamed = 4;
 constexpr Duration kWarnAfter = std::chrono::seconds(5);
 constexpr Duration kWarnEvery = std::chrono::seconds(15);
 
+std::vector<Address> addresses_of(const std::vector<Member>& members) {
+    std::vector<Address> all;
+    for (const Member& member : members) {
+        all.insert(all.end(), member.addresses.begin(), member.addresses.end());
+    }
+    return all;
+}
+
 bool wants_eager(std::string_view mesh, std::size_t members) noexcept {
     return mesh == "eager" || (mesh == "auto" && members <= kMostEager);
 }
@@ -107,6 +115,7 @@ void NodeBody::take_view(TimePoint now, const View& view) {
         NEXAR_LOG_ERROR("the seed published a view without this node");
         return;
     }
+    carrier_->endpoint().set_members(addresses_of(view.members));
     // Only the first one makes a world; what later ones change is for those who ask for it.
     if (world_ != nullptr) return;
     const auto profile = make_profile(view);

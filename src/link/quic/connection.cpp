@@ -190,7 +190,8 @@ TimePoint Connection::deadline() const noexcept {
         due = TimePoint(Duration(static_cast<Duration::rep>(expiry)));
     }
     if (state_ == State::up && !probing_) due = std::min(due, probes_at_);
-    return state_ == State::lingering ? std::min(due, linger_until_) : due;
+    if (linger_until_) due = std::min(due, *linger_until_);
+    return std::min(due, silence_ends());
 }
 
 Result<void> Connection::migrate(TimePoint now, const Address& local) {
@@ -230,10 +231,13 @@ void Connection::give_up() {
 void Connection::fail(TimePoint now, Error reason, Closing closing) {
     NEXAR_ASSERT(state_ != State::down);
     const bool polite = state_ == State::lingering || reason.code() == Errc::link_closed;
+    const bool came_up = state_ != State::handshaking;
     if (closing == Closing::say) say_goodbye(now, polite ? kCloseDone : kCloseFailed, reason);
     state_ = State::down;
-    // RFC 9000 10.2: three times the probe timeout, so that late packets find somebody.
-    gone_at_ = now + 3 * Duration(static_cast<Duration::rep>(ngtcp2_conn_get_pto(conn_.get())));
+    // Late packets find somebody who answers. It counts from the next write(): a caller that closes
+    // the link does not tell the time.
+    gone_after_ = three_probe_timeouts();
+    gone_at_ = TimePoint::max();
     release_all(port::SendOutcome::link_lost);
     std::vector<port::Rest> rests = take_rests();
     ins_.clear();
@@ -242,6 +246,7 @@ void Connection::fail(TimePoint now, Error reason, Closing closing) {
     to_look_at_.clear();
     datagrams_.clear();
     parked_ = 0;
+    if (!came_up) drop_handshake();
     around_->emit(
         {.link = id_, .what = port::Down{.reason = std::move(reason), .rests = std::move(rests)}});
     wake();
@@ -257,6 +262,15 @@ std::vector<port::Rest> Connection::take_rests() {
     }
     std::ranges::sort(rests, {}, &port::Rest::stream);
     return rests;
+}
+
+/// What it takes to answer late packets are the bytes of the last one; a crowd of strangers that
+/// were turned away must not occupy more.
+void Connection::drop_handshake() noexcept {
+    conn_.reset();
+    binding_.reset();
+    tls_.reset();
+    goodbye_.shrink_to_fit();
 }
 
 void Connection::settle(OutStream& stream, port::SendOutcome outcome) {

@@ -22,6 +22,7 @@
 #include "link/quic/outbox.hpp"
 #include "link/quic/packet_header.hpp"
 #include "link/quic/packet_path.hpp"
+#include "link/quic/refusals.hpp"
 #include "link/quic/round_trips.hpp"
 #include "link/quic/token_bucket.hpp"
 #include "link/quic/write_order.hpp"
@@ -135,6 +136,13 @@ public:
     void abandon(Error reason);
     /// Ends a handshake that is not wanted any more, and says so to the peer.
     void give_up();
+    /// Ends the handshake of a stranger because its place is needed, and says so: who is honest
+    /// dials again.
+    void make_room(TimePoint now);
+
+    /// The host of the peer says that nobody listens there (ICMP). `quoted` is the beginning of the
+    /// packet that it refused, as far as it is known. Anybody may have sent it.
+    void refused(TimePoint now, std::span<const std::byte> quoted);
 
     const Address& remote() const noexcept { return path_.remote; }
     const Address& local() const noexcept { return path_.local; }
@@ -219,11 +227,23 @@ private:
     /// Ends the control lane if it is time to; whether it did.
     bool say_farewell(TimePoint now);
     bool may_end(TimePoint now) const noexcept;
-    void write_goodbye(Outbox& out);
+    void write_goodbye(TimePoint now, Outbox& out);
+    /// For how long a packet of this side, or the answer to it, may still come (RFC 9000 10.2).
+    Duration three_probe_timeouts() const noexcept;
+
+    // Silence, connection_silence.cpp
+    void begin_to_listen() noexcept;
+    void heard(TimePoint now) noexcept;
+    TimePoint silence_ends() const noexcept;
+    /// Timers that ran out; false: the link has failed with one of them.
+    bool survives(TimePoint now);
+    void start_probe(TimePoint now);
+    void end_probe();
 
     // Ending, connection.cpp
     void fail(TimePoint now, Error reason, Closing closing);
     void fail_with(TimePoint now, int code);
+    void drop_handshake() noexcept;
     Error describe(int code) const;
     Error describe_peer_close() const;
     void say_goodbye(TimePoint now, std::uint64_t code, const Error& reason);
@@ -275,6 +295,10 @@ private:
     bool probing_ = false;                    // it has come
     TimePoint up_at_{};
     TimePoint answered_at_{};  // when the peer last acknowledged something, or had nothing to
+    TimePoint heard_at_{};     // when its last packet came
+    Duration idle_limit_{};    // the smaller one of both sides
+    Refusals refusals_;
+    bool asking_ = false;  // the packet being written must be answered
     std::deque<std::vector<std::byte>> datagrams_;
 
     std::uint64_t parked_ = 0;
@@ -287,8 +311,10 @@ private:
 
     std::string close_reason_;
     bool peer_ended_ = false;  // its control lane, as it has delivered everything
-    TimePoint linger_until_{};
-    TimePoint gone_at_{};
+    /// Since when it lingers is known with the next write(): close() is not told the time.
+    std::optional<TimePoint> linger_until_{};
+    Duration gone_after_{};  // how long a link that is down still answers
+    TimePoint gone_at_ = TimePoint::max();
     std::vector<std::byte> goodbye_;  // the last packet, repeated when the peer did not get it
     bool goodbye_due_ = false;
     std::uint64_t packets_since_goodbye_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "link/quic/connection.hpp"
+#include "link/quic/native.hpp"
 
 // How a link ends so that neither side loses the acknowledgement of what the other has. Who closes
 // ends its control lane when the peer has everything; the peer answers with the end of its own when
@@ -26,7 +27,6 @@ void Connection::close(std::string_view reason) {
         return;
     }
     state_ = State::lingering;
-    linger_until_ = now_ + options_.linger;
     wake();
 }
 
@@ -36,21 +36,31 @@ bool Connection::nothing_unsent() const noexcept {
                                [](const OutStream& lane) { return lane.queued_bytes() == 0; });
 }
 
+Duration Connection::three_probe_timeouts() const noexcept {
+    return 3 * Duration(static_cast<Duration::rep>(ngtcp2_conn_get_pto(conn_.get())));
+}
+
 bool Connection::say_farewell(TimePoint now) {
+    if (state_ == State::lingering && !linger_until_) {
+        linger_until_ = now + std::max(options_.linger, three_probe_timeouts());
+    }
     OutStream& control = lanes_[static_cast<std::size_t>(port::Lane::control)];
     const bool due = state_ == State::lingering || peer_ended_;
     if (!due || control.ending() || !nothing_unsent()) return false;
-    if (state_ == State::lingering) linger_until_ = std::min(linger_until_, now + kFarewell);
+    if (state_ == State::lingering) {
+        linger_until_ = std::min(*linger_until_, now + std::max(kFarewell, three_probe_timeouts()));
+    }
     control.end();
     enqueue(control);
     return true;
 }
 
 bool Connection::may_end(TimePoint now) const noexcept {
-    return now >= linger_until_ || (peer_ended_ && nothing_unsent());
+    return now >= *linger_until_ || (peer_ended_ && nothing_unsent());
 }
 
-void Connection::write_goodbye(Outbox& out) {
+void Connection::write_goodbye(TimePoint now, Outbox& out) {
+    if (gone_at_ == TimePoint::max()) gone_at_ = now + gone_after_;
     if (!goodbye_due_ || !out.has_room()) return;
     goodbye_due_ = false;
     std::ranges::copy(goodbye_, out.room().begin());

@@ -48,6 +48,10 @@ Error Connection::describe_peer_close() const {
         return refused_by_tls(peer, static_cast<security::Alert>(close->error_code & 0xffU),
                               reason);
     }
+    if (close->error_code == NGTCP2_CONNECTION_REFUSED) {
+        return {Errc::timed_out,
+                fmt::format("{} ended the handshake{}; dial it again", peer, said(reason))};
+    }
     return {Errc::link_closed, fmt::format("{} gave up the link with QUIC error {:#x}{}", peer,
                                            close->error_code, said(reason))};
 }
@@ -95,6 +99,10 @@ void Connection::say_goodbye(TimePoint now, std::uint64_t code, const Error& rea
     const auto* text = reinterpret_cast<const std::uint8_t*>(words.data());
     if (alert != 0) {
         ngtcp2_ccerr_set_tls_alert(&close, alert, text, words.size());
+    } else if (library_error_ == NGTCP2_ERR_HANDSHAKE_TIMEOUT) {
+        if (words.empty()) words = "it was not complete in time";
+        text = reinterpret_cast<const std::uint8_t*>(words.data());
+        ngtcp2_ccerr_set_transport_error(&close, NGTCP2_CONNECTION_REFUSED, text, words.size());
     } else if (library_error_ != 0) {
         ngtcp2_ccerr_set_liberr(&close, library_error_, nullptr, 0);
     } else {

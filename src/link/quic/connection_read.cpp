@@ -42,6 +42,7 @@ void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
                                           packet.size(), stamp(now));
     handle_read(now, code);
     if (state_ == State::down) return;
+    if (opened_ != opened || state_ == State::handshaking) heard(now);
     // Not the member's doing: what somebody else forged, and answers to what we sent.
     const bool answered = bytes_in_flight() < in_flight;
     if (answered) answered_at_ = now;
@@ -80,7 +81,9 @@ void Connection::handle_read(TimePoint now, int code) {
 }
 
 void Connection::fail_with(TimePoint now, int code) {
-    const bool silent = code == NGTCP2_ERR_IDLE_CLOSE || code == NGTCP2_ERR_HANDSHAKE_TIMEOUT ||
+    // A stranger whose handshake took too long is told so, and may dial again at once.
+    const bool own_handshake = code == NGTCP2_ERR_HANDSHAKE_TIMEOUT && dialed_;
+    const bool silent = code == NGTCP2_ERR_IDLE_CLOSE || own_handshake ||
                         code == NGTCP2_ERR_DROP_CONN || code == NGTCP2_ERR_RECV_VERSION_NEGOTIATION;
     library_error_ = code;
     fail(now, describe(code), silent ? Closing::silent : Closing::say);
@@ -94,6 +97,7 @@ void Connection::on_up() {
     up_at_ = now_;
     peer_ = peer.value_or(Identity{});
     ngtcp2_conn_set_keep_alive_timeout(conn_.get(), native(options_.keep_alive));
+    begin_to_listen();
     // The first streams of each side are its lanes, in their order: nothing on the wire says so.
     for (OutStream& lane : lanes_) {
         const int code = ngtcp2_conn_open_uni_stream(conn_.get(), &lane.quic_id, &lane);

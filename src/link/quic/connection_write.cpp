@@ -383,20 +383,16 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
 
 bool Connection::write(TimePoint now, Outbox& out) {
     if (state_ == State::down) {
-        write_goodbye(out);
+        write_goodbye(now, out);
         return false;
     }
     // Losses are noticed with timers, or, while something still gets through, with packets.
     const bool expired = deadline() <= now;
     if (bytes_in_flight() == 0) answered_at_ = now;
     if (is_up() && (expired || ++turns_ % kTurnsPerLook == 0)) look_for_black_hole(now);
-    if (expired) {
-        const int code = ngtcp2_conn_handle_expiry(conn_.get(), stamp(now));
-        if (code != 0) {
-            fail_with(now, code);
-            write_goodbye(out);
-            return false;
-        }
+    if (expired && !survives(now)) {
+        write_goodbye(now, out);
+        return false;
     }
     if (is_up()) {
         look_at_streams();
@@ -405,12 +401,13 @@ bool Connection::write(TimePoint now, Outbox& out) {
         say_farewell(now);
     }
     bool more = write_packets(now, out);
+    if (asking_) end_probe();
     // The last datagram may have left with these.
     if (is_up() && say_farewell(now)) more = true;
     if (state_ == State::lingering && may_end(now)) {
         fail(now, Error(Errc::link_closed, "this side closed the link"), Closing::say);
     }
-    if (state_ == State::down) write_goodbye(out);
+    if (state_ == State::down) write_goodbye(now, out);
     return more && state_ != State::down;
 }
 

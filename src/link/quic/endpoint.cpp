@@ -15,6 +15,9 @@ namespace nexar::quic {
 
 namespace {
 
+// Whoever forges ICMP makes us look through all links for each.
+constexpr double kRefusalsPerSecond = 1000;
+
 Secret random_secret(const std::function<void(std::span<std::uint8_t>)>& random) {
     return Secret::filled(32, [&](std::span<std::byte> bytes) {
         random({reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size()});
@@ -69,6 +72,7 @@ Endpoint::Endpoint(PacketPath& out, BufferPool& pool, EndpointOptions options)
       options_(completed(std::move(options))),
       outbox_(out),
       gate_(options_.gate, random_number(options_)),
+      refusals_(kRefusalsPerSecond, kRefusalsPerSecond),
       by_first_cid_(0, SeededHash{random_number(options_)}),
       by_reset_token_(0, SeededHash{random_number(options_)}) {
     warn_of(options_.link.protection);
@@ -222,7 +226,7 @@ void Endpoint::on_incoming_failed(Entry& entry, const Error& reason) {
 
 void Endpoint::closed_half_open(Entry& entry) {
     if (!std::exchange(entry.half_open, false)) return;
-    gate_.closed();
+    gate_.closed(entry.id);
 }
 
 void Endpoint::wake(Connection& connection) {
@@ -322,6 +326,13 @@ void Endpoint::abandon(port::LinkId link) {
     if (found == entries_.end()) return;
     found->second->connection->give_up();
     set_ready(*found->second);
+}
+
+void Endpoint::refused(TimePoint now, const Address& remote, std::span<const std::byte> quoted) {
+    if (!refusals_.take(now)) return;
+    for (const auto& [number, entry] : entries_) {
+        if (entry->connection->remote() == remote) entry->connection->refused(now, quoted);
+    }
 }
 
 Connection* Endpoint::find(port::LinkId link) noexcept {

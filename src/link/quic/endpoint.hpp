@@ -56,6 +56,7 @@ struct EndpointCounts {
     std::uint64_t bad_tokens = 0;
     std::uint64_t accepted = 0;  // handshakes begun for strangers
     std::uint64_t refused = 0;   // of these, those that did not come up
+    std::uint64_t evicted = 0;   // of these, those that had to make room
     std::uint64_t cut_off = 0;   // authenticated peers that broke a limit
 };
 
@@ -84,6 +85,9 @@ public:
         options_.credentials = std::move(credentials);
     }
     void set_protection(Protection protection);
+    /// The addresses, ports included, that members may dial from. When strangers press, places are
+    /// kept for them.
+    void set_members(std::span<const Address> members) { gate_.set_members(members); }
     /// Whether there are more processes at work on this machine than it has processors: then large
     /// packets cost less than what a peer gains by having the first of several small ones early.
     void set_crowded(bool crowded) noexcept { outbox_.set_crowded(crowded); }
@@ -91,6 +95,9 @@ public:
     /// Datagrams that arrived together on one path, all of `segment_bytes` but the last.
     void receive(TimePoint now, const Path& path, std::uint8_t ecn,
                  std::span<const std::byte> bytes, std::size_t segment_bytes);
+
+    /// A datagram to `remote` was refused by its host (ICMP); `quoted` is the datagram's beginning.
+    void refused(TimePoint now, const Address& remote, std::span<const std::byte> quoted);
 
     void flush(TimePoint now);
     /// Whether somebody would wait for the next flush(), or for the next event to be taken.
@@ -154,6 +161,7 @@ private:
                           std::span<const std::byte> packet, const PacketTarget& target);
     void accept(TimePoint now, const Path& path, std::uint8_t ecn,
                 std::span<const std::byte> packet, const ClientHelloPacket& hello);
+    bool make_room(TimePoint now, const Address& from);
     void answer(const Path& path, std::size_t bytes);
     void send_reset(TimePoint now, const Path& path, std::size_t packet_bytes,
                     const PacketTarget& target);
@@ -170,6 +178,7 @@ private:
     EndpointOptions options_;
     Outbox outbox_;
     Gate gate_;
+    TokenBucket refusals_;  // that are looked at
     EndpointCounts counts_;
     std::uint64_t next_link_ = 1;
     Entry* making_ = nullptr;  // its connection is being constructed

@@ -13,6 +13,15 @@ namespace {
 constexpr std::size_t kLeastReset = 21;
 constexpr std::size_t kMostReset = 43;
 
+/// Whether it is from a client that finishes a handshake which has expired here: its packets are of
+/// type Handshake (RFC 9000 17.2), and it knows the token of a reset from our own ones.
+bool ends_handshake(std::span<const std::byte> packet, const PacketTarget& target) noexcept {
+    constexpr std::byte kTypeBits{0x30};
+    constexpr std::byte kHandshake{0x20};
+    return target.kind == PacketTarget::Kind::long_header && target.to.size == LocalCid::kBytes &&
+           (packet[0] & kTypeBits) == kHandshake;
+}
+
 }  // namespace
 
 void Endpoint::receive(TimePoint now, const Path& path, std::uint8_t ecn,
@@ -108,7 +117,7 @@ void Endpoint::send_reset(TimePoint now, const Path& path, std::size_t packet_by
 
 void Endpoint::receive_stranger(TimePoint now, const Path& path, std::uint8_t ecn,
                                 std::span<const std::byte> packet, const PacketTarget& target) {
-    if (target.kind == PacketTarget::Kind::short_header) {
+    if (target.kind == PacketTarget::Kind::short_header || ends_handshake(packet, target)) {
         send_reset(now, path, packet.size(), target);
         return;
     }
@@ -160,8 +169,22 @@ void Endpoint::receive_stranger(TimePoint now, const Path& path, std::uint8_t ec
     answer(path, write_retry(outbox_.room(), *hello, from, options_.secret, question));
 }
 
+bool Endpoint::make_room(TimePoint now, const Address& from) {
+    while (const auto link = gate_.in_the_way(now, from)) {
+        ++counts_.evicted;
+        Entry& entry = *entries_.at(link->value());
+        entry.connection->make_room(now);
+        closed_half_open(entry);
+    }
+    return !gate_.full(from);
+}
+
 void Endpoint::accept(TimePoint now, const Path& path, std::uint8_t ecn,
                       std::span<const std::byte> packet, const ClientHelloPacket& hello) {
+    if (!make_room(now, path.remote)) {
+        ++counts_.dropped;
+        return;
+    }
     Entry& entry = make_entry();
     ConnectionStart how =
         start(now, path, {.cluster = options_.credentials->identity().cluster, .node = {}});
@@ -179,7 +202,7 @@ void Endpoint::accept(TimePoint now, const Path& path, std::uint8_t ecn,
     entry.first_cid = hello.to;
     by_first_cid_.emplace(hello.to, &entry);
     entry.half_open = true;
-    gate_.opened();
+    gate_.opened(now, entry.id, path.remote);
     ++counts_.accepted;
     set_ready(entry);
     entry.connection->receive(now, path, ecn, packet);

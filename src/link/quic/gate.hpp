@@ -2,27 +2,50 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/address.hpp"
 #include "base/time.hpp"
 #include "link/quic/token_bucket.hpp"
+#include "port/link.hpp"
 
 namespace nexar::quic {
 
 /// What strangers may cost.
 struct GateLimits {
+    /// From here on there is pressure: strangers prove their address, and each source, address and
+    /// network keeps within its rate.
     std::size_t half_open_before_retry = 64;
     double new_per_second_before_retry = 100;
+    /// Handshakes under way; a quarter of the places is kept for members.
     std::size_t half_open = 256;
+    /// What an address and a network may hold when there is no place left; a newcomer takes that of
+    /// the oldest handshake of the one that holds most.
+    std::size_t half_open_per_address = 48;
+    std::size_t half_open_per_network = 96;
+    /// How long a stranger's handshake may last when half of the places are taken.
+    Duration short_life = std::chrono::seconds(1);
     double replies_per_second = 50'000;
-    double per_network_per_second = 256;  // handshakes begun from one /24 or /56
+
+    // Handshakes begun per second, and at once: of one port of one address, of one address, of one
+    // network (/24 or /56), of members, and of all.
+    double per_source_per_second = 16;
+    double per_source_burst = 32;
+    double per_address_per_second = 400;
+    double per_address_burst = 512;
+    double per_network_per_second = 512;
     double per_network_burst = 512;
+    double members_per_second = 512;
+    double per_second = 768;
+    double burst = 1024;
 };
 
-/// Decides about packets that belong to no connection, before anything is allocated for them.
+/// Decides about packets that belong to no connection, before anything is allocated for them, and
+/// about whose handshake makes room for another.
 ///
-/// Memory is fixed: networks share a table of buckets, placed by a hash with a secret seed, so that
+/// Memory is fixed: sources share tables of buckets, placed by a hash with a secret seed, so that
 /// nobody can choose whom to share one with.
 class Gate {
 public:
@@ -40,19 +63,51 @@ public:
     /// Whether an answer that keeps no state (Retry, version negotiation, reset) may be sent.
     bool may_reply(TimePoint now) { return replies_.take(now); }
 
-    /// A handshake was begun for a stranger; it completed or ended.
-    void opened() noexcept { ++half_open_; }
-    void closed() noexcept { --half_open_; }
-    std::size_t half_open() const noexcept { return half_open_; }
+    /// The addresses, ports included, that members dial from: they have places of their own.
+    void set_members(std::span<const Address> members);
+
+    /// Whose handshake must end before one of `from` may begin, if any. To be asked again when it
+    /// has ended.
+    std::optional<port::LinkId> in_the_way(TimePoint now, const Address& from) const;
+    /// Whether there is no place for one of `from`, after nobody is in the way any more.
+    bool full(const Address& from) const noexcept;
+
+    /// A handshake was begun for somebody; it completed or ended.
+    void opened(TimePoint now, port::LinkId link, const Address& from);
+    void closed(port::LinkId link);
+    std::size_t half_open() const noexcept { return half_open_.size(); }
 
 private:
-    static constexpr std::size_t kNetworks = 1024;
+    static constexpr std::size_t kBuckets = 1024;
+
+    struct HalfOpen {
+        port::LinkId link{};
+        TimePoint since{};
+        std::uint64_t source = 0;  // hashes of the address with its port, without, of its network
+        std::uint64_t address = 0;
+        std::uint64_t network = 0;
+        bool member = false;
+    };
+
+    std::uint64_t source_of(const Address& address) const noexcept;
+    std::uint64_t address_of(const Address& address) const noexcept;
+    std::uint64_t network_of(const Address& address) const noexcept;
+    bool is_member(const Address& address) const noexcept;
+    std::size_t strangers_allowed() const noexcept;
+    bool pressed() const noexcept { return half_open() >= limits_.half_open_before_retry; }
+    const HalfOpen* victim() const;
 
     GateLimits limits_;
     std::uint64_t seed_;
-    std::size_t half_open_ = 0;
+    std::vector<HalfOpen> half_open_;     // the oldest first
+    std::size_t strangers_ = 0;           // of them
+    std::vector<std::uint64_t> members_;  // hashes of their sources, sorted
     TokenBucket unproven_;
     TokenBucket replies_;
+    TokenBucket of_members_;
+    TokenBucket all_;
+    std::vector<TokenBucket> sources_;
+    std::vector<TokenBucket> addresses_;
     std::vector<TokenBucket> networks_;
 };
 

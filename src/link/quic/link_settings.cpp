@@ -6,8 +6,9 @@ LinkOptions link_options(const Config& config) noexcept {
     LinkOptions options;
     if (config.choice("protection") == "none") options.protection = Protection::none;
     options.idle_timeout = config.duration("link_idle_timeout");
-    // Two may be lost before the link is.
-    options.keep_alive = options.idle_timeout / 3;
+    // Nine may be lost before the link is, and the host of a process that was killed gets something
+    // to refuse soon.
+    options.keep_alive = options.idle_timeout / 10;
     return options;
 }
 

@@ -24,8 +24,8 @@ struct LinkOptions {
 
     Duration handshake_timeout = std::chrono::seconds(10);  // of a dialer
     Duration idle_timeout = std::chrono::seconds(30);
-    Duration keep_alive = std::chrono::seconds(10);
-    Duration linger = std::chrono::seconds(2);  // of close()
+    Duration keep_alive = std::chrono::seconds(3);
+    Duration linger = std::chrono::seconds(2);  // of close(), or three probe timeouts if longer
 
     /// Bulk bytes that are written before arrived packets are looked at again, beside messages of
     /// the lanes and when there have been none for a while.

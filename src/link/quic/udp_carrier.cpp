@@ -22,10 +22,18 @@ void UdpCarrier::on_ready(TimePoint now) {
     more_to_read_ = socket_->receive(kReceiveQuantum, [&](const UdpSocket::Arrival& arrival) {
         endpoint_->receive(now, arrival.path, arrival.ecn, arrival.bytes, arrival.segment_bytes);
     });
+    if (socket_->has_refusals()) pass_refusals(now);
+}
+
+void UdpCarrier::pass_refusals(TimePoint now) {
+    socket_->take_refusals([&](const UdpSocket::Refusal& refusal) {
+        endpoint_->refused(now, refusal.remote, std::span(refusal.quoted).first(refusal.bytes));
+    });
 }
 
 void UdpCarrier::flush(TimePoint now) {
     endpoint_->flush(now);
+    if (socket_->has_refusals()) pass_refusals(now);
     if (counters_) counters_->publish(endpoint_->counts(), socket_->counts());
 }
 

@@ -45,6 +45,8 @@ public:
 private:
     UdpCarrier() = default;
 
+    void pass_refusals(TimePoint now);
+
     std::unique_ptr<UdpSocket> socket_;
     std::unique_ptr<PacketPath> through_;
     std::unique_ptr<Endpoint> endpoint_;

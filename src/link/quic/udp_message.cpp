@@ -117,8 +117,8 @@ std::size_t UdpSocket::Receiver::fetch(int descriptor, const Address& bound) {
             count = bytes >= 0 ? 1 : -1;
             if (bytes >= 0) headers_[0].msg_len = static_cast<unsigned>(bytes);
         }
-        // An ICMP error of some earlier datagram is no reason to stop reading.
-    } while (count < 0 && (errno == EINTR || errno == ECONNREFUSED));
+    } while (count < 0 && errno == EINTR);
+    failed_ = count < 0 && errno != EAGAIN && errno != EWOULDBLOCK;
     count_ = count > 0 ? static_cast<std::size_t>(count) : 0;
     // A poll that finds nothing should cost little; a flood of small datagrams is read in bulk;
     // large ones are better taken one by one, in memory that stays in the cache.

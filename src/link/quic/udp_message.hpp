@@ -55,6 +55,8 @@ struct UdpSocket::Receiver {
 
     /// How many messages came; 0: none for now.
     std::size_t fetch(int descriptor, const Address& bound);
+    /// Whether nothing came because of an error: that of an earlier datagram, as a rule.
+    bool failed() const noexcept { return failed_; }
     Arrival arrival(std::size_t index) const;
     /// Whether it is worth to ask for more at once. A small one that came alone is mostly the last,
     /// and who waits for it should not wait for another call to the kernel.
@@ -78,6 +80,7 @@ private:
     std::size_t count_ = 0;  // messages that came
     std::size_t next_ = 0;   // slots to offer
     bool alone_ = false;     // one message, a small one
+    bool failed_ = false;
 };
 
 }  // namespace nexar::quic

@@ -41,6 +41,16 @@ bool would_block(int error) noexcept {
     return error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS;
 }
 
+/// Errors that say something of the network or the peer, and nothing of the way of sending.
+bool is_of_network(int error) noexcept {
+    constexpr std::array kErrors = {ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EHOSTDOWN, ENETDOWN,
+                                    ENONET,       EPROTO,       ENOPROTOOPT, EACCES,    EPERM};
+    return std::ranges::find(kErrors, error) != kErrors.end();
+}
+
+// How often a call is made again that failed with the error of another datagram.
+constexpr int kMostAgain = 4;
+
 }  // namespace
 
 UdpSocket::UdpSocket(int descriptor, const Address& local, const UdpOptions& options)
@@ -93,6 +103,7 @@ Result<void> UdpSocket::configure() {
         set(descriptor_, IPPROTO_IP, IP_RECVTOS, 1);
     }
     if (!local.is_v6() && local.is_any()) set(descriptor_, IPPROTO_IP, IP_PKTINFO, 1);
+    ask_for_errors(!local.is_v6() || both);
     mark_all();
     options_.gro = options_.gro && set(descriptor_, IPPROTO_UDP, UDP_GRO, 1);
     // Setting it to 0 changes nothing and fails where the kernel does not know it.
@@ -116,6 +127,26 @@ void UdpSocket::mark_all() {
     } else {
         set(descriptor_, IPPROTO_IP, IP_TOS, 0);
     }
+}
+
+/// A host whose process has died refuses datagrams to it at once.
+void UdpSocket::ask_for_errors(bool v4) {
+    if (habits_.bound.is_v6()) set(descriptor_, IPPROTO_IPV6, IPV6_RECVERR, 1);
+    if (v4) set(descriptor_, IPPROTO_IP, IP_RECVERR, 1);
+}
+
+template <class Call>
+auto UdpSocket::past_errors(Call call) {
+    auto result = call();
+    for (int again = 0; result < 0 && !would_block(errno) && again < kMostAgain; ++again) {
+        const int error = errno;
+        if (drain_errors() == 0 && !is_of_network(error)) {
+            errno = error;
+            break;
+        }
+        result = call();
+    }
+    return result;
 }
 
 void UdpSocket::ask_for_buffers() {
@@ -169,7 +200,7 @@ PacketPath::Sent UdpSocket::send_merged(const PacketBatch& batch) {
     OutMessage message(batch, batch.bytes, habits_);
     message.segment(batch.segment_bytes);
     ++counts_.calls_out;
-    if (::sendmsg(descriptor_, &message.header, 0) >= 0) {
+    if (past_errors([&] { return ::sendmsg(descriptor_, &message.header, 0); }) >= 0) {
         counts_.datagrams_out +=
             (batch.bytes.size() + batch.segment_bytes - 1) / batch.segment_bytes;
         return Sent::done;
@@ -180,7 +211,7 @@ PacketPath::Sent UdpSocket::send_merged(const PacketBatch& batch) {
     // now, so nothing is lost that can pass.
     ++counts_.gso_refused;
     const bool too_large = error == EMSGSIZE;
-    if (!too_large && no_gso_.size() < 1024) {
+    if (!too_large && !is_of_network(error) && no_gso_.size() < 1024) {
         NEXAR_LOG_INFO("no segmentation offload to {}: error {}; sending datagrams one by one",
                        batch.path.remote.text(), error);
         no_gso_.push_back(batch.path.remote);
@@ -200,7 +231,7 @@ PacketPath::Sent UdpSocket::send_single(const PacketBatch& batch, std::size_t fr
             sender_->set(count++, batch, batch.bytes.subspan(at, size), habits_);
         }
         ++counts_.calls_out;
-        int sent = sender_->send(descriptor_, count);
+        int sent = past_errors([&] { return sender_->send(descriptor_, count); });
         if (sent < 0 && would_block(errno)) {
             sent_of_batch_ = from;
             return Sent::blocked;
@@ -219,8 +250,13 @@ PacketPath::Sent UdpSocket::send_single(const PacketBatch& batch, std::size_t fr
 
 bool UdpSocket::receive(std::size_t limit, const std::function<void(const Arrival&)>& take) {
     std::size_t received = 0;
+    int again = 0;
     while (received < limit) {
         const std::size_t count = receiver_->fetch(descriptor_, habits_.bound);
+        if (count == 0 && receiver_->failed() && again++ < kMostAgain) {
+            drain_errors();
+            continue;
+        }
         if (count == 0) return false;
         ++counts_.calls_in;
         for (std::size_t i = 0; i < count; ++i) {

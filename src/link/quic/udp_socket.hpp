@@ -35,6 +35,7 @@ struct UdpCounts {
     std::uint64_t too_large = 0;     // EMSGSIZE: the path is narrower
     std::uint64_t gso_refused = 0;   // sent again without
     std::uint64_t lost_in_send = 0;  // any other error: as if the network had lost it
+    std::uint64_t icmp_errors = 0;   // that the network reported of earlier datagrams
 };
 
 /// A UDP socket, non-blocking: sends batches in one call where the kernel and the device can, and
@@ -66,6 +67,18 @@ public:
     /// are valid until it returns. True when the limit stopped it.
     bool receive(std::size_t limit, const std::function<void(const Arrival&)>& take);
 
+    /// A datagram that its target's host refused because nobody listens at that port, or so
+    /// somebody says: ICMP can be forged.
+    struct Refusal {
+        Address remote{};                    // that the datagram was sent to
+        std::array<std::byte, 64> quoted{};  // its beginning
+        std::size_t bytes = 0;               // of `quoted`; few routers quote nothing
+    };
+
+    /// Refusals that send() or receive() came upon, at most 64.
+    bool has_refusals() const noexcept { return !refusals_.empty(); }
+    void take_refusals(const std::function<void(const Refusal&)>& take);
+
 private:
     friend struct OutMessage;
 
@@ -86,6 +99,12 @@ private:
     Sent send_merged(const PacketBatch& batch);
     Sent send_single(const PacketBatch& batch, std::size_t from);
     bool merges(const Address& remote) const noexcept;
+    void ask_for_errors(bool v4);
+    /// Takes what the network reported, a bounded amount; how many reports there were.
+    std::size_t drain_errors() noexcept;
+    /// Calls again what failed with the error of another datagram.
+    template <class Call>
+    auto past_errors(Call call);
 
     struct Receiver;
     struct Sender;
@@ -98,6 +117,7 @@ private:
     std::unique_ptr<Receiver> receiver_;
     std::unique_ptr<Sender> sender_;
     std::size_t sent_of_batch_ = 0;  // of a batch that was blocked half way
+    std::vector<Refusal> refusals_;
 };
 
 }  // namespace nexar::quic

@@ -237,6 +237,7 @@ bool SeedBody::turn(TimePoint now) noexcept {
     expire(now);
     renew(now);
     answer_all();
+    keep_places();
     tell_members(now);
     keep_peers(now);
     carrier_->flush(now);

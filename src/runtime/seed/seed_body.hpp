@@ -91,6 +91,8 @@ private:
     bool keep();
     void answer_all();
     void answer(Visitor& visitor, const Answer& answer);
+    /// Members find a place at the door also while strangers press.
+    void keep_places();
     void tell_members(TimePoint now);
     void peers_changed();
     void keep_peers(TimePoint now);
@@ -111,6 +113,7 @@ private:
     std::map<port::LinkId, Visitor> visitors_;
     std::vector<Answer> answers_;
     std::uint64_t kept_revision_ = 0;
+    std::uint64_t places_revision_ = 0;
     std::map<std::pair<Rank, Rank>, wire::LinkReport> reports_;  // (who, whom)
     std::optional<TimePoint> peers_due_{};
     std::uint64_t peers_changes_ = 0;  // of the desk, that peers.json knows

@@ -305,6 +305,16 @@ Result<void> SeedBody::on_failed_member(Visitor& visitor, const wire::ErrorRepor
     return {};
 }
 
+void SeedBody::keep_places() {
+    if (std::exchange(places_revision_, desk_->revision()) == desk_->revision()) return;
+    std::vector<Address> places;
+    for (const wire::StoredMember& one : desk_->state().members) {
+        const auto addresses = wire::from_wire(one.member.addresses);
+        places.insert(places.end(), addresses.begin(), addresses.end());
+    }
+    carrier_->endpoint().set_members(places);
+}
+
 void SeedBody::tell_members(TimePoint /*now*/) {
     const bool formed_now = desk_->try_form();
     if (formed_now) {

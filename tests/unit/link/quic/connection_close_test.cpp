@@ -79,6 +79,32 @@ TEST(ConnectionClose, waits_half_a_second_for_a_peer_that_does_not_answer) {
     EXPECT_EQ(pair.client().down()->code(), Errc::link_closed);
 }
 
+TEST(ConnectionClose, delivers_what_was_sent_on_a_link_that_was_idle_for_long) {
+    const LinkOptions seldom{.keep_alive = 20s};
+    QuicPair pair({.client = seldom, .server = seldom, .weather = {.delay = 5ms}});
+    ASSERT_TRUE(pair.connect());
+    pair.world.run_for(15s);
+    const auto content = pattern(7, 300'001);
+    const auto stream = pair.client().send(content);
+    pair.client().link().close("that was all");
+    ASSERT_TRUE(pair.run_until([&] { return pair.client().down() && pair.server().down(); }, 5s));
+    EXPECT_EQ(pair.client().outcome(stream), SendOutcome::delivered);
+    EXPECT_TRUE(pair.server().incoming(0).sink.bytes == content);
+}
+
+TEST(ConnectionClose, waits_three_probe_timeouts_for_a_peer_that_is_far_away) {
+    const LinkOptions quick{.linger = 10ms};
+    QuicPair pair({.client = quick, .weather = {.delay = 250ms}});
+    ASSERT_TRUE(pair.connect());
+    pair.world.run_for(2s);
+    const auto stream = pair.client().send(pattern(7, 10'001));
+    const TimePoint before = pair.world.now();
+    pair.client().link().close("from afar");
+    ASSERT_TRUE(pair.run_until([&] { return pair.client().down().has_value(); }, 10s));
+    EXPECT_GE(pair.world.now() - before, 500ms);
+    EXPECT_EQ(pair.client().outcome(stream), SendOutcome::delivered);
+}
+
 TEST(ConnectionClose, a_peer_that_answers_is_not_waited_for_longer) {
     QuicPair pair({.weather = {.delay = 1ms}});
     ASSERT_TRUE(pair.connect());

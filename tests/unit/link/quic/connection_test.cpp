@@ -55,6 +55,57 @@ TEST(Connection, finds_out_that_nobody_answers) {
     EXPECT_EQ(pair.client_side.endpoint().connections(), 0U);
 }
 
+TEST(Connection, tells_a_dialer_whose_handshake_has_expired) {
+    QuicPair pair({.weather = {.delay = 1ms}});
+    LinkEnd& client = pair.dial();
+    pair.world.run_for(1500us);
+    // The answers of the dialer are lost from now on.
+    pair.net.set_weather_to(pair.server_side.host(), {.cut = true});
+    const TimePoint before = pair.world.now();
+    ASSERT_TRUE(pair.run_until([&] { return client.down().has_value(); }, 20s));
+    EXPECT_FALSE(client.was_up());
+    EXPECT_LT(pair.world.now() - before, 3100ms);
+    EXPECT_EQ(client.down()->code(), Errc::timed_out);
+    EXPECT_THAT(client.down()->cause(), HasSubstr("ended the handshake"));
+}
+
+TEST(Connection, a_dialer_that_was_stopped_learns_at_once_that_its_handshake_has_expired) {
+    for (const Duration stopped : {3500ms, 8000ms}) {
+        QuicPair pair({.weather = {.delay = 1ms}});
+        LinkEnd& client = pair.dial();
+        pair.world.run_for(500us);
+        pair.net.pause(pair.client_side.host(), pair.world.now() + stopped);
+        pair.world.run_for(stopped);
+        ASSERT_TRUE(pair.run_until([&] { return client.down().has_value(); }, 100ms));
+        EXPECT_EQ(client.down()->code(), Errc::timed_out);
+    }
+}
+
+TEST(Connection, a_dialer_that_finishes_a_handshake_too_late_is_answered_with_a_reset) {
+    QuicPair pair({.weather = {.delay = 1ms}});
+    LinkEnd& client = pair.dial();
+    pair.world.run_for(500us);
+    // It is stopped, and the server's last words do not reach it.
+    pair.net.pause(pair.client_side.host(), pair.world.now() + 5s);
+    pair.world.run_for(2s);
+    pair.net.set_weather_to(pair.client_side.host(), {.cut = true});
+    pair.world.run_for(2s);
+    ASSERT_EQ(pair.server_side.endpoint().connections(), 0U);
+    pair.net.set_weather_to(pair.client_side.host(), {});
+    ASSERT_TRUE(pair.run_until([&] { return client.down().has_value(); }, 1500ms));
+    EXPECT_FALSE(client.was_up());
+    EXPECT_EQ(client.down()->code(), Errc::link_closed);
+}
+
+TEST(Connection, a_server_that_was_stopped_answers_the_dialer_at_once) {
+    QuicPair pair({.weather = {.delay = 1ms}});
+    LinkEnd& client = pair.dial();
+    pair.world.run_for(1500us);
+    pair.net.pause(pair.server_side.host(), pair.world.now() + 3500ms);
+    pair.world.run_for(3500ms);
+    ASSERT_TRUE(pair.run_until([&] { return client.is_up() || client.down(); }, 100ms));
+}
+
 TEST(Connection, forgets_a_client_that_says_no_more_than_hello) {
     QuicPair pair;
     pair.net.set_weather_to(pair.client_side.host(), {.cut = true});

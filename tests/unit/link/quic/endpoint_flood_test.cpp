@@ -84,8 +84,8 @@ TEST_F(Crowd, must_prove_its_address_above_100_new_ones_per_second) {
 TEST_F(Crowd, never_has_more_than_the_cap_half_open) {
     start({.half_open_before_retry = 10'000, .new_per_second_before_retry = 1e6, .half_open = 40});
     knock(100);
-    EXPECT_EQ(server_->endpoint().half_open(), 40U);
-    EXPECT_GE(counts().dropped, 60U);
+    EXPECT_EQ(server_->endpoint().half_open(), 30U) << "a quarter is kept for members";
+    EXPECT_GE(counts().evicted, 70U);
     // They end by themselves, whatever they send.
     world_.run_for(4s);
     EXPECT_LT(server_->endpoint().half_open(), 41U);
@@ -94,6 +94,37 @@ TEST_F(Crowd, never_has_more_than_the_cap_half_open) {
     EXPECT_EQ(server_->endpoint().half_open(), 0U);
     EXPECT_EQ(server_->endpoint().connections(), 0U);
     EXPECT_TRUE(gets_in(honest(), 1s));
+}
+
+TEST_F(Crowd, is_told_when_its_handshakes_end_for_want_of_places) {
+    start({.half_open_before_retry = 10'000, .new_per_second_before_retry = 1e6, .half_open = 40});
+    net_.tap = {};
+    // Nothing but the server's last words reaches the crowd.
+    std::vector<LinkEnd*> ends;
+    net_.partition(server_->host(), crowd_->host(), nexar::sim::Way::one);
+    for (int i = 0; i < 30; ++i)
+        ends.push_back(&crowd_->dial(server_->host().address(), expected()));
+    world_.run_for(5ms);
+    net_.heal_all();
+    net_.partition(crowd_->host(), server_->host(), nexar::sim::Way::one);
+    LinkEnd& newcomer = honest();
+    ASSERT_TRUE(gets_in(newcomer, 100ms));
+    EXPECT_EQ(counts().evicted, 1U);
+    ASSERT_TRUE(ends[0]->down().has_value());
+    EXPECT_EQ(ends[0]->down()->code(), Errc::timed_out);
+    EXPECT_THAT(ends[0]->down()->cause(), HasSubstr("too many handshakes"));
+}
+
+TEST_F(Crowd, that_keeps_proving_its_address_does_not_keep_honest_clients_out) {
+    start({}, true);
+    // 600 handshakes a second for four seconds, from the address of honest clients too.
+    for (int i = 0; i < 80; ++i) {
+        for (int j = 0; j < 30; ++j) crowd_->dial(server_->host().address(), expected());
+        world_.run_for(50ms);
+        EXPECT_LE(server_->endpoint().half_open(), 256U);
+        if (i % 10 != 5) continue;
+        EXPECT_TRUE(gets_in(honest(310 + static_cast<unsigned>(i)), 1s)) << i;
+    }
 }
 
 TEST_F(Crowd, of_one_network_cannot_take_the_turn_of_another) {

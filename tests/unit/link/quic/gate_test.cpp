@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include <fmt/format.h>
 
 namespace nexar::quic {
@@ -19,13 +22,13 @@ Address host(unsigned network, unsigned index = 1) {
 
 TEST(Gate, asks_for_proof_when_many_are_half_open) {
     Gate gate({.half_open_before_retry = 3, .new_per_second_before_retry = 1e6}, 1);
-    for (int i = 0; i < 3; ++i) {
+    for (std::uint64_t i = 0; i < 3; ++i) {
         EXPECT_EQ(gate.judge(kStart, host(1), false), Verdict::accept);
-        gate.opened();
+        gate.opened(kStart, port::LinkId(i), host(1));
     }
     EXPECT_EQ(gate.judge(kStart, host(1), false), Verdict::retry);
     EXPECT_EQ(gate.judge(kStart, host(1), true), Verdict::accept);
-    gate.closed();
+    gate.closed(port::LinkId(1));
     EXPECT_EQ(gate.half_open(), 2U);
     EXPECT_EQ(gate.judge(kStart, host(1), false), Verdict::accept);
 }
@@ -37,12 +40,132 @@ TEST(Gate, asks_for_proof_when_many_are_new) {
     EXPECT_EQ(gate.judge(kStart + 150ms, host(2), false), Verdict::accept);
 }
 
-TEST(Gate, lets_nobody_in_when_the_house_is_full) {
-    Gate gate({.half_open_before_retry = 1, .half_open = 2}, 1);
-    gate.opened();
-    gate.opened();
-    EXPECT_EQ(gate.judge(kStart, host(1), false), Verdict::drop);
-    EXPECT_EQ(gate.judge(kStart, host(1), true), Verdict::drop);
+/// A gate with handshakes that began one millisecond after the other.
+class FullGate : public ::testing::Test {
+protected:
+    void open(const Address& from) {
+        while (const auto link = gate_.in_the_way(now_, from)) {
+            evicted_.push_back(*link);
+            gate_.closed(*link);
+        }
+        if (gate_.full(from)) return;
+        gate_.opened(now_, port::LinkId(next_++), from);
+        now_ += 1ms;
+    }
+    /// The number of the next handshake.
+    std::uint64_t next() const noexcept { return next_; }
+
+    Gate gate_{{}, 1};
+    TimePoint now_ = kStart;
+    std::uint64_t next_ = 0;
+    std::vector<port::LinkId> evicted_;
+};
+
+TEST_F(FullGate, nobody_is_in_the_way_while_there_is_room) {
+    for (unsigned i = 0; i < 192; ++i) open(host(1));
+    EXPECT_TRUE(evicted_.empty());
+    EXPECT_EQ(gate_.half_open(), 192U);
+}
+
+TEST_F(FullGate, the_oldest_handshake_of_the_busiest_address_makes_room) {
+    open(host(1, 1));
+    for (unsigned i = 0; i < 30; ++i) open(host(2, i));
+    const std::uint64_t first_of_flood = next();
+    while (gate_.half_open() < 192) open(host(3, 7));
+    open(host(4));
+    open(host(1, 2));
+    EXPECT_EQ(evicted_,
+              (std::vector{port::LinkId(first_of_flood), port::LinkId(first_of_flood + 1)}));
+    EXPECT_EQ(gate_.half_open(), 192U);
+}
+
+TEST_F(FullGate, an_honest_port_keeps_its_place_beside_a_busy_port_of_the_same_address) {
+    open(host(3, 7).with_port(1000));
+    for (unsigned i = 0; i < 500; ++i) open(host(3, 7).with_port(2000));
+    EXPECT_EQ(evicted_.size(), 500U + 1U - 192U);
+    EXPECT_EQ(std::ranges::count(evicted_, port::LinkId(0)), 0);
+}
+
+TEST_F(FullGate, the_oldest_of_the_busiest_network_makes_room_when_no_address_is_busy) {
+    open(host(1));
+    for (unsigned i = 0; i < 191; ++i) open(host(9, i));
+    open(host(2));
+    EXPECT_EQ(evicted_, std::vector{port::LinkId(1)});
+}
+
+TEST_F(FullGate, the_oldest_of_all_makes_room_when_no_network_is_busy_either) {
+    for (unsigned i = 0; i < 192; ++i) open(host(i));
+    open(host(500));
+    EXPECT_EQ(evicted_, std::vector{port::LinkId(0)});
+}
+
+TEST_F(FullGate, strangers_last_a_second_when_half_of_the_places_are_taken) {
+    for (unsigned i = 0; i < 127; ++i) open(host(i));
+    now_ += 2s;
+    open(host(500));
+    EXPECT_TRUE(evicted_.empty());
+    open(host(501));
+    EXPECT_EQ(evicted_.size(), 1U) << "then there is room for one more";
+}
+
+TEST_F(FullGate, a_quarter_of_the_places_is_kept_for_members) {
+    std::vector<Address> members;
+    for (unsigned i = 0; i < 300; ++i)
+        members.push_back(host(3, 7).with_port(static_cast<std::uint16_t>(3000 + i)));
+    gate_.set_members(members);
+    for (unsigned i = 0; i < 400; ++i) open(host(3, 7).with_port(2000));
+    evicted_.clear();
+    for (unsigned i = 0; i < 64; ++i) open(members[i]);
+    EXPECT_TRUE(evicted_.empty());
+    EXPECT_EQ(gate_.half_open(), 256U);
+    for (unsigned i = 64; i < 300; ++i) open(members[i]);
+    EXPECT_EQ(evicted_.size(), 192U) << "strangers make room for members";
+    EXPECT_EQ(gate_.half_open(), 256U);
+    evicted_.clear();
+    open(host(1));
+    EXPECT_TRUE(evicted_.empty()) << "and members for nobody";
+    EXPECT_TRUE(gate_.full(host(1)));
+}
+
+TEST(Gate, rates_of_one_port_and_of_one_address_hold_under_pressure_only) {
+    Gate gate({.half_open_before_retry = 1}, 3);
+    int accepted = 0;
+    const auto begin = [&](const Address& from) {
+        accepted += gate.judge(kStart, from, true) == Verdict::accept ? 1 : 0;
+    };
+    for (int i = 0; i < 100; ++i) begin(host(1));
+    EXPECT_EQ(accepted, 100);
+    gate.opened(kStart, port::LinkId(1), host(9));
+    accepted = 0;
+    for (int i = 0; i < 100; ++i) begin(host(2));
+    EXPECT_EQ(accepted, 32);
+    EXPECT_EQ(gate.judge(kStart, host(2).with_port(7), true), Verdict::accept);
+}
+
+TEST(Gate, a_flood_of_one_address_leaves_something_to_its_network) {
+    Gate gate({.half_open_before_retry = 0}, 3);
+    int others = 0;
+    // 600 a second from ever new ports; ten a second from other addresses of the network.
+    for (int i = 0; i < 6000; ++i) {
+        const TimePoint now = kStart + i * 1s / 600;
+        (void)gate.judge(now, host(1, 7).with_port(static_cast<std::uint16_t>(1000 + i)), true);
+        if (i % 60 != 0) continue;
+        const Address honest = host(1, 8 + static_cast<unsigned>(i / 60));
+        if (gate.judge(now, honest, true) == Verdict::accept) ++others;
+    }
+    EXPECT_EQ(others, 100);
+}
+
+TEST(Gate, a_member_is_let_in_however_busy_its_address_is) {
+    Gate gate({.half_open_before_retry = 0}, 3);
+    const Address member = host(1, 7).with_port(999);
+    gate.set_members(std::span(&member, 1));
+    for (int i = 0; i < 6000; ++i) {
+        const TimePoint now = kStart + i * 1s / 6000;
+        (void)gate.judge(now, host(1, 7).with_port(static_cast<std::uint16_t>(1000 + i)), true);
+        if (i % 60 != 0) continue;
+        EXPECT_EQ(gate.judge(now, member, true), Verdict::accept);
+    }
 }
 
 TEST(Gate, counts_proven_ones_by_their_network) {

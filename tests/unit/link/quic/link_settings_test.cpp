@@ -23,7 +23,7 @@ TEST(LinkSettings, each_reaches_its_option) {
                               .value();
     EXPECT_EQ(link_options(config).protection, Protection::none);
     EXPECT_EQ(link_options(config).idle_timeout, std::chrono::seconds(6));
-    EXPECT_EQ(link_options(config).keep_alive, std::chrono::seconds(2));
+    EXPECT_EQ(link_options(config).keep_alive, std::chrono::milliseconds(600));
     EXPECT_EQ(udp_options(config).receive_buffer, 256U * 1024);
 }
 

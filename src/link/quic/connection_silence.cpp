@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "link/quic/connection.hpp"
+#include "link/quic/native.hpp"
+
+// How a link notices that its peer is gone without a word: nothing comes for the idle timeout, or
+// the peer's host says that nobody listens there any more.
+namespace nexar::quic {
+
+void Connection::begin_to_listen() noexcept {
+    heard_at_ = now_;
+    idle_limit_ = options_.idle_timeout;
+    const auto* theirs = ngtcp2_conn_get_remote_transport_params(conn_.get());
+    if (theirs != nullptr && theirs->max_idle_timeout != 0) {
+        idle_limit_ =
+            std::min(idle_limit_, Duration(static_cast<Duration::rep>(std::min<ngtcp2_duration>(
+                                      theirs->max_idle_timeout, native(Duration::max())))));
+    }
+}
+
+void Connection::heard(TimePoint now) noexcept {
+    heard_at_ = now;
+    refusals_.heard();
+}
+
+/// ngtcp2 restarts its idle timer with the first packet that it sends after silence (RFC
+/// 9000 10.1), so that a keep-alive prolongs it. Ours counts from the last packet that came.
+TimePoint Connection::silence_ends() const noexcept {
+    TimePoint due = is_up() ? heard_at_ + idle_limit_ : TimePoint::max();
+    if (const auto probe = refusals_.due()) due = std::min(due, *probe);
+    return due;
+}
+
+bool Connection::survives(TimePoint now) {
+    if (refusals_.dead(now)) {
+        fail(now,
+             Error(Errc::timed_out,
+                   fmt::format("nobody listens at {} any more: its host refuses our packets, and "
+                               "nothing was heard from it for {} ms; the process has ended, or was "
+                               "never there",
+                               path_.remote.text(), Refusals::kPatience.count() / 1'000'000)),
+             Closing::silent);
+        return false;
+    }
+    int code = ngtcp2_conn_handle_expiry(conn_.get(), stamp(now));
+    if (code == 0 && is_up() && now >= heard_at_ + idle_limit_) code = NGTCP2_ERR_IDLE_CLOSE;
+    if (code != 0) {
+        fail_with(now, code);
+        return false;
+    }
+    if (const auto probe = refusals_.due(); probe && now >= *probe) start_probe(now);
+    return true;
+}
+
+/// A keep-alive that is due makes ngtcp2 add a PING to a packet that nothing else makes the peer
+/// answer. During a handshake every packet is answered, and ngtcp2 repeats them by itself.
+void Connection::start_probe(TimePoint now) {
+    refusals_.probed(now);
+    if (!is_up()) return;
+    asking_ = true;
+    ngtcp2_conn_set_keep_alive_timeout(conn_.get(), 1);
+}
+
+void Connection::end_probe() {
+    asking_ = false;
+    ngtcp2_conn_set_keep_alive_timeout(conn_.get(), native(options_.keep_alive));
+}
+
+void Connection::refused(TimePoint now, std::span<const std::byte> quoted) {
+    if (state_ == State::down) return;
+    const auto target = decode_target(quoted);
+    if (target) {
+        // Whoever did not see a packet of ours does not know the peer's connection id.
+        const ngtcp2_cid* to = ngtcp2_conn_get_dcid(conn_.get());
+        const std::span<const std::uint8_t> expected(to->data, to->datalen);
+        if (!std::ranges::equal(target->to.span(), expected)) return;
+    }
+    refusals_.refused(now, target.has_value());
+    wake();
+}
+
+void Connection::make_room(TimePoint now) {
+    if (state_ != State::handshaking) return;
+    close_reason_ = "too many handshakes at once";
+    fail_with(now, NGTCP2_ERR_HANDSHAKE_TIMEOUT);
+}
+
+}  // namespace nexar::quic

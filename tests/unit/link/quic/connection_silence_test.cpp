@@ -1,0 +1,204 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "link/quic/connection.hpp"
+#include "support/quic_pair.hpp"
+#include "support/seed.hpp"
+
+// How long it takes a link to notice that its peer has died or become unreachable.
+namespace nexar::quic {
+namespace {
+
+using namespace std::chrono_literals;
+using nexar::sim::Datagram;
+using nexar::testing::bytes_of;
+using nexar::testing::pattern;
+using nexar::testing::QuicPair;
+using ::testing::HasSubstr;
+
+/// A pair whose server's host can refuse datagrams, as it does when the process there has died.
+class Refusing : public QuicPair {
+public:
+    explicit Refusing(const nexar::testing::PairOptions& options = {}) : QuicPair(options) {
+        net.tap = [this](Datagram& datagram) {
+            if (datagram.to != server_side.host().address()) return true;
+            last_ = datagram.bytes;
+            ++sent;
+            if (refuses) quotes_.push_back(datagram.bytes);
+            return !refuses;
+        };
+    }
+
+    /// Goes on, and tells the client of refusals as the kernel would.
+    bool run(const std::function<bool()>& done, Duration at_most) {
+        const TimePoint end = world.now() + at_most;
+        while (!done() && world.now() < end) {
+            world.run_for(1ms);
+            for (const auto& quote : std::exchange(quotes_, {})) refuse(quote);
+        }
+        return done();
+    }
+    void refuse(std::span<const std::byte> quoted) {
+        client_side.endpoint().refused(world.now(), server_side.host().address(),
+                                       quoted.first(std::min<std::size_t>(quoted.size(), 64)));
+    }
+    std::span<const std::byte> last() const { return last_; }
+
+    bool refuses = false;
+    std::size_t sent = 0;
+
+private:
+    std::vector<std::vector<std::byte>> quotes_;
+    std::vector<std::byte> last_;
+};
+
+TEST(ConnectionSilence, an_idle_peer_that_vanishes_is_noticed_within_the_idle_timeout) {
+    const std::uint64_t first = test_seed(510);
+    for (std::uint64_t seed = first; seed < first + 20; ++seed) {
+        QuicPair pair({.seed = seed, .weather = {.delay = 1ms}});
+        ASSERT_TRUE(pair.connect());
+        // At any moment between two keep-alives.
+        pair.world.run_for(20s + pair.world.random().below(10'000) * 1ms);
+        ASSERT_TRUE(pair.client().is_up()) << seed;
+        pair.net.weather.cut = true;
+        const TimePoint before = pair.world.now();
+        ASSERT_TRUE(
+            pair.run_until([&] { return pair.client().down() && pair.server().down(); }, 60s));
+        EXPECT_LE(pair.world.now() - before, LinkOptions{}.idle_timeout) << seed;
+        EXPECT_EQ(pair.client().down()->code(), Errc::timed_out);
+    }
+}
+
+TEST(ConnectionSilence, the_smaller_idle_timeout_of_both_sides_counts) {
+    QuicPair pair({.client = {.idle_timeout = 30s, .keep_alive = 1s},
+                   .server = {.idle_timeout = 4s, .keep_alive = 1s}});
+    ASSERT_TRUE(pair.connect());
+    pair.world.run_for(10s);
+    ASSERT_TRUE(pair.client().is_up());
+    pair.net.weather.cut = true;
+    const TimePoint before = pair.world.now();
+    ASSERT_TRUE(pair.run_until([&] { return pair.client().down().has_value(); }, 60s));
+    EXPECT_LE(pair.world.now() - before, 4s);
+    EXPECT_THAT(pair.client().down()->cause(), HasSubstr("for 4 s"));
+}
+
+TEST(ConnectionSilence, an_idle_link_outlives_a_partition_that_is_a_little_shorter) {
+    const std::uint64_t first = test_seed(540);
+    for (std::uint64_t seed = first; seed < first + 20; ++seed) {
+        QuicPair pair({.seed = seed});
+        ASSERT_TRUE(pair.connect());
+        pair.world.run_for(10s + pair.world.random().below(10'000) * 1ms);
+        pair.net.weather.cut = true;
+        pair.world.run_for(22s);
+        pair.net.weather.cut = false;
+        pair.world.run_for(30s);
+        EXPECT_TRUE(pair.client().is_up()) << seed;
+        EXPECT_TRUE(pair.server().is_up()) << seed;
+    }
+}
+
+TEST(ConnectionSilence, refused_packets_end_a_link_within_a_second) {
+    Refusing pair;
+    ASSERT_TRUE(pair.connect());
+    pair.run([] { return false; }, 3s);
+    pair.refuses = true;
+    const TimePoint before = pair.world.now();
+    ASSERT_TRUE(pair.client().write(port::Lane::eager, bytes_of("are you there?")));
+    ASSERT_TRUE(pair.run([&] { return pair.client().down().has_value(); }, 10s));
+    EXPECT_LT(pair.world.now() - before, 1s);
+    EXPECT_GE(pair.world.now() - before, Refusals::kPatience);
+    EXPECT_EQ(pair.client().down()->code(), Errc::timed_out);
+    EXPECT_THAT(pair.client().down()->cause(), HasSubstr("nobody listens at 10.0.0.2:7400"));
+}
+
+TEST(ConnectionSilence, refused_bulk_ends_a_link_within_a_second) {
+    Refusing pair({.weather = {.delay = 1ms, .mtu = 1452}});
+    ASSERT_TRUE(pair.connect());
+    pair.client().send(pattern(3, 40'000'000));
+    pair.run([] { return false; }, 20ms);
+    ASSERT_TRUE(pair.client().is_up());
+    pair.refuses = true;
+    const TimePoint before = pair.world.now();
+    ASSERT_TRUE(pair.run([&] { return pair.client().down().has_value(); }, 10s));
+    EXPECT_LT(pair.world.now() - before, 1s);
+}
+
+TEST(ConnectionSilence, an_idle_link_notices_a_refusal_with_its_next_keep_alive) {
+    Refusing pair;
+    ASSERT_TRUE(pair.connect());
+    pair.run([] { return false; }, 20s);
+    pair.refuses = true;
+    const TimePoint before = pair.world.now();
+    ASSERT_TRUE(pair.run([&] { return pair.client().down().has_value(); }, 60s));
+    EXPECT_LT(pair.world.now() - before, LinkOptions{}.keep_alive + 1s);
+}
+
+TEST(ConnectionSilence, a_dialer_that_is_refused_gives_up_within_a_second) {
+    Refusing pair;
+    pair.refuses = true;
+    const TimePoint before = pair.world.now();
+    const auto& end = pair.dial();
+    ASSERT_TRUE(pair.run([&] { return end.down().has_value(); }, 20s));
+    EXPECT_LT(pair.world.now() - before, 1s);
+    EXPECT_EQ(end.down()->code(), Errc::timed_out);
+}
+
+TEST(ConnectionSilence, a_live_peer_keeps_its_link_under_forged_refusals) {
+    // The forger sees every packet, so that its quotes are right.
+    Refusing pair({.weather = {.delay = 1ms}});
+    ASSERT_TRUE(pair.connect());
+    for (int i = 0; i < 5000; ++i) {
+        if (i % 7 == 0) {
+            ASSERT_TRUE(pair.client().write(port::Lane::eager, bytes_of("hello")));
+        }
+        pair.refuse(pair.last());
+        pair.run([] { return false; }, 2ms);
+        ASSERT_TRUE(pair.client().is_up()) << i << pair.client().down()->what();
+    }
+}
+
+TEST(ConnectionSilence, refusals_that_quote_other_packets_are_ignored) {
+    Refusing pair;
+    ASSERT_TRUE(pair.connect());
+    pair.run([] { return false; }, 2s);
+    auto forged = std::vector(pair.last().begin(), pair.last().end());
+    forged[3] ^= std::byte{1};                                       // in the connection id
+    pair.net.pause(pair.server_side.host(), pair.world.now() + 2s);  // and nothing is answered
+    const std::size_t before = pair.sent;
+    for (int i = 0; i < 150; ++i) {
+        pair.refuse(forged);
+        pair.run([] { return false; }, 10ms);
+    }
+    EXPECT_EQ(pair.sent, before) << "not even a probe is sent";
+    EXPECT_TRUE(pair.client().is_up());
+}
+
+TEST(ConnectionSilence, refusals_without_a_quote_do_not_end_the_link_of_a_peer_that_pauses) {
+    Refusing pair;
+    ASSERT_TRUE(pair.connect());
+    pair.run([] { return false; }, 2s);
+    pair.net.pause(pair.server_side.host(), pair.world.now() + 3s);
+    for (int i = 0; i < 400; ++i) {
+        pair.refuse({});
+        pair.run([] { return false; }, 10ms);
+        ASSERT_TRUE(pair.client().is_up()) << pair.client().down()->what();
+    }
+}
+
+TEST(ConnectionSilence, a_refusal_that_does_not_last_is_survived) {
+    Refusing pair;
+    ASSERT_TRUE(pair.connect());
+    pair.run([] { return false; }, 2s);
+    for (int i = 0; i < 10; ++i) {
+        pair.refuses = true;
+        ASSERT_TRUE(pair.client().write(port::Lane::eager, bytes_of("one moment")));
+        pair.run([] { return false; }, 300ms);
+        pair.refuses = false;
+        pair.run([] { return false; }, 700ms);
+        ASSERT_TRUE(pair.client().is_up()) << i << pair.client().down()->what();
+    }
+    EXPECT_EQ(pair.server().lane(port::Lane::eager).bytes.size(), 100U);
+}
+
+}  // namespace
+}  // namespace nexar::quic
