@@ -14,7 +14,7 @@ namespace nexar {
 
 namespace {
 
-Error bad(std::string message) {
+Error bad_slurm(std::string message) {
     return {Errc::bad_config, std::move(message)};
 }
 
@@ -61,7 +61,7 @@ Result<void> read_slurm_hosts(LaunchVariables& variables, LaunchClaim& claim) {
     if (tasks != nullptr && node) {
         const auto here = tasks_on_node(*tasks, *node);
         if (!here) {
-            return bad(fmt::format("SLURM_STEP_TASKS_PER_NODE: {}", here.error().cause()));
+            return bad_slurm(fmt::format("SLURM_STEP_TASKS_PER_NODE: {}", here.error().cause()));
         }
         claim.local_size = *here;
     }
@@ -69,7 +69,7 @@ Result<void> read_slurm_hosts(LaunchVariables& variables, LaunchClaim& claim) {
         const std::string* const list = variables.find(name);
         if (list == nullptr) continue;
         const auto nodes = parse_node_list(*list);
-        if (!nodes) return bad(fmt::format("{}: {}", name, nodes.error().cause()));
+        if (!nodes) return bad_slurm(fmt::format("{}: {}", name, nodes.error().cause()));
         if (nodes->count == 1) {
             if (!claim.local_size) claim.local_size = claim.world;
             // The list of a job says nothing about a step whose tasks are not all here.

@@ -167,6 +167,8 @@ Result<std::unique_ptr<Connection>> Connection::accept(Surroundings& around, Con
 void Connection::adopt(ngtcp2_conn* conn) {
     conn_.reset(conn);
     last_stamp_ = native(now_);
+    heard_at_ = begun_at_ = now_;
+    idle_limit_ = options_.idle_timeout;
     ngtcp2_conn_set_tls_native_handle(conn, tls_->native());
 }
 

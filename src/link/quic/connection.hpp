@@ -296,6 +296,7 @@ private:
     TimePoint up_at_{};
     TimePoint answered_at_{};  // when the peer last acknowledged something, or had nothing to
     TimePoint heard_at_{};     // when its last packet came
+    TimePoint begun_at_{};     // when the handshake began
     Duration idle_limit_{};    // the smaller one of both sides
     Refusals refusals_;
     bool asking_ = false;  // the packet being written must be answered

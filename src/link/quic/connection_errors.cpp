@@ -64,7 +64,7 @@ Error Connection::describe(int code) const {
                 Errc::timed_out,
                 fmt::format("nothing was heard from {} for {} s: its process ended or is stopped, "
                             "its host is down, or the network between is interrupted",
-                            peer, std::chrono::duration<double>(options_.idle_timeout).count())};
+                            peer, std::chrono::duration<double>(idle_limit_).count())};
         case NGTCP2_ERR_HANDSHAKE_TIMEOUT:
             return {Errc::timed_out,
                     fmt::format("the handshake with {} was not complete in time; is it the right "

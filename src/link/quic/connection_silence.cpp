@@ -28,7 +28,10 @@ void Connection::heard(TimePoint now) noexcept {
 /// ngtcp2 restarts its idle timer with the first packet that it sends after silence (RFC
 /// 9000 10.1), so that a keep-alive prolongs it. Ours counts from the last packet that came.
 TimePoint Connection::silence_ends() const noexcept {
-    TimePoint due = is_up() ? heard_at_ + idle_limit_ : TimePoint::max();
+    TimePoint due = TimePoint::max();
+    if (is_up()) due = heard_at_ + idle_limit_;
+    // To ngtcp2 a handshake is over when TLS is done here, to us when the server has confirmed it.
+    if (!is_up() && dialed_) due = begun_at_ + options_.handshake_timeout;
     if (const auto probe = refusals_.due()) due = std::min(due, *probe);
     return due;
 }
@@ -46,6 +49,9 @@ bool Connection::survives(TimePoint now) {
     }
     int code = ngtcp2_conn_handle_expiry(conn_.get(), stamp(now));
     if (code == 0 && is_up() && now >= heard_at_ + idle_limit_) code = NGTCP2_ERR_IDLE_CLOSE;
+    if (code == 0 && !is_up() && dialed_ && now >= begun_at_ + options_.handshake_timeout) {
+        code = NGTCP2_ERR_HANDSHAKE_TIMEOUT;
+    }
     if (code != 0) {
         fail_with(now, code);
         return false;

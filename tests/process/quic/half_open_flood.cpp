@@ -9,7 +9,7 @@ namespace nexar::testing {
 
 namespace {
 
-constexpr std::size_t kPorts = 64;
+constexpr std::size_t kFloodPorts = 64;
 /// Handshakes are forgotten together, without a word to the server.
 constexpr Duration kForgetEvery = std::chrono::milliseconds(200);
 
@@ -18,7 +18,7 @@ constexpr Duration kForgetEvery = std::chrono::milliseconds(200);
 HalfOpenFlood::Ports::Ports(const Address& from) {
     const quic::UdpOptions options{
         .receive_buffer = 65536, .send_buffer = 65536, .gso = false, .gro = false};
-    for (std::size_t i = 0; i < kPorts; ++i) {
+    for (std::size_t i = 0; i < kFloodPorts; ++i) {
         sockets_.push_back(quic::UdpSocket::open(from.with_port(0), options).value());
     }
 }

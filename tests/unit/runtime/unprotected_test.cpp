@@ -15,7 +15,7 @@ namespace {
 using detail::NodeBody;
 using ::testing::HasSubstr;
 
-constexpr std::chrono::seconds kPatience(60);
+constexpr std::chrono::seconds kUnprotectedPatience(60);
 
 TEST(Unprotected, nodes_that_agree_on_it_exchange_messages_of_all_sizes) {
     auto nodes = local_cluster(2, {.unprotected = true});
@@ -27,7 +27,7 @@ TEST(Unprotected, nodes_that_agree_on_it_exchange_messages_of_all_sizes) {
         std::vector<std::uint32_t> got(count);
         auto receive = to.recv(std::span(got), 0, 1);
         auto send = from.send(std::span(sent), 1, 1);
-        ASSERT_TRUE(receive.wait_for(kPatience));
+        ASSERT_TRUE(receive.wait_for(kUnprotectedPatience));
         EXPECT_EQ(receive.wait().bytes, count * sizeof(std::uint32_t));
         send.wait();
         EXPECT_EQ(got, sent);

@@ -9,10 +9,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr TimePoint kStart{100s};
+constexpr TimePoint kWatchStart{100s};
 
 HostWatch watch() {
-    return {{.unit = "host b (rank 2)", .remote_nexar = "/opt/nexar", .timeout = 15s}, kStart};
+    return {{.unit = "host b (rank 2)", .remote_nexar = "/opt/nexar", .timeout = 15s}, kWatchStart};
 }
 
 Ended code(int number) {
@@ -21,22 +21,22 @@ Ended code(int number) {
 
 TEST(HostWatchTest, a_host_may_take_long_to_start_and_not_be_silent_for_long_afterwards) {
     HostWatch host = watch();
-    EXPECT_EQ(host.deadline(), kStart + 60s);
+    EXPECT_EQ(host.deadline(), kWatchStart + 60s);
     EXPECT_EQ(host.why_lost(), "host b (rank 2) has not started its ranks within 1m");
-    host.on_heard(kStart + 1s);  // of ssh
-    EXPECT_EQ(host.deadline(), kStart + 61s);
-    host.on_started(kStart + 5s);
-    EXPECT_EQ(host.deadline(), kStart + 17s) << "the cut is noticed within 15 s";
-    host.on_heard(kStart + 8s);
-    EXPECT_EQ(host.deadline(), kStart + 20s);
+    host.on_heard(kWatchStart + 1s);  // of ssh
+    EXPECT_EQ(host.deadline(), kWatchStart + 61s);
+    host.on_started(kWatchStart + 5s);
+    EXPECT_EQ(host.deadline(), kWatchStart + 17s) << "the cut is noticed within 15 s";
+    host.on_heard(kWatchStart + 8s);
+    EXPECT_EQ(host.deadline(), kWatchStart + 20s);
     EXPECT_EQ(host.why_lost(),
               "the connection to host b (rank 2) is lost: nothing has come from it for 12s");
 }
 
 TEST(HostWatchTest, a_host_that_sends_every_beat_is_never_lost) {
     HostWatch host = watch();
-    host.on_started(kStart);
-    TimePoint now = kStart;
+    host.on_started(kWatchStart);
+    TimePoint now = kWatchStart;
     for (int i = 0; i < 3; ++i) {
         now += beat_of(15s);
         EXPECT_LT(now, host.deadline()) << "two beats may be late";
@@ -55,7 +55,7 @@ TEST(HostWatchTest, says_whether_ssh_or_the_host_failed) {
               "host b (rank 2) exited with code 1 before it had started a rank");
     EXPECT_EQ(host.explain({.by_signal = true, .number = SIGKILL}),
               "the ssh to host b (rank 2) died of signal 9 (SIGKILL)");
-    host.on_started(kStart);
+    host.on_started(kWatchStart);
     EXPECT_FALSE(host.finished());
     EXPECT_EQ(host.explain(code(255)), "ssh lost the connection to host b (rank 2)");
     EXPECT_EQ(host.explain(code(137)), "host b (rank 2) exited with code 137 without a last word");

@@ -15,48 +15,48 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using namespace std::chrono_literals;
 
-constexpr TimePoint kStart{100s};
+constexpr TimePoint kLineStart{100s};
 
 TEST(LauncherLineTest, signals_come_out_whatever_the_pieces_are) {
     const std::string all = encode(ToPart(PassOn{.signal = SIGUSR1})) + "nonsense\n" +
                             encode(ToPart(Alive{})) + encode(ToPart(PassOn{.signal = SIGTERM}));
     for (std::size_t cut = 1; cut < all.size(); ++cut) {
-        LauncherLine line(15s, kStart);
-        auto signals = line.take(kStart, all.substr(0, cut));
-        for (const int signal : line.take(kStart, all.substr(cut))) signals.push_back(signal);
+        LauncherLine line(15s, kLineStart);
+        auto signals = line.take(kLineStart, all.substr(0, cut));
+        for (const int signal : line.take(kLineStart, all.substr(cut))) signals.push_back(signal);
         EXPECT_THAT(signals, ElementsAre(SIGUSR1, SIGTERM)) << cut;
     }
 }
 
 TEST(LauncherLineTest, a_launcher_that_says_nothing_is_lost) {
-    LauncherLine line(15s, kStart);
-    EXPECT_EQ(line.deadline(), kStart + 15s);
-    EXPECT_THAT(line.take(kStart + 10s, "alive\n"), IsEmpty());
-    EXPECT_FALSE(line.lost(kStart + 25s - 1ns));
-    EXPECT_TRUE(line.lost(kStart + 25s));
+    LauncherLine line(15s, kLineStart);
+    EXPECT_EQ(line.deadline(), kLineStart + 15s);
+    EXPECT_THAT(line.take(kLineStart + 10s, "alive\n"), IsEmpty());
+    EXPECT_FALSE(line.lost(kLineStart + 25s - 1ns));
+    EXPECT_TRUE(line.lost(kLineStart + 25s));
     line.hang_up();
     EXPECT_FALSE(line.deadline());
-    EXPECT_TRUE(line.lost(kStart));
+    EXPECT_TRUE(line.lost(kLineStart));
 }
 
 TEST(LauncherLineTest, the_end_of_the_input_and_a_line_without_end_close_it) {
-    LauncherLine ended(15s, kStart);
-    EXPECT_THAT(ended.take(kStart, ""), IsEmpty());
+    LauncherLine ended(15s, kLineStart);
+    EXPECT_THAT(ended.take(kLineStart, ""), IsEmpty());
     EXPECT_FALSE(ended.is_open());
-    EXPECT_TRUE(ended.lost(kStart));
-    LauncherLine endless(15s, kStart);
-    for (int i = 0; i < 10; ++i) endless.take(kStart, std::string(1000, 'x'));
+    EXPECT_TRUE(ended.lost(kLineStart));
+    LauncherLine endless(15s, kLineStart);
+    for (int i = 0; i < 10; ++i) endless.take(kLineStart, std::string(1000, 'x'));
     EXPECT_FALSE(endless.is_open());
 }
 
 TEST(LauncherLineTest, a_launcher_that_was_stopped_may_be_silent_until_it_goes_on) {
-    LauncherLine line(15s, kStart);
-    EXPECT_THAT(line.take(kStart, encode(ToPart(PassOn{.signal = SIGTSTP}))), ElementsAre(SIGTSTP));
+    LauncherLine line(15s, kLineStart);
+    EXPECT_THAT(line.take(kLineStart, encode(ToPart(PassOn{.signal = SIGTSTP}))), ElementsAre(SIGTSTP));
     EXPECT_FALSE(line.deadline());
-    EXPECT_FALSE(line.lost(kStart + 1h));
-    EXPECT_THAT(line.take(kStart + 1h, encode(ToPart(PassOn{.signal = SIGCONT}))),
+    EXPECT_FALSE(line.lost(kLineStart + 1h));
+    EXPECT_THAT(line.take(kLineStart + 1h, encode(ToPart(PassOn{.signal = SIGCONT}))),
                 ElementsAre(SIGCONT));
-    EXPECT_EQ(line.deadline(), kStart + 1h + 15s);
+    EXPECT_EQ(line.deadline(), kLineStart + 1h + 15s);
 }
 
 }  // namespace

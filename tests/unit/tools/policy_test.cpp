@@ -15,12 +15,12 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using namespace std::chrono_literals;
 
-constexpr TimePoint kStart{100s};
+constexpr TimePoint kPolicyStart{100s};
 constexpr Order kTermUnits{.kind = Order::Kind::signal_units, .signal = SIGTERM};
 constexpr Order kTermStrays{.kind = Order::Kind::signal_strays, .signal = SIGTERM};
 constexpr Order kKillAll{.kind = Order::Kind::kill_all, .signal = SIGKILL};
 
-Ended code(int number) {
+Ended exit_code(int number) {
     return {.number = number};
 }
 
@@ -34,11 +34,11 @@ Policy three_ranks() {
 
 TEST(PolicyTest, ends_well_when_all_do) {
     Policy policy = three_ranks();
-    policy.on_ended(kStart, 1, code(0));
-    policy.on_ended(kStart, 0, code(0));
+    policy.on_ended(kPolicyStart, 1, exit_code(0));
+    policy.on_ended(kPolicyStart, 0, exit_code(0));
     policy.on_alone();
     EXPECT_FALSE(policy.finished()) << "rank 2 runs";
-    policy.on_ended(kStart, 2, code(0));
+    policy.on_ended(kPolicyStart, 2, exit_code(0));
     EXPECT_FALSE(policy.finished());
     policy.on_alone();
     EXPECT_TRUE(policy.finished());
@@ -50,13 +50,13 @@ TEST(PolicyTest, ends_well_when_all_do) {
 
 TEST(PolicyTest, the_first_failure_ends_the_run_and_gives_the_exit_code) {
     Policy policy = three_ranks();
-    policy.on_ended(kStart, 1, signal(SIGSEGV));
+    policy.on_ended(kPolicyStart, 1, signal(SIGSEGV));
     EXPECT_THAT(policy.take_orders(), ElementsAre(kTermUnits));
     EXPECT_THAT(policy.take_lines(),
                 ElementsAre("rank 1 died of signal 11 (SIGSEGV); the others get SIGTERM, and "
                             "SIGKILL after 10s"));
-    policy.on_ended(kStart + 1s, 0, signal(SIGTERM));
-    policy.on_ended(kStart + 1s, 2, code(1));
+    policy.on_ended(kPolicyStart + 1s, 0, signal(SIGTERM));
+    policy.on_ended(kPolicyStart + 1s, 2, exit_code(1));
     EXPECT_THAT(policy.take_lines(), IsEmpty()) << "what follows from it needs no line";
     policy.on_alone();
     EXPECT_TRUE(policy.finished());
@@ -65,26 +65,26 @@ TEST(PolicyTest, the_first_failure_ends_the_run_and_gives_the_exit_code) {
 
 TEST(PolicyTest, a_crash_after_the_first_failure_is_said_as_well) {
     Policy policy = three_ranks();
-    policy.on_ended(kStart, 1, code(2));
+    policy.on_ended(kPolicyStart, 1, exit_code(2));
     (void)policy.take_lines();
-    policy.on_ended(kStart, 0, signal(SIGABRT));
+    policy.on_ended(kPolicyStart, 0, signal(SIGABRT));
     EXPECT_THAT(policy.take_lines(), ElementsAre("rank 0 died of signal 6 (SIGABRT)"));
     EXPECT_EQ(policy.exit_code(), 2);
 }
 
 TEST(PolicyTest, who_outlives_the_grace_time_is_killed) {
     Policy policy = three_ranks();
-    policy.on_ended(kStart, 1, code(2));
+    policy.on_ended(kPolicyStart, 1, exit_code(2));
     (void)policy.take_orders();
     (void)policy.take_lines();
-    ASSERT_EQ(policy.next_deadline(), kStart + 10s);
-    policy.on_time(kStart + 10s - 1ns);
+    ASSERT_EQ(policy.next_deadline(), kPolicyStart + 10s);
+    policy.on_time(kPolicyStart + 10s - 1ns);
     EXPECT_THAT(policy.take_orders(), IsEmpty());
-    policy.on_ended(kStart + 5s, 2, signal(SIGTERM));
-    policy.on_time(kStart + 10s);
+    policy.on_ended(kPolicyStart + 5s, 2, signal(SIGTERM));
+    policy.on_time(kPolicyStart + 10s);
     EXPECT_THAT(policy.take_orders(), ElementsAre(kKillAll));
     EXPECT_THAT(policy.take_lines(), ElementsAre("rank 0 did not end within 10s: killed"));
-    policy.on_ended(kStart + 11s, 0, signal(SIGKILL));
+    policy.on_ended(kPolicyStart + 11s, 0, signal(SIGKILL));
     policy.on_alone();
     EXPECT_TRUE(policy.finished());
     EXPECT_EQ(policy.exit_code(), 2);
@@ -93,7 +93,7 @@ TEST(PolicyTest, who_outlives_the_grace_time_is_killed) {
 TEST(PolicyTest, signals_are_passed_on_and_those_that_do_not_end_may_come_often) {
     Policy policy = three_ranks();
     for (int i = 0; i < 3; ++i) {
-        policy.on_signal(kStart, SIGUSR1);
+        policy.on_signal(kPolicyStart, SIGUSR1);
         EXPECT_THAT(policy.take_orders(),
                     ElementsAre(Order{.kind = Order::Kind::signal_units, .signal = SIGUSR1}));
     }
@@ -101,15 +101,15 @@ TEST(PolicyTest, signals_are_passed_on_and_those_that_do_not_end_may_come_often)
 
 TEST(PolicyTest, after_an_interrupt_nobody_gets_another_signal_before_the_grace_time_is_over) {
     Policy policy = three_ranks();
-    policy.on_signal(kStart, SIGINT);
-    EXPECT_EQ(policy.next_deadline(), kStart + 10s);
+    policy.on_signal(kPolicyStart, SIGINT);
+    EXPECT_EQ(policy.next_deadline(), kPolicyStart + 10s);
     (void)policy.take_orders();
-    policy.on_ended(kStart + 1s, 0, signal(SIGINT));
+    policy.on_ended(kPolicyStart + 1s, 0, signal(SIGINT));
     EXPECT_THAT(policy.take_orders(), IsEmpty());
-    EXPECT_EQ(policy.next_deadline(), kStart + 10s) << "the first end does not prolong it";
-    policy.on_ended(kStart + 1s, 1, signal(SIGINT));
+    EXPECT_EQ(policy.next_deadline(), kPolicyStart + 10s) << "the first end does not prolong it";
+    policy.on_ended(kPolicyStart + 1s, 1, signal(SIGINT));
     EXPECT_THAT(policy.take_lines(), ElementsAre("rank 0 died of signal 2 (SIGINT)"));
-    policy.on_time(kStart + 10s);
+    policy.on_time(kPolicyStart + 10s);
     EXPECT_THAT(policy.take_orders(), ElementsAre(kKillAll));
     EXPECT_EQ(policy.exit_code(), 130);
 }
@@ -117,15 +117,15 @@ TEST(PolicyTest, after_an_interrupt_nobody_gets_another_signal_before_the_grace_
 TEST(PolicyTest, ranks_that_ignore_a_signal_that_was_passed_on_are_killed_after_the_grace_time) {
     for (const int sent : {SIGTERM, SIGINT}) {
         Policy policy = three_ranks();
-        policy.on_signal(kStart, sent);
+        policy.on_signal(kPolicyStart, sent);
         (void)policy.take_orders();
-        policy.on_time(kStart + 10s - 1ns);
+        policy.on_time(kPolicyStart + 10s - 1ns);
         EXPECT_THAT(policy.take_orders(), IsEmpty());
-        policy.on_time(kStart + 10s);
+        policy.on_time(kPolicyStart + 10s);
         EXPECT_THAT(policy.take_orders(), ElementsAre(kKillAll));
         EXPECT_THAT(policy.take_lines(),
                     ElementsAre("rank 0, rank 1, rank 2 did not end within 10s: killed"));
-        for (const std::size_t rank : {0U, 1U, 2U}) policy.on_ended(kStart, rank, signal(SIGKILL));
+        for (const std::size_t rank : {0U, 1U, 2U}) policy.on_ended(kPolicyStart, rank, signal(SIGKILL));
         EXPECT_THAT(policy.take_lines(), IsEmpty());
         EXPECT_EQ(policy.exit_code(), 128 + sent);
     }
@@ -134,50 +134,50 @@ TEST(PolicyTest, ranks_that_ignore_a_signal_that_was_passed_on_are_killed_after_
 TEST(PolicyTest, ranks_may_go_on_after_a_hang_up_until_one_of_them_ends) {
     for (const int sent : {SIGHUP, SIGQUIT}) {
         Policy policy = three_ranks();
-        policy.on_signal(kStart, sent);
+        policy.on_signal(kPolicyStart, sent);
         EXPECT_FALSE(policy.next_deadline());
-        policy.on_ended(kStart + 1s, 0, code(0));
-        EXPECT_EQ(policy.next_deadline(), kStart + 11s);
+        policy.on_ended(kPolicyStart + 1s, 0, exit_code(0));
+        EXPECT_EQ(policy.next_deadline(), kPolicyStart + 11s);
     }
 }
 
 TEST(PolicyTest, a_unit_that_cannot_be_reached_is_killed_and_the_others_get_sigterm) {
     Policy policy = three_ranks();
-    policy.on_unreachable(kStart, 1, "the connection to host b is lost");
+    policy.on_unreachable(kPolicyStart, 1, "the connection to host b is lost");
     EXPECT_THAT(policy.take_orders(),
                 ElementsAre(kTermUnits,
                             Order{.kind = Order::Kind::kill_unit, .signal = SIGKILL, .unit = 1}));
     EXPECT_THAT(policy.take_lines(), ElementsAre(HasSubstr("to host b is lost; the others get")));
-    policy.on_ended(kStart, 1, signal(SIGKILL));
+    policy.on_ended(kPolicyStart, 1, signal(SIGKILL));
     EXPECT_THAT(policy.take_lines(), IsEmpty());
     EXPECT_EQ(policy.exit_code(), 255);
 }
 
 TEST(PolicyTest, is_disturbed_by_a_failure_and_by_a_signal_that_asks_to_end) {
     Policy policy = three_ranks();
-    policy.on_signal(kStart, SIGUSR1);
-    policy.on_ended(kStart, 0, code(0));
+    policy.on_signal(kPolicyStart, SIGUSR1);
+    policy.on_ended(kPolicyStart, 0, exit_code(0));
     EXPECT_TRUE(policy.undisturbed());
     EXPECT_FALSE(policy.failed());
     Policy failing = three_ranks();
-    failing.on_failed(kStart, 2, 7, "rank 2 is not what it was");
+    failing.on_failed(kPolicyStart, 2, 7, "rank 2 is not what it was");
     EXPECT_THAT(failing.take_lines(), ElementsAre(HasSubstr("rank 2 is not what it was; the")));
     EXPECT_FALSE(failing.undisturbed());
     EXPECT_TRUE(failing.failed());
-    policy.on_signal(kStart, SIGTERM);
+    policy.on_signal(kPolicyStart, SIGTERM);
     EXPECT_FALSE(policy.undisturbed());
     EXPECT_FALSE(policy.failed());
 }
 
 TEST(PolicyTest, a_second_signal_that_asks_to_end_kills_but_not_a_hang_up) {
     Policy policy = three_ranks();
-    policy.on_signal(kStart, SIGTERM);
-    policy.on_signal(kStart, SIGHUP);
+    policy.on_signal(kPolicyStart, SIGTERM);
+    policy.on_signal(kPolicyStart, SIGHUP);
     EXPECT_THAT(
         policy.take_orders(),
         ElementsAre(kTermUnits, Order{.kind = Order::Kind::signal_units, .signal = SIGHUP}));
-    policy.on_signal(kStart, SIGINT);
-    policy.on_signal(kStart, SIGINT);
+    policy.on_signal(kPolicyStart, SIGINT);
+    policy.on_signal(kPolicyStart, SIGINT);
     EXPECT_THAT(policy.take_orders(), ElementsAre(kKillAll));
     EXPECT_THAT(policy.take_lines(), ElementsAre("SIGINT again: killing all"));
     EXPECT_EQ(policy.exit_code(), 130);
@@ -185,13 +185,13 @@ TEST(PolicyTest, a_second_signal_that_asks_to_end_kills_but_not_a_hang_up) {
 
 TEST(PolicyTest, strays_have_a_moment_then_sigterm_then_sigkill) {
     Policy policy = three_ranks();
-    for (const std::size_t rank : {0U, 1U, 2U}) policy.on_ended(kStart, rank, code(0));
-    ASSERT_EQ(policy.next_deadline(), kStart + 1s);
-    policy.on_time(kStart + 1s);
+    for (const std::size_t rank : {0U, 1U, 2U}) policy.on_ended(kPolicyStart, rank, exit_code(0));
+    ASSERT_EQ(policy.next_deadline(), kPolicyStart + 1s);
+    policy.on_time(kPolicyStart + 1s);
     EXPECT_THAT(policy.take_orders(), ElementsAre(kTermStrays));
     EXPECT_THAT(policy.take_lines(), ElementsAre(HasSubstr("left processes behind")));
-    ASSERT_EQ(policy.next_deadline(), kStart + 11s);
-    policy.on_time(kStart + 11s);
+    ASSERT_EQ(policy.next_deadline(), kPolicyStart + 11s);
+    policy.on_time(kPolicyStart + 11s);
     EXPECT_THAT(policy.take_orders(), ElementsAre(kKillAll));
     policy.on_alone();
     EXPECT_TRUE(policy.finished());
@@ -200,8 +200,8 @@ TEST(PolicyTest, strays_have_a_moment_then_sigterm_then_sigkill) {
 
 TEST(PolicyTest, a_program_that_is_not_there_counts_once) {
     Policy policy = three_ranks();
-    policy.on_not_started(kStart, 1, "./x: No such file or directory");
-    policy.on_ended(kStart, 1, code(127));
+    policy.on_not_started(kPolicyStart, 1, "./x: No such file or directory");
+    policy.on_ended(kPolicyStart, 1, exit_code(127));
     EXPECT_THAT(policy.take_lines(),
                 ElementsAre(HasSubstr("rank 1 cannot be started: ./x: No such file")));
     EXPECT_EQ(policy.exit_code(), 127);

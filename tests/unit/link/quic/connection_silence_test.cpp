@@ -21,7 +21,7 @@ class Refusing : public QuicPair {
 public:
     explicit Refusing(const nexar::testing::PairOptions& options = {}) : QuicPair(options) {
         net.tap = [this](Datagram& datagram) {
-            if (datagram.to != server_side.host().address()) return true;
+            if (datagram.to != server_side.host().address()) return !refuses;
             last_ = datagram.bytes;
             ++sent;
             if (refuses) quotes_.push_back(datagram.bytes);

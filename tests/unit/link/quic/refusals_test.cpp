@@ -7,13 +7,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr TimePoint kStart{1000s};
+constexpr TimePoint kFirstRefusal{1000s};
 
 /// Sends a probe whenever one is due, and lets the host refuse it; when the peer counts as dead.
 std::optional<Duration> dies_after(Refusals& refusals, Duration at_most) {
-    refusals.refused(kStart, true);
-    for (TimePoint now = kStart; now < kStart + at_most; now += 10ms) {
-        if (refusals.dead(now)) return now - kStart;
+    refusals.refused(kFirstRefusal, true);
+    for (TimePoint now = kFirstRefusal; now < kFirstRefusal + at_most; now += 10ms) {
+        if (refusals.dead(now)) return now - kFirstRefusal;
         if (!refusals.due() || now < *refusals.due()) continue;
         refusals.probed(now);
         refusals.refused(now, true);
@@ -31,35 +31,35 @@ TEST(Refusals, a_peer_whose_probes_are_all_refused_is_dead_within_a_second) {
 
 TEST(Refusals, a_single_refusal_kills_nobody) {
     Refusals refusals;
-    refusals.refused(kStart, true);
+    refusals.refused(kFirstRefusal, true);
     ASSERT_TRUE(refusals.due());
-    TimePoint now = kStart;
-    for (; refusals.due() && now < kStart + 1min; now += 10ms) {
+    TimePoint now = kFirstRefusal;
+    for (; refusals.due() && now < kFirstRefusal + 1min; now += 10ms) {
         EXPECT_FALSE(refusals.dead(now));
         if (now >= *refusals.due()) refusals.probed(now);
     }
     EXPECT_FALSE(refusals.suspects()) << "the probes end when no further refusal comes";
-    EXPECT_LT(now - kStart, 3s);
+    EXPECT_LT(now - kFirstRefusal, 3s);
 }
 
 TEST(Refusals, a_short_burst_of_five_kills_nobody) {
     Refusals refusals;
-    for (int i = 0; i < 5; ++i) refusals.refused(kStart + i * 1ms, true);
-    EXPECT_FALSE(refusals.dead(kStart + 10s));
+    for (int i = 0; i < 5; ++i) refusals.refused(kFirstRefusal + i * 1ms, true);
+    EXPECT_FALSE(refusals.dead(kFirstRefusal + 10s));
 }
 
 TEST(Refusals, all_that_a_host_sends_at_once_and_then_silence_is_enough) {
     Refusals refusals;
-    for (int i = 0; i < 6; ++i) refusals.refused(kStart + i * 1us, true);
-    EXPECT_FALSE(refusals.dead(kStart + 499ms));
-    EXPECT_TRUE(refusals.dead(kStart + 500ms));
+    for (int i = 0; i < 6; ++i) refusals.refused(kFirstRefusal + i * 1us, true);
+    EXPECT_FALSE(refusals.dead(kFirstRefusal + 499ms));
+    EXPECT_TRUE(refusals.dead(kFirstRefusal + 500ms));
 }
 
 TEST(Refusals, a_peer_that_answers_lives_however_often_it_is_refused) {
     Refusals refusals;
-    for (TimePoint now = kStart; now < kStart + 10s; now += 10ms) {
+    for (TimePoint now = kFirstRefusal; now < kFirstRefusal + 10s; now += 10ms) {
         for (int i = 0; i < 7; ++i) refusals.refused(now, true);
-        ASSERT_FALSE(refusals.dead(now)) << (now - kStart) / 1ms;
+        ASSERT_FALSE(refusals.dead(now)) << (now - kFirstRefusal) / 1ms;
         if (refusals.due() && now >= *refusals.due()) {
             refusals.probed(now);
             refusals.heard();
@@ -70,7 +70,7 @@ TEST(Refusals, a_peer_that_answers_lives_however_often_it_is_refused) {
 TEST(Refusals, those_that_quote_nothing_start_a_probe_and_count_no_further) {
     Refusals refusals;
     int probes = 0;
-    for (TimePoint now = kStart; now < kStart + 10s; now += 10ms) {
+    for (TimePoint now = kFirstRefusal; now < kFirstRefusal + 10s; now += 10ms) {
         refusals.refused(now, false);
         ASSERT_FALSE(refusals.dead(now));
         if (refusals.due() && now >= *refusals.due()) {
@@ -83,8 +83,8 @@ TEST(Refusals, those_that_quote_nothing_start_a_probe_and_count_no_further) {
 
 TEST(Refusals, one_more_probe_follows_when_the_peer_was_heard) {
     Refusals refusals;
-    refusals.refused(kStart, true);
-    refusals.probed(kStart);
+    refusals.refused(kFirstRefusal, true);
+    refusals.probed(kFirstRefusal);
     refusals.heard();  // it may have been sent before the peer died
     ASSERT_TRUE(refusals.due());
     refusals.probed(*refusals.due());

@@ -134,6 +134,39 @@ TEST_P(UdpSocketTest, one_that_is_too_large_is_counted_and_lost) {
     EXPECT_EQ(a_->counts().too_large, 1U);
 }
 
+TEST_P(UdpSocketTest, a_closed_port_is_reported_and_does_not_disturb_other_datagrams) {
+    const auto everywhere = open_for_both();
+    for (UdpSocket* from : {a_.get(), everywhere.get()}) {
+        const Address closed = open()->local();
+        const auto lost = pattern(5, 3 * 1452);
+        const auto bytes = pattern(6, 20 * 1452 + 77);
+        std::vector<UdpSocket::Refusal> refusals;
+        for (int round = 0; round < 20; ++round) {
+            send(*from, closed, lost, 1452);
+            send(*from, b_->local(), bytes, 1452);  // which the refusal would make fail
+            const auto got = receive(*b_, 21);
+            ASSERT_EQ(got.size(), 21U) << round;
+            from->receive(1 << 20, [](const UdpSocket::Arrival&) {});
+            from->take_refusals([&](const auto& refusal) { refusals.push_back(refusal); });
+        }
+        EXPECT_EQ(from->counts().lost_in_send, 0U);
+        EXPECT_EQ(from->counts().gso_refused, 0U);
+        ASSERT_FALSE(refusals.empty());
+        for (const auto& refusal : refusals) {
+            EXPECT_EQ(refusal.remote, closed);
+            ASSERT_GE(refusal.bytes, 9U);
+            const std::span quoted = std::span(refusal.quoted).first(refusal.bytes);
+            EXPECT_TRUE(std::ranges::equal(quoted, std::span(lost).first(quoted.size())) ||
+                        std::ranges::equal(quoted, std::span(lost).subspan(1452, quoted.size())) ||
+                        std::ranges::equal(quoted, std::span(lost).subspan(2904, quoted.size())));
+        }
+        // The queue of errors is empty: it would wake a loop that sleeps on the socket.
+        pollfd wait{.fd = from->descriptor(), .events = POLLIN, .revents = 0};
+        from->receive(1 << 20, [](const UdpSocket::Arrival&) {});
+        EXPECT_EQ(::poll(&wait, 1, 0), 0);
+    }
+}
+
 TEST_P(UdpSocketTest, marks_of_congestion_arrive) {
     const auto both = open_for_both();
     for (UdpSocket* from : {a_.get(), both.get()}) {
