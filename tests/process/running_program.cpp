@@ -47,7 +47,7 @@ int count(std::string_view text, std::string_view wanted) {
     return found;
 }
 
-std::string content(const std::filesystem::path& path) {
+std::string file_content(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
 }
