@@ -156,7 +156,7 @@ std::vector<pid_t> processes_with(const std::string& variable) {
         pid_t pid = 0;
         const auto read = std::from_chars(name.data(), name.data() + name.size(), pid);
         if (read.ec != std::errc{} || read.ptr != name.data() + name.size()) continue;
-        const std::string environment = '\0' + content(entry.path() / "environ");
+        const std::string environment = '\0' + file_content(entry.path() / "environ");
         if (environment.find('\0' + variable + '\0') != std::string::npos) found.push_back(pid);
     }
     return found;
