@@ -139,6 +139,8 @@ void Engine::handle(const port::Event& event) {
         peer.link = nullptr;
         keep_rests(peer, down->rests);
         on_down(peer, down->reason);
+        // The link may have been asked to offer them, and did not come to it.
+        for (const port::Rest& rest : down->rests) rests_due_.emplace_back(&peer, rest.stream);
     } else if (const auto* opened = std::get_if<port::Opened>(&event.what)) {
         on_opened(peer, opened->stream);
     } else if (const auto* finished = std::get_if<port::Finished>(&event.what)) {
