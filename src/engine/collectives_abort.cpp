@@ -91,7 +91,7 @@ void Collectives::let_go(CollectiveOperation& operation) {
         if (in.stream == nullptr) {
             drop(in);
         } else {
-            host_->refuse_stream(*in.stream);  // until Aborted the link may write to our memory
+            host_->refuse_stream(*in.stream);  // Aborted comes with the next flush
         }
     }
     forget_unsent(operation);

@@ -202,6 +202,7 @@ bool Collectives::released(Peer& peer, const port::Released& released) {
             break;
         case port::SendOutcome::refused:
         case port::SendOutcome::cancelled:
+        case port::SendOutcome::cancelled_late:
             gave_up(operation, send.pair->rank);
             break;
         case port::SendOutcome::link_lost:  // down() follows, with the reason

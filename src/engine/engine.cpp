@@ -66,6 +66,10 @@ bool Engine::admit(Context& context, Operation& operation) {
 void Engine::finish(Operation& operation) {
     NEXAR_ASSERT(operation.active);
     operation.active = false;
+    if (operation.give_up_at != TimePoint::max()) {
+        giving_up_.erase({operation.give_up_at, &operation});
+        operation.give_up_at = TimePoint::max();
+    }
     --pending_;
     done_.push_back(operation);
 }
@@ -79,12 +83,6 @@ std::optional<Envelope> Engine::look(Context& context, const Pattern& pattern) {
     const Arrived* found = context.matcher.find(pattern);
     if (found == nullptr) return std::nullopt;
     return envelope_of(*static_cast<const InMessage*>(found));
-}
-
-void Engine::cancel(ProbeOperation& probe) {
-    if (!probe.active) return;
-    probe.context->probes.erase(probe);
-    fail(probe, Error(Errc::cancelled, "the probe was cancelled"));
 }
 
 bool Engine::idle() const noexcept {

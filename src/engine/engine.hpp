@@ -7,6 +7,7 @@
 #include <nexar/result.hpp>
 #include <nexar/types.hpp>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -46,6 +47,9 @@ struct EngineOptions {
     std::size_t max_control_backlog = 65536;
     CallLimits calls{};
     CollectiveLimits collectives{};
+    /// How long an operation that was cancelled waits for a peer that knows of it: for the answer
+    /// that says what became of a message, or for the rest of one that was matched.
+    Duration cancel_patience = std::chrono::milliseconds(50);
     /// Changes costs only, see KeyedQueues.
     std::uint64_t hash_seed = 0;
 };
@@ -107,7 +111,9 @@ public:
     void drop(InMessage& message);
 
     /// Withdraws what nobody else knows of, and gives up what can be given up. It ends in any case,
-    /// as it would have or with Errc::cancelled, when no link uses its memory any more.
+    /// also when the peer says nothing: as it would have, with Errc::cancelled, or, if it is a
+    /// send, with Errc::outcome_unknown; a peer that knows of it has `cancel_patience` for an
+    /// answer. advance() first: that time counts from there.
     void cancel(SendOperation& send);
     void cancel(ReceiveOperation& receive);
     void cancel(ProbeOperation& probe);
@@ -164,6 +170,15 @@ private:
     void finish(Operation& operation) override;
     void fail(Operation& operation, Error error);
 
+    // engine_cancel.cpp
+    void give_up_soon(Operation& operation);
+    void give_up_late(TimePoint now);
+    void give_up(SendOperation& send);
+    void give_up(ReceiveOperation& receive);
+    void take_back(Peer& peer, SendOperation& send);
+    void ask(Peer& peer, const MessageName& name, SendOperation* send);
+    Result<void> on_withdraw_answer(Peer& peer, const wire::Withdraw& answer);
+
     // engine_contexts.cpp
     Pair& pair_of(Peer& peer, ContextId context);
     bool has_ended(const wire::ContextOrigin& origin) const;
@@ -187,8 +202,6 @@ private:
     void begin_stream(Peer& peer, SendOperation& send);
     Result<void> on_grant(Peer& peer, const wire::Grant& grant);
     void on_released(Peer& peer, const port::Released& released);
-    void ask_back(Peer& peer, SendOperation& send);
-    Result<void> on_withdraw_answer(Peer& peer, const wire::Withdraw& answer);
     Result<void> on_credit(Peer& peer, const wire::Credit& credit);
 
     // engine_receive.cpp
@@ -259,6 +272,8 @@ private:
     std::deque<std::pair<Peer*, port::StreamId>> rests_due_;
     IntrusiveList<Operation, &Operation::done_hook> done_;
     std::size_t pending_ = 0;
+    TimePoint now_{};
+    std::set<std::pair<TimePoint, Operation*>> giving_up_;               // by Operation::give_up_at
     IntrusiveList<SendOperation, &SendOperation::waiting_hook> locals_;  // sends to oneself
     std::uint64_t self_bytes_ = 0;  // copied messages to oneself that wait
     bool closing_ = false;

@@ -20,19 +20,6 @@ void Engine::cancel(CollectiveOperation& collective) {
     offer_rests();
 }
 
-void Engine::advance(TimePoint now) {
-    calls_.advance(now);
-    collectives_.advance(now);
-    offer_rests();
-}
-
-std::optional<TimePoint> Engine::next_deadline() const noexcept {
-    const auto calls = calls_.next_deadline();
-    const auto collectives = collectives_.next_deadline();
-    if (!calls || !collectives) return calls ? calls : collectives;
-    return std::min(*calls, *collectives);
-}
-
 Result<std::uint64_t> Engine::on_collective(Peer& peer, const wire::FrameHeader& header,
                                             port::ConstBytes body) {
     const auto pair = [&](ContextId context) { return introduced_pair(peer, context); };

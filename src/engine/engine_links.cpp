@@ -343,6 +343,7 @@ void Engine::on_down(Peer& peer, const Error& reason) {
     auto unanswered = std::exchange(peer.announced, {});
     unanswered.merge(std::exchange(peer.asking, {}));
     for (const auto& [name, send] : unanswered) {
+        if (send == nullptr) continue;  // ended without the answer
         send->state = SendOperation::State::ended;
         fail(*send, told.within({.rank = send->to, .operation = "send"}));
     }

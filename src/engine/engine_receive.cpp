@@ -85,12 +85,6 @@ void Engine::drop(InMessage& message) {
     refuse_payload(message);
 }
 
-void Engine::cancel(ReceiveOperation& receive) {
-    if (!receive.active || !receive.waiting) return;
-    receive.context->matcher.remove(receive);
-    fail(receive, Error(Errc::cancelled, "the receive was cancelled"));
-}
-
 /// How much of a payload may come before it is matched.
 std::uint64_t Engine::ahead_of_match(const InMessage& message) const noexcept {
     return message.bulk ? std::min<std::uint64_t>(message.bytes, options_.bulk_head)
@@ -240,6 +234,7 @@ void Engine::deliver(InMessage& message, ReceiveOperation& receive) {
     }
     if (message.synchronous && !message.awaits_grant && message.peer != nullptr) grant(message);
     message.receiver = &receive;
+    receive.matched = &message;
     if (message.local != nullptr) {
         deliver_local(message);
     } else if (message.complete) {

@@ -245,8 +245,12 @@ void Engine::on_released(Peer& peer, const port::Released& released) {
             finish(send);
             return;
         case port::SendOutcome::cancelled:
-            // All of it may have arrived before the cancellation did.
-            ask_back(peer, send);
+            take_back(peer, send);
+            return;
+        case port::SendOutcome::cancelled_late:
+            send.state = SendOperation::State::asking;
+            ask(peer, {send.context->id, send.sequence}, &send);
+            give_up_soon(send);
             return;
         case port::SendOutcome::link_lost:
             fail(send,
@@ -254,33 +258,6 @@ void Engine::on_released(Peer& peer, const port::Released& released) {
                        {.rank = send.to, .operation = "send", .sequence = send.sequence}));
             return;
     }
-}
-
-/// Asks the peer what became of a message that was given up; the answer ends the send.
-void Engine::ask_back(Peer& peer, SendOperation& send) {
-    const MessageName name{send.context->id, send.sequence};
-    send.state = SendOperation::State::asking;
-    peer.asking.emplace(name, &send);
-    send_control(peer, wire::Withdraw{.context = name.context,
-                                      .sequence = name.sequence,
-                                      .step = wire::WithdrawStep::asked});
-}
-
-Result<void> Engine::on_withdraw_answer(Peer& peer, const wire::Withdraw& answer) {
-    const auto found = peer.asking.find({answer.context, answer.sequence});
-    if (found == peer.asking.end()) {
-        return Error(Errc::protocol_violation,
-                     "it answered what it was not asked, or twice: what became of a message");
-    }
-    SendOperation& send = *found->second;
-    peer.asking.erase(found);
-    send.state = SendOperation::State::ended;
-    if (answer.step == wire::WithdrawStep::received) {
-        finish(send);
-    } else {
-        fail(send, Error(Errc::cancelled, "the send was cancelled", {.rank = send.to}));
-    }
-    return {};
 }
 
 Result<void> Engine::on_credit(Peer& peer, const wire::Credit& credit) {
@@ -300,41 +277,6 @@ Result<void> Engine::on_credit(Peer& peer, const wire::Credit& credit) {
     }
     drain(peer);
     return {};
-}
-
-void Engine::cancel(SendOperation& send) {
-    if (!send.active || send.cancelling) return;
-    const Error cancelled(Errc::cancelled, "the send was cancelled", {.rank = send.to});
-    switch (send.state) {
-        case SendOperation::State::waiting: {
-            Pair& pair = *send.context->pairs[send.to.value()];
-            pair.waiting.erase(send);
-            send.state = SendOperation::State::ended;
-            fail(send, cancelled);
-            return;
-        }
-        case SendOperation::State::announced: {
-            Peer& peer = *send.context->pairs[send.to.value()]->peer;
-            // An eager one is out already, and ends when it is matched.
-            if (send.payload_sent) return;
-            peer.announced.erase({send.context->id, send.sequence});
-            ask_back(peer, send);
-            return;
-        }
-        case SendOperation::State::streaming: {
-            Peer& peer = *send.context->pairs[send.to.value()]->peer;
-            send.cancelling = true;
-            if (peer.link != nullptr) peer.link->cancel(send.stream);
-            return;
-        }
-        case SendOperation::State::local:
-            cancel_local(send, cancelled);
-            return;
-        case SendOperation::State::asking:
-        case SendOperation::State::idle:
-        case SendOperation::State::ended:
-            return;
-    }
 }
 
 }  // namespace nexar::engine

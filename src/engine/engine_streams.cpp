@@ -145,7 +145,7 @@ void Engine::conclude(InMessage& message) {
 void Engine::withdraw(InMessage& message, const Error& reason) {
     message.failure = reason;
     if (message.stream != nullptr) {
-        refuse(*message.stream);  // until Aborted the link may write to the receiver's memory
+        refuse(*message.stream);  // its Aborted, which needs no peer, ends the message
         return;
     }
     unlist(message);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "base/time.hpp"
 #include "engine/intrusive_list.hpp"
 #include "engine/matcher.hpp"
 #include "port/link.hpp"
@@ -45,6 +46,7 @@ public:
     // The engine's own.
     Context* context = nullptr;
     bool active = false;
+    TimePoint give_up_at = TimePoint::max();  // when it was cancelled, and a peer knows of it
     Hook<Operation> done_hook{};
 
 protected:
@@ -76,7 +78,7 @@ public:
         waiting,    // for credit or room; nobody knows of it
         announced,  // its header is out, a grant will come
         streaming,  // the link reads its memory
-        asking,     // the peer, whether it can still be taken back
+        asking,     // the peer, what became of a message that was sent whole
         local,      // to this rank itself, not matched yet
         ended,
     };
@@ -101,6 +103,9 @@ public:
 
     /// What was taken out of matching; the engine's memory. Must be received.
     InMessage* message = nullptr;
+
+    // The engine's own.
+    InMessage* matched = nullptr;  // whose payload comes to `content`
 
     std::uint64_t capacity() const noexcept;
 

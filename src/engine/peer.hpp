@@ -96,6 +96,8 @@ struct Peer {
 
     std::unordered_map<std::uint64_t, SendOperation*> streams_out{};
     std::unordered_map<MessageName, SendOperation*, MessageNameHash> announced{0, hash};
+    /// Messages that were taken back, until the peer says what became of them; nullptr: the send
+    /// has ended without its answer.
     std::unordered_map<MessageName, SendOperation*, MessageNameHash> asking{0, hash};
 
     std::unordered_map<std::uint64_t, std::unique_ptr<InBulk>> streams_in{};

@@ -76,7 +76,10 @@ struct Aborted {
 enum class SendOutcome : std::uint8_t {
     delivered,  // the peer's link has all bytes
     refused,    // the peer did not want them
-    cancelled,  // by cancel() of this side
+    // By cancel() of this side: before all was sent, so that the peer's link never has all bytes;
+    // or after that, so that it may have them.
+    cancelled,
+    cancelled_late,
     link_lost,
 };
 
@@ -128,8 +131,9 @@ public:
     /// A source that had no bytes has some.
     virtual void wake_source(StreamId stream) = 0;
 
-    /// Gives a stream up that was not released yet. Released follows even so: until then memory may
-    /// be read.
+    /// Gives up a stream that was not released yet. The next Carrier::flush() releases it, whether
+    /// or not the peer answers or the socket takes packets: a stream that is given up is never sent
+    /// again, so nobody reads its memory. What has left already is a copy.
     virtual void cancel(StreamId stream) = 0;
 
     /// Where the bytes of a lane go, those that already wait included. Once per lane.
@@ -147,7 +151,8 @@ public:
     virtual void wake_sink(StreamId stream) = 0;
     virtual void wake_sink(Lane lane) = 0;
 
-    /// Drops a payload stream of the peer, which is told to stop. Aborted follows.
+    /// Drops a payload stream of the peer, which is told to stop. The next Carrier::flush() tells
+    /// Aborted, or Finished when all bytes were taken before, without waiting for the peer.
     virtual void refuse(StreamId stream) = 0;
 
     /// A message that may be lost, or overtaken. False when it is larger than max_datagram() or

@@ -67,7 +67,9 @@ public:
     virtual std::size_t write(std::uint64_t offset, ConstBytes bytes) noexcept = 0;
 
     /// Memory in which up to `bytes` bytes from `offset` on may be placed directly, by links that
-    /// can; possibly fewer. Empty: this sink wants to see the bytes, so write() them.
+    /// can; possibly fewer. Empty: this sink wants to see the bytes, so write() them. The memory
+    /// may be the owner's again in the next turn: a link uses it within the call of the carrier in
+    /// which it asked, and asks again in the next one.
     virtual Bytes region(std::uint64_t offset, std::size_t bytes) noexcept = 0;
 };
 

@@ -147,6 +147,7 @@ void cancel(Task& task) noexcept {
     if (node.progress().forked()) return;  // it is the parent's
     const runtime::Progress::Guard guard(node.progress());
     engine::Engine& engine = node.engine();
+    engine.advance(node.now());
     if (task.send.active) engine.cancel(task.send);
     if (task.receive.active) engine.cancel(task.receive);
     if (task.probe.active) engine.cancel(task.probe);

@@ -21,6 +21,21 @@ TEST(Matching, follows_the_rules_of_mpi_when_very_much_is_under_way) {
     ASSERT_NO_FATAL_FAILURE(traffic.run(20'000));
 }
 
+TEST(Matching, follows_the_rules_when_cancelled_operations_do_not_wait_for_peers) {
+    const std::uint64_t first = test_seed(500);
+    std::size_t lost = 0;
+    std::size_t unknown = 0;
+    for (std::uint64_t seed = first; seed < first + 20; ++seed) {
+        SCOPED_TRACE(seed);
+        Traffic<SimCluster> traffic(seed, 3, std::chrono::microseconds(500 * (seed % 7)));
+        ASSERT_NO_FATAL_FAILURE(traffic.run(1'000));
+        lost += traffic.lost();
+        unknown += traffic.unknown();
+    }
+    EXPECT_GT(lost, 0U);
+    EXPECT_GT(unknown, 0U);
+}
+
 template <class Cluster>
 std::uint64_t trace_of(std::uint64_t seed) {
     Traffic<Cluster> traffic(seed, 3);

@@ -56,7 +56,10 @@ void expect_rules_of_mpi(const std::vector<std::unique_ptr<Sent>>& sends,
                          const Receives& receives) {
     for (const auto& sent : sends) {
         ASSERT_TRUE(sent->ended) << describe(*sent);
-        ASSERT_TRUE(sent->received || sent->cancelled) << "was lost: " << describe(*sent);
+        ASSERT_TRUE(sent->received || sent->cancelled || sent->lost)
+            << "was lost: " << describe(*sent);
+        ASSERT_FALSE(sent->received && sent->cancelled && !sent->unknown)
+            << "was received though it was cancelled: " << describe(*sent);
     }
     std::map<std::array<std::size_t, 3>, std::vector<const Received*>> flows;
     for (const auto& receive : receives) {

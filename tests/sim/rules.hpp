@@ -21,6 +21,8 @@ struct Sent {
     port::ConstBytes region{};
     engine::SendOperation operation{};
     bool cancelled = false;
+    bool unknown = false;  // cancelled, and nobody said whether it was received
+    bool lost = false;     // with a receive that was cancelled while it arrived
     bool ended = false;
     bool received = false;
 };

@@ -23,7 +23,12 @@ namespace nexar::testing {
 template <class Cluster>
 class Traffic {
 public:
-    Traffic(std::uint64_t seed, std::size_t nodes) : random_(seed), cluster_(seed, nodes) {
+    /// By default so patient that the rules alone say what becomes of a message that is cancelled.
+    /// Else operations may end before the peer has answered.
+    Traffic(std::uint64_t seed, std::size_t nodes, Duration cancel_patience = kPatient)
+        : impatient_(cancel_patience < kPatient),
+          random_(seed),
+          cluster_(seed, nodes, options(cancel_patience)) {
         for (std::size_t i = 0; i < nodes; ++i) {
             cluster_.node(i).on_done = [this](engine::Operation& done) { on_done(done); };
         }
@@ -42,11 +47,24 @@ public:
 
     std::uint64_t trace() { return cluster_.world().trace_hash(); }
     std::size_t operations() const { return sends_.size() + receives_.size(); }
+    /// Operations that ended before the peer answered.
+    std::size_t lost() const { return lost_; }
+    std::size_t unknown() const {
+        return static_cast<std::size_t>(
+            std::ranges::count_if(sends_, [](const auto& sent) { return sent->unknown; }));
+    }
 
 private:
+    static constexpr Duration kPatient = std::chrono::hours(1);
     static constexpr std::size_t kContexts = Cluster::kContexts;
     static constexpr std::uint64_t kTags = 5;
     static constexpr std::size_t kLargest = 80'000;
+
+    static engine::EngineOptions options(Duration cancel_patience) {
+        engine::EngineOptions made;
+        made.cancel_patience = cancel_patience;
+        return made;
+    }
 
     void step() {
         const std::uint64_t choice = random_.below(100);
@@ -177,12 +195,17 @@ private:
 
     void cancel_receive(Received& receive) {
         EngineNode& node = cluster_.node(receive.at);
+        if (impatient_) node.engine().advance(cluster_.world().now());
         node.engine().cancel(receive.operation);
+        if (impatient_) node.engine().cancel(receive.rest);
         node.settle();
     }
 
     void cancel_send(Sent& sent) {
+        // Those without content cannot be told apart, so it must be known what became of each.
+        if (impatient_ && sent.content.empty()) return;
         EngineNode& node = cluster_.node(sent.from);
+        if (impatient_) node.engine().advance(cluster_.world().now());
         node.engine().cancel(sent.operation);
         node.settle();
     }
@@ -192,11 +215,15 @@ private:
             auto& sent = *static_cast<Sent*>(done.owner);
             EXPECT_FALSE(std::exchange(sent.ended, true));
             sent.cancelled = done.error.has_value();
-            if (done.error) {
+            sent.unknown = impatient_ && done.error && done.error->code() == Errc::outcome_unknown;
+            if (done.error && !sent.unknown) {
                 EXPECT_EQ(done.error->code(), Errc::cancelled) << done.error->what();
             }
             // The memory is ours again: whoever still reads it sees something else.
-            if (sent.cancelled) std::ranges::fill(sent.content, std::byte{0xee});
+            if (sent.cancelled) {
+                if (impatient_) originals_[&sent] = sent.content;
+                std::ranges::fill(sent.content, std::byte{0xee});
+            }
             return;
         }
         if (done.kind() == engine::Operation::Kind::probe) {
@@ -212,9 +239,25 @@ private:
         receive.cancelled = done.error.has_value();
         if (done.error) {
             EXPECT_EQ(done.error->code(), Errc::cancelled) << done.error->what();
+            if (impatient_) note_lost(receive, *done.error);
             return;
         }
         identify(receive, done.envelope);
+    }
+
+    /// The message that went with a cancelled receive, if any did. The memory is ours again:
+    /// whoever still writes to it is seen by check().
+    void note_lost(Received& receive, const Error& error) {
+        std::ranges::fill(receive.memory, std::byte{0xdd});
+        if (!error.sequence()) return;
+        for (const auto& sent : sends_) {
+            if (Rank(static_cast<std::uint32_t>(sent->from)) == error.rank() &&
+                sent->to == receive.at && sent->context == receive.context &&
+                sent->operation.sequence == *error.sequence()) {
+                sent->lost = true;
+                ++lost_;
+            }
+        }
     }
 
     /// What it saw was sent.
@@ -243,7 +286,10 @@ private:
         std::memcpy(&number, content.data(), sizeof number);
         ASSERT_LT(number, sends_.size());
         Sent& sent = *sends_[number];
-        ASSERT_TRUE(std::ranges::equal(sent.content, content)) << describe(sent);
+        const auto original = originals_.find(&sent);
+        ASSERT_TRUE(std::ranges::equal(
+            original == originals_.end() ? sent.content : original->second, content))
+            << describe(sent);
         ASSERT_EQ(sent.from, envelope.source.value());
         ASSERT_EQ(sent.tag, envelope.tag.value());
         got(receive, sent);
@@ -311,10 +357,18 @@ private:
     void check() {
         identify_empty();
         for (const auto& probe : probes_) ASSERT_TRUE(probe->ended);
+        for (const auto& receive : receives_) {
+            if (!impatient_ || !receive->cancelled) continue;
+            ASSERT_TRUE(std::ranges::all_of(receive->memory,
+                                            [](std::byte b) { return b == std::byte{0xdd}; }));
+        }
         expect_rules_of_mpi(sends_, receives_);
     }
 
+    bool impatient_;
     Random random_;
+    std::map<const Sent*, std::vector<std::byte>> originals_;  // of those that were cancelled
+    std::size_t lost_ = 0;
     std::vector<std::unique_ptr<Sent>> sends_;
     std::vector<std::unique_ptr<Received>> receives_;
     std::vector<std::unique_ptr<Probed>> probes_;

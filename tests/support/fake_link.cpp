@@ -202,7 +202,9 @@ void FakeLink::settle() {
     }
     for (auto at = outs_.begin(); at != outs_.end();) {
         const auto& [number, out] = *at++;
-        if (out.cancelled) release(port::StreamId(number), port::SendOutcome::cancelled);
+        if (!out.cancelled) continue;
+        release(port::StreamId(number),
+                sent_whole ? port::SendOutcome::cancelled_late : port::SendOutcome::cancelled);
     }
 }
 

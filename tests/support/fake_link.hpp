@@ -83,6 +83,8 @@ public:
 
     /// Places bytes directly where a sink offers memory.
     bool direct = false;
+    /// Streams that are cancelled had been sent whole.
+    bool sent_whole = false;
 
 private:
     struct LaneEnd {

@@ -111,6 +111,10 @@ public:
     /// Writes what is due, a bounded amount. True when the bound, or a blocked outbox, stopped it.
     bool write(TimePoint now, Outbox& out);
 
+    /// The part of write() that needs no room in the outbox: ends streams that were cancelled or
+    /// refused here.
+    void release_given_up();
+
     /// When write() must be called at the latest.
     TimePoint deadline() const noexcept;
 

@@ -240,9 +240,7 @@ bool Connection::on_out_closed(OutStream& stream, bool reset) {
     if (reset && !stream.outcome && !resets_.take(now_)) {
         return violated("refuses streams faster than is allowed");
     }
-    const auto outcome =
-        reset ? stream.outcome.value_or(port::SendOutcome::refused) : port::SendOutcome::delivered;
-    settle(stream, outcome);
+    settle(stream, reset ? port::SendOutcome::refused : port::SendOutcome::delivered);
     return true;
 }
 

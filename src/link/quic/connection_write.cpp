@@ -91,26 +91,6 @@ void Connection::wake_source(port::StreamId stream_id) {
     wake();
 }
 
-void Connection::cancel(port::StreamId stream_id) {
-    const auto found = outs_.find(stream_id.value());
-    if (found == outs_.end() || found->second->outcome) return;
-    found->second->outcome = port::SendOutcome::cancelled;
-    to_cancel_.push_back(found->second.get());
-    wake();
-}
-
-void Connection::cancel_waiting() {
-    for (OutStream* stream : std::exchange(to_cancel_, {})) {
-        dequeue(*stream);
-        if (stream->quic_id < 0) {
-            settle(*stream, port::SendOutcome::cancelled);
-        } else {
-            // Memory is released when the peer has acknowledged the reset: on_out_closed().
-            ngtcp2_conn_shutdown_stream_write(conn_.get(), 0, stream->quic_id, kStreamGivenUp);
-        }
-    }
-}
-
 bool Connection::send_datagram(port::ConstBytes bytes) {
     if (!is_up() || bytes.size() > max_datagram() || datagrams_.size() >= options_.datagram_queue) {
         return false;
@@ -395,8 +375,7 @@ bool Connection::write(TimePoint now, Outbox& out) {
         return false;
     }
     if (is_up()) {
-        look_at_streams();
-        cancel_waiting();
+        release_given_up();
         open_waiting();
         say_farewell(now);
     }

@@ -266,6 +266,10 @@ void Endpoint::flush(TimePoint now) {
         update_timer(entry, now);
         if (more) set_ready(entry);
     }
+    // A socket that takes no packets holds back what is sent, not the memory of what is given up.
+    for (std::size_t i = served; i < serving_.size(); ++i) {
+        serving_[i]->connection->release_given_up();
+    }
     ready_.insert(ready_.begin(), serving_.begin() + static_cast<std::ptrdiff_t>(served),
                   serving_.end());
     serving_.clear();

@@ -42,7 +42,6 @@ public:
     bool window_open = false;  // more than the beginning may come
     bool refused = false;
     bool stopped = false;  // the other side was told so
-    bool was_reset = false;
     bool look_queued = false;
     bool report_queued = false;
 

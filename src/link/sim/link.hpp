@@ -89,7 +89,6 @@ private:
         std::uint64_t acknowledged = 0;  // of progress
         std::uint64_t limit = 0;
         bool all = false;      // everything arrived, the end of the stream included
-        bool reset = false;    // the reset arrived
         bool retired = false;  // the stream is over: another one may be opened
     };
     struct Datagram {

@@ -94,7 +94,6 @@ std::size_t Link::arrive(Pipe& pipe) {
     }
     std::size_t size = 0;
     if (segment.resets) {
-        pipe.in.was_reset = true;
         abort(pipe);
     } else {
         const port::ConstBytes bytes = pipe.bytes.view(pipe.in.arrived(), segment.end);
@@ -172,7 +171,6 @@ void Link::report() {
               .acknowledged = pipe->in.arrived(),
               .limit = window(*pipe),
               .all = pipe->in.has_ended(),
-              .reset = pipe->in.was_reset,
               .retired = pipe->in.handled});
     }
     to_report_.clear();

@@ -104,6 +104,7 @@ void Link::settle(Pipe& pipe, port::SendOutcome outcome) {
     if (std::exchange(pipe.out.settled, true)) return;
     dequeue(pipe);
     pipe.out.check_source();
+    pipe.out.forget_source();
     const port::StreamId id = pipe.out.id();
     outs_.erase(id.value());
     emit(port::Released{.stream = id, .outcome = outcome});
@@ -116,9 +117,7 @@ void Link::on_progress(const Signal& signal) {
     pipe.out.acknowledge(signal.acknowledged, signal.limit);
     if (!pipe.lane) {
         if (signal.all) {
-            settle(pipe, pipe.out.outcome.value_or(port::SendOutcome::delivered));
-        } else if (signal.reset) {
-            settle(pipe, port::SendOutcome::cancelled);
+            settle(pipe, port::SendOutcome::delivered);
         } else {
             enqueue(pipe);
         }
@@ -134,7 +133,7 @@ void Link::on_progress(const Signal& signal) {
 
 void Link::on_stop(const Signal& signal) {
     ++retired_;
-    settle(*signal.pipe, signal.pipe->out.outcome.value_or(port::SendOutcome::refused));
+    settle(*signal.pipe, port::SendOutcome::refused);
 }
 
 void Link::open_waiting() {
@@ -162,17 +161,16 @@ void Link::cancel_waiting() {
     if (to_cancel_.empty()) return;
     for (const PipePtr& pipe : std::exchange(to_cancel_, {})) {
         if (pipe->out.settled) continue;
-        dequeue(*pipe);
         if (!pipe->out.opened) {
             for (auto& waiting : unopened_) std::erase(waiting, pipe.get());
-            settle(*pipe, port::SendOutcome::cancelled);
-            continue;
+        } else if (!severed_) {
+            // A reset may overtake the bytes before it, which then never arrive.
+            if (!pipe->in.handled && world_->random().chance(0.5)) pipe->segments.clear();
+            put(world_->now(), *pipe, {.end = pipe->out.sent(), .resets = true});
         }
-        // The way is cut: what is on it already may arrive, the reset will not.
-        if (severed_) continue;
-        // A reset may overtake the bytes before it, which then never arrive.
-        if (!pipe->in.handled && world_->random().chance(0.5)) pipe->segments.clear();
-        put(world_->now(), *pipe, {.end = pipe->out.sent(), .resets = true});
+        // On a way that is cut, what is on it already may arrive, but the reset will not.
+        settle(*pipe, pipe->out.end_sent() ? port::SendOutcome::cancelled_late
+                                           : port::SendOutcome::cancelled);
     }
 }
 

@@ -32,6 +32,7 @@ std::size_t Outlet::send(std::size_t n, ByteQueue& onto) {
         sent_ += n;
         return n;
     }
+    NEXAR_ASSERT(source_ != nullptr, "a stream that was released is not sent any more");
     std::size_t moved = send_prefix(n, onto);
     if (moved < n) {
         moved += regions_.empty() ? send_asked(n - moved, onto) : send_regions(n - moved, onto);
@@ -85,6 +86,12 @@ void Outlet::acknowledge(std::uint64_t offset, std::uint64_t limit) noexcept {
     NEXAR_ASSERT(offset <= sent_);
     acknowledged_ = std::max(acknowledged_, offset);
     limit_ = std::max(limit_, limit);
+}
+
+void Outlet::forget_source() noexcept {
+    source_ = nullptr;
+    regions_ = {};
+    hash_.reset();
 }
 
 void Outlet::check_source() const {

@@ -22,10 +22,10 @@ namespace nexar::sim {
 /// back, as a retransmission would: check_source().
 class Outlet {
 public:
-    explicit Outlet(port::Lane lane) noexcept : class_(quic::write_class(lane)) {}
+    explicit Outlet(port::Lane lane) noexcept : lane_(true), class_(quic::write_class(lane)) {}
     Outlet(port::StreamId id, port::Source& source, const port::SendOptions& options, bool check);
 
-    bool is_lane() const noexcept { return source_ == nullptr; }
+    bool is_lane() const noexcept { return lane_; }
     port::StreamId id() const noexcept { return id_; }
     quic::WriteClass write_class() const noexcept { return class_; }
 
@@ -43,6 +43,7 @@ public:
     /// How many; 0 when the source has none for now.
     std::size_t send(std::size_t n, ByteQueue& onto);
     void send_end() noexcept { end_sent_ = true; }
+    bool end_sent() const noexcept { return end_sent_; }
 
     std::uint64_t sent() const noexcept { return sent_; }
     std::uint64_t acknowledged() const noexcept { return acknowledged_; }
@@ -53,6 +54,8 @@ public:
 
     /// Asserts that what was sent still stands in memory as it was sent.
     void check_source() const;
+    /// The source is its owner's again: whoever sends from it afterwards fails an assertion.
+    void forget_source() noexcept;
 
     // What the link keeps with it.
     bool opened = false;
@@ -71,6 +74,7 @@ private:
     std::size_t send_regions(std::size_t n, ByteQueue& onto);
     std::size_t send_asked(std::size_t n, ByteQueue& onto);
 
+    bool lane_ = false;
     port::Source* source_ = nullptr;
     port::StreamId id_{};
     quic::WriteClass class_;

@@ -145,7 +145,8 @@ TEST_F(HostileFrame, an_answer_that_was_not_asked_for_cuts_it_off) {
 }
 
 TEST_F(HostileFrame, a_second_answer_cuts_it_off) {
-    Asked& sent = send(kHostile, 2000, true);
+    hostile_.sent_whole = true;
+    Asked& sent = send(kHostile, 2000);
     engine_->cancel(sent.send);
     pump();
     answers(0, wire::WithdrawStep::received);
@@ -158,7 +159,8 @@ TEST_F(HostileFrame, a_second_answer_cuts_it_off) {
 }
 
 TEST_F(HostileFrame, an_answer_that_never_comes_ends_the_send_with_the_link) {
-    Asked& sent = send(kHostile, 2000, true);
+    hostile_.sent_whole = true;
+    Asked& sent = send(kHostile, 2000);
     engine_->cancel(sent.send);
     pump();
     EXPECT_EQ(sent.ended, 0);

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "link/quic/connection.hpp"
+#include "port/memory.hpp"
 #include "support/quic_pair.hpp"
+#include "support/unmappable_memory.hpp"
 
 // Sending: lanes, payload streams, priorities, limits, cancelling.
 namespace nexar::quic {
@@ -15,6 +17,7 @@ using nexar::testing::LinkEnd;
 using nexar::testing::PairOptions;
 using nexar::testing::pattern;
 using nexar::testing::QuicPair;
+using nexar::testing::UnmappableMemory;
 using port::Lane;
 using port::SendOutcome;
 using ::testing::ElementsAre;
@@ -221,17 +224,17 @@ TEST(ConnectionWrite, cancel_before_the_stream_is_open_releases_at_once) {
     EXPECT_EQ(pair.server().opened().size(), 1U);
 }
 
-TEST(ConnectionWrite, cancel_half_way_aborts_at_the_peer_and_releases_when_it_is_safe) {
+TEST(ConnectionWrite, cancel_half_way_releases_at_once_and_aborts_at_the_peer) {
     QuicPair pair({.weather = {.delay = 5ms}});
     ASSERT_TRUE(pair.connect());
     const auto stream = pair.client().send(pattern(1, 30'000'000));
     pair.world.run_for(50ms);
     ASSERT_EQ(pair.server().opened().size(), 1U);
     pair.client().link().cancel(stream);
-    pair.world.run_for(1ms);
-    EXPECT_EQ(pair.client().outcome(stream), std::nullopt) << "packets under way may be lost";
-    pair.world.run_for(100ms);
+    pair.world.run_for(0s);
     EXPECT_EQ(pair.client().outcome(stream), SendOutcome::cancelled);
+    EXPECT_FALSE(pair.server().incoming(0).aborted) << "the peer does not know yet";
+    pair.world.run_for(100ms);
     EXPECT_TRUE(pair.server().incoming(0).aborted);
     EXPECT_FALSE(pair.server().incoming(0).finished);
 }
@@ -259,10 +262,64 @@ TEST(ConnectionWrite, cancel_while_the_end_is_on_its_way_says_one_or_the_other) 
         if (pair.server().opened().empty()) continue;
         const auto& in = pair.server().incoming(0);
         EXPECT_NE(in.finished, in.aborted) << when.count();
-        if (pair.client().outcome(stream) == SendOutcome::delivered) {
+        const auto outcome = pair.client().outcome(stream);
+        if (outcome == SendOutcome::delivered) {
             EXPECT_TRUE(in.finished) << when.count();
+        } else if (outcome == SendOutcome::cancelled) {
+            EXPECT_TRUE(in.aborted) << when.count();
         }
     }
+}
+
+TEST(ConnectionWrite, cancelled_memory_is_not_read_again_however_many_packets_are_lost) {
+    for (const double loss : {0.0, 0.3, 1.0}) {
+        SCOPED_TRACE(loss);
+        QuicPair pair({.weather = {.delay = 2ms}});
+        ASSERT_TRUE(pair.connect());
+        pair.world.run_for(1s);
+        const UnmappableMemory memory(8'000'000);
+        const std::array regions{port::ConstBytes(memory.bytes())};
+        port::MemorySource source(regions);
+        const auto stream = pair.client().send_from(source);
+        const auto later = pattern(2, 300'000);
+        pair.world.run_for(11ms);
+        pair.net.weather.loss = loss;
+        pair.world.run_for(3ms);
+        pair.client().link().cancel(stream);
+        pair.world.run_for(0s);
+        ASSERT_EQ(pair.client().outcome(stream), SendOutcome::cancelled);
+        memory.unmap();  // whoever reads it ends the test
+        pair.world.run_for(3s);
+        pair.net.weather.loss = 0;
+        pair.client().send(later);
+        ASSERT_TRUE(pair.run_until([&] { return pair.client().all_released(); }, 20s));
+        EXPECT_EQ(pair.server().incoming(pair.server().opened().size() - 1).sink.bytes, later);
+    }
+}
+
+TEST(ConnectionWrite, a_socket_that_takes_no_packets_does_not_hold_cancelled_memory_back) {
+    QuicPair pair;
+    ASSERT_TRUE(pair.connect());
+    pair.server().on_opened = [](LinkEnd&, port::StreamId) {};
+    const auto stream = pair.client().send(pattern(1, 900'000));
+    const auto incoming = pair.server().send(pattern(2, 900'000));
+    pair.client().on_opened = [](LinkEnd&, port::StreamId) {};
+    pair.world.run_for(100ms);
+    ASSERT_EQ(pair.client().opened().size(), 1U);
+    pair.client_side.host().blocked = true;
+    ASSERT_TRUE(pair.client().write(Lane::eager, pattern(3, 200'000)));
+    pair.world.run_for(0s);
+    pair.client().link().cancel(stream);
+    pair.client().link().refuse(pair.client().opened()[0]);
+    pair.client_side.host().flush(pair.world.now());
+    pair.world.run_for(0s);
+    EXPECT_EQ(pair.client().outcome(stream), SendOutcome::cancelled);
+    EXPECT_EQ(pair.client().aborted(), 1U);
+    EXPECT_EQ(pair.server().aborted(), 0U) << "the socket was not blocked";
+    pair.client_side.host().blocked = false;
+    pair.world.run_for(1s);
+    EXPECT_EQ(pair.server().aborted(), 1U);
+    EXPECT_EQ(pair.server().outcome(incoming), SendOutcome::refused);
 }
 
 TEST(ConnectionWrite, streams_given_up_cost_the_link_no_credit) {

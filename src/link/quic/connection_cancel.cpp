@@ -1,0 +1,39 @@
+#include <utility>
+
+#include "link/quic/connection.hpp"
+#include "link/quic/connection_errors.hpp"
+#include "link/quic/native.hpp"
+
+// How streams end that this side gives up: at once, without the peer.
+namespace nexar::quic {
+
+void Connection::cancel(port::StreamId stream_id) {
+    const auto found = outs_.find(stream_id.value());
+    if (found == outs_.end() || found->second->outcome) return;
+    found->second->outcome = port::SendOutcome::cancelled;
+    to_cancel_.push_back(found->second.get());
+    wake();
+}
+
+void Connection::cancel_waiting() {
+    for (OutStream* stream : std::exchange(to_cancel_, {})) {
+        const bool sent = stream->end_written();
+        if (stream->quic_id >= 0) {
+            // From here on ngtcp2 reads the stream's memory no more: it forgets the frames that
+            // wait to be sent again, and drops those of packets that are lost later. So nobody
+            // needs to wait until the peer has acknowledged the reset, which a peer that is gone
+            // never does.
+            ngtcp2_conn_shutdown_stream_write(conn_.get(), 0, stream->quic_id, kStreamGivenUp);
+            ngtcp2_conn_set_stream_user_data(conn_.get(), stream->quic_id, nullptr);
+        }
+        settle(*stream, sent ? port::SendOutcome::cancelled_late : port::SendOutcome::cancelled);
+    }
+}
+
+void Connection::release_given_up() {
+    if (!is_up()) return;
+    look_at_streams();
+    cancel_waiting();
+}
+
+}  // namespace nexar::quic
