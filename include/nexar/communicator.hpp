@@ -78,7 +78,7 @@ inline std::vector<Work<>> start_together(std::span<const Prepared<void>> operat
 /// Messages are matched as in MPI, by communicator, source and tag. Of two messages from one rank
 /// that fit one receive, the one sent first is received first, whatever their sizes. Any thread may
 /// call. Every call starts at once and returns a Work; memory is in use until that has ended.
-/// Collectives are in Collectives.
+/// Work::cancel() ends it even if the other rank does not answer. Collectives are in Collectives.
 ///
 /// When a rank is gone, operations with it end with Errc::link_closed or Errc::timed_out, and the
 /// others go on. Messages of it that had arrived are still found by receives and probes. One from

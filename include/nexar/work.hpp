@@ -126,16 +126,20 @@ public:
         return take();
     }
 
-    /// Whether it has ended; the Work keeps its value. On false it goes on.
+    /// Whether it has ended; the Work keeps its value. On false it goes on, and uses its memory:
+    /// cancel() ends it.
     bool wait_until(detail::Deadline deadline) { return !task_ || detail::wait(*task_, &deadline); }
+
     template <class Rep, class Period>
     bool wait_for(std::chrono::duration<Rep, Period> duration) {
         return wait_until(std::chrono::steady_clock::now() +
                           std::chrono::ceil<std::chrono::steady_clock::duration>(duration));
     }
 
-    /// Asks for an end: what nobody else knows of is withdrawn. It ends in any case, with
-    /// Errc::cancelled or as it would have, when its memory is not in use any more.
+    /// Asks for an end. It ends within 100 ms in any case, also when the peer is stopped, cut off
+    /// or dead: with Errc::cancelled, as it would have, or, if it is a send of which all was sent
+    /// and whose receiver does not answer, with Errc::outcome_unknown. Then its memory is not in
+    /// use any more. docs/errors.md says under "Deadlines" what becomes of the message.
     void cancel() noexcept {
         if (task_) detail::cancel(*task_);
     }
