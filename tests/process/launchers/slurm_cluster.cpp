@@ -8,6 +8,7 @@
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -117,6 +118,10 @@ SlurmCluster::SlurmCluster() {
 SlurmCluster::~SlurmCluster() {
     // They keep nothing that is needed again, and take seconds to end by themselves.
     while (!daemons_.empty()) daemons_.pop_back();
+    // Those that slurmd started for the steps of jobs outlive it.
+    for (const pid_t left : processes_with("SLURM_CONF=" + file("slurm.conf"))) {
+        ::kill(left, SIGKILL);
+    }
 }
 
 std::vector<std::string> SlurmCluster::environment() const {
