@@ -164,7 +164,7 @@ TEST_F(RunHosts, a_silent_host_is_lost_and_the_part_over_there_ends_its_ranks) {
     EXPECT_EQ(program->wait(), 255);
     EXPECT_THAT(program->errors(),
                 HasSubstr("nexar run: the connection to host alpha (ranks 0 to 1) is lost: nothing "
-                          "has come from it for 1.6s"));
+                          "has come from it for 1600ms"));
     EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
 }
 
