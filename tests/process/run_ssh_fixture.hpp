@@ -167,8 +167,7 @@ private:
     bool lay_cables() const {
         bool laid = in_network(0,
                                "ip link set lo up; ip link add bridge0 type bridge; "
-                               "ip address add 10.77.0.1/24 dev bridge0; ip link set bridge0 up; "
-                               "ip neigh add 10.77.0.9 lladdr 02:00:00:00:00:09 dev bridge0");
+                               "ip address add 10.77.0.1/24 dev bridge0; ip link set bridge0 up");
         for (std::size_t host = 1; laid && host < networks_.size(); ++host) {
             const std::string number = std::to_string(host);
             laid = in_network(0, "ip link add port" + number + " type veth peer name cable netns " +
@@ -178,7 +177,8 @@ private:
                                         std::to_string(host + 1) +
                                         "/24 dev cable; ip link set cable up");
         }
-        return laid;
+        // Last: the bridge takes the address of a cable and forgets its neighbours then.
+        return laid && in_network(0, "ip neigh add 10.77.0.9 lladdr 02:00:00:00:00:09 dev bridge0");
     }
 
     void write_configuration() const {
