@@ -15,7 +15,6 @@ namespace nexar::testing {
 
 namespace {
 
-constexpr Duration kWithin = patience(std::chrono::seconds(60));
 constexpr std::uint64_t kPing = 77;
 
 /// A proxy, which loses everything when it is told to.
@@ -41,10 +40,6 @@ private:
 
     udp_fault::Proxy proxy_;
 };
-
-SteadyPoint soon() {
-    return std::chrono::steady_clock::now() + kWithin;
-}
 
 std::span<std::uint8_t> numbers(const UnmappableMemory& memory) {
     return {reinterpret_cast<std::uint8_t*>(memory.bytes().data()), memory.bytes().size()};
