@@ -39,7 +39,12 @@ function(nexar_test name)
   if(NOT "soak" IN_LIST arg_LABELS)
     add_dependencies(all_tests ${name})
   endif()
-  if(arg_ISOLATED OR "soak" IN_LIST arg_LABELS)
+  if("soak" IN_LIST arg_LABELS)
+    nexar_register_shards(${name} 1 "${arg_LABELS}")
+    set_tests_properties(${name} PROPERTIES TIMEOUT 86400)
+    return()
+  endif()
+  if(arg_ISOLATED)
     gtest_discover_tests(
       ${name}
       TEST_PREFIX ${name}.

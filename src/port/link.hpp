@@ -82,6 +82,7 @@ enum class SendOutcome : std::uint8_t {
     cancelled_late,
     link_lost,
 };
+inline constexpr std::size_t kSendOutcomes = 5;
 
 /// The source and its memory are the owner's again.
 struct Released {

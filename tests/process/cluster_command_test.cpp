@@ -169,7 +169,8 @@ TEST_F(ClusterCommand, processes_started_by_hand_join_with_a_token_and_are_shown
 
 TEST_F(ClusterCommand, peers_shows_who_is_there_and_nobody_who_has_left) {
     auto seed = start_seed({"--state", state_});
-    EXPECT_THAT(await_peers("0 of 2 joined\n"), Not(HasSubstr("127.0.0.1")));
+    EXPECT_THAT(await_peers("0 of 2 joined; waiting for ranks 0, 1\n"),
+                Not(HasSubstr("127.0.0.1")));
     const std::string token = nexar({"token", "create", "--uses", "3", "--state", state_}).output;
     auto joining = start_ranks(2, token);
     for (const auto& one : joining) ASSERT_TRUE(one->writes("rank ")) << one->errors();
@@ -184,11 +185,12 @@ TEST_F(ClusterCommand, peers_shows_who_is_there_and_nobody_who_has_left) {
     EXPECT_THAT(half, AllOf(HasSubstr(" no "), HasSubstr(" yes "), Not(HasSubstr(" us"))));
     joining[1]->close_input();
     EXPECT_EQ(joining[1]->wait(), 0) << joining[1]->errors();
-    EXPECT_THAT(await_peers("0 of 2 joined\n"), Not(HasSubstr("127.0.0.1")));
+    EXPECT_THAT(await_peers("0 of 2 joined; waiting for ranks 0, 1\n"),
+                Not(HasSubstr("127.0.0.1")));
 
     // The next world waits.
     joining = start_ranks(1, token);
-    const std::string waiting = await_peers("1 of 2 joined\n");
+    const std::string waiting = await_peers("1 of 2 joined; waiting for rank 1\n");
     EXPECT_THAT(waiting, AllOf(HasSubstr("127.0.0.1"), Not(HasSubstr(" us"))));
 
     seed->send(SIGKILL);

@@ -113,7 +113,7 @@ private:
     std::vector<std::vector<std::byte>> poisoned_;  // memory for the next referenced payloads
     std::vector<Payload> received_;
     std::uint64_t finished_bytes_ = 0;
-    std::array<std::size_t, 4> outcomes_{};
+    std::array<std::size_t, port::kSendOutcomes> outcomes_{};
     std::vector<std::string> faults_;
 };
 

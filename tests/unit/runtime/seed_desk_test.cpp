@@ -392,7 +392,7 @@ TEST_F(Desk, says_which_members_of_a_formed_world_are_gone) {
     EXPECT_FALSE(desk_->attends(all[1].node));
     desk_->leave(all[0].node, now_);
     desk_->leave(all[2].node, now_);
-    EXPECT_EQ(desk_->status(), "0 of 3 joined");
+    EXPECT_EQ(desk_->status(), "0 of 3 joined; waiting for ranks 0, 1, 2");
 }
 
 TEST_F(Desk, a_refusal_that_is_repeated_changes_nothing) {

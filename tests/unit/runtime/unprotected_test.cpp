@@ -75,7 +75,8 @@ TEST_P(OneSided, is_refused_and_the_dialer_is_told_what_differs) {
     const auto missing = server->wait_formed(server->now());
     ASSERT_FALSE(missing);
     EXPECT_EQ(missing.error().code(), Errc::timed_out);
-    EXPECT_THAT(missing.error().what(), HasSubstr("0 of 1 other members are connected"));
+    EXPECT_THAT(missing.error().what(),
+                HasSubstr("not connected with 1 of 1 other members; rank 1"));
 }
 
 INSTANTIATE_TEST_SUITE_P(side, OneSided, ::testing::Bool(), [](const auto& side) {

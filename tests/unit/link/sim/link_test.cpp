@@ -133,6 +133,7 @@ TEST(SimLink, places_bytes_directly_where_a_sink_lets_it_and_writes_the_rest) {
         port::MemorySink sink(memory);
         pair.server().on_opened = [&](LinkEnd& end, StreamId stream) {
             end.link().receive(stream, sink);
+            end.link().open_window(stream);
         };
         const StreamId stream = pair.client().send(content);
         ASSERT_TRUE(pair.run_until([&] { return pair.client().all_released(); }));
