@@ -51,7 +51,8 @@ TEST(LauncherLineTest, the_end_of_the_input_and_a_line_without_end_close_it) {
 
 TEST(LauncherLineTest, a_launcher_that_was_stopped_may_be_silent_until_it_goes_on) {
     LauncherLine line(15s, kLineStart);
-    EXPECT_THAT(line.take(kLineStart, encode(ToPart(PassOn{.signal = SIGTSTP}))), ElementsAre(SIGTSTP));
+    EXPECT_THAT(line.take(kLineStart, encode(ToPart(PassOn{.signal = SIGTSTP}))),
+                ElementsAre(SIGTSTP));
     EXPECT_FALSE(line.deadline());
     EXPECT_FALSE(line.lost(kLineStart + 1h));
     EXPECT_THAT(line.take(kLineStart + 1h, encode(ToPart(PassOn{.signal = SIGCONT}))),

@@ -125,7 +125,8 @@ TEST(PolicyTest, ranks_that_ignore_a_signal_that_was_passed_on_are_killed_after_
         EXPECT_THAT(policy.take_orders(), ElementsAre(kKillAll));
         EXPECT_THAT(policy.take_lines(),
                     ElementsAre("rank 0, rank 1, rank 2 did not end within 10s: killed"));
-        for (const std::size_t rank : {0U, 1U, 2U}) policy.on_ended(kPolicyStart, rank, signal(SIGKILL));
+        for (const std::size_t rank : {0U, 1U, 2U})
+            policy.on_ended(kPolicyStart, rank, signal(SIGKILL));
         EXPECT_THAT(policy.take_lines(), IsEmpty());
         EXPECT_EQ(policy.exit_code(), 128 + sent);
     }
