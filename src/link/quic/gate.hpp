@@ -21,11 +21,11 @@ struct GateLimits {
     double new_per_second_before_retry = 100;
     /// Handshakes under way; a quarter of the places is kept for members. One takes about 110 kB,
     /// and all that strangers occupy together must stay below 16 MiB.
-    std::size_t half_open = 128;
+    std::size_t half_open = 112;
     /// What an address and a network may hold when there is no place left; a newcomer takes that of
     /// the oldest handshake of the one that holds most.
-    std::size_t half_open_per_address = 48;
-    std::size_t half_open_per_network = 96;
+    std::size_t half_open_per_address = 24;
+    std::size_t half_open_per_network = 48;
     /// How long a stranger's handshake may last when half of the places are taken.
     Duration short_life = std::chrono::seconds(1);
     double replies_per_second = 50'000;

@@ -121,7 +121,7 @@ TEST_F(Crowd, that_keeps_proving_its_address_does_not_keep_honest_clients_out) {
     for (int i = 0; i < 80; ++i) {
         for (int j = 0; j < 30; ++j) crowd_->dial(server_->host().address(), expected());
         world_.run_for(50ms);
-        EXPECT_LE(server_->endpoint().half_open(), 128U);
+        EXPECT_LE(server_->endpoint().half_open(), 112U);
         if (i % 10 != 5) continue;
         EXPECT_TRUE(gets_in(honest(310 + static_cast<unsigned>(i)), 1s)) << i;
     }
@@ -160,7 +160,7 @@ TEST_F(Crowd, costs_the_server_bounded_memory) {
     knock(2000);
     const auto usage = net_.pool().statistics().total;
     EXPECT_LE(usage.bytes_in_use, 1U << 20U);
-    EXPECT_LE(server_->endpoint().connections(), 128U);
+    EXPECT_LE(server_->endpoint().connections(), 112U);
     EXPECT_TRUE(gets_in(honest(), 1s));
 }
 

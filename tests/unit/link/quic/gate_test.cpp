@@ -55,7 +55,7 @@ protected:
     /// The number of the next handshake.
     std::uint64_t next() const noexcept { return next_; }
 
-    Gate gate_{{.half_open = 256}, 1};
+    Gate gate_{{.half_open = 256, .half_open_per_address = 48, .half_open_per_network = 96}, 1};
     TimePoint now_ = kStart;
     std::uint64_t next_ = 0;
     std::vector<port::LinkId> evicted_;
