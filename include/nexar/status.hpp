@@ -20,7 +20,8 @@ inline constexpr AnyTag any_tag{};
 
 /// Stands for no rank at all; the source in the status that an empty Work gives. The smallest
 /// number, so that `rank - 1` at rank 0 stays an error.
-inline constexpr int no_rank = std::numeric_limits<int>::min();
+inline constexpr int no_rank =  // NOLINT(readability-identifier-naming): as any_source
+    std::numeric_limits<int>::min();
 
 /// Whose messages a receive wants.
 class SourcePattern {
@@ -86,8 +87,8 @@ public:
     template <detail::TagNumber T>
     constexpr TagPattern(T tag) : tag_(detail::checked_tag(tag)) {}  // NOLINT(google-explicit-*)
     constexpr TagPattern(Tag tag) noexcept : tag_(tag) {}            // NOLINT(google-explicit-*)
-    constexpr TagPattern(TagValue value) noexcept
-        : tag_(value.tag()) {}  // NOLINT(google-explicit-*)
+    // NOLINTNEXTLINE(google-explicit-*)
+    constexpr TagPattern(TagValue value) noexcept : tag_(value.tag()) {}
 
     constexpr const std::optional<Tag>& tag() const noexcept { return tag_; }
 

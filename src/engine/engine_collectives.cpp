@@ -87,6 +87,7 @@ void Engine::offer_rests() {
             on_aborted(*peer, id);
             continue;
         }
+        if (!stream.rest) continue;
         const port::ConstBytes bytes(stream.rest->bytes);
         const std::uint64_t offset = stream.rest->offset;
         stream.rest_taken +=

@@ -276,9 +276,10 @@ void Engine::on_report(Peer& peer, const wire::ErrorReport& report) {
 
 std::optional<std::pair<NodeId, Error>> Engine::casualty() const {
     for (const auto& peer : peers_) {
-        if (!peer->lost) continue;
-        const bool orderly = peer->lost->code() == Errc::link_closed && !peer->farewell;
-        if (!orderly) return std::pair(peer->node, *peer->lost);
+        const std::optional<Error>& lost = peer->lost;
+        if (!lost) continue;
+        const bool orderly = lost->code() == Errc::link_closed && !peer->farewell;
+        if (!orderly) return std::pair(peer->node, *lost);
     }
     return std::nullopt;
 }

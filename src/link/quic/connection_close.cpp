@@ -56,7 +56,7 @@ bool Connection::say_farewell(TimePoint now) {
 }
 
 bool Connection::may_end(TimePoint now) const noexcept {
-    return now >= *linger_until_ || (peer_ended_ && nothing_unsent());
+    return (linger_until_ && now >= *linger_until_) || (peer_ended_ && nothing_unsent());
 }
 
 void Connection::write_goodbye(TimePoint now, Outbox& out) {

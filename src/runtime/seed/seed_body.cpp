@@ -219,10 +219,11 @@ bool SeedBody::formed() {
 bool SeedBody::give_up_on(Rank rank, const std::string& how) {
     const runtime::Progress::Guard guard(*loop_->progress);
     if (!desk_->give_up_on(rank, how)) return false;
+    const std::optional<Error> why = desk_->given_up();
     for (auto& [id, visitor] : visitors_) {
-        if (visitor.lane->closed()) continue;
-        visitor.lane->send(wire::report_of(*desk_->given_up(), desk_->state().epoch));
-        visitor.lane->close(desk_->given_up()->cause());
+        if (!why || visitor.lane->closed()) continue;
+        visitor.lane->send(wire::report_of(*why, desk_->state().epoch));
+        visitor.lane->close(why->cause());
     }
     carrier_->flush(clock_.now());
     return true;
