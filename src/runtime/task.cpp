@@ -158,7 +158,9 @@ void cancel(Task& task) noexcept {
 
 void wait_before_end(TaskOwner& task, bool unwinding) noexcept {
     if (task->node().progress().forked()) {
-        static_cast<void>(task.release());  // the parent's engine uses it
+        // The parent's engine uses it: what this process has of it is not ours to end.
+        // NOLINTNEXTLINE(bugprone-unused-return-value)
+        static_cast<void>(task.release());
         return;
     }
     if (unwinding) cancel(*task);

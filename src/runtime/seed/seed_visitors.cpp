@@ -293,7 +293,8 @@ Result<void> SeedBody::on_failed_member(Visitor& visitor, const wire::ErrorRepor
     if (!visitor.member) return Error(Errc::protocol_violation, "a joiner has nothing to report");
     const auto view = desk_->view();
     const Member* const own = view ? view->find(visitor.member->node) : nullptr;
-    if (own == nullptr) return {};  // before the world has formed another one may take its place
+    // Before the world has formed another one may take its place.
+    if (!view || own == nullptr) return {};
     const Error left(Errc::link_closed,
                      fmt::format("rank {} left before all members were connected: {}",
                                  own->rank.value(), printable(report.text)),
