@@ -132,7 +132,7 @@ public:
 
     /// Takes a link over on which the two ends have greeted each other; `control` goes on reading
     /// that lane. False, and nothing happens, when the peer is none, or has a link or had one.
-    bool take_over(port::Link& link, std::unique_ptr<LaneReader> control);
+    bool take_over(port::Link& link, std::unique_ptr<LaneReader>& control);
 
     /// There will be no link to this peer: what waits for it ends with `reason`.
     void give_up(const NodeId& node, const Error& reason);

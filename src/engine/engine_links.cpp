@@ -181,7 +181,7 @@ Peer* Engine::awaited(const NodeId& node) noexcept {
     return found->get();
 }
 
-bool Engine::take_over(port::Link& link, std::unique_ptr<LaneReader> control) {
+bool Engine::take_over(port::Link& link, std::unique_ptr<LaneReader>& control) {
     Peer* const peer = awaited(link.peer().node);
     if (peer == nullptr) return false;
     connect(*peer, link, std::move(control));

@@ -220,12 +220,14 @@ void Mesh::hand_over(Candidate& candidate, Way& way) {
     ++changes_;
     close_others(way, &candidate, "another link is used");
     std::erase(way.candidates, &candidate);
+    // A reader that is not taken lives until its link is down: it may be what called us.
+    if (!engine_->take_over(*candidate.link, candidate.reader)) {
+        drop(candidate, "not wanted any more");
+        return;
+    }
     const auto found = candidates_.find(candidate.id);
-    std::unique_ptr<Candidate> owned = std::move(found->second);
+    spent_.push_back(std::move(found->second));
     candidates_.erase(found);
-    const bool taken = engine_->take_over(*owned->link, std::move(owned->reader));
-    if (!taken) owned->link->close("not wanted any more");
-    spent_.push_back(std::move(owned));
 }
 
 }  // namespace nexar::engine
