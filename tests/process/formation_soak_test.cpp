@@ -32,7 +32,7 @@ int soak_runs(int fallback) {
     return given == nullptr ? fallback : std::atoi(given);
 }
 
-std::string name_of(pid_t pid) {
+std::string program_of(pid_t pid) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
     std::string name;
     std::getline(file, name);
@@ -156,7 +156,7 @@ protected:
     std::vector<pid_t> ranks_of(const std::string& run) const {
         std::vector<pid_t> pids;
         for (const pid_t pid : processes_with(run_mark(run))) {
-            if (name_of(pid) == "forming_rank") pids.push_back(pid);
+            if (program_of(pid) == "forming_rank") pids.push_back(pid);
         }
         return pids;
     }
