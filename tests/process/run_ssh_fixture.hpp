@@ -128,7 +128,7 @@ protected:
         EXPECT_LT(clock.now() - start, within + std::chrono::seconds(2));
     }
 
-    /// The host cannot notice that the launcher is gone, but for its silence.
+    /// The host notices that the launcher is gone only by its silence.
     void lose_launcher(const std::string& timeout, Duration within) {
         auto program = launch({"-n", "2", "--host", "a:2", "--lost-after", timeout}, kSilentScript);
         ASSERT_TRUE(program->writes("ready\n", 2)) << program->errors();

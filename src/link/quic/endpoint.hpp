@@ -178,7 +178,7 @@ private:
     EndpointOptions options_;
     Outbox outbox_;
     Gate gate_;
-    TokenBucket refusals_;  // that are looked at
+    TokenBucket refusals_;  // bounds how many ICMP refusals are examined
     EndpointCounts counts_;
     std::uint64_t next_link_ = 1;
     Entry* making_ = nullptr;  // its connection is being constructed

@@ -82,7 +82,7 @@ std::string SeedBody::peers_json() const {
         desk_->state().epoch.value(), desk_->world(), in_json(desk_->status()), members, pairs);
 }
 
-/// peers.json follows every change of the members, so that it never shows who has left.
+/// peers.json follows every change of the members, so that it never shows members that have left.
 void SeedBody::keep_peers(TimePoint now) {
     if (peers_changes_ != desk_->changes()) {
         peers_changes_ = desk_->changes();
