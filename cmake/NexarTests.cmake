@@ -26,12 +26,18 @@ function(nexar_register_shards name shards labels)
   endforeach()
 endfunction()
 
-# nexar_test(name [ISOLATED] [SHARDS n] SOURCES ... DEPENDS layers... LIBRARIES ... LABELS ...)
+# nexar_test(name [ISOLATED] [OPTIMIZED] [SHARDS n] SOURCES ... DEPENDS layers... LIBRARIES ... LABELS ...)
+#
+# OPTIMIZED is for tests that calculate much themselves. Under sanitizers all others are compiled with
+# -O0: an optimizer works for minutes on what sanitizers add to assertions.
 function(nexar_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ISOLATED" "SHARDS" "SOURCES;DEPENDS;LIBRARIES;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ISOLATED;OPTIMIZED" "SHARDS" "SOURCES;DEPENDS;LIBRARIES;LABELS")
   nexar_program(${name} SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS} LIBRARIES GTest::gmock
                 GTest::gtest_main ${arg_LIBRARIES})
   nexar_test_code(${name})
+  if(NEXAR_SANITIZE AND NOT arg_OPTIMIZED)
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   if("concurrent" IN_LIST arg_LABELS)
     add_dependencies(concurrent_tests ${name})
