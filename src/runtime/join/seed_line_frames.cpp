@@ -1,0 +1,161 @@
+// What the seed says to this process, and what follows from it.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/printable.hpp"
+#include "base/try.hpp"
+#include "runtime/join/seed_line.hpp"
+#include "wire/view.hpp"
+
+namespace nexar::runtime {
+
+namespace {
+
+Error another_job(const Address& seed) {
+    return {
+        Errc::unauthenticated,
+        fmt::format("the seed at {} has another secret than this process: it belongs to another "
+                    "job that uses the same port, or the ranks of this job were given different "
+                    "secrets; set NEXAR_SEED_PORT on all ranks to a port that no other job "
+                    "uses, or give all ranks the same NEXAR_JOB_SECRET",
+                    seed.text())};
+}
+
+bool is_final(Errc code) noexcept {
+    return remedy(code) != Remedy::retry;
+}
+
+Result<security::KeyPair> copy_of(const security::KeyPair& key) {
+    NEXAR_TRY_VALUE(pem, key.to_pem());
+    return security::KeyPair::from_pem(pem);
+}
+
+}  // namespace
+
+Result<void> SeedLine::take(port::LinkId id, const wire::FrameHeader& header,
+                            port::ConstBytes body) {
+    Call& call = calls_.at(id);
+    switch (header.type) {
+        case wire::FrameType::proof: {
+            NEXAR_TRY_VALUE(proof, wire::decode_body<wire::Proof>(header, body));
+            return on_proof(call, proof.message);
+        }
+        case wire::FrameType::admission: {
+            NEXAR_TRY_VALUE(admission, wire::decode_body<wire::Admission>(header, body));
+            return on_admission(call, admission.message);
+        }
+        case wire::FrameType::welcome: {
+            NEXAR_TRY_VALUE(welcome, wire::decode_body<wire::Welcome>(header, body));
+            return on_welcome(call, welcome.message);
+        }
+        case wire::FrameType::formation: {
+            NEXAR_TRY_VALUE(formation, wire::decode_body<wire::Formation>(header, body));
+            formation_ = formation.message.text;
+            return {};
+        }
+        case wire::FrameType::view: {
+            NEXAR_TRY_VALUE(view, wire::decode_body<wire::ViewFrame>(header, body));
+            if (view.message.epoch <= epoch_) return {};
+            epoch_ = view.message.epoch;
+            view_ = wire::from_wire(view.message);
+            join_key_.reset();
+            return {};
+        }
+        case wire::FrameType::error_report: {
+            NEXAR_TRY_VALUE(report, wire::decode_body<wire::ErrorReport>(header, body));
+            return on_report(call, report.message);
+        }
+        default:
+            return Error(
+                Errc::protocol_violation,
+                fmt::format("a frame of type {} came from the seed", wire::name(header.type)));
+    }
+}
+
+Result<void> SeedLine::on_proof(Call& call, const wire::Proof& proof) {
+    if (!terms_.job_secret || !call.as_joiner || proved_ || !ca_) {
+        return Error(Errc::protocol_violation, "a proof came that was not asked for");
+    }
+    NEXAR_TRY_VALUE(bound, binding(call));
+    NEXAR_TRY_VALUE(key, ca_->public_key());
+    if (!terms_.job_secret->proves(proof.code, security::Role::server, bound, key)) {
+        failure_ = another_job(call.to);
+        return *failure_;
+    }
+    proved_ = true;
+    return ask_to_join(call);
+}
+
+Result<void> SeedLine::on_admission(const Call& call, const wire::Admission& admission) {
+    NEXAR_TRY_VALUE(certificate, security::Certificate::from_der(admission.certificate));
+    NEXAR_TRY_VALUE(identity, certificate.identity());
+    const bool renewed = !call.as_joiner;
+    const auto& key = renewed ? renewal_key_ : join_key_;
+    if (!key || !ca_) return Error(Errc::protocol_violation, "an admission came unasked");
+    if (identity.node != NodeId(admission.node) ||
+        (renewed && identity.node != credentials_->identity().node)) {
+        return Error(Errc::protocol_violation, "the certificate names another node");
+    }
+    NEXAR_TRY_VALUE(own, copy_of(*key));
+    NEXAR_TRY_VALUE(made, security::Credentials::create(std::move(own), certificate, *ca_));
+    if (!renewed) {
+        offered_ = made;
+        return {};
+    }
+    renewal_key_.reset();
+    credentials_ = made;
+    endpoint_->set_credentials(credentials_);
+    NEXAR_LOG_INFO("the certificate of this node was renewed");
+    plan_renewal(now_);
+    return {};
+}
+
+Result<void> SeedLine::on_welcome(Call& call, const wire::Welcome& welcome) {
+    if (!call.as_joiner || !offered_ || !talking_ || call.over) {
+        return Error(Errc::protocol_violation, "a welcome came that was not asked for");
+    }
+    credentials_ = std::exchange(offered_, nullptr);
+    refusal_.reset();
+    endpoint_->set_credentials(credentials_);
+    admission_ = Admitted{.credentials = credentials_, .welcome = welcome};
+    // From here on we are known by our certificate.
+    end(*talking_, call, "joined");
+    talking_.reset();
+    dial_at_ = now_;
+    return {};
+}
+
+Result<void> SeedLine::on_report(const Call& call, const wire::ErrorReport& report) {
+    if (!call.as_joiner && report.code != Errc::unauthenticated) {
+        ended_ = Error(report.code, printable(report.text, wire::kMaxReportTextBytes));
+        return {};
+    }
+    // A seed that has given up refuses everybody, and says all there is to say.
+    Error said(report.code,
+               report.code == Errc::closed
+                   ? report.text
+                   : fmt::format("the seed does not let this process in: {}", report.text));
+    // Each side only sees that the other one has another secret.
+    if (report.code == Errc::unauthenticated && terms_.job_secret && !proved_) {
+        said = another_job(call.to);
+    }
+    refusal_ = said;
+    pause_ = std::max(pause_, kRefusedPause);
+    for (const Address& seed : terms_.seeds) problems_.insert_or_assign(seed.text(), said);
+    if (call.as_joiner) {
+        if (is_final(report.code)) failure_ = said;
+    } else if (epoch_ == Epoch(0)) {
+        // Our place was given away while we were not heard. There may be another one.
+        credentials_.reset();
+    } else {
+        NEXAR_LOG_WARNING("the seed does not know this cluster any more: {}", report.text);
+        dismissed_ = true;
+    }
+    return said;
+}
+
+}  // namespace nexar::runtime
