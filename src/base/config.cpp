@@ -27,6 +27,11 @@ const T& held(const Config::Entry& entry) noexcept {
 
 }  // namespace
 
+const std::string* find_value(std::span<const NamedValue> values, std::string_view name) noexcept {
+    const auto found = std::ranges::find(values, name, &NamedValue::name);
+    return found == values.end() ? nullptr : &found->value;
+}
+
 std::string to_text(const Origin& origin) {
     switch (origin.kind) {
         case OriginKind::fallback:

@@ -126,11 +126,6 @@ InitialEnvironment initial_environment() {
     return fields ? found : InitialEnvironment{};
 }
 
-const std::string* value_of(std::span<const NamedValue> environment, std::string_view name) {
-    const auto found = std::ranges::find(environment, name, &NamedValue::name);
-    return found == environment.end() ? nullptr : &found->value;
-}
-
 }  // namespace
 
 std::vector<ConfigFlag> take_flags(int& argc, char** argv) {
@@ -182,10 +177,10 @@ std::vector<NamedValue> read_environment() {
 std::vector<ConfigFilePath> config_file_paths(std::span<const NamedValue> environment,
                                               std::string system_file) {
     std::vector<ConfigFilePath> paths;
-    if (const std::string* named = value_of(environment, "NEXAR_CONFIG")) {
+    if (const std::string* named = find_value(environment, "NEXAR_CONFIG")) {
         paths.push_back({.path = *named, .required = true});
     }
-    const std::string* const home = value_of(environment, "HOME");
+    const std::string* const home = find_value(environment, "HOME");
     if (home != nullptr && home->starts_with('/')) {
         paths.push_back({.path = *home + "/.config/nexar.toml"});
     }

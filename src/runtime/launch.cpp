@@ -24,15 +24,6 @@ namespace {
 constexpr std::array kLaunchers = {Launcher::nexar_run, Launcher::torchrun, Launcher::open_mpi,
                                    Launcher::pmi,       Launcher::slurm,    Launcher::kubernetes};
 
-Error bad(std::string message) {
-    return {Errc::bad_config, std::move(message)};
-}
-
-const std::string* find_value(std::span<const NamedValue> environment, std::string_view name) {
-    const auto found = std::ranges::find(environment, name, &NamedValue::name);
-    return found == environment.end() ? nullptr : &found->value;
-}
-
 /// The launchers to look at.
 Result<std::vector<Launcher>> asked_launchers(std::span<const NamedValue> environment) {
     const std::string* const wanted = find_value(environment, "NEXAR_LAUNCHER");
@@ -42,8 +33,8 @@ Result<std::vector<Launcher>> asked_launchers(std::span<const NamedValue> enviro
     if (found != kLaunchers.end()) return std::vector{*found};
     std::string known;
     for (const Launcher launcher : kLaunchers) known += fmt::format("{}, ", keyword(launcher));
-    return bad(fmt::format("NEXAR_LAUNCHER={} is no launcher; allowed: {}none", in_quotes(*wanted),
-                           known));
+    return bad_launch(fmt::format("NEXAR_LAUNCHER={} is no launcher; allowed: {}none",
+                                  in_quotes(*wanted), known));
 }
 
 std::string numbers_text(const LaunchClaim& claim) {
@@ -55,7 +46,7 @@ std::string numbers_text(const LaunchClaim& claim) {
 }
 
 Error contradiction(const LaunchClaim& one, const LaunchClaim& other) {
-    return bad(fmt::format(
+    return bad_launch(fmt::format(
         "two launchers contradict each other: {}, {}; unset the variables that are left over, or "
         "say which one counts with NEXAR_LAUNCHER={} or NEXAR_LAUNCHER={}",
         numbers_text(one), numbers_text(other), keyword(one.launcher), keyword(other.launcher)));
@@ -101,8 +92,8 @@ void learn(LaunchClaim& claim, const LaunchClaim& other) {
 Result<LaunchClaim> choose(std::span<const LaunchClaim> claims) {
     const auto chosen_at = std::ranges::find_if(claims, &LaunchClaim::complete);
     if (chosen_at == claims.end()) {
-        return bad(claims.front().missing +
-                   "; or set NEXAR_LAUNCHER=none for a process that no launcher started");
+        return bad_launch(claims.front().missing +
+                          "; or set NEXAR_LAUNCHER=none for a process that no launcher started");
     }
     LaunchClaim chosen = *chosen_at;
     for (const LaunchClaim& stronger : std::span(claims.begin(), chosen_at)) {
@@ -148,7 +139,7 @@ Result<SeedPlace> seed_place(const LaunchClaim& claim, std::span<const NamedValu
     if (const std::string* text = variables.find("NEXAR_SEED_HOST")) {
         NEXAR_TRY_VALUE(place, parse_seed_host("NEXAR_SEED_HOST", *text));
         if (place.port && own_port && *place.port != *own_port) {
-            return bad(
+            return bad_launch(
                 fmt::format("NEXAR_SEED_HOST={} and NEXAR_SEED_PORT={} name two ports; "
                             "unset one of them",
                             in_quotes(*text), *own_port));
@@ -159,7 +150,7 @@ Result<SeedPlace> seed_place(const LaunchClaim& claim, std::span<const NamedValu
     if (claim.world == claim.local_size && !claim.job.empty()) {
         return with_port("127.0.0.1", port_of_job(claim.job));
     }
-    return bad(fmt::format(
+    return bad_launch(fmt::format(
         "{}, and nothing says where rank 0 runs; set NEXAR_SEED_HOST on all ranks to the name or "
         "address of its host: NEXAR_SEED_HOST=node1 or NEXAR_SEED_HOST=node1:7400",
         numbers_text(claim)));
@@ -242,7 +233,8 @@ Result<std::optional<Launch>> detect_launch(std::span<const NamedValue> environm
     if (claims.empty()) {
         const std::string* const wanted = find_value(environment, "NEXAR_LAUNCHER");
         if (wanted == nullptr || *wanted == "none") return std::optional<Launch>{};
-        return bad(fmt::format("NEXAR_LAUNCHER={} and none of its variables is set", *wanted));
+        return bad_launch(
+            fmt::format("NEXAR_LAUNCHER={} and none of its variables is set", *wanted));
     }
     NEXAR_TRY_VALUE(claim, choose(claims));
     Launch launch{.launcher = claim.launcher,

@@ -74,10 +74,6 @@ constexpr auto kLaunchVariables = std::to_array<std::string_view>({
     "JOB_COMPLETION_INDEX",
 });
 
-Error bad_claim(std::string message) {
-    return {Errc::bad_config, std::move(message)};
-}
-
 /// The names under which one launcher says its numbers; the first of a kind that is set counts.
 struct NumberNames {
     std::array<std::string_view, 2> rank{};
@@ -244,15 +240,16 @@ Result<void> check_numbers(const LaunchClaim& claim, const std::string& seen) {
     const std::uint32_t local_rank = claim.local_rank.value_or(0);
     const std::uint32_t local_size = claim.local_size.value_or(kAnyNumber);
     if (rank >= world) {
-        return bad_claim(
+        return bad_launch(
             fmt::format("rank {} is not below the size of the world, {} ({})", rank, world, seen));
     }
     if (local_rank >= local_size) {
-        return bad_claim(fmt::format("local rank {} is not below the number of ranks here, {} ({})",
-                                     local_rank, local_size, seen));
+        return bad_launch(
+            fmt::format("local rank {} is not below the number of ranks here, {} ({})", local_rank,
+                        local_size, seen));
     }
     if (claim.local_size && local_size > world) {
-        return bad_claim(
+        return bad_launch(
             fmt::format("{} ranks here, and {} in the whole world ({})", local_size, world, seen));
     }
     return {};
@@ -274,10 +271,10 @@ std::span<const std::string_view> launch_variables() noexcept {
 }
 
 const std::string* LaunchVariables::find(std::string_view name) {
-    const auto found = std::ranges::find(environment_, name, &NamedValue::name);
-    if (found == environment_.end()) return nullptr;
+    const std::string* const value = find_value(environment_, name);
+    if (value == nullptr) return nullptr;
     if (std::ranges::find(seen_, name) == seen_.end()) seen_.emplace_back(name);
-    return &found->value;
+    return value;
 }
 
 Result<std::optional<std::uint32_t>> LaunchVariables::number(std::string_view name,
@@ -287,7 +284,7 @@ Result<std::optional<std::uint32_t>> LaunchVariables::number(std::string_view na
     if (text == nullptr) return std::optional<std::uint32_t>{};
     const auto value = parse_integer(*text);
     if (!value || *value < least || *value > most) {
-        return bad_claim(
+        return bad_launch(
             fmt::format("{}={} is not a whole number from {} to {}; correct or unset it", name,
                         in_quotes(*text), least, most));
     }
@@ -313,7 +310,7 @@ Result<std::optional<LaunchClaim>> read_claim(Launcher launcher,
                                               std::span<const NamedValue> environment) {
     LaunchVariables variables(environment);
     auto read = read_one(launcher, variables);
-    if (!read) return bad_claim(fmt::format("{}: {}", name(launcher), read.error().cause()));
+    if (!read) return bad_launch(fmt::format("{}: {}", name(launcher), read.error().cause()));
     std::optional<LaunchClaim>& claim = *read;
     if (!claim) return read;
     LaunchClaim& found = *claim;
@@ -321,7 +318,7 @@ Result<std::optional<LaunchClaim>> read_claim(Launcher launcher,
     found.variables = variables.seen();
     const std::string seen = variables.seen_text();
     if (const auto possible = check_numbers(found, seen); !possible) {
-        return bad_claim(fmt::format("{}: {}", name(launcher), possible.error().cause()));
+        return bad_launch(fmt::format("{}: {}", name(launcher), possible.error().cause()));
     }
     if (!found.complete()) {
         found.missing = fmt::format("{}: {} ({})", name(launcher), found.missing, seen);
@@ -331,7 +328,7 @@ Result<std::optional<LaunchClaim>> read_claim(Launcher launcher,
 
 Result<HostAndPort> parse_seed_host(std::string_view variable, std::string_view text) {
     const auto wrong = [&] {
-        return bad_claim(
+        return bad_launch(
             fmt::format("{}={} is no host; allowed: a name or address, with a port if need "
                         "be: node1, node1:7400, [fd00::1]:7400",
                         variable, in_quotes(text)));

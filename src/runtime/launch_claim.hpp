@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/launch.hpp"
@@ -18,6 +19,11 @@ std::span<const std::string_view> launch_variables() noexcept;
 /// How read_launch_environment() writes PMI_FD: this, and the number of the process that serves
 /// PMI.
 inline constexpr std::string_view kPmiServer = "served by process ";
+
+/// What is wrong with what the launchers say.
+inline Error bad_launch(std::string message) {
+    return {Errc::bad_config, std::move(message)};
+}
 
 /// What the variables of one launcher say, before it was compared with the others. A number that is
 /// not set is not known.

@@ -14,10 +14,6 @@ namespace nexar {
 
 namespace {
 
-Error bad_slurm(std::string message) {
-    return {Errc::bad_config, std::move(message)};
-}
-
 /// The address of a node by `node1:10.0.0.1:host1,node2:[fd00::2]:host2`; nothing when the text
 /// does not name it.
 std::optional<std::string> alias_address(std::string_view aliases, std::string_view node) {
@@ -61,7 +57,7 @@ Result<void> read_slurm_hosts(LaunchVariables& variables, LaunchClaim& claim) {
     if (tasks != nullptr && node) {
         const auto here = tasks_on_node(*tasks, *node);
         if (!here) {
-            return bad_slurm(fmt::format("SLURM_STEP_TASKS_PER_NODE: {}", here.error().cause()));
+            return bad_launch(fmt::format("SLURM_STEP_TASKS_PER_NODE: {}", here.error().cause()));
         }
         claim.local_size = *here;
     }
@@ -69,7 +65,7 @@ Result<void> read_slurm_hosts(LaunchVariables& variables, LaunchClaim& claim) {
         const std::string* const list = variables.find(name);
         if (list == nullptr) continue;
         const auto nodes = parse_node_list(*list);
-        if (!nodes) return bad_slurm(fmt::format("{}: {}", name, nodes.error().cause()));
+        if (!nodes) return bad_launch(fmt::format("{}: {}", name, nodes.error().cause()));
         if (nodes->count == 1) {
             if (!claim.local_size) claim.local_size = claim.world;
             // The list of a job says nothing about a step whose tasks are not all here.

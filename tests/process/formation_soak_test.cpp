@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <mutex>
 #include <random>
 #include <set>
@@ -18,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "process/run_fixture.hpp"
+#include "process/run_many_times.hpp"
 #include "support/seed.hpp"
 #include "support/temp_directory.hpp"
 
@@ -30,13 +29,6 @@ using std::chrono::milliseconds;
 int soak_runs(int fallback) {
     const char* const given = std::getenv("NEXAR_SOAK_RUNS");
     return given == nullptr ? fallback : std::atoi(given);
-}
-
-std::string program_of(pid_t pid) {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
-    std::string name;
-    std::getline(file, name);
-    return name;
 }
 
 /// Take the processors away from everybody else.
@@ -156,7 +148,7 @@ protected:
     std::vector<pid_t> ranks_of(const std::string& run) const {
         std::vector<pid_t> pids;
         for (const pid_t pid : processes_with(run_mark(run))) {
-            if (program_of(pid) == "forming_rank") pids.push_back(pid);
+            if (name_of(pid) == "forming_rank") pids.push_back(pid);
         }
         return pids;
     }

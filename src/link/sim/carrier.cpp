@@ -11,7 +11,6 @@ namespace nexar::sim {
 namespace {
 // What one call of on_ready() takes, so that writing gets its turn.
 constexpr std::size_t kBytesPerTurn = std::size_t{256} * 1024;
-constexpr std::size_t kTurnPieceOverhead = 64;
 }  // namespace
 
 Carrier::Carrier(Fabric& fabric, World& world, const Identity& identity, std::string name)
@@ -38,7 +37,7 @@ void Carrier::on_ready(TimePoint now) {
     while (!arrivals_.empty() && arrivals_.due() <= now && budget != 0) {
         Pipe& pipe = arrivals_.first();
         const std::size_t bytes = pipe.receiver->arrive(pipe);
-        budget -= std::min(budget, bytes + kTurnPieceOverhead);
+        budget -= std::min(budget, bytes + kPieceOverhead);
     }
     while (!timers_.empty() && timers_.due() <= now) {
         Link& link = timers_.first();

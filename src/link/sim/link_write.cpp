@@ -12,8 +12,6 @@ namespace {
 
 // What one flush may put on the way, so that others get their turn.
 constexpr std::size_t kBytesPerFlush = std::size_t{256} * 1024;
-// What a piece counts for beside its bytes.
-constexpr std::size_t kPieceOverhead = 64;
 // Datagrams that wait for a node that does not look, as in a socket's buffer.
 constexpr std::size_t kMostWaitingDatagrams = 1024;
 // How much later, in delays, a datagram may come that others overtake.

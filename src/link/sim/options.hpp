@@ -10,6 +10,9 @@
 
 namespace nexar::sim {
 
+/// What a piece costs of the bytes that one turn may move, beside its own.
+inline constexpr std::size_t kPieceOverhead = 64;
+
 /// The numbers of simulated links; those that QUIC links have too are the same there by default.
 struct FabricOptions {
     LinkWeather weather{};
