@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -50,9 +51,13 @@ int main(int argc, char** argv) {
         const int size = world.size();
         const std::array<std::int64_t, 1> sent{1000 + world.rank()};
         std::array<std::int64_t, 1> got{};
-        // The rank that a test wants to end without leaving.
-        const char* const deserter = std::getenv("TEST_DESERTER");
-        if (deserter != nullptr && world.rank() == std::atoi(deserter)) ::_exit(0);
+        // The rank that a test wants to end without leaving, or to be killed.
+        const auto is_this = [&](const char* variable) {
+            const char* const rank = std::getenv(variable);
+            return rank != nullptr && world.rank() == std::atoi(rank);
+        };
+        if (is_this("TEST_DESERTER")) ::_exit(0);
+        if (is_this("TEST_KILLED")) ::raise(SIGKILL);
         world
             .send_recv(std::span(sent), (world.rank() + 1) % size, std::span(got),
                        (world.rank() + size - 1) % size)

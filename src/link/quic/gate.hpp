@@ -19,8 +19,8 @@ struct GateLimits {
     /// network keeps within its rate.
     std::size_t half_open_before_retry = 64;
     double new_per_second_before_retry = 100;
-    /// Handshakes under way; a quarter of the places is kept for members. One takes about 110 kB,
-    /// and all that strangers occupy together must stay below 16 MiB.
+    /// Handshakes under way; a quarter of the places is kept for members. All that strangers occupy
+    /// together must stay below 16 MiB, which the test JoinFlood measures.
     std::size_t half_open = 112;
     /// What an address and a network may hold when there is no place left; a newcomer takes that of
     /// the oldest handshake of the one that holds most.

@@ -149,5 +149,15 @@ TEST_F(Slurm, on_two_nodes_whose_names_dns_does_not_know_says_what_to_set) {
     expect_ring_of_3(told.output);
 }
 
+TEST_F(Slurm, a_rank_that_is_killed_is_reported_soon_and_as_a_process_that_has_ended) {
+    const auto begun = std::chrono::steady_clock::now();
+    const Outcome outcome = srun({"-N", "1", "-n", "3"}, {"TEST_KILLED=1"});
+    EXPECT_NE(outcome.exit_code, 0);
+    // Rank 2 waits for a message of rank 1 and sends nothing but keep-alives, every three seconds.
+    EXPECT_THAT(outcome.errors,
+                AllOf(HasSubstr("nobody listens at"), HasSubstr("the process has ended")));
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(15));
+}
+
 }  // namespace
 }  // namespace nexar::testing
