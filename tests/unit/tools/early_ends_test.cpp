@@ -66,6 +66,15 @@ TEST(EarlyEndsTest, says_at_once_who_had_exited_when_another_rank_fails) {
     EXPECT_THAT(ends.take_lines(), IsEmpty());
 }
 
+TEST(EarlyEndsTest, says_who_had_exited_even_if_the_last_rank_ends_together_with_the_failed_one) {
+    EarlyEnds ends(3);
+    ends.on_ended(kStart, 1, kDone);
+    ends.on_ended(kStart, 2, {.by_signal = false, .number = 1});
+    ends.on_ended(kStart, 0, kDone);
+    ends.on_run_ending(true);
+    EXPECT_THAT(ends.take_lines(), ElementsAre("rank 1 had exited with code 0 before that"));
+}
+
 TEST(EarlyEndsTest, says_nothing_when_the_user_ends_the_run) {
     EarlyEnds ends(2);
     ends.on_ended(kStart, 0, kDone);

@@ -70,6 +70,8 @@ public:
             streams_[i].output.set_filter(
                 [this, i](std::string_view line) { return take_word(i, line); });
         }
+        // Before anything that ranks write, so that the launcher knows that this part has started.
+        if (launcher_) output_.add(encode(FromPart(Alive{})));
         while (!policy_.finished() && !keeper_.gone()) turn();
         // No process is left that could write more.
         for (UnitStreams& unit : streams_) {
