@@ -85,15 +85,15 @@ TEST_F(Launchers, mpich_keeps_two_jobs_with_one_secret_apart) {
 class Slurm : public ::testing::Test {
 protected:
     static void SetUpTestSuite() {
-        if (SlurmCluster::why_not().empty()) cluster_ = std::make_unique<SlurmCluster>();
+        if (SlurmCluster::why_not().empty()) cluster = std::make_unique<SlurmCluster>();
     }
-    static void TearDownTestSuite() { cluster_.reset(); }
+    static void TearDownTestSuite() { cluster.reset(); }
     void SetUp() override {
-        if (!cluster_) GTEST_SKIP() << SlurmCluster::why_not();
+        if (!cluster) GTEST_SKIP() << SlurmCluster::why_not();
     }
 
     static std::vector<std::string> environment(std::vector<std::string> more = {}) {
-        auto all = cluster_->environment();
+        auto all = cluster->environment();
         all.insert(all.end(), {kSecret, "NEXAR_FORMATION_TIMEOUT=30s"});
         more.insert(more.end(), all.begin(), all.end());
         return more;
@@ -104,10 +104,10 @@ protected:
         return run_program(installed("srun"), std::move(arguments), environment(std::move(more)));
     }
 
-    static std::unique_ptr<SlurmCluster> cluster_;
+    static std::unique_ptr<SlurmCluster> cluster;
 };
 
-std::unique_ptr<SlurmCluster> Slurm::cluster_;
+std::unique_ptr<SlurmCluster> Slurm::cluster;
 
 TEST_F(Slurm, on_one_node_needs_no_name_that_dns_knows) {
     const Outcome outcome = srun({"-N", "1", "-n", "3"});
@@ -122,8 +122,8 @@ TEST_F(Slurm, on_one_node_with_pmi_needs_no_name_that_dns_knows) {
 }
 
 TEST_F(Slurm, on_two_nodes_from_a_batch_script_needs_no_name_that_dns_knows) {
-    const std::string script = cluster_->file("job.sh");
-    const std::string output = cluster_->file("job.out");
+    const std::string script = cluster->file("job.sh");
+    const std::string output = cluster->file("job.out");
     std::ofstream(script) << "#!/bin/sh\nexec srun -N 2 -n 3 " << NEXAR_JOINING_RANK << "\n";
     const Outcome outcome = run_program(
         installed("sbatch"), {"-N", "2", "-n", "3", "-o", output, script}, environment());
