@@ -8,8 +8,8 @@ if(PROJECT_IS_TOP_LEVEL AND NEXAR_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 # Most of the time of a whole build goes into parsing the same headers again. A unity build parses them
-# once for twelve sources: a third of the time. One changed file then costs as much as its eleven
-# neighbours, so the preset `dev` compiles every source by itself.
+# once for twelve sources. One changed file then costs as much as its eleven neighbours, so the preset
+# `dev` compiles every source by itself.
 option(NEXAR_UNITY_BUILD "Compile several sources at once" ON)
 
 # Warnings, language level, sanitizers.
