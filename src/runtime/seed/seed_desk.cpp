@@ -103,7 +103,7 @@ Result<Rank> SeedDesk::free_rank(const std::optional<Rank>& wanted, TimePoint no
                          fmt::format("it wants rank {}, which a process on {} has already",
                                      wanted->value(), other->host));
         }
-        displace(wire::StoredMember(*other));
+        displace(*other);
         return *wanted;
     }
     for (std::uint32_t rank = 0; rank < state_.world_size; ++rank) {
@@ -121,9 +121,9 @@ Result<Rank> SeedDesk::free_rank(const std::optional<Rank>& wanted, TimePoint no
                               "members leave",
                               state_.world_size));
     }
-    const wire::StoredMember given_up = *absent;
-    displace(given_up);
-    return given_up.member.rank;
+    const Rank rank = absent->member.rank;
+    displace(*absent);
+    return rank;
 }
 
 Result<Member> SeedDesk::admit(const Applicant& applicant, const security::TokenTable& tokens,
