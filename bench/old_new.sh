@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # An older build beside this one, on this machine: the rows of p2p_bench, and the cells that bench/peers/run.sh --quick
-# measures. The two take turns, so that what else happens on the machine concerns both.
+# measures. The two take turns, so that other activity on the machine affects both alike.
 #
 #   git worktree add ../old REVISION && (cd ../old && cmake --preset release && ninja -C build/release nexar_command p2p_bench)
 #   bench/old_new.sh --old ../old/build/release/bin [OPTIONS]
-#     --new DIR            the other programs, default build/release/bin
+#     --new DIR            the newer programs, default build/release/bin
 #     --rounds N           how often each is measured, default 7
 #     --operations "..."   as `nexar bench` names them
 #     --sizes "8 64KiB"    bytes
@@ -20,12 +20,14 @@ old=
 # shellcheck disable=SC2034 # read by its name
 new="$root/build/release/bin"
 rounds=7
-operations='all_reduce broadcast all_gather all_to_all barrier latency'
-sizes='8 64KiB 1MiB 16MiB'
+operations=$quick_operations
+sizes=$quick_sizes
 ranks=2
 seconds=0.1
+# shellcheck disable=SC2034 # for nexar_rows
+warmup=2
 read_options 'old new rounds operations sizes ranks seconds' "$@"
-[ -n "$old" ] || fail "--old names no folder: give the one with the older nexar and p2p_bench"
+[ -n "$old" ] || fail "--old is missing: give the folder with the older nexar and p2p_bench"
 rows=$(mktemp -d)
 trap 'rm -rf "$rows"' EXIT
 
@@ -39,9 +41,8 @@ point_to_point() {
 
 # operation SIDE DIR OPERATION RANKS
 operation() {
-  timeout 600 "$2/nexar" bench "$3" -n "$4" --sizes "$sizes" --iters 0 --seconds "$seconds" --warmup 2 \
-    --nexar-log-level=error >"$rows/table" || fail "$2/nexar bench $3 failed"
-  awk -v side="$1" -v name="$3/$4" '!/^#/ { print name "/" $1, side, $10, "us" }' "$rows/table"
+  nexar_rows "$2/nexar" "$3" "$4" >"$rows/table" || fail "$2/nexar bench $3 failed"
+  awk -v side="$1" -v name="$3/$4" '{ print name "/" $1, side, $2, "us" }' "$rows/table"
 }
 
 measure() {

@@ -19,6 +19,19 @@ read_options() {
   done
 }
 
+# What a quick look measures.
+# shellcheck disable=SC2034 # for the scripts
+readonly quick_operations='all_reduce broadcast all_gather all_to_all barrier latency' quick_sizes='8 64KiB 1MiB 16MiB'
+
+# nexar_rows NEXAR OPERATION RANKS [OPTION...]: prints "bytes p50_us" for each of $sizes; $seconds and $warmup hold.
+nexar_rows() {
+  local command=$1 operation=$2 world=$3
+  shift 3
+  # shellcheck disable=SC2154 # the scripts set them
+  timeout 600 "$command" bench "$operation" -n "$world" --sizes "$sizes" --iters 0 --seconds "$seconds" \
+    --warmup "$warmup" --nexar-log-level=error "$@" | awk '!/^#/ { print $1, $10 }'
+}
+
 # need_nexar: builds the command unless $nexar names one.
 need_nexar() {
   [ -z "${nexar:-}" ] || return 0

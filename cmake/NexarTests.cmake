@@ -28,8 +28,8 @@ endfunction()
 
 # nexar_test(name [ISOLATED] [OPTIMIZED] [SHARDS n] SOURCES ... DEPENDS layers... LIBRARIES ... LABELS ...)
 #
-# OPTIMIZED is for tests that calculate much themselves. Under sanitizers all others are compiled with
-# -O0: an optimizer works for minutes on what sanitizers add to assertions.
+# OPTIMIZED is for tests that do heavy computation themselves. Under sanitizers all other test programs are
+# compiled with -O0, because the optimizer spends minutes on the code that sanitizers add to assertions.
 function(nexar_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "ISOLATED;OPTIMIZED" "SHARDS" "SOURCES;DEPENDS;LIBRARIES;LABELS")
   nexar_program(${name} SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS} LIBRARIES GTest::gmock

@@ -36,8 +36,8 @@ nexar=
 
 set_quick() {
   ranks=2
-  operations='all_reduce broadcast all_gather all_to_all barrier latency'
-  sizes='8 64KiB 1MiB 16MiB'
+  operations=$quick_operations
+  sizes=$quick_sizes
   repetitions=3
   seconds=0.1
   warmup=2
@@ -79,13 +79,7 @@ build_all() {
   quietly build-gloo-peer g++ -std=c++20 -O3 "$here/gloo_peer.cpp" -o "$tree/gloo_peer" -lgloo -pthread
 }
 
-# Each of these prints "bytes p50_us" for every size of one operation.
-
-# nexar_rows OPERATION RANKS PROTECTION
-nexar_rows() {
-  timeout "$patience" "$nexar" bench "$1" -n "$2" --sizes "$sizes" --iters 0 --seconds "$seconds" --warmup "$warmup" \
-    --protection "$3" --nexar-log-level=error | awk '!/^#/ { print $1, $10 }'
-}
+# Each of these, and nexar_rows, prints "bytes p50_us" for every size of one operation.
 
 # openmpi_rows OPERATION RANKS
 openmpi_rows() {
@@ -122,9 +116,9 @@ measure_all() {
     for operation in "${operation_list[@]}"; do
       say "$operation with $world ranks, $repetitions times" >&2
       for ((repetition = 0; repetition < repetitions; repetition++)); do
-        take nexar/quic "$operation" "$world" nexar_rows "$operation" "$world" full
+        take nexar/quic "$operation" "$world" nexar_rows "$nexar" "$operation" "$world" --protection full
         take openmpi_tcp "$operation" "$world" openmpi_rows "$operation" "$world"
-        take nexar/quic_none "$operation" "$world" nexar_rows "$operation" "$world" none
+        take nexar/quic_none "$operation" "$world" nexar_rows "$nexar" "$operation" "$world" --protection none
         take gloo_tcp "$operation" "$world" gloo_rows "$operation" "$world"
       done
     done

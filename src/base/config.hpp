@@ -22,7 +22,7 @@ struct NamedValue {
     std::string value;
 };
 
-/// The value of the first that has this name; null when none has.
+/// The value of the first entry with this name; null if there is none.
 const std::string* find_value(std::span<const NamedValue> values, std::string_view name) noexcept;
 
 /// Everything that settings can come from, as values: who reads the environment and the files is

@@ -20,7 +20,7 @@ std::span<const std::string_view> launch_variables() noexcept;
 /// PMI.
 inline constexpr std::string_view kPmiServer = "served by process ";
 
-/// What is wrong with what the launchers say.
+/// An error in what the launchers say.
 inline Error bad_launch(std::string message) {
     return {Errc::bad_config, std::move(message)};
 }

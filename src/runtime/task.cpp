@@ -158,7 +158,7 @@ void cancel(Task& task) noexcept {
 
 void wait_before_end(TaskOwner& task, bool unwinding) noexcept {
     if (task->node().progress().forked()) {
-        // The parent's engine uses it: what this process has of it is not ours to end.
+        // The parent's engine still uses it, so the child must not end it.
         // NOLINTNEXTLINE(bugprone-unused-return-value)
         static_cast<void>(task.release());
         return;

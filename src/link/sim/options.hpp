@@ -10,7 +10,7 @@
 
 namespace nexar::sim {
 
-/// What a piece costs of the bytes that one turn may move, beside its own.
+/// What a piece takes from the byte budget of a turn, in addition to its own bytes.
 inline constexpr std::size_t kPieceOverhead = 64;
 
 /// The numbers of simulated links; those that QUIC links have too are the same there by default.

@@ -34,7 +34,7 @@ void serve(const Channel& channel, int world, int rounds) {
     channel.say(seed.status());
 }
 
-/// Joins as many nodes at once, and says after how many milliseconds the last one was in.
+/// Joins `world` nodes at once, and says after how many milliseconds the last one was in.
 void join_all(const Channel& channel, const std::string& join_string, int world) {
     const SteadyClock clock;
     const TimePoint start = clock.now();
@@ -73,8 +73,8 @@ void nodes_join_during_a_flood(const JoinFloodCase& scenario) {
         std::optional<std::string> took;
         while (!took && SteadyClock{}.now() < give_up) {
             took = nodes.channel().hear(milliseconds(20));
-            growth =
-                std::max(growth, seed.resident_bytes() - std::min(before, seed.resident_bytes()));
+            const std::size_t now = seed.resident_bytes();
+            growth = std::max(growth, now - std::min(before, now));
         }
         ASSERT_TRUE(took) << "the nodes did not join";
         fmt::print("all {} nodes joined after {} ms\n", scenario.world, *took);

@@ -37,7 +37,7 @@ private:
     std::vector<std::uint32_t> ended_;  // with code 0, not reported yet
     Duration notice_ = kNotice;
     std::optional<TimePoint> due_{};
-    bool failed_ = false;  // a rank
+    bool failed_ = false;  // a rank has failed
     bool over_ = false;
     std::vector<std::string> lines_;
 };
