@@ -23,12 +23,15 @@ struct Selected {
     ReduceOp op;
 };
 
-constexpr std::array kSelected{
-    Selected{DType::f32, ReduceOp::sum},           Selected{DType::f32, ReduceOp::min},
-    Selected{DType::f64, ReduceOp::max},           Selected{DType::f16, ReduceOp::sum},
-    Selected{DType::bf16, ReduceOp::sum},          Selected{DType::bf16, ReduceOp::max},
-    Selected{DType::c64, ReduceOp::prod},          Selected{DType::i8, ReduceOp::prod},
-    Selected{DType::located_f32, ReduceOp::minloc}};
+constexpr std::array kSelected{Selected{DType::f32, ReduceOp::sum},
+                               Selected{DType::f32, ReduceOp::min},
+                               Selected{DType::f64, ReduceOp::max},
+                               Selected{DType::f16, ReduceOp::sum},
+                               Selected{DType::bf16, ReduceOp::sum},
+                               Selected{DType::bf16, ReduceOp::max},
+                               Selected{DType::c64, ReduceOp::product},
+                               Selected{DType::i8, ReduceOp::product},
+                               Selected{DType::located_f32, ReduceOp::min_location}};
 
 void fill(const Buffer& buffer) {
     auto* elements = buffer.as<float>();

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array kIntegers{DType::i8,  DType::u8,  DType::i16, DType::u16,
                                DType::i32, DType::u32, DType::i64, DType::u64};
-constexpr std::array kOps{ReduceOp::sum,        ReduceOp::prod,        ReduceOp::min,
+constexpr std::array kOps{ReduceOp::sum,        ReduceOp::product,     ReduceOp::min,
                           ReduceOp::max,        ReduceOp::bit_and,     ReduceOp::bit_or,
                           ReduceOp::bit_xor,    ReduceOp::logical_and, ReduceOp::logical_or,
                           ReduceOp::logical_xor};
@@ -69,7 +69,7 @@ bool has_wide_product() {
 }
 
 bool is_wide_product(DType dtype, ReduceOp op) {
-    return op == ReduceOp::prod && size_of(dtype) == 8;
+    return op == ReduceOp::product && size_of(dtype) == 8;
 }
 
 struct Slowest {

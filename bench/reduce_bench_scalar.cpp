@@ -105,7 +105,7 @@ Loop by_type(DType dtype) {
 
 Loop scalar_loop(DType dtype, ReduceOp op) {
     switch (op) {
-        case ReduceOp::prod:
+        case ReduceOp::product:
             return by_type<Product>(dtype);
         case ReduceOp::min:
             return by_type<Min>(dtype);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <nexar/types.hpp>
 #include <span>
+#include "base/types.hpp"
 
 #include "wire/messages.hpp"
 

@@ -3,23 +3,30 @@
 #include <cstddef>
 #include <cstdint>
 #include <nexar/dtype.hpp>
+#include <nexar/range.hpp>
 #include <span>
-#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace nexar {
 
 /// Where memory is.
 enum class MemorySpace : std::uint8_t { host };
 
-/// Elements whose type is known only at run time: the untyped form of a span, for bindings and
+/// Elements whose type is known only at run time: the untyped form of a range, for bindings and
 /// devices. Refers to memory, does not own it.
 struct Buffer {
     void* data = nullptr;
     std::size_t count = 0;
     DType dtype = DType::u8;
     MemorySpace space = MemorySpace::host;
+    /// Bytes of one element of DType::opaque; not used for other types.
+    std::size_t opaque_size = 0;
 
-    std::size_t bytes() const noexcept { return count * size_of(dtype); }
+    std::size_t element_size() const noexcept {
+        return dtype == DType::opaque ? opaque_size : size_of(dtype);
+    }
+    std::size_t bytes() const noexcept { return count * element_size(); }
 };
 
 /// The same for memory that is only read.
@@ -28,30 +35,93 @@ struct ConstBuffer {
     std::size_t count = 0;
     DType dtype = DType::u8;
     MemorySpace space = MemorySpace::host;
+    std::size_t opaque_size = 0;
 
     ConstBuffer() = default;
-    ConstBuffer(const void* at, std::size_t elements, DType type) noexcept
-        : data(at), count(elements), dtype(type) {}
+    ConstBuffer(const void* at, std::size_t elements, DType type,
+                std::size_t opaque_bytes = 0) noexcept
+        : data(at), count(elements), dtype(type), opaque_size(opaque_bytes) {}
     // NOLINTNEXTLINE(google-explicit-constructor): what may be written may be read
     ConstBuffer(const Buffer& buffer) noexcept
-        : data(buffer.data), count(buffer.count), dtype(buffer.dtype), space(buffer.space) {}
+        : data(buffer.data),
+          count(buffer.count),
+          dtype(buffer.dtype),
+          space(buffer.space),
+          opaque_size(buffer.opaque_size) {}
 
-    std::size_t bytes() const noexcept { return count * size_of(dtype); }
+    std::size_t element_size() const noexcept {
+        return dtype == DType::opaque ? opaque_size : size_of(dtype);
+    }
+    std::size_t bytes() const noexcept { return count * element_size(); }
 };
 
-template <Element T, std::size_t N>
-    requires(!std::is_const_v<T>)
-Buffer buffer(std::span<T, N> elements) noexcept {
-    return {.data = elements.data(), .count = elements.size(), .dtype = dtype_of<T>};
+namespace detail {
+
+template <>
+inline constexpr bool is_buffer<Buffer> = true;
+template <>
+inline constexpr bool is_buffer<ConstBuffer> = true;
+template <class T>
+    requires is_buffer<T>
+inline constexpr bool refers_to_memory<T> = true;
+
+template <Element T>
+Buffer buffer_at(T* data, std::size_t count) noexcept {
+    return {.data = data, .count = count, .dtype = dtype_of<T>, .opaque_size = sizeof(T)};
+}
+template <Element T>
+ConstBuffer const_buffer_at(const T* data, std::size_t count) noexcept {
+    return {data, count, dtype_of<T>, sizeof(T)};
 }
 
-template <Element T, std::size_t N>
-ConstBuffer const_buffer(std::span<T, N> elements) noexcept {
-    return {elements.data(), elements.size(), dtype_of<T>};
+}  // namespace detail
+
+/// The elements of a contiguous range, to be written.
+template <detail::AnyRange R>
+Buffer buffer(R&& elements) noexcept {
+    if constexpr (detail::check_output<R>()) {
+        return detail::buffer_at(std::ranges::data(elements), std::ranges::size(elements));
+    } else {
+        return {};
+    }
+}
+
+/// The elements of a contiguous range, to be read.
+template <detail::AnyRange R>
+ConstBuffer const_buffer(R&& elements) noexcept {
+    if constexpr (detail::check_input<R>()) {
+        return detail::const_buffer_at(std::ranges::data(elements), std::ranges::size(elements));
+    } else {
+        return {};
+    }
 }
 
 /// A piece of memory in a list of them.
 using Region = std::span<std::byte>;
 using ConstRegion = std::span<const std::byte>;
+
+/// `count` blocks of `block` elements, the first at `base`, each `stride` elements after the one
+/// before: a column of a matrix is strided(&matrix[column], rows, 1, columns). For send_iov() and
+/// recv_iov().
+template <Element T>
+    requires(!std::is_const_v<T>)
+std::vector<Region> strided(T* base, std::size_t count, std::size_t block, std::size_t stride) {
+    std::vector<Region> regions;
+    regions.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        regions.push_back(std::as_writable_bytes(std::span(base + i * stride, block)));
+    }
+    return regions;
+}
+template <Element T>
+std::vector<ConstRegion> strided(const T* base, std::size_t count, std::size_t block,
+                                 std::size_t stride) {
+    std::vector<ConstRegion> regions;
+    regions.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        regions.push_back(std::as_bytes(std::span(base + i * stride, block)));
+    }
+    return regions;
+}
 
 }  // namespace nexar

@@ -2,10 +2,10 @@
 
 #include <cstdint>
 
-namespace nexar::schedule {
+namespace nexar::detail {
 
 /// The collectives. Numbers are stable: fingerprints of calls are made of them.
-enum class Operation : std::uint8_t {
+enum class Collective : std::uint8_t {
     all_reduce,
     reduce,
     broadcast,
@@ -19,4 +19,4 @@ enum class Operation : std::uint8_t {
     barrier,
 };
 
-}  // namespace nexar::schedule
+}  // namespace nexar::detail

@@ -2,15 +2,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nexar/buffer.hpp>
-#include <nexar/collectives.hpp>
+#include <nexar/chunk_collectives.hpp>
 #include <nexar/export.hpp>
 #include <nexar/status.hpp>
+#include <nexar/wait.hpp>
 #include <nexar/work.hpp>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace nexar {
@@ -35,9 +39,9 @@ public:
     const Status& status() const noexcept { return status_; }
 
     /// Receives it, once. Errc::truncated when it does not fit.
-    template <Element T, std::size_t N>
-    Work<Status> recv(std::span<T, N> into) && {
-        return std::move(*this).recv(buffer(into));
+    template <detail::AnyRange R>
+    Work<Status> recv(R&& into) && {
+        return std::move(*this).recv(buffer(std::forward<R>(into)));
     }
     NEXAR_EXPORT Work<Status> recv(const Buffer& into) &&;
 
@@ -45,11 +49,6 @@ private:
     Owner body_{};
     Status status_{};
 };
-
-template <>
-inline Message detail::value_of<Message>(Task& task) {
-    return message(task);
-}
 
 /// An operation that is described once and started many times, one start at a time.
 template <class T>
@@ -73,24 +72,40 @@ inline std::vector<Work<>> start_together(std::span<const Prepared<void>> operat
     return works;
 }
 
+namespace detail {
+
+/// Lists of regions: what send_iov() reads and recv_iov() writes.
+template <class R>
+concept ConstRegions =
+    AnyRange<R> && std::convertible_to<std::ranges::range_reference_t<R>, ConstRegion>;
+template <class R>
+concept Regions = AnyRange<R> && std::convertible_to<std::ranges::range_reference_t<R>, Region>;
+
+}  // namespace detail
+
 /// A set of ranks that talk to each other. A handle: copies are the same communicator.
 ///
 /// Messages are matched as in MPI, by communicator, source and tag. Of two messages from one rank
 /// that fit one receive, the one sent first is received first, whatever their sizes. Any thread may
 /// call. Every call starts at once and returns a Work; memory is in use until that has ended.
-/// Work::cancel() ends it even if the other rank does not answer. Collectives are in Collectives.
+/// Work::cancel() ends it even if the other rank does not answer. Collectives are in Collectives
+/// and ChunkCollectives.
+///
+/// A call takes a contiguous range (vector, array, span), which must outlive its Work, or a single
+/// value. A send to `no_rank`, and a receive from it, ends at once and moves nothing; its Status is
+/// {no_rank, 0, 0}. So a rank at the border of a grid needs no special case.
 ///
 /// When a rank is gone, operations with it end with Errc::link_closed or Errc::timed_out, and the
 /// others go on. Messages of it that had arrived are still found by receives and probes. One from
 /// any_source goes on when ranks leave, since this rank may still send to itself; when a rank is
 /// lost without leaving, those that wait at that moment end with its error.
-class NEXAR_EXPORT Communicator : public Collectives {
+class NEXAR_EXPORT Communicator : public ChunkCollectives {
 public:
     explicit Communicator(std::shared_ptr<detail::CommunicatorBody> body) noexcept
-        : Collectives(std::move(body)) {}
+        : ChunkCollectives(std::move(body)) {}
 
-    int rank() const noexcept;
-    int size() const noexcept;
+    int rank() const noexcept { return this_rank(); }
+    int size() const noexcept { return world_size(); }
     /// The machine that a rank runs on, from 0 in the order of ranks: those with the same number
     /// share one. split(host(rank())) makes a communicator for each.
     int host(int rank) const;
@@ -107,70 +122,108 @@ public:
     // What was sent and not received is limited to 1 MiB per pair of ranks, and 64 KiB more per
     // communicator: beyond that, messages of any size wait for their receive.
 
-    template <Element T, std::size_t N>
-    Work<> send(std::span<T, N> elements, int to, TagValue tag = 0, SendOptions options = {}) {
-        return send(const_buffer(elements), to, tag, options);
+    template <detail::AnyRange R>
+    Work<> send(R&& elements, int to, TagValue tag = 0, SendOptions options = {}) const {
+        return send(const_buffer(std::forward<R>(elements)), to, tag, options);
     }
-    Work<> send(const ConstBuffer& elements, int to, TagValue tag = 0, SendOptions options = {});
-    /// One message from many places.
-    Work<> send_iov(std::span<const ConstRegion> regions, int to, TagValue tag = 0,
-                    SendOptions options = {});
+    /// The message is the bytes of one value.
+    template <detail::AnyValue T>
+    Work<> send(const T& value, int to, TagValue tag = 0, SendOptions options = {}) const {
+        if constexpr (detail::check_value<T>()) {
+            auto kept = std::make_unique<detail::Kept<T>>(value);
+            const Buffer place = kept->buffer();
+            return Work<>(start_send(place, to, tag, options, std::move(kept)));
+        } else {
+            return {};
+        }
+    }
+    Work<> send(const ConstBuffer& elements, int to, TagValue tag = 0,
+                SendOptions options = {}) const {
+        return Work<>(start_send(elements, to, tag, options));
+    }
+    /// One message from many places, see strided(). The list may be a temporary, the places not.
+    template <detail::ConstRegions R = std::vector<ConstRegion>>
+    Work<> send_iov(const R& regions, int to, TagValue tag = 0, SendOptions options = {}) const {
+        return send_list({std::ranges::begin(regions), std::ranges::end(regions)}, to, tag,
+                         options);
+    }
 
     // Receiving. A message that is larger than the memory is Errc::truncated, and lost; a smaller
     // one is fine.
 
-    template <Element T, std::size_t N>
-    Work<Status> recv(std::span<T, N> elements, SourcePattern from = any_source,
-                      TagPattern tag = any_tag) {
-        return recv(buffer(elements), from, tag);
+    template <detail::AnyRange R>
+    Work<Status> recv(R&& elements, SourcePattern from = any_source,
+                      TagPattern tag = any_tag) const {
+        return recv(buffer(std::forward<R>(elements)), from, tag);
     }
     Work<Status> recv(const Buffer& elements, SourcePattern from = any_source,
-                      TagPattern tag = any_tag);
+                      TagPattern tag = any_tag) const {
+        return Work<Status>(start_recv(elements, from, tag), &detail::take_status);
+    }
+    /// One value: `double x = world.recv<double>(0).wait()`. A message that has another size than
+    /// the value is an error; so is no_rank, which sends none.
+    template <class T>
+    Work<T> recv(SourcePattern from = any_source, TagPattern tag = any_tag) const {
+        static_assert(detail::AnyValue<T>,
+                      "nexar: recv<T>() receives a single value; pass a range to recv() to "
+                      "receive its elements");
+        if constexpr (detail::AnyValue<T>) {
+            if constexpr (detail::check_value<T>()) {
+                using Kept = detail::KeptMessage<T>;
+                auto kept = std::make_unique<Kept>();
+                const Buffer place = kept->buffer();
+                return Work<T>(start_recv(place, from, tag, std::move(kept)), &Kept::take);
+            }
+        }
+    }
     /// One message to many places, filled in their order.
-    Work<Status> recv_iov(std::span<const Region> regions, SourcePattern from = any_source,
-                          TagPattern tag = any_tag);
+    template <detail::Regions R = std::vector<Region>>
+    Work<Status> recv_iov(const R& regions, SourcePattern from = any_source,
+                          TagPattern tag = any_tag) const {
+        return recv_list({std::ranges::begin(regions), std::ranges::end(regions)}, from, tag);
+    }
 
     /// Both at once; ends when both have. The status is that of the receive.
-    template <Element S, std::size_t M, Element R, std::size_t N>
-    Work<Status> send_recv(std::span<S, M> outgoing, int to, std::span<R, N> incoming,
-                           SourcePattern from, TagValue tag = 0) {
-        return send_recv(const_buffer(outgoing), to, buffer(incoming), from, tag);
+    template <detail::AnyRange Out, detail::AnyRange In>
+    Work<Status> send_recv(Out&& outgoing, int to, In&& incoming, SourcePattern from,
+                           TagValue tag = 0) const {
+        return send_recv(const_buffer(std::forward<Out>(outgoing)), to,
+                         buffer(std::forward<In>(incoming)), from, tag);
     }
     Work<Status> send_recv(const ConstBuffer& outgoing, int to, const Buffer& incoming,
-                           SourcePattern from, TagValue tag = 0);
+                           SourcePattern from, TagValue tag = 0) const;
 
     // Looking at messages without receiving them.
 
     /// Ends when there is a message that fits, and leaves it.
-    Work<Status> probe(SourcePattern from = any_source, TagPattern tag = any_tag);
-    std::optional<Status> try_probe(SourcePattern from = any_source, TagPattern tag = any_tag);
+    Work<Status> probe(SourcePattern from = any_source, TagPattern tag = any_tag) const;
+    std::optional<Status> try_probe(SourcePattern from = any_source,
+                                    TagPattern tag = any_tag) const;
     /// Ends when there is a message that fits, and takes it out of matching.
-    Work<Message> matched_probe(SourcePattern from = any_source, TagPattern tag = any_tag);
+    Work<Message> matched_probe(SourcePattern from = any_source, TagPattern tag = any_tag) const;
     std::optional<Message> try_matched_probe(SourcePattern from = any_source,
-                                             TagPattern tag = any_tag);
+                                             TagPattern tag = any_tag) const;
 
     // The same message again and again.
 
-    template <Element T, std::size_t N>
-    Prepared<void> prepare_send(std::span<T, N> elements, int to, TagValue tag = 0,
+    template <detail::AnyRange R>
+    Prepared<void> prepare_send(R&& elements, int to, TagValue tag = 0,
                                 SendOptions options = {}) const {
-        return Prepared<void>([self = *this, elements, to, tag, options]() mutable {
-            return self.send(elements, to, tag, options);
-        });
+        return Prepared<void>([self = *this, memory = const_buffer(std::forward<R>(elements)), to,
+                               tag, options] { return self.send(memory, to, tag, options); });
     }
-    template <Element T, std::size_t N>
-    Prepared<Status> prepare_recv(std::span<T, N> elements, SourcePattern from = any_source,
+    template <detail::AnyRange R>
+    Prepared<Status> prepare_recv(R&& elements, SourcePattern from = any_source,
                                   TagPattern tag = any_tag) const {
-        return Prepared<Status>([self = *this, elements, from, tag]() mutable {
-            return self.recv(elements, from, tag);
-        });
+        return Prepared<Status>([self = *this, memory = buffer(std::forward<R>(elements)), from,
+                                 tag] { return self.recv(memory, from, tag); });
     }
 
     /// Any operation again and again: `start(communicator)` gives its Work.
     ///
     ///     auto step = world.prepare([&](auto& w) { return w.all_reduce(gradients, nexar::sum); });
     template <class F>
-        requires std::is_invocable_r_v<Work<>, F&, Communicator&>
+        requires std::is_invocable_r_v<Work<>, F&, const Communicator&>
     Prepared<void> prepare(F start) const {
         return Prepared<void>(
             [self = *this, start = std::move(start)]() mutable { return start(self); });
@@ -181,16 +234,33 @@ public:
     /// A communicator of the same ranks whose messages never meet those of this one. Every rank
     /// makes its duplicates in the same order; nothing is sent for it. It ends with its last handle
     /// and the last Work and Message of it; what others send in it afterwards is dropped.
-    Communicator duplicate();
+    Communicator duplicate() const;
 
     /// One communicator for each colour, of the ranks that gave it, ordered by key and then by rank
-    /// here. Nothing for a rank whose colour is none of its own: `undefined`. Waits for all ranks.
-    std::optional<Communicator> split(std::optional<std::uint32_t> colour, std::int64_t key = 0);
+    /// here. Returns nullopt for a rank that passed `undefined`. Waits for all ranks.
+    std::optional<Communicator> split(std::optional<std::uint32_t> colour,
+                                      std::int64_t key = 0) const;
     static constexpr std::nullopt_t undefined = std::nullopt;
 
-    /// A communicator of these ranks, in this order; nothing for a rank that is not among them. All
-    /// ranks give the same list; nothing is sent for it.
-    std::optional<Communicator> subgroup(std::span<const int> ranks);
+    /// A communicator of these ranks, in this order; nullopt for a rank that is not among them. All
+    /// ranks pass the same list; nothing is sent for it.
+    template <detail::Integers R>
+    std::optional<Communicator> subgroup(const R& ranks) const {
+        std::vector<std::int64_t> members;
+        for (const auto rank : ranks) members.push_back(static_cast<std::int64_t>(rank));
+        return subgroup_of(members);
+    }
+
+private:
+    detail::TaskOwner start_send(const ConstBuffer& elements, int to, TagValue tag,
+                                 SendOptions options,
+                                 std::unique_ptr<detail::Held> held = nullptr) const;
+    detail::TaskOwner start_recv(const Buffer& elements, SourcePattern from, TagPattern tag,
+                                 std::unique_ptr<detail::Held> held = nullptr) const;
+    Work<> send_list(std::vector<ConstRegion> regions, int to, TagValue tag,
+                     SendOptions options) const;
+    Work<Status> recv_list(std::vector<Region> regions, SourcePattern from, TagPattern tag) const;
+    std::optional<Communicator> subgroup_of(std::span<const std::int64_t> ranks) const;
 };
 
 }  // namespace nexar

@@ -1,11 +1,16 @@
 #pragma once
 
+#include <bit>
 #include <complex>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <limits>
 #include <nexar/export.hpp>
 #include <nexar/numeric.hpp>
+#include <ranges>
 #include <string_view>
 #include <type_traits>
 
@@ -26,8 +31,9 @@ enum class DType : std::uint8_t {
     bf16 = 10,
     f32 = 11,
     f64 = 12,
-    c64 = 13,   // std::complex<float>
-    c128 = 14,  // std::complex<double>
+    c64 = 13,     // std::complex<float>
+    c128 = 14,    // std::complex<double>
+    opaque = 15,  // bytes that only the user understands; a Buffer says how many an element has
     located_i8 = 33,
     located_u8 = 34,
     located_i16 = 35,
@@ -45,21 +51,21 @@ enum class DType : std::uint8_t {
 /// How two elements become one. Numbers are stable: they travel on the wire.
 enum class ReduceOp : std::uint8_t {
     sum = 1,
-    prod = 2,
+    product = 2,
     min = 3,
     max = 4,
-    avg = 5,  // sums, then divides once at the end; integers round toward zero
+    average = 5,  // sums, then divides once at the end; integers round toward zero
     bit_and = 6,
     bit_or = 7,
     bit_xor = 8,
     logical_and = 9,
     logical_or = 10,
     logical_xor = 11,
-    minloc = 12,  // for Located<T>; of equal values the lower index wins
-    maxloc = 13,
+    min_location = 12,  // for Located<T>; of equal values the lower index wins
+    max_location = 13,
 };
 
-/// Bytes of one element; 0 for a number that is no DType.
+/// Bytes of one element; 0 for DType::opaque, and for a number that is no DType.
 NEXAR_EXPORT std::size_t size_of(DType dtype) noexcept;
 
 /// The name as written in the source; "unknown" for a number that is none.
@@ -102,13 +108,39 @@ struct DTypeNumber<Located<T>> : std::integral_constant<int, DTypeNumber<T>::val
 
 }  // namespace detail
 
-/// What collectives and typed messages carry: integers of 8 to 64 bits, float16, bfloat16, float,
-/// double, complex, and Located of the real ones.
+/// What nexar's own operators fold: integers of 8 to 64 bits, float16, bfloat16, float, double,
+/// complex, and Located of the real ones.
 template <class T>
-concept Element = detail::DTypeNumber<std::remove_cv_t<T>>::value != 0;
+concept Number = detail::DTypeNumber<std::remove_cv_t<T>>::value != 0;
 
+namespace detail {
+
+/// Types that refer to memory: their bytes mean nothing in another process.
+template <class T>
+inline constexpr bool refers_to_memory = std::is_pointer_v<T> || std::is_member_pointer_v<T> ||
+                                         std::is_null_pointer_v<T> || std::ranges::view<T>;
+template <class T>
+inline constexpr bool refers_to_memory<std::initializer_list<T>> = true;
+template <class T>
+inline constexpr bool refers_to_memory<std::reference_wrapper<T>> = true;
+template <std::ranges::range T>
+    requires(!std::ranges::view<T>)
+inline constexpr bool refers_to_memory<T> = refers_to_memory<std::ranges::range_value_t<T>>;
+
+}  // namespace detail
+
+/// What messages and collectives carry: numbers, and every other trivially copyable type that does
+/// not refer to memory (bool, std::byte, enumerations, structs, std::array of these). The bytes of
+/// a struct travel as they are, padding included, so all ranks must lay it out in the same way.
+template <class T>
+concept Element = Number<T> || (std::is_trivially_copyable_v<T> && std::is_object_v<T> &&
+                                !std::is_array_v<T> && !std::is_volatile_v<T> &&
+                                sizeof(T) <= std::numeric_limits<std::uint32_t>::max() &&
+                                !detail::refers_to_memory<std::remove_cv_t<T>>);
+
+/// DType::opaque for elements that are not numbers.
 template <Element T>
 inline constexpr DType dtype_of =
-    static_cast<DType>(detail::DTypeNumber<std::remove_cv_t<T>>::value);
+    Number<T> ? static_cast<DType>(detail::DTypeNumber<std::remove_cv_t<T>>::value) : DType::opaque;
 
 }  // namespace nexar

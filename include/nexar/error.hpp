@@ -52,7 +52,7 @@ NEXAR_EXPORT std::string_view name(Errc code) noexcept;
 
 /// Where an error happened; what is not known stays empty.
 struct ErrorContext {
-    std::optional<Rank> rank{};
+    std::optional<int> rank{};
     std::string host{};
     std::string operation{};
     std::optional<Sequence> sequence{};
@@ -66,7 +66,7 @@ public:
     Error(Errc code, std::string cause, ErrorContext context = {});
 
     Errc code() const noexcept;
-    std::optional<Rank> rank() const noexcept;
+    std::optional<int> rank() const noexcept;
     const std::string& host() const noexcept;
     const std::string& operation() const noexcept;
     std::optional<Sequence> sequence() const noexcept;

@@ -78,14 +78,16 @@ public:
         requires detail::Passable<std::remove_cvref_t<A>> && detail::Returnable<R>
     Work<R> call(int rank, const FunctionName& name, A&& argument,
                  const CallOptions& options = {}) const {
-        return Work<R>(detail::start_call(body_, rank, name,
-                                          detail::argument_of(std::forward<A>(argument)), options,
-                                          detail::expected<R>()));
+        return Work<R>(
+            detail::start_call(body_, rank, name, detail::argument_of(std::forward<A>(argument)),
+                               options, detail::expected<R>()),
+            &detail::take_response<R>);
     }
     template <class R = Payload>
         requires detail::Returnable<R>
     Work<R> call(int rank, const FunctionName& name, const CallOptions& options = {}) const {
-        return Work<R>(detail::start_call(body_, rank, name, {}, options, detail::expected<R>()));
+        return Work<R>(detail::start_call(body_, rank, name, {}, options, detail::expected<R>()),
+                       &detail::take_response<R>);
     }
 
     /// Where other members reach it: "127.0.0.1:40123".

@@ -35,6 +35,10 @@ NEXAR_EXPORT std::string checked_name(std::string_view name);
 /// The bytes of an argument or of an answer.
 using Payload = std::vector<std::byte>;
 
+/// Calls are often made for what they do, not for what they give back.
+template <>
+inline constexpr bool detail::may_be_ignored<Payload> = true;
+
 /// Names a function: by a number from 0 to 65535, or by printable text of 1 to 64 bytes, which
 /// travels as it is. Numbers and names have nothing to do with each other.
 class FunctionName {
@@ -298,8 +302,10 @@ NEXAR_EXPORT Served serve(const std::shared_ptr<NodeBody>& node, const FunctionN
 NEXAR_EXPORT Payload response(Task& task);
 
 template <class T>
-T value_of(Task& task) {
-    if constexpr (std::same_as<T, Payload>) {
+Result<T> take_response(Task& task) {
+    if constexpr (std::is_void_v<T>) {
+        return {};
+    } else if constexpr (std::same_as<T, Payload>) {
         return response(task);
     } else {
         return decoded<T>(response(task));

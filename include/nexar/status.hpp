@@ -29,14 +29,12 @@ public:
     // Implicit on purpose: `recv(data, 3, any_tag)`.
     SourcePattern(AnySource /*any*/) noexcept {}       // NOLINT(google-explicit-*)
     SourcePattern(int rank) noexcept : rank_(rank) {}  // NOLINT(google-explicit-*)
-    SourcePattern(Rank rank) noexcept                  // NOLINT(google-explicit-*)
-        : rank_(static_cast<std::int64_t>(rank.value())) {}
 
-    /// Not checked against the size of a communicator; empty: any.
-    const std::optional<std::int64_t>& rank() const noexcept { return rank_; }
+    /// Not checked against the size of a communicator; nullopt stands for any rank.
+    const std::optional<int>& rank() const noexcept { return rank_; }
 
 private:
-    std::optional<std::int64_t> rank_{};
+    std::optional<int> rank_{};
 };
 
 namespace detail {

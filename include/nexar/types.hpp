@@ -7,7 +7,7 @@
 
 namespace nexar {
 
-/// An integer that cannot be mistaken for another one: a Rank is not a Tag. `Name` is any type,
+/// An integer that cannot be mistaken for another one: a Tag is not a Sequence. `Name` is any type,
 /// used only to tell kinds apart. No arithmetic: convert with value() where a computation is meant.
 template <class Name, class Rep>
 class Strong {
@@ -25,17 +25,8 @@ private:
     Rep value_ = 0;
 };
 
-/// Index of a member in a communicator, from 0.
-using Rank = Strong<struct RankName, std::uint32_t>;
-
 /// What a message is about, chosen by the user; part of matching.
 using Tag = Strong<struct TagName, std::uint64_t>;
-
-/// Number of a view. Epochs only grow.
-using Epoch = Strong<struct EpochName, std::uint64_t>;
-
-/// Names a communicator on the wire.
-using ContextId = Strong<struct ContextName, std::uint64_t>;
 
 /// Number of a message per (sender, receiver, context), from 0.
 using Sequence = Strong<struct SequenceName, std::uint64_t>;

@@ -53,17 +53,29 @@ NEXAR_EXPORT void wait_before_end(TaskOwner& task, bool unwinding) noexcept;
 /// False: it has ended already, and the follower will not run.
 NEXAR_EXPORT bool follow(Task& task, Follower& follower);
 
-// Of a task that has ended.
-NEXAR_EXPORT const std::optional<Error>& error(const Task& task) noexcept;
-NEXAR_EXPORT Status status(const Task& task) noexcept;
-NEXAR_EXPORT Message message(Task& task);
+/// Memory that an operation owns until it is released: the value that it sends or gives back.
+class Held {
+public:
+    Held() = default;
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    virtual ~Held() = default;
+};
 
-template <class T>
-T value_of(Task& task);
-template <>
-inline Status value_of<Status>(Task& task) {
+// Of a task that has ended.
+/// Whoever looks at the error answers for it: an error that nobody looks at is logged.
+NEXAR_EXPORT const std::optional<Error>& error(Task& task) noexcept;
+NEXAR_EXPORT Status status(const Task& task) noexcept;
+NEXAR_EXPORT Held& held(Task& task) noexcept;
+
+inline Result<Status> take_status(Task& task) {
     return status(task);
 }
+
+/// Whether nothing is lost when the value is ignored. The result of `broadcast(n, 0).wait()` is
+/// not in `n`, so whoever ignores it has a bug.
+template <class T>
+inline constexpr bool may_be_ignored = std::is_void_v<T> || std::is_same_v<T, Status>;
 
 /// What an empty Work gives.
 template <class T>
@@ -92,18 +104,31 @@ Result<T> value_of_nothing() {
 /// ended: done() is true and waiting returns at once. An empty Work<> gives nothing, an empty
 /// Work<Status> gives Status{.source = no_rank}, and any other one gives Errc::invalid_argument.
 ///
+/// A Work that failed and is destroyed before anybody looked at its result (wait(), result(), ...)
+/// logs the error, unless it was cancelled or its node closed here.
+///
 /// One thread at a time may use a Work; different ones at the same time are fine. In a forked child
 /// a Work of the parent ends without waiting.
 template <class T = void>
 class [[nodiscard]] Work {
 public:
+    /// Takes the value out of a task that ended well.
+    using Taker = Result<T> (*)(detail::Task& task);
+
     Work() noexcept = default;
-    explicit Work(detail::TaskOwner task) noexcept
-        : task_(std::move(task)), unwinding_(std::uncaught_exceptions()) {}
+    explicit Work(detail::TaskOwner task, Taker taker = nullptr) noexcept
+        : task_(std::move(task)), taker_(taker), unwinding_(std::uncaught_exceptions()) {}
+    /// A receive in a list of works whose values nobody needs.
+    template <std::same_as<Status> Other>
+        requires std::is_void_v<T>
+    Work(Work<Other>&& other) noexcept  // NOLINT(google-explicit-*): as one wait_all() takes both
+        : task_(std::move(other.task_)), unwinding_(other.unwinding_) {}
     Work(Work&&) noexcept = default;
     Work& operator=(Work&& other) noexcept {
+        if (this == &other) return *this;
         finish();
         task_ = std::move(other.task_);
+        taker_ = other.taker_;
         unwinding_ = other.unwinding_;
         return *this;
     }
@@ -115,7 +140,15 @@ public:
     bool done() const noexcept { return !task_ || detail::done(*task_); }
 
     /// Waits, makes progress meanwhile, and gives the value, or throws nexar::Error.
-    T wait() {
+    T wait()
+        requires(detail::may_be_ignored<T>)
+    {
+        await();
+        return take().value();
+    }
+    [[nodiscard("the value that the operation gives is lost")]] T wait()
+        requires(!detail::may_be_ignored<T>)
+    {
         await();
         return take().value();
     }
@@ -162,6 +195,8 @@ public:
 
 private:
     class Awaiter;
+    template <class>
+    friend class Work;
 
     void await() {
         if (task_) detail::wait(*task_, nullptr);
@@ -174,7 +209,7 @@ private:
         if constexpr (std::is_void_v<T>) {
             return {};
         } else {
-            return detail::value_of<T>(*task);
+            return taker_(*task);
         }
     }
 
@@ -187,6 +222,7 @@ private:
     }
 
     detail::TaskOwner task_{};
+    Taker taker_ = nullptr;
     int unwinding_ = 0;
 };
 
@@ -200,7 +236,16 @@ public:
         awaiting_ = awaiting;
         return detail::follow(*work_->task_, *this);
     }
-    T await_resume() { return work_->take().value(); }
+    T await_resume()
+        requires(detail::may_be_ignored<T>)
+    {
+        return work_->take().value();
+    }
+    [[nodiscard("the value that the operation gives is lost")]] T await_resume()
+        requires(!detail::may_be_ignored<T>)
+    {
+        return work_->take().value();
+    }
 
     void run() noexcept override { awaiting_.resume(); }
 
@@ -250,75 +295,6 @@ std::future<T> Work<T>::future() && {
         }
     });
     return result;
-}
-
-/// Waits for all, then gives their values, or throws the first error in the order of `works`. What
-/// an empty one gives is said at Work.
-template <class T>
-auto wait_all(std::span<Work<T>> works) {
-    for (Work<T>& work : works) {
-        if (work.valid()) detail::wait(*work.task(), nullptr);
-    }
-    if constexpr (std::is_void_v<T>) {
-        std::optional<Error> first;
-        for (Work<T>& work : works) {
-            const auto outcome = work.result();
-            if (!outcome && !first) first = outcome.error();
-        }
-        if (first) throw Error(*first);
-    } else {
-        std::vector<Result<T>> outcomes;
-        outcomes.reserve(works.size());
-        for (Work<T>& work : works) outcomes.push_back(work.result());
-        std::vector<T> values;
-        values.reserve(works.size());
-        for (Result<T>& outcome : outcomes) values.push_back(std::move(outcome).value());
-        return values;
-    }
-}
-template <class... T>
-    requires(sizeof...(T) > 0)
-void wait_all(Work<T>&... works) {
-    const auto await = [](const auto& work) {
-        if (work.valid()) detail::wait(*work.task(), nullptr);
-    };
-    (await(works), ...);
-    std::optional<Error> first;
-    const auto look = [&first](const auto& outcome) {
-        if (!outcome && !first) first = outcome.error();
-    };
-    (look(works.result()), ...);
-    if (first) throw Error(*first);
-}
-
-/// Waits until one has ended: its index. Empty ones do not count; nullopt: the deadline passed, or
-/// all are empty, or there are none.
-template <class T>
-std::optional<std::size_t> wait_any(std::span<Work<T>> works,
-                                    const detail::Deadline* deadline = nullptr) {
-    std::vector<detail::Task*> tasks;
-    std::vector<std::size_t> places;
-    for (std::size_t i = 0; i < works.size(); ++i) {
-        if (!works[i].valid()) continue;
-        tasks.push_back(works[i].task());
-        places.push_back(i);
-    }
-    if (tasks.empty()) return std::nullopt;
-    const std::size_t found = detail::wait_any(tasks, deadline);
-    if (found == tasks.size()) return std::nullopt;
-    return places[found];
-}
-
-/// Waits until at least one has ended: the indices of all that have.
-template <class T>
-std::vector<std::size_t> wait_some(std::span<Work<T>> works,
-                                   const detail::Deadline* deadline = nullptr) {
-    std::vector<std::size_t> ended;
-    if (!wait_any(works, deadline)) return ended;
-    for (std::size_t i = 0; i < works.size(); ++i) {
-        if (works[i].valid() && works[i].done()) ended.push_back(i);
-    }
-    return ended;
 }
 
 }  // namespace nexar

@@ -13,7 +13,7 @@ struct Row {
 constexpr unsigned kLocated = 32;
 
 // Indexed by DType; the located types follow at +32.
-constexpr std::array<Row, 15> kValues{{
+constexpr std::array<Row, 16> kValues{{
     {"unknown", 0},
     {"i8", 1},
     {"u8", 1},
@@ -29,6 +29,7 @@ constexpr std::array<Row, 15> kValues{{
     {"f64", 8},
     {"c64", 8},
     {"c128", 16},
+    {"opaque", 0},
 }};
 
 constexpr std::array<std::string_view, 13> kLocatedNames{
@@ -37,8 +38,9 @@ constexpr std::array<std::string_view, 13> kLocatedNames{
     "located_bf16", "located_f32", "located_f64"};
 
 constexpr std::array<std::string_view, 14> kOps{
-    "unknown", "sum",     "prod",        "min",        "max",         "avg",    "bit_and",
-    "bit_or",  "bit_xor", "logical_and", "logical_or", "logical_xor", "minloc", "maxloc"};
+    "unknown",    "sum",         "product",      "min",         "max",
+    "average",    "bit_and",     "bit_or",       "bit_xor",     "logical_and",
+    "logical_or", "logical_xor", "min_location", "max_location"};
 
 bool is_located(unsigned number) {
     return number > kLocated && number - kLocated < kLocatedNames.size();

@@ -24,7 +24,7 @@ std::string sentence(Errc code, const std::string& cause, const ErrorContext& co
         fmt::format_to(std::back_inserter(where), "{}{} {}", where.empty() ? "" : ", ", what,
                        value);
     };
-    if (context.rank) add("rank", context.rank->value());
+    if (context.rank) add("rank", *context.rank);
     if (!context.host.empty()) add("host", context.host);
     if (!context.operation.empty()) add("operation", context.operation);
     if (context.sequence) add("sequence", context.sequence->value());
@@ -106,7 +106,7 @@ Error::Error(Errc code, std::string cause, ErrorContext context) {
 Errc Error::code() const noexcept {
     return detail_->code;
 }
-std::optional<Rank> Error::rank() const noexcept {
+std::optional<int> Error::rank() const noexcept {
     return detail_->context.rank;
 }
 const std::string& Error::host() const noexcept {

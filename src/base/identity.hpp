@@ -8,10 +8,10 @@
 #include <cstring>
 #include <functional>
 #include <nexar/result.hpp>
-#include <nexar/types.hpp>
 #include <span>
 #include <string>
 #include <string_view>
+#include "base/types.hpp"
 
 namespace nexar {
 

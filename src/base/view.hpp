@@ -1,9 +1,9 @@
 #pragma once
 
 #include <algorithm>
-#include <nexar/types.hpp>
 #include <optional>
 #include <vector>
+#include "base/types.hpp"
 
 #include "base/address.hpp"
 #include "base/identity.hpp"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -19,27 +18,24 @@ ByteFold::ByteFold(Reducer reducer, std::byte* out, const std::byte* local, std:
       out_(out),
       local_(local),
       bytes_(static_cast<std::uint64_t>(count) * reducer_.element_size()),
-      shift_(std::countr_zero(reducer_.element_size())),
       side_(side) {
-    NEXAR_ASSERT(std::has_single_bit(reducer_.element_size()) &&
-                 reducer_.element_size() <= kLargestElement);
     NEXAR_ASSERT(count <= std::numeric_limits<std::size_t>::max() / reducer_.element_size());
 }
 
 ByteFold::Cut ByteFold::cut(std::uint64_t offset, std::span<const std::byte> bytes) const noexcept {
     const std::size_t size = reducer_.element_size();
     Cut cut;
-    const auto into = static_cast<std::size_t>(offset & (size - 1));
-    std::uint64_t element = offset >> shift_;
+    const auto into = static_cast<std::size_t>(offset % size);
+    std::uint64_t element = offset / size;
     if (into != 0) {
         const std::size_t taken = std::min(size - into, bytes.size());
         cut.head = {element++, into, bytes.first(taken)};
         bytes = bytes.subspan(taken);
     }
-    const std::size_t elements = bytes.size() >> shift_;
+    const std::size_t elements = bytes.size() / size;
     cut.first_whole = element;
-    cut.whole = bytes.first(elements << shift_);
-    cut.tail = {element + elements, 0, bytes.subspan(elements << shift_)};
+    cut.whole = bytes.first(elements * size);
+    cut.tail = {element + elements, 0, bytes.subspan(elements * size)};
     return cut;
 }
 
@@ -59,7 +55,7 @@ Result<void> ByteFold::feed(std::uint64_t offset, std::span<const std::byte> byt
     const Cut pieces = cut(offset, bytes);
     NEXAR_TRY(check(pieces));
     take(pieces.head);
-    fold(pieces.first_whole, pieces.whole.data(), pieces.whole.size() >> shift_);
+    fold(pieces.first_whole, pieces.whole.data(), pieces.whole.size() / reducer_.element_size());
     take(pieces.tail);
     bytes_done_ += bytes.size();
     return {};
@@ -73,7 +69,7 @@ Result<void> ByteFold::check(const Cut& cut) const {
         const std::size_t slot = slot_of(fragment->element);
         if (slot == waiting_) {
             ++new_slots;
-        } else if ((slots_[slot].present & fragment->mask()) != 0) {
+        } else if (slots_[slot].repeats(*fragment)) {
             return Error(Errc::invalid_argument,
                          fmt::format("bytes {} to {} of element {} repeat bytes that came before",
                                      fragment->first, fragment->first + fragment->bytes.size() - 1,
@@ -87,11 +83,12 @@ Result<void> ByteFold::check(const Cut& cut) const {
                                  waiting_, kSlots, reducer_.element_size()));
     }
     for (const Slot& slot : waiting()) {
-        if (slot.element < cut.first_whole) continue;
-        if (slot.element - cut.first_whole >= cut.whole.size() >> shift_) continue;
-        return Error(
-            Errc::invalid_argument,
-            fmt::format("element {} comes whole, but some of its bytes came before", slot.element));
+        if (slot.element() < cut.first_whole) continue;
+        if (slot.element() - cut.first_whole >= cut.whole.size() / reducer_.element_size())
+            continue;
+        return Error(Errc::invalid_argument,
+                     fmt::format("element {} comes whole, but some of its bytes came before",
+                                 slot.element()));
     }
     return {};
 }
@@ -108,20 +105,57 @@ void ByteFold::take(const Fragment& fragment) {
     NEXAR_ASSERT(at < kSlots, "check() counted the slots");
     Slot& slot = slots_[at];
     if (at == waiting_) {
-        slot.element = fragment.element;
-        slot.present = 0;
+        slot.begin(fragment.element, reducer_.element_size());
         ++waiting_;
     }
-    std::memcpy(slot.bytes.data() + fragment.first, fragment.bytes.data(), fragment.bytes.size());
-    slot.present |= fragment.mask();
-    if (slot.present != (1U << reducer_.element_size()) - 1U) return;
-    fold(slot.element, slot.bytes.data(), 1);
-    slot = slots_[--waiting_];
+    if (!slot.take(fragment)) return;
+    fold(slot.element(), slot.bytes(), 1);
+    std::swap(slot, slots_[--waiting_]);
+}
+
+void ByteFold::Slot::begin(std::uint64_t element, std::size_t size) {
+    element_ = element;
+    missing_ = size;
+    present_ = 0;
+    if (size <= kLargestInPlace) return;
+    if (!large_) large_ = std::make_unique<Large>();
+    large_->bytes.resize(size);
+    large_->present.assign(size, false);
+}
+
+namespace {
+
+std::uint32_t mask(std::size_t first, std::size_t count) {
+    return ((1U << count) - 1U) << first;
+}
+
+}  // namespace
+
+bool ByteFold::Slot::repeats(const Fragment& fragment) const noexcept {
+    const std::size_t count = fragment.bytes.size();
+    if (!large_) return (present_ & mask(fragment.first, count)) != 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (large_->present[fragment.first + i]) return true;
+    }
+    return false;
+}
+
+bool ByteFold::Slot::take(const Fragment& fragment) {
+    const std::size_t count = fragment.bytes.size();
+    std::byte* const bytes = large_ ? large_->bytes.data() : bytes_.data();
+    std::memcpy(bytes + fragment.first, fragment.bytes.data(), count);
+    if (!large_) {
+        present_ |= mask(fragment.first, count);
+    } else {
+        for (std::size_t i = 0; i < count; ++i) large_->present[fragment.first + i] = true;
+    }
+    missing_ -= count;
+    return missing_ == 0;
 }
 
 void ByteFold::fold(std::uint64_t element, const std::byte* incoming, std::size_t count) const {
     if (count == 0) return;
-    const std::size_t at = static_cast<std::size_t>(element) << shift_;
+    const std::size_t at = static_cast<std::size_t>(element) * reducer_.element_size();
     const std::byte* local = local_ + at;
     if (side_ == Side::left) {
         reducer_.fold(out_ + at, incoming, local, count);

@@ -3,8 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <nexar/result.hpp>
 #include <span>
+#include <vector>
 
 #include "compute/reduce.hpp"
 
@@ -18,7 +20,8 @@ enum class Side : std::uint8_t {
 
 /// Reduces an array that arrives as bytes, in pieces of any size, cut anywhere and in any order,
 /// into memory. Whole elements are folded straight from the incoming bytes; only elements that a
-/// cut splits are put together in a fixed number of slots. No allocation.
+/// cut splits are put together in a fixed number of slots. Memory is taken only for split elements
+/// of more than kLargestInPlace bytes.
 ///
 /// The memory at `out` and `local` must outlive the fold. One thread at a time.
 class ByteFold {
@@ -26,6 +29,7 @@ public:
     /// Split elements that can wait for their missing bytes at the same time. Pieces in order need
     /// one; each further stream of pieces at its own offset needs up to two.
     static constexpr std::size_t kSlots = 32;
+    static constexpr std::size_t kLargestInPlace = 16;
 
     /// `local` is exactly `out` or disjoint from it; both hold `count` elements, and
     /// count * reducer.element_size() must not overflow, see byte_count().
@@ -46,22 +50,37 @@ public:
     bool done() const noexcept { return bytes_done_ == bytes_; }
 
 private:
-    static constexpr std::size_t kLargestElement = 16;
-
-    /// An element some of whose bytes have come, not all.
-    struct Slot {
-        std::uint64_t element = 0;
-        std::uint32_t present = 0;  // bit i: byte i came
-        std::array<std::byte, kLargestElement> bytes{};
-    };
-
     /// Bytes of a piece that lie in one element without filling it.
     struct Fragment {
         std::uint64_t element = 0;
         std::size_t first = 0;  // position of the first byte in the element
         std::span<const std::byte> bytes;
+    };
 
-        std::uint32_t mask() const noexcept { return ((1U << bytes.size()) - 1U) << first; }
+    /// An element some of whose bytes have come, not all.
+    class Slot {
+    public:
+        void begin(std::uint64_t element, std::size_t size);
+        std::uint64_t element() const noexcept { return element_; }
+        /// Whether a byte of the fragment came before.
+        bool repeats(const Fragment& fragment) const noexcept;
+        /// True when the element is complete.
+        bool take(const Fragment& fragment);
+        const std::byte* bytes() const noexcept {
+            return large_ ? large_->bytes.data() : bytes_.data();
+        }
+
+    private:
+        struct Large {
+            std::vector<std::byte> bytes{};
+            std::vector<bool> present{};
+        };
+
+        std::uint64_t element_ = 0;
+        std::size_t missing_ = 0;
+        std::uint32_t present_ = 0;  // bit i: byte i came
+        std::array<std::byte, kLargestInPlace> bytes_{};
+        std::unique_ptr<Large> large_{};  // for larger elements, in place of the two before
     };
 
     /// A piece cut at element boundaries. Head and tail may be empty.
@@ -84,7 +103,6 @@ private:
     const std::byte* local_;
     std::uint64_t bytes_;
     std::uint64_t bytes_done_ = 0;
-    int shift_;  // an element has 1 << shift_ bytes
     Side side_;
     std::size_t waiting_ = 0;  // slots in use: the first ones, in any order
     std::array<Slot, kSlots> slots_{};

@@ -64,9 +64,9 @@ HWY_EXPORT(complex_product_here);
 FoldKernel complex_fold(DType dtype, ReduceOp op) {
     switch (op) {
         case ReduceOp::sum:
-        case ReduceOp::avg:
+        case ReduceOp::average:
             return float_fold(dtype == DType::c64 ? DType::f32 : DType::f64, ReduceOp::sum);
-        case ReduceOp::prod:
+        case ReduceOp::product:
             return HWY_DYNAMIC_DISPATCH(complex_product_here)(dtype);
         default:
             return nullptr;

@@ -57,9 +57,9 @@ FoldKernel by_op(ReduceOp op) {
     using D = hn::ScalableTag<Lane>;
     switch (op) {
         case ReduceOp::sum:
-        case ReduceOp::avg:
+        case ReduceOp::average:
             return &fold<D, Sum>;
-        case ReduceOp::prod:
+        case ReduceOp::product:
             return &fold<D, Product>;
         case ReduceOp::min:
             return &fold<D, Min>;

@@ -79,9 +79,9 @@ struct Max {
 FoldKernel f16_fold(ReduceOp op) {
     switch (op) {
         case ReduceOp::sum:
-        case ReduceOp::avg:
+        case ReduceOp::average:
             return &fold<F16Tag, InF16<Sum>>;
-        case ReduceOp::prod:
+        case ReduceOp::product:
             return &fold<F16Tag, InF16<Product>>;
         case ReduceOp::min:
             return &fold<OrderTag, Min<0x7c00, 0x7e00>>;
@@ -95,9 +95,9 @@ FoldKernel f16_fold(ReduceOp op) {
 FoldKernel bf16_fold(ReduceOp op) {
     switch (op) {
         case ReduceOp::sum:
-        case ReduceOp::avg:
+        case ReduceOp::average:
             return &fold<BitsTag, InBf16<Sum>>;
-        case ReduceOp::prod:
+        case ReduceOp::product:
             return &fold<BitsTag, InBf16<Product>>;
         case ReduceOp::min:
             return &fold<OrderTag, Min<0x7f80, 0x7fc0>>;

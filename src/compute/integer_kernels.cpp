@@ -157,9 +157,9 @@ FoldKernel by_type(DType dtype) {
 FoldKernel integer_fold_here(DType dtype, ReduceOp op) {
     switch (op) {
         case ReduceOp::sum:
-        case ReduceOp::avg:
+        case ReduceOp::average:
             return by_size<Sum>(dtype);
-        case ReduceOp::prod:
+        case ReduceOp::product:
             return product(dtype);
         case ReduceOp::min:
             return by_type<Min>(dtype);

@@ -98,7 +98,7 @@ Entry chosen(bool first, const Entry& x, const Entry& y) {
 /// Of equal keys the lower index wins. A NaN's key is the winning end of the order, which nothing
 /// else of its type reaches.
 template <class T>
-void minloc(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes) {
+void min_location(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes) {
     constexpr std::int64_t kNanKey = std::numeric_limits<std::int64_t>::min();
     for (std::size_t i = 0; i < bytes; i += kElement) {
         const Entry x = loaded<T, kNanKey>(a + i);
@@ -109,7 +109,7 @@ void minloc(std::byte* out, const std::byte* a, const std::byte* b, std::size_t 
 }
 
 template <class T>
-void maxloc(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes) {
+void max_location(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes) {
     constexpr std::int64_t kNanKey = std::numeric_limits<std::int64_t>::max();
     for (std::size_t i = 0; i < bytes; i += kElement) {
         const Entry x = loaded<T, kNanKey>(a + i);
@@ -121,8 +121,8 @@ void maxloc(std::byte* out, const std::byte* a, const std::byte* b, std::size_t 
 
 template <class T>
 FoldKernel by_op(ReduceOp op) {
-    if (op == ReduceOp::minloc) return &minloc<T>;
-    if (op == ReduceOp::maxloc) return &maxloc<T>;
+    if (op == ReduceOp::min_location) return &min_location<T>;
+    if (op == ReduceOp::max_location) return &max_location<T>;
     return nullptr;
 }
 

@@ -41,11 +41,17 @@ FoldKernel fold_kernel(DType dtype, ReduceOp op) {
 Error unsupported(DType dtype, ReduceOp op) {
     std::string allowed;
     for (auto number = static_cast<int>(ReduceOp::sum);
-         number <= static_cast<int>(ReduceOp::maxloc); ++number) {
+         number <= static_cast<int>(ReduceOp::max_location); ++number) {
         const auto candidate = static_cast<ReduceOp>(number);
         if (fold_kernel(dtype, candidate) == nullptr) continue;
         if (!allowed.empty()) allowed += ", ";
         allowed += name(candidate);
+    }
+    if (dtype == DType::opaque) {
+        return {Errc::unsupported,
+                fmt::format("operator {} folds numbers; pass an operator of your own to fold "
+                            "elements of another type",
+                            name(op))};
     }
     if (allowed.empty()) {
         return {Errc::unsupported, fmt::format("cannot reduce elements of type {} (number {}): it "
@@ -65,10 +71,11 @@ bool same_or_apart(const std::byte* out, const std::byte* in, std::size_t bytes)
 
 }  // namespace
 
-Reducer::Reducer(DType dtype, std::shared_ptr<const UserFold> user, bool commutative) noexcept
+Reducer::Reducer(DType dtype, std::size_t element_size, std::shared_ptr<const UserFold> user,
+                 bool commutative) noexcept
     : dtype_(dtype),
       commutative_(commutative),
-      element_size_(size_of(dtype)),
+      element_size_(element_size),
       user_(std::move(user)) {
     NEXAR_ASSERT(user_ != nullptr && element_size_ != 0);
 }
@@ -104,7 +111,7 @@ void Reducer::finish(std::byte* data, std::size_t count, std::uint32_t world) co
 Result<Reducer> reducer_for(DType dtype, ReduceOp op) {
     const FoldKernel kernel = fold_kernel(dtype, op);
     if (kernel == nullptr) return unsupported(dtype, op);
-    return Reducer(dtype, kernel, op == ReduceOp::avg ? divide(dtype) : nullptr);
+    return Reducer(dtype, kernel, op == ReduceOp::average ? divide(dtype) : nullptr);
 }
 
 Result<std::size_t> byte_count(DType dtype, std::uint64_t count) {

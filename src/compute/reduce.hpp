@@ -21,24 +21,27 @@ using detail::UserFold;
 /// the range, with one exception: the sign and payload of a NaN that an f32, f64 or complex sum,
 /// product or average gives.
 ///
-/// - Integers: sum and prod wrap modulo 2^n. logical_*: nonzero is true, the result is 0 or 1.
-/// - f16, bf16: sum and prod are correctly rounded to nearest even, subnormals included. A NaN
+/// - Integers: sum and product wrap modulo 2^n. logical_*: nonzero is true, the result is 0 or 1.
+/// - f16, bf16: sum and product are correctly rounded to nearest even, subnormals included. A NaN
 ///   result is the canonical quiet one, 0x7e00 or 0x7fc0.
 /// - min and max of floats are IEEE 754-2019 minimum and maximum: a NaN operand gives the canonical
 ///   quiet NaN, and -0 is below +0.
-/// - minloc and maxloc order values in the same way. A NaN wins. Of equal values, or two NaNs, the
+/// - min_location and max_location order values in the same way. A NaN wins. Of equal values, or
+/// two NaNs, the
 ///   lower index wins. Padding of the result is zero.
-/// - c64, c128: prod is (ar*br - ai*bi, ar*bi + ai*br), every operation rounded, without the
+/// - c64, c128: product is (ar*br - ai*bi, ar*bi + ai*br), every operation rounded, without the
 ///   recovery of infinities that C's Annex G describes.
-/// - avg folds as sum; finish() divides once. Integers round toward zero; f16 and bf16 are
+/// - average folds as sum; finish() divides once. Integers round toward zero; f16 and bf16 are
 /// correctly
 ///   rounded; f32, f64 and complex divide by the divisor rounded to their type.
 ///
 /// The default rounding mode is assumed, with subnormals on.
 class Reducer {
 public:
-    /// For reducer_of only; commutative says whether a op b and b op a are the same.
-    Reducer(DType dtype, std::shared_ptr<const UserFold> user, bool commutative) noexcept;
+    /// For an operator of the user's over elements of `element_size` bytes; commutative says
+    /// whether a op b and b op a are the same.
+    Reducer(DType dtype, std::size_t element_size, std::shared_ptr<const UserFold> user,
+            bool commutative) noexcept;
 
     DType dtype() const noexcept { return dtype_; }
     std::size_t element_size() const noexcept { return element_size_; }
@@ -67,13 +70,18 @@ private:
 
 /// The reducer for a built-in operator. Errc::unsupported for a pair that makes no sense:
 ///
-/// | type       | operators                                                 |
-/// |------------|-----------------------------------------------------------|
-/// | integers   | sum prod min max avg bit_* logical_*                      |
-/// | real floats| sum prod min max avg                                      |
-/// | complex    | sum prod avg                                              |
-/// | Located    | minloc maxloc                                             |
+/// | type        | operators                                    |
+/// |-------------|----------------------------------------------|
+/// | integers    | sum product min max average bit_* logical_*  |
+/// | real floats | sum product min max average                  |
+/// | complex     | sum product average                          |
+/// | Located     | min_location max_location                    |
+/// | opaque      | none                                         |
 Result<Reducer> reducer_for(DType dtype, ReduceOp op);
+
+/// Writes the element that the operator leaves every other one unchanged with: 0 for a sum.
+/// Errc::unsupported for a pair that makes no sense, and for averages, which have none.
+Result<void> put_identity(DType dtype, ReduceOp op, std::byte* out);
 
 /// Bytes of `count` elements. Errc::invalid_argument when the size does not fit or dtype is none.
 Result<std::size_t> byte_count(DType dtype, std::uint64_t count);

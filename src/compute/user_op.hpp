@@ -17,7 +17,7 @@ template <Element T, class F>
     requires std::same_as<T, std::remove_cv_t<T>> && std::is_invocable_r_v<T, const F&, T, T>
 Reducer reducer_of(F op, bool commutative) {
     static_assert(std::is_trivially_copyable_v<T>);
-    return {dtype_of<T>, std::make_shared<const detail::TypedFold<T, F>>(std::move(op)),
+    return {dtype_of<T>, sizeof(T), std::make_shared<const detail::TypedFold<T, F>>(std::move(op)),
             commutative};
 }
 

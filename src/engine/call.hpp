@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <memory>
 #include <nexar/error.hpp>
-#include <nexar/types.hpp>
 #include <optional>
 #include <string>
 #include <vector>
+#include "base/types.hpp"
 
 #include "base/time.hpp"
 #include "engine/intrusive_list.hpp"

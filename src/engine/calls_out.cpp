@@ -107,7 +107,7 @@ void Calls::end(CallOperation& call, std::optional<Error> error) {
     call.local = nullptr;
     call.state = CallOperation::State::ended;
     if (error) {
-        call.error = error->within({.rank = call.to, .operation = "call"});
+        call.error = error->within({.rank = public_rank(call.to), .operation = "call"});
         call.response.clear();
     }
     if (!call.streaming) {

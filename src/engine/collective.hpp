@@ -78,6 +78,7 @@ struct StepState {
 struct CollectiveTerms {
     schedule::Operation what = schedule::Operation::barrier;
     DType dtype = DType::u8;
+    std::uint32_t element_bytes = 1;
     std::string_view operator_name{};  // lives for ever; empty: it folds nothing
     std::uint32_t root = 0;
     bool has_counts = false;  // a v-variant
@@ -110,6 +111,7 @@ public:
 
     // The engine's own from here on.
     std::uint64_t number = 0;
+    bool reserved = false;  // it has its number, and waits for begin()
     std::shared_ptr<const Plan> plan{};
     schedule::Slice result{};  // where an average is to be divided
     RunMemory memory{};
@@ -251,6 +253,12 @@ struct ContextCollectives {
     CollectiveOperation* find(std::uint64_t number) const noexcept {
         if (number < first || number - first >= running.size()) return nullptr;
         return running[static_cast<std::size_t>(number - first)];
+    }
+    /// Whether messages for it can be understood: not before its call, nor while it is reserved.
+    bool is_called(std::uint64_t number) const noexcept {
+        if (number >= next) return false;
+        const CollectiveOperation* const found = find(number);
+        return found == nullptr || !found->reserved;
     }
     /// None: it is to come, or long over.
     PastCollective* past_call(std::uint64_t number) noexcept {

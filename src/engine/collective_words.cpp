@@ -24,6 +24,19 @@ Halves halves(std::string_view description) {
 
 }  // namespace
 
+std::string call_text(const CollectiveTerms& terms) {
+    std::string text(schedule::name(terms.what));
+    if (terms.has_counts) text += "_v";
+    if (terms.what != schedule::Operation::barrier) {
+        text += fmt::format(" {}", name(terms.dtype));
+        if (terms.dtype == DType::opaque) text += fmt::format("[{} B]", terms.element_bytes);
+        if (knows_all_counts(terms)) text += fmt::format(" x {}", terms.count);
+    }
+    if (!terms.operator_name.empty()) text += fmt::format(" {}", terms.operator_name);
+    if (schedule::rooted(terms.what)) text += fmt::format(", root {}", terms.root);
+    return text;
+}
+
 std::string difference(std::uint64_t number, const Called& a, const Called& b) {
     const Halves x = halves(a.description);
     const Halves y = halves(b.description);
@@ -47,7 +60,7 @@ wire::CollectiveAbort abort_of(const Context& context, std::uint64_t number, con
     return {.context = context.id,
             .operation = number,
             .code = error.code(),
-            .rank = error.rank().value_or(context.me),
+            .rank = internal_rank(error.rank()).value_or(context.me),
             .gone = context.collectives.is_over(number),
             .text = printable(error.cause(), wire::kMaxReportTextBytes)};
 }

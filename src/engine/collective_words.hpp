@@ -2,15 +2,18 @@
 
 #include <cstdint>
 #include <nexar/error.hpp>
-#include <nexar/types.hpp>
 #include <string>
 
+#include "base/types.hpp"
 #include "engine/engine.hpp"
 #include "wire/messages.hpp"
 
 namespace nexar::engine {
 
 // How ranks tell each other, and their users, what became of a collective.
+
+/// What was called: "all_reduce f32 x 1024 sum", "broadcast opaque[24 B] x 3, root 0".
+std::string call_text(const CollectiveTerms& terms);
 
 /// What a rank called, as Collectives::description_of says it.
 struct Called {

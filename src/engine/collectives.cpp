@@ -8,6 +8,7 @@
 #include "base/assert.hpp"
 #include "base/mix.hpp"
 #include "base/try.hpp"
+#include "engine/collective_words.hpp"
 #include "engine/engine.hpp"
 #include "schedule/algorithm.hpp"
 
@@ -21,7 +22,7 @@ schedule::Task task_of(const CollectiveOperation& operation, std::uint32_t world
             .world = world,
             .count = known ? operation.chunks.total() : 0,
             .largest = known ? operation.chunks.largest() : 0,
-            .element_bytes = static_cast<std::uint32_t>(size_of(operation.terms.dtype)),
+            .element_bytes = operation.terms.element_bytes,
             .commutative = !operation.reducer || operation.reducer->commutative(),
             .has_counts = operation.terms.has_counts};
 }
@@ -106,6 +107,7 @@ std::uint64_t Collectives::fingerprint_of(const CollectiveOperation& operation) 
     const auto add = [&](std::uint64_t value) { all = mixed(all ^ value) + value; };
     add(static_cast<std::uint64_t>(terms.what));
     add(static_cast<std::uint64_t>(terms.dtype));
+    add(terms.element_bytes);
     add(terms.root);
     add(terms.segment);
     add(terms.has_counts ? 1 : 0);
@@ -124,35 +126,54 @@ std::uint64_t Collectives::fingerprint_of(const CollectiveOperation& operation) 
 /// "all_reduce f32 x 1024 sum|ring with profile 0f..., call 12...": what is behind the bar matters
 /// only to calls that are the same before it. Two that differ are described differently.
 std::string Collectives::description_of(const Context& context, const CollectiveTerms& terms) {
-    std::string text(schedule::name(terms.what));
-    if (terms.has_counts) text += "_v";
-    if (terms.what != schedule::Operation::barrier) {
-        text += fmt::format(" {}", name(terms.dtype));
-        if (knows_all_counts(terms)) text += fmt::format(" x {}", terms.count);
-    }
-    if (!terms.operator_name.empty()) text += fmt::format(" {}", terms.operator_name);
-    if (schedule::rooted(terms.what)) text += fmt::format(", root {}", terms.root);
-    text += fmt::format("|{}", terms.algorithm);
+    std::string text = call_text(terms) + fmt::format("|{}", terms.algorithm);
     if (terms.segment != 0) text += fmt::format(" in segments of {}", terms.segment);
     return text + fmt::format(" with profile {:016x}, call {:016x}",
                               context.collectives.profile_hash, terms.fingerprint);
 }
 
 void Collectives::start(Context& context, CollectiveOperation& operation) {
+    take_number(context, operation);
+    run(context, operation);
+}
+
+void Collectives::reserve(Context& context, CollectiveOperation& operation) {
+    take_number(context, operation);
+    // Later operations must leave it the reserves: the peer may not get to them before this one.
+    for (Pair* const pair : context.pairs) {
+        if (pair != nullptr) add_unsent(*pair, operation.number, 1);
+    }
+}
+
+void Collectives::begin(CollectiveOperation& operation) {
+    Context& context = *operation.context;
+    forget_places(context, operation.number);
+    run(context, operation);
+    drain_all(context);
+}
+
+void Collectives::take_number(Context& context, CollectiveOperation& operation) {
     ContextCollectives& here = context.collectives;
     operation.number = here.next++;
+    operation.reserved = true;
+    operation.started = now_;
     operation.failure.reset();
+    operation.plan.reset();
+    operation.links = 0;
+    here.running.push_back(&operation);
+    *here.past_call(operation.number) = {};
+}
+
+void Collectives::run(Context& context, CollectiveOperation& operation) {
+    operation.reserved = false;
     operation.differs = false;
     operation.silent.reset();
-    operation.links = 0;
     operation.sends_used = 0;
     operation.queue.clear();
-    operation.started = now_;
-    operation.deadline = now_ + operation.timeout;
+    operation.deadline = operation.started + operation.timeout;
     operation.warn = now_ + limits_.warn_after;
     operation.compare_after = limits_.compare_after;
     operation.compare = now_ + operation.compare_after;
-    here.running.push_back(&operation);
     running_.push_back(operation);
     be_due(operation);
     const auto laid_out = [&]() -> Result<void> {
@@ -172,7 +193,9 @@ void Collectives::start(Context& context, CollectiveOperation& operation) {
 
 /// For peers whose calls are others.
 void Collectives::remember(Context& context, const CollectiveOperation& operation) {
-    PastCollective& past = *context.collectives.past_call(operation.number);
+    PastCollective* const found = context.collectives.past_call(operation.number);
+    if (found == nullptr) return;  // it was reserved, and many others were called since
+    PastCollective& past = *found;
     past.terms = operation.terms;
     past.ended_well = false;
     past.sent_to.clear();
@@ -187,10 +210,7 @@ void Collectives::remember(Context& context, const CollectiveOperation& operatio
 void Collectives::enter(Context& context, CollectiveOperation& operation) {
     const Plan& plan = *operation.plan;
     for (const Plan::Outgoing& outgoing : plan.outgoing()) {
-        Pair& pair = *context.pairs[outgoing.peer];
-        if (!pair.collectives) pair.collectives = std::make_unique<PairCollectives>();
-        pair.collectives->unsent.push_back(
-            {.operation = operation.number, .messages = outgoing.messages});
+        add_unsent(*context.pairs[outgoing.peer], operation.number, outgoing.messages);
     }
     // Steps run only when all of them are queued: one that ends the operation must be the last.
     operation.pumping = true;
@@ -243,7 +263,8 @@ void Collectives::look_for_lost(Context& context, CollectiveOperation& operation
         if (!schedule::is_message(step.kind) || operation.steps[i].arrived) continue;
         const Pair& pair = *context.pairs[step.peer];
         if (!pair.peer->lost) continue;
-        return end_from(context, operation.number, pair.peer->lost->within({.rank = pair.rank}));
+        return end_from(context, operation.number,
+                        pair.peer->lost->within({.rank = public_rank(pair.rank)}));
     }
 }
 
@@ -266,13 +287,19 @@ void Collectives::conclude(CollectiveOperation& operation) {
     if (PastCollective* const past = here.past_call(operation.number)) {
         past->ended_well = !operation.failure;
     }
+    running_.erase(operation);
+    operation.scratch = {};
+    retire(operation);
+}
+
+/// Takes it out of the communicator's table and tells its caller.
+void Collectives::retire(CollectiveOperation& operation) {
+    ContextCollectives& here = operation.context->collectives;
     here.running[static_cast<std::size_t>(operation.number - here.first)] = nullptr;
     while (!here.running.empty() && here.running.front() == nullptr) {
         here.running.pop_front();
         ++here.first;
     }
-    running_.erase(operation);
-    operation.scratch = {};
     operation.error = operation.failure;
     host_->finish(operation);
 }

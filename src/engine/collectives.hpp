@@ -70,6 +70,13 @@ public:
 
     // Of an operation that the engine has admitted.
     void start(Context& context, CollectiveOperation& operation);
+    /// Gives an operation its number before it can begin: calls that follow have later ones. What
+    /// comes for it meanwhile waits as if it had not been called. Ends by begin() or abandon().
+    void reserve(Context& context, CollectiveOperation& operation);
+    /// All that is set before start() is set now. Its time has run since reserve().
+    void begin(CollectiveOperation& operation);
+    /// It cannot begin, and fails for all.
+    void abandon(CollectiveOperation& operation, const Error& error);
     void cancel(CollectiveOperation& operation);
     /// A call that could not be admitted: it has its number all the same, and fails for all.
     void pass_over(Context& context, const Error& reason);
@@ -104,6 +111,8 @@ private:
     friend struct CollectiveIn;
 
     // collectives.cpp: calls
+    void take_number(Context& context, CollectiveOperation& operation);
+    void run(Context& context, CollectiveOperation& operation);
     static Result<void> plan(Context& context, CollectiveOperation& operation);
     Result<void> lay_out(CollectiveOperation& operation);
     static std::uint64_t fingerprint_of(const CollectiveOperation& operation);
@@ -114,6 +123,7 @@ private:
     void drop_early(Context& context, std::uint64_t number);
     void look_for_lost(Context& context, CollectiveOperation& operation);
     void conclude(CollectiveOperation& operation);
+    void retire(CollectiveOperation& operation);
 
     // collectives_run.cpp: steps
     void look_at(CollectiveOperation& operation, std::uint32_t step);
@@ -136,6 +146,9 @@ private:
     bool write(CollectiveSend& send);
     bool write_header(CollectiveSend& send, bool from_reserve, bool on_lane);
     void begin_stream(CollectiveSend& send);
+    static void add_unsent(Pair& pair, std::uint64_t operation, std::uint32_t messages);
+    static void forget_places(Context& context, std::uint64_t operation);
+    void drain_all(Context& context);
     void count_written(Pair& pair, std::uint64_t operation);
     void forget_unsent(CollectiveOperation& operation);
     void block(Pair& pair);

@@ -48,7 +48,22 @@ void Collectives::pass_over(Context& context, const Error& reason) {
     }
     *here.past_call(number) = {};
     drop_early(context, number);
-    if (!here.is_over(number)) tell_all(context, number, reason.within({.rank = context.me}));
+    if (!here.is_over(number))
+        tell_all(context, number, reason.within({.rank = public_rank(context.me)}));
+}
+
+void Collectives::abandon(CollectiveOperation& operation, const Error& error) {
+    NEXAR_ASSERT(operation.reserved && operation.active);
+    operation.reserved = false;
+    operation.failure = error;
+    Context& context = *operation.context;
+    forget_places(context, operation.number);
+    drop_early(context, operation.number);
+    if (!context.collectives.is_over(operation.number)) {
+        tell_all(context, operation.number, error.within({.rank = public_rank(context.me)}));
+    }
+    retire(operation);
+    drain_all(context);
 }
 
 /// A member is gone that has not done its part in an operation: neither that one nor a later one
@@ -101,11 +116,11 @@ void Collectives::let_go(CollectiveOperation& operation) {
 }
 
 void Collectives::cancel(CollectiveOperation& operation) {
-    if (!operation.active || operation.failure) return;
+    if (!operation.active || operation.failure || operation.reserved) return;
     fail(operation,
          Error(Errc::cancelled,
                fmt::format("rank {} cancelled {}", operation.context->me.value(), title(operation)),
-               {.rank = operation.context->me}));
+               {.rank = public_rank(operation.context->me)}));
 }
 
 /// A peer called something else. It is told what was called here, and its answer ends the
@@ -128,7 +143,7 @@ Result<void> Collectives::on_mismatch(Pair& pair, const wire::CollectiveMismatch
         return {};
     }
     // One that was not called yet is compared when it is: by its messages, or the next time.
-    if (mismatch.operation >= here.next) return {};
+    if (!here.is_called(mismatch.operation)) return {};
     PastCollective* const past = here.past_call(mismatch.operation);
     if (past == nullptr) return {};  // long over
     const Called other{pair.rank, printable(mismatch.description, wire::kMaxReportTextBytes)};
@@ -142,7 +157,7 @@ Result<void> Collectives::on_mismatch(Pair& pair, const wire::CollectiveMismatch
                       {.sender = own.rank, .receiver = pair.rank, .expects = mismatch.expects});
     }
     if (!error) return {};
-    error = error->within({.rank = pair.rank});
+    error = error->within({.rank = public_rank(pair.rank)});
     if (CollectiveOperation* const operation = here.find(mismatch.operation)) {
         fail(*operation, *error);
     } else {
@@ -173,12 +188,13 @@ Result<void> Collectives::on_abort(Pair& pair, const wire::CollectiveAbort& abor
     if (pair.context == nullptr) return {};
     Context& context = *pair.context;
     const Rank rank = abort.rank.value() < context.pairs.size() ? abort.rank : pair.rank;
-    const Error error(abort.code, printable(abort.text, wire::kMaxReportTextBytes), {.rank = rank});
+    const Error error(abort.code, printable(abort.text, wire::kMaxReportTextBytes),
+                      {.rank = public_rank(rank)});
     if (abort.gone) {
         end_from(context, abort.operation, error, false);
         return {};
     }
-    if (abort.operation >= context.collectives.next) {
+    if (!context.collectives.is_called(abort.operation)) {
         EarlyOperation* const known = early(pair, abort.operation);
         if (known != nullptr && !known->aborted) known->aborted = error;
         context.collectives.hear(abort.operation, error);
@@ -292,7 +308,7 @@ void Collectives::expire(CollectiveOperation& operation) {
         return fail(operation, Error(Errc::link_closed,
                                      fmt::format("rank {} gave its part up and did not say why",
                                                  operation.silent->value()),
-                                     {.rank = operation.silent}));
+                                     {.rank = public_rank(*operation.silent)}));
     }
     const auto seconds =
         std::chrono::duration_cast<std::chrono::duration<double>>(now_ - operation.started);
@@ -301,7 +317,7 @@ void Collectives::expire(CollectiveOperation& operation) {
                fmt::format("rank {} waited {:.1f} s in {} for {}; see why they are late, or "
                            "raise collective_timeout",
                            me.value(), seconds.count(), title(operation), late_ranks(operation)),
-               {.rank = me}));
+               {.rank = public_rank(me)}));
 }
 
 /// Whether something has to come from that peer, or to go there.
@@ -341,14 +357,15 @@ void Collectives::down(Peer& peer, const Error& reason) {
         const auto& pairs = operation->context->pairs;
         const auto lost = std::ranges::find_if(
             pairs, [&](const Pair* pair) { return pair != nullptr && pair->peer == &peer; });
-        end_from(*operation->context, operation->number, reason.within({.rank = (*lost)->rank}));
+        end_from(*operation->context, operation->number,
+                 reason.within({.rank = public_rank((*lost)->rank)}));
     }
 }
 
 void Collectives::ended(Pair& pair, std::uint64_t operations) {
     const Error error(Errc::closed,
                       fmt::format("rank {} ended its communicator", pair.rank.value()),
-                      {.rank = pair.rank});
+                      {.rank = public_rank(pair.rank)});
     end_from(*pair.context, operations, error, false);  // it says so to all
 }
 
@@ -371,7 +388,7 @@ void Collectives::close(Context& context, const std::optional<Error>& why) {
              Error(Errc::closed,
                    why ? fmt::format("rank {} left: {}", me, why->cause())
                        : fmt::format("rank {} was closed", me),
-                   {.rank = context.me}));
+                   {.rank = public_rank(context.me)}));
 }
 
 }  // namespace nexar::engine

@@ -130,7 +130,7 @@ void Collectives::arrived(Pair& pair, const wire::CollectiveHeader& header,
                           port::ConstBytes payload) {
     if (pair.context == nullptr) return;  // it ended meanwhile
     const Context& context = *pair.context;
-    if (header.operation >= context.collectives.next) {
+    if (!context.collectives.is_called(header.operation)) {
         if (EarlyOperation* known = early(pair, header.operation)) {
             known->messages.push_back(
                 {.pair = &pair, .header = header, .payload = {payload.begin(), payload.end()}});
@@ -148,7 +148,7 @@ void Collectives::arrived(Pair& pair, const wire::CollectiveHeader& header,
 
 void Collectives::arrived(Pair& pair, CollectiveIn& in) {
     const Context& context = *pair.context;
-    if (in.header.operation >= context.collectives.next) {
+    if (!context.collectives.is_called(in.header.operation)) {
         if (EarlyOperation* known = early(pair, in.header.operation)) {
             in.early = true;
             known->messages.push_back({.pair = &pair, .header = in.header, .stream = &in});
@@ -194,7 +194,7 @@ std::optional<std::uint32_t> Collectives::accept(CollectiveOperation& operation,
                            .sends = header.size,
                            .receiver = operation.context->me,
                            .expects = wanted})
-                        .within({.rank = pair.rank}));
+                        .within({.rank = public_rank(pair.rank)}));
     return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -167,6 +168,32 @@ void Collectives::count_written(Pair& pair, std::uint64_t operation) {
     NEXAR_ASSERT(found != unsent.end() && found->messages > 0);
     --found->messages;
     while (!unsent.empty() && unsent.front().messages == 0) unsent.pop_front();
+}
+
+/// In the order of operations; one that was reserved comes before others that were called later.
+void Collectives::add_unsent(Pair& pair, std::uint64_t operation, std::uint32_t messages) {
+    if (!pair.collectives) pair.collectives = std::make_unique<PairCollectives>();
+    auto& unsent = pair.collectives->unsent;
+    auto place = unsent.end();
+    while (place != unsent.begin() && std::prev(place)->operation > operation) --place;
+    unsent.insert(place, {.operation = operation, .messages = messages});
+}
+
+/// What reserve() added.
+void Collectives::forget_places(Context& context, std::uint64_t operation) {
+    for (Pair* const pair : context.pairs) {
+        if (pair == nullptr || !pair->collectives) continue;
+        auto& unsent = pair->collectives->unsent;
+        std::erase_if(
+            unsent, [&](const PairCollectives::Unsent& one) { return one.operation == operation; });
+        while (!unsent.empty() && unsent.front().messages == 0) unsent.pop_front();
+    }
+}
+
+void Collectives::drain_all(Context& context) {
+    for (Pair* const pair : context.pairs) {
+        if (pair != nullptr) drain(*pair);
+    }
 }
 
 /// An operation that failed sends nothing more.

@@ -5,13 +5,13 @@
 #include <deque>
 #include <memory>
 #include <nexar/result.hpp>
-#include <nexar/types.hpp>
 #include <optional>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
+#include "base/types.hpp"
 
 #include "base/buffer_pool.hpp"
 #include "base/identity.hpp"
@@ -102,6 +102,12 @@ public:
     void start(InMessage& message, ReceiveOperation& receive);
     void start(Context& context, CallOperation& call);
     void start(Context& context, CollectiveOperation& collective);
+    /// Two that follow each other: `collective` depends on what `counts` brings. It waits, with its
+    /// number, for begin() or abandon(), one of which must follow when `counts` has ended, unless
+    /// `collective` has ended by then.
+    void start(Context& context, CollectiveOperation& counts, CollectiveOperation& collective);
+    void begin(CollectiveOperation& collective);
+    void abandon(CollectiveOperation& collective, const Error& error);
 
     /// The message that a receive with this pattern would get now.
     std::optional<Envelope> look(Context& context, const Pattern& pattern);

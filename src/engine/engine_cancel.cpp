@@ -34,7 +34,8 @@ void Engine::cancel(SendOperation& send) {
         case SendOperation::State::waiting: {
             send.context->pairs[send.to.value()]->waiting.erase(send);
             send.state = SendOperation::State::ended;
-            fail(send, Error(Errc::cancelled, "the send was cancelled", {.rank = send.to}));
+            fail(send,
+                 Error(Errc::cancelled, "the send was cancelled", {.rank = public_rank(send.to)}));
             return;
         }
         case SendOperation::State::announced: {
@@ -53,7 +54,8 @@ void Engine::cancel(SendOperation& send) {
             return;
         }
         case SendOperation::State::local:
-            cancel_local(send, Error(Errc::cancelled, "the send was cancelled", {.rank = send.to}));
+            cancel_local(send, Error(Errc::cancelled, "the send was cancelled",
+                                     {.rank = public_rank(send.to)}));
             return;
         case SendOperation::State::asking:
         case SendOperation::State::idle:
@@ -104,10 +106,11 @@ void Engine::give_up(SendOperation& send) {
         peer.announced.erase(name);
     }
     send.state = SendOperation::State::ended;
-    fail(send, Error(Errc::outcome_unknown,
-                     "the send was cancelled when all of the message had been sent, and the peer "
-                     "did not say what became of it; it may be received or not",
-                     {.rank = send.to, .operation = "send", .sequence = send.sequence}));
+    fail(send,
+         Error(Errc::outcome_unknown,
+               "the send was cancelled when all of the message had been sent, and the peer "
+               "did not say what became of it; it may be received or not",
+               {.rank = public_rank(send.to), .operation = "send", .sequence = send.sequence}));
 }
 
 /// The rest of its message does not come in time. The message is lost; its sender's side ends as if
@@ -121,14 +124,16 @@ void Engine::give_up(ReceiveOperation& receive) {
     fail(receive,
          Error(Errc::cancelled,
                "the receive was cancelled while its message was arriving; the message is lost",
-               {.rank = message.source, .operation = "receive", .sequence = message.sequence}));
+               {.rank = public_rank(message.source),
+                .operation = "receive",
+                .sequence = message.sequence}));
 }
 
 /// Ends a send of which the peer does not have all and never will; the peer is told to forget it.
 void Engine::take_back(Peer& peer, SendOperation& send) {
     send.state = SendOperation::State::ended;
     ask(peer, {send.context->id, send.sequence}, nullptr);
-    fail(send, Error(Errc::cancelled, "the send was cancelled", {.rank = send.to}));
+    fail(send, Error(Errc::cancelled, "the send was cancelled", {.rank = public_rank(send.to)}));
 }
 
 /// Tells the peer that a message was given up, and asks what became of it.
@@ -155,7 +160,8 @@ Result<void> Engine::on_withdraw_answer(Peer& peer, const wire::Withdraw& answer
     if (answer.step == wire::WithdrawStep::received) {
         finish(*send);
     } else {
-        fail(*send, Error(Errc::cancelled, "the send was cancelled", {.rank = send->to}));
+        fail(*send,
+             Error(Errc::cancelled, "the send was cancelled", {.rank = public_rank(send->to)}));
     }
     return {};
 }

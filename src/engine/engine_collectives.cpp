@@ -15,6 +15,25 @@ void Engine::start(Context& context, CollectiveOperation& collective) {
     offer_rests();
 }
 
+void Engine::start(Context& context, CollectiveOperation& counts, CollectiveOperation& collective) {
+    start(context, counts);
+    if (admit(context, collective)) {
+        collectives_.reserve(context, collective);
+    } else if (collective.error) {
+        collectives_.pass_over(context, *collective.error);
+    }
+}
+
+void Engine::begin(CollectiveOperation& collective) {
+    collectives_.begin(collective);
+    offer_rests();
+}
+
+void Engine::abandon(CollectiveOperation& collective, const Error& error) {
+    collectives_.abandon(collective, error);
+    offer_rests();
+}
+
 void Engine::cancel(CollectiveOperation& collective) {
     collectives_.cancel(collective);
     offer_rests();

@@ -318,7 +318,7 @@ void Engine::end_receives_of(Context& context, const Pair& pair, const Error& re
         if (!concerned(posted->pattern)) continue;
         context.matcher.remove(*posted);
         fail(static_cast<ReceiveOperation&>(*posted),
-             reason.within({.rank = pair.rank, .operation = "receive"}));
+             reason.within({.rank = public_rank(pair.rank), .operation = "receive"}));
     }
     for (ProbeOperation* at = context.probes.first(); at != nullptr;) {
         ProbeOperation& probe = *at;
@@ -326,7 +326,7 @@ void Engine::end_receives_of(Context& context, const Pair& pair, const Error& re
         any_source_waits = any_source_waits || !probe.pattern.source;
         if (!concerned(probe.pattern)) continue;
         context.probes.erase(probe);
-        fail(probe, reason.within({.rank = pair.rank, .operation = "probe"}));
+        fail(probe, reason.within({.rank = public_rank(pair.rank), .operation = "probe"}));
     }
     if (any_source_waits && !all) warn_if_alone(context);
 }
@@ -346,7 +346,7 @@ void Engine::on_down(Peer& peer, const Error& reason) {
     for (const auto& [name, send] : unanswered) {
         if (send == nullptr) continue;  // ended without the answer
         send->state = SendOperation::State::ended;
-        fail(*send, told.within({.rank = send->to, .operation = "send"}));
+        fail(*send, told.within({.rank = public_rank(send->to), .operation = "send"}));
     }
     peer.taken_back.clear();
     peer.given_up.clear();
@@ -359,7 +359,8 @@ void Engine::on_down(Peer& peer, const Error& reason) {
     peer.readers.clear();
     peer.control_backlog.clear();
     while (InMessage* message = peer.incomplete.first()) {
-        withdraw(*message, told.within({.rank = message->source, .operation = "receive"}));
+        withdraw(*message,
+                 told.within({.rank = public_rank(message->source), .operation = "receive"}));
     }
     while (Pair* blocked = peer.blocked.pop_front()) blocked->blocked = false;
     std::erase_if(peer.pairs, [](const auto& entry) { return entry.second->ended; });
@@ -367,7 +368,7 @@ void Engine::on_down(Peer& peer, const Error& reason) {
     for (const auto& [id, pair] : peer.pairs) {
         while (SendOperation* send = pair->waiting.pop_front()) {
             send->state = SendOperation::State::ended;
-            fail(*send, told.within({.rank = pair->rank, .operation = "send"}));
+            fail(*send, told.within({.rank = public_rank(pair->rank), .operation = "send"}));
         }
         if (pair->context != nullptr) end_receives_of(*pair->context, *pair, told);
     }

@@ -16,7 +16,9 @@ Error truncated(const InMessage& message, std::uint64_t capacity) {
                  fmt::format("a message of {} bytes with tag {} matched a receive of {} bytes; the "
                              "message is lost, receive with at least its size (probe tells it)",
                              message.bytes, message.tag.value(), capacity),
-                 {.rank = message.source, .operation = "receive", .sequence = message.sequence});
+                 {.rank = public_rank(message.source),
+                  .operation = "receive",
+                  .sequence = message.sequence});
 }
 
 }  // namespace
@@ -27,7 +29,7 @@ std::optional<Error> Engine::nobody_sends(const Context& context, const Pattern&
     if (!pattern.source || pattern.source == context.me) return std::nullopt;
     const Pair& pair = *context.pairs[pattern.source->value()];
     if (!pair.peer->lost) return std::nullopt;
-    return pair.peer->lost->within({.rank = pair.rank});
+    return pair.peer->lost->within({.rank = public_rank(pair.rank)});
 }
 
 void Engine::start(Context& context, ReceiveOperation& receive) {

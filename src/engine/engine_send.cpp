@@ -26,7 +26,7 @@ wire::MessageHeader header_of(const Pair& pair, const SendOperation& send, bool 
 
 Error gone(const Pair& pair, const Error& reason) {
     return Error(reason.code(), fmt::format("the link to the peer is down: {}", reason.cause()),
-                 {.rank = pair.rank, .host = reason.host()});
+                 {.rank = public_rank(pair.rank), .host = reason.host()});
 }
 
 void copy_all(std::span<const port::ConstBytes> from, port::Bytes to) {
@@ -255,7 +255,9 @@ void Engine::on_released(Peer& peer, const port::Released& released) {
         case port::SendOutcome::link_lost:
             fail(send,
                  Error(Errc::link_closed, "the link went down before the message had arrived whole",
-                       {.rank = send.to, .operation = "send", .sequence = send.sequence}));
+                       {.rank = public_rank(send.to),
+                        .operation = "send",
+                        .sequence = send.sequence}));
             return;
     }
 }

@@ -117,8 +117,9 @@ void Engine::on_aborted(Peer& peer, port::StreamId id) {
         if (!message->failure && peer.given_up.size() < options_.shared.headers) {
             peer.given_up.insert({message->context_id, message->sequence});
         }
-        const Error cancelled(Errc::cancelled, "the sender cancelled the message",
-                              {.rank = message->source, .sequence = message->sequence});
+        const Error cancelled(
+            Errc::cancelled, "the sender cancelled the message",
+            {.rank = public_rank(message->source), .sequence = message->sequence});
         withdraw(*message, message->failure.value_or(cancelled));
     }
 }
@@ -181,8 +182,9 @@ Result<void> Engine::on_withdraw(Peer& peer, const wire::Withdraw& withdraw) {
     }
     answer(peer, name, wire::WithdrawStep::done);
     InMessage& message = *found->second;
-    this->withdraw(message, Error(Errc::cancelled, "the sender cancelled the message",
-                                  {.rank = message.source, .sequence = message.sequence}));
+    this->withdraw(message,
+                   Error(Errc::cancelled, "the sender cancelled the message",
+                         {.rank = public_rank(message.source), .sequence = message.sequence}));
     return {};
 }
 

@@ -2,9 +2,9 @@
 
 #include <array>
 #include <cstdint>
-#include <nexar/types.hpp>
 #include <optional>
 #include <vector>
+#include "base/types.hpp"
 
 #include "engine/intrusive_list.hpp"
 #include "engine/keyed_queues.hpp"

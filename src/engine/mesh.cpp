@@ -92,7 +92,7 @@ void Mesh::turn(TimePoint now) {
         if (way.give_up_at && now >= *way.give_up_at) {
             give_up(way, Error(Errc::timed_out,
                                fmt::format("no address of the peer answers: {}", outcomes(way)),
-                               {.rank = way.member.rank}));
+                               {.rank = public_rank(way.member.rank)}));
             continue;
         }
         if (way.in_round) look_at(now, way);

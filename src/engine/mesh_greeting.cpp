@@ -186,7 +186,7 @@ void Mesh::on_left(Candidate& candidate, const wire::ErrorReport& report) {
     const Error left(Errc::link_closed,
                      fmt::format("rank {} left before it was connected with this process: {}",
                                  rank.value(), printable(report.text, wire::kMaxReportTextBytes)),
-                     {.rank = rank});
+                     {.rank = public_rank(rank)});
     if (options_.eager && !failure_) failure_ = left;
     give_up(*way, left);
 }

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <nexar/error.hpp>
-#include <nexar/types.hpp>
 #include <optional>
 #include <variant>
+#include "base/types.hpp"
 
 #include "base/buffer_pool.hpp"
 #include "base/slab.hpp"

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 #include <nexar/error.hpp>
-#include <nexar/types.hpp>
 #include <optional>
 #include <span>
+#include "base/types.hpp"
 
 #include "base/time.hpp"
 #include "engine/intrusive_list.hpp"

@@ -4,11 +4,11 @@
 #include <deque>
 #include <memory>
 #include <nexar/error.hpp>
-#include <nexar/types.hpp>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
+#include "base/types.hpp"
 
 #include "base/identity.hpp"
 #include "base/mix.hpp"

@@ -3,12 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <nexar/error.hpp>
-#include <nexar/types.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
+#include "base/types.hpp"
 
 #include "base/identity.hpp"
 #include "base/time.hpp"

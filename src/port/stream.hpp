@@ -2,8 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nexar/types.hpp>
 #include <span>
+#include "base/types.hpp"
 
 /// The interfaces between the core and the shell. Every link (QUIC, shared memory, UCX, simulated)
 /// is used through them alone, so nothing here may depend on how one of them works. The clock of

@@ -16,13 +16,19 @@ void detail::refuse_negative_tag(std::int64_t tag) {
                     tag));
 }
 
+void detail::refuse_negative_count(std::size_t rank, long long count) {
+    throw Error(Errc::invalid_argument,
+                fmt::format("{} was given for rank {}; counts and displacements are at least 0",
+                            count, rank));
+}
+
 using detail::Task;
 using detail::TaskOwner;
 
 namespace {
 
-Rank checked_rank(std::int64_t rank, const engine::Context& context, const char* operation) {
-    if (rank < 0 || static_cast<std::uint64_t>(rank) >= context.pairs.size()) {
+Rank checked_rank(int rank, const engine::Context& context, const char* operation) {
+    if (rank < 0 || static_cast<std::size_t>(rank) >= context.pairs.size()) {
         throw Error(Errc::invalid_argument,
                     fmt::format("there is no rank {} in a communicator of {}; ranks go from 0 to "
                                 "{}",
@@ -42,14 +48,21 @@ engine::Pattern checked_pattern(const SourcePattern& from, const TagPattern& tag
     return pattern;
 }
 
+Error nothing_to_take(const char* operation) {
+    return {Errc::invalid_argument,
+            "no_rank sends no message that could be taken out of matching",
+            {.operation = operation}};
+}
+
 template <class AnyBuffer>
 std::size_t checked_bytes(const AnyBuffer& buffer, const char* operation) {
-    const std::size_t element = size_of(buffer.dtype);
+    const std::size_t element = buffer.element_size();
     if (element == 0 || buffer.count > std::numeric_limits<std::int64_t>::max() / element) {
-        throw Error(
-            Errc::invalid_argument,
-            fmt::format("{} elements of type {} are no buffer", buffer.count, name(buffer.dtype)),
-            {.operation = operation});
+        throw Error(Errc::invalid_argument,
+                    fmt::format("there can be no buffer of {} elements of type {} with {} bytes "
+                                "each",
+                                buffer.count, name(buffer.dtype), element),
+                    {.operation = operation});
     }
     if (buffer.data == nullptr && buffer.count != 0) {
         throw Error(Errc::invalid_argument,
@@ -66,11 +79,13 @@ TaskOwner new_task(std::shared_ptr<detail::CommunicatorBody> body, Task::What wh
     return task;
 }
 
-template <class T>
-Work<T> started(TaskOwner task) {
-    Task& posted = *task;
-    posted.node().progress().post(posted);
-    return Work<T>(std::move(task));
+TaskOwner started(TaskOwner task) {
+    task->node().progress().post(*task);
+    return task;
+}
+
+Work<Status> started_receive(TaskOwner task) {
+    return Work<Status>(started(std::move(task)), &detail::take_status);
 }
 
 void set_options(Task& task, const SendOptions& options) {
@@ -92,11 +107,11 @@ void set_incoming(Task& task, const Buffer& elements) {
 
 }  // namespace
 
-int Communicator::rank() const noexcept {
-    return static_cast<int>(body()->context->me.value());
+int Collectives::this_rank() const noexcept {
+    return public_rank(body()->context->me);
 }
 
-int Communicator::size() const noexcept {
+int Collectives::world_size() const noexcept {
     return static_cast<int>(body()->context->pairs.size());
 }
 
@@ -105,74 +120,87 @@ int Communicator::host(int rank) const {
     return static_cast<int>(body()->context->collectives.profile.links.host(checked.value()));
 }
 
-Work<> Communicator::send(const ConstBuffer& elements, int to, TagValue tag, SendOptions options) {
+TaskOwner Communicator::start_send(const ConstBuffer& elements, int to, TagValue tag,
+                                   SendOptions options, std::unique_ptr<detail::Held> held) const {
     TaskOwner task = new_task(body(), Task::What::send);
     set_outgoing(*task, elements, options);
+    if (to == no_rank) return nullptr;
     task->send.to = checked_rank(to, *body()->context, "send");
     task->send.tag = tag.tag();
-    return started<void>(std::move(task));
+    task->held = std::move(held);
+    return started(std::move(task));
 }
 
-Work<> Communicator::send_iov(std::span<const ConstRegion> regions, int to, TagValue tag,
-                              SendOptions options) {
+Work<> Communicator::send_list(std::vector<ConstRegion> regions, int to, TagValue tag,
+                               SendOptions options) const {
+    if (to == no_rank) return {};
     TaskOwner task = new_task(body(), Task::What::send);
-    task->outgoing_list.clear();
-    for (const ConstRegion region : regions) {
-        if (!region.empty()) task->outgoing_list.push_back(region);
-    }
+    std::erase_if(regions, [](ConstRegion region) { return region.empty(); });
+    task->outgoing_list = std::move(regions);
     task->send.content = task->outgoing_list;
     set_options(*task, options);
     task->send.to = checked_rank(to, *body()->context, "send_iov");
     task->send.tag = tag.tag();
-    return started<void>(std::move(task));
+    return Work<>(started(std::move(task)));
 }
 
-Work<Status> Communicator::recv(const Buffer& elements, SourcePattern from, TagPattern tag) {
+TaskOwner Communicator::start_recv(const Buffer& elements, SourcePattern from, TagPattern tag,
+                                   std::unique_ptr<detail::Held> held) const {
     TaskOwner task = new_task(body(), Task::What::receive);
     set_incoming(*task, elements);
+    if (from.rank() == no_rank) return nullptr;
     task->receive.pattern = checked_pattern(from, tag, *body()->context, "recv");
-    return started<Status>(std::move(task));
+    task->held = std::move(held);
+    return started(std::move(task));
 }
 
-Work<Status> Communicator::recv_iov(std::span<const Region> regions, SourcePattern from,
-                                    TagPattern tag) {
+Work<Status> Communicator::recv_list(std::vector<Region> regions, SourcePattern from,
+                                     TagPattern tag) const {
+    if (from.rank() == no_rank) return {};
     TaskOwner task = new_task(body(), Task::What::receive);
-    task->incoming_list.clear();
-    for (const Region region : regions) {
-        if (!region.empty()) task->incoming_list.push_back(region);
-    }
+    std::erase_if(regions, [](Region region) { return region.empty(); });
+    task->incoming_list = std::move(regions);
     task->receive.content = task->incoming_list;
     task->receive.only_take = false;
     task->receive.pattern = checked_pattern(from, tag, *body()->context, "recv_iov");
-    return started<Status>(std::move(task));
+    return started_receive(std::move(task));
 }
 
 Work<Status> Communicator::send_recv(const ConstBuffer& outgoing, int to, const Buffer& incoming,
-                                     SourcePattern from, TagValue tag) {
-    TaskOwner task = new_task(body(), Task::What::send_and_receive);
-    task->parts = 2;
+                                     SourcePattern from, TagValue tag) const {
+    if (to == no_rank) return recv(incoming, from, tag);
+    const bool receives = from.rank() != no_rank;
+    TaskOwner task = new_task(body(), receives ? Task::What::send_and_receive : Task::What::send);
     set_outgoing(*task, outgoing, {});
     set_incoming(*task, incoming);
     task->send.to = checked_rank(to, *body()->context, "send_recv");
     task->send.tag = tag.tag();
-    task->receive.pattern = checked_pattern(from, tag, *body()->context, "send_recv");
-    return started<Status>(std::move(task));
+    if (receives) {
+        task->parts = 2;
+        task->receive.pattern = checked_pattern(from, tag, *body()->context, "send_recv");
+    } else {
+        task->status = {.source = no_rank};
+    }
+    return started_receive(std::move(task));
 }
 
-Work<Status> Communicator::probe(SourcePattern from, TagPattern tag) {
+Work<Status> Communicator::probe(SourcePattern from, TagPattern tag) const {
+    if (from.rank() == no_rank) return {};
     TaskOwner task = new_task(body(), Task::What::probe);
     task->probe.pattern = checked_pattern(from, tag, *body()->context, "probe");
-    return started<Status>(std::move(task));
+    return started_receive(std::move(task));
 }
 
-Work<Message> Communicator::matched_probe(SourcePattern from, TagPattern tag) {
+Work<Message> Communicator::matched_probe(SourcePattern from, TagPattern tag) const {
     TaskOwner task = new_task(body(), Task::What::receive);
     task->receive.only_take = true;
+    if (from.rank() == no_rank) throw nothing_to_take("matched_probe");
     task->receive.pattern = checked_pattern(from, tag, *body()->context, "matched_probe");
-    return started<Message>(std::move(task));
+    return Work<Message>(started(std::move(task)), &detail::take_message);
 }
 
-std::optional<Status> Communicator::try_probe(SourcePattern from, TagPattern tag) {
+std::optional<Status> Communicator::try_probe(SourcePattern from, TagPattern tag) const {
+    if (from.rank() == no_rank) return Status{.source = no_rank};
     detail::NodeBody& node = *body()->node;
     const auto pattern = checked_pattern(from, tag, *body()->context, "try_probe");
     const auto found = [&] {
@@ -184,8 +212,9 @@ std::optional<Status> Communicator::try_probe(SourcePattern from, TagPattern tag
     return detail::status_of(*found);
 }
 
-std::optional<Message> Communicator::try_matched_probe(SourcePattern from, TagPattern tag) {
+std::optional<Message> Communicator::try_matched_probe(SourcePattern from, TagPattern tag) const {
     detail::NodeBody& node = *body()->node;
+    if (from.rank() == no_rank) throw nothing_to_take("try_matched_probe");
     const auto pattern = checked_pattern(from, tag, *body()->context, "try_matched_probe");
     const runtime::Progress::Guard guard(node.progress());
     node.turn(node.now());
@@ -203,7 +232,7 @@ Work<Status> Message::recv(const Buffer& into) && {
     set_incoming(*task, into);
     task->message = std::exchange(body_->message, nullptr);
     body_.reset();
-    return started<Status>(std::move(task));
+    return started_receive(std::move(task));
 }
 
 }  // namespace nexar

@@ -62,20 +62,20 @@ std::vector<std::uint32_t> all_ranks(std::size_t size) {
 
 }  // namespace
 
-Communicator Communicator::duplicate() {
+Communicator Communicator::duplicate() const {
     engine::Context& parent = *body()->context;
     const runtime::Progress::Guard guard(body()->node->progress());
     return make(body(), all_ranks(parent.pairs.size()), parent.me.value(), next_origin(parent, 0));
 }
 
 std::optional<Communicator> Communicator::split(std::optional<std::uint32_t> colour,
-                                                std::int64_t key) {
+                                                std::int64_t key) const {
     // 0 is no colour: of those who have none nothing is made.
     using Choice = std::array<std::int64_t, 2>;
     const Choice own{colour ? static_cast<std::int64_t>(*colour) + 1 : 0, key};
     const std::size_t world = body()->context->pairs.size();
     std::vector<std::int64_t> all(own.size() * world);
-    all_gather(std::span(own), std::span(all)).wait();
+    all_gather(own, all).wait();
     std::vector<std::uint32_t> ranks;
     for (std::uint32_t rank = 0; rank < world; ++rank) {
         if (own[0] != 0 && all[std::size_t{2} * rank] == own[0]) ranks.push_back(rank);
@@ -86,13 +86,13 @@ std::optional<Communicator> Communicator::split(std::optional<std::uint32_t> col
     return make_of(body(), ranks, static_cast<std::uint64_t>(own[0]));
 }
 
-std::optional<Communicator> Communicator::subgroup(std::span<const int> ranks) {
+std::optional<Communicator> Communicator::subgroup_of(std::span<const std::int64_t> ranks) const {
     const auto world = static_cast<std::int64_t>(body()->context->pairs.size());
     std::vector<std::uint32_t> members;
     std::vector<bool> named(static_cast<std::size_t>(world));
     // Other lists give other communicators: ranks that disagree never talk in one.
     std::uint64_t colour = ranks.size();
-    for (const int rank : ranks) {
+    for (const std::int64_t rank : ranks) {
         if (rank < 0 || rank >= world || named[static_cast<std::size_t>(rank)]) {
             throw Error(Errc::invalid_argument,
                         fmt::format("rank {} cannot be in a subgroup: ranks go from 0 to {}, each "

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <nexar/types.hpp>
+#include "base/types.hpp"
 
 #include "base/identity.hpp"
 #include "wire/messages.hpp"

@@ -2,12 +2,12 @@
 
 #include <cstdint>
 #include <nexar/result.hpp>
-#include <nexar/types.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+#include "base/types.hpp"
 
 #include "base/config.hpp"
 

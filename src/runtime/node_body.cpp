@@ -133,9 +133,12 @@ bool NodeBody::tell_ended() {
 }
 
 void NodeBody::settle(TimePoint now) noexcept {
-    if (engine_.has_wanted()) mesh_.turn(now);
-    carrier_->flush(now);
-    tell_ended();
+    do {
+        started_more_ = false;
+        if (engine_.has_wanted()) mesh_.turn(now);
+        carrier_->flush(now);
+        tell_ended();
+    } while (started_more_);
     dispatch_calls(now);
 }
 
@@ -158,6 +161,7 @@ bool NodeBody::look(TimePoint now) noexcept {
     // not, the next driver sends it: within two looks of the background thread.
     if (!carrier_->endpoint().pressing(now) && tell_ended()) {
         dispatch_calls(now);
+        if (started_more_) settle(now);
         return true;
     }
     finish_turn(now);
@@ -171,6 +175,7 @@ bool NodeBody::finish_turn(TimePoint now) {
     if (any) carrier_->flush(now);
     any = tell_ended() || any;
     any = dispatch_calls(now) || any;
+    if (started_more_) settle(now);
     return any;
 }
 
@@ -182,7 +187,7 @@ void NodeBody::close() {
     }
     {
         const runtime::Progress::Guard guard(progress());
-        if (std::exchange(closing_, true)) return;
+        if (closing_.exchange(true)) return;
         if (seed_) seed_->close(formation_failure_);
         mesh_.close(formation_failure_.value_or(Error(Errc::closed, "the node was closed")));
         engine_.close(formation_failure_);

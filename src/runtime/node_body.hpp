@@ -88,6 +88,10 @@ public:
     /// Under the lock, after the engine was called: sends what can be sent and tells what ended.
     void settle(TimePoint now) noexcept;
     TimePoint now() const noexcept { return clock_.now(); }
+    /// Under the lock, while ended operations are told: the engine was called again.
+    void started_more() noexcept { started_more_ = true; }
+    /// Whether close() was called. Any thread.
+    bool closing() const noexcept { return closing_.load(std::memory_order_relaxed); }
 
     // node_rpc.cpp
     /// Throws what prevents it.
@@ -159,7 +163,8 @@ private:
     std::optional<Error> formation_failure_{};
     bool formed_told_ = false;
     runtime::Completion formed_;
-    bool closing_ = false;
+    std::atomic<bool> closing_ = false;
+    bool started_more_ = false;
     bool closed_ = false;
     bool idle_told_ = false;
     runtime::Completion idle_;

@@ -161,7 +161,7 @@ void NodeBody::look_for_casualties() {
         lost = Error(Errc::link_closed,
                      fmt::format("rank {} was lost before all members were connected: {}", rank,
                                  casualty->second.cause()),
-                     {.rank = Rank(static_cast<std::uint32_t>(rank))});
+                     {.rank = static_cast<int>(rank)});
     }
     if (!lost) return;
     formation_failure_ = lost->within({.operation = "join"});

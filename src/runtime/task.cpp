@@ -1,6 +1,10 @@
 #include "runtime/task.hpp"
 
+#include <fmt/format.h>
+
 #include "base/assert.hpp"
+#include "base/log.hpp"
+#include "engine/collective_words.hpp"
 #include "runtime/node_body.hpp"
 #include "runtime/rpc_pool.hpp"
 
@@ -47,6 +51,10 @@ void Task::start_under_lock() noexcept {
             engine.advance(kept.now());
             engine.start(*context, *collective);
             break;
+        case What::counted_collective:
+            engine.advance(kept.now());
+            engine.start(*context, *counted->exchange, *collective);
+            break;
     }
 }
 
@@ -58,6 +66,9 @@ void Task::clear() noexcept {
     completion.rearm();
     follow.follower = nullptr;
     if (call) call->kept.reset();
+    held.reset();
+    counted.reset();
+    looked_at = false;
     if (collective) {
         collective->plan.reset();
         collective->reducer.reset();
@@ -78,8 +89,75 @@ bool Task::ended(engine::Operation& operation) {
         status = status_of(operation.envelope);
         message = receive.message;
     }
+    if (counted && &operation == counted->exchange.get()) begin_counted(operation.error);
     NEXAR_ASSERT(parts > 0);
     return --parts == 0;
+}
+
+void Task::begin_counted(const std::optional<Error>& failure) {
+    if (!collective->active) return;  // it was not admitted
+    engine::Engine& engine = node().engine();
+    if (failure) return engine.abandon(*collective, *failure);
+    try {
+        set_counted();
+    } catch (const Error& refused) {
+        return engine.abandon(*collective, refused);
+    } catch (const std::exception& failed) {
+        return engine.abandon(
+            *collective,
+            Error(Errc::out_of_memory, fmt::format("there is no memory for what the other ranks "
+                                                   "send: {}",
+                                                   failed.what())));
+    }
+    engine.begin(*collective);
+    node().started_more();
+}
+
+namespace {
+
+std::string bytes_text(std::span<const port::ConstBytes> content) {
+    std::size_t bytes = 0;
+    for (const port::ConstBytes piece : content) bytes += piece.size();
+    return fmt::format("{} bytes", bytes);
+}
+
+std::string pattern_text(const engine::Pattern& pattern) {
+    return fmt::format(
+        "from {}, {}",
+        pattern.source ? fmt::format("rank {}", pattern.source->value()) : std::string("any rank"),
+        pattern.tag ? fmt::format("tag {}", pattern.tag->value()) : std::string("any tag"));
+}
+
+std::string send_text(const engine::SendOperation& send) {
+    return fmt::format("send of {} to rank {}, tag {}", bytes_text(send.content), send.to.value(),
+                       send.tag.value());
+}
+
+}  // namespace
+
+std::string Task::description() const {
+    switch (what) {
+        case What::send:
+            return send_text(send);
+        case What::receive:
+        case What::message:
+            return fmt::format("receive {}", pattern_text(receive.pattern));
+        case What::send_and_receive:
+            return fmt::format("{}, and receive {}", send_text(send),
+                               pattern_text(receive.pattern));
+        case What::probe:
+            return fmt::format("probe {}", pattern_text(probe.pattern));
+        case What::call:
+            return call->operation.name.empty()
+                       ? fmt::format("call of function {} at rank {}", call->operation.function,
+                                     call->operation.to.value())
+                       : fmt::format("call of function {} at rank {}", call->operation.name,
+                                     call->operation.to.value());
+        case What::collective:
+        case What::counted_collective:
+            break;
+    }
+    return engine::call_text(collective->terms);
 }
 
 namespace {
@@ -97,6 +175,10 @@ void TaskEnd::operator()(Task* task) const noexcept {
     // The node that keeps it may end with it.
     const std::shared_ptr<CommunicatorBody> communicator = std::move(task->communicator);
     NodeBody& node = *communicator->node;
+    if (task->error && !task->looked_at && !node.closing()) {
+        NEXAR_LOG_ERROR("an operation failed, and nobody looked at its result: {}: {}",
+                        task->description(), task->error->what());
+    }
     if (task->what == Task::What::receive && task->receive.only_take && task->message != nullptr) {
         drop(node, *task->message);  // nobody took it from the Work
     }
@@ -143,6 +225,7 @@ std::size_t wait_any(std::span<Task* const> tasks, const Deadline* deadline) {
 
 void cancel(Task& task) noexcept {
     if (task.completion.done()) return;
+    task.looked_at = true;
     NodeBody& node = task.node();
     if (node.progress().forked()) return;  // it is the parent's
     const runtime::Progress::Guard guard(node.progress());
@@ -153,6 +236,7 @@ void cancel(Task& task) noexcept {
     if (task.probe.active) engine.cancel(task.probe);
     if (task.call && task.call->operation.active) engine.cancel(task.call->operation);
     if (task.collective && task.collective->active) engine.cancel(*task.collective);
+    if (task.counted && task.counted->exchange->active) engine.cancel(*task.counted->exchange);
     node.settle(node.now());
 }
 
@@ -172,18 +256,30 @@ bool follow(Task& task, Follower& follower) {
     return task.completion.then(task.follow);
 }
 
-const std::optional<Error>& error(const Task& task) noexcept {
+const std::optional<Error>& error(Task& task) noexcept {
+    task.looked_at = true;
     return task.error;
+}
+
+Held& held(Task& task) noexcept {
+    return *task.held;
 }
 
 Status status(const Task& task) noexcept {
     return task.status;
 }
 
-Message message(Task& task) {
+Result<Message> take_message(Task& task) {
     auto* body = new MessageBody{.communicator = task.communicator,
                                  .message = std::exchange(task.message, nullptr)};
-    return {Message::Owner(body), task.status};
+    return Message(Message::Owner(body), task.status);
+}
+
+Error wrong_size(const Status& got, std::size_t wanted) {
+    return {Errc::invalid_argument,
+            fmt::format("the message has {} bytes and the value that was to be received has {}",
+                        got.bytes, wanted),
+            {.rank = got.source, .operation = "recv"}};
 }
 
 void MessageEnd::operator()(MessageBody* body) const noexcept {

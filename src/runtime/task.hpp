@@ -1,9 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <nexar/collective_call.hpp>
 #include <nexar/communicator.hpp>
 #include <nexar/work.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/engine.hpp"
@@ -27,7 +29,8 @@ public:
         probe,
         message,  // receives what was taken out of matching
         call,
-        collective
+        collective,
+        counted_collective,  // after an exchange of counts
     };
 
     Task() noexcept {
@@ -46,8 +49,11 @@ public:
     /// Ready to be used for something else.
     void clear() noexcept;
 
-    /// Ends one of the engine's operations; true: it was the last one of this task.
+    /// Under the lock: ends one of the engine's operations; true: it was the last one of this task.
     bool ended(engine::Operation& operation);
+
+    /// What the user called, for people: "receive from rank 2, tag 7".
+    std::string description() const;
 
     // What every task uses stands together: with thousands under way, memory is what costs.
     What what = What::send;
@@ -83,7 +89,30 @@ public:
     };
     std::unique_ptr<CallPart> call{};
     std::unique_ptr<engine::CollectiveOperation> collective{};
+
+    /// A v-variant whose counts are exchanged first.
+    struct CountedPart {
+        CollectiveCall call{};
+        std::unique_ptr<engine::CollectiveOperation> exchange{};
+        std::vector<std::size_t> own{};
+        std::vector<std::size_t> others{};
+        KeptRoom* room = nullptr;
+    };
+    std::unique_ptr<CountedPart> counted{};
+
+    /// Memory that is not the user's.
+    std::unique_ptr<Held> held{};
+    bool looked_at = false;  // somebody knows how it ended, or does not want to
+
+private:
+    /// The counts came, or did not.
+    void begin_counted(const std::optional<Error>& failure);
+    /// Throws what prevents it.
+    void set_counted();
 };
+
+/// Of a matched probe that has ended well.
+Result<Message> take_message(Task& task);
 
 Status status_of(const engine::Envelope& envelope) noexcept;
 

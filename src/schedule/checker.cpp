@@ -19,7 +19,7 @@ Error Run::fault(std::uint32_t rank, const std::string& what) const {
     return {Errc::invalid_argument,
             fmt::format("{} by {}, world {}, rank {}: {}", name(algorithm.operation),
                         algorithm.name, world(), rank, what),
-            {.rank = Rank(rank)}};
+            {.rank = static_cast<int>(rank)}};
 }
 
 namespace {

@@ -12,6 +12,8 @@
 
 namespace nexar::schedule {
 
+using Operation = detail::Collective;
+
 inline constexpr std::array kOperations{
     Operation::all_reduce,     Operation::reduce,     Operation::broadcast,
     Operation::all_gather,     Operation::gather,     Operation::scatter,

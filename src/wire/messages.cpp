@@ -11,7 +11,7 @@ ErrorReport report_of(const Error& error, Epoch epoch) {
     return {.code = error.code(),
             .epoch = epoch,
             .text = printable(error.cause(), kMaxReportTextBytes),
-            .rank = error.rank(),
+            .rank = internal_rank(error.rank()),
             .sequence = error.sequence()};
 }
 

@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <nexar/error.hpp>
 #include <nexar/result.hpp>
-#include <nexar/types.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
+#include "base/types.hpp"
 
 #include "wire/frame.hpp"
 #include "wire/seed_messages.hpp"

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <nexar/result.hpp>
-#include <nexar/types.hpp>
 #include <span>
 #include <string_view>
+#include "base/types.hpp"
 
 #include "wire/limits.hpp"
 

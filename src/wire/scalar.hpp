@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <nexar/types.hpp>
 #include <type_traits>
 #include <utility>
+#include "base/types.hpp"
 
 #include "wire/fault.hpp"
 

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <nexar/types.hpp>
 #include <string>
 #include <vector>
+#include "base/types.hpp"
 
 #include "wire/frame.hpp"
 

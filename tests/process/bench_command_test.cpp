@@ -71,7 +71,8 @@ std::vector<std::string> column(const std::vector<Row>& rows, std::size_t number
 
 std::vector<std::string> all_subjects() {
     std::vector<std::string> subjects{"latency", "bandwidth", "exchange"};
-    for (const auto operation : schedule::kOperations) subjects.emplace_back(name(operation));
+    for (const auto operation : schedule::kOperations)
+        subjects.emplace_back(schedule::name(operation));
     return subjects;
 }
 
@@ -130,8 +131,9 @@ TEST(BenchCommand, is_right_where_ranks_pass_segments_on_before_all_has_come) {
 
 TEST(BenchCommand, checks_every_type_and_operator_that_it_is_given) {
     const std::vector<std::pair<std::string, std::string>> pairs{
-        {"i8", "sum"},  {"u8", "prod"},         {"i16", "min"}, {"u16", "bit_xor"},
-        {"i64", "avg"}, {"u64", "logical_and"}, {"f16", "sum"}, {"bf16", "avg"}};
+        {"i8", "sum"},      {"u8", "product"},  {"i16", "min"},
+        {"u16", "bit_xor"}, {"i64", "average"}, {"u64", "logical_and"},
+        {"f16", "sum"},     {"bf16", "avg"},    {"u32", "prod"}};
     for (const auto& [type, op] : pairs) {
         const Outcome outcome =
             short_bench({"reduce_scatter", "-n", "3", "--sizes", "3000", "-d", type, "-o", op});
@@ -236,7 +238,7 @@ TEST(BenchCommand, says_what_is_wrong_with_a_question_before_anything_starts) {
     EXPECT_THAT(refusal({"reduce", "-n", "2", "-r", "2"}), HasSubstr("0 to 1"));
     EXPECT_THAT(refusal({"reduce", "-n", "2", "-d", "f33"}), HasSubstr("f32, f64"));
     EXPECT_THAT(refusal({"reduce", "-n", "2", "-o", "bit_or"}), HasSubstr("bit_or"));
-    EXPECT_THAT(refusal({"scan", "-n", "2", "-o", "avg"}), HasSubstr("no averages"));
+    EXPECT_THAT(refusal({"scan", "-n", "2", "-o", "average"}), HasSubstr("no averages"));
     EXPECT_THAT(refusal({"reduce", "-n", "2", "-b", "2MiB", "-e", "1MiB"}), HasSubstr("2MiB"));
     EXPECT_THAT(refusal({"reduce", "-n", "2", "--sizes", "8 much"}), HasSubstr("much"));
     EXPECT_THAT(refusal({"reduce", "-n", "2", "--iters", "0"}), HasSubstr("--seconds"));

@@ -100,7 +100,7 @@ void expect_errors_of_loss(const Scene& scene, std::size_t victim, Loss how) {
                         (how == Loss::silent && error->code() == Errc::timed_out))
                 << error->what();
             if (how == Loss::one_by_one) continue;
-            EXPECT_EQ(error->rank(), Rank(static_cast<std::uint32_t>(victim))) << error->what();
+            EXPECT_EQ(error->rank(), static_cast<int>(victim)) << error->what();
         }
     }
 }
@@ -154,7 +154,7 @@ void expect_only_cancelled(const Scene& scene, std::size_t call, std::size_t ran
             if (!error) continue;
             EXPECT_EQ(i, call) << error->what();
             EXPECT_EQ(error->code(), Errc::cancelled) << error->what();
-            EXPECT_EQ(error->rank(), Rank(static_cast<std::uint32_t>(rank))) << error->what();
+            EXPECT_EQ(error->rank(), static_cast<int>(rank)) << error->what();
         }
     }
 }
@@ -204,7 +204,7 @@ TEST(CollectiveEnds, come_though_who_told_of_them_is_lost_before_all_heard_it) {
     ASSERT_TRUE(traffic.run(std::chrono::seconds(5)));
     ASSERT_TRUE(traffic.error(0, 3));
     EXPECT_EQ(traffic.error(0, 3)->code(), Errc::cancelled) << traffic.error(0, 3)->what();
-    EXPECT_EQ(traffic.error(0, 3)->rank(), Rank(1)) << traffic.error(0, 3)->what();
+    EXPECT_EQ(traffic.error(0, 3)->rank(), 1) << traffic.error(0, 3)->what();
     traffic.expect_untouched_and_forget();
     cluster.close();
 }

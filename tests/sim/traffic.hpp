@@ -251,9 +251,8 @@ private:
         std::ranges::fill(receive.memory, std::byte{0xdd});
         if (!error.sequence()) return;
         for (const auto& sent : sends_) {
-            if (Rank(static_cast<std::uint32_t>(sent->from)) == error.rank() &&
-                sent->to == receive.at && sent->context == receive.context &&
-                sent->operation.sequence == *error.sequence()) {
+            if (static_cast<int>(sent->from) == error.rank() && sent->to == receive.at &&
+                sent->context == receive.context && sent->operation.sequence == *error.sequence()) {
                 sent->lost = true;
                 ++lost_;
             }

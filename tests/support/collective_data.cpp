@@ -22,14 +22,14 @@ bool makes_sense(DType dtype, ReduceOp op) noexcept {
     const Kind kind = kind_of(dtype);
     switch (op) {
         case ReduceOp::sum:
-        case ReduceOp::prod:
-        case ReduceOp::avg:
+        case ReduceOp::product:
+        case ReduceOp::average:
             return kind != Kind::located;
         case ReduceOp::min:
         case ReduceOp::max:
             return kind == Kind::integer || kind == Kind::real;
-        case ReduceOp::minloc:
-        case ReduceOp::maxloc:
+        case ReduceOp::min_location:
+        case ReduceOp::max_location:
             return kind == Kind::located;
         default:
             return kind == Kind::integer;
@@ -39,9 +39,9 @@ bool makes_sense(DType dtype, ReduceOp op) noexcept {
 Values values_for(ReduceOp op) noexcept {
     switch (op) {
         case ReduceOp::sum:
-        case ReduceOp::avg:
+        case ReduceOp::average:
             return Values::summable;
-        case ReduceOp::prod:
+        case ReduceOp::product:
             return Values::factors;
         case ReduceOp::logical_and:
         case ReduceOp::logical_or:

@@ -28,10 +28,10 @@ using AllElements = ::testing::Types<
     Located<std::uint64_t>, Located<float16>, Located<bfloat16>, Located<float>, Located<double>>;
 
 inline constexpr std::array kReduceOps{
-    ReduceOp::sum,         ReduceOp::prod,       ReduceOp::min,         ReduceOp::max,
-    ReduceOp::avg,         ReduceOp::bit_and,    ReduceOp::bit_or,      ReduceOp::bit_xor,
-    ReduceOp::logical_and, ReduceOp::logical_or, ReduceOp::logical_xor, ReduceOp::minloc,
-    ReduceOp::maxloc};
+    ReduceOp::sum,         ReduceOp::product,    ReduceOp::min,         ReduceOp::max,
+    ReduceOp::average,     ReduceOp::bit_and,    ReduceOp::bit_or,      ReduceOp::bit_xor,
+    ReduceOp::logical_and, ReduceOp::logical_or, ReduceOp::logical_xor, ReduceOp::min_location,
+    ReduceOp::max_location};
 
 /// Which operators fold a type: the table of the documentation.
 bool makes_sense(DType dtype, ReduceOp op) noexcept;
@@ -120,9 +120,9 @@ T combined_integers(ReduceOp op, T a, T b) {
     const auto y = static_cast<std::uint64_t>(b);
     switch (op) {
         case ReduceOp::sum:
-        case ReduceOp::avg:
+        case ReduceOp::average:
             return static_cast<T>(x + y);
-        case ReduceOp::prod:
+        case ReduceOp::product:
             return static_cast<T>(x * y);
         case ReduceOp::bit_and:
             return static_cast<T>(x & y);
@@ -147,19 +147,19 @@ T combined_reals(ReduceOp op, T a, T b) {
     const double y = to_double(b);
     if (op == ReduceOp::min) return from_double<T>(std::min(x, y));
     if (op == ReduceOp::max) return from_double<T>(std::max(x, y));
-    return from_double<T>(op == ReduceOp::prod ? x * y : x + y);
+    return from_double<T>(op == ReduceOp::product ? x * y : x + y);
 }
 
 template <class T>
 std::complex<T> combined_complex(ReduceOp op, std::complex<T> a, std::complex<T> b) {
-    if (op != ReduceOp::prod) return {a.real() + b.real(), a.imag() + b.imag()};
+    if (op != ReduceOp::product) return {a.real() + b.real(), a.imag() + b.imag()};
     return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 
 template <class T>
 Located<T> combined_located(ReduceOp op, const Located<T>& a, const Located<T>& b) {
     if (a.value == b.value) return a.index <= b.index ? a : b;
-    return (a.value < b.value) == (op == ReduceOp::minloc) ? a : b;
+    return (a.value < b.value) == (op == ReduceOp::min_location) ? a : b;
 }
 
 }  // namespace numbers
@@ -254,7 +254,7 @@ template <Element T>
 std::vector<T> folded(ReduceOp op, const PerRank<T>& in, std::size_t ranks = 0) {
     if (ranks == 0) ranks = in.size();
     auto result = folded_by([op](const T& a, const T& b) { return combined(op, a, b); }, in, ranks);
-    if (op == ReduceOp::avg) {
+    if (op == ReduceOp::average) {
         for (T& x : result) x = divided(x, ranks);
     }
     return result;

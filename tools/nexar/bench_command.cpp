@@ -60,7 +60,8 @@ void add_what_options(CLI::App& command, Question& question) {
     command.add_option("-d,--datatype", question.dtype, "i8, u8, ..., f16, bf16, f32, f64")
         ->type_name("TYPE")
         ->capture_default_str();
-    command.add_option("-o,--op", question.redop, "How elements are folded: sum, prod, min, ...")
+    command
+        .add_option("-o,--op", question.redop, "How elements are folded: sum, product, min, ...")
         ->type_name("OPERATOR")
         ->capture_default_str();
     command.add_option("-r,--root", question.root, "Of operations that have one")

@@ -298,7 +298,7 @@ Result<void> SeedBody::on_failed_member(Visitor& visitor, const wire::ErrorRepor
     const Error left(Errc::link_closed,
                      fmt::format("rank {} left before all members were connected: {}",
                                  own->rank.value(), printable(report.text)),
-                     {.rank = own->rank});
+                     {.rank = public_rank(own->rank)});
     for (auto& [id, other] : visitors_) {
         if (!other.member || other.member == visitor.member || other.lane->closed()) continue;
         other.lane->send(wire::report_of(left, view->epoch));

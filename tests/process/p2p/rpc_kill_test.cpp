@@ -80,7 +80,7 @@ TEST(KilledProcess, that_was_called_ends_every_call_and_says_what_is_known) {
     for (auto& work : works) {
         const Error error = error_of(work);
         EXPECT_EQ(error.code(), Errc::outcome_unknown) << error.what();
-        EXPECT_EQ(error.rank(), Rank(0));
+        EXPECT_EQ(error.rank(), 0);
     }
     auto again = member->node().call<int>(0, "twice", 4);
     EXPECT_EQ(error_of(again).code(), Errc::link_closed);

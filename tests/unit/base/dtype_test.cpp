@@ -1,17 +1,39 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <complex>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <nexar/buffer.hpp>
 #include <nexar/dtype.hpp>
 #include <set>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace nexar {
 namespace {
 
-static_assert(!Element<bool> && !Element<char16_t> && !Element<long double> && !Element<int*>);
-static_assert(!Element<Located<std::complex<float>>> && !Element<Located<Located<int>>>);
-static_assert(Element<const float> && Element<long long> && Element<unsigned long>);
+static_assert(!Number<bool> && !Number<std::byte> && !Number<char16_t> && !Number<long double>);
+static_assert(!Number<Located<std::complex<float>>> && !Number<Located<Located<int>>>);
+static_assert(Number<const float> && Number<long long> && Number<unsigned long>);
+
+struct Particle {
+    double place[3];
+    int kind;
+};
+static_assert(Element<const float> && Element<bool> && Element<std::byte> && Element<Particle>);
+static_assert(Element<std::array<double, 3>> && Element<std::array<Particle, 2>>);
+static_assert(dtype_of<bool> == DType::opaque && dtype_of<Particle> == DType::opaque);
+// What refers to memory means nothing in another process.
+static_assert(!Element<int*> && !Element<const char*> && !Element<int Particle::*>);
+static_assert(!Element<std::span<int>> && !Element<std::string_view>);
+static_assert(!Element<std::initializer_list<int>> && !Element<std::reference_wrapper<int>>);
+static_assert(!Element<Buffer> && !Element<ConstBuffer> && !Element<std::array<int*, 2>>);
+static_assert(!Element<std::array<std::span<int>, 2>> && !Element<std::string>);
+static_assert(!Element<void> && !Element<int&> && !Element<int[3]> && !Element<int()>);
 static_assert(dtype_of<long> == dtype_of<long long>);
 
 template <class T>
@@ -63,7 +85,7 @@ TEST(ReduceOp, names_are_distinct_and_end_at_maxloc) {
     EXPECT_EQ(names.size(), 13U);
     EXPECT_EQ(name(ReduceOp::sum), "sum");
     EXPECT_EQ(name(ReduceOp::logical_xor), "logical_xor");
-    EXPECT_EQ(name(ReduceOp::maxloc), "maxloc");
+    EXPECT_EQ(name(ReduceOp::max_location), "max_location");
     EXPECT_EQ(name(static_cast<ReduceOp>(0)), "unknown");
     EXPECT_EQ(name(static_cast<ReduceOp>(14)), "unknown");
 }

@@ -37,11 +37,11 @@ TEST(Error, names_everything_it_knows_and_nothing_else) {
 
     const Error full(
         Errc::out_of_memory, "no 8 MiB left",
-        {.rank = Rank(3), .host = "node7", .operation = "all_reduce", .sequence = Sequence(12)});
+        {.rank = 3, .host = "node7", .operation = "all_reduce", .sequence = Sequence(12)});
     EXPECT_STREQ(full.what(),
                  "out_of_memory: no 8 MiB left [rank 3, host node7, operation all_reduce, "
                  "sequence 12]");
-    EXPECT_EQ(full.rank(), Rank(3));
+    EXPECT_EQ(full.rank(), 3);
     EXPECT_EQ(full.host(), "node7");
     EXPECT_EQ(full.operation(), "all_reduce");
     EXPECT_EQ(full.sequence(), Sequence(12));
@@ -49,9 +49,9 @@ TEST(Error, names_everything_it_knows_and_nothing_else) {
 
 TEST(Error, within_adds_only_what_is_missing) {
     const Error inner(Errc::malformed, "x", {.operation = "decode"});
-    const Error outer = inner.within({.rank = Rank(1), .operation = "all_reduce"});
+    const Error outer = inner.within({.rank = 1, .operation = "all_reduce"});
     EXPECT_EQ(outer.operation(), "decode");
-    EXPECT_EQ(outer.rank(), Rank(1));
+    EXPECT_EQ(outer.rank(), 1);
     EXPECT_EQ(outer.code(), Errc::malformed);
     EXPECT_FALSE(inner.rank().has_value());
 }

@@ -14,7 +14,7 @@ constexpr std::array<std::uint32_t, 15> kWorlds{
 
 template <class T>
 std::vector<T> divided(std::vector<T> sums, DType dtype, std::uint32_t world) {
-    const Reducer reducer = *reducer_for(dtype, ReduceOp::avg);
+    const Reducer reducer = *reducer_for(dtype, ReduceOp::average);
     reducer.finish(reinterpret_cast<std::byte*>(sums.data()), sums.size(), world);
     return sums;
 }
@@ -120,14 +120,14 @@ TEST(AverageKernels, floats_and_both_parts_of_complex_numbers_are_divided) {
 TEST(AverageKernels, misaligned_sums_and_their_surroundings_are_safe) {
     Random random(seed());
     for (const DType dtype : kDTypes) {
-        if (!makes_sense(dtype, ReduceOp::avg)) continue;
+        if (!makes_sense(dtype, ReduceOp::average)) continue;
         on_every_target([&] {
             const Bytes sums = random_elements(dtype, 61, random);
             Bytes aligned = sums;
-            reducer_for(dtype, ReduceOp::avg)->finish(aligned.data(), 61, 5);
+            reducer_for(dtype, ReduceOp::average)->finish(aligned.data(), 61, 5);
             Bytes memory(sums.size() + 7, std::byte{0x77});
             std::memcpy(memory.data() + 3, sums.data(), sums.size());
-            reducer_for(dtype, ReduceOp::avg)->finish(memory.data() + 3, 61, 5);
+            reducer_for(dtype, ReduceOp::average)->finish(memory.data() + 3, 61, 5);
             EXPECT_EQ(std::memcmp(memory.data() + 3, aligned.data(), sums.size()), 0);
             EXPECT_EQ(memory[2], std::byte{0x77});
             EXPECT_EQ(memory[sums.size() + 3], std::byte{0x77});

@@ -21,8 +21,8 @@ void expect_product() {
             b.emplace_back(x, 4);
             want.emplace_back(x - 8, 4 + 2 * x);
         }
-        EXPECT_EQ(folded(ReduceOp::prod, a, b), want);
-        EXPECT_EQ(folded(ReduceOp::prod, b, a), want);
+        EXPECT_EQ(folded(ReduceOp::product, a, b), want);
+        EXPECT_EQ(folded(ReduceOp::product, b, a), want);
         EXPECT_EQ(folded(ReduceOp::sum, a, b)[3], Number(4, 6));
     });
 }
@@ -38,7 +38,7 @@ void expect_unfused() {
     const Part u = std::numeric_limits<Part>::epsilon();
     const std::complex<Part> x(1 + u, 1);
     on_every_target([&] {
-        const auto square = folded<std::complex<Part>>(ReduceOp::prod, {x}, {x})[0];
+        const auto square = folded<std::complex<Part>>(ReduceOp::product, {x}, {x})[0];
         EXPECT_EQ(square.real(), 2 * u);
     });
 }
@@ -51,11 +51,12 @@ TEST(ComplexKernels, round_each_product_before_they_are_subtracted) {
 TEST(ComplexKernels, do_not_recover_infinities) {
     const double infinity = std::numeric_limits<double>::infinity();
     on_every_target([&] {
-        const auto z = folded<std::complex<double>>(ReduceOp::prod, {{infinity, 0}}, {{1, 1}})[0];
+        const auto z =
+            folded<std::complex<double>>(ReduceOp::product, {{infinity, 0}}, {{1, 1}})[0];
         EXPECT_EQ(z.real(), infinity - 0.0 * 1);
         EXPECT_EQ(z.imag(), infinity);
         const auto lost =
-            folded<std::complex<double>>(ReduceOp::prod, {{infinity, infinity}}, {{1, 1}})[0];
+            folded<std::complex<double>>(ReduceOp::product, {{infinity, infinity}}, {{1, 1}})[0];
         EXPECT_TRUE(std::isnan(lost.real()));
     });
 }

@@ -84,7 +84,7 @@ TYPED_TEST(FloatKernels, sums_keep_subnormals_and_the_sign_of_zero) {
     this->expect(ReduceOp::sum, tiny, 2 * tiny, 3 * tiny);
     this->expect(ReduceOp::sum, TypeParam{-0.0}, TypeParam{-0.0}, TypeParam{-0.0});
     this->expect(ReduceOp::sum, TypeParam{1}, TypeParam{-1}, TypeParam{0});
-    this->expect(ReduceOp::prod, Limits::min(), TypeParam{0.5}, Limits::min() / 2);
+    this->expect(ReduceOp::product, Limits::min(), TypeParam{0.5}, Limits::min() / 2);
 }
 
 }  // namespace

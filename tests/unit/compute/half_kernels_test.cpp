@@ -8,7 +8,7 @@ namespace {
 
 using namespace testing;  // NOLINT(google-build-using-namespace): the support of these tests
 
-constexpr std::array kHalfOps{ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max};
+constexpr std::array kHalfOps{ReduceOp::sum, ReduceOp::product, ReduceOp::min, ReduceOp::max};
 
 struct Format {
     DType dtype;

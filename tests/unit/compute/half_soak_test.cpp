@@ -72,7 +72,7 @@ TEST(HalfSoak, every_sum_of_f16_is_correctly_rounded) {
 }
 
 TEST(HalfSoak, every_product_of_f16_is_correctly_rounded) {
-    expect_all_pairs(DType::f16, HalfFormat::f16(), ReduceOp::prod);
+    expect_all_pairs(DType::f16, HalfFormat::f16(), ReduceOp::product);
 }
 
 TEST(HalfSoak, every_sum_of_bf16_is_correctly_rounded) {
@@ -80,7 +80,7 @@ TEST(HalfSoak, every_sum_of_bf16_is_correctly_rounded) {
 }
 
 TEST(HalfSoak, every_product_of_bf16_is_correctly_rounded) {
-    expect_all_pairs(DType::bf16, HalfFormat::bf16(), ReduceOp::prod);
+    expect_all_pairs(DType::bf16, HalfFormat::bf16(), ReduceOp::product);
 }
 
 }  // namespace

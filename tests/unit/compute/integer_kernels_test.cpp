@@ -33,9 +33,9 @@ TEST(IntegerKernels, sums_and_products_wrap) {
     on_every_target([] {
         expect<std::int8_t>(ReduceOp::sum, 127, 1, -128);
         expect<std::uint16_t>(ReduceOp::sum, 65535, 2, 1);
-        expect<std::int32_t>(ReduceOp::prod, 0x10001, 0x10001, 0x20001);
-        expect<std::int64_t>(ReduceOp::prod, INT64_MIN, -1, INT64_MIN);
-        expect<std::uint64_t>(ReduceOp::prod, 0x100000001, 0x300000001, 0x400000001);
+        expect<std::int32_t>(ReduceOp::product, 0x10001, 0x10001, 0x20001);
+        expect<std::int64_t>(ReduceOp::product, INT64_MIN, -1, INT64_MIN);
+        expect<std::uint64_t>(ReduceOp::product, 0x100000001, 0x300000001, 0x400000001);
         expect<std::uint64_t>(ReduceOp::sum, UINT64_MAX, 3, 2);
     });
 }

@@ -16,34 +16,34 @@ Double one(ReduceOp op, Double a, Double b) {
 }
 
 TEST(LocatedKernels, the_better_value_brings_its_index) {
-    EXPECT_EQ(one(ReduceOp::minloc, {3, 9}, {2, 1}), (Double{2, 1}));
-    EXPECT_EQ(one(ReduceOp::maxloc, {3, 9}, {2, 1}), (Double{3, 9}));
+    EXPECT_EQ(one(ReduceOp::min_location, {3, 9}, {2, 1}), (Double{2, 1}));
+    EXPECT_EQ(one(ReduceOp::max_location, {3, 9}, {2, 1}), (Double{3, 9}));
     using Small = Located<std::uint8_t>;
-    EXPECT_EQ(folded<Small>(ReduceOp::maxloc, {{200, 4}}, {{100, 2}})[0], (Small{200, 4}));
+    EXPECT_EQ(folded<Small>(ReduceOp::max_location, {{200, 4}}, {{100, 2}})[0], (Small{200, 4}));
     using Large = Located<std::uint64_t>;
-    EXPECT_EQ(folded<Large>(ReduceOp::minloc, {{UINT64_MAX, 4}}, {{0, 7}})[0], (Large{0, 7}));
+    EXPECT_EQ(folded<Large>(ReduceOp::min_location, {{UINT64_MAX, 4}}, {{0, 7}})[0], (Large{0, 7}));
     using Signed = Located<std::int64_t>;
-    EXPECT_EQ(folded<Signed>(ReduceOp::maxloc, {{INT64_MIN, 1}}, {{INT64_MAX, 2}})[0],
+    EXPECT_EQ(folded<Signed>(ReduceOp::max_location, {{INT64_MIN, 1}}, {{INT64_MAX, 2}})[0],
               (Signed{INT64_MAX, 2}));
 }
 
 TEST(LocatedKernels, of_equal_values_the_lower_index_wins_on_either_side) {
-    for (const ReduceOp op : {ReduceOp::minloc, ReduceOp::maxloc}) {
+    for (const ReduceOp op : {ReduceOp::min_location, ReduceOp::max_location}) {
         EXPECT_EQ(one(op, {5, -3}, {5, 2}), (Double{5, -3}));
         EXPECT_EQ(one(op, {5, 2}, {5, -3}), (Double{5, -3}));
     }
 }
 
 TEST(LocatedKernels, minus_zero_is_below_zero) {
-    EXPECT_EQ(one(ReduceOp::minloc, {0.0, 1}, {-0.0, 2}).index, 2);
-    EXPECT_EQ(one(ReduceOp::maxloc, {0.0, 2}, {-0.0, 1}).index, 2);
-    EXPECT_TRUE(std::signbit(one(ReduceOp::minloc, {0.0, 1}, {-0.0, 2}).value));
+    EXPECT_EQ(one(ReduceOp::min_location, {0.0, 1}, {-0.0, 2}).index, 2);
+    EXPECT_EQ(one(ReduceOp::max_location, {0.0, 2}, {-0.0, 1}).index, 2);
+    EXPECT_TRUE(std::signbit(one(ReduceOp::min_location, {0.0, 1}, {-0.0, 2}).value));
 }
 
 TEST(LocatedKernels, a_nan_wins_canonical_and_the_lower_index_of_two) {
     const double infinity = std::numeric_limits<double>::infinity();
     const auto nan = std::bit_cast<double>(0xfff0000000000001);  // signalling, negative
-    for (const ReduceOp op : {ReduceOp::minloc, ReduceOp::maxloc}) {
+    for (const ReduceOp op : {ReduceOp::min_location, ReduceOp::max_location}) {
         for (const double other : {infinity, -infinity, 0.0}) {
             const Double first = one(op, {nan, 8}, {other, 1});
             const Double second = one(op, {other, 1}, {nan, 8});
@@ -65,7 +65,7 @@ TEST(LocatedKernels, the_padding_of_results_is_zero) {
     Bytes want(16, std::byte{0xff});
     for (std::size_t i = 0; i < 8; ++i) want[i] = std::byte{0};
     want[0] = std::byte{2};
-    EXPECT_EQ(folded(DType::located_u8, ReduceOp::maxloc, a, b), want);
+    EXPECT_EQ(folded(DType::located_u8, ReduceOp::max_location, a, b), want);
 }
 
 }  // namespace

@@ -28,8 +28,9 @@ TEST(ReducerFor, a_pair_without_sense_is_named_with_what_is_allowed) {
     const Result<Reducer> reducer = reducer_for(DType::c64, ReduceOp::bit_or);
     ASSERT_FALSE(reducer);
     EXPECT_EQ(reducer.error().code(), Errc::unsupported);
-    EXPECT_EQ(reducer.error().cause(),
-              "operator bit_or (number 7) is not defined for c64: use one of sum, prod, avg");
+    EXPECT_EQ(
+        reducer.error().cause(),
+        "operator bit_or (number 7) is not defined for c64: use one of sum, product, average");
 }
 
 TEST(ReducerFor, numbers_that_are_no_type_or_operator_are_unsupported) {
@@ -173,15 +174,15 @@ TEST(Reducer, both_operands_and_the_result_may_be_one_range) {
 }
 
 TEST(Reducer, nothing_is_folded_for_a_count_of_zero) {
-    reducer_for(DType::f32, ReduceOp::avg)->fold(nullptr, nullptr, nullptr, 0);
-    reducer_for(DType::f32, ReduceOp::avg)->finish(nullptr, 0, 3);
+    reducer_for(DType::f32, ReduceOp::average)->fold(nullptr, nullptr, nullptr, 0);
+    reducer_for(DType::f32, ReduceOp::average)->finish(nullptr, 0, 3);
 }
 
 TEST(Reducer, finish_changes_only_averages) {
     Random random(seed());
     for (const DType dtype : kDTypes) {
         for (const ReduceOp op : kOps) {
-            if (!makes_sense(dtype, op) || op == ReduceOp::avg) continue;
+            if (!makes_sense(dtype, op) || op == ReduceOp::average) continue;
             const Bytes before = random_elements(dtype, 20, random);
             Bytes data = before;
             reducer_for(dtype, op)->finish(data.data(), 20, 7);
@@ -201,7 +202,7 @@ TEST(ReducerDeathTest, a_result_that_overlaps_an_operand_in_part_is_a_bug) {
 
 TEST(ReducerDeathTest, an_average_over_nobody_is_a_bug) {
     Bytes memory(8);
-    const Reducer reducer = *reducer_for(DType::i64, ReduceOp::avg);
+    const Reducer reducer = *reducer_for(DType::i64, ReduceOp::average);
     EXPECT_DEATH(reducer.finish(memory.data(), 1, 0), "at least one rank");
 }
 

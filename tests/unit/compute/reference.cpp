@@ -13,9 +13,9 @@ T integer_of(ReduceOp op, T a, T b) {
     const auto y = static_cast<std::uint64_t>(b);
     switch (op) {
         case ReduceOp::sum:
-        case ReduceOp::avg:
+        case ReduceOp::average:
             return static_cast<T>(x + y);
-        case ReduceOp::prod:
+        case ReduceOp::product:
             return static_cast<T>(x * y);
         case ReduceOp::min:
             return a < b ? a : b;
@@ -61,7 +61,7 @@ T greater(T a, T b) {
 template <class T>
 T float_of(ReduceOp op, T a, T b) {
     switch (op) {
-        case ReduceOp::prod:
+        case ReduceOp::product:
             return a * b;
         case ReduceOp::min:
             return lesser(a, b);
@@ -74,7 +74,7 @@ T float_of(ReduceOp op, T a, T b) {
 
 std::uint16_t half_of(const HalfFormat& format, ReduceOp op, std::uint16_t a, std::uint16_t b) {
     switch (op) {
-        case ReduceOp::prod:
+        case ReduceOp::product:
             return format.product(a, b);
         case ReduceOp::min:
             return format.lesser(a, b);
@@ -87,7 +87,7 @@ std::uint16_t half_of(const HalfFormat& format, ReduceOp op, std::uint16_t a, st
 
 template <class Part>
 std::array<Part, 2> complex_of(ReduceOp op, std::array<Part, 2> a, std::array<Part, 2> b) {
-    if (op != ReduceOp::prod) return {a[0] + b[0], a[1] + b[1]};
+    if (op != ReduceOp::product) return {a[0] + b[0], a[1] + b[1]};
     const std::array<Part, 4> products{a[0] * b[0], a[1] * b[1], a[0] * b[1], a[1] * b[0]};
     return {products[0] - products[1], products[2] + products[3]};
 }
@@ -136,14 +136,14 @@ Bytes located(const Bytes& a, const Bytes& b, Best best, IsNan is_nan) {
 template <class T>
 Bytes located_number(ReduceOp op, const Bytes& a, const Bytes& b) {
     const auto best = [op](T x, T y) {
-        return op == ReduceOp::minloc ? lesser(x, y) : greater(x, y);
+        return op == ReduceOp::min_location ? lesser(x, y) : greater(x, y);
     };
     return located<T>(a, b, best, [](T x) { return x != x; });
 }
 
 Bytes located_half(const HalfFormat& format, ReduceOp op, const Bytes& a, const Bytes& b) {
     const auto best = [op, &format](std::uint16_t x, std::uint16_t y) {
-        return op == ReduceOp::minloc ? format.lesser(x, y) : format.greater(x, y);
+        return op == ReduceOp::min_location ? format.lesser(x, y) : format.greater(x, y);
     };
     return located<std::uint16_t>(a, b, best,
                                   [&format](std::uint16_t x) { return format.is_nan(x); });

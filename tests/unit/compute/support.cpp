@@ -122,7 +122,8 @@ bool same_part(const std::byte* got, const std::byte* want) {
 }
 
 bool same(DType dtype, ReduceOp op, const std::byte* got, const std::byte* want) {
-    const bool payload_open = op == ReduceOp::sum || op == ReduceOp::prod || op == ReduceOp::avg;
+    const bool payload_open =
+        op == ReduceOp::sum || op == ReduceOp::product || op == ReduceOp::average;
     if (payload_open) {
         if (dtype == DType::f32) return same_part<float>(got, want);
         if (dtype == DType::f64) return same_part<double>(got, want);
@@ -161,9 +162,9 @@ bool is_complex(DType dtype) {
 }
 
 bool makes_sense(DType dtype, ReduceOp op) {
-    const bool with_location = op == ReduceOp::minloc || op == ReduceOp::maxloc;
+    const bool with_location = op == ReduceOp::min_location || op == ReduceOp::max_location;
     if (is_located(dtype) || with_location) return is_located(dtype) && with_location;
-    if (op == ReduceOp::sum || op == ReduceOp::prod || op == ReduceOp::avg) return true;
+    if (op == ReduceOp::sum || op == ReduceOp::product || op == ReduceOp::average) return true;
     if (op == ReduceOp::min || op == ReduceOp::max) return !is_complex(dtype);
     return is_integer(dtype);
 }

@@ -33,11 +33,11 @@ inline constexpr std::array kDTypes{
     DType::located_f32, DType::located_f64,
 };
 
-inline constexpr std::array kOps{ReduceOp::sum,        ReduceOp::prod,        ReduceOp::min,
-                                 ReduceOp::max,        ReduceOp::avg,         ReduceOp::bit_and,
-                                 ReduceOp::bit_or,     ReduceOp::bit_xor,     ReduceOp::logical_and,
-                                 ReduceOp::logical_or, ReduceOp::logical_xor, ReduceOp::minloc,
-                                 ReduceOp::maxloc};
+inline constexpr std::array kOps{
+    ReduceOp::sum,         ReduceOp::product,    ReduceOp::min,         ReduceOp::max,
+    ReduceOp::average,     ReduceOp::bit_and,    ReduceOp::bit_or,      ReduceOp::bit_xor,
+    ReduceOp::logical_and, ReduceOp::logical_or, ReduceOp::logical_xor, ReduceOp::min_location,
+    ReduceOp::max_location};
 
 bool is_integer(DType dtype);
 bool is_located(DType dtype);

@@ -126,7 +126,7 @@ protected:
         ASSERT_EQ(called.ended, 1);
         ASSERT_TRUE(called.call.error);
         EXPECT_EQ(called.call.error->code(), code) << called.call.error->what();
-        EXPECT_EQ(called.call.error->rank(), called.call.to);
+        EXPECT_EQ(called.call.error->rank(), public_rank(called.call.to));
     }
 
     TimePoint now_ = TimePoint(Duration(1'000'000'000));

@@ -39,7 +39,7 @@ protected:
         ASSERT_EQ(asked.ended, 1);
         ASSERT_TRUE(asked.error());
         EXPECT_EQ(asked.error()->code(), code) << asked.error()->what();
-        EXPECT_EQ(asked.error()->rank(), kHostile);
+        EXPECT_EQ(asked.error()->rank(), public_rank(kHostile));
     }
 
     /// The memory is the caller's again: whatever stands there now has to stay.

@@ -183,7 +183,7 @@ protected:
         ASSERT_EQ(waiting_->ended, 1);
         ASSERT_TRUE(waiting_->error());
         EXPECT_EQ(waiting_->error()->code(), code) << waiting_->error()->what();
-        EXPECT_EQ(waiting_->error()->rank(), kHostile);
+        EXPECT_EQ(waiting_->error()->rank(), public_rank(kHostile));
         EXPECT_THAT(waiting_->error()->cause(), ::testing::HasSubstr(rule));
         EXPECT_THAT(waiting_->error()->cause(), ::testing::HasSubstr(node(1).to_hex()));
         expect_others_go_on();

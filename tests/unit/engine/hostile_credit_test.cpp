@@ -156,7 +156,7 @@ TEST_F(HostileCredit, sends_that_wait_for_credit_end_when_it_is_cut_off) {
     ASSERT_EQ(sent.back()->ended, 1);
     ASSERT_TRUE(sent.back()->error());
     EXPECT_EQ(sent.back()->error()->code(), Errc::protocol_violation);
-    EXPECT_EQ(sent.back()->error()->rank(), kHostile);
+    EXPECT_EQ(sent.back()->error()->rank(), public_rank(kHostile));
     // And those that are started later.
     EXPECT_EQ(send(kHostile, 0).send.error->code(), Errc::protocol_violation);
     pump();

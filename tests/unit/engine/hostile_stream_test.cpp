@@ -71,7 +71,7 @@ TEST_F(HostileStream, a_stream_that_ends_short_cuts_it_off) {
     expect_cut_off(Errc::protocol_violation, "a payload of 100 bytes ended after 99");
     ASSERT_EQ(asked.ended, 1);
     EXPECT_EQ(asked.error()->code(), Errc::protocol_violation);
-    EXPECT_EQ(asked.error()->rank(), kHostile);
+    EXPECT_EQ(asked.error()->rank(), public_rank(kHostile));
 }
 
 TEST_F(HostileStream, a_stream_that_ends_before_it_named_its_message_cuts_it_off) {
@@ -178,7 +178,7 @@ TEST_F(HostileStream, a_payload_that_never_comes_ends_its_receive_with_the_link)
     pump();
     ASSERT_EQ(asked.ended, 1);
     EXPECT_EQ(asked.error()->code(), Errc::protocol_violation);
-    EXPECT_EQ(asked.error()->rank(), kHostile);
+    EXPECT_EQ(asked.error()->rank(), public_rank(kHostile));
     EXPECT_THAT(asked.error()->cause(), ::testing::HasSubstr("ended the control lane"));
     EXPECT_EQ(waiting_->error()->code(), Errc::protocol_violation);
     EXPECT_EQ(engine_->messages(), 0U);

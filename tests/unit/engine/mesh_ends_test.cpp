@@ -75,7 +75,7 @@ TEST_F(OneMesh, fails_when_a_peer_leaves_before_it_was_connected) {
     node_.hears(link, wire::ErrorReport{.code = Errc::timed_out, .text = "rank 5 is missing"});
     ASSERT_TRUE(node_.mesh().failure());
     EXPECT_EQ(node_.mesh().failure()->code(), Errc::link_closed);
-    EXPECT_EQ(node_.mesh().failure()->rank(), Rank(0));
+    EXPECT_EQ(node_.mesh().failure()->rank(), 0);
     EXPECT_THAT(node_.mesh().failure()->what(), HasSubstr("rank 0 left before it was connected"));
     EXPECT_THAT(node_.mesh().failure()->what(), HasSubstr("rank 5 is missing"));
     node_.down(link.id());

@@ -111,7 +111,7 @@ TEST_F(CommunicatorTest, negative_tags_are_refused_at_the_call) {
     expect_refused([&] { own.send_recv(span, 0, span, 0, wrong).wait(); });
     expect_refused([&] { own.probe(any_source, wrong).wait(); });
     expect_refused([&] { static_cast<void>(own.try_probe(0, std::int8_t{-1})); });
-    expect_refused([&] { own.matched_probe(0, wrong).wait(); });
+    expect_refused([&] { static_cast<void>(own.matched_probe(0, wrong).wait()); });
     expect_refused([&] { static_cast<void>(own.try_matched_probe(0, wrong)); });
     expect_refused([&] { static_cast<void>(own.prepare_send(span, 0, wrong)); });
     expect_refused([&] { static_cast<void>(own.prepare_recv(span, 0, wrong)); });

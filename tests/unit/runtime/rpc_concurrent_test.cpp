@@ -191,7 +191,7 @@ TEST(RpcSlow, functions_that_do_not_end_delay_no_other) {
     // More than the pool has threads.
     std::vector<Work<void>> sleepers;
     for (int i = 0; i < 40; ++i) sleepers.push_back(nodes[0].call<void>(1, "slow"));
-    while (sleeping == 0) nodes[0].call<int>(1, "quick", 1).wait();
+    while (sleeping == 0) EXPECT_EQ(nodes[0].call<int>(1, "quick", 1).wait(), 2);
     CallOptions soon;
     soon.timeout = 20s;
     for (int i = 0; i < 200; ++i) {

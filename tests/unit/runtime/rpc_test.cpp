@@ -106,7 +106,7 @@ TEST_F(Rpc, every_failure_has_its_own_error) {
     ASSERT_FALSE(thrown);
     EXPECT_EQ(thrown.error().code(), Errc::function_failed);
     EXPECT_EQ(thrown.error().cause(), "no row 9");
-    EXPECT_EQ(thrown.error().rank(), Rank(1));
+    EXPECT_EQ(thrown.error().rank(), 1);
     EXPECT_EQ(thrown.error().operation(), "call");
     EXPECT_EQ(code_of(nodes_[0].call<int>(1, "secret")), Errc::not_allowed);
     EXPECT_EQ(nodes_[2].call<int>(1, "secret").wait(), 7);

@@ -70,7 +70,7 @@ TEST(Checker, says_algorithm_rank_and_step) {
     auto schedules = exchange();
     schedules[1].steps[0].from.offset = 1;
     const auto error = check(kExchange, two(), schedules).error();
-    EXPECT_EQ(error.rank(), Rank(1));
+    EXPECT_EQ(error.rank(), 1);
     EXPECT_THAT(error.cause(), AllOf(HasSubstr("all_reduce by exchange"), HasSubstr("rank 1"),
                                      HasSubstr("step 0"), HasSubstr("leaves its buffer")));
 }

@@ -62,7 +62,7 @@ public:
     CollectiveExercise(const Plan& plan, const Communicator& world, const Extent& extent)
         : world_(world),
           root_(static_cast<int>(plan.root)),
-          op_{.op = plan.redop},
+          op_(plan.redop),
           reference_{.operation = plan.subject.operation,
                      .redop = plan.redop,
                      .dtype = plan.dtype,
@@ -136,7 +136,7 @@ private:
 
     Communicator world_;
     int root_;
-    detail::AnyOperator op_;
+    Operator op_;
     Reference reference_;
     Memory input_{};
     Memory output_{};

@@ -26,8 +26,8 @@ constexpr std::array<std::pair<Kind, std::string_view>, 3> kMessages{
 constexpr std::array kTypes{DType::i8,  DType::u8,   DType::i16, DType::u16,
                             DType::i32, DType::u32,  DType::i64, DType::u64,
                             DType::f16, DType::bf16, DType::f32, DType::f64};
-constexpr std::array kRedops{ReduceOp::sum,        ReduceOp::prod,       ReduceOp::min,
-                             ReduceOp::max,        ReduceOp::avg,        ReduceOp::bit_and,
+constexpr std::array kRedops{ReduceOp::sum,        ReduceOp::product,    ReduceOp::min,
+                             ReduceOp::max,        ReduceOp::average,    ReduceOp::bit_and,
                              ReduceOp::bit_or,     ReduceOp::bit_xor,    ReduceOp::logical_and,
                              ReduceOp::logical_or, ReduceOp::logical_xor};
 
@@ -48,6 +48,13 @@ Result<typename Values::value_type> named(const Values& values, std::string_view
         names += (names.empty() ? "" : ", ") + std::string(name(value));
     }
     return not_allowed(what, text, names);
+}
+
+/// Names that users know from other benchmarks.
+std::string_view known_as(std::string_view operator_name) {
+    if (operator_name == "prod") return "product";
+    if (operator_name == "avg") return "average";
+    return operator_name;
 }
 
 Result<std::vector<std::uint64_t>> listed_sizes(const std::string& text) {
@@ -108,7 +115,7 @@ Result<void> check_choices(const Question& question, const Plan& plan) {
     if (!plan.subject.reduces()) return {};
     const bool scans =
         plan.subject.is(Operation::scan) || plan.subject.is(Operation::exclusive_scan);
-    if (scans && plan.redop == ReduceOp::avg) {
+    if (scans && plan.redop == ReduceOp::average) {
         return Error(Errc::invalid_argument, "a scan makes no averages; take another -o");
     }
     const auto reducer = compute::reducer_for(plan.dtype, plan.redop);
@@ -134,7 +141,7 @@ Result<Plan> understood(const Question& question) {
     NEXAR_TRY_VALUE(subject, subject_named(question.subject));
     NEXAR_TRY_VALUE(sizes, sizes_of(question));
     NEXAR_TRY_VALUE(dtype, named(kTypes, "type of elements", question.dtype));
-    NEXAR_TRY_VALUE(redop, named(kRedops, "operator", question.redop));
+    NEXAR_TRY_VALUE(redop, named(kRedops, "operator", known_as(question.redop)));
     NEXAR_TRY_VALUE(format, format_of(question));
     NEXAR_TRY_VALUE(link, link_of(question));
     plan.subject = subject;

@@ -31,7 +31,7 @@ struct Pattern {
 Pattern pattern_of(const Reference& reference) noexcept {
     if (schedule::reduces(reference.operation)) {
         switch (reference.redop) {
-            case ReduceOp::prod:
+            case ReduceOp::product:
                 return {.lowest = 1, .range = 2};
             case ReduceOp::logical_and:
             case ReduceOp::logical_or:
@@ -109,7 +109,7 @@ auto with_type(DType dtype, const Visit& visit) {
 template <class V>
 V folded(ReduceOp op, V a, V b) noexcept {
     switch (op) {
-        case ReduceOp::prod:
+        case ReduceOp::product:
             return a * b;
         case ReduceOp::min:
             return std::min(a, b);
@@ -133,7 +133,7 @@ V folded(ReduceOp op, V a, V b) noexcept {
                 break;
         }
     }
-    return a + b;  // sum and avg
+    return a + b;  // sum and average
 }
 
 template <class V>
@@ -149,7 +149,7 @@ template <class T>
 bool is_right(const Reference& reference, const Pattern& pattern, std::uint64_t index, T got) {
     const Reference::Source source = reference.source_of(index);
     const bool averages =
-        schedule::reduces(reference.operation) && reference.redop == ReduceOp::avg;
+        schedule::reduces(reference.operation) && reference.redop == ReduceOp::average;
     if constexpr (std::integral<T>) {
         using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
         const auto sum = static_cast<T>(expected<std::uint64_t>(reference, pattern, source));

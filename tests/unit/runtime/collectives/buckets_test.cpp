@@ -55,7 +55,7 @@ TEST_P(BucketTest, all_reduce_of_buckets_is_the_one_of_all_in_a_row) {
     expect_like_one_vector<float>(odd, ReduceOp::sum, sum);
     expect_like_one_vector<std::int64_t>(odd, ReduceOp::sum, sum);
     expect_like_one_vector<std::uint8_t>(odd, ReduceOp::max, max);
-    expect_like_one_vector<std::int32_t>(odd, ReduceOp::avg, average);
+    expect_like_one_vector<std::int32_t>(odd, ReduceOp::average, average);
 }
 
 TEST_P(BucketTest, there_may_be_many_large_empty_ones_or_none) {

@@ -249,20 +249,20 @@ TEST_P(Exchange, counts_that_are_not_given_are_exchanged_first) {
     const auto in = input<float>(sends, 67);
     const auto want = exchanged(in, sends);
     on_every_rank(ranks_, [&](Communicator& c, std::size_t rank) {
-        const auto got = c.all_to_all_v(std::span(in[rank]), sends[rank]);
+        const auto got = c.all_to_all_v(in[rank], sends[rank]).wait();
         EXPECT_EQ(got.counts, transposed(sends)[rank]);
         EXPECT_EQ(got.elements, want[rank]);
 
-        const auto all = c.all_gather_v(std::span(in[rank]));
+        const auto all = c.all_gather_v(in[rank]).wait();
         std::vector<float> joined;
         for (const auto& chunk : in) joined.insert(joined.end(), chunk.begin(), chunk.end());
         EXPECT_EQ(all.elements, joined);
         EXPECT_EQ(all.counts[rank], in[rank].size());
 
         const int root = c.size() - 1;
-        const auto gathered = c.gather_v(std::span(in[rank]), root);
+        const auto gathered = c.gather_v(in[rank], root).wait();
         EXPECT_EQ(gathered.elements, c.rank() == root ? joined : std::vector<float>{});
-        EXPECT_EQ(c.scatter_v(std::span(gathered.elements), gathered.counts, root), in[rank]);
+        EXPECT_EQ(c.scatter_v(gathered.elements, gathered.counts, root).wait(), in[rank]);
     });
 }
 

@@ -42,7 +42,7 @@ TYPED_TEST(EveryType, is_all_reduced_by_every_operator_that_makes_sense) {
             expect_everywhere(out, want);
             auto values = in;
             run(ranks, [&](Communicator& c, std::size_t rank) {
-                return c.all_reduce(buffer(std::span(values[rank])), {.op = op});
+                return c.all_reduce(buffer(values[rank]), op);
             });
             expect_everywhere(values, want);
         }
@@ -82,7 +82,7 @@ TYPED_TEST(EveryType, is_moved_as_it_is) {
 TEST(Average, divides_once_in_every_operation_that_folds_all_ranks) {
     auto ranks = fresh_ranks(kDtypeWorld);
     const auto in = inputs<std::int32_t>(Values::distinct, 73, kDtypeWorld, 30);
-    const auto want = folded(ReduceOp::avg, in);
+    const auto want = folded(ReduceOp::average, in);
     auto reduced = room<std::int32_t>(1, 30).front();
     run(ranks, [&](Communicator& c, std::size_t rank) {
         const auto to = rank == 1 ? std::span(reduced) : std::span<std::int32_t>();

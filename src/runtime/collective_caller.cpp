@@ -1,0 +1,387 @@
+// From what a user calls to an operation of the engine: what is used of a call on this rank.
+
+#include "runtime/collective_caller.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "runtime/memory_places.hpp"
+
+namespace nexar::detail {
+
+namespace {
+
+using schedule::Chunks;
+using Op = schedule::Operation;
+
+/// What is used of a call on this rank, in elements.
+class Caller {
+public:
+    Caller(const CollectiveCall& call, std::uint32_t world, std::uint32_t me,
+           engine::CollectiveOperation& into)
+        : call_(call), world_(world), me_(me), into_(into) {}
+
+    void take() {
+        into_.terms = {.what = call_.operation, .has_counts = call_.chunks.has_value()};
+        into_.in_place = false;
+        into_.input.clear();
+        into_.output.clear();
+        into_.receives = {};
+        if (schedule::rooted(call_.operation)) take_root();
+        if (call_.chunks) check_layout(*call_.chunks);
+        switch (call_.operation) {
+            case Op::barrier:
+                into_.chunks = Chunks::even(0, world_);
+                return;
+            case Op::all_reduce:
+            case Op::reduce:
+            case Op::scan:
+            case Op::exclusive_scan:
+                take_vectors();
+                break;
+            case Op::broadcast:
+                take_type(call_.output);
+                into_.terms.count = call_.output.count;
+                into_.chunks = Chunks::even(call_.output.count, world_);
+                output(call_.output.count);
+                break;
+            case Op::all_gather:
+            case Op::gather:
+                take_gathered();
+                break;
+            case Op::scatter:
+            case Op::reduce_scatter:
+                take_scattered();
+                break;
+            case Op::all_to_all:
+                take_exchanged();
+                break;
+        }
+        if (schedule::reduces(call_.operation)) take_operator();
+    }
+
+    /// What can be checked before the counts of others are known.
+    void check_input() {
+        if (schedule::rooted(call_.operation)) take_root();
+        if (call_.chunks) check_layout(*call_.chunks);
+        take_type(call_.input);
+        static_cast<void>(input_memory());
+        const bool sends_all = call_.operation == Op::all_to_all || is_root();
+        if (!call_.chunks || !sends_all) return;
+        want("input", call_.input.count, chunks_of(call_.chunks->counts).total());
+    }
+
+private:
+    bool is_root() const noexcept { return me_ == into_.terms.root; }
+    std::string_view title() const noexcept { return schedule::name(call_.operation); }
+
+    [[noreturn]] void refuse(std::string cause, Errc code = Errc::invalid_argument) const {
+        throw Error(code, std::move(cause), {.operation = std::string(title())});
+    }
+
+    [[noreturn]] void refuse_overlap() const {
+        refuse(
+            "input and output overlap, but not exactly where the result replaces the input; use "
+            "buffers that are apart or the same");
+    }
+
+    void take_root() {
+        if (call_.root < 0 || static_cast<std::uint32_t>(call_.root) >= world_) {
+            refuse(fmt::format("there is no rank {} in a communicator of {} that could be root",
+                               call_.root, world_));
+        }
+        into_.terms.root = static_cast<std::uint32_t>(call_.root);
+    }
+
+    void check_layout(const ChunkLayout& layout) const {
+        const bool used = !schedule::rooted(call_.operation) || is_root();
+        if (!used) return;
+        if (layout.counts.size() != world_) {
+            refuse(fmt::format("{} counts were given for {} ranks", layout.counts.size(), world_));
+        }
+        if (layout.displacements && layout.displacements->size() != world_) {
+            refuse(fmt::format("{} displacements were given for {} ranks",
+                               layout.displacements->size(), world_));
+        }
+        std::size_t sum = 0;
+        for (const std::size_t count : layout.counts) {
+            if (count > kMostElements - sum) refuse("the counts add up to more than there can be");
+            sum += count;
+        }
+    }
+
+    static Chunks chunks_of(const std::vector<std::size_t>& counts) {
+        return Chunks::of(std::vector<std::uint64_t>(counts.begin(), counts.end()));
+    }
+
+    /// Where the root alone knows all counts, another rank knows its own.
+    Chunks own_chunk(std::size_t own) const {
+        std::vector<std::uint64_t> counts(world_);
+        counts[me_] = own;
+        return Chunks::of(counts);
+    }
+
+    /// The elements of all buffers of a call have one type.
+    template <class AnyBuffer>
+    void take_type(const AnyBuffer& buffer) {
+        const std::size_t size = buffer.element_size();
+        if (size == 0 || size > std::numeric_limits<std::uint32_t>::max()) {
+            refuse(
+                fmt::format("elements of type {} cannot have {} bytes", name(buffer.dtype), size));
+        }
+        into_.terms.dtype = buffer.dtype;
+        into_.terms.element_bytes = static_cast<std::uint32_t>(size);
+    }
+
+    template <class AnyBuffer>
+    port::Bytes memory(const AnyBuffer& buffer, const char* which) const {
+        const std::size_t size = buffer.element_size();
+        if (buffer.dtype != into_.terms.dtype || size != into_.terms.element_bytes) {
+            refuse(fmt::format("{} of {} cannot be mixed with elements of {}", which,
+                               type_text(buffer.dtype, size),
+                               type_text(into_.terms.dtype, into_.terms.element_bytes)));
+        }
+        if (buffer.count > std::numeric_limits<std::int64_t>::max() / size) {
+            refuse(fmt::format("{} elements of {} bytes are more than there can be", buffer.count,
+                               size));
+        }
+        if (buffer.data == nullptr && buffer.count != 0) {
+            refuse(fmt::format("an {} of {} elements has no memory", which, buffer.count));
+        }
+        // The engine reads all memory in one way; it never writes the input.
+        // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
+        return {static_cast<std::byte*>(const_cast<void*>(static_cast<const void*>(buffer.data))),
+                buffer.bytes()};
+    }
+    static std::string type_text(DType dtype, std::size_t size) {
+        return dtype == DType::opaque ? fmt::format("{} opaque bytes", size)
+                                      : fmt::format("type {}", name(dtype));
+    }
+
+    port::Bytes input_memory() const { return memory(call_.input, "input"); }
+    port::Bytes output_memory() const { return memory(call_.output, "output"); }
+
+    /// The chunks of a buffer, each in its place.
+    std::vector<port::Bytes> places(port::Bytes buffer, const ChunkLayout& layout,
+                                    const char* which) const {
+        const std::size_t size = into_.terms.element_bytes;
+        const std::size_t room = buffer.size() / size;
+        std::vector<port::Bytes> chunks;
+        for (std::size_t i = 0; i < layout.counts.size(); ++i) {
+            const std::size_t begin = (*layout.displacements)[i];
+            const std::size_t count = layout.counts[i];
+            if (begin > room || count > room - begin) {
+                refuse(
+                    fmt::format("the chunk of rank {} is {} elements from {} on, but the {} has "
+                                "only {}",
+                                i, count, begin, which, room));
+            }
+            chunks.push_back(buffer.subspan(begin * size, count * size));
+        }
+        return chunks;
+    }
+
+    void want(const char* which, std::size_t has, std::uint64_t wanted) const {
+        if (has == wanted) return;
+        refuse(fmt::format("the {} has {} elements and must have {}", which, has, wanted));
+    }
+
+    void output(std::uint64_t wanted) {
+        want("output", call_.output.count, wanted);
+        into_.output.push_back(output_memory());
+    }
+
+    /// Input and output, or one of them in place of both: when `inner` is exactly its part of
+    /// `outer`, which is where the element `offset` stands.
+    void pair(port::Bytes in, port::Bytes out, bool input_is_inner, std::uint64_t offset) {
+        const port::Bytes outer = input_is_inner ? out : in;
+        const port::Bytes inner = input_is_inner ? in : out;
+        const bool apart = inner.empty() || outer.empty() ||
+                           inner.data() + inner.size() <= outer.data() ||
+                           outer.data() + outer.size() <= inner.data();
+        if (apart) {
+            into_.input.push_back(in);
+            into_.output.push_back(out);
+            return;
+        }
+        if (inner.data() != outer.data() + offset * into_.terms.element_bytes) {
+            refuse_overlap();
+        }
+        into_.in_place = true;
+        into_.output.push_back(outer);
+    }
+
+    void take_vectors() {
+        if (call_.buckets) return take_buckets(*call_.buckets);
+        const std::size_t count = call_.input.count;
+        take_type(call_.input);
+        into_.terms.count = count;
+        into_.chunks = Chunks::even(count, world_);
+        if (call_.operation == Op::reduce && !is_root()) {
+            into_.input.push_back(input_memory());
+            return;
+        }
+        want("output", call_.output.count, count);
+        pair(input_memory(), output_memory(), true, 0);
+    }
+
+    void take_buckets(const std::vector<Buffer>& buckets) {
+        std::vector<port::Bytes> places;
+        for (const Buffer& bucket : buckets) {
+            if (places.empty()) take_type(bucket);
+            places.push_back(memory(bucket, "bucket"));
+            into_.terms.count += bucket.count;
+        }
+        into_.output = places;
+        into_.in_place = into_.terms.count != 0;
+        into_.chunks = Chunks::even(into_.terms.count, world_);
+        if (overlap_in(places)) refuse("two buckets overlap");
+    }
+
+    void take_gathered() {
+        const std::size_t own = call_.input.count;
+        into_.terms.count = own;
+        take_type(call_.input);
+        const bool gets_all = call_.operation == Op::all_gather || is_root();
+        into_.chunks = !call_.chunks ? Chunks::even(std::uint64_t{own} * world_, world_)
+                       : gets_all    ? chunks_of(call_.chunks->counts)
+                                     : own_chunk(own);
+        if (!gets_all) {
+            into_.input.push_back(input_memory());
+            return;
+        }
+        want("input", own, into_.chunks.count(me_));
+        if (call_.chunks && call_.operation == Op::all_gather) {
+            into_.terms.count = into_.chunks.total();
+        }
+        if (call_.chunks && call_.chunks->displacements) return gather_apart();
+        want("output", call_.output.count, into_.chunks.total());
+        pair(input_memory(), output_memory(), true, into_.chunks.offset(me_));
+    }
+
+    /// The output has gaps between its chunks.
+    void gather_apart() {
+        into_.output = places(output_memory(), *call_.chunks, "output");
+        if (overlap_in(into_.output)) refuse("two chunks of the output overlap");
+        const port::Bytes in = input_memory();
+        into_.in_place = !in.empty() && in.data() == into_.output[me_].data();
+        if (into_.in_place) return;
+        if (meets(into_.output, in)) refuse_overlap();
+        into_.input.push_back(in);
+    }
+
+    void take_scattered() {
+        const std::size_t own = call_.output.count;
+        into_.terms.count = own;
+        take_type(call_.output);
+        const bool has_all = call_.operation == Op::reduce_scatter || is_root();
+        into_.chunks = !call_.chunks ? Chunks::even(std::uint64_t{own} * world_, world_)
+                       : has_all     ? chunks_of(call_.chunks->counts)
+                                     : own_chunk(own);
+        if (!has_all) return output(own);
+        want("output", own, into_.chunks.count(me_));
+        if (call_.chunks && call_.operation == Op::reduce_scatter) {
+            into_.terms.count = into_.chunks.total();
+        }
+        if (call_.chunks && call_.chunks->displacements) return scatter_apart();
+        want("input", call_.input.count, into_.chunks.total());
+        pair(input_memory(), output_memory(), false, into_.chunks.offset(me_));
+    }
+
+    /// The input has gaps between its chunks.
+    void scatter_apart() {
+        std::vector<port::Bytes> chunks = places(input_memory(), *call_.chunks, "input");
+        const port::Bytes out = output_memory();
+        into_.in_place = !out.empty() && out.data() == chunks[me_].data();
+        if (into_.in_place) {
+            // One list is both: the chunk of this rank stays where it is.
+            if (overlap_in(chunks)) refuse("two chunks of the input overlap");
+            into_.output = std::move(chunks);
+            return;
+        }
+        if (meets(chunks, out)) refuse_overlap();
+        into_.input = std::move(chunks);
+        into_.output.push_back(out);
+    }
+
+    void take_exchanged() {
+        take_type(call_.input);
+        if (call_.chunks) {
+            check_layout(call_.receives);
+            into_.chunks = chunks_of(call_.chunks->counts);
+            into_.receives = chunks_of(call_.receives.counts);
+            if (call_.chunks->displacements) return exchange_apart();
+        } else {
+            if (call_.input.count % world_ != 0) {
+                refuse(fmt::format("{} elements do not divide by {} ranks", call_.input.count,
+                                   world_));
+            }
+            into_.terms.count = call_.input.count / world_;
+            into_.chunks = into_.receives = Chunks::even(call_.input.count, world_);
+        }
+        want("input", call_.input.count, into_.chunks.total());
+        want("output", call_.output.count, into_.receives.total());
+        pair(input_memory(), output_memory(), true, 0);
+        if (into_.in_place && call_.chunks && call_.chunks->counts != call_.receives.counts) {
+            refuse("in place, what is sent to a rank must be as much as what comes from it");
+        }
+    }
+
+    void exchange_apart() {
+        if (!call_.receives.displacements) refuse("there are displacements of one side only");
+        std::vector<port::Bytes> sent = places(input_memory(), *call_.chunks, "input");
+        into_.output = places(output_memory(), call_.receives, "output");
+        if (overlap_in(into_.output)) refuse("two chunks of the output overlap");
+        const auto same = [](port::Bytes a, port::Bytes b) {
+            return a.data() == b.data() && a.size() == b.size();
+        };
+        into_.in_place = into_.chunks.total() != 0 && std::ranges::equal(sent, into_.output, same);
+        if (into_.in_place) return;
+        if (any_meets(sent, into_.output)) refuse_overlap();
+        into_.input = std::move(sent);
+    }
+
+    void take_operator() {
+        const Operator& op = call_.op;
+        if (!op.folds(into_.terms.dtype, into_.terms.element_bytes)) {
+            refuse("the operator was made for elements of another type");
+        }
+        if (op.fold() != nullptr) {
+            into_.reducer.emplace(into_.terms.dtype, into_.terms.element_bytes, op.fold(),
+                                  op.commutes());
+            into_.terms.operator_name = op.commutes() ? "custom (commutes)" : "custom";
+            return;
+        }
+        const bool scans = call_.operation == Op::scan || call_.operation == Op::exclusive_scan;
+        if (scans && op.builtin() == ReduceOp::average) {
+            refuse("the average of a prefix is not defined; take sum, and divide by rank + 1",
+                   Errc::unsupported);
+        }
+        auto reducer = compute::reducer_for(into_.terms.dtype, op.builtin());
+        if (!reducer) throw reducer.error().within({.operation = std::string(title())});
+        into_.reducer = *std::move(reducer);
+        into_.terms.operator_name = name(op.builtin());
+    }
+
+    const CollectiveCall& call_;
+    std::uint32_t world_;
+    std::uint32_t me_;
+    engine::CollectiveOperation& into_;
+};
+
+}  // namespace
+
+void understand(const CollectiveCall& call, std::uint32_t world, std::uint32_t me,
+                engine::CollectiveOperation& into) {
+    Caller(call, world, me, into).take();
+}
+
+void check_counted(const CollectiveCall& call, std::uint32_t world, std::uint32_t me) {
+    engine::CollectiveOperation unused;
+    Caller(call, world, me, unused).check_input();
+}
+
+}  // namespace nexar::detail
