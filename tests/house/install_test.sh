@@ -40,11 +40,24 @@ consume_with_pkg_config() {
   LD_LIBRARY_PATH=$(pkg-config --variable=libdir nexar) expect_version "$scratch/by-pkg-config"
 }
 
+# block LANGUAGE: the first fenced block of that language in the README.
+block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$source/README.md" | sed '1d;/^```$/,$d'; }
+
+# run_readme_program: compiled as README says, after consume_with_pkg_config; and it prints what README says.
+run_readme_program() {
+  block cpp >"$scratch/first.cpp"
+  # shellcheck disable=SC2046 # the flags are words
+  "$cxx" -std=c++20 "$scratch/first.cpp" $(pkg-config --cflags --libs nexar) -o "$scratch/first"
+  LD_LIBRARY_PATH=$(pkg-config --variable=libdir nexar) \
+    diff <(block text) <("$scratch/prefix/bin/nexar" run -n 4 -- "$scratch/first")
+}
+
 case "$way" in
   shared)
     cmake --install "$build" --prefix "$scratch/prefix" >/dev/null
     consume_with_cmake
     consume_with_pkg_config
+    run_readme_program
     ;;
   static)
     configure "$source" "$scratch/nexar" -DBUILD_SHARED_LIBS=OFF -DCMAKE_BUILD_TYPE=Release \

@@ -1,0 +1,6 @@
+// error: nexar: the value that this operation gives is lost; keep its Work in a variable
+#include <nexar/nexar.hpp>
+
+void mistake(const nexar::Communicator& world, int n) {
+    nexar::wait_all(world.barrier(), world.broadcast(n, 0));
+}

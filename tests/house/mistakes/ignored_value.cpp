@@ -1,0 +1,6 @@
+// warning: the value that the operation gives is lost
+#include <nexar/nexar.hpp>
+
+void mistake(const nexar::Communicator& world, int n) {
+    world.broadcast(n, 0).wait();
+}

@@ -1,0 +1,6 @@
+// error: nexar: an operator must be one of nexar's, such as nexar::sum, or a callable (T, T) -> T
+#include <nexar/nexar.hpp>
+
+void mistake(const nexar::Communicator& world, std::vector<float>& gradient) {
+    world.all_reduce(gradient, [](float a) { return a; }).wait();
+}

@@ -1,0 +1,6 @@
+// error: nexar: an operator must be one of nexar's, such as nexar::sum, or a callable (T, T) -> T
+#include <nexar/nexar.hpp>
+
+double mistake(const nexar::Communicator& world) {
+    return world.all_reduce(1.0, 7).wait();
+}

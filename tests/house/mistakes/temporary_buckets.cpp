@@ -1,0 +1,6 @@
+// error: nexar: this temporary ends while the operation still uses its memory; keep it in a variable until the Work has ended
+#include <nexar/nexar.hpp>
+
+void mistake(const nexar::Communicator& world) {
+    world.all_reduce(std::vector<std::vector<float>>(2), nexar::sum).wait();
+}

@@ -1,0 +1,7 @@
+// error: nexar: this temporary ends while the operation still uses its memory; keep it in a variable until the Work has ended
+#include <nexar/nexar.hpp>
+#include <string>
+
+nexar::Work<> mistake(const nexar::Communicator& world) {
+    return world.send(std::string("gone"), 1);
+}

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Each file in mistakes/ makes one mistake and says in its first line what the compiler has to say first: our sentence, not
+# a page of template names. Usage: mistakes_test.sh COMPILER SOURCE_DIRECTORY
+set -euo pipefail
+compiler=$1
+source_dir=$2
+failed=0
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# Compiled once: g++ takes it where it finds it before the header, other compilers pass it by.
+mkdir "$scratch/nexar"
+"$compiler" -std=c++20 -Wall -Wextra -I"$source_dir/include" -x c++-header "$source_dir/include/nexar/nexar.hpp" \
+  -o "$scratch/nexar/nexar.hpp.gch" 2>/dev/null || true
+
+first_message() {
+  "$compiler" -std=c++20 -Wall -Wextra -fsyntax-only -fdiagnostics-color=never -fmessage-length=0 -I"$scratch" \
+    -I"$source_dir/include" "$1" 2>&1 |
+    grep -m1 -E '(error|warning):' || true
+}
+
+check() {
+  local file=$1 want kind sentence said
+  want=$(sed -n '1s|^// ||p' "$file")
+  kind=${want%%: *}
+  sentence=${want#*: }
+  said=$(first_message "$file")
+  if [[ $file == */none.cpp ]]; then
+    [[ -z $said ]] && return
+  elif [[ $said == *"$kind:"*"$sentence"* ]]; then
+    return
+  fi
+  printf '%s: wanted "%s", but the compiler said first:\n  %s\n' "$file" "$want" "${said:-nothing}"
+  return 1
+}
+
+export -f check first_message
+export compiler source_dir scratch
+find "$source_dir/tests/house/mistakes" -name '*.cpp' -print0 | xargs -0 -n1 -P"$(nproc)" bash -c 'check "$0"' || failed=1
+exit "$failed"
