@@ -64,6 +64,7 @@ struct Shape {
         } else if (kind == Kind::sum) {
             terms = {.what = Operation::all_reduce,
                      .dtype = DType::i32,
+                     .element_bytes = 4,
                      .operator_name = "sum",
                      .count = size / 4};
             operation.reducer = compute::reducer_for(DType::i32, ReduceOp::sum).value();

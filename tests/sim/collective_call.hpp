@@ -103,6 +103,7 @@ public:
         Part& part = parts_[rank];
         operation.terms = {.what = terms().what,
                            .dtype = dtype_of<T>,
+                           .element_bytes = sizeof(T),
                            .root = terms().root,
                            .has_counts = terms().uneven,
                            .count = terms().uneven ? division_.total(rank) : terms().count};

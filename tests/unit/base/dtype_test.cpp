@@ -70,16 +70,18 @@ TEST(DType, of_every_element_type_has_its_size_and_name) {
     expect_dtype<Located<bfloat16>>(DType::located_bf16, "located_bf16");
     expect_dtype<Located<float>>(DType::located_f32, "located_f32");
     expect_dtype<Located<double>>(DType::located_f64, "located_f64");
+    EXPECT_EQ(name(DType::opaque), "opaque");
+    EXPECT_EQ(size_of(DType::opaque), 0U);
 }
 
 TEST(DType, numbers_that_are_none_have_no_size_and_no_name) {
-    for (const int number : {0, 15, 31, 32, 45, 255}) {
+    for (const int number : {0, 16, 31, 32, 45, 255}) {
         EXPECT_EQ(size_of(static_cast<DType>(number)), 0U) << number;
         EXPECT_EQ(name(static_cast<DType>(number)), "unknown") << number;
     }
 }
 
-TEST(ReduceOp, names_are_distinct_and_end_at_maxloc) {
+TEST(ReduceOp, names_are_distinct_and_end_at_max_location) {
     std::set<std::string_view> names;
     for (int number = 1; number <= 13; ++number) names.insert(name(static_cast<ReduceOp>(number)));
     EXPECT_EQ(names.size(), 13U);

@@ -76,6 +76,57 @@ void expect_as_whole(const Reducer& reducer, ReduceOp op, std::size_t count, Ran
     }
 }
 
+/// Elements of any size: adds bytes.
+template <std::size_t Size>
+void expect_structs_as_whole(std::size_t count, Random& random) {
+    using Element = std::array<std::uint8_t, Size>;
+    const Reducer reducer = reducer_of<Element>(
+        [](const Element& a, const Element& b) {
+            Element both;
+            for (std::size_t i = 0; i < Size; ++i) both[i] = static_cast<std::uint8_t>(a[i] - b[i]);
+            return both;
+        },
+        false);
+    ASSERT_EQ(reducer.element_size(), Size);
+    Bytes incoming(Size * count);
+    Bytes out(Size * count);
+    for (auto* bytes : {&incoming, &out}) {
+        for (std::byte& byte : *bytes) byte = static_cast<std::byte>(random());
+    }
+    Bytes want(out.size());
+    reducer.fold(want.data(), incoming.data(), out.data(), count);
+    ByteFold fold(reducer, out.data(), out.data(), count, Side::left);
+    feed_all(fold, incoming, random_pieces(incoming.size(), random));
+    ASSERT_EQ(out, want);
+}
+
+TEST(ByteFold, any_cut_of_elements_of_any_size_equals_one_fold) {
+    Random random(seed());
+    for (int run = 0; run < 40; ++run) {
+        expect_structs_as_whole<1>(100, random);
+        expect_structs_as_whole<3>(100, random);
+        expect_structs_as_whole<12>(50, random);
+        expect_structs_as_whole<17>(50, random);
+        expect_structs_as_whole<1000>(9, random);
+        if (HasFatalFailure()) return;
+    }
+}
+
+TEST(ByteFold, refuses_bytes_of_a_large_element_that_came_before) {
+    using Element = std::array<std::uint8_t, 100>;
+    const Reducer reducer =
+        reducer_of<Element>([](const Element& a, const Element&) { return a; }, false);
+    Bytes out(200);
+    const Bytes incoming(200);
+    ByteFold fold(reducer, out.data(), out.data(), 2, Side::left);
+    ASSERT_TRUE(fold.feed(10, std::span(incoming).first(50)));
+    EXPECT_EQ(fold.feed(59, std::span(incoming).first(2)).error().code(), Errc::invalid_argument);
+    EXPECT_EQ(fold.feed(0, std::span(incoming).first(100)).error().code(), Errc::invalid_argument);
+    ASSERT_TRUE(fold.feed(60, std::span(incoming).first(140)));
+    ASSERT_TRUE(fold.feed(0, std::span(incoming).first(10)));
+    EXPECT_TRUE(fold.done());
+}
+
 TEST(ByteFold, any_cut_in_any_order_equals_one_fold_for_every_pair) {
     Random random(seed());
     for (const DType dtype : kDTypes) {

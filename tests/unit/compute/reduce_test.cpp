@@ -1,8 +1,12 @@
 #include "compute/reduce.hpp"
 
 #include <algorithm>
+#include <complex>
+#include <cstdint>
 #include <limits>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "unit/compute/support.hpp"
 
@@ -42,6 +46,70 @@ TEST(ReducerFor, numbers_that_are_no_type_or_operator_are_unsupported) {
     EXPECT_FALSE(reducer_for(DType::i32, static_cast<ReduceOp>(0)));
     EXPECT_FALSE(reducer_for(DType::i32, static_cast<ReduceOp>(14)));
     EXPECT_FALSE(reducer_for(DType::f64, static_cast<ReduceOp>(255)));
+}
+
+/// Neither operand changes another element.
+void expect_identity(DType dtype, ReduceOp op, const Bytes& elements) {
+    const std::size_t size = size_of(dtype);
+    Bytes identity(size);
+    ASSERT_TRUE(put_identity(dtype, op, identity.data()));
+    const Reducer reducer = reducer_for(dtype, op).value();
+    for (std::size_t at = 0; at < elements.size(); at += size) {
+        Bytes out(size);
+        reducer.fold(out.data(), identity.data(), elements.data() + at, 1);
+        const Bytes element(elements.begin() + static_cast<std::ptrdiff_t>(at),
+                            elements.begin() + static_cast<std::ptrdiff_t>(at + size));
+        ASSERT_EQ(out, element) << name(dtype) << ' ' << name(op);
+        reducer.fold(out.data(), elements.data() + at, identity.data(), 1);
+        ASSERT_EQ(out, element) << name(dtype) << ' ' << name(op);
+    }
+}
+
+template <class T>
+Bytes bytes_of(const std::vector<T>& values) {
+    const auto bytes = std::as_bytes(std::span(values));
+    return {bytes.begin(), bytes.end()};
+}
+
+TEST(Identity, leaves_every_element_as_it_is) {
+    for (const ReduceOp op : kOps) {
+        if (op == ReduceOp::average) continue;
+        const bool logical = op == ReduceOp::logical_and || op == ReduceOp::logical_or ||
+                             op == ReduceOp::logical_xor;
+        const auto numbers = [&]<class T>(std::vector<T> values) {
+            if (!makes_sense(dtype_of<T>, op)) return;
+            if (logical) values = {T(0), T(1)};
+            expect_identity(dtype_of<T>, op, bytes_of(values));
+        };
+        numbers(std::vector<std::int8_t>{-128, -1, 0, 1, 127});
+        numbers(std::vector<std::uint8_t>{0, 1, 128, 255});
+        numbers(std::vector<std::int16_t>{INT16_MIN, -1, 0, 5, INT16_MAX});
+        numbers(std::vector<std::uint16_t>{0, 5, UINT16_MAX});
+        numbers(std::vector<std::int32_t>{INT32_MIN, -1, 0, 5, INT32_MAX});
+        numbers(std::vector<std::uint32_t>{0, 5, UINT32_MAX});
+        numbers(std::vector<std::int64_t>{INT64_MIN, -1, 0, 5, INT64_MAX});
+        numbers(std::vector<std::uint64_t>{0, 5, UINT64_MAX});
+        if (logical) continue;
+        constexpr float kInfinity = std::numeric_limits<float>::infinity();
+        numbers(std::vector<float>{-kInfinity, -3.5F, 0, 1e30F, kInfinity});
+        numbers(std::vector<double>{-kInfinity, -3.5, 0, 1e300, kInfinity});
+        numbers(std::vector<float16>{float16(-kInfinity), float16(-3.5F), float16(kInfinity)});
+        numbers(std::vector<bfloat16>{bfloat16(-kInfinity), bfloat16(9), bfloat16(kInfinity)});
+        numbers(std::vector<std::complex<float>>{{1, -2}, {0, 3}});
+        numbers(std::vector<std::complex<double>>{{1, -2}, {0, 3}});
+        numbers(std::vector<Located<double>>{{-kInfinity, 3}, {kInfinity, 7}});
+        numbers(std::vector<Located<std::int64_t>>{{INT64_MIN, 3}, {INT64_MAX, 7}});
+    }
+}
+
+TEST(Identity, of_an_average_or_of_a_pair_without_sense_is_unsupported) {
+    Bytes room(16);
+    EXPECT_EQ(put_identity(DType::f32, ReduceOp::average, room.data()).error().code(),
+              Errc::unsupported);
+    EXPECT_EQ(put_identity(DType::f32, ReduceOp::bit_or, room.data()).error().code(),
+              Errc::unsupported);
+    EXPECT_EQ(put_identity(DType::opaque, ReduceOp::sum, room.data()).error().code(),
+              Errc::unsupported);
 }
 
 TEST(ByteCount, multiplies_until_it_would_overflow) {

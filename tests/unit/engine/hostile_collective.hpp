@@ -53,6 +53,7 @@ inline Call sum_call(std::uint64_t count) {
     return [=](CollectiveOperation& operation) {
         operation.terms = {.what = schedule::Operation::reduce,
                            .dtype = DType::i32,
+                           .element_bytes = 4,
                            .operator_name = "sum",
                            .root = kMe.value(),
                            .count = count};

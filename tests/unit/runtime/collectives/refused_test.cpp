@@ -151,10 +151,13 @@ TEST_F(Refused, types_that_differ_or_are_none) {
         return one_.all_gather(const_buffer(floats(0, 3)), buffer(std::span(nine)));
     });
     Buffer strange = buffer(floats(0, 3));
-    for (const int number : {0, 15, 32, 45, 255}) {
+    for (const int number : {0, 16, 32, 45, 255}) {
         strange.dtype = static_cast<DType>(number);
         expect_refused([&] { return one_.broadcast(strange, 0); });
     }
+    strange.dtype = DType::opaque;
+    strange.opaque_size = 0;
+    expect_refused([&] { return one_.broadcast(strange, 0); });
 }
 
 TEST_F(Refused, an_operator_that_is_none) {
