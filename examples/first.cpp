@@ -7,6 +7,6 @@ int main() {
     const nexar::Communicator world = node.world();
 
     std::vector<float> gradient(1 << 20, static_cast<float>(world.rank()));
-    world.all_reduce(std::span(gradient), nexar::sum).wait();
+    world.all_reduce(gradient, nexar::sum).wait();
     if (world.rank() == 0) std::cout << "every rank has " << gradient.back() << '\n';
 }
