@@ -11,7 +11,7 @@ namespace {
 constexpr int kRounds = 3;
 
 /// Returns the token as this rank last saw it.
-long pass_on(nexar::Communicator world) {
+long pass_on(const nexar::Communicator& world) {
     const int right = (world.rank() + 1) % world.size();
     const int left = (world.rank() + world.size() - 1) % world.size();
     long token = 0;

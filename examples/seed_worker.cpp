@@ -24,7 +24,7 @@ std::uint8_t byte_at(int from, int to, std::size_t i) {
 }
 
 /// Ping-pong for the latency, then a large message each way that is compared byte by byte.
-std::string meet(nexar::Communicator& world, const nexar::PeerLink& peer) {
+std::string meet(const nexar::Communicator& world, const nexar::PeerLink& peer) {
     const int me = world.rank();
     char ball = 0;
     const auto round_trip = [&] {
@@ -54,8 +54,8 @@ std::string meet(nexar::Communicator& world, const nexar::PeerLink& peer) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-    nexar::Node node = nexar::join(argc, argv);
-    nexar::Communicator world = node.world();
+    const nexar::Node node = nexar::join(argc, argv);
+    const nexar::Communicator world = node.world();
     std::string lines;
     for (const nexar::PeerLink& peer : node.peers()) {
         const std::string line = meet(world, peer);

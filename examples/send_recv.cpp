@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kQuestion = 1;
 constexpr std::uint64_t kAnswer = 2;
 
-void ask(nexar::Communicator world) {
+void ask(const nexar::Communicator& world) {
     std::vector<double> numbers(1000);
     std::iota(numbers.begin(), numbers.end(), 1.0);
     auto sending = world.send(numbers, 1, kQuestion);
@@ -19,7 +19,7 @@ void ask(nexar::Communicator world) {
     std::cout << "rank 1 says that the sum is " << sum << "\n";
 }
 
-void answer(nexar::Communicator world) {
+void answer(const nexar::Communicator& world) {
     // The size of the message is not known, so look before receiving.
     nexar::Message message = world.matched_probe(nexar::any_source, kQuestion).wait();
     const int asker = message.status().source;
