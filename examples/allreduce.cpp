@@ -1,5 +1,5 @@
-// Folds over all ranks: a sum in place, a maximum and where it was found, and a sum that goes on
-// while the program computes. Start it with `nexar run -n 4 -- ./allreduce`.
+// Reductions over all ranks: a sum that goes on while the program computes, a maximum and the rank
+// that has it, and a sum in place. Start it with `nexar run -n 4 -- ./allreduce`.
 #include <cstdio>
 #include <nexar/nexar.hpp>
 #include <numeric>
@@ -9,13 +9,13 @@
 
 namespace {
 
-constexpr std::size_t kCount = 1'000'003;  // no multiple of anything
+constexpr std::size_t kCount = 1'000'003;  // prime, so that chunks differ in size
 
 float element(int rank, std::size_t i) {
     return static_cast<float>(i % 97) * static_cast<float>(rank + 1);
 }
 
-/// Small whole numbers, so that every order of adding gives the same.
+/// The elements are small whole numbers, so their sum is the same in every order.
 void check(std::span<const float> sums, int ranks) {
     const float factor = static_cast<float>(ranks) * static_cast<float>(ranks + 1) / 2;
     for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -31,21 +31,21 @@ int main(int argc, char** argv) try {
     std::vector<float> mine(kCount), sums(kCount);
     for (std::size_t i = 0; i < kCount; ++i) mine[i] = element(world.rank(), i);
 
-    nexar::Work<> summing = world.all_reduce(std::span(mine), std::span(sums), nexar::sum);
+    nexar::Work<> summing = world.all_reduce(mine, sums, nexar::sum);
     const double own = std::accumulate(mine.begin(), mine.end(), 0.0);  // meanwhile
     summing.wait();
     check(sums, world.size());
 
-    // The largest sum of one rank, and whose it is.
-    nexar::Located<double> most{.value = own, .index = world.rank()};
-    world.all_reduce(std::span(&most, 1), nexar::max_location).wait();
-    if (most.index != world.size() - 1) throw std::runtime_error("wrong place of the maximum");
+    // The largest sum of one rank, and the rank that has it.
+    const nexar::Located<double> located{.value = own, .index = world.rank()};
+    const auto largest = world.all_reduce(located, nexar::max_location).wait();
+    if (largest.index != world.size() - 1) throw std::runtime_error("wrong place of the maximum");
 
-    world.all_reduce(std::span(mine), nexar::sum).wait();  // in place
+    world.all_reduce(mine, nexar::sum).wait();  // in place
     check(mine, world.size());
     if (world.rank() == 0) {
-        std::printf("%d ranks have the same %zu sums; rank %d has most\n", world.size(),
-                    sums.size(), static_cast<int>(most.index));
+        std::printf("%d ranks have the same %zu sums; rank %d has the largest elements\n",
+                    world.size(), sums.size(), static_cast<int>(largest.index));
     }
 } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

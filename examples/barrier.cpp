@@ -1,6 +1,7 @@
-// Ranks arrive at a barrier one after the other, and nobody leaves it before the last has come.
-// Clocks of different machines do not agree, so rank 0 counts: each rank says that it arrived, then
-// enters, and finds all counted when it leaves. Start it with `nexar run -n 4 -- ./barrier`.
+// Ranks arrive at a barrier one after the other, and no rank leaves it before the last has arrived.
+// The clocks of different machines do not agree, so rank 0 counts: each rank reports its arrival,
+// enters the barrier, and checks when it leaves that all ranks were counted. Start it with `nexar
+// run -n 4 -- ./barrier`.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -21,9 +22,9 @@ int main(int argc, char** argv) try {
     const nexar::Communicator world = node.world();
     const nexar::Served arrive = node.serve("arrive", [&] { ++arrived; });
     const nexar::Served count = node.serve("count", [&] { return arrived.load(); });
-    world.barrier().wait();  // from here on all may call
+    world.barrier().wait();  // from here on rank 0 serves both
 
-    const int place = world.size() - 1 - world.rank();  // rank 0 comes last
+    const int place = world.size() - 1 - world.rank();  // rank 0 arrives last
     std::this_thread::sleep_for(kApart * place);
     node.call<void>(0, "arrive").wait();
     const auto entered = Clock::now();
@@ -32,9 +33,9 @@ int main(int argc, char** argv) try {
     if (node.call<int>(0, "count").wait() != world.size()) {
         throw std::runtime_error("left before the last arrived");
     }
-    std::printf("rank %d came as number %d and waited %.1f ms\n", world.rank(), place + 1,
+    std::printf("rank %d arrived as number %d and waited %.1f ms\n", world.rank(), place + 1,
                 waited.count());
-    world.barrier().wait();  // rank 0 answers until all have asked
+    world.barrier().wait();  // rank 0 stays until all have asked
 } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

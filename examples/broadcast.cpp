@@ -1,10 +1,8 @@
-// One rank has something, the others do not even know how much: it first says how much, then gives
-// it to all. Every rank has its turn. Start it with `nexar run -n 4 -- ./broadcast`.
-#include <cstdint>
+// The root broadcasts a vector whose size the other ranks do not know: first the size, then the
+// elements. Each rank is the root once. Start it with `nexar run -n 4 -- ./broadcast`.
 #include <cstdio>
 #include <nexar/nexar.hpp>
 #include <numeric>
-#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -16,13 +14,11 @@ std::vector<double> parameters_of(int rank) {
     return parameters;
 }
 
-/// What the root has; the others need to have nothing.
+/// Returns the root's vector; the others may pass an empty one.
 std::vector<double> from_root(const nexar::Communicator& world, std::vector<double> have,
                               int root) {
-    std::uint64_t count = have.size();
-    world.broadcast(std::span(&count, 1), root).wait();
-    have.resize(count);
-    world.broadcast(std::span(have), root).wait();
+    have.resize(world.broadcast(have.size(), root).wait());
+    world.broadcast(have, root).wait();
     return have;
 }
 

@@ -1,10 +1,9 @@
-// The gradients of a model stand in one buffer per layer: they are averaged over all ranks by one
-// operation, where they stand, in every step of a training. Start it with
+// The gradients of a model lie in one vector per layer. In every step of a training, one operation
+// averages all of them over the ranks, in place and without packing them together. Start it with
 // `nexar run -n 4 -- ./bucketed_gradients`.
 #include <array>
 #include <cstdio>
 #include <nexar/nexar.hpp>
-#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -24,10 +23,8 @@ int main(int argc, char** argv) try {
     const nexar::Node node = nexar::join(argc, argv);
     const nexar::Communicator world = node.world();
     std::vector<std::vector<float>> layers(kLayers.begin(), kLayers.end());
-    std::vector<std::span<float>> buckets(layers.begin(), layers.end());
-    const auto averaging = world.prepare([&](auto& ranks) {
-        return ranks.all_reduce(std::span<const std::span<float>>(buckets), nexar::average);
-    });
+    const auto averaging =
+        world.prepare([&](auto& ranks) { return ranks.all_reduce(layers, nexar::average); });
 
     const auto mine = static_cast<float>(world.rank() + 1);
     const float mean = static_cast<float>(world.size() + 1) / 2;

@@ -1,5 +1,5 @@
-// Coroutines on an io_context of Asio, which also makes the progress: no thread of nexar. Other
-// coroutine types can co_await a Work itself; those of Asio take what Asio gives them.
+// Coroutines on an Asio io_context that also makes nexar's progress, so nexar needs no thread of
+// its own. Asio's coroutines need async_wait(); other coroutine types can co_await a Work itself.
 #include <asio/awaitable.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
@@ -15,19 +15,17 @@ namespace {
 asio::awaitable<void> ping(nexar::Communicator world, nexar::AsioDriver& driver) {
     int ball = 0;
     for (int i = 0; i < 5; ++i) {
-        co_await nexar::async_wait(world.send(std::span(&ball, 1), 1), asio::use_awaitable);
-        co_await nexar::async_wait(world.recv(std::span(&ball, 1), 1), asio::use_awaitable);
+        co_await nexar::async_wait(world.send(ball, 1), asio::use_awaitable);
+        ball = co_await nexar::async_wait(world.recv<int>(1), asio::use_awaitable);
     }
     std::cout << "the ball was hit " << ball << " times\n";
     driver.stop();
 }
 
 asio::awaitable<void> pong(nexar::Communicator world) {
-    int ball = 0;
     for (int i = 0; i < 5; ++i) {
-        co_await nexar::async_wait(world.recv(std::span(&ball, 1), 0), asio::use_awaitable);
-        ++ball;
-        co_await nexar::async_wait(world.send(std::span(&ball, 1), 0), asio::use_awaitable);
+        const int ball = co_await nexar::async_wait(world.recv<int>(0), asio::use_awaitable);
+        co_await nexar::async_wait(world.send(ball + 1, 0), asio::use_awaitable);
     }
 }
 

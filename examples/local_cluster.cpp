@@ -1,5 +1,5 @@
-// A ring of ranks in one process, for trying things out and for tests: each passes a token on,
-// adding its rank, until the token has gone around three times.
+// A ring of ranks in one process, which is handy for tests and experiments. Each rank adds its
+// number to a token and passes it on, until the token has gone around three times.
 #include <cstdlib>
 #include <iostream>
 #include <nexar/nexar.hpp>
@@ -10,17 +10,17 @@ namespace {
 
 constexpr int kRounds = 3;
 
-/// The token as it left the last rank.
-long pass_on(nexar::Communicator world) {
+/// Returns the token as this rank last saw it.
+long pass_on(const nexar::Communicator& world) {
     const int right = (world.rank() + 1) % world.size();
     const int left = (world.rank() + world.size() - 1) % world.size();
     long token = 0;
     for (int round = 0; round < kRounds; ++round) {
-        if (world.rank() != 0 || round != 0) world.recv(std::span(&token, 1), left).wait();
+        if (world.rank() != 0 || round != 0) token = world.recv<long>(left).wait();
         token += world.rank();
-        world.send(std::span(&token, 1), right).wait();
+        world.send(token, right).wait();
     }
-    if (world.rank() == 0) world.recv(std::span(&token, 1), left).wait();
+    if (world.rank() == 0) token = world.recv<long>(left).wait();
     return token;
 }
 

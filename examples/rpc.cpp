@@ -1,4 +1,4 @@
-// Functions that ranks call of each other: a small store of words, spread over three ranks.
+// Remote procedure calls between ranks: a small store of words, spread over three ranks.
 #include <iostream>
 #include <map>
 #include <mutex>
@@ -32,7 +32,7 @@ private:
 
     std::mutex mutex_;
     std::map<std::string, std::string, std::less<>> words_;
-    nexar::Served put_;  // last: they end before what they use
+    nexar::Served put_;  // declared last, so that calls end before what they use
     nexar::Served get_;
 };
 
@@ -44,7 +44,7 @@ void use(const nexar::Node& node) {
     for (const std::string pair : {"sun=sol", "moon=luna", "water=aqua"}) {
         node.call<void>(rank_of(pair.substr(0, pair.find('='))), "put", pair).wait();
     }
-    // Calls at the same time, each with its own time.
+    // All calls are in flight at the same time; each has its own timeout.
     nexar::CallOptions soon;
     soon.timeout = std::chrono::seconds(5);
     std::vector<nexar::Work<std::string>> answers;

@@ -1,12 +1,10 @@
-// One process of many, on one host or on several: joins the cluster that it was told of, exchanges
-// checked data with every other rank, and rank 0 prints how each pair is connected. Start it with
+// One of many processes, on one host or on several. It joins the cluster, exchanges data with every
+// other rank and checks it; rank 0 prints how each pair is connected. Start it with
 // `nexar run -n 4 -- ./seed_worker`, or with `nexar seed` on one host and
 // `NEXAR_JOIN=... ./seed_worker` on each.
-
 #include <chrono>
 #include <cstdio>
 #include <nexar/nexar.hpp>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -26,15 +24,15 @@ std::uint8_t byte_at(int from, int to, std::size_t i) {
 }
 
 /// Ping-pong for the latency, then a large message each way that is compared byte by byte.
-std::string meet(nexar::Communicator& world, const nexar::PeerLink& peer) {
+std::string meet(const nexar::Communicator& world, const nexar::PeerLink& peer) {
     const int me = world.rank();
     char ball = 0;
     const auto round_trip = [&] {
-        if (me > peer.rank) world.send(std::span(&ball, 1), peer.rank, 1).wait();
-        world.recv(std::span(&ball, 1), peer.rank, 1).wait();
-        if (me < peer.rank) world.send(std::span(&ball, 1), peer.rank, 1).wait();
+        if (me > peer.rank) world.send(ball, peer.rank, 1).wait();
+        ball = world.recv<char>(peer.rank, 1).wait();
+        if (me < peer.rank) world.send(ball, peer.rank, 1).wait();
     };
-    round_trip();  // the other may be busy with somebody else until now
+    round_trip();  // until now the other rank may have been busy with a third one
     const auto start = Clock::now();
     for (int i = 0; i < kRounds; ++i) round_trip();
     const double latency_us = seconds_since(start) / kRounds / 2 * 1e6;
@@ -42,9 +40,7 @@ std::string meet(nexar::Communicator& world, const nexar::PeerLink& peer) {
     std::vector<std::uint8_t> out(kBytes), in(kBytes);
     for (std::size_t i = 0; i < kBytes; ++i) out[i] = byte_at(me, peer.rank, i);
     const auto begun = Clock::now();
-    nexar::Work<> sending = world.send(std::span(out), peer.rank, 2);
-    world.recv(std::span(in), peer.rank, 2).wait();
-    sending.wait();
+    nexar::wait_all(world.send(out, peer.rank, 2), world.recv(in, peer.rank, 2));
     const double gigabytes_per_second = 2.0 * kBytes / seconds_since(begun) / 1e9;
     for (std::size_t i = 0; i < kBytes; ++i) {
         if (in[i] != byte_at(peer.rank, me, i)) throw std::runtime_error("wrong data");
@@ -58,22 +54,17 @@ std::string meet(nexar::Communicator& world, const nexar::PeerLink& peer) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-    nexar::Node node = nexar::join(argc, argv);
-    nexar::Communicator world = node.world();
+    const nexar::Node node = nexar::join(argc, argv);
+    const nexar::Communicator world = node.world();
     std::string lines;
     for (const nexar::PeerLink& peer : node.peers()) {
         const std::string line = meet(world, peer);
         if (peer.rank < world.rank()) lines += line;  // each pair once
     }
-    if (world.rank() != 0) world.send(std::span(lines), 0, 3).wait();
+    const std::vector<char> table = world.gather_v(lines, 0).wait().elements;
     if (world.rank() != 0) return 0;
     std::printf("pair     reached at              latency us   GB/s\n");
-    for (int rank = 1; rank < world.size(); ++rank) {
-        nexar::Message message = world.matched_probe(rank, 3).wait();
-        std::string theirs(message.status().count<char>(), ' ');
-        std::move(message).recv(std::span(theirs)).wait();
-        std::fputs(theirs.c_str(), stdout);
-    }
+    std::fwrite(table.data(), 1, table.size(), stdout);
 } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

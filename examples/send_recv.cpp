@@ -10,24 +10,23 @@ namespace {
 constexpr std::uint64_t kQuestion = 1;
 constexpr std::uint64_t kAnswer = 2;
 
-void ask(nexar::Communicator world) {
+void ask(const nexar::Communicator& world) {
     std::vector<double> numbers(1000);
     std::iota(numbers.begin(), numbers.end(), 1.0);
-    auto sending = world.send(std::span(numbers), 1, kQuestion);
-    double sum = 0;
-    const nexar::Status status = world.recv(std::span(&sum, 1), 1, kAnswer).wait();
+    auto sending = world.send(numbers, 1, kQuestion);
+    const double sum = world.recv<double>(1, kAnswer).wait();
     sending.wait();
-    std::cout << "rank " << status.source << " says that the sum is " << sum << "\n";
+    std::cout << "rank 1 says that the sum is " << sum << "\n";
 }
 
-void answer(nexar::Communicator world) {
-    // How much will come is not known, so look before receiving.
+void answer(const nexar::Communicator& world) {
+    // The size of the message is not known, so look before receiving.
     nexar::Message message = world.matched_probe(nexar::any_source, kQuestion).wait();
     const int asker = message.status().source;
     std::vector<double> numbers(message.status().count<double>());
-    std::move(message).recv(std::span(numbers)).wait();
+    std::move(message).recv(numbers).wait();
     const double sum = std::accumulate(numbers.begin(), numbers.end(), 0.0);
-    world.send(std::span(&sum, 1), asker, kAnswer).wait();
+    world.send(sum, asker, kAnswer).wait();
 }
 
 }  // namespace
