@@ -82,7 +82,8 @@ struct CallOptions {
 struct Call {
     int caller = 0;  // rank in the world, from the caller's certificate
     std::span<const std::byte> argument{};
-    /// The caller cancelled, died, or its time is over; or this node closes.
+    /// The caller cancelled, died, or its time is over; or this node closes, or the program was
+    /// aborted.
     std::stop_token stop{};
     std::optional<std::chrono::steady_clock::time_point> deadline{};
 };

@@ -105,6 +105,10 @@ int Communicator::host(int rank) const {
     return static_cast<int>(body()->context->collectives.profile.links.host(checked.value()));
 }
 
+void Communicator::abort(int code, std::string why) const {
+    body()->node->abort(code, why);
+}
+
 Work<> Communicator::send(const ConstBuffer& elements, int to, TagValue tag, SendOptions options) {
     TaskOwner task = new_task(body(), Task::What::send);
     set_outgoing(*task, elements, options);
@@ -178,6 +182,7 @@ std::optional<Status> Communicator::try_probe(SourcePattern from, TagPattern tag
     const auto found = [&] {
         const runtime::Progress::Guard guard(node.progress());
         node.turn(node.now());
+        node.check_not_aborted("try_probe");
         return node.engine().look(*body()->context, pattern);
     }();
     if (!found) return std::nullopt;
@@ -189,6 +194,7 @@ std::optional<Message> Communicator::try_matched_probe(SourcePattern from, TagPa
     const auto pattern = checked_pattern(from, tag, *body()->context, "try_matched_probe");
     const runtime::Progress::Guard guard(node.progress());
     node.turn(node.now());
+    node.check_not_aborted("try_matched_probe");
     engine::InMessage* message = node.engine().take(*body()->context, pattern);
     if (message == nullptr) return std::nullopt;
     node.settle(node.now());
