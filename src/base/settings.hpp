@@ -156,6 +156,10 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
      .scope = SettingScope::cluster,
      .help = "How far the bits of a result are fixed: fast and ranks give the same on all ranks, "
              "runs also for every algorithm and size"},
+    {.name = "require_cluster",
+     .spec = BooleanSpec{.fallback = false},
+     .help = "true makes join() fail in a process that nobody launched, which otherwise is a world "
+             "of one"},
     {.name = "udp_buffer",
      .spec = SizeSpec{.fallback = 8U << 20U, .min = 64U << 10U, .max = 1U << 30U},
      .help = "What the kernel is asked to hold of arrived packets; it gives at most "
