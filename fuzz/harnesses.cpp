@@ -49,6 +49,7 @@ constexpr auto kHarnesses = std::to_array<Harness>({
     {"grant", accepts_message<wire::Grant>},
     {"withdraw", accepts_message<wire::Withdraw>},
     {"confirm", accepts_message<wire::Confirm>},
+    {"abort", accepts_message<wire::Abort>},
     {"context_begin", accepts_message<wire::ContextBegin>},
     {"context_end", accepts_message<wire::ContextEnd>},
     {"collective", accepts_message<wire::CollectiveHeader>},

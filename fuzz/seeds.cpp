@@ -90,6 +90,8 @@ void add_control(const std::filesystem::path& root) {
         root, {},
         {.context = kContext, .sequence = Sequence(8), .step = wire::WithdrawStep::received});
     add_message<wire::Confirm>(root, {}, {.epoch = Epoch(4)});
+    add_message<wire::Abort>(root, {},
+                             {.code = -3, .rank = Rank(2), .text = "the input has no header"});
     add_message<wire::ContextBegin>(
         root, {},
         {.context = kContext,

@@ -75,7 +75,7 @@ longest_input() {
     heartbeat | credit | withdraw | confirm | eager | bulk | collective | proof) echo 264 ;;
     grant) echo 520 ;;
     join_string) echo 1032 ;;
-    error_report | collective_mismatch | collective_abort | formation | renewal | link_report) echo 2056 ;;
+    error_report | abort | collective_mismatch | collective_abort | formation | renewal | link_report) echo 2056 ;;
     admission) echo 8200 ;;
     quic_datagram) echo 1600 ;;
     quic_pair) echo 301 ;;

@@ -63,7 +63,7 @@ template <>
 inline constexpr bool is_buffer<ConstBuffer> = true;
 template <class T>
     requires is_buffer<T>
-inline constexpr bool refers_to_memory<T> = true;
+inline constexpr bool is_reference_to_memory<T> = true;
 
 template <Element T>
 Buffer buffer_at(T* data, std::size_t count) noexcept {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <ranges>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -250,6 +251,24 @@ public:
         for (const auto rank : ranks) members.push_back(static_cast<std::int64_t>(rank));
         return subgroup_of(members);
     }
+
+    /// Ends the program on every rank, whichever communicator this is. All pending and later calls
+    /// of every member of the world fail with Errc::aborted, in all communicators, remote
+    /// procedure calls and a join() that has not returned included: Error::abort_code() is `code`,
+    /// Error::rank() the rank in the world that aborted, and the text has `why`. Buffers of
+    /// receives and collectives that were pending are unspecified. Only the first abort counts.
+    /// Ranks that are computing find out with their next call.
+    ///
+    /// With the setting on_abort=exit, the default, this does not return: it logs the sentence,
+    /// waits until the other ranks have it, at most for about 2 s, flushes stdout and stderr, and
+    /// ends the process without running destructors. Its status is `code` if that is 1 to 255, else
+    /// 1, so that a launcher ends the other ranks. With on_abort=error, and always in a
+    /// local_cluster, this returns, and the program decides.
+    ///
+    /// Any thread may call it, also a function that is called remotely. Throws Errc::closed when
+    /// the node is closed. `why` is one line of at most 1024 bytes; what cannot be printed is
+    /// escaped.
+    void abort(int code, std::string why) const;
 
 private:
     detail::TaskOwner start_send(const ConstBuffer& elements, int to, TagValue tag,

@@ -117,15 +117,15 @@ namespace detail {
 
 /// Types that refer to memory: their bytes mean nothing in another process.
 template <class T>
-inline constexpr bool refers_to_memory = std::is_pointer_v<T> || std::is_member_pointer_v<T> ||
+inline constexpr bool is_reference_to_memory = std::is_pointer_v<T> || std::is_member_pointer_v<T> ||
                                          std::is_null_pointer_v<T> || std::ranges::view<T>;
 template <class T>
-inline constexpr bool refers_to_memory<std::initializer_list<T>> = true;
+inline constexpr bool is_reference_to_memory<std::initializer_list<T>> = true;
 template <class T>
-inline constexpr bool refers_to_memory<std::reference_wrapper<T>> = true;
+inline constexpr bool is_reference_to_memory<std::reference_wrapper<T>> = true;
 template <std::ranges::range T>
     requires(!std::ranges::view<T>)
-inline constexpr bool refers_to_memory<T> = refers_to_memory<std::ranges::range_value_t<T>>;
+inline constexpr bool is_reference_to_memory<T> = is_reference_to_memory<std::ranges::range_value_t<T>>;
 
 }  // namespace detail
 
@@ -136,7 +136,7 @@ template <class T>
 concept Element = Number<T> || (std::is_trivially_copyable_v<T> && std::is_object_v<T> &&
                                 !std::is_array_v<T> && !std::is_volatile_v<T> &&
                                 sizeof(T) <= std::numeric_limits<std::uint32_t>::max() &&
-                                !detail::refers_to_memory<std::remove_cv_t<T>>);
+                                !detail::is_reference_to_memory<std::remove_cv_t<T>>);
 
 /// DType::opaque for elements that are not numbers.
 template <Element T>

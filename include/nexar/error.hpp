@@ -40,6 +40,7 @@ enum class Errc : std::uint16_t {
     // Stopped: the caller wanted it so.
     cancelled = 400,
     closed = 401,
+    aborted = 402,
 };
 
 /// What the caller can do about an error.
@@ -56,6 +57,7 @@ struct ErrorContext {
     std::string host{};
     std::string operation{};
     std::optional<Sequence> sequence{};
+    std::optional<int> abort_code{};
 };
 
 /// An operating failure: inside nexar a value (see Result), at the public boundary the one
@@ -70,9 +72,13 @@ public:
     const std::string& host() const noexcept;
     const std::string& operation() const noexcept;
     std::optional<Sequence> sequence() const noexcept;
+    /// Of Errc::aborted: the code that Communicator::abort() was given. rank() is the rank in the
+    /// world that called it.
+    std::optional<int> abort_code() const noexcept;
     const std::string& cause() const noexcept;
 
-    /// "code: cause [rank, host, operation, sequence]", leaving out what is not known.
+    /// "code: cause [rank, host, operation, sequence]", leaving out what is not known. An abort
+    /// names its rank and code in the cause only.
     const char* what() const noexcept override;
 
     /// The same error with what `context` knows filled in where this one knew nothing.

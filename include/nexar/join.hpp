@@ -35,10 +35,16 @@ struct JoinOptions {
 /// first join() must not run while another thread reads or changes the environment.
 ///
 /// Looks for, in this order: `options`; NEXAR_JOIN or the file that NEXAR_JOIN_FILE names (from
-/// `nexar run`, or by hand); torchrun; Open MPI; PMI; Slurm; Kubernetes. Throws Error: bad_config
-/// when none of these says where to join or one contradicts itself, unauthenticated when the seed
-/// is not the one that was meant or does not let this process in, link_closed when a member left
-/// before all were connected, timed_out with whom it waited for.
+/// `nexar run`, or by hand); torchrun; Open MPI; PMI; Slurm; Kubernetes. A process that none of
+/// these speaks of, or whose launcher names one task only, is a world of one: it has rank 0, needs
+/// no seed or secret, listens on loopback unless the setting `listen` says where, and logs one line
+/// of level info. With the setting require_cluster (NEXAR_REQUIRE_CLUSTER=1) that is an error.
+///
+/// Throws Error: bad_config when a launcher contradicts itself or says too little, or nothing says
+/// where to join and a world of one will not do (require_cluster, NEXAR_SEED_HOST, a rank other
+/// than 0); unauthenticated when the seed is not the one that was meant or does not let this
+/// process in; link_closed when a member left before all were connected; timed_out with whom it
+/// waited for; aborted when a member aborted the program meanwhile.
 NEXAR_EXPORT Node join(const JoinOptions& options = {});
 
 /// The same, and takes the flags --nexar-... out of the command line.

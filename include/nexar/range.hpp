@@ -66,12 +66,12 @@ consteval bool check_input() {
 template <class R>
 consteval bool check_output() {
     if constexpr (check_input<R>()) {
-        constexpr bool writable =
+        constexpr bool kWritable =
             !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
-        static_assert(writable,
+        static_assert(kWritable,
                       "nexar: the operation writes its result into this range, but the elements "
                       "are const");
-        return writable;
+        return kWritable;
     }
     return false;
 }
@@ -79,9 +79,9 @@ consteval bool check_output() {
 template <class In, class Out>
 consteval bool check_both() {
     if constexpr (check_input<In>() && check_output<Out>()) {
-        constexpr bool same = std::is_same_v<ElementOf<In>, ElementOf<Out>>;
-        static_assert(same, "nexar: the input and the output must have the same element type");
-        return same;
+        constexpr bool kSame = std::is_same_v<ElementOf<In>, ElementOf<Out>>;
+        static_assert(kSame, "nexar: the input and the output must have the same element type");
+        return kSame;
     }
     return false;
 }

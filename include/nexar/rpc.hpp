@@ -37,7 +37,7 @@ using Payload = std::vector<std::byte>;
 
 /// Calls are often made for what they do, not for what they give back.
 template <>
-inline constexpr bool detail::may_be_ignored<Payload> = true;
+inline constexpr bool detail::is_ignorable<Payload> = true;
 
 /// Names a function: by a number from 0 to 65535, or by printable text of 1 to 64 bytes, which
 /// travels as it is. Numbers and names have nothing to do with each other.
@@ -86,7 +86,8 @@ struct CallOptions {
 struct Call {
     int caller = 0;  // rank in the world, from the caller's certificate
     std::span<const std::byte> argument{};
-    /// The caller cancelled, died, or its time is over; or this node closes.
+    /// The caller cancelled, died, or its time is over; or this node closes, or the program was
+    /// aborted.
     std::stop_token stop{};
     std::optional<std::chrono::steady_clock::time_point> deadline{};
 };

@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <memory>
+#include <nexar/error.hpp>
 #include <nexar/export.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,6 +61,11 @@ public:
     /// joined", where `how` is "exited with code 0". Returns false, and does nothing, when the
     /// cluster has formed already.
     bool give_up_on(int rank, const std::string& how);
+
+    /// For a launcher: the first abort (Communicator::abort) of this world, as a member told it. A
+    /// member that aborts tells its seed before the other members hear of it, so a process that
+    /// ends because of an abort ends after this is set.
+    std::optional<Error> aborted() const;
 
     void close();
 

@@ -115,7 +115,7 @@ template <class... W>
 void wait_all(W&&... works) {
     static_assert(
         ((std::is_lvalue_reference_v<W> ||
-          detail::may_be_ignored<decltype(std::declval<W&>().wait())>) &&
+          detail::is_ignorable<decltype(std::declval<W&>().wait())>) &&
          ...),
         "nexar: the value that this operation gives is lost; keep its Work in a variable");
     (detail::await(works), ...);

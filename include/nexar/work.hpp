@@ -75,7 +75,7 @@ inline Result<Status> take_status(Task& task) {
 /// Whether nothing is lost when the value is ignored. The result of `broadcast(n, 0).wait()` is
 /// not in `n`, so whoever ignores it has a bug.
 template <class T>
-inline constexpr bool may_be_ignored = std::is_void_v<T> || std::is_same_v<T, Status>;
+inline constexpr bool is_ignorable = std::is_void_v<T> || std::is_same_v<T, Status>;
 
 /// What an empty Work gives.
 template <class T>
@@ -141,13 +141,13 @@ public:
 
     /// Waits, makes progress meanwhile, and gives the value, or throws nexar::Error.
     T wait()
-        requires(detail::may_be_ignored<T>)
+        requires(detail::is_ignorable<T>)
     {
         await();
         return take().value();
     }
     [[nodiscard("the value that the operation gives is lost")]] T wait()
-        requires(!detail::may_be_ignored<T>)
+        requires(!detail::is_ignorable<T>)
     {
         await();
         return take().value();
@@ -237,12 +237,12 @@ public:
         return detail::follow(*work_->task_, *this);
     }
     T await_resume()
-        requires(detail::may_be_ignored<T>)
+        requires(detail::is_ignorable<T>)
     {
         return work_->take().value();
     }
     [[nodiscard("the value that the operation gives is lost")]] T await_resume()
-        requires(!detail::may_be_ignored<T>)
+        requires(!detail::is_ignorable<T>)
     {
         return work_->take().value();
     }

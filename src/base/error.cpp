@@ -24,7 +24,7 @@ std::string sentence(Errc code, const std::string& cause, const ErrorContext& co
         fmt::format_to(std::back_inserter(where), "{}{} {}", where.empty() ? "" : ", ", what,
                        value);
     };
-    if (context.rank) add("rank", *context.rank);
+    if (context.rank && !context.abort_code) add("rank", *context.rank);
     if (!context.host.empty()) add("host", context.host);
     if (!context.operation.empty()) add("operation", context.operation);
     if (context.sequence) add("sequence", context.sequence->value());
@@ -93,6 +93,8 @@ std::string_view name(Errc code) noexcept {
             return "cancelled";
         case Errc::closed:
             return "closed";
+        case Errc::aborted:
+            return "aborted";
     }
     return "unknown";
 }
@@ -118,6 +120,9 @@ const std::string& Error::operation() const noexcept {
 std::optional<Sequence> Error::sequence() const noexcept {
     return detail_->context.sequence;
 }
+std::optional<int> Error::abort_code() const noexcept {
+    return detail_->context.abort_code;
+}
 const std::string& Error::cause() const noexcept {
     return detail_->cause;
 }
@@ -131,6 +136,7 @@ Error Error::within(const ErrorContext& context) const {
     if (merged.host.empty()) merged.host = context.host;
     if (merged.operation.empty()) merged.operation = context.operation;
     if (!merged.sequence) merged.sequence = context.sequence;
+    if (!merged.abort_code) merged.abort_code = context.abort_code;
     return {code(), cause(), std::move(merged)};
 }
 

@@ -16,6 +16,7 @@ namespace nexar {
 inline constexpr std::array<std::string_view, 5> kLogLevels = {"debug", "info", "warning", "error",
                                                                "off"};
 inline constexpr std::array<std::string_view, 3> kMeshes = {"auto", "eager", "lazy"};
+inline constexpr std::array<std::string_view, 2> kAbortActions = {"exit", "error"};
 inline constexpr std::array<std::string_view, 2> kPoolProfiles = {"training", "inference"};
 inline constexpr std::array<std::string_view, 2> kProtections = {"full", "none"};
 inline constexpr std::array<std::string_view, 3> kReproducibilities = {"fast", "ranks", "runs"};
@@ -133,6 +134,10 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
      .scope = SettingScope::cluster,
      .help = "eager connects all members when the cluster forms, lazy on first use; auto is eager "
              "up to 64 members"},
+    {.name = "on_abort",
+     .spec = ChoiceSpec{.fallback = "exit", .choices = kAbortActions},
+     .help = "What Communicator::abort() does in the process that calls it when all ranks know: "
+             "exit ends the process with the code, error returns"},
     {.name = "pool_profile",
      .spec = ChoiceSpec{.fallback = "training", .choices = kPoolProfiles},
      .help = "How many idle buffers of each size the buffer pool keeps"},
@@ -151,6 +156,10 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
      .scope = SettingScope::cluster,
      .help = "How far the bits of a result are fixed: fast and ranks give the same on all ranks, "
              "runs also for every algorithm and size"},
+    {.name = "require_cluster",
+     .spec = BooleanSpec{.fallback = false},
+     .help = "true makes join() fail in a process that nobody launched, which otherwise is a world "
+             "of one"},
     {.name = "udp_buffer",
      .spec = SizeSpec{.fallback = 8U << 20U, .min = 64U << 10U, .max = 1U << 30U},
      .help = "What the kernel is asked to hold of arrived packets; it gives at most "

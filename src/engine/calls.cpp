@@ -325,6 +325,19 @@ void Calls::down(Peer& peer, const Error& reason) {
     }
 }
 
+void Calls::abort(const Error& reason) {
+    aborted_ = true;
+    for (const auto& peer : *peers_) {
+        PeerCalls& calls = peer->calls;
+        while (CallOperation* call = calls.waiting.first()) end(*call, reason);
+        while (!calls.sent.empty()) give_up(*calls.sent.begin()->second, reason);
+    }
+    for_each_in([&](InCall& call) {
+        if (call.local == nullptr) call.answered = true;
+        stop(call, reason);
+    });
+}
+
 void Calls::close() {
     closing_ = true;
     const Error closing(Errc::link_closed, "the node closes, and did not call the function");

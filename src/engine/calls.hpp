@@ -47,6 +47,7 @@ public:
 
     /// Whose ranks callers have. Before, nothing can be called.
     void set_world(Context& world) noexcept { world_ = &world; }
+    const Context* world() const noexcept { return world_; }
 
     /// Fails with invalid_argument when another one has its name or number.
     Result<void> add(Function& function);
@@ -79,6 +80,9 @@ public:
     bool released(Peer& peer, const port::Released& released);
     void down(Peer& peer, const Error& reason);
     void close();
+    /// The program was aborted: what was called ends with `reason`, and nothing is answered any
+    /// more, since callers hear of the abort themselves.
+    void abort(const Error& reason);
 
 private:
     class Taker;
@@ -132,6 +136,7 @@ private:
     Context* world_ = nullptr;
     TimePoint now_{};
     bool closing_ = false;
+    bool aborted_ = false;
     std::map<std::string, Function*, std::less<>> by_name_;
     std::map<std::uint16_t, Function*> by_number_;
     PeerCalls self_{};

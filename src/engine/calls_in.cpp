@@ -105,8 +105,8 @@ Result<std::uint64_t> Calls::on_request(Peer& peer, const wire::Request& request
     const std::optional<Rank> known = rank_of(peer);
     const Rank caller = known.value_or(Rank{});
     Function* function = known ? find(request.function, request.name) : nullptr;
-    if (const auto no = objection(calls, caller, request.size, function)) {
-        say(peer, response_of(id, *no));
+    if (const auto no = objection(calls, caller, request.size, function); no || aborted_) {
+        if (!aborted_) say(peer, response_of(id, *no));
         if (stream != nullptr) {
             stream->refused = true;
             peer.link->refuse(stream->id());

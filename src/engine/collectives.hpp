@@ -100,6 +100,8 @@ public:
     void down(Peer& peer, const Error& reason);
     /// This side leaves the communicator: whatever it has not ended fails, for all.
     void close(Context& context, const std::optional<Error>& why);
+    /// The program was aborted: nothing runs in it any more. Nobody is told: all hear of it.
+    void abort(Context& context, const Error& error);
     /// Nothing is under way in it.
     void end(Context& context);
     /// The peer ended the communicator, and took part in so many operations.

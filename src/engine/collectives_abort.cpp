@@ -382,6 +382,10 @@ void Collectives::lose(CollectiveIn& in) {
     if (operation != nullptr) conclude(*operation);
 }
 
+void Collectives::abort(Context& context, const Error& error) {
+    end_from(context, context.collectives.first, error, false);
+}
+
 void Collectives::close(Context& context, const std::optional<Error>& why) {
     const auto me = context.me.value();
     end_from(context, context.collectives.first,

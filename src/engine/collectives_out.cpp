@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <iterator>
+#include <type_traits>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -241,6 +242,9 @@ bool Collectives::released(Peer& peer, const port::Released& released) {
 template <class Message>
 void Collectives::say(Pair& pair, const Message& message) {
     if (pair.peer->lost) return;
+    if constexpr (std::is_same_v<Message, wire::CollectiveAbort>) {
+        if (message.code == Errc::aborted) return;  // every member hears that from the engine
+    }
     if (!pair.collectives) pair.collectives = std::make_unique<PairCollectives>();
     pair.collectives->said.push_back(wire::to_bytes(message));
     if (!pair.collectives_blocked) drain(pair);

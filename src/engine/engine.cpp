@@ -49,6 +49,10 @@ bool Engine::admit(Context& context, Operation& operation) {
     operation.error.reset();
     operation.active = true;
     ++pending_;
+    if (aborted_) {
+        fail(operation, *aborted_);
+        return false;
+    }
     if (closing_) {
         fail(operation, Error(Errc::closed, "the node is closed"));
         return false;
@@ -69,6 +73,11 @@ void Engine::finish(Operation& operation) {
     if (operation.give_up_at != TimePoint::max()) {
         giving_up_.erase({operation.give_up_at, &operation});
         operation.give_up_at = TimePoint::max();
+    }
+    // Whatever it would have ended with: all that ends after an abort ends with it.
+    if (aborted_ && !(operation.error && operation.error->abort_code())) {
+        operation.error = aborted_->within(
+            {.operation = operation.error ? operation.error->operation() : std::string{}});
     }
     --pending_;
     done_.push_back(operation);

@@ -7,6 +7,7 @@
 #include <nexar/result.hpp>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -153,6 +154,19 @@ public:
     /// The next operation that ended; it and its memory are the caller's again. nullptr: none.
     Operation* poll_done() noexcept { return done_.pop_front(); }
 
+    /// Ends every operation with Errc::aborted, so that all that are started later end as well, and
+    /// tells all members, also those whose link comes up later. Only the first abort counts,
+    /// whoever it is of: false, and nothing happens, when there was one.
+    bool abort(std::int32_t code, std::string_view why);
+    /// The same, as a member says; it is passed on to all others than `from`, whose link it came
+    /// over. An Error when it cannot be true.
+    Result<void> hear_abort(const wire::Abort& abort, const Peer* from = nullptr);
+    /// What every operation ends with, once there was an abort.
+    const std::optional<Error>& aborted() const noexcept { return aborted_; }
+    const std::optional<wire::Abort>& abort_frame() const noexcept { return abort_; }
+    /// No member is left that could hear of it and was not told.
+    bool abort_told() const noexcept;
+
     /// Ends every operation with Errc::closed and closes all links; what still uses memory ends
     /// when they are down, see idle(). Nothing can be started afterwards. Peers are told why, if
     /// something failed here.
@@ -181,9 +195,15 @@ private:
     void give_up_late(TimePoint now);
     void give_up(SendOperation& send);
     void give_up(ReceiveOperation& receive);
+    void let_go(ReceiveOperation& receive, Error reason);
     void take_back(Peer& peer, SendOperation& send);
     void ask(Peer& peer, const MessageName& name, SendOperation* send);
     Result<void> on_withdraw_answer(Peer& peer, const wire::Withdraw& answer);
+
+    // engine_abort.cpp
+    void end_all(const wire::Abort& abort, const Peer* from);
+    void end_sends_to(Peer& peer, const Error& reason);
+    void end_receives_from(Peer& peer, const Error& reason);
 
     // engine_contexts.cpp
     Pair& pair_of(Peer& peer, ContextId context);
@@ -283,6 +303,11 @@ private:
     IntrusiveList<SendOperation, &SendOperation::waiting_hook> locals_;  // sends to oneself
     std::uint64_t self_bytes_ = 0;  // copied messages to oneself that wait
     bool closing_ = false;
+    std::optional<wire::Abort> abort_{};
+    std::optional<Error> aborted_{};  // by it
 };
+
+/// "rank 2 aborted the program with code 3: why", as every operation says it.
+Error error_of(const wire::Abort& abort);
 
 }  // namespace nexar::engine

@@ -116,17 +116,23 @@ void Engine::give_up(SendOperation& send) {
 /// The rest of its message does not come in time. The message is lost; its sender's side ends as if
 /// it had been received.
 void Engine::give_up(ReceiveOperation& receive) {
+    const InMessage& message = *receive.matched;
+    let_go(receive,
+           Error(Errc::cancelled,
+                 "the receive was cancelled while its message was arriving; the message is lost",
+                 {.rank = public_rank(message.source),
+                  .operation = "receive",
+                  .sequence = message.sequence}));
+}
+
+/// Ends a receive whose message is arriving; nobody gets the message.
+void Engine::let_go(ReceiveOperation& receive, Error reason) {
     InMessage& message = *receive.matched;
     NEXAR_ASSERT(message.receiver == &receive);
     message.receiver = nullptr;
     message.discard = true;
     if (message.stream != nullptr) refuse(*message.stream);
-    fail(receive,
-         Error(Errc::cancelled,
-               "the receive was cancelled while its message was arriving; the message is lost",
-               {.rank = public_rank(message.source),
-                .operation = "receive",
-                .sequence = message.sequence}));
+    fail(receive, std::move(reason));
 }
 
 /// Ends a send of which the peer does not have all and never will; the peer is told to forget it.

@@ -42,6 +42,11 @@ public:
                 NEXAR_TRY(engine_->on_withdraw(*peer_, withdraw.message));
                 break;
             }
+            case wire::FrameType::abort: {
+                NEXAR_TRY_VALUE(abort, wire::decode_body<wire::Abort>(header, body));
+                NEXAR_TRY(engine_->hear_abort(abort.message, peer_));
+                break;
+            }
             default:
                 return Error(Errc::protocol_violation,
                              fmt::format("a frame of type {} came where none is due",
@@ -192,6 +197,7 @@ void Engine::connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> c
     peer.link = &link;
     by_link_.emplace(link.id(), &peer);
     begin_lanes(peer, std::move(control));
+    if (abort_) send_control(peer, *abort_);
     drain(peer);
     calls_.drain(peer);
     collectives_.drain(peer);
@@ -256,6 +262,7 @@ void Engine::send_control(Peer& peer, const Message& message) {
 }
 
 template void Engine::send_control(Peer&, const wire::ErrorReport&);
+template void Engine::send_control(Peer&, const wire::Abort&);
 template void Engine::send_control(Peer&, const wire::Grant&);
 template void Engine::send_control(Peer&, const wire::Credit&);
 template void Engine::send_control(Peer&, const wire::Withdraw&);

@@ -239,6 +239,7 @@ void Engine::on_released(Peer& peer, const port::Released& released) {
     SendOperation& send = *found->second;
     peer.streams_out.erase(found);
     send.state = SendOperation::State::ended;
+    if (aborted_) return fail(send, aborted_->within({.operation = "send"}));
     switch (released.outcome) {
         case port::SendOutcome::delivered:
         case port::SendOutcome::refused:  // consumed by a receive that was too small

@@ -105,6 +105,11 @@ Result<void> Mesh::on_frame(Candidate& candidate, const wire::FrameHeader& heade
         on_left(candidate, report.message);
         return {};
     }
+    if (header.type == wire::FrameType::abort) {
+        NEXAR_TRY_VALUE(abort, wire::decode_body<wire::Abort>(header, body));
+        return way_to(candidate.node) == nullptr ? Result<void>{}
+                                                 : engine_->hear_abort(abort.message);
+    }
     return Error(Errc::protocol_violation,
                  fmt::format("a frame of type {} came before the ends had greeted each other",
                              wire::name(header.type)));
@@ -193,7 +198,11 @@ void Mesh::on_left(Candidate& candidate, const wire::ErrorReport& report) {
 
 void Mesh::say_goodbye(Candidate& candidate, const Error& why) {
     const bool up = candidate.link != nullptr && candidate.state != Candidate::State::closing;
-    if (up) greet(candidate, wire::report_of(why, view_.epoch));
+    if (up && engine_->abort_frame()) {
+        greet(candidate, *engine_->abort_frame());
+    } else if (up) {
+        greet(candidate, wire::report_of(why, view_.epoch));
+    }
     drop(candidate, "the node was closed");
 }
 

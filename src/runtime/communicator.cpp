@@ -120,6 +120,10 @@ int Communicator::host(int rank) const {
     return static_cast<int>(body()->context->collectives.profile.links.host(checked.value()));
 }
 
+void Communicator::abort(int code, std::string why) const {
+    body()->node->abort(code, why);
+}
+
 TaskOwner Communicator::start_send(const ConstBuffer& elements, int to, TagValue tag,
                                    SendOptions options, std::unique_ptr<detail::Held> held) const {
     TaskOwner task = new_task(body(), Task::What::send);
@@ -206,6 +210,7 @@ std::optional<Status> Communicator::try_probe(SourcePattern from, TagPattern tag
     const auto found = [&] {
         const runtime::Progress::Guard guard(node.progress());
         node.turn(node.now());
+        node.check_not_aborted("try_probe");
         return node.engine().look(*body()->context, pattern);
     }();
     if (!found) return std::nullopt;
@@ -218,6 +223,7 @@ std::optional<Message> Communicator::try_matched_probe(SourcePattern from, TagPa
     const auto pattern = checked_pattern(from, tag, *body()->context, "try_matched_probe");
     const runtime::Progress::Guard guard(node.progress());
     node.turn(node.now());
+    node.check_not_aborted("try_matched_probe");
     engine::InMessage* message = node.engine().take(*body()->context, pattern);
     if (message == nullptr) return std::nullopt;
     node.settle(node.now());

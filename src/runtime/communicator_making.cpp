@@ -23,6 +23,7 @@ using Body = std::shared_ptr<detail::CommunicatorBody>;
 Communicator make(const Body& body, std::span<const std::uint32_t> ranks, std::size_t me,
                   const wire::ContextOrigin& origin) {
     detail::NodeBody& node = *body->node;
+    node.check_not_aborted("making a communicator");
     std::vector<NodeId> members;
     members.reserve(ranks.size());
     for (const std::uint32_t rank : ranks) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nexar/join.hpp>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "runtime/join_variable.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/node_body.hpp"
+#include "runtime/own_cluster.hpp"
 #include "runtime/seed/seed_body.hpp"
 #include "security/private_file.hpp"
 
@@ -65,16 +67,37 @@ Result<std::vector<Address>> resolve_all(const std::vector<std::string>& seeds) 
     return addresses;
 }
 
-Error nowhere_to_join() {
-    return {Errc::bad_config,
-            "nothing says which cluster to join: give the join string that `nexar token create` "
-            "prints in JoinOptions::join_string, NEXAR_JOIN or NEXAR_JOIN_FILE, or start the "
-            "program with `nexar run -n 4 -- ./program`, torchrun, mpirun, srun or as an indexed "
-            "job of Kubernetes"};
+constexpr std::string_view kHowToJoin =
+    "give the join string that `nexar token create` prints in JoinOptions::join_string, NEXAR_JOIN "
+    "or NEXAR_JOIN_FILE, or start the program with `nexar run -n 4 -- ./program`, torchrun, "
+    "mpirun, "
+    "srun or as an indexed job of Kubernetes";
+
+/// Why a process that nobody launched may not be a world of one, if so.
+std::optional<Error> must_not_be_alone(const JoinOptions& options, const Config& config,
+                                       std::span<const NamedValue> launch_environment) {
+    const auto refused = [](std::string_view why) {
+        return Error(Errc::bad_config, fmt::format("nothing says which cluster to join, and {}; {}",
+                                                   why, kHowToJoin));
+    };
+    if (config.boolean("require_cluster")) {
+        return refused(fmt::format("the setting require_cluster ({}) forbids a world of one",
+                                   to_text(config.entry("require_cluster").origin)));
+    }
+    for (const std::string_view name : {"NEXAR_SEED_HOST", "NEXAR_SEED_PORT"}) {
+        if (find_value(launch_environment, name) == nullptr) continue;
+        return refused(fmt::format("{} is set, which is for the ranks of a launcher", name));
+    }
+    if (const int rank = options.rank.value_or(0); rank > 0) {
+        return refused(
+            fmt::format("rank {} was asked for, which a world of one does not have", rank));
+    }
+    return std::nullopt;
 }
 
 /// How this process joins, as far as it was found out.
 struct Plan {
+    bool alone = false;  // a world of one; then nothing else is set
     runtime::JoinTerms terms{};
     std::shared_ptr<detail::SeedBody> seed{};  // that this process hosts
 };
@@ -166,41 +189,56 @@ Result<Plan> plan_with_launch(const Launch& launch, std::span<const NamedValue> 
     return plan;
 }
 
-Result<Plan> make_plan(const JoinOptions& options) {
-    const std::vector<NamedValue> environment = read_environment();
+/// The join string that was given, wherever.
+Result<std::optional<std::string>> find_join_string(const JoinOptions& options,
+                                                    std::span<const NamedValue> environment) {
+    if (!options.join_string.empty()) return std::optional(options.join_string);
+    if (auto taken = take_join_variable()) return taken;
+    return secret_variable(environment, "NEXAR_JOIN");
+}
+
+/// What a process does that has no join string.
+Result<Plan> plan_without_join_string(const JoinOptions& options, const Config& config,
+                                      const std::optional<Launch>& launch,
+                                      std::span<const NamedValue> launch_environment) {
+    if (launch && launch->world == 1 && !config.boolean("require_cluster")) {
+        NEXAR_LOG_INFO("{} started one task: this process is a world of one",
+                       name(launch->launcher));
+        return Plan{.alone = true};
+    }
+    if (launch && launch->seed) return plan_with_launch(*launch, read_environment());
+    if (auto refused = must_not_be_alone(options, config, launch_environment)) return *refused;
+    NEXAR_LOG_INFO(
+        "nobody launched this process, so it is a world of one; start several ranks with `nexar "
+        "run -n 4 -- ./program`, or give them NEXAR_JOIN");
+    return Plan{.alone = true};
+}
+
+Result<Plan> make_plan(const JoinOptions& options, const Config& config) {
+    if (const int rank = options.rank.value_or(0); rank < 0) {
+        return Error(Errc::invalid_argument,
+                     fmt::format("rank {} was asked for; ranks begin at 0", rank));
+    }
+    const std::vector<NamedValue> launch_environment = read_launch_environment();
     std::optional<Launch> launch;
     if (options.join_string.empty()) {
-        NEXAR_TRY_VALUE(detected, detect_launch(read_launch_environment()));
+        NEXAR_TRY_VALUE(detected, detect_launch(launch_environment));
         launch = std::move(detected);
         if (launch) NEXAR_LOG_INFO("{}", to_text(*launch));
     }
-    std::optional<std::string> text;
-    if (!options.join_string.empty()) {
-        text = options.join_string;
-    } else {
-        text = take_join_variable();
-        if (!text) {
-            NEXAR_TRY_VALUE(found, secret_variable(environment, "NEXAR_JOIN"));
-            text = std::move(found);
-        }
-    }
+    NEXAR_TRY_VALUE(text, find_join_string(options, read_environment()));
     Plan plan;
     if (text) {
         NEXAR_TRY_VALUE(join, security::JoinString::parse(*text));
         NEXAR_TRY_VALUE(seeds, resolve_all(join.seeds));
         plan.terms.seeds = std::move(seeds);
         plan.terms.join = std::move(join);
-    } else if (launch && launch->seed) {
-        NEXAR_TRY_VALUE(launched, plan_with_launch(*launch, environment));
-        plan = std::move(launched);
     } else {
-        return nowhere_to_join();
+        NEXAR_TRY_VALUE(found,
+                        plan_without_join_string(options, config, launch, launch_environment));
+        plan = std::move(found);
     }
     if (options.rank) {
-        if (*options.rank < 0) {
-            return Error(Errc::invalid_argument,
-                         fmt::format("rank {} was asked for; ranks begin at 0", *options.rank));
-        }
         plan.terms.wanted_rank = Rank(static_cast<std::uint32_t>(*options.rank));
     } else if (launch) {
         plan.terms.wanted_rank = launch->rank;
@@ -208,21 +246,42 @@ Result<Plan> make_plan(const JoinOptions& options) {
     return plan;
 }
 
+/// The first of these places where the node can listen; `listen` alone if that is set.
+template <class Open>
+Result<std::shared_ptr<detail::NodeBody>> open_at(const JoinOptions& options, const Config& config,
+                                                  std::array<std::string_view, 2> places,
+                                                  const Open& open) {
+    const auto try_at = [&](std::string_view where) -> Result<std::shared_ptr<detail::NodeBody>> {
+        NEXAR_TRY_VALUE(listen, Address::parse(where));
+        return open(detail::NodeBody::Setup{.listen = listen,
+                                            .options = options.node,
+                                            .link = quic::link_options(config),
+                                            .udp = quic::udp_options(config),
+                                            .config = config});
+    };
+    const std::string_view listen = config.text("listen");
+    if (!listen.empty()) return try_at(listen);
+    auto first = try_at(places[0]);
+    return first ? std::move(first) : try_at(places[1]);  // a host without the other IP
+}
+
 Result<std::shared_ptr<detail::NodeBody>> open_node(const JoinOptions& options,
                                                     const Config& config) {
     NEXAR_TRY_VALUE(loop, runtime::make_loop(options.node));
-    const auto open = [&](std::string_view where) -> Result<std::shared_ptr<detail::NodeBody>> {
-        NEXAR_TRY_VALUE(listen, Address::parse(where));
-        return detail::NodeBody::open(loop, {.listen = listen,
-                                             .options = options.node,
-                                             .link = quic::link_options(config),
-                                             .udp = quic::udp_options(config),
-                                             .config = config});
-    };
-    const std::string_view listen = config.text("listen");
-    if (!listen.empty()) return open(listen);
-    auto both = open("[::]:0");
-    return both ? std::move(both) : open("0.0.0.0:0");  // a host without IPv6
+    return open_at(options, config, {"[::]:0", "0.0.0.0:0"},
+                   [&](const auto& setup) { return detail::NodeBody::open(loop, setup); });
+}
+
+/// A world of one. Nobody else is to reach it, so it listens on loopback unless it is told where.
+Result<Node> join_alone(const JoinOptions& options, const Config& config, TimePoint deadline) {
+    NEXAR_TRY_VALUE(cluster, detail::OwnCluster::make());
+    NEXAR_TRY_VALUE(loop, runtime::make_loop(options.node));
+    NEXAR_TRY_VALUE(body, open_at(options, config, {"127.0.0.1:0", "[::1]:0"},
+                                  [&](const auto& setup) { return cluster.open(loop, setup); }));
+    Node node(body);
+    body->form(cluster.view());
+    NEXAR_TRY(body->wait_formed(deadline));
+    return node;
 }
 
 Result<Node> join_with(const JoinOptions& options, std::vector<ConfigFlag> flags) {
@@ -234,7 +293,8 @@ Result<Node> join_with(const JoinOptions& options, std::vector<ConfigFlag> flags
     const Config& config = loaded.config;
     const SteadyClock clock;
     const TimePoint deadline = clock.now() + config.duration("formation_timeout");
-    NEXAR_TRY_VALUE(plan, make_plan(options));
+    NEXAR_TRY_VALUE(plan, make_plan(options, config));
+    if (plan.alone) return join_alone(options, config, deadline);
     auto opened = open_node(options, config);
     if (!opened) {
         if (plan.seed) plan.seed->close();

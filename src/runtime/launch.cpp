@@ -110,6 +110,13 @@ Result<LaunchClaim> choose(std::span<const LaunchClaim> claims) {
     return chosen;
 }
 
+/// The batch script or the shell of a Slurm allocation for one task: the program is that task,
+/// whether srun starts it or not.
+bool is_only_task(std::span<const LaunchClaim> claims) {
+    return claims.size() == 1 && claims[0].launcher == Launcher::slurm && !claims[0].complete() &&
+           claims[0].world == 1U;
+}
+
 /// FNV-1a: the same on every rank, whatever the compiler.
 std::uint64_t hash(std::string_view text) {
     std::uint64_t value = 0xcbf29ce484222325;
@@ -147,6 +154,7 @@ Result<SeedPlace> seed_place(const LaunchClaim& claim, std::span<const NamedValu
         return with_port(place.host, place.port ? place.port : claim.port);
     }
     if (claim.host) return with_port(*claim.host, claim.port);
+    if (claim.world == 1U) return with_port("127.0.0.1", std::nullopt);  // it is this process
     if (claim.world == claim.local_size && !claim.job.empty()) {
         return with_port("127.0.0.1", port_of_job(claim.job));
     }
@@ -235,6 +243,9 @@ Result<std::optional<Launch>> detect_launch(std::span<const NamedValue> environm
         if (wanted == nullptr || *wanted == "none") return std::optional<Launch>{};
         return bad_launch(
             fmt::format("NEXAR_LAUNCHER={} and none of its variables is set", *wanted));
+    }
+    if (is_only_task(claims) && find_value(environment, "NEXAR_LAUNCHER") == nullptr) {
+        return std::optional<Launch>{};
     }
     NEXAR_TRY_VALUE(claim, choose(claims));
     Launch launch{.launcher = claim.launcher,

@@ -61,7 +61,8 @@ std::string to_text(const Launch& launch);
 /// What the variables of a process say about how it was started; nothing when they speak of no
 /// launcher. A launcher that is there and says too little, or what cannot be, and two that
 /// contradict each other, are an Error (bad_config) that names variables, values and the way out:
-/// a process is never taken for a world of its own by mistake. Pure.
+/// a process is never taken for a world of its own by mistake. The shell of a Slurm allocation for
+/// one task speaks of no launcher. Pure.
 ///
 /// NEXAR_LAUNCHER=<keyword> looks at one launcher only, NEXAR_LAUNCHER=none at none.
 /// NEXAR_SEED_HOST (host, host:port or [v6]:port) and NEXAR_SEED_PORT go before what a launcher

@@ -193,6 +193,9 @@ Result<std::optional<LaunchClaim>> read_slurm(LaunchVariables& variables) {
                                              .local_rank = {"SLURM_LOCALID"}}));
     if (variables.seen().empty()) return std::optional<LaunchClaim>{};
     if (!step || *step >= kFirstSpecialStep) {
+        // Such a shell is a step of one task itself, whatever the job has.
+        NEXAR_TRY_VALUE(tasks, variables.number("SLURM_NTASKS", 1, kMostRanks));
+        claim.world = tasks;
         claim.missing =
             "this is a batch script or the shell of an allocation, and no step: use srun to start "
             "the program";

@@ -125,6 +125,7 @@ bool NodeBody::tell_ended() {
         // From here on it may be used for something else.
         if (task.ended(*operation)) progress().complete(task.completion);
     }
+    look_at_abort();
     if (closing_ && !idle_told_ && all_idle()) {
         idle_told_ = true;
         progress().complete(idle_);
@@ -179,6 +180,17 @@ bool NodeBody::finish_turn(TimePoint now) {
     return any;
 }
 
+/// Under the lock: everything ends, and the links when what was said has arrived.
+void NodeBody::begin_closing() {
+    if (closing_.exchange(true)) return;
+    // Everybody hears of an abort as such, and must not take it for a member that left.
+    const auto why = engine_.aborted() ? std::nullopt : formation_failure_;
+    if (seed_) seed_->close(why);
+    mesh_.close(why.value_or(Error(Errc::closed, "the node was closed")));
+    engine_.close(why);
+    settle(now());
+}
+
 void NodeBody::close() {
     if (rpc_ && rpc_->runs_here()) {
         throw Error(Errc::reentrant_call,
@@ -187,11 +199,8 @@ void NodeBody::close() {
     }
     {
         const runtime::Progress::Guard guard(progress());
-        if (closing_.exchange(true)) return;
-        if (seed_) seed_->close(formation_failure_);
-        mesh_.close(formation_failure_.value_or(Error(Errc::closed, "the node was closed")));
-        engine_.close(formation_failure_);
-        settle(now());
+        if (closing_) return;
+        begin_closing();
     }
     if (!progress().wait(idle_, now() + kCloseTime)) {
         NEXAR_LOG_ERROR("a node did not get rid of its links in time; {} operations are left",

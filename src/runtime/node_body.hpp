@@ -93,6 +93,12 @@ public:
     /// Whether close() was called. Any thread.
     bool closing() const noexcept { return closing_.load(std::memory_order_relaxed); }
 
+    // node_abort.cpp
+    /// Communicator::abort(). Returns only where the setting on_abort is `error`.
+    void abort(int code, const std::string& why);
+    /// Under the lock: throws what every operation ends with after an abort.
+    void check_not_aborted(const char* operation) const;
+
     // node_rpc.cpp
     /// Throws what prevents it.
     std::shared_ptr<ServedFunction> serve(std::shared_ptr<ServedFunction> function);
@@ -121,6 +127,11 @@ private:
     // engine::Dialer
     Result<port::LinkId> dial(TimePoint now, const Address& to, const NodeId& node) override;
     void abandon(port::LinkId link) override;
+
+    void tell_seed_of(const wire::Abort& frame);
+    void look_at_abort();
+    [[noreturn]] void end_process(int status);
+    void begin_closing();
 
     bool take_arrivals(TimePoint now);
     bool finish_turn(TimePoint now);
@@ -168,6 +179,14 @@ private:
     bool closed_ = false;
     bool idle_told_ = false;
     runtime::Completion idle_;
+
+    // What abort() waits for.
+    bool leaving_seed_ = false;
+    bool seed_left_told_ = false;
+    runtime::Completion seed_left_;
+    bool telling_ = false;
+    bool told_told_ = false;
+    runtime::Completion told_;
 };
 
 /// A communicator of a node; what is under way in it keeps it.

@@ -154,6 +154,10 @@ void NodeBody::fail_formation(const Error& error) {
 /// A member that left before it was connected with all others leaves a world that cannot form. One
 /// that left in good order, and with a link to this node, had all its links: nothing is wrong.
 void NodeBody::look_for_casualties() {
+    if (formation_failure_) return;
+    if (const auto& aborted = engine_.aborted()) {
+        formation_failure_ = aborted->within({.host = runtime::host_name(), .operation = "join"});
+    }
     if (world_ == nullptr || lazy_ || formation_failure_) return;
     std::optional<Error> lost = mesh_.failure();
     if (const auto casualty = engine_.casualty(); casualty && !lost) {

@@ -9,6 +9,7 @@ namespace nexar::detail {
 
 std::shared_ptr<ServedFunction> NodeBody::serve(std::shared_ptr<ServedFunction> function) {
     const runtime::Progress::Guard guard(progress());
+    check_not_aborted("serve");
     if (closing_) throw Error(Errc::closed, "the node is closed", {.operation = "serve"});
     if (!rpc_) {
         const bool background = options_.progressing == Progressing::background;

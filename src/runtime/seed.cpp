@@ -40,6 +40,10 @@ bool Seed::give_up_on(int rank, const std::string& how) {
     return body_->give_up_on(Rank(static_cast<std::uint32_t>(rank)), how);
 }
 
+std::optional<Error> Seed::aborted() const {
+    return body_->aborted();
+}
+
 void Seed::close() {
     body_->close();
 }

@@ -111,6 +111,8 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
             return decode_as<Withdraw>(header, body);
         case FrameType::confirm:
             return decode_as<Confirm>(header, body);
+        case FrameType::abort:
+            return decode_as<Abort>(header, body);
         case FrameType::eager:
             return decode_as<EagerHeader>(header, body);
         case FrameType::bulk:
@@ -170,6 +172,7 @@ NEXAR_INSTANTIATE_CODEC(Credit);
 NEXAR_INSTANTIATE_CODEC(Grant);
 NEXAR_INSTANTIATE_CODEC(Withdraw);
 NEXAR_INSTANTIATE_CODEC(Confirm);
+NEXAR_INSTANTIATE_CODEC(Abort);
 NEXAR_INSTANTIATE_CODEC(ContextBegin);
 NEXAR_INSTANTIATE_CODEC(ContextEnd);
 NEXAR_INSTANTIATE_CODEC(CollectiveHeader);

@@ -174,6 +174,13 @@ void describe(Io& io, Of<Confirm> auto& m) {
 }
 
 template <class Io>
+void describe(Io& io, Of<Abort> auto& m) {
+    io.number("code", m.code);
+    io.number("rank", m.rank);
+    io.text("text", m.text, {0, kMaxReportTextBytes});
+}
+
+template <class Io>
 void describe(Io& io, Of<ContextBegin> auto& m) {
     io.number("context", m.context);
     io.number("parent", m.origin.parent);

@@ -60,8 +60,8 @@ std::string_view name(FrameType type) noexcept {
 bool belongs_on(Lane lane, FrameType type) noexcept {
     const FrameRules* rules = rules_of(type);
     if (rules == nullptr) return false;
-    const bool greets = type <= FrameType::error_report;
-    return rules->lane == lane || (lane == Lane::seed && greets);
+    const bool also_to_seeds = type <= FrameType::error_report || type == FrameType::abort;
+    return rules->lane == lane || (lane == Lane::seed && also_to_seeds);
 }
 
 bool belongs_in_datagram(FrameType type) noexcept {

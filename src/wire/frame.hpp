@@ -13,8 +13,8 @@
 namespace nexar::wire {
 
 /// What a frame carries. Numbers are stable; 1-15 belong to the control lane, 16-31 to the eager
-/// lane, 32-47 to the rpc lane, 48-63 to the seed lane, which has 1-3 too; those from 64 stand in
-/// files.
+/// lane, 32-47 to the rpc lane, 48-63 to the seed lane, which has 1-3 and 9 too; those from 64
+/// stand in files.
 enum class FrameType : std::uint8_t {
     hello = 1,
     welcome = 2,
@@ -24,6 +24,7 @@ enum class FrameType : std::uint8_t {
     grant = 6,
     withdraw = 7,
     confirm = 8,
+    abort = 9,
     eager = 16,
     bulk = 17,
     context_begin = 18,
@@ -56,7 +57,7 @@ struct FrameRules {
 
 /// Limits leave room for optional fields of later builds: a whole Hello is at most 4 KiB, a
 /// Welcome 160 KiB. A View has room for kMaxViewMembers with all addresses.
-inline constexpr std::array<FrameRules, 27> kFrameRules{{
+inline constexpr std::array<FrameRules, 28> kFrameRules{{
     {FrameType::hello, "hello", 4096 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::welcome, "welcome", 163840 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::error_report, "error_report", 2048 - kFrameHeaderBytes, Lane::control, false},
@@ -65,6 +66,7 @@ inline constexpr std::array<FrameRules, 27> kFrameRules{{
     {FrameType::grant, "grant", 512 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::withdraw, "withdraw", 256 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::confirm, "confirm", 256 - kFrameHeaderBytes, Lane::control, false},
+    {FrameType::abort, "abort", 2048 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::eager, "eager", 256 - kFrameHeaderBytes, Lane::eager, false},
     {FrameType::bulk, "bulk", 256 - kFrameHeaderBytes, Lane::eager, false},
     {FrameType::context_begin, "context_begin", 256 - kFrameHeaderBytes, Lane::eager, false},

@@ -132,6 +132,18 @@ struct ErrorReport {
 /// so that it always encodes.
 ErrorReport report_of(const Error& error, Epoch epoch);
 
+/// A rank aborted the program: everything fails at every member that hears of it. Who hears of it
+/// first passes it on, so `rank` need not be the sender.
+struct Abort {
+    static constexpr FrameType kType = FrameType::abort;
+
+    std::int32_t code = 0;  // as the caller gave it
+    Rank rank{};            // who aborted, in the world
+    std::string text{};     // why, in the caller's words
+
+    friend bool operator==(const Abort&, const Abort&) = default;
+};
+
 /// Shows that the sender lives, and measures the round trip: the receiver of an echo computes
 /// now - echo - echo_delay on its own clock. Both are 0 until a first heartbeat was received.
 struct Heartbeat {
@@ -321,7 +333,7 @@ struct Cancel {
 };
 
 using AnyMessage =
-    std::variant<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw, Confirm,
+    std::variant<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw, Confirm, Abort,
                  EagerHeader, BulkHeader, ContextBegin, ContextEnd, CollectiveHeader,
                  CollectiveMismatch, CollectiveAbort, Request, Response, Cancel, Proof, JoinRequest,
                  Admission, ViewFrame, Formation, Renewal, LinkReport, StoredTokens, StoredSeed>;

@@ -42,6 +42,17 @@ struct ScalarTraits<T> {
     static constexpr T from_raw(Raw raw) noexcept { return raw; }
 };
 
+/// In two's complement.
+template <>
+struct ScalarTraits<std::int32_t> {
+    using Raw = std::uint32_t;
+    static constexpr std::uint64_t kMax = std::numeric_limits<Raw>::max();
+    static constexpr Raw to_raw(std::int32_t value) noexcept { return static_cast<Raw>(value); }
+    static constexpr std::int32_t from_raw(Raw raw) noexcept {
+        return static_cast<std::int32_t>(raw);
+    }
+};
+
 template <class Name, class Rep>
 struct ScalarTraits<Strong<Name, Rep>> {
     using Raw = Rep;

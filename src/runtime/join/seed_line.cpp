@@ -233,9 +233,15 @@ void SeedLine::renew(TimePoint now) {
 
 void SeedLine::report(const wire::LinkReport& report) {
     reports_.insert_or_assign(report.rank, report);
+    tell(report);
+}
+
+/// As a member, if there is a link now.
+template <class Message>
+void SeedLine::tell(const Message& message) {
     if (!talking_) return;
     Call& call = calls_.at(*talking_);
-    if (!call.over && !call.as_joiner && !call.lane->closed()) call.lane->send(report);
+    if (!call.over && !call.as_joiner && !call.lane->closed()) call.lane->send(message);
 }
 
 std::string SeedLine::news() const {
@@ -252,13 +258,14 @@ std::string SeedLine::news() const {
                     : fmt::format("no seed answers at {}; is it running, and may UDP pass?", seeds);
 }
 
+void SeedLine::abort(const wire::Abort& abort) {
+    tell(abort);
+    close(std::nullopt);
+}
+
 void SeedLine::close(const std::optional<Error>& why) {
     closing_ = true;
-    if (why && talking_) {
-        Call& call = calls_.at(*talking_);
-        const bool member = !call.over && !call.as_joiner && !call.lane->closed();
-        if (member) call.lane->send(wire::report_of(*why, epoch_));
-    }
+    if (why) tell(wire::report_of(*why, epoch_));
     for (auto& [id, call] : calls_) end(id, call, "the node was closed");
 }
 

@@ -68,6 +68,8 @@ public:
 
     void report(const wire::LinkReport& report);
 
+    /// Tells the seed that this node aborted the program, and closes.
+    void abort(const wire::Abort& abort);
     /// Tells the seed why this node leaves, if something failed.
     void close(const std::optional<Error>& why);
     bool idle() const noexcept { return calls_.empty(); }
@@ -105,6 +107,8 @@ private:
     void on_down(TimePoint now, port::LinkId id, const Error& reason);
     void end(port::LinkId id, Call& call, std::string_view why);
     bool calling() const noexcept;
+    template <class Message>
+    void tell(const Message& message);
     Result<void> take(port::LinkId id, const wire::FrameHeader& header, port::ConstBytes body);
     Result<void> on_proof(Call& call, const wire::Proof& proof);
     Result<void> on_admission(const Call& call, const wire::Admission& admission);

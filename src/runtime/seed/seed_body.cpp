@@ -216,6 +216,11 @@ bool SeedBody::formed() {
     return desk_->formed();
 }
 
+std::optional<Error> SeedBody::aborted() {
+    const runtime::Progress::Guard guard(*loop_->progress);
+    return aborted_;
+}
+
 bool SeedBody::give_up_on(Rank rank, const std::string& how) {
     const runtime::Progress::Guard guard(*loop_->progress);
     if (!desk_->give_up_on(rank, how)) return false;

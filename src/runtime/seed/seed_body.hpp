@@ -33,6 +33,7 @@ public:
     std::string status();
     bool formed();
     bool give_up_on(Rank rank, const std::string& how);
+    std::optional<Error> aborted();
     void close();
 
     /// As NodeBody::let_go().
@@ -75,6 +76,9 @@ private:
     void on_up(TimePoint now, port::LinkId id, const port::Up& up);
     void on_down(TimePoint now, port::LinkId id, const Error& reason);
     Result<void> take(port::LinkId id, const wire::FrameHeader& header, port::ConstBytes body);
+    Result<void> take_of_member(Visitor& visitor, const wire::FrameHeader& header,
+                                port::ConstBytes body);
+    Result<void> on_abort(Visitor& visitor, const wire::Abort& abort);
     Result<void> on_proof(Visitor& visitor, const wire::Proof& proof);
     Result<void> on_hello(Visitor& visitor, const wire::Hello& hello);
     Result<void> on_join(Visitor& visitor, const wire::JoinRequest& request);
@@ -121,6 +125,7 @@ private:
     int peers_failures_ = 0;  // in a row
     /// Set while the state directory cannot be written: when to try again.
     std::optional<TimePoint> retry_writing_at_{};
+    std::optional<Error> aborted_{};  // what a member said
     TimePoint renew_at_{};
     TimePoint now_{};
     bool closing_ = false;

@@ -136,6 +136,14 @@ Result<void> SeedBody::take(port::LinkId id, const wire::FrameHeader& header,
             wipe(request.message.token_secret);
             return joined;
         }
+        default:
+            return take_of_member(visitor, header, body);
+    }
+}
+
+Result<void> SeedBody::take_of_member(Visitor& visitor, const wire::FrameHeader& header,
+                                      port::ConstBytes body) {
+    switch (header.type) {
         case wire::FrameType::renewal: {
             NEXAR_TRY_VALUE(renewal, wire::decode_body<wire::Renewal>(header, body));
             return on_renewal(visitor, renewal.message);
@@ -147,6 +155,10 @@ Result<void> SeedBody::take(port::LinkId id, const wire::FrameHeader& header,
         case wire::FrameType::link_report: {
             NEXAR_TRY_VALUE(report, wire::decode_body<wire::LinkReport>(header, body));
             return on_link_report(visitor, report.message);
+        }
+        case wire::FrameType::abort: {
+            NEXAR_TRY_VALUE(abort, wire::decode_body<wire::Abort>(header, body));
+            return on_abort(visitor, abort.message);
         }
         default:
             return Error(
@@ -306,6 +318,19 @@ Result<void> SeedBody::on_failed_member(Visitor& visitor, const wire::ErrorRepor
     return {};
 }
 
+/// Members tell each other; the seed only knows it, for a launcher that asks.
+Result<void> SeedBody::on_abort(Visitor& visitor, const wire::Abort& abort) {
+    const auto view = desk_->view();
+    const Member* const own = view && visitor.member ? view->find(visitor.member->node) : nullptr;
+    if (own == nullptr || own->rank != abort.rank) {
+        return Error(Errc::protocol_violation,
+                     fmt::format("rank {} did not say itself that it aborted the program",
+                                 abort.rank.value()));
+    }
+    if (!aborted_) aborted_ = engine::error_of(abort);
+    return {};
+}
+
 void SeedBody::keep_places() {
     if (std::exchange(places_revision_, desk_->revision()) == desk_->revision()) return;
     std::vector<Address> places;
@@ -320,6 +345,7 @@ void SeedBody::tell_members(TimePoint /*now*/) {
     const bool formed_now = desk_->try_form();
     if (formed_now) {
         reports_.clear();
+        aborted_.reset();  // that of the world before
         NEXAR_LOG_INFO("the cluster is complete: epoch {}", desk_->state().epoch.value());
     }
     if (!keep()) return;

@@ -153,6 +153,34 @@ TEST(Join, a_lazy_mesh_connects_when_something_is_sent) {
     expect_connected(nodes);
 }
 
+TEST(Join, an_abort_reaches_members_of_a_lazy_mesh_and_the_seed) {
+    SeedOptions options = seed_options(4);
+    options.settings.emplace_back("mesh", "lazy");
+    Seed seed(options);
+    const std::string join_string = seed.create_token({.uses = 4});
+    JoinOptions returns;
+    returns.settings.emplace_back("on_abort", "error");
+    std::vector<std::future<Node>> joins;
+    for (int i = 0; i < 4; ++i) joins.push_back(join_soon(join_string, returns));
+    std::vector<Node> nodes = all_of(joins);
+    EXPECT_FALSE(seed.aborted());
+    const Communicator aborting = nodes[1].world();
+    // Nobody is connected with anybody, and nobody waits for the rank that aborts.
+    aborting.abort(11, "why");
+    for (const Node& node : nodes) {
+        int got = 0;
+        auto receive = node.world().recv(std::span(&got, 1), any_source);
+        ASSERT_TRUE(receive.wait_for(kPatience));
+        const auto result = receive.result();
+        ASSERT_FALSE(result);
+        EXPECT_EQ(result.error().code(), Errc::aborted) << result.error().what();
+        EXPECT_EQ(result.error().abort_code(), 11);
+    }
+    ASSERT_TRUE(seed.aborted());
+    EXPECT_EQ(seed.aborted()->rank(), aborting.rank());
+    EXPECT_EQ(seed.aborted()->abort_code(), 11);
+}
+
 TEST(Join, simultaneous_first_sends_leave_one_link) {
     for (int round = 0; round < 10; ++round) {
         SeedOptions options = seed_options(2);

@@ -47,6 +47,20 @@ TEST(Error, names_everything_it_knows_and_nothing_else) {
     EXPECT_EQ(full.sequence(), Sequence(12));
 }
 
+TEST(Error, an_abort_keeps_its_code_and_its_rank) {
+    const Error aborted(Errc::aborted,
+                        "rank 2 aborted the program with code 3: the input file has no header",
+                        {.rank = 2, .abort_code = 3});
+    EXPECT_STREQ(aborted.what(),
+                 "aborted: rank 2 aborted the program with code 3: the input file has no header");
+    const Error inside = aborted.within({.rank = 1, .operation = "receive"});
+    EXPECT_EQ(inside.rank(), 2);
+    EXPECT_EQ(inside.abort_code(), 3);
+    EXPECT_EQ(inside.operation(), "receive");
+    EXPECT_FALSE(Error(Errc::closed, "x").abort_code().has_value());
+    EXPECT_EQ(name(Errc::aborted), "aborted");
+}
+
 TEST(Error, within_adds_only_what_is_missing) {
     const Error inner(Errc::malformed, "x", {.operation = "decode"});
     const Error outer = inner.within({.rank = 1, .operation = "all_reduce"});
@@ -72,6 +86,7 @@ TEST(Error, every_code_has_a_name_and_a_remedy_by_its_group) {
     EXPECT_EQ(name(Errc::overloaded), "overloaded");
     EXPECT_EQ(remedy(Errc::overloaded), Remedy::retry);
     EXPECT_EQ(remedy(Errc::cancelled), Remedy::stopped);
+    EXPECT_EQ(remedy(Errc::aborted), Remedy::stopped);
 }
 
 TEST(Result, carries_a_value_or_an_error_through_try) {

@@ -108,6 +108,31 @@ TEST_F(OneMesh, tells_a_peer_that_is_not_connected_why_it_leaves) {
     }
 }
 
+const wire::Abort rank_0_aborted{.code = 3, .rank = Rank(0), .text = "why"};
+
+TEST_F(OneMesh, hears_of_an_abort_before_the_ends_have_greeted) {
+    node_.adopt(view_);
+    node_.hears(node_.accept(identity(7)), rank_0_aborted);
+    EXPECT_FALSE(node_.engine().aborted()) << "it is no member";
+    node_.hears(node_.accept(identity(0)), rank_0_aborted);
+    ASSERT_TRUE(node_.engine().aborted());
+    EXPECT_EQ(node_.engine().aborted()->cause(), "rank 0 aborted the program with code 3: why");
+    EXPECT_FALSE(node_.mesh().failure()) << "nobody left";
+}
+
+TEST_F(OneMesh, tells_of_an_abort_whoever_is_not_connected_when_it_closes) {
+    node_.adopt(view_);
+    FakeLink& chosen = up(0);
+    ASSERT_TRUE(node_.engine().hear_abort(rank_0_aborted));
+    node_.close();
+    FakeLink& late = node_.accept(identity(0));
+    for (const FakeLink* link : {&chosen, &late}) {
+        EXPECT_THAT(frames_of<wire::Abort>(link->written(Lane::control)),
+                    ElementsAre(rank_0_aborted));
+        EXPECT_THAT(frames_of<wire::ErrorReport>(link->written(Lane::control)), ElementsAre());
+    }
+}
+
 /// A pause that outlasts a handshake leaves a dialer with an attempt that nobody answers.
 TEST_F(OneMesh, dials_a_silent_peer_again_beside_the_first_attempts) {
     view_ = view_of({{at_first}, {at_own}});

@@ -85,6 +85,7 @@ public:
         std::vector<NodeId> members;
         for (const Member& member : view.members) members.push_back(member.node);
         world_ = &engine_.add_context(ContextId(7), members, Rank(me));
+        engine_.calls().set_world(*world_);
     }
 
     MeshNode(const MeshNode&) = delete;

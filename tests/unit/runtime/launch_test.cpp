@@ -100,6 +100,27 @@ TEST(LaunchTest, slurm_without_a_step_asks_for_srun) {
     EXPECT_THAT(why_not(with(slurm, {{"SLURM_STEP_ID", "4294967290"}})), HasSubstr("use srun"));
 }
 
+TEST(LaunchTest, slurm_for_one_task_needs_no_srun) {
+    const Environment one = with(slurm, {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}});
+    for (const Environment& shell :
+         {without(one, "SLURM_STEP_ID"), with(one, {{"SLURM_STEP_ID", "4294967290"}})}) {
+        EXPECT_EQ(why_not(shell), "nothing was detected");
+        EXPECT_THAT(why_not(with(shell, {{"NEXAR_LAUNCHER", "slurm"}})), HasSubstr("use srun"));
+        EXPECT_THAT(why_not(with(shell, {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_NTASKS", "8"}})),
+                    HasSubstr("use srun"));
+        EXPECT_THAT(why_not(without(with(shell, {{"SLURM_STEP_NUM_TASKS", "1"}}), "SLURM_NTASKS")),
+                    HasSubstr("use srun"))
+            << "the job may have more tasks";
+    }
+}
+
+TEST(LaunchTest, one_task_needs_no_word_on_where_rank_0_is) {
+    const Launch launch = detected({{"JOB_COMPLETION_INDEX", "0"}, {"NEXAR_WORLD_SIZE", "1"}});
+    EXPECT_EQ(launch.launcher, Launcher::kubernetes);
+    EXPECT_EQ(launch.world, 1U);
+    EXPECT_EQ(launch.seed, (SeedPlace{.host = "127.0.0.1", .port = 7400}));
+}
+
 TEST(LaunchTest, slurm_with_rank_0_elsewhere_needs_to_be_told_where) {
     const Environment cyclic = with(slurm, {{"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}});
     EXPECT_THAT(why_not(cyclic), HasSubstr("set NEXAR_SEED_HOST"));

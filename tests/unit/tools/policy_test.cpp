@@ -48,6 +48,33 @@ TEST(PolicyTest, ends_well_when_all_do) {
     EXPECT_FALSE(policy.next_deadline());
 }
 
+TEST(PolicyTest, an_abort_explains_the_failures_that_follow_from_it) {
+    for (const auto& [code, status] : {std::pair(3, 3), std::pair(0, 1), std::pair(256, 1)}) {
+        Policy policy = three_ranks();
+        policy.on_aborted(
+            {Errc::aborted, "rank 2 aborted the program with code 3: why", {.abort_code = code}});
+        EXPECT_TRUE(policy.undisturbed()) << "the ranks may go on";
+        policy.on_ended(kPolicyStart, 1, signal(SIGABRT));
+        EXPECT_THAT(policy.take_orders(), ElementsAre(kTermUnits));
+        policy.on_ended(kPolicyStart, 0, signal(SIGABRT));
+        policy.on_ended(kPolicyStart, 2, signal(SIGTERM));
+        EXPECT_THAT(policy.take_lines(),
+                    ElementsAre("rank 2 aborted the program with code 3: why; the others get "
+                                "SIGTERM, and SIGKILL after 10s"));
+        EXPECT_EQ(policy.exit_code(), status);
+        EXPECT_TRUE(policy.failed());
+        EXPECT_FALSE(policy.failed_by_itself());
+    }
+}
+
+TEST(PolicyTest, an_abort_that_no_rank_fails_of_is_no_failure) {
+    Policy policy = three_ranks();
+    policy.on_aborted({Errc::aborted, "why", {.abort_code = 3}});
+    for (std::size_t unit = 0; unit < 3; ++unit) policy.on_ended(kPolicyStart, unit, exit_code(0));
+    EXPECT_EQ(policy.exit_code(), 0);
+    EXPECT_THAT(policy.take_lines(), IsEmpty());
+}
+
 TEST(PolicyTest, the_first_failure_ends_the_run_and_gives_the_exit_code) {
     Policy policy = three_ranks();
     policy.on_ended(kPolicyStart, 1, signal(SIGSEGV));

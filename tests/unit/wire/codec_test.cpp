@@ -28,7 +28,7 @@ struct MessageNames {
 };
 
 using Messages = ::testing::Types<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw,
-                                  Confirm, EagerHeader, BulkHeader, ContextBegin, ContextEnd,
+                                  Confirm, Abort, EagerHeader, BulkHeader, ContextBegin, ContextEnd,
                                   CollectiveHeader, CollectiveMismatch, CollectiveAbort, Request,
                                   Response, Cancel, Proof, JoinRequest, Admission, ViewFrame,
                                   Formation, Renewal, LinkReport, StoredTokens, StoredSeed>;

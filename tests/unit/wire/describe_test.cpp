@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
 #include <string>
 
 #include "describe_checks.hpp"
@@ -171,6 +173,28 @@ TEST(ErrorReport, keeps_codes_that_this_build_does_not_know) {
     EXPECT_EQ(static_cast<unsigned>(std::get<ErrorReport>(decoded->message).code), 54321U);
     expect_refused(patched(example<ErrorReport>(), 0, 0, 2), Errc::malformed,
                    "error_report: code is 0, allowed is at least 1");
+}
+
+TEST(Abort, keeps_every_code) {
+    for (const std::int32_t code : {0, 1, -1, std::numeric_limits<std::int32_t>::min(),
+                                    std::numeric_limits<std::int32_t>::max()}) {
+        const auto decoded = decode_frame(encoded(changed<Abort>([&](auto& x) { x.code = code; })));
+        ASSERT_TRUE(decoded.has_value());
+        EXPECT_EQ(std::get<Abort>(decoded->message).code, code);
+    }
+}
+
+TEST(Abort, bounds_its_text) {
+    expect_accepted(encoded(changed<Abort>([](auto& x) { x.text = letters(1024); })));
+    expect_refused(patched(example<Abort>(), 8, 1025, 2), Errc::limit_exceeded,
+                   "abort: text has 1025 bytes, allowed are at most 1024");
+    expect_not_encoded(changed<Abort>([](auto& x) { x.text = letters(1025); }),
+                       "text has 1025 bytes, allowed are at most 1024");
+}
+
+TEST(Abort, refuses_text_that_cannot_be_printed) {
+    expect_refused(patched(example<Abort>(), 10, 0x1b, 1), Errc::malformed,
+                   "abort: text is wrong at byte 0, allowed is UTF-8 without control characters");
 }
 
 TEST(ErrorReport, bounds_its_text) {

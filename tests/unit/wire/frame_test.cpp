@@ -116,7 +116,7 @@ TEST(FrameType, that_greets_or_reports_belongs_on_the_control_and_the_seed_lane)
                                 Lane::call,    Lane::seed, Lane::file,  Lane::collective};
     for (const FrameRules& rules : kFrameRules) {
         const bool greets = rules.type == FrameType::hello || rules.type == FrameType::welcome ||
-                            rules.type == FrameType::error_report;
+                            rules.type == FrameType::error_report || rules.type == FrameType::abort;
         for (const Lane lane : kLanes) {
             EXPECT_EQ(belongs_on(lane, rules.type),
                       lane == rules.lane || (greets && lane == Lane::seed))

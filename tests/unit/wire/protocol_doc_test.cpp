@@ -87,6 +87,7 @@ std::map<std::string, Bytes> examples_of_the_code() {
         {"grant", encoded(example<Grant>())},
         {"withdraw", encoded(example<Withdraw>())},
         {"confirm", encoded(example<Confirm>())},
+        {"abort", encoded(example<Abort>())},
         {"context_begin", encoded(example<ContextBegin>())},
         {"context_end", encoded(example<ContextEnd>())},
         {"collective", encoded(example<CollectiveHeader>())},

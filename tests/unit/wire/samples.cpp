@@ -187,6 +187,13 @@ Confirm random_message<Confirm>(Random& random) {
 }
 
 template <>
+Abort random_message<Abort>(Random& random) {
+    return {.code = static_cast<std::int32_t>(random.number(0, ~0U)),
+            .rank = Rank(static_cast<std::uint32_t>(random.number(0, ~0U))),
+            .text = random.text(kMaxReportTextBytes)};
+}
+
+template <>
 ContextBegin random_message<ContextBegin>(Random& random) {
     const auto size = static_cast<std::uint32_t>(random.number(1, kMaxWorldSize));
     return {.context = ContextId(random.number(0, kAny)),
@@ -311,6 +318,11 @@ Withdraw example<Withdraw>() {
 template <>
 Confirm example<Confirm>() {
     return {.epoch = Epoch(4)};
+}
+
+template <>
+Abort example<Abort>() {
+    return {.code = -3, .rank = Rank(2), .text = "the input has no header"};
 }
 
 template <>

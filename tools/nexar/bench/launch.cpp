@@ -81,6 +81,8 @@ Result<int> be_rank(const Job& job, const run::NamedSettings& settings) {
 
     JoinOptions options;
     options.settings = settings;
+    // Who wants to measure one rank says -n 1.
+    options.settings.emplace_back("require_cluster", "true");
     Node node = join(options);
     const Communicator world = node.world();
     NEXAR_TRY(job.fits(static_cast<std::uint32_t>(world.size())));

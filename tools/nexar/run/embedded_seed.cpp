@@ -43,6 +43,10 @@ void EmbeddedSeed::give_up_on(std::uint32_t rank, const std::string& how) {
     body_->seed.give_up_on(static_cast<int>(rank), how);
 }
 
+std::optional<Error> EmbeddedSeed::aborted() const {
+    return body_->seed.aborted();
+}
+
 namespace {
 
 class MeetingAtSeed final : public Meeting {
@@ -58,6 +62,8 @@ public:
     void on_rank_done(std::uint32_t rank) override {
         if (seed_) seed_->give_up_on(rank, to_text(Ended{}));
     }
+
+    std::optional<Error> aborted() override { return seed_ ? seed_->aborted() : std::nullopt; }
 
 private:
     const EmbeddedSeed::Options& options_;

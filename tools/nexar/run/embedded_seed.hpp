@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <nexar/result.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,9 @@ public:
     /// A rank has ended and will not come back. If the ranks have not met yet, they never will: all
     /// who try are told why. `how` is "exited with code 0".
     void give_up_on(std::uint32_t rank, const std::string& how);
+
+    /// The abort that a rank told of, if one did.
+    std::optional<Error> aborted() const;
 
 private:
     static Result<EmbeddedSeed> start_at(const char* listen, const Options& options);

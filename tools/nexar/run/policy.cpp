@@ -26,6 +26,12 @@ bool starts_grace(int signal) {
     return signal == SIGINT || signal == SIGTERM;
 }
 
+/// What Communicator::abort() ends the process with that calls it.
+int status_of_abort(const Error& aborted) {
+    const int code = aborted.abort_code().value_or(1);
+    return code >= 1 && code <= 255 ? code : 1;
+}
+
 }  // namespace
 
 Policy::Policy(Options options)
@@ -53,6 +59,10 @@ void Policy::on_not_started(TimePoint now, std::size_t unit, const std::string& 
     if (!running_.at(unit)) return;
     fail(now, kExitNotStarted, fmt::format("{} cannot be started: {}", options_.units[unit], why));
     one_less(now, unit);
+}
+
+void Policy::on_aborted(const Error& aborted) {
+    if (!abort_) abort_ = aborted;
 }
 
 void Policy::on_ended(TimePoint now, std::size_t unit, const Ended& ended) {
@@ -83,11 +93,11 @@ void Policy::begin_ending(TimePoint now) {
     if (!deadline_) deadline_ = now + options_.grace;
 }
 
-void Policy::fail(TimePoint now, int code, const std::string& line) {
-    const bool first = !exit_code_;
-    if (first) exit_code_ = code;
+void Policy::fail(TimePoint now, int code, const std::string& how) {
+    if (!exit_code_) exit_code_ = abort_ ? status_of_abort(*abort_) : code;
+    const std::string& line = abort_ ? abort_->cause() : how;
     // What ends the way it was told to, or because another one did, needs no line.
-    const bool told = code == 128 + SIGTERM || code == 128 + SIGKILL;
+    const bool told = code == 128 + SIGTERM || code == 128 + SIGKILL || abort_;
     if (phase_ != Phase::running) {
         if (code > 128 && !told && code != 128 + asked_to_end_.value_or(0)) lines_.push_back(line);
         return;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nexar/error.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,7 +34,7 @@ struct Order {
 /// SIGHUP and SIGQUIT, which programs also use for other purposes, the first unit that ends starts
 /// it. A second signal that asks to end kills. When all units ended, processes that they left
 /// behind have a moment to end by themselves, then SIGTERM, then SIGKILL. The exit code is that of
-/// the first failure.
+/// the first failure, or of the abort that it came from.
 class Policy {
 public:
     struct Options {
@@ -47,6 +48,9 @@ public:
     void on_signal(TimePoint now, int signal);
     void on_not_started(TimePoint now, std::size_t unit, const std::string& why);
     void on_ended(TimePoint now, std::size_t unit, const Ended& ended);
+    /// A rank has aborted the program. Failures that follow come from that: one line tells of it
+    /// instead of the first of them, and the exit code is that of the rank that aborted.
+    void on_aborted(const Error& aborted);
     /// A unit ended in a way that the caller describes better, or that counts as a failure although
     /// its process still exists: that gets SIGKILL.
     void on_failed(TimePoint now, std::size_t unit, int code, const std::string& line);
@@ -68,12 +72,14 @@ public:
     /// Nothing has failed, and nobody has asked the run to end.
     bool undisturbed() const noexcept { return phase_ == Phase::running && !asked_to_end_; }
     bool failed() const noexcept { return exit_code_.has_value(); }
+    /// The same, and no abort explains it.
+    bool failed_by_itself() const noexcept { return failed() && !abort_; }
     int exit_code() const noexcept { return exit_code_.value_or(0); }
 
 private:
     enum class Phase : std::uint8_t { running, ending, strays, strays_told, killing };
 
-    void fail(TimePoint now, int code, const std::string& line);
+    void fail(TimePoint now, int code, const std::string& how);
     void begin_ending(TimePoint now);
     void one_less(TimePoint now, std::size_t unit);
     void kill();
@@ -84,6 +90,7 @@ private:
     std::vector<bool> running_;
     std::optional<int> asked_to_end_;  // the signal from outside that did
     std::optional<int> exit_code_;
+    std::optional<Error> abort_;
     std::optional<TimePoint> deadline_;
     bool finished_ = false;
     std::vector<Order> orders_;

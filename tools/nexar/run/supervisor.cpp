@@ -250,6 +250,8 @@ private:
 
     void on_unit_ended(std::size_t unit, const Ended& ended) {
         const TimePoint now = clock_.now();
+        const auto aborted = ended.failed() ? meeting_.aborted() : std::nullopt;
+        if (aborted) policy_.on_aborted(*aborted);
         if (options_.units[unit].is_rank()) {
             policy_.on_ended(now, unit, ended);
             on_rank_ended(options_.units[unit].first_rank, ended);
@@ -308,7 +310,7 @@ private:
     }
 
     void obey_policy() {
-        if (!policy_.undisturbed()) early_ends_.on_run_ending(policy_.failed());
+        if (!policy_.undisturbed()) early_ends_.on_run_ending(policy_.failed_by_itself());
         for (const std::string& line : policy_.take_lines()) say(line);
         for (const std::string& line : early_ends_.take_lines()) say(line);
         for (const Order& order : policy_.take_orders()) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <nexar/result.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,8 @@ public:
     virtual Result<std::string> open() = 0;
     /// A rank has exited with code 0; if it had not joined, the others cannot either.
     virtual void on_rank_done(std::uint32_t rank) = 0;
+    /// What a rank said when it aborted the program, which it does before others fail by it.
+    virtual std::optional<Error> aborted() { return std::nullopt; }
 };
 
 /// Runs units to their end: passes on what they write, line by line, and signals; says what became

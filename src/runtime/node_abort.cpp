@@ -1,0 +1,98 @@
+// How a node aborts the program.
+
+#include <stdio.h>  // NOLINT(modernize-deprecated-headers): POSIX's ftrylockfile
+
+#include <cstdlib>
+
+#include "base/log.hpp"
+#include "base/printable.hpp"
+#include "runtime/node_body.hpp"
+
+namespace nexar::detail {
+
+namespace {
+
+/// How long the seed may take to hear of it before the members do.
+constexpr Duration kSeedTime = std::chrono::milliseconds(300);
+/// How long members without a link may take to get one, before this process ends.
+constexpr Duration kTellTime = std::chrono::milliseconds(500);
+/// Links need less: they end after half a second without an answer.
+constexpr Duration kEndTime = std::chrono::milliseconds(1200);
+
+/// Not all streams: a thread that waits for input holds the lock of its stream.
+void flush_output() {
+    for (std::FILE* const stream : {stdout, stderr}) {
+        if (::ftrylockfile(stream) != 0) continue;
+        ::fflush_unlocked(stream);
+        ::funlockfile(stream);
+    }
+}
+
+}  // namespace
+
+void NodeBody::abort(int code, const std::string& why) {
+    const wire::Abort frame{
+        .code = code, .rank = world_->me, .text = printable(why, wire::kMaxReportTextBytes)};
+    const bool exits = config_ && config_->choice("on_abort") == "exit";
+    tell_seed_of(frame);
+    if (exits) {
+        // First, because a launcher may end this process as soon as another one has failed.
+        flush_output();
+        NEXAR_LOG_ERROR("{}", engine::error_of(frame).cause());
+    }
+    {
+        const runtime::Progress::Guard guard(progress());
+        if (closing_) throw Error(Errc::closed, "the node is closed", {.operation = "abort"});
+        engine_.abort(code, frame.text);
+        settle(now());
+    }
+    if (exits) end_process(code >= 1 && code <= 255 ? code : 1);
+}
+
+/// Before the members hear of the abort and fail because of it: a launcher that asks the seed then
+/// knows whose failure theirs are. The line ends with it, which shows that the seed has it.
+void NodeBody::tell_seed_of(const wire::Abort& frame) {
+    {
+        const runtime::Progress::Guard guard(progress());
+        if (!seed_ || closing_ || engine_.aborted()) return;
+        if (std::exchange(leaving_seed_, true)) return;
+        seed_->abort(frame);
+        settle(now());
+    }
+    progress().wait(seed_left_, now() + kSeedTime);
+}
+
+void NodeBody::end_process(int status) {
+    {
+        const runtime::Progress::Guard guard(progress());
+        telling_ = true;
+        settle(now());
+    }
+    progress().wait(told_, now() + kTellTime);
+    {
+        const runtime::Progress::Guard guard(progress());
+        begin_closing();
+    }
+    progress().wait(idle_, now() + kEndTime);
+    flush_output();
+    std::_Exit(status);
+}
+
+/// Under the lock: whether what abort() waits for is there.
+void NodeBody::look_at_abort() {
+    if (leaving_seed_ && !seed_left_told_ && seed_->idle()) {
+        seed_left_told_ = true;
+        progress().complete(seed_left_);
+    }
+    if (telling_ && !told_told_ && engine_.abort_told()) {
+        told_told_ = true;
+        progress().complete(told_);
+    }
+}
+
+void NodeBody::check_not_aborted(const char* operation) const {
+    const std::optional<Error>& aborted = engine_.aborted();
+    if (aborted) throw aborted->within({.operation = operation});
+}
+
+}  // namespace nexar::detail

@@ -1,0 +1,118 @@
+// Ranks of `nexar run` that abort the program.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "process/run_fixture.hpp"
+
+namespace nexar {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AnyOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+class RunAbort : public RunFixture {
+protected:
+    Outcome abort(const std::string& ranks, const std::vector<std::string>& arguments,
+                  const std::string& setting = "exit") const {
+        std::vector<std::string> line{"run",
+                                      "-n",
+                                      ranks,
+                                      "--grace",
+                                      "1s",
+                                      "--env",
+                                      "NEXAR_ON_ABORT=" + setting,
+                                      "--",
+                                      NEXAR_ABORTING_RANK};
+        line.insert(line.end(), arguments.begin(), arguments.end());
+        const auto begun = std::chrono::steady_clock::now();
+        Outcome outcome = run_program(NEXAR_COMMAND, line, environment());
+        EXPECT_LT(std::chrono::steady_clock::now() - begun, 20s) << "it hung";
+        return outcome;
+    }
+
+    static std::string sentence(int rank, int code) {
+        return "rank " + std::to_string(rank) + " aborted the program with code " +
+               std::to_string(code) + ": the input file has no header";
+    }
+};
+
+TEST_F(RunAbort, exit_ends_all_ranks_with_the_code_and_names_who_aborted) {
+    for (const std::string ranks : {"1", "2", "3", "5"}) {
+        SCOPED_TRACE(ranks + " ranks");
+        const int last = std::stoi(ranks) - 1;
+        const Outcome outcome = abort(ranks, {std::to_string(last), "3", "uncaught"});
+        EXPECT_EQ(outcome.exit_code, 3) << outcome.errors;
+        EXPECT_THAT(outcome.errors, HasSubstr("nexar run: " + sentence(last, 3)));
+        EXPECT_THAT(outcome.errors, Not(HasSubstr("nexar run: rank 0 died")));
+        EXPECT_THAT(outcome.output, HasSubstr("[" + std::to_string(last) + "] met\n"));
+        EXPECT_THAT(outcome.output, Not(HasSubstr("returned")));
+    }
+}
+
+TEST_F(RunAbort, exit_gives_the_status_1_for_a_code_that_is_none) {
+    for (const std::string code : {"0", "256", "-1"}) {
+        const Outcome outcome = abort("2", {"0", code, "uncaught"});
+        EXPECT_EQ(outcome.exit_code, 1) << outcome.errors;
+        EXPECT_THAT(outcome.errors, HasSubstr("nexar run: " + sentence(0, std::stoi(code))));
+    }
+}
+
+TEST_F(RunAbort, exit_says_whose_abort_it_was_also_when_the_others_end_well) {
+    const Outcome outcome = abort("3", {"1", "77"});
+    EXPECT_EQ(outcome.exit_code, 77) << outcome.errors;
+    EXPECT_THAT(outcome.errors, Not(HasSubstr("had exited with code 0 before")));
+    EXPECT_THAT(outcome.errors, HasSubstr("nexar run: " + sentence(1, 77)));
+}
+
+TEST_F(RunAbort, exit_of_all_ranks_at_once_takes_the_code_of_one_of_them) {
+    const Outcome outcome = abort("3", {"all", "5"});
+    EXPECT_EQ(outcome.exit_code, 5) << outcome.errors;
+    EXPECT_THAT(outcome.errors, AnyOf(HasSubstr("nexar run: " + sentence(0, 5)),
+                                      HasSubstr("nexar run: " + sentence(1, 5)),
+                                      HasSubstr("nexar run: " + sentence(2, 5))));
+}
+
+TEST_F(RunAbort, exit_does_not_wait_long_for_a_rank_that_is_stopped) {
+    const auto begun = std::chrono::steady_clock::now();
+    const Outcome outcome = abort("2", {"1", "4", "stopped"});
+    EXPECT_EQ(outcome.exit_code, 4) << outcome.errors;
+    EXPECT_THAT(outcome.errors, HasSubstr("nexar run: " + sentence(1, 4)));
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, 10s);
+}
+
+TEST_F(RunAbort, error_lets_every_rank_catch_it) {
+    const Outcome outcome = abort("3", {"2", "3"}, "error");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    EXPECT_EQ(outcome.errors, "");
+    const auto lines = sorted_lines(outcome.output);
+    EXPECT_THAT(lines, SizeIs(3));
+    // Some may still be in the barrier.
+    EXPECT_THAT(lines, Each(HasSubstr("aborted: " + sentence(2, 3))));
+    EXPECT_THAT(outcome.output, HasSubstr("[2] met and returned"));
+}
+
+TEST_F(RunAbort, ends_a_join_that_has_not_returned) {
+    const Outcome outcome = abort("5", {"all", "3", "early"}, "error");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors << outcome.output;
+    const auto lines = sorted_lines(outcome.output);
+    EXPECT_THAT(lines, SizeIs(5));
+    EXPECT_THAT(lines, Each(HasSubstr("aborted the program with code 3: the input file")));
+}
+
+TEST_F(RunAbort, error_that_nobody_catches_names_who_aborted) {
+    const Outcome outcome = abort("3", {"2", "3", "uncaught"}, "error");
+    EXPECT_EQ(outcome.exit_code, 3) << outcome.errors;
+    EXPECT_THAT(outcome.errors, HasSubstr("nexar run: " + sentence(2, 3)));
+}
+
+}  // namespace
+}  // namespace nexar
