@@ -201,8 +201,9 @@ public:
         if constexpr (detail::check_value<T>()) {
             using Kept = detail::Kept<T>;
             auto kept = std::make_unique<Kept>(value);
+            const Buffer place = kept->buffer();
             return start<Kept>({.operation = detail::Collective::broadcast,
-                                .output = kept->buffer(),
+                                .output = place,
                                 .root = root,
                                 .options = options},
                                std::move(kept));
@@ -309,9 +310,11 @@ private:
             using Kept = detail::KeptOfAll<T>;
             auto kept =
                 std::make_unique<Kept>(value, this_rank(), world_size(), this_rank() == root);
+            const ConstBuffer own = kept->own();
+            const Buffer all = kept->all();
             return start<Kept>({.operation = operation,
-                                .input = kept->own(),
-                                .output = kept->all(),
+                                .input = own,
+                                .output = all,
                                 .root = root,
                                 .options = options},
                                std::move(kept));
