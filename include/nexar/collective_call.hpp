@@ -57,7 +57,8 @@ struct CollectiveCall {
     /// Of a v-variant: the chunks of the longer buffer; of all_to_all those of the input, by
     /// receiver.
     std::optional<ChunkLayout> chunks{};
-    ChunkLayout receives{};  // all_to_all: the chunks of the output, by sender
+    ChunkLayout receives{};         // all_to_all: the chunks of the output, by sender
+    bool exchanges_counts = false;  // for a v-variant that follows
     CollectiveOptions options{};
 };
 

@@ -51,6 +51,7 @@ std::vector<Buffer> bucket_list(R&& buckets) {
     using Reference = std::ranges::range_reference_t<R>;
     using Bucket = std::conditional_t<Dangling<R>, std::remove_reference_t<Reference>, Reference>;
     std::vector<Buffer> list;
+    if constexpr (std::ranges::sized_range<R>) list.reserve(std::ranges::size(buckets));
     for (auto&& bucket : buckets) list.push_back(buffer<Bucket>(static_cast<Bucket&&>(bucket)));
     return list;
 }

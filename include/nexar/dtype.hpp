@@ -117,15 +117,17 @@ namespace detail {
 
 /// Types that refer to memory: their bytes mean nothing in another process.
 template <class T>
-inline constexpr bool is_reference_to_memory = std::is_pointer_v<T> || std::is_member_pointer_v<T> ||
-                                         std::is_null_pointer_v<T> || std::ranges::view<T>;
+inline constexpr bool is_reference_to_memory =
+    std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_null_pointer_v<T> ||
+    std::ranges::view<T>;
 template <class T>
 inline constexpr bool is_reference_to_memory<std::initializer_list<T>> = true;
 template <class T>
 inline constexpr bool is_reference_to_memory<std::reference_wrapper<T>> = true;
 template <std::ranges::range T>
     requires(!std::ranges::view<T>)
-inline constexpr bool is_reference_to_memory<T> = is_reference_to_memory<std::ranges::range_value_t<T>>;
+inline constexpr bool is_reference_to_memory<T> =
+    is_reference_to_memory<std::ranges::range_value_t<T>>;
 
 }  // namespace detail
 

@@ -81,7 +81,8 @@ struct CollectiveTerms {
     std::uint32_t element_bytes = 1;
     std::string_view operator_name{};  // lives for ever; empty: it folds nothing
     std::uint32_t root = 0;
-    bool has_counts = false;  // a v-variant
+    bool has_counts = false;        // a v-variant
+    bool exchanges_counts = false;  // for a v-variant that follows
     std::uint64_t count = 0;  // elements, as people count them: of the vector, or per rank
     std::string_view algorithm{};
     std::uint64_t segment = 0;      // elements

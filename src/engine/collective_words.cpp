@@ -26,7 +26,8 @@ Halves halves(std::string_view description) {
 
 std::string call_text(const CollectiveTerms& terms) {
     std::string text(schedule::name(terms.what));
-    if (terms.has_counts) text += "_v";
+    if (terms.has_counts || terms.exchanges_counts) text += "_v";
+    if (terms.exchanges_counts) text += ", which exchanges counts first,";
     if (terms.what != schedule::Operation::barrier) {
         text += fmt::format(" {}", name(terms.dtype));
         if (terms.dtype == DType::opaque) text += fmt::format("[{} B]", terms.element_bytes);

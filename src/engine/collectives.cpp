@@ -111,6 +111,7 @@ std::uint64_t Collectives::fingerprint_of(const CollectiveOperation& operation) 
     add(terms.root);
     add(terms.segment);
     add(terms.has_counts ? 1 : 0);
+    add(terms.exchanges_counts ? 1 : 0);
     for (const char letter : terms.operator_name) add(static_cast<unsigned char>(letter));
     for (const char letter : terms.algorithm) add(static_cast<unsigned char>(letter));
     if (!knows_all_counts(terms)) return all;

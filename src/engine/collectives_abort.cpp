@@ -23,7 +23,8 @@ constexpr std::size_t kMostNamed = 8;
 
 std::string title(const CollectiveOperation& operation) {
     return fmt::format("{}{} #{}", schedule::name(operation.terms.what),
-                       operation.terms.has_counts ? "_v" : "", operation.number);
+                       operation.terms.has_counts || operation.terms.exchanges_counts ? "_v" : "",
+                       operation.number);
 }
 
 }  // namespace

@@ -46,7 +46,8 @@ void post(Task& task) {
 /// The exchange of counts that goes before a v-variant.
 CollectiveCall exchange_of(const CollectiveCall& call, Task::CountedPart& part, std::size_t world,
                            bool is_root) {
-    CollectiveCall exchange{.operation = call.operation, .root = call.root};
+    CollectiveCall exchange{
+        .operation = call.operation, .root = call.root, .exchanges_counts = true};
     part.own = call.chunks ? call.chunks->counts : std::vector<std::size_t>{call.input.count};
     const bool one =
         call.operation == Collective::scatter || (call.operation == Collective::gather && !is_root);

@@ -25,7 +25,9 @@ public:
         : call_(call), world_(world), me_(me), into_(into) {}
 
     void take() {
-        into_.terms = {.what = call_.operation, .has_counts = call_.chunks.has_value()};
+        into_.terms = {.what = call_.operation,
+                       .has_counts = call_.chunks.has_value(),
+                       .exchanges_counts = call_.exchanges_counts};
         into_.in_place = false;
         into_.input.clear();
         into_.output.clear();

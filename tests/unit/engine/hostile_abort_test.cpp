@@ -54,7 +54,7 @@ TEST_F(HostileAbort, passes_it_on_once_to_all_others) {
     EXPECT_TRUE(heard(hostile_).empty());
     EXPECT_FALSE(hostile_.closed());
     expect_aborted(*waiting_, kText);
-    EXPECT_EQ(waiting_->error()->rank(), kHonest);
+    EXPECT_EQ(waiting_->error()->rank(), public_rank(kHonest));
     EXPECT_EQ(waiting_->error()->abort_code(), 3);
 }
 
