@@ -190,12 +190,16 @@ TEST_P(Values, have_futures_and_callbacks) {
 
 TEST_P(Values, of_different_sizes_do_not_meet) {
     if (world() == 1) return;
-    std::vector<Extent> bigger(world());
-    std::vector<std::array<int, 3>> smaller(world());
+    const std::array<Extent, 1> big{};
+    const std::array<std::array<int, 3>, 1> small{};
+    std::vector<std::vector<Extent>> bigger(world(), std::vector<Extent>(world()));
+    std::vector<std::vector<std::array<int, 3>>> smaller(world(),
+                                                         std::vector<std::array<int, 3>>(world()));
     std::vector<Work<>> works;
-    for (const Communicator& c : ranks_) {
-        works.push_back(c.rank() == 0 ? c.all_gather(std::span(bigger).first(1), bigger)
-                                      : c.all_gather(std::span(smaller).first(1), smaller));
+    for (std::size_t rank = 0; rank < world(); ++rank) {
+        const Communicator& c = ranks_[rank];
+        works.push_back(rank == 0 ? c.all_gather(big, bigger[rank])
+                                  : c.all_gather(small, smaller[rank]));
     }
     for (auto& work : works) {
         const auto result = outcome(work);
