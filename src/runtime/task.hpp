@@ -55,6 +55,21 @@ public:
     /// What the user called, for people: "receive from rank 2, tag 7".
     std::string description() const;
 
+    /// Apart, since few tasks are calls; kept when the task is used again.
+    struct CallPart {
+        engine::CallOperation operation{};
+        std::vector<std::byte> copied{};     // a small argument
+        std::shared_ptr<const void> kept{};  // whose a large one is
+    };
+    /// A v-variant whose counts are exchanged first.
+    struct CountedPart {
+        CollectiveCall call{};
+        std::unique_ptr<engine::CollectiveOperation> exchange{};
+        std::vector<std::size_t> own{};
+        std::vector<std::size_t> others{};
+        KeptRoom* room = nullptr;
+    };
+
     // What every task uses stands together: with thousands under way, memory is what costs.
     What what = What::send;
     int parts = 1;
@@ -71,6 +86,11 @@ public:
         Follower* follower = nullptr;
     };
     Follow follow{};
+    std::unique_ptr<Held> held{};  // memory that is not the user's
+    bool looked_at = false;        // somebody knows how it ended, or does not want to
+    std::unique_ptr<CountedPart> counted{};
+    std::unique_ptr<CallPart> call{};
+    std::unique_ptr<engine::CollectiveOperation> collective{};
 
     // Whoever starts one sets all of it. Behind each what it refers to.
     engine::ReceiveOperation receive{};
@@ -80,29 +100,6 @@ public:
     port::ConstBytes outgoing{};
     std::vector<port::ConstBytes> outgoing_list{};
     engine::ProbeOperation probe{};
-
-    /// Apart, since few tasks are calls; kept when the task is used again.
-    struct CallPart {
-        engine::CallOperation operation{};
-        std::vector<std::byte> copied{};     // a small argument
-        std::shared_ptr<const void> kept{};  // whose a large one is
-    };
-    std::unique_ptr<CallPart> call{};
-    std::unique_ptr<engine::CollectiveOperation> collective{};
-
-    /// A v-variant whose counts are exchanged first.
-    struct CountedPart {
-        CollectiveCall call{};
-        std::unique_ptr<engine::CollectiveOperation> exchange{};
-        std::vector<std::size_t> own{};
-        std::vector<std::size_t> others{};
-        KeptRoom* room = nullptr;
-    };
-    std::unique_ptr<CountedPart> counted{};
-
-    /// Memory that is not the user's.
-    std::unique_ptr<Held> held{};
-    bool looked_at = false;  // somebody knows how it ended, or does not want to
 
 private:
     /// The counts came, or did not.
