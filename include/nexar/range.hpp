@@ -24,9 +24,8 @@ inline constexpr bool is_buffer = false;
 template <class T>
 concept AnyValue = !AnyRange<T> && !is_buffer<std::remove_cvref_t<T>>;
 
-/// Its elements lie in one piece of memory.
 template <class R>
-concept InOnePiece = std::ranges::contiguous_range<R> && std::ranges::sized_range<R>;
+concept Contiguous = std::ranges::contiguous_range<R> && std::ranges::sized_range<R>;
 
 /// A list of ranges that together are one vector: its elements are ranges, and are not elements.
 template <class R>
@@ -48,13 +47,13 @@ using ElementOf = std::ranges::range_value_t<std::remove_cvref_t<R>>;
 template <class R>
 consteval bool check_input() {
     static_assert(
-        InOnePiece<R>,
-        "nexar: the elements of this range do not lie in one piece of memory, as those of "
-        "std::vector<bool>, std::deque and std::list; copy them into another container");
-    if constexpr (InOnePiece<R>) {
+        Contiguous<R>,
+        "nexar: this range is not contiguous in memory (std::vector<bool>, std::deque and "
+        "std::list are not); copy its elements into a std::vector of another type");
+    if constexpr (Contiguous<R>) {
         static_assert(!Dangling<R>,
-                      "nexar: this temporary ends while the operation still uses its memory; keep "
-                      "it in a variable until the Work has ended");
+                      "nexar: this temporary is destroyed while the operation still uses its "
+                      "memory; keep it in a variable until the Work has ended");
         static_assert(Element<ElementOf<R>>,
                       "nexar: an element must be trivially copyable and must not refer to memory, "
                       "as pointers and views do");

@@ -83,7 +83,7 @@ struct CollectiveTerms {
     std::uint32_t root = 0;
     bool has_counts = false;        // a v-variant
     bool exchanges_counts = false;  // for a v-variant that follows
-    std::uint64_t count = 0;  // elements, as people count them: of the vector, or per rank
+    std::uint64_t count = 0;        // elements, as people count them: of the vector, or per rank
     std::string_view algorithm{};
     std::uint64_t segment = 0;      // elements
     std::uint64_t fingerprint = 0;  // of all that must be equal on all ranks

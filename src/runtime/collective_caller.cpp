@@ -167,14 +167,15 @@ private:
     port::Bytes output_memory() const { return memory(call_.output, "output"); }
 
     /// The chunks of a buffer, each in its place.
-    std::vector<port::Bytes> places(port::Bytes buffer, const ChunkLayout& layout,
+    std::vector<port::Bytes> places(port::Bytes buffer, const std::vector<std::size_t>& counts,
+                                    const std::vector<std::size_t>& begins,
                                     const char* which) const {
         const std::size_t size = into_.terms.element_bytes;
         const std::size_t room = buffer.size() / size;
         std::vector<port::Bytes> chunks;
-        for (std::size_t i = 0; i < layout.counts.size(); ++i) {
-            const std::size_t begin = (*layout.displacements)[i];
-            const std::size_t count = layout.counts[i];
+        for (std::size_t i = 0; i < counts.size(); ++i) {
+            const std::size_t begin = begins[i];
+            const std::size_t count = counts[i];
             if (begin > room || count > room - begin) {
                 refuse(
                     fmt::format("the chunk of rank {} is {} elements from {} on, but the {} has "
@@ -259,14 +260,17 @@ private:
         if (call_.chunks && call_.operation == Op::all_gather) {
             into_.terms.count = into_.chunks.total();
         }
-        if (call_.chunks && call_.chunks->displacements) return gather_apart();
+        if (call_.chunks && call_.chunks->displacements) {
+            return gather_apart(call_.chunks->counts, *call_.chunks->displacements);
+        }
         want("output", call_.output.count, into_.chunks.total());
         pair(input_memory(), output_memory(), true, into_.chunks.offset(me_));
     }
 
     /// The output has gaps between its chunks.
-    void gather_apart() {
-        into_.output = places(output_memory(), *call_.chunks, "output");
+    void gather_apart(const std::vector<std::size_t>& counts,
+                      const std::vector<std::size_t>& begins) {
+        into_.output = places(output_memory(), counts, begins, "output");
         if (overlap_in(into_.output)) refuse("two chunks of the output overlap");
         const port::Bytes in = input_memory();
         into_.in_place = !in.empty() && in.data() == into_.output[me_].data();
@@ -288,14 +292,17 @@ private:
         if (call_.chunks && call_.operation == Op::reduce_scatter) {
             into_.terms.count = into_.chunks.total();
         }
-        if (call_.chunks && call_.chunks->displacements) return scatter_apart();
+        if (call_.chunks && call_.chunks->displacements) {
+            return scatter_apart(call_.chunks->counts, *call_.chunks->displacements);
+        }
         want("input", call_.input.count, into_.chunks.total());
         pair(input_memory(), output_memory(), false, into_.chunks.offset(me_));
     }
 
     /// The input has gaps between its chunks.
-    void scatter_apart() {
-        std::vector<port::Bytes> chunks = places(input_memory(), *call_.chunks, "input");
+    void scatter_apart(const std::vector<std::size_t>& counts,
+                       const std::vector<std::size_t>& begins) {
+        std::vector<port::Bytes> chunks = places(input_memory(), counts, begins, "input");
         const port::Bytes out = output_memory();
         into_.in_place = !out.empty() && out.data() == chunks[me_].data();
         if (into_.in_place) {
@@ -315,7 +322,9 @@ private:
             check_layout(call_.receives);
             into_.chunks = chunks_of(call_.chunks->counts);
             into_.receives = chunks_of(call_.receives.counts);
-            if (call_.chunks->displacements) return exchange_apart();
+            if (call_.chunks->displacements) {
+                return exchange_apart(call_.chunks->counts, *call_.chunks->displacements);
+            }
         } else {
             if (call_.input.count % world_ != 0) {
                 refuse(fmt::format("{} elements do not divide by {} ranks", call_.input.count,
@@ -332,10 +341,12 @@ private:
         }
     }
 
-    void exchange_apart() {
-        if (!call_.receives.displacements) refuse("there are displacements of one side only");
-        std::vector<port::Bytes> sent = places(input_memory(), *call_.chunks, "input");
-        into_.output = places(output_memory(), call_.receives, "output");
+    void exchange_apart(const std::vector<std::size_t>& counts,
+                        const std::vector<std::size_t>& begins) {
+        const ChunkLayout& receives = call_.receives;
+        if (!receives.displacements) refuse("there are displacements of one side only");
+        std::vector<port::Bytes> sent = places(input_memory(), counts, begins, "input");
+        into_.output = places(output_memory(), receives.counts, *receives.displacements, "output");
         if (overlap_in(into_.output)) refuse("two chunks of the output overlap");
         const auto same = [](port::Bytes a, port::Bytes b) {
             return a.data() == b.data() && a.size() == b.size();

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Each file in mistakes/ makes one mistake and says in its first line what the compiler has to say first: our sentence, not
+# Each file in mistakes/ makes one mistake and says in its first comment what the compiler has to say first: our sentence, not
 # a page of template names. Usage: mistakes_test.sh COMPILER SOURCE_DIRECTORY
 set -euo pipefail
 compiler=$1
@@ -21,7 +21,7 @@ first_message() {
 
 check() {
   local file=$1 want kind sentence said
-  want=$(sed -n '1s|^// ||p' "$file")
+  want=$(sed -n '\|^//|!q; s|^// ||p' "$file" | paste -sd ' ')
   kind=${want%%: *}
   sentence=${want#*: }
   said=$(first_message "$file")

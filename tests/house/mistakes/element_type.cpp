@@ -1,4 +1,5 @@
-// error: nexar: an element must be trivially copyable and must not refer to memory, as pointers and views do
+// error: nexar: an element must be trivially copyable and must not refer to memory, as pointers and
+// views do
 #include <nexar/nexar.hpp>
 #include <string>
 

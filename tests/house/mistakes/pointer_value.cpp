@@ -1,4 +1,5 @@
-// error: nexar: a pointer does not say how many elements it points to; pass std::span(pointer, count)
+// error: nexar: a pointer does not say how many elements it points to; pass std::span(pointer,
+// count)
 #include <nexar/nexar.hpp>
 
 nexar::Work<> mistake(const nexar::Communicator& world, float* gradient) {

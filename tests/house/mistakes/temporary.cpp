@@ -1,4 +1,5 @@
-// error: nexar: this temporary ends while the operation still uses its memory; keep it in a variable until the Work has ended
+// error: nexar: this temporary is destroyed while the operation still uses its memory; keep it in a
+// variable until the Work has ended
 #include <nexar/nexar.hpp>
 
 void mistake(const nexar::Communicator& world) {

@@ -1,4 +1,5 @@
-// error: nexar: a value must be trivially copyable and must not refer to memory, as pointers and views do
+// error: nexar: a value must be trivially copyable and must not refer to memory, as pointers and
+// views do
 #include <memory>
 #include <nexar/nexar.hpp>
 

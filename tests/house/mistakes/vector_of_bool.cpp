@@ -1,4 +1,5 @@
-// error: nexar: the elements of this range do not lie in one piece of memory, as those of std::vector<bool>, std::deque and std::list; copy them into another container
+// error: nexar: this range is not contiguous in memory (std::vector<bool>, std::deque and std::list
+// are not); copy its elements into a std::vector of another type
 #include <nexar/nexar.hpp>
 
 void mistake(const nexar::Communicator& world) {
