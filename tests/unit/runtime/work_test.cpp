@@ -69,7 +69,7 @@ Detached call_twice(const Node& node, std::promise<Errc>& end) {
     const int eight = co_await node.call<int>(1, "twice", four);
     EXPECT_EQ(eight, 8);
     try {
-        co_await node.call<int>(1, "unknown", eight);
+        static_cast<void>(co_await node.call<int>(1, "unknown", eight));
     } catch (const Error& error) {
         end.set_value(error.code());
     }
@@ -270,7 +270,7 @@ TEST(EmptyWork, of_another_value_is_refused) {
     Work<Message> message;
     EXPECT_TRUE(message.done());
     EXPECT_EQ(message.result().error().code(), Errc::invalid_argument);
-    EXPECT_THROW(message.wait(), Error);
+    EXPECT_THROW(static_cast<void>(message.wait()), Error);
     Work<int> number;
     EXPECT_EQ(number.result().error().code(), Errc::invalid_argument);
     EXPECT_THROW(std::move(number).future().get(), Error);
