@@ -9,6 +9,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 # The last cell of each row; in it, what stands between backticks.
+# shellcheck disable=SC2016 # these are the backticks of Markdown
 expressions() {
   grep '^| ' "$source/docs/from-mpi.md" | grep -v '^| MPI ' | sed -E 's/^.* \| ([^|]*) \|$/\1/' | grep -oE '`[^`]+`' | tr -d '`'
 }

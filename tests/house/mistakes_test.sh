@@ -4,7 +4,6 @@
 set -euo pipefail
 compiler=$1
 source_dir=$2
-failed=0
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -34,7 +33,9 @@ check() {
   return 1
 }
 
-export -f check first_message
-export compiler source_dir scratch
-find "$source_dir/tests/house/mistakes" -name '*.cpp' -print0 | xargs -0 -n1 -P"$(nproc)" bash -c 'check "$0"' || failed=1
-exit "$failed"
+for file in "$source_dir"/tests/house/mistakes/*.cpp; do
+  { check "$file" || touch "$scratch/failed"; } &
+  (($(jobs -rp | wc -l) < $(nproc))) || wait -n
+done
+wait
+[ ! -e "$scratch/failed" ]

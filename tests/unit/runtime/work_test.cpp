@@ -254,8 +254,9 @@ TEST(EmptyWork, counts_as_ended) {
     bool called = false;
     std::move(empty).then([&](const Result<void>& outcome) { called = outcome.has_value(); });
     EXPECT_TRUE(called);
-    std::move(empty).future().get();
-    wait_all(empty);
+    Work<>().future().get();
+    Work<> another;
+    wait_all(another);
 }
 
 TEST(EmptyWork, of_a_receive_gives_the_status_of_no_rank) {
