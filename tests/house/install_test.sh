@@ -48,8 +48,7 @@ run_readme_program() {
   block cpp >"$scratch/first.cpp"
   # shellcheck disable=SC2046 # the flags are words
   "$cxx" -std=c++20 "$scratch/first.cpp" $(pkg-config --cflags --libs nexar) -o "$scratch/first"
-  LD_LIBRARY_PATH=$(pkg-config --variable=libdir nexar) \
-    diff <(block text) <("$scratch/prefix/bin/nexar" run -n 4 -- "$scratch/first")
+  diff <(block text) <(LD_LIBRARY_PATH=$(pkg-config --variable=libdir nexar) "$scratch/prefix/bin/nexar" run -n 4 -- "$scratch/first")
 }
 
 case "$way" in

@@ -5,7 +5,7 @@
 // Uses what the library exports and what its headers hold; prints the version for the test to
 // compare.
 int main() {
-    const nexar::Error error(nexar::Errc::invalid_argument, "planted", {.rank = nexar::Rank(3)});
+    const nexar::Error error(nexar::Errc::invalid_argument, "planted", {.rank = 3});
     const bool sound = std::string(error.what()) == "invalid_argument: planted [rank 3]" &&
                        nexar::size_of(nexar::dtype_of<float>) == sizeof(float) &&
                        static_cast<float>(nexar::bfloat16(1.5F)) == 1.5F;
