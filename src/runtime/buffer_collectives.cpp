@@ -5,6 +5,20 @@ namespace nexar {
 
 using detail::Collective;
 
+namespace {
+
+detail::CollectiveCall folding(Collective operation, const ConstBuffer& in, const Buffer& out,
+                               const Operator& op, CollectiveOptions options) {
+    return {.operation = operation, .input = in, .output = out, .op = op, .options = options};
+}
+
+detail::CollectiveCall moving(Collective operation, const ConstBuffer& in, const Buffer& out,
+                              CollectiveOptions options, int root = 0) {
+    return {.operation = operation, .input = in, .output = out, .root = root, .options = options};
+}
+
+}  // namespace
+
 Work<> BufferCollectives::barrier(CollectiveOptions options) const {
     return start({.operation = Collective::barrier, .options = options});
 }
@@ -16,11 +30,7 @@ Work<> BufferCollectives::all_reduce(const Buffer& elements, const Operator& op,
 
 Work<> BufferCollectives::all_reduce(const ConstBuffer& in, const Buffer& out, const Operator& op,
                                      CollectiveOptions options) const {
-    return start({.operation = Collective::all_reduce,
-                  .input = in,
-                  .output = out,
-                  .op = op,
-                  .options = options});
+    return start(folding(Collective::all_reduce, in, out, op, options));
 }
 
 Work<> BufferCollectives::all_reduce_buckets(std::vector<Buffer> buckets, const Operator& op,
@@ -49,20 +59,12 @@ Work<> BufferCollectives::scan(const ConstBuffer& in, const Buffer& out, const O
 
 Work<> BufferCollectives::exclusive_scan(const ConstBuffer& in, const Buffer& out,
                                          const Operator& op, CollectiveOptions options) const {
-    return start({.operation = Collective::exclusive_scan,
-                  .input = in,
-                  .output = out,
-                  .op = op,
-                  .options = options});
+    return start(folding(Collective::exclusive_scan, in, out, op, options));
 }
 
 Work<> BufferCollectives::reduce_scatter(const ConstBuffer& in, const Buffer& out,
                                          const Operator& op, CollectiveOptions options) const {
-    return start({.operation = Collective::reduce_scatter,
-                  .input = in,
-                  .output = out,
-                  .op = op,
-                  .options = options});
+    return start(folding(Collective::reduce_scatter, in, out, op, options));
 }
 
 Work<> BufferCollectives::reduce_scatter_v(const ConstBuffer& in, const Buffer& out,
@@ -84,32 +86,22 @@ Work<> BufferCollectives::broadcast(const Buffer& elements, int root,
 
 Work<> BufferCollectives::all_gather(const ConstBuffer& in, const Buffer& out,
                                      CollectiveOptions options) const {
-    return start(
-        {.operation = Collective::all_gather, .input = in, .output = out, .options = options});
+    return start(moving(Collective::all_gather, in, out, options));
 }
 
 Work<> BufferCollectives::gather(const ConstBuffer& in, const Buffer& out, int root,
                                  CollectiveOptions options) const {
-    return start({.operation = Collective::gather,
-                  .input = in,
-                  .output = out,
-                  .root = root,
-                  .options = options});
+    return start(moving(Collective::gather, in, out, options, root));
 }
 
 Work<> BufferCollectives::scatter(const ConstBuffer& in, const Buffer& out, int root,
                                   CollectiveOptions options) const {
-    return start({.operation = Collective::scatter,
-                  .input = in,
-                  .output = out,
-                  .root = root,
-                  .options = options});
+    return start(moving(Collective::scatter, in, out, options, root));
 }
 
 Work<> BufferCollectives::all_to_all(const ConstBuffer& in, const Buffer& out,
                                      CollectiveOptions options) const {
-    return start(
-        {.operation = Collective::all_to_all, .input = in, .output = out, .options = options});
+    return start(moving(Collective::all_to_all, in, out, options));
 }
 
 Work<> BufferCollectives::all_gather_v(const ConstBuffer& in, const Buffer& out, ChunkLayout layout,

@@ -40,15 +40,15 @@ consume_with_pkg_config() {
   LD_LIBRARY_PATH=$(pkg-config --variable=libdir nexar) expect_version "$scratch/by-pkg-config"
 }
 
-# block LANGUAGE: the first fenced block of that language in the README.
-block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$source/README.md" | sed '1d;/^```$/,$d'; }
+# shellcheck source=tests/house/readme_block.sh
+source "$source/tests/house/readme_block.sh"
 
 # run_readme_program: compiled as README says, after consume_with_pkg_config; and it prints what README says.
 run_readme_program() {
-  block cpp >"$scratch/first.cpp"
+  readme_block "$source" cpp >"$scratch/first.cpp"
   # shellcheck disable=SC2046 # the flags are words
   "$cxx" -std=c++20 "$scratch/first.cpp" $(pkg-config --cflags --libs nexar) -o "$scratch/first"
-  diff <(block text) <(LD_LIBRARY_PATH=$(pkg-config --variable=libdir nexar) "$scratch/prefix/bin/nexar" run -n 4 -- "$scratch/first")
+  diff <(readme_block "$source" text) <(LD_LIBRARY_PATH=$(pkg-config --variable=libdir nexar) "$scratch/prefix/bin/nexar" run -n 4 -- "$scratch/first")
 }
 
 case "$way" in

@@ -9,8 +9,8 @@ set -euo pipefail
 source=$1
 shift
 
-# block LANGUAGE: the first fenced block of that language in the README.
-block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$source/README.md" | sed '1d;/^```$/,$d'; }
+# shellcheck source=tests/house/readme_block.sh
+source "$source/tests/house/readme_block.sh"
 
-diff <(block cpp) "$source/examples/first.cpp"
-diff <(block text) <("$@")
+diff <(readme_block "$source" cpp) "$source/examples/first.cpp"
+diff <(readme_block "$source" text) <("$@")

@@ -202,6 +202,34 @@ TEST_P(Displacements, exchanged_counts_keep_the_order_of_calls) {
     expect_usable(ranks_);
 }
 
+TEST_P(Displacements, operations_that_follow_leave_credit_to_one_that_waits_for_its_counts) {
+    // Rank 0 runs ahead as far as its credit allows. The others do not get to what it sent before
+    // all_gather_v() has ended, for which rank 0 must still be able to send.
+    constexpr std::size_t kAhead = 60;
+    std::vector<std::vector<float>> broadcasts(kAhead * world(), std::vector<float>(10'000));
+    const std::vector<int> own(2000, 7);
+    std::vector<Work<>> ahead;
+    auto gathers = std::vector<Work<Gathered<int>>>();
+    for (std::size_t rank = 0; rank < world(); ++rank) {
+        const Communicator& c = ranks_[rank];
+        gathers.push_back(c.all_gather_v(own));
+        for (std::size_t i = 0; rank == 0 && i < kAhead; ++i) {
+            ahead.push_back(c.broadcast(broadcasts[i], 0));
+        }
+    }
+    for (auto& gather : gathers) {
+        const auto all = outcome(gather);
+        ASSERT_TRUE(all) << all.error().what();
+        EXPECT_EQ((*all).elements, std::vector<int>(own.size() * world(), 7));
+    }
+    for (std::size_t rank = 1; rank < world(); ++rank) {
+        for (std::size_t i = 0; i < kAhead; ++i) {
+            ahead.push_back(ranks_[rank].broadcast(broadcasts[rank * kAhead + i], 0));
+        }
+    }
+    expect_success(ahead);
+}
+
 TEST_P(Displacements, an_exchange_of_counts_can_be_cancelled_and_times_out) {
     if (world() == 1) return;
     const std::vector<int> own(5, 1);

@@ -93,7 +93,7 @@ TEST_P(Values, exclusive_scan_folds_the_ranks_before_this_one) {
         return c.exclusive_scan(static_cast<int>(rank) + 1, sum);
     });
     const auto from_100 = on_all(ranks_, [](const Communicator& c, std::size_t rank) {
-        return c.exclusive_scan(static_cast<int>(rank) + 1, sum, 100);
+        return c.exclusive_scan(static_cast<int>(rank) + 1, sum, rank == 0 ? 100 : -5);
     });
     const auto least = on_all(ranks_, [](const Communicator& c, std::size_t rank) {
         return c.exclusive_scan(5.0F - static_cast<float>(rank), nexar::min);
