@@ -53,8 +53,7 @@ Work<> BufferCollectives::reduce(const ConstBuffer& in, const Buffer& out, const
 
 Work<> BufferCollectives::scan(const ConstBuffer& in, const Buffer& out, const Operator& op,
                                CollectiveOptions options) const {
-    return start(
-        {.operation = Collective::scan, .input = in, .output = out, .op = op, .options = options});
+    return start(folding(Collective::scan, in, out, op, options));
 }
 
 Work<> BufferCollectives::exclusive_scan(const ConstBuffer& in, const Buffer& out,

@@ -206,8 +206,8 @@ TEST_P(Displacements, operations_that_follow_leave_credit_to_one_that_waits_for_
     // Rank 0 runs ahead as far as its credit allows. The others do not get to what it sent before
     // all_gather_v() has ended, for which rank 0 must still be able to send.
     constexpr std::size_t kAhead = 60;
-    std::vector<std::vector<float>> broadcasts(kAhead * world(), std::vector<float>(10'000));
-    const std::vector<int> own(2000, 7);
+    std::vector<std::vector<float>> broadcasts(kAhead * world(), std::vector<float>(8192));
+    const std::vector<int> own(20'000, 7);
     std::vector<Work<>> ahead;
     auto gathers = std::vector<Work<Gathered<int>>>();
     for (std::size_t rank = 0; rank < world(); ++rank) {
