@@ -92,7 +92,7 @@ double driven_wait_ns(Progress& progress, Immediate& node) {
     });
 }
 
-class Count final : public runtime::Posted {
+class Count final : public runtime::Submission {
 public:
     void run_under_lock() noexcept override { ++count_; }
     long count() const noexcept { return count_; }

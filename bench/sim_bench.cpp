@@ -77,7 +77,7 @@ public:
     }
 
 private:
-    void take(const port::Event& event) {
+    void take(const port::LinkEvent& event) {
         if (const auto* up = std::get_if<port::Up>(&event.what)) {
             links_.push_back(up->link);
             sinks_.push_back(std::make_unique<CountingSink>());

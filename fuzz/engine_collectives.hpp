@@ -54,15 +54,15 @@ struct Shape {
 
     void set(engine::CollectiveOperation& operation) const {
         using schedule::Chunks;
-        using schedule::Operation;
+        using schedule::Collective;
         auto& terms = operation.terms;
         terms = {.dtype = DType::u8, .count = size};
         operation.chunks = Chunks::even(size, 2);
         if (kind == Kind::barrier) {
-            terms = {.what = Operation::barrier};
+            terms = {.what = Collective::barrier};
             operation.chunks = Chunks::even(0, 2);
         } else if (kind == Kind::sum) {
-            terms = {.what = Operation::all_reduce,
+            terms = {.what = Collective::all_reduce,
                      .dtype = DType::i32,
                      .element_bytes = 4,
                      .operator_name = "sum",
@@ -71,13 +71,13 @@ struct Shape {
             operation.in_place = true;
             operation.chunks = Chunks::even(size / 4, 2);
         } else if (kind == Kind::exchange) {
-            terms.what = Operation::all_to_all;
+            terms.what = Collective::all_to_all;
             terms.has_counts = true;
             const std::uint64_t own = size < 8 ? 0 : 8;
             operation.chunks = Chunks::of(std::array{own, size - own});
             operation.receives = Chunks::of(std::array{own, size + 8 - own});
         } else {
-            terms.what = Operation::broadcast;
+            terms.what = Collective::broadcast;
             terms.root = kind == Kind::get ? 1 : 0;
         }
         operation.timeout = std::chrono::seconds(20);

@@ -48,11 +48,11 @@ struct SideNotes {
     std::uint64_t lost_in_kernel = 0;  // the receive buffer was full
 };
 
-enum class Task : std::uint8_t { bulk, echo, bulk_and_echo, handshakes, leave };
+enum class Scenario : std::uint8_t { bulk, echo, bulk_and_echo, handshakes, leave };
 
 /// What the client asks the server to take part in.
 struct Order {
-    Task task = Task::leave;
+    Scenario task = Scenario::leave;
     Contender how{};
     std::size_t warm_up = 0;        // bulk messages before the measured ones
     std::size_t messages = 0;       // bulk messages; or handshakes

@@ -30,7 +30,7 @@ public:
             quic::UdpCarrier::open(Address::parse("127.0.0.1:0").value(), pool_, std::move(options))
                 .value();
         loop_ = std::make_unique<LinkLoop>(*carrier_, Waiting::sleeping,
-                                           [this](const port::Event& event) { take(event); });
+                                           [this](const port::LinkEvent& event) { take(event); });
     }
 
     quic::UdpCarrier& carrier() noexcept { return *carrier_; }
@@ -40,7 +40,7 @@ public:
     std::size_t downs() const noexcept { return downs_; }
 
 private:
-    void take(const port::Event& event) {
+    void take(const port::LinkEvent& event) {
         if (const auto* up = std::get_if<port::Up>(&event.what)) {
             link_ = up->link;
             ++ups_;

@@ -14,7 +14,7 @@ namespace nexar::bench {
 /// Drives one carrier, as the contract of port::Carrier says. One thread.
 class LinkLoop {
 public:
-    using TakeEvent = std::function<void(const port::Event&)>;
+    using TakeEvent = std::function<void(const port::LinkEvent&)>;
 
     /// `carrier` must outlive it. Every event goes to `take`, which may call Link and forget().
     LinkLoop(port::Carrier& carrier, Waiting waiting, TakeEvent take);

@@ -90,7 +90,7 @@ void run_groups(Control& control, const Party& party, const Run& what, Report& r
                 group.run(trials, report, what.options);
             }
         }
-        control.send(Order{.task = Task::leave});
+        control.send(Order{.task = Scenario::leave});
     } catch (const std::exception&) {
         // A failure of the server explains what was seen here.
         if (const std::string told = control.last_words(); !told.empty()) {

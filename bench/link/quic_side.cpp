@@ -49,7 +49,7 @@ QuicSide::QuicSide(Role role, const Contender& how, const Party& party, MessageR
                    {.gso = how.gso, .gro = how.gro, .batched = how.batched}, through)
                    .value();
     loop_ = std::make_unique<LinkLoop>(*carrier_, how.waiting,
-                                       [this](const port::Event& event) { take(event); });
+                                       [this](const port::LinkEvent& event) { take(event); });
     for (std::size_t slot = 0; slot < MessageRing::kSlots; ++slot) {
         regions_[slot] = ring[slot];
         sources_.emplace_back(std::span(&regions_[slot], 1));
@@ -67,7 +67,7 @@ void QuicSide::accept() {
     run([this] { return link_ != nullptr; }, "the handshake");
 }
 
-void QuicSide::take(const port::Event& event) {
+void QuicSide::take(const port::LinkEvent& event) {
     std::visit([this](const auto& what) { on(what); }, event.what);
 }
 

@@ -78,7 +78,7 @@ private:
         bool taken = false;
     };
 
-    void take(const port::Event& event);
+    void take(const port::LinkEvent& event);
     void on(const port::Up& up);
     void on(const port::Down& down);
     void on(const port::Opened& opened);

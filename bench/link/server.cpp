@@ -23,22 +23,22 @@ public:
 
     void perform(const Order& order) {
         switch (order.task) {
-            case Task::bulk:
+            case Scenario::bulk:
                 take_bulk(order, *accept(order.how));
                 return;
-            case Task::echo:
+            case Scenario::echo:
                 echo(order, *accept(order.how));
                 return;
-            case Task::bulk_and_echo: {
+            case Scenario::bulk_and_echo: {
                 const auto side = accept_quic(order.how);
                 side->answer(order.request_bytes);
                 take_bulk(order, *side);
                 return;
             }
-            case Task::handshakes:
+            case Scenario::handshakes:
                 accept_handshakes(*control_, *party_, order.messages);
                 return;
-            case Task::leave:
+            case Scenario::leave:
                 return;
         }
     }
@@ -105,7 +105,7 @@ void serve(Control& control, const Party& party, MessageRing& ring) try {
     Server server(control, party, ring);
     for (;;) {
         const auto order = control.receive<Order>(kBetweenOrders);
-        if (order.task == Task::leave) return;
+        if (order.task == Scenario::leave) return;
         server.perform(order);
     }
 } catch (const std::exception& failure) {

@@ -64,14 +64,15 @@ BulkTrial Trials::measure_bulk(Side& side, std::size_t messages, Send&& send) {
 }
 
 BulkTrial Trials::bulk(const Contender& how, std::size_t messages) {
-    control_->send(Order{.task = Task::bulk, .how = how, .warm_up = kWarmUp, .messages = messages});
+    control_->send(
+        Order{.task = Scenario::bulk, .how = how, .warm_up = kWarmUp, .messages = messages});
     const auto side = dial(how);
     return measure_bulk(*side, messages, [&] { side->send(messages); });
 }
 
 BulkTrial Trials::bulk_with_requests(const Contender& how, std::size_t messages,
                                      const RequestPlan& plan) {
-    control_->send(Order{.task = Task::bulk_and_echo,
+    control_->send(Order{.task = Scenario::bulk_and_echo,
                          .how = how,
                          .warm_up = kWarmUp,
                          .messages = messages,
@@ -85,7 +86,7 @@ BulkTrial Trials::bulk_with_requests(const Contender& how, std::size_t messages,
 }
 
 std::vector<double> Trials::ping(const Contender& how, const PingPlan& plan) {
-    control_->send(Order{.task = Task::echo, .how = how, .request_bytes = plan.bytes});
+    control_->send(Order{.task = Scenario::echo, .how = how, .request_bytes = plan.bytes});
     const auto side = dial(how);
     control_->receive<Ready>();
     side->ping({.bytes = plan.bytes, .seconds = kPingWarmUp});
@@ -95,7 +96,7 @@ std::vector<double> Trials::ping(const Contender& how, const PingPlan& plan) {
 }
 
 std::vector<double> Trials::handshakes(std::size_t count) {
-    control_->send(Order{.task = Task::handshakes, .messages = count});
+    control_->send(Order{.task = Scenario::handshakes, .messages = count});
     return dial_handshakes(*control_, *party_, count);
 }
 

@@ -257,20 +257,21 @@ private:
 template <class T>
 template <class Executor, class Callback>
 void Work<T>::then(Executor executor, Callback callback) && {
-    struct Call final : detail::Follower {
-        Call(Work&& of, Executor&& where, Callback&& what)
+    struct CallbackFollower final : detail::Follower {
+        CallbackFollower(Work&& of, Executor&& where, Callback&& what)
             : work(std::move(of)), executor(std::move(where)), callback(std::move(what)) {}
         void run() noexcept override {
             // Shared, because executors take copyable functions.
-            auto self = std::shared_ptr<Call>(this);
+            auto self = std::shared_ptr<CallbackFollower>(this);
             executor([self] { self->callback(self->work.take()); });
         }
         Work work;
         Executor executor;
         Callback callback;
     };
-    auto call = std::make_unique<Call>(std::move(*this), std::move(executor), std::move(callback));
-    Call& started = *call.release();
+    auto call = std::make_unique<CallbackFollower>(std::move(*this), std::move(executor),
+                                                   std::move(callback));
+    CallbackFollower& started = *call.release();
     detail::Task* const task = started.work.task();
     if (task == nullptr || !detail::follow(*task, started)) started.run();
 }

@@ -47,7 +47,7 @@ void Recorder::drop() noexcept {
     if (on()) dropped_.fetch_add(1, std::memory_order_relaxed);
 }
 
-Event Recorder::load(const Slot& slot) noexcept {
+RecordedEvent Recorder::load(const Slot& slot) noexcept {
     const std::uint64_t time = slot.time.load(std::memory_order_acquire);
     const std::uint64_t small = slot.small.load(std::memory_order_acquire);
     return {.time = TimePoint(Duration(static_cast<std::int64_t>(time))),
@@ -82,9 +82,8 @@ Recorder::Snapshot Recorder::snapshot() const {
         const Ring* const ring = rings_[thread].load(std::memory_order_acquire);
         if (ring != nullptr) read(*ring, thread, result);
     }
-    std::ranges::sort(result.events, {}, [](const Recorded& r) {
-        return std::tuple(r.event.time, r.thread, r.number);
-    });
+    std::ranges::sort(result.events, {},
+                      [](const Entry& r) { return std::tuple(r.event.time, r.thread, r.number); });
     result.dropped = dropped_.load(std::memory_order_relaxed);
     return result;
 }

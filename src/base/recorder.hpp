@@ -19,7 +19,7 @@ enum class EventKind : std::uint16_t {
 };
 
 /// One thing that happened, as it lies in the ring.
-struct Event {
+struct RecordedEvent {
     TimePoint time{};
     EventKind kind{};
     std::uint16_t a = 0;
@@ -27,9 +27,9 @@ struct Event {
     std::uint64_t c = 0;
     std::uint64_t d = 0;
 
-    friend bool operator==(const Event&, const Event&) noexcept = default;
+    friend bool operator==(const RecordedEvent&, const RecordedEvent&) noexcept = default;
 };
-static_assert(sizeof(Event) == 32);
+static_assert(sizeof(RecordedEvent) == 32);
 
 struct RecorderOptions {
     /// Kept per thread, rounded up to a power of two; at most Recorder::kMaxEventsPerThread. 0
@@ -48,14 +48,14 @@ class Recorder {
 public:
     static constexpr std::size_t kMaxEventsPerThread = std::size_t{1} << 20;
 
-    struct Recorded {
-        Event event{};
+    struct Entry {
+        RecordedEvent event{};
         unsigned thread = 0;       // thread_index() of who recorded it
         std::uint64_t number = 0;  // of the event in its thread's ring, from 0; grows without gaps
     };
 
     struct Snapshot {
-        std::vector<Recorded> events{};
+        std::vector<Entry> events{};
         std::uint64_t overwritten = 0;  // events that newer ones of their thread have replaced
         std::uint64_t dropped = 0;      // events of threads for which there was no ring
     };
@@ -69,7 +69,7 @@ public:
     bool on() const noexcept { return capacity_ != 0; }
 
     /// Any thread.
-    void record(const Event& event) noexcept;
+    void record(const RecordedEvent& event) noexcept;
 
     /// The events of all threads by time, those of the same time by thread and number. Any thread;
     /// does not stop the writers, and never shows an event that was being overwritten while it was
@@ -77,7 +77,7 @@ public:
     Snapshot snapshot() const;
 
 private:
-    // An Event in words that can be written while they are read.
+    // An RecordedEvent in words that can be written while they are read.
     struct Slot {
         std::atomic<std::uint64_t> time;
         std::atomic<std::uint64_t> small;  // kind, a and b, from the low bits
@@ -96,7 +96,7 @@ private:
     // Null when there is no memory for it.
     Ring* new_ring(unsigned thread) noexcept;
     void drop() noexcept;
-    static Event load(const Slot& slot) noexcept;
+    static RecordedEvent load(const Slot& slot) noexcept;
     void read(const Ring& ring, unsigned thread, Snapshot& into) const;
 
     const std::size_t capacity_;  // of each ring; a power of two, or 0 when recording is off
@@ -111,7 +111,7 @@ private:
 // A reader must notice that a slot changed under its eyes, and the event has no room for a number
 // of its own. So the words are stored with release and loaded with acquire: whoever loads a word of
 // event n sees begun > n afterwards, and knows that event n - capacity is gone.
-inline void Recorder::record(const Event& event) noexcept {
+inline void Recorder::record(const RecordedEvent& event) noexcept {
     const unsigned thread = thread_index();
     if (thread >= threads_) [[unlikely]] {
         drop();

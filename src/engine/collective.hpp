@@ -30,7 +30,7 @@
 namespace nexar::engine {
 
 class CollectiveOperation;
-class Collectives;
+class CollectiveRunner;
 class InBulk;
 struct CollectiveIn;
 struct Pair;
@@ -76,7 +76,7 @@ struct StepState {
 
 /// What people are told about a call.
 struct CollectiveTerms {
-    schedule::Operation what = schedule::Operation::barrier;
+    schedule::Collective what = schedule::Collective::barrier;
     DType dtype = DType::u8;
     std::uint32_t element_bytes = 1;
     std::string_view operator_name{};  // lives for ever; empty: it folds nothing
@@ -91,8 +91,8 @@ struct CollectiveTerms {
 
 /// Whether every rank knows how much every other one has.
 inline bool knows_all_counts(const CollectiveTerms& terms) noexcept {
-    return !terms.has_counts || terms.what == schedule::Operation::all_gather ||
-           terms.what == schedule::Operation::reduce_scatter;
+    return !terms.has_counts || terms.what == schedule::Collective::all_gather ||
+           terms.what == schedule::Collective::reduce_scatter;
 }
 
 /// A collective on one rank: what was asked for, and how far it is.
@@ -139,7 +139,7 @@ public:
 
 /// A message of a collective that comes on a stream of its own.
 struct CollectiveIn {
-    Collectives* owner = nullptr;
+    CollectiveRunner* owner = nullptr;
     Pair* pair = nullptr;
     wire::CollectiveHeader header{};
     InBulk* stream = nullptr;                  // when it was opened

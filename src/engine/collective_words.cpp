@@ -11,7 +11,7 @@ namespace nexar::engine {
 
 namespace {
 
-/// A description before its bar, and behind it; see Collectives::description_of.
+/// A description before its bar, and behind it; see CollectiveRunner::description_of.
 struct Halves {
     std::string_view call;
     std::string_view way;
@@ -28,7 +28,7 @@ std::string call_text(const CollectiveTerms& terms) {
     std::string text(schedule::name(terms.what));
     if (terms.has_counts || terms.exchanges_counts) text += "_v";
     if (terms.exchanges_counts) text += ", which exchanges counts first,";
-    if (terms.what != schedule::Operation::barrier) {
+    if (terms.what != schedule::Collective::barrier) {
         text += fmt::format(" {}", name(terms.dtype));
         if (terms.dtype == DType::opaque) text += fmt::format("[{} B]", terms.element_bytes);
         if (knows_all_counts(terms)) text += fmt::format(" x {}", terms.count);

@@ -15,7 +15,7 @@ namespace nexar::engine {
 /// What was called: "all_reduce f32 x 1024 sum", "broadcast opaque[24 B] x 3, root 0".
 std::string call_text(const CollectiveTerms& terms);
 
-/// What a rank called, as Collectives::description_of says it.
+/// What a rank called, as CollectiveRunner::description_of says it.
 struct Called {
     Rank rank{};
     std::string description{};

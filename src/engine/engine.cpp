@@ -103,7 +103,7 @@ void Engine::close(const std::optional<Error>& why) {
     if (std::exchange(closing_, true)) return;
     const Error reason(Errc::closed, "the node was closed");
     for (const auto& [id, context] : contexts_) {
-        for (Posted* const posted : context->matcher.all_posted()) {
+        for (PostedReceive* const posted : context->matcher.all_posted()) {
             context->matcher.remove(*posted);
             fail(static_cast<ReceiveOperation&>(*posted), reason);
         }

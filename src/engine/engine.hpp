@@ -18,7 +18,7 @@
 #include "base/identity.hpp"
 #include "base/time.hpp"
 #include "engine/calls.hpp"
-#include "engine/collectives.hpp"
+#include "engine/collective_runner.hpp"
 #include "engine/credit.hpp"
 #include "engine/matcher.hpp"
 #include "engine/message.hpp"
@@ -76,7 +76,7 @@ struct Context {
 /// or calls back. One thread at a time.
 ///
 /// What ended is told by poll_done(), in the order in which it ended.
-class Engine final : private InBulk::Owner, private Calls::Host, private Collectives::Host {
+class Engine final : private InBulk::Owner, private Calls::Host, private CollectiveRunner::Host {
 public:
     Engine(const EngineOptions& options, BufferPool& pool);
     ~Engine() override;
@@ -135,7 +135,7 @@ public:
     Calls& calls() noexcept { return calls_; }
     const Calls& calls() const noexcept { return calls_; }
 
-    void handle(const port::Event& event);
+    void handle(const port::LinkEvent& event);
 
     /// Takes a link over on which the two ends have greeted each other; `control` goes on reading
     /// that lane. False, and nothing happens, when the peer is none, or has a link or had one.
@@ -292,7 +292,7 @@ private:
     std::vector<std::unique_ptr<Peer>> peers_;
     std::unordered_map<port::LinkId, Peer*> by_link_;
     Calls calls_;
-    Collectives collectives_;
+    CollectiveRunner collectives_;
     std::deque<NodeId> wanted_;
     /// Streams with a rest of which something changed, see offer_rests().
     std::deque<std::pair<Peer*, port::StreamId>> rests_due_;

@@ -57,7 +57,7 @@ void Engine::end_all(const wire::Abort& abort, const Peer* from) {
         if (peer.get() != from) send_control(*peer, abort);
     }
     for (const auto& [id, context] : contexts_) {
-        for (Posted* const posted : context->matcher.all_posted()) {
+        for (PostedReceive* const posted : context->matcher.all_posted()) {
             context->matcher.remove(*posted);
             fail(static_cast<ReceiveOperation&>(*posted), reason.within({.operation = "receive"}));
         }

@@ -1,4 +1,4 @@
-// Collectives, as the engine's operations.
+// CollectiveRunner, as the engine's operations.
 
 #include "base/try.hpp"
 #include "engine/engine.hpp"

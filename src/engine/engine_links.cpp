@@ -131,7 +131,7 @@ private:
     bool of_collective_ = false;    // the payload that is coming
 };
 
-void Engine::handle(const port::Event& event) {
+void Engine::handle(const port::LinkEvent& event) {
     if (const auto* up = std::get_if<port::Up>(&event.what)) {
         on_up(event.link, *up);
         return;
@@ -320,7 +320,7 @@ void Engine::end_receives_of(Context& context, const Pair& pair, const Error& re
     const auto concerned = [&](const Pattern& pattern) {
         return pattern.source ? *pattern.source == pair.rank : all;
     };
-    for (Posted* const posted : context.matcher.all_posted()) {
+    for (PostedReceive* const posted : context.matcher.all_posted()) {
         any_source_waits = any_source_waits || !posted->pattern.source;
         if (!concerned(posted->pattern)) continue;
         context.matcher.remove(*posted);

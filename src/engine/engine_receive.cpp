@@ -174,7 +174,7 @@ void Engine::store_payload(InMessage& message) {
 
 void Engine::match(InMessage& message) {
     Context& context = *message.context;
-    if (Posted* posted = context.matcher.take_posted(message.source, message.tag)) {
+    if (PostedReceive* posted = context.matcher.take_posted(message.source, message.tag)) {
         deliver(message, static_cast<ReceiveOperation&>(*posted));
         return;
     }

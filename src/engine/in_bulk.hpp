@@ -44,7 +44,7 @@ public:
     // Of a call, see Calls; then there is no message.
     bool of_call = false;
     CallPayload* call_payload = nullptr;
-    // Of a collective, see Collectives.
+    // Of a collective, see CollectiveRunner.
     bool of_collective = false;
     CollectiveIn* collective = nullptr;
     Pair* early_in = nullptr;  // where it waits for its header

@@ -45,7 +45,7 @@ void Matcher::take_out(Matchable& one) noexcept {
     one.waiting = false;
 }
 
-Posted* Matcher::take_posted(Rank source, Tag tag) noexcept {
+PostedReceive* Matcher::take_posted(Rank source, Tag tag) noexcept {
     const std::array<Pattern, 4> patterns{Pattern{.source = source, .tag = tag},
                                           Pattern{.source = source, .tag = {}},
                                           Pattern{.source = {}, .tag = tag}, Pattern{}};
@@ -57,23 +57,23 @@ Posted* Matcher::take_posted(Rank source, Tag tag) noexcept {
         if (oldest == nullptr || found->order < oldest->order) oldest = found;
     }
     if (oldest == nullptr) return nullptr;
-    remove(static_cast<Posted&>(*oldest));
-    return static_cast<Posted*>(oldest);
+    remove(static_cast<PostedReceive&>(*oldest));
+    return static_cast<PostedReceive*>(oldest);
 }
 
-void Matcher::add(Posted& receive) {
+void Matcher::add(PostedReceive& receive) {
     receive.key = key_of(receive.pattern);
     put(receive);
     ++counts_[kind_of(receive.pattern)];
 }
 
-void Matcher::remove(Posted& receive) noexcept {
+void Matcher::remove(PostedReceive& receive) noexcept {
     take_out(receive);
     --counts_[kind_of(receive.pattern)];
 }
 
-std::vector<Posted*> Matcher::all_posted() const {
-    return in_order<Posted>(waiting_, false);
+std::vector<PostedReceive*> Matcher::all_posted() const {
+    return in_order<PostedReceive>(waiting_, false);
 }
 
 std::vector<Arrived*> Matcher::all_arrived() const {

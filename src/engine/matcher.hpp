@@ -49,7 +49,7 @@ struct Matchable {
 };
 
 /// A receive that waits for its message.
-struct Posted : Matchable {
+struct PostedReceive : Matchable {
     Pattern pattern{};
 };
 
@@ -76,9 +76,9 @@ public:
         : waiting_(seed), by_tag_(seed), by_source_(world) {}
 
     /// The receive that a message goes to, taken out; nullptr: none waits for it.
-    Posted* take_posted(Rank source, Tag tag) noexcept;
-    void add(Posted& receive);
-    void remove(Posted& receive) noexcept;
+    PostedReceive* take_posted(Rank source, Tag tag) noexcept;
+    void add(PostedReceive& receive);
+    void remove(PostedReceive& receive) noexcept;
 
     /// The message that a receive gets; stays until remove().
     Arrived* find(const Pattern& pattern);
@@ -86,7 +86,7 @@ public:
     void remove(Arrived& message) noexcept;
 
     /// All that waits, in order.
-    std::vector<Posted*> all_posted() const;
+    std::vector<PostedReceive*> all_posted() const;
     std::vector<Arrived*> all_arrived() const;
 
 private:

@@ -124,7 +124,7 @@ bool Mesh::anything_under_way() const noexcept {
            });
 }
 
-bool Mesh::handle(TimePoint now, const port::Event& event) {
+bool Mesh::handle(TimePoint now, const port::LinkEvent& event) {
     if (const auto* up = std::get_if<port::Up>(&event.what)) {
         if (up->joiner) return false;
         now_ = now;

@@ -102,7 +102,7 @@ public:
     void adopt(TimePoint now, const View& view, const NodeId& me);
 
     /// True when the event was about a link that the engine does not have.
-    bool handle(TimePoint now, const port::Event& event);
+    bool handle(TimePoint now, const port::LinkEvent& event);
 
     /// Timers, and peers that the engine wants.
     void turn(TimePoint now);

@@ -93,7 +93,7 @@ public:
 };
 
 /// A receive, or a probe that takes the message out of matching: then `message` has it.
-class ReceiveOperation final : public Operation, public Posted, public port::Sink {
+class ReceiveOperation final : public Operation, public PostedReceive, public port::Sink {
 public:
     ReceiveOperation() noexcept : Operation(Kind::receive) {}
 

@@ -7,8 +7,8 @@
 namespace nexar::engine {
 
 using schedule::Dependency;
-using schedule::Event;
 using schedule::Kind;
+using schedule::Milestone;
 
 Plan::Plan(schedule::Schedule schedule, std::uint32_t element_bytes)
     : schedule_(std::move(schedule)),
@@ -27,11 +27,12 @@ Plan::Plan(schedule::Schedule schedule, std::uint32_t element_bytes)
 void Plan::find_waits() {
     std::vector<std::vector<After>> after(steps_.size());
     for (std::uint32_t i = 0; i < steps_.size(); ++i) {
-        Step& step = steps_[i];
+        PlannedStep& step = steps_[i];
         step.first_gate = static_cast<std::uint32_t>(gates_.size());
         for (const Dependency& dependency : schedule_.dependencies_of(i)) {
             // A link releases a send as a whole.
-            const bool piecewise = dependency.pipelined && dependency.event == Event::finished &&
+            const bool piecewise = dependency.pipelined &&
+                                   dependency.event == Milestone::finished &&
                                    schedule_.steps[dependency.step].kind != Kind::send;
             if (piecewise) {
                 gates_.push_back(dependency.step);

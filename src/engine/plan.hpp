@@ -14,7 +14,7 @@ namespace nexar::engine {
 /// for. Does not change; all runs of the same call share it.
 class Plan {
 public:
-    struct Step {
+    struct PlannedStep {
         std::uint64_t bytes = 0;
         std::uint64_t segment = 0;     // bytes; 0: one piece
         std::uint32_t waits = 0;       // events that must have come before it begins
@@ -26,7 +26,7 @@ public:
     /// A step that waits for an event of another one.
     struct After {
         std::uint32_t step = 0;
-        schedule::Event event{};
+        schedule::Milestone event{};
         bool piecewise = false;
     };
     /// What goes to one peer.
@@ -39,7 +39,7 @@ public:
 
     std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(steps_.size()); }
     const schedule::Step& step(std::uint32_t i) const noexcept { return schedule_.steps[i]; }
-    const Step& ready(std::uint32_t i) const noexcept { return steps_[i]; }
+    const PlannedStep& ready(std::uint32_t i) const noexcept { return steps_[i]; }
     std::span<const std::uint32_t> gates(std::uint32_t i) const noexcept {
         return std::span(gates_).subspan(steps_[i].first_gate, steps_[i].gates);
     }
@@ -69,7 +69,7 @@ private:
     std::uint32_t element_bytes_;
     std::uint64_t scratch_bytes_;
     std::uint32_t sends_ = 0;
-    std::vector<Step> steps_;
+    std::vector<PlannedStep> steps_;
     std::vector<std::uint32_t> gates_;
     std::vector<After> after_;
     std::vector<Incoming> incoming_;  // by peer and message

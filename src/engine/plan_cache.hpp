@@ -21,7 +21,7 @@ public:
 
     /// All that a plan depends on beside the communicator.
     struct Key {
-        schedule::Operation operation{};
+        schedule::Collective operation{};
         std::uint32_t root = 0;
         std::uint64_t count = 0;
         std::uint32_t element_bytes = 1;

@@ -94,14 +94,14 @@ struct DatagramArrived {
     std::vector<std::byte> bytes{};
 };
 
-struct Event {
+struct LinkEvent {
     LinkId link{};
     std::variant<Up, Down, Refused, Writable, Opened, Finished, Aborted, Released, DatagramArrived>
         what;
 };
 
 /// What a payload stream is sent with.
-struct SendOptions {
+struct StreamOptions {
     Priority priority = Priority::bulk;
     /// Precedes the content; copied. At most kMaxPrefixBytes.
     ConstBytes prefix{};
@@ -111,8 +111,8 @@ inline constexpr std::size_t kMaxPrefixBytes = 64;
 /// A connection to one authenticated peer.
 ///
 /// Calls only enqueue: they neither block nor call back, and may be made from within a Sink or a
-/// Source. What follows from them comes as an Event. After Down all of them do nothing. One thread
-/// at a time, the one that drives the carrier.
+/// Source. What follows from them comes as an LinkEvent. After Down all of them do nothing. One
+/// thread at a time, the one that drives the carrier.
 class Link {
 public:
     virtual ~Link() = default;
@@ -127,7 +127,7 @@ public:
     virtual bool write(Lane lane, std::span<const ConstBytes> pieces) = 0;
 
     /// Starts a payload stream. Released follows, exactly once.
-    virtual StreamId send(Source& source, const SendOptions& options) = 0;
+    virtual StreamId send(Source& source, const StreamOptions& options) = 0;
 
     /// A source that had no bytes has some.
     virtual void wake_source(StreamId stream) = 0;
@@ -192,7 +192,7 @@ public:
     /// when events wait. None: only after a call of Link or when the descriptor is ready.
     virtual std::optional<TimePoint> next_deadline() const = 0;
 
-    virtual std::optional<Event> poll_event() = 0;
+    virtual std::optional<LinkEvent> poll_event() = 0;
 
     /// Frees a link that is Down.
     virtual void forget(LinkId link) = 0;

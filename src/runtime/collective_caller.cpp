@@ -15,7 +15,7 @@ namespace nexar::detail {
 namespace {
 
 using schedule::Chunks;
-using Op = schedule::Operation;
+using Op = schedule::Collective;
 
 /// What is used of a call on this rank, in elements.
 class Caller {

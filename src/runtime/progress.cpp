@@ -72,7 +72,7 @@ bool Progress::withdraw(Completion& completion, Continuation& continuation) {
     return completion.drop_continuation() || due_.remove(continuation);
 }
 
-void Progress::post(Posted& posted) {
+void Progress::post(Submission& posted) {
     enter("post an operation");
     if (!try_lock()) {
         if (posted_.try_push(std::ref(posted))) {

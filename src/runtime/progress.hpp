@@ -51,9 +51,9 @@ public:
 /// An operation that a thread starts without waiting for the lock. The owner keeps it alive until
 /// run_under_lock() begins, which may destroy it, and which must not call the loop except for
 /// Progress::complete().
-class Posted {
+class Submission {
 public:
-    virtual ~Posted() = default;
+    virtual ~Submission() = default;
 
     virtual void run_under_lock() noexcept = 0;
 };
@@ -164,7 +164,7 @@ public:
     /// Runs it under the lock, now, or soon in the thread that holds the lock. Waits for the lock
     /// only when the queue is full. What one thread posts runs in order, and before what it does
     /// under a later Guard.
-    void post(Posted& posted);
+    void post(Submission& posted);
 
     // For a loop of the user: call poll() whenever descriptor() is readable and when
     // next_deadline() has come, then ask for next_deadline() again. One thread at a time.
@@ -244,7 +244,7 @@ private:
     std::mutex mutex_;
     std::atomic<pthread_t> owner_{};         // who holds mutex_, 0 for nobody
     std::atomic<std::uint32_t> blocked_{0};  // threads that sleep until they get mutex_
-    BoundedQueue<std::reference_wrapper<Posted>> posted_;
+    BoundedQueue<std::reference_wrapper<Submission>> posted_;
     std::atomic<std::uint32_t> has_posted_{0};  // see unlock()
 
     // Guarded by mutex_.

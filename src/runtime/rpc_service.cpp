@@ -38,7 +38,7 @@ CallJob::CallJob(std::shared_ptr<NodeBody> node, std::shared_ptr<ServedFunction>
 namespace {
 
 /// Answers for a job that is gone.
-class Apology final : public runtime::Posted {
+class Apology final : public runtime::Submission {
 public:
     Apology(std::shared_ptr<NodeBody> node, std::shared_ptr<ServedFunction> function,
             const CallJob* job, engine::InCall& call)
@@ -66,12 +66,12 @@ CallJob::~CallJob() {
     node_->progress().post(*apology.release());  // ends itself
 }
 
-void CallJob::Step::run() noexcept {
+void CallJob::Deferred::run() noexcept {
     const std::shared_ptr<CallJob> kept = std::move(job);
     (kept.get()->*action)();
 }
 
-void CallJob::schedule(Step& step, Step::Action action) {
+void CallJob::schedule(Deferred& step, Deferred::Action action) {
     step.job = shared_from_this();
     step.action = action;
     const bool follows = step.due.then(step);

@@ -20,7 +20,7 @@ class RpcService;
 
 /// A call that was given to a pool or an executor: runs the function, and answers.
 class CallJob final : public runtime::RpcJob,
-                      public runtime::Posted,
+                      public runtime::Submission,
                       public std::enable_shared_from_this<CallJob> {
 public:
     CallJob(std::shared_ptr<NodeBody> node, std::shared_ptr<ServedFunction> function,
@@ -42,7 +42,7 @@ public:
     void ask_to_stop();
 
 private:
-    class Step final : public runtime::Continuation {
+    class Deferred final : public runtime::Continuation {
     public:
         using Action = void (CallJob::*)();
         void run() noexcept override;
@@ -52,7 +52,7 @@ private:
     };
 
     bool begin() noexcept { return !begun_.exchange(true, std::memory_order_acq_rel); }
-    void schedule(Step& step, Step::Action action);
+    void schedule(Deferred& step, Deferred::Action action);
     void execute();
     void request_stop() { stop_.request_stop(); }
     void answer(Result<Payload> result);
@@ -65,8 +65,8 @@ private:
     std::atomic<bool> begun_{false};
     Result<Payload> result_ = Payload{};
     std::shared_ptr<CallJob> posted_{};  // itself, until the answer is given
-    Step hand_over_{};
-    Step stopping_{};
+    Deferred hand_over_{};
+    Deferred stopping_{};
 };
 
 /// A function of the user that is served.

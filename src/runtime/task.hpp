@@ -20,7 +20,7 @@ class NodeBody;
 
 /// An operation of a user: one operation of the engine, or a send and a receive together; what one
 /// may wait for; and what follows. Used again and again, so that starting costs no memory.
-class Task final : public runtime::Posted {
+class Task final : public runtime::Submission {
 public:
     enum class What : std::uint8_t {
         send,

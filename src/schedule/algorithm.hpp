@@ -24,7 +24,7 @@ struct Traits {
 
 /// One way to do an operation.
 struct Algorithm {
-    Operation operation;
+    Collective operation;
     std::string_view name;
     Traits traits;
     Schedule (*build)(const Request& request);

@@ -61,7 +61,7 @@ void Builder::after(StepId last, std::span<const StepId> earlier) {
     if (last == kNone) return;
     NEXAR_ASSERT(last + 1 == schedule_.steps.size());
     for (const StepId step : earlier)
-        if (step != kNone) need({step, Event::finished, false});
+        if (step != kNone) need({step, Milestone::finished, false});
     leave_out_implied();
 }
 
@@ -107,7 +107,7 @@ void Builder::wait_for(const Access& earlier, const Slice& slice) {
     const Step& step = schedule_.steps[earlier.step];
     const bool same = earlier.offset == slice.offset && earlier.count == slice.count;
     // A send is only ever met as a reader: what follows is an overwrite.
-    need({earlier.step, step.kind == Kind::send ? Event::released : Event::finished,
+    need({earlier.step, step.kind == Kind::send ? Milestone::released : Milestone::finished,
           same && step.segments() > 1});
 }
 

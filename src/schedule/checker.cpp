@@ -69,7 +69,7 @@ private:
         for (const Dependency& d : schedule_.dependencies_of(i)) {
             if (d.step >= schedule_.steps.size()) return "waits for a step that is not there";
             const Step& other = schedule_.steps[d.step];
-            if (d.event == Event::released && other.kind != Kind::send)
+            if (d.event == Milestone::released && other.kind != Kind::send)
                 return "waits for the release of what is no send";
             if (d.pipelined && (other.segment != step.segment || other.count() != step.count()))
                 return "is pipelined with a step in other segments";
@@ -105,7 +105,7 @@ Result<void> check(const Algorithm& algorithm, std::span<const Request> requests
     NEXAR_TRY(graph.sort());
     NEXAR_TRY(check_hazards(run, graph));
     if (algorithm.traits.window != 0) NEXAR_TRY(check_window(run, graph));
-    if (algorithm.operation == Operation::barrier) return check_barrier(run, graph);
+    if (algorithm.operation == Collective::barrier) return check_barrier(run, graph);
     Values values(run, graph);
     NEXAR_TRY(values.execute());
     return values.check_results();

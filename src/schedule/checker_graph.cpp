@@ -51,8 +51,9 @@ std::optional<EventGraph::Edge> EventGraph::predecessor(EventId event, std::uint
         const Step& s = run_.step(rank, step);
         if (i >= s.dependency_count) return std::nullopt;
         const Dependency& d = run_.schedules[rank].dependencies[s.first_dependency + i];
-        return Edge{d.event == Event::finished ? finished(rank, d.step) : released(rank, d.step),
-                    !d.pipelined};
+        return Edge{
+            d.event == Milestone::finished ? finished(rank, d.step) : released(rank, d.step),
+            !d.pipelined};
     }
     if (i == 0) return Edge{event - 1, false};
     const std::uint32_t other = other_end(rank, step);

@@ -14,7 +14,7 @@ namespace nexar::schedule {
 Result<void> Values::check_results() {
     for (std::uint32_t rank = 0; rank < run_.world(); ++rank) {
         for (const Wanted& wanted : wanted(rank)) NEXAR_TRY(expect(rank, wanted));
-        if (run_.algorithm.operation == Operation::all_reduce) NEXAR_TRY(expect_as_rank_0(rank));
+        if (run_.algorithm.operation == Collective::all_reduce) NEXAR_TRY(expect_as_rank_0(rank));
     }
     return {};
 }
@@ -25,36 +25,36 @@ std::vector<Values::Wanted> Values::wanted(std::uint32_t rank) const {
     const std::uint32_t last = run_.world() - 1;
     std::vector<Wanted> all;
     switch (request.operation) {
-        case Operation::all_reduce:
-        case Operation::reduce:
+        case Collective::all_reduce:
+        case Collective::reduce:
             return {{result, 0, 0, last}};
-        case Operation::reduce_scatter:
+        case Collective::reduce_scatter:
             return {{result, request.chunks.offset(rank), 0, last}};
-        case Operation::scan:
+        case Collective::scan:
             return {{result, 0, 0, rank}};
-        case Operation::exclusive_scan:
+        case Collective::exclusive_scan:
             if (rank == 0) return {};
             return {{result, 0, 0, rank - 1}};
-        case Operation::broadcast:
+        case Collective::broadcast:
             return {{result, 0, request.root, request.root}};
-        case Operation::scatter:
+        case Collective::scatter:
             // In place the root keeps all that it had.
             if (in_place_here(request)) return {{output_of(request), 0, rank, rank}};
             return {{result, run_.requests[request.root].chunks.offset(rank), request.root,
                      request.root}};
-        case Operation::all_gather:
-        case Operation::gather:
+        case Collective::all_gather:
+        case Collective::gather:
             if (result.count == 0) return {};
             for (std::uint32_t i = 0; i <= last; ++i)
                 all.push_back(
                     {part(result, request.chunks.offset(i), request.chunks.count(i)), 0, i, i});
             return all;
-        case Operation::all_to_all:
+        case Collective::all_to_all:
             for (std::uint32_t i = 0; i <= last; ++i)
                 all.push_back({part(result, request.receives.offset(i), request.receives.count(i)),
                                run_.requests[i].chunks.offset(rank), i, i});
             return all;
-        case Operation::barrier:
+        case Collective::barrier:
             return {};
     }
     return {};

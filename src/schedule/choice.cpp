@@ -22,8 +22,8 @@ constexpr std::uint64_t kMostSegment = std::uint64_t{8} << 20U;
 // With more ranks than this, rank 0 of a flat barrier has more messages than rounds would cost.
 constexpr std::uint32_t kMostInFlatBarrier = 4;
 
-bool scans(Operation operation) {
-    return operation == Operation::scan || operation == Operation::exclusive_scan;
+bool scans(Collective operation) {
+    return operation == Collective::scan || operation == Collective::exclusive_scan;
 }
 
 /// Takes the first entry off a list with commas.
@@ -52,44 +52,45 @@ Forced parts_of(std::string_view entry) {
     return parts;
 }
 
-bool may_be_taken(const Algorithm& algorithm, const Task& task, const Profile& profile) {
+bool may_be_taken(const Algorithm& algorithm, const Workload& workload, const Profile& profile) {
     const Traits& traits = algorithm.traits;
-    if (algorithm.operation != task.operation || traits.needs_tree) return false;
-    if (task.has_counts && !traits.takes_counts) return false;
-    if (task.operation == Operation::barrier) {
-        return (algorithm.name == "flat") == (task.world <= kMostInFlatBarrier);
+    if (algorithm.operation != workload.operation || traits.needs_tree) return false;
+    if (workload.has_counts && !traits.takes_counts) return false;
+    if (workload.operation == Collective::barrier) {
+        return (algorithm.name == "flat") == (workload.world <= kMostInFlatBarrier);
     }
-    if (!reduces(task.operation)) return true;
-    if (!task.commutative && !traits.keeps_order) return false;
+    if (!reduces(workload.operation)) return true;
+    if (!workload.commutative && !traits.keeps_order) return false;
     // The prefixes of a scan have no common tree: one algorithm for all sizes serves the same end.
-    if (profile.reproducibility == Reproducibility::runs && scans(task.operation))
+    if (profile.reproducibility == Reproducibility::runs && scans(workload.operation))
         return algorithm.name == "recursive_doubling";
     return profile.reproducibility != Reproducibility::runs || traits.canonical;
 }
 
-Extent extent_of(const Task& task, std::uint64_t segment_bytes) {
+Extent extent_of(const Workload& workload, std::uint64_t segment_bytes) {
     const auto bytes = [&](std::uint64_t elements) {
-        return static_cast<double>(elements) * task.element_bytes;
+        return static_cast<double>(elements) * workload.element_bytes;
     };
-    return {.world = task.world,
-            .bytes = bytes(task.count),
-            .chunk = bytes(task.largest),
+    return {.world = workload.world,
+            .bytes = bytes(workload.count),
+            .chunk = bytes(workload.largest),
             .segment = static_cast<double>(segment_bytes)};
 }
 
-Choice with_best_segment(const Algorithm& algorithm, const Task& task, const Profile& profile) {
+Choice with_best_segment(const Algorithm& algorithm, const Workload& workload,
+                         const Profile& profile) {
     const auto with = [&](std::uint64_t bytes) {
-        const std::uint64_t elements = bytes / task.element_bytes;
-        return Choice{
-            .algorithm = &algorithm,
-            .segment = elements,
-            .seconds = predicted_seconds(algorithm, extent_of(task, elements * task.element_bytes),
-                                         profile.slowest_rates())};
+        const std::uint64_t elements = bytes / workload.element_bytes;
+        return Choice{.algorithm = &algorithm,
+                      .segment = elements,
+                      .seconds = predicted_seconds(
+                          algorithm, extent_of(workload, elements * workload.element_bytes),
+                          profile.slowest_rates())};
     };
     Choice best = with(0);
     if (!algorithm.traits.segments) return best;
     if (profile.segment_bytes != 0) {
-        return with(std::max<std::uint64_t>(profile.segment_bytes, task.element_bytes));
+        return with(std::max<std::uint64_t>(profile.segment_bytes, workload.element_bytes));
     }
     for (std::uint64_t bytes = kLeastSegment; bytes <= kMostSegment; bytes *= 2) {
         const Choice next = with(bytes);
@@ -114,11 +115,11 @@ std::uint64_t Profile::hash() const noexcept {
     return mixed(all ^ eager_bytes);
 }
 
-std::vector<Choice> ranked(const Task& task, const Profile& profile) {
+std::vector<Choice> ranked(const Workload& workload, const Profile& profile) {
     std::vector<Choice> all;
     for (const Algorithm& algorithm : algorithms()) {
-        if (may_be_taken(algorithm, task, profile))
-            all.push_back(with_best_segment(algorithm, task, profile));
+        if (may_be_taken(algorithm, workload, profile))
+            all.push_back(with_best_segment(algorithm, workload, profile));
     }
     // Those that take the same time stay in the order of the table.
     std::ranges::sort(all, {}, [](const Choice& choice) {
@@ -127,7 +128,7 @@ std::vector<Choice> ranked(const Task& task, const Profile& profile) {
     return all;
 }
 
-std::string_view Profile::forced_for(Operation operation, std::uint64_t bytes) const {
+std::string_view Profile::forced_for(Collective operation, std::uint64_t bytes) const {
     if (forced.find('=') == std::string::npos) return forced;
     std::string_view rest = forced;
     while (!rest.empty()) {
@@ -144,9 +145,9 @@ Result<void> check_forced(std::string_view forced) {
     while (!forced.empty()) {
         const std::string_view entry = next_entry(forced);
         const Forced parts = parts_of(entry);
-        const auto operation = std::ranges::find(kOperations, parts.operation,
-                                                 [](Operation one) { return name(one); });
-        const bool known = operation != kOperations.end() &&
+        const auto operation = std::ranges::find(kCollectives, parts.operation,
+                                                 [](Collective one) { return name(one); });
+        const bool known = operation != kCollectives.end() &&
                            find_algorithm(*operation, parts.algorithm) != nullptr;
         if (known && (!parts.at_most || parse_size(*parts.at_most))) continue;
         return Error(Errc::bad_config,
@@ -159,18 +160,18 @@ Result<void> check_forced(std::string_view forced) {
     return {};
 }
 
-Result<Choice> choose(const Task& task, const Profile& profile) {
-    const std::vector<Choice> all = ranked(task, profile);
+Result<Choice> choose(const Workload& workload, const Profile& profile) {
+    const std::vector<Choice> all = ranked(workload, profile);
     std::vector<std::string_view> names;
     names.reserve(all.size());
     for (const Choice& choice : all) names.push_back(choice.algorithm->name);
-    const std::string_view forced = profile.forced_for(task.operation, task.bytes());
+    const std::string_view forced = profile.forced_for(workload.operation, workload.bytes());
     if (forced.empty() && !all.empty()) return all.front();
     const auto found = std::ranges::find(names, forced);
     if (found != names.end()) return all[static_cast<std::size_t>(found - names.begin())];
     return Error(Errc::bad_config,
                  fmt::format("no algorithm \"{}\" may be taken for {} here; there are: {}", forced,
-                             name(task.operation), fmt::join(names, ", ")));
+                             name(workload.operation), fmt::join(names, ", ")));
 }
 
 }  // namespace nexar::schedule

@@ -38,7 +38,7 @@ struct Profile {
     }
 
     /// The algorithm that is forced for an operation on so many bytes; empty: none.
-    std::string_view forced_for(Operation operation, std::uint64_t bytes) const;
+    std::string_view forced_for(Collective operation, std::uint64_t bytes) const;
 
     /// Of all that is in it: two profiles with one hash make the same choices.
     std::uint64_t hash() const noexcept;
@@ -48,8 +48,8 @@ struct Profile {
 Result<void> check_forced(std::string_view forced);
 
 /// A collective, as far as a choice depends on it; equal on all ranks.
-struct Task {
-    Operation operation = Operation::barrier;
+struct Workload {
+    Collective operation = Collective::barrier;
     std::uint32_t world = 1;
     std::uint64_t count = 0;    // elements of the whole vector
     std::uint64_t largest = 0;  // of the largest chunk
@@ -68,10 +68,10 @@ struct Choice {
 
 /// Every algorithm that may be taken, each with its best segment, the fastest first. Of those that
 /// are predicted to take the same time the one that stands first in algorithms().
-std::vector<Choice> ranked(const Task& task, const Profile& profile);
+std::vector<Choice> ranked(const Workload& workload, const Profile& profile);
 
 /// The one that is taken. Fails with bad_config when the profile forces one that is not there, or
-/// may not be taken for this task; the error lists those that may.
-Result<Choice> choose(const Task& task, const Profile& profile);
+/// may not be taken for this workload; the error lists those that may.
+Result<Choice> choose(const Workload& workload, const Profile& profile);
 
 }  // namespace nexar::schedule

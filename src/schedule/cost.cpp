@@ -79,7 +79,7 @@ struct Terms : Shape {
 using Formula = double (*)(const Terms& t);
 
 struct Entry {
-    Operation operation;
+    Collective operation;
     std::string_view name;
     Formula seconds;
 };
@@ -107,24 +107,24 @@ double linear_scan(const Terms& t) {
 }
 
 constexpr std::array kFormulas{
-    Entry{Operation::all_reduce, "recursive_doubling",
+    Entry{Collective::all_reduce, "recursive_doubling",
           [](const Terms& t) {
               return t.down * t.fold_swap(t.S) + t.odd * t.fold_hop(t.S) + t.late * t.hop(t.S);
           }},
-    Entry{Operation::all_reduce, "ring",
+    Entry{Collective::all_reduce, "ring",
           [](const Terms& t) { return (t.n - 1) * (t.fold_swap(t.c) + t.swap(t.c)); }},
-    Entry{Operation::all_reduce, "segmented_ring",
+    Entry{Collective::all_reduce, "segmented_ring",
           [](const Terms& t) { return t.around(true) + t.around(false); }},
-    Entry{Operation::all_reduce, "halving_doubling",
+    Entry{Collective::all_reduce, "halving_doubling",
           [](const Terms& t) {
               return t.odd * (t.fold_hop(t.S) + t.hop(t.S)) + t.halving(true) + t.halving(false);
           }},
-    Entry{Operation::all_reduce, "reduce_scatter_all_gather",
+    Entry{Collective::all_reduce, "reduce_scatter_all_gather",
           [](const Terms& t) {
               return t.odd * (t.fold_hop(t.S) + t.occupies(t.c)) + t.halving(true) + t.hand_out() +
                      (t.n - 1) * t.swap(t.c);
           }},
-    Entry{Operation::all_reduce, "tree",
+    Entry{Collective::all_reduce, "tree",
           [](const Terms& t) {
               if (t.pieces(t.S) == 1) return t.fold_to_one() + t.up * t.hop(t.S);
               // Up and down share ranks, but not directions.
@@ -133,17 +133,17 @@ constexpr std::array kFormulas{
               return (t.down + t.odd) * t.fold_swap(one) + t.up * t.hop(one) +
                      (t.pieces(t.S) - 1) * busiest * t.rates.occupies_both(one);
           }},
-    Entry{Operation::reduce, "binomial", [](const Terms& t) { return t.fold_to_one(); }},
-    Entry{Operation::reduce, "reduce_scatter_gather",
+    Entry{Collective::reduce, "binomial", [](const Terms& t) { return t.fold_to_one(); }},
+    Entry{Collective::reduce, "reduce_scatter_gather",
           [](const Terms& t) {
               return t.odd * t.fold_hop(t.S) + t.halving(true) + t.rates.arrival(t.S / t.p) +
                      (t.p - 1) * t.occupies(t.S / t.p);
           }},
-    Entry{Operation::broadcast, "flat",
+    Entry{Collective::broadcast, "flat",
           [](const Terms& t) { return t.rates.arrival(t.S) + (t.n - 1) * t.occupies(t.S); }},
-    Entry{Operation::broadcast, "binomial",
+    Entry{Collective::broadcast, "binomial",
           [](const Terms& t) { return t.pipeline(t.up, t.up, t.S, false); }},
-    Entry{Operation::broadcast, "scatter_all_gather",
+    Entry{Collective::broadcast, "scatter_all_gather",
           [](const Terms& t) {
               // The first chunk goes around while the others are still handed down.
               double down = 0;
@@ -153,27 +153,27 @@ constexpr std::array kFormulas{
               return down + t.hop(t.c) + t.c * (t.n - 2) * t.rates.per_byte +
                      (t.n - 2) * t.swap(t.c) + t.occupies(t.c);
           }},
-    Entry{Operation::broadcast, "chain",
+    Entry{Collective::broadcast, "chain",
           [](const Terms& t) { return t.pipeline(t.n - 1, 1, t.S, false); }},
-    Entry{Operation::all_gather, "ring", [](const Terms& t) { return t.around(false); }},
-    Entry{Operation::all_gather, "recursive_doubling",
+    Entry{Collective::all_gather, "ring", [](const Terms& t) { return t.around(false); }},
+    Entry{Collective::all_gather, "recursive_doubling",
           [](const Terms& t) {
               return t.odd * (t.hop(t.c) + t.hop(t.S) + t.rates.per_message) + t.halves();
           }},
-    Entry{Operation::all_gather, "bruck",
+    Entry{Collective::all_gather, "bruck",
           [](const Terms& t) { return by_rounds(t, &Terms::swap); }},
-    Entry{Operation::gather, "flat", to_root_in_flat},
-    Entry{Operation::gather, "binomial", by_binomial},
-    Entry{Operation::scatter, "flat", to_root_in_flat},
-    Entry{Operation::scatter, "binomial", by_binomial},
-    Entry{Operation::reduce_scatter, "ring", [](const Terms& t) { return t.around(true); }},
-    Entry{Operation::reduce_scatter, "halving",
+    Entry{Collective::gather, "flat", to_root_in_flat},
+    Entry{Collective::gather, "binomial", by_binomial},
+    Entry{Collective::scatter, "flat", to_root_in_flat},
+    Entry{Collective::scatter, "binomial", by_binomial},
+    Entry{Collective::reduce_scatter, "ring", [](const Terms& t) { return t.around(true); }},
+    Entry{Collective::reduce_scatter, "halving",
           [](const Terms& t) {
               return t.odd * (t.fold_hop(t.S) + t.occupies(t.c)) + t.halving(true) + t.hand_out();
           }},
-    Entry{Operation::all_to_all, "pairwise",
+    Entry{Collective::all_to_all, "pairwise",
           [](const Terms& t) { return t.pairings() * t.swap(t.c); }},
-    Entry{Operation::all_to_all, "windowed",
+    Entry{Collective::all_to_all, "windowed",
           [](const Terms& t) {
               // Others go on while one rank would meet itself.
               const double rounds = t.n == 2 ? 1 : t.n - 0.5;
@@ -181,24 +181,24 @@ constexpr std::array kFormulas{
               return std::max(t.rates.arrival(t.c) + rounds * t.rates.occupies_both(t.c),
                               waits * (t.swap(t.c) + t.rates.per_message));
           }},
-    Entry{Operation::all_to_all, "bruck",
+    Entry{Collective::all_to_all, "bruck",
           [](const Terms& t) { return t.up * (t.swap(t.S / 2) + t.copy(t.S / 2)) + t.copy(t.S); }},
-    Entry{Operation::scan, "recursive_doubling",
+    Entry{Collective::scan, "recursive_doubling",
           [](const Terms& t) {
               // The last rank only receives.
               return (t.up - 1) * t.swap(t.S) + t.hop(t.S) + t.up * t.fold(t.S);
           }},
-    Entry{Operation::scan, "linear", linear_scan},
-    Entry{Operation::exclusive_scan, "recursive_doubling",
+    Entry{Collective::scan, "linear", linear_scan},
+    Entry{Collective::exclusive_scan, "recursive_doubling",
           [](const Terms& t) { return (t.up - 1) * (t.swap(t.S) + 2 * t.fold(t.S)) + t.hop(t.S); }},
-    Entry{Operation::exclusive_scan, "linear", linear_scan},
-    Entry{Operation::barrier, "flat",
+    Entry{Collective::exclusive_scan, "linear", linear_scan},
+    Entry{Collective::barrier, "flat",
           [](const Terms& t) {
               // Nobody tells a rank of its own coming, so two of them need not wait for answers.
               const double one_way = t.rates.latency + (t.n - 1) * t.rates.per_message;
               return t.n == 2 ? one_way : 2 * one_way;
           }},
-    Entry{Operation::barrier, "dissemination", [](const Terms& t) { return t.up * t.hop(0); }},
+    Entry{Collective::barrier, "dissemination", [](const Terms& t) { return t.up * t.hop(0); }},
 };
 
 // How much of the longest way is waited for although others have work.

@@ -31,41 +31,42 @@ constexpr Traits kOrderSegments{.keeps_order = true, .segments = true};
 constexpr Traits kGivenTree{.segments = true, .needs_tree = true};
 
 constexpr std::array kAlgorithms{
-    Algorithm{Operation::all_reduce, "recursive_doubling", kCanonical,
+    Algorithm{Collective::all_reduce, "recursive_doubling", kCanonical,
               all_reduce::recursive_doubling},
-    Algorithm{Operation::all_reduce, "ring", kPlain, all_reduce::ring},
-    Algorithm{Operation::all_reduce, "segmented_ring", kSegments, all_reduce::segmented_ring},
-    Algorithm{Operation::all_reduce, "halving_doubling", kCanonical, all_reduce::halving_doubling},
-    Algorithm{Operation::all_reduce, "reduce_scatter_all_gather", kCanonical,
+    Algorithm{Collective::all_reduce, "ring", kPlain, all_reduce::ring},
+    Algorithm{Collective::all_reduce, "segmented_ring", kSegments, all_reduce::segmented_ring},
+    Algorithm{Collective::all_reduce, "halving_doubling", kCanonical, all_reduce::halving_doubling},
+    Algorithm{Collective::all_reduce, "reduce_scatter_all_gather", kCanonical,
               all_reduce::reduce_scatter_all_gather},
-    Algorithm{Operation::all_reduce, "tree", kCanonicalSegments, all_reduce::tree},
-    Algorithm{Operation::reduce, "binomial", kCanonicalSegments, reduce::binomial},
-    Algorithm{Operation::reduce, "reduce_scatter_gather", kCanonical,
+    Algorithm{Collective::all_reduce, "tree", kCanonicalSegments, all_reduce::tree},
+    Algorithm{Collective::reduce, "binomial", kCanonicalSegments, reduce::binomial},
+    Algorithm{Collective::reduce, "reduce_scatter_gather", kCanonical,
               reduce::reduce_scatter_gather},
-    Algorithm{Operation::broadcast, "flat", kPlain, broadcast::flat},
-    Algorithm{Operation::broadcast, "binomial", kSegments, broadcast::binomial},
-    Algorithm{Operation::broadcast, "scatter_all_gather", kPlain, broadcast::scatter_all_gather},
-    Algorithm{Operation::broadcast, "chain", kSegments, broadcast::chain},
-    Algorithm{Operation::broadcast, "spanning_tree", kGivenTree, broadcast::spanning_tree},
-    Algorithm{Operation::all_gather, "ring", kCountsSegments, all_gather::ring},
-    Algorithm{Operation::all_gather, "recursive_doubling", kCounts, all_gather::recursive_doubling},
-    Algorithm{Operation::all_gather, "bruck", kCounts, all_gather::bruck},
-    Algorithm{Operation::gather, "flat", kCounts, gather::flat},
-    Algorithm{Operation::gather, "binomial", kPlain, gather::binomial},
-    Algorithm{Operation::scatter, "flat", kCounts, scatter::flat},
-    Algorithm{Operation::scatter, "binomial", kPlain, scatter::binomial},
-    Algorithm{Operation::reduce_scatter, "ring", kCountsSegments, reduce_scatter::ring},
-    Algorithm{Operation::reduce_scatter, "halving", kCanonicalCounts, reduce_scatter::halving},
-    Algorithm{Operation::all_to_all, "pairwise", kPairs, all_to_all::pairwise},
-    Algorithm{Operation::all_to_all, "windowed", kWindowed, all_to_all::windowed},
-    Algorithm{Operation::all_to_all, "bruck", kPlain, all_to_all::bruck},
-    Algorithm{Operation::scan, "recursive_doubling", kOrder, scan::recursive_doubling},
-    Algorithm{Operation::scan, "linear", kOrderSegments, scan::linear},
-    Algorithm{Operation::exclusive_scan, "recursive_doubling", kOrder,
+    Algorithm{Collective::broadcast, "flat", kPlain, broadcast::flat},
+    Algorithm{Collective::broadcast, "binomial", kSegments, broadcast::binomial},
+    Algorithm{Collective::broadcast, "scatter_all_gather", kPlain, broadcast::scatter_all_gather},
+    Algorithm{Collective::broadcast, "chain", kSegments, broadcast::chain},
+    Algorithm{Collective::broadcast, "spanning_tree", kGivenTree, broadcast::spanning_tree},
+    Algorithm{Collective::all_gather, "ring", kCountsSegments, all_gather::ring},
+    Algorithm{Collective::all_gather, "recursive_doubling", kCounts,
+              all_gather::recursive_doubling},
+    Algorithm{Collective::all_gather, "bruck", kCounts, all_gather::bruck},
+    Algorithm{Collective::gather, "flat", kCounts, gather::flat},
+    Algorithm{Collective::gather, "binomial", kPlain, gather::binomial},
+    Algorithm{Collective::scatter, "flat", kCounts, scatter::flat},
+    Algorithm{Collective::scatter, "binomial", kPlain, scatter::binomial},
+    Algorithm{Collective::reduce_scatter, "ring", kCountsSegments, reduce_scatter::ring},
+    Algorithm{Collective::reduce_scatter, "halving", kCanonicalCounts, reduce_scatter::halving},
+    Algorithm{Collective::all_to_all, "pairwise", kPairs, all_to_all::pairwise},
+    Algorithm{Collective::all_to_all, "windowed", kWindowed, all_to_all::windowed},
+    Algorithm{Collective::all_to_all, "bruck", kPlain, all_to_all::bruck},
+    Algorithm{Collective::scan, "recursive_doubling", kOrder, scan::recursive_doubling},
+    Algorithm{Collective::scan, "linear", kOrderSegments, scan::linear},
+    Algorithm{Collective::exclusive_scan, "recursive_doubling", kOrder,
               scan::exclusive_recursive_doubling},
-    Algorithm{Operation::exclusive_scan, "linear", kOrderSegments, scan::exclusive_linear},
-    Algorithm{Operation::barrier, "flat", kPlain, barrier::flat},
-    Algorithm{Operation::barrier, "dissemination", kPlain, barrier::dissemination},
+    Algorithm{Collective::exclusive_scan, "linear", kOrderSegments, scan::exclusive_linear},
+    Algorithm{Collective::barrier, "flat", kPlain, barrier::flat},
+    Algorithm{Collective::barrier, "dissemination", kPlain, barrier::dissemination},
 };
 
 }  // namespace
@@ -74,7 +75,7 @@ std::span<const Algorithm> algorithms() noexcept {
     return kAlgorithms;
 }
 
-const Algorithm* find_algorithm(Operation operation, std::string_view name) noexcept {
+const Algorithm* find_algorithm(Collective operation, std::string_view name) noexcept {
     for (const Algorithm& algorithm : kAlgorithms)
         if (algorithm.operation == operation && algorithm.name == name) return &algorithm;
     return nullptr;

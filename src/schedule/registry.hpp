@@ -13,6 +13,6 @@ namespace nexar::schedule {
 std::span<const Algorithm> algorithms() noexcept;
 
 /// nullptr if there is none of that name.
-const Algorithm* find_algorithm(Operation operation, std::string_view name) noexcept;
+const Algorithm* find_algorithm(Collective operation, std::string_view name) noexcept;
 
 }  // namespace nexar::schedule

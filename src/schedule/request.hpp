@@ -12,21 +12,21 @@
 
 namespace nexar::schedule {
 
-using Operation = detail::Collective;
+using detail::Collective;
 
-inline constexpr std::array kOperations{
-    Operation::all_reduce,     Operation::reduce,     Operation::broadcast,
-    Operation::all_gather,     Operation::gather,     Operation::scatter,
-    Operation::reduce_scatter, Operation::all_to_all, Operation::scan,
-    Operation::exclusive_scan, Operation::barrier};
+inline constexpr std::array kCollectives{
+    Collective::all_reduce,     Collective::reduce,     Collective::broadcast,
+    Collective::all_gather,     Collective::gather,     Collective::scatter,
+    Collective::reduce_scatter, Collective::all_to_all, Collective::scan,
+    Collective::exclusive_scan, Collective::barrier};
 
-std::string_view name(Operation operation) noexcept;
+std::string_view name(Collective operation) noexcept;
 
 /// Whether the operation folds elements of several ranks.
-bool reduces(Operation operation) noexcept;
+bool reduces(Collective operation) noexcept;
 
 /// Whether one rank is special: it has the data at the start or gets it at the end.
-bool rooted(Operation operation) noexcept;
+bool rooted(Collective operation) noexcept;
 
 /// A rank's place in a spanning tree that somebody else drew. The order of children is the order
 /// in which they are served.
@@ -57,7 +57,7 @@ struct TreePlace {
 /// root has all in its output and its own chunk stays where it is. For operations with a root, in
 /// place concerns the root only. The result of an exclusive scan at rank 0 is undefined.
 struct Request {
-    Operation operation = Operation::barrier;
+    Collective operation = Collective::barrier;
     std::uint32_t world = 1;
     std::uint32_t rank = 0;
     std::uint32_t root = 0;  // operations with a root

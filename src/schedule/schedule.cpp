@@ -52,7 +52,7 @@ std::string to_text(const Schedule& schedule) {
         std::string_view before = " after ";
         for (const Dependency& d : schedule.dependencies_of(i)) {
             fmt::format_to(std::back_inserter(out), "{}{}{}{}", before, d.step,
-                           d.event == Event::released ? "r" : "", d.pipelined ? "~" : "");
+                           d.event == Milestone::released ? "r" : "", d.pipelined ? "~" : "");
             before = ", ";
         }
         out.push_back('\n');

@@ -97,7 +97,7 @@ struct Step {
 };
 
 /// What of a step is waited for. Only a send has a release.
-enum class Event : std::uint8_t {
+enum class Milestone : std::uint8_t {
     finished,  // the elements are there; for a send: the receiver has them
     released,  // the memory of the send is not read again, not even to retransmit; after finished
 };
@@ -108,7 +108,7 @@ enum class Event : std::uint8_t {
 /// Who overwrites memory that was sent waits for its release.
 struct Dependency {
     std::uint32_t step = 0;
-    Event event = Event::finished;
+    Milestone event = Milestone::finished;
     bool pipelined = false;
 
     friend bool operator==(const Dependency&, const Dependency&) = default;

@@ -39,7 +39,7 @@ struct Happening {
 /// Who waits for a step of the same rank.
 struct Dependent {
     StepId step = 0;
-    Event event{};
+    Milestone event{};
     bool pipelined = false;
 };
 
@@ -91,7 +91,7 @@ private:
     void push(double at, Moment moment, StepId step, PieceId piece);
     void on_ready(double now, StepId id, PieceId piece);
     void take_in(double now, StepId id, PieceId piece);
-    void tell(double now, StepId id, PieceId piece, Event event);
+    void tell(double now, StepId id, PieceId piece, Milestone event);
     void satisfy(double now, StepId id, PieceId piece);
 
     std::span<const Schedule> ranks_;
@@ -216,9 +216,9 @@ void TimedRun::satisfy(double now, StepId id, PieceId piece) {
         push(now, Moment::ready, id, piece);
 }
 
-void TimedRun::tell(double now, StepId id, PieceId piece, Event event) {
+void TimedRun::tell(double now, StepId id, PieceId piece, Milestone event) {
     StepState& step = steps_[id];
-    std::uint32_t& done = event == Event::finished ? step.finished : step.released;
+    std::uint32_t& done = event == Milestone::finished ? step.finished : step.released;
     const bool whole = ++done == step.pieces;
     for (std::uint32_t i = 0; i < step.dependents; ++i) {
         const Dependent& dependent = dependents_[step.first_dependent + i];
@@ -290,10 +290,10 @@ Result<double> TimedRun::run() {
             case Moment::finished:
                 --unfinished_;
                 last = std::max(last, next.at);
-                tell(next.at, next.step, next.piece, Event::finished);
+                tell(next.at, next.step, next.piece, Milestone::finished);
                 break;
             case Moment::released:
-                tell(next.at, next.step, next.piece, Event::released);
+                tell(next.at, next.step, next.piece, Milestone::released);
                 break;
         }
     }

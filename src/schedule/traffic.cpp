@@ -54,7 +54,7 @@ Traffic operator+(const Traffic& a, const Traffic& b) {
 }
 
 struct TrafficEntry {
-    Operation operation;
+    Collective operation;
     std::string_view name;
     Traffic (*traffic)(const TrafficTerms& t);
 };
@@ -85,73 +85,73 @@ Traffic fold_doublings(const TrafficTerms& t) {
 }
 
 constexpr std::array kTrafficFormulas{
-    TrafficEntry{Operation::all_reduce, "recursive_doubling",
+    TrafficEntry{Collective::all_reduce, "recursive_doubling",
                  [](const TrafficTerms& t) {
                      return t.folded(t.p * t.down + t.more, t.S) + t.sent(t.more, t.S);
                  }},
-    TrafficEntry{Operation::all_reduce, "ring", ring_of_both},
-    TrafficEntry{Operation::all_reduce, "segmented_ring", ring_of_both},
-    TrafficEntry{Operation::all_reduce, "halving_doubling",
+    TrafficEntry{Collective::all_reduce, "ring", ring_of_both},
+    TrafficEntry{Collective::all_reduce, "segmented_ring", ring_of_both},
+    TrafficEntry{Collective::all_reduce, "halving_doubling",
                  [](const TrafficTerms& t) {
                      return t.folded(t.more, t.S) + t.fold_halving() + t.halving() +
                             t.sent(t.more, t.S);
                  }},
-    TrafficEntry{Operation::all_reduce, "reduce_scatter_all_gather",
+    TrafficEntry{Collective::all_reduce, "reduce_scatter_all_gather",
                  [](const TrafficTerms& t) {
                      return t.folded(t.more, t.S) + t.fold_halving() + t.hand_out() + pairs(t);
                  }},
-    TrafficEntry{Operation::all_reduce, "tree",
+    TrafficEntry{Collective::all_reduce, "tree",
                  [](const TrafficTerms& t) { return fold_to_one(t) + whole_to_each(t); }},
-    TrafficEntry{Operation::reduce, "binomial", fold_to_one},
-    TrafficEntry{Operation::reduce, "reduce_scatter_gather",
+    TrafficEntry{Collective::reduce, "binomial", fold_to_one},
+    TrafficEntry{Collective::reduce, "reduce_scatter_gather",
                  [](const TrafficTerms& t) {
                      return t.folded(t.more, t.S) + t.fold_halving() + t.sent(t.p - 1, t.S / t.p);
                  }},
-    TrafficEntry{Operation::broadcast, "flat", whole_to_each},
-    TrafficEntry{Operation::broadcast, "binomial", whole_to_each},
-    TrafficEntry{Operation::broadcast, "scatter_all_gather",
+    TrafficEntry{Collective::broadcast, "flat", whole_to_each},
+    TrafficEntry{Collective::broadcast, "binomial", whole_to_each},
+    TrafficEntry{Collective::broadcast, "scatter_all_gather",
                  [](const TrafficTerms& t) {
                      // Around the ring nobody gets what it has been handed, and the root has all.
                      return t.by_tree() + t.sent((t.n - 1) * (t.n - 1), t.c);
                  }},
-    TrafficEntry{Operation::broadcast, "chain", whole_to_each},
-    TrafficEntry{Operation::all_gather, "ring", pairs},
-    TrafficEntry{Operation::all_gather, "recursive_doubling",
+    TrafficEntry{Collective::broadcast, "chain", whole_to_each},
+    TrafficEntry{Collective::all_gather, "ring", pairs},
+    TrafficEntry{Collective::all_gather, "recursive_doubling",
                  [](const TrafficTerms& t) {
                      return t.sent(t.more, t.c) + t.halving() + t.sent(t.more, t.S);
                  }},
-    TrafficEntry{Operation::all_gather, "bruck",
+    TrafficEntry{Collective::all_gather, "bruck",
                  [](const TrafficTerms& t) {
                      return Traffic{.messages = t.n * t.up, .bytes = t.n * (t.n - 1) * t.c};
                  }},
-    TrafficEntry{Operation::gather, "flat", chunk_to_each},
-    TrafficEntry{Operation::gather, "binomial", by_tree},
-    TrafficEntry{Operation::scatter, "flat", chunk_to_each},
-    TrafficEntry{Operation::scatter, "binomial", by_tree},
-    TrafficEntry{Operation::reduce_scatter, "ring", fold_pairs},
-    TrafficEntry{Operation::reduce_scatter, "halving",
+    TrafficEntry{Collective::gather, "flat", chunk_to_each},
+    TrafficEntry{Collective::gather, "binomial", by_tree},
+    TrafficEntry{Collective::scatter, "flat", chunk_to_each},
+    TrafficEntry{Collective::scatter, "binomial", by_tree},
+    TrafficEntry{Collective::reduce_scatter, "ring", fold_pairs},
+    TrafficEntry{Collective::reduce_scatter, "halving",
                  [](const TrafficTerms& t) {
                      return t.folded(t.more, t.S) + t.fold_halving() + t.hand_out();
                  }},
-    TrafficEntry{Operation::all_to_all, "pairwise", pairs},
-    TrafficEntry{Operation::all_to_all, "windowed", pairs},
-    TrafficEntry{Operation::all_to_all, "bruck",
+    TrafficEntry{Collective::all_to_all, "pairwise", pairs},
+    TrafficEntry{Collective::all_to_all, "windowed", pairs},
+    TrafficEntry{Collective::all_to_all, "bruck",
                  [](const TrafficTerms& t) {
                      // To its rank a chunk goes as many hops as their distance has bits set.
                      return Traffic{.messages = t.n * t.up, .bytes = t.n * t.by_tree().bytes};
                  }},
-    TrafficEntry{Operation::scan, "recursive_doubling", fold_doublings},
-    TrafficEntry{Operation::scan, "linear", fold_to_one},
-    TrafficEntry{Operation::exclusive_scan, "recursive_doubling",
+    TrafficEntry{Collective::scan, "recursive_doubling", fold_doublings},
+    TrafficEntry{Collective::scan, "linear", fold_to_one},
+    TrafficEntry{Collective::exclusive_scan, "recursive_doubling",
                  [](const TrafficTerms& t) {
                      // What comes first to a rank is its result so far.
                      return t.folded(t.doublings() - t.up, t.S) + t.sent(t.up, t.S);
                  }},
-    TrafficEntry{Operation::exclusive_scan, "linear",
+    TrafficEntry{Collective::exclusive_scan, "linear",
                  [](const TrafficTerms& t) { return t.folded(t.n - 2, t.S) + t.sent(1, t.S); }},
-    TrafficEntry{Operation::barrier, "flat",
+    TrafficEntry{Collective::barrier, "flat",
                  [](const TrafficTerms& t) { return t.sent(2 * (t.n - 1), 0); }},
-    TrafficEntry{Operation::barrier, "dissemination",
+    TrafficEntry{Collective::barrier, "dissemination",
                  [](const TrafficTerms& t) { return t.sent(t.n * t.up, 0); }},
 };
 

@@ -71,7 +71,7 @@ std::vector<std::string> column(const std::vector<Row>& rows, std::size_t number
 
 std::vector<std::string> all_subjects() {
     std::vector<std::string> subjects{"latency", "bandwidth", "exchange"};
-    for (const auto operation : schedule::kOperations)
+    for (const auto operation : schedule::kCollectives)
         subjects.emplace_back(schedule::name(operation));
     return subjects;
 }

@@ -17,7 +17,7 @@ namespace nexar::testing {
 
 /// What all ranks call.
 struct CallTerms {
-    schedule::Operation what = schedule::Operation::barrier;
+    schedule::Collective what = schedule::Collective::barrier;
     std::size_t count = 0;  // elements of a vector, or of a chunk
     bool in_place = false;
     bool uneven = false;  // chunks of different sizes, some of them empty
@@ -59,7 +59,7 @@ public:
     std::size_t count(std::uint32_t from, std::uint32_t to) const {
         if (!terms_.uneven) return terms_.count;
         // Symmetric: as much goes to a rank as comes from it, as must be in place.
-        const bool exchange = terms_.what == schedule::Operation::all_to_all;
+        const bool exchange = terms_.what == schedule::Collective::all_to_all;
         return terms_.count * ((exchange ? from + to : to) * 3 % 5) / 4;
     }
     std::size_t offset(std::uint32_t from, std::uint32_t to) const {
@@ -147,7 +147,7 @@ public:
     }
 
 private:
-    using Op = schedule::Operation;
+    using Op = schedule::Collective;
     static constexpr unsigned char kOurs = 0xa5;
 
     struct Part {

@@ -17,7 +17,7 @@
 namespace nexar::testing {
 namespace {
 
-using Op = schedule::Operation;
+using Op = schedule::Collective;
 
 constexpr std::uint64_t kSeeds = 60;
 

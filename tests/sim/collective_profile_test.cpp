@@ -18,7 +18,7 @@ namespace nexar::testing {
 namespace {
 
 using ::testing::HasSubstr;
-using Op = schedule::Operation;
+using Op = schedule::Collective;
 using schedule::Profile;
 
 constexpr std::size_t kWorld = 5;

@@ -140,12 +140,12 @@ std::string CollectiveTraffic::text(const Started& one) const {
 }
 
 ForcedRounds::ForcedRounds(std::size_t world) {
-    std::map<schedule::Operation, std::size_t> seen;
+    std::map<schedule::Collective, std::size_t> seen;
     for (const schedule::Algorithm& algorithm : schedule::algorithms()) {
         const schedule::Profile profile{.forced = std::string(algorithm.name)};
-        const schedule::Task task{.operation = algorithm.operation,
-                                  .world = static_cast<std::uint32_t>(world)};
-        if (!schedule::choose(task, profile)) continue;
+        const schedule::Workload workload{.operation = algorithm.operation,
+                                          .world = static_cast<std::uint32_t>(world)};
+        if (!schedule::choose(workload, profile)) continue;
         const std::size_t round = seen[algorithm.operation]++;
         if (round == rounds_.size()) rounds_.emplace_back();
         rounds_[round].push_back(&algorithm);

@@ -24,7 +24,7 @@ void read_again(const port::Source& source) {
 
 }  // namespace
 
-void FakeLink::emit(decltype(port::Event::what) what) {
+void FakeLink::emit(decltype(port::LinkEvent::what) what) {
     events_.push_back({.link = id_, .what = std::move(what)});
 }
 
@@ -57,7 +57,7 @@ void FakeLink::set_room(port::Lane lane, std::size_t bytes) {
     }
 }
 
-port::StreamId FakeLink::send(port::Source& source, const port::SendOptions& options) {
+port::StreamId FakeLink::send(port::Source& source, const port::StreamOptions& options) {
     const port::StreamId stream(next_++);
     if (down_) {
         // Down is the last event, and may have been fetched only when this is.
@@ -208,10 +208,10 @@ void FakeLink::settle() {
     }
 }
 
-std::optional<port::Event> FakeLink::poll_event() {
+std::optional<port::LinkEvent> FakeLink::poll_event() {
     settle();
     if (events_.empty()) return std::nullopt;
-    port::Event event = std::move(events_.front());
+    port::LinkEvent event = std::move(events_.front());
     events_.pop_front();
     return event;
 }

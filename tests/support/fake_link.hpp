@@ -29,7 +29,7 @@ public:
     port::LinkId id() const noexcept override { return id_; }
     const Identity& peer() const noexcept override { return peer_; }
     bool write(port::Lane lane, std::span<const port::ConstBytes> pieces) override;
-    port::StreamId send(port::Source& source, const port::SendOptions& options) override;
+    port::StreamId send(port::Source& source, const port::StreamOptions& options) override;
     void wake_source(port::StreamId /*stream*/) override {}
     void cancel(port::StreamId stream) override;
     void receive(port::Lane lane, port::Sink& sink) override;
@@ -58,7 +58,7 @@ public:
     void set_room(port::Lane lane, std::size_t bytes);
 
     /// Does first what was asked for by calls, as Carrier::flush() would.
-    std::optional<port::Event> poll_event();
+    std::optional<port::LinkEvent> poll_event();
 
     // What was done to it.
     const std::vector<std::byte>& written(port::Lane lane) const noexcept {
@@ -104,7 +104,7 @@ private:
         bool ended = false;
     };
 
-    void emit(decltype(port::Event::what) what);
+    void emit(decltype(port::LinkEvent::what) what);
     Incoming* find(port::StreamId stream);
     void offer(Incoming& in);
     void settle();
@@ -117,7 +117,7 @@ private:
     std::map<std::uint64_t, Outgoing> outs_;
     std::map<std::uint64_t, Incoming> ins_;
     std::uint64_t next_ = 1;
-    std::deque<port::Event> events_;
+    std::deque<port::LinkEvent> events_;
 };
 
 }  // namespace nexar::testing

@@ -86,7 +86,7 @@ bool Station::turn(TimePoint now) {
     return any;
 }
 
-void Station::take(TimePoint now, const port::Event& event) {
+void Station::take(TimePoint now, const port::LinkEvent& event) {
     if (const auto* up = std::get_if<port::Up>(&event.what)) {
         Story& story = stories_[event.link.value()];
         story.link = up->link;

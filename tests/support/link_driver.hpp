@@ -87,7 +87,7 @@ public:
     /// Asked first about a stream that a peer opened; true: it was taken care of, or is to wait.
     std::function<bool(port::Link&, port::StreamId)> on_opened{};
     /// Sees every event before the station does.
-    std::function<void(const port::Event&)> on_event{};
+    std::function<void(const port::LinkEvent&)> on_event{};
 
     /// For messages of failed tests.
     std::string describe() const;
@@ -98,7 +98,7 @@ private:
 
     std::string describe_link(port::LinkId link) const;
     bool turn(TimePoint now);
-    void take(TimePoint now, const port::Event& event);
+    void take(TimePoint now, const port::LinkEvent& event);
     void take_opened(port::LinkId link, port::StreamId stream);
     void take_finished(port::LinkId link, port::StreamId stream);
     void take_released(port::LinkId link, const port::Released& released);

@@ -29,7 +29,7 @@ std::size_t AskedSource::fill(std::uint64_t offset, port::Bytes out) noexcept {
     return taken;
 }
 
-port::StreamId LinkEnd::send(std::span<const std::byte> content, const port::SendOptions& options,
+port::StreamId LinkEnd::send(std::span<const std::byte> content, const port::StreamOptions& options,
                              std::size_t regions) {
     Outgoing outgoing;
     outgoing.content.assign(content.begin(), content.end());
@@ -45,7 +45,7 @@ port::StreamId LinkEnd::send(std::span<const std::byte> content, const port::Sen
     return stream;
 }
 
-port::StreamId LinkEnd::send_from(port::Source& source, const port::SendOptions& options) {
+port::StreamId LinkEnd::send_from(port::Source& source, const port::StreamOptions& options) {
     const port::StreamId stream = link_->send(source, options);
     NEXAR_ASSERT(outgoing_.try_emplace(stream.value()).second);
     return stream;
@@ -82,7 +82,7 @@ void LinkEnd::on_released(const port::Released& released) {
     outgoing.source.reset();
 }
 
-void LinkEnd::handle(port::Event& event) {
+void LinkEnd::handle(port::LinkEvent& event) {
     NEXAR_ASSERT(!down_, "Down is the last event of a link");
     if (auto* up = std::get_if<port::Up>(&event.what)) {
         NEXAR_ASSERT(!was_up_);
@@ -136,14 +136,15 @@ quic::Connection& LinkEnd::connection() noexcept {
 }
 
 CarrierSide::CarrierSide(sim::NodeCarrier& carrier)
-    : carrier_(&carrier),
-      loop_(carrier, [this](TimePoint /*now*/, port::Event event) { handle(std::move(event)); }) {}
+    : carrier_(&carrier), loop_(carrier, [this](TimePoint /*now*/, port::LinkEvent event) {
+          handle(std::move(event));
+      }) {}
 
 LinkEnd& CarrierSide::dialed(port::LinkId link) {
     return *ends_.emplace(link.value(), std::make_unique<LinkEnd>()).first->second;
 }
 
-void CarrierSide::handle(port::Event event) {
+void CarrierSide::handle(port::LinkEvent event) {
     if (auto* refused = std::get_if<port::Refused>(&event.what)) {
         NEXAR_ASSERT(!ends_.contains(event.link.value()));
         refused_.push_back(std::move(*refused));

@@ -84,10 +84,10 @@ public:
 
     /// Sends a copy of `content` cut into regions; the copy is overwritten and freed the moment
     /// that it is released.
-    port::StreamId send(std::span<const std::byte> content, const port::SendOptions& options = {},
+    port::StreamId send(std::span<const std::byte> content, const port::StreamOptions& options = {},
                         std::size_t regions = 1);
     /// The same from a source that the caller keeps.
-    port::StreamId send_from(port::Source& source, const port::SendOptions& options = {});
+    port::StreamId send_from(port::Source& source, const port::StreamOptions& options = {});
 
     bool write(port::Lane lane, std::span<const std::byte> bytes);
 
@@ -122,7 +122,7 @@ private:
         std::optional<port::SendOutcome> outcome{};
     };
 
-    void handle(port::Event& event);
+    void handle(port::LinkEvent& event);
     void on_released(const port::Released& released);
 
     port::Link* link_ = nullptr;
@@ -160,7 +160,7 @@ public:
     std::function<void(LinkEnd&)> on_accepted{};
 
 private:
-    void handle(port::Event event);
+    void handle(port::LinkEvent event);
 
     sim::NodeCarrier* carrier_;
     std::map<std::uint64_t, std::unique_ptr<LinkEnd>> ends_;

@@ -17,7 +17,7 @@ namespace nexar {
 
 namespace {
 
-using schedule::Operation;
+using schedule::Collective;
 
 constexpr std::uint32_t kMostRanks = 65536;
 constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 23U;  // some hundred bytes each
@@ -80,16 +80,17 @@ Result<schedule::Profile> profile_of(const CollectiveQuestion& question,
 
 }  // namespace
 
-std::optional<Operation> operation_named(std::string_view name) {
-    const auto* const found = std::ranges::find(
-        schedule::kOperations, name, [](Operation operation) { return schedule::name(operation); });
-    if (found == schedule::kOperations.end()) return std::nullopt;
+std::optional<Collective> operation_named(std::string_view name) {
+    const auto* const found =
+        std::ranges::find(schedule::kCollectives, name,
+                          [](Collective operation) { return schedule::name(operation); });
+    if (found == schedule::kCollectives.end()) return std::nullopt;
     return *found;
 }
 
 std::string operation_names() {
     std::string names;
-    for (const Operation operation : schedule::kOperations) {
+    for (const Collective operation : schedule::kCollectives) {
         names += (names.empty() ? "" : ", ") + std::string(schedule::name(operation));
     }
     return names;
@@ -134,12 +135,12 @@ void add_collective_options(CLI::App& command, CollectiveQuestion& question) {
         ->type_name("RATE");
 }
 
-Result<Collective> understood(const CollectiveQuestion& question,
-                              const std::vector<ConfigFlag>& flags) {
-    Collective asked;
+Result<AskedCollective> understood(const CollectiveQuestion& question,
+                                   const std::vector<ConfigFlag>& flags) {
+    AskedCollective asked;
     const auto named = operation_named(question.operation);
     if (!named) return not_allowed("operation", question.operation, operation_names());
-    const Operation operation = *named;
+    const Collective operation = *named;
     NEXAR_TRY_VALUE(bytes, parse_size(question.bytes));
     if (question.world == 0 || question.world > kMostRanks) {
         return not_allowed("size of a world", std::to_string(question.world),
@@ -158,31 +159,31 @@ Result<Collective> understood(const CollectiveQuestion& question,
         return not_allowed("size of elements that fill the vector",
                            std::to_string(question.element_bytes), "a divisor of --bytes");
     }
-    std::uint64_t count = operation == Operation::barrier ? 0 : bytes / question.element_bytes;
+    std::uint64_t count = operation == Collective::barrier ? 0 : bytes / question.element_bytes;
     // All pairs exchange equally much.
-    if (operation == Operation::all_to_all) count -= count % question.world;
-    asked.task = {.operation = operation,
-                  .world = question.world,
-                  .count = count,
-                  .largest = schedule::Chunks::even(count, question.world).largest(),
-                  .element_bytes = question.element_bytes,
-                  .commutative = !question.ordered};
+    if (operation == Collective::all_to_all) count -= count % question.world;
+    asked.workload = {.operation = operation,
+                      .world = question.world,
+                      .count = count,
+                      .largest = schedule::Chunks::even(count, question.world).largest(),
+                      .element_bytes = question.element_bytes,
+                      .commutative = !question.ordered};
     asked.profile = std::move(profile);
     asked.root = question.root;
     return asked;
 }
 
-Result<std::vector<schedule::Schedule>> all_schedules(const Collective& collective,
+Result<std::vector<schedule::Schedule>> all_schedules(const AskedCollective& collective,
                                                       const schedule::Choice& choice) {
     schedule::Request request;
-    request.operation = collective.task.operation;
-    request.world = collective.task.world;
+    request.operation = collective.workload.operation;
+    request.world = collective.workload.world;
     request.root = collective.root;
     request.segment = choice.segment;
-    request.chunks = schedule::Chunks::even(collective.task.count, collective.task.world);
+    request.chunks = schedule::Chunks::even(collective.workload.count, collective.workload.world);
     request.receives = request.chunks;
     std::vector<schedule::Schedule> all;
-    all.reserve(collective.task.world);
+    all.reserve(collective.workload.world);
     for (request.rank = 0; request.rank < request.world; ++request.rank) {
         all.push_back(choice.algorithm->build(request));
         // What one rank does tells how much all of them will.

@@ -34,14 +34,14 @@ struct CollectiveQuestion {
 void add_collective_options(CLI::App& command, CollectiveQuestion& question);
 
 /// What was asked, understood.
-struct Collective {
-    schedule::Task task{};
+struct AskedCollective {
+    schedule::Workload workload{};
     schedule::Profile profile{};
     std::uint32_t root = 0;
 };
 
 /// The operation of this name, if there is one.
-std::optional<schedule::Operation> operation_named(std::string_view name);
+std::optional<schedule::Collective> operation_named(std::string_view name);
 
 /// "all_reduce, reduce, ..."
 std::string operation_names();
@@ -51,12 +51,12 @@ Error not_allowed(std::string_view what, std::string_view given, std::string_vie
 
 /// What is not asked is as it is set. Fails with invalid_argument, and says what is allowed, or
 /// with bad_config.
-Result<Collective> understood(const CollectiveQuestion& question,
-                              const std::vector<ConfigFlag>& flags);
+Result<AskedCollective> understood(const CollectiveQuestion& question,
+                                   const std::vector<ConfigFlag>& flags);
 
 /// What each rank does, for `choice` of this collective. Fails with limit_exceeded when that is
 /// more than fits in memory.
-Result<std::vector<schedule::Schedule>> all_schedules(const Collective& collective,
+Result<std::vector<schedule::Schedule>> all_schedules(const AskedCollective& collective,
                                                       const schedule::Choice& choice);
 
 /// Bytes per second: "100Gbps" in bits, "1.5GB/s" in bytes; units of 1000.

@@ -23,12 +23,12 @@ using schedule::Choice;
 // Schedules of larger worlds take long to draw, and nobody reads them.
 constexpr std::uint32_t kMostDrawn = 256;
 
-std::string segment_of(const Collective& asked, const Choice& choice) {
-    return choice.segment == 0 ? "-" : format_size(choice.segment * asked.task.element_bytes);
+std::string segment_of(const AskedCollective& asked, const Choice& choice) {
+    return choice.segment == 0 ? "-" : format_size(choice.segment * asked.workload.element_bytes);
 }
 
-std::string reason(const Collective& asked, const std::vector<Choice>& all) {
-    if (!asked.profile.forced_for(asked.task.operation, asked.task.bytes()).empty())
+std::string reason(const AskedCollective& asked, const std::vector<Choice>& all) {
+    if (!asked.profile.forced_for(asked.workload.operation, asked.workload.bytes()).empty())
         return "because it is forced";
     if (all.size() == 1) return "because no other may be taken";
     return fmt::format(
@@ -37,7 +37,8 @@ std::string reason(const Collective& asked, const std::vector<Choice>& all) {
         all.size(), all[1].algorithm->name, all[1].seconds / all[0].seconds);
 }
 
-std::string work_of_ranks(const Collective& asked, const std::vector<schedule::Schedule>& ranks) {
+std::string work_of_ranks(const AskedCollective& asked,
+                          const std::vector<schedule::Schedule>& ranks) {
     std::uint64_t steps = 0;
     std::uint64_t bytes = 0;
     std::uint64_t scratch = 0;
@@ -46,14 +47,14 @@ std::string work_of_ranks(const Collective& asked, const std::vector<schedule::S
         for (const schedule::Step& step : one.steps)
             if (step.kind == schedule::Kind::send) sent += step.count();
         steps = std::max<std::uint64_t>(steps, one.steps.size());
-        bytes = std::max(bytes, sent * asked.task.element_bytes);
-        scratch = std::max(scratch, one.scratch * asked.task.element_bytes);
+        bytes = std::max(bytes, sent * asked.workload.element_bytes);
+        scratch = std::max(scratch, one.scratch * asked.workload.element_bytes);
     }
     return fmt::format("a rank has at most {} steps, sends {} and needs {} of scratch memory\n",
                        steps, format_size(bytes), format_size(scratch));
 }
 
-std::string table_of(const Collective& asked, const std::vector<Choice>& all) {
+std::string table_of(const AskedCollective& asked, const std::vector<Choice>& all) {
     std::vector<std::vector<std::string>> rows{
         {"algorithm", "predicted", "segment", "keeps order", "repeats in runs"}};
     for (const Choice& choice : all) {
@@ -69,19 +70,19 @@ Result<std::string> explanation(const CollectiveQuestion& question, bool alterna
                                 const Invocation& invocation) {
     const auto asked = understood(question, invocation.flags);
     if (!asked) return asked.error();
-    const auto chosen = schedule::choose(asked->task, asked->profile);
+    const auto chosen = schedule::choose(asked->workload, asked->profile);
     if (!chosen) return chosen.error();
-    const std::vector<Choice> all = schedule::ranked(asked->task, asked->profile);
-    std::string text =
-        fmt::format("{} of {} over {} ranks: {}{}, {}\n{}\n", schedule::name(asked->task.operation),
-                    format_size(asked->task.bytes()), asked->task.world, chosen->algorithm->name,
-                    chosen->segment == 0 ? "" : " in segments of " + segment_of(*asked, *chosen),
-                    as_time(chosen->seconds), reason(*asked, all));
-    if (asked->task.world <= kMostDrawn) {
+    const std::vector<Choice> all = schedule::ranked(asked->workload, asked->profile);
+    std::string text = fmt::format(
+        "{} of {} over {} ranks: {}{}, {}\n{}\n", schedule::name(asked->workload.operation),
+        format_size(asked->workload.bytes()), asked->workload.world, chosen->algorithm->name,
+        chosen->segment == 0 ? "" : " in segments of " + segment_of(*asked, *chosen),
+        as_time(chosen->seconds), reason(*asked, all));
+    if (asked->workload.world <= kMostDrawn) {
         const auto ranks = all_schedules(*asked, *chosen);
         if (!ranks) return ranks.error();
         text += work_of_ranks(*asked, *ranks);
-        text += schedule::picture(*ranks, asked->task.element_bytes);
+        text += schedule::picture(*ranks, asked->workload.element_bytes);
     }
     if (alternatives) text += "\n" + table_of(*asked, all);
     return text;

@@ -18,12 +18,12 @@ namespace {
 Result<std::string> simulated(const CollectiveQuestion& question, const Invocation& invocation) {
     const auto asked = understood(question, invocation.flags);
     if (!asked) return asked.error();
-    const auto chosen = schedule::choose(asked->task, asked->profile);
+    const auto chosen = schedule::choose(asked->workload, asked->profile);
     if (!chosen) return chosen.error();
     const auto ranks = all_schedules(*asked, *chosen);
     if (!ranks) return ranks.error();
-    const auto timing =
-        schedule::run_on_clock(*ranks, asked->task.element_bytes, asked->profile.slowest_rates());
+    const auto timing = schedule::run_on_clock(*ranks, asked->workload.element_bytes,
+                                               asked->profile.slowest_rates());
     if (!timing) return timing.error();
     return fmt::format(
         "operation         {}\n"
@@ -35,10 +35,10 @@ Result<std::string> simulated(const CollectiveQuestion& question, const Invocati
         "bytes per rank    {} at most, {} in all\n"
         "messages          {} at most by one rank\n"
         "connections       {} at most of one rank\n",
-        schedule::name(asked->task.operation), asked->task.world, format_size(asked->task.bytes()),
-        chosen->algorithm->name, as_time(timing->seconds), as_time(chosen->seconds),
-        format_size(timing->most_bytes_sent), format_size(timing->bytes_sent),
-        timing->most_messages, timing->most_connections);
+        schedule::name(asked->workload.operation), asked->workload.world,
+        format_size(asked->workload.bytes()), chosen->algorithm->name, as_time(timing->seconds),
+        as_time(chosen->seconds), format_size(timing->most_bytes_sent),
+        format_size(timing->bytes_sent), timing->most_messages, timing->most_connections);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ public:
     /// does not know `connection` any more (RFC 9000 10.3.1); until it is told not to expect it.
     virtual void expect_reset(Connection& connection, const ResetToken& token) = 0;
     virtual void expect_no_reset(Connection& connection, const ResetToken& token) = 0;
-    virtual void emit(port::Event event) = 0;
+    virtual void emit(port::LinkEvent event) = 0;
     /// The connection wants write() to be called.
     virtual void wake(Connection& connection) = 0;
     virtual BufferPool& pool() = 0;
@@ -91,7 +91,7 @@ public:
     port::LinkId id() const noexcept override { return id_; }
     const Identity& peer() const noexcept override { return peer_; }
     bool write(port::Lane lane, std::span<const port::ConstBytes> pieces) override;
-    port::StreamId send(port::Source& source, const port::SendOptions& options) override;
+    port::StreamId send(port::Source& source, const port::StreamOptions& options) override;
     void wake_source(port::StreamId stream) override;
     void cancel(port::StreamId stream) override;
     void receive(port::Lane lane, port::Sink& sink) override;

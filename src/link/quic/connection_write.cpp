@@ -68,7 +68,7 @@ bool Connection::write(port::Lane lane, std::span<const port::ConstBytes> pieces
     return true;
 }
 
-port::StreamId Connection::send(port::Source& source, const port::SendOptions& options) {
+port::StreamId Connection::send(port::Source& source, const port::StreamOptions& options) {
     const port::StreamId stream_id(next_stream_++);
     if (state_ == State::down) {
         around_->emit(

@@ -185,7 +185,7 @@ Result<port::LinkId> Endpoint::dial(ConnectionStart how) {
     return entry.id;
 }
 
-void Endpoint::emit(port::Event event) {
+void Endpoint::emit(port::LinkEvent event) {
     Entry& entry = *entries_.at(event.link.value());
     if (std::holds_alternative<port::Up>(event.what)) closed_half_open(entry);
     if (const auto* down = std::get_if<port::Down>(&event.what)) {
@@ -207,8 +207,8 @@ void Endpoint::emit(port::Event event) {
 }
 
 /// Down is the last event of a link also for who went on sending because it has not seen it yet.
-void Endpoint::emit_before_down(port::Event event) {
-    const auto down = std::ranges::find_if(events_, [&](const port::Event& waiting) {
+void Endpoint::emit_before_down(port::LinkEvent event) {
+    const auto down = std::ranges::find_if(events_, [&](const port::LinkEvent& waiting) {
         return waiting.link == event.link && std::holds_alternative<port::Down>(waiting.what);
     });
     events_.insert(down, std::move(event));
@@ -310,9 +310,9 @@ std::optional<TimePoint> Endpoint::next_deadline() const {
     return timers_.due();
 }
 
-std::optional<port::Event> Endpoint::poll_event() {
+std::optional<port::LinkEvent> Endpoint::poll_event() {
     if (events_.empty()) return std::nullopt;
-    port::Event event = std::move(events_.front());
+    port::LinkEvent event = std::move(events_.front());
     events_.pop_front();
     return event;
 }

@@ -104,7 +104,7 @@ public:
     bool pressing(TimePoint now) const noexcept;
     bool blocked() const noexcept { return outbox_.blocked(); }
     std::optional<TimePoint> next_deadline() const;
-    std::optional<port::Event> poll_event();
+    std::optional<port::LinkEvent> poll_event();
     void forget(port::LinkId link);
     /// Gives up a link that is not up yet: Down follows at once.
     void abandon(port::LinkId link);
@@ -145,7 +145,7 @@ private:
     ResetToken reset_token(const LocalCid& cid) override;
     void expect_reset(Connection& connection, const ResetToken& token) override;
     void expect_no_reset(Connection& connection, const ResetToken& token) override;
-    void emit(port::Event event) override;
+    void emit(port::LinkEvent event) override;
     void wake(Connection& connection) override;
     BufferPool& pool() override { return *pool_; }
 
@@ -168,7 +168,7 @@ private:
     void set_ready(Entry& entry);
     void update_timer(Entry& entry, TimePoint now);
     void closed_half_open(Entry& entry);
-    void emit_before_down(port::Event event);
+    void emit_before_down(port::LinkEvent event);
     void on_incoming_failed(Entry& entry, const Error& reason);
     void erase(Entry& entry);
     void reap();
@@ -190,7 +190,7 @@ private:
     std::vector<Entry*> ready_;
     std::vector<Entry*> serving_;  // those that flush() took from ready_
     std::vector<port::LinkId> finished_;
-    std::deque<port::Event> events_;
+    std::deque<port::LinkEvent> events_;
     std::uint64_t last_number_ = 0;  // the last packet's connection is most often the next one's
     Entry* last_entry_ = nullptr;
 };

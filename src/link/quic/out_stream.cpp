@@ -9,7 +9,7 @@ namespace nexar::quic {
 OutStream::OutStream(port::Lane lane, BufferPool& pool)
     : class_(quic::write_class(lane)), staging_(true), staged_(pool) {}
 
-OutStream::OutStream(port::StreamId id, port::Source& source, const port::SendOptions& options,
+OutStream::OutStream(port::StreamId id, port::Source& source, const port::StreamOptions& options,
                      BufferPool& pool)
     : source_(&source),
       id_(id),

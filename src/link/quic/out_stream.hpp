@@ -25,7 +25,7 @@ public:
     static constexpr std::size_t kMaxStagedBytes = std::size_t{1024} * 1024;
 
     OutStream(port::Lane lane, BufferPool& pool);
-    OutStream(port::StreamId id, port::Source& source, const port::SendOptions& options,
+    OutStream(port::StreamId id, port::Source& source, const port::StreamOptions& options,
               BufferPool& pool);
 
     bool is_lane() const noexcept { return source_ == nullptr; }

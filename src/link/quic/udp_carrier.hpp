@@ -39,7 +39,7 @@ public:
     void on_ready(TimePoint now) override;
     void flush(TimePoint now) override;
     std::optional<TimePoint> next_deadline() const override;
-    std::optional<port::Event> poll_event() override { return endpoint_->poll_event(); }
+    std::optional<port::LinkEvent> poll_event() override { return endpoint_->poll_event(); }
     void forget(port::LinkId link) override { endpoint_->forget(link); }
 
 private:

@@ -74,9 +74,9 @@ std::optional<TimePoint> Carrier::next_deadline() const {
     return due;
 }
 
-std::optional<port::Event> Carrier::poll_event() {
+std::optional<port::LinkEvent> Carrier::poll_event() {
     if (events_.empty()) return std::nullopt;
-    port::Event event = std::move(events_.front());
+    port::LinkEvent event = std::move(events_.front());
     events_.pop_front();
     return event;
 }
@@ -88,14 +88,14 @@ void Carrier::forget(port::LinkId id) {
     remove(*link);
 }
 
-void Carrier::emit(port::Event event) {
+void Carrier::emit(port::LinkEvent event) {
     world().trace(event.link.value(), event.what.index());
     events_.push_back(std::move(event));
     touch();
 }
 
-void Carrier::emit_before_down(port::Event event) {
-    const auto down = std::ranges::find_if(events_, [&](const port::Event& waiting) {
+void Carrier::emit_before_down(port::LinkEvent event) {
+    const auto down = std::ranges::find_if(events_, [&](const port::LinkEvent& waiting) {
         return waiting.link == event.link && std::holds_alternative<port::Down>(waiting.what);
     });
     if (down != events_.end()) events_.insert(down, std::move(event));

@@ -42,16 +42,16 @@ public:
     void on_ready(TimePoint now) override;
     void flush(TimePoint now) override;
     std::optional<TimePoint> next_deadline() const override;
-    std::optional<port::Event> poll_event() override;
+    std::optional<port::LinkEvent> poll_event() override;
     void forget(port::LinkId link) override;
 
 private:
     friend class Fabric;
     friend class Link;
 
-    void emit(port::Event event);
+    void emit(port::LinkEvent event);
     /// Puts an event of a link before its Down, if nobody has seen that one yet.
-    void emit_before_down(port::Event event);
+    void emit_before_down(port::LinkEvent event);
     void set_ready(Link& link);
     void detach(Link& link);
     void remove(Link& link);
@@ -62,7 +62,7 @@ private:
     bool alive_ = true;
     std::uint64_t next_link_ = 1;
     std::map<std::uint64_t, Link*> links_;
-    std::deque<port::Event> events_;
+    std::deque<port::LinkEvent> events_;
     std::vector<Link*> ready_;
     std::vector<Link*> flushing_;  // empty but inside flush()
     quic::TimerHeap<Pipe> arrivals_;

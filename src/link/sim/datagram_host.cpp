@@ -100,9 +100,9 @@ void DatagramHost::flush(TimePoint now) {
     while (auto event = endpoint_->poll_event()) events_.push_back(std::move(*event));
 }
 
-std::optional<port::Event> DatagramHost::poll_event() {
+std::optional<port::LinkEvent> DatagramHost::poll_event() {
     if (events_.empty()) return std::nullopt;
-    port::Event event = std::move(events_.front());
+    port::LinkEvent event = std::move(events_.front());
     events_.pop_front();
     world().trace(event.link.value(), event.what.index());
     return event;

@@ -61,7 +61,7 @@ public:
     void on_ready(TimePoint now) override;
     void flush(TimePoint now) override;
     std::optional<TimePoint> next_deadline() const override;
-    std::optional<port::Event> poll_event() override;
+    std::optional<port::LinkEvent> poll_event() override;
     void forget(port::LinkId link) override { endpoint_->forget(link); }
 
 private:
@@ -78,7 +78,7 @@ private:
     std::unique_ptr<quic::Endpoint> endpoint_;
     std::deque<std::shared_ptr<Datagram>> inbox_;
     std::size_t inbox_bytes_ = 0;
-    std::deque<port::Event> events_;
+    std::deque<port::LinkEvent> events_;
     bool off_ = false;
 };
 

@@ -61,7 +61,7 @@ Duration Link::late() {
     return weather_.delay + Duration(static_cast<Duration::rep>(world_->random().below(most)));
 }
 
-void Link::emit(decltype(port::Event::what) what) {
+void Link::emit(decltype(port::LinkEvent::what) what) {
     carrier_->emit({.link = start_.id, .what = std::move(what)});
 }
 

@@ -44,7 +44,7 @@ public:
     port::LinkId id() const noexcept override { return start_.id; }
     const Identity& peer() const noexcept override { return start_.peer; }
     bool write(port::Lane lane, std::span<const port::ConstBytes> pieces) override;
-    port::StreamId send(port::Source& source, const port::SendOptions& options) override;
+    port::StreamId send(port::Source& source, const port::StreamOptions& options) override;
     void wake_source(port::StreamId stream) override;
     void cancel(port::StreamId stream) override;
     void receive(port::Lane lane, port::Sink& sink) override;
@@ -124,7 +124,7 @@ private:
     void tell(Signal signal);
     void end(Error reason, Goodbye goodbye);
     void end_half_open(const Error& reason);
-    void emit(decltype(port::Event::what) what);
+    void emit(decltype(port::LinkEvent::what) what);
     bool nothing_unsent() const noexcept;
     void say_farewell(TimePoint now);
     Duration late();

@@ -37,7 +37,7 @@ bool Link::write(port::Lane lane, std::span<const port::ConstBytes> pieces) {
     return true;
 }
 
-port::StreamId Link::send(port::Source& source, const port::SendOptions& options) {
+port::StreamId Link::send(port::Source& source, const port::StreamOptions& options) {
     const port::StreamId id(next_out_++);
     if (state_ == State::down) {
         carrier_->emit_before_down(

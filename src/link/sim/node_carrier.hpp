@@ -41,7 +41,7 @@ private:
 /// Drives one carrier, and gives what comes to a function: a node without anything above its links.
 class CarrierLoop final : public Actor {
 public:
-    using OnEvent = std::function<void(TimePoint now, port::Event event)>;
+    using OnEvent = std::function<void(TimePoint now, port::LinkEvent event)>;
 
     /// The carrier must outlive it.
     explicit CarrierLoop(NodeCarrier& carrier, OnEvent on_event = {})

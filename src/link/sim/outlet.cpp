@@ -6,7 +6,7 @@
 
 namespace nexar::sim {
 
-Outlet::Outlet(port::StreamId id, port::Source& source, const port::SendOptions& options,
+Outlet::Outlet(port::StreamId id, port::Source& source, const port::StreamOptions& options,
                bool check)
     : source_(&source), id_(id), class_(quic::write_class(options.priority)) {
     NEXAR_ASSERT(options.prefix.size() <= port::kMaxPrefixBytes);

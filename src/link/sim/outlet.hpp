@@ -23,7 +23,7 @@ namespace nexar::sim {
 class Outlet {
 public:
     explicit Outlet(port::Lane lane) noexcept : lane_(true), class_(quic::write_class(lane)) {}
-    Outlet(port::StreamId id, port::Source& source, const port::SendOptions& options, bool check);
+    Outlet(port::StreamId id, port::Source& source, const port::StreamOptions& options, bool check);
 
     bool is_lane() const noexcept { return lane_; }
     port::StreamId id() const noexcept { return id_; }

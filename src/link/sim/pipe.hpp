@@ -29,7 +29,7 @@ struct Pipe : std::enable_shared_from_this<Pipe> {
     };
 
     explicit Pipe(port::Lane of) : lane(of), out(of) {}
-    Pipe(port::StreamId id, port::Source& source, const port::SendOptions& options, bool check)
+    Pipe(port::StreamId id, port::Source& source, const port::StreamOptions& options, bool check)
         : out(id, source, options, check) {}
 
     std::optional<port::Lane> lane{};

@@ -105,7 +105,7 @@ public:
     std::uint64_t trace_hash() const noexcept { return trace_; }
 
 private:
-    struct Call {
+    struct TimedAction {
         TimePoint due{};
         std::uint64_t number = 0;
         std::function<void()> what{};
@@ -116,7 +116,7 @@ private:
         trace_ = (trace_ ^ word) * 0x9e3779b97f4a7c15U;
         trace_ ^= trace_ >> 29U;
     }
-    static bool later(const Call& a, const Call& b) noexcept {
+    static bool later(const TimedAction& a, const TimedAction& b) noexcept {
         return a.due != b.due ? a.due > b.due : a.number > b.number;
     }
 
@@ -131,7 +131,7 @@ private:
     std::uint64_t seed_;
     Random random_;
     TimePoint now_{std::chrono::seconds(1000)};
-    std::vector<Call> calls_;  // a heap
+    std::vector<TimedAction> calls_;  // a heap
     std::vector<Actor*> actors_;
     quic::TimerHeap<Actor> due_;
     std::vector<Actor*> asked_always_;

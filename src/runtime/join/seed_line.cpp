@@ -87,7 +87,7 @@ std::optional<TimePoint> SeedLine::next_deadline() const {
     return renew_at_;
 }
 
-bool SeedLine::handle(TimePoint now, const port::Event& event) {
+bool SeedLine::handle(TimePoint now, const port::LinkEvent& event) {
     now_ = now;
     const auto found = calls_.find(event.link);
     if (found == calls_.end()) return false;

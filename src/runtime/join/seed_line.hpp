@@ -50,7 +50,7 @@ public:
     SeedLine(quic::Endpoint& endpoint, JoinTerms terms, security::KeyPair key);
 
     /// True when the event was about a link to the seed.
-    bool handle(TimePoint now, const port::Event& event);
+    bool handle(TimePoint now, const port::LinkEvent& event);
     void turn(TimePoint now);
     std::optional<TimePoint> next_deadline() const;
 

@@ -14,7 +14,7 @@ namespace nexar {
 namespace {
 
 // Every word of the event follows from `number` and `writer`: a mixture of two events is seen.
-Event sealed(std::uint64_t writer, std::uint64_t number) {
+RecordedEvent sealed(std::uint64_t writer, std::uint64_t number) {
     const std::uint64_t seal = SplitMix64(number * 64 + writer).next();
     return {.time = TimePoint(Duration(static_cast<std::int64_t>(seal >> 1))),
             .kind = EventKind::mark,
@@ -45,7 +45,7 @@ TEST(RecorderConcurrent, never_shows_a_torn_event_while_the_rings_are_overwritte
     for (int taken = 0; taken < kSnapshots; ++taken) {
         TimePoint last = TimePoint::min();
         for (const auto& recorded : recorder.snapshot().events) {
-            const Event& event = recorded.event;
+            const RecordedEvent& event = recorded.event;
             ASSERT_EQ(event, sealed(event.a, event.c));
             ASSERT_GE(event.time, last);
             last = event.time;

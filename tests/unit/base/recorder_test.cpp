@@ -8,7 +8,7 @@
 namespace nexar {
 namespace {
 
-Event numbered(std::uint64_t n) {
+RecordedEvent numbered(std::uint64_t n) {
     return {.time = TimePoint(Duration(static_cast<std::int64_t>(1000 + n))),
             .kind = EventKind::mark,
             .a = static_cast<std::uint16_t>(n * 3),
@@ -19,12 +19,12 @@ Event numbered(std::uint64_t n) {
 
 TEST(Recorder, gives_back_every_field) {
     Recorder recorder({.events_per_thread = 4});
-    const Event extreme{.time = TimePoint::min(),
-                        .kind = static_cast<EventKind>(0xfedc),
-                        .a = 0xba98,
-                        .b = 0x76543210,
-                        .c = std::numeric_limits<std::uint64_t>::max(),
-                        .d = 0x0123456789abcdef};
+    const RecordedEvent extreme{.time = TimePoint::min(),
+                                .kind = static_cast<EventKind>(0xfedc),
+                                .a = 0xba98,
+                                .b = 0x76543210,
+                                .c = std::numeric_limits<std::uint64_t>::max(),
+                                .d = 0x0123456789abcdef};
     recorder.record(extreme);
     const auto snapshot = recorder.snapshot();
     ASSERT_EQ(snapshot.events.size(), 1U);
@@ -57,9 +57,10 @@ TEST(Recorder, rounds_the_size_of_a_ring_up_to_a_power_of_two) {
 TEST(Recorder, orders_by_time_and_leaves_equal_times_as_recorded) {
     Recorder recorder({.events_per_thread = 8});
     const auto at = [](std::int64_t time, std::uint64_t c) {
-        return Event{.time = TimePoint(Duration(time)), .kind = EventKind::mark, .c = c};
+        return RecordedEvent{.time = TimePoint(Duration(time)), .kind = EventKind::mark, .c = c};
     };
-    for (const Event& event : {at(3, 0), at(1, 1), at(3, 2), at(2, 3)}) recorder.record(event);
+    for (const RecordedEvent& event : {at(3, 0), at(1, 1), at(3, 2), at(2, 3)})
+        recorder.record(event);
     std::vector<std::uint64_t> order;
     for (const auto& recorded : recorder.snapshot().events) order.push_back(recorded.event.c);
     EXPECT_EQ(order, (std::vector<std::uint64_t>{1, 3, 0, 2}));

@@ -29,11 +29,11 @@ inline schedule::Profile collective_profile(std::string forced = {}) {
 }
 
 /// What is called: sets everything of an operation but its memory.
-using Call = std::function<void(CollectiveOperation&)>;
+using Starter = std::function<void(CollectiveOperation&)>;
 
-inline Call broadcast_call(std::uint64_t bytes, Rank root = kHostile, std::uint32_t world = 2) {
+inline Starter broadcast_call(std::uint64_t bytes, Rank root = kHostile, std::uint32_t world = 2) {
     return [=](CollectiveOperation& operation) {
-        operation.terms = {.what = schedule::Operation::broadcast,
+        operation.terms = {.what = schedule::Collective::broadcast,
                            .dtype = DType::u8,
                            .root = root.value(),
                            .count = bytes};
@@ -41,17 +41,17 @@ inline Call broadcast_call(std::uint64_t bytes, Rank root = kHostile, std::uint3
     };
 }
 
-inline Call barrier_call(std::uint32_t world = 2) {
+inline Starter barrier_call(std::uint32_t world = 2) {
     return [=](CollectiveOperation& operation) {
-        operation.terms = {.what = schedule::Operation::barrier};
+        operation.terms = {.what = schedule::Collective::barrier};
         operation.chunks = schedule::Chunks::even(0, world);
     };
 }
 
 /// Adds up 32-bit numbers, in place, at this rank.
-inline Call sum_call(std::uint64_t count) {
+inline Starter sum_call(std::uint64_t count) {
     return [=](CollectiveOperation& operation) {
-        operation.terms = {.what = schedule::Operation::reduce,
+        operation.terms = {.what = schedule::Collective::reduce,
                            .dtype = DType::i32,
                            .element_bytes = 4,
                            .operator_name = "sum",
@@ -64,9 +64,9 @@ inline Call sum_call(std::uint64_t count) {
 }
 
 /// `bytes` from the peer, none to it.
-inline Call exchange_call(std::uint64_t bytes) {
+inline Starter exchange_call(std::uint64_t bytes) {
     return [=](CollectiveOperation& operation) {
-        operation.terms = {.what = schedule::Operation::all_to_all,
+        operation.terms = {.what = schedule::Collective::all_to_all,
                            .dtype = DType::u8,
                            .has_counts = true,
                            .count = 0};
@@ -85,11 +85,11 @@ protected:
         says(Lane::eager, begins(kDuo, kHostile, 2));
     }
 
-    Asked& call_in(Context& context, std::size_t bytes, const Call& call) {
+    Asked& call_in(Context& context, std::size_t bytes, const Starter& call) {
         return call_with(context, Bytes(bytes), call);
     }
     /// `memory` is what the output holds at the start.
-    Asked& call_with(Context& context, const Bytes& memory, const Call& call) {
+    Asked& call_with(Context& context, const Bytes& memory, const Starter& call) {
         Asked& asked = asked_.emplace_back(memory.size());
         std::ranges::copy(memory, asked.memory.begin());
         asked.collective.owner = &asked;
@@ -104,7 +104,7 @@ protected:
     Asked& barrier() { return call_in(*duo_, 0, barrier_call()); }
 
     /// What call number `number` of a communicator of two has on all ranks that call the same.
-    std::uint64_t fingerprint(const Call& call, std::uint64_t number) {
+    std::uint64_t fingerprint(const Starter& call, std::uint64_t number) {
         Engine other(collective_options(), pool_);
         Context& context = other.add_context(kDuo, std::array{node(0), node(1)}, kMe);
         context.collectives.set_profile(collective_profile());

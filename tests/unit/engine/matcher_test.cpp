@@ -21,8 +21,8 @@ constexpr std::uint32_t kWorld = 4;
 /// The rules as one would write them down: two lists, searched from the front.
 class PlainMatcher {
 public:
-    Posted* take_posted(Rank source, Tag tag) {
-        for (Posted* receive : posted) {
+    PostedReceive* take_posted(Rank source, Tag tag) {
+        for (PostedReceive* receive : posted) {
             if (!receive->pattern.fits(source, tag)) continue;
             posted.remove(receive);
             return receive;
@@ -36,14 +36,14 @@ public:
         return nullptr;
     }
 
-    std::list<Posted*> posted;
+    std::list<PostedReceive*> posted;
     std::list<Arrived*> arrived;
 };
 
 struct Both {
     Matcher matcher{kWorld, 99};
     PlainMatcher plain;
-    std::deque<Posted> receives;
+    std::deque<PostedReceive> receives;
     std::deque<Arrived> messages;
 
     void post(const Pattern& pattern) {
@@ -54,13 +54,13 @@ struct Both {
             plain.arrived.remove(found);
             return;
         }
-        Posted& receive = receives.emplace_back();
+        PostedReceive& receive = receives.emplace_back();
         receive.pattern = pattern;
         matcher.add(receive);
         plain.posted.push_back(&receive);
     }
     void arrive(Rank source, Tag tag) {
-        Posted* found = matcher.take_posted(source, tag);
+        PostedReceive* found = matcher.take_posted(source, tag);
         ASSERT_EQ(found, plain.take_posted(source, tag));
         if (found != nullptr) return;
         Arrived& message = messages.emplace_back();

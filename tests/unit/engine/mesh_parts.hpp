@@ -133,7 +133,7 @@ public:
         if (!gone_.insert(id).second) return;
         handle({.link = id, .what = port::Down{.reason = Error(Errc::link_closed, why)}});
     }
-    void handle(const port::Event& event) {
+    void handle(const port::LinkEvent& event) {
         if (!mesh_.handle(now_, event)) engine_.handle(event);
         mesh_.turn(now_);
     }

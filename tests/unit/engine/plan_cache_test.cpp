@@ -8,7 +8,7 @@ namespace nexar::engine {
 namespace {
 
 PlanCache::Key key(std::uint64_t count) {
-    return {.operation = schedule::Operation::broadcast, .count = count};
+    return {.operation = schedule::Collective::broadcast, .count = count};
 }
 
 PlanCache::Entry plan_of(std::size_t steps) {

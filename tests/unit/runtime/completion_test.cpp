@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "unit/runtime/call.hpp"
+#include "unit/runtime/function_continuation.hpp"
 
 namespace nexar::runtime {
 namespace {
@@ -18,9 +18,9 @@ std::vector<Continuation*> drained(ContinuationQueue& queue) {
 
 TEST(continuation_queue, gives_them_back_in_order) {
     ContinuationQueue queue;
-    Call a([] {});
-    Call b([] {});
-    Call c([] {});
+    FunctionContinuation a([] {});
+    FunctionContinuation b([] {});
+    FunctionContinuation c([] {});
     EXPECT_TRUE(queue.empty());
     queue.push(a);
     queue.push(b);
@@ -33,9 +33,9 @@ TEST(continuation_queue, gives_them_back_in_order) {
 }
 
 TEST(continuation_queue, removes_one_from_any_place_and_keeps_the_order_of_the_others) {
-    Call a([] {});
-    Call b([] {});
-    Call c([] {});
+    FunctionContinuation a([] {});
+    FunctionContinuation b([] {});
+    FunctionContinuation c([] {});
     const std::vector<Continuation*> all{&a, &b, &c};
     for (Continuation* const gone : all) {
         ContinuationQueue queue;
@@ -63,8 +63,8 @@ TEST(completion, is_two_words) {
 
 TEST(completion_death, refuses_a_second_continuation) {
     Completion completion;
-    Call a([] {});
-    Call b([] {});
+    FunctionContinuation a([] {});
+    FunctionContinuation b([] {});
     EXPECT_TRUE(completion.then(a));
     EXPECT_DEATH(static_cast<void>(completion.then(b)), "one continuation at a time");
     EXPECT_DEATH(completion.rearm(), "cannot be started again");

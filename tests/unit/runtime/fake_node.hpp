@@ -45,7 +45,7 @@ public:
     void on_ready(TimePoint /*now*/) override {}
     void flush(TimePoint /*now*/) override {}
     std::optional<TimePoint> next_deadline() const override { return std::nullopt; }
-    std::optional<port::Event> poll_event() override { return std::nullopt; }
+    std::optional<port::LinkEvent> poll_event() override { return std::nullopt; }
     void forget(port::LinkId /*link*/) override {}
 
 private:

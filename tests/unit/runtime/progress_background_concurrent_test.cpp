@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "runtime/progress.hpp"
-#include "unit/runtime/call.hpp"
 #include "unit/runtime/fake_node.hpp"
+#include "unit/runtime/function_continuation.hpp"
 
 namespace nexar::runtime {
 namespace {
@@ -86,7 +86,7 @@ TEST(progress_background, runs_continuations_in_a_named_thread_that_takes_no_sig
     bool all_blocked = true;
     Completion completion;
     Completion ran;
-    Call call([&] {
+    FunctionContinuation call([&] {
         pthread_getname_np(pthread_self(), name.data(), name.size());
         sigset_t mask;
         pthread_sigmask(SIG_BLOCK, nullptr, &mask);
@@ -114,7 +114,7 @@ TEST(progress_background, a_continuation_that_blocks_holds_up_no_thread_that_wai
     std::atomic<bool> entered{false};
     std::atomic<bool> released{false};
     std::atomic<bool> left{false};
-    Call call([&] {
+    FunctionContinuation call([&] {
         entered = true;
         EXPECT_TRUE(eventually([&] { return released.load(); }));
         left = true;
@@ -142,7 +142,7 @@ TEST(progress_background, waits_inside_continuations_complete_while_other_thread
                 Completion ran;
                 node.expect(3 * t, outer);
                 node.expect(3 * t + 1, inner);
-                Call call([&] {
+                FunctionContinuation call([&] {
                     if (inside.fetch_add(1) != 0) overlapped = true;
                     node.carrier().arrive(3 * t + 1);
                     EXPECT_TRUE(progress->wait(inner, soon()));
@@ -191,7 +191,7 @@ TEST(progress_background, a_continuation_of_its_own_thread_cannot_stop_it) {
     Completion trigger;
     Completion ran;
     Errc code{};
-    Call call([&] {
+    FunctionContinuation call([&] {
         try {
             progress->stop();
         } catch (const Error& error) {
@@ -221,7 +221,7 @@ TEST(progress_fork, a_child_gets_an_error_and_its_end_disturbs_nothing_of_the_pa
     node->expect(6, completion);
     const pid_t child = ::fork();
     if (child == 0) {
-        PostedCall posted([] {});
+        FunctionSubmission posted([] {});
         const bool refused = forked([&] { const Progress::Guard guard(*progress); }) &&
                              forked([&] { static_cast<void>(progress->wait(completion)); }) &&
                              forked([&] { progress->post(posted); }) &&
@@ -268,7 +268,7 @@ TEST(progress_user_loop, runs_continuations_only_there_while_other_threads_wait)
                 Completion over;
                 node.expect(2 * t, waited);
                 node.expect(2 * t + 1, followed);
-                Call call([&] {
+                FunctionContinuation call([&] {
                     if (std::this_thread::get_id() != loop_id) strangers.fetch_add(1);
                     ran.fetch_add(1);
                     node.complete_now(over);

@@ -53,7 +53,7 @@ TEST(poller, skips_carriers_without_a_descriptor) {
         void on_ready(TimePoint /*now*/) override {}
         void flush(TimePoint /*now*/) override {}
         std::optional<TimePoint> next_deadline() const override { return {}; }
-        std::optional<port::Event> poll_event() override { return {}; }
+        std::optional<port::LinkEvent> poll_event() override { return {}; }
         void forget(port::LinkId /*link*/) override {}
     } bare;
     FakeCarrier real;

@@ -27,7 +27,7 @@ struct Ledger {
     std::atomic<std::uint32_t> ran{0};
 };
 
-class Entry final : public Posted {
+class Entry final : public Submission {
 public:
     void aim(Ledger& ledger, std::size_t poster, std::uint32_t number) {
         ledger_ = &ledger;

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "unit/runtime/call.hpp"
 #include "unit/runtime/fake_node.hpp"
+#include "unit/runtime/function_continuation.hpp"
 
 // Tests that need no second thread: the loop is the user's, so that no background thread runs.
 
@@ -122,7 +122,7 @@ TEST(progress, a_completion_may_be_destroyed_as_soon_as_it_is_done) {
     FakeNode node(*progress);
     auto completion = std::make_unique<Completion>();
     auto& released = completion;
-    Call call([] {});
+    FunctionContinuation call([] {});
     ASSERT_TRUE(completion->then(call));
     {
         const Progress::Guard guard(*progress);
@@ -137,9 +137,9 @@ TEST(progress, continuations_run_in_poll_in_order_of_completion_and_without_the_
     FakeNode node(*progress);
     std::vector<int> order;
     std::array<Completion, 4> done;
-    std::vector<std::unique_ptr<Call>> calls;
+    std::vector<std::unique_ptr<FunctionContinuation>> calls;
     for (int i = 0; i < 4; ++i) {
-        calls.push_back(std::make_unique<Call>([&, i] {
+        calls.push_back(std::make_unique<FunctionContinuation>([&, i] {
             const Progress::Guard free(*progress);  // would throw if this thread held it
             order.push_back(i);
         }));
@@ -160,7 +160,7 @@ TEST(progress, then_on_what_is_done_says_so_and_calls_nothing) {
     Completion completion;
     node.complete_now(completion);
     bool ran = false;
-    Call call([&] { ran = true; });
+    FunctionContinuation call([&] { ran = true; });
     EXPECT_FALSE(completion.then(call));
     progress->poll();
     EXPECT_FALSE(ran);
@@ -174,13 +174,13 @@ TEST(progress, a_wait_inside_a_continuation_completes_and_runs_no_other_continua
     Completion second;
     Completion inner;
     node.expect(5, inner);
-    Call outer([&] {
+    FunctionContinuation outer([&] {
         node.carrier().arrive(5);
         EXPECT_TRUE(progress->wait(inner, soon()));
         progress->poll();
         order.push_back(1);
     });
-    Call other([&] { order.push_back(2); });
+    FunctionContinuation other([&] { order.push_back(2); });
     ASSERT_TRUE(first.then(outer));
     ASSERT_TRUE(second.then(other));
     node.complete_now(first);
@@ -193,7 +193,7 @@ TEST(progress, a_withdrawn_continuation_does_not_run_before_or_after_its_complet
     const auto progress = make_user_loop();
     FakeNode node(*progress);
     int ran = 0;
-    Call call([&] { ++ran; });
+    FunctionContinuation call([&] { ++ran; });
     Completion pending;
     ASSERT_TRUE(pending.then(call));
     EXPECT_TRUE(progress->withdraw(pending, call));
@@ -295,7 +295,7 @@ TEST(progress, calls_from_under_the_lock_are_refused_as_reentrant) {
     };
     for (const auto& call : calls) {
         Errc code{};
-        PostedCall meddler([&] { code = code_of(call); });
+        FunctionSubmission meddler([&] { code = code_of(call); });
         progress->post(meddler);
         EXPECT_EQ(code, Errc::reentrant_call);
     }
@@ -307,7 +307,7 @@ TEST(progress, stop_runs_the_continuations_that_are_due) {
     const auto progress = make_user_loop();
     FakeNode node(*progress);
     int ran = 0;
-    Call call([&] { ++ran; });
+    FunctionContinuation call([&] { ++ran; });
     Completion completion;
     ASSERT_TRUE(completion.then(call));
     node.complete_now(completion);

@@ -15,8 +15,8 @@
 #include "base/random.hpp"
 #include "runtime/progress.hpp"
 #include "support/seed.hpp"
-#include "unit/runtime/call.hpp"
 #include "unit/runtime/fake_node.hpp"
+#include "unit/runtime/function_continuation.hpp"
 
 namespace nexar::runtime {
 namespace {
@@ -130,7 +130,7 @@ private:
             return finish();
         }
         std::atomic<bool> ran{false};
-        PostedCall call([&] {
+        FunctionSubmission call([&] {
             finish();
             ran.store(true, std::memory_order_release);
         });

@@ -28,7 +28,7 @@ std::set<std::uint32_t> roots(const Algorithm& algorithm, std::uint32_t world) {
 }
 
 std::set<std::uint64_t> counts(const Algorithm& algorithm, std::uint32_t world) {
-    if (algorithm.operation == Operation::barrier) return {0};
+    if (algorithm.operation == Collective::barrier) return {0};
     return {0, 1, world - 1, world, world + 1, kPrime, kLarge};
 }
 
@@ -95,7 +95,7 @@ TEST_P(Algorithms, are_proven_for_uneven_and_zero_counts_if_they_take_any) {
 TEST_P(Algorithms, make_schedules_whose_length_does_not_depend_on_the_count) {
     for (const std::uint32_t world : {2U, 5U, 8U, 13U}) {
         Case c{.algorithm = &GetParam(), .world = world};
-        c.count = GetParam().operation == Operation::barrier ? 0 : world;
+        c.count = GetParam().operation == Collective::barrier ? 0 : world;
         c.segment = 1;
         const auto small = testing::schedules(c, testing::requests(c));
         c.count *= std::uint64_t{1} << 40U;

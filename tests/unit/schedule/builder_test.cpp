@@ -32,7 +32,7 @@ TEST(Builder, lets_an_overwrite_wait_for_the_release_of_every_send) {
     builder.copy(part(kOutput, 8, 2), {Space::scratch, 0, 2});
     builder.receive(3, part(kOutput, 6, 4));
     const Schedule schedule = std::move(builder).build();
-    EXPECT_EQ(waits(schedule, 3), (Waits{{0, Event::released}, {1, Event::released}, {2}}));
+    EXPECT_EQ(waits(schedule, 3), (Waits{{0, Milestone::released}, {1, Milestone::released}, {2}}));
 }
 
 TEST(Builder, leaves_out_what_other_dependencies_imply) {
@@ -44,7 +44,7 @@ TEST(Builder, leaves_out_what_other_dependencies_imply) {
     const Schedule schedule = std::move(builder).build();
     EXPECT_EQ(waits(schedule, 1), (Waits{{0}}));
     EXPECT_EQ(waits(schedule, 2), (Waits{{1}}));
-    EXPECT_EQ(waits(schedule, 3), (Waits{{2, Event::released}}));
+    EXPECT_EQ(waits(schedule, 3), (Waits{{2, Milestone::released}}));
 }
 
 TEST(Builder, does_not_take_finished_for_released) {
@@ -55,7 +55,7 @@ TEST(Builder, does_not_take_finished_for_released) {
     builder.receive(2, kOutput);                             // 2
     builder.after(2, std::vector<Builder::StepId>{signal});
     const Schedule schedule = std::move(builder).build();
-    EXPECT_EQ(waits(schedule, 2), (Waits{{0, Event::released}, {1}}));
+    EXPECT_EQ(waits(schedule, 2), (Waits{{0, Milestone::released}, {1}}));
 }
 
 TEST(Builder, pipelines_steps_that_pass_the_same_slice_on) {
@@ -66,9 +66,9 @@ TEST(Builder, pipelines_steps_that_pass_the_same_slice_on) {
     builder.receive(1, part(kOutput, 0, 3));
     const Schedule schedule = std::move(builder).build();
     EXPECT_EQ(schedule.steps[0].segments(), 3U);
-    EXPECT_EQ(waits(schedule, 1), (Waits{{0, Event::finished, true}}));
-    EXPECT_EQ(waits(schedule, 2), (Waits{{0, Event::finished, false}}));
-    EXPECT_EQ(waits(schedule, 3), (Waits{{1, Event::released}, {2, Event::released}}));
+    EXPECT_EQ(waits(schedule, 1), (Waits{{0, Milestone::finished, true}}));
+    EXPECT_EQ(waits(schedule, 2), (Waits{{0, Milestone::finished, false}}));
+    EXPECT_EQ(waits(schedule, 3), (Waits{{1, Milestone::released}, {2, Milestone::released}}));
     EXPECT_EQ(schedule.steps[3].segments(), 1U);
 }
 

@@ -99,7 +99,7 @@ std::vector<Request> requests(const Case& c) {
     common.chunks = Chunks::even(c.count, c.world);
     std::vector<Request> all(c.world, common);
     for (std::uint32_t rank = 0; rank < c.world; ++rank) all[rank].rank = rank;
-    if (common.operation == Operation::all_to_all)
+    if (common.operation == Collective::all_to_all)
         fill_all_to_all(c, all);
     else if (c.uneven != 0)
         fill_uneven(c, all);

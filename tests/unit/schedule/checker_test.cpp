@@ -18,10 +18,10 @@ constexpr std::uint64_t kCount = 10;
 constexpr Slice kIn{Space::input, 0, kCount};
 constexpr Slice kOut{Space::output, 0, kCount};
 constexpr Algorithm kExchange{
-    Operation::all_reduce, "exchange", {.keeps_order = true, .canonical = true}, nullptr};
+    Collective::all_reduce, "exchange", {.keeps_order = true, .canonical = true}, nullptr};
 
 /// Two ranks' requests for an all_reduce.
-std::vector<Request> two(Operation operation = Operation::all_reduce, bool in_place = false) {
+std::vector<Request> two(Collective operation = Collective::all_reduce, bool in_place = false) {
     Request request;
     request.operation = operation;
     request.world = 2;
@@ -94,8 +94,8 @@ TEST(Checker, takes_dependencies_on_later_steps) {
 }
 
 TEST(Checker, wants_the_release_of_what_is_overwritten) {
-    const auto requests = two(Operation::broadcast);
-    constexpr Algorithm kForth{Operation::broadcast, "forth_and_back", {}, nullptr};
+    const auto requests = two(Collective::broadcast);
+    constexpr Algorithm kForth{Collective::broadcast, "forth_and_back", {}, nullptr};
     std::vector<Schedule> both(2);
     Builder root;
     root.send(1, kOut);
@@ -106,13 +106,13 @@ TEST(Checker, wants_the_release_of_what_is_overwritten) {
     other.send(0, kOut);
     both[1] = std::move(other).build();
     EXPECT_EQ(complaint(kForth, requests, both), "");
-    both[0].dependencies[0].event = Event::finished;
+    both[0].dependencies[0].event = Milestone::finished;
     EXPECT_THAT(complaint(kForth, requests, both), HasSubstr("before the release of step 0"));
 }
 
 TEST(Checker, sees_that_pieces_do_not_order_slices_that_are_cut_otherwise) {
-    const auto requests = two(Operation::broadcast);
-    constexpr Algorithm kShift{Operation::broadcast, "shift", {}, nullptr};
+    const auto requests = two(Collective::broadcast);
+    constexpr Algorithm kShift{Collective::broadcast, "shift", {}, nullptr};
     std::vector<Schedule> both(2);
     Builder root(2);
     root.send(1, kOut);
@@ -155,7 +155,7 @@ TEST(Checker, refuses_steps_that_make_no_sense) {
     wait_for(schedules[0], 0, {7});
     EXPECT_THAT(complaint(schedules), HasSubstr("not there"));
     schedules = exchange();
-    wait_for(schedules[0], 0, {1, Event::released});
+    wait_for(schedules[0], 0, {1, Milestone::released});
     EXPECT_THAT(complaint(schedules), HasSubstr("no send"));
     schedules = exchange();
     schedules[0].steps[1].local = {Space::output, 1, kCount};
@@ -173,7 +173,7 @@ TEST(Checker, sees_elements_that_nobody_wrote) {
 }
 
 TEST(Checker, sees_folds_of_different_elements) {
-    auto requests = two(Operation::all_reduce, true);
+    auto requests = two(Collective::all_reduce, true);
     auto schedules = exchange();
     for (Schedule& schedule : schedules) {
         schedule.steps[0].from = {Space::output, 0, 5};
@@ -227,7 +227,7 @@ TEST(Checker, wants_the_same_tree_on_all_ranks_up_to_the_order_of_operands) {
     last.reduce(scratch, kOut, kIn, compute::Side::left);
     std::vector<Schedule> schedules{chain_of_three(0, 1, 2), chain_of_three(1, 0, 2),
                                     std::move(last).build()};
-    constexpr Algorithm kAll{Operation::all_reduce, "to_all", {}, nullptr};
+    constexpr Algorithm kAll{Collective::all_reduce, "to_all", {}, nullptr};
     EXPECT_EQ(complaint(kAll, requests, schedules), "");
     schedules[1] = chain_of_three(1, 2, 0);  // 0 (2 1)
     EXPECT_THAT(complaint(kAll, requests, schedules),
@@ -235,8 +235,8 @@ TEST(Checker, wants_the_same_tree_on_all_ranks_up_to_the_order_of_operands) {
 }
 
 TEST(Checker, wants_everybody_to_be_heard_in_a_barrier) {
-    constexpr Algorithm kOneWay{Operation::barrier, "one_way", {}, nullptr};
-    auto requests = two(Operation::barrier);
+    constexpr Algorithm kOneWay{Collective::barrier, "one_way", {}, nullptr};
+    auto requests = two(Collective::barrier);
     std::vector<Schedule> both(2);
     Builder from;
     from.send_signal(1);

@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Task task(Operation operation, std::uint32_t world, std::uint64_t bytes) {
+Workload workload(Collective operation, std::uint32_t world, std::uint64_t bytes) {
     const std::uint64_t count = bytes / 4;
     return {.operation = operation,
             .world = world,
@@ -23,19 +23,19 @@ Task task(Operation operation, std::uint32_t world, std::uint64_t bytes) {
             .element_bytes = 4};
 }
 
-std::vector<std::string_view> names(const Task& of, const Profile& profile) {
+std::vector<std::string_view> names(const Workload& of, const Profile& profile) {
     std::vector<std::string_view> all;
     for (const Choice& choice : ranked(of, profile)) all.push_back(choice.algorithm->name);
     return all;
 }
 
 TEST(Choosing, finds_something_for_every_operation_and_every_demand) {
-    for (const Operation operation : kOperations) {
+    for (const Collective operation : kCollectives) {
         for (const std::uint32_t world : {1U, 2U, 3U, 8U, 100U, 4096U}) {
             for (const std::uint64_t bytes : {0ULL, 8ULL, 1ULL << 20U, 1ULL << 36U}) {
                 for (const auto kind : {Reproducibility::ranks, Reproducibility::runs}) {
                     for (const bool commutative : {true, false}) {
-                        Task one = task(operation, world, bytes);
+                        Workload one = workload(operation, world, bytes);
                         one.commutative = commutative;
                         const auto chosen = choose(one, {.reproducibility = kind});
                         ASSERT_TRUE(chosen) << name(operation) << " " << world;
@@ -52,22 +52,22 @@ TEST(Choosing, finds_something_for_every_operation_and_every_demand) {
 TEST(Choosing, does_less_in_all_where_ranks_share_processors) {
     const Profile alone;
     const Profile shared{.rates = {.ranks_per_core = 4}};
-    const auto taken = [](const Task& of, const Profile& profile) {
+    const auto taken = [](const Workload& of, const Profile& profile) {
         return choose(of, profile).value().algorithm->name;
     };
     // As measured with 8 ranks on 2 processors (bench/choice.sh --ranks 8).
-    const Task pairs = task(Operation::all_to_all, 8, 64);
+    const Workload pairs = workload(Collective::all_to_all, 8, 64);
     EXPECT_EQ(taken(pairs, alone), "windowed");
     EXPECT_EQ(taken(pairs, shared), "bruck");
-    const Task folds = task(Operation::all_reduce, 8, 4096);
+    const Workload folds = workload(Collective::all_reduce, 8, 4096);
     EXPECT_EQ(taken(folds, alone), "recursive_doubling");
     EXPECT_EQ(taken(folds, shared), "tree");
-    const Task reduce = task(Operation::reduce, 8, 64U << 10U);
+    const Workload reduce = workload(Collective::reduce, 8, 64U << 10U);
     EXPECT_EQ(taken(reduce, alone), "reduce_scatter_gather");
     EXPECT_EQ(taken(reduce, shared), "binomial");
-    for (const Operation operation : kOperations) {
+    for (const Collective operation : kCollectives) {
         for (const std::uint64_t bytes : {8ULL, 1ULL << 16U, 1ULL << 26U}) {
-            const Task one = task(operation, 8, bytes);
+            const Workload one = workload(operation, 8, bytes);
             EXPECT_GT(choose(one, shared)->seconds, choose(one, alone)->seconds) << name(operation);
         }
     }
@@ -75,25 +75,26 @@ TEST(Choosing, does_less_in_all_where_ranks_share_processors) {
 
 TEST(Choosing, takes_few_rounds_for_small_vectors_and_few_bytes_for_large_ones) {
     const Profile profile;
-    const auto small = choose(task(Operation::all_reduce, 8, 64), profile).value();
+    const auto small = choose(workload(Collective::all_reduce, 8, 64), profile).value();
     EXPECT_EQ(small.algorithm->name, "recursive_doubling");
-    const auto large = choose(task(Operation::all_reduce, 8, 64U << 20U), profile).value();
+    const auto large = choose(workload(Collective::all_reduce, 8, 64U << 20U), profile).value();
     EXPECT_THAT(std::string(large.algorithm->name),
                 ::testing::AnyOf("segmented_ring", "halving_doubling"));
-    EXPECT_EQ(choose(task(Operation::barrier, 4, 0), profile)->algorithm->name, "flat");
-    EXPECT_EQ(choose(task(Operation::barrier, 5, 0), profile)->algorithm->name, "dissemination");
+    EXPECT_EQ(choose(workload(Collective::barrier, 4, 0), profile)->algorithm->name, "flat");
+    EXPECT_EQ(choose(workload(Collective::barrier, 5, 0), profile)->algorithm->name,
+              "dissemination");
 }
 
 TEST(Choosing, never_takes_what_the_clock_says_is_much_slower_than_another) {
     const Profile profile;
-    for (const Operation operation : kOperations) {
+    for (const Collective operation : kCollectives) {
         for (const std::uint32_t world : {2U, 4U, 8U, 16U}) {
             for (std::uint64_t bytes = 256; bytes <= 64U << 20U; bytes *= 16) {
-                const auto all = ranked(task(operation, world, bytes), profile);
+                const auto all = ranked(workload(operation, world, bytes), profile);
                 const auto on_clock = [&](const Choice& choice) {
                     Case c{.algorithm = choice.algorithm, .world = world, .count = bytes / 4};
                     c.segment = choice.segment;
-                    if (operation == Operation::all_to_all) c.count /= world;
+                    if (operation == Collective::all_to_all) c.count /= world;
                     return run_on_clock(schedules(c, requests(c)), 4, profile.rates)->seconds;
                 };
                 double best = on_clock(all.front());
@@ -107,7 +108,7 @@ TEST(Choosing, never_takes_what_the_clock_says_is_much_slower_than_another) {
 }
 
 TEST(Choosing, offers_only_what_keeps_order_to_operators_that_are_not_commutative) {
-    Task one = task(Operation::all_reduce, 6, 1U << 20U);
+    Workload one = workload(Collective::all_reduce, 6, 1U << 20U);
     EXPECT_THAT(names(one, {}), ::testing::Contains("ring"));
     one.commutative = false;
     EXPECT_THAT(names(one, {}), Not(::testing::Contains("ring")));
@@ -116,25 +117,25 @@ TEST(Choosing, offers_only_what_keeps_order_to_operators_that_are_not_commutativ
 
 TEST(Choosing, offers_only_one_tree_where_runs_must_repeat) {
     const Profile runs{.reproducibility = Reproducibility::runs};
-    for (const Choice& choice : ranked(task(Operation::all_reduce, 6, 1U << 20U), runs))
+    for (const Choice& choice : ranked(workload(Collective::all_reduce, 6, 1U << 20U), runs))
         EXPECT_TRUE(choice.algorithm->traits.canonical) << choice.algorithm->name;
-    EXPECT_EQ(ranked(task(Operation::scan, 6, 64), runs).size(), 1U);
+    EXPECT_EQ(ranked(workload(Collective::scan, 6, 64), runs).size(), 1U);
 }
 
 TEST(Choosing, offers_only_what_takes_counts_to_v_variants) {
-    Task one = task(Operation::gather, 6, 1U << 20U);
+    Workload one = workload(Collective::gather, 6, 1U << 20U);
     one.has_counts = true;
     EXPECT_THAT(names(one, {}), ::testing::ElementsAre("flat"));
 }
 
 TEST(Choosing, takes_what_is_forced_or_says_what_there_is) {
-    const Task one = task(Operation::all_reduce, 6, 1U << 20U);
+    const Workload one = workload(Collective::all_reduce, 6, 1U << 20U);
     EXPECT_EQ(choose(one, {.forced = "tree"})->algorithm->name, "tree");
     const auto none = choose(one, {.forced = "rings"});
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().code(), Errc::bad_config);
     EXPECT_THAT(none.error().what(), HasSubstr("segmented_ring"));
-    Task strict = one;
+    Workload strict = one;
     strict.commutative = false;
     EXPECT_FALSE(choose(strict, {.forced = "ring"}));
     EXPECT_EQ(choose(one, {.forced = "segmented_ring", .segment_bytes = 4096})->segment, 1024U);
@@ -144,18 +145,20 @@ TEST(Choosing, takes_what_is_forced_up_to_a_size) {
     const Profile profile{.forced =
                               "all_reduce=tree:64KiB,broadcast=chain:1000,all_reduce=ring:1MiB"};
     const auto taken = [&](std::uint64_t bytes) {
-        return profile.forced_for(Operation::all_reduce, bytes);
+        return profile.forced_for(Collective::all_reduce, bytes);
     };
     EXPECT_EQ(taken(0), "tree");
     EXPECT_EQ(taken(64U << 10U), "tree");
     EXPECT_EQ(taken((64U << 10U) + 1), "ring");
     EXPECT_EQ(taken(1U << 20U), "ring");
     EXPECT_EQ(taken((1U << 20U) + 1), "");
-    EXPECT_EQ(profile.forced_for(Operation::broadcast, 1000), "chain");
-    EXPECT_EQ(profile.forced_for(Operation::broadcast, 1001), "");
-    EXPECT_EQ(choose(task(Operation::all_reduce, 6, 64U << 10U), profile)->algorithm->name, "tree");
-    EXPECT_EQ(choose(task(Operation::all_reduce, 6, 65U << 10U), profile)->algorithm->name, "ring");
-    const Task beyond = task(Operation::all_reduce, 6, 2U << 20U);
+    EXPECT_EQ(profile.forced_for(Collective::broadcast, 1000), "chain");
+    EXPECT_EQ(profile.forced_for(Collective::broadcast, 1001), "");
+    EXPECT_EQ(choose(workload(Collective::all_reduce, 6, 64U << 10U), profile)->algorithm->name,
+              "tree");
+    EXPECT_EQ(choose(workload(Collective::all_reduce, 6, 65U << 10U), profile)->algorithm->name,
+              "ring");
+    const Workload beyond = workload(Collective::all_reduce, 6, 2U << 20U);
     EXPECT_EQ(choose(beyond, profile)->algorithm, choose(beyond, {})->algorithm);
 }
 
@@ -176,7 +179,7 @@ TEST(Choosing, goes_by_the_links_that_all_ranks_wait_for) {
     // Between machines a message takes long, within one bytes do.
     Profile profile{.rates = {.latency = 1e-3, .per_byte = 1e-10, .both_byte = 1e-10},
                     .host_rates = {.latency = 1e-6, .per_message = 1e-7}};
-    const Task one = task(Operation::all_reduce, 8, 256U << 10U);
+    const Workload one = workload(Collective::all_reduce, 8, 256U << 10U);
     const auto with = [&](std::vector<std::uint32_t> machines) {
         profile.links = Links(machines);
         return choose(one, profile).value();

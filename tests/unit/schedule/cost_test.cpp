@@ -75,7 +75,7 @@ TEST_P(Formula, says_what_the_schedules_take_on_a_clock) {
                 if (segment != 0 && !GetParam()->traits.segments) continue;
                 Case c{.algorithm = GetParam(), .world = world, .count = bytes / kElement};
                 c.segment = segment / kElement;
-                if (c.algorithm->operation == Operation::all_to_all) c.count /= world;
+                if (c.algorithm->operation == Collective::all_to_all) c.count /= world;
                 const double ratio = by_formula(c, rates) / on_clock(c, rates);
                 const bool even = std::has_single_bit(world);
                 (even ? powers : others).add(ratio);
@@ -99,7 +99,7 @@ TEST_P(Formula, knows_what_all_ranks_do_together) {
                 if (segment != 0 && !GetParam()->traits.segments) continue;
                 Case c{.algorithm = GetParam(), .world = world, .count = size / kElement};
                 c.segment = segment / kElement;
-                if (c.algorithm->operation == Operation::all_to_all) c.count /= world;
+                if (c.algorithm->operation == Collective::all_to_all) c.count /= world;
                 const Traffic real = counted(c);
                 const Traffic formula = traffic_of(*c.algorithm, extent_of(c));
                 // Where a vector is not cut evenly, or ranks are no power of two, it is a little
@@ -107,7 +107,7 @@ TEST_P(Formula, knows_what_all_ranks_do_together) {
                 const double slack = std::has_single_bit(world) ? 0.2 : 0.45;
                 EXPECT_NEAR(formula.messages / real.messages, 1, slack) << to_text(c);
                 messages.add(formula.messages / real.messages);
-                if (c.algorithm->operation == Operation::barrier) continue;
+                if (c.algorithm->operation == Collective::barrier) continue;
                 EXPECT_NEAR(formula.bytes / real.bytes, 1, slack) << to_text(c);
                 bytes.add(formula.bytes / real.bytes);
                 // Ranks of scans fold some for themselves and again for others.

@@ -34,29 +34,29 @@ Elements expected(const Case& c, const std::vector<Request>& asked, std::uint32_
     const std::uint64_t count = result_of(own).count;
     Elements all;
     for (std::uint32_t from = 0; from < c.world; ++from) {
-        const bool gathers = own.operation == Operation::all_gather ||
-                             (own.operation == Operation::gather && rank == c.root);
+        const bool gathers = own.operation == Collective::all_gather ||
+                             (own.operation == Collective::gather && rank == c.root);
         for (std::uint64_t i = 0; gathers && i < own.chunks.count(from); ++i)
             all.push_back(element(from, i));
         for (std::uint64_t i = 0;
-             own.operation == Operation::all_to_all && i < own.receives.count(from); ++i)
+             own.operation == Collective::all_to_all && i < own.receives.count(from); ++i)
             all.push_back(element(from, asked[from].chunks.offset(rank) + i));
     }
     for (std::uint64_t i = 0; all.size() < count; ++i) {
         switch (own.operation) {
-            case Operation::broadcast:
+            case Collective::broadcast:
                 all.push_back(element(c.root, i));
                 break;
-            case Operation::scatter:
+            case Collective::scatter:
                 all.push_back(element(c.root, asked[c.root].chunks.offset(rank) + i));
                 break;
-            case Operation::reduce_scatter:
+            case Collective::reduce_scatter:
                 all.push_back(folded(op, c.world, own.chunks.offset(rank) + i));
                 break;
-            case Operation::scan:
+            case Collective::scan:
                 all.push_back(folded(op, rank + 1, i));
                 break;
-            case Operation::exclusive_scan:
+            case Collective::exclusive_scan:
                 all.push_back(folded(op, rank, i));
                 break;
             default:
@@ -73,7 +73,7 @@ std::string outcome(const Case& c, const std::vector<Request>& asked,
     testing::Interpreter interpreter(asked, schedules, operator_for(*c.algorithm), random);
     if (const std::string wrong = interpreter.run(); !wrong.empty()) return wrong;
     for (std::uint32_t rank = 0; rank < c.world; ++rank) {
-        if (c.algorithm->operation == Operation::exclusive_scan && rank == 0) continue;
+        if (c.algorithm->operation == Collective::exclusive_scan && rank == 0) continue;
         const Slice result = result_of(asked[rank]);
         const auto& output = interpreter.output(rank);
         const auto begin = output.begin() + static_cast<std::ptrdiff_t>(result.offset);
@@ -88,7 +88,7 @@ std::vector<Case> cases(const Algorithm& algorithm, std::uint32_t largest) {
     for (std::uint32_t world = 1; world <= largest; ++world) {
         for (const bool in_place : {false, true}) {
             Case c{.algorithm = &algorithm, .world = world, .root = world / 2};
-            c.count = algorithm.operation == Operation::barrier ? 0 : 5 * world + 2;
+            c.count = algorithm.operation == Collective::barrier ? 0 : 5 * world + 2;
             c.in_place = in_place;
             c.window = 2;
             all.push_back(c);
@@ -119,7 +119,7 @@ TEST_P(Execution, gives_what_the_operation_means_in_any_order_of_events) {
 /// goes wrong. Windows are about load, not about results, and a barrier has none.
 TEST_P(Execution, goes_wrong_in_some_order_without_a_dependency) {
     const Algorithm& algorithm = GetParam();
-    if (algorithm.traits.window != 0 || algorithm.operation == Operation::barrier) return;
+    if (algorithm.traits.window != 0 || algorithm.operation == Collective::barrier) return;
     Random random(test_seed(3141));
     std::size_t planted = 0;
     std::size_t seen = 0;

@@ -114,7 +114,7 @@ void Interpreter::store(const Piece& p, const Slice& whole, const Elements& elem
 bool Interpreter::may_start(const Piece& p) {
     if (p.number > 0 && piece(p.rank, p.step, p.number - 1).state == State::waiting) return false;
     for (const Dependency& d : schedules_[p.rank].dependencies_of(p.step)) {
-        const State wanted = d.event == Event::finished ? State::finished : State::released;
+        const State wanted = d.event == Milestone::finished ? State::finished : State::released;
         const std::uint64_t pieces = schedules_[p.rank].steps[d.step].segments();
         for (std::uint64_t k = d.pipelined ? p.number : 0; k < pieces; ++k) {
             if (piece(p.rank, d.step, k).state < wanted) return false;

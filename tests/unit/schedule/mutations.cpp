@@ -141,7 +141,7 @@ void plant_left_out(Mutations& found, const Ranks& right) {
 }  // namespace
 
 bool ordered_by_messages(const Mutation& left_out) {
-    if (left_out.dependency.event == Event::released) return false;
+    if (left_out.dependency.event == Milestone::released) return false;
     const Ranks& ranks = left_out.schedules;
     // (rank, step) pairs that end after the dependency did; the search goes on from their ends.
     std::set<std::pair<std::uint32_t, std::uint32_t>> later;
@@ -152,9 +152,10 @@ bool ordered_by_messages(const Mutation& left_out) {
         open.pop_back();
         for (std::uint32_t i = 0; i < ranks[rank].steps.size(); ++i) {
             const auto waits = ranks[rank].dependencies_of(i);
-            const bool starts_later = std::any_of(
-                waits.begin(), waits.end(),
-                [&](const Dependency& d) { return d.step == ended && d.event == Event::finished; });
+            const bool starts_later =
+                std::any_of(waits.begin(), waits.end(), [&](const Dependency& d) {
+                    return d.step == ended && d.event == Milestone::finished;
+                });
             if (!starts_later) continue;
             if (rank == left_out.rank && i == left_out.step) return true;
             if (later.insert({rank, i}).second) open.push_back({rank, i});
@@ -251,7 +252,8 @@ std::vector<Mutation> mutations(Planted planted, const std::vector<Schedule>& sc
             break;
         case Planted::release_not_awaited:
             plant_in_dependencies(found, schedules, [](Schedule& s, Step&, std::uint32_t at) {
-                return std::exchange(s.dependencies[at].event, Event::finished) == Event::released;
+                return std::exchange(s.dependencies[at].event, Milestone::finished) ==
+                       Milestone::released;
             });
             break;
         case Planted::pipelined_wrongly:

@@ -42,7 +42,7 @@ std::vector<Case> cases(const Algorithm& algorithm) {
     for (std::uint32_t world = 2; world <= (testing::kSanitized ? 5U : 9U); ++world) {
         for (const bool in_place : {false, true}) {
             Case c{.algorithm = &algorithm, .world = world, .root = world / 3};
-            c.count = algorithm.operation == Operation::barrier ? 0 : 5 * world + 2;
+            c.count = algorithm.operation == Collective::barrier ? 0 : 5 * world + 2;
             c.in_place = in_place;
             c.window = 2;
             all.push_back(c);

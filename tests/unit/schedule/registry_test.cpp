@@ -10,38 +10,39 @@
 namespace nexar::schedule {
 namespace {
 
-bool any_of(Operation operation, bool Traits::* trait) {
+bool any_of(Collective operation, bool Traits::* trait) {
     return std::any_of(algorithms().begin(), algorithms().end(), [&](const Algorithm& a) {
         return a.operation == operation && a.traits.*trait;
     });
 }
 
 TEST(Registry, has_an_order_keeping_algorithm_for_every_operation_that_reduces) {
-    for (const Operation operation :
-         {Operation::all_reduce, Operation::reduce, Operation::reduce_scatter, Operation::scan,
-          Operation::exclusive_scan})
+    for (const Collective operation :
+         {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter, Collective::scan,
+          Collective::exclusive_scan})
         EXPECT_TRUE(any_of(operation, &Traits::keeps_order)) << name(operation);
 }
 
 TEST(Registry, has_a_canonical_algorithm_where_results_must_repeat) {
-    for (const Operation operation :
-         {Operation::all_reduce, Operation::reduce, Operation::reduce_scatter})
+    for (const Collective operation :
+         {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter})
         EXPECT_TRUE(any_of(operation, &Traits::canonical)) << name(operation);
 }
 
 TEST(Registry, has_an_algorithm_for_counts_where_there_is_a_variant_with_counts) {
-    for (const Operation operation : {Operation::all_gather, Operation::gather, Operation::scatter,
-                                      Operation::reduce_scatter, Operation::all_to_all})
+    for (const Collective operation :
+         {Collective::all_gather, Collective::gather, Collective::scatter,
+          Collective::reduce_scatter, Collective::all_to_all})
         EXPECT_TRUE(any_of(operation, &Traits::takes_counts)) << name(operation);
 }
 
 TEST(Registry, finds_every_algorithm_by_its_name_and_no_other) {
-    std::set<std::pair<Operation, std::string_view>> names;
+    std::set<std::pair<Collective, std::string_view>> names;
     for (const Algorithm& algorithm : algorithms()) {
         EXPECT_EQ(find_algorithm(algorithm.operation, algorithm.name), &algorithm);
         EXPECT_TRUE(names.insert({algorithm.operation, algorithm.name}).second);
     }
-    EXPECT_EQ(find_algorithm(Operation::barrier, "ring"), nullptr);
+    EXPECT_EQ(find_algorithm(Collective::barrier, "ring"), nullptr);
 }
 
 TEST(Chunks, spread_the_remainder_over_the_first_ranks) {

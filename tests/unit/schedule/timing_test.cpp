@@ -19,14 +19,15 @@ constexpr Rates kRates{.latency = 10,
                        .copy_byte = 0.125,
                        .fill_bytes = 0};
 
-Timing timed(Operation operation, std::string_view name, Case c) {
+Timing timed(Collective operation, std::string_view name, Case c) {
     c.algorithm = find_algorithm(operation, name);
     return run_on_clock(schedules(c, requests(c)), 1, kRates).value();
 }
 
 TEST(Clock, counts_latency_message_bytes_and_fold) {
     // 8 bytes each way at once: 10 + 1 + 4, then 2 for the fold.
-    const Timing two = timed(Operation::all_reduce, "recursive_doubling", {.world = 2, .count = 8});
+    const Timing two =
+        timed(Collective::all_reduce, "recursive_doubling", {.world = 2, .count = 8});
     EXPECT_DOUBLE_EQ(two.seconds, 17);
     EXPECT_EQ(two.most_bytes_sent, 8U);
     EXPECT_EQ(two.bytes_sent, 16U);
@@ -39,35 +40,35 @@ TEST(Clock, counts_what_both_directions_at_once_and_the_beginning_of_a_message_c
     rates.both_byte = 1;
     rates.fill_bytes = 6;
     // 1 and 6 * 0.5 until it arrives; then both are still sending: 1 + 8; and 2 for the fold.
-    Case c{.algorithm = find_algorithm(Operation::all_reduce, "recursive_doubling"),
+    Case c{.algorithm = find_algorithm(Collective::all_reduce, "recursive_doubling"),
            .world = 2,
            .count = 8};
     rates.latency = 1;
     EXPECT_DOUBLE_EQ(run_on_clock(schedules(c, requests(c)), 1, rates)->seconds, 1 + 3 + 9 + 2);
-    c.algorithm = find_algorithm(Operation::broadcast, "flat");
+    c.algorithm = find_algorithm(Collective::broadcast, "flat");
     EXPECT_DOUBLE_EQ(run_on_clock(schedules(c, requests(c)), 1, rates)->seconds, 1 + 3 + 5);
 }
 
 TEST(Clock, lets_a_rank_send_one_thing_at_a_time) {
     // Three messages of 5 leave one after the other; the last arrives 10 later.
-    const Timing flat = timed(Operation::broadcast, "flat", {.world = 4, .count = 8});
+    const Timing flat = timed(Collective::broadcast, "flat", {.world = 4, .count = 8});
     EXPECT_DOUBLE_EQ(flat.seconds, 25);
     EXPECT_EQ(flat.most_bytes_sent, 24U);
     EXPECT_EQ(flat.most_connections, 3U);
 }
 
 TEST(Clock, lets_a_rank_receive_one_thing_at_a_time) {
-    const Timing flat = timed(Operation::gather, "flat", {.world = 4, .count = 32});
+    const Timing flat = timed(Collective::gather, "flat", {.world = 4, .count = 32});
     EXPECT_DOUBLE_EQ(flat.seconds, 25);
     EXPECT_EQ(flat.most_bytes_sent, 8U);
 }
 
 TEST(Clock, overlaps_the_pieces_of_a_pipeline) {
     // Pieces of 4 bytes take 3 each, 4 of them; two hops of 10. Whole: 2 * (10 + 1 + 8).
-    const Timing whole = timed(Operation::broadcast, "chain", {.world = 3, .count = 16});
+    const Timing whole = timed(Collective::broadcast, "chain", {.world = 3, .count = 16});
     EXPECT_DOUBLE_EQ(whole.seconds, 38);
     const Timing pieces =
-        timed(Operation::broadcast, "chain", {.world = 3, .count = 16, .segment = 4});
+        timed(Collective::broadcast, "chain", {.world = 3, .count = 16, .segment = 4});
     EXPECT_DOUBLE_EQ(pieces.seconds, 2 * (10 + 3) + 3 * 3);
 }
 
@@ -79,7 +80,7 @@ TEST(Clock, waits_for_the_release_of_memory_that_is_written_again) {
                      .peer = 1,
                      .dependency_count = 1,
                      .into = {Space::output, 0, 8}}};
-    sender.dependencies = {{.step = 0, .event = Event::released}};
+    sender.dependencies = {{.step = 0, .event = Milestone::released}};
     Schedule other;
     other.steps = {{.kind = Kind::receive_copy, .peer = 0, .into = {Space::output, 0, 8}},
                    {.kind = Kind::send, .peer = 0, .from = {Space::output, 8, 8}}};
@@ -88,7 +89,7 @@ TEST(Clock, waits_for_the_release_of_memory_that_is_written_again) {
 }
 
 TEST(Clock, says_that_schedules_do_not_fit_or_are_too_long) {
-    Case c{.algorithm = find_algorithm(Operation::all_reduce, "ring"), .world = 4, .count = 8};
+    Case c{.algorithm = find_algorithm(Collective::all_reduce, "ring"), .world = 4, .count = 8};
     auto ranks = schedules(c, requests(c));
     const auto long_one = run_on_clock(ranks, 1, kRates, 10);
     ASSERT_FALSE(long_one);

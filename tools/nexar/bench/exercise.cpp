@@ -13,16 +13,16 @@ namespace nexar::bench {
 
 namespace {
 
-using schedule::Operation;
+using schedule::Collective;
 
 /// Whether every rank has, sends or gets one chunk of the vector.
-bool divides(Operation operation) noexcept {
+bool divides(Collective operation) noexcept {
     switch (operation) {
-        case Operation::all_gather:
-        case Operation::gather:
-        case Operation::scatter:
-        case Operation::reduce_scatter:
-        case Operation::all_to_all:
+        case Collective::all_gather:
+        case Collective::gather:
+        case Collective::scatter:
+        case Collective::reduce_scatter:
+        case Collective::all_to_all:
             return true;
         default:
             return false;
@@ -35,22 +35,22 @@ struct Counts {
     std::uint64_t output = 0;
 };
 
-Counts counts_of(Operation operation, std::uint64_t all, std::uint64_t own, bool is_root) {
+Counts counts_of(Collective operation, std::uint64_t all, std::uint64_t own, bool is_root) {
     const std::uint64_t at_root = is_root ? all : 0;
     switch (operation) {
-        case Operation::broadcast:
+        case Collective::broadcast:
             return {.input = 0, .output = all};
-        case Operation::reduce:
+        case Collective::reduce:
             return {.input = all, .output = at_root};
-        case Operation::all_gather:
+        case Collective::all_gather:
             return {.input = own, .output = all};
-        case Operation::gather:
+        case Collective::gather:
             return {.input = own, .output = at_root};
-        case Operation::scatter:
+        case Collective::scatter:
             return {.input = at_root, .output = own};
-        case Operation::reduce_scatter:
+        case Collective::reduce_scatter:
             return {.input = all, .output = own};
-        case Operation::barrier:
+        case Collective::barrier:
             return {};
         default:
             return {.input = all, .output = all};
@@ -78,7 +78,7 @@ public:
 
     void fill() override {
         reference_.fill(input_.buffer());
-        const bool has_it = reference_.operation == Operation::broadcast && world_.rank() == root_;
+        const bool has_it = reference_.operation == Collective::broadcast && world_.rank() == root_;
         if (has_it) {
             reference_.fill(output_.buffer());
         } else {
@@ -94,13 +94,13 @@ public:
 
     std::uint64_t wrong() const override {
         // What rank 0 gets of an exclusive scan is undefined.
-        if (reference_.operation == Operation::exclusive_scan && world_.rank() == 0) return 0;
+        if (reference_.operation == Collective::exclusive_scan && world_.rank() == 0) return 0;
         return reference_.wrong(output_.buffer());
     }
 
     bool runs_ahead() const noexcept override {
-        return schedule::rooted(reference_.operation) || reference_.operation == Operation::scan ||
-               reference_.operation == Operation::exclusive_scan;
+        return schedule::rooted(reference_.operation) || reference_.operation == Collective::scan ||
+               reference_.operation == Collective::exclusive_scan;
     }
 
 private:
@@ -108,27 +108,27 @@ private:
         const Buffer in = input_.buffer();
         const Buffer out = output_.buffer();
         switch (reference_.operation) {
-            case Operation::all_reduce:
+            case Collective::all_reduce:
                 return world_.all_reduce(in, out, op_);
-            case Operation::reduce:
+            case Collective::reduce:
                 return world_.reduce(in, out, op_, root_);
-            case Operation::broadcast:
+            case Collective::broadcast:
                 return world_.broadcast(out, root_);
-            case Operation::all_gather:
+            case Collective::all_gather:
                 return world_.all_gather(in, out);
-            case Operation::gather:
+            case Collective::gather:
                 return world_.gather(in, out, root_);
-            case Operation::scatter:
+            case Collective::scatter:
                 return world_.scatter(in, out, root_);
-            case Operation::reduce_scatter:
+            case Collective::reduce_scatter:
                 return world_.reduce_scatter(in, out, op_);
-            case Operation::all_to_all:
+            case Collective::all_to_all:
                 return world_.all_to_all(in, out);
-            case Operation::scan:
+            case Collective::scan:
                 return world_.scan(in, out, op_);
-            case Operation::exclusive_scan:
+            case Collective::exclusive_scan:
                 return world_.exclusive_scan(in, out, op_);
-            case Operation::barrier:
+            case Collective::barrier:
                 break;
         }
         return world_.barrier();

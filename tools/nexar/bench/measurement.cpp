@@ -13,7 +13,7 @@ namespace nexar::bench {
 
 namespace {
 
-using schedule::Operation;
+using schedule::Collective;
 
 constexpr std::uint64_t kMostIterations = 1'000'000;  // each is remembered
 constexpr double kWarmPart = 0.2;                     // of the time, between two looks
@@ -100,9 +100,9 @@ double Measured::algorithm_bandwidth() const noexcept {
 
 double Measured::bus_bandwidth(const Subject& subject, std::uint32_t world) const noexcept {
     const double others = static_cast<double>(world - 1) / world;
-    if (subject.is(Operation::all_reduce)) return algorithm_bandwidth() * 2 * others;
-    if (subject.is(Operation::all_gather) || subject.is(Operation::reduce_scatter) ||
-        subject.is(Operation::all_to_all)) {
+    if (subject.is(Collective::all_reduce)) return algorithm_bandwidth() * 2 * others;
+    if (subject.is(Collective::all_gather) || subject.is(Collective::reduce_scatter) ||
+        subject.is(Collective::all_to_all)) {
         return algorithm_bandwidth() * others;
     }
     return algorithm_bandwidth();

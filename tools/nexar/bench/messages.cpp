@@ -30,7 +30,7 @@ public:
         own_.rank = static_cast<std::uint32_t>(world.rank());
         // What arrives is what the other one has, as after a broadcast.
         other_.dtype = plan.dtype;
-        other_.operation = schedule::Operation::broadcast;
+        other_.operation = schedule::Collective::broadcast;
         other_.root = own_.rank == 0 ? 1 : 0;
     }
 

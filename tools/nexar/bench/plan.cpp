@@ -16,7 +16,7 @@ namespace nexar::bench {
 
 namespace {
 
-using schedule::Operation;
+using schedule::Collective;
 using Kind = Subject::Kind;
 
 constexpr std::array<std::pair<Kind, std::string_view>, 3> kMessages{
@@ -114,7 +114,7 @@ Result<void> check_choices(const Question& question, const Plan& plan) {
     }
     if (!plan.subject.reduces()) return {};
     const bool scans =
-        plan.subject.is(Operation::scan) || plan.subject.is(Operation::exclusive_scan);
+        plan.subject.is(Collective::scan) || plan.subject.is(Collective::exclusive_scan);
     if (scans && plan.redop == ReduceOp::average) {
         return Error(Errc::invalid_argument, "a scan makes no averages; take another -o");
     }
@@ -145,7 +145,7 @@ Result<Plan> understood(const Question& question) {
     NEXAR_TRY_VALUE(format, format_of(question));
     NEXAR_TRY_VALUE(link, link_of(question));
     plan.subject = subject;
-    plan.sizes = subject.is(Operation::barrier) ? std::vector<std::uint64_t>{0} : sizes;
+    plan.sizes = subject.is(Collective::barrier) ? std::vector<std::uint64_t>{0} : sizes;
     plan.iterations = question.iterations;
     plan.warmup = question.warmup;
     plan.seconds = question.seconds;

@@ -39,10 +39,10 @@ struct Subject {
     enum class Kind : std::uint8_t { collective, latency, bandwidth, exchange };
 
     Kind kind = Kind::collective;
-    schedule::Operation operation = schedule::Operation::barrier;  // of a collective
+    schedule::Collective operation = schedule::Collective::barrier;  // of a collective
 
     std::string_view name() const noexcept;
-    bool is(schedule::Operation wanted) const noexcept {
+    bool is(schedule::Collective wanted) const noexcept {
         return kind == Kind::collective && operation == wanted;
     }
     bool reduces() const noexcept {

@@ -14,7 +14,7 @@ namespace nexar::bench {
 
 namespace {
 
-using schedule::Operation;
+using schedule::Collective;
 
 /// The numbers that elements are drawn from: `range` many from `lowest` on.
 struct Pattern {
@@ -172,20 +172,20 @@ Reference::Source Reference::source_of(std::uint64_t result_index) const noexcep
         return Source{.first_rank = it, .end_rank = it + 1, .index = index};
     };
     switch (operation) {
-        case Operation::scan:
+        case Collective::scan:
             return {.end_rank = rank + 1, .index = result_index};
-        case Operation::exclusive_scan:
+        case Collective::exclusive_scan:
             return {.end_rank = rank, .index = result_index};
-        case Operation::reduce_scatter:
+        case Collective::reduce_scatter:
             return {.end_rank = world, .index = own + result_index};
-        case Operation::broadcast:
+        case Collective::broadcast:
             return from(root, result_index);
-        case Operation::scatter:
+        case Collective::scatter:
             return from(root, own + result_index);
-        case Operation::all_gather:
-        case Operation::gather:
+        case Collective::all_gather:
+        case Collective::gather:
             return from(result_index / chunk, result_index % chunk);
-        case Operation::all_to_all:
+        case Collective::all_to_all:
             return from(result_index / chunk, own + result_index % chunk);
         default:
             return {.end_rank = world, .index = result_index};

@@ -14,7 +14,7 @@ namespace nexar::bench {
 /// Elements are small numbers that differ between ranks and between places, so that a wrong slice
 /// is seen; sums of them are exact, or nearly so in the smallest types.
 struct Reference {
-    schedule::Operation operation = schedule::Operation::barrier;
+    schedule::Collective operation = schedule::Collective::barrier;
     ReduceOp redop = ReduceOp::sum;
     DType dtype = DType::f32;
     std::uint32_t world = 1;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "engine/collectives.hpp"
+#include "engine/collective_runner.hpp"
 #include "engine/engine.hpp"
 #include "engine/lane_write.hpp"
 #include "wire/codec.hpp"
@@ -17,20 +17,20 @@
 namespace nexar::engine {
 
 /// What a message takes of the credit of its pair until its operation is called.
-Amount Collectives::charge_of(const wire::CollectiveHeader& header) const noexcept {
+Amount CollectiveRunner::charge_of(const wire::CollectiveHeader& header) const noexcept {
     const bool on_lane = header.place == wire::PayloadPlace::lane;
     return {
         .payload = on_lane ? header.size : std::min<std::uint64_t>(header.size, limits_.bulk_head),
         .headers = 1};
 }
 
-void Collectives::block(Pair& pair) {
+void CollectiveRunner::block(Pair& pair) {
     if (std::exchange(pair.collectives_blocked, true)) return;
     pair.peer->collectives_blocked.push_back(pair);
 }
 
 /// Puts a message in its place among those that wait: behind those of the same operation.
-void Collectives::enqueue(CollectiveSend& send) {
+void CollectiveRunner::enqueue(CollectiveSend& send) {
     Pair& pair = *send.pair;
     auto& waiting = pair.collectives->waiting;
     CollectiveSend* place = waiting.last();
@@ -45,7 +45,7 @@ void Collectives::enqueue(CollectiveSend& send) {
     drain(pair);
 }
 
-void Collectives::drain(Pair& pair) {
+void CollectiveRunner::drain(Pair& pair) {
     PairCollectives* const here = pair.collectives.get();
     // What a written message makes possible is written by whoever is at it already.
     if (here == nullptr || pair.context == nullptr || here->draining) return;
@@ -59,7 +59,7 @@ void Collectives::drain(Pair& pair) {
 }
 
 /// False: some are left.
-bool Collectives::write_waiting(Pair& pair) {
+bool CollectiveRunner::write_waiting(Pair& pair) {
     PairCollectives* const here = pair.collectives.get();
     while (!here->waiting.empty() || !here->said.empty()) {
         const bool open = pair.peer->link != nullptr && !pair.peer->eager_full &&
@@ -71,7 +71,7 @@ bool Collectives::write_waiting(Pair& pair) {
     return true;
 }
 
-void Collectives::drain(Peer& peer) {
+void CollectiveRunner::drain(Peer& peer) {
     if (peer.link == nullptr) return;
     // Each gets one try: what stays blocked goes to the end of the list again.
     IntrusiveList<Pair, &Pair::collectives_hook> waiting;
@@ -82,7 +82,7 @@ void Collectives::drain(Peer& peer) {
     }
 }
 
-bool Collectives::flush_said(Pair& pair) {
+bool CollectiveRunner::flush_said(Pair& pair) {
     if (!pair.collectives) return true;
     auto& said = pair.collectives->said;
     while (!said.empty()) {
@@ -99,7 +99,7 @@ bool Collectives::flush_said(Pair& pair) {
 
 /// Writes a message, or begins its stream; false: there is no credit or no room. Afterwards it may
 /// have ended, and its operation with it.
-bool Collectives::write(CollectiveSend& send) {
+bool CollectiveRunner::write(CollectiveSend& send) {
     Pair& pair = *send.pair;
     PairCollectives& here = *pair.collectives;
     CollectiveOperation& operation = *send.operation;
@@ -130,7 +130,7 @@ bool Collectives::write(CollectiveSend& send) {
     return true;
 }
 
-bool Collectives::write_header(CollectiveSend& send, bool from_reserve, bool on_lane) {
+bool CollectiveRunner::write_header(CollectiveSend& send, bool from_reserve, bool on_lane) {
     const CollectiveOperation& operation = *send.operation;
     const wire::CollectiveHeader header{
         .context = send.pair->context_id,
@@ -149,7 +149,7 @@ bool Collectives::write_header(CollectiveSend& send, bool from_reserve, bool on_
     return write_with_payload(link, frame, content.first(on_lane ? content.size() : 0));
 }
 
-void Collectives::begin_stream(CollectiveSend& send) {
+void CollectiveRunner::begin_stream(CollectiveSend& send) {
     Peer& peer = *send.pair->peer;
     std::array<std::byte, wire::kBulkPreambleBytes> preamble{};
     const auto size = wire::encode(wire::Preamble{.lane = wire::Lane::collective,
@@ -163,7 +163,7 @@ void Collectives::begin_stream(CollectiveSend& send) {
     ++send.operation->links;
 }
 
-void Collectives::count_written(Pair& pair, std::uint64_t operation) {
+void CollectiveRunner::count_written(Pair& pair, std::uint64_t operation) {
     auto& unsent = pair.collectives->unsent;
     const auto found = std::ranges::find(unsent, operation, &PairCollectives::Unsent::operation);
     NEXAR_ASSERT(found != unsent.end() && found->messages > 0);
@@ -172,7 +172,7 @@ void Collectives::count_written(Pair& pair, std::uint64_t operation) {
 }
 
 /// In the order of operations; one that was reserved comes before others that were called later.
-void Collectives::add_unsent(Pair& pair, std::uint64_t operation, std::uint32_t messages) {
+void CollectiveRunner::add_unsent(Pair& pair, std::uint64_t operation, std::uint32_t messages) {
     if (!pair.collectives) pair.collectives = std::make_unique<PairCollectives>();
     auto& unsent = pair.collectives->unsent;
     auto place = unsent.end();
@@ -181,7 +181,7 @@ void Collectives::add_unsent(Pair& pair, std::uint64_t operation, std::uint32_t 
 }
 
 /// What reserve() added.
-void Collectives::forget_places(Context& context, std::uint64_t operation) {
+void CollectiveRunner::forget_places(Context& context, std::uint64_t operation) {
     for (Pair* const pair : context.pairs) {
         if (pair == nullptr || !pair->collectives) continue;
         auto& unsent = pair->collectives->unsent;
@@ -191,14 +191,14 @@ void Collectives::forget_places(Context& context, std::uint64_t operation) {
     }
 }
 
-void Collectives::drain_all(Context& context) {
+void CollectiveRunner::drain_all(Context& context) {
     for (Pair* const pair : context.pairs) {
         if (pair != nullptr) drain(*pair);
     }
 }
 
 /// An operation that failed sends nothing more.
-void Collectives::forget_unsent(CollectiveOperation& operation) {
+void CollectiveRunner::forget_unsent(CollectiveOperation& operation) {
     if (operation.plan == nullptr) return;
     for (const Plan::Outgoing& outgoing : operation.plan->outgoing()) {
         Pair& pair = *operation.context->pairs[outgoing.peer];
@@ -210,7 +210,7 @@ void Collectives::forget_unsent(CollectiveOperation& operation) {
     }
 }
 
-bool Collectives::released(Peer& peer, const port::Released& released) {
+bool CollectiveRunner::released(Peer& peer, const port::Released& released) {
     const auto found = peer.collectives.streams_out.find(released.stream.value());
     if (found == peer.collectives.streams_out.end()) return false;
     CollectiveSend& send = *found->second;
@@ -240,7 +240,7 @@ bool Collectives::released(Peer& peer, const port::Released& released) {
 }
 
 template <class Message>
-void Collectives::say(Pair& pair, const Message& message) {
+void CollectiveRunner::say(Pair& pair, const Message& message) {
     if (pair.peer->lost) return;
     if constexpr (std::is_same_v<Message, wire::CollectiveAbort>) {
         if (message.code == Errc::aborted) return;  // every member hears that from the engine
@@ -250,10 +250,10 @@ void Collectives::say(Pair& pair, const Message& message) {
     if (!pair.collectives_blocked) drain(pair);
 }
 
-template void Collectives::say(Pair&, const wire::CollectiveMismatch&);
-template void Collectives::say(Pair&, const wire::CollectiveAbort&);
+template void CollectiveRunner::say(Pair&, const wire::CollectiveMismatch&);
+template void CollectiveRunner::say(Pair&, const wire::CollectiveAbort&);
 
-Result<void> Collectives::on_credit(Pair& pair, const wire::Credit& credit) {
+Result<void> CollectiveRunner::on_credit(Pair& pair, const wire::Credit& credit) {
     const bool reserve = credit.pool == wire::CreditPool::collective_reserve;
     if (pair.collectives) {
         CreditOut& pool = reserve ? pair.collectives->reserve_out : pair.collectives->pool_out;

@@ -9,15 +9,15 @@
 #include "base/assert.hpp"
 #include "base/log.hpp"
 #include "base/try.hpp"
+#include "engine/collective_runner.hpp"
 #include "engine/collective_words.hpp"
-#include "engine/collectives.hpp"
 #include "engine/engine.hpp"
 #include "wire/preamble.hpp"
 
 namespace nexar::engine {
 
-Result<std::uint64_t> Collectives::on_header(Peer& peer, Pair& pair,
-                                             const wire::CollectiveHeader& header) {
+Result<std::uint64_t> CollectiveRunner::on_header(Peer& peer, Pair& pair,
+                                                  const wire::CollectiveHeader& header) {
     PeerCollectives& lane = peer.collectives;
     const bool on_lane = header.place == wire::PayloadPlace::lane;
     lane.pair = nullptr;
@@ -71,13 +71,13 @@ Result<std::uint64_t> Collectives::on_header(Peer& peer, Pair& pair,
     return std::uint64_t{0};
 }
 
-port::Bytes Collectives::payload_place(Peer& peer) {
+port::Bytes CollectiveRunner::payload_place(Peer& peer) {
     PeerCollectives& lane = peer.collectives;
     if (lane.pair == nullptr) return {};
     return port::Bytes(lane.payload).subspan(lane.came);
 }
 
-void Collectives::payload_came(Peer& peer, std::size_t bytes) {
+void CollectiveRunner::payload_came(Peer& peer, std::size_t bytes) {
     PeerCollectives& lane = peer.collectives;
     lane.came += bytes;
     if (lane.pair == nullptr || lane.came != lane.payload.size()) return;
@@ -85,7 +85,7 @@ void Collectives::payload_came(Peer& peer, std::size_t bytes) {
 }
 
 /// Gives credit back: the operation was called, or will never be.
-void Collectives::give_back(Pair& pair, const wire::CollectiveHeader& header) {
+void CollectiveRunner::give_back(Pair& pair, const wire::CollectiveHeader& header) {
     const bool reserve = header.from_reserve;
     CreditIn& pool = reserve ? pair.collectives->reserve_in : pair.collectives->pool_in;
     if (!pool.matched(charge_of(header)) || pair.peer->link == nullptr) return;
@@ -98,7 +98,7 @@ void Collectives::give_back(Pair& pair, const wire::CollectiveHeader& header) {
 }
 
 /// Where what comes for an operation that was not called yet is kept; nullptr: there is too much.
-EarlyOperation* Collectives::early(Pair& pair, std::uint64_t number) {
+EarlyOperation* CollectiveRunner::early(Pair& pair, std::uint64_t number) {
     auto& all = pair.context->collectives.early;
     if (const auto found = all.find(number); found != all.end()) return &found->second;
     // By peer: what one of them fills must not be missing to another.
@@ -116,7 +116,7 @@ EarlyOperation* Collectives::early(Pair& pair, std::uint64_t number) {
 }
 
 /// What is known of an operation that is called now.
-EarlyOperation Collectives::called(Context& context, std::uint64_t number) {
+EarlyOperation CollectiveRunner::called(Context& context, std::uint64_t number) {
     auto& all = context.collectives.early;
     const auto found = all.find(number);
     if (found == all.end()) return {};
@@ -126,8 +126,8 @@ EarlyOperation Collectives::called(Context& context, std::uint64_t number) {
     return known;
 }
 
-void Collectives::arrived(Pair& pair, const wire::CollectiveHeader& header,
-                          port::ConstBytes payload) {
+void CollectiveRunner::arrived(Pair& pair, const wire::CollectiveHeader& header,
+                               port::ConstBytes payload) {
     if (pair.context == nullptr) return;  // it ended meanwhile
     const Context& context = *pair.context;
     if (!context.collectives.is_called(header.operation)) {
@@ -146,7 +146,7 @@ void Collectives::arrived(Pair& pair, const wire::CollectiveHeader& header,
     pump(*operation);
 }
 
-void Collectives::arrived(Pair& pair, CollectiveIn& in) {
+void CollectiveRunner::arrived(Pair& pair, CollectiveIn& in) {
     const Context& context = *pair.context;
     if (!context.collectives.is_called(in.header.operation)) {
         if (EarlyOperation* known = early(pair, in.header.operation)) {
@@ -170,8 +170,8 @@ void Collectives::arrived(Pair& pair, CollectiveIn& in) {
 }
 
 /// The step that a message is for. None: the operation does not wait for it, and fails, or has.
-std::optional<std::uint32_t> Collectives::accept(CollectiveOperation& operation, Pair& pair,
-                                                 const wire::CollectiveHeader& header) {
+std::optional<std::uint32_t> CollectiveRunner::accept(CollectiveOperation& operation, Pair& pair,
+                                                      const wire::CollectiveHeader& header) {
     if (operation.failure || operation.differs) return std::nullopt;
     if (header.fingerprint != operation.terms.fingerprint) {
         differ(operation, pair);
@@ -200,7 +200,7 @@ std::optional<std::uint32_t> Collectives::accept(CollectiveOperation& operation,
 
 /// A message for an operation that is over. After one that failed that is as it must be; one that
 /// ended well had all that it waited for, so that the sender's call is another one.
-void Collectives::came_late(Pair& pair, const wire::CollectiveHeader& header) {
+void CollectiveRunner::came_late(Pair& pair, const wire::CollectiveHeader& header) {
     const Context& context = *pair.context;
     const PastCollective* const past = pair.context->collectives.past_call(header.operation);
     if (past == nullptr || !past->ended_well) return;
@@ -225,8 +225,8 @@ void Collectives::came_late(Pair& pair, const wire::CollectiveHeader& header) {
     say(pair, abort_of(context, header.operation, error));
 }
 
-void Collectives::take(CollectiveOperation& operation, std::uint32_t step,
-                       port::ConstBytes payload) {
+void CollectiveRunner::take(CollectiveOperation& operation, std::uint32_t step,
+                            port::ConstBytes payload) {
     StepState& state = operation.steps[step];
     state.arrived = true;
     if (state.waits == 0 && allowed(operation, step) == payload.size()) {
@@ -236,7 +236,7 @@ void Collectives::take(CollectiveOperation& operation, std::uint32_t step,
     }
 }
 
-void Collectives::take(CollectiveOperation& operation, std::uint32_t step, CollectiveIn& in) {
+void CollectiveRunner::take(CollectiveOperation& operation, std::uint32_t step, CollectiveIn& in) {
     in.step = step;
     in.operation = &operation;
     StepState& state = operation.steps[in.step];
@@ -247,7 +247,7 @@ void Collectives::take(CollectiveOperation& operation, std::uint32_t step, Colle
     look_at(operation, in.step);
 }
 
-void Collectives::named(InBulk& stream, const wire::Preamble& preamble) {
+void CollectiveRunner::named(InBulk& stream, const wire::Preamble& preamble) {
     Peer& peer = stream.peer();
     stream.of_collective = true;
     const auto found = peer.pairs.find(preamble.context);
@@ -271,7 +271,7 @@ void Collectives::named(InBulk& stream, const wire::Preamble& preamble) {
     host_->refuse_stream(stream);
 }
 
-void Collectives::attach(CollectiveIn& in, InBulk& stream) {
+void CollectiveRunner::attach(CollectiveIn& in, InBulk& stream) {
     in.stream = &stream;
     stream.collective = &in;
     if (in.operation == nullptr) return;
@@ -280,7 +280,7 @@ void Collectives::attach(CollectiveIn& in, InBulk& stream) {
 }
 
 /// Nobody wants the message any more. It is gone afterwards.
-void Collectives::drop(CollectiveIn& in) {
+void CollectiveRunner::drop(CollectiveIn& in) {
     if (in.operation != nullptr) {
         in.operation->steps[in.step].in = nullptr;
         NEXAR_ASSERT(in.operation->links > 0);
@@ -320,7 +320,7 @@ InBulk* stream_of(Peer& peer, port::StreamId id) {
 
 }  // namespace
 
-bool Collectives::finished(Peer& peer, const port::Finished& finished) {
+bool CollectiveRunner::finished(Peer& peer, const port::Finished& finished) {
     InBulk* const stream = stream_of(peer, finished.stream);
     if (stream == nullptr) return false;
     const bool refused = stream->refused;
@@ -346,7 +346,7 @@ bool Collectives::finished(Peer& peer, const port::Finished& finished) {
     return true;
 }
 
-bool Collectives::aborted(Peer& peer, port::StreamId id) {
+bool CollectiveRunner::aborted(Peer& peer, port::StreamId id) {
     InBulk* const stream = stream_of(peer, id);
     if (stream == nullptr) return false;
     CollectiveIn* const in = forget_collective_stream(peer, *stream);

@@ -11,8 +11,8 @@
 #include "base/log.hpp"
 #include "base/printable.hpp"
 #include "base/try.hpp"
+#include "engine/collective_runner.hpp"
 #include "engine/collective_words.hpp"
-#include "engine/collectives.hpp"
 #include "engine/engine.hpp"
 
 namespace nexar::engine {
@@ -31,7 +31,7 @@ std::string title(const CollectiveOperation& operation) {
 
 /// Ends an operation with an error, when no link uses its memory any more, and tells all members if
 /// they are not to find out by themselves.
-void Collectives::fail(CollectiveOperation& operation, const Error& error, bool tell) {
+void CollectiveRunner::fail(CollectiveOperation& operation, const Error& error, bool tell) {
     if (operation.failure) return;
     operation.failure = error.within({.operation = title(operation)});
     if (tell) tell_all(*operation.context, operation.number, *operation.failure);
@@ -39,7 +39,7 @@ void Collectives::fail(CollectiveOperation& operation, const Error& error, bool 
     conclude(operation);
 }
 
-void Collectives::pass_over(Context& context, const Error& reason) {
+void CollectiveRunner::pass_over(Context& context, const Error& reason) {
     ContextCollectives& here = context.collectives;
     const std::uint64_t number = here.next++;
     if (here.running.empty()) {
@@ -53,7 +53,7 @@ void Collectives::pass_over(Context& context, const Error& reason) {
         tell_all(context, number, reason.within({.rank = public_rank(context.me)}));
 }
 
-void Collectives::abandon(CollectiveOperation& operation, const Error& error) {
+void CollectiveRunner::abandon(CollectiveOperation& operation, const Error& error) {
     NEXAR_ASSERT(operation.reserved && operation.active);
     operation.reserved = false;
     operation.failure = error;
@@ -69,7 +69,8 @@ void Collectives::abandon(CollectiveOperation& operation, const Error& error) {
 
 /// A member is gone that has not done its part in an operation: neither that one nor a later one
 /// can run, also where nothing is exchanged with that member.
-void Collectives::end_from(Context& context, std::uint64_t number, const Error& error, bool tell) {
+void CollectiveRunner::end_from(Context& context, std::uint64_t number, const Error& error,
+                                bool tell) {
     ContextCollectives& here = context.collectives;
     if (here.is_over(number)) return;
     here.over = {.operation = number, .error = error};
@@ -80,7 +81,7 @@ void Collectives::end_from(Context& context, std::uint64_t number, const Error& 
     }
 }
 
-void Collectives::tell_all(Context& context, std::uint64_t number, const Error& error) {
+void CollectiveRunner::tell_all(Context& context, std::uint64_t number, const Error& error) {
     const wire::CollectiveAbort abort = abort_of(context, number, error);
     for (Pair* const pair : context.pairs) {
         if (pair != nullptr) say(*pair, abort);
@@ -88,7 +89,7 @@ void Collectives::tell_all(Context& context, std::uint64_t number, const Error& 
 }
 
 /// Takes back what was not sent, and drops what has not come.
-void Collectives::let_go(CollectiveOperation& operation) {
+void CollectiveRunner::let_go(CollectiveOperation& operation) {
     for (std::uint32_t i = 0; i < operation.sends_used; ++i) {
         CollectiveSend& send = operation.sends[i];
         if (send.state == CollectiveSend::State::waiting) {
@@ -116,7 +117,7 @@ void Collectives::let_go(CollectiveOperation& operation) {
     }
 }
 
-void Collectives::cancel(CollectiveOperation& operation) {
+void CollectiveRunner::cancel(CollectiveOperation& operation) {
     if (!operation.active || operation.failure || operation.reserved) return;
     fail(operation,
          Error(Errc::cancelled,
@@ -126,7 +127,7 @@ void Collectives::cancel(CollectiveOperation& operation) {
 
 /// A peer called something else. It is told what was called here, and its answer ends the
 /// operation: so both sides know both calls.
-void Collectives::differ(CollectiveOperation& operation, Pair& pair) {
+void CollectiveRunner::differ(CollectiveOperation& operation, Pair& pair) {
     operation.differs = true;
     gave_up(operation, pair.rank);
     say(pair, wire::CollectiveMismatch{
@@ -135,7 +136,7 @@ void Collectives::differ(CollectiveOperation& operation, Pair& pair) {
                   .description = description_of(*operation.context, operation.terms)});
 }
 
-Result<void> Collectives::on_mismatch(Pair& pair, const wire::CollectiveMismatch& mismatch) {
+Result<void> CollectiveRunner::on_mismatch(Pair& pair, const wire::CollectiveMismatch& mismatch) {
     if (pair.context == nullptr) return {};
     ContextCollectives& here = pair.context->collectives;
     NEXAR_TRY(may_answer(pair));
@@ -172,12 +173,13 @@ Result<void> Collectives::on_mismatch(Pair& pair, const wire::CollectiveMismatch
     return {};
 }
 
-Result<void> Collectives::may_answer(const Pair& pair) const {
+Result<void> CollectiveRunner::may_answer(const Pair& pair) const {
     if (!pair.collectives || pair.collectives->said.size() < limits_.max_answers) return {};
     return Error(Errc::limit_exceeded, "it does not read what is said to it");
 }
 
-Error Collectives::unfit(const CollectiveTerms& terms, std::uint64_t number, const Share& share) {
+Error CollectiveRunner::unfit(const CollectiveTerms& terms, std::uint64_t number,
+                              const Share& share) {
     return {Errc::invalid_argument,
             fmt::format("{}_v #{}: rank {} sends {} bytes to rank {}, which expects {}; give "
                         "counts that fit",
@@ -185,7 +187,7 @@ Error Collectives::unfit(const CollectiveTerms& terms, std::uint64_t number, con
                         share.receiver.value(), share.expects)};
 }
 
-Result<void> Collectives::on_abort(Pair& pair, const wire::CollectiveAbort& abort) {
+Result<void> CollectiveRunner::on_abort(Pair& pair, const wire::CollectiveAbort& abort) {
     if (pair.context == nullptr) return {};
     Context& context = *pair.context;
     const Rank rank = abort.rank.value() < context.pairs.size() ? abort.rank : pair.rank;
@@ -210,14 +212,14 @@ Result<void> Collectives::on_abort(Pair& pair, const wire::CollectiveAbort& abor
 }
 
 /// A message of it was given up, or a call differs, and who did it has not said why yet.
-void Collectives::gave_up(CollectiveOperation& operation, Rank rank) {
+void CollectiveRunner::gave_up(CollectiveOperation& operation, Rank rank) {
     if (operation.failure || operation.silent) return;
     operation.silent = rank;
     operation.deadline = std::min(operation.deadline, now_ + limits_.silence);
     be_due(operation);
 }
 
-void Collectives::advance(TimePoint now) {
+void CollectiveRunner::advance(TimePoint now) {
     now_ = now;
     if (!due_ || now < *due_) return;
     due_.reset();
@@ -233,13 +235,13 @@ void Collectives::advance(TimePoint now) {
     }
 }
 
-void Collectives::be_due(const CollectiveOperation& operation) noexcept {
+void CollectiveRunner::be_due(const CollectiveOperation& operation) noexcept {
     const TimePoint due = std::min({operation.deadline, operation.warn, operation.compare});
     due_ = due_ ? std::min(*due_, due) : due;
 }
 
 /// As a list of its own: when one ends, others may.
-std::vector<CollectiveOperation*> Collectives::all_running() const {
+std::vector<CollectiveOperation*> CollectiveRunner::all_running() const {
     std::vector<CollectiveOperation*> all;
     for (CollectiveOperation* at = running_.first(); at != nullptr;
          at = decltype(running_)::after(*at)) {
@@ -248,12 +250,13 @@ std::vector<CollectiveOperation*> Collectives::all_running() const {
     return all;
 }
 
-std::optional<TimePoint> Collectives::next_deadline() const noexcept {
+std::optional<TimePoint> CollectiveRunner::next_deadline() const noexcept {
     return running_.empty() ? std::nullopt : due_;
 }
 
 /// Ranks that it waits for, each with the bytes that have not begun to come from there.
-std::map<std::uint32_t, std::uint64_t> Collectives::awaited(const CollectiveOperation& operation) {
+std::map<std::uint32_t, std::uint64_t> CollectiveRunner::awaited(
+    const CollectiveOperation& operation) {
     std::map<std::uint32_t, std::uint64_t> ranks;
     for (std::uint32_t i = 0; i < operation.plan->size(); ++i) {
         const schedule::Step& step = operation.plan->step(i);
@@ -267,7 +270,7 @@ std::map<std::uint32_t, std::uint64_t> Collectives::awaited(const CollectiveOper
     return ranks;
 }
 
-std::string Collectives::late_ranks(const CollectiveOperation& operation) {
+std::string CollectiveRunner::late_ranks(const CollectiveOperation& operation) {
     std::vector<std::uint32_t> named;
     for (const auto& [rank, bytes] : awaited(operation)) named.push_back(rank);
     const bool more = named.size() > kMostNamed;
@@ -278,7 +281,7 @@ std::string Collectives::late_ranks(const CollectiveOperation& operation) {
 
 /// Ranks that called different things may wait for each other without a message between them, and a
 /// rank that heard of a failure may be the only one left that knows of it.
-void Collectives::compare(CollectiveOperation& operation, TimePoint now) {
+void CollectiveRunner::compare(CollectiveOperation& operation, TimePoint now) {
     const std::string own = description_of(*operation.context, operation.terms);
     for (const auto& [rank, bytes] : awaited(operation)) {
         say(*operation.context->pairs[rank],
@@ -291,7 +294,7 @@ void Collectives::compare(CollectiveOperation& operation, TimePoint now) {
     operation.compare = now + operation.compare_after;
 }
 
-void Collectives::warn(CollectiveOperation& operation, TimePoint now) {
+void CollectiveRunner::warn(CollectiveOperation& operation, TimePoint now) {
     if (now < next_warning_) {
         operation.warn = next_warning_;
         return;
@@ -303,7 +306,7 @@ void Collectives::warn(CollectiveOperation& operation, TimePoint now) {
     operation.warn = TimePoint::max();
 }
 
-void Collectives::expire(CollectiveOperation& operation) {
+void CollectiveRunner::expire(CollectiveOperation& operation) {
     const Rank me = operation.context->me;
     if (operation.silent) {
         return fail(operation, Error(Errc::link_closed,
@@ -322,7 +325,8 @@ void Collectives::expire(CollectiveOperation& operation) {
 }
 
 /// Whether something has to come from that peer, or to go there.
-bool Collectives::needs(const CollectiveOperation& operation, const Peer& peer) const noexcept {
+bool CollectiveRunner::needs(const CollectiveOperation& operation,
+                             const Peer& peer) const noexcept {
     if (operation.plan == nullptr) return false;
     for (std::uint32_t i = 0; i < operation.plan->size(); ++i) {
         const schedule::Step& step = operation.plan->step(i);
@@ -333,7 +337,7 @@ bool Collectives::needs(const CollectiveOperation& operation, const Peer& peer) 
     return false;
 }
 
-void Collectives::down(Peer& peer, const Error& reason) {
+void CollectiveRunner::down(Peer& peer, const Error& reason) {
     peer.collectives.pair = nullptr;
     while (Pair* blocked = peer.collectives_blocked.pop_front()) {
         blocked->collectives_blocked = false;
@@ -363,7 +367,7 @@ void Collectives::down(Peer& peer, const Error& reason) {
     }
 }
 
-void Collectives::ended(Pair& pair, std::uint64_t operations) {
+void CollectiveRunner::ended(Pair& pair, std::uint64_t operations) {
     const Error error(Errc::closed,
                       fmt::format("rank {} ended its communicator", pair.rank.value()),
                       {.rank = public_rank(pair.rank)});
@@ -371,7 +375,7 @@ void Collectives::ended(Pair& pair, std::uint64_t operations) {
 }
 
 /// The rest of a message will not come.
-void Collectives::lose(CollectiveIn& in) {
+void CollectiveRunner::lose(CollectiveIn& in) {
     in.stream = nullptr;
     if (in.early) {
         auto& messages = in.pair->context->collectives.early.at(in.header.operation).messages;
@@ -383,11 +387,11 @@ void Collectives::lose(CollectiveIn& in) {
     if (operation != nullptr) conclude(*operation);
 }
 
-void Collectives::abort(Context& context, const Error& error) {
+void CollectiveRunner::abort(Context& context, const Error& error) {
     end_from(context, context.collectives.first, error, false);
 }
 
-void Collectives::close(Context& context, const std::optional<Error>& why) {
+void CollectiveRunner::close(Context& context, const std::optional<Error>& why) {
     const auto me = context.me.value();
     end_from(context, context.collectives.first,
              Error(Errc::closed,

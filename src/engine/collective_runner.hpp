@@ -45,7 +45,7 @@ struct CollectiveLimits {
 /// its pair. It carries a fingerprint of what must be equal on all ranks. A rank that fails tells
 /// all members, and those that are still in the operation fail too; what comes later for it is
 /// dropped.
-class Collectives {
+class CollectiveRunner {
 public:
     class Host {
     public:
@@ -61,7 +61,7 @@ public:
         virtual void open_stream(InBulk& stream) = 0;
     };
 
-    Collectives(Host& host, const CollectiveLimits& limits, BufferPool& pool) noexcept
+    CollectiveRunner(Host& host, const CollectiveLimits& limits, BufferPool& pool) noexcept
         : host_(&host), limits_(limits), pool_(&pool) {}
 
     /// What time it is, before anything else is done with it: ends what has no time left.
@@ -112,7 +112,7 @@ public:
 private:
     friend struct CollectiveIn;
 
-    // collectives.cpp: calls
+    // collective_runner.cpp: calls
     void take_number(Context& context, CollectiveOperation& operation);
     void run(Context& context, CollectiveOperation& operation);
     static Result<void> plan(Context& context, CollectiveOperation& operation);
@@ -127,7 +127,7 @@ private:
     void conclude(CollectiveOperation& operation);
     void retire(CollectiveOperation& operation);
 
-    // collectives_run.cpp: steps
+    // collective_runner_run.cpp: steps
     void look_at(CollectiveOperation& operation, std::uint32_t step);
     void pump(CollectiveOperation& operation);
     void run_step(CollectiveOperation& operation, std::uint32_t step);
@@ -137,12 +137,12 @@ private:
     void run_receive(CollectiveOperation& operation, std::uint32_t step, std::uint64_t until);
     void land_whole(CollectiveOperation& operation, std::uint32_t step, port::ConstBytes bytes);
     void came_so_far(CollectiveOperation& operation, std::uint32_t step, std::uint64_t done);
-    void happened(CollectiveOperation& operation, std::uint32_t step, schedule::Event event);
+    void happened(CollectiveOperation& operation, std::uint32_t step, schedule::Milestone event);
     void finish_step(CollectiveOperation& operation, std::uint32_t step);
     std::size_t stream_bytes(CollectiveIn& in, std::uint64_t offset, port::ConstBytes bytes);
     void land(CollectiveIn& in, std::uint64_t offset, port::ConstBytes bytes);
 
-    // collectives_out.cpp: messages to peers
+    // collective_runner_out.cpp: messages to peers
     void enqueue(CollectiveSend& send);
     bool write_waiting(Pair& pair);
     bool write(CollectiveSend& send);
@@ -158,7 +158,7 @@ private:
     void say(Pair& pair, const Message& message);
     Amount charge_of(const wire::CollectiveHeader& header) const noexcept;
 
-    // collectives_in.cpp: messages from peers
+    // collective_runner_in.cpp: messages from peers
     void arrived(Pair& pair, const wire::CollectiveHeader& header, port::ConstBytes payload);
     void arrived(Pair& pair, CollectiveIn& in);
     std::optional<std::uint32_t> accept(CollectiveOperation& operation, Pair& pair,
@@ -172,7 +172,7 @@ private:
     EarlyOperation* early(Pair& pair, std::uint64_t number);
     EarlyOperation called(Context& context, std::uint64_t number);
 
-    // collectives_abort.cpp: failures
+    // collective_runner_abort.cpp: failures
     void fail(CollectiveOperation& operation, const Error& error, bool tell = true);
     void end_from(Context& context, std::uint64_t number, const Error& error, bool tell = true);
     void tell_all(Context& context, std::uint64_t number, const Error& error);

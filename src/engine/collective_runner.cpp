@@ -1,4 +1,4 @@
-#include "engine/collectives.hpp"
+#include "engine/collective_runner.hpp"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ namespace nexar::engine {
 
 namespace {
 
-schedule::Task task_of(const CollectiveOperation& operation, std::uint32_t world) {
+schedule::Workload workload_of(const CollectiveOperation& operation, std::uint32_t world) {
     const bool known = knows_all_counts(operation.terms);
     return {.operation = operation.terms.what,
             .world = world,
@@ -42,26 +42,26 @@ schedule::Request request_of(const Context& context, const CollectiveOperation& 
 }  // namespace
 
 /// Chooses the algorithm and makes its plan, or finds both.
-Result<void> Collectives::plan(Context& context, CollectiveOperation& operation) {
+Result<void> CollectiveRunner::plan(Context& context, CollectiveOperation& operation) {
     schedule::Request request = request_of(context, operation);
     operation.result = result_of(request);
-    const schedule::Task task = task_of(operation, request.world);
-    const PlanCache::Key key{.operation = task.operation,
+    const schedule::Workload workload = workload_of(operation, request.world);
+    const PlanCache::Key key{.operation = workload.operation,
                              .root = operation.terms.root,
-                             .count = task.count,
-                             .element_bytes = task.element_bytes,
-                             .commutative = task.commutative,
+                             .count = workload.count,
+                             .element_bytes = workload.element_bytes,
+                             .commutative = workload.commutative,
                              .in_place = operation.in_place};
     PlanCache& cache = context.collectives.plans;
-    const PlanCache::Entry* found = task.has_counts ? nullptr : cache.find(key);
+    const PlanCache::Entry* found = workload.has_counts ? nullptr : cache.find(key);
     PlanCache::Entry made;
     if (found == nullptr) {
-        NEXAR_TRY_VALUE(choice, schedule::choose(task, context.collectives.profile));
+        NEXAR_TRY_VALUE(choice, schedule::choose(workload, context.collectives.profile));
         made.choice = choice;
         request.segment = choice.segment;
         made.plan =
-            std::make_shared<const Plan>(choice.algorithm->build(request), task.element_bytes);
-        if (!task.has_counts) cache.add(key, made);
+            std::make_shared<const Plan>(choice.algorithm->build(request), workload.element_bytes);
+        if (!workload.has_counts) cache.add(key, made);
         found = &made;
     }
     operation.plan = found->plan;
@@ -71,7 +71,7 @@ Result<void> Collectives::plan(Context& context, CollectiveOperation& operation)
 }
 
 /// Shows the plan its memory, and takes what it needs beside the user's.
-Result<void> Collectives::lay_out(CollectiveOperation& operation) {
+Result<void> CollectiveRunner::lay_out(CollectiveOperation& operation) {
     const Plan& plan = *operation.plan;
     for (const schedule::Space space :
          {schedule::Space::input, schedule::Space::output, schedule::Space::scratch}) {
@@ -101,7 +101,7 @@ Result<void> Collectives::lay_out(CollectiveOperation& operation) {
     return {};
 }
 
-std::uint64_t Collectives::fingerprint_of(const CollectiveOperation& operation) {
+std::uint64_t CollectiveRunner::fingerprint_of(const CollectiveOperation& operation) {
     const CollectiveTerms& terms = operation.terms;
     std::uint64_t all = mixed(operation.context->collectives.profile_hash ^ operation.number);
     const auto add = [&](std::uint64_t value) { all = mixed(all ^ value) + value; };
@@ -126,19 +126,19 @@ std::uint64_t Collectives::fingerprint_of(const CollectiveOperation& operation) 
 
 /// "all_reduce f32 x 1024 sum|ring with profile 0f..., call 12...": what is behind the bar matters
 /// only to calls that are the same before it. Two that differ are described differently.
-std::string Collectives::description_of(const Context& context, const CollectiveTerms& terms) {
+std::string CollectiveRunner::description_of(const Context& context, const CollectiveTerms& terms) {
     std::string text = call_text(terms) + fmt::format("|{}", terms.algorithm);
     if (terms.segment != 0) text += fmt::format(" in segments of {}", terms.segment);
     return text + fmt::format(" with profile {:016x}, call {:016x}",
                               context.collectives.profile_hash, terms.fingerprint);
 }
 
-void Collectives::start(Context& context, CollectiveOperation& operation) {
+void CollectiveRunner::start(Context& context, CollectiveOperation& operation) {
     take_number(context, operation);
     run(context, operation);
 }
 
-void Collectives::reserve(Context& context, CollectiveOperation& operation) {
+void CollectiveRunner::reserve(Context& context, CollectiveOperation& operation) {
     take_number(context, operation);
     // Later operations must leave it the reserves: the peer may not get to them before this one.
     for (Pair* const pair : context.pairs) {
@@ -146,14 +146,14 @@ void Collectives::reserve(Context& context, CollectiveOperation& operation) {
     }
 }
 
-void Collectives::begin(CollectiveOperation& operation) {
+void CollectiveRunner::begin(CollectiveOperation& operation) {
     Context& context = *operation.context;
     forget_places(context, operation.number);
     run(context, operation);
     drain_all(context);
 }
 
-void Collectives::take_number(Context& context, CollectiveOperation& operation) {
+void CollectiveRunner::take_number(Context& context, CollectiveOperation& operation) {
     ContextCollectives& here = context.collectives;
     operation.number = here.next++;
     operation.reserved = true;
@@ -165,7 +165,7 @@ void Collectives::take_number(Context& context, CollectiveOperation& operation) 
     *here.past_call(operation.number) = {};
 }
 
-void Collectives::run(Context& context, CollectiveOperation& operation) {
+void CollectiveRunner::run(Context& context, CollectiveOperation& operation) {
     operation.reserved = false;
     operation.differs = false;
     operation.silent.reset();
@@ -193,7 +193,7 @@ void Collectives::run(Context& context, CollectiveOperation& operation) {
 }
 
 /// For peers whose calls are others.
-void Collectives::remember(Context& context, const CollectiveOperation& operation) {
+void CollectiveRunner::remember(Context& context, const CollectiveOperation& operation) {
     PastCollective* const found = context.collectives.past_call(operation.number);
     if (found == nullptr) return;  // it was reserved, and many others were called since
     PastCollective& past = *found;
@@ -208,7 +208,7 @@ void Collectives::remember(Context& context, const CollectiveOperation& operatio
 }
 
 /// Begins: first all that is known of the operation, then its steps.
-void Collectives::enter(Context& context, CollectiveOperation& operation) {
+void CollectiveRunner::enter(Context& context, CollectiveOperation& operation) {
     const Plan& plan = *operation.plan;
     for (const Plan::Outgoing& outgoing : plan.outgoing()) {
         add_unsent(*context.pairs[outgoing.peer], operation.number, outgoing.messages);
@@ -224,7 +224,7 @@ void Collectives::enter(Context& context, CollectiveOperation& operation) {
     pump(operation);
 }
 
-void Collectives::take_early(Context& context, CollectiveOperation& operation) {
+void CollectiveRunner::take_early(Context& context, CollectiveOperation& operation) {
     EarlyOperation known = called(context, operation.number);
     for (EarlyCollective& message : known.messages) {
         give_back(*message.pair, message.header);
@@ -243,7 +243,7 @@ void Collectives::take_early(Context& context, CollectiveOperation& operation) {
 }
 
 /// What came for an operation that cannot begin.
-void Collectives::drop_early(Context& context, std::uint64_t number) {
+void CollectiveRunner::drop_early(Context& context, std::uint64_t number) {
     const EarlyOperation known = called(context, number);
     for (const EarlyCollective& message : known.messages) {
         give_back(*message.pair, message.header);
@@ -254,7 +254,7 @@ void Collectives::drop_early(Context& context, std::uint64_t number) {
 }
 
 /// A member that is gone and needed ends the operation.
-void Collectives::look_for_lost(Context& context, CollectiveOperation& operation) {
+void CollectiveRunner::look_for_lost(Context& context, CollectiveOperation& operation) {
     if (const Error* const known = context.collectives.heard_of(operation.number)) {
         return fail(operation, *known, false);
     }
@@ -270,7 +270,7 @@ void Collectives::look_for_lost(Context& context, CollectiveOperation& operation
 }
 
 /// Ends it when nothing is left to do.
-void Collectives::conclude(CollectiveOperation& operation) {
+void CollectiveRunner::conclude(CollectiveOperation& operation) {
     if (operation.links != 0 || operation.pumping) return;
     if (operation.unfinished != 0 && !operation.failure) return;
     if (!operation.failure && operation.reducer) {
@@ -294,7 +294,7 @@ void Collectives::conclude(CollectiveOperation& operation) {
 }
 
 /// Takes it out of the communicator's table and tells its caller.
-void Collectives::retire(CollectiveOperation& operation) {
+void CollectiveRunner::retire(CollectiveOperation& operation) {
     ContextCollectives& here = operation.context->collectives;
     here.running[static_cast<std::size_t>(operation.number - here.first)] = nullptr;
     while (!here.running.empty() && here.running.front() == nullptr) {
@@ -305,7 +305,7 @@ void Collectives::retire(CollectiveOperation& operation) {
     host_->finish(operation);
 }
 
-void Collectives::end(Context& context) {
+void CollectiveRunner::end(Context& context) {
     NEXAR_ASSERT(context.collectives.running.empty(), "what is under way keeps its communicator");
     context.collectives.early.clear();
     for (Pair* const pair : context.pairs) {

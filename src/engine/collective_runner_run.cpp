@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "engine/collectives.hpp"
+#include "engine/collective_runner.hpp"
 #include "engine/engine.hpp"
 
 namespace nexar::engine {
 
-using schedule::Event;
 using schedule::Kind;
+using schedule::Milestone;
 
 namespace {
 
@@ -29,13 +29,13 @@ void fold(const CollectiveOperation& operation, compute::Side side, std::byte* o
 
 }  // namespace
 
-void Collectives::look_at(CollectiveOperation& operation, std::uint32_t step) {
+void CollectiveRunner::look_at(CollectiveOperation& operation, std::uint32_t step) {
     if (std::exchange(operation.steps[step].queued, true)) return;
     operation.queue.push_back(step);
 }
 
 /// Runs all steps that can be run. Not from within itself: what a step makes possible is queued.
-void Collectives::pump(CollectiveOperation& operation) {
+void CollectiveRunner::pump(CollectiveOperation& operation) {
     if (operation.pumping) return;
     operation.pumping = true;
     for (std::size_t next = 0; next < operation.queue.size() && !operation.failure; ++next) {
@@ -49,8 +49,8 @@ void Collectives::pump(CollectiveOperation& operation) {
 }
 
 /// How many bytes from the front of a step may be worked on.
-std::uint64_t Collectives::allowed(const CollectiveOperation& operation,
-                                   std::uint32_t step) const noexcept {
+std::uint64_t CollectiveRunner::allowed(const CollectiveOperation& operation,
+                                        std::uint32_t step) const noexcept {
     const Plan& plan = *operation.plan;
     std::uint64_t bytes = plan.ready(step).bytes;
     for (const std::uint32_t gate : plan.gates(step)) {
@@ -60,7 +60,7 @@ std::uint64_t Collectives::allowed(const CollectiveOperation& operation,
     return bytes;
 }
 
-void Collectives::run_step(CollectiveOperation& operation, std::uint32_t step) {
+void CollectiveRunner::run_step(CollectiveOperation& operation, std::uint32_t step) {
     const StepState& state = operation.steps[step];
     if (state.waits != 0 || state.finished) return;
     const std::uint64_t until = allowed(operation, step);
@@ -76,8 +76,8 @@ void Collectives::run_step(CollectiveOperation& operation, std::uint32_t step) {
     }
 }
 
-void Collectives::run_local(CollectiveOperation& operation, std::uint32_t step,
-                            std::uint64_t until) {
+void CollectiveRunner::run_local(CollectiveOperation& operation, std::uint32_t step,
+                                 std::uint64_t until) {
     const Plan& plan = *operation.plan;
     const schedule::Step& what = plan.step(step);
     const std::uint32_t element = plan.element_bytes();
@@ -100,10 +100,10 @@ void Collectives::run_local(CollectiveOperation& operation, std::uint32_t step,
 
 /// The bytes of a step are there up to `done`. Who follows piece by piece is told of whole
 /// segments: not of each packet, and never of a part of an element.
-void Collectives::came_so_far(CollectiveOperation& operation, std::uint32_t step,
-                              std::uint64_t done) {
+void CollectiveRunner::came_so_far(CollectiveOperation& operation, std::uint32_t step,
+                                   std::uint64_t done) {
     StepState& state = operation.steps[step];
-    const Plan::Step& plan = operation.plan->ready(step);
+    const Plan::PlannedStep& plan = operation.plan->ready(step);
     if (done == plan.bytes) return finish_step(operation, step);
     if (plan.segment == 0) return;
     const std::uint64_t whole = done - done % plan.segment;
@@ -114,7 +114,8 @@ void Collectives::came_so_far(CollectiveOperation& operation, std::uint32_t step
     }
 }
 
-void Collectives::happened(CollectiveOperation& operation, std::uint32_t step, Event event) {
+void CollectiveRunner::happened(CollectiveOperation& operation, std::uint32_t step,
+                                Milestone event) {
     for (const Plan::After& after : operation.plan->after(step)) {
         if (after.event != event) continue;
         if (!after.piecewise) {
@@ -126,18 +127,19 @@ void Collectives::happened(CollectiveOperation& operation, std::uint32_t step, E
 }
 
 /// All of a step is done. The memory of a send is free then too.
-void Collectives::finish_step(CollectiveOperation& operation, std::uint32_t step) {
+void CollectiveRunner::finish_step(CollectiveOperation& operation, std::uint32_t step) {
     StepState& state = operation.steps[step];
     NEXAR_ASSERT(!state.finished && operation.unfinished > 0);
     state.finished = true;
     state.done = operation.plan->ready(step).bytes;
     --operation.unfinished;
-    happened(operation, step, Event::finished);
-    if (operation.plan->step(step).kind == Kind::send) happened(operation, step, Event::released);
+    happened(operation, step, Milestone::finished);
+    if (operation.plan->step(step).kind == Kind::send)
+        happened(operation, step, Milestone::released);
 }
 
-void Collectives::run_send(CollectiveOperation& operation, std::uint32_t step,
-                           std::uint64_t until) {
+void CollectiveRunner::run_send(CollectiveOperation& operation, std::uint32_t step,
+                                std::uint64_t until) {
     StepState& state = operation.steps[step];
     const Plan& plan = *operation.plan;
     const std::uint64_t bytes = plan.ready(step).bytes;
@@ -173,8 +175,8 @@ void Collectives::run_send(CollectiveOperation& operation, std::uint32_t step,
     enqueue(send);
 }
 
-void Collectives::run_receive(CollectiveOperation& operation, std::uint32_t step,
-                              std::uint64_t until) {
+void CollectiveRunner::run_receive(CollectiveOperation& operation, std::uint32_t step,
+                                   std::uint64_t until) {
     StepState& state = operation.steps[step];
     if (!state.arrived) return;
     if (state.in == nullptr) {
@@ -187,8 +189,8 @@ void Collectives::run_receive(CollectiveOperation& operation, std::uint32_t step
 }
 
 /// A message that is there as a whole, of a step that can be run.
-void Collectives::land_whole(CollectiveOperation& operation, std::uint32_t step,
-                             port::ConstBytes bytes) {
+void CollectiveRunner::land_whole(CollectiveOperation& operation, std::uint32_t step,
+                                  port::ConstBytes bytes) {
     const schedule::Step& what = operation.plan->step(step);
     const std::uint32_t element = operation.plan->element_bytes();
     for (std::uint64_t at = 0; !bytes.empty();) {
@@ -211,8 +213,8 @@ std::size_t CollectiveIn::write(std::uint64_t offset, port::ConstBytes bytes) no
 }
 
 /// Bytes of a message on a stream; how many of them its step can take by now.
-std::size_t Collectives::stream_bytes(CollectiveIn& in, std::uint64_t offset,
-                                      port::ConstBytes bytes) {
+std::size_t CollectiveRunner::stream_bytes(CollectiveIn& in, std::uint64_t offset,
+                                           port::ConstBytes bytes) {
     if (bytes.empty()) return 0;
     if (bytes.size() > in.header.size - std::min(offset, in.header.size)) {
         host_->violated(*in.pair->peer, Error(Errc::protocol_violation,
@@ -243,7 +245,7 @@ std::size_t Collectives::stream_bytes(CollectiveIn& in, std::uint64_t offset,
 }
 
 /// To its place, or folded into it, straight from the link's bytes.
-void Collectives::land(CollectiveIn& in, std::uint64_t offset, port::ConstBytes bytes) {
+void CollectiveRunner::land(CollectiveIn& in, std::uint64_t offset, port::ConstBytes bytes) {
     CollectiveOperation& operation = *in.operation;
     const schedule::Step& what = operation.plan->step(in.step);
     const std::uint32_t element = operation.plan->element_bytes();

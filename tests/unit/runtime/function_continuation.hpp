@@ -8,9 +8,9 @@
 namespace nexar::runtime {
 
 /// A continuation that calls a function.
-class Call final : public Continuation {
+class FunctionContinuation final : public Continuation {
 public:
-    explicit Call(std::function<void()> call) : call_(std::move(call)) {}
+    explicit FunctionContinuation(std::function<void()> call) : call_(std::move(call)) {}
     void run() noexcept override {
         const auto call = call_;  // what it calls may let the owner destroy this
         call();
@@ -21,9 +21,9 @@ private:
 };
 
 /// An operation under the lock that calls a function.
-class PostedCall final : public Posted {
+class FunctionSubmission final : public Submission {
 public:
-    explicit PostedCall(std::function<void()> call) : call_(std::move(call)) {}
+    explicit FunctionSubmission(std::function<void()> call) : call_(std::move(call)) {}
     void run_under_lock() noexcept override {
         const auto call = call_;
         call();
