@@ -59,10 +59,13 @@ case "$way" in
     run_readme_program
     ;;
   static)
-    configure "$source" "$scratch/nexar" -DBUILD_SHARED_LIBS=OFF -DCMAKE_BUILD_TYPE=Release \
+    # A sibling of the tested build: relative paths are then the same in both, and ccache has every object already.
+    tree=$(dirname "$build")/install_static
+    trap 'rm -rf "$scratch" "$tree"' EXIT
+    configure "$source" "$tree" -DBUILD_SHARED_LIBS=OFF -DCMAKE_BUILD_TYPE=Release \
       -DNEXAR_BUILD_TESTS=OFF -DNEXAR_BUILD_BENCH=OFF -DNEXAR_BUILD_EXAMPLES=OFF -DNEXAR_BUILD_TOOLS=OFF
-    cmake --build "$scratch/nexar"
-    cmake --install "$scratch/nexar" --prefix "$scratch/prefix" >/dev/null
+    cmake --build "$tree"
+    cmake --install "$tree" --prefix "$scratch/prefix" >/dev/null
     consume_with_cmake
     consume_with_pkg_config
     ;;
