@@ -2,6 +2,7 @@
 # Checks the man pages and the shell completions that the build generated.
 #
 #   manual_test.sh NEXAR MANUAL
+#
 # NEXAR is the command, MANUAL is the folder with man1/ and the completions.
 set -euo pipefail
 

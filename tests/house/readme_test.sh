@@ -3,6 +3,7 @@
 # the README shows.
 #
 #   readme_test.sh SOURCE COMMAND...
+#
 # COMMAND starts the program as the README describes.
 set -euo pipefail
 

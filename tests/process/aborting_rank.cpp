@@ -1,6 +1,7 @@
 // Joins and waits for all ranks; then one rank or all of them abort the program:
 //
 //     aborting_rank RANK|all CODE [uncaught|early|stopped]
+//
 // With `uncaught` the error ends the process of the other ranks; otherwise they print it and exit
 // with 0. With `early` no rank waits for the others to join, with `stopped` the other ranks stop.
 

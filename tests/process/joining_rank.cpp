@@ -1,4 +1,5 @@
 // A typical user program: joins, passes a number around the ring of ranks, and prints what it got.
+//
 //   --stay               leaves only at the end of its standard input
 //   --show-environment   counts the traces of the join string in its environment
 
@@ -50,7 +51,7 @@ int main(int argc, char** argv) {
         const int size = world.size();
         const std::array<std::int64_t, 1> sent{1000 + world.rank()};
         std::array<std::int64_t, 1> got{};
-        // True if the test wants this rank to exit without leaving, or to be killed.
+        // True if `variable` names this rank, which is then to exit without leaving or to be killed.
         const auto is_this = [&](const char* variable) {
             const char* const rank = std::getenv(variable);
             return rank != nullptr && world.rank() == std::atoi(rank);
