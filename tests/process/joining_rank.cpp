@@ -51,7 +51,8 @@ int main(int argc, char** argv) {
         const int size = world.size();
         const std::array<std::int64_t, 1> sent{1000 + world.rank()};
         std::array<std::int64_t, 1> got{};
-        // True if `variable` names this rank, which is then to exit without leaving or to be killed.
+        // True if `variable` names this rank, which is then to exit without leaving or to be
+        // killed.
         const auto is_this = [&](const char* variable) {
             const char* const rank = std::getenv(variable);
             return rank != nullptr && world.rank() == std::atoi(rank);
