@@ -63,7 +63,7 @@ TEST(ExplainCommand, chooses_according_to_the_settings) {
         arguments.push_back(setting);
         return nexar(arguments).output;
     };
-    // With unlimited bandwidth only the number of hops counts.
+    // With unlimited bandwidth only latency counts.
     EXPECT_THAT(with("--nexar-fabric-bandwidth=1000TB"),
                 Not(HasSubstr("8 ranks: scatter_all_gather")));
     EXPECT_THAT(with("--nexar-fabric-bandwidth=1MB"),

@@ -37,7 +37,7 @@ protected:
     }
 };
 
-TEST_F(Reproducibility, of_runs_gives_the_same_bits_with_every_algorithm_and_segment_size) {
+TEST_F(Reproducibility, runs_gives_the_same_bits_with_every_algorithm_and_segment_size) {
     std::set<std::string> all;
     for (const std::string algorithm :
          {"recursive_doubling", "halving_doubling", "reduce_scatter_all_gather", "tree"}) {
@@ -50,7 +50,7 @@ TEST_F(Reproducibility, of_runs_gives_the_same_bits_with_every_algorithm_and_seg
     EXPECT_THAT(all, SizeIs(1));
 }
 
-TEST_F(Reproducibility, of_ranks_gives_the_same_bits_only_within_a_run) {
+TEST_F(Reproducibility, ranks_gives_the_same_bits_only_within_a_run) {
     const auto ring = bits({"reproducibility=ranks", "collective-algorithm=all_reduce=ring"});
     const auto tree = bits({"reproducibility=ranks", "collective-algorithm=all_reduce=tree"});
     EXPECT_THAT(ring, SizeIs(1));
@@ -59,7 +59,7 @@ TEST_F(Reproducibility, of_ranks_gives_the_same_bits_only_within_a_run) {
         << "the order of additions makes no difference here, so the test above proves nothing";
 }
 
-TEST_F(Reproducibility, of_runs_refuses_an_algorithm_that_cannot_guarantee_it) {
+TEST_F(Reproducibility, runs_refuses_an_algorithm_that_cannot_guarantee_it) {
     const Outcome outcome = sums({"reproducibility=runs", "collective-algorithm=all_reduce=ring"});
     EXPECT_NE(outcome.exit_code, 0);
     EXPECT_THAT(outcome.errors, HasSubstr("recursive_doubling"));

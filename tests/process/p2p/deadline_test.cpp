@@ -50,7 +50,7 @@ protected:
             "%zu operations of %zu bytes: at most %lld ms late, %lld ms of it due to the machine\n",
             rows.size(), size, static_cast<long long>(duration_cast<milliseconds>(latest).count()),
             static_cast<long long>(duration_cast<milliseconds>(delayed).count()));
-        // The destructors of the remaining operations would wait for ever.
+        // The destructors of the remaining operations would wait forever.
         if (!all) std::abort();
     }
 
@@ -64,7 +64,7 @@ protected:
     }
 };
 
-TEST_P(DeadlineTable, holds_and_memory_is_not_touched_after_completion) {
+TEST_P(DeadlineTable, deadlines_hold_and_memory_is_not_touched_after_completion) {
     const auto& [link, fault] = GetParam();
     if (fault == Fault::cut_off && !link.route) GTEST_SKIP() << "nothing can cut this link";
     FaultyWorld world(link, fault);

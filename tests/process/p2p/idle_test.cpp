@@ -131,11 +131,11 @@ void expect_cheap(bool dials) {
     EXPECT_LE(each, kMostPerPeer);
 }
 
-TEST(IdlePeer, that_dialed_costs_at_most_300_kb_of_memory) {
+TEST(IdlePeer, a_peer_that_dialed_costs_at_most_300_kb_of_memory) {
     expect_cheap(false);
 }
 
-TEST(IdlePeer, that_was_dialed_costs_at_most_300_kb_of_memory) {
+TEST(IdlePeer, a_peer_that_was_dialed_costs_at_most_300_kb_of_memory) {
     expect_cheap(true);
 }
 

@@ -77,7 +77,7 @@ void expect_little_growth(const Transfer& transfer) {
     EXPECT_LT(there, kMostGrowth);
 }
 
-TEST(Memory, grows_by_less_than_8_mib_at_both_ends_of_a_64_mib_message) {
+TEST(Memory, both_ends_of_a_64_mib_message_grow_by_less_than_8_mib) {
     expect_little_growth([](Communicator& world, Vector& values) {
         if (world.rank() == 0) {
             auto send = world.send(std::span<const std::uint32_t>(values), 1, 1);
@@ -91,7 +91,7 @@ TEST(Memory, grows_by_less_than_8_mib_at_both_ends_of_a_64_mib_message) {
     });
 }
 
-TEST(Memory, grows_by_less_than_8_mib_on_all_ranks_of_a_64_mib_all_reduce) {
+TEST(Memory, all_ranks_of_a_64_mib_all_reduce_grow_by_less_than_8_mib) {
     expect_little_growth([](Communicator& world, Vector& values) {
         auto work = world.all_reduce(std::span(values), sum);
         finish(work, soon());

@@ -26,7 +26,7 @@ Error error_of(Work<T>& work) {
     return result ? Error(Errc::invalid_argument, "the call returned a value") : result.error();
 }
 
-TEST(KilledProcess, stops_the_function_that_it_called) {
+TEST(KilledProcess, a_function_is_stopped_when_its_caller_is_killed) {
     const TestCluster cluster;
     ChildProcess child([&](const Channel& parent) {
         const auto member = join_as_child(cluster, parent, attentive());
@@ -51,7 +51,7 @@ TEST(KilledProcess, stops_the_function_that_it_called) {
     slow.stop();
 }
 
-TEST(KilledProcess, fails_every_call_to_it_with_outcome_unknown) {
+TEST(KilledProcess, calls_to_a_killed_process_fail_with_outcome_unknown) {
     const TestCluster cluster;
     ChildProcess child([&](const Channel& parent) {
         const auto member = join_as_child(cluster, parent, attentive());

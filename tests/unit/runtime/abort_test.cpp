@@ -210,7 +210,7 @@ TEST_P(AbortIn, lets_nodes_close_afterwards) {
     EXPECT_EQ(thrown_by([&] { worlds_[0].abort(3, kWhy); }).code(), Errc::closed);
 }
 
-TEST(Abort, in_a_subgroup_names_the_rank_in_the_world) {
+TEST(Abort, aborting_a_subgroup_names_the_rank_in_the_world) {
     auto nodes = local_cluster(3);
     std::vector<Communicator> worlds;
     for (const Node& node : nodes) worlds.push_back(node.world());
@@ -224,7 +224,7 @@ TEST(Abort, in_a_subgroup_names_the_rank_in_the_world) {
     expect_aborted(error_of(work), 2, 300);
 }
 
-TEST(Abort, reason_is_optional_truncated_and_escaped) {
+TEST(Abort, the_reason_is_optional_truncated_and_escaped) {
     for (const std::string& why :
          {std::string(), std::string("two\nlines"), std::string(5000, 'x')}) {
         auto nodes = local_cluster(2);

@@ -72,7 +72,7 @@ TEST(CollectiveProfile, rejects_a_forced_algorithm_that_does_not_exist) {
     EXPECT_THAT(none.error().what(), HasSubstr("\"all_reduce=tree:64kib\" forces no algorithm"));
 }
 
-TEST(LinksOfAView, are_host_links_between_members_with_equal_addresses) {
+TEST(LinksOfAView, members_with_equal_addresses_have_host_links) {
     const schedule::Links links = links_of(view_of({{"10.0.0.1:7000", "[fd00::1]:7000"},
                                                     {"10.0.0.2:7000"},
                                                     {"[fd00::1]:7001", "10.0.0.1:7001"},
@@ -84,7 +84,7 @@ TEST(LinksOfAView, are_host_links_between_members_with_equal_addresses) {
 }
 
 // Many machines have a bridge with the same address; only their other addresses differ.
-TEST(LinksOfAView, are_fabric_links_between_members_that_share_only_some_addresses) {
+TEST(LinksOfAView, members_that_share_only_some_addresses_have_fabric_links) {
     const schedule::Links links = links_of(view_of({{"10.0.0.1:7000", "172.17.0.1:7000"},
                                                     {"10.0.0.2:7000", "172.17.0.1:7000"},
                                                     {"172.17.0.1:7000"},

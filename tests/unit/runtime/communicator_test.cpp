@@ -57,7 +57,7 @@ TEST_F(CommunicatorTest, messages_of_all_sizes_arrive_whether_the_receive_is_pos
     }
 }
 
-TEST_F(CommunicatorTest, a_message_to_oneself_arrives) {
+TEST_F(CommunicatorTest, a_message_to_the_own_rank_arrives) {
     for (const std::size_t count : {0U, 10U, 100'000U}) {
         const auto sent = numbers(count, 3);
         std::vector<std::uint32_t> got(count);
@@ -241,7 +241,7 @@ TEST_F(CommunicatorTest, regions_of_any_size_form_one_message) {
     EXPECT_EQ(got, values);
 }
 
-TEST_F(CommunicatorTest, a_duplicate_has_messages_of_its_own) {
+TEST_F(CommunicatorTest, a_duplicate_has_its_own_messages) {
     Communicator a = world(0).duplicate();
     const std::vector<int> first{1};
     const std::vector<int> second{2};
@@ -257,7 +257,7 @@ TEST_F(CommunicatorTest, a_duplicate_has_messages_of_its_own) {
     EXPECT_EQ(got, first);
 }
 
-TEST_F(CommunicatorTest, the_last_handle_of_a_duplicate_takes_its_unreceived_messages_with_it) {
+TEST_F(CommunicatorTest, dropping_a_duplicate_discards_its_unreceived_messages) {
     const std::vector<std::byte> content(8'000, std::byte{5});
     const std::span sent(reinterpret_cast<const std::uint8_t*>(content.data()), content.size());
     // Together far more than the credit for unreceived messages.

@@ -38,7 +38,7 @@ Work<Status> receive(Communicator& world, std::span<std::uint8_t> into, How how,
     return world.recv(into, 2, 7);
 }
 
-TEST(Departure, does_not_lose_messages_whose_send_has_completed) {
+TEST(Departure, messages_whose_send_has_completed_are_not_lost) {
     for (const How how : kHows) {
         SCOPED_TRACE("way " + std::to_string(static_cast<int>(how)));
         auto nodes = local_cluster(3);
@@ -111,7 +111,7 @@ void expect_result_after_departure(std::size_t count,
     }
 }
 
-TEST(Departure, does_not_lose_completed_parts_of_collectives) {
+TEST(Departure, completed_parts_of_collectives_are_not_lost) {
     for (const std::size_t count : {1U, 5'001U, 16'384U, 16'385U, 33'000U, 300'001U}) {
         expect_result_after_departure(count, [](Communicator& world, std::span<std::uint32_t> own) {
             return world.broadcast(own, 2);
@@ -122,7 +122,7 @@ TEST(Departure, does_not_lose_completed_parts_of_collectives) {
     }
 }
 
-TEST(Departure, leaves_messages_readable_in_a_communicator_created_afterwards) {
+TEST(Departure, messages_arrive_in_a_communicator_created_afterwards) {
     auto nodes = local_cluster(3);
     const auto small = content_of(9'001);
     const auto large = content_of(60'001);
@@ -139,7 +139,7 @@ TEST(Departure, leaves_messages_readable_in_a_communicator_created_afterwards) {
     EXPECT_EQ(ours.recv(std::span(got), any_source, 1).wait().bytes, small.size());
 }
 
-TEST(Departure, of_all_other_ranks_lets_the_last_rank_send_to_itself) {
+TEST(Departure, the_last_remaining_rank_can_send_to_itself) {
     auto nodes = local_cluster(3);
     Communicator world = nodes[0].world();
     std::array<int, 1> early{};
@@ -152,7 +152,7 @@ TEST(Departure, of_all_other_ranks_lets_the_last_rank_send_to_itself) {
     nodes[2].close();
     EXPECT_EQ(named.result().error().code(), Errc::link_closed);
     auto posted_after = world.recv(std::span(late), any_source, 5);
-    EXPECT_FALSE(posted_after.wait_for(1ms)) << "nobody sent";
+    EXPECT_FALSE(posted_after.wait_for(1ms)) << "nothing was sent yet";
     const std::array<int, 1> value{41};
     for (const int tag : {1, 2, 3, 5}) world.send(std::span(value), 0, tag).wait();
     EXPECT_EQ(posted_before.wait().source, 0);
@@ -164,7 +164,7 @@ TEST(Departure, of_all_other_ranks_lets_the_last_rank_send_to_itself) {
 }
 
 // Only the caller could still match such a receive, so nothing but the caller ends it.
-TEST(Departure, of_all_other_ranks_does_not_fail_a_receive_from_any_source) {
+TEST(Departure, a_receive_from_any_source_does_not_fail) {
     for (const int size : {1, 3}) {
         auto nodes = local_cluster(size);
         for (std::size_t i = 1; i < nodes.size(); ++i) nodes[i].close();

@@ -69,7 +69,7 @@ TEST_F(Hosts, are_equal_on_all_ranks_and_collectives_run_across_them) {
     EXPECT_THAT(values, ElementsAre(321, 321, 321));
 }
 
-TEST_F(Hosts, of_a_subgroup_are_renumbered) {
+TEST_F(Hosts, are_renumbered_in_a_subgroup) {
     const std::array<int, 2> apart{1, 2};
     const std::array<int, 2> together{2, 0};
     std::vector<std::vector<int>> of_two_machines;
@@ -84,7 +84,7 @@ TEST_F(Hosts, of_a_subgroup_are_renumbered) {
     EXPECT_THAT(of_one_machine, ElementsAre(ElementsAre(0, 0), IsEmpty(), ElementsAre(0, 0)));
 }
 
-TEST_F(Hosts, can_be_used_as_colours_of_a_split) {
+TEST_F(Hosts, can_serve_as_the_colours_of_a_split) {
     std::vector<std::vector<int>> made(nodes_.size());
     {
         std::vector<std::jthread> threads;
@@ -98,7 +98,7 @@ TEST_F(Hosts, can_be_used_as_colours_of_a_split) {
     EXPECT_THAT(made, ElementsAre(ElementsAre(0, 0), ElementsAre(0), ElementsAre(0, 0)));
 }
 
-TEST_F(Hosts, of_ranks_that_do_not_exist_are_an_error) {
+TEST_F(Hosts, a_rank_that_does_not_exist_is_an_error) {
     try {
         (void)nodes_[0].world().host(3);
         FAIL();

@@ -256,7 +256,7 @@ TEST(LaunchTest, mpirun_inside_an_allocation_takes_precedence_over_slurm) {
     EXPECT_THAT(why_not(with(slurm, one)), HasSubstr("contradict"));
 }
 
-TEST(LaunchTest, nexar_run_takes_precedence_over_allocations_but_not_over_torchrun) {
+TEST(LaunchTest, nexar_run_takes_precedence_over_allocations_and_contradicts_torchrun) {
     const Environment batch = without(with(slurm, {{"SLURM_PROCID", "0"}}), "SLURM_STEP_ID");
     EXPECT_EQ(detected(with(batch, nexar_run)).launcher, Launcher::nexar_run);
     EXPECT_EQ(detected(with(nexar_run, {{"JOB_COMPLETION_INDEX", "7"}})).launcher,

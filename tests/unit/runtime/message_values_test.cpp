@@ -119,7 +119,7 @@ TEST_P(Messages, accept_ranges_without_a_span) {
     }
 }
 
-TEST_P(Messages, to_and_from_no_rank_complete_at_once_and_move_nothing) {
+TEST_P(Messages, complete_at_once_and_move_nothing_with_no_rank) {
     constexpr Status kNothing{.source = no_rank};
     for (const Communicator& c : ranks_) {
         std::vector<int> data{1, 2, 3};
@@ -145,7 +145,7 @@ TEST_P(Messages, to_and_from_no_rank_complete_at_once_and_move_nothing) {
     }
 }
 
-TEST_P(Messages, sent_and_received_share_one_work_list) {
+TEST_P(Messages, sends_and_receives_fit_into_one_list_of_works) {
     std::vector<std::array<int, 2>> got(ranks_.size());
     std::vector<Work<>> works;
     for (const Communicator& c : ranks_) {
@@ -163,7 +163,7 @@ TEST_P(Messages, sent_and_received_share_one_work_list) {
     }
 }
 
-TEST_P(Messages, in_strided_blocks_carry_a_matrix_column) {
+TEST_P(Messages, strided_regions_carry_a_matrix_column) {
     // The middle column of a 4 x 3 matrix goes to the right neighbour and becomes its last column.
     for (const Communicator& c : ranks_) {
         std::array<int, 12> matrix{};

@@ -81,8 +81,7 @@ TEST_P(ProgressPost, runs_each_post_once_and_in_thread_order_while_another_threa
                 });
             }
         }
-        // Nothing more is posted: the driver must run the posts still queued without another
-        // prompt.
+        // The driver must run the posts that are still queued, although nothing more is posted.
         const TimePoint patience = soon();
         while (ledger.ran.load(std::memory_order_acquire) < kPosters * kPosts) {
             ASSERT_LT(SteadyClock{}.now(), patience) << "a post was lost";

@@ -77,7 +77,7 @@ TEST(progress, a_wait_whose_deadline_has_passed_still_takes_one_turn) {
     EXPECT_TRUE(progress->wait(completion, SteadyClock{}.now() - 1s));
 }
 
-TEST(progress, a_driver_wakes_for_the_deadline_of_what_it_drives) {
+TEST(progress, a_driver_wakes_for_the_deadline_of_a_node) {
     const auto progress = make_user_loop();
     FakeNode node(*progress);
     Completion completion;
@@ -212,7 +212,7 @@ TEST(progress, a_continuation_withdrawn_before_or_after_completion_does_not_run)
     EXPECT_FALSE(progress->withdraw(complete, call));
 }
 
-TEST(progress, the_user_loop_is_woken_when_the_next_deadline_moves_forward) {
+TEST(progress, the_user_loop_is_woken_when_the_next_deadline_becomes_earlier) {
     const auto progress = make_user_loop();
     FakeNode node(*progress);
     Completion late;

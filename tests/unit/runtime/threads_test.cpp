@@ -39,7 +39,7 @@ TEST(Threads, eight_threads_wait_for_different_works_of_one_node) {
     }
 }
 
-TEST(Threads, with_their_own_communicators_do_not_mix_up_messages) {
+TEST(Threads, threads_with_their_own_communicators_do_not_mix_up_messages) {
     auto nodes = local_cluster(2);
     std::vector<std::pair<Communicator, Communicator>> pairs;
     for (int i = 0; i < 4; ++i) {

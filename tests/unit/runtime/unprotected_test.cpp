@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 constexpr std::chrono::seconds kUnprotectedPatience(60);
 
-TEST(Unprotected, nodes_that_agree_on_it_exchange_messages_of_all_sizes) {
+TEST(Unprotected, unprotected_nodes_exchange_messages_of_all_sizes) {
     auto nodes = local_cluster(2, {.unprotected = true});
     Communicator from = nodes[0].world();
     Communicator to = nodes[1].world();
@@ -48,7 +48,7 @@ protected:
     std::shared_ptr<runtime::Loop> loop_ = runtime::make_loop({}).value();
 };
 
-TEST_P(OneSided, is_refused_and_the_dialer_learns_the_reason) {
+TEST_P(OneSided, link_is_refused_and_the_dialer_learns_the_reason) {
     const bool dialer_unprotected = GetParam();
     const auto server = open(0, !dialer_unprotected);
     const auto dialer = open(1, dialer_unprotected);

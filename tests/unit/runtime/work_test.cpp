@@ -75,7 +75,7 @@ Detached call_twice(const Node& node, std::promise<Errc>& end) {
     }
 }
 
-TEST_F(WorkTest, of_a_call_can_be_awaited) {
+TEST_F(WorkTest, a_call_can_be_awaited) {
     const auto twice = nodes_[1].serve("twice", [](int x) { return 2 * x; });
     std::promise<Errc> end;
     call_twice(nodes_[0], end);
@@ -152,7 +152,7 @@ TEST_F(WorkTest, can_be_waited_for_in_a_list) {
     EXPECT_EQ(all[1].tag, 2U);
 }
 
-TEST_F(WorkTest, lists_of_nodes_without_a_common_loop_are_rejected) {
+TEST_F(WorkTest, works_of_nodes_without_a_common_loop_cannot_be_waited_for_together) {
     auto others = local_cluster(1);
     std::array<int, 2> got{};
     std::vector<Work<Status>> works;
@@ -221,7 +221,7 @@ TEST(WorkCallback, cannot_stop_the_loop_that_runs_it) {
     EXPECT_EQ(code, static_cast<int>(Errc::reentrant_call));
 }
 
-TEST(WorkInChild, of_fork_is_refused_and_the_parent_continues) {
+TEST(WorkInForkedChild, is_refused_and_the_parent_continues) {
     auto nodes = local_cluster(2);
     std::array<int, 1> value{4};
     const pid_t child = ::fork();
@@ -259,7 +259,7 @@ TEST(EmptyWork, counts_as_completed) {
     wait_all(another);
 }
 
-TEST(EmptyWork, of_a_receive_has_the_status_of_no_rank) {
+TEST(EmptyWork, has_the_status_of_no_rank_if_it_is_a_receive) {
     const Status nothing{.source = no_rank, .tag = 0, .bytes = 0};
     Work<Status> empty;
     EXPECT_EQ(empty.wait(), nothing);
@@ -267,7 +267,7 @@ TEST(EmptyWork, of_a_receive_has_the_status_of_no_rank) {
     EXPECT_EQ(std::move(empty).future().get(), nothing);
 }
 
-TEST(EmptyWork, of_any_other_value_is_an_error) {
+TEST(EmptyWork, is_an_error_if_it_should_return_a_value) {
     Work<Message> message;
     EXPECT_TRUE(message.done());
     EXPECT_EQ(message.result().error().code(), Errc::invalid_argument);
@@ -302,7 +302,7 @@ TEST(EmptyWork, can_be_awaited) {
 }
 
 // The counterpart of MPI_REQUEST_NULL: at the end of a chain a rank has only one neighbour.
-TEST_F(WorkTest, of_a_missing_neighbour_may_stay_empty_in_a_list) {
+TEST_F(WorkTest, the_work_of_a_missing_neighbour_may_stay_empty_in_a_list) {
     std::array<std::array<int, 2>, 2> got{};
     const std::array<int, 1> value{5};
     std::vector<Work<Status>> receives(2);
@@ -326,7 +326,7 @@ int end_of_child(pid_t child) {
 }
 
 // As when a child returns from the function that owns the node and destroys everything.
-TEST(WorkInChild, of_fork_is_destroyed_quietly_with_its_node) {
+TEST(WorkInForkedChild, is_destroyed_quietly_with_its_node) {
     auto nodes = local_cluster(3);
     Communicator world = nodes[0].world();
     std::array<int, 1> got{};

@@ -127,7 +127,7 @@ TEST_P(Displacements, determine_where_exchanged_chunks_are) {
     });
 }
 
-TEST_P(Displacements, that_do_not_fit_are_refused_locally) {
+TEST_P(Displacements, are_refused_locally_if_they_do_not_fit) {
     Communicator& c = ranks_[0];
     const auto own = chunk(0, 0, count(0));
     auto out = untouched();
@@ -230,7 +230,7 @@ TEST_P(Displacements, later_operations_leave_credit_to_one_that_waits_for_its_co
     expect_success(ahead);
 }
 
-TEST_P(Displacements, an_exchange_of_counts_can_be_cancelled_and_times_out) {
+TEST_P(Displacements, an_exchange_of_counts_can_be_cancelled_or_time_out) {
     if (world() == 1) return;
     const std::vector<int> own(5, 1);
     auto alone = ranks_[0].all_gather_v(own);

@@ -96,7 +96,7 @@ TEST(Average, divides_once_in_every_operation) {
     EXPECT_EQ(joined(chunks), want);
 }
 
-TEST(Average, of_one_rank_is_its_own_value) {
+TEST(Average, equals_the_value_of_a_single_rank) {
     auto ranks = fresh_ranks(1);
     auto values = inputs<float>(Values::fractions, 74, 1, 100);
     const auto want = values[0];

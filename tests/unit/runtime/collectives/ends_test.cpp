@@ -137,7 +137,7 @@ TEST_P(EarlyEnd, cancelling_at_any_moment_gives_the_result_or_cancelled) {
 }
 
 // A leaf of a reduction completes as soon as its elements are sent.
-TEST(Deadline, does_not_fail_a_rank_that_had_finished) {
+TEST(Deadline, a_deadline_does_not_fail_a_rank_that_had_finished) {
     auto ranks = fresh_ranks(3);
     const auto in = inputs<float>(Values::summable, 282, 3, 2);
     auto out = room<float>(1, 2).front();
@@ -151,7 +151,7 @@ TEST(Deadline, does_not_fail_a_rank_that_had_finished) {
     expect_usable(ranks);
 }
 
-TEST(Deadline, in_the_far_future_has_no_effect) {
+TEST(Deadline, a_deadline_in_the_far_future_has_no_effect) {
     auto ranks = fresh_ranks(3);
     for (int i = 0; i < 50; ++i) {
         run(ranks, [](Communicator& c, std::size_t) { return c.barrier({.timeout = 1h}); });
@@ -159,7 +159,7 @@ TEST(Deadline, in_the_far_future_has_no_effect) {
     expect_usable(ranks);
 }
 
-TEST(Cancelled, barrier_fails_on_all_ranks) {
+TEST(Cancelled, a_cancelled_barrier_fails_on_all_ranks) {
     auto ranks = fresh_ranks(3);
     std::vector<Work<>> works;
     works.push_back(ranks[0].barrier());
@@ -170,7 +170,7 @@ TEST(Cancelled, barrier_fails_on_all_ranks) {
     expect_usable(ranks);
 }
 
-TEST(Cancelled, work_keeps_its_result_if_it_had_completed) {
+TEST(Cancelled, cancelling_a_completed_work_keeps_its_result) {
     auto ranks = fresh_ranks(2);
     auto works = start_all(ranks, [](Communicator& c, std::size_t) { return c.barrier(); });
     for (Work<>& work : works) ASSERT_TRUE(work.wait_for(kHang));
@@ -188,7 +188,7 @@ protected:
     std::vector<Communicator> ranks_ = worlds_of(nodes_);
 };
 
-TEST_F(Closed, node_that_did_not_call_fails_the_pending_call_of_the_others) {
+TEST_F(Closed, a_node_that_did_not_call_fails_the_pending_call_of_the_others) {
     for (const std::size_t count : {1U, 200'000U}) {
         auto values = inputs<float>(Values::summable, 283, 3, count);
         std::vector<Work<>> works;
@@ -199,7 +199,7 @@ TEST_F(Closed, node_that_did_not_call_fails_the_pending_call_of_the_others) {
     }
 }
 
-TEST_F(Closed, node_fails_the_operation_in_flight_on_all_ranks) {
+TEST_F(Closed, closing_during_an_operation_gives_the_result_or_an_error) {
     auto values = inputs<float>(Values::summable, 284, 3, 4'000'000);
     const auto want = folded(ReduceOp::sum, values);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
@@ -215,7 +215,7 @@ TEST_F(Closed, node_fails_the_operation_in_flight_on_all_ranks) {
     }
 }
 
-TEST_F(Closed, node_fails_every_later_operation_that_needs_it) {
+TEST_F(Closed, a_closed_node_fails_every_later_operation_that_needs_it) {
     nodes_[2].close();
     for (int i = 0; i < 3; ++i) {
         std::vector<Work<>> works;
@@ -232,7 +232,7 @@ TEST_F(Closed, node_fails_every_later_operation_that_needs_it) {
 }
 
 // In recursive doubling the third of three ranks talks only to the first, which does not call.
-TEST(Gone, member_is_noticed_even_where_no_message_is_exchanged_with_it) {
+TEST(Gone, a_closed_member_is_noticed_even_without_messages_from_it) {
     auto nodes = local_cluster(3, {.collective_algorithm = "all_reduce=recursive_doubling"});
     auto ranks = worlds_of(nodes);
     expect_usable(ranks);
@@ -246,7 +246,7 @@ TEST(Gone, member_is_noticed_even_where_no_message_is_exchanged_with_it) {
     EXPECT_EQ(code_name(outcome(ranks[0].barrier())), "closed");
 }
 
-TEST(Gone, member_that_dropped_its_communicator_is_not_waited_for) {
+TEST(Gone, a_member_that_dropped_its_communicator_is_not_waited_for) {
     auto ranks = fresh_ranks(3);
     expect_usable(ranks);
     ranks.erase(ranks.begin() + 1);
@@ -258,7 +258,7 @@ TEST(Gone, member_that_dropped_its_communicator_is_not_waited_for) {
     }
 }
 
-TEST_F(Closed, node_does_not_affect_a_subgroup_without_it) {
+TEST_F(Closed, a_closed_node_does_not_affect_a_subgroup_without_it) {
     std::vector<Communicator> pair;
     const std::vector<int> members{0, 1};
     for (Communicator& rank : ranks_) {
@@ -269,7 +269,7 @@ TEST_F(Closed, node_does_not_affect_a_subgroup_without_it) {
     for (int i = 0; i < 10; ++i) expect_usable(pair);
 }
 
-TEST_F(Closed, node_fails_all_its_operations_in_flight) {
+TEST_F(Closed, closing_a_node_fails_all_its_operations_in_flight) {
     auto values = inputs<float>(Values::summable, 285, 3, 1000);
     std::vector<Work<>> works;
     for (int i = 0; i < 10; ++i) works.push_back(ranks_[0].barrier());

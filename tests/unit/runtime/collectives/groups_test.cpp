@@ -121,7 +121,7 @@ TEST(Split, may_put_every_rank_into_its_own_group) {
     for (std::size_t rank = 0; rank < 3; ++rank) expect_works(group(made, {rank}));
 }
 
-TEST(Split, results_can_be_split_again) {
+TEST(Split, communicators_can_be_split_again) {
     auto ranks = fresh_ranks(8);
     const auto halves = split(
         ranks, [](std::size_t rank) { return Colour(rank / 4); },
@@ -164,7 +164,7 @@ TEST(Subgroup, has_the_listed_ranks_in_list_order) {
     expect_works(group(made, {4, 1, 2}));
 }
 
-TEST(Subgroup, created_twice_from_one_list_gives_two_communicators) {
+TEST(Subgroup, created_twice_from_one_list_are_two_communicators) {
     auto ranks = fresh_ranks(3);
     auto first = group(subgroup(ranks, {2, 0}), {2, 0});
     auto second = group(subgroup(ranks, {2, 0}), {2, 0});
@@ -181,7 +181,7 @@ TEST(Subgroup, created_twice_from_one_list_gives_two_communicators) {
     expect_success(works);
 }
 
-TEST(Subgroup, of_a_subgroup_works_and_so_does_its_duplicate) {
+TEST(Subgroup, a_subgroup_of_a_subgroup_and_its_duplicate_work) {
     auto ranks = fresh_ranks(7);
     auto outer = group(subgroup(ranks, {6, 5, 3, 1, 0}), {6, 5, 3, 1, 0});
     auto inner = group(subgroup(outer, {4, 0, 2}), {4, 0, 2});
@@ -206,7 +206,7 @@ TEST(Subgroup, rejects_lists_with_unknown_or_repeated_ranks) {
 }
 
 // Equal calls on parent and children, started alternately, all of them before the first wait.
-TEST(Groups, of_parent_and_children_do_not_interfere_while_both_are_busy) {
+TEST(Groups, parent_and_children_do_not_interfere_while_both_are_busy) {
     constexpr std::size_t kWorld = 4;
     auto ranks = fresh_ranks(kWorld);
     const auto made = split(ranks, [](std::size_t rank) { return Colour(rank % 2); }, kNoKey);

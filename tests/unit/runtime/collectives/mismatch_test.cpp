@@ -34,7 +34,7 @@ class Mismatch : public WorldTest {};
 
 INSTANTIATE_TEST_SUITE_P(In, Mismatch, ::testing::Values(3, 4, 5, 8), world_name);
 
-TEST_P(Mismatch, of_counts_is_described_on_every_rank) {
+TEST_P(Mismatch, different_counts_are_described_on_every_rank) {
     auto values = inputs<float>(Values::summable, 260, world(), 1024);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
         return c.all_reduce(std::span(values[rank]).first(rank == 2 ? 1024 : 1000), sum);
@@ -45,7 +45,7 @@ TEST_P(Mismatch, of_counts_is_described_on_every_rank) {
     expect_usable(ranks_);
 }
 
-TEST_P(Mismatch, error_contains_the_number_of_the_call) {
+TEST_P(Mismatch, the_error_contains_the_number_of_the_call) {
     for (int i = 0; i < 3; ++i) expect_usable(ranks_);
     auto values = inputs<float>(Values::summable, 261, world(), 20);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
@@ -55,7 +55,7 @@ TEST_P(Mismatch, error_contains_the_number_of_the_call) {
     expect_usable(ranks_);
 }
 
-TEST_P(Mismatch, of_large_counts_is_detected) {
+TEST_P(Mismatch, different_large_counts_are_detected) {
     auto values = inputs<float>(Values::summable, 262, world(), 300'001);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
         return c.all_reduce(std::span(values[rank]).first(rank == 1 ? 300'001 : 300'000), sum);
@@ -64,7 +64,7 @@ TEST_P(Mismatch, of_large_counts_is_detected) {
     expect_usable(ranks_);
 }
 
-TEST_P(Mismatch, of_types_is_detected) {
+TEST_P(Mismatch, different_types_are_detected) {
     std::vector<float> floats(64, 1.5F);
     auto ints = inputs<std::int32_t>(Values::distinct, 263, world(), 64);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
@@ -75,7 +75,7 @@ TEST_P(Mismatch, of_types_is_detected) {
     expect_usable(ranks_);
 }
 
-TEST_P(Mismatch, of_operators_is_detected) {
+TEST_P(Mismatch, different_operators_are_detected) {
     auto values = inputs<float>(Values::summable, 264, world(), 64);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
         return c.all_reduce(std::span(values[rank]), rank + 1 == world() ? max : sum);
@@ -84,7 +84,7 @@ TEST_P(Mismatch, of_operators_is_detected) {
     expect_usable(ranks_);
 }
 
-TEST_P(Mismatch, of_operations_is_detected) {
+TEST_P(Mismatch, different_operations_are_detected) {
     auto values = inputs<float>(Values::summable, 265, world(), 64);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
         const std::span own(values[rank]);
@@ -94,7 +94,7 @@ TEST_P(Mismatch, of_operations_is_detected) {
     expect_usable(ranks_);
 }
 
-TEST_P(Mismatch, of_a_barrier_and_another_operation_is_detected) {
+TEST_P(Mismatch, a_barrier_against_another_operation_is_detected) {
     auto values = inputs<float>(Values::summable, 266, world(), 64);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
         return rank == 2 ? c.barrier() : c.all_reduce(std::span(values[rank]), sum);
@@ -103,7 +103,7 @@ TEST_P(Mismatch, of_a_barrier_and_another_operation_is_detected) {
     expect_usable(ranks_);
 }
 
-TEST_P(Mismatch, of_roots_is_detected) {
+TEST_P(Mismatch, different_roots_are_detected) {
     auto values = inputs<float>(Values::summable, 267, world(), 64);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
         return c.broadcast(std::span(values[rank]), rank == 0 ? 1 : 2);
@@ -136,7 +136,7 @@ void expect_root_mismatch(std::vector<Communicator>& ranks, std::size_t fails,
     expect_usable(ranks);
 }
 
-TEST_P(Mismatch, of_roots_fails_the_ranks_that_wait_for_data) {
+TEST_P(Mismatch, different_roots_fail_the_ranks_that_wait_for_data) {
     for (const std::size_t count : {10U, 9'000U, 40'000U}) {
         SCOPED_TRACE(std::to_string(count) + " elements");
         auto values = inputs<float>(Values::summable, 271, world(), count);
@@ -156,7 +156,7 @@ TEST_P(Mismatch, of_roots_fails_the_ranks_that_wait_for_data) {
     }
 }
 
-TEST_P(Mismatch, of_one_operation_does_not_affect_others_in_flight) {
+TEST_P(Mismatch, a_mismatch_does_not_affect_other_operations_in_flight) {
     constexpr std::size_t kCount = 500;
     auto before = inputs<float>(Values::summable, 268, world(), kCount);
     auto wrong = inputs<float>(Values::summable, 269, world(), kCount);
@@ -177,7 +177,7 @@ TEST_P(Mismatch, of_one_operation_does_not_affect_others_in_flight) {
     expect_everywhere(after, want_after);
 }
 
-TEST_P(Mismatch, leaves_inputs_unchanged) {
+TEST_P(Mismatch, a_mismatch_leaves_inputs_unchanged) {
     const auto in = inputs<float>(Values::summable, 271, world(), 2000);
     auto out = room<float>(world(), 2000);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
@@ -218,7 +218,7 @@ std::string both_sizes(std::size_t sent, std::size_t wanted) {
            std::to_string(wanted);
 }
 
-TEST_P(Mismatch, of_a_pair_in_all_to_all_v_is_described_with_both_sizes) {
+TEST_P(Mismatch, different_sizes_of_a_pair_in_all_to_all_v_are_both_described) {
     for (const auto& [sent, wanted] : std::vector<std::pair<std::size_t, std::size_t>>{
              {1005, 1007}, {1007, 1005}, {123'456, 1005}, {1005, 123'456}, {0, 1005}}) {
         SCOPED_TRACE(std::to_string(sent) + " for " + std::to_string(wanted));
@@ -230,7 +230,7 @@ TEST_P(Mismatch, of_a_pair_in_all_to_all_v_is_described_with_both_sizes) {
     }
 }
 
-TEST_P(Mismatch, with_a_finished_rank_that_expects_nothing_is_reported_to_the_sender) {
+TEST_P(Mismatch, a_sender_learns_that_a_finished_rank_expected_nothing) {
     const std::size_t sent = 123'456;
     const auto all = disagree(ranks_, sent, 0);
     const auto& failed = all[0] ? all[1] : all[0];
@@ -239,7 +239,7 @@ TEST_P(Mismatch, with_a_finished_rank_that_expects_nothing_is_reported_to_the_se
     expect_usable(ranks_);
 }
 
-TEST_P(Mismatch, with_a_root_that_waits_for_a_rank_without_data_is_described) {
+TEST_P(Mismatch, a_root_that_waits_for_a_rank_without_data_gets_an_error) {
     std::vector<std::size_t> counts(world(), 10);
     const auto in = inputs<std::uint8_t>(Values::distinct, 273, world(), 10);
     std::vector<std::uint8_t> out(10 * world());

@@ -166,7 +166,7 @@ TEST_P(UserOperator, commutative_reductions_fold_all_ranks) {
     });
 }
 
-TEST_P(UserOperator, with_state_lives_as_long_as_the_operation) {
+TEST_P(UserOperator, state_of_an_operator_lives_as_long_as_the_operation) {
     const auto in = inputs<std::int64_t>(Values::distinct, 87, world(), 3000);
     auto out = room<std::int64_t>(world(), 3000);
     run(ranks_, [&](Communicator& c, std::size_t rank) {

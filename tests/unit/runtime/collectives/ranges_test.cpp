@@ -28,7 +28,7 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(Worlds, Ranges, ::testing::Values(1, 2, 3, 5), world_name);
 
-TEST_P(Ranges, of_every_contiguous_kind_are_accepted) {
+TEST_P(Ranges, every_kind_of_contiguous_range_is_accepted) {
     const auto total = static_cast<int>(world() * (world() + 1) / 2);
     on_every_rank(ranks_, [&](const Communicator& c, std::size_t) {
         std::vector<int> vector(3, c.rank() + 1);
@@ -93,7 +93,7 @@ TEST_P(Ranges, may_be_left_out_where_a_rank_does_not_use_them) {
     });
 }
 
-TEST_P(Ranges, of_bytes_are_broadcast_unchanged) {
+TEST_P(Ranges, bytes_are_broadcast_unchanged) {
     on_every_rank(ranks_, [&](const Communicator& c, std::size_t) {
         std::string text = c.rank() == 0 ? "where to meet" : std::string(13, '?');
         c.broadcast(text, 0).wait();
@@ -107,7 +107,7 @@ TEST_P(Ranges, of_bytes_are_broadcast_unchanged) {
     });
 }
 
-TEST_P(Ranges, of_structs_are_moved_by_every_operation) {
+TEST_P(Ranges, structs_are_moved_by_every_operation) {
     for (const std::size_t count : {std::size_t{1}, std::size_t{7}, std::size_t{30'000}}) {
         SCOPED_TRACE("count " + std::to_string(count));
         on_every_rank(ranks_, [&](const Communicator& c, std::size_t rank) {
@@ -132,7 +132,7 @@ TEST_P(Ranges, of_structs_are_moved_by_every_operation) {
     }
 }
 
-TEST_P(Ranges, of_structs_are_folded_even_when_packets_split_elements) {
+TEST_P(Ranges, structs_are_folded_even_when_packets_split_them) {
     // Elements of 12, 24 and 1000 bytes, which packets split at arbitrary places.
     const auto check = [&]<class T>(std::size_t count, T /*type*/) {
         on_every_rank(ranks_, [&](const Communicator& c, std::size_t rank) {
@@ -164,7 +164,7 @@ TEST_P(Ranges, of_structs_are_folded_even_when_packets_split_elements) {
     check(700, std::array<int, 250>{});
 }
 
-TEST_P(Ranges, of_ranges_are_treated_as_buckets) {
+TEST_P(Ranges, ranges_of_ranges_are_treated_as_buckets) {
     on_every_rank(ranks_, [&](const Communicator& c, std::size_t) {
         std::vector<std::vector<float>> layers{{1, 2, 3}, {}, {4}};
         for (auto& layer : layers) {

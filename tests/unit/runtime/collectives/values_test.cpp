@@ -188,7 +188,7 @@ TEST_P(Values, arrive_through_futures_and_callbacks) {
     });
 }
 
-TEST_P(Values, of_different_sizes_are_a_mismatch) {
+TEST_P(Values, values_of_different_sizes_are_a_mismatch) {
     if (world() == 1) return;
     const std::array<Extent, 1> big{};
     const std::array<std::array<int, 3>, 1> small{};
