@@ -76,7 +76,7 @@ std::vector<std::string> all_subjects() {
     return subjects;
 }
 
-std::string error_text(std::vector<std::string> arguments, int exit_code = 2) {
+std::string refusal(std::vector<std::string> arguments, int exit_code = 2) {
     const Outcome outcome = bench(std::move(arguments));
     EXPECT_EQ(outcome.exit_code, exit_code);
     EXPECT_EQ(outcome.output, "");
@@ -147,7 +147,7 @@ TEST(BenchCommand, a_single_rank_runs_collectives_but_not_latency) {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     EXPECT_EQ(rows_of(outcome.output).at(0).at(kWrong), "0");
     EXPECT_THAT(outcome.output, StartsWith("# nexar bench all_reduce: 1 rank, link quic"));
-    EXPECT_THAT(error_text({"latency", "-n", "1"}), HasSubstr("between two ranks"));
+    EXPECT_THAT(refusal({"latency", "-n", "1"}), HasSubstr("between two ranks"));
 }
 
 TEST(BenchCommand, runs_as_a_rank_under_a_launcher) {
@@ -227,23 +227,23 @@ TEST(BenchCommand, skips_the_data_check_on_request) {
 }
 
 TEST(BenchCommand, reports_wrong_arguments_before_it_starts_anything) {
-    EXPECT_THAT(error_text({"allreduce", "-n", "2"}),
+    EXPECT_THAT(refusal({"allreduce", "-n", "2"}),
                 HasSubstr("\"allreduce\" is no operation; allowed: all_reduce, reduce"));
-    EXPECT_THAT(error_text({"allreduce", "-n", "2"}),
+    EXPECT_THAT(refusal({"allreduce", "-n", "2"}),
                 HasSubstr("barrier, latency, bandwidth, exchange"));
-    EXPECT_THAT(error_text({"barrier", "-n", "2", "--link", "shm"}, 1),
+    EXPECT_THAT(refusal({"barrier", "-n", "2", "--link", "shm"}, 1),
                 HasSubstr("there is no shared-memory link in this version"));
-    EXPECT_THAT(error_text({"barrier", "-n", "2", "--link", "tcp"}), HasSubstr("auto, quic, shm"));
-    EXPECT_THAT(error_text({"barrier", "-n", "0"}), HasSubstr("from 1 to 65536"));
-    EXPECT_THAT(error_text({"reduce", "-n", "2", "-r", "2"}), HasSubstr("0 to 1"));
-    EXPECT_THAT(error_text({"reduce", "-n", "2", "-d", "f33"}), HasSubstr("f32, f64"));
-    EXPECT_THAT(error_text({"reduce", "-n", "2", "-o", "bit_or"}), HasSubstr("bit_or"));
-    EXPECT_THAT(error_text({"scan", "-n", "2", "-o", "average"}), HasSubstr("no averages"));
-    EXPECT_THAT(error_text({"reduce", "-n", "2", "-b", "2MiB", "-e", "1MiB"}), HasSubstr("2MiB"));
-    EXPECT_THAT(error_text({"reduce", "-n", "2", "--sizes", "8 much"}), HasSubstr("much"));
-    EXPECT_THAT(error_text({"reduce", "-n", "2", "--iters", "0"}), HasSubstr("--seconds"));
-    EXPECT_THAT(error_text({"reduce", "-n", "2", "--format", "xml"}), HasSubstr("table, osu"));
-    EXPECT_THAT(error_text({"reduce"}, 1), HasSubstr("nexar run"));
+    EXPECT_THAT(refusal({"barrier", "-n", "2", "--link", "tcp"}), HasSubstr("auto, quic, shm"));
+    EXPECT_THAT(refusal({"barrier", "-n", "0"}), HasSubstr("from 1 to 65536"));
+    EXPECT_THAT(refusal({"reduce", "-n", "2", "-r", "2"}), HasSubstr("0 to 1"));
+    EXPECT_THAT(refusal({"reduce", "-n", "2", "-d", "f33"}), HasSubstr("f32, f64"));
+    EXPECT_THAT(refusal({"reduce", "-n", "2", "-o", "bit_or"}), HasSubstr("bit_or"));
+    EXPECT_THAT(refusal({"scan", "-n", "2", "-o", "average"}), HasSubstr("no averages"));
+    EXPECT_THAT(refusal({"reduce", "-n", "2", "-b", "2MiB", "-e", "1MiB"}), HasSubstr("2MiB"));
+    EXPECT_THAT(refusal({"reduce", "-n", "2", "--sizes", "8 much"}), HasSubstr("much"));
+    EXPECT_THAT(refusal({"reduce", "-n", "2", "--iters", "0"}), HasSubstr("--seconds"));
+    EXPECT_THAT(refusal({"reduce", "-n", "2", "--format", "xml"}), HasSubstr("table, osu"));
+    EXPECT_THAT(refusal({"reduce"}, 1), HasSubstr("nexar run"));
 }
 
 }  // namespace

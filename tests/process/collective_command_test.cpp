@@ -22,7 +22,7 @@ Outcome nexar(std::vector<std::string> arguments) {
     return run_program(NEXAR_COMMAND, std::move(arguments), {});
 }
 
-std::string collective_error(std::vector<std::string> arguments) {
+std::string collective_refusal(std::vector<std::string> arguments) {
     const Outcome outcome = nexar(std::move(arguments));
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_EQ(outcome.output, "");
@@ -115,20 +115,22 @@ TEST(SimCommand, predicts_the_time_of_a_single_message) {
 }
 
 TEST(CollectiveCommand, reports_what_is_wrong_with_its_arguments) {
-    EXPECT_THAT(collective_error({"explain", "allreduce"}),
+    EXPECT_THAT(collective_refusal({"explain", "allreduce"}),
                 HasSubstr("\"allreduce\" is no operation; "
                           "allowed: all_reduce, reduce"));
-    EXPECT_THAT(collective_error({"sim", "barrier", "--bandwidth", "fast"}), HasSubstr("\"fast\""));
-    EXPECT_THAT(collective_error({"sim", "barrier", "--world", "0"}), HasSubstr("1 to 65536"));
-    EXPECT_THAT(collective_error({"sim", "reduce", "--root", "4"}), HasSubstr("0 to 3"));
-    EXPECT_THAT(collective_error({"sim", "reduce", "--bytes", "5"}),
+    EXPECT_THAT(collective_refusal({"sim", "barrier", "--bandwidth", "fast"}),
+                HasSubstr("\"fast\""));
+    EXPECT_THAT(collective_refusal({"sim", "barrier", "--world", "0"}), HasSubstr("1 to 65536"));
+    EXPECT_THAT(collective_refusal({"sim", "reduce", "--root", "4"}), HasSubstr("0 to 3"));
+    EXPECT_THAT(collective_refusal({"sim", "reduce", "--bytes", "5"}),
                 HasSubstr("a divisor of --bytes"));
-    EXPECT_THAT(collective_error({"sim", "reduce", "--reproducibility", "x"}),
+    EXPECT_THAT(collective_refusal({"sim", "reduce", "--reproducibility", "x"}),
                 HasSubstr("ranks, runs"));
-    EXPECT_THAT(collective_error({"explain", "all_reduce", "--algorithm", "x"}),
+    EXPECT_THAT(collective_refusal({"explain", "all_reduce", "--algorithm", "x"}),
                 HasSubstr("there are: "));
-    EXPECT_THAT(collective_error({"sim", "all_reduce", "--world", "16384", "--algorithm", "ring"}),
-                HasSubstr("take a smaller world"));
+    EXPECT_THAT(
+        collective_refusal({"sim", "all_reduce", "--world", "16384", "--algorithm", "ring"}),
+        HasSubstr("take a smaller world"));
     EXPECT_EQ(nexar({"sim"}).exit_code, 2);
 }
 
