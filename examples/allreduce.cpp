@@ -1,4 +1,4 @@
-// Reductions over all ranks: a sum that goes on while the program computes, a maximum and the rank
+// Reductions over all ranks: a sum that runs while the program computes, a maximum with the rank
 // that has it, and a sum in place. Start it with `nexar run -n 4 -- ./allreduce`.
 #include <cstdio>
 #include <nexar/nexar.hpp>
@@ -32,14 +32,14 @@ int main(int argc, char** argv) try {
     for (std::size_t i = 0; i < kCount; ++i) mine[i] = element(world.rank(), i);
 
     nexar::Work<> summing = world.all_reduce(mine, sums, nexar::sum);
-    const double own = std::accumulate(mine.begin(), mine.end(), 0.0);  // meanwhile
+    const double own = std::accumulate(mine.begin(), mine.end(), 0.0);  // while the sum runs
     summing.wait();
     check(sums, world.size());
 
     // The largest sum of one rank, and the rank that has it.
     const nexar::Located<double> located{.value = own, .index = world.rank()};
     const auto largest = world.all_reduce(located, nexar::max_location).wait();
-    if (largest.index != world.size() - 1) throw std::runtime_error("wrong place of the maximum");
+    if (largest.index != world.size() - 1) throw std::runtime_error("wrong rank of the maximum");
 
     world.all_reduce(mine, nexar::sum).wait();  // in place
     check(mine, world.size());

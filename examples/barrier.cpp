@@ -1,7 +1,7 @@
-// Ranks arrive at a barrier one after the other, and no rank leaves it before the last has arrived.
+// Ranks arrive at a barrier one after another, and no rank leaves it before the last has arrived.
 // The clocks of different machines do not agree, so rank 0 counts: each rank reports its arrival,
-// enters the barrier, and checks when it leaves that all ranks were counted. Start it with `nexar
-// run -n 4 -- ./barrier`.
+// enters the barrier, and afterwards checks that rank 0 has counted all ranks. Start it with
+// `nexar run -n 4 -- ./barrier`.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -22,7 +22,7 @@ int main(int argc, char** argv) try {
     const nexar::Communicator world = node.world();
     const nexar::Served arrive = node.serve("arrive", [&] { ++arrived; });
     const nexar::Served count = node.serve("count", [&] { return arrived.load(); });
-    world.barrier().wait();  // from here on rank 0 serves both
+    world.barrier().wait();  // from here on rank 0 serves both functions
 
     const int place = world.size() - 1 - world.rank();  // rank 0 arrives last
     std::this_thread::sleep_for(kApart * place);
@@ -31,11 +31,11 @@ int main(int argc, char** argv) try {
     world.barrier().wait();
     const auto waited = std::chrono::duration<double, std::milli>(Clock::now() - entered);
     if (node.call<int>(0, "count").wait() != world.size()) {
-        throw std::runtime_error("left before the last arrived");
+        throw std::runtime_error("left the barrier before the last rank arrived");
     }
     std::printf("rank %d arrived as number %d and waited %.1f ms\n", world.rank(), place + 1,
                 waited.count());
-    world.barrier().wait();  // rank 0 stays until all have asked
+    world.barrier().wait();  // rank 0 stays until all ranks have called it
 } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -1,4 +1,4 @@
-// The gradients of a model lie in one vector per layer. In every step of a training, one operation
+// A model keeps its gradients in one vector per layer. In every training step one operation
 // averages all of them over the ranks, in place and without packing them together. Start it with
 // `nexar run -n 4 -- ./bucketed_gradients`.
 #include <array>
@@ -12,7 +12,8 @@ namespace {
 constexpr std::array<std::size_t, 5> kLayers{300'000, 7, 65'536, 0, 12'345};
 constexpr int kSteps = 3;
 
-/// What a rank computed in a step for one weight. Whole numbers, so that averages are exact.
+/// The gradient of one weight in one step, before it is scaled by the rank. Whole numbers, so that
+/// averages are exact.
 float gradient(std::size_t layer, std::size_t weight, int step) {
     return static_cast<float>(weight % 89 + 3 * layer) + static_cast<float>(step);
 }
@@ -42,7 +43,7 @@ int main(int argc, char** argv) try {
                 }
             }
         }
-        if (world.rank() == 0) std::printf("step %d: %zu layers are right\n", step, layers.size());
+        if (world.rank() == 0) std::printf("step %d: averaged %zu layers\n", step, layers.size());
     }
 } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

@@ -1,5 +1,5 @@
 // Coroutines on an Asio io_context that also makes nexar's progress, so nexar needs no thread of
-// its own. Asio's coroutines need async_wait(); other coroutine types can co_await a Work itself.
+// its own. Asio's coroutines need async_wait(); other coroutine types can co_await a Work directly.
 #include <asio/awaitable.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>

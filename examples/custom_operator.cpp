@@ -18,7 +18,7 @@ struct Map {
     friend bool operator==(const Map&, const Map&) = default;
 };
 
-/// First the map of the lower rank, then that of the higher one.
+/// Applies the map of the lower rank first, then that of the higher rank.
 Map compose(Map low, Map high) {
     return {high.a * low.a, high.a * low.b + high.b};
 }
@@ -40,7 +40,7 @@ int main(int argc, char** argv) try {
         for (int rank = 1; rank < world.size(); ++rank) {
             expected = compose(expected, map_at(rank, i));
         }
-        if (maps[i] != expected) throw std::runtime_error("composed in another order");
+        if (maps[i] != expected) throw std::runtime_error("composed in the wrong order");
     }
 
     const auto divisor =
@@ -48,7 +48,7 @@ int main(int argc, char** argv) try {
     const int common = world.all_reduce(360'360 * (world.rank() + 1), divisor).wait();
     if (common != 360'360) throw std::runtime_error("wrong divisor");
     if (world.rank() == 0)
-        std::printf("the maps are composed in order, and the common divisor is right\n");
+        std::printf("the maps are composed in order, and the common divisor is correct\n");
 } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

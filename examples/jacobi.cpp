@@ -1,7 +1,7 @@
 // The temperature of a plate whose edges are held fixed: Jacobi iteration for the Laplace equation.
 // The ranks divide the plate into a grid of blocks and exchange the borders of their blocks before
-// each step. Rank 0 checks that a serial run takes as many steps and gives exactly the same
-// numbers. Start it with `nexar run -n 4 -- ./jacobi`.
+// each step. Rank 0 checks that a serial run takes the same number of steps and gives exactly the
+// same numbers. Start it with `nexar run -n 4 -- ./jacobi`.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -34,7 +34,7 @@ Part part(std::size_t cells, int index, int parts) {
     return {cells * i / n, cells * (i + 1) / n - cells * i / n};
 }
 
-/// A rectangle of the plate with a border one cell wide, which belongs to the neighbours.
+/// A rectangle of the plate with a border of one cell that belongs to the neighbours.
 struct Block {
     Block(Part down, Part across)
         : rows(down.size), columns(across.size), now((rows + 2) * (columns + 2)) {
@@ -109,7 +109,7 @@ void exchange_borders(const nexar::Communicator& world, const Grid& grid, Block&
                     world.recv_iov(block.column(block.columns + 1), right));
 }
 
-/// Throws unless a serial run gives the same blocks after as many steps.
+/// Throws unless a serial run gives the same blocks after the same number of steps.
 void check(const nexar::Gathered<double>& blocks, const Grid& grid, int steps) {
     Block plate({0, kRows}, {0, kColumns});
     int serial_steps = 1;

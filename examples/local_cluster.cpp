@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
                 ranks.emplace_back([&, i] { tokens[i] = pass_on(nodes[i].world()); });
             }
         }
-        std::cout << "after " << kRounds << " rounds of " << size << " ranks the token is "
+        std::cout << "after " << kRounds << " rounds through " << size << " ranks the token is "
                   << tokens[0] << "\n";
         return 0;
     } catch (const nexar::Error& error) {

@@ -1,4 +1,4 @@
-// Remote procedure calls between ranks: a small store of words, spread over three ranks.
+// Remote procedure calls between ranks: a small dictionary that is spread over three ranks.
 #include <iostream>
 #include <map>
 #include <mutex>
@@ -9,7 +9,7 @@
 
 namespace {
 
-/// One rank's part of the store. Calls come from many threads at once.
+/// One rank's part of the dictionary. Calls arrive on several threads at once.
 class Shelf {
 public:
     explicit Shelf(const nexar::Node& node)
@@ -26,13 +26,13 @@ private:
     std::string get(std::string_view word) {
         const std::scoped_lock lock(mutex_);
         const auto found = words_.find(word);
-        if (found == words_.end()) throw std::out_of_range("nobody put " + std::string(word));
+        if (found == words_.end()) throw std::out_of_range("no entry for " + std::string(word));
         return found->second;
     }
 
     std::mutex mutex_;
     std::map<std::string, std::string, std::less<>> words_;
-    nexar::Served put_;  // declared last, so that calls end before what they use
+    nexar::Served put_;  // declared last: calls end before the other members are gone
     nexar::Served get_;
 };
 

@@ -1,6 +1,6 @@
-// Sorts keys that are spread over all ranks: sample sort. Samples of the sorted keys of each rank
-// divide the keys into one range per rank; then each rank gets the keys of its range and sorts
-// them. Checked on every rank, and at rank 0 against std::sort. Start it with
+// Sample sort: sorts keys that are spread over all ranks. Samples of each rank's sorted keys divide
+// the keys into one range per rank; then each rank receives the keys of its range and sorts them.
+// Every rank checks the result, and rank 0 compares it with std::sort. Start it with
 // `nexar run -n 4 -- ./sample_sort`.
 #include <algorithm>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace {
 using Key = std::uint64_t;
 constexpr std::size_t kKeysPerSample = 100;
 
-/// Ranks have different amounts, some have no keys. Many keys are there several times.
+/// Ranks have different numbers of keys, some have none. Many keys occur several times.
 std::vector<Key> keys_of(int rank) {
     std::mt19937_64 random(static_cast<std::uint64_t>(rank));
     std::vector<Key> keys(static_cast<std::size_t>((rank + 2) % 4) * 10'007);
@@ -52,11 +52,11 @@ std::vector<Key> sorted(const nexar::Communicator& world, std::vector<Key> keys)
     return mine;
 }
 
-/// Throws unless the ranks have as many keys as before, with the same sum, in ascending order.
+/// Throws unless the ranks hold as many keys as before, with the same sum, in ascending order.
 void check(const nexar::Communicator& world, const std::vector<Key>& before,
            const std::vector<Key>& after) {
     const auto sum = [](const auto& keys) { return std::reduce(keys.begin(), keys.end()); };
-    // Unsigned differences: those of all ranks together add up to 0.
+    // Unsigned differences that add up to 0 over all ranks.
     const auto more = world.all_reduce(after.size() - before.size(), nexar::sum).wait();
     const Key larger = world.all_reduce(sum(after) - sum(before), nexar::sum).wait();
     if (more != 0 || larger != 0) throw std::runtime_error("keys were lost or changed");
@@ -79,7 +79,7 @@ int main(int argc, char** argv) try {
     const nexar::Gathered<Key> all = world.gather_v(after, 0).wait();
     if (world.rank() != 0) return 0;
     std::ranges::sort(expected);
-    if (all.elements != expected) throw std::runtime_error("std::sort gives something else");
+    if (all.elements != expected) throw std::runtime_error("the result differs from std::sort");
     std::printf("%d ranks sorted %zu keys; no rank has more than %zu\n", world.size(),
                 expected.size(), std::ranges::max(all.counts));
 } catch (const std::exception& error) {

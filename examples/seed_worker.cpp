@@ -23,7 +23,7 @@ std::uint8_t byte_at(int from, int to, std::size_t i) {
     return static_cast<std::uint8_t>(7 * from + 13 * to + static_cast<int>(i % 251));
 }
 
-/// Ping-pong for the latency, then a large message each way that is compared byte by byte.
+/// Measures the latency by ping-pong, then exchanges large messages and compares every byte.
 std::string meet(const nexar::Communicator& world, const nexar::PeerLink& peer) {
     const int me = world.rank();
     char ball = 0;
@@ -32,7 +32,7 @@ std::string meet(const nexar::Communicator& world, const nexar::PeerLink& peer) 
         ball = world.recv<char>(peer.rank, 1).wait();
         if (me < peer.rank) world.send(ball, peer.rank, 1).wait();
     };
-    round_trip();  // until now the other rank may have been busy with a third one
+    round_trip();  // the other rank may have been busy with a third one until now
     const auto start = Clock::now();
     for (int i = 0; i < kRounds; ++i) round_trip();
     const double latency_us = seconds_since(start) / kRounds / 2 * 1e6;
@@ -63,7 +63,7 @@ int main(int argc, char** argv) try {
     }
     const std::vector<char> table = world.gather_v(lines, 0).wait().elements;
     if (world.rank() != 0) return 0;
-    std::printf("pair     reached at              latency us   GB/s\n");
+    std::printf("pair     address                 latency us   GB/s\n");
     std::fwrite(table.data(), 1, table.size(), stdout);
 } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

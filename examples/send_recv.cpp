@@ -1,4 +1,4 @@
-// Two ranks, one message each way. In a real program each rank is a process of its own.
+// Two ranks, one message each way. In a real program each rank is a separate process.
 #include <iostream>
 #include <nexar/nexar.hpp>
 #include <numeric>
@@ -20,7 +20,7 @@ void ask(const nexar::Communicator& world) {
 }
 
 void answer(const nexar::Communicator& world) {
-    // The size of the message is not known, so look before receiving.
+    // The size of the message is not known, so probe before receiving.
     nexar::Message message = world.matched_probe(nexar::any_source, kQuestion).wait();
     const int asker = message.status().source;
     std::vector<double> numbers(message.status().count<double>());

@@ -1,4 +1,4 @@
-// The same program as ../jacobi.cpp, written with MPI: to compare the two. Start it with
+// The same program as ../jacobi.cpp, written with MPI for comparison. Start it with
 // `mpirun -n 4 ./jacobi_mpi`.
 #include <mpi.h>
 
@@ -35,7 +35,7 @@ Part part(int cells, int index, int parts) {
     return {cells * index / parts, cells * (index + 1) / parts - cells * index / parts};
 }
 
-/// A rectangle of the plate with a border one cell wide, which belongs to the neighbours.
+/// A rectangle of the plate with a border of one cell that belongs to the neighbours.
 struct Block {
     Block(Part down, Part across)
         : rows(down.size), columns(across.size), now((rows + 2) * (columns + 2)) {
@@ -101,7 +101,7 @@ void exchange_borders(MPI_Comm grid, MPI_Datatype column, Block& block) {
                  grid, MPI_STATUS_IGNORE);
 }
 
-/// Every rank's cells, one after the other, at rank 0.
+/// Gathers the cells of all ranks, in rank order, at rank 0.
 std::vector<double> gather(const std::vector<double>& cells, MPI_Comm comm, int size) {
     const int count = static_cast<int>(cells.size());
     std::vector<int> counts(size), displacements(size);
@@ -113,7 +113,7 @@ std::vector<double> gather(const std::vector<double>& cells, MPI_Comm comm, int 
     return all;
 }
 
-/// Fails unless a serial run gives the same blocks after as many steps.
+/// Fails unless a serial run gives the same blocks after the same number of steps.
 void check(const std::vector<double>& blocks, const Grid& grid, int size, int steps) {
     Block plate({0, kRows}, {0, kColumns});
     int serial_steps = 1;

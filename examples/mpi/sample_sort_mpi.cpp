@@ -1,4 +1,4 @@
-// The same program as ../sample_sort.cpp, written with MPI: to compare the two. Start it with
+// The same program as ../sample_sort.cpp, written with MPI for comparison. Start it with
 // `mpirun -n 4 ./sample_sort_mpi`.
 #include <mpi.h>
 
@@ -19,7 +19,7 @@ void fail(const char* what) {
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/// Ranks have different amounts, some have no keys. Many keys are there several times.
+/// Ranks have different numbers of keys, some have none. Many keys occur several times.
 std::vector<Key> keys_of(int rank) {
     std::mt19937_64 random(rank);
     std::vector<Key> keys((rank + 2) % 4 * 10'007);
@@ -27,7 +27,7 @@ std::vector<Key> keys_of(int rank) {
     return keys;
 }
 
-/// Where each chunk begins.
+/// The start of each chunk.
 std::vector<int> displacements_of(const std::vector<int>& counts) {
     std::vector<int> displacements(counts.size());
     std::exclusive_scan(counts.begin(), counts.end(), displacements.begin(), 0);
@@ -71,10 +71,10 @@ std::vector<Key> sorted(std::vector<Key> keys, int ranks) {
     return mine;
 }
 
-/// Fails unless the ranks have as many keys as before, with the same sum, in ascending order.
+/// Fails unless the ranks hold as many keys as before, with the same sum, in ascending order.
 void check(const std::vector<Key>& before, const std::vector<Key>& after, int rank) {
     const auto sum = [](const auto& keys) { return std::reduce(keys.begin(), keys.end()); };
-    // Unsigned differences: those of all ranks together add up to 0.
+    // Unsigned differences that add up to 0 over all ranks.
     Key more = after.size() - before.size();
     Key larger = sum(after) - sum(before);
     MPI_Allreduce(MPI_IN_PLACE, &more, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
@@ -83,13 +83,13 @@ void check(const std::vector<Key>& before, const std::vector<Key>& after, int ra
     const Key largest = after.empty() ? 0 : after.back();
     Key lower = 0;
     MPI_Exscan(&largest, &lower, 1, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
-    if (rank == 0) lower = 0;  // undefined there
+    if (rank == 0) lower = 0;  // undefined on rank 0
     if (!std::ranges::is_sorted(after) || (!after.empty() && after.front() < lower)) {
         fail("wrong order");
     }
 }
 
-/// Every rank's keys, one after the other, at rank 0, and how many each has.
+/// Gathers the keys of all ranks, in rank order, and the number of keys of each at rank 0.
 std::vector<Key> gather(const std::vector<Key>& keys, std::vector<int>& counts) {
     const int count = static_cast<int>(keys.size());
     MPI_Gather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
     const std::vector<Key> all = gather(after, counts);
     if (rank == 0) {
         std::ranges::sort(expected);
-        if (all != expected) fail("std::sort gives something else");
+        if (all != expected) fail("the result differs from std::sort");
         std::printf("%d ranks sorted %zu keys; no rank has more than %d\n", size, expected.size(),
                     std::ranges::max(counts));
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every expression in the right column of the tables in docs/from-mpi.md compiles.
+# Checks that every expression in the right column of the tables in docs/from-mpi.md compiles.
 #
 #   from_mpi_test.sh COMPILER SOURCE
 set -euo pipefail
@@ -8,8 +8,8 @@ source=$2
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# The last cell of each row; in it, what stands between backticks.
-# shellcheck disable=SC2016 # these are the backticks of Markdown
+# Prints the code between backticks in the last cell of each row.
+# shellcheck disable=SC2016 # these backticks are Markdown
 expressions() {
   grep '^| ' "$source/docs/from-mpi.md" | grep -v '^| MPI ' | sed -E 's/^.* \| ([^|]*) \|$/\1/' | grep -oE '`[^`]+`' | tr -d '`'
 }

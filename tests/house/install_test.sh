@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs a build into a scratch folder and uses it as a stranger would.
+# Installs a build into a scratch folder and uses it as an external project would.
 #
 #   install_test.sh shared|static|subdirectory SOURCE BUILD VERSION CXX
 set -euo pipefail
 
 way=$1 source=$2 build=$3 version=$4 cxx=$5
-# Always the same place in a build, so that ccache knows what was compiled there before.
+# The path is the same every time, so that ccache can reuse earlier results.
 scratch=$build/install_test/$way
 rm -rf "$scratch"
 mkdir -p "$scratch"
@@ -43,10 +43,11 @@ consume_with_pkg_config() {
 # shellcheck source=tests/house/readme_block.sh
 source "$source/tests/house/readme_block.sh"
 
-# run_readme_program: compiled as README says, after consume_with_pkg_config; and it prints what README says.
+# run_readme_program: compiles the README's program as the README does and compares its output with
+# the README's. Needs the PKG_CONFIG_PATH that consume_with_pkg_config exports.
 run_readme_program() {
   readme_block "$source" cpp >"$scratch/first.cpp"
-  # shellcheck disable=SC2046 # the flags are words
+  # shellcheck disable=SC2046 # each flag is a separate word
   "$cxx" -std=c++20 "$scratch/first.cpp" $(pkg-config --cflags --libs nexar) -o "$scratch/first"
   diff <(readme_block "$source" text) <(LD_LIBRARY_PATH=$(pkg-config --variable=libdir nexar) "$scratch/prefix/bin/nexar" run -n 4 -- "$scratch/first")
 }
@@ -76,7 +77,7 @@ case "$way" in
     expect_version "$scratch/build/consumer"
     ;;
   *)
-    printf 'unknown way "%s"\n' "$way" >&2
+    printf 'install_test.sh: "%s" is not one of shared, static and subdirectory\n' "$way" >&2
     exit 2
     ;;
 esac

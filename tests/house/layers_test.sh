@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Plants forbidden includes into a copy of the tree: the layer check must name each, and accept the tree
-# without them.
+# Adds forbidden includes to a copy of the tree, one at a time. The layer check must report each of
+# them and accept the unchanged tree.
 #
 #   layers_test.sh SOURCE
 set -euo pipefail
@@ -13,12 +13,13 @@ cp -r "$source/include" "$source/src" "$scratch"
 check() { "$source/scripts/check_layers.sh" "$scratch" 2>&1; }
 
 if ! answer=$(check); then
-  printf 'the tree as it is does not pass:\n%s\n' "$answer" >&2
+  printf 'the check rejects the unchanged tree:\n%s\n' "$answer" >&2
   exit 1
 fi
 
-# planted FILE INCLUDE EXPECTED: appends the include to the file and wants the check to fail saying so.
-planted() {
+# plant FILE INCLUDE EXPECTED: appends the include to the file; the check must fail with the
+# expected message.
+plant() {
   local file=$scratch/$1 answer
   mkdir -p "$(dirname "$file")"
   [ ! -f "$file" ] || cp "$file" "$scratch/saved"
@@ -28,20 +29,20 @@ planted() {
     exit 1
   fi
   if ! grep -qF -- "$3" <<<"$answer"; then
-    printf 'for %s in %s the check said\n%s\ninstead of\n%s\n' "$2" "$1" "$answer" "$3" >&2
+    printf 'for %s in %s the check printed\n%s\ninstead of\n%s\n' "$2" "$1" "$answer" "$3" >&2
     exit 1
   fi
   if [ -f "$scratch/saved" ]; then mv "$scratch/saved" "$file"; else rm "$file"; fi
 }
 
-planted src/base/error.cpp '"wire/frame.hpp"' 'src/base includes "wire/frame.hpp" of src/wire'
-planted src/wire/planted.hpp '"engine/matcher.hpp"' 'src/wire includes "engine/matcher.hpp" of src/engine'
-planted src/base/error.cpp '"../wire/frame.hpp"' 'is relative'
-planted src/base/error.cpp '"assert.hpp"' 'is relative'
-planted src/base/error.cpp '"misc/thing.hpp"' 'is in no layer'
-planted include/nexar/error.hpp '"base/assert.hpp"' 'a public header includes "base/assert.hpp"'
-planted include/nexar/error.hpp '<fmt/format.h>' 'a public header includes <fmt/format.h>'
-planted src/misc/thing.hpp '<vector>' 'src/misc is not in src/LAYERS'
+plant src/base/error.cpp '"wire/frame.hpp"' 'src/base includes "wire/frame.hpp" of src/wire'
+plant src/wire/planted.hpp '"engine/matcher.hpp"' 'src/wire includes "engine/matcher.hpp" of src/engine'
+plant src/base/error.cpp '"../wire/frame.hpp"' 'is relative'
+plant src/base/error.cpp '"assert.hpp"' 'is relative'
+plant src/base/error.cpp '"misc/thing.hpp"' 'is in no layer'
+plant include/nexar/error.hpp '"base/assert.hpp"' 'a public header includes "base/assert.hpp"'
+plant include/nexar/error.hpp '<fmt/format.h>' 'a public header includes <fmt/format.h>'
+plant src/misc/thing.hpp '<vector>' 'src/misc is not in src/LAYERS'
 
 check >/dev/null
-printf 'all planted includes were found\n'
+printf 'the check found all planted includes\n'

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The man pages and the shell completion that the build wrote.
+# Checks the man pages and the shell completions that the build generated.
 #
 #   manual_test.sh NEXAR MANUAL
 #
-# NEXAR is the command, MANUAL the folder with man1/ and the completions.
+# NEXAR is the command, MANUAL is the folder with man1/ and the completions.
 set -euo pipefail
 
 readonly nexar=$1 manual=$2
@@ -14,16 +14,16 @@ complain() {
   failures=$((failures + 1))
 }
 
-# The options that the help of a command lists, one per line.
+# Prints the options that the help of a command lists, one per line.
 options_of() { "$nexar" "$@" --help | grep -E '^ +-' | sed -E 's/  +[^ -].*//' | grep -oE -- '--?[a-zA-Z][a-z-]*'; }
 
-# The commands that the help of a command lists.
+# Prints the subcommands that the help of a command lists.
 commands_of() { "$nexar" "$@" --help | sed -n '/^Subcommands:/,/^$/{s/^  \([a-z-]*\) .*/\1/p}'; }
 
-# plain PAGE: prints a page without roff's way to write hyphens.
+# plain PAGE: prints a page with roff's escaped hyphens replaced by plain ones.
 plain() { sed 's/\\-/-/g' "$manual/man1/$1.1"; }
 
-# check_page PAGE COMMAND...: the page has every option of the command.
+# check_page PAGE COMMAND...: checks that the page lists every option of the command.
 check_page() {
   local page=$1 option count=0
   shift
@@ -31,7 +31,7 @@ check_page() {
     plain "$page" | grep -qF -- "\\fB$option\\fR" || complain "$page.1 lacks $option of nexar $*"
     count=$((count + 1))
   done
-  [ "$count" -gt 0 ] || complain "no option was found in: nexar $* --help"
+  [ "$count" -gt 0 ] || complain "nexar $* --help lists no option"
 }
 
 check_page nexar
@@ -43,9 +43,9 @@ for command in $commands; do
 done
 for command in $(commands_of token); do check_page nexar-token token "$command"; done
 for page in "$manual"/man1/*.1; do
-  if grep -qE 'run.part|completion bash' "$page"; then complain "$page shows what is hidden"; fi
-  # Names that are the parser's own: a reader is told in words.
-  if grep -qE 'UINT|TEXT|REQUIRED|Excludes| in \[' "$page"; then complain "$page shows validators"; fi
+  if grep -qE 'run.part|completion bash' "$page"; then complain "$page shows a hidden command"; fi
+  # The argument parser's own terms; the pages describe arguments in words.
+  if grep -qE 'UINT|TEXT|REQUIRED|Excludes| in \[' "$page"; then complain "$page shows terms of the argument parser"; fi
 done
 
 if command -v groff >/dev/null; then
@@ -55,7 +55,7 @@ if command -v groff >/dev/null; then
   done
 fi
 
-# completed WORD...: what bash offers for the last word.
+# completed WORD...: prints what bash offers for the last word.
 completed() {
   bash -c '
     set -u
@@ -67,23 +67,23 @@ completed() {
     printf "%s\n" "${COMPREPLY[@]}"' bash "$manual/nexar.bash" "$@" | tr '\n' ' '
 }
 
-# offers WANTED WORD...: the completion is exactly that.
+# offers WANTED WORD...: checks that the completion of the last word is exactly WANTED.
 offers() {
   local wanted=$1 got
   shift
   got=$(completed "$@")
-  [ "$got" = "$wanted " ] || complain "completing 'nexar $*' gives '$got', wanted: '$wanted'"
+  [ "$got" = "$wanted " ] || complain "completing 'nexar $*' gives '$got' instead of '$wanted'"
 }
 
-bash -n "$manual/nexar.bash" || complain "bash does not understand its completion"
+bash -n "$manual/nexar.bash" || complain "nexar.bash has a syntax error"
 offers token to
 offers create token cr
 offers --host run -n 4 --ho
 offers --uses token create --us
 offers '--nexar-log-level=' run --nexar-log-le
-[[ $(completed run -n 2 -- bas) == *bash\ * ]] || complain "the program of nexar run is not completed"
-if command -v zsh >/dev/null; then zsh -n "$manual/nexar.zsh" || complain "zsh does not understand"; fi
-if command -v fish >/dev/null; then fish -n "$manual/nexar.fish" || complain "fish does not understand"; fi
+[[ $(completed run -n 2 -- bas) == *bash\ * ]] || complain "the program name after nexar run -- is not completed"
+if command -v zsh >/dev/null; then zsh -n "$manual/nexar.zsh" || complain "nexar.zsh has a syntax error"; fi
+if command -v fish >/dev/null; then fish -n "$manual/nexar.fish" || complain "nexar.fish has a syntax error"; fi
 
 [ "$failures" -eq 0 ] || exit 1
 printf 'man pages and completion are complete\n'

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Each file in mistakes/ makes one mistake and says in its first comment what the compiler has to say first: our sentence, not
-# a page of template names. Usage: mistakes_test.sh COMPILER SOURCE_DIRECTORY
+# Each file in mistakes/ makes one mistake. Its first comment is the sentence that the compiler must
+# print first, instead of a page of template names.
+#
+#   mistakes_test.sh COMPILER SOURCE_DIRECTORY
 set -euo pipefail
 compiler=$1
 source_dir=$2
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# Compiled once: g++ takes it where it finds it before the header, other compilers pass it by.
+# Precompile the header once: g++ uses it if it comes first in the include path, other compilers
+# ignore it.
 mkdir "$scratch/nexar"
 "$compiler" -std=c++20 -Wall -Wextra -I"$source_dir/include" -x c++-header "$source_dir/include/nexar/nexar.hpp" \
   -o "$scratch/nexar/nexar.hpp.gch" 2>/dev/null || true
@@ -29,7 +32,7 @@ check() {
   elif [[ $said == *"$kind:"*"$sentence"* ]]; then
     return
   fi
-  printf '%s: wanted "%s", but the compiler said first:\n  %s\n' "$file" "$want" "${said:-nothing}"
+  printf '%s: expected "%s", but the first message of the compiler is:\n  %s\n' "$file" "$want" "${said:-nothing}"
   return 1
 }
 

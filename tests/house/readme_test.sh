@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The program in the README is examples/first.cpp to the letter, and prints what the README says.
+# Checks that the program in the README is identical to examples/first.cpp and prints the output that
+# the README shows.
 #
 #   readme_test.sh SOURCE COMMAND...
 #
-# COMMAND starts the program as the README says.
+# COMMAND starts the program as the README describes.
 set -euo pipefail
 
 source=$1

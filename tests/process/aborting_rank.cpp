@@ -1,9 +1,9 @@
-// Joins, meets the others, and then one rank or all of them abort the program:
+// Joins and waits for all ranks; then one rank or all of them abort the program:
 //
 //     aborting_rank RANK|all CODE [uncaught|early|stopped]
 //
-// With `uncaught` the others let the error end their process; else they print it and exit with 0.
-// With `early` nobody waits for the others to have joined, with `stopped` the others stop.
+// With `uncaught` the error ends the process of the other ranks; otherwise they print it and exit
+// with 0. With `early` no rank waits for the others to join, with `stopped` the other ranks stop.
 
 #include <array>
 #include <csignal>
@@ -20,7 +20,7 @@ void run(const std::string& who, int code, const std::string& how) {
     const nexar::Node node = nexar::join();
     nexar::Communicator world = node.world();
     if (how != "early") world.barrier().wait();
-    std::printf("met");  // without an end of line: somebody has to flush it
+    std::printf("met");  // no newline: abort() has to flush it
     if (who == "all" || who == std::to_string(world.rank())) {
         world.abort(code, "the input file has no header");
         std::printf(" and returned");

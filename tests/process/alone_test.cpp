@@ -1,4 +1,4 @@
-// A program that nobody launched is a world of one.
+// A program that was started without a launcher is a world of one.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// A program as users write it, with these variables and no others.
+/// Runs a typical user program with exactly this environment.
 Outcome run_alone(std::vector<std::string> environment) {
     return run_program(NEXAR_JOINING_RANK, {}, std::move(environment));
 }
@@ -32,11 +32,11 @@ void expect_alone(std::vector<std::string> environment) {
 TEST(Alone, a_program_without_a_launcher_is_a_world_of_one) {
     expect_alone({});
     expect_alone({"HOME=/nowhere", "NEXAR_LAUNCHER=none"});
-    // A secret that was exported for jobs names no cluster.
+    // A job secret in the environment does not name a cluster.
     expect_alone({"NEXAR_JOB_SECRET=8d1f4c0b7a5e92633f7e0a4d1c8b5926ee01c49ab7d25f38"});
 }
 
-TEST(Alone, says_so_in_one_line_of_level_info) {
+TEST(Alone, logs_one_line_at_level_info) {
     const Outcome outcome = run_alone({"NEXAR_LOG_LEVEL=info"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     EXPECT_THAT(outcome.errors, AllOf(HasSubstr("nobody launched this process, so it is a world of "
@@ -45,7 +45,7 @@ TEST(Alone, says_so_in_one_line_of_level_info) {
     EXPECT_EQ(std::ranges::count(outcome.errors, '\n'), 1) << outcome.errors;
 }
 
-TEST(Alone, a_launcher_that_names_one_task_needs_no_secret) {
+TEST(Alone, a_launcher_with_one_task_needs_no_secret) {
     expect_alone({"RANK=0", "WORLD_SIZE=1", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=1",
                   "MASTER_ADDR=no-such-host", "MASTER_PORT=29500"});
     expect_alone({"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1"});
@@ -55,7 +55,7 @@ TEST(Alone, a_launcher_that_names_one_task_needs_no_secret) {
     expect_alone({"SLURM_JOB_ID=7", "SLURM_NTASKS=1", "SLURM_PROCID=0"});  // sbatch -n 1
 }
 
-TEST(Alone, a_launcher_that_names_more_tasks_is_not_taken_for_none) {
+TEST(Alone, a_launcher_with_several_tasks_is_not_ignored) {
     const std::vector<std::vector<std::string>> environments{
         {"RANK=0", "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500"},
         {"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2"},
@@ -73,7 +73,7 @@ TEST(Alone, a_launcher_that_names_more_tasks_is_not_taken_for_none) {
     }
 }
 
-TEST(Alone, require_cluster_forbids_it) {
+TEST(Alone, require_cluster_forbids_a_world_of_one) {
     const Outcome outcome = run_alone({"NEXAR_REQUIRE_CLUSTER=1"});
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_THAT(outcome.errors,
@@ -87,7 +87,7 @@ TEST(Alone, require_cluster_forbids_it) {
     EXPECT_THAT(task.errors, HasSubstr("NEXAR_JOB_SECRET"));
 }
 
-TEST(Alone, variables_of_a_seed_without_a_launcher_are_an_error) {
+TEST(Alone, seed_variables_without_a_launcher_are_an_error) {
     for (const std::string variable : {"NEXAR_SEED_HOST=node1", "NEXAR_SEED_PORT=7400"}) {
         const Outcome outcome = run_alone({variable});
         EXPECT_EQ(outcome.exit_code, 1);
@@ -96,7 +96,7 @@ TEST(Alone, variables_of_a_seed_without_a_launcher_are_an_error) {
     }
 }
 
-TEST(Alone, a_command_that_measures_ranks_still_wants_them) {
+TEST(Alone, a_bench_command_still_requires_a_cluster) {
     const Outcome outcome = run_program(NEXAR_COMMAND, {"bench", "all_reduce"}, {});
     EXPECT_NE(outcome.exit_code, 0);
     EXPECT_THAT(outcome.errors, AllOf(HasSubstr("nothing says which cluster to join"),
@@ -112,7 +112,7 @@ TEST(Alone, abort_ends_the_process) {
 }
 
 JoinOptions alone() {
-    ::setenv("NEXAR_LAUNCHER", "none", 1);  // the test itself may run as a task
+    ::setenv("NEXAR_LAUNCHER", "none", 1);  // the test itself may run under a launcher
     return {};
 }
 
@@ -122,7 +122,7 @@ TEST(Alone, a_rank_other_than_0_is_an_error) {
         options.rank = rank;
         try {
             join(options);
-            ADD_FAILURE() << "it joined as rank " << rank;
+            ADD_FAILURE() << "join() succeeded as rank " << rank;
         } catch (const Error& error) {
             EXPECT_EQ(error.code(), rank < 0 ? Errc::invalid_argument : Errc::bad_config);
             EXPECT_THAT(error.what(), HasSubstr("rank " + std::to_string(rank) + " was asked for"));
@@ -133,7 +133,7 @@ TEST(Alone, a_rank_other_than_0_is_an_error) {
     EXPECT_EQ(join(options).world().size(), 1);
 }
 
-TEST(Alone, settings_hold_as_for_every_node) {
+TEST(Alone, settings_apply_as_for_every_node) {
     JoinOptions options = alone();
     options.settings = {{"listen", "127.0.0.1:0"}, {"collective_algorithm", "no_such=thing"}};
     EXPECT_THROW(join(options), Error);
@@ -143,7 +143,7 @@ TEST(Alone, settings_hold_as_for_every_node) {
     EXPECT_TRUE(node.peers().empty());
 }
 
-TEST(Alone, several_worlds_of_one_live_beside_each_other) {
+TEST(Alone, several_worlds_of_one_coexist) {
     const Node first = join(alone());
     const Node second = join(alone());
     EXPECT_EQ(first.world().rank(), 0);

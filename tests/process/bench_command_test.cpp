@@ -1,5 +1,5 @@
-// Runs `nexar bench` with real processes: what it measures is right, and what it prints can be read
-// by people and by programs.
+// Runs `nexar bench` with real processes: it checks its data, and people and programs can read its
+// output.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ Outcome bench(std::vector<std::string> arguments) {
                        {"HOME=/nowhere", "PATH=/usr/local/bin:/usr/bin:/bin"});
 }
 
-/// With few iterations: what they take is not looked at.
+/// Runs few iterations; the tests ignore the measured times.
 Outcome short_bench(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"--iters", "3", "--warmup", "1"});
     return bench(std::move(arguments));
@@ -85,7 +85,7 @@ std::string refusal(std::vector<std::string> arguments, int exit_code = 2) {
 
 class EverySubject : public testing::TestWithParam<std::string> {};
 
-TEST_P(EverySubject, is_right_with_two_ranks) {
+TEST_P(EverySubject, gives_correct_data_with_two_ranks) {
     const Outcome outcome = short_bench({GetParam(), "-n", "2", "--sizes", "8 1000 100KiB"});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
     EXPECT_EQ(outcome.errors, "");
@@ -98,7 +98,7 @@ TEST_P(EverySubject, is_right_with_two_ranks) {
 INSTANTIATE_TEST_SUITE_P(BenchCommand, EverySubject, testing::ValuesIn(all_subjects()),
                          [](const auto& subject) { return subject.param; });
 
-TEST(BenchCommand, doubles_the_size_from_the_smallest_to_the_largest) {
+TEST(BenchCommand, doubles_the_size_from_smallest_to_largest) {
     const Outcome outcome =
         short_bench({"broadcast", "-n", "2", "-b", "1KiB", "-e", "8KiB", "-r", "1", "-d", "f64"});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
@@ -110,7 +110,7 @@ TEST(BenchCommand, doubles_the_size_from_the_smallest_to_the_largest) {
     EXPECT_THAT(column(rows, kRoot), Each(std::string("1")));
 }
 
-TEST(BenchCommand, fills_chunks_of_three_ranks_equally) {
+TEST(BenchCommand, rounds_sizes_to_equal_chunks_for_three_ranks) {
     const Outcome outcome =
         short_bench({"all_to_all", "-n", "3", "--sizes", "4 1000 64KiB", "-d", "i32"});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
@@ -120,7 +120,7 @@ TEST(BenchCommand, fills_chunks_of_three_ranks_equally) {
     EXPECT_THAT(column(rows, kWrong), Each(std::string("0")));
 }
 
-TEST(BenchCommand, is_right_where_ranks_pass_segments_on_before_all_has_come) {
+TEST(BenchCommand, gives_correct_data_when_ranks_forward_segments_early) {
     for (const char* const operation : {"all_reduce", "scan", "exclusive_scan", "broadcast"}) {
         const Outcome outcome =
             short_bench({operation, "-n", "3", "--sizes", "256KiB 1MiB 4MiB", "-d", "u32"});
@@ -129,7 +129,7 @@ TEST(BenchCommand, is_right_where_ranks_pass_segments_on_before_all_has_come) {
     }
 }
 
-TEST(BenchCommand, checks_every_type_and_operator_that_it_is_given) {
+TEST(BenchCommand, checks_every_given_type_and_operator) {
     const std::vector<std::pair<std::string, std::string>> pairs{
         {"i8", "sum"},      {"u8", "product"},  {"i16", "min"},
         {"u16", "bit_xor"}, {"i64", "average"}, {"u64", "logical_and"},
@@ -142,7 +142,7 @@ TEST(BenchCommand, checks_every_type_and_operator_that_it_is_given) {
     }
 }
 
-TEST(BenchCommand, a_rank_alone_does_all_but_talk_to_another) {
+TEST(BenchCommand, a_single_rank_runs_collectives_but_not_latency) {
     const Outcome outcome = short_bench({"all_reduce", "-n", "1", "--sizes", "64KiB"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     EXPECT_EQ(rows_of(outcome.output).at(0).at(kWrong), "0");
@@ -150,7 +150,7 @@ TEST(BenchCommand, a_rank_alone_does_all_but_talk_to_another) {
     EXPECT_THAT(refusal({"latency", "-n", "1"}), HasSubstr("between two ranks"));
 }
 
-TEST(BenchCommand, is_a_rank_of_the_world_that_a_launcher_made) {
+TEST(BenchCommand, runs_as_a_rank_under_a_launcher) {
     const Outcome outcome = run_program(NEXAR_COMMAND,
                                         {"run", "-n", "2", "--nexar-protection=none", "--",
                                          NEXAR_COMMAND, "bench", "all_gather", "--sizes", "4KiB"},
@@ -162,7 +162,7 @@ TEST(BenchCommand, is_a_rank_of_the_world_that_a_launcher_made) {
                       Not(HasSubstr("[1]")), HasSubstr("values : 0 OK\n")));
 }
 
-TEST(BenchCommand, protection_holds_for_the_whole_cluster) {
+TEST(BenchCommand, protection_applies_to_the_whole_cluster) {
     for (const char* const flag : {"--protection=none", "--nexar-protection=none"}) {
         const Outcome outcome = short_bench({"all_reduce", "-n", "2", "--sizes", "1KiB", flag});
         EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
@@ -197,7 +197,7 @@ TEST(BenchCommand, writes_a_json_object_for_each_row) {
     EXPECT_EQ(objects[1].at("algorithm"), rows_of(outcome.output).at(1).at(kAlgorithm));
 }
 
-TEST(BenchCommand, writes_two_columns_as_osu_does) {
+TEST(BenchCommand, writes_two_columns_like_osu) {
     const Outcome latency =
         short_bench({"latency", "-n", "2", "--sizes", "8 1KiB", "--format", "osu"});
     EXPECT_EQ(latency.exit_code, 0) << latency.errors;
@@ -209,7 +209,7 @@ TEST(BenchCommand, writes_two_columns_as_osu_does) {
     EXPECT_THAT(bandwidth.output, HasSubstr("\n# Size      Bandwidth (MB/s)\n"));
 }
 
-TEST(BenchCommand, keeps_to_a_bound_of_time) {
+TEST(BenchCommand, respects_a_time_limit) {
     const TempDirectory directory;
     const std::string path = directory.path() + "/rows.json";
     const Outcome outcome = bench({"all_reduce", "-n", "2", "--sizes", "1MiB", "--iters", "0",
@@ -219,14 +219,14 @@ TEST(BenchCommand, keeps_to_a_bound_of_time) {
     EXPECT_EQ(nlohmann::json::parse(file).at("iterations"), 1);
 }
 
-TEST(BenchCommand, does_not_look_at_the_data_when_told_so) {
+TEST(BenchCommand, skips_the_data_check_on_request) {
     const Outcome outcome = short_bench({"all_reduce", "-n", "2", "--sizes", "64", "-c", "0"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     EXPECT_EQ(rows_of(outcome.output).at(0).at(kWrong), "N/A");
     EXPECT_THAT(outcome.output, Not(HasSubstr("Out of bounds")));
 }
 
-TEST(BenchCommand, says_what_is_wrong_with_a_question_before_anything_starts) {
+TEST(BenchCommand, reports_wrong_arguments_before_it_starts_anything) {
     EXPECT_THAT(refusal({"allreduce", "-n", "2"}),
                 HasSubstr("\"allreduce\" is no operation; allowed: all_reduce, reduce"));
     EXPECT_THAT(refusal({"allreduce", "-n", "2"}),

@@ -46,7 +46,7 @@ protected:
         return seed;
     }
 
-    /// Processes that join with this string and stay until their input is closed.
+    /// Starts processes that join with this string and stay until their input is closed.
     std::vector<std::unique_ptr<RunningProgram>> start_ranks(int count,
                                                              const std::string& token) const {
         auto variables = environment();
@@ -64,7 +64,8 @@ protected:
         for (const auto& one : ranks) EXPECT_EQ(one->wait(), 0) << one->errors();
     }
 
-    /// What `nexar peers` shows once it shows `text`: the seed gathers news before it writes them.
+    /// Repeats `nexar peers` until its output contains `text`, since the seed writes changes in
+    /// batches.
     std::string await_peers(const std::string& text) const {
         const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
         Outcome peers;
@@ -80,7 +81,7 @@ protected:
     std::string state_;
 };
 
-TEST_F(ClusterCommand, a_token_is_made_listed_and_revoked) {
+TEST_F(ClusterCommand, a_token_is_created_listed_and_revoked) {
     const auto seed = start_seed({"--state", state_});
     const Outcome made =
         nexar({"token", "create", "--uses", "3", "--ttl", "10m", "--state", state_});
@@ -102,14 +103,14 @@ TEST_F(ClusterCommand, a_token_is_made_listed_and_revoked) {
     EXPECT_EQ(json[0].at("uses"), 3);
 }
 
-TEST_F(ClusterCommand, a_seed_counts_its_ranks_in_the_singular_and_in_the_plural) {
+TEST_F(ClusterCommand, a_seed_prints_the_number_of_ranks_in_singular_and_plural) {
     EXPECT_THAT(start_seed()->output(), HasSubstr("seed for 2 ranks at "));
     RunningProgram alone(NEXAR_COMMAND, {"seed", "--listen", "127.0.0.1:0", "--world", "1"},
                          {"HOME=" + home_.path() + "/other"});
     EXPECT_TRUE(alone.writes("seed for 1 rank at ")) << alone.errors();
 }
 
-TEST_F(ClusterCommand, what_a_seed_keeps_is_its_owners_only_and_is_found_again) {
+TEST_F(ClusterCommand, seed_state_is_private_to_its_owner_and_survives_a_restart) {
     std::string first;
     {
         const auto seed = start_seed();
@@ -132,7 +133,7 @@ TEST_F(ClusterCommand, what_a_seed_keeps_is_its_owners_only_and_is_found_again) 
     EXPECT_NE(first.substr(40, 64), second.substr(40, 64)) << "the secret is not";
 }
 
-TEST_F(ClusterCommand, what_cannot_be_done_is_said_with_what_to_do) {
+TEST_F(ClusterCommand, errors_say_what_to_do) {
     const auto failure = [&](std::vector<std::string> arguments) {
         const Outcome outcome = nexar(std::move(arguments));
         EXPECT_NE(outcome.exit_code, 0);
@@ -151,7 +152,7 @@ TEST_F(ClusterCommand, what_cannot_be_done_is_said_with_what_to_do) {
     EXPECT_THAT(failure({"seed", "--world", "2", "--listen", "nowhere"}), HasSubstr("nowhere"));
 }
 
-TEST_F(ClusterCommand, processes_started_by_hand_join_with_a_token_and_are_shown) {
+TEST_F(ClusterCommand, processes_started_by_hand_join_with_a_token_and_are_listed) {
     const auto seed = start_seed({"--state", state_});
     const Outcome made = nexar({"token", "create", "--uses", "2", "--state", state_});
     ASSERT_EQ(made.exit_code, 0) << made.errors;
@@ -167,7 +168,7 @@ TEST_F(ClusterCommand, processes_started_by_hand_join_with_a_token_and_are_shown
     end(joining);
 }
 
-TEST_F(ClusterCommand, peers_shows_who_is_there_and_nobody_who_has_left) {
+TEST_F(ClusterCommand, peers_lists_present_members_and_none_that_left) {
     auto seed = start_seed({"--state", state_});
     EXPECT_THAT(await_peers("0 of 2 joined; waiting for ranks 0, 1\n"),
                 Not(HasSubstr("127.0.0.1")));
@@ -176,7 +177,7 @@ TEST_F(ClusterCommand, peers_shows_who_is_there_and_nobody_who_has_left) {
     for (const auto& one : joining) ASSERT_TRUE(one->writes("rank ")) << one->errors();
     await_peers(" us");
 
-    // One of a formed world has left, then the other.
+    // One member of the formed world leaves, then the other.
     const bool first_is_0 = joining[0]->output().starts_with("rank 0");
     joining[0]->close_input();
     EXPECT_EQ(joining[0]->wait(), 0) << joining[0]->errors();
@@ -188,7 +189,7 @@ TEST_F(ClusterCommand, peers_shows_who_is_there_and_nobody_who_has_left) {
     EXPECT_THAT(await_peers("0 of 2 joined; waiting for ranks 0, 1\n"),
                 Not(HasSubstr("127.0.0.1")));
 
-    // The next world waits.
+    // The next world waits for its members.
     joining = start_ranks(1, token);
     const std::string waiting = await_peers("1 of 2 joined; waiting for rank 1\n");
     EXPECT_THAT(waiting, AllOf(HasSubstr("127.0.0.1"), Not(HasSubstr(" us"))));
@@ -198,7 +199,7 @@ TEST_F(ClusterCommand, peers_shows_who_is_there_and_nobody_who_has_left) {
     EXPECT_THAT(nexar({"peers", "--state", state_}).errors, HasSubstr("no seed is running on"));
 }
 
-TEST_F(ClusterCommand, a_seed_that_is_killed_while_it_starts_leaves_a_usable_directory) {
+TEST_F(ClusterCommand, a_seed_killed_during_startup_leaves_a_usable_directory) {
     for (int round = 0; round < 8; ++round) {
         const std::string state = state_ + std::to_string(round);
         {
@@ -213,7 +214,8 @@ TEST_F(ClusterCommand, a_seed_that_is_killed_while_it_starts_leaves_a_usable_dir
             seed.send(SIGKILL);
             EXPECT_EQ(seed.wait(), 128 + SIGKILL);
         }
-        std::ofstream(state + "/seed.4711.new") << "half";  // as an earlier kill left it
+        std::ofstream(state + "/seed.4711.new")
+            << "half";  // as an earlier killed seed may leave it
         std::vector<fs::path> unfinished;
         for (const auto& file : fs::directory_iterator(state)) {
             if (file.path().extension() == ".new") unfinished.push_back(file.path());
@@ -226,7 +228,7 @@ TEST_F(ClusterCommand, a_seed_that_is_killed_while_it_starts_leaves_a_usable_dir
     }
 }
 
-TEST_F(ClusterCommand, a_command_that_does_not_exist_is_answered_with_the_nearest) {
+TEST_F(ClusterCommand, an_unknown_command_is_answered_with_the_closest_match) {
     const auto refusal = [&](std::vector<std::string> arguments) {
         const Outcome outcome = nexar(std::move(arguments));
         EXPECT_EQ(outcome.exit_code, 2);
@@ -244,7 +246,7 @@ TEST_F(ClusterCommand, a_command_that_does_not_exist_is_answered_with_the_neares
               "commands.\n");
 }
 
-TEST_F(ClusterCommand, help_speaks_in_words_and_not_in_validators) {
+TEST_F(ClusterCommand, help_describes_arguments_in_words) {
     const std::string seed = nexar({"seed", "--help"}).output;
     EXPECT_THAT(seed, HasSubstr("a whole number from 1 to 1048576; must be given"));
     EXPECT_THAT(nexar({"token", "create", "--help"}).output,
@@ -263,14 +265,14 @@ TEST_F(ClusterCommand, help_speaks_in_words_and_not_in_validators) {
                 HasSubstr("--world: \"0\" is not a whole number from 1 to 1048576"));
 }
 
-TEST_F(ClusterCommand, a_seed_for_one_rank_says_rank) {
+TEST_F(ClusterCommand, a_seed_for_one_rank_prints_rank_in_the_singular) {
     RunningProgram seed(NEXAR_COMMAND,
                         {"seed", "--listen", "127.0.0.1:0", "--world", "1", "--state", state_},
                         environment());
     EXPECT_TRUE(seed.writes("seed for 1 rank at")) << seed.output() << seed.errors();
 }
 
-TEST_F(ClusterCommand, a_waiting_rank_finds_a_seed_that_was_killed_and_started_again) {
+TEST_F(ClusterCommand, a_waiting_rank_finds_a_seed_that_was_killed_and_restarted) {
     auto seed = start_seed({"--state", state_});
     const Outcome made = nexar({"token", "create", "--uses", "2", "--state", state_});
     ASSERT_EQ(made.exit_code, 0) << made.errors;
@@ -293,11 +295,12 @@ TEST_F(ClusterCommand, a_waiting_rank_finds_a_seed_that_was_killed_and_started_a
     RunningProgram two(NEXAR_JOINING_RANK, {}, variables);
     EXPECT_EQ(one.wait(), 0) << one.errors();
     EXPECT_EQ(two.wait(), 0) << two.errors();
-    // It notices within a second. Without an answer of the new seed it would take 15.
+    // The rank notices within a second. Without an answer from the new seed it would take 15
+    // seconds.
     EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10));
 }
 
-TEST_F(ClusterCommand, two_seeds_cannot_keep_the_same_state) {
+TEST_F(ClusterCommand, two_seeds_cannot_share_a_state_directory) {
     const auto seed = start_seed({"--state", state_});
     const Outcome second =
         nexar({"seed", "--listen", "127.0.0.1:0", "--world", "2", "--state", state_});
@@ -305,7 +308,7 @@ TEST_F(ClusterCommand, two_seeds_cannot_keep_the_same_state) {
     EXPECT_THAT(second.errors, HasSubstr(state_));
 }
 
-TEST_F(ClusterCommand, every_command_explains_itself_with_an_example) {
+TEST_F(ClusterCommand, every_command_has_help_with_an_example) {
     for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
              {}, {"run"}, {"seed"}, {"token"}, {"token", "create"}, {"peers"}, {"config"}}) {
         auto arguments = command;
@@ -313,7 +316,7 @@ TEST_F(ClusterCommand, every_command_explains_itself_with_an_example) {
         const Outcome outcome = nexar(arguments);
         EXPECT_EQ(outcome.exit_code, 0);
         EXPECT_THAT(outcome.output, AllOf(HasSubstr("Usage: nexar"), HasSubstr("Examples:\n  ")));
-        EXPECT_THAT(outcome.output, Not(HasSubstr("run-part"))) << "it is not for users";
+        EXPECT_THAT(outcome.output, Not(HasSubstr("run-part"))) << "run-part is internal";
     }
     EXPECT_EQ(nexar({"version"}).output, nexar({"--version"}).output);
 }

@@ -1,4 +1,4 @@
-// Runs the real nexar command on collectives that are only thought of.
+// Runs the real nexar command to explain and simulate collectives.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ std::string collective_refusal(std::vector<std::string> arguments) {
     return outcome.errors;
 }
 
-TEST(ExplainCommand, says_which_algorithm_and_why_and_draws_it) {
+TEST(ExplainCommand, prints_the_algorithm_with_its_reason_and_rounds) {
     const Outcome outcome = nexar({"explain", "all_reduce", "--bytes", "64", "--world", "4"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     EXPECT_EQ(outcome.errors, "");
@@ -40,7 +40,7 @@ TEST(ExplainCommand, says_which_algorithm_and_why_and_draws_it) {
                       HasSubstr("round 2      64B each:  0 -> 2  1 -> 3  2 -> 0  3 -> 1\n")));
 }
 
-TEST(ExplainCommand, shows_the_alternatives_that_the_demands_leave) {
+TEST(ExplainCommand, lists_the_algorithms_that_meet_the_requirements) {
     const std::vector<std::string> base{"explain", "all_reduce", "--bytes", "64MiB",
                                         "--world", "8",          "--all"};
     EXPECT_THAT(nexar(base).output,
@@ -56,14 +56,14 @@ TEST(ExplainCommand, shows_the_alternatives_that_the_demands_leave) {
                 AllOf(HasSubstr("tree in segments of 1MiB"), HasSubstr("because it is forced")));
 }
 
-TEST(ExplainCommand, chooses_by_the_settings) {
+TEST(ExplainCommand, chooses_according_to_the_settings) {
     const std::vector<std::string> base{"explain", "broadcast", "--bytes", "1MiB", "--world", "8"};
     const auto with = [&](const std::string& setting) {
         auto arguments = base;
         arguments.push_back(setting);
         return nexar(arguments).output;
     };
-    // Where bytes take no time, what counts is who is reached first.
+    // With unlimited bandwidth only latency counts.
     EXPECT_THAT(with("--nexar-fabric-bandwidth=1000TB"),
                 Not(HasSubstr("8 ranks: scatter_all_gather")));
     EXPECT_THAT(with("--nexar-fabric-bandwidth=1MB"),
@@ -80,7 +80,7 @@ TEST(ExplainCommand, chooses_by_the_settings) {
                 HasSubstr("fabric_latency"));
 }
 
-TEST(ExplainCommand, chooses_by_the_links_between_the_ranks) {
+TEST(ExplainCommand, chooses_according_to_the_links_between_the_ranks) {
     const auto on = [](const std::string& hosts) {
         return nexar({"explain", "broadcast", "--bytes", "1MiB", "--world", "8", "--hosts", hosts,
                       "--nexar-host-bandwidth=1000TB", "--nexar-host-both-bandwidth=1000TB"})
@@ -106,15 +106,15 @@ TEST(SimCommand, runs_four_thousand_ranks) {
               ContainsRegex("\nconnections +[0-9]+ at most of one rank\n")));
 }
 
-TEST(SimCommand, knows_what_a_message_costs) {
-    // One message each way of 1 MB at 1 MB/s takes a second and little more.
+TEST(SimCommand, predicts_the_time_of_a_single_message) {
+    // One message of 1 MB at 1 MB/s takes one second and very little more.
     const Outcome outcome =
         nexar({"sim", "broadcast", "--world", "2", "--bytes", "1MB", "--latency", "1ns",
                "--bandwidth", "1MB/s", "--algorithm", "flat"});
     EXPECT_THAT(outcome.output, HasSubstr("time              1.00 s\n")) << outcome.errors;
 }
 
-TEST(CollectiveCommand, says_what_is_wrong_with_a_question) {
+TEST(CollectiveCommand, reports_what_is_wrong_with_its_arguments) {
     EXPECT_THAT(collective_refusal({"explain", "allreduce"}),
                 HasSubstr("\"allreduce\" is no operation; "
                           "allowed: all_reduce, reduce"));

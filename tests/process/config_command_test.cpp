@@ -1,4 +1,4 @@
-// Runs the real nexar command with crafted files and variables.
+// Runs the real nexar command with prepared files and variables.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,7 +34,8 @@ protected:
     NexarCommand() { environment_ = {"HOME=" + home_.path()}; }
 
     void SetUp() override {
-        if (fs::exists("/etc/nexar.toml")) GTEST_SKIP() << "/etc/nexar.toml would be read, too";
+        if (fs::exists("/etc/nexar.toml"))
+            GTEST_SKIP() << "this machine has an /etc/nexar.toml, which the command would read";
     }
 
     std::string write(std::string_view name, std::string_view text) const {
@@ -52,20 +53,20 @@ protected:
     std::vector<std::string> environment_;
 };
 
-TEST_F(NexarCommand, says_its_version) {
+TEST_F(NexarCommand, prints_its_version) {
     const Outcome outcome = nexar({"--version"});
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_EQ(outcome.output, "nexar " + std::string(version()) + "\n");
     EXPECT_EQ(outcome.errors, "");
 }
 
-TEST_F(NexarCommand, explains_itself) {
+TEST_F(NexarCommand, prints_help) {
     const Outcome outcome = nexar({"--help"});
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_THAT(outcome.output, AllOf(HasSubstr("config"), HasSubstr("Exit codes: 0 done")));
 }
 
-TEST_F(NexarCommand, refuses_what_it_does_not_understand) {
+TEST_F(NexarCommand, rejects_unknown_commands_and_flags) {
     const Outcome none = nexar({});
     EXPECT_EQ(none.exit_code, 2);
     EXPECT_THAT(none.errors, HasSubstr("A subcommand is required"));
@@ -79,7 +80,7 @@ TEST_F(NexarCommand, refuses_what_it_does_not_understand) {
     EXPECT_EQ(flag.output, "");
 }
 
-TEST_F(NexarCommand, config_shows_defaults_and_where_it_looked) {
+TEST_F(NexarCommand, config_shows_defaults_and_the_files_it_looked_for) {
     const Outcome outcome = nexar({"config"});
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_EQ(outcome.errors, "");
@@ -105,7 +106,7 @@ TEST_F(NexarCommand, config_shows_the_strongest_value_and_its_origin) {
     EXPECT_THAT(outcome.output, HasSubstr("  " + named + " (read)\n  " + home_file + " (read)\n"));
 }
 
-TEST_F(NexarCommand, config_speaks_json) {
+TEST_F(NexarCommand, config_writes_json) {
     environment_.emplace_back("NEXAR_RECORDER_EVENTS=0");
     const Outcome outcome = nexar({"config", "--json"});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
@@ -122,14 +123,14 @@ TEST_F(NexarCommand, config_speaks_json) {
     EXPECT_EQ(json.at("files").at(0).at("found"), false);
 }
 
-TEST_F(NexarCommand, config_speaks_json_also_of_a_path_that_is_not_utf8) {
+TEST_F(NexarCommand, config_writes_valid_json_for_a_path_that_is_not_utf8) {
     environment_.push_back("NEXAR_CONFIG=" + write("\xff.toml", "recorder_events = 1\n"));
     const Outcome outcome = nexar({"config", "--json"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     EXPECT_TRUE(nlohmann::json::accept(outcome.output));
 }
 
-TEST_F(NexarCommand, a_bad_value_is_a_failure_that_names_everything) {
+TEST_F(NexarCommand, a_bad_value_is_an_error_with_setting_origin_and_choices) {
     environment_.emplace_back("NEXAR_LOG_LEVEL=debgu");
     const Outcome outcome = nexar({"config"});
     EXPECT_EQ(outcome.exit_code, 1);
@@ -140,7 +141,7 @@ TEST_F(NexarCommand, a_bad_value_is_a_failure_that_names_everything) {
         "you mean \"debug\"?; allowed: debug, info, warning, error, off\n");
 }
 
-TEST_F(NexarCommand, a_bad_file_is_a_failure_with_its_line) {
+TEST_F(NexarCommand, a_bad_file_is_an_error_with_its_line_number) {
     const std::string file = write(".config/nexar.toml", "\nlog_rate_limit = \"fast\"\n");
     const Outcome wrong_type = nexar({"config"});
     EXPECT_EQ(wrong_type.exit_code, 1);
@@ -162,7 +163,7 @@ TEST_F(NexarCommand, a_named_file_must_exist) {
     EXPECT_THAT(outcome.errors, HasSubstr("gone.toml (environment NEXAR_CONFIG): cannot be read"));
 }
 
-TEST_F(NexarCommand, an_unknown_flag_of_nexar_is_a_failure) {
+TEST_F(NexarCommand, an_unknown_nexar_flag_is_an_error) {
     const Outcome outcome = nexar({"config", "--nexar-log-lvel=debug"});
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_THAT(outcome.errors, HasSubstr("did you mean --nexar-log-level?"));
@@ -178,7 +179,7 @@ TEST_F(NexarCommand, an_unknown_variable_is_a_warning_without_its_value) {
     EXPECT_THAT(outcome.output, Not(HasSubstr("hunter2")));
 }
 
-TEST_F(NexarCommand, the_manual_has_the_table_of_settings) {
+TEST_F(NexarCommand, the_manual_contains_the_settings_table) {
     const Outcome outcome = nexar({"config", "--markdown"});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
     std::ifstream manual(NEXAR_SOURCE_DIR "/docs/tuning.md");

@@ -1,4 +1,4 @@
-// Runs the examples that check themselves with several numbers of ranks, as a user would.
+// Runs the self-checking examples with several numbers of ranks, as a user would.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 class Examples : public RunFixture {
 protected:
-    /// What rank 0 prints; no other rank prints anything.
+    /// The output of rank 0, the only rank that prints.
     std::string output_of(const std::string& program, int ranks) const {
         const Outcome outcome = run_program(
             NEXAR_COMMAND, {"run", "-n", std::to_string(ranks), "--", program}, environment());

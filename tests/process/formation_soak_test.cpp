@@ -1,5 +1,5 @@
-// Many formations on a busy machine: ranks that are stopped for a while at any moment of their
-// lives, and seeds that are killed and started again. NEXAR_SOAK_RUNS says how many.
+// Many formations on a busy machine: ranks that are paused at random moments, and seeds that are
+// killed and restarted. NEXAR_SOAK_RUNS sets the number of runs.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ int soak_runs(int fallback) {
     return given == nullptr ? fallback : std::atoi(given);
 }
 
-/// Take the processors away from everybody else.
+/// Processes that keep every processor busy.
 class Hogs {
 public:
     Hogs() {
@@ -56,7 +56,7 @@ private:
     std::vector<pid_t> hogs_;
 };
 
-/// What forming_rank says.
+/// One line of output of forming_rank.
 struct Formed {
     int rank = -1;
     int world = 0;
@@ -77,7 +77,7 @@ std::vector<Formed> formed_in(const std::string& output) {
     return all;
 }
 
-/// Collects what several threads found, since GoogleTest's assertions are for one.
+/// Collects the failures of several threads, to be reported to GoogleTest by one thread.
 class Findings {
 public:
     void add(const std::string& what) {
@@ -110,7 +110,8 @@ private:
     std::vector<double> times_;
 };
 
-/// Each rank once, and the sum right; nothing found is an empty text.
+/// Checks that each rank formed once and has the right sum. Returns what is wrong, or an empty
+/// text.
 std::string what_is_wrong(const std::vector<Formed>& all, int world) {
     std::set<int> ranks;
     long long sum = 0;
@@ -123,8 +124,8 @@ std::string what_is_wrong(const std::vector<Formed>& all, int world) {
         }
     }
     if (ranks.size() == static_cast<std::size_t>(world) && all.size() == ranks.size()) return {};
-    return fmt::format("{} ranks formed, {} different ones, of {}", all.size(), ranks.size(),
-                       world);
+    return fmt::format("{} ranks formed, {} of them distinct, in a world of {}", all.size(),
+                       ranks.size(), world);
 }
 
 double longest(const std::vector<Formed>& all) {
@@ -142,7 +143,7 @@ protected:
     }
     std::string run_mark(const std::string& run) const { return "RUN_MARK=" + mark() + "." + run; }
 
-    /// Not to wait for anything: the moment is what the test is about.
+    /// Not used to wait for a condition: the test chooses random moments.
     static void sleep(milliseconds span) { std::this_thread::sleep_for(span); }
 
     std::vector<pid_t> ranks_of(const std::string& run) const {
@@ -159,7 +160,7 @@ protected:
         std::uint64_t who = 0;
     };
 
-    /// `nexar run` with one rank stopped for a while.
+    /// Runs `nexar run` and stops one rank for a while.
     void run_with_a_pause(int number, int world, const Pause& pause, Findings& findings) const {
         const std::string run = std::to_string(number);
         RunningProgram program(NEXAR_COMMAND,
@@ -186,7 +187,8 @@ protected:
                         program.output(), program.errors()));
     }
 
-    /// A seed on a port of its own that is killed and started again; six ranks with one token.
+    /// Starts a seed on its own port and six ranks with one token, then kills and restarts the
+    /// seed.
     void form_while_the_seed_restarts(int number, std::uint64_t random, Findings& findings) const;
 
     static constexpr int kAtATime = 4;
@@ -203,7 +205,7 @@ protected:
     }
 };
 
-TEST_F(FormationSoak, ranks_that_are_stopped_for_a_while_form_and_none_is_left_behind) {
+TEST_F(FormationSoak, paused_ranks_form_and_none_is_left_behind) {
     const std::uint64_t seed = test_seed(17);
     const int runs = soak_runs(40);
     const Hogs hogs;
@@ -269,7 +271,7 @@ void FormationSoak::form_while_the_seed_restarts(int number, std::uint64_t rando
     seed->wait();
 }
 
-TEST_F(FormationSoak, ranks_form_while_their_seed_is_killed_and_started_again) {
+TEST_F(FormationSoak, ranks_form_while_their_seed_is_killed_and_restarted) {
     const std::uint64_t seed = test_seed(18);
     const int runs = soak_runs(20);
     Findings findings;

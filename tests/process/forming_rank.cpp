@@ -1,4 +1,4 @@
-// Joins, says how long that took, adds up one number per rank, and leaves.
+// Joins, sums one number per rank, prints the sum and how long joining took, and leaves.
 
 #include <chrono>
 #include <cstdint>

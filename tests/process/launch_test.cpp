@@ -1,5 +1,5 @@
-// How the ranks of a job find each other under a launcher, with the variables that it sets, and
-// what they say when they cannot.
+// How the ranks of a job find each other through the variables that a launcher sets, and which
+// errors they report when they cannot.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ constexpr const char* kOtherSecret =
 
 class Launched : public RunJoin {
 protected:
-    /// A task of a step whose nodes have names that only Slurm knows; three tasks.
+    /// One of three tasks of a step whose node names only Slurm can resolve.
     static std::vector<std::string> slurm_task(int rank, int nodes) {
         const int node = nodes > 1 && rank == 2 ? 1 : 0;
         const std::string list = nodes > 1 ? "no-such-node[1-2]" : "no-such-node1";
@@ -49,7 +49,7 @@ protected:
         return variables;
     }
 
-    /// Looks without binding the port, which would be in the way of who wants it.
+    /// Checks without binding the port, which would get in the way of a process that needs it.
     static bool is_taken(int port) {
         const std::string wanted = fmt::format(":{:04X} ", port);
         for (const char* table : {"/proc/net/udp", "/proc/net/udp6"}) {
@@ -63,23 +63,24 @@ protected:
     static void await_taken(int port) {
         const SteadyClock clock;
         const TimePoint deadline = clock.now() + std::chrono::seconds(30);
-        while (!is_taken(port)) ASSERT_LT(clock.now(), deadline) << "nobody listens";
+        while (!is_taken(port))
+            ASSERT_LT(clock.now(), deadline) << "nobody listens on port " << port;
     }
 
-    /// As a script sets them that calls its ranks like torchrun does.
-    static std::vector<std::string> by_hand(const char* secret, int rank, int port) {
+    /// Variables of a script that numbers its ranks as torchrun does.
+    static std::vector<std::string> from_script(const char* secret, int rank, int port) {
         return {secret, "RANK=" + std::to_string(rank), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1",
                 "MASTER_PORT=" + std::to_string(port)};
     }
 };
 
-TEST_F(Launched, a_slurm_step_on_one_node_needs_no_name_that_dns_knows) {
+TEST_F(Launched, a_slurm_step_on_one_node_needs_no_dns_name) {
     std::vector<std::unique_ptr<RunningProgram>> ranks;
     for (const int rank : {0, 1, 2}) ranks.push_back(start_rank(slurm_task(rank, 1)));
     expect_ring(ranks);
 }
 
-TEST_F(Launched, a_slurm_batch_script_on_two_nodes_needs_no_name_that_dns_knows) {
+TEST_F(Launched, a_slurm_batch_script_on_two_nodes_needs_no_dns_name) {
     const std::string port = "NEXAR_SEED_PORT=" + std::to_string(free_port());
     std::vector<std::unique_ptr<RunningProgram>> ranks;
     for (const int rank : {0, 1, 2}) {
@@ -89,42 +90,42 @@ TEST_F(Launched, a_slurm_batch_script_on_two_nodes_needs_no_name_that_dns_knows)
     EXPECT_THAT(ranks[2]->errors(), HasSubstr("trying the address 127.0.0.1 that Slurm gives"));
 }
 
-TEST_F(Launched, a_node_name_that_cannot_be_looked_up_is_an_error_that_says_what_to_set) {
+TEST_F(Launched, an_unresolvable_node_name_is_an_error_that_says_what_to_set) {
     const auto rank = start_rank(slurm_task(2, 2));
     EXPECT_EQ(rank->wait(), 1);
     EXPECT_THAT(rank->errors(), AllOf(HasSubstr("\"no-such-node1\""),
                                       HasSubstr("set NEXAR_SEED_HOST on all ranks")));
 }
 
-TEST_F(Launched, rank_0_whose_port_is_taken_names_the_variable_that_changes_it) {
+TEST_F(Launched, rank_0_with_a_taken_port_names_the_variable_that_changes_it) {
     const int port = free_port();
-    const auto first = start_rank(by_hand(kSecret, 0, port));
+    const auto first = start_rank(from_script(kSecret, 0, port));
     await_taken(port);
-    const auto second = start_rank(by_hand(kOtherSecret, 0, port));
+    const auto second = start_rank(from_script(kOtherSecret, 0, port));
     EXPECT_EQ(second->wait(), 1);
     EXPECT_THAT(second->errors(), AllOf(HasSubstr("in use"), HasSubstr(std::to_string(port)),
                                         HasSubstr("set NEXAR_SEED_PORT on all ranks")));
 }
 
-TEST_F(Launched, a_rank_at_the_seed_of_another_job_is_told_so) {
+TEST_F(Launched, a_rank_that_reaches_the_seed_of_another_job_gets_an_error_saying_so) {
     const int port = free_port();
-    const auto first = start_rank(by_hand(kSecret, 0, port));
+    const auto first = start_rank(from_script(kSecret, 0, port));
     await_taken(port);
-    const auto other = start_rank(by_hand(kOtherSecret, 1, port));
+    const auto other = start_rank(from_script(kOtherSecret, 1, port));
     EXPECT_EQ(other->wait(), 1);
     EXPECT_THAT(other->errors(),
                 AllOf(HasSubstr("it belongs to another job that uses the same port"),
                       HasSubstr("set NEXAR_SEED_PORT on all ranks"), HasSubstr("NEXAR_JOB_SECRET"),
                       Not(HasSubstr("does not know the secret"))));
-    // The job that was there first is not disturbed.
-    const auto second = start_rank(by_hand(kSecret, 1, port));
+    // The first job is not disturbed.
+    const auto second = start_rank(from_script(kSecret, 1, port));
     EXPECT_EQ(second->wait(), 0) << second->errors();
     EXPECT_EQ(first->wait(), 0) << first->errors();
 }
 
-TEST_F(Launched, an_error_of_join_names_the_host_and_not_the_address_of_its_own_socket) {
+TEST_F(Launched, an_error_of_join_names_the_host_rather_than_its_own_socket_address) {
     const int port = free_port();
-    auto variables = by_hand(kSecret, 1, port);
+    auto variables = from_script(kSecret, 1, port);
     variables.emplace_back("NEXAR_FORMATION_TIMEOUT=300ms");
     const auto rank = start_rank(std::move(variables));
     EXPECT_EQ(rank->wait(), 1);
@@ -134,7 +135,7 @@ TEST_F(Launched, an_error_of_join_names_the_host_and_not_the_address_of_its_own_
                 AllOf(HasSubstr("[host " + std::string(name.data())), Not(HasSubstr("[::]"))));
 }
 
-TEST_F(Launched, nexar_run_takes_the_join_string_out_of_the_environment_of_its_ranks) {
+TEST_F(Launched, join_removes_the_join_string_of_nexar_run_from_the_environment) {
     const std::string script = std::string(NEXAR_JOINING_RANK) + " --show-environment";
     const Outcome outcome = run({"-n", "2"}, script);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;

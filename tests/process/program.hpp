@@ -5,14 +5,14 @@
 
 namespace nexar {
 
-/// What a program left behind.
+/// The exit code and output of a program.
 struct Outcome {
-    int exit_code = -1;  // -1 when a signal ended it
+    int exit_code = -1;  // -1 when a signal killed it
     std::string output;
     std::string errors;
 };
 
-/// A list as exec wants it; lives no longer than `texts`.
+/// A null-terminated list as exec expects it; valid as long as `texts`.
 std::vector<char*> pointers(std::vector<std::string>& texts);
 
 /// Runs a program to its end with exactly this environment ("NAME=value") and these arguments.

@@ -1,4 +1,4 @@
-// What `reproducibility` promises, between real processes: the same bits.
+// The setting `reproducibility` guarantees identical bits; tested with real processes.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ protected:
         return run_program(NEXAR_COMMAND, arguments, environment());
     }
 
-    /// What the five ranks of a run say, without their numbers.
+    /// The distinct outputs of the five ranks of a run, without the rank prefix.
     std::set<std::string> bits(const std::vector<std::string>& settings) const {
         const Outcome outcome = sums(settings);
         EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
@@ -37,7 +37,7 @@ protected:
     }
 };
 
-TEST_F(Reproducibility, of_runs_gives_the_same_bits_by_every_algorithm_and_segment) {
+TEST_F(Reproducibility, runs_gives_the_same_bits_with_every_algorithm_and_segment_size) {
     std::set<std::string> all;
     for (const std::string algorithm :
          {"recursive_doubling", "halving_doubling", "reduce_scatter_all_gather", "tree"}) {
@@ -50,15 +50,16 @@ TEST_F(Reproducibility, of_runs_gives_the_same_bits_by_every_algorithm_and_segme
     EXPECT_THAT(all, SizeIs(1));
 }
 
-TEST_F(Reproducibility, of_ranks_gives_the_same_bits_on_all_ranks_only) {
+TEST_F(Reproducibility, ranks_gives_the_same_bits_only_within_a_run) {
     const auto ring = bits({"reproducibility=ranks", "collective-algorithm=all_reduce=ring"});
     const auto tree = bits({"reproducibility=ranks", "collective-algorithm=all_reduce=tree"});
     EXPECT_THAT(ring, SizeIs(1));
     EXPECT_THAT(tree, SizeIs(1));
-    EXPECT_NE(ring, tree) << "the order does not show: the test above proves nothing";
+    EXPECT_NE(ring, tree)
+        << "the order of additions makes no difference here, so the test above proves nothing";
 }
 
-TEST_F(Reproducibility, of_runs_refuses_an_algorithm_that_cannot_keep_it) {
+TEST_F(Reproducibility, runs_refuses_an_algorithm_that_cannot_guarantee_it) {
     const Outcome outcome = sums({"reproducibility=runs", "collective-algorithm=all_reduce=ring"});
     EXPECT_NE(outcome.exit_code, 0);
     EXPECT_THAT(outcome.errors, HasSubstr("recursive_doubling"));

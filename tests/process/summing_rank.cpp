@@ -1,4 +1,4 @@
-// Adds up numbers whose sum depends on the order of adding, and says what bits came out.
+// Sums numbers whose sum depends on the order of additions, and prints a hash of the result's bits.
 
 #include <cstdint>
 #include <cstdio>
@@ -10,7 +10,7 @@
 
 namespace {
 
-/// Between -1 and 1, of any size; the same in each run.
+/// Numbers of very different magnitudes, the same in each run.
 float value(int rank, std::size_t i) {
     std::uint64_t bits = static_cast<std::uint64_t>(rank) * 0x9e3779b97f4a7c15 + i;
     bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9;
@@ -18,7 +18,7 @@ float value(int rank, std::size_t i) {
     return (static_cast<float>(bits % 2000) - 1000.0F) / static_cast<float>(1 + bits % 977);
 }
 
-/// FNV-1a of the bits.
+/// FNV-1a over the bits of `values`.
 std::uint64_t fold(std::uint64_t hash, std::span<const float> values) {
     for (const float one : values) {
         std::uint32_t bits = 0;

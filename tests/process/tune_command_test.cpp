@@ -1,4 +1,4 @@
-// Runs `nexar tune` with real processes: what it writes is a settings file that nexar understands.
+// Runs `nexar tune` with real processes and checks that nexar accepts the settings file it writes.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ std::string text_of(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(TuneCommand, writes_a_file_of_settings_that_choose_by_it) {
+TEST(TuneCommand, writes_a_settings_file_that_nexar_accepts) {
     const TempDirectory directory;
     const std::string path = directory.path() + "/host.toml";
     const Outcome outcome = run_nexar({"tune", "-n", "2", "--seconds", "0.01", "-o", path});
@@ -38,7 +38,7 @@ TEST(TuneCommand, writes_a_file_of_settings_that_choose_by_it) {
     EXPECT_EQ(outcome.output, "");
     EXPECT_THAT(text_of(path), HasSubstr("protection full"));
 
-    // Every rate comes from the file; none was refused.
+    // Every rate comes from the file; none was rejected.
     const Outcome config = run_nexar({"config"}, {"NEXAR_CONFIG=" + path});
     ASSERT_EQ(config.exit_code, 0) << config.errors;
     for (const std::string setting :
@@ -51,7 +51,7 @@ TEST(TuneCommand, writes_a_file_of_settings_that_choose_by_it) {
     EXPECT_EQ(explained.exit_code, 0) << explained.errors;
 }
 
-// As on two machines: each rank has an address of its own.
+// As on two machines: each rank has its own address.
 TEST(TuneCommand, measures_the_fabric_between_machines) {
     const Outcome outcome = run_nexar(
         {"run", "-n", "2", "--", "/bin/sh", "-c",
@@ -65,7 +65,7 @@ TEST(TuneCommand, measures_the_fabric_between_machines) {
                       ContainsRegex("fabric_fill = [1-9][0-9]*\n"), Not(HasSubstr("host_"))));
 }
 
-TEST(TuneCommand, prints_when_no_file_is_named) {
+TEST(TuneCommand, prints_the_settings_when_no_file_is_given) {
     const Outcome outcome = run_nexar({"tune", "-n", "3", "--seconds", "0.01", "--protection",
                                        "none", "--nexar-log-level=error"});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
@@ -79,7 +79,7 @@ TEST(TuneCommand, prints_when_no_file_is_named) {
                                       ContainsRegex("\nfabric_copy = [1-9][0-9]+\n")));
 }
 
-TEST(TuneCommand, leaves_a_file_alone_that_is_there) {
+TEST(TuneCommand, does_not_overwrite_an_existing_file) {
     const TempDirectory directory;
     const std::string path = directory.path() + "/nexar.toml";
     std::ofstream(path) << "log_level = \"info\"\n";
@@ -89,7 +89,7 @@ TEST(TuneCommand, leaves_a_file_alone_that_is_there) {
     EXPECT_EQ(text_of(path), "log_level = \"info\"\n");
 }
 
-TEST(TuneCommand, says_what_is_wrong_with_a_question_before_anything_starts) {
+TEST(TuneCommand, reports_wrong_arguments_before_it_starts_anything) {
     const Outcome alone = run_nexar({"tune", "-n", "1"});
     EXPECT_EQ(alone.exit_code, 2);
     EXPECT_THAT(alone.errors, HasSubstr("between two ranks: -n 2"));

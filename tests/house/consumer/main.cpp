@@ -2,7 +2,7 @@
 #include <nexar/nexar.hpp>
 #include <string>
 
-// Uses what the library exports and what its headers hold; prints the version for the test to
+// Uses both exported symbols and inline code of the headers, and prints the version for the test to
 // compare.
 int main() {
     const nexar::Error error(nexar::Errc::invalid_argument, "planted", {.rank = 3});

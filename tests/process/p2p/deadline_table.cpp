@@ -28,10 +28,10 @@ private:
 using Numbers = std::span<std::uint8_t>;
 using Memory = std::vector<std::unique_ptr<UnmappableMemory>>;
 
-/// Starts operations and notes what the table needs to know of each.
+/// Starts operations and records a row of the table for each.
 class Starter {
 public:
-    Starter(TroubledWorld& world, std::size_t size, SteadyPoint due)
+    Starter(FaultyWorld& world, std::size_t size, SteadyPoint due)
         : node_(&world.node()),
           world_(world.world()),
           size_(size),
@@ -49,11 +49,11 @@ public:
     std::vector<std::unique_ptr<Row>> rows{};
 
 private:
-    static constexpr int kMe = TroubledWorld::kMe;
-    // A timeout that is over before the operation began shows nothing.
+    static constexpr int kMe = FaultyWorld::kMe;
+    // A timeout that expires before the operation has started would test nothing.
     static constexpr std::chrono::milliseconds kLeastTime{20};
 
-    /// Memory of the next row.
+    /// Allocates memory for the next row.
     Numbers make(std::size_t bytes) {
         memory_.push_back(std::make_unique<UnmappableMemory>(bytes));
         return {reinterpret_cast<std::uint8_t*>(memory_.back()->bytes().data()), bytes};
@@ -62,7 +62,7 @@ private:
     Numbers whole() { return make(3 * chunk_); }
     Numbers part() { return make(chunk_); }
 
-    /// What is left until the deadline.
+    /// The time left until the deadline.
     std::chrono::nanoseconds left() {
         const auto now = std::chrono::steady_clock::now();
         row_due_ = std::max(due_, now + kLeastTime);
@@ -101,10 +101,10 @@ void Starter::messages(int peer) {
     cancelled("receive from any", world_.recv(all(), any_source, 4));
     const Numbers outgoing = all();
     cancelled("send and receive", world_.send_recv(outgoing, peer, all(), peer, 5));
-    cancelled("receive of a message that is arriving",
-              world_.recv(all(), peer, TroubledWorld::arriving(size_, false)));
-    if (auto message = world_.try_matched_probe(peer, TroubledWorld::arriving(size_, true))) {
-        cancelled("receive of a message that was probed", std::move(*message).recv(all()));
+    cancelled("receive of an arriving message",
+              world_.recv(all(), peer, FaultyWorld::arriving(size_, false)));
+    if (auto message = world_.try_matched_probe(peer, FaultyWorld::arriving(size_, true))) {
+        cancelled("receive of a probed message", std::move(*message).recv(all()));
     }
     cancelled("probe", world_.probe(peer, 6));
     cancelled("matched probe", world_.matched_probe(peer, 6));
@@ -115,7 +115,7 @@ void Starter::calls(int peer) {
     auto call = node_->call<void>(peer, "absorb", argument, {.timeout = left()});
     timed("call", std::move(call));
     const std::span<const std::uint8_t> other = all();
-    cancelled("call that is cancelled",
+    cancelled("cancelled call",
               node_->call<void>(peer, "absorb", other, {.timeout = CallOptions::kNoTimeout}));
 }
 
@@ -147,11 +147,11 @@ void Starter::collectives() {
     timed("all_gather", world_.all_gather(one, everything, in_time()));
     auto [out, in] = two(3 * chunk_, 3 * chunk_);
     timed("all_to_all", world_.all_to_all(out, in, in_time()));
-    cancelled("all_reduce that is cancelled",
+    cancelled("cancelled all_reduce",
               world_.all_reduce(all(), sum, {.timeout = std::chrono::minutes(5)}));
 }
 
-/// Notes those that have ended, unmaps their memory, and leaves the others.
+/// Records the rows that have completed, unmaps their memory, and keeps the others in the list.
 void note_ended(std::vector<Row*>& waiting) {
     const auto now = std::chrono::steady_clock::now();
     std::erase_if(waiting, [&](Row* row) {
@@ -174,16 +174,16 @@ void wait_until(std::vector<Row*>& waiting, SteadyPoint until) {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Row>> start_rows(TroubledWorld& world, std::size_t size,
+std::vector<std::unique_ptr<Row>> start_rows(FaultyWorld& world, std::size_t size,
                                              SteadyPoint due) {
     Starter starter(world, size, due);
-    for (int peer = 0; peer < TroubledWorld::kMe; ++peer) {
+    for (int peer = 0; peer < FaultyWorld::kMe; ++peer) {
         starter.messages(peer);
         starter.calls(peer);
     }
     starter.collectives();
-    if (size == TroubledWorld::sizes().back()) {
-        starter.cancelled("answer of a call", std::move(world.answering()));
+    if (size == FaultyWorld::sizes().back()) {
+        starter.cancelled("call whose answer is arriving", std::move(world.answering()));
     }
     return std::move(starter.rows);
 }
@@ -193,7 +193,7 @@ bool run_rows(std::vector<std::unique_ptr<Row>>& rows, SteadyPoint due,
     std::vector<Row*> waiting;
     const auto begin = std::chrono::steady_clock::now();
     for (const auto& row : rows) {
-        row->due = std::max(row->due, begin);  // nobody looked before
+        row->due = std::max(row->due, begin);  // completion is first checked now
         waiting.push_back(row.get());
     }
     wait_until(waiting, due);

@@ -17,8 +17,8 @@
 #include "support/unmappable_memory.hpp"
 
 /// The deadline table: every kind of operation, with peers that are stopped, killed or cut off, and
-/// with payloads of several sizes. Written once; every kind of link adds itself to the list in
-/// deadline_test.cpp.
+/// with payloads of several sizes. It is independent of the link; deadline_test.cpp lists the kinds
+/// of links to test.
 namespace nexar::testing {
 
 using SteadyPoint = std::chrono::steady_clock::time_point;
@@ -27,9 +27,9 @@ using SteadyPoint = std::chrono::steady_clock::time_point;
 class Route {
 public:
     virtual ~Route() = default;
-    /// Where to dial instead of the peer's own address.
+    /// The address to dial instead of the peer's own.
     virtual Address address() const = 0;
-    /// Loses everything in both directions, or nothing any more.
+    /// Starts or stops dropping all packets in both directions.
     virtual void cut(bool on) = 0;
 };
 
@@ -38,18 +38,18 @@ struct LinkUnderTest {
     std::string_view name;
     NodeOptions node{};
     quic::LinkOptions link{};
-    /// None: nothing stands between the ranks, so that they cannot be cut off.
+    /// Empty if nothing sits between the ranks, so that they cannot be cut off.
     std::function<std::unique_ptr<Route>(const Address& peer)> route{};
 };
 
 LinkUnderTest quic_link();
 
-enum class Trouble : std::uint8_t { stopped, killed, cut_off };
-std::string_view name(Trouble trouble) noexcept;
+enum class Fault : std::uint8_t { stopped, killed, cut_off };
+std::string_view name(Fault fault) noexcept;
 
-/// How much later than they could the threads of this process run: the time that all of them waited
-/// for a processor, as the kernel counts it, and the delays above a millisecond of a thread that
-/// wants to run every millisecond.
+/// How much the machine delays the threads of this process: the time that all of them waited for a
+/// processor, as the kernel counts it, plus the delays above one millisecond of a thread that wakes
+/// up every millisecond.
 class LocalDelay {
 public:
     LocalDelay();
@@ -64,18 +64,18 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// A world of three in which ranks 0 and 1, the peers, are processes of their own and get into
-/// trouble together; rank 2 is the test.
-class TroubledWorld {
+/// A world of three. Ranks 0 and 1, the peers, are separate processes that fail together; rank 2 is
+/// the test.
+class FaultyWorld {
 public:
-    /// Made while the test has one thread. Each peer sends rank 2 two messages of each size, with
-    /// the tags of arriving(), and begins to answer a call with the largest size; then the trouble
-    /// begins.
-    TroubledWorld(const LinkUnderTest& link, Trouble trouble);
+    /// Call it while the test has one thread. Each peer sends rank 2 two messages of each size,
+    /// with the tags of arriving(), and rank 0 starts to answer a call with the largest size.
+    /// begin() then starts the fault.
+    FaultyWorld(const LinkUnderTest& link, Fault fault);
 
     static constexpr int kMe = 2;
     static const std::array<std::size_t, 3>& sizes();
-    /// The tag of a message that has begun to arrive.
+    /// The tag of a message that has started to arrive.
     static std::uint64_t arriving(std::size_t size, bool probed);
 
     Node& node() { return member_->node(); }
@@ -83,9 +83,9 @@ public:
     Work<::nexar::Payload>& answering() { return answering_; }
 
     void begin();
-    /// Ends the trouble, where it can end.
+    /// Ends the fault, unless the peers were killed.
     void end();
-    /// Whether messages still pass to and from both peers.
+    /// True if messages to and from both peers still arrive.
     bool talks();
 
 private:
@@ -94,7 +94,7 @@ private:
     void form(const LinkUnderTest& link);
     void await_arrivals();
 
-    Trouble trouble_;
+    Fault fault_;
     TestCluster cluster_;
     std::vector<std::unique_ptr<ChildProcess>> peers_;
     std::vector<std::unique_ptr<Route>> routes_;
@@ -102,29 +102,29 @@ private:
     Work<::nexar::Payload> answering_;
 };
 
-/// One operation of the table, under way.
+/// One operation of the table, in flight.
 class Row {
 public:
     virtual ~Row() = default;
 
     virtual detail::Task* task() const = 0;
     virtual void cancel() = 0;
-    /// Takes the result; why it failed, if it did.
+    /// Consumes the result. Returns the error if the operation failed.
     virtual std::optional<Error> outcome() = 0;
 
     std::string name{};
-    bool cancels = false;  // its deadline is a call of cancel(); else it has a timeout
-    SteadyPoint due{};     // of one that is cancelled: when it was
+    bool cancels = false;  // cancel() is called at its deadline; otherwise it has a timeout
+    SteadyPoint due{};     // the deadline, or the time of cancel()
     SteadyPoint ended{};
     std::vector<std::unique_ptr<UnmappableMemory>> memory{};
 };
 
 /// Starts every kind of operation with payloads of `size` bytes. Their deadlines are at `due`.
-std::vector<std::unique_ptr<Row>> start_rows(TroubledWorld& world, std::size_t size,
-                                             SteadyPoint due);
+std::vector<std::unique_ptr<Row>> start_rows(FaultyWorld& world, std::size_t size, SteadyPoint due);
 
-/// Cancels at `due` what has no timeout, waits until all have ended, and unmaps the memory of each
-/// as soon as it has. False: some did not end within `at_most` after that.
+/// Cancels operations without a timeout at `due`, waits until all have completed, and unmaps the
+/// memory of each as soon as it has. Returns false if some did not complete within `at_most` after
+/// that.
 bool run_rows(std::vector<std::unique_ptr<Row>>& rows, SteadyPoint due,
               std::chrono::nanoseconds at_most);
 

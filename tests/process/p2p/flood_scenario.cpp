@@ -21,19 +21,19 @@ constexpr std::size_t kMiB = std::size_t{1} << 20U;
 constexpr std::size_t kMostGrowth = 64 * kMiB;
 
 constexpr std::uint64_t kFlood = 1;
-constexpr std::uint64_t kWanted = 2;  // of one message inside the flood
-constexpr std::uint64_t kBeside = 3;  // on another communicator
+constexpr std::uint64_t kWanted = 2;  // a single message within the flood
+constexpr std::uint64_t kSide = 3;    // messages on another communicator
 constexpr std::uint64_t kWantedAt = 1000;
 
-// Works that the sender has under way: twice as many as a receiver keeps headers for.
+// Sends that the sender has in flight: twice as many as a receiver keeps headers for.
 constexpr std::size_t kMostSends = 32768;
 constexpr int kRoundTrips = 50;
 
-// What a receiver keeps of a peer: the pool of the peer and the reserve of a communicator.
+// Limits on what a receiver keeps per peer: the peer's pool plus the reserve of a communicator.
 constexpr std::uint64_t kMostHeaders = 16384 + 64;
 constexpr std::uint64_t kMostPayload = kMiB + 64 * std::uint64_t{1024};
 
-/// What the messages are, without memory for each: windows at different places of one content.
+/// The content of all messages: windows at different offsets of one buffer.
 class Content {
 public:
     explicit Content(std::size_t message_bytes)
@@ -46,7 +46,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t kPlaces = 4093;  // a prime: no window size divides it
+    static constexpr std::size_t kPlaces = 4093;  // a prime, so that no window size divides it
     static constexpr std::size_t kStep = 8;
 
     std::size_t message_bytes_;
@@ -60,31 +60,31 @@ std::uint64_t wanted_at(const FloodPlan& plan) {
 void check(std::span<const std::uint8_t> got, std::span<const std::uint8_t> expected,
            std::uint64_t message) {
     if (std::ranges::equal(got, expected)) return;
-    throw Error(Errc::malformed, "message " + std::to_string(message) + " has other bytes");
+    throw Error(Errc::malformed, "message " + std::to_string(message) + " has the wrong content");
 }
 
-/// A small and a large message there and back, while the flood waits.
-void exchange(Communicator& beside, int other, Clock::time_point deadline) {
+/// Sends a small and a large message there and back while the flood is pending.
+void exchange(Communicator& side, int other, Clock::time_point deadline) {
     for (const std::size_t bytes : {std::size_t{8}, std::size_t{200'000}}) {
         std::vector<std::uint8_t> message(bytes);
         if (other == 0) {
             fill_pattern(bytes, 0, std::as_writable_bytes(std::span(message)));
-            auto send = beside.send(std::span(message), other, kBeside);
+            auto send = side.send(std::span(message), other, kSide);
             finish(send, deadline);
             std::vector<std::uint8_t> back(bytes);
-            auto receive = beside.recv(std::span(back), other, kBeside);
+            auto receive = side.recv(std::span(back), other, kSide);
             finish(receive, deadline);
             check(back, message, bytes);
         } else {
-            auto receive = beside.recv(std::span(message), other, kBeside);
+            auto receive = side.recv(std::span(message), other, kSide);
             finish(receive, deadline);
-            auto send = beside.send(std::span(message), other, kBeside);
+            auto send = side.send(std::span(message), other, kSide);
             finish(send, deadline);
         }
     }
 }
 
-/// The process that asks for nothing at first.
+/// The process that posts no receives at first.
 class Receiver {
 public:
     Receiver(const FloodPlan& plan, const TestCluster& cluster, const Channel& sender)
@@ -95,14 +95,14 @@ public:
           slots_(std::clamp<std::size_t>(64 * kMiB / plan.message_bytes, 4, 256)),
           memory_(slots_ * plan.message_bytes, 1),
           member_(join_as_child(cluster, sender)),
-          beside_(member_->world().duplicate()) {}
+          side_(member_->world().duplicate()) {}
 
     void run() {
         Growth growth;
         sender_->say("ready");
-        await(*sender_, "standing", plan_.within);
+        await(*sender_, "flooded", plan_.within);
         for (int i = 0; i < kRoundTrips; ++i) {
-            exchange(beside_, 1, deadline_);
+            exchange(side_, 1, deadline_);
             growth.look();
         }
         Communicator world = member_->world();
@@ -110,11 +110,11 @@ public:
         finish(wanted, deadline_);
         check(slot(0), content_[wanted_at(plan_)], wanted_at(plan_));
         growth.look();
-        sender_->say("got what it wanted");
-        const std::size_t standing = growth.most();
+        sender_->say("received the wanted message");
+        const std::size_t while_flooded = growth.most();
         receive_all(world, growth);
         await(*sender_, "done", plan_.within);
-        sender_->say(std::to_string(standing));
+        sender_->say(std::to_string(while_flooded));
         sender_->say(std::to_string(growth.most()));
         member_->node().close();
     }
@@ -157,7 +157,7 @@ private:
     std::size_t slots_;
     std::vector<std::uint8_t> memory_;
     std::unique_ptr<Member> member_;
-    Communicator beside_;
+    Communicator side_;
 };
 
 class Sender {
@@ -169,7 +169,7 @@ public:
           content_(plan.message_bytes),
           member_(join_as_parent(cluster, receiver)),
           world_(member_->world()),
-          beside_(world_.duplicate()) {}
+          side_(world_.duplicate()) {}
 
     void run() {
         await(*receiver_, "ready", plan_.within);
@@ -177,13 +177,13 @@ public:
         std::vector<Work<>> works(kMostSends);
         offer(works);
         for (int i = 0; i < kRoundTrips; ++i) {
-            if (i == 0) receiver_->say("standing");
+            if (i == 0) receiver_->say("flooded");
             if (i + 1 == kRoundTrips) expect_held_back(works);
-            exchange(beside_, 0, deadline_);
+            exchange(side_, 0, deadline_);
             growth.look();
         }
-        await(*receiver_, "got what it wanted", plan_.within);
-        const std::size_t standing = growth.most();
+        await(*receiver_, "received the wanted message", plan_.within);
+        const std::size_t while_flooded = growth.most();
         for (; next_ < plan_.messages; send_next(works)) {
             Work<>& oldest = works[next_ % works.size()];
             if (oldest.valid()) finish(oldest, deadline_);
@@ -194,10 +194,10 @@ public:
             if (plan_.message_bytes > 4096) growth.look();
         }
         receiver_->say("done");
-        const std::size_t theirs_standing = std::stoull(hear(*receiver_, plan_.within));
+        const std::size_t theirs_while_flooded = std::stoull(hear(*receiver_, plan_.within));
         const std::size_t theirs = std::stoull(hear(*receiver_, plan_.within));
-        judge("receiver", theirs_standing, theirs);
-        judge("sender", standing, growth.most());
+        judge("receiver", theirs_while_flooded, theirs);
+        judge("sender", while_flooded, growth.most());
     }
 
 private:
@@ -207,7 +207,7 @@ private:
         ++next_;
     }
 
-    /// As many as may be under way.
+    /// Starts as many sends as may be in flight.
     void offer(std::vector<Work<>>& works) {
         while (next_ < plan_.messages) {
             Work<>& oldest = works[next_ % works.size()];
@@ -217,25 +217,27 @@ private:
         }
     }
 
-    /// The receiver has let come what its limits say and no more.
+    /// The receiver has accepted no more than its limits allow.
     void expect_held_back(const std::vector<Work<>>& works) const {
         const auto waiting = static_cast<std::uint64_t>(std::ranges::count_if(
             works, [](const Work<>& work) { return work.valid() && !work.done(); }));
-        const std::uint64_t ended = next_ - waiting;
-        std::printf("%zu bytes each: %llu ended, %llu works wait\n", plan_.message_bytes,
-                    static_cast<unsigned long long>(ended),
+        const std::uint64_t completed = next_ - waiting;
+        std::printf("%zu bytes each: %llu sends completed, %llu are pending\n", plan_.message_bytes,
+                    static_cast<unsigned long long>(completed),
                     static_cast<unsigned long long>(waiting));
-        EXPECT_GT(waiting, 0U) << "this was no flood";
-        EXPECT_LE(ended, kMostHeaders);
-        EXPECT_LE(ended * plan_.message_bytes, kMostPayload);
+        EXPECT_GT(waiting, 0U) << "the receiver was not flooded";
+        EXPECT_LE(completed, kMostHeaders);
+        EXPECT_LE(completed * plan_.message_bytes, kMostPayload);
     }
 
-    void judge(const char* who, std::size_t standing, std::size_t all) const {
-        std::printf("%zu bytes each: the %s grew by %.1f MiB while nobody asked, %.1f in all\n",
-                    plan_.message_bytes, who,
-                    static_cast<double>(standing) / static_cast<double>(kMiB),
-                    static_cast<double>(all) / static_cast<double>(kMiB));
-        if (kSanitized) return;  // they keep what was freed
+    void judge(const char* who, std::size_t while_flooded, std::size_t all) const {
+        std::printf(
+            "%zu bytes each: the %s grew by %.1f MiB while nothing was received, %.1f MiB in "
+            "total\n",
+            plan_.message_bytes, who,
+            static_cast<double>(while_flooded) / static_cast<double>(kMiB),
+            static_cast<double>(all) / static_cast<double>(kMiB));
+        if (kSanitized) return;  // sanitizers keep freed memory
         EXPECT_LE(all, kMostGrowth) << who;
     }
 
@@ -245,7 +247,7 @@ private:
     Content content_;
     std::unique_ptr<Member> member_;
     Communicator world_;
-    Communicator beside_;
+    Communicator side_;
     std::uint64_t next_ = 0;
 };
 

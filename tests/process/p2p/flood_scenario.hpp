@@ -13,10 +13,10 @@ struct FloodPlan {
     Duration within{};
 };
 
-/// One process sends to another one that asks for nothing, until its works are as many as a program
-/// would have under way. The memory of neither may grow by more than 64 MiB, works and all;
-/// messages of another communicator and of another tag get through; and when the receiver asks at
-/// last, every byte arrives.
+/// One process sends to another that posts no receives, until it has as many sends in flight as a
+/// program would. Neither process may grow by more than 64 MiB, works included; messages of another
+/// communicator and with another tag still get through; and when the receiver finally receives,
+/// every byte arrives.
 void withstands_unwanted_messages(const FloodPlan& plan);
 
 }  // namespace nexar::testing

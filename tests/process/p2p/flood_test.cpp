@@ -1,4 +1,4 @@
-// The short form of soak_test.cpp.
+// A short version of soak_test.cpp.
 
 #include <gtest/gtest.h>
 
@@ -9,16 +9,16 @@
 namespace nexar::testing {
 namespace {
 
-TEST(UnwantedMessages, of_8_bytes_take_bounded_memory_and_stop_nobody_else) {
+TEST(UnwantedMessages, messages_of_8_bytes_take_bounded_memory_and_block_no_others) {
     withstands_unwanted_messages({.message_bytes = 8, .messages = 100'000, .within = kWithin});
 }
 
-TEST(UnwantedMessages, of_64_kib_take_bounded_memory_and_stop_nobody_else) {
+TEST(UnwantedMessages, messages_of_64_kib_take_bounded_memory_and_block_no_others) {
     withstands_unwanted_messages(
         {.message_bytes = std::size_t{64} << 10U, .messages = scaled(1'600), .within = kWithin});
 }
 
-TEST(UnwantedMessages, of_16_mib_take_bounded_memory_and_stop_nobody_else) {
+TEST(UnwantedMessages, messages_of_16_mib_take_bounded_memory_and_block_no_others) {
     withstands_unwanted_messages(
         {.message_bytes = std::size_t{16} << 20U, .messages = 6, .within = kWithin});
 }

@@ -1,4 +1,4 @@
-// What a peer costs that does nothing.
+// The memory cost of an idle peer.
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t kMostPerPeer = 300'000;
 constexpr std::size_t kPeers = 17;
 constexpr int kRuns = 3;
-// A link looks for the width of its path half a second after it came up; what that takes is in the
-// figure, and what both ends need to talk.
+// A link probes its path MTU half a second after it came up. The measurement includes the memory
+// for that and for an exchange of messages.
 constexpr Duration kTalk = std::chrono::milliseconds(1500);
 
 enum class Talk : std::uint8_t { again, over };
@@ -34,7 +34,7 @@ Talk receive_one(Communicator& world, int from) {
     return static_cast<Talk>(value);
 }
 
-/// A message to each of the others and one back.
+/// Sends a message to each other rank and receives one back.
 void talk_with_all(Communicator& world, Talk talk) {
     for (int rank = 0; rank < world.size(); ++rank) {
         if (rank != world.rank()) send_one(world, rank, talk);
@@ -44,14 +44,14 @@ void talk_with_all(Communicator& world, Talk talk) {
     }
 }
 
-/// The process of the measured node, whose index is that of its rank.
+/// The process of the measured node, whose index equals its rank.
 class Measured {
 public:
     Measured(const TestCluster& cluster, std::size_t peers, bool dials)
         : cluster_(&cluster), peers_(peers), dials_(dials) {}
 
     void run(const Channel& parent) const {
-        const auto loaded = cluster_->node(0);  // what GnuTLS needs once
+        const auto loaded = cluster_->node(0);  // one-time allocations of GnuTLS
         Growth growth;
         Member member(*cluster_, dials_ ? peers_ : 0);
         std::vector<::nexar::Member> members;
@@ -80,8 +80,8 @@ private:
     bool dials_;
 };
 
-/// How much a process with one node grows from before it has one until it is connected with so many
-/// peers, which are nodes of this process here.
+/// How much a child process grows when it creates a node and connects it to `peers` peers. The
+/// peers are nodes of this process.
 std::size_t growth_with(std::size_t peers, bool dials) {
     const TestCluster cluster;
     ChildProcess child([&](const Channel& parent) { Measured(cluster, peers, dials).run(parent); });
@@ -91,7 +91,7 @@ std::size_t growth_with(std::size_t peers, bool dials) {
     if (!dials) members[0].addresses = {Address::parse(hear(child.channel(), kWithin)).value()};
     const auto loop = runtime::make_loop({}).value();
     std::vector<std::unique_ptr<Member>> others;
-    // One after the other: each dials those before it.
+    // One after another, since each node dials those before it.
     for (std::uint64_t index = 0; index <= peers; ++index) {
         if (index == measured) continue;
         others.push_back(std::make_unique<Member>(cluster, index, loop));
@@ -113,7 +113,7 @@ std::size_t growth_with(std::size_t peers, bool dials) {
     return growth;
 }
 
-/// The least of some runs: what else happened in a process is not the peers' doing.
+/// The minimum of several runs, to exclude growth that the peers did not cause.
 std::size_t least_growth_with(std::size_t peers, bool dials) {
     std::size_t least = growth_with(peers, dials);
     for (int run = 1; run < kRuns; ++run) least = std::min(least, growth_with(peers, dials));
@@ -124,18 +124,18 @@ void expect_cheap(bool dials) {
     const std::size_t one = least_growth_with(1, dials);
     const std::size_t many = least_growth_with(kPeers, dials);
     const std::size_t each = (many - std::min(many, one)) / (kPeers - 1);
-    std::printf("a node with 1 peer takes %zu kB, with %zu peers %zu kB: %zu bytes each\n",
-                one / 1000, kPeers, many / 1000, each);
-    if (kSanitized) return;  // their own memory is in it
+    std::printf("a node takes %zu kB with 1 peer and %zu kB with %zu peers: %zu bytes per peer\n",
+                one / 1000, many / 1000, kPeers, each);
+    if (kSanitized) return;  // the sanitizers' own memory would count
     EXPECT_GT(each, 0U) << "nothing was measured";
     EXPECT_LE(each, kMostPerPeer);
 }
 
-TEST(IdlePeer, that_dialed_costs_at_most_300_kb_of_memory) {
+TEST(IdlePeer, a_peer_that_dialed_costs_at_most_300_kb_of_memory) {
     expect_cheap(false);
 }
 
-TEST(IdlePeer, that_was_dialed_costs_at_most_300_kb_of_memory) {
+TEST(IdlePeer, a_peer_that_was_dialed_costs_at_most_300_kb_of_memory) {
     expect_cheap(true);
 }
 

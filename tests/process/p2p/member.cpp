@@ -72,28 +72,30 @@ std::unique_ptr<Member> join_as_parent(const TestCluster& cluster, const Channel
 }
 
 std::string hear(const Channel& other, Duration within) {
-    auto said = other.hear(within);
-    if (!said) throw Error(Errc::timed_out, "the other process says nothing, or is gone");
-    if (said->starts_with("failed: ")) throw Error(Errc::protocol_violation, *said);
-    return *std::move(said);
+    auto text = other.hear(within);
+    if (!text) throw Error(Errc::timed_out, "the other process sent nothing or has exited");
+    if (text->starts_with("failed: ")) throw Error(Errc::protocol_violation, *text);
+    return *std::move(text);
 }
 
 void await(const Channel& other, std::string_view expected, Duration within) {
-    const std::string said = hear(other, within);
-    if (said == expected) return;
-    throw Error(Errc::protocol_violation, fmt::format("heard {} instead of {}", said, expected));
+    const std::string text = hear(other, within);
+    if (text == expected) return;
+    throw Error(Errc::protocol_violation,
+                fmt::format("received \"{}\" instead of \"{}\"", text, expected));
 }
 
 std::size_t resident_bytes() {
     std::ifstream file("/proc/self/statm");
     std::size_t all_pages = 0;
     std::size_t resident_pages = 0;
-    if (!(file >> all_pages >> resident_pages)) throw Error(Errc::bad_config, "no statm");
+    if (!(file >> all_pages >> resident_pages))
+        throw Error(Errc::bad_config, "cannot read /proc/self/statm");
     return resident_pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
 Growth::Growth() {
-    ::malloc_trim(0);  // what was freed before would be used again and hide growth
+    ::malloc_trim(0);  // otherwise reuse of freed memory would hide growth
     begin_ = resident_bytes();
 }
 

@@ -17,20 +17,20 @@
 
 namespace nexar::testing {
 
-/// A node of a world whose members may live in several processes: the public API on real QUIC over
+/// A node of a world whose members may be in several processes: the public API on real QUIC over
 /// loopback. Failures throw nexar::Error.
 class Member {
 public:
-    /// Listens. The loop is the node's own, or shared with others of this process.
+    /// Starts to listen. The loop is the node's own or shared with other nodes of this process.
     Member(const TestCluster& cluster, std::uint64_t index, const NodeOptions& options = {});
     Member(const TestCluster& cluster, std::uint64_t index, std::shared_ptr<runtime::Loop> loop,
            const NodeOptions& options = {}, const quic::LinkOptions& link = {});
 
     Address address() const { return body_->address(); }
 
-    /// Becomes a member of the world of these, and dials those of lower ranks.
+    /// Joins the world of these members and dials those with lower ranks.
     void form(std::span<const ::nexar::Member> members);
-    /// Until all members are connected.
+    /// Waits until all members are connected.
     Result<void> wait_formed();
 
     Node& node() noexcept { return *node_; }
@@ -41,7 +41,7 @@ private:
     std::unique_ptr<Node> node_;
 };
 
-/// A member that nobody dials, so that it needs no address; its rank is its index.
+/// A member that nobody dials, so it needs no address. Its rank is its index.
 ::nexar::Member dialer(std::uint64_t index);
 
 // A world of two: the child of a test is rank 0, the test itself rank 1.
@@ -51,27 +51,29 @@ std::unique_ptr<Member> join_as_child(const TestCluster& cluster, const Channel&
 std::unique_ptr<Member> join_as_parent(const TestCluster& cluster, const Channel& child,
                                        const quic::LinkOptions& link = {});
 
-/// What the other process says next; throws when it does not come, or is not what was expected.
+/// Returns the next message of the other process; throws when none arrives in time. await() also
+/// throws when it is not the expected one.
 std::string hear(const Channel& other, Duration within);
 void await(const Channel& other, std::string_view expected, Duration within);
 
-/// How long a test waits for what must happen, and when that time is over.
+/// The timeout of everything that must happen, and the deadline if it starts now.
 constexpr Duration kWithin = patience(std::chrono::seconds(60));
 inline std::chrono::steady_clock::time_point soon() {
     return std::chrono::steady_clock::now() + kWithin;
 }
 
-/// The value of a work that must end in time.
+/// Returns the value of a work that must complete by the deadline.
 template <class T>
 T finish(Work<T>& work, std::chrono::steady_clock::time_point deadline) {
-    if (!work.wait_until(deadline)) throw Error(Errc::timed_out, "an operation did not end");
+    if (!work.wait_until(deadline))
+        throw Error(Errc::timed_out, "an operation did not complete in time");
     return work.wait();
 }
 
-/// Memory that this process occupies.
+/// The resident memory of this process.
 std::size_t resident_bytes();
 
-/// How far it grew from here, at most, over the looks that were taken.
+/// The largest growth of resident memory since construction, over all calls of look().
 class Growth {
 public:
     Growth();

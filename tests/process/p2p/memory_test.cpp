@@ -1,5 +1,5 @@
-// What large transfers take of memory beside the buffers that they are given: nexar copies no
-// message as a whole, neither where it is sent nor where it arrives.
+// The memory that large transfers take besides the caller's buffers: nexar never copies a whole
+// message, neither at the sender nor at the receiver.
 
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -20,11 +20,11 @@ namespace {
 
 constexpr std::size_t kMessage = std::size_t{64} << 20U;
 constexpr std::size_t kMostGrowth = std::size_t{8} << 20U;
-/// How far this process grew from here at its largest, also where nobody looked.
+/// The peak growth of resident memory since construction, as the kernel recorded it.
 class Peak {
 public:
     Peak() {
-        ::malloc_trim(0);  // what was freed before would be used again and hide growth
+        ::malloc_trim(0);  // otherwise reuse of freed memory would hide growth
         std::ofstream("/proc/self/clear_refs") << "5";  // proc(5): resets the peak
         begin_ = resident_bytes();
     }
@@ -37,7 +37,7 @@ public:
             file >> kib;
             return kib * 1024 - std::min(kib * 1024, begin_);
         }
-        throw Error(Errc::bad_config, "no VmHWM");
+        throw Error(Errc::bad_config, "/proc/self/status has no VmHWM");
     }
 
 private:
@@ -47,7 +47,7 @@ private:
 using Vector = std::vector<std::uint32_t>;
 using Transfer = std::function<void(Communicator&, Vector&)>;
 
-/// One rank's part: the growth while `transfer` runs, of a node that has not moved much before.
+/// The growth of one rank while `transfer` runs on a node that has transferred little before.
 std::size_t growth_of(Member& member, const Transfer& transfer) {
     Vector values(kMessage / sizeof(std::uint32_t));
     std::iota(values.begin(), values.end(), 7U + static_cast<std::uint32_t>(member.world().rank()));
@@ -71,13 +71,13 @@ void expect_little_growth(const Transfer& transfer) {
     child.channel().say("leave");
     EXPECT_EQ(child.wait(), 0);
     std::printf("rank 0 grew by %zu kB, rank 1 by %zu kB\n", there / 1000, here / 1000);
-    if (kSanitized) return;  // their own memory is in it
+    if (kSanitized) return;  // the sanitizers' own memory would count
     EXPECT_GT(here + there, 0U) << "nothing was measured";
     EXPECT_LT(here, kMostGrowth);
     EXPECT_LT(there, kMostGrowth);
 }
 
-TEST(Memory, of_both_ends_grows_by_less_than_8_mib_while_64_mib_are_sent) {
+TEST(Memory, both_ends_of_a_64_mib_message_grow_by_less_than_8_mib) {
     expect_little_growth([](Communicator& world, Vector& values) {
         if (world.rank() == 0) {
             auto send = world.send(std::span<const std::uint32_t>(values), 1, 1);
@@ -85,17 +85,18 @@ TEST(Memory, of_both_ends_grows_by_less_than_8_mib_while_64_mib_are_sent) {
         } else {
             auto receive = world.recv(std::span(values), 0, 1);
             finish(receive, soon());
-            if (values.back() != values.size() + 6) throw Error(Errc::malformed, "other data");
+            if (values.back() != values.size() + 6)
+                throw Error(Errc::malformed, "the data is wrong");
         }
     });
 }
 
-TEST(Memory, of_all_ranks_grows_by_less_than_8_mib_in_an_all_reduce_of_64_mib) {
+TEST(Memory, all_ranks_of_a_64_mib_all_reduce_grow_by_less_than_8_mib) {
     expect_little_growth([](Communicator& world, Vector& values) {
         auto work = world.all_reduce(std::span(values), sum);
         finish(work, soon());
         const auto last = static_cast<std::uint32_t>(2 * (values.size() + 6) + 1);
-        if (values.back() != last) throw Error(Errc::malformed, "other data");
+        if (values.back() != last) throw Error(Errc::malformed, "the data is wrong");
     });
 }
 

@@ -1,4 +1,4 @@
-// Calls between processes of which one is killed.
+// Calls between two processes, one of which is killed.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace nexar::testing {
 namespace {
 
-/// A link that notices soon that the other end is gone.
+/// Options of a link that soon detects a lost peer.
 quic::LinkOptions attentive() {
     quic::LinkOptions link;
     link.idle_timeout = patience(std::chrono::seconds(3));
@@ -21,12 +21,12 @@ quic::LinkOptions attentive() {
 
 template <class T>
 Error error_of(Work<T>& work) {
-    if (!work.wait_until(soon())) return {Errc::timed_out, "it did not end at all"};
+    if (!work.wait_until(soon())) return {Errc::timed_out, "the call did not complete"};
     const auto result = work.result();
-    return result ? Error(Errc::invalid_argument, "it has a value") : result.error();
+    return result ? Error(Errc::invalid_argument, "the call returned a value") : result.error();
 }
 
-TEST(KilledProcess, that_calls_stops_the_function_that_it_called) {
+TEST(KilledProcess, a_function_is_stopped_when_its_caller_is_killed) {
     const TestCluster cluster;
     ChildProcess child([&](const Channel& parent) {
         const auto member = join_as_child(cluster, parent, attentive());
@@ -51,7 +51,7 @@ TEST(KilledProcess, that_calls_stops_the_function_that_it_called) {
     slow.stop();
 }
 
-TEST(KilledProcess, that_was_called_ends_every_call_and_says_what_is_known) {
+TEST(KilledProcess, calls_to_a_killed_process_fail_with_outcome_unknown) {
     const TestCluster cluster;
     ChildProcess child([&](const Channel& parent) {
         const auto member = join_as_child(cluster, parent, attentive());
@@ -70,7 +70,7 @@ TEST(KilledProcess, that_was_called_ends_every_call_and_says_what_is_known) {
     auto twice = member->node().call<int>(0, "twice", 4);
     EXPECT_EQ(finish(twice, soon()), 8);
     std::vector<Work<std::size_t>> works;
-    // In the function, before it, and too large to have gone out as a whole.
+    // Some run in the function, some wait for it, and some are too large to be sent completely.
     for (int i = 0; i < 20; ++i) {
         const std::size_t size = i % 3 == 2 ? std::size_t{4} << 20U : 10;
         works.push_back(member->node().call<std::size_t>(0, "slow", Payload(size)));

@@ -1,5 +1,5 @@
-// Point to point at full size: 10 GB, 10 million messages, and one message of 5 GiB. The last one
-// takes 10 GiB of memory.
+// Point-to-point messages at full size: 10 GB, 10 million messages, and one message of 5 GiB. The
+// last test takes 10 GiB of memory.
 
 #include <gtest/gtest.h>
 
@@ -18,26 +18,26 @@ namespace {
 constexpr Duration kSoakWithin = patience(std::chrono::seconds(600));
 constexpr std::uint64_t kTenGigabytes = 10'000'000'000;
 
-TEST(P2pSoak, ten_million_unwanted_messages_of_8_bytes) {
+TEST(P2pSoak, receiver_withstands_ten_million_unwanted_messages_of_8_bytes) {
     withstands_unwanted_messages(
         {.message_bytes = 8, .messages = scaled(10'000'000), .within = kSoakWithin});
 }
 
-TEST(P2pSoak, ten_gigabytes_of_unwanted_messages_of_64_kib) {
+TEST(P2pSoak, receiver_withstands_ten_gigabytes_of_unwanted_messages_of_64_kib) {
     constexpr std::size_t kBytes = std::size_t{64} << 10U;
     withstands_unwanted_messages({.message_bytes = kBytes,
                                   .messages = scaled(kTenGigabytes) / kBytes,
                                   .within = kSoakWithin});
 }
 
-TEST(P2pSoak, ten_gigabytes_of_unwanted_messages_of_16_mib) {
+TEST(P2pSoak, receiver_withstands_ten_gigabytes_of_unwanted_messages_of_16_mib) {
     constexpr std::size_t kBytes = std::size_t{16} << 20U;
     withstands_unwanted_messages({.message_bytes = kBytes,
                                   .messages = scaled(kTenGigabytes) / kBytes,
                                   .within = kSoakWithin});
 }
 
-/// Memory of one long message, whose every byte depends on its place.
+/// The memory of one long message, in which every byte depends on its position.
 class LongMessage {
 public:
     explicit LongMessage(std::size_t bytes) : bytes_(bytes, 1) {}
@@ -87,8 +87,8 @@ TEST(P2pSoak, a_message_of_5_gib_arrives_byte_for_byte) {
         auto receive = member->world().recv(message.bytes(), 1, 1);
         const Status status = finish(receive, deadline);
         growth.look();
-        if (status.bytes != bytes) throw Error(Errc::malformed, "another size came");
-        if (!message.is_right()) throw Error(Errc::malformed, "other bytes came");
+        if (status.bytes != bytes) throw Error(Errc::malformed, "the message has the wrong size");
+        if (!message.is_right()) throw Error(Errc::malformed, "the message has the wrong content");
         sender.say(std::to_string(growth.most()));
         await(sender, "leave", kSoakWithin);
         member->node().close();
@@ -102,7 +102,7 @@ TEST(P2pSoak, a_message_of_5_gib_arrives_byte_for_byte) {
     finish(send, deadline);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     growth.look();
-    EXPECT_TRUE(message.is_right()) << "the sender's own memory was changed";
+    EXPECT_TRUE(message.is_right()) << "nexar changed the sender's memory";
     const std::size_t theirs = std::stoull(hear(receiver.channel(), kSoakWithin));
     std::printf("%zu bytes in %.2f s; the sender grew by %zu kB, the receiver by %zu kB\n", bytes,
                 took.count(), growth.most() / 1000, theirs / 1000);

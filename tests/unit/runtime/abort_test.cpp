@@ -10,7 +10,7 @@
 
 #include "rpc_gate.hpp"
 
-/// A rank that aborts the program, through the public API.
+/// A rank aborts the program through the public API.
 namespace nexar {
 namespace {
 
@@ -20,11 +20,11 @@ using testing::UntilStopped;
 
 constexpr auto kWhy = "the input file has no header";
 
-/// What each of these throws, or would throw.
+/// The error with which a work or a call fails.
 template <class T>
 Error error_of(Work<T>& work) {
     const auto result = work.result();
-    return result ? Error(Errc::malformed, "it ended well") : result.error();
+    return result ? Error(Errc::malformed, "the work succeeded") : result.error();
 }
 
 template <class T>
@@ -38,7 +38,7 @@ Error thrown_by(const std::function<void()>& call) {
     } catch (const Error& error) {
         return error;
     }
-    return {Errc::malformed, "it threw nothing"};
+    return {Errc::malformed, "the call threw nothing"};
 }
 
 void expect_aborted(const Error& error, int rank, int code, const std::string& why = kWhy) {
@@ -50,7 +50,7 @@ void expect_aborted(const Error& error, int rank, int code, const std::string& w
                                  std::to_string(code) + (why.empty() ? "" : ": ") + why);
 }
 
-/// Every kind of call on a rank, after the abort.
+/// Every kind of call fails on a rank that knows of the abort.
 void expect_all_fail(Node& node, Communicator& world, int rank, int code) {
     std::vector<std::uint32_t> some(20'000, 7);
     const std::span values(some);
@@ -96,7 +96,7 @@ protected:
 INSTANTIATE_TEST_SUITE_P(Worlds, AbortIn, ::testing::Values(1, 2, 3, 5),
                          [](const auto& world) { return std::to_string(world.param); });
 
-TEST_P(AbortIn, ends_pending_messages_and_probes_on_every_rank) {
+TEST_P(AbortIn, fails_pending_messages_and_probes_on_every_rank) {
     std::vector<std::vector<std::uint64_t>> memory(worlds_.size());
     std::vector<Work<Status>> receives;
     std::vector<Work<>> sends;
@@ -108,7 +108,8 @@ TEST_P(AbortIn, ends_pending_messages_and_probes_on_every_rank) {
         receives.push_back(world.recv(std::span(values).first(5), next, 1));
         receives.push_back(world.recv(std::span(values).subspan(5, 5), any_source, 2));
         receives.push_back(world.probe(any_source, 3));
-        // Nobody receives these: one waits for its match, one for its receiver's word.
+        // Nobody receives these: the large send waits for a grant, the synchronous one for its
+        // match.
         sends.push_back(world.send(std::span(values), next, 4));
         sends.push_back(world.send(std::span(values).first(5), next, 5, {.synchronous = true}));
     }
@@ -117,7 +118,7 @@ TEST_P(AbortIn, ends_pending_messages_and_probes_on_every_rank) {
     for (auto& work : sends) expect_aborted(error_of(work), last(), 3);
 }
 
-TEST_P(AbortIn, ends_messages_that_are_under_way) {
+TEST_P(AbortIn, fails_messages_in_flight) {
     std::vector<std::vector<std::uint8_t>> out(worlds_.size(),
                                                std::vector<std::uint8_t>(8U << 20U, 9));
     std::vector<std::vector<std::uint8_t>> in(worlds_.size(), std::vector<std::uint8_t>(8U << 20U));
@@ -131,14 +132,14 @@ TEST_P(AbortIn, ends_messages_that_are_under_way) {
     worlds_[0].abort(-7, kWhy);
     for (auto& work : works) {
         const auto result = work.result();
-        if (result) continue;  // it was faster
+        if (result) continue;  // it completed before the abort arrived
         expect_aborted(result.error(), 0, -7);
     }
     for (Communicator& world : worlds_) expect_aborted(error_of(world.barrier()), 0, -7);
 }
 
-TEST_P(AbortIn, ends_pending_collectives_in_every_communicator) {
-    if (size() == 1) return;  // nothing of it waits
+TEST_P(AbortIn, fails_pending_collectives_in_every_communicator) {
+    if (size() == 1) return;  // a single rank has no pending collectives
     std::vector<std::vector<std::uint64_t>> memory(worlds_.size());
     std::vector<Communicator> others;
     std::vector<Work<>> works;
@@ -156,7 +157,7 @@ TEST_P(AbortIn, ends_pending_collectives_in_every_communicator) {
     for (auto& work : works) expect_aborted(error_of(work), 0, 1);
 }
 
-TEST_P(AbortIn, ends_pending_calls_and_stops_their_functions) {
+TEST_P(AbortIn, fails_pending_calls_and_stops_their_functions) {
     std::vector<UntilStopped> running(worlds_.size());
     std::vector<Served> served;
     std::vector<Work<Payload>> calls;
@@ -176,13 +177,13 @@ TEST_P(AbortIn, ends_pending_calls_and_stops_their_functions) {
 TEST_P(AbortIn, makes_every_later_call_fail_on_every_rank) {
     worlds_[static_cast<std::size_t>(last())].abort(42, kWhy);
     for (std::size_t rank = 0; rank < nodes_.size(); ++rank) {
-        // Whoever has not heard of it yet does so in a call that waits for somebody.
+        // A rank that has not received the abort yet does so in a call that waits for another rank.
         if (size() > 1) expect_aborted(error_of(worlds_[rank].barrier()), last(), 42);
         expect_all_fail(nodes_[rank], worlds_[rank], last(), 42);
     }
 }
 
-TEST_P(AbortIn, counts_once_when_all_ranks_abort_at_the_same_time) {
+TEST_P(AbortIn, is_reported_once_when_all_ranks_abort_at_the_same_time) {
     std::vector<std::jthread> threads;
     for (int rank = 0; rank < size(); ++rank) {
         threads.emplace_back(
@@ -195,7 +196,7 @@ TEST_P(AbortIn, counts_once_when_all_ranks_abort_at_the_same_time) {
         const int rank = *first.rank();
         expect_aborted(first, rank, 10 + rank, "all at once");
         EXPECT_EQ(error_of(world.recv(std::span<int>{})).rank(), first.rank())
-            << "a rank keeps to the abort that it heard of first";
+            << "a rank keeps reporting the first abort that it learnt of";
     }
 }
 
@@ -209,7 +210,7 @@ TEST_P(AbortIn, lets_nodes_close_afterwards) {
     EXPECT_EQ(thrown_by([&] { worlds_[0].abort(3, kWhy); }).code(), Errc::closed);
 }
 
-TEST(Abort, of_a_sub_communicator_names_the_rank_in_the_world) {
+TEST(Abort, aborting_a_subgroup_names_the_rank_in_the_world) {
     auto nodes = local_cluster(3);
     std::vector<Communicator> worlds;
     for (const Node& node : nodes) worlds.push_back(node.world());
@@ -217,13 +218,13 @@ TEST(Abort, of_a_sub_communicator_names_the_rank_in_the_world) {
     ASSERT_TRUE(pair);
     EXPECT_EQ(pair->rank(), 0);
     std::array<int, 1> value{};
-    // Rank 0 is not in the communicator that is aborted.
+    // Rank 0 is not a member of the aborted communicator.
     auto work = worlds[0].recv(std::span(value), 1);
     pair->abort(300, kWhy);
     expect_aborted(error_of(work), 2, 300);
 }
 
-TEST(Abort, needs_no_sentence_and_cuts_and_escapes_one) {
+TEST(Abort, the_reason_is_optional_truncated_and_escaped) {
     for (const std::string& why :
          {std::string(), std::string("two\nlines"), std::string(5000, 'x')}) {
         auto nodes = local_cluster(2);
@@ -244,7 +245,7 @@ TEST(Abort, needs_no_sentence_and_cuts_and_escapes_one) {
     }
 }
 
-TEST(Abort, may_be_called_by_a_function_that_is_called) {
+TEST(Abort, may_be_called_from_a_served_function) {
     auto nodes = local_cluster(2);
     const auto served = nodes[1].serve("end", [world = nodes[1].world()](int code) {
         world.abort(code, kWhy);
@@ -253,7 +254,7 @@ TEST(Abort, may_be_called_by_a_function_that_is_called) {
     expect_aborted(error_of(nodes[0].call<int>(1, "end", 6)), 1, 6);
 }
 
-TEST(Abort, may_be_called_in_what_follows_a_work) {
+TEST(Abort, may_be_called_from_a_callback) {
     auto nodes = local_cluster(2);
     Communicator first = nodes[0].world();
     Communicator second = nodes[1].world();

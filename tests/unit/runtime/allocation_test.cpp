@@ -40,8 +40,9 @@ void operator delete[](void* memory, std::size_t /*bytes*/) noexcept {
 namespace nexar {
 namespace {
 
-// Both nodes are driven here, so that their sum is counted; what ngtcp2 takes by malloc is not.
-TEST(Allocation, an_eager_message_takes_no_memory_once_it_runs_smoothly) {
+// Both nodes run in this process, so the count covers both sides. It does not see what ngtcp2
+// allocates with malloc.
+TEST(Allocation, eager_messages_allocate_nothing_in_steady_state) {
     auto nodes = local_cluster(2);
     Communicator a = nodes[0].world();
     Communicator b = nodes[1].world();
@@ -65,8 +66,8 @@ TEST(Allocation, an_eager_message_takes_no_memory_once_it_runs_smoothly) {
     exchange(kRounds, true);
     exchange(kRounds, false);
     const std::uint64_t taken = allocations - before;
-    // Credits go back in one frame for thousands of messages; such a frame, and a queue of the
-    // library that grows, are all that is allowed.
+    // One frame returns the credit of thousands of messages. Only such frames and growing queues of
+    // the library may allocate.
     EXPECT_LT(taken, kRounds / 20) << "in " << 2 * kRounds << " messages";
 }
 

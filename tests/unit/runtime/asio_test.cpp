@@ -39,7 +39,7 @@ protected:
     AsioDriver driver_{io_, nodes_[0]};
 };
 
-TEST_F(AsioTest, a_callback_gets_the_value_in_the_thread_that_runs_the_context) {
+TEST_F(AsioTest, a_callback_runs_with_the_value_in_the_thread_of_the_io_context) {
     const std::array<int, 1> value{7};
     std::array<int, 1> got{};
     std::thread::id ran;
@@ -56,7 +56,7 @@ TEST_F(AsioTest, a_callback_gets_the_value_in_the_thread_that_runs_the_context) 
     EXPECT_EQ(ran, std::this_thread::get_id());
 }
 
-TEST_F(AsioTest, a_failure_arrives_as_an_error) {
+TEST_F(AsioTest, a_failure_arrives_as_an_exception) {
     std::array<int, 1> got{};
     Work<Status> never = b_.recv(std::span(got), 0, 99);
     never.cancel();
@@ -70,7 +70,7 @@ TEST_F(AsioTest, a_failure_arrives_as_an_error) {
     EXPECT_EQ(code, Errc::cancelled);
 }
 
-TEST_F(AsioTest, a_future_can_be_waited_for_by_another_thread) {
+TEST_F(AsioTest, another_thread_can_wait_for_a_future) {
     std::vector<int> got(100'000);
     const std::vector<int> sent(100'000, 5);
     std::future<Status> received = async_wait(b_.recv(std::span(got), 0, 3), asio::use_future);
@@ -84,9 +84,8 @@ TEST_F(AsioTest, a_future_can_be_waited_for_by_another_thread) {
     EXPECT_EQ(got, sent);
 }
 
-// The node has something to do at every moment, so a handler of the driver is often queued already
-// when it is stopped.
-TEST(AsioDriver, stops_also_when_more_is_to_be_done) {
+// The node is busy all the time, so stop() often finds a handler of the driver already queued.
+TEST(AsioDriver, stops_even_when_work_remains) {
     for (int round = 0; round < 40; ++round) {
         auto nodes = local_cluster(2, {.progressing = Progressing::user_loop});
         asio::io_context io;

@@ -5,7 +5,7 @@
 namespace nexar::runtime {
 namespace {
 
-TEST(baton, the_first_who_waits_takes_it_and_the_others_stand_in_line) {
+TEST(baton, the_first_waiter_takes_it_and_the_others_queue) {
     Baton baton;
     Waiter first;
     Waiter second;
@@ -18,7 +18,7 @@ TEST(baton, the_first_who_waits_takes_it_and_the_others_stand_in_line) {
     EXPECT_FALSE(baton.try_take());
 }
 
-TEST(baton, release_gives_it_to_the_first_in_line_that_was_not_told) {
+TEST(baton, release_grants_it_to_the_first_queued_waiter_that_was_not_told) {
     Baton baton;
     Waiter holder;
     Waiter told;
@@ -40,8 +40,9 @@ TEST(baton, release_gives_it_to_the_first_in_line_that_was_not_told) {
     EXPECT_FALSE(baton.contended());
 }
 
-// Or the background thread would let go of it and take it again until they get the processor.
-TEST(baton, those_in_line_who_were_told_are_nobody_to_make_way_for) {
+// Otherwise the background thread would release and retake the baton until those waiters are
+// scheduled.
+TEST(baton, waiters_that_were_told_do_not_count_as_contention) {
     Baton baton;
     Waiter told;
     Waiter next;
@@ -56,7 +57,7 @@ TEST(baton, those_in_line_who_were_told_are_nobody_to_make_way_for) {
     EXPECT_FALSE(baton.leave(next));
 }
 
-TEST(baton, who_leaves_the_line_too_late_has_it_and_must_release_it) {
+TEST(baton, a_waiter_that_leaves_too_late_holds_it_and_must_release_it) {
     Baton baton;
     Waiter holder;
     Waiter leaving;
@@ -68,7 +69,7 @@ TEST(baton, who_leaves_the_line_too_late_has_it_and_must_release_it) {
     EXPECT_TRUE(baton.try_take());
 }
 
-TEST(baton, the_line_survives_who_leaves_from_its_middle_and_ends) {
+TEST(baton, waiters_may_leave_from_the_middle_and_both_ends_of_the_queue) {
     Baton baton;
     Waiter holder;
     Waiter line[5];
@@ -84,7 +85,7 @@ TEST(baton, the_line_survives_who_leaves_from_its_middle_and_ends) {
     EXPECT_FALSE(baton.contended());
 }
 
-TEST(baton, the_background_thread_takes_what_nobody_used_since_its_last_look) {
+TEST(baton, the_background_thread_takes_a_baton_unused_since_its_last_look) {
     Baton baton;
     EXPECT_EQ(baton.look(), Baton::Look::took);
     EXPECT_FALSE(baton.release().summon);
@@ -99,7 +100,7 @@ TEST(baton, the_background_thread_takes_what_nobody_used_since_its_last_look) {
     EXPECT_EQ(baton.look(), Baton::Look::took);
 }
 
-TEST(baton, the_background_thread_goes_away_during_a_long_wait_and_is_summoned_at_its_end) {
+TEST(baton, the_background_thread_goes_away_during_a_long_wait_and_is_summoned_after_it) {
     Baton baton;
     Waiter waiter;
     baton.take(waiter);
@@ -109,7 +110,7 @@ TEST(baton, the_background_thread_goes_away_during_a_long_wait_and_is_summoned_a
     EXPECT_EQ(baton.look(), Baton::Look::took);
 }
 
-TEST(baton, a_resting_background_thread_is_robbed_and_learns_it) {
+TEST(baton, a_waiter_steals_it_from_a_resting_background_thread_which_notices) {
     Baton baton;
     Waiter thief;
     EXPECT_EQ(baton.look(), Baton::Look::took);
@@ -119,7 +120,7 @@ TEST(baton, a_resting_background_thread_is_robbed_and_learns_it) {
     EXPECT_EQ(baton.look(), Baton::Look::again);
 }
 
-TEST(baton, a_background_thread_that_is_awake_is_not_robbed_and_does_not_rest_on_others) {
+TEST(baton, an_awake_background_thread_keeps_it_and_cannot_rest_while_others_wait) {
     Baton baton;
     Waiter waiter;
     EXPECT_EQ(baton.look(), Baton::Look::took);
@@ -131,7 +132,7 @@ TEST(baton, a_background_thread_that_is_awake_is_not_robbed_and_does_not_rest_on
     EXPECT_TRUE(waiter.granted());
 }
 
-TEST(baton, a_call_finds_it_lying_or_its_holder_learns_of_it) {
+TEST(baton, a_call_finds_it_free_or_reaches_its_holder) {
     Baton baton;
     Waiter waiter;
     EXPECT_TRUE(baton.call());

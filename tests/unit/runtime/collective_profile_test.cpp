@@ -36,11 +36,11 @@ View view_of(const std::vector<std::vector<std::string>>& members) {
     return view;
 }
 
-TEST(CollectiveProfile, of_the_defaults_is_that_of_nobody_who_set_anything) {
+TEST(CollectiveProfile, from_default_settings_equals_the_default_profile) {
     EXPECT_EQ(profile_of({}).value().hash(), Profile{}.hash());
 }
 
-TEST(CollectiveProfile, takes_for_a_machine_what_is_not_set_apart_from_the_fabric) {
+TEST(CollectiveProfile, uses_fabric_rates_for_host_rates_that_are_not_set) {
     const Profile fabric =
         profile_of({{"fabric_latency", "50us"}, {"fabric_bandwidth", "2GB"}}).value();
     EXPECT_DOUBLE_EQ(fabric.host_rates.latency, 50e-6);
@@ -65,14 +65,14 @@ TEST(CollectiveProfile, takes_for_a_machine_what_is_not_set_apart_from_the_fabri
     EXPECT_DOUBLE_EQ(both.host_rates.reduce_byte, both.rates.reduce_byte);
 }
 
-TEST(CollectiveProfile, is_refused_when_it_forces_what_is_not_there) {
+TEST(CollectiveProfile, rejects_a_forced_algorithm_that_does_not_exist) {
     const auto none = profile_of({{"collective_algorithm", "all_reduce=tree:64kib"}});
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().code(), Errc::bad_config);
     EXPECT_THAT(none.error().what(), HasSubstr("\"all_reduce=tree:64kib\" forces no algorithm"));
 }
 
-TEST(LinksOfAView, are_of_the_host_where_members_have_the_same_addresses) {
+TEST(LinksOfAView, members_with_equal_addresses_have_host_links) {
     const schedule::Links links = links_of(view_of({{"10.0.0.1:7000", "[fd00::1]:7000"},
                                                     {"10.0.0.2:7000"},
                                                     {"[fd00::1]:7001", "10.0.0.1:7001"},
@@ -83,8 +83,8 @@ TEST(LinksOfAView, are_of_the_host_where_members_have_the_same_addresses) {
     EXPECT_EQ(links.between(2, 3), LinkKind::fabric);
 }
 
-// Many machines have a bridge of the same address; what tells them apart is the other one.
-TEST(LinksOfAView, are_of_the_fabric_where_members_share_only_some_addresses) {
+// Many machines have a bridge with the same address; only their other addresses differ.
+TEST(LinksOfAView, members_that_share_only_some_addresses_have_fabric_links) {
     const schedule::Links links = links_of(view_of({{"10.0.0.1:7000", "172.17.0.1:7000"},
                                                     {"10.0.0.2:7000", "172.17.0.1:7000"},
                                                     {"172.17.0.1:7000"},

@@ -18,7 +18,7 @@ std::vector<std::uint32_t> numbers(std::size_t count, std::uint32_t seed) {
     return values;
 }
 
-/// Three nodes, made once for all tests that leave them as they were.
+/// Three nodes shared by all tests that leave them unchanged.
 class CommunicatorTest : public ::testing::Test {
 protected:
     static void SetUpTestSuite() { shared_nodes = new std::vector<Node>(local_cluster(3)); }
@@ -38,7 +38,7 @@ TEST_F(CommunicatorTest, knows_its_rank_and_size) {
     }
 }
 
-TEST_F(CommunicatorTest, messages_of_all_sizes_arrive_posted_before_and_after) {
+TEST_F(CommunicatorTest, messages_of_all_sizes_arrive_whether_the_receive_is_posted_first_or_not) {
     for (const std::size_t count :
          {0U, 1U, 100U, 4096U, 4097U, 16384U, 16385U, 20'000U, 3'000'000U}) {
         for (const bool receive_first : {true, false}) {
@@ -57,7 +57,7 @@ TEST_F(CommunicatorTest, messages_of_all_sizes_arrive_posted_before_and_after) {
     }
 }
 
-TEST_F(CommunicatorTest, a_message_to_oneself_arrives) {
+TEST_F(CommunicatorTest, a_message_to_the_own_rank_arrives) {
     for (const std::size_t count : {0U, 10U, 100'000U}) {
         const auto sent = numbers(count, 3);
         std::vector<std::uint32_t> got(count);
@@ -68,7 +68,7 @@ TEST_F(CommunicatorTest, a_message_to_oneself_arrives) {
     }
 }
 
-TEST_F(CommunicatorTest, order_is_kept_between_small_and_large_messages) {
+TEST_F(CommunicatorTest, small_and_large_messages_keep_their_order) {
     const std::vector<std::size_t> counts{100, 1'000'000, 3, 70'000, 4096, 500'000, 0, 1};
     std::vector<Work<>> sends;
     std::vector<std::vector<std::uint32_t>> sent;
@@ -95,7 +95,7 @@ Errc code_of(const std::function<void()>& call) {
     return {};
 }
 
-TEST_F(CommunicatorTest, negative_tags_are_refused_at_the_call) {
+TEST_F(CommunicatorTest, negative_tags_are_rejected_by_the_call) {
     Communicator own = world(0);
     std::array<int, 1> value{};
     const std::span span(value);
@@ -119,7 +119,7 @@ TEST_F(CommunicatorTest, negative_tags_are_refused_at_the_call) {
 
 enum HaloTag { to_left = 3, to_right = 4 };
 
-TEST_F(CommunicatorTest, tags_are_any_numbers_that_are_not_negative) {
+TEST_F(CommunicatorTest, any_non_negative_number_is_a_valid_tag) {
     static_assert(TagValue(7).tag() == Tag(7));
     static_assert(TagPattern(to_right).tag() == Tag(4));
     static_assert(!TagPattern(any_tag).tag());
@@ -143,7 +143,7 @@ TEST_F(CommunicatorTest, tags_are_any_numbers_that_are_not_negative) {
     send_and_receive({}, Tag(0));
 }
 
-TEST_F(CommunicatorTest, too_large_a_message_is_truncated_and_consumed) {
+TEST_F(CommunicatorTest, a_message_larger_than_the_buffer_is_truncated_and_consumed) {
     for (const std::size_t count : {10U, 100'000U}) {
         const auto sent = numbers(count, 1);
         auto send = world(0).send(std::span(sent), 1, 3);
@@ -171,7 +171,7 @@ TEST_F(CommunicatorTest, a_probe_leaves_the_message_and_a_matched_probe_takes_it
     send.wait();
 }
 
-TEST_F(CommunicatorTest, a_synchronous_send_ends_with_the_match_and_not_before) {
+TEST_F(CommunicatorTest, a_synchronous_send_completes_only_once_it_is_matched) {
     for (const std::size_t count : {0U, 10U, 10'000U}) {
         const auto sent = numbers(count, 1);
         auto send = world(0).send(std::span(sent), 1, 6, {.synchronous = true});
@@ -184,7 +184,7 @@ TEST_F(CommunicatorTest, a_synchronous_send_ends_with_the_match_and_not_before) 
     }
 }
 
-TEST_F(CommunicatorTest, a_receive_can_be_cancelled_and_another_one_gets_the_message) {
+TEST_F(CommunicatorTest, the_message_of_a_cancelled_receive_goes_to_the_next_receive) {
     std::vector<int> first(4);
     std::vector<int> second(4);
     auto cancelled = world(1).recv(std::span(first), 0, 8);
@@ -197,7 +197,7 @@ TEST_F(CommunicatorTest, a_receive_can_be_cancelled_and_another_one_gets_the_mes
     EXPECT_EQ(first, std::vector<int>(4));
 }
 
-TEST_F(CommunicatorTest, a_large_send_can_be_cancelled_and_its_receive_ends_so) {
+TEST_F(CommunicatorTest, a_large_send_can_be_cancelled_without_blocking_later_messages) {
     std::vector<std::byte> sent(std::size_t{64} << 20U);
     auto send =
         world(0).send(std::span(reinterpret_cast<std::uint8_t*>(sent.data()), sent.size()), 1, 2);
@@ -206,13 +206,13 @@ TEST_F(CommunicatorTest, a_large_send_can_be_cancelled_and_its_receive_ends_so) 
     const auto outcome = send.result();
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().code(), Errc::cancelled);
-    // Whatever comes next on this tag arrives.
+    // The next message with this tag arrives.
     const std::vector<int> next{5, 6};
     std::vector<int> got(2);
     auto after = world(0).send(std::span(next), 1, 2);
     auto receive = world(1).recv(std::span(got), 0, 2);
     const auto received = receive.result();
-    if (!received) {  // the report of the cancelled one came later than the receive
+    if (!received) {  // the receive was posted before the cancellation arrived
         EXPECT_EQ(received.error().code(), Errc::truncated);
         world(1).recv(std::span(got), 0, 2).wait();
     }
@@ -220,7 +220,7 @@ TEST_F(CommunicatorTest, a_large_send_can_be_cancelled_and_its_receive_ends_so) 
     EXPECT_EQ(got, next);
 }
 
-TEST_F(CommunicatorTest, pieces_of_any_size_make_one_message) {
+TEST_F(CommunicatorTest, regions_of_any_size_form_one_message) {
     auto values = numbers(100'000, 5);
     const auto bytes = std::as_writable_bytes(std::span(values));
     std::vector<ConstRegion> out;
@@ -241,11 +241,11 @@ TEST_F(CommunicatorTest, pieces_of_any_size_make_one_message) {
     EXPECT_EQ(got, values);
 }
 
-TEST_F(CommunicatorTest, a_duplicate_has_messages_of_its_own) {
+TEST_F(CommunicatorTest, a_duplicate_has_its_own_messages) {
     Communicator a = world(0).duplicate();
     const std::vector<int> first{1};
     const std::vector<int> second{2};
-    // Sent before the other side has made its duplicate.
+    // Sent before the receiver has created its duplicate.
     a.send(std::span(first), 1, 1).wait();
     world(0).send(std::span(second), 1, 1).wait();
     std::vector<int> got(1);
@@ -257,10 +257,10 @@ TEST_F(CommunicatorTest, a_duplicate_has_messages_of_its_own) {
     EXPECT_EQ(got, first);
 }
 
-TEST_F(CommunicatorTest, a_duplicate_ends_with_its_last_handle_and_what_was_sent_in_it_with_it) {
+TEST_F(CommunicatorTest, dropping_a_duplicate_discards_its_unreceived_messages) {
     const std::vector<std::byte> content(8'000, std::byte{5});
     const std::span sent(reinterpret_cast<const std::uint8_t*>(content.data()), content.size());
-    // Together far more than may travel before it is received.
+    // Together far more than the credit for unreceived messages.
     for (int i = 0; i < 500; ++i) {
         Communicator a = world(0).duplicate();
         world(1).duplicate();
@@ -273,7 +273,7 @@ TEST_F(CommunicatorTest, a_duplicate_ends_with_its_last_handle_and_what_was_sent
     EXPECT_EQ(received.wait().bytes, sent.size());
 }
 
-TEST_F(CommunicatorTest, a_rank_may_be_far_ahead_of_another_in_making_duplicates) {
+TEST_F(CommunicatorTest, a_rank_may_create_duplicates_far_ahead_of_another) {
     constexpr int kAhead = 600;
     std::vector<Communicator> made;
     for (int i = 0; i < kAhead; ++i) {
@@ -289,7 +289,7 @@ TEST_F(CommunicatorTest, a_rank_may_be_far_ahead_of_another_in_making_duplicates
     }
 }
 
-TEST_F(CommunicatorTest, a_work_keeps_the_communicator_that_it_is_of) {
+TEST_F(CommunicatorTest, a_work_keeps_its_communicator_alive) {
     std::vector<int> got(1);
     Work<Status> received = world(1).duplicate().recv(std::span(got), 0, 1);
     world(2).duplicate();
@@ -299,7 +299,7 @@ TEST_F(CommunicatorTest, a_work_keeps_the_communicator_that_it_is_of) {
     EXPECT_EQ(got, sent);
 }
 
-TEST_F(CommunicatorTest, send_and_receive_in_one) {
+TEST_F(CommunicatorTest, send_recv_exchanges_messages) {
     std::vector<int> from0{10, 11};
     std::vector<int> from1{20, 21};
     std::vector<int> at0(2);
@@ -311,7 +311,7 @@ TEST_F(CommunicatorTest, send_and_receive_in_one) {
     EXPECT_EQ(at1, from0);
 }
 
-TEST_F(CommunicatorTest, a_wrong_rank_is_named) {
+TEST_F(CommunicatorTest, the_error_names_a_rank_that_does_not_exist) {
     std::vector<int> values(1);
     try {
         world(0).send(std::span(values), 3).wait();
@@ -323,7 +323,7 @@ TEST_F(CommunicatorTest, a_wrong_rank_is_named) {
     EXPECT_THROW(world(0).recv(std::span(values), -1).wait(), Error);
 }
 
-TEST(Node, ends_what_waits_when_it_is_closed_and_when_its_peer_is) {
+TEST(Node, fails_pending_operations_when_it_or_its_peer_closes) {
     auto nodes = local_cluster(2);
     std::vector<int> values(1);
     Communicator world0 = nodes[0].world();
@@ -338,7 +338,7 @@ TEST(Node, ends_what_waits_when_it_is_closed_and_when_its_peer_is) {
     EXPECT_EQ(world1.send(std::span(other), 0, 1).result().error().code(), Errc::link_closed);
 }
 
-TEST(Node, what_was_sent_completely_arrives_though_the_sender_closed) {
+TEST(Node, completed_sends_arrive_although_the_sender_has_closed) {
     auto nodes = local_cluster(2);
     const auto small = numbers(100, 1);
     const auto large = numbers(15'000, 2);

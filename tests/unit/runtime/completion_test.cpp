@@ -16,7 +16,7 @@ std::vector<Continuation*> drained(ContinuationQueue& queue) {
     return all;
 }
 
-TEST(continuation_queue, gives_them_back_in_order) {
+TEST(continuation_queue, returns_continuations_in_order) {
     ContinuationQueue queue;
     FunctionContinuation a([] {});
     FunctionContinuation b([] {});
@@ -32,7 +32,7 @@ TEST(continuation_queue, gives_them_back_in_order) {
     EXPECT_TRUE(queue.empty());
 }
 
-TEST(continuation_queue, removes_one_from_any_place_and_keeps_the_order_of_the_others) {
+TEST(continuation_queue, removes_any_element_and_keeps_the_order_of_the_rest) {
     FunctionContinuation a([] {});
     FunctionContinuation b([] {});
     FunctionContinuation c([] {});
@@ -50,14 +50,14 @@ TEST(continuation_queue, removes_one_from_any_place_and_keeps_the_order_of_the_o
     }
 }
 
-TEST(completion, is_not_done_when_it_is_new_or_rearmed) {
+TEST(completion, is_not_done_when_new_or_rearmed) {
     Completion completion;
     EXPECT_FALSE(completion.done());
     completion.rearm();
     EXPECT_FALSE(completion.done());
 }
 
-TEST(completion, is_two_words) {
+TEST(completion, occupies_two_words) {
     EXPECT_EQ(sizeof(Completion), 2 * sizeof(void*));
 }
 

@@ -16,7 +16,7 @@ TEST(waiter, sleeps_until_its_deadline) {
     EXPECT_FALSE(waiter.granted());
 }
 
-TEST(waiter, does_not_sleep_when_it_was_told_or_granted) {
+TEST(waiter, does_not_sleep_after_tell_or_grant) {
     Waiter told;
     told.tell();
     told.sleep(std::nullopt);
@@ -28,7 +28,7 @@ TEST(waiter, does_not_sleep_when_it_was_told_or_granted) {
     EXPECT_FALSE(granted.told());
 }
 
-TEST(waiter, counts_how_often_it_was_told_and_says_whether_it_drives) {
+TEST(waiter, counts_tells_and_reports_whether_it_drives) {
     Waiter waiter;
     EXPECT_FALSE(waiter.tell().drives);
     waiter.grant();
@@ -36,7 +36,7 @@ TEST(waiter, counts_how_often_it_was_told_and_says_whether_it_drives) {
     waiter.clear_grant();
     const auto told = waiter.tell();
     EXPECT_FALSE(told.drives);
-    EXPECT_EQ(told.sleeper, nullptr);  // it is awake: no system call
+    EXPECT_EQ(told.sleeper, nullptr);  // the thread is awake, so no system call is needed
     EXPECT_EQ(waiter.told_count(), 3U);
     waiter.await_told(3);
 }

@@ -27,7 +27,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-/// A directory of its own for each test, and the process's variables as they were afterwards.
+/// Each test has its own directory.
 class ConfigSourcesTest : public testing::Test {
 protected:
     std::string write(std::string_view name, std::string_view text) const {
@@ -40,7 +40,7 @@ protected:
 
     static std::string why_not(const std::vector<ConfigFilePath>& paths) {
         const auto files = read_config_files(paths);
-        if (files) return "they were read";
+        if (files) return "the files were read";
         EXPECT_EQ(files.error().code(), Errc::bad_config);
         return files.error().cause();
     }
@@ -48,7 +48,7 @@ protected:
     TempDirectory root_;
 };
 
-/// A command line as main() gets it.
+/// A command line as main() receives it.
 class CommandLine {
 public:
     explicit CommandLine(std::vector<std::string> arguments) : storage_(std::move(arguments)) {
@@ -93,7 +93,7 @@ TEST(TakeFlags, leaves_a_command_line_without_flags_alone) {
     EXPECT_THAT(other.left(), ElementsAre("prog", "a", "--b"));
 }
 
-TEST(ReadEnvironment, takes_home_and_what_starts_with_nexar) {
+TEST(ReadEnvironment, reads_home_and_variables_that_start_with_nexar) {
     ::setenv("NEXAR_LOG_LEVEL", "a=b", 1);
     ::setenv("NOT_NEXAR_LOG_LEVEL", "x", 1);
     ::setenv("HOME", "/home/someone", 1);
@@ -106,7 +106,7 @@ TEST(ReadEnvironment, takes_home_and_what_starts_with_nexar) {
     ::unsetenv("NEXAR_LOG_LEVEL");
 }
 
-TEST(ConfigFilePaths, are_named_by_the_environment_then_home_then_the_system) {
+TEST(ConfigFilePaths, come_from_the_environment_then_home_then_the_system) {
     const std::vector<NamedValue> environment = {{"HOME", "/home/u"},
                                                  {"NEXAR_CONFIG", "mine.toml"}};
     const auto paths = config_file_paths(environment);
@@ -119,13 +119,13 @@ TEST(ConfigFilePaths, are_named_by_the_environment_then_home_then_the_system) {
     EXPECT_FALSE(paths[2].required);
 }
 
-TEST(ConfigFilePaths, do_without_a_home) {
+TEST(ConfigFilePaths, omit_a_missing_home) {
     EXPECT_EQ(config_file_paths({}).size(), 1U);
     EXPECT_EQ(config_file_paths(std::vector<NamedValue>{{"HOME", ""}}).size(), 1U);
     EXPECT_EQ(config_file_paths(std::vector<NamedValue>{{"HOME", "relative"}}).size(), 1U);
 }
 
-TEST_F(ConfigSourcesTest, reads_the_files_that_are_there_in_order) {
+TEST_F(ConfigSourcesTest, reads_existing_files_in_order) {
     const std::string strong = write("a.toml", "log_level = \"debug\"\n");
     const std::string weak = write("b.toml", "");
     const auto files = read_config_files(std::vector<ConfigFilePath>{
@@ -137,21 +137,21 @@ TEST_F(ConfigSourcesTest, reads_the_files_that_are_there_in_order) {
     EXPECT_EQ((*files)[1].text, "");
 }
 
-TEST_F(ConfigSourcesTest, a_path_through_what_is_no_directory_is_absent) {
+TEST_F(ConfigSourcesTest, a_path_through_a_non_directory_counts_as_absent) {
     const auto files =
         read_config_files(std::vector<ConfigFilePath>{{.path = "/dev/null/.config/nexar.toml"}});
     ASSERT_TRUE(files) << files.error().what();
     EXPECT_THAT(*files, IsEmpty());
 }
 
-TEST_F(ConfigSourcesTest, a_file_that_was_named_must_be_there) {
+TEST_F(ConfigSourcesTest, a_file_named_by_the_user_must_exist) {
     EXPECT_EQ(why_not({{.path = path("mine.toml"), .required = true}}),
               "file " + path("mine.toml") +
                   " (environment NEXAR_CONFIG): cannot be read: No such file or directory");
     EXPECT_THAT(why_not({{.path = "", .required = true}}), HasSubstr("NEXAR_CONFIG: is empty"));
 }
 
-TEST_F(ConfigSourcesTest, a_file_that_is_there_must_be_readable) {
+TEST_F(ConfigSourcesTest, an_existing_file_must_be_readable) {
     fs::create_symlink(path("loop.toml"), path("loop.toml"));
     EXPECT_THAT(why_not({{.path = path("loop.toml")}}), HasSubstr("cannot be read"));
     if (::geteuid() == 0) return;  // root may read everything
@@ -160,7 +160,7 @@ TEST_F(ConfigSourcesTest, a_file_that_is_there_must_be_readable) {
     EXPECT_THAT(why_not({{.path = closed}}), HasSubstr("cannot be read: Permission denied"));
 }
 
-TEST_F(ConfigSourcesTest, only_a_regular_file_is_read) {
+TEST_F(ConfigSourcesTest, only_regular_files_are_read) {
     fs::create_directory(path("directory.toml"));
     EXPECT_THAT(why_not({{.path = path("directory.toml")}}), HasSubstr("is not a regular file"));
     ASSERT_EQ(::mkfifo(path("pipe.toml").c_str(), 0600), 0);
@@ -168,7 +168,7 @@ TEST_F(ConfigSourcesTest, only_a_regular_file_is_read) {
     EXPECT_THAT(why_not({{.path = "/dev/zero"}}), HasSubstr("is not a regular file"));
 }
 
-TEST_F(ConfigSourcesTest, a_file_has_at_most_one_mebibyte) {
+TEST_F(ConfigSourcesTest, a_file_may_have_at_most_one_mebibyte) {
     const std::string full = write("full.toml", std::string(1U << 20U, '\n'));
     EXPECT_TRUE(read_config_files(std::vector<ConfigFilePath>{{.path = full}}));
     const std::string over = write("over.toml", std::string((1U << 20U) + 1, '\n'));
@@ -181,7 +181,7 @@ TEST_F(ConfigSourcesTest, names_every_file_that_cannot_be_read) {
                 AllOf(StartsWith("2 problems:"), HasSubstr("a.toml"), HasSubstr("d.toml")));
 }
 
-TEST_F(ConfigSourcesTest, load_config_puts_everything_together) {
+TEST_F(ConfigSourcesTest, load_config_combines_all_sources) {
     const std::string home_file =
         write("home/.config/nexar.toml",
               "log_rate_limit = 7\nlog_level = \"error\"\nrecorder_events = 1\n");
@@ -211,7 +211,7 @@ TEST_F(ConfigSourcesTest, load_config_puts_everything_together) {
     EXPECT_EQ(loaded->files[2].path, "/etc/nexar.toml");
 }
 
-TEST_F(ConfigSourcesTest, load_config_refuses_a_bad_file) {
+TEST_F(ConfigSourcesTest, load_config_rejects_an_invalid_file) {
     const std::string named = write("named.toml", "log_level = 3\n");
     ::setenv("HOME", path("home").c_str(), 1);
     ::setenv("NEXAR_CONFIG", named.c_str(), 1);

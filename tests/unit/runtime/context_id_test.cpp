@@ -25,15 +25,15 @@ TEST(ContextId, is_the_same_on_every_member) {
     ContextOrigin other = kOrigin;
     other.creation = 4;
     context_id(cluster(), other);
-    EXPECT_EQ(context_id(cluster(), kOrigin), before) << "what was made between changes nothing";
+    EXPECT_EQ(context_id(cluster(), kOrigin), before) << "ids computed in between have no effect";
 }
 
-TEST(ContextId, is_what_other_builds_and_machines_make_of_it) {
+TEST(ContextId, is_identical_across_builds_and_machines) {
     // The first 8 bytes, little-endian, of SHA-256 over the cluster id and the four numbers.
     EXPECT_EQ(context_id(cluster(), kOrigin).value(), 0x69f3bdbb4e824943U);
 }
 
-TEST(ContextId, differs_with_everything_that_it_is_made_of) {
+TEST(ContextId, changes_when_any_input_changes) {
     std::set<std::uint64_t> ids{context_id(cluster(), kOrigin).value()};
     std::size_t made = 1;
     const auto add = [&](auto change) {
@@ -57,7 +57,7 @@ TEST(ContextId, differs_with_everything_that_it_is_made_of) {
     }
 }
 
-TEST(ContextId, tells_fields_apart_that_hold_the_same_number) {
+TEST(ContextId, depends_on_which_field_holds_a_number) {
     const ContextId parent = context_id({}, {.parent = ContextId(1)});
     const ContextId creation = context_id({}, {.creation = 1});
     const ContextId colour = context_id({}, {.colour = 1});

@@ -1,5 +1,5 @@
-// Ranks that leave: messages whose send has ended are still received, and a rank that is left alone
-// can still send to itself.
+// Ranks that leave: messages whose send has completed are still received, and the last remaining
+// rank can still send to itself.
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ Work<Status> receive(Communicator& world, std::span<std::uint8_t> into, How how,
     return world.recv(into, 2, 7);
 }
 
-TEST(Departure, does_not_take_messages_along_whose_send_has_ended) {
+TEST(Departure, messages_whose_send_has_completed_are_not_lost) {
     for (const How how : kHows) {
         SCOPED_TRACE("way " + std::to_string(static_cast<int>(how)));
         auto nodes = local_cluster(3);
@@ -46,7 +46,7 @@ TEST(Departure, does_not_take_messages_along_whose_send_has_ended) {
         Communicator base = nodes[2].world();
         std::vector<std::vector<std::uint8_t>> sent;
         for (const std::size_t bytes : kSizes) sent.push_back(content_of(bytes));
-        // One communicator for each, so that none waits for another.
+        // One communicator for each message, so that none waits for another.
         std::vector<Communicator> theirs;
         std::vector<Communicator> ours;
         std::vector<Work<>> sends;
@@ -57,7 +57,7 @@ TEST(Departure, does_not_take_messages_along_whose_send_has_ended) {
             sends.push_back(theirs[i].send(std::span(sent[i]), 0, 7));
             if (how == How::matched_before) matched[i] = ours[i].matched_probe(2, 7).wait();
         }
-        // What could end before a receive was posted has ended by then.
+        // By this deadline every send that can complete without a posted receive has completed.
         std::vector<std::vector<std::uint8_t>> got(sent.size());
         std::vector<Work<Status>> receives(sent.size());
         const auto deadline = std::chrono::steady_clock::now() + 100ms;
@@ -79,7 +79,7 @@ TEST(Departure, does_not_take_messages_along_whose_send_has_ended) {
     }
 }
 
-/// Rank 2 calls a collective first, and leaves when its part has ended.
+/// Rank 2 calls a collective first and leaves as soon as its part has completed.
 void expect_result_after_departure(std::size_t count,
                                    Work<> (*start)(Communicator&, std::span<std::uint32_t>)) {
     SCOPED_TRACE(std::to_string(count * sizeof(std::uint32_t)) + " bytes");
@@ -111,7 +111,7 @@ void expect_result_after_departure(std::size_t count,
     }
 }
 
-TEST(Departure, does_not_take_parts_of_collectives_along) {
+TEST(Departure, completed_parts_of_collectives_are_not_lost) {
     for (const std::size_t count : {1U, 5'001U, 16'384U, 16'385U, 33'000U, 300'001U}) {
         expect_result_after_departure(count, [](Communicator& world, std::span<std::uint32_t> own) {
             return world.broadcast(own, 2);
@@ -122,7 +122,7 @@ TEST(Departure, does_not_take_parts_of_collectives_along) {
     }
 }
 
-TEST(Departure, leaves_messages_in_communicators_that_are_made_later) {
+TEST(Departure, messages_arrive_in_a_communicator_created_afterwards) {
     auto nodes = local_cluster(3);
     const auto small = content_of(9'001);
     const auto large = content_of(60'001);
@@ -139,7 +139,7 @@ TEST(Departure, leaves_messages_in_communicators_that_are_made_later) {
     EXPECT_EQ(ours.recv(std::span(got), any_source, 1).wait().bytes, small.size());
 }
 
-TEST(Departure, of_all_others_lets_a_rank_send_to_itself) {
+TEST(Departure, the_last_remaining_rank_can_send_to_itself) {
     auto nodes = local_cluster(3);
     Communicator world = nodes[0].world();
     std::array<int, 1> early{};
@@ -152,7 +152,7 @@ TEST(Departure, of_all_others_lets_a_rank_send_to_itself) {
     nodes[2].close();
     EXPECT_EQ(named.result().error().code(), Errc::link_closed);
     auto posted_after = world.recv(std::span(late), any_source, 5);
-    EXPECT_FALSE(posted_after.wait_for(1ms)) << "nobody sent";
+    EXPECT_FALSE(posted_after.wait_for(1ms)) << "nothing was sent yet";
     const std::array<int, 1> value{41};
     for (const int tag : {1, 2, 3, 5}) world.send(std::span(value), 0, tag).wait();
     EXPECT_EQ(posted_before.wait().source, 0);
@@ -163,8 +163,8 @@ TEST(Departure, of_all_others_lets_a_rank_send_to_itself) {
     EXPECT_EQ(late, value);
 }
 
-// Nothing but the caller ends a wait that only the caller could end.
-TEST(Departure, leaves_a_receive_from_any_source_to_its_deadline) {
+// Only the caller could still match such a receive, so nothing but the caller ends it.
+TEST(Departure, a_receive_from_any_source_does_not_fail) {
     for (const int size : {1, 3}) {
         auto nodes = local_cluster(size);
         for (std::size_t i = 1; i < nodes.size(); ++i) nodes[i].close();

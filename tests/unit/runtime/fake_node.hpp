@@ -17,7 +17,7 @@
 
 namespace nexar::runtime {
 
-/// A wait that only a broken program exceeds.
+/// A deadline that only a broken program exceeds.
 inline TimePoint soon() {
     return SteadyClock{}.now() + std::chrono::seconds(60);
 }
@@ -29,13 +29,12 @@ inline std::unique_ptr<Progress> make_user_loop() {
     return make_progress({.drive = Progress::Drive::user_loop});
 }
 
-/// A carrier that has one descriptor and no links. What is written to it from outside, by any
-/// thread, are numbers.
+/// A carrier with one descriptor and no links. Any thread may send it numbers.
 class FakeCarrier final : public port::Carrier {
 public:
     FakeCarrier();
 
-    /// From another thread, or another process.
+    /// May be called from another thread or process.
     void arrive(std::uint64_t number) const;
     std::optional<std::uint64_t> take();
     void want_write(bool wanted) noexcept { wants_write_ = wanted; }
@@ -54,10 +53,10 @@ private:
     bool wants_write_ = false;
 };
 
-/// Completes operations when their number arrives, or when their time has come.
+/// Completes operations when their number arrives or their time has come.
 class FakeNode final : public Driven {
 public:
-    /// Adds itself.
+    /// Adds itself to `progress`.
     explicit FakeNode(Progress& progress);
     FakeNode(const FakeNode&) = delete;
     FakeNode& operator=(const FakeNode&) = delete;
@@ -65,7 +64,7 @@ public:
 
     const FakeCarrier& carrier() const noexcept { return carrier_; }
 
-    /// Under the lock: the next arrival of `number` completes it.
+    /// The next arrival of `number` completes `completion`. The caller holds the lock.
     void expect_locked(std::uint64_t number, Completion& completion);
     void expect(std::uint64_t number, Completion& completion);
     void forget_locked(std::uint64_t number) { expected_.erase(number); }

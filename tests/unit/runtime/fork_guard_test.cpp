@@ -10,7 +10,7 @@
 namespace nexar::runtime {
 namespace {
 
-// What the child says with its exit status.
+// The exit status of a child that runs `body`; -1 if a signal killed it.
 template <class Body>
 int in_child(const Body& body) {
     const pid_t child = ::fork();
@@ -30,23 +30,23 @@ bool refuses(const ForkGuard& guard) {
     return false;
 }
 
-TEST(fork_guard, refuses_in_children_and_grandchildren_and_never_in_its_own_process) {
+TEST(fork_guard, refuses_calls_in_children_and_grandchildren_but_not_in_its_own_process) {
     const ForkGuard guard;
     EXPECT_FALSE(guard.forked());
-    const int said = in_child([&] {
+    const int exit_code = in_child([&] {
         if (!refuses(guard)) return 1;
         return in_child([&] { return refuses(guard) ? 42 : 2; });
     });
-    EXPECT_EQ(said, 42);
+    EXPECT_EQ(exit_code, 42);
     guard.check("wait");
 }
 
-TEST(fork_guard, made_in_a_child_is_the_childs) {
-    const int said = in_child([] {
+TEST(fork_guard, created_in_a_child_belongs_to_the_child) {
+    const int exit_code = in_child([] {
         const ForkGuard guard;
         return guard.forked() ? 1 : 42;
     });
-    EXPECT_EQ(said, 42);
+    EXPECT_EQ(exit_code, 42);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ class FunctionContinuation final : public Continuation {
 public:
     explicit FunctionContinuation(std::function<void()> call) : call_(std::move(call)) {}
     void run() noexcept override {
-        const auto call = call_;  // what it calls may let the owner destroy this
+        const auto call = call_;  // the call may make the owner destroy this object
         call();
     }
 
@@ -20,7 +20,7 @@ private:
     std::function<void()> call_;
 };
 
-/// An operation under the lock that calls a function.
+/// A submission that calls a function under the lock.
 class FunctionSubmission final : public Submission {
 public:
     explicit FunctionSubmission(std::function<void()> call) : call_(std::move(call)) {}

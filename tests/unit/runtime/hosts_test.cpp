@@ -1,4 +1,4 @@
-// Ranks on several machines: here, on several addresses of the loopback.
+// Ranks on several machines, simulated by several loopback addresses.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ protected:
         for (const auto& body : bodies) body->wait_formed(body->now() + kPatience).value();
     }
 
-    /// Of all ranks; none where there is no communicator.
+    /// The host of every rank; empty without a communicator.
     static std::vector<int> hosts(const std::optional<Communicator>& ranks) {
         std::vector<int> all;
         for (int rank = 0; ranks && rank < ranks->size(); ++rank) all.push_back(ranks->host(rank));
@@ -57,7 +57,7 @@ protected:
     std::vector<Node> nodes_;
 };
 
-TEST_F(Hosts, are_the_same_to_all_ranks_and_collectives_run_over_them) {
+TEST_F(Hosts, are_equal_on_all_ranks_and_collectives_run_across_them) {
     std::vector<Work<>> works;
     std::array<int, 3> values{1, 20, 300};
     for (std::size_t rank = 0; rank < nodes_.size(); ++rank) {
@@ -69,7 +69,7 @@ TEST_F(Hosts, are_the_same_to_all_ranks_and_collectives_run_over_them) {
     EXPECT_THAT(values, ElementsAre(321, 321, 321));
 }
 
-TEST_F(Hosts, of_a_subgroup_are_counted_anew) {
+TEST_F(Hosts, are_renumbered_in_a_subgroup) {
     const std::array<int, 2> apart{1, 2};
     const std::array<int, 2> together{2, 0};
     std::vector<std::vector<int>> of_two_machines;
@@ -84,7 +84,7 @@ TEST_F(Hosts, of_a_subgroup_are_counted_anew) {
     EXPECT_THAT(of_one_machine, ElementsAre(ElementsAre(0, 0), IsEmpty(), ElementsAre(0, 0)));
 }
 
-TEST_F(Hosts, are_colours_to_split_by) {
+TEST_F(Hosts, can_serve_as_the_colours_of_a_split) {
     std::vector<std::vector<int>> made(nodes_.size());
     {
         std::vector<std::jthread> threads;
@@ -98,7 +98,7 @@ TEST_F(Hosts, are_colours_to_split_by) {
     EXPECT_THAT(made, ElementsAre(ElementsAre(0, 0), ElementsAre(0), ElementsAre(0, 0)));
 }
 
-TEST_F(Hosts, of_ranks_that_are_not_there_are_an_error) {
+TEST_F(Hosts, a_rank_that_does_not_exist_is_an_error) {
     try {
         (void)nodes_[0].world().host(3);
         FAIL();

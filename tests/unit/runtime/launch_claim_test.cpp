@@ -39,7 +39,7 @@ TEST(SeedHostTest, is_a_name_or_an_address_with_or_without_a_port) {
     }
 }
 
-TEST(LaunchVariablesTest, the_first_of_two_equal_names_counts_as_for_getenv) {
+TEST(LaunchVariablesTest, the_first_of_two_equal_names_wins_as_in_getenv) {
     const std::vector<NamedValue> environment = {{"RANK", "1"}, {"RANK", "2"}};
     LaunchVariables variables(environment);
     EXPECT_EQ(variables.number("RANK", 0, 9).value(), 1U);

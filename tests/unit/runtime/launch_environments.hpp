@@ -11,7 +11,7 @@
 
 namespace nexar {
 
-// Variables as real launchers set them, and what detect_launch() makes of them.
+// Environments as real launchers set them, and shorthands for running detect_launch() on them.
 
 using Environment = std::vector<NamedValue>;
 
@@ -77,8 +77,8 @@ inline const Environment open_mpi = {{"OMPI_COMM_WORLD_LOCAL_RANK", "3"},
                                      {"PMIX_NAMESPACE", "2937978881"},
                                      {"PMIX_RANK", "3"}};
 
-// As mpiexec of MPICH 4.0.2 sets them on one host. read_launch_environment() has replaced the
-// number PMI_FD, which differs by rank.
+// As mpiexec of MPICH 4.0.2 sets them on one host, except for PMI_FD: its number differs by rank,
+// and read_launch_environment() replaces it.
 inline const Environment hydra = {{"GFORTRAN_UNBUFFERED_PRECONNECTED", "y"},
                                   {"HYDI_CONTROL_FD", "7"},
                                   {"MPI_LOCALNRANKS", "4"},
@@ -87,7 +87,7 @@ inline const Environment hydra = {{"GFORTRAN_UNBUFFERED_PRECONNECTED", "y"},
                                   {"PMI_RANK", "1"},
                                   {"PMI_SIZE", "4"}};
 
-// As `srun -N 2 -n 8` sets them for a task of the second node.
+// As `srun -N 2 -n 8` sets them for a task on the second node.
 inline const Environment slurm = {{"SLURM_JOB_ID", "200505"},
                                   {"SLURM_LOCALID", "2"},
                                   {"SLURM_NNODES", "2"},
@@ -118,7 +118,7 @@ inline const Environment slurm_on_one_node = {{"SLURMD_NODENAME", "gn1"},
                                               {"SLURM_STEP_TASKS_PER_NODE", "2"},
                                               {"SLURM_TOPOLOGY_ADDR", "gn1"}};
 
-// As Slurm 22.05 sets them for a task of the second node when a batch script runs `srun -n 3`.
+// As Slurm 22.05 sets them for a task on the second node when a batch script runs `srun -n 3`.
 inline const Environment slurm_batch = {{"ENVIRONMENT", "BATCH"},
                                         {"SLURMD_NODENAME", "gn2"},
                                         {"SLURM_JOB_ID", "6"},

@@ -1,4 +1,4 @@
-// Where the ranks of a job meet, by what MPICH and Slurm say about hosts.
+// Where the ranks of a job meet, derived from what MPICH and Slurm report about hosts.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-TEST(LaunchTest, mpich_on_one_host_meets_on_loopback_at_a_port_of_the_job) {
+TEST(LaunchTest, mpich_ranks_on_one_host_meet_on_loopback_at_a_port_chosen_per_job) {
     const Launch launch = detected(hydra);
     EXPECT_EQ(launch.launcher, Launcher::pmi);
     EXPECT_EQ(launch.rank, Rank(1));
@@ -38,25 +38,25 @@ TEST(LaunchTest, mpich_on_one_host_meets_on_loopback_at_a_port_of_the_job) {
     EXPECT_NE(other_job.job, launch.job);
 }
 
-TEST(LaunchTest, mpich_on_several_hosts_needs_to_be_told_where_rank_0_is) {
+TEST(LaunchTest, mpich_on_several_hosts_requires_the_address_of_rank_0) {
     const Environment two_hosts = with(hydra, {{"MPI_LOCALNRANKS", "2"}});
     EXPECT_THAT(why_not(two_hosts), AllOf(HasSubstr("PMI says rank 1 of 4 (PMI_RANK, PMI_SIZE"),
                                           HasSubstr("set NEXAR_SEED_HOST on all ranks")));
-    // Each host has its own server of PMI: it does not name the job.
+    // Each host has its own PMI server, so the server does not identify the job.
     const Launch launch = detected(with(two_hosts, {{"NEXAR_SEED_HOST", "[::1]:7500"}}));
     EXPECT_EQ(launch.seed, (SeedPlace{.host = "::1", .port = 7500}));
     EXPECT_EQ(launch.job, "");
 }
 
-TEST(LaunchTest, mpich_whose_server_is_unknown_needs_to_be_told_where_rank_0_is) {
-    // The number itself is of no use: ranks that took it for the job would never meet.
+TEST(LaunchTest, mpich_with_an_unknown_pmi_server_requires_the_address_of_rank_0) {
+    // The descriptor number differs by rank; ranks that used it as the job's name would never meet.
     for (const char* value : {"", "9"}) {
         EXPECT_THAT(why_not(with(hydra, {{"PMI_FD", value}})),
                     HasSubstr("set NEXAR_SEED_HOST on all ranks"));
     }
 }
 
-TEST(LaunchTest, the_process_at_the_other_end_of_pmi_fd_is_read_in_place_of_the_number) {
+TEST(LaunchTest, pmi_fd_is_replaced_by_the_process_at_its_other_end) {
     std::array<int, 2> ends{};
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
     const auto read = [](const std::string& value) {
@@ -72,7 +72,7 @@ TEST(LaunchTest, the_process_at_the_other_end_of_pmi_fd_is_read_in_place_of_the_
     for (const char* value : {"", "x", "-1", "99999999999"}) EXPECT_EQ(read(value), "") << value;
 }
 
-TEST(LaunchTest, slurm_on_one_node_meets_on_loopback_whatever_the_node_is_called) {
+TEST(LaunchTest, slurm_ranks_on_one_node_meet_on_loopback_whatever_its_name) {
     const Launch launch = detected(slurm_on_one_node);
     EXPECT_EQ(launch.launcher, Launcher::slurm);
     EXPECT_EQ(launch.local_size, 2U);
@@ -98,20 +98,20 @@ TEST(LaunchTest, slurm_on_one_node_meets_on_loopback_whatever_the_node_is_called
     EXPECT_EQ(pmi2.seed->host, "127.0.0.1");
 }
 
-TEST(LaunchTest, slurm_in_a_batch_script_tells_the_address_of_the_first_node) {
+TEST(LaunchTest, slurm_batch_script_provides_the_address_of_the_first_node) {
     const Launch launch = detected(slurm_batch);
     EXPECT_EQ(launch.seed, (SeedPlace{.host = "gn1", .port = 7400}));
     EXPECT_THAT(launch.seed_addresses, ElementsAre("10.1.0.11"));
-    // Elsewhere srun runs on a login node, or the step does not begin at the first node.
+    // Outside a batch script srun may run on a login node, or the step may start on another node.
     EXPECT_THAT(detected(without(slurm_batch, "ENVIRONMENT")).seed_addresses, IsEmpty());
     EXPECT_THAT(detected(with(slurm_batch, {{"SLURM_JOB_NODELIST", "gn[0-2]"}})).seed_addresses,
                 IsEmpty());
-    // What the user says does not mix with it.
+    // A host set by the user replaces it.
     EXPECT_THAT(detected(with(slurm_batch, {{"NEXAR_SEED_HOST", "node9"}})).seed_addresses,
                 IsEmpty());
 }
 
-TEST(LaunchTest, slurm_tells_the_addresses_of_cloud_nodes) {
+TEST(LaunchTest, slurm_provides_the_addresses_of_cloud_nodes) {
     const auto addresses = [](const char* aliases) {
         return detected(
                    with(without(slurm_batch, "ENVIRONMENT"), {{"SLURM_NODE_ALIASES", aliases}}))

@@ -16,16 +16,17 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(LaunchTest, finds_nothing_where_no_launcher_is) {
+TEST(LaunchTest, detects_nothing_without_a_launcher) {
     EXPECT_FALSE(detect_launch({}).value());
-    const Environment plain = {{"HOME", "/root"},
-                               {"MASTER_ADDR", "10.0.0.1"},  // a script may export it for others
-                               {"NEXAR_JOIN", "nexar:hunter2"},
-                               {"NEXAR_SEED_HOST", "node1"}};
+    const Environment plain = {
+        {"HOME", "/root"},
+        {"MASTER_ADDR", "10.0.0.1"},  // a script may export it for other programs
+        {"NEXAR_JOIN", "nexar:hunter2"},
+        {"NEXAR_SEED_HOST", "node1"}};
     EXPECT_FALSE(detect_launch(plain).value());
 }
 
-TEST(LaunchTest, nexar_run_says_everything_and_the_seed_is_elsewhere) {
+TEST(LaunchTest, nexar_run_provides_everything_and_the_seed_runs_elsewhere) {
     const Launch launch = detected(nexar_run);
     EXPECT_EQ(launch.launcher, Launcher::nexar_run);
     EXPECT_EQ(launch.rank, Rank(2));
@@ -39,7 +40,7 @@ TEST(LaunchTest, nexar_run_says_everything_and_the_seed_is_elsewhere) {
               "NEXAR_LOCAL_SIZE, NEXAR_JOIN); seed as NEXAR_JOIN says");
 }
 
-TEST(LaunchTest, torchrun_gives_the_address_of_rank_0) {
+TEST(LaunchTest, torchrun_provides_the_address_of_rank_0) {
     const Launch launch = detected(torchrun);
     EXPECT_EQ(launch.launcher, Launcher::torchrun);
     EXPECT_EQ(launch.rank, Rank(5));
@@ -52,7 +53,7 @@ TEST(LaunchTest, torchrun_gives_the_address_of_rank_0) {
     EXPECT_TRUE(detected(with(torchrun, {{"RANK", "0"}, {"LOCAL_RANK", "0"}})).hosts_seed());
 }
 
-TEST(LaunchTest, open_mpi_on_one_host_meets_on_loopback_at_a_port_of_the_job) {
+TEST(LaunchTest, open_mpi_ranks_on_one_host_meet_on_loopback_at_a_port_chosen_per_job) {
     const Launch launch = detected(open_mpi);
     EXPECT_EQ(launch.launcher, Launcher::open_mpi);
     EXPECT_EQ(launch.rank, Rank(3));
@@ -69,7 +70,7 @@ TEST(LaunchTest, open_mpi_on_one_host_meets_on_loopback_at_a_port_of_the_job) {
     EXPECT_TRUE(other_rank.hosts_seed());
 }
 
-TEST(LaunchTest, open_mpi_on_several_hosts_needs_to_be_told_where_rank_0_is) {
+TEST(LaunchTest, open_mpi_on_several_hosts_requires_the_address_of_rank_0) {
     const Environment two_hosts =
         with(open_mpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}});
     EXPECT_THAT(why_not(two_hosts),
@@ -81,7 +82,7 @@ TEST(LaunchTest, open_mpi_on_several_hosts_needs_to_be_told_where_rank_0_is) {
               (SeedPlace{.host = "node1", .port = 7400}));
 }
 
-TEST(LaunchTest, slurm_has_rank_0_on_the_first_host_of_the_step) {
+TEST(LaunchTest, slurm_places_rank_0_on_the_first_host_of_the_step) {
     const Launch launch = detected(slurm);
     EXPECT_EQ(launch.launcher, Launcher::slurm);
     EXPECT_EQ(launch.rank, Rank(6));
@@ -96,7 +97,7 @@ TEST(LaunchTest, slurm_has_rank_0_on_the_first_host_of_the_step) {
 TEST(LaunchTest, slurm_without_a_step_asks_for_srun) {
     const Environment batch = without(with(slurm, {{"SLURM_PROCID", "0"}}), "SLURM_STEP_ID");
     EXPECT_THAT(why_not(batch), AllOf(HasSubstr("use srun"), HasSubstr("SLURM_JOB_ID=200505")));
-    // The shell that salloc opens is a step of its own kind.
+    // The shell that salloc opens is a step with a reserved number.
     EXPECT_THAT(why_not(with(slurm, {{"SLURM_STEP_ID", "4294967290"}})), HasSubstr("use srun"));
 }
 
@@ -114,33 +115,33 @@ TEST(LaunchTest, slurm_for_one_task_needs_no_srun) {
     }
 }
 
-TEST(LaunchTest, one_task_needs_no_word_on_where_rank_0_is) {
+TEST(LaunchTest, a_single_task_does_not_need_the_address_of_rank_0) {
     const Launch launch = detected({{"JOB_COMPLETION_INDEX", "0"}, {"NEXAR_WORLD_SIZE", "1"}});
     EXPECT_EQ(launch.launcher, Launcher::kubernetes);
     EXPECT_EQ(launch.world, 1U);
     EXPECT_EQ(launch.seed, (SeedPlace{.host = "127.0.0.1", .port = 7400}));
 }
 
-TEST(LaunchTest, slurm_with_rank_0_elsewhere_needs_to_be_told_where) {
+TEST(LaunchTest, slurm_with_rank_0_on_another_host_requires_its_address) {
     const Environment cyclic = with(slurm, {{"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}});
     EXPECT_THAT(why_not(cyclic), HasSubstr("set NEXAR_SEED_HOST"));
 }
 
-TEST(LaunchTest, slurm_lists_and_counts_that_are_malformed_are_named) {
+TEST(LaunchTest, errors_name_malformed_slurm_lists_and_counts) {
     EXPECT_THAT(why_not(with(slurm, {{"SLURM_STEP_NODELIST", "gnode[07-"}})),
                 HasSubstr("SLURM_STEP_NODELIST"));
     EXPECT_THAT(why_not(with(slurm, {{"SLURM_STEP_TASKS_PER_NODE", "4(x"}})),
                 HasSubstr("SLURM_STEP_TASKS_PER_NODE"));
 }
 
-TEST(LaunchTest, slurm_with_pmi_is_one_launcher_and_tells_the_rest) {
+TEST(LaunchTest, slurm_with_pmi_counts_as_one_launcher_and_fills_in_the_rest) {
     const Environment pmi2 =
         with(slurm, {{"PMI_RANK", "6"}, {"PMI_SIZE", "8"}, {"PMI_JOBID", "200505.0"}});
     const Launch launch = detected(pmi2);
     EXPECT_EQ(launch.launcher, Launcher::pmi);
     EXPECT_EQ(launch.seed, (SeedPlace{.host = "gnode07", .port = 7400}));
     EXPECT_EQ(launch.local_rank, 2U);
-    // PMIx says no size; Slurm does.
+    // PMIx does not provide the size, Slurm does.
     const Environment pmix = with(slurm, {{"PMIX_RANK", "6"}, {"PMIX_NAMESPACE", "slurm.pmix.1"}});
     EXPECT_EQ(detected(pmix).launcher, Launcher::slurm);
     EXPECT_THAT(why_not(with(pmix, {{"PMIX_RANK", "5"}})), HasSubstr("contradict"));
@@ -159,14 +160,14 @@ TEST(LaunchTest, kubernetes_needs_the_size_and_the_host_of_rank_0) {
                 HasSubstr("set NEXAR_SEED_HOST on all ranks"));
 }
 
-TEST(LaunchTest, a_seed_that_runs_elsewhere_needs_no_address_of_rank_0) {
+TEST(LaunchTest, an_external_seed_makes_the_address_of_rank_0_unnecessary) {
     const Launch launch = detected(with(hydra, {{"NEXAR_JOIN", "nexar:hunter2"}}));
     EXPECT_EQ(launch.rank, Rank(1));
     EXPECT_FALSE(launch.seed);
     EXPECT_FALSE(detected(with(hydra, {{"NEXAR_JOIN_FILE", "/run/join"}})).seed);
 }
 
-TEST(LaunchTest, numbers_that_cannot_be_are_errors_with_variable_and_value) {
+TEST(LaunchTest, errors_about_invalid_numbers_name_variable_and_value) {
     for (const char* value : {"", "x", "-1", "1.5", " 1", "1 ", "0x1", "4294967296", "1048576"}) {
         EXPECT_THAT(why_not(with(torchrun, {{"RANK", value}})),
                     AllOf(HasSubstr("torchrun: RANK=\"" + std::string(value) + "\""),
@@ -184,7 +185,7 @@ TEST(LaunchTest, numbers_that_cannot_be_are_errors_with_variable_and_value) {
     EXPECT_THAT(why_not(with(torchrun, {{"MASTER_ADDR", "a b"}})), HasSubstr("MASTER_ADDR"));
 }
 
-TEST(LaunchTest, a_launcher_that_says_too_little_is_an_error_and_no_world_of_one) {
+TEST(LaunchTest, an_incomplete_launcher_is_an_error_rather_than_a_world_of_one) {
     EXPECT_THAT(why_not({{"RANK", "0"}}),
                 AllOf(HasSubstr("torchrun: WORLD_SIZE is not set (RANK=0)"),
                       HasSubstr("NEXAR_LAUNCHER=none")));
@@ -202,7 +203,7 @@ TEST(LaunchTest, a_launcher_that_says_too_little_is_an_error_and_no_world_of_one
                 AllOf(HasSubstr("NEXAR_WORLD_SIZE is not set"), Not(HasSubstr("hunter2"))));
 }
 
-TEST(LaunchTest, torchrun_on_each_host_of_a_step_is_what_it_looks_like) {
+TEST(LaunchTest, torchrun_on_each_host_of_a_slurm_step_is_detected_as_torchrun) {
     const Environment nested = with(with(slurm, {{"SLURM_PROCID", "1"},
                                                  {"SLURM_STEP_NUM_TASKS", "2"},
                                                  {"SLURM_LOCALID", "0"},
@@ -212,7 +213,7 @@ TEST(LaunchTest, torchrun_on_each_host_of_a_step_is_what_it_looks_like) {
     EXPECT_EQ(launch.launcher, Launcher::torchrun);
     EXPECT_EQ(launch.rank, Rank(5));
     EXPECT_EQ(launch.local_size, 4U);
-    // Four tasks of Slurm, each with a torchrun that knows of two hosts.
+    // Four Slurm tasks, each with a torchrun that is configured for two hosts.
     EXPECT_THAT(why_not(with(nested, {{"SLURM_STEP_NUM_TASKS", "4"},
                                       {"SLURM_STEP_TASKS_PER_NODE", "2(x2)"}})),
                 AllOf(HasSubstr("torchrun says rank 5 of 8"), HasSubstr("Slurm says rank 1 of 4"),
@@ -223,7 +224,7 @@ TEST(LaunchTest, torchrun_on_each_host_of_a_step_is_what_it_looks_like) {
         Rank(5));
 }
 
-TEST(LaunchTest, variables_of_torchrun_set_by_a_script_must_agree_with_the_real_launcher) {
+TEST(LaunchTest, torchrun_variables_set_by_a_script_must_agree_with_the_launcher) {
     const Environment script = {{"RANK", "6"}, {"WORLD_SIZE", "8"}};
     EXPECT_EQ(detected(with(slurm, script)).rank, Rank(6));
     EXPECT_EQ(detected(with(slurm, script)).seed->host, "gnode07");
@@ -231,23 +232,23 @@ TEST(LaunchTest, variables_of_torchrun_set_by_a_script_must_agree_with_the_real_
                 HasSubstr("contradict"));
     EXPECT_THAT(why_not(with(slurm, {{"RANK", "5"}, {"WORLD_SIZE", "8"}})),
                 HasSubstr("contradict"));
-    // A script that exports the size for its own use.
+    // A script exports the size for its own use.
     EXPECT_EQ(detected(with(slurm, {{"WORLD_SIZE", "8"}})).launcher, Launcher::slurm);
     EXPECT_THAT(why_not(with(slurm, {{"WORLD_SIZE", "4"}})),
                 AllOf(HasSubstr("torchrun says rank unknown of 4"), HasSubstr("contradict")));
 }
 
-TEST(LaunchTest, mpirun_inside_of_an_allocation_counts_before_slurm) {
-    // On the first host mpirun's children have the variables of the batch script.
+TEST(LaunchTest, mpirun_inside_an_allocation_takes_precedence_over_slurm) {
+    // On the first host mpirun's children inherit the variables of the batch script.
     const Environment batch = without(with(slurm, {{"SLURM_PROCID", "0"}}), "SLURM_STEP_ID");
     EXPECT_EQ(detected(with(batch, open_mpi)).launcher, Launcher::open_mpi);
-    // On the others those of the step that started mpirun's daemon, one per host.
+    // On the other hosts they inherit those of the step that started mpirun's daemon, one per host.
     const Environment daemon = with(slurm, {{"SLURM_PROCID", "1"},
                                             {"SLURM_STEP_NUM_TASKS", "2"},
                                             {"SLURM_LOCALID", "0"},
                                             {"SLURM_STEP_TASKS_PER_NODE", "1(x2)"}});
     EXPECT_EQ(detected(with(daemon, open_mpi)).launcher, Launcher::open_mpi);
-    // What one mpirun left behind and a larger step inherited.
+    // The variables of an mpirun with one rank, inherited by a larger step.
     const Environment one = with(open_mpi, {{"OMPI_COMM_WORLD_RANK", "0"},
                                             {"OMPI_COMM_WORLD_SIZE", "1"},
                                             {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
@@ -255,7 +256,7 @@ TEST(LaunchTest, mpirun_inside_of_an_allocation_counts_before_slurm) {
     EXPECT_THAT(why_not(with(slurm, one)), HasSubstr("contradict"));
 }
 
-TEST(LaunchTest, nexar_run_inside_of_other_launchers) {
+TEST(LaunchTest, nexar_run_takes_precedence_over_allocations_and_contradicts_torchrun) {
     const Environment batch = without(with(slurm, {{"SLURM_PROCID", "0"}}), "SLURM_STEP_ID");
     EXPECT_EQ(detected(with(batch, nexar_run)).launcher, Launcher::nexar_run);
     EXPECT_EQ(detected(with(nexar_run, {{"JOB_COMPLETION_INDEX", "7"}})).launcher,
@@ -266,7 +267,7 @@ TEST(LaunchTest, nexar_run_inside_of_other_launchers) {
               Rank(5));
 }
 
-TEST(LaunchTest, the_user_may_say_which_launcher_counts) {
+TEST(LaunchTest, the_user_may_choose_the_launcher) {
     EXPECT_FALSE(detect_launch(with(torchrun, {{"NEXAR_LAUNCHER", "none"}})).value());
     EXPECT_THAT(why_not(with(torchrun, {{"NEXAR_LAUNCHER", "slurm"}})),
                 HasSubstr("none of its variables is set"));
@@ -275,7 +276,7 @@ TEST(LaunchTest, the_user_may_say_which_launcher_counts) {
                       HasSubstr("nexar-run, torchrun, openmpi, pmi, slurm, kubernetes, none")));
 }
 
-TEST(LaunchTest, the_users_own_address_of_the_seed_goes_first) {
+TEST(LaunchTest, a_seed_address_set_by_the_user_takes_precedence) {
     EXPECT_EQ(detected(with(torchrun, {{"NEXAR_SEED_HOST", "node9"}})).seed,
               (SeedPlace{.host = "node9", .port = 29500}));
     EXPECT_EQ(detected(with(torchrun, {{"NEXAR_SEED_PORT", "7400"}})).seed,
@@ -286,13 +287,13 @@ TEST(LaunchTest, the_users_own_address_of_the_seed_goes_first) {
     EXPECT_THAT(why_not(with(slurm, {{"NEXAR_SEED_HOST", ""}})), HasSubstr("NEXAR_SEED_HOST"));
 }
 
-TEST(LaunchTest, messages_show_what_was_given_on_one_line) {
+TEST(LaunchTest, messages_show_values_on_one_line) {
     EXPECT_THAT(why_not({{"RANK", "1\n2"}}), AllOf(HasSubstr("1\\n2"), Not(HasSubstr("\n"))));
     const std::string job(5000, 'j');
     EXPECT_LE(detected(with(torchrun, {{"TORCHELASTIC_RUN_ID", job}})).job.size(), 256U);
 }
 
-TEST(LaunchTest, only_variables_of_launchers_are_read_and_the_secret_is_not) {
+TEST(LaunchTest, only_launcher_variables_are_read_and_no_secrets) {
     ::setenv("NEXAR_JOIN", "hunter2", 1);
     ::setenv("NEXAR_JOB_SECRET", "hunter2", 1);
     ::setenv("SLURM_PROCID", "3", 1);

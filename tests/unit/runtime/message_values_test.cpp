@@ -1,4 +1,5 @@
-// Messages of single values, ranges and structs; ranks that do not exist; works of several kinds.
+// Messages that carry single values, ranges and structs; no_rank; lists that mix sends and
+// receives; dropped works.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +27,7 @@ struct Point {
     friend bool operator==(const Point&, const Point&) noexcept = default;
 };
 
-/// A ring of ranks in one thread: rank i sends to i + 1.
+/// A ring of ranks in one thread: rank i sends to rank i + 1.
 class Messages : public ::testing::TestWithParam<int> {
 protected:
     Messages() : nodes_(local_cluster(GetParam())) {
@@ -43,7 +44,7 @@ protected:
 INSTANTIATE_TEST_SUITE_P(Worlds, Messages, ::testing::Values(1, 2, 3, 5),
                          [](const auto& world) { return "world_" + std::to_string(world.param); });
 
-TEST_P(Messages, of_one_value_are_sent_and_received) {
+TEST_P(Messages, carry_single_values) {
     for (const Communicator& c : ranks_) {
         c.send(1.5 * c.rank(), right(c), 1).wait();
         c.send(Point{.x = 0.25, .mark = c.rank()}, right(c), 2).wait();
@@ -60,8 +61,8 @@ TEST_P(Messages, of_one_value_are_sent_and_received) {
     }
 }
 
-TEST_P(Messages, of_large_values_live_until_they_are_received) {
-    using Large = std::array<int, 50'000>;  // travels by reference
+TEST_P(Messages, keep_large_values_alive_until_they_are_received) {
+    using Large = std::array<int, 50'000>;  // too large for an eager message
     struct Wrapped {
         Large numbers;
     };
@@ -80,7 +81,7 @@ TEST_P(Messages, of_large_values_live_until_they_are_received) {
     wait_all(sends);
 }
 
-TEST_P(Messages, that_do_not_have_the_size_of_the_value_are_errors) {
+TEST_P(Messages, fail_when_their_size_differs_from_the_value) {
     for (const Communicator& c : ranks_) {
         c.send(std::int16_t{1}, right(c), 1).wait();
         c.send(std::int64_t{1}, right(c), 2).wait();
@@ -94,7 +95,7 @@ TEST_P(Messages, that_do_not_have_the_size_of_the_value_are_errors) {
     }
 }
 
-TEST_P(Messages, of_ranges_need_no_span) {
+TEST_P(Messages, accept_ranges_without_a_span) {
     for (const Communicator& c : ranks_) {
         const std::vector<int> numbers{c.rank(), 2, 3};
         c.send(numbers, right(c)).wait();
@@ -118,7 +119,7 @@ TEST_P(Messages, of_ranges_need_no_span) {
     }
 }
 
-TEST_P(Messages, with_no_rank_move_nothing_and_end_at_once) {
+TEST_P(Messages, complete_at_once_and_move_nothing_with_no_rank) {
     constexpr Status kNothing{.source = no_rank};
     for (const Communicator& c : ranks_) {
         std::vector<int> data{1, 2, 3};
@@ -133,7 +134,7 @@ TEST_P(Messages, with_no_rank_move_nothing_and_end_at_once) {
         EXPECT_EQ(c.send_recv(data, no_rank, data, no_rank).wait(), kNothing);
         EXPECT_EQ(c.recv<int>(no_rank).result().error().code(), Errc::invalid_argument);
         EXPECT_EQ(data, kept);
-        // One half of an exchange at the border of a grid.
+        // At the edge of a grid only one half of the exchange has a neighbour.
         std::array<int, 1> in{};
         const std::array<int, 1> out{c.rank()};
         EXPECT_EQ(c.send_recv(out, c.rank(), in, no_rank).wait(), kNothing);
@@ -144,7 +145,7 @@ TEST_P(Messages, with_no_rank_move_nothing_and_end_at_once) {
     }
 }
 
-TEST_P(Messages, of_both_directions_fit_one_list) {
+TEST_P(Messages, sends_and_receives_fit_into_one_list_of_works) {
     std::vector<std::array<int, 2>> got(ranks_.size());
     std::vector<Work<>> works;
     for (const Communicator& c : ranks_) {
@@ -162,8 +163,8 @@ TEST_P(Messages, of_both_directions_fit_one_list) {
     }
 }
 
-TEST_P(Messages, of_strided_blocks_carry_a_column) {
-    // A matrix of 4 x 3; the middle column goes to the right and becomes the last one there.
+TEST_P(Messages, strided_regions_carry_a_matrix_column) {
+    // The middle column of a 4 x 3 matrix goes to the right neighbour and becomes its last column.
     for (const Communicator& c : ranks_) {
         std::array<int, 12> matrix{};
         for (std::size_t i = 0; i < matrix.size(); ++i)
@@ -199,7 +200,7 @@ protected:
     Communicator b_;
 };
 
-TEST_F(DroppedWork, that_failed_is_logged_once_with_what_was_called) {
+TEST_F(DroppedWork, is_logged_once_with_its_operation_when_it_failed) {
     {
         std::array<int, 1> small{};
         const auto dropped = b_.recv(small, 0, 7);
@@ -211,7 +212,7 @@ TEST_F(DroppedWork, that_failed_is_logged_once_with_what_was_called) {
                                                        HasSubstr("truncated"))));
 }
 
-TEST_F(DroppedWork, is_not_logged_when_somebody_looked_or_cancelled_or_closed) {
+TEST_F(DroppedWork, is_not_logged_when_its_error_was_seen_or_it_was_cancelled_or_closed) {
     std::array<int, 1> small{};
     const std::array<int, 2> large{1, 2};
     a_.send(large, 1, 1).wait();
@@ -236,7 +237,7 @@ TEST_F(DroppedWork, is_not_logged_when_somebody_looked_or_cancelled_or_closed) {
     EXPECT_THAT(errors(), ::testing::IsEmpty());
 }
 
-TEST_F(DroppedWork, of_a_collective_names_type_and_count) {
+TEST_F(DroppedWork, logs_type_and_count_of_a_collective) {
     std::vector<float> values(10);
     {
         const auto dropped = a_.all_reduce(values, sum);

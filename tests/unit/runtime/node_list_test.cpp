@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(NodeListTest, names_the_first_host_and_counts_all) {
+TEST(NodeListTest, returns_the_first_host_and_the_number_of_hosts) {
     struct Case {
         const char* text;
         const char* first;
@@ -36,7 +36,7 @@ TEST(NodeListTest, names_the_first_host_and_counts_all) {
     }
 }
 
-TEST(NodeListTest, says_what_is_wrong_with_a_list) {
+TEST(NodeListTest, error_says_what_is_wrong_with_a_list) {
     const std::string long_name(254, 'a');
     for (const auto& [text, why] : std::vector<std::pair<std::string, std::string>>{
              {"", "a host without a name"},
@@ -67,7 +67,7 @@ TEST(NodeListTest, says_what_is_wrong_with_a_list) {
     }
 }
 
-TEST(NodeListTest, tasks_per_node_are_found_by_the_number_of_the_node) {
+TEST(NodeListTest, tasks_per_node_are_looked_up_by_node_index) {
     EXPECT_EQ(tasks_on_node("4", 0).value(), 4U);
     EXPECT_EQ(tasks_on_node("2(x3),1", 0).value(), 2U);
     EXPECT_EQ(tasks_on_node("2(x3),1", 2).value(), 2U);
@@ -75,7 +75,7 @@ TEST(NodeListTest, tasks_per_node_are_found_by_the_number_of_the_node) {
     EXPECT_EQ(tasks_on_node("1,8(x1000),3", 1000).value(), 8U);
 }
 
-TEST(NodeListTest, says_what_is_wrong_with_tasks_per_node) {
+TEST(NodeListTest, error_says_what_is_wrong_with_tasks_per_node) {
     for (const auto& [text, why] : std::vector<std::pair<std::string, std::string>>{
              {"", "a number is missing"},
              {"2(x)", "a number is missing"},

@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kMiB = std::size_t{1} << 20U;
 constexpr int kSmaller = 16;
 
-/// Messages from one node to another whose receives all stand, in the order in which they arrive.
-/// One thread drives both nodes, so that nothing moves while messages are still being queued.
+/// Sends messages whose receives are already posted and records the order in which they arrive. One
+/// thread drives both nodes, so that nothing moves while messages are still being queued.
 class PriorityTest : public ::testing::Test {
 protected:
     PriorityTest() : nodes_(local_cluster(2, {.progressing = Progressing::user_loop})) {}
@@ -43,7 +43,7 @@ protected:
         messages_.push_back(std::move(message));
     }
 
-    /// Their names, each as soon as it has arrived whole.
+    /// The names of the messages in the order in which they arrived completely.
     std::vector<std::string> arrivals() {
         const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
         std::vector<std::string> order;
@@ -64,8 +64,8 @@ protected:
     std::vector<std::unique_ptr<Message>> messages_;
 };
 
-// Turns of equal length would bring in every smaller message before the large one.
-TEST_F(PriorityTest, a_large_critical_message_overtakes_smaller_bulk_ones_sent_before) {
+// With equal turns every smaller message would arrive before the large one.
+TEST_F(PriorityTest, a_large_critical_message_overtakes_smaller_bulk_messages_sent_earlier) {
     for (int i = 0; i < kSmaller; ++i) queue("bulk", kMiB, Priority::bulk);
     queue("critical", 8 * kMiB, Priority::critical);
     const auto order = arrivals();
@@ -81,7 +81,7 @@ TEST_F(PriorityTest, a_large_message_of_the_same_priority_overtakes_nothing) {
     EXPECT_EQ(order.back(), "large");
 }
 
-TEST_F(PriorityTest, critical_comes_before_realtime_and_realtime_before_bulk) {
+TEST_F(PriorityTest, critical_messages_precede_realtime_which_precede_bulk) {
     for (int i = 0; i < kSmaller; ++i) queue("bulk", kMiB, Priority::bulk);
     queue("realtime", 8 * kMiB, Priority::realtime);
     queue("critical", 8 * kMiB, Priority::critical);
@@ -91,8 +91,8 @@ TEST_F(PriorityTest, critical_comes_before_realtime_and_realtime_before_bulk) {
     EXPECT_EQ(order[1], "realtime");
 }
 
-// Of messages that one receive fits, the first one sent is received first, whatever its priority.
-TEST_F(PriorityTest, matching_follows_the_order_of_sends_and_not_priority) {
+// Of several messages that match a receive, the one sent first is received, whatever its priority.
+TEST_F(PriorityTest, messages_match_in_send_order_regardless_of_priority) {
     Communicator from = nodes_[0].world();
     Communicator to = nodes_[1].world();
     std::vector<std::uint32_t> bulk(kMiB, 1);

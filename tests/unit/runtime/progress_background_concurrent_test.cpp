@@ -49,7 +49,7 @@ TEST(progress_background, drives_while_the_caller_computes) {
     EXPECT_TRUE(becomes_done(by_time));
 }
 
-TEST(progress_background, follows_a_caller_who_waited_and_now_computes) {
+TEST(progress_background, takes_over_from_a_caller_that_waited_and_now_computes) {
     const auto progress = make_progress();
     FakeNode node(*progress);
     for (std::uint64_t i = 0; i < 20; ++i) {
@@ -64,7 +64,7 @@ TEST(progress_background, follows_a_caller_who_waited_and_now_computes) {
     }
 }
 
-TEST(progress_background, rests_while_there_is_nothing_to_do) {
+TEST(progress_background, sleeps_while_there_is_nothing_to_do) {
     const auto progress = make_progress();
     FakeNode node(*progress);
     Completion completion;
@@ -75,11 +75,12 @@ TEST(progress_background, rests_while_there_is_nothing_to_do) {
     const std::uint64_t before = node.turns();
     Completion never;
     EXPECT_FALSE(idle->wait(never, SteadyClock{}.now() + 60ms));
-    // It takes over once and spins its 20 us; 60 ms of spinning would make tens of thousands.
+    // It takes over once and spins for 20 us. Spinning for 60 ms would take tens of thousands of
+    // turns.
     EXPECT_LT(node.turns() - before, 3000U);
 }
 
-TEST(progress_background, runs_continuations_in_a_named_thread_that_takes_no_signals) {
+TEST(progress_background, runs_continuations_in_a_named_thread_with_signals_blocked) {
     const auto progress = make_progress();
     FakeNode node(*progress);
     std::string name(16, '\0');
@@ -105,7 +106,7 @@ TEST(progress_background, runs_continuations_in_a_named_thread_that_takes_no_sig
     EXPECT_EQ(sigismember(&mine, SIGTERM), 0);
 }
 
-TEST(progress_background, a_continuation_that_blocks_holds_up_no_thread_that_waits) {
+TEST(progress_background, a_blocking_continuation_does_not_delay_waiting_threads) {
     const auto progress = make_progress();
     FakeNode node(*progress);
     Completion trigger;
@@ -159,7 +160,7 @@ TEST(progress_background, waits_inside_continuations_complete_while_other_thread
     EXPECT_FALSE(overlapped.load());
 }
 
-TEST(progress_background, stop_leaves_threads_that_wait_to_drive_themselves) {
+TEST(progress_background, waiting_threads_drive_themselves_after_stop) {
     const auto progress = make_progress();
     FakeNode node(*progress);
     std::array<Completion, 3> awaited;
@@ -177,7 +178,7 @@ TEST(progress_background, stop_leaves_threads_that_wait_to_drive_themselves) {
     EXPECT_TRUE(progress->wait(later, soon()));
 }
 
-TEST(progress_background, can_be_made_and_stopped_again_and_again) {
+TEST(progress_background, can_be_created_and_stopped_repeatedly) {
     for (int i = 0; i < 20; ++i) {
         const auto progress = make_progress();
         FakeNode node(*progress);
@@ -185,7 +186,7 @@ TEST(progress_background, can_be_made_and_stopped_again_and_again) {
     }
 }
 
-TEST(progress_background, a_continuation_of_its_own_thread_cannot_stop_it) {
+TEST(progress_background, cannot_be_stopped_by_a_continuation_that_it_runs) {
     const auto progress = make_progress();
     FakeNode node(*progress);
     Completion trigger;
@@ -214,7 +215,7 @@ bool forked(const std::function<void()>& call) {
     return false;
 }
 
-TEST(progress_fork, a_child_gets_an_error_and_its_end_disturbs_nothing_of_the_parent) {
+TEST(progress_fork, a_forked_child_gets_an_error_and_its_exit_does_not_disturb_the_parent) {
     auto progress = make_progress();
     auto node = std::make_unique<FakeNode>(*progress);
     Completion completion;
@@ -234,14 +235,14 @@ TEST(progress_fork, a_child_gets_an_error_and_its_end_disturbs_nothing_of_the_pa
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), 42);
-    // The driver must sleep and be woken by the descriptor, which the child had too.
+    // The driver must sleep and be woken by the descriptor that the child had inherited.
     const std::uint64_t turns = node->turns();
     const std::jthread waiting([&] { EXPECT_TRUE(progress->wait(completion, soon())); });
     EXPECT_TRUE(eventually([&] { return node->turns() > turns + 2; }));
     node->carrier().arrive(6);
 }
 
-TEST(progress_user_loop, runs_continuations_only_there_while_other_threads_wait) {
+TEST(progress_user_loop, runs_continuations_only_in_its_own_thread_while_others_wait) {
     const auto progress = make_user_loop();
     FakeNode node(*progress);
     std::atomic<bool> ending{false};

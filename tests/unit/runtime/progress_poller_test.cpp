@@ -26,17 +26,17 @@ TEST(poller, returns_from_a_sleep_at_the_deadline) {
     EXPECT_FALSE(ready(poller));
 }
 
-TEST(poller, a_sleep_on_the_outside_consumes_summons_and_leaves_wake_ups_to_the_driver) {
+TEST(poller, an_outside_sleep_consumes_summons_and_leaves_wakeups_to_the_driver) {
     const Poller poller = Poller::make().value();
     poller.wake();
     poller.summon();
     poller.sleep_outside(soon());
     EXPECT_TRUE(ready(poller));
-    poller.sleep_driving(soon());  // returns at once: the wake-up is still there
+    poller.sleep_driving(soon());  // returns at once: the wakeup is still pending
     EXPECT_FALSE(ready(poller));
 }
 
-TEST(poller, a_driver_that_sleeps_leaves_summons_to_the_outside) {
+TEST(poller, a_driving_sleep_leaves_summons_to_the_outside) {
     const Poller poller = Poller::make().value();
     poller.wake();
     poller.summon();
@@ -80,7 +80,7 @@ TEST(poller, watches_all_of_several_carriers_or_none) {
     EXPECT_TRUE(ready(poller));
 }
 
-TEST(poller, asks_for_room_to_write_only_while_a_carrier_wants_it) {
+TEST(poller, polls_for_writability_only_while_a_carrier_wants_to_write) {
     FakeCarrier carrier;
     port::Carrier* const all[] = {&carrier};
     Poller poller = Poller::make().value();

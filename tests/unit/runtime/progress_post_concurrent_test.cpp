@@ -18,7 +18,8 @@ namespace {
 constexpr std::size_t kPosters = 4;
 constexpr std::uint32_t kPosts = 3000;
 
-// What runs under the lock: the numbers of each poster must come in order, and never two at a time.
+// Records the posts that run under the lock: each poster's numbers must arrive in order, one at a
+// time.
 struct Ledger {
     std::array<std::uint32_t, kPosters> next{};  // guarded by the loop's lock
     std::atomic<int> inside{0};
@@ -55,13 +56,13 @@ void post_all(Progress& progress, Ledger& ledger, std::size_t poster, std::vecto
         progress.post(entries[i]);
         if (!random.chance(0.01)) continue;
         const Progress::Guard guard(progress);
-        EXPECT_EQ(ledger.next[poster], i + 1) << "what was posted comes before a later guard";
+        EXPECT_EQ(ledger.next[poster], i + 1) << "a post runs before a guard that is taken later";
     }
 }
 
 class ProgressPost : public ::testing::TestWithParam<std::size_t> {};
 
-TEST_P(ProgressPost, runs_every_post_once_in_the_order_of_its_thread_while_another_drives) {
+TEST_P(ProgressPost, runs_each_post_once_and_in_thread_order_while_another_thread_drives) {
     const auto progress = make_progress({.posted_capacity = GetParam()});
     FakeNode node(*progress);
     Random random(test_seed(32));
@@ -80,10 +81,10 @@ TEST_P(ProgressPost, runs_every_post_once_in_the_order_of_its_thread_while_anoth
                 });
             }
         }
-        // Nothing more is posted: what is still queued must run although nobody asks for it.
+        // The driver must run the posts that are still queued, although nothing more is posted.
         const TimePoint patience = soon();
         while (ledger.ran.load(std::memory_order_acquire) < kPosters * kPosts) {
-            ASSERT_LT(SteadyClock{}.now(), patience) << "a post was forgotten";
+            ASSERT_LT(SteadyClock{}.now(), patience) << "a post was lost";
             std::this_thread::yield();
         }
         node.carrier().arrive(1);
@@ -95,7 +96,7 @@ TEST_P(ProgressPost, runs_every_post_once_in_the_order_of_its_thread_while_anoth
 
 INSTANTIATE_TEST_SUITE_P(capacities, ProgressPost, ::testing::Values(1, 3, 1024));
 
-// Always has something to do, so that its driver never sleeps and hardly lets go of the lock.
+// Always reports activity, so that its driver never sleeps and hardly ever releases the lock.
 class Busy final : public Driven {
 public:
     std::span<port::Carrier* const> carriers() const noexcept override { return {}; }
@@ -103,7 +104,7 @@ public:
     std::optional<TimePoint> next_deadline() const noexcept override { return std::nullopt; }
 };
 
-TEST(progress_lock, a_driver_that_never_rests_lets_others_start_operations) {
+TEST(progress_lock, a_driver_that_never_sleeps_lets_other_threads_start_operations) {
     const auto progress = make_progress();
     Busy busy;
     progress->add(busy).value();

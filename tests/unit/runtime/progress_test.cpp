@@ -12,7 +12,7 @@
 #include "unit/runtime/fake_node.hpp"
 #include "unit/runtime/function_continuation.hpp"
 
-// Tests that need no second thread: the loop is the user's, so that no background thread runs.
+// Tests that need no second thread: they use a user loop, so that no background thread runs.
 
 namespace nexar::runtime {
 namespace {
@@ -47,7 +47,7 @@ TEST(progress, wait_drives_until_the_completion_is_done) {
     EXPECT_TRUE(progress->wait(first, soon()));
 }
 
-TEST(progress, wait_on_what_is_done_makes_no_turn) {
+TEST(progress, waiting_for_a_done_completion_takes_no_turn) {
     const auto progress = make_user_loop();
     FakeNode node(*progress);
     Completion completion;
@@ -56,7 +56,7 @@ TEST(progress, wait_on_what_is_done_makes_no_turn) {
     EXPECT_EQ(node.turns(), 0U);
 }
 
-TEST(progress, a_wait_gives_up_at_its_deadline_and_can_be_repeated) {
+TEST(progress, a_wait_returns_at_its_deadline_and_can_be_repeated) {
     const auto progress = make_user_loop();
     FakeNode node(*progress);
     Completion completion;
@@ -68,7 +68,7 @@ TEST(progress, a_wait_gives_up_at_its_deadline_and_can_be_repeated) {
     EXPECT_TRUE(progress->wait(completion, soon()));
 }
 
-TEST(progress, a_wait_whose_deadline_has_passed_still_makes_one_turn) {
+TEST(progress, a_wait_whose_deadline_has_passed_still_takes_one_turn) {
     const auto progress = make_user_loop();
     FakeNode node(*progress);
     Completion completion;
@@ -77,7 +77,7 @@ TEST(progress, a_wait_whose_deadline_has_passed_still_makes_one_turn) {
     EXPECT_TRUE(progress->wait(completion, SteadyClock{}.now() - 1s));
 }
 
-TEST(progress, a_driver_wakes_for_the_deadline_of_what_it_drives) {
+TEST(progress, a_driver_wakes_for_the_deadline_of_a_node) {
     const auto progress = make_user_loop();
     FakeNode node(*progress);
     Completion completion;
@@ -87,16 +87,16 @@ TEST(progress, a_driver_wakes_for_the_deadline_of_what_it_drives) {
     EXPECT_GE(SteadyClock{}.now(), due);
 }
 
-TEST(progress, a_driver_that_has_nothing_to_do_sleeps) {
+TEST(progress, a_driver_with_nothing_to_do_sleeps) {
     const auto progress = make_user_loop();
     FakeNode node(*progress);
     Completion never;
     EXPECT_FALSE(progress->wait(never, SteadyClock{}.now() + 50ms));
-    // Spinning makes some hundred turns in its 20 us; 50 ms of it would make tens of thousands.
+    // Spinning takes some hundred turns in its 20 us; 50 ms of it would take tens of thousands.
     EXPECT_LT(node.turns(), 2000U);
 }
 
-TEST(progress, wait_any_names_one_that_is_done) {
+TEST(progress, wait_any_returns_the_index_of_a_done_completion) {
     const auto progress = make_user_loop();
     FakeNode node(*progress);
     std::array<Completion, 3> all;
@@ -154,7 +154,7 @@ TEST(progress, continuations_run_in_poll_in_order_of_completion_and_without_the_
     EXPECT_FALSE(readable(progress->descriptor()));
 }
 
-TEST(progress, then_on_what_is_done_says_so_and_calls_nothing) {
+TEST(progress, then_on_a_done_completion_returns_false_and_calls_nothing) {
     const auto progress = make_user_loop();
     FakeNode node(*progress);
     Completion completion;
@@ -189,7 +189,7 @@ TEST(progress, a_wait_inside_a_continuation_completes_and_runs_no_other_continua
     EXPECT_EQ(order, (std::vector<int>{1, 2}));
 }
 
-TEST(progress, a_withdrawn_continuation_does_not_run_before_or_after_its_completion) {
+TEST(progress, a_continuation_withdrawn_before_or_after_completion_does_not_run) {
     const auto progress = make_user_loop();
     FakeNode node(*progress);
     int ran = 0;
@@ -212,7 +212,7 @@ TEST(progress, a_withdrawn_continuation_does_not_run_before_or_after_its_complet
     EXPECT_FALSE(progress->withdraw(complete, call));
 }
 
-TEST(progress, the_users_loop_is_called_when_the_next_deadline_moves_ahead) {
+TEST(progress, the_user_loop_is_woken_when_the_next_deadline_becomes_earlier) {
     const auto progress = make_user_loop();
     FakeNode node(*progress);
     Completion late;
@@ -232,7 +232,7 @@ TEST(progress, the_users_loop_is_called_when_the_next_deadline_moves_ahead) {
     EXPECT_EQ(progress->next_deadline(), now + 20s);
 }
 
-TEST(progress, the_users_loop_sees_input_and_room_to_write) {
+TEST(progress, the_user_loop_sees_input_and_writability) {
     const auto progress = make_user_loop();
     FakeNode node(*progress);
     EXPECT_FALSE(readable(progress->descriptor()));
@@ -246,7 +246,7 @@ TEST(progress, the_users_loop_sees_input_and_room_to_write) {
     EXPECT_FALSE(readable(progress->descriptor()));
 }
 
-TEST(progress, what_was_removed_is_neither_driven_nor_watched) {
+TEST(progress, a_removed_node_is_neither_driven_nor_watched) {
     const auto progress = make_user_loop();
     FakeNode kept(*progress);
     std::uint64_t turns = 0;
@@ -303,7 +303,7 @@ TEST(progress, calls_from_under_the_lock_are_refused_as_reentrant) {
     EXPECT_TRUE(progress->wait(completion));
 }
 
-TEST(progress, stop_runs_the_continuations_that_are_due) {
+TEST(progress, stop_runs_pending_continuations) {
     const auto progress = make_user_loop();
     FakeNode node(*progress);
     int ran = 0;

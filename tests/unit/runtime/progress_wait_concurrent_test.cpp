@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kThreads = 8;
 
-/// Counts turns, those of them in which something was due, and looks.
+/// Counts turns, turns in which something was due, and looks.
 class Watcher final : public Driven {
 public:
     explicit Watcher(Progress& progress) : progress_(progress) { progress_.add(*this).value(); }
@@ -36,7 +36,7 @@ public:
     int turns() const noexcept { return turns_.load(); }
     int served() const noexcept { return served_.load(); }
     int looks() const noexcept { return looks_.load(); }
-    /// Under the lock: the next is a turn.
+    /// Demands a turn before the next look. The caller holds the lock.
     void touch(TimePoint due) noexcept {
         touched_ = true;
         due_ = due;
@@ -76,8 +76,8 @@ void await(const std::function<bool()>& done) {
     }
 }
 
-// A thread that completes what it is asked to, sometimes at once and sometimes late, in one of the
-// ways in which operations complete: by input that a driver reads, under a guard, by a post.
+// A thread that completes requested operations, sometimes at once and sometimes late, in one of the
+// ways in which operations complete: by input that a driver reads, under a guard, or by a post.
 class Completer {
 public:
     Completer(Progress& progress, FakeNode& node, Random random)
@@ -92,7 +92,7 @@ public:
         changed_.notify_one();
     }
 
-    /// `number` must be unique among those that are pending.
+    /// `number` must be unique among the pending operations.
     void complete_soon(std::uint64_t number, Completion& completion) {
         node_.expect(number, completion);
         {
@@ -111,7 +111,7 @@ private:
             const auto [number, completion] = asked_.front();
             asked_.pop_front();
             lock.unlock();
-            // Sometimes while the other waits already, sometimes before.
+            // Complete sometimes before and sometimes after the other thread starts to wait.
             const TimePoint then = SteadyClock{}.now() + Duration(random.below(30'000));
             while (SteadyClock{}.now() < then) {
             }
@@ -151,7 +151,7 @@ struct Setting {
     const char* name;
     Progress::Options options;
 };
-// NOLINTNEXTLINE(readability-identifier-naming): what GoogleTest looks for
+// NOLINTNEXTLINE(readability-identifier-naming): the name that GoogleTest expects
 void PrintTo(const Setting& setting, std::ostream* out) {
     *out << setting.name;
 }
@@ -173,10 +173,10 @@ protected:
     Completer completer_{*progress_, node_, random_.fork()};
 };
 
-TEST_P(ProgressConcurrent, each_of_eight_threads_learns_that_its_own_operation_is_done) {
+TEST_P(ProgressConcurrent, each_of_eight_threads_sees_its_own_operation_complete) {
     in_threads([&](std::uint64_t thread, Random& random) {
         for (int i = 0; i < 20; ++i) {
-            // On the heap, and freed at once: whoever touches it after that is caught.
+            // On the heap and freed at once, so that a sanitizer catches any later access.
             auto completion = std::make_unique<Completion>();
             completer_.complete_soon(thread, *completion);
             if (random.chance(0.2)) std::this_thread::yield();
@@ -186,7 +186,7 @@ TEST_P(ProgressConcurrent, each_of_eight_threads_learns_that_its_own_operation_i
     });
 }
 
-TEST_P(ProgressConcurrent, who_polls_done_may_destroy_the_completion_at_once) {
+TEST_P(ProgressConcurrent, a_thread_that_polls_done_may_destroy_the_completion_at_once) {
     in_threads([&](std::uint64_t thread, Random& random) {
         for (int i = 0; i < 4; ++i) {
             auto completion = std::make_unique<Completion>();
@@ -197,7 +197,7 @@ TEST_P(ProgressConcurrent, who_polls_done_may_destroy_the_completion_at_once) {
             }
             const TimePoint patience = soon();
             while (!completion->done()) {
-                // Without a background thread it is up to the callers to make progress.
+                // Without a background thread the callers must make progress themselves.
                 static_cast<void>(progress_->wait(*completion, TimePoint{}));
                 ASSERT_LT(SteadyClock{}.now(), patience);
             }
@@ -205,7 +205,7 @@ TEST_P(ProgressConcurrent, who_polls_done_may_destroy_the_completion_at_once) {
     });
 }
 
-TEST_P(ProgressConcurrent, a_wait_with_a_deadline_says_truly_whether_it_was_done) {
+TEST_P(ProgressConcurrent, a_wait_with_a_deadline_reports_correctly_whether_it_completed) {
     std::atomic<int> expired{0};
     in_threads([&](std::uint64_t thread, Random& random) {
         for (int i = 0; i < 12; ++i) {
@@ -222,7 +222,7 @@ TEST_P(ProgressConcurrent, a_wait_with_a_deadline_says_truly_whether_it_was_done
     EXPECT_GT(expired.load(), 0);
 }
 
-TEST_P(ProgressConcurrent, wait_any_returns_for_each_and_lets_go_of_all_of_them) {
+TEST_P(ProgressConcurrent, wait_any_returns_each_completion_and_releases_the_others) {
     constexpr std::size_t kSet = 5;
     in_threads([&](std::uint64_t thread, Random&) {
         for (int i = 0; i < 4; ++i) {
@@ -246,7 +246,7 @@ TEST_P(ProgressConcurrent, wait_any_returns_for_each_and_lets_go_of_all_of_them)
     });
 }
 
-TEST_P(ProgressConcurrent, a_driver_that_is_done_hands_over_to_one_that_waits) {
+TEST_P(ProgressConcurrent, a_driver_that_is_done_hands_over_to_a_waiting_thread) {
     Completion first;
     Completion second;
     node_.expect(100, first);
@@ -265,7 +265,7 @@ TEST_P(ProgressConcurrent, a_driver_that_is_done_hands_over_to_one_that_waits) {
     EXPECT_TRUE(second.done());
 }
 
-TEST_P(ProgressConcurrent, a_driver_that_sleeps_learns_of_an_earlier_deadline) {
+TEST_P(ProgressConcurrent, a_sleeping_driver_notices_an_earlier_deadline) {
     Completion far;
     node_.complete_at(soon() + 1h, far);
     Completion awaited;
@@ -274,7 +274,7 @@ TEST_P(ProgressConcurrent, a_driver_that_sleeps_learns_of_an_earlier_deadline) {
         EXPECT_TRUE(progress_->wait(awaited, soon()));
         returned.store(true, std::memory_order_release);
     });
-    // It sleeps when its turns have come to an end for a while.
+    // The driver is asleep once it has taken no turn for a while.
     for (std::uint64_t turns = ~0ULL; turns != node_.turns();) {
         turns = node_.turns();
         const TimePoint later = SteadyClock{}.now() + 2ms;
@@ -291,13 +291,13 @@ TEST_P(ProgressConcurrent, a_driver_that_sleeps_learns_of_an_earlier_deadline) {
 INSTANTIATE_TEST_SUITE_P(
     drives, ProgressConcurrent,
     ::testing::Values(Setting{.name = "background", .options = {}},
-                      // Looks all the time: the baton is stolen from it all the time.
+                      // Looks continuously, so waiters steal the baton from it all the time.
                       Setting{.name = "eager_background", .options = {.spin = 0us, .look = 10us}},
                       Setting{.name = "user_loop",
                               .options = {.drive = Progress::Drive::user_loop}}),
     [](const auto& tested) { return tested.param.name; });
 
-TEST(progress_wait, who_spins_only_looks_until_something_is_due_or_done_under_the_lock) {
+TEST(progress_wait, a_spinning_thread_only_looks_until_something_is_due_or_the_lock_was_taken) {
     const auto progress = make_progress({.spin = 60s});
     Watcher watcher(*progress);
     FakeNode node(*progress);

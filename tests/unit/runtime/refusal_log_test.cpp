@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::seconds;
 
-TEST(RefusalLogTest, logs_a_joiner_that_tries_again_once_and_then_once_a_minute) {
+TEST(RefusalLogTest, logs_a_retrying_joiner_once_and_then_once_a_minute) {
     RefusalLog log;
     TimePoint now{};
     int lines = 0;
@@ -26,7 +26,7 @@ TEST(RefusalLogTest, logs_a_joiner_that_tries_again_once_and_then_once_a_minute)
         "60 s ago)");
 }
 
-TEST(RefusalLogTest, logs_every_host_and_every_reason) {
+TEST(RefusalLogTest, logs_each_host_and_each_reason) {
     RefusalLog log;
     const TimePoint now{};
     EXPECT_EQ(log.note(now, "a", "x"), "a was not let in: x");
@@ -35,7 +35,7 @@ TEST(RefusalLogTest, logs_every_host_and_every_reason) {
     EXPECT_FALSE(log.note(now, "a", "x"));
 }
 
-TEST(RefusalLogTest, counts_only_what_was_not_logged) {
+TEST(RefusalLogTest, counts_only_refusals_that_were_not_logged) {
     RefusalLog log;
     TimePoint now{};
     EXPECT_TRUE(log.note(now, "a", "x"));
@@ -47,7 +47,7 @@ TEST(RefusalLogTest, counts_only_what_was_not_logged) {
               "a was not let in: x (1 refusal since the last such line, 61 s ago)");
 }
 
-TEST(RefusalLogTest, remembers_a_bounded_number_and_forgets_the_oldest) {
+TEST(RefusalLogTest, remembers_a_bounded_number_of_refusals_and_forgets_the_oldest) {
     RefusalLog log;
     TimePoint now{};
     for (std::size_t i = 0; i <= RefusalLog::kMostKept; ++i) {

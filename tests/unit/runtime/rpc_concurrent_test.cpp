@@ -12,7 +12,7 @@
 
 #include "rpc_gate.hpp"
 
-/// Calls from many threads, functions that block, and nodes that close under both.
+/// Calls from many threads, functions that block, and nodes that close while calls are pending.
 namespace nexar {
 namespace {
 
@@ -27,7 +27,7 @@ Errc code_of(Work<T>& work) {
     return result ? Errc{} : result.error().code();
 }
 
-/// Bytes that differ by seed and place.
+/// Bytes that depend on the seed and the position.
 Payload bytes_for(std::uint32_t seed, std::size_t size) {
     Payload made(size);
     std::uint32_t state = seed * 2'654'435'761U + 1;
@@ -56,7 +56,7 @@ enum class Kind : std::uint8_t {
 };
 constexpr std::uint32_t kKinds = 9;
 
-/// What a rank offers to the storm.
+/// The functions that a rank serves during the storm.
 struct Services {
     explicit Services(const Node& node) {
         served.push_back(
@@ -75,7 +75,7 @@ struct Services {
     std::vector<Served> served{};
 };
 
-/// One call of the storm, and what must come of it.
+/// One call of the storm and its expected outcome.
 struct Shot {
     Kind kind{};
     std::uint32_t seed = 0;
@@ -155,7 +155,7 @@ void storm(int calls) {
         threads.emplace_back([&, t] {
             std::vector<Shot> shots(static_cast<std::size_t>(calls / 4));
             for (std::uint32_t i = 0; i < shots.size(); ++i) {
-                // Mostly those that pass data.
+                // Most calls pass data.
                 const std::uint32_t dice = (i * 7 + t) % 32;
                 shots[i].kind = dice < kKinds ? static_cast<Kind>(dice) : Kind::echo;
                 shots[i].seed = t * 100'000 + i;
@@ -167,17 +167,17 @@ void storm(int calls) {
     for (std::thread& thread : threads) thread.join();
 }
 
-TEST(RpcStorm, ten_thousand_concurrent_calls_of_four_threads_each_have_their_answer) {
+TEST(RpcStorm, ten_thousand_concurrent_calls_from_four_threads_each_get_their_answer) {
     storm(10'000);
 }
 
-TEST(RpcStorm, a_thousand_concurrent_calls_of_four_threads_each_have_their_answer) {
+TEST(RpcStorm, a_thousand_concurrent_calls_from_four_threads_each_get_their_answer) {
     storm(1000);
 }
 
-// The slow ones end only after the others were answered: had one of those waited for them, it would
-// be there for ever.
-TEST(RpcSlow, functions_that_do_not_end_delay_no_other) {
+// The slow functions return only after the other calls were answered, so a call that waited for a
+// slow function would hang.
+TEST(RpcSlow, functions_that_do_not_return_delay_no_other_function) {
     auto nodes = local_cluster(2);
     Gate finish;
     std::atomic<int> sleeping = 0;
@@ -188,7 +188,7 @@ TEST(RpcSlow, functions_that_do_not_end_delay_no_other) {
     const auto quick = nodes[1].serve("quick", [](int x) { return x + 1; });
     const auto other = nodes[1].serve("other", [](int x) { return x + 2; });
     for (int i = 0; i < 100; ++i) EXPECT_EQ(nodes[0].call<int>(1, "quick", i).wait(), i + 1);
-    // More than the pool has threads.
+    // More calls than the pool has threads.
     std::vector<Work<void>> sleepers;
     for (int i = 0; i < 40; ++i) sleepers.push_back(nodes[0].call<void>(1, "slow"));
     while (sleeping == 0) EXPECT_EQ(nodes[0].call<int>(1, "quick", 1).wait(), 2);
@@ -204,7 +204,7 @@ TEST(RpcSlow, functions_that_do_not_end_delay_no_other) {
     EXPECT_EQ(sleeping, 40);
 }
 
-TEST(RpcSlow, a_quick_function_that_blocks_once_delays_no_other) {
+TEST(RpcSlow, a_quick_function_that_blocks_once_delays_no_other_function) {
     auto nodes = local_cluster(2);
     Gate finish;
     const auto fickle = nodes[1].serve("fickle", [&](bool blocks) {
@@ -224,7 +224,7 @@ TEST(RpcSlow, a_quick_function_that_blocks_once_delays_no_other) {
     blocked.wait();
 }
 
-TEST(RpcWaiting, functions_that_wait_do_not_count_and_those_beyond_64_are_overloaded) {
+TEST(RpcWaiting, waiting_functions_get_extra_threads_up_to_64_and_calls_beyond_are_refused) {
     NodeOptions options;
     options.rpc.threads = 2;
     auto nodes = local_cluster(2, options);
@@ -252,8 +252,8 @@ TEST(RpcWaiting, functions_that_wait_do_not_count_and_those_beyond_64_are_overlo
     for (int i = 0; i < 63; ++i) works.push_back(nodes[0].call<int>(1, "waits", i));
     const auto end = SteadyTime::now() + 30s;
     while (waiting < 63 && SteadyTime::now() < end) std::this_thread::yield();
-    ASSERT_EQ(waiting, 63) << "a pool of 2 threads makes others for those that wait";
-    // One thread is left, or is needed to look for jobs; then there is none.
+    ASSERT_EQ(waiting, 63) << "a pool of 2 threads starts extra threads while functions wait";
+    // One thread is left to run a call or to fetch the next one; after that the pool is full.
     std::vector<Work<int>> more;
     for (int i = 0; i < 8; ++i) more.push_back(nodes[0].call<int>(1, "waits", 100 + i));
     int overloaded = 0;
@@ -276,7 +276,7 @@ TEST(RpcWaiting, functions_that_wait_do_not_count_and_those_beyond_64_are_overlo
     for (std::thread& thread : own) thread.join();
 }
 
-TEST(RpcLimits, calls_beyond_the_limit_of_a_caller_are_overloaded_at_once) {
+TEST(RpcLimits, calls_beyond_the_callers_limit_fail_at_once_with_overloaded) {
     NodeOptions options;
     options.rpc.max_in_flight = 5;
     auto nodes = local_cluster(2, options);
@@ -316,7 +316,7 @@ TEST(RpcChain, three_ranks_call_each_other_in_a_ring) {
     for (std::thread& thread : threads) thread.join();
 }
 
-TEST(RpcClose, a_node_closes_with_calls_under_way_in_both_directions) {
+TEST(RpcClose, a_node_closes_with_calls_in_flight_in_both_directions) {
     auto nodes = local_cluster(3);
     const auto echo = nodes[1].serve("echo", [](Payload p) { return p; });
     const auto nested = nodes[1].serve(

@@ -10,7 +10,7 @@
 
 namespace nexar::testing {
 
-/// Closed until somebody opens it.
+/// Blocks threads until another thread opens it.
 class Gate {
 public:
     void open() {
@@ -19,7 +19,7 @@ public:
         opened_.notify_all();
     }
 
-    /// False: nobody opened it for half a minute.
+    /// Waits until the gate is open. False after 30 seconds.
     bool pass() {
         std::unique_lock lock(mutex_);
         return opened_.wait_for(lock, std::chrono::seconds(30), [this] { return open_; });

@@ -77,7 +77,7 @@ TEST_F(Rpc, carries_large_payloads_both_ways) {
     EXPECT_EQ(second.wait(), sent);
 }
 
-TEST_F(Rpc, calls_itself_and_calls_from_within_a_function) {
+TEST_F(Rpc, nodes_call_themselves_and_functions_call_functions) {
     const auto leaf = nodes_[2].serve("leaf", [](int x) { return x + 1; });
     const auto middle = nodes_[1].serve(
         "middle", [&](int x) { return nodes_[1].call<int>(2, "leaf", x).wait() * 10; });
@@ -142,7 +142,7 @@ TEST_F(Rpc, a_deadline_ends_the_call_and_stops_the_function) {
     EXPECT_EQ(stopped, 2);
 }
 
-TEST_F(Rpc, cancelling_reaches_the_function) {
+TEST_F(Rpc, cancelling_a_call_stops_its_function) {
     UntilStopped function;
     const auto slow = nodes_[1].serve("slow", function.body());
     auto work = nodes_[0].call<void>(1, "slow");
@@ -153,7 +153,7 @@ TEST_F(Rpc, cancelling_reaches_the_function) {
     EXPECT_TRUE(function.stopped.pass());
 }
 
-TEST_F(Rpc, the_death_of_the_caller_reaches_the_function) {
+TEST_F(Rpc, a_function_is_stopped_when_its_caller_closes) {
     UntilStopped function;
     const auto slow = nodes_[1].serve("slow", function.body());
     auto work = nodes_[0].call<void>(1, "slow");
@@ -163,7 +163,7 @@ TEST_F(Rpc, the_death_of_the_caller_reaches_the_function) {
     EXPECT_TRUE(function.stopped.pass());
 }
 
-TEST_F(Rpc, a_call_to_a_node_that_closes_has_an_unknown_outcome) {
+TEST_F(Rpc, a_call_has_an_unknown_outcome_when_the_callee_closes) {
     UntilStopped function;
     const auto slow = nodes_[1].serve("slow", [&](const Call& call) {
         function.run(call);
@@ -176,7 +176,7 @@ TEST_F(Rpc, a_call_to_a_node_that_closes_has_an_unknown_outcome) {
     EXPECT_EQ(code_of(nodes_[0].call<int>(1, "slow")), Errc::link_closed);
 }
 
-TEST_F(Rpc, a_function_ends_with_its_handle_after_the_calls_that_run) {
+TEST_F(Rpc, stopping_a_function_waits_for_its_running_calls) {
     Gate began;
     Gate finish;
     std::atomic<bool> ran = false;
@@ -191,7 +191,7 @@ TEST_F(Rpc, a_function_ends_with_its_handle_after_the_calls_that_run) {
         served.stop();
         EXPECT_TRUE(ran);
     });
-    // Not served any more as soon as stop() has begun.
+    // New calls fail as soon as stop() has begun.
     while (code_of(nodes_[0].call<void>(1, "once", CallOptions{.timeout = 5ms})) !=
            Errc::unknown_function) {
     }
@@ -203,7 +203,7 @@ TEST_F(Rpc, a_function_ends_with_its_handle_after_the_calls_that_run) {
     nodes_[0].call<void>(1, "once").wait();
 }
 
-TEST_F(Rpc, a_function_may_end_itself_and_may_not_close_its_node) {
+TEST_F(Rpc, a_function_may_stop_itself_but_not_close_its_node) {
     Served served;
     served = nodes_[1].serve("last", [&] { served.stop(); });
     nodes_[0].call<void>(1, "last").wait();
@@ -214,7 +214,7 @@ TEST_F(Rpc, a_function_may_end_itself_and_may_not_close_its_node) {
     EXPECT_THAT(refused.error().cause(), HasSubstr("reentrant_call"));
 }
 
-TEST_F(Rpc, runs_where_the_executor_says) {
+TEST_F(Rpc, functions_run_where_their_executor_puts_them) {
     std::mutex mutex;
     std::vector<std::function<void()>> given;
     Gate has;
@@ -252,7 +252,7 @@ TEST_F(Rpc, runs_where_the_executor_says) {
     EXPECT_EQ(nodes_[0].call<int>(1, "plus", 1).wait(), 2);
 }
 
-TEST_F(Rpc, works_with_callbacks_futures_and_wait_any) {
+TEST_F(Rpc, calls_work_with_callbacks_futures_and_wait_any) {
     const auto plus = nodes_[1].serve("plus", [](int x) { return x + 1; });
     std::promise<int> told;
     nodes_[0].call<int>(1, "plus", 5).then([&](Result<int> r) { told.set_value(r.value()); });
@@ -267,7 +267,7 @@ TEST_F(Rpc, works_with_callbacks_futures_and_wait_any) {
     for (int i = 0; i < 10; ++i) EXPECT_EQ(values[static_cast<std::size_t>(i)], i + 1);
 }
 
-TEST_F(Rpc, a_wait_inside_a_function_runs_no_callback_of_others) {
+TEST_F(Rpc, a_wait_inside_a_function_runs_no_callbacks_of_other_works) {
     static thread_local bool inside = false;
     Gate finish;
     std::atomic<bool> waits = false;
@@ -285,7 +285,7 @@ TEST_F(Rpc, a_wait_inside_a_function_runs_no_callback_of_others) {
     const auto plus = nodes_[1].serve("plus", [](int x) { return x + 1; });
     auto outer = nodes_[2].call<void>(1, "waiting");
     while (!waits) std::this_thread::yield();
-    // This thread does not drive: what waits in the function does.
+    // This thread does not drive; the wait inside the function does.
     std::atomic<int> within = 0;
     for (int i = 0; i < 200; ++i) {
         std::promise<int> told;
@@ -303,7 +303,7 @@ TEST_F(Rpc, a_wait_inside_a_function_runs_no_callback_of_others) {
     own.join();
 }
 
-TEST(RpcLoop, works_in_a_loop_of_the_user) {
+TEST(RpcLoop, calls_complete_in_a_user_loop) {
     NodeOptions options;
     options.progressing = Progressing::user_loop;
     auto nodes = local_cluster(2, options);

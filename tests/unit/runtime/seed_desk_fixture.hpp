@@ -13,7 +13,7 @@ using std::chrono::seconds;
 
 inline const Address some_address = Address::parse("10.0.0.7:1234").value();
 
-/// A token with its secret, as a joiner has it.
+/// A token and its secret, as a joiner holds them.
 struct Held {
     security::TokenId id{};
     std::vector<std::byte> secret{};
@@ -33,7 +33,7 @@ protected:
             },
             now_);
     }
-    /// What a seed that is started again reads from its file.
+    /// Simulates a restarted seed that reads the stored state.
     void restart(std::uint32_t world = 3) {
         const wire::StoredSeed kept = desk_->state();
         start(kept, world);
@@ -70,7 +70,7 @@ protected:
         now_ += span;
         desk_->expire(now_);
     }
-    /// All members, attending.
+    /// Admits all members and lets them attend; the world forms.
     std::vector<Member> form(unsigned first_key = 1) {
         const Held held = token(3);
         std::vector<Member> all;

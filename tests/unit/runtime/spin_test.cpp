@@ -14,7 +14,7 @@ void fill(Crowd& crowd) {
     while (!crowd.here()) crowd.saw_away(50us);
 }
 
-TEST(crowd, is_here_when_more_than_one_in_four_offers_are_taken) {
+TEST(crowd, is_here_when_more_than_a_quarter_of_the_offers_are_taken) {
     Crowd crowd;
     EXPECT_FALSE(crowd.here());
     for (int i = 0; i < 100; ++i) {
@@ -24,7 +24,7 @@ TEST(crowd, is_here_when_more_than_one_in_four_offers_are_taken) {
     EXPECT_TRUE(crowd.here());
 }
 
-TEST(crowd, is_not_here_when_one_in_four_offers_or_less_are_taken) {
+TEST(crowd, is_not_here_when_a_quarter_of_the_offers_or_fewer_are_taken) {
     Crowd crowd;
     for (int i = 0; i < 100; ++i) {
         crowd.saw_away(4us);
@@ -33,7 +33,7 @@ TEST(crowd, is_not_here_when_one_in_four_offers_or_less_are_taken) {
     }
 }
 
-TEST(crowd, is_forgotten_when_nobody_takes_an_offer_any_more) {
+TEST(crowd, is_forgotten_when_offers_are_no_longer_taken) {
     Crowd crowd;
     for (int i = 0; i < 1000; ++i) crowd.saw_away(50us);
     int offers = 0;
@@ -44,7 +44,7 @@ TEST(crowd, is_forgotten_when_nobody_takes_an_offer_any_more) {
     EXPECT_LE(offers, 32);
 }
 
-TEST(spin, looks_for_its_time_then_offers_and_sleeps_when_nobody_takes_it) {
+TEST(spin, looks_for_its_spin_time_then_offers_and_sleeps_when_no_offer_is_taken) {
     Crowd crowd;
     Spin spin(20us, crowd);
     EXPECT_EQ(spin.next(false, kStart), Next::look);
@@ -57,7 +57,7 @@ TEST(spin, looks_for_its_time_then_offers_and_sleeps_when_nobody_takes_it) {
     EXPECT_EQ(spin.next(false, kStart + 40us), Next::sleep);
 }
 
-TEST(spin, begins_again_when_something_happened) {
+TEST(spin, restarts_after_activity) {
     Crowd crowd;
     Spin spin(20us, crowd);
     spin.next(false, kStart);
@@ -68,7 +68,7 @@ TEST(spin, begins_again_when_something_happened) {
     EXPECT_EQ(spin.next(false, kStart + 1ms + 20us), Next::offer);
 }
 
-TEST(spin, in_a_crowd_offers_at_once_and_goes_on_while_it_is_taken) {
+TEST(spin, in_a_crowd_offers_at_once_and_continues_while_offers_are_taken) {
     Crowd crowd;
     fill(crowd);
     Spin spin(20us, crowd);
@@ -82,7 +82,7 @@ TEST(spin, in_a_crowd_offers_at_once_and_goes_on_while_it_is_taken) {
     EXPECT_EQ(spin.next(false, kStart + 1us), Next::sleep);
 }
 
-TEST(spin, sleeps_when_who_took_the_processor_kept_it) {
+TEST(spin, sleeps_when_the_thread_that_took_the_processor_kept_it) {
     Crowd crowd;
     fill(crowd);
     Spin spin(20us, crowd);

@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kMessages = 300;
 
-// Every thread waits for works of its own; whoever drives must wake the others.
-TEST(Threads, eight_of_them_wait_for_different_works_of_one_node) {
+// Every thread waits for its own works; the thread that drives must wake the others.
+TEST(Threads, eight_threads_wait_for_different_works_of_one_node) {
     auto nodes = local_cluster(2);
     std::vector<std::jthread> threads;
     for (std::uint64_t tag = 0; tag < 8; ++tag) {
@@ -39,7 +39,7 @@ TEST(Threads, eight_of_them_wait_for_different_works_of_one_node) {
     }
 }
 
-TEST(Threads, each_with_a_communicator_of_its_own_do_not_mix) {
+TEST(Threads, threads_with_their_own_communicators_do_not_mix_up_messages) {
     auto nodes = local_cluster(2);
     std::vector<std::pair<Communicator, Communicator>> pairs;
     for (int i = 0; i < 4; ++i) {
@@ -66,7 +66,7 @@ TEST(Threads, each_with_a_communicator_of_its_own_do_not_mix) {
     }
 }
 
-TEST(Threads, nothing_hangs_when_a_node_closes_while_others_wait) {
+TEST(Threads, no_wait_hangs_when_nodes_close) {
     for (int round = 0; round < 10; ++round) {
         auto nodes = local_cluster(3);
         std::vector<std::jthread> threads;

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 constexpr std::chrono::seconds kUnprotectedPatience(60);
 
-TEST(Unprotected, nodes_that_agree_on_it_exchange_messages_of_all_sizes) {
+TEST(Unprotected, unprotected_nodes_exchange_messages_of_all_sizes) {
     auto nodes = local_cluster(2, {.unprotected = true});
     Communicator from = nodes[0].world();
     Communicator to = nodes[1].world();
@@ -34,7 +34,7 @@ TEST(Unprotected, nodes_that_agree_on_it_exchange_messages_of_all_sizes) {
     }
 }
 
-/// Two nodes of one cluster; the one of rank 1 dials.
+/// Two nodes of one cluster; rank 1 dials.
 class OneSided : public ::testing::TestWithParam<bool> {
 protected:
     std::shared_ptr<NodeBody> open(std::uint64_t index, bool unprotected) {
@@ -48,7 +48,7 @@ protected:
     std::shared_ptr<runtime::Loop> loop_ = runtime::make_loop({}).value();
 };
 
-TEST_P(OneSided, is_refused_and_the_dialer_is_told_what_differs) {
+TEST_P(OneSided, link_is_refused_and_the_dialer_learns_the_reason) {
     const bool dialer_unprotected = GetParam();
     const auto server = open(0, !dialer_unprotected);
     const auto dialer = open(1, dialer_unprotected);
@@ -71,7 +71,7 @@ TEST_P(OneSided, is_refused_and_the_dialer_is_told_what_differs) {
     EXPECT_THAT(outcome.error().what(), HasSubstr(server->address().text()));
     EXPECT_THAT(outcome.error().what(), HasSubstr("protection=none"));
 
-    // The server was not disturbed, and says whom it misses.
+    // The server is unaffected and reports which rank is missing.
     const auto missing = server->wait_formed(server->now());
     ASSERT_FALSE(missing);
     EXPECT_EQ(missing.error().code(), Errc::timed_out);

@@ -17,9 +17,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The least that a coroutine can be: runs at once, and tells when it has ended.
+/// A minimal coroutine type: starts at once and destroys itself at its end.
 struct Detached {
-    // NOLINTBEGIN(readability-identifier-naming): names of the language
+    // NOLINTBEGIN(readability-identifier-naming): names that the language requires
     struct promise_type {
         Detached get_return_object() noexcept { return {}; }
         std::suspend_never initial_suspend() noexcept { return {}; }
@@ -75,7 +75,7 @@ Detached call_twice(const Node& node, std::promise<Errc>& end) {
     }
 }
 
-TEST_F(WorkTest, of_a_call_can_be_awaited_too) {
+TEST_F(WorkTest, a_call_can_be_awaited) {
     const auto twice = nodes_[1].serve("twice", [](int x) { return 2 * x; });
     std::promise<Errc> end;
     call_twice(nodes_[0], end);
@@ -84,7 +84,7 @@ TEST_F(WorkTest, of_a_call_can_be_awaited_too) {
     EXPECT_EQ(future.get(), Errc::unknown_function);
 }
 
-TEST_F(WorkTest, calls_back_with_a_value_or_an_error) {
+TEST_F(WorkTest, passes_a_value_or_an_error_to_its_callback) {
     std::array<int, 1> got{};
     std::atomic<int> calls = 0;
     b_.recv(std::span(got), 0, 1).then([&](const Result<Status>& outcome) {
@@ -117,7 +117,7 @@ TEST_F(WorkTest, a_callback_may_wait_for_another_work) {
     EXPECT_EQ(sum, 3);
 }
 
-TEST_F(WorkTest, becomes_a_future) {
+TEST_F(WorkTest, converts_to_a_future) {
     std::array<int, 1> got{};
     auto future = b_.recv(std::span(got), 0, 1).future();
     const std::array<int, 1> sent{5};
@@ -130,7 +130,7 @@ TEST_F(WorkTest, becomes_a_future) {
     EXPECT_THROW(std::move(cancelled).future().get(), Error);
 }
 
-TEST_F(WorkTest, can_be_waited_for_together_with_others) {
+TEST_F(WorkTest, can_be_waited_for_in_a_list) {
     std::array<std::array<int, 1>, 3> got{};
     std::vector<Work<Status>> works;
     for (std::uint64_t tag = 0; tag < 3; ++tag) {
@@ -152,7 +152,7 @@ TEST_F(WorkTest, can_be_waited_for_together_with_others) {
     EXPECT_EQ(all[1].tag, 2U);
 }
 
-TEST_F(WorkTest, of_nodes_that_share_no_loop_cannot_be_waited_for_together) {
+TEST_F(WorkTest, works_of_nodes_without_a_common_loop_cannot_be_waited_for_together) {
     auto others = local_cluster(1);
     std::array<int, 2> got{};
     std::vector<Work<Status>> works;
@@ -162,7 +162,7 @@ TEST_F(WorkTest, of_nodes_that_share_no_loop_cannot_be_waited_for_together) {
     for (Work<Status>& work : works) work.cancel();
 }
 
-TEST_F(WorkTest, waits_when_it_is_dropped_so_that_memory_is_never_touched_later) {
+TEST_F(WorkTest, destructor_waits_so_that_memory_is_never_touched_later) {
     std::vector<int> got(100'000);
     const std::vector<int> sent(100'000, 3);
     std::thread sender;
@@ -175,7 +175,7 @@ TEST_F(WorkTest, waits_when_it_is_dropped_so_that_memory_is_never_touched_later)
     sender.join();
 }
 
-TEST_F(WorkTest, is_cancelled_when_the_stack_is_unwound) {
+TEST_F(WorkTest, is_cancelled_during_stack_unwinding) {
     std::array<int, 1> got{};
     try {
         const Work<Status> never = b_.recv(std::span(got), 0, 1);
@@ -185,7 +185,7 @@ TEST_F(WorkTest, is_cancelled_when_the_stack_is_unwound) {
     }
 }
 
-TEST(WorkLimits, no_more_than_max_pending_operations_are_under_way) {
+TEST(WorkLimits, at_most_max_pending_operations_are_in_flight) {
     auto nodes = local_cluster(1, {.max_pending = 3});
     Communicator world = nodes[0].world();
     std::array<int, 4> got{};
@@ -203,7 +203,7 @@ TEST(WorkLimits, no_more_than_max_pending_operations_are_under_way) {
     EXPECT_EQ(got[0], 1);
 }
 
-// The thread that runs the callback is the one that would have to be joined.
+// Closing would have to join the thread that runs the callback.
 TEST(WorkCallback, cannot_stop_the_loop_that_runs_it) {
     auto nodes = local_cluster(1);
     std::array<int, 1> value{1};
@@ -221,7 +221,7 @@ TEST(WorkCallback, cannot_stop_the_loop_that_runs_it) {
     EXPECT_EQ(code, static_cast<int>(Errc::reentrant_call));
 }
 
-TEST(WorkInChild, of_fork_is_refused_and_the_parent_goes_on) {
+TEST(WorkInForkedChild, is_refused_and_the_parent_continues) {
     auto nodes = local_cluster(2);
     std::array<int, 1> value{4};
     const pid_t child = ::fork();
@@ -243,7 +243,7 @@ TEST(WorkInChild, of_fork_is_refused_and_the_parent_goes_on) {
     EXPECT_EQ(got, value);
 }
 
-TEST(EmptyWork, counts_as_ended) {
+TEST(EmptyWork, counts_as_completed) {
     Work<> empty;
     EXPECT_FALSE(empty.valid());
     EXPECT_TRUE(empty.done());
@@ -259,7 +259,7 @@ TEST(EmptyWork, counts_as_ended) {
     wait_all(another);
 }
 
-TEST(EmptyWork, of_a_receive_gives_the_status_of_no_rank) {
+TEST(EmptyWork, has_the_status_of_no_rank_if_it_is_a_receive) {
     const Status nothing{.source = no_rank, .tag = 0, .bytes = 0};
     Work<Status> empty;
     EXPECT_EQ(empty.wait(), nothing);
@@ -267,7 +267,7 @@ TEST(EmptyWork, of_a_receive_gives_the_status_of_no_rank) {
     EXPECT_EQ(std::move(empty).future().get(), nothing);
 }
 
-TEST(EmptyWork, of_another_value_is_refused) {
+TEST(EmptyWork, is_an_error_if_it_should_return_a_value) {
     Work<Message> message;
     EXPECT_TRUE(message.done());
     EXPECT_EQ(message.result().error().code(), Errc::invalid_argument);
@@ -279,7 +279,7 @@ TEST(EmptyWork, of_another_value_is_refused) {
     EXPECT_THROW(wait_all(std::span(numbers)), Error);
 }
 
-TEST(EmptyWork, does_not_count_for_wait_any_and_wait_some) {
+TEST(EmptyWork, is_ignored_by_wait_any_and_wait_some) {
     std::vector<Work<>> none(3);
     EXPECT_EQ(wait_any(std::span(none)), std::nullopt);
     EXPECT_TRUE(wait_some(std::span(none)).empty());
@@ -301,8 +301,8 @@ TEST(EmptyWork, can_be_awaited) {
     EXPECT_EQ(status.source, no_rank);
 }
 
-// What MPI programs do with MPI_REQUEST_NULL: an end of a chain has one neighbour.
-TEST_F(WorkTest, of_a_missing_neighbour_fits_a_list_to_wait_for) {
+// The counterpart of MPI_REQUEST_NULL: at the end of a chain a rank has only one neighbour.
+TEST_F(WorkTest, the_work_of_a_missing_neighbour_may_stay_empty_in_a_list) {
     std::array<std::array<int, 2>, 2> got{};
     const std::array<int, 1> value{5};
     std::vector<Work<Status>> receives(2);
@@ -325,8 +325,8 @@ int end_of_child(pid_t child) {
     return status;
 }
 
-// As when a child returns from the function that has the node: everything of it is destroyed.
-TEST(WorkInChild, of_fork_ends_quietly_with_its_node) {
+// As when a child returns from the function that owns the node and destroys everything.
+TEST(WorkInForkedChild, is_destroyed_quietly_with_its_node) {
     auto nodes = local_cluster(3);
     Communicator world = nodes[0].world();
     std::array<int, 1> got{};
@@ -356,7 +356,7 @@ TEST(WorkInChild, of_fork_ends_quietly_with_its_node) {
     }
     const int status = end_of_child(child);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
-    // The parent has lost nothing.
+    // The parent is unaffected.
     nodes[1].world().send(std::span(value), 0, 1).wait();
     EXPECT_EQ(pending.wait().source, 1);
     EXPECT_EQ(got, value);
@@ -364,7 +364,7 @@ TEST(WorkInChild, of_fork_ends_quietly_with_its_node) {
     for (Node& node : nodes) node.close();
 }
 
-TEST(UserLoop, with_poll_makes_all_progress) {
+TEST(UserLoop, makes_all_progress_through_poll) {
     auto nodes = local_cluster(2, {.progressing = Progressing::user_loop});
     std::vector<int> sent(300'000, 6);
     std::vector<int> got(sent.size());

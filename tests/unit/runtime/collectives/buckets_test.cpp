@@ -1,4 +1,5 @@
-// One vector in many places, and operations that are described once and started many times.
+// A vector scattered over many buckets, and operations that are prepared once and started many
+// times.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@ namespace {
 
 using Sizes = std::vector<std::size_t>;
 
-/// The vector of one rank, cut into buckets that lie apart.
+/// The vector of one rank, cut into separate buckets.
 template <class T>
 struct Buckets {
     Buckets(const std::vector<T>& all, const Sizes& sizes) {
@@ -50,7 +51,7 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(In, BucketTest, every_world(), world_name);
 
-TEST_P(BucketTest, all_reduce_of_buckets_is_the_one_of_all_in_a_row) {
+TEST_P(BucketTest, all_reduce_of_buckets_equals_all_reduce_of_their_concatenation) {
     const Sizes odd{17, 0, 1, 4099, 333};
     expect_like_one_vector<float>(odd, ReduceOp::sum, sum);
     expect_like_one_vector<std::int64_t>(odd, ReduceOp::sum, sum);
@@ -58,7 +59,7 @@ TEST_P(BucketTest, all_reduce_of_buckets_is_the_one_of_all_in_a_row) {
     expect_like_one_vector<std::int32_t>(odd, ReduceOp::average, average);
 }
 
-TEST_P(BucketTest, there_may_be_many_large_empty_ones_or_none) {
+TEST_P(BucketTest, buckets_may_be_many_or_large_or_empty_or_absent) {
     expect_like_one_vector<float>(Sizes(300, 3), ReduceOp::sum, sum);
     expect_like_one_vector<float>({100'001, 1, 70'003}, ReduceOp::sum, sum);
     expect_like_one_vector<float>({0, 0, 5, 0}, ReduceOp::sum, sum);
@@ -66,7 +67,7 @@ TEST_P(BucketTest, there_may_be_many_large_empty_ones_or_none) {
     expect_like_one_vector<float>({}, ReduceOp::sum, sum);
 }
 
-TEST_P(BucketTest, elements_may_be_folded_by_an_operator_of_the_users) {
+TEST_P(BucketTest, buckets_may_be_folded_by_a_user_operator) {
     const auto op = [](std::uint64_t a, std::uint64_t b) { return a ^ b; };
     expect_like_one_vector<std::uint64_t>({5, 0, 2001, 77}, ReduceOp::bit_xor, op);
     expect_like_one_vector<std::uint64_t>({5, 0, 2001, 77}, ReduceOp::bit_xor,
@@ -127,7 +128,7 @@ TEST_P(PreparedTest, messages_and_collectives_are_started_together) {
     expect_everywhere(summed, want);
 }
 
-TEST_P(PreparedTest, an_all_reduce_is_started_a_hundred_times_with_other_elements) {
+TEST_P(PreparedTest, an_all_reduce_is_started_a_hundred_times_with_new_elements) {
     constexpr std::size_t kCount = 777;
     auto values = room<float>(world(), kCount);
     std::vector<Prepared<void>> steps;

@@ -1,4 +1,4 @@
-// The v-variants: chunks of different sizes, zeros among them.
+// The v-variants: chunks of different sizes, some of them empty.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ std::size_t offset(const Counts& counts, std::size_t rank) {
 
 class Uneven : public WorldTest {
 protected:
-    /// Calls `body(counts)` with all kinds of them: mixed with zeros, all at one rank, large, none.
+    /// Calls `body(counts)` with various counts: some zero, large, all at one rank, all zero.
     template <class Body>
     void for_all_counts(Body body) {
         Counts mixed(world());
@@ -44,7 +44,7 @@ protected:
         }
     }
 
-    /// What each rank contributes.
+    /// The contribution of each rank.
     template <class T>
     PerRank<T> chunks(const Counts& counts, std::uint64_t seed) const {
         PerRank<T> all;
@@ -57,7 +57,7 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(In, Uneven, every_world(), world_name);
 
-TEST_P(Uneven, all_gather_v_gives_every_rank_the_chunks_of_all) {
+TEST_P(Uneven, all_gather_v_gives_every_rank_the_chunks_of_all_ranks) {
     for_all_counts([&](const Counts& counts) {
         const auto in = chunks<float>(counts, 51);
         auto out = room<float>(world(), total(counts));
@@ -81,7 +81,7 @@ TEST_P(Uneven, all_gather_v_works_in_place) {
     });
 }
 
-TEST_P(Uneven, gather_v_needs_the_counts_at_the_root_only) {
+TEST_P(Uneven, gather_v_needs_counts_only_at_the_root) {
     for_all_counts([&](const Counts& counts) {
         for_every_root(total(counts) / world(), [&](int root) {
             const auto in = chunks<float>(counts, 53);
@@ -112,7 +112,7 @@ TEST_P(Uneven, gather_v_works_in_place_at_the_root) {
     });
 }
 
-TEST_P(Uneven, scatter_v_needs_the_counts_at_the_root_only) {
+TEST_P(Uneven, scatter_v_needs_counts_only_at_the_root) {
     for_all_counts([&](const Counts& counts) {
         for_every_root(total(counts) / world(), [&](int root) {
             const auto want = chunks<std::int64_t>(counts, 55);
@@ -167,7 +167,7 @@ TEST_P(Uneven, reduce_scatter_v_gives_every_rank_its_chunk_of_the_fold) {
     });
 }
 
-/// counts[i][j]: what rank i sends to rank j.
+/// counts[i][j] is the number of elements that rank i sends to rank j.
 using Matrix = std::vector<Counts>;
 
 Matrix transposed(const Matrix& counts) {
@@ -214,7 +214,7 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(In, Exchange, every_world(), world_name);
 
-TEST_P(Exchange, all_to_all_v_moves_what_each_pair_agreed_on) {
+TEST_P(Exchange, all_to_all_v_moves_the_agreed_count_between_each_pair) {
     for (const std::size_t most : {2U, 300U, 30'000U}) {
         const Matrix sends = matrix(61, most);
         const Matrix receives = transposed(sends);
@@ -228,7 +228,7 @@ TEST_P(Exchange, all_to_all_v_moves_what_each_pair_agreed_on) {
     }
 }
 
-TEST_P(Exchange, all_to_all_v_works_in_place_where_pairs_send_as_much_as_they_get) {
+TEST_P(Exchange, all_to_all_v_works_in_place_when_counts_are_symmetric) {
     for (const std::size_t most : {2U, 300U, 30'000U}) {
         Matrix counts = matrix(64, most);
         for (std::size_t i = 0; i < world(); ++i) {
@@ -244,7 +244,7 @@ TEST_P(Exchange, all_to_all_v_works_in_place_where_pairs_send_as_much_as_they_ge
     }
 }
 
-TEST_P(Exchange, counts_that_are_not_given_are_exchanged_first) {
+TEST_P(Exchange, missing_counts_are_exchanged_first) {
     const Matrix sends = matrix(66, 700);
     const auto in = input<float>(sends, 67);
     const auto want = exchanged(in, sends);

@@ -1,4 +1,4 @@
-// v-variants with displacements, counts of any integer type, and counts that are exchanged first.
+// v-variants with displacements, counts of any integer type, and counts that nexar exchanges first.
 
 #include <array>
 #include <cstdint>
@@ -14,7 +14,7 @@ constexpr int kUntouched = -77;
 
 class Displacements : public WorldTest {
 protected:
-    /// Chunks in the reverse order of ranks, with gaps.
+    /// Places chunks in reverse rank order, with gaps.
     Displacements() {
         std::int64_t at = 1;
         counts_.resize(world());
@@ -39,7 +39,7 @@ protected:
         return elements;
     }
     std::vector<int> untouched() const { return std::vector<int>(room_, kUntouched); }
-    /// The chunks of all, each in its place.
+    /// The chunks of all ranks, each at its displacement.
     std::vector<int> placed() const {
         std::vector<int> all = untouched();
         for (std::size_t from = 0; from < world(); ++from) {
@@ -56,7 +56,7 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(Worlds, Displacements, ::testing::Values(1, 2, 3, 5), world_name);
 
-TEST_P(Displacements, say_where_gathered_chunks_go) {
+TEST_P(Displacements, determine_where_gathered_chunks_go) {
     on_every_rank(ranks_, [&](const Communicator& c, std::size_t rank) {
         const auto own = chunk(rank, 0, count(rank));
         auto out = untouched();
@@ -87,7 +87,7 @@ TEST_P(Displacements, work_in_place) {
     });
 }
 
-TEST_P(Displacements, say_where_scattered_chunks_come_from) {
+TEST_P(Displacements, determine_where_scattered_chunks_come_from) {
     on_every_rank(ranks_, [&](const Communicator& c, std::size_t rank) {
         for (int root = 0; root < c.size(); ++root) {
             std::vector<int> own(count(rank));
@@ -102,8 +102,8 @@ TEST_P(Displacements, say_where_scattered_chunks_come_from) {
     });
 }
 
-TEST_P(Displacements, say_where_exchanged_chunks_are) {
-    // Rank i sends i + j + 1 elements to rank j, from and to places in reverse order.
+TEST_P(Displacements, determine_where_exchanged_chunks_are) {
+    // Rank i sends i + j + 1 elements to rank j; both buffers hold their chunks in reverse order.
     on_every_rank(ranks_, [&](const Communicator& c, std::size_t rank) {
         std::vector<std::uint8_t> counts(world());
         std::vector<long> begins(world());
@@ -127,7 +127,7 @@ TEST_P(Displacements, say_where_exchanged_chunks_are) {
     });
 }
 
-TEST_P(Displacements, that_do_not_fit_are_refused_and_nothing_is_sent) {
+TEST_P(Displacements, are_refused_locally_if_they_do_not_fit) {
     Communicator& c = ranks_[0];
     const auto own = chunk(0, 0, count(0));
     auto out = untouched();
@@ -167,8 +167,8 @@ TEST_P(Displacements, counts_may_be_any_range_of_integers) {
 }
 
 TEST_P(Displacements, exchanged_counts_keep_the_order_of_calls) {
-    // Many operations in flight, of which every other one has to learn its counts first: their
-    // second halves must meet, whatever comes first.
+    // Many operations are in flight and every other one must exchange its counts first. Their
+    // second halves must still match across ranks, in whatever order they start.
     constexpr int kRounds = 40;
     on_every_rank(ranks_, [&](const Communicator& c, std::size_t rank) {
         std::vector<std::vector<std::int64_t>> chunks(kRounds);
@@ -202,9 +202,9 @@ TEST_P(Displacements, exchanged_counts_keep_the_order_of_calls) {
     expect_usable(ranks_);
 }
 
-TEST_P(Displacements, operations_that_follow_leave_credit_to_one_that_waits_for_its_counts) {
-    // Rank 0 runs ahead as far as its credit allows. The others do not get to what it sent before
-    // all_gather_v() has ended, for which rank 0 must still be able to send.
+TEST_P(Displacements, later_operations_leave_credit_to_one_that_waits_for_its_counts) {
+    // Rank 0 runs ahead as far as its credit allows. The other ranks do not receive those messages
+    // before all_gather_v() has completed, and for that rank 0 must still be able to send.
     constexpr std::size_t kAhead = 60;
     std::vector<std::vector<float>> broadcasts(kAhead * world(), std::vector<float>(8192));
     const std::vector<int> own(20'000, 7);
@@ -230,7 +230,7 @@ TEST_P(Displacements, operations_that_follow_leave_credit_to_one_that_waits_for_
     expect_success(ahead);
 }
 
-TEST_P(Displacements, an_exchange_of_counts_can_be_cancelled_and_times_out) {
+TEST_P(Displacements, an_exchange_of_counts_can_be_cancelled_or_time_out) {
     if (world() == 1) return;
     const std::vector<int> own(5, 1);
     auto alone = ranks_[0].all_gather_v(own);

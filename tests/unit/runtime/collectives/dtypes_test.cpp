@@ -1,4 +1,4 @@
-// Every element type with every operator that makes sense for it.
+// Every element type with every operator that supports it.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ struct TypeName {
 
 TYPED_TEST_SUITE(EveryType, AllElements, TypeName);
 
-TYPED_TEST(EveryType, is_all_reduced_by_every_operator_that_makes_sense) {
+TYPED_TEST(EveryType, is_all_reduced_by_every_operator_that_supports_it) {
     auto ranks = fresh_ranks(kDtypeWorld);
     for (const ReduceOp op : kReduceOps) {
         if (!makes_sense(dtype_of<TypeParam>, op)) continue;
@@ -49,7 +49,7 @@ TYPED_TEST(EveryType, is_all_reduced_by_every_operator_that_makes_sense) {
     }
 }
 
-TYPED_TEST(EveryType, is_refused_with_any_other_operator_and_nothing_is_sent) {
+TYPED_TEST(EveryType, is_refused_locally_with_any_other_operator) {
     auto ranks = fresh_ranks(kDtypeWorld);
     for (const ReduceOp op : kReduceOps) {
         if (makes_sense(dtype_of<TypeParam>, op)) continue;
@@ -65,7 +65,7 @@ TYPED_TEST(EveryType, is_refused_with_any_other_operator_and_nothing_is_sent) {
     expect_usable(ranks);
 }
 
-TYPED_TEST(EveryType, is_moved_as_it_is) {
+TYPED_TEST(EveryType, is_moved_unchanged) {
     auto ranks = fresh_ranks(kDtypeWorld);
     const auto in = inputs<TypeParam>(Values::distinct, 72, kDtypeWorld, 101);
     auto gathered = room<TypeParam>(kDtypeWorld, 101 * kDtypeWorld);
@@ -79,7 +79,7 @@ TYPED_TEST(EveryType, is_moved_as_it_is) {
     expect_everywhere(values, in[2]);
 }
 
-TEST(Average, divides_once_in_every_operation_that_folds_all_ranks) {
+TEST(Average, divides_once_in_every_operation) {
     auto ranks = fresh_ranks(kDtypeWorld);
     const auto in = inputs<std::int32_t>(Values::distinct, 73, kDtypeWorld, 30);
     const auto want = folded(ReduceOp::average, in);
@@ -96,7 +96,7 @@ TEST(Average, divides_once_in_every_operation_that_folds_all_ranks) {
     EXPECT_EQ(joined(chunks), want);
 }
 
-TEST(Average, of_one_rank_is_what_it_gave) {
+TEST(Average, equals_the_value_of_a_single_rank) {
     auto ranks = fresh_ranks(1);
     auto values = inputs<float>(Values::fractions, 74, 1, 100);
     const auto want = values[0];
@@ -111,9 +111,9 @@ class Fractions : public ::testing::Test {};
 using RealTypes = ::testing::Types<float16, bfloat16, float, double>;
 TYPED_TEST_SUITE(Fractions, RealTypes, TypeName);
 
-// Whatever the order, each of the world - 1 additions rounds once, to at most half a unit of a
-// partial sum below `world`.
-TYPED_TEST(Fractions, are_summed_within_the_rounding_of_each_addition) {
+// In any order, each of the world - 1 additions rounds once, by at most half a unit in the last
+// place of a partial sum below `world`.
+TYPED_TEST(Fractions, are_summed_within_the_rounding_error_of_each_addition) {
     for (const std::size_t world : {2U, 3U, 5U, 8U}) {
         for (const std::size_t count : {7U, 10'000U}) {
             SCOPED_TRACE(std::to_string(world) + " x " + std::to_string(count));

@@ -1,4 +1,4 @@
-// Operations that end early: cancelled, out of time, or without a rank that is needed.
+// Operations that fail early because they were cancelled, timed out or lost a rank.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,15 +21,15 @@ using ::testing::HasSubstr;
 constexpr std::size_t kEndsWorld = 4;
 constexpr std::size_t kLate = 3;
 
-class Ends : public ::testing::TestWithParam<std::size_t> {
+class EarlyEnd : public ::testing::TestWithParam<std::size_t> {
 protected:
-    Ends() : ranks_(fresh_ranks(kEndsWorld)) {}
+    EarlyEnd() : ranks_(fresh_ranks(kEndsWorld)) {}
 
     std::size_t count() const { return GetParam(); }
     Work<> all_reduce(std::size_t rank, CollectiveOptions options = {}) {
         return ranks_[rank].all_reduce(std::span(in_[rank]), std::span(out_[rank]), sum, options);
     }
-    /// All ranks but the late one call.
+    /// All ranks except the late one call.
     std::vector<Work<>> start_without_late(CollectiveOptions options = {}) {
         std::vector<Work<>> works;
         for (std::size_t rank = 0; rank < kLate; ++rank) {
@@ -38,8 +38,8 @@ protected:
         return works;
     }
 
-    /// How it ends for the late rank. When all that it needs was sent before the others gave up,
-    /// and it calls before it hears of that, it has the right result.
+    /// The outcome at the late rank: `code`, or the right result if the others had sent everything
+    /// before they gave up and the late rank called before it heard of that.
     void expect_late(const Result<void>& late, const std::string& code) {
         if (!late || count() > 100'000) {
             EXPECT_EQ(code_name(late), code);
@@ -53,11 +53,12 @@ protected:
     PerRank<float> out_ = room<float>(kEndsWorld, count());
 };
 
-INSTANTIATE_TEST_SUITE_P(With, Ends, ::testing::Values(1, 1000, 300'000), [](const auto& count) {
-    return std::to_string(count.param) + "_elements";
-});
+INSTANTIATE_TEST_SUITE_P(With, EarlyEnd, ::testing::Values(1, 1000, 300'000),
+                         [](const auto& count) {
+                             return std::to_string(count.param) + "_elements";
+                         });
 
-TEST_P(Ends, of_one_rank_that_cancels_ends_it_on_all_that_are_in_it_and_for_the_late) {
+TEST_P(EarlyEnd, cancelling_on_one_rank_cancels_on_all_ranks_and_for_a_late_caller) {
     for (std::size_t quitter = 0; quitter < kLate; ++quitter) {
         SCOPED_TRACE("rank " + std::to_string(quitter) + " cancels");
         auto works = start_without_late();
@@ -78,7 +79,7 @@ TEST_P(Ends, of_one_rank_that_cancels_ends_it_on_all_that_are_in_it_and_for_the_
     expect_each(in_, inputs<float>(Values::summable, 280, kEndsWorld, count()));
 }
 
-TEST_P(Ends, of_the_time_ends_it_on_all_that_are_in_it_and_for_the_late) {
+TEST_P(EarlyEnd, a_timeout_fails_the_operation_on_all_ranks_and_for_a_late_caller) {
     const auto begin = std::chrono::steady_clock::now();
     auto works = start_without_late({.timeout = 200ms});
     const auto all = outcomes(works);
@@ -90,7 +91,7 @@ TEST_P(Ends, of_the_time_ends_it_on_all_that_are_in_it_and_for_the_late) {
     expect_usable(ranks_);
 }
 
-TEST_P(Ends, of_time_at_one_rank_concerns_the_others_too) {
+TEST_P(EarlyEnd, a_timeout_of_one_rank_fails_the_operation_on_the_others) {
     std::vector<Work<>> works;
     works.push_back(all_reduce(0));
     works.push_back(all_reduce(1, {.timeout = 50ms}));
@@ -100,7 +101,7 @@ TEST_P(Ends, of_time_at_one_rank_concerns_the_others_too) {
     expect_usable(ranks_);
 }
 
-TEST_P(Ends, of_operations_that_come_later_are_not_concerned) {
+TEST_P(EarlyEnd, later_operations_are_unaffected) {
     auto next_in = inputs<std::int64_t>(Values::distinct, 281, kEndsWorld, 700);
     const auto want = folded(ReduceOp::max, next_in);
     auto works = start_without_late();
@@ -116,7 +117,7 @@ TEST_P(Ends, of_operations_that_come_later_are_not_concerned) {
     expect_everywhere(next_in, want);
 }
 
-TEST_P(Ends, of_what_is_cancelled_at_any_moment_are_a_result_or_cancelled) {
+TEST_P(EarlyEnd, cancelling_at_any_moment_gives_the_result_or_cancelled) {
     const auto want = folded(ReduceOp::sum, in_);
     for (std::size_t round = 0; round < 20; ++round) {
         auto works = start_without_late();
@@ -135,8 +136,8 @@ TEST_P(Ends, of_what_is_cancelled_at_any_moment_are_a_result_or_cancelled) {
     }
 }
 
-// A leaf of a reduction has done its part when its elements are sent.
-TEST(Deadline, leaves_success_to_a_rank_that_had_finished) {
+// A leaf of a reduction completes as soon as its elements are sent.
+TEST(Deadline, a_deadline_does_not_fail_a_rank_that_had_finished) {
     auto ranks = fresh_ranks(3);
     const auto in = inputs<float>(Values::summable, 282, 3, 2);
     auto out = room<float>(1, 2).front();
@@ -150,7 +151,7 @@ TEST(Deadline, leaves_success_to_a_rank_that_had_finished) {
     expect_usable(ranks);
 }
 
-TEST(Deadline, that_is_far_away_changes_nothing) {
+TEST(Deadline, a_deadline_in_the_far_future_has_no_effect) {
     auto ranks = fresh_ranks(3);
     for (int i = 0; i < 50; ++i) {
         run(ranks, [](Communicator& c, std::size_t) { return c.barrier({.timeout = 1h}); });
@@ -158,7 +159,7 @@ TEST(Deadline, that_is_far_away_changes_nothing) {
     expect_usable(ranks);
 }
 
-TEST(Cancelled, barrier_ends_on_all_ranks_that_wait_in_it) {
+TEST(Cancelled, a_cancelled_barrier_fails_on_all_ranks) {
     auto ranks = fresh_ranks(3);
     std::vector<Work<>> works;
     works.push_back(ranks[0].barrier());
@@ -169,7 +170,7 @@ TEST(Cancelled, barrier_ends_on_all_ranks_that_wait_in_it) {
     expect_usable(ranks);
 }
 
-TEST(Cancelled, work_that_has_ended_keeps_its_result) {
+TEST(Cancelled, cancelling_a_completed_work_keeps_its_result) {
     auto ranks = fresh_ranks(2);
     auto works = start_all(ranks, [](Communicator& c, std::size_t) { return c.barrier(); });
     for (Work<>& work : works) ASSERT_TRUE(work.wait_for(kHang));
@@ -187,7 +188,7 @@ protected:
     std::vector<Communicator> ranks_ = worlds_of(nodes_);
 };
 
-TEST_F(Closed, node_that_has_not_called_ends_what_the_others_wait_in) {
+TEST_F(Closed, a_node_that_did_not_call_fails_the_pending_call_of_the_others) {
     for (const std::size_t count : {1U, 200'000U}) {
         auto values = inputs<float>(Values::summable, 283, 3, count);
         std::vector<Work<>> works;
@@ -198,7 +199,7 @@ TEST_F(Closed, node_that_has_not_called_ends_what_the_others_wait_in) {
     }
 }
 
-TEST_F(Closed, node_in_the_middle_ends_with_all_others) {
+TEST_F(Closed, closing_during_an_operation_gives_the_result_or_an_error) {
     auto values = inputs<float>(Values::summable, 284, 3, 4'000'000);
     const auto want = folded(ReduceOp::sum, values);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
@@ -214,7 +215,7 @@ TEST_F(Closed, node_in_the_middle_ends_with_all_others) {
     }
 }
 
-TEST_F(Closed, node_is_missed_by_every_later_operation_that_needs_it) {
+TEST_F(Closed, a_closed_node_fails_every_later_operation_that_needs_it) {
     nodes_[2].close();
     for (int i = 0; i < 3; ++i) {
         std::vector<Work<>> works;
@@ -230,8 +231,8 @@ TEST_F(Closed, node_is_missed_by_every_later_operation_that_needs_it) {
     EXPECT_EQ(got, sent);
 }
 
-// In recursive doubling the third of three ranks talks to the first alone, which does not call.
-TEST(Gone, member_is_missed_also_where_no_message_is_exchanged_with_it) {
+// In recursive doubling the third of three ranks talks only to the first, which does not call.
+TEST(Gone, a_closed_member_is_noticed_even_without_messages_from_it) {
     auto nodes = local_cluster(3, {.collective_algorithm = "all_reduce=recursive_doubling"});
     auto ranks = worlds_of(nodes);
     expect_usable(ranks);
@@ -245,7 +246,7 @@ TEST(Gone, member_is_missed_also_where_no_message_is_exchanged_with_it) {
     EXPECT_EQ(code_name(outcome(ranks[0].barrier())), "closed");
 }
 
-TEST(Gone, member_that_ended_its_communicator_is_not_waited_for) {
+TEST(Gone, a_member_that_dropped_its_communicator_is_not_waited_for) {
     auto ranks = fresh_ranks(3);
     expect_usable(ranks);
     ranks.erase(ranks.begin() + 1);
@@ -257,7 +258,7 @@ TEST(Gone, member_that_ended_its_communicator_is_not_waited_for) {
     }
 }
 
-TEST_F(Closed, node_does_not_concern_a_group_that_it_is_not_in) {
+TEST_F(Closed, a_closed_node_does_not_affect_a_subgroup_without_it) {
     std::vector<Communicator> pair;
     const std::vector<int> members{0, 1};
     for (Communicator& rank : ranks_) {
@@ -268,7 +269,7 @@ TEST_F(Closed, node_does_not_concern_a_group_that_it_is_not_in) {
     for (int i = 0; i < 10; ++i) expect_usable(pair);
 }
 
-TEST_F(Closed, nodes_end_all_operations_that_are_under_way) {
+TEST_F(Closed, closing_a_node_fails_all_its_operations_in_flight) {
     auto values = inputs<float>(Values::summable, 285, 3, 1000);
     std::vector<Work<>> works;
     for (int i = 0; i < 10; ++i) works.push_back(ranks_[0].barrier());
@@ -277,7 +278,7 @@ TEST_F(Closed, nodes_end_all_operations_that_are_under_way) {
     for (const auto& result : outcomes(works)) EXPECT_EQ(code_name(result), "closed");
 }
 
-TEST(TooMany, operations_fail_the_collective_on_all_ranks_and_not_the_next_one) {
+TEST(TooMany, pending_operations_fail_the_collective_on_all_ranks_but_not_the_next) {
     auto nodes = local_cluster(3, {.max_pending = 4});
     auto ranks = worlds_of(nodes);
     std::vector<int> places(4);

@@ -1,5 +1,5 @@
-// The operations that fold elements of several ranks, in every world, at the sizes at which
-// algorithms change, in and out of place.
+// Operations that fold elements of several ranks, at every world size and around the sizes at which
+// algorithms change, in place and out of place.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ class Folds : public WorldTest {};
 
 INSTANTIATE_TEST_SUITE_P(In, Folds, every_world(), world_name);
 
-TEST_P(Folds, all_reduce_gives_every_rank_the_fold_of_all) {
+TEST_P(Folds, all_reduce_gives_every_rank_the_fold_of_all_ranks) {
     for_every_size([&]<class T>(std::type_identity<T>, std::size_t count) {
         const auto in = inputs<T>(Values::summable, 1, world(), count);
         auto out = room<T>(world(), count);
@@ -39,7 +39,7 @@ TEST_P(Folds, all_reduce_works_in_place) {
     });
 }
 
-TEST_P(Folds, all_reduce_may_be_in_place_on_some_ranks_only) {
+TEST_P(Folds, all_reduce_may_be_in_place_on_only_some_ranks) {
     for_every_size([&]<class T>(std::type_identity<T>, std::size_t count) {
         auto in = inputs<T>(Values::summable, 3, world(), count);
         const auto want = folded(ReduceOp::sum, in);
@@ -53,7 +53,7 @@ TEST_P(Folds, all_reduce_may_be_in_place_on_some_ranks_only) {
     });
 }
 
-TEST_P(Folds, reduce_gives_the_root_the_fold_of_all) {
+TEST_P(Folds, reduce_gives_the_root_the_fold_of_all_ranks) {
     for_every_size([&]<class T>(std::type_identity<T>, std::size_t count) {
         for_every_root(count, [&](int root) {
             const auto in = inputs<T>(Values::summable, 4, world(), count);
@@ -83,7 +83,7 @@ TEST_P(Folds, reduce_works_in_place_at_the_root) {
     });
 }
 
-TEST_P(Folds, reduce_does_not_look_at_the_output_of_other_ranks) {
+TEST_P(Folds, reduce_ignores_the_output_of_ranks_other_than_the_root) {
     auto in = inputs<float>(Values::summable, 6, world(), 10);
     auto out = room<float>(world(), 3);
     out.back().resize(10);
@@ -95,7 +95,7 @@ TEST_P(Folds, reduce_does_not_look_at_the_output_of_other_ranks) {
     expect_each(out, want);
 }
 
-TEST_P(Folds, scan_gives_every_rank_the_fold_up_to_its_own) {
+TEST_P(Folds, scan_gives_every_rank_the_fold_up_to_and_including_itself) {
     for_every_size([&]<class T>(std::type_identity<T>, std::size_t count) {
         for (const bool in_place : {false, true}) {
             auto in = inputs<T>(Values::summable, 7, world(), count);
@@ -113,7 +113,7 @@ TEST_P(Folds, scan_gives_every_rank_the_fold_up_to_its_own) {
     });
 }
 
-TEST_P(Folds, exclusive_scan_gives_every_rank_the_fold_before_its_own) {
+TEST_P(Folds, exclusive_scan_gives_every_rank_the_fold_of_the_ranks_before_it) {
     for_every_size([&]<class T>(std::type_identity<T>, std::size_t count) {
         for (const bool in_place : {false, true}) {
             auto in = inputs<T>(Values::summable, 8, world(), count);
@@ -148,7 +148,7 @@ TEST_P(Folds, reduce_scatter_gives_every_rank_its_chunk_of_the_fold) {
     });
 }
 
-TEST_P(Folds, reduce_scatter_in_place_leaves_the_result_where_the_chunk_stood) {
+TEST_P(Folds, reduce_scatter_in_place_overwrites_the_ranks_own_chunk) {
     for_every_size([&]<class T>(std::type_identity<T>, std::size_t count) {
         auto values = inputs<T>(Values::summable, 10, world(), count * world());
         const auto all = folded(ReduceOp::sum, values);

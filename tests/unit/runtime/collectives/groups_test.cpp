@@ -1,4 +1,4 @@
-// Communicators of some of the ranks of another one.
+// Communicators made of some of the ranks of another communicator.
 
 #include <gtest/gtest.h>
 
@@ -32,8 +32,7 @@ Made subgroup(std::vector<Communicator>& ranks, const std::vector<int>& members)
     return made;
 }
 
-/// The new communicator of these ranks of the parent, in the order of its own ranks, if that is the
-/// order in which they are given.
+/// The new communicator's handles of these parent ranks. Checks that its ranks follow this order.
 std::vector<Communicator> group(const Made& made, const std::vector<std::size_t>& members) {
     std::vector<Communicator> ranks;
     for (const std::size_t member : members) {
@@ -48,7 +47,7 @@ std::vector<Communicator> group(const Made& made, const std::vector<std::size_t>
     return ranks;
 }
 
-/// A message around the ring of the ranks.
+/// Every rank sends a message to the next rank in a ring.
 void expect_messages_arrive(std::vector<Communicator>& ranks, std::uint64_t tag) {
     const auto sent = inputs<std::int32_t>(Values::distinct, 110 + tag, ranks.size(), 300);
     auto got = room<std::int32_t>(ranks.size(), 300);
@@ -77,7 +76,7 @@ void expect_works(std::vector<Communicator> ranks) {
 
 constexpr auto kNoKey = [](std::size_t) { return std::int64_t{0}; };
 
-TEST(Split, makes_a_communicator_for_each_colour_in_the_order_of_ranks) {
+TEST(Split, creates_a_communicator_per_colour_in_rank_order) {
     auto ranks = fresh_ranks(7);
     const auto made = split(ranks, [](std::size_t rank) { return Colour(rank % 3); }, kNoKey);
     expect_works(group(made, {0, 3, 6}));
@@ -103,7 +102,7 @@ TEST(Split, orders_equal_keys_by_rank) {
     expect_works(group(made, {1, 3, 0, 2, 4}));
 }
 
-TEST(Split, gives_nothing_to_a_rank_without_colour) {
+TEST(Split, returns_nothing_for_a_rank_that_passes_undefined) {
     auto ranks = fresh_ranks(4);
     const auto made = split(
         ranks, [](std::size_t rank) { return rank == 2 ? Colour(Communicator::undefined) : 5; },
@@ -116,13 +115,13 @@ TEST(Split, gives_nothing_to_a_rank_without_colour) {
     expect_usable(ranks);
 }
 
-TEST(Split, may_leave_every_rank_alone) {
+TEST(Split, may_put_every_rank_into_its_own_group) {
     auto ranks = fresh_ranks(3);
     const auto made = split(ranks, [](std::size_t rank) { return Colour(rank); }, kNoKey);
     for (std::size_t rank = 0; rank < 3; ++rank) expect_works(group(made, {rank}));
 }
 
-TEST(Split, can_be_split_again) {
+TEST(Split, communicators_can_be_split_again) {
     auto ranks = fresh_ranks(8);
     const auto halves = split(
         ranks, [](std::size_t rank) { return Colour(rank / 4); },
@@ -141,7 +140,7 @@ TEST(Split, can_be_split_again) {
     expect_usable(ranks);
 }
 
-TEST(Split, does_not_mix_with_collectives_before_and_after) {
+TEST(Split, does_not_interfere_with_collectives_before_and_after) {
     auto ranks = fresh_ranks(4);
     auto values = inputs<std::int64_t>(Values::distinct, 130, 4, 2000);
     const auto want = folded(ReduceOp::sum, values);
@@ -157,7 +156,7 @@ TEST(Split, does_not_mix_with_collectives_before_and_after) {
     expect_works(group(made, {1, 3}));
 }
 
-TEST(Subgroup, has_the_ranks_of_the_list_in_its_order) {
+TEST(Subgroup, has_the_listed_ranks_in_list_order) {
     auto ranks = fresh_ranks(5);
     const auto made = subgroup(ranks, {4, 1, 2});
     EXPECT_FALSE(made[0]);
@@ -165,7 +164,7 @@ TEST(Subgroup, has_the_ranks_of_the_list_in_its_order) {
     expect_works(group(made, {4, 1, 2}));
 }
 
-TEST(Subgroup, of_the_same_list_twice_are_two_communicators) {
+TEST(Subgroup, created_twice_from_one_list_are_two_communicators) {
     auto ranks = fresh_ranks(3);
     auto first = group(subgroup(ranks, {2, 0}), {2, 0});
     auto second = group(subgroup(ranks, {2, 0}), {2, 0});
@@ -182,7 +181,7 @@ TEST(Subgroup, of_the_same_list_twice_are_two_communicators) {
     expect_success(works);
 }
 
-TEST(Subgroup, of_a_subgroup_and_its_duplicate_work) {
+TEST(Subgroup, a_subgroup_of_a_subgroup_and_its_duplicate_work) {
     auto ranks = fresh_ranks(7);
     auto outer = group(subgroup(ranks, {6, 5, 3, 1, 0}), {6, 5, 3, 1, 0});
     auto inner = group(subgroup(outer, {4, 0, 2}), {4, 0, 2});
@@ -191,7 +190,7 @@ TEST(Subgroup, of_a_subgroup_and_its_duplicate_work) {
     expect_works(inner);
 }
 
-TEST(Subgroup, of_a_list_that_makes_no_sense_is_refused) {
+TEST(Subgroup, rejects_lists_with_unknown_or_repeated_ranks) {
     auto ranks = fresh_ranks(3);
     for (const std::vector<int>& list :
          {std::vector<int>{0, 3}, std::vector<int>{-1}, std::vector<int>{1, 0, 1}}) {
@@ -206,8 +205,8 @@ TEST(Subgroup, of_a_list_that_makes_no_sense_is_refused) {
     expect_works(pair);
 }
 
-// Equal calls on parent and children, started alternately and all before any is waited for.
-TEST(Groups, of_parent_and_children_do_not_mix_while_both_are_busy) {
+// Equal calls on parent and children, started alternately, all of them before the first wait.
+TEST(Groups, parent_and_children_do_not_interfere_while_both_are_busy) {
     constexpr std::size_t kWorld = 4;
     auto ranks = fresh_ranks(kWorld);
     const auto made = split(ranks, [](std::size_t rank) { return Colour(rank % 2); }, kNoKey);

@@ -1,4 +1,4 @@
-// Many operations under way at once.
+// Many operations in flight at once.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 class InFlight : public WorldTest {
 protected:
-    /// Starts operation i on communicator i % 2, on every rank, and only then waits.
+    /// Starts operation i on communicator i % 2 on every rank before it waits for any of them.
     void run_all(std::vector<MixedCollective>& operations, std::vector<Communicator>& others) {
         std::vector<Work<>> works;
         for (std::size_t rank = 0; rank < world(); ++rank) {
@@ -23,7 +23,7 @@ protected:
             }
         }
         for (std::size_t i = 0; i < works.size(); ++i) {
-            // Neither in the order of their start nor by rank.
+            // Wait neither in start order nor in rank order.
             const auto ended = outcome(works[i * 37 % works.size()]);
             if (!ended) ADD_FAILURE() << ended.error().what();
         }
@@ -37,7 +37,7 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(In, InFlight, ::testing::Values(1, 2, 3, 5, 8), world_name);
 
-TEST_P(InFlight, sixty_four_operations_of_all_kinds_and_sizes_do_not_mix) {
+TEST_P(InFlight, sixty_four_operations_of_all_kinds_and_sizes_do_not_interfere) {
     const std::uint64_t seed = test_seed(100);
     std::vector<Communicator> others;
     for (Communicator& rank : ranks_) others.push_back(rank.duplicate());
@@ -49,7 +49,7 @@ TEST_P(InFlight, sixty_four_operations_of_all_kinds_and_sizes_do_not_mix) {
     run_all(operations, others);
 }
 
-TEST_P(InFlight, sixty_four_equal_operations_do_not_mix) {
+TEST_P(InFlight, sixty_four_equal_operations_do_not_interfere) {
     std::vector<Communicator> others;
     for (Communicator& rank : ranks_) others.push_back(rank.duplicate());
     std::vector<MixedCollective> operations;
@@ -59,7 +59,7 @@ TEST_P(InFlight, sixty_four_equal_operations_do_not_mix) {
     run_all(operations, others);
 }
 
-TEST_P(InFlight, messages_of_the_same_communicator_do_not_mix_with_operations) {
+TEST_P(InFlight, messages_of_the_same_communicator_do_not_interfere_with_operations) {
     auto operation = MixedCollective(Kind::all_to_all, 300, world(), 3000);
     const auto sent = inputs<float>(Values::distinct, 301, world(), 3000);
     auto got = room<float>(world(), 3000);
@@ -67,7 +67,8 @@ TEST_P(InFlight, messages_of_the_same_communicator_do_not_mix_with_operations) {
     std::vector<Work<>> works;
     const int size = static_cast<int>(world());
     for (std::size_t rank = 0; rank < world(); ++rank) {
-        received.push_back(ranks_[rank].recv(std::span(got[rank])));  // of anybody, with any tag
+        received.push_back(
+            ranks_[rank].recv(std::span(got[rank])));  // from any source, with any tag
         works.push_back(operation.start(ranks_[rank]));
         const int next = (static_cast<int>(rank) + 1) % size;
         works.push_back(ranks_[rank].send(std::span(sent[rank]), next, 5));

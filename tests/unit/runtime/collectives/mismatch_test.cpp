@@ -1,5 +1,5 @@
-// Ranks that call different things: all of them learn what the others called, and the communicator
-// goes on.
+// Ranks whose calls do not match: every rank gets an error that describes the calls, and the
+// communicator stays usable.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Matcher;
 
-/// Every rank fails with an error of the caller's own, whose text is like this.
+/// Every rank fails with invalid_argument and a text that matches.
 void expect_all_fail(std::vector<Work<>>& works, const Matcher<std::string>& text) {
     const auto all = outcomes(works);
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -34,7 +34,7 @@ class Mismatch : public WorldTest {};
 
 INSTANTIATE_TEST_SUITE_P(In, Mismatch, ::testing::Values(3, 4, 5, 8), world_name);
 
-TEST_P(Mismatch, of_counts_is_described_on_every_rank) {
+TEST_P(Mismatch, different_counts_are_described_on_every_rank) {
     auto values = inputs<float>(Values::summable, 260, world(), 1024);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
         return c.all_reduce(std::span(values[rank]).first(rank == 2 ? 1024 : 1000), sum);
@@ -45,7 +45,7 @@ TEST_P(Mismatch, of_counts_is_described_on_every_rank) {
     expect_usable(ranks_);
 }
 
-TEST_P(Mismatch, names_the_number_of_the_call) {
+TEST_P(Mismatch, the_error_contains_the_number_of_the_call) {
     for (int i = 0; i < 3; ++i) expect_usable(ranks_);
     auto values = inputs<float>(Values::summable, 261, world(), 20);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
@@ -55,7 +55,7 @@ TEST_P(Mismatch, names_the_number_of_the_call) {
     expect_usable(ranks_);
 }
 
-TEST_P(Mismatch, of_large_counts_is_seen_too) {
+TEST_P(Mismatch, different_large_counts_are_detected) {
     auto values = inputs<float>(Values::summable, 262, world(), 300'001);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
         return c.all_reduce(std::span(values[rank]).first(rank == 1 ? 300'001 : 300'000), sum);
@@ -64,7 +64,7 @@ TEST_P(Mismatch, of_large_counts_is_seen_too) {
     expect_usable(ranks_);
 }
 
-TEST_P(Mismatch, of_types_is_seen) {
+TEST_P(Mismatch, different_types_are_detected) {
     std::vector<float> floats(64, 1.5F);
     auto ints = inputs<std::int32_t>(Values::distinct, 263, world(), 64);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
@@ -75,7 +75,7 @@ TEST_P(Mismatch, of_types_is_seen) {
     expect_usable(ranks_);
 }
 
-TEST_P(Mismatch, of_operators_is_seen) {
+TEST_P(Mismatch, different_operators_are_detected) {
     auto values = inputs<float>(Values::summable, 264, world(), 64);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
         return c.all_reduce(std::span(values[rank]), rank + 1 == world() ? max : sum);
@@ -84,7 +84,7 @@ TEST_P(Mismatch, of_operators_is_seen) {
     expect_usable(ranks_);
 }
 
-TEST_P(Mismatch, of_operations_is_seen) {
+TEST_P(Mismatch, different_operations_are_detected) {
     auto values = inputs<float>(Values::summable, 265, world(), 64);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
         const std::span own(values[rank]);
@@ -94,7 +94,7 @@ TEST_P(Mismatch, of_operations_is_seen) {
     expect_usable(ranks_);
 }
 
-TEST_P(Mismatch, of_a_barrier_and_something_else_is_seen) {
+TEST_P(Mismatch, a_barrier_against_another_operation_is_detected) {
     auto values = inputs<float>(Values::summable, 266, world(), 64);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
         return rank == 2 ? c.barrier() : c.all_reduce(std::span(values[rank]), sum);
@@ -103,12 +103,12 @@ TEST_P(Mismatch, of_a_barrier_and_something_else_is_seen) {
     expect_usable(ranks_);
 }
 
-TEST_P(Mismatch, of_roots_is_seen) {
+TEST_P(Mismatch, different_roots_are_detected) {
     auto values = inputs<float>(Values::summable, 267, world(), 64);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
         return c.broadcast(std::span(values[rank]), rank == 0 ? 1 : 2);
     });
-    // The others agree with each other, and may have ended before they hear of it.
+    // The other ranks agree with each other and may complete before they hear of the mismatch.
     const auto all = outcomes(works);
     ASSERT_EQ(code_name(all[0]), "invalid_argument");
     for (const auto& one : all) {
@@ -119,8 +119,8 @@ TEST_P(Mismatch, of_roots_is_seen) {
     expect_usable(ranks_);
 }
 
-/// Rank 0 names root 1, the others root 2. Whoever waits for what never comes fails with both
-/// calls; the parts of others may have ended before.
+/// Rank 0 passes root 1, the others root 2. Rank `fails` waits for data that never arrives and gets
+/// an error with both calls; the other ranks may complete before that.
 void expect_root_mismatch(std::vector<Communicator>& ranks, std::size_t fails,
                           const std::function<Work<>(Communicator&, std::size_t, int)>& start) {
     auto works = start_all(ranks, [&](Communicator& c, std::size_t rank) {
@@ -136,7 +136,7 @@ void expect_root_mismatch(std::vector<Communicator>& ranks, std::size_t fails,
     expect_usable(ranks);
 }
 
-TEST_P(Mismatch, of_roots_fails_where_something_is_awaited_in_every_rooted_collective) {
+TEST_P(Mismatch, different_roots_fail_the_ranks_that_wait_for_data) {
     for (const std::size_t count : {10U, 9'000U, 40'000U}) {
         SCOPED_TRACE(std::to_string(count) + " elements");
         auto values = inputs<float>(Values::summable, 271, world(), count);
@@ -156,7 +156,7 @@ TEST_P(Mismatch, of_roots_fails_where_something_is_awaited_in_every_rooted_colle
     }
 }
 
-TEST_P(Mismatch, of_one_of_many_under_way_concerns_this_one_only) {
+TEST_P(Mismatch, a_mismatch_does_not_affect_other_operations_in_flight) {
     constexpr std::size_t kCount = 500;
     auto before = inputs<float>(Values::summable, 268, world(), kCount);
     auto wrong = inputs<float>(Values::summable, 269, world(), kCount);
@@ -177,7 +177,7 @@ TEST_P(Mismatch, of_one_of_many_under_way_concerns_this_one_only) {
     expect_everywhere(after, want_after);
 }
 
-TEST_P(Mismatch, leaves_inputs_as_they_were) {
+TEST_P(Mismatch, a_mismatch_leaves_inputs_unchanged) {
     const auto in = inputs<float>(Values::summable, 271, world(), 2000);
     auto out = room<float>(world(), 2000);
     auto works = start_all(ranks_, [&](Communicator& c, std::size_t rank) {
@@ -189,7 +189,7 @@ TEST_P(Mismatch, leaves_inputs_as_they_were) {
     expect_each(in, inputs<float>(Values::summable, 271, world(), 2000));
 }
 
-// What rank 0 sends to rank 1 is `sent` bytes; rank 1 wants `wanted`. The other pairs agree.
+// Rank 0 sends `sent` bytes to rank 1, which expects `wanted`. The other pairs agree.
 std::vector<Result<void>> disagree(std::vector<Communicator>& ranks, std::size_t sent,
                                    std::size_t wanted) {
     const std::size_t world = ranks.size();
@@ -206,7 +206,7 @@ std::vector<Result<void>> disagree(std::vector<Communicator>& ranks, std::size_t
                               std::span(out[rank]).first(taken), receives[rank]);
     });
     auto all = outcomes(works);
-    // Who had all that it needs by then is not concerned.
+    // A rank that already has all its data is not affected.
     for (const auto& result : all) {
         EXPECT_THAT(code_name(result), ::testing::AnyOf("success", "invalid_argument"));
     }
@@ -218,7 +218,7 @@ std::string both_sizes(std::size_t sent, std::size_t wanted) {
            std::to_string(wanted);
 }
 
-TEST_P(Mismatch, of_a_pair_in_all_to_all_v_is_described_with_both_sizes) {
+TEST_P(Mismatch, different_sizes_of_a_pair_in_all_to_all_v_are_both_described) {
     for (const auto& [sent, wanted] : std::vector<std::pair<std::size_t, std::size_t>>{
              {1005, 1007}, {1007, 1005}, {123'456, 1005}, {1005, 123'456}, {0, 1005}}) {
         SCOPED_TRACE(std::to_string(sent) + " for " + std::to_string(wanted));
@@ -230,7 +230,7 @@ TEST_P(Mismatch, of_a_pair_in_all_to_all_v_is_described_with_both_sizes) {
     }
 }
 
-TEST_P(Mismatch, with_a_rank_that_expects_nothing_and_is_done_is_told_to_who_sends) {
+TEST_P(Mismatch, a_sender_learns_that_a_finished_rank_expected_nothing) {
     const std::size_t sent = 123'456;
     const auto all = disagree(ranks_, sent, 0);
     const auto& failed = all[0] ? all[1] : all[0];
@@ -239,7 +239,7 @@ TEST_P(Mismatch, with_a_rank_that_expects_nothing_and_is_done_is_told_to_who_sen
     expect_usable(ranks_);
 }
 
-TEST_P(Mismatch, with_a_root_that_waits_for_a_rank_without_data_is_described) {
+TEST_P(Mismatch, a_root_that_waits_for_a_rank_without_data_gets_an_error) {
     std::vector<std::size_t> counts(world(), 10);
     const auto in = inputs<std::uint8_t>(Values::distinct, 273, world(), 10);
     std::vector<std::uint8_t> out(10 * world());

@@ -10,7 +10,7 @@ namespace nexar::testing {
 
 namespace {
 
-/// What each rank brings, in chunks of `count`.
+/// The size of each rank's input, in chunks of `count`.
 std::size_t chunks_in(Kind kind, std::size_t world) {
     switch (kind) {
         case Kind::scatter:

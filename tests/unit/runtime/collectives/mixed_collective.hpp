@@ -11,7 +11,7 @@
 
 namespace nexar::testing {
 
-/// Kinds of collectives for tests that run all of them beside each other.
+/// Kinds of collectives for tests that run all of them concurrently.
 enum class Kind : std::uint8_t {
     all_reduce,
     all_reduce_in_place,
@@ -28,17 +28,17 @@ enum class Kind : std::uint8_t {
 };
 inline constexpr std::size_t kKinds = 12;
 
-/// One collective with memory for all ranks, or the part of one process in it: whoever makes it of
-/// the same values has the same data. `start` and `right` of different ranks may be called by
-/// different threads.
+/// One collective with memory for all ranks. The data depends only on the constructor's arguments,
+/// so each rank may also construct its own. Different threads may call `start` and `right` for
+/// different ranks.
 class MixedCollective {
 public:
     MixedCollective(Kind kind, std::uint64_t seed, std::size_t world, std::size_t count);
-    /// Kind and size by the seed; the size below `most`.
+    /// Derives kind and size from the seed; the size is below `most`.
     static MixedCollective random(std::uint64_t seed, std::size_t world, std::size_t most);
 
     Work<> start(const Communicator& communicator);
-    /// Whether this rank got what it should; when its Work has ended.
+    /// Whether this rank has the right result. Call it only after its Work has completed.
     ::testing::AssertionResult right(std::size_t rank) const;
 
 private:
@@ -52,10 +52,10 @@ private:
     std::size_t root_;
     PerRank<Number> in_;
     PerRank<Number> out_;
-    PerRank<Number> want_;  // empty for a rank that gets nothing
+    PerRank<Number> want_;  // empty for a rank without a result
 };
 
-/// One of each kind, one after the other, on ranks that are driven from here.
+/// Runs one collective of each kind after another on all ranks from this thread.
 void expect_every_kind_works(std::vector<Communicator>& ranks, std::uint64_t seed);
 
 }  // namespace nexar::testing

@@ -1,5 +1,5 @@
-// Threads of every rank that run collectives on communicators of their own, beside each other and
-// beside messages.
+// Several threads per rank run collectives on their own communicators, concurrently with each other
+// and with messages.
 
 #include <gtest/gtest.h>
 
@@ -20,10 +20,10 @@ namespace {
 
 constexpr std::size_t kWorld = 3;
 constexpr std::size_t kCommunicators = 3;
-constexpr std::size_t kEach = 334;  // together a thousand
+constexpr std::size_t kEach = 334;  // about a thousand in total
 constexpr std::size_t kAtOnce = 6;
 
-/// Ends by a callback, on whatever thread runs it.
+/// A future that a callback of `work` completes, on whichever thread runs the callback.
 std::future<Errc> ended(Work<> work) {
     auto promise = std::make_shared<std::promise<Errc>>();
     auto future = promise->get_future();
@@ -33,7 +33,7 @@ std::future<Errc> ended(Work<> work) {
     return future;
 }
 
-/// A few operations under way at a time, half of them waited for and half with callbacks.
+/// Runs a few operations at a time; waits for half of them and uses callbacks for the others.
 void run_batch(const Communicator& c, std::uint64_t seed) {
     std::vector<MixedCollective> operations;
     for (std::size_t i = 0; i < kAtOnce; ++i) {
@@ -59,7 +59,7 @@ void run_batch(const Communicator& c, std::uint64_t seed) {
     }
 }
 
-/// Messages to the next rank and from the one before.
+/// Exchanges messages with the next and the previous rank.
 void run_messages(Communicator& c, std::uint64_t seed, std::size_t messages) {
     const int size = c.size();
     const auto rank = static_cast<std::size_t>(c.rank());
@@ -77,7 +77,8 @@ void run_messages(Communicator& c, std::uint64_t seed, std::size_t messages) {
     }
 }
 
-/// Every thread of every rank, as one more rank of on_every_rank: what thread i drives is part i.
+/// Runs `body(thread, communicator)` for every thread of every rank; thread i uses
+/// communicators[i].
 void run_threads(const std::vector<std::vector<Communicator>>& communicators,
                  const std::function<void(std::size_t thread, Communicator&)>& body) {
     std::vector<Communicator> all;
@@ -85,11 +86,11 @@ void run_threads(const std::vector<std::vector<Communicator>>& communicators,
     on_every_rank(all, [&](Communicator& c, std::size_t i) { body(i / kWorld, c); });
 }
 
-TEST(Mixed, a_thousand_collectives_on_three_communicators_beside_messages) {
+TEST(Mixed, a_thousand_collectives_on_three_communicators_run_alongside_messages) {
     const std::uint64_t seed = test_seed(400);
     std::vector<std::vector<Communicator>> communicators;
     for (std::size_t i = 0; i < kCommunicators; ++i) communicators.push_back(fresh_ranks(kWorld));
-    communicators.push_back(communicators[0]);  // its messages are the fourth thread's
+    communicators.push_back(communicators[0]);  // the fourth thread sends its messages there
     run_threads(communicators, [&](std::size_t thread, Communicator& c) {
         if (thread == kCommunicators) return run_messages(c, seed, 1000);
         for (std::size_t done = 0; done < kEach; done += kAtOnce) {
@@ -115,7 +116,7 @@ TEST(Mixed, threads_of_all_ranks_split_and_drop_communicators_at_the_same_time) 
     });
 }
 
-// The callback of one starts the next: a chain that nobody waits for but its end.
+// Each callback starts the next collective; only the end of the chain is waited for.
 void next_in_chain(Communicator c, std::shared_ptr<std::int64_t> value, int left,
                    std::shared_ptr<std::promise<std::int64_t>> end) {
     auto work = c.all_reduce(std::span(value.get(), 1), max);
@@ -142,7 +143,7 @@ TEST(Mixed, callbacks_start_the_next_collective) {
     }
 }
 
-TEST(Mixed, nothing_hangs_when_a_node_closes_while_threads_run_collectives) {
+TEST(Mixed, no_thread_hangs_when_a_node_closes_during_collectives) {
     for (int round = 0; round < 5; ++round) {
         auto nodes = local_cluster(kWorld);
         auto ranks = worlds_of(nodes);

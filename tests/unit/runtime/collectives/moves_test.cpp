@@ -1,4 +1,4 @@
-// The operations that move elements without folding them, and the barrier, in every world.
+// Operations that move elements without folding them, and the barrier, at every world size.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 class Moves : public WorldTest {
 protected:
-    /// Chunk `to` of each rank, in the order of ranks.
+    /// Element `to` holds chunk `to` of each rank, in rank order.
     template <class T>
     static PerRank<T> transposed(const PerRank<T>& in, std::size_t count) {
         PerRank<T> out(in.size());
@@ -32,7 +32,7 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(In, Moves, every_world(), world_name);
 
-TEST_P(Moves, broadcast_gives_every_rank_what_the_root_has) {
+TEST_P(Moves, broadcast_gives_every_rank_the_elements_of_the_root) {
     for_every_size([&]<class T>(std::type_identity<T>, std::size_t count) {
         for_every_root(count, [&](int root) {
             auto values = inputs<T>(Values::distinct, 21, world(), count);
@@ -45,7 +45,7 @@ TEST_P(Moves, broadcast_gives_every_rank_what_the_root_has) {
     });
 }
 
-TEST_P(Moves, all_gather_gives_every_rank_the_chunks_of_all) {
+TEST_P(Moves, all_gather_gives_every_rank_the_chunks_of_all_ranks) {
     for_every_size([&]<class T>(std::type_identity<T>, std::size_t count) {
         const auto in = inputs<T>(Values::distinct, 22, world(), count);
         auto out = room<T>(world(), count * world());
@@ -70,7 +70,7 @@ TEST_P(Moves, all_gather_works_in_place) {
     });
 }
 
-TEST_P(Moves, gather_gives_the_root_the_chunks_of_all) {
+TEST_P(Moves, gather_gives_the_root_the_chunks_of_all_ranks) {
     for_every_size([&]<class T>(std::type_identity<T>, std::size_t count) {
         for_every_root(count, [&](int root) {
             const auto in = inputs<T>(Values::distinct, 24, world(), count);
@@ -100,7 +100,7 @@ TEST_P(Moves, gather_works_in_place_at_the_root) {
     });
 }
 
-TEST_P(Moves, scatter_gives_every_rank_its_chunk_of_what_the_root_has) {
+TEST_P(Moves, scatter_gives_every_rank_its_chunk_of_the_roots_elements) {
     for_every_size([&]<class T>(std::type_identity<T>, std::size_t count) {
         for_every_root(count, [&](int root) {
             const auto want = inputs<T>(Values::distinct, 26, world(), count);
@@ -158,7 +158,7 @@ TEST_P(Moves, all_to_all_works_in_place) {
     });
 }
 
-TEST_P(Moves, barrier_ends_when_every_rank_has_called_it_and_not_before) {
+TEST_P(Moves, barrier_completes_only_after_every_rank_has_called_it) {
     for (std::size_t last = 0; last < world(); ++last) {
         std::vector<Work<>> works(world());
         for (std::size_t rank = 0; rank < world(); ++rank) {
@@ -176,7 +176,7 @@ TEST_P(Moves, barrier_ends_when_every_rank_has_called_it_and_not_before) {
         run(ranks_, [](Communicator& c, std::size_t) { return c.barrier(); });
 }
 
-TEST_P(Moves, one_operation_follows_the_other_while_the_first_is_under_way) {
+TEST_P(Moves, an_operation_may_start_while_another_is_in_flight) {
     auto first = inputs<float>(Values::summable, 30, world(), 5000);
     auto second = inputs<float>(Values::distinct, 31, world(), 7);
     const auto want_first = folded(ReduceOp::sum, first);

@@ -1,5 +1,4 @@
-// Operators of the user's: those that commute, and those for which the order of ranks is the
-// result.
+// User operators, commutative ones and ones whose result depends on the order of ranks.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +12,7 @@
 namespace nexar::testing {
 namespace {
 
-/// x -> a * x + b modulo a prime, in one word.
+/// The map x -> a * x + b modulo a prime, packed into one word.
 struct Affine {
     static constexpr std::uint64_t kPrime = 2'147'483'647;
 
@@ -26,7 +25,7 @@ struct Affine {
     std::uint64_t word() const { return a << 32U | b; }
 };
 
-/// First the one, then the other: associative, and another map the other way round.
+/// Applies `first`, then `second`. Associative but not commutative.
 constexpr auto kComposed = [](std::uint64_t first, std::uint64_t second) {
     const Affine f = Affine::of(first);
     const Affine g = Affine::of(second);
@@ -61,14 +60,14 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(In, UserOperator, ::testing::Values(1, 2, 3, 4, 5, 7, 8), world_name);
 
-TEST(AffineMaps, are_other_ones_in_another_order_and_the_same_in_any_grouping) {
+TEST(AffineMaps, compose_associatively_but_not_commutatively) {
     const auto m = maps(80, 3, 1);
     EXPECT_NE(kComposed(m[0][0], m[1][0]), kComposed(m[1][0], m[0][0]));
     EXPECT_EQ(kComposed(kComposed(m[0][0], m[1][0]), m[2][0]),
               kComposed(m[0][0], kComposed(m[1][0], m[2][0])));
 }
 
-TEST_P(UserOperator, that_does_not_commute_is_all_reduced_in_the_order_of_ranks) {
+TEST_P(UserOperator, non_commutative_all_reduce_follows_rank_order) {
     for_sizes([&](std::size_t count) {
         const auto in = maps(81, world(), count);
         auto out = room<std::uint64_t>(world(), count);
@@ -84,7 +83,7 @@ TEST_P(UserOperator, that_does_not_commute_is_all_reduced_in_the_order_of_ranks)
     });
 }
 
-TEST_P(UserOperator, that_does_not_commute_is_reduced_to_any_root_in_the_order_of_ranks) {
+TEST_P(UserOperator, non_commutative_reduce_to_any_root_follows_rank_order) {
     for_sizes([&](std::size_t count) {
         for_every_root(count, [&](int root) {
             const auto in = maps(82, world(), count);
@@ -98,7 +97,7 @@ TEST_P(UserOperator, that_does_not_commute_is_reduced_to_any_root_in_the_order_o
     });
 }
 
-TEST_P(UserOperator, that_does_not_commute_is_scanned_in_the_order_of_ranks) {
+TEST_P(UserOperator, non_commutative_scan_follows_rank_order) {
     for_sizes([&](std::size_t count) {
         const auto in = maps(83, world(), count);
         auto until = room<std::uint64_t>(world(), count);
@@ -118,7 +117,7 @@ TEST_P(UserOperator, that_does_not_commute_is_scanned_in_the_order_of_ranks) {
     });
 }
 
-TEST_P(UserOperator, that_does_not_commute_is_reduce_scattered_in_the_order_of_ranks) {
+TEST_P(UserOperator, non_commutative_reduce_scatter_follows_rank_order) {
     for_sizes([&](std::size_t count) {
         const auto in = maps(84, world(), count * world());
         auto out = room<std::uint64_t>(world(), count);
@@ -132,7 +131,7 @@ TEST_P(UserOperator, that_does_not_commute_is_reduce_scattered_in_the_order_of_r
     });
 }
 
-TEST_P(UserOperator, that_does_not_commute_is_reduce_scattered_with_uneven_counts) {
+TEST_P(UserOperator, non_commutative_reduce_scatter_v_follows_rank_order) {
     std::vector<std::size_t> counts(world());
     for (std::size_t rank = 0; rank < world(); ++rank) counts[rank] = rank * 37 % 101;
     std::size_t total = 0;
@@ -148,7 +147,7 @@ TEST_P(UserOperator, that_does_not_commute_is_reduce_scattered_with_uneven_count
     EXPECT_EQ(joined(out), ordered(in, world()));
 }
 
-TEST_P(UserOperator, that_commutes_folds_all_ranks) {
+TEST_P(UserOperator, commutative_reductions_fold_all_ranks) {
     for_sizes([&](std::size_t count) {
         const auto in = inputs<std::uint64_t>(Values::distinct, 86, world(), count);
         const auto want = folded_by(kGrowth, in, world());
@@ -167,7 +166,7 @@ TEST_P(UserOperator, that_commutes_folds_all_ranks) {
     });
 }
 
-TEST_P(UserOperator, with_a_state_lives_as_long_as_the_operation) {
+TEST_P(UserOperator, state_of_an_operator_lives_as_long_as_the_operation) {
     const auto in = inputs<std::int64_t>(Values::distinct, 87, world(), 3000);
     auto out = room<std::int64_t>(world(), 3000);
     run(ranks_, [&](Communicator& c, std::size_t rank) {
@@ -186,7 +185,7 @@ TEST_P(UserOperator, with_a_state_lives_as_long_as_the_operation) {
 }
 
 TEST_P(UserOperator, folds_elements_of_two_words) {
-    using Pair = Located<double>;  // a count and a sum, for a mean over all
+    using Pair = Located<double>;  // a sum and a count, from which a mean could be computed
     PerRank<Pair> in(world());
     for (std::size_t rank = 0; rank < world(); ++rank) {
         in[rank].assign(50, {.value = static_cast<double>(rank) + 0.5, .index = 2});

@@ -1,4 +1,4 @@
-// Collectives over ranges of every kind, and over elements that are not numbers.
+// Collectives over every kind of range, and over elements that are not numbers.
 
 #include <array>
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 class Ranges : public WorldTest {
 protected:
-    /// What rank `rank` has at place `i`.
+    /// Element `i` of rank `rank`.
     static Extent extent(std::size_t rank, std::size_t i) {
         const auto low = static_cast<std::int64_t>(1000 * rank + 7 * i);
         return {low, low + 3, static_cast<char>('a' + rank % 26)};
@@ -28,7 +28,7 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(Worlds, Ranges, ::testing::Values(1, 2, 3, 5), world_name);
 
-TEST_P(Ranges, of_every_contiguous_kind_are_taken_as_they_are) {
+TEST_P(Ranges, every_kind_of_contiguous_range_is_accepted) {
     const auto total = static_cast<int>(world() * (world() + 1) / 2);
     on_every_rank(ranks_, [&](const Communicator& c, std::size_t) {
         std::vector<int> vector(3, c.rank() + 1);
@@ -93,7 +93,7 @@ TEST_P(Ranges, may_be_left_out_where_a_rank_does_not_use_them) {
     });
 }
 
-TEST_P(Ranges, of_bytes_travel_as_they_are) {
+TEST_P(Ranges, bytes_are_broadcast_unchanged) {
     on_every_rank(ranks_, [&](const Communicator& c, std::size_t) {
         std::string text = c.rank() == 0 ? "where to meet" : std::string(13, '?');
         c.broadcast(text, 0).wait();
@@ -107,7 +107,7 @@ TEST_P(Ranges, of_bytes_travel_as_they_are) {
     });
 }
 
-TEST_P(Ranges, of_structs_are_moved_by_every_operation) {
+TEST_P(Ranges, structs_are_moved_by_every_operation) {
     for (const std::size_t count : {std::size_t{1}, std::size_t{7}, std::size_t{30'000}}) {
         SCOPED_TRACE("count " + std::to_string(count));
         on_every_rank(ranks_, [&](const Communicator& c, std::size_t rank) {
@@ -132,8 +132,8 @@ TEST_P(Ranges, of_structs_are_moved_by_every_operation) {
     }
 }
 
-TEST_P(Ranges, of_structs_are_folded_in_pieces_that_cut_elements_anywhere) {
-    // 12, 24 and 1000 bytes: large enough that packets cut them.
+TEST_P(Ranges, structs_are_folded_even_when_packets_split_them) {
+    // Elements of 12, 24 and 1000 bytes, which packets split at arbitrary places.
     const auto check = [&]<class T>(std::size_t count, T /*type*/) {
         on_every_rank(ranks_, [&](const Communicator& c, std::size_t rank) {
             std::vector<T> values(count);
@@ -164,7 +164,7 @@ TEST_P(Ranges, of_structs_are_folded_in_pieces_that_cut_elements_anywhere) {
     check(700, std::array<int, 250>{});
 }
 
-TEST_P(Ranges, that_are_lists_of_ranges_mean_buckets) {
+TEST_P(Ranges, ranges_of_ranges_are_treated_as_buckets) {
     on_every_rank(ranks_, [&](const Communicator& c, std::size_t) {
         std::vector<std::vector<float>> layers{{1, 2, 3}, {}, {4}};
         for (auto& layer : layers) {
@@ -182,12 +182,12 @@ TEST_P(Ranges, that_are_lists_of_ranges_mean_buckets) {
     });
 }
 
-TEST_P(Ranges, of_an_operator_for_another_type_are_refused) {
+TEST_P(Ranges, are_refused_with_an_operator_for_another_type) {
     std::vector<float> values(3);
     const auto add = Operator::of<int>([](int a, int b) { return a + b; });
     try {
         ranks_[0].all_reduce(buffer(values), add).wait();
-        ADD_FAILURE() << "it was started";
+        ADD_FAILURE() << "the call was started";
     } catch (const Error& error) {
         EXPECT_EQ(error.code(), Errc::invalid_argument);
     }

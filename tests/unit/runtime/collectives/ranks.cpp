@@ -14,7 +14,7 @@ namespace nexar::testing {
 
 namespace {
 
-/// Nodes that tests share, closed before the process ends.
+/// Nodes that tests share. They are closed before the process ends.
 class Clusters final : public ::testing::Environment {
 public:
     const std::vector<Node>& of(int world) {
@@ -28,7 +28,7 @@ private:
     std::map<int, std::vector<Node>> nodes_;
 };
 
-// Owned by GoogleTest, which wants to know it before any test runs.
+// Owned by GoogleTest. It must be registered before any test runs.
 Clusters* const shared_clusters = [] {
     auto* const made = new Clusters;
     ::testing::AddGlobalTestEnvironment(made);
@@ -36,11 +36,11 @@ Clusters* const shared_clusters = [] {
 }();
 
 [[noreturn]] void end_hang(const char* what) {
-    std::fprintf(stderr, "%s: nothing can be cleaned up, ending the process\n", what);
+    std::fprintf(stderr, "%s; ending the process because it cannot clean up\n", what);
     std::abort();
 }
 
-/// Threads that are waited for with a bound.
+/// Threads that are joined with a timeout.
 class Crew {
 public:
     void add(std::function<void()> body) {
@@ -62,7 +62,7 @@ public:
     void join() {
         std::unique_lock lock(mutex_);
         if (!changed_.wait_for(lock, kHang, [this] { return running_ == 0; })) {
-            end_hang("a thread of a rank hangs");
+            end_hang("the thread of a rank hangs");
         }
     }
 

@@ -17,17 +17,17 @@
 
 namespace nexar::testing {
 
-/// What takes longer is a hang.
+/// An operation that takes longer is considered hung.
 inline constexpr std::chrono::seconds kHang{kSanitized ? 240 : 60};
 
-/// The ranks of a communicator that is used by nobody else, element i being rank i; all on nodes of
-/// this process that tests of this world share, connected over QUIC.
+/// The ranks of a communicator that no other test uses; element i is rank i. They run on nodes of
+/// this process, connected over QUIC, that all tests of this world size share.
 std::vector<Communicator> fresh_ranks(int world);
-/// The same on nodes that the test may close.
+/// The ranks of the world of these nodes, which the test may close.
 std::vector<Communicator> worlds_of(const std::vector<Node>& nodes);
 
-/// Fails the test when the Work does not end; ends the process when it does not even end after it
-/// was cancelled, because its memory is in use and it cannot be dropped.
+/// Fails the test when the Work does not complete. Ends the process when it does not complete even
+/// after cancel(): its memory is still in use, so it cannot be dropped.
 void await_end(detail::Task& task);
 
 template <class T>
@@ -41,33 +41,33 @@ Result<T> outcome(Work<T>&& work) {
     return work.result();
 }
 
-/// Waits for all: element i is of rank i.
+/// Waits for all; element i belongs to rank i.
 void expect_success(std::vector<Work<>>& works);
 std::vector<Result<void>> outcomes(std::vector<Work<>>& works);
 
 /// "success" or the name of the code.
 std::string code_name(const Result<void>& result);
 
-/// Starts `start(communicator, rank)` on every rank, in another order each time, before it waits
-/// for any.
+/// Calls `start(communicator, rank)` for every rank, in a different order each time, without
+/// waiting.
 using Start = std::function<Work<>(Communicator&, std::size_t)>;
 std::vector<Work<>> start_all(std::vector<Communicator>& ranks, const Start& start);
 void run(std::vector<Communicator>& ranks, const Start& start);
 
-/// The sum of small vectors is right: the communicator is as good as new.
+/// Checks with a small sum that the communicator still works.
 void expect_usable(std::vector<Communicator>& ranks);
 
-/// Calls `body(communicator, rank)` in one thread for each rank and waits for all; for calls that
-/// wait themselves. What they throw fails the test.
+/// Calls `body(communicator, rank)` in one thread per rank and waits for all of them. For bodies
+/// that block. An exception fails the test.
 void on_every_rank(std::vector<Communicator>& ranks,
                    const std::function<void(Communicator&, std::size_t)>& body);
 
-/// Every rank has this.
+/// Every rank has the result `want`.
 template <Element T>
 void expect_everywhere(const PerRank<T>& got, const std::vector<T>& want) {
     for (std::size_t rank = 0; rank < got.size(); ++rank) EXPECT_TRUE(same(rank, got[rank], want));
 }
-/// Every rank has what `want` has for it.
+/// Rank i has the result want[i].
 template <Element T>
 void expect_each(const PerRank<T>& got, const PerRank<T>& want) {
     for (std::size_t rank = 0; rank < got.size(); ++rank) {
@@ -75,14 +75,14 @@ void expect_each(const PerRank<T>& got, const PerRank<T>& want) {
     }
 }
 
-/// A test that is run in every world that matters.
+/// A test that runs at several world sizes.
 class WorldTest : public ::testing::TestWithParam<int> {
 protected:
     WorldTest() : ranks_(fresh_ranks(GetParam())) {}
 
     std::size_t world() const noexcept { return ranks_.size(); }
 
-    /// Calls `body(std::type_identity<T>, count)` for the sizes at which algorithms change.
+    /// Calls `body(std::type_identity<T>, count)` with the counts around which algorithms change.
     template <class Body>
     void for_every_size(Body body) {
         for (const std::size_t count :
@@ -94,7 +94,7 @@ protected:
         }
     }
 
-    /// Every rank for small counts, else one.
+    /// Calls `body(root)` with every rank for small counts, otherwise with the last rank only.
     template <class Body>
     void for_every_root(std::size_t count, Body body) {
         for (std::size_t root = count < 100 ? 0 : world() - 1; root < world(); ++root) {

@@ -1,5 +1,5 @@
-// Calls that make no sense are refused where they are made: nothing is sent, no other rank learns
-// of them, and the next collective works.
+// An invalid call is refused locally: nothing is sent, no other rank notices, and the next
+// collective works.
 
 #include <gtest/gtest.h>
 
@@ -17,18 +17,18 @@ namespace {
 
 using Counts = std::vector<std::size_t>;
 
-class Refused : public ::testing::Test {
+class InvalidCall : public ::testing::Test {
 protected:
-    Refused() : ranks_(fresh_ranks(3)), one_(ranks_[1]) {}
+    InvalidCall() : ranks_(fresh_ranks(3)), one_(ranks_[1]) {}
 
-    /// All ranks go on as if nothing had been called.
+    /// All ranks continue as if the call had never been made.
     void TearDown() override { expect_usable(ranks_); }
 
     static void expect_refused(const std::function<Work<>()>& call,
                                Errc code = Errc::invalid_argument) {
         try {
             Work<> work = call();
-            ADD_FAILURE() << "was started";
+            ADD_FAILURE() << "the call was started";
             work.cancel();
         } catch (const Error& error) {
             EXPECT_EQ(error.code(), code) << error.what();
@@ -45,7 +45,7 @@ protected:
     std::vector<float> memory_ = elements<float>(Values::distinct, 250, 0, 100);
 };
 
-TEST_F(Refused, buffers_that_overlap_in_part) {
+TEST_F(InvalidCall, partially_overlapping_buffers_are_refused) {
     expect_refused([&] { return one_.all_reduce(floats(0, 10), floats(1, 10), sum); });
     expect_refused([&] { return one_.all_reduce(floats(9, 10), floats(0, 10), sum); });
     expect_refused([&] { return one_.scan(floats(0, 10), floats(9, 10), sum); });
@@ -54,7 +54,7 @@ TEST_F(Refused, buffers_that_overlap_in_part) {
     expect_refused([&] { return one_.all_to_all(floats(0, 9), floats(3, 9)); });
 }
 
-TEST_F(Refused, an_input_that_stands_at_another_place_of_the_output_than_its_own) {
+TEST_F(InvalidCall, an_input_in_the_wrong_place_of_the_output_is_refused) {
     expect_refused([&] { return one_.all_gather(floats(0, 5), floats(0, 15)); });
     expect_refused([&] { return one_.all_gather(floats(6, 5), floats(0, 15)); });
     expect_refused([&] { return one_.gather(floats(10, 5), floats(0, 15), 1); });
@@ -65,20 +65,20 @@ TEST_F(Refused, an_input_that_stands_at_another_place_of_the_output_than_its_own
     expect_refused([&] { return one_.reduce_scatter_v(floats(0, 9), floats(3, 3), counts, sum); });
 }
 
-TEST_F(Refused, buckets_that_overlap) {
+TEST_F(InvalidCall, overlapping_buckets_are_refused) {
     const std::vector<std::span<float>> buckets{floats(0, 10), floats(20, 5), floats(9, 2)};
     expect_refused(
         [&] { return one_.all_reduce(std::span<const std::span<float>>(buckets), sum); });
 }
 
-TEST_F(Refused, buckets_of_different_types) {
+TEST_F(InvalidCall, buckets_of_different_types_are_refused) {
     std::vector<std::int32_t> others(4);
     expect_refused([&] {
         return one_.all_reduce_buckets({buffer(floats(0, 4)), buffer(std::span(others))}, {});
     });
 }
 
-TEST_F(Refused, sizes_that_do_not_fit_each_other) {
+TEST_F(InvalidCall, mismatched_sizes_are_refused) {
     expect_refused([&] { return one_.all_reduce(floats(0, 10), floats(20, 11), sum); });
     expect_refused([&] { return one_.reduce(floats(0, 10), floats(20, 9), sum, 1); });
     expect_refused([&] { return one_.scan(floats(0, 10), floats(20, 0), sum); });
@@ -90,7 +90,7 @@ TEST_F(Refused, sizes_that_do_not_fit_each_other) {
     expect_refused([&] { return one_.all_to_all(floats(0, 10), floats(20, 10)); });
 }
 
-TEST_F(Refused, counts_that_do_not_fit_the_buffers_or_the_world) {
+TEST_F(InvalidCall, counts_that_do_not_match_the_buffers_or_the_world_are_refused) {
     const Counts two{3, 3};
     const Counts four{3, 3, 3, 3};
     const Counts three{3, 4, 5};
@@ -113,13 +113,13 @@ TEST_F(Refused, counts_that_do_not_fit_the_buffers_or_the_world) {
     expect_refused([&] { return one_.all_to_all_v(floats(0, 12), three, floats(20, 11), three); });
 }
 
-TEST_F(Refused, counts_whose_sum_overflows) {
+TEST_F(InvalidCall, counts_whose_sum_overflows_are_refused) {
     constexpr std::size_t kHalf = std::numeric_limits<std::size_t>::max() / 2 + 1;
     const Counts counts{kHalf, 4, kHalf};
     expect_refused([&] { return one_.all_gather_v(floats(0, 4), floats(20, 4), counts); });
 }
 
-TEST_F(Refused, a_root_that_is_no_rank) {
+TEST_F(InvalidCall, a_root_that_is_not_a_rank_is_refused) {
     for (const int root : {-1, 3, std::numeric_limits<int>::max()}) {
         expect_refused([&] { return one_.broadcast(floats(0, 3), root); });
         expect_refused([&] { return one_.reduce(floats(0, 3), floats(20, 3), sum, root); });
@@ -128,7 +128,7 @@ TEST_F(Refused, a_root_that_is_no_rank) {
     }
 }
 
-TEST_F(Refused, operators_that_make_no_sense_for_the_type) {
+TEST_F(InvalidCall, operators_that_do_not_support_the_type_are_refused) {
     constexpr auto kCode = Errc::unsupported;
     const auto a = floats(0, 3);
     const auto b = floats(20, 3);
@@ -142,7 +142,7 @@ TEST_F(Refused, operators_that_make_no_sense_for_the_type) {
     expect_refused([&] { return one_.all_reduce(std::span(located), sum); }, kCode);
 }
 
-TEST_F(Refused, types_that_differ_or_are_none) {
+TEST_F(InvalidCall, different_or_invalid_types_are_refused) {
     std::vector<std::int32_t> ints(3);
     expect_refused(
         [&] { return one_.all_reduce(const_buffer(floats(0, 3)), buffer(std::span(ints)), {}); });
@@ -160,7 +160,7 @@ TEST_F(Refused, types_that_differ_or_are_none) {
     expect_refused([&] { return one_.broadcast(strange, 0); });
 }
 
-TEST_F(Refused, an_operator_that_is_none) {
+TEST_F(InvalidCall, an_invalid_operator_is_refused) {
     for (const int number : {0, 14, 255}) {
         const Builtin strange{static_cast<ReduceOp>(number)};
         try {
@@ -173,7 +173,7 @@ TEST_F(Refused, an_operator_that_is_none) {
     }
 }
 
-TEST_F(Refused, elements_that_are_nowhere) {
+TEST_F(InvalidCall, null_pointers_with_elements_are_refused) {
     float* const nowhere = nullptr;
     const std::span<float> null(nowhere, 3);
     const std::span<float> null9(nowhere, 9);
@@ -190,14 +190,14 @@ TEST_F(Refused, elements_that_are_nowhere) {
         [&] { return one_.all_reduce(std::span<const std::span<float>>(buckets), sum); });
 }
 
-TEST_F(Refused, more_elements_than_there_can_be) {
+TEST_F(InvalidCall, an_impossible_number_of_elements_is_refused) {
     Buffer huge = buffer(floats(0, 3));
     huge.count = std::numeric_limits<std::size_t>::max() / 2;
     expect_refused([&] { return one_.all_reduce(huge, {}); });
     expect_refused([&] { return one_.broadcast(huge, 0); });
 }
 
-TEST_F(Refused, the_text_says_what_was_called) {
+TEST_F(InvalidCall, the_error_names_the_operation_and_the_wrong_argument) {
     try {
         one_.broadcast(floats(0, 3), 7).cancel();
         ADD_FAILURE();
@@ -209,7 +209,7 @@ TEST_F(Refused, the_text_says_what_was_called) {
     }
 }
 
-TEST_F(Refused, buffers_are_left_as_they_were) {
+TEST_F(InvalidCall, buffers_are_left_unchanged) {
     const auto before = memory_;
     expect_refused([&] { return one_.all_reduce(floats(0, 10), floats(1, 10), sum); });
     expect_refused([&] { return one_.all_reduce(floats(0, 10), floats(20, 11), sum); });

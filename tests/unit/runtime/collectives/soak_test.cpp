@@ -1,4 +1,4 @@
-// What takes minutes, or much memory.
+// Tests that take minutes or a lot of memory.
 
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -27,7 +27,7 @@ std::size_t resident_bytes() {
     return resident_pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// What the system can give without swapping.
+/// The memory that the system can provide without swapping.
 std::size_t available_bytes() {
     std::ifstream file("/proc/meminfo");
     std::string name;
@@ -40,7 +40,7 @@ std::size_t available_bytes() {
     return 0;
 }
 
-void run_small_ones(std::vector<Communicator>& ranks, std::size_t times) {
+void run_small_operations(std::vector<Communicator>& ranks, std::size_t times) {
     std::array<std::int64_t, 2> values{};
     for (std::size_t i = 0; i < times; ++i) {
         const auto base = static_cast<std::int64_t>(i);
@@ -57,20 +57,20 @@ void run_small_ones(std::vector<Communicator>& ranks, std::size_t times) {
     }
 }
 
-TEST(CollectivesSoak, a_million_barriers_and_small_all_reduces_take_no_memory) {
+TEST(CollectivesSoak, a_million_barriers_and_small_all_reduces_leak_no_memory) {
     auto ranks = fresh_ranks(2);
-    run_small_ones(ranks, 50'000);
+    run_small_operations(ranks, 50'000);
     ASSERT_FALSE(HasFailure());
     ::malloc_trim(0);
     const std::size_t before = resident_bytes();
-    run_small_ones(ranks, 500'000);
+    run_small_operations(ranks, 500'000);
     const std::size_t after = resident_bytes();
     if (!kSanitized) {
         EXPECT_LE(after, before + kMiB);
     }
 }
 
-/// Byte `i` of what a rank gives.
+/// Byte `i` of a rank's input.
 std::uint8_t byte_at(std::size_t rank, std::size_t i) {
     return static_cast<std::uint8_t>(random_bits(500, rank, i / 8) >> (i % 8 * 8));
 }

@@ -29,7 +29,7 @@ private:
 
 enum class Light : std::uint16_t { red, green };
 
-/// Starts `start(communicator, rank)` on every rank, then waits: element i is the value of rank i.
+/// Calls `start(communicator, rank)` for every rank, then waits. Element i is the value of rank i.
 template <class Start>
 auto on_all(std::vector<Communicator>& ranks, Start start) {
     using W = decltype(start(std::as_const(ranks[0]), std::size_t{0}));

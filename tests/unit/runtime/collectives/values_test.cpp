@@ -1,4 +1,4 @@
-// Collectives over single values: the Work gives the result.
+// Collectives over single values: the Work returns the result.
 
 #include <array>
 #include <cstddef>
@@ -37,7 +37,7 @@ TEST_P(Values, all_reduce_gives_every_rank_the_fold) {
     });
 }
 
-TEST_P(Values, structs_are_folded_by_operators_of_the_user) {
+TEST_P(Values, structs_are_folded_by_user_operators) {
     const auto wider = [](Extent a, Extent b) {
         return Extent{std::min(a.low, b.low), std::max(a.high, b.high), 'w'};
     };
@@ -64,7 +64,7 @@ TEST_P(Values, broadcast_gives_every_rank_the_value_of_the_root) {
     }
 }
 
-TEST_P(Values, reduce_gives_the_root_the_fold_and_others_nothing) {
+TEST_P(Values, reduce_gives_the_fold_to_the_root_and_nothing_to_others) {
     const auto all = static_cast<int>(world() * (world() + 1) / 2);
     for (int root = 0; root < static_cast<int>(world()); ++root) {
         const auto results = on_all(ranks_, [&](const Communicator& c, std::size_t rank) {
@@ -107,8 +107,8 @@ TEST_P(Values, exclusive_scan_folds_the_ranks_before_this_one) {
     }
 }
 
-TEST_P(Values, exclusive_scan_with_an_operator_of_the_user_begins_with_the_initial_value) {
-    // Keeps both ends, and does not commute.
+TEST_P(Values, exclusive_scan_with_a_user_operator_starts_with_the_initial_value) {
+    // Joins two intervals; not commutative.
     const auto joined = [](Extent a, Extent b) { return Extent{a.low, b.high, 'j'}; };
     const auto results = on_all(ranks_, [&](const Communicator& c, std::size_t rank) {
         const auto own = static_cast<std::int64_t>(rank);
@@ -120,7 +120,7 @@ TEST_P(Values, exclusive_scan_with_an_operator_of_the_user_begins_with_the_initi
     }
 }
 
-TEST_P(Values, gather_gives_the_root_the_values_of_all) {
+TEST_P(Values, gather_gives_the_root_the_values_of_all_ranks) {
     std::vector<NoDefault> want;
     std::vector<bool> flags;
     for (std::size_t rank = 0; rank < world(); ++rank) {
@@ -143,7 +143,7 @@ TEST_P(Values, gather_gives_the_root_the_values_of_all) {
     });
 }
 
-TEST_P(Values, are_kept_when_the_work_is_moved_and_when_it_is_dropped) {
+TEST_P(Values, survive_moving_and_dropping_their_work) {
     std::vector<Work<int>> works;
     for (const Communicator& c : ranks_) {
         auto work = c.all_reduce(c.rank() + 1, sum);
@@ -154,7 +154,7 @@ TEST_P(Values, are_kept_when_the_work_is_moved_and_when_it_is_dropped) {
     for (Work<int>& work : works) {
         EXPECT_EQ(outcome(work).value(), static_cast<int>(world() * (world() + 1) / 2));
     }
-    // Destroyed while it runs: each waits for its own end, in a thread of its own.
+    // Destroyed while in flight: each destructor waits for completion in its own thread.
     on_every_rank(ranks_, [](Communicator& c, std::size_t) {
         {
             const auto dropped = c.all_reduce(std::array<double, 1>{1.0}[0], sum);
@@ -166,7 +166,7 @@ TEST_P(Values, are_kept_when_the_work_is_moved_and_when_it_is_dropped) {
     expect_usable(ranks_);
 }
 
-TEST_P(Values, can_be_waited_for_together_and_keep_their_values) {
+TEST_P(Values, can_be_waited_for_together) {
     on_every_rank(ranks_, [](Communicator& c, std::size_t) {
         auto total = c.all_reduce(c.rank(), sum);
         auto all = c.all_gather(c.rank());
@@ -177,7 +177,7 @@ TEST_P(Values, can_be_waited_for_together_and_keep_their_values) {
     });
 }
 
-TEST_P(Values, have_futures_and_callbacks) {
+TEST_P(Values, arrive_through_futures_and_callbacks) {
     on_every_rank(ranks_, [](Communicator& c, std::size_t) {
         auto future = c.broadcast(c.rank() + 40, 0).future();
         EXPECT_EQ(future.get(), 40);
@@ -188,7 +188,7 @@ TEST_P(Values, have_futures_and_callbacks) {
     });
 }
 
-TEST_P(Values, of_different_sizes_do_not_meet) {
+TEST_P(Values, values_of_different_sizes_are_a_mismatch) {
     if (world() == 1) return;
     const std::array<Extent, 1> big{};
     const std::array<std::array<int, 3>, 1> small{};

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kPing = 77;
 
-/// A proxy, which loses everything when it is told to.
+/// A proxy that drops all packets on request.
 class ProxyRoute final : public Route {
 public:
     explicit ProxyRoute(const Address& peer)
@@ -51,12 +51,12 @@ std::unique_ptr<Member> make_member(const TestCluster& cluster, std::uint64_t in
                                     link.node, link.link);
 }
 
-/// Answers pings for ever.
+/// Answers pings forever.
 [[noreturn]] void echo(Communicator& world) {
     for (;;) {
         std::uint8_t value = 0;
-        world.recv(std::span(&value, 1), TroubledWorld::kMe, kPing).wait();
-        world.send(std::span(&value, 1), TroubledWorld::kMe, kPing).wait();
+        world.recv(std::span(&value, 1), FaultyWorld::kMe, kPing).wait();
+        world.send(std::span(&value, 1), FaultyWorld::kMe, kPing).wait();
     }
 }
 
@@ -84,11 +84,11 @@ void be_peer(const TestCluster& cluster, std::uint64_t index, const LinkUnderTes
     Communicator world = member->world();
     std::vector<std::unique_ptr<UnmappableMemory>> memory;
     std::vector<Work<>> sends;
-    for (const std::size_t size : TroubledWorld::sizes()) {
+    for (const std::size_t size : FaultyWorld::sizes()) {
         for (const bool probed : {false, true}) {
             memory.push_back(std::make_unique<UnmappableMemory>(size));
-            sends.push_back(world.send(numbers(*memory.back()), TroubledWorld::kMe,
-                                       TroubledWorld::arriving(size, probed)));
+            sends.push_back(world.send(numbers(*memory.back()), FaultyWorld::kMe,
+                                       FaultyWorld::arriving(size, probed)));
         }
     }
     echo(world);
@@ -98,19 +98,19 @@ void be_peer(const TestCluster& cluster, std::uint64_t index, const LinkUnderTes
 
 LinkUnderTest quic_link() {
     LinkUnderTest link{.name = "quic"};
-    // Nobody answers a node that closes at the end of a test.
+    // At the end of a test no peer answers a node that closes.
     link.link.linger = std::chrono::milliseconds(100);
     link.route = [](const Address& peer) { return std::make_unique<ProxyRoute>(peer); };
     return link;
 }
 
-std::string_view name(Trouble trouble) noexcept {
-    switch (trouble) {
-        case Trouble::stopped:
+std::string_view name(Fault fault) noexcept {
+    switch (fault) {
+        case Fault::stopped:
             return "stopped";
-        case Trouble::killed:
+        case Fault::killed:
             return "killed";
-        case Trouble::cut_off:
+        case Fault::cut_off:
             return "cut_off";
     }
     return "unknown";
@@ -145,17 +145,17 @@ std::chrono::nanoseconds LocalDelay::so_far() const {
     return std::chrono::nanoseconds(state_->delayed_ns.load() + waited_ns);
 }
 
-const std::array<std::size_t, 3>& TroubledWorld::sizes() {
+const std::array<std::size_t, 3>& FaultyWorld::sizes() {
     static const std::array<std::size_t, 3> all{8, std::size_t{64} << 10U,
                                                 static_cast<std::size_t>(scaled(64U << 20U))};
     return all;
 }
 
-std::uint64_t TroubledWorld::arriving(std::size_t size, bool probed) {
+std::uint64_t FaultyWorld::arriving(std::size_t size, bool probed) {
     return 2 * size + (probed ? 1 : 0);
 }
 
-TroubledWorld::TroubledWorld(const LinkUnderTest& link, Trouble trouble) : trouble_(trouble) {
+FaultyWorld::FaultyWorld(const LinkUnderTest& link, Fault fault) : fault_(fault) {
     for (std::uint64_t index = 0; index < 2; ++index) {
         peers_.push_back(std::make_unique<ChildProcess>(
             [&](const Channel& parent) { be_peer(cluster_, index, link, parent); }));
@@ -169,7 +169,7 @@ TroubledWorld::TroubledWorld(const LinkUnderTest& link, Trouble trouble) : troub
     await(peers_[0]->channel(), "producing", kWithin);
 }
 
-void TroubledWorld::form(const LinkUnderTest& link) {
+void FaultyWorld::form(const LinkUnderTest& link) {
     std::array members{dialer(0), dialer(1), dialer(2)};
     for (std::size_t i = 0; i < peers_.size(); ++i) {
         const Channel& channel = peers_[i]->channel();
@@ -183,7 +183,7 @@ void TroubledWorld::form(const LinkUnderTest& link) {
     member_->wait_formed().value();
 }
 
-void TroubledWorld::await_arrivals() {
+void FaultyWorld::await_arrivals() {
     for (int rank = 0; rank < kMe; ++rank) {
         for (const std::size_t size : sizes()) {
             for (const bool probed : {false, true}) {
@@ -194,24 +194,24 @@ void TroubledWorld::await_arrivals() {
     }
 }
 
-void TroubledWorld::begin() {
-    if (trouble_ == Trouble::cut_off) {
+void FaultyWorld::begin() {
+    if (fault_ == Fault::cut_off) {
         for (const auto& route : routes_) route->cut(true);
     }
     for (const auto& peer : peers_) {
-        if (trouble_ == Trouble::stopped) ::kill(peer->id(), SIGSTOP);
-        if (trouble_ == Trouble::killed) peer->kill();
+        if (fault_ == Fault::stopped) ::kill(peer->id(), SIGSTOP);
+        if (fault_ == Fault::killed) peer->kill();
     }
 }
 
-void TroubledWorld::end() {
+void FaultyWorld::end() {
     for (const auto& route : routes_) route->cut(false);
     for (const auto& peer : peers_) {
-        if (trouble_ == Trouble::stopped) ::kill(peer->id(), SIGCONT);
+        if (fault_ == Fault::stopped) ::kill(peer->id(), SIGCONT);
     }
 }
 
-bool TroubledWorld::talks() {
+bool FaultyWorld::talks() {
     for (int rank = 0; rank < kMe; ++rank) {
         std::uint8_t sent = static_cast<std::uint8_t>(40 + rank);
         std::uint8_t got = 0;
