@@ -62,7 +62,7 @@ TEST_F(NexarCommand, says_its_version) {
 TEST_F(NexarCommand, explains_itself) {
     const Outcome outcome = nexar({"--help"});
     EXPECT_EQ(outcome.exit_code, 0);
-    EXPECT_THAT(outcome.output, AllOf(HasSubstr("config"), HasSubstr("Exit codes: 0 done")));
+    EXPECT_THAT(outcome.output, AllOf(HasSubstr("config"), HasSubstr("Exit codes: 0 success")));
 }
 
 TEST_F(NexarCommand, refuses_what_it_does_not_understand) {
@@ -85,7 +85,7 @@ TEST_F(NexarCommand, config_shows_defaults_and_where_it_looked) {
     EXPECT_EQ(outcome.errors, "");
     EXPECT_THAT(outcome.output, StartsWith("setting "));
     EXPECT_THAT(outcome.output, ContainsRegex("\nlog_level +warning +default +local +Lines of"));
-    EXPECT_THAT(outcome.output, HasSubstr("\nfiles, strongest first:\n  " + home_.path() +
+    EXPECT_THAT(outcome.output, HasSubstr("\nfiles, in order of precedence:\n  " + home_.path() +
                                           "/.config/nexar.toml (absent)\n"));
 }
 

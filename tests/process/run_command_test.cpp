@@ -84,11 +84,11 @@ TEST_F(RunCommand, what_is_not_understood_is_said_before_anything_starts) {
         EXPECT_EQ(outcome.exit_code, 2);
         return outcome.errors;
     };
-    EXPECT_THAT(refused({}), HasSubstr("say how many ranks there are: -n 4"));
+    EXPECT_THAT(refused({}), HasSubstr("the number of ranks is missing"));
     EXPECT_THAT(refused({"-n", "0"}), HasSubstr("from 1 to 65536"));
     EXPECT_THAT(refused({"-n", "2", "--grace", "fast"}), HasSubstr("fast"));
     EXPECT_THAT(refused({"-n", "2", "--hots", "a"}), HasSubstr("--hots"));
-    EXPECT_THAT(refused({"-n", "2", "--host", "-oProxyCommand=x"}), HasSubstr("no name of a host"));
+    EXPECT_THAT(refused({"-n", "2", "--host", "-oProxyCommand=x"}), HasSubstr("is not a valid host name"));
     EXPECT_THAT(refused({"-n", "2", "--env", "NEXAR_NO_SUCH_VARIABLE"}), HasSubstr("is not set"));
     const Outcome bad_setting = run({"-n", "2", "--nexar-log-level=debgu"}, "echo started");
     EXPECT_EQ(bad_setting.exit_code, 1);
@@ -119,7 +119,7 @@ TEST_F(RunCommand, a_crash_is_reported_with_rank_and_signal_behind_its_last_word
                                 "ulimit -c 0; if [ $NEXAR_RANK = 2 ]; then echo last words >&2; "
                                 "kill -SEGV $$; else exec sleep 1000; fi");
     EXPECT_EQ(outcome.exit_code, 128 + SIGSEGV);
-    EXPECT_THAT(outcome.errors, ContainsRegex("^\\[2\\] last words\nnexar run: rank 2 died of "
+    EXPECT_THAT(outcome.errors, ContainsRegex("^\\[2\\] last words\nnexar run: rank 2 was killed by "
                                               "signal 11 \\(SIGSEGV\\); the others"));
 }
 
@@ -133,7 +133,7 @@ TEST_F(RunCommand, who_does_not_end_in_the_grace_time_is_killed_and_named) {
                 " ]; do sleep 0.01; done; exit 3;; 1) exec sleep 1000;; esac; trap '' TERM; : >" +
                 deaf + "; while :; do sleep 1000; done");
     EXPECT_EQ(outcome.exit_code, 3);
-    EXPECT_THAT(outcome.errors, HasSubstr("rank 2 did not end within 300ms: killed"));
+    EXPECT_THAT(outcome.errors, HasSubstr("rank 2 did not end within 300ms; sending SIGKILL"));
     EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
 }
 
@@ -181,7 +181,7 @@ TEST_F(RunCommand, a_second_interrupt_kills) {
     ASSERT_TRUE(program->writes("never\n", 2));
     program->send(SIGINT);
     EXPECT_EQ(program->wait(), 128 + SIGINT);
-    EXPECT_THAT(program->errors(), HasSubstr("SIGINT again: killing all"));
+    EXPECT_THAT(program->errors(), HasSubstr("received SIGINT again; killing all processes"));
     EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
 }
 
@@ -190,7 +190,7 @@ TEST_F(RunCommand, a_rank_that_dies_of_the_signal_that_was_passed_on_gives_the_e
     ASSERT_TRUE(program->writes("ready\n", 2));
     program->send(SIGTERM);
     EXPECT_EQ(program->wait(), 128 + SIGTERM);
-    EXPECT_THAT(program->errors(), ContainsRegex("rank [01] died of signal 15 \\(SIGTERM\\)"));
+    EXPECT_THAT(program->errors(), ContainsRegex("rank [01] was killed by signal 15 \\(SIGTERM\\)"));
 }
 
 TEST_F(RunCommand, ranks_that_ignore_a_signal_that_was_passed_on_are_killed_after_the_grace) {
@@ -201,7 +201,7 @@ TEST_F(RunCommand, ranks_that_ignore_a_signal_that_was_passed_on_are_killed_afte
         program->send(sent);
         EXPECT_EQ(program->wait(), 128 + sent);
         EXPECT_EQ(program->errors(),
-                  "nexar run: rank 0, rank 1, rank 2 did not end within 300ms: killed\n");
+                  "nexar run: rank 0, rank 1, rank 2 did not end within 300ms; sending SIGKILL\n");
         EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
     }
 }

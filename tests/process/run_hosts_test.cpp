@@ -121,7 +121,7 @@ TEST_F(RunHosts, a_host_without_nexar_is_named_with_what_to_do) {
     EXPECT_EQ(outcome.exit_code, 127);
     EXPECT_THAT(outcome.errors,
                 HasSubstr("nexar run: host beta (rank 1) cannot run the command `/nowhere/nexar`: "
-                          "install nexar there, or name its path with --remote-nexar; the others "
+                          "install nexar there, or give its path with --remote-nexar; the others "
                           "get SIGTERM"));
 }
 
@@ -144,7 +144,7 @@ TEST_F(RunHosts, without_ssh_on_this_machine_nothing_is_started) {
     const Outcome outcome = run_program(NEXAR_COMMAND, {"run", "-n", "1", "--host", "beta", "echo"},
                                         {"PATH=/nowhere", mark()});
     EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_THAT(outcome.errors, HasSubstr("--host needs the command ssh"));
+    EXPECT_THAT(outcome.errors, HasSubstr("--host needs ssh"));
 }
 
 TEST_F(RunHosts, a_silent_host_is_lost_and_the_part_over_there_ends_its_ranks) {
@@ -241,7 +241,7 @@ TEST_F(RunHosts, a_crash_over_there_is_reported_and_ends_the_rest) {
             "ulimit -c 0; if [ $NEXAR_RANK = 3 ]; then kill -SEGV $$; fi; exec sleep 1000");
     EXPECT_EQ(outcome.exit_code, 128 + SIGSEGV);
     EXPECT_THAT(outcome.errors,
-                AllOf(HasSubstr("nexar run: rank 3 died of signal 11 (SIGSEGV)"),
+                AllOf(HasSubstr("nexar run: rank 3 was killed by signal 11 (SIGSEGV)"),
                       HasSubstr("nexar run: host beta (ranks 2 to 3) exited with code 139; the "
                                 "others get SIGTERM")));
 }

@@ -60,7 +60,7 @@ TEST_F(RunJoin, a_rank_that_is_killed_or_exits_without_leaving_is_reported_as_th
     const Outcome killed = run(
         {"-n", "3"}, "ulimit -c 0; [ $NEXAR_RANK = 1 ] && kill -KILL $$; exec " NEXAR_JOINING_RANK);
     EXPECT_EQ(killed.exit_code, 128 + SIGKILL);
-    EXPECT_THAT(killed.errors, HasSubstr("nexar run: rank 1 died of signal 9 (SIGKILL)"));
+    EXPECT_THAT(killed.errors, HasSubstr("nexar run: rank 1 was killed by signal 9 (SIGKILL)"));
 
     // Rank 2 waits for a message of rank 1, and may notice that the link is gone.
     auto deserted = std::make_unique<RunningProgram>(

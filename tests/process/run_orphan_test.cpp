@@ -38,7 +38,7 @@ TEST_F(RunOrphans, killing_the_keeper_ends_the_run_and_all_that_descends_from_it
     ASSERT_GT(kept_by, 0);
     ::kill(kept_by, SIGKILL);
     EXPECT_EQ(program->wait(), 128 + SIGKILL);
-    EXPECT_THAT(program->errors(), HasSubstr("the process that keeps the ranks was killed"));
+    EXPECT_THAT(program->errors(), HasSubstr("the keeper process was killed"));
     EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
 }
 
