@@ -2,8 +2,8 @@
 //
 //     aborting_rank RANK|all CODE [uncaught|early|stopped]
 //
-// With `uncaught` the others let the error end their process; else they print it and exit with 0.
-// With `early` nobody waits for the others to have joined, with `stopped` the others stop.
+// With `uncaught` the error ends the processes of the others; otherwise they print it and exit with
+// 0. With `early` no rank waits until all have joined; with `stopped` the others stop (SIGSTOP).
 
 #include <array>
 #include <csignal>
@@ -20,7 +20,7 @@ void run(const std::string& who, int code, const std::string& how) {
     const nexar::Node node = nexar::join();
     nexar::Communicator world = node.world();
     if (how != "early") world.barrier().wait();
-    std::printf("met");  // without an end of line: somebody has to flush it
+    std::printf("met");  // without a line end, so that it must be flushed
     if (who == "all" || who == std::to_string(world.rank())) {
         world.abort(code, "the input file has no header");
         std::printf(" and returned");

@@ -1,7 +1,7 @@
-// A program as users write it: joins, passes a number around the ring of ranks, and says so.
+// A typical user program: joins, passes a number around the ring of ranks, and prints it.
 //
-//   --stay               leaves only when its standard input has ended
-//   --show-environment   counts what its environment shows of the join string
+//   --stay               leaves only when its standard input ends
+//   --show-environment   counts the join strings in its environment
 
 #include <unistd.h>
 
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
         const int size = world.size();
         const std::array<std::int64_t, 1> sent{1000 + world.rank()};
         std::array<std::int64_t, 1> got{};
-        // The rank that a test wants to end without leaving, or to be killed.
+        // True on the rank that a test wants to exit without leaving, or to be killed.
         const auto is_this = [&](const char* variable) {
             const char* const rank = std::getenv(variable);
             return rank != nullptr && world.rank() == std::atoi(rank);

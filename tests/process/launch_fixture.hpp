@@ -16,7 +16,7 @@
 
 namespace nexar {
 
-/// What the ranks of a ring say; each gets the number of the one before.
+/// The line that a rank of a ring prints; each gets the number of its predecessor.
 inline std::string says(int rank, int world) {
     return "rank " + std::to_string(rank) + " of " + std::to_string(world) + " got " +
            std::to_string(1000 + (rank + world - 1) % world) + "\n";
@@ -33,9 +33,8 @@ inline bool is_free(int port) {
     return bound;
 }
 
-/// A UDP port that nobody has now, below those that the kernel hands out unless it is told
-/// otherwise (32768 to 60999): a rank that starts before the seed would get one of these now and
-/// then.
+/// A UDP port that is free now and lies below the kernel's default ephemeral range (32768 to
+/// 60999): a rank that starts before the seed would now and then get a port of that range.
 inline int free_port() {
     constexpr int kFirst = 10000;
     constexpr int kPorts = 20000;
@@ -43,7 +42,7 @@ inline int free_port() {
         const int port = kFirst + (::getpid() + i) % kPorts;
         if (is_free(port)) return port;
     }
-    throw std::runtime_error("no port");
+    throw std::runtime_error("cannot find a free UDP port");
 }
 
 class RunJoin : public RunFixture {
@@ -51,7 +50,7 @@ protected:
     static constexpr const char* kSecret =
         "NEXAR_JOB_SECRET=8d1f4c0b7a5e92633f7e0a4d1c8b5926ee01c49ab7d25f38";
 
-    /// Starts a rank alone, with the variables of some launcher.
+    /// Starts one rank with the variables of a launcher.
     std::unique_ptr<RunningProgram> start_rank(std::vector<std::string> variables) const {
         const auto shared = environment();
         variables.emplace_back("NEXAR_FORMATION_TIMEOUT=30s");

@@ -14,11 +14,11 @@ namespace nexar {
 
 namespace {
 
-/// Takes what a program writes. A file and not a pipe: it holds any amount while nobody reads.
+/// Captures the output of a program. A file, because a pipe would fill up while nobody reads.
 class Capture {
 public:
     Capture() : file_(std::tmpfile()) {
-        if (file_ == nullptr) throw std::runtime_error("no temporary file");
+        if (file_ == nullptr) throw std::runtime_error("cannot create a temporary file");
     }
     ~Capture() { std::fclose(file_); }
     Capture(const Capture&) = delete;
@@ -67,7 +67,7 @@ Outcome run_program(const std::string& path, std::vector<std::string> arguments,
     if (failed != 0) throw std::runtime_error("cannot run " + path);
 
     int status = 0;
-    if (::waitpid(pid, &status, 0) != pid) throw std::runtime_error("lost " + path);
+    if (::waitpid(pid, &status, 0) != pid) throw std::runtime_error("cannot wait for " + path);
     return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
             .output = output.text(),
             .errors = errors.text()};

@@ -5,14 +5,14 @@
 
 namespace nexar {
 
-/// What a program left behind.
+/// The exit code and the output of a program.
 struct Outcome {
-    int exit_code = -1;  // -1 when a signal ended it
+    int exit_code = -1;  // -1 if a signal ended it
     std::string output;
     std::string errors;
 };
 
-/// A list as exec wants it; lives no longer than `texts`.
+/// The null-terminated list that exec takes; valid as long as `texts`.
 std::vector<char*> pointers(std::vector<std::string>& texts);
 
 /// Runs a program to its end with exactly this environment ("NAME=value") and these arguments.
