@@ -34,11 +34,11 @@ planted() {
   if [ -f "$scratch/saved" ]; then mv "$scratch/saved" "$file"; else rm "$file"; fi
 }
 
-planted src/base/error.cpp '"wire/frame.hpp"' 'src/base includes "wire/frame.hpp" of src/wire'
-planted src/wire/planted.hpp '"engine/matcher.hpp"' 'src/wire includes "engine/matcher.hpp" of src/engine'
+planted src/base/error.cpp '"wire/frame.hpp"' 'src/base includes "wire/frame.hpp" from the higher layer src/wire'
+planted src/wire/planted.hpp '"engine/matcher.hpp"' 'src/wire includes "engine/matcher.hpp" from the higher layer src/engine'
 planted src/base/error.cpp '"../wire/frame.hpp"' 'is relative'
 planted src/base/error.cpp '"assert.hpp"' 'is relative'
-planted src/base/error.cpp '"misc/thing.hpp"' 'is in no layer'
+planted src/base/error.cpp '"misc/thing.hpp"' 'is not in any layer'
 planted include/nexar/error.hpp '"base/assert.hpp"' 'a public header includes "base/assert.hpp"'
 planted include/nexar/error.hpp '<fmt/format.h>' 'a public header includes <fmt/format.h>'
 planted src/misc/thing.hpp '<vector>' 'src/misc is not in src/LAYERS'

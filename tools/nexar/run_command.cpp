@@ -40,8 +40,8 @@ struct RunOptions {
 };
 
 constexpr const char* kRunHelp =
-    "The ranks find each other: the program only calls nexar::join() without\n"
-    "arguments.\n"
+    "The ranks find each other automatically: the program only has to call\n"
+    "nexar::join() without arguments.\n"
     "\n"
     "Each line of output is prefixed with [rank]. The first rank that fails ends the\n"
     "run: nexar run exits with that rank's exit code, or with 128 plus the signal\n"

@@ -162,8 +162,8 @@ public:
         : path_(std::move(path)), file_(std::fopen(path_.c_str(), "wx")) {
         if (file_ != nullptr) return;
         throw Error(Errc::bad_config,
-                    fmt::format("cannot write {}: {}; name a file that does not exist yet", path_,
-                                std::strerror(errno)));
+                    fmt::format("cannot write {}: {}; -o needs a new file in an existing directory",
+                                path_, std::strerror(errno)));
     }
 
     void write(const std::string& text) {
@@ -208,7 +208,7 @@ Result<int> run_tune(const TuneQuestion& question, const CLI::App& command,
         .fits = [](std::uint32_t world) -> Result<void> {
             if (world >= 2) return {};
             return Error(Errc::invalid_argument,
-                         "tune measures messages between two ranks; give -n 2 or more");
+                         "messages can only be measured between two ranks; give -n 2 or more");
         },
         .take_part = [&](const Communicator& world,
                          const Config& config) { return tune(question, world, config); }};

@@ -46,7 +46,7 @@ void Report::print_head() const {
         const bool streams = plan_.subject.kind == Subject::Kind::bandwidth;
         fmt::print("# Size      {}\n", streams ? "Bandwidth (MB/s)" : "Avg Latency(us)");
     } else {
-        fmt::print("# times are of the slowest rank, in us; bandwidths in GB/s\n#\n#");
+        fmt::print("# times in us, of the slowest rank; bandwidths in GB/s\n#\n#");
         print_line("size", "count", "type", "redop", "root", "time(us)", "algbw", "busbw", "#wrong",
                    "p50", "p99", "algorithm");
     }
