@@ -17,7 +17,7 @@ using schedule::Collective;
 
 constexpr std::uint64_t kMostIterations = 1'000'000;  // each time is kept
 constexpr double kWarmPart = 0.2;  // of the remaining time, for each warm-up round
-constexpr double kSettled = 0.8;   // faster than this part of the last round: still warming up
+constexpr double kSettled = 0.8;   // settled if a round takes more than this part of the last
 
 /// The smallest sample that at least `part` of all samples do not exceed.
 double percentile(const std::vector<double>& sorted, double part) {
