@@ -1,5 +1,5 @@
-/// How quick the parts of `base` are that stand on every message's way: the buffer pool, the event
-/// recorder, counters and the bounded queue.
+/// Measures the parts of `base` on the path of every message: the buffer pool, the event recorder,
+/// counters and the bounded queue.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace nexar::bench {
 namespace {
 
 constexpr std::size_t kBuffer = 64 << 10;
-constexpr int kBatch = 256;  // operations per timed call, so that the call itself does not count
+constexpr int kBatch = 256;  // operations per timed call, to make the cost of the call negligible
 
 double median_ns(const std::function<void()>& one_batch) {
     return measure({one_batch}).front().median / kBatch * 1e9;
@@ -42,7 +42,8 @@ double pool_hit_ns() {
     });
 }
 
-// What a miss adds to the allocation behind it: a shelf of 256 places, all taken by another class.
+// The cost that a miss adds to the allocation: scanning a shelf of 256 places that all hold another
+// class.
 double pool_miss_scan_ns() {
     PoolShelf shelf(256);
     BufferPool pool(PoolProfile::training());
@@ -88,8 +89,8 @@ double queue_ns() {
     });
 }
 
-// Operations per second over two threads that start together; the median of some repetitions.
-// `step(thread)` does some operations and says how many.
+// Total operations per second of two threads that start together; the median of several
+// repetitions. `step(thread)` performs some operations and returns their number.
 double two_threads_per_s(const std::function<std::uint64_t(int thread)>& step) {
     constexpr int kRepetitions = 9;
     constexpr auto kTime = std::chrono::milliseconds(100);
@@ -129,8 +130,8 @@ double pool_two_threads_per_s() {
     });
 }
 
-// Values that went through the queue, from one producer to one consumer, which give way to each
-// other when it is full or empty.
+// Values that pass through the queue from one producer to one consumer, which yield to each other
+// when it is full or empty.
 double queue_two_threads_per_s() {
     BoundedQueue<std::uint64_t> queue(1000);
     const auto push = [&queue] {

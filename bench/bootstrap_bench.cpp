@@ -1,6 +1,6 @@
-/// How long a cluster takes to form: N processes from exec until each of them has a link to every
-/// other, with a seed in this process, and N nodes of one process. Seconds of CPU are those of all
-/// processes together, up to the moment when the last one is connected.
+/// Measures how long a cluster takes to form: N processes with a seed in this process, from exec
+/// until each has a link to every other, and N nodes in one process. CPU seconds are the sum over
+/// all processes until the last one is connected.
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -37,8 +37,8 @@ double cpu_seconds() {
     return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-/// A child: joins, says on its standard output what CPU it used, and stays until its standard input
-/// ends.
+/// Runs in a child: joins, writes its CPU time to standard output, and stays until its standard
+/// input ends.
 int be_a_member() {
     const Node node = join();
     const double used = cpu_seconds();
@@ -46,13 +46,13 @@ int be_a_member() {
     char byte = 0;
     while (::read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR) {
     }
-    std::_Exit(0);  // the time of leaving is not measured
+    std::_Exit(0);  // leaving is not measured
 }
 
 struct Pipe {
     Pipe() {
         int ends[2];
-        if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+        if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("cannot create a pipe");
         read = ends[0];
         write = ends[1];
     }
@@ -100,7 +100,7 @@ Formation form_processes(int members) {
     Formation formed;
     int connected = 0;
     for (double used = 0; connected < members; ++connected, formed.cpu += used) {
-        if (::read(out.read, &used, sizeof used) != sizeof used) break;  // one has ended
+        if (::read(out.read, &used, sizeof used) != sizeof used) break;  // a member has ended
     }
     formed.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
@@ -153,14 +153,16 @@ int run(int argc, char** argv) {
     int runs = 7;
     std::vector<int> processes{8, 16};
     std::vector<int> local{64};
-    app.add_option("--json", json_path, "also write the figures there");
-    app.add_option("--runs", runs, "of each series; the median counts")->check(CLI::Range(1, 1000));
-    app.add_option("--processes", processes, "sizes of clusters of processes; 0: none");
-    app.add_option("--local", local, "sizes of clusters in this process; 0: none");
+    app.add_option("--json", json_path,
+                   "Also write the rows to this file, one JSON object per line");
+    app.add_option("--runs", runs, "Runs of each series; the median is reported")
+        ->check(CLI::Range(1, 1000));
+    app.add_option("--processes", processes, "Sizes of the clusters of processes; 0: none");
+    app.add_option("--local", local, "Sizes of the clusters in this process; 0: none");
     CLI11_PARSE(app, argc, argv);
     Report report(json_path);
     for (const int n : processes) {
-        // Each member has one with the seed as a joiner and one as a member.
+        // Each member has two handshakes with the seed: one as a joiner and one as a member.
         const Series series{"join_" + std::to_string(n), n, n * (n - 1) / 2 + 2 * n, runs};
         if (n > 0) report_series(report, series, form_processes);
     }

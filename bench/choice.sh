@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# How good the choice of algorithms is on this machine: measures every algorithm of every operation, forced by
-# collective_algorithm, beside the one that is chosen, in turn, and says how much slower the chosen one is than the
-# best, and how far its time is from what was predicted (nexar explain).
+# Checks how good the choice of algorithms is on this machine: measures each operation with every algorithm, forced by
+# collective_algorithm, and with the one that nexar chooses, in turn. Prints how much slower the chosen one is than the
+# best, and how far its time is from the prediction (nexar explain).
 #
 #   bench/choice.sh [OPTIONS]
-#     --ranks "2 4 8"      how many processes
-#     --operations "..."   as `nexar bench` names them
+#     --ranks "2 4 8"      numbers of processes
+#     --operations "..."   operations of `nexar bench`
 #     --sizes "8 64KiB"    bytes, as nccl-tests counts them
-#     --repetitions N      of each cell, default 3; medians are compared
-#     --seconds S          for the iterations of one cell in one repetition, default 0.1
-#     --nexar FILE         a nexar command; else it is built
+#     --repetitions N      repetitions of each cell, default 3; medians are compared
+#     --seconds S          time for the iterations of one cell in one repetition, default 0.1
+#     --nexar FILE         the nexar command to measure; built if not given
 #
-# Prints op,ranks,bytes,chosen,chosen_us,best,best_us,slower,predicted_us,predicted/measured; then the worst of each.
+# Prints op,ranks,bytes,chosen,chosen_us,best,best_us,slower,predicted_us,predicted/measured for every cell, then a
+# summary for each number of ranks.
 # Run it on an idle machine.
 set -euo pipefail
 # shellcheck source=bench/options.sh
@@ -27,12 +28,12 @@ nexar=
 read_options "ranks operations sizes repetitions seconds nexar" "$@"
 need_nexar
 
-# algorithms OPERATION WORLD: their names.
+# algorithms OPERATION WORLD: prints the names of the algorithms.
 algorithms() {
   "$nexar" explain "$1" --world "$2" --all | awk '/^algorithm +predicted/ { table = 1; next } table && NF { print $1 }'
 }
 
-# bench OPERATION WORLD [ALGORITHM]: "bytes p50_us algorithm" of every size.
+# bench OPERATION WORLD [ALGORITHM]: prints "bytes p50_us algorithm" for every size.
 bench() {
   local forced=()
   [ -z "${3:-}" ] || forced=("--nexar-collective-algorithm=$1=$3")
@@ -40,12 +41,12 @@ bench() {
     --nexar-log-level=error "${forced[@]}" | awk '!/^#/ { print $1, $(NF - 2), $NF }'
 }
 
-# ranks_per_core WORLD: as nexar bench sets it.
+# ranks_per_core WORLD: prints the value that nexar bench sets.
 ranks_per_core() {
   awk -v ranks="$1" -v cores="$(nproc)" 'BEGIN { print (ranks > cores ? ranks / cores : 1) }'
 }
 
-# predicted OPERATION WORLD BYTES: in us.
+# predicted OPERATION WORLD BYTES: prints the predicted time in us.
 predicted() {
   "$nexar" explain "$1" --world "$2" --bytes "$3" "--nexar-fabric-ranks-per-core=$(ranks_per_core "$2")" | awk 'NR == 1 {
     unit["us"] = 1; unit["ms"] = 1000; unit["s"] = 1000000; unit["ns"] = 0.001
@@ -71,7 +72,7 @@ measure() {
   done
 }
 
-# From "kind op ranks bytes us algorithm" to the rows.
+# Turns lines of "kind op ranks bytes us algorithm" into the rows of the table.
 rows() {
   awk '
     function bytes_of(text) {
@@ -102,7 +103,7 @@ rows() {
         n = split(names[cell], all, " ")
         for (k = 1; k <= n; k++) {
           t = median("forced/" cell "/" all[k])
-          # The chosen one was measured twice: it is not slower than itself.
+          # The chosen algorithm was measured twice; it must not count as slower than itself.
           if (all[k] == chosen[cell] && t < own) own = t
         }
         best = own
@@ -126,7 +127,7 @@ summarize() {
   }
   END {
     for (n in cells)
-      printf "%s ranks: chosen within 15 %% of the best in %d of %d cells, worst %d %%: %s; predicted within 25 %% in %d\n",
+      printf "%s ranks: the choice is within 15 %% of the best in %d of %d cells; the worst is %d %% slower: %s; the prediction is within 25 %% in %d cells\n",
         n, near[n], cells[n], worst[n], where[n], right[n]
   }' | sort -n
 }

@@ -1,4 +1,4 @@
-/// What operations cost with few and with many receives and messages waiting.
+/// Measures the cost of operations with few and with many pending receives and messages.
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -21,8 +21,8 @@ namespace {
 
 constexpr int kBatch = 256;
 
-/// A node that talks to itself, in which so many receives and as many messages wait, of distinct
-/// tags: what a send and a receive cost without any link.
+/// A node that sends to itself, with `count` pending receives and `count` pending messages of
+/// distinct tags. Shows the cost of a send and a receive without any link.
 class Crowd {
 public:
     explicit Crowd(std::uint64_t count)
@@ -44,8 +44,8 @@ public:
     Crowd(const Crowd&) = delete;
     Crowd& operator=(const Crowd&) = delete;
 
-    /// A message finds its receive, which is posted again; a receive its message, which is sent
-    /// again.
+    /// Sends messages that match pending receives and posts these again; posts receives that match
+    /// pending messages and sends these again.
     void batch() {
         for (int i = 0; i < kBatch; ++i) {
             next_ = (next_ + 7919) % count_;
@@ -131,7 +131,7 @@ void compare(Report& report, const std::string& name) {
     OneCrowd few(10);
     OneCrowd many(10'000);
     const auto timings = measure({[&] { few.batch(); }, [&] { many.batch(); }});
-    // Two sends and two receives each time.
+    // Each iteration has two sends and two receives.
     constexpr double kNanoPerOperation = 1e9 / (4 * kBatch);
     report.row(name + "_10_waiting_ns", timings[0].median * kNanoPerOperation, "ns");
     report.row(name + "_10000_waiting_ns", timings[1].median * kNanoPerOperation, "ns");

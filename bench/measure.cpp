@@ -13,7 +13,7 @@ double seconds_for(const std::function<void()>& contender, std::size_t calls) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Doubles the number of calls until they fill the time asked for.
+// Doubles the number of calls until they fill the requested time.
 std::size_t calls_to_fill(const std::function<void()>& contender, double seconds) {
     std::size_t calls = 1;
     while (seconds_for(contender, calls) < seconds && calls < (std::size_t{1} << 40)) calls *= 2;

@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# An older build beside this one, on this machine: the rows of p2p_bench, and the cells that bench/peers/run.sh --quick
-# measures. The two take turns, so that other activity on the machine affects both alike.
+# Compares an older build with this one on this machine: the rows of p2p_bench, and the cells that bench/peers/run.sh
+# --quick measures. The two take turns, so that other load on the machine affects both alike.
 #
 #   git worktree add ../old REVISION && (cd ../old && cmake --preset release && ninja -C build/release nexar_command p2p_bench)
 #   bench/old_new.sh --old ../old/build/release/bin [OPTIONS]
 #     --new DIR            the newer programs, default build/release/bin
-#     --rounds N           how often each is measured, default 7
-#     --operations "..."   as `nexar bench` names them
+#     --rounds N           number of measurements of each, default 7
+#     --operations "..."   operations of `nexar bench`
 #     --sizes "8 64KiB"    bytes
-#     --ranks "2 4"        how many processes
-#     --seconds S          for the iterations of one cell in one round, default 0.1
+#     --ranks "2 4"        numbers of processes
+#     --seconds S          time for the iterations of one cell in one round, default 0.1
 #
-# Prints name,old,new,unit,ratio with the medians of the rounds; above 1 the new one is faster. Run it on an idle machine.
+# Prints name,old,new,unit,ratio with the medians of the rounds; a ratio above 1 means that the new build is faster. Run
+# it on an idle machine.
 set -euo pipefail
 # shellcheck source=bench/options.sh
 source "$(dirname "${BASH_SOURCE[0]}")/options.sh"
@@ -27,7 +28,7 @@ seconds=0.1
 # shellcheck disable=SC2034 # for nexar_rows
 warmup=2
 read_options 'old new rounds operations sizes ranks seconds' "$@"
-[ -n "$old" ] || fail "--old is missing: give the folder with the older nexar and p2p_bench"
+[ -n "$old" ] || fail "--old is missing; give the folder with the older nexar and p2p_bench"
 rows=$(mktemp -d)
 trap 'rm -rf "$rows"' EXIT
 

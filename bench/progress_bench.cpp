@@ -1,5 +1,5 @@
-/// What the progress loop adds to an operation: starting and completing it, waiting for it, posting
-/// it from other threads, and waking a thread for it.
+/// Measures the overhead of the progress loop: starting and completing an operation, waiting for
+/// it, posting from other threads, and waking a thread.
 
 #include <CLI/CLI.hpp>
 #include <atomic>
@@ -26,7 +26,7 @@ using runtime::Progress;
 
 constexpr int kBatch = 256;
 
-// Costs nothing itself; completes in its next turn what it was given.
+// Adds no cost of its own; completes an operation in the next turn.
 class Immediate final : public runtime::Driven {
 public:
     explicit Immediate(Progress& progress) : progress_(progress) { progress_.add(*this).value(); }
@@ -63,7 +63,7 @@ double guard_ns(Progress& progress) {
     });
 }
 
-// The operation is complete when its start returns, as a small send is.
+// The operation is complete when its start returns, like a small send.
 double completed_at_once_ns(Progress& progress) {
     return median_ns([&] {
         for (int i = 0; i < kBatch; ++i) {
@@ -77,8 +77,8 @@ double completed_at_once_ns(Progress& progress) {
     });
 }
 
-// The thread that waits takes the baton, makes the turn that completes the operation, and lays the
-// baton down.
+// The waiting thread takes the baton, makes the turn that completes the operation, and releases the
+// baton.
 double driven_wait_ns(Progress& progress, Immediate& node) {
     return median_ns([&] {
         for (int i = 0; i < kBatch; ++i) {
@@ -101,7 +101,7 @@ private:
     long count_ = 0;
 };
 
-// Millions of posts a second by so many threads together.
+// Millions of posts per second, by all threads together.
 double posts_mps(Progress& progress, int threads) {
     constexpr int kPosts = 1 << 19;
     Count count;
@@ -120,7 +120,8 @@ double posts_mps(Progress& progress, int threads) {
     return kPosts / took.count() / 1e6;
 }
 
-// From the completion in one thread to the return of wait() in another, which drives and sleeps.
+// From the completion in one thread to the return of wait() in another thread, which drives and
+// sleeps.
 double wake_us(Progress& progress) {
     constexpr int kWakes = 2000;
     std::atomic<Completion*> awaited{nullptr};
@@ -152,7 +153,8 @@ int main(int argc, char** argv) {
     using namespace nexar::bench;
     CLI::App app{"Measures the progress loop."};
     std::string json_path;
-    app.add_option("--json", json_path, "also write the figures there");
+    app.add_option("--json", json_path,
+                   "Also write the rows to this file, one JSON object per line");
     CLI11_PARSE(app, argc, argv);
 
     Report report(json_path);

@@ -1,4 +1,4 @@
-// How fast the reduce kernels are: against memory, against scalar code, against each other.
+// Measures the reduce kernels against memory bandwidth, scalar code and each other.
 
 #include <fmt/format.h>
 
@@ -13,8 +13,9 @@ int main(int argc, char** argv) {
     CLI::App app("Speed of nexar's reduce kernels on one core");
     std::string json_path;
     bool quick = false;
-    app.add_option("--json", json_path, "Write the rows to this file, one JSON object per line");
-    app.add_flag("--quick", quick, "A rough look, within ten seconds");
+    app.add_option("--json", json_path,
+                   "Also write the rows to this file, one JSON object per line");
+    app.add_flag("--quick", quick, "Measure roughly, within ten seconds");
     CLI11_PARSE(app, argc, argv);
 
     fmt::print("kernels for {}\n", nexar::compute::kernel_target());

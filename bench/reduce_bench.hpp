@@ -12,7 +12,7 @@
 
 namespace nexar::bench {
 
-/// Uninitialised memory on its own pages, as a message's buffer would be.
+/// Uninitialised memory on its own pages, like the buffer of a message.
 class Buffer {
 public:
     explicit Buffer(std::size_t bytes)
@@ -35,15 +35,16 @@ private:
 
 using Loop = void (*)(std::byte* out, const std::byte* a, const std::byte* b, std::size_t count);
 
-/// out[i] = a[i] op b[i] one element at a time: a plain loop, compiled without vectors.
+/// out[i] = a[i] op b[i], one element at a time: a plain loop, compiled without vectorisation.
 Loop scalar_loop(DType dtype, ReduceOp op);
 
-/// a[i] = b[i] + s * c[i] in vectors of the best target, as STREAM's triad has it; the streaming
-/// one writes past the caches. `count` is a multiple of 64, the arrays are aligned to 64 bytes.
+/// a[i] = b[i] + s * c[i], STREAM's triad, with the vectors of the best target; the streaming
+/// version writes past the caches. `count` must be a multiple of 64 and the arrays aligned to 64
+/// bytes.
 void triad(float* a, const float* b, const float* c, float s, std::size_t count);
 void streaming_triad(float* a, const float* b, const float* c, float s, std::size_t count);
 
-/// Each of these adds its rows and says whether all results were right.
+/// Each of these adds its rows and returns true if all results were right.
 bool bench_memory(Report& report, const MeasureOptions& options);
 bool bench_integers(Report& report, const MeasureOptions& options);
 bool bench_edges(Report& report, const MeasureOptions& options);

@@ -1,4 +1,4 @@
-// What misalignment, pieces and other operators cost, in the cache.
+// The cost of misalignment, of input in pieces, and of other operators, with data in the cache.
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ namespace nexar::bench {
 namespace {
 
 constexpr std::size_t kBytes = 256 << 10;
-constexpr std::size_t kPacket = 1350;  // what a QUIC packet brings
+constexpr std::size_t kPacket = 1350;  // payload of a QUIC packet
 
 struct Selected {
     DType dtype;
@@ -83,7 +83,9 @@ bool bench_edges(Report& report, const MeasureOptions& options) {
     feed_packets(sum, a, b);
     user.fold(c.data(), c.data(), b.data(), count);
     const bool right = std::memcmp(a.data(), c.data(), kBytes) == 0;
-    if (!right) fmt::print(stderr, "wrong result: packets and a whole fold differ\n");
+    if (!right)
+        fmt::print(stderr,
+                   "wrong result: folding packets and folding at once give different results\n");
     return right;
 }
 

@@ -1,4 +1,4 @@
-// Every integer kernel against a scalar loop, in the cache.
+// Every integer kernel against a scalar loop, with data in the cache.
 
 #include <fmt/format.h>
 
@@ -34,7 +34,8 @@ void fill(const Buffer& buffer, std::size_t size, std::uint64_t seed) {
     }
 }
 
-/// Times kernel over scalar loop for one pair, both onto the left operand. NaN if they disagree.
+/// The speed of the kernel relative to the scalar loop for one pair, both into the left operand.
+/// NaN if their results differ.
 double ratio(DType dtype, ReduceOp op, std::size_t operand_bytes, const MeasureOptions& options) {
     const compute::Reducer reducer = *compute::reducer_for(dtype, op);
     const Loop scalar = scalar_loop(dtype, op);
@@ -61,8 +62,7 @@ double ratio(DType dtype, ReduceOp op, std::size_t operand_bytes, const MeasureO
     return timings[1].fastest / timings[0].fastest;
 }
 
-/// SVE multiplies 64-bit lanes, and so does AVX-512; the others put a product together from
-/// narrower ones.
+/// SVE and AVX-512 multiply 64-bit lanes; the other targets compose the product from narrower ones.
 bool has_wide_product() {
     const std::string_view target = compute::kernel_target();
     return target.starts_with("SVE") || target.starts_with("AVX3");
@@ -79,9 +79,9 @@ struct Slowest {
 
 }  // namespace
 
-// The fold touches 32 KiB in all, two operands of 16 KiB: the L1 cache of most CPUs. With operands
-// of 32 KiB each, the second group of rows, the data comes from L2, whose bandwidth then limits
-// the wide integers rather than the arithmetic.
+// The fold touches 32 KiB, two operands of 16 KiB, which fit into the L1 cache of most CPUs. With
+// operands of 32 KiB, the data comes from L2, whose bandwidth then limits the wide integers instead
+// of the arithmetic.
 bool bench_integers(Report& report, const MeasureOptions& options) {
     Slowest slowest;
     Slowest slowest_from_l2;
@@ -93,8 +93,8 @@ bool bench_integers(Report& report, const MeasureOptions& options) {
             if (std::isnan(here) || std::isnan(from_l2)) return false;
             report.row(fmt::format("int_{}_over_scalar", pair), here, "ratio");
             if (is_wide_product(dtype, op) && !has_wide_product()) {
-                fmt::print("{} is left out of the minimum: {} has no 64-bit vector product\n", pair,
-                           compute::kernel_target());
+                fmt::print("{} does not count for the minimum: {} has no 64-bit vector product\n",
+                           pair, compute::kernel_target());
                 continue;
             }
             if (here < slowest.ratio) slowest = {here, pair};

@@ -22,7 +22,7 @@ Reducer reducer(DType dtype, ReduceOp op) {
     return *compute::reducer_for(dtype, op);
 }
 
-/// Small whole numbers, exact in every format, so that any right kernel gives the same sums.
+/// Small whole numbers, exact in every format, so that every correct kernel gives the same sums.
 template <class T, class F>
 void fill(const Buffer& buffer, F value) {
     T* elements = buffer.as<T>();
@@ -52,7 +52,7 @@ bool equals(const Buffer& buffer, float scale) {
     return true;
 }
 
-/// Timed kernels run over buffers that they change; this runs each once more on known ones.
+/// The timed runs change their buffers, so this runs each kernel once more on known data.
 template <class T>
 bool sums_rightly(const Reducer& sum, const Buffer& a, const Buffer& b, const Buffer& out) {
     const std::size_t count = kBytes / sizeof(T);
@@ -65,7 +65,8 @@ bool sums_rightly(const Reducer& sum, const Buffer& a, const Buffer& b, const Bu
 }
 
 double per_second(const Timing& timing) {
-    // Two arrays read and one written, as STREAM counts. Noise only adds time: the fastest counts.
+    // Two arrays read and one written, as STREAM counts. Noise only adds time, so the fastest run
+    // counts.
     return 3 * static_cast<double>(kBytes) / timing.fastest;
 }
 

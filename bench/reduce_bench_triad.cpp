@@ -1,4 +1,4 @@
-// STREAM's triad, the measure of what one core can move: McCalpin, "Memory Bandwidth and Machine
+// STREAM's triad, a measure of one core's memory bandwidth: McCalpin, "Memory Bandwidth and Machine
 // Balance in Current High Performance Computers", 1995.
 
 #undef HWY_TARGET_INCLUDE

@@ -27,7 +27,7 @@ bool Report::finish() const {
     }
     file.flush();
     if (!file) {
-        fmt::print(stderr, "cannot write the results to {}: check the folder and the disk\n",
+        fmt::print(stderr, "cannot write the results to {}; check the folder and the disk\n",
                    json_path_);
         return false;
     }

@@ -6,19 +6,19 @@
 
 namespace nexar::bench {
 
-/// What a benchmark found: one row per figure, printed as it comes and written as one JSON object
-/// per line, {"name":..., "value":..., "unit":...}, when the user asked for a file.
+/// The results of a benchmark: one row per figure, printed at once and, if the user asked for a
+/// file, written as one JSON object per line: {"name":..., "value":..., "unit":...}.
 class Report {
 public:
-    /// `json_path` may be empty: then rows are only printed.
+    /// With an empty `json_path`, rows are only printed.
     explicit Report(std::string json_path) : json_path_(std::move(json_path)) {}
 
     void row(std::string_view name, double value, std::string_view unit);
 
-    /// The same, not printed: for figures that a table has shown.
+    /// Adds a row without printing it, for figures that a table has already shown.
     void keep(std::string_view name, double value, std::string_view unit);
 
-    /// Writes the file. False, with a sentence on stderr, when it cannot be written.
+    /// Writes the file. On failure prints an error and returns false.
     bool finish() const;
 
 private:

@@ -15,9 +15,9 @@
 #include "link/sim/fabric.hpp"
 #include "report.hpp"
 
-/// How much faster than real time a cluster of simulated links runs: every node sends a heartbeat
-/// datagram and a message every 10 ms of virtual time, in weather with jitter. Fails below a
-/// thousand times.
+/// Measures how much faster than real time a cluster on simulated links runs: every node sends a
+/// heartbeat datagram and a message every 10 ms of virtual time, over links with jitter. Fails
+/// below 1000 times.
 namespace {
 
 using namespace nexar;
@@ -27,7 +27,7 @@ constexpr Duration kBeat = 10ms;
 constexpr double kLeastSpeed = 1000;
 constexpr std::size_t kMessageBytes = 64;
 
-// Of this thread's processor: what neighbours on the machine take is not the simulator's.
+// CPU time of this process, so that other load on the machine does not count.
 double cpu_seconds() noexcept {
     return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
@@ -44,7 +44,7 @@ public:
     std::uint64_t received = 0;
 };
 
-/// A node that beats.
+/// A node that sends heartbeats.
 class Node final : public sim::Actor {
 public:
     Node(sim::Carrier& carrier, std::size_t peers_per_beat, TimePoint first)
@@ -145,15 +145,15 @@ int main(int argc, char** argv) {
     std::string json;
     std::size_t nodes = 16;
     int seconds = 200;
-    app.add_option("--json", json, "write one JSON object per row to this file");
-    app.add_option("--nodes", nodes, "how many nodes, each linked with all")
+    app.add_option("--json", json, "Also write the rows to this file, one JSON object per line");
+    app.add_option("--nodes", nodes, "Number of nodes, each linked to all others")
         ->check(CLI::Range(2, 256));
-    app.add_option("--seconds", seconds, "of virtual time")->check(CLI::Range(1, 100'000));
+    app.add_option("--seconds", seconds, "Virtual time to simulate")->check(CLI::Range(1, 100'000));
     CLI11_PARSE(app, argc, argv);
 
     bench::Report report(json);
     const Duration time = std::chrono::seconds(seconds);
-    // The fastest: the work is always the same, so what takes longer is the neighbours.
+    // The work is always the same and other load only adds time, so the fastest run counts.
     Outcome one = run(nodes, 1, time);
     bool replayed = true;
     for (int again = 0; again < 4; ++again) {
@@ -166,12 +166,14 @@ int main(int argc, char** argv) {
     report.row("sim_speed_all_peers_per_beat", all.speed, "x");
     report.row("sim_deliveries_per_second", all.deliveries, "1/s");
     if (!replayed) {
-        fmt::print(stderr, "sim_bench: the same seed gave another trace\n");
+        fmt::print(stderr, "sim_bench: the same seed gave a different trace\n");
         return 1;
     }
     if (one.speed < kLeastSpeed) {
-        fmt::print(stderr, "sim_bench: {:.0f} times real time, at least {:.0f} are promised\n",
-                   one.speed, kLeastSpeed);
+        fmt::print(
+            stderr,
+            "sim_bench: ran at {:.0f} times real time, but at least {:.0f} times is required\n",
+            one.speed, kLeastSpeed);
         return 1;
     }
     return report.finish() ? 0 : 1;

@@ -15,18 +15,17 @@
 #include "report.hpp"
 #include "support/udp_fault/proxy.hpp"
 
-/// How many datagrams the fault proxy forwards, and what each costs it. This thread is sender and
-/// receiver, on one core; the proxy's thread has the other. The sender lets the kernel cut what it
-/// sends into datagrams (UDP_SEGMENT), so that the proxy, not this thread, is the limit.
+/// Measures how many datagrams the fault proxy forwards and the cost of each. This thread sends and
+/// receives on one core; the proxy's thread has the other. The kernel splits what this thread sends
+/// into datagrams (UDP_SEGMENT), so that the proxy is the bottleneck.
 namespace {
 
 using namespace nexar::udp_fault;
 using namespace std::chrono_literals;
 
 constexpr int kPayload = 1200;
-constexpr std::size_t kSegments = 48;  // of one send call; 64 are the kernel's limit
-// Datagrams that may wait for the proxy: fewer than its receive buffer holds, whatever the limits
-// of the system.
+constexpr std::size_t kSegments = 48;  // per send call; the kernel's limit is 64
+// Datagrams in flight to the proxy: fewer than its receive buffer holds under any system limit.
 constexpr std::uint64_t kWindow = 768;
 constexpr int kRounds = 7;
 
@@ -41,7 +40,7 @@ double seconds_on(clockid_t clock) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-/// CPU time of everything but this thread, which is the proxy's.
+/// The CPU time of the proxy: that of the process without this thread.
 double proxy_cpu_seconds() {
     return seconds_on(CLOCK_PROCESS_CPUTIME_ID) - seconds_on(CLOCK_THREAD_CPUTIME_ID);
 }
@@ -57,7 +56,7 @@ public:
             payload_[i] = static_cast<std::byte>(i * 31 % 251);
         }
         if (::setsockopt(source_.descriptor(), SOL_UDP, UDP_SEGMENT, &kPayload, sizeof kPayload)) {
-            throw system_failure("let the kernel cut datagrams (UDP_SEGMENT, Linux 4.18)");
+            throw system_failure("make the kernel split datagrams (UDP_SEGMENT, Linux 4.18)");
         }
     }
 
@@ -78,7 +77,8 @@ public:
                     (proxy_cpu_seconds() - cpu_begin) * 1e6 / static_cast<double>(received)};
     }
 
-    /// What the kernel dropped: then the window is too wide and the figures are wrong.
+    /// Datagrams that the kernel dropped. If there are any, the window is too large and the figures
+    /// are wrong.
     std::uint64_t missed() const {
         return proxy_.traffic(Direction::to_target).missed + sink_.missed();
     }
@@ -91,7 +91,7 @@ private:
         return options;
     }
 
-    /// Asks the proxy only when the window looks full: the question takes its lock.
+    /// Asks the proxy only when the window looks full, because that takes the proxy's lock.
     bool has_room() {
         if (sent_ - taken_ < kWindow) return true;
         taken_ = proxy_.traffic(Direction::to_target).received;
@@ -130,7 +130,7 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-/// Rounds of the two alternate, so that a noisy moment hits both.
+/// Alternates the rounds of both configurations, so that other load affects both.
 void measure(nexar::bench::Report& report, double seconds) {
     std::array<Bench, 2> benches = {Bench({}), Bench(everything())};
     std::array<std::vector<double>, 2> rates;
@@ -149,8 +149,10 @@ void measure(nexar::bench::Report& report, double seconds) {
     report.row("udp_fault_impaired_cpu_us_per_packet", median(costs[1]), "us");
     for (const Bench& bench : benches) {
         if (bench.missed() == 0) continue;
-        std::fprintf(stderr, "udp_fault_bench: the kernel dropped %llu datagrams\n",
-                     static_cast<unsigned long long>(bench.missed()));
+        std::fprintf(
+            stderr,
+            "udp_fault_bench: the kernel dropped %llu datagrams, so the figures are wrong\n",
+            static_cast<unsigned long long>(bench.missed()));
     }
 }
 
@@ -160,9 +162,8 @@ int main(int argc, char** argv) {
     CLI::App app("Speed of the UDP fault proxy, 1200-byte datagrams over loopback");
     std::string json;
     double seconds = 0.5;
-    app.add_option("--json", json, "write one JSON object per row to this file");
-    app.add_option("--seconds", seconds, "length of each of the rounds")
-        ->check(CLI::Range(0.01, 60.0));
+    app.add_option("--json", json, "Also write the rows to this file, one JSON object per line");
+    app.add_option("--seconds", seconds, "Length of each round")->check(CLI::Range(0.01, 60.0));
     CLI11_PARSE(app, argc, argv);
     try {
         nexar::bench::Report report(json);

@@ -11,7 +11,8 @@
 #include "report.hpp"
 #include "wire/codec.hpp"
 
-/// What one message costs in the codec: writing and reading the header that every message carries.
+/// Measures the codec's cost per message: encoding and decoding the header that every message
+/// carries.
 namespace {
 
 using namespace nexar;
@@ -63,7 +64,7 @@ bool decode_all(const Stream& stream, std::array<wire::EagerHeader, kHeaders>& h
 int main(int argc, char** argv) {
     CLI::App app("Cost of the wire codec on the path of every message");
     std::string json;
-    app.add_option("--json", json, "write one JSON object per row to this file");
+    app.add_option("--json", json, "Also write the rows to this file, one JSON object per line");
     CLI11_PARSE(app, argc, argv);
 
     const auto headers = some_headers();
@@ -81,7 +82,7 @@ int main(int argc, char** argv) {
                                              decode_all(stream, decoded);
                                              bench::keep(decoded.data());
                                          }});
-    // The fastest: the work is always the same, so what takes longer is the neighbours.
+    // The work is always the same and other load only adds time, so the fastest run counts.
     bench::Report report(json);
     report.row("message_header_encode_ns", timings[0].fastest * 1e9 / kHeaders, "ns");
     report.row("message_header_decode_ns", timings[1].fastest * 1e9 / kHeaders, "ns");

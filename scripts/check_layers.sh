@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Fails when a folder includes one that comes after it in src/LAYERS, or when a public header includes
+# Fails if a folder includes one that comes after it in src/LAYERS, or if a public header includes
 # anything but the standard library and other public headers.
 #
-#   scripts/check_layers.sh [ROOT]     ROOT: the tree to check, default: this one
+#   scripts/check_layers.sh [ROOT]     ROOT: the tree to check; default: this one
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 cd "${1:-$root}"
@@ -33,21 +33,21 @@ find include src -type f \( -name '*.hpp' -o -name '*.cpp' \) -print0 | sort -z 
     split($0, quoted, "\"")
     target = quoted[2]
     if (layer == "include/nexar") {
-      complain("a public header includes \"" target "\"; it may include std and <nexar/...> only")
+      complain("a public header includes \"" target "\"; it may include only std and <nexar/...>")
     } else if (target ~ /\.\./ || target !~ /\//) {
-      complain("\"" target "\" is relative; write includes from src/, as in \"base/assert.hpp\"")
+      complain("\"" target "\" is relative; write the path from src/, as in \"base/assert.hpp\"")
     } else {
       wanted = layer_of("src/" target)
-      if (!(wanted in order)) complain("\"" target "\" is in no layer of src/LAYERS")
-      else if (order[wanted] > order[layer]) complain(layer " includes \"" target "\" of " wanted ", which stands above it")
+      if (!(wanted in order)) complain("\"" target "\" is not in any layer of src/LAYERS")
+      else if (order[wanted] > order[layer]) complain(layer " includes \"" target "\" from the higher layer " wanted)
     }
   }
   /^[ \t]*#[ \t]*include[ \t]*</ && layer == "include/nexar" {
     match($0, /<[^>]*>/)
     target = substr($0, RSTART + 1, RLENGTH - 2)
-    # Standard headers have neither folder nor ending; asio.hpp is the one door to Asio.
+    # Standard headers have neither a folder nor a suffix; only asio.hpp may include Asio.
     if (target !~ /^nexar\// && target ~ /[\/.]/ && FILENAME != "include/nexar/asio.hpp")
-      complain("a public header includes <" target ">; it may include std and <nexar/...> only")
+      complain("a public header includes <" target ">; it may include only std and <nexar/...>")
   }
   END { exit bad }
 ' >&2

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs the compute tests for instruction sets that this machine lacks, under qemu's user emulation.
+# Runs the compute tests for instruction sets that this machine lacks, under qemu's user-mode emulation.
 #
 #   scripts/cross_test.sh [--build-dir DIR] [TARGET...]
 #
-# TARGET: NEON SVE SVE_256 SVE2 SVE2_128 (aarch64) or SSSE3 SSE4 AVX2 (x86_64); without one, all of
-# the architecture that this machine is not. `scripts/setup.sh cross` installs what it needs.
+# TARGET: NEON SVE SVE_256 SVE2 SVE2_128 (aarch64) or SSSE3 SSE4 AVX2 (x86_64); by default, all targets
+# of the architecture that this machine does not have. `scripts/setup.sh cross` installs the tools.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
@@ -12,12 +12,12 @@ arch_of() {
   case $1 in
     NEON | SVE | SVE_256 | SVE2 | SVE2_128) echo aarch64 ;;
     SSSE3 | SSE4 | AVX2) echo x86_64 ;;
-    *) fail "unknown target '$1'; known are NEON SVE SVE_256 SVE2 SVE2_128 SSSE3 SSE4 AVX2" ;;
+    *) fail "unknown target '$1'; the targets are NEON SVE SVE_256 SVE2 SVE2_128 SSSE3 SSE4 AVX2" ;;
   esac
 }
 
 # The CPUs to emulate for a target. SVE code must work with vectors of any length, here given in
-# bytes: 16 is the shortest there is, 256 the longest.
+# bytes: 16 is the shortest, 256 the longest.
 cpus_of() {
   local length='max,sve-default-vector-length'
   case $1 in
@@ -53,9 +53,9 @@ build_tests() { # arch target
 
 run_tests() { # arch target cpu
   local filter='*'
-  # Results are streamed past the caches on x86 only, and the test of it is long.
+  # Only x86 streams results past the caches, and its test takes long.
   [ "$1" = x86_64 ] || filter='-*much_larger_than_the_caches*'
-  # A part of the random volume: emulation is slow, and the whole volume runs natively.
+  # Less random data: emulation is slow, and the full amount runs natively.
   NEXAR_TEST_TARGET=$2 NEXAR_TEST_VOLUME=${NEXAR_TEST_VOLUME:-3} \
     quietly "cross-run-$2" "qemu-$1" -cpu "$3" "$build_dir/$1/compute_tests_$2" \
     --gtest_brief=1 "--gtest_filter=$filter"
@@ -75,7 +75,7 @@ if [ $# -eq 0 ]; then
   case $(uname -m) in
     x86_64) targets=(NEON SVE SVE_256 SVE2 SVE2_128) ;;
     aarch64) targets=(SSSE3 SSE4 AVX2) ;;
-    *) fail "no targets are known for a machine of type $(uname -m)" ;;
+    *) fail "there are no default targets for a machine of type $(uname -m); name one" ;;
   esac
 fi
 for target in "${targets[@]}"; do

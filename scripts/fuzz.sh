@@ -4,18 +4,18 @@
 #
 #   scripts/fuzz.sh [--runs N] [--seconds N] [--jobs N] [harness...]
 #
-# --runs     executions per harness: 200000 by default (what CI does), 10000000 for the long run
-# --seconds  how long a harness runs at most, whatever it has executed; no limit by default
-# --jobs     harnesses that run at the same time, 1 by default
+# --runs     executions per harness: 200000 by default (as in CI), 10000000 for the long run
+# --seconds  time limit per harness, even if it has not reached --runs; none by default
+# --jobs     number of harnesses that run at the same time, 1 by default
 #
-# Prints one line per harness. Exit 1 when any has a finding.
+# Prints one line per harness. Exits with 1 if any harness has a finding.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 cd "$root"
 
 readonly tree=build/fuzz
 
-# Short traces and a small quarantine: a refused input costs some allocations, and these are most of it.
+# Short traces and a small quarantine: most of the cost of a rejected input is its allocations.
 export ASAN_OPTIONS=malloc_context_size=4:quarantine_size_mb=32:${ASAN_OPTIONS:-}
 
 runs=200000
@@ -26,9 +26,9 @@ known=()
 
 usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; }
 
-# number OPTION VALUE: prints the value when it is a number above 0.
+# number OPTION VALUE: prints the value if it is a number above 0, and fails otherwise.
 number() {
-  [[ $2 =~ ^[1-9][0-9]*$ ]] || fail "fuzz.sh: $1 takes a number above 0, given: '$2'"
+  [[ $2 =~ ^[1-9][0-9]*$ ]] || fail "fuzz.sh: $1 needs a number above 0, not '$2'"
   printf '%s' "$2"
 }
 
@@ -61,14 +61,14 @@ done
 for folder in fuzz/corpus/*/; do known+=("$(basename "$folder")"); done
 [ ${#harnesses[@]} -gt 0 ] || harnesses=("${known[@]}")
 for name in "${harnesses[@]}"; do
-  [[ " ${known[*]} " == *" $name "* ]] || fail "fuzz.sh: no harness '$name'; there are: ${known[*]}"
+  [[ " ${known[*]} " == *" $name "* ]] || fail "fuzz.sh: there is no harness '$name'; the harnesses are: ${known[*]}"
 done
 
 "$root/scripts/setup.sh" build fuzz
 build fuzz fuzz_harnesses
 
-# longest_input NAME: prints the largest frame of the decoder and some bytes more, so that refusing it is
-# tried as well. The largest welcomes, views and files are left out: their entries all look alike.
+# longest_input NAME: prints the size of the decoder's largest frame plus some bytes, so that inputs that
+# are too long occur as well. Not for the largest welcomes, views and files: their entries all look alike.
 longest_input() {
   case $1 in
     preamble) echo 32 ;;
@@ -84,8 +84,9 @@ longest_input() {
   esac
 }
 
-# leak_check NAME: prints whether libFuzzer looks for leaks after each input. Not where a harness keeps an
-# endpoint or a link for the next input: that looks like one each time. At the end all are looked for.
+# leak_check NAME: prints whether libFuzzer checks for leaks after each input. Off for harnesses that keep
+# an endpoint or a link for the next input, which would look like a leak each time. All harnesses check
+# at the end.
 leak_check() {
   case $1 in
     quic_*) echo 0 ;;
@@ -93,7 +94,7 @@ leak_check() {
   esac
 }
 
-# run_harness NAME: runs one harness to its end and prints its line; fails on a finding.
+# run_harness NAME: runs one harness to its end and prints its result line; fails on a finding.
 run_harness() {
   local name=$1 log=$tree/$1.log verdict='no finding' status=0 executed speed reached
   mkdir -p "$tree/corpus/$name" "$tree/findings"

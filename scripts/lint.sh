@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Everything that is checked without running the code: format, layers, lengths, shell scripts, clang-tidy.
+# The checks that do not run the code: format, layers, file lengths, shell scripts, clang-tidy.
 #
-#   scripts/lint.sh          clang-tidy on what changed: since origin/main, or where that is the same
-#                            commit, in the last 20 steps to it; with the checks that take little time
-#   scripts/lint.sh --all    clang-tidy on everything, with every check of .clang-tidy
-#   NEXAR_LINT_BASE=REV      what "changed" is counted from
+#   scripts/lint.sh          clang-tidy with the fast checks on files changed since origin/main, or in
+#                            the last 20 commits if HEAD is origin/main
+#   scripts/lint.sh --all    clang-tidy on all files, with every check of .clang-tidy
+#   NEXAR_LINT_BASE=REV      compare with this revision instead
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 cd "$root"
@@ -12,14 +12,14 @@ cd "$root"
 "$root/scripts/setup.sh" build lint
 
 readonly format=clang-format-19
-# What takes more than half of clang-tidy's time; left to --all.
+# These checks take more than half of clang-tidy's time; only --all runs them.
 slow_checks='-clang-analyzer-*,-modernize-*,-misc-*,-portability-*,-bugprone-reserved-identifier'
 slow_checks+=',-performance-unnecessary-value-param,-bugprone-standalone-empty,-bugprone-stringview-nullptr'
 slow_checks+=',-bugprone-undelegated-constructor,-bugprone-suspicious-string-compare'
 readonly slow_checks
 failures=0
 
-# stage NAME COMMAND...: runs one check, and goes on to the next whatever it says.
+# stage NAME COMMAND...: runs one check and counts its failure; the script continues either way.
 stage() {
   local name=$1
   shift
@@ -44,16 +44,16 @@ check_lengths() {
   while read -r file; do
     lines=$(wc -l <"$file")
     if [ "$lines" -gt 800 ]; then
-      printf '%s has %d lines; 800 is the most, split it by idea\n' "$file" "$lines" >&2
+      printf '%s has %d lines; the limit is 800, split it by idea\n' "$file" "$lines" >&2
       long=1
     elif [ "$lines" -gt 400 ]; then
-      printf 'note: %s has %d lines; 400 is the aim\n' "$file" "$lines"
+      printf 'note: %s has %d lines; aim for at most 400\n' "$file" "$lines"
     fi
   done < <(cpp_files; shell_files)
   return $long
 }
 
-# The revision that "changed" is counted from; empty when everything counts.
+# The revision to compare with; empty if all files count as changed.
 lint_base() {
   if [ -n "${NEXAR_LINT_BASE:-}" ]; then
     printf '%s' "$NEXAR_LINT_BASE"
@@ -69,7 +69,7 @@ lint_base() {
   fi
 }
 
-# The .cpp files to look at. A changed header is seen through the first .cpp that includes it.
+# The .cpp files to check. A changed header is checked through the first .cpp file that includes it.
 tidy_files() {
   local base changed header
   base=$(lint_base)
@@ -90,7 +90,7 @@ check_tidy() {
   quietly configure-dev cmake --preset dev
   local checks=$slow_checks
   [ "${1:-}" != --all ] || checks=
-  # Only files of the build have a compile command; the planted-error sources of the tests have none.
+  # Only files of the build have a compile command; the tests' sources with deliberate errors do not.
   local in_build
   in_build=$(sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' build/dev/compile_commands.json | sed "s#^$root/##")
   tidy_files "$@" | { grep -Fxf <(printf '%s\n' "$in_build") || true; } |

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs from Debian what nexar needs. Does nothing, without network, when all of it is there.
+# Installs the Debian packages that nexar needs. Does nothing, and needs no network, if all are installed.
 #
 #   scripts/setup.sh [build] [test] [cross] [lint] [fuzz] [peers] [launchers]      default: build test
 #
-# Works as root, or as a user who may use sudo, on Debian 12 (bookworm) and Debian 13 (trixie).
+# Run it as root or as a user with sudo, on Debian 12 (bookworm) or Debian 13 (trixie).
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
@@ -19,16 +19,16 @@ build_packages=(ca-certificates g++ cmake ninja-build ccache pkg-config libfmt-d
   libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev
   libgnutls28-dev libssl-dev nettle-dev libxxhash-dev libisal-dev libasio-dev)
 ngtcp2_packages=(libngtcp2-dev libngtcp2-crypto-gnutls-dev)
-# ssh and sshd: tests of `nexar run --host` start their own, see prepare_sshd.
+# Tests of `nexar run --host` start their own sshd; see prepare_sshd.
 test_packages=(iproute2 openssh-client openssh-server)
-# The cross compiler and qemu run the kernels on the instruction sets that this machine lacks.
+# The cross compiler and qemu test the kernels for instruction sets that this machine lacks.
 cross_packages=(googletest qemu-user ${foreign_compiler:+"$foreign_compiler"})
 lint_packages=(git clang-format-19 clang-tidy-19 shellcheck)
-# Also the compiler of the presets asan and tsan.
+# clang is also the compiler of the presets asan and tsan.
 fuzz_packages=(clang-19 libclang-rt-19-dev)
-# What bench/peers/run.sh compares with.
+# The libraries that bench/peers/run.sh compares with.
 peers_packages=(openmpi-bin libopenmpi-dev libgloo-dev)
-# What the tests with the label `launchers` start: 88 MB.
+# The launchers that the tests with the label `launchers` start: 88 MB.
 launchers_packages=(openmpi-bin mpich munge slurm-client slurmctld slurmd)
 
 installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
@@ -43,7 +43,7 @@ ngtcp2_missing() {
   return 1
 }
 
-# Prints the names that are not installed yet.
+# missing PACKAGE...: prints the packages that are not installed yet.
 missing() {
   local package
   for package in "$@"; do
@@ -67,17 +67,17 @@ check_system() {
   fi
   case "$id:$version" in
     debian:12 | debian:13) ;;
-    *) fail "this is ${id:-an unknown system} ${version}; set-up knows Debian 12 and 13. Install by hand, then run again: $*" ;;
+    *) fail "this is ${id:-an unknown system} ${version}; setup.sh supports only Debian 12 and 13. Install these packages by hand, then run it again: $*" ;;
   esac
   if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || fail "packages are missing ($*) and you are neither root nor have sudo; run as root once: scripts/setup.sh"
-    sudo -n true 2>/dev/null || say "sudo may ask for your password, to install packages"
+    command -v sudo >/dev/null || fail "packages are missing ($*), and you are not root and have no sudo; run scripts/setup.sh once as root"
+    sudo -n true 2>/dev/null || say "sudo may ask for your password to install packages"
   fi
 }
 
 apt() { quietly "apt-$1" as_root apt-get -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "$@"; }
 
-# The newest version of a package that apt can install, among those >= $2; empty when there is none.
+# available PACKAGE LEAST: prints the newest version >= LEAST that apt can install; empty if there is none.
 available() {
   local version
   apt-cache madison "$1" | awk -F'|' '{gsub(/ /, "", $2); print $2}' | while read -r version; do
@@ -88,15 +88,15 @@ available() {
   done
 }
 
-# Debian 12 itself has an ngtcp2 that is too old; its backports have the right one. They live on the
-# mirror that this machine already uses, so no address is written down here.
+# The ngtcp2 of Debian 12 is too old; its backports have a newer one. They are on the mirror that this
+# machine already uses, so this script contains no address.
 add_backports() {
   local codename=$1 mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg
   # shellcheck disable=SC2016  # $(REPO_URI) is apt's own placeholder
   mirror=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(ORIGIN)' 'Created-By: Packages' |
     awk -v codename="$codename" '$2 == codename && $3 == "Debian" { print $1; exit }')
-  [ -n "$mirror" ] || fail "apt on this machine has no mirror of Debian $codename to take $codename-backports from; add one to /etc/apt and run again"
-  say "adding $codename-backports of the mirror in use, for ngtcp2 >= $ngtcp2_least"
+  [ -n "$mirror" ] || fail "apt on this machine has no Debian $codename mirror that could provide $codename-backports; add one to /etc/apt and run this again"
+  say "adding $codename-backports from the configured mirror, for ngtcp2 >= $ngtcp2_least"
   [ -r "$keyring" ] || keyring=
   printf 'deb %s%s %s-backports main\n' "${keyring:+[signed-by=$keyring] }" "$mirror" "$codename" |
     as_root tee /etc/apt/sources.list.d/nexar-backports.list >/dev/null
@@ -110,20 +110,20 @@ install_ngtcp2() {
   fi
   for package in "${ngtcp2_packages[@]}"; do
     version=$(available "$package" "$ngtcp2_least")
-    [ -n "$version" ] || fail "$package >= $ngtcp2_least cannot be had from this machine's Debian mirrors"
+    [ -n "$version" ] || fail "this machine's Debian mirrors do not have $package >= $ngtcp2_least"
     exact+=("$package=$version")
   done
   apt install --no-install-recommends "${exact[@]}"
 }
 
-# Debian starts the ssh server as soon as it is installed. Nobody who runs tests asked for that, so
-# this file, which Debian's service looks for, keeps it from starting. Tests do not need the service.
+# Debian starts the ssh server as soon as it is installed, which people who run tests did not ask for.
+# Debian's service does not start if this file exists. The tests do not need the service.
 prepare_sshd() {
   local marker=/etc/ssh/sshd_not_to_be_run
   case " $* " in *' openssh-server '*) ;; *) return ;; esac
   as_root mkdir -p /etc/ssh
   as_root touch "$marker"
-  say "the ssh server will be installed for tests and not be started; remove $marker if you want it to run"
+  say "installing the ssh server for tests without starting it; remove $marker if you want it to run"
 }
 
 main() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# From a fresh machine to a tested build: installs what is missing, builds the tests and runs those that
-# need this machine alone. docs/testing.md says what the other labels run. Arguments go to ctest, for
-# example -R wire.
+# From a fresh machine to a tested build: installs missing packages, builds the tests and runs those that
+# need only this machine. docs/testing.md describes the other labels. Arguments go to ctest, for example
+# -R wire.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 

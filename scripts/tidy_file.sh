@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# clang-tidy on one file of the dev build, skipped when the same text, its headers included, passed before on this
-# machine with the same checks.
+# Runs clang-tidy on one file of the dev build, unless the same text, including its headers, has already passed the
+# same checks on this machine.
 #
 #   scripts/tidy_file.sh FILE CHECKS
 set -euo pipefail
@@ -10,7 +10,8 @@ file=$1 checks=$2
 readonly tidy=clang-tidy-19
 passed=${XDG_CACHE_HOME:-$HOME/.cache}/nexar-tidy
 
-# The command that compiles the file, made to print all that the compiler sees: comments, for NOLINT, and macros.
+# Runs the file's compile command so that it prints everything clang-tidy depends on: comments, because of NOLINT, and
+# macros.
 preprocessed() {
   local command
   command=$(awk -v file="\"file\": \"$PWD/$file\"" '/"command":/ { seen = $0 } index($0, file) { print seen; exit }' \

@@ -23,12 +23,12 @@ void bench_api_pingpong(Trials& trials, Report& report, const GroupOptions& opti
             link_p50.push_back(quantile(trials.ping(link, plan), 0.5) * kMicro);
             api_p50.push_back(quantile(trials.ping(api, plan), 0.5) * kMicro);
         }
-        fmt::print("\nRequest and echo of {} bytes, one at a time\n", bytes);
+        fmt::print("\nRequests of {} bytes and their echoes, one at a time\n", bytes);
         figure(report, fmt::format("link_pingpong_{}b_p50_us", bytes), link_p50, "us", "");
         figure(report, fmt::format("api_pingpong_{}b_p50_us", bytes), api_p50, "us", "");
         if (bytes == 8) {
             figure(report, "api_pingpong_over_link", ratios(api_p50, link_p50), "ratio",
-                   "bar <= 1.5");
+                   "required <= 1.5");
         }
     }
 }
@@ -38,10 +38,10 @@ void bench_api_stream(Trials& trials, Report& report, const GroupOptions& option
                                      {{.name = "link", .how = {.transport = Transport::quic}},
                                       {.name = "api", .how = {.transport = Transport::api}}},
                                      options);
-    fmt::print("\nMessages of 16 MiB one way, two at a time\n");
+    fmt::print("\nMessages of 16 MiB in one direction, two in flight\n");
     print_bulk(report, series);
     figure(report, "api_stream_over_link", ratios(series[1].rates(), series[0].rates()), "ratio",
-           "bar >= 0.9");
+           "required >= 0.9");
     std::fflush(stdout);
 }
 

@@ -9,7 +9,8 @@
 
 namespace nexar::bench {
 
-/// One of two nodes on this host, through the public API; closed at its end. The server has rank 0.
+/// One of two nodes on this host, through the public API; closed by its destructor. The server has
+/// rank 0.
 class ApiNode {
 public:
     /// `party` must outlive it.
@@ -19,7 +20,7 @@ public:
 
     /// Client only.
     void dial(std::uint16_t server_port) { form(server_port); }
-    /// When both are connected.
+    /// Waits until both nodes are connected.
     const Node& formed();
     Communicator world() { return formed().world(); }
 

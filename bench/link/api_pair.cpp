@@ -23,11 +23,12 @@ Cores find_cores() {
     return {.first = allowed.front(), .second = allowed[allowed.size() > 1 ? 1 : 0]};
 }
 
-/// Puts the thread back where it was.
+/// Restores the CPU affinity of the thread at its end.
 class KeptAffinity {
 public:
     KeptAffinity() {
-        if (sched_getaffinity(0, sizeof set_, &set_) != 0) fail_system("ask where it runs");
+        if (sched_getaffinity(0, sizeof set_, &set_) != 0)
+            fail_system("read the CPU affinity of a thread");
     }
     KeptAffinity(const KeptAffinity&) = delete;
     KeptAffinity& operator=(const KeptAffinity&) = delete;
@@ -87,7 +88,7 @@ void run_api_pair(const ApiPair& pair) {
     try {
         run_client(pair, party, own);
     } catch (const std::exception&) {
-        // A failure of the server explains what was seen here.
+        // The server's failure is the cause of the one here.
         if (const std::string told = own.last_words(); !told.empty()) {
             throw Error(Errc::link_closed, told);
         }

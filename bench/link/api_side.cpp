@@ -84,7 +84,7 @@ void ApiSide::leave() {
 void ApiSide::stay() {
     std::array<std::uint8_t, 1> nothing{};
     const auto gone = world_->recv(std::span(nothing), other_, kNever).result();
-    if (gone) throw Error(Errc::protocol_violation, "the client sent more than it had announced");
+    if (gone) throw Error(Errc::protocol_violation, "the client sent more than it announced");
     node_.close();
 }
 

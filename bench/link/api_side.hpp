@@ -18,7 +18,7 @@ public:
 
     std::uint16_t port() const noexcept { return node_.port(); }
 
-    /// Client: connects with a server on this host.
+    /// Client: connects to a server on this host.
     void dial(std::uint16_t port);
     /// Server: waits for the client.
     void accept();
@@ -36,7 +36,7 @@ private:
     int other_;
     MessageRing* ring_;
     ApiNode node_;
-    std::unique_ptr<Communicator> world_;  // when it is formed
+    std::unique_ptr<Communicator> world_;  // set once it is formed
 };
 
 }  // namespace nexar::bench

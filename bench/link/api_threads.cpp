@@ -1,4 +1,4 @@
-// Four threads that send at once, against one.
+// Four threads that send at the same time, compared with one.
 
 #include <fmt/format.h>
 
@@ -18,16 +18,16 @@ namespace nexar::bench {
 namespace {
 
 constexpr std::size_t kThreads = 4;
-constexpr std::size_t kWindow = 64;  // operations that a thread has under way
+constexpr std::size_t kWindow = 64;  // operations in flight per thread
 constexpr std::uint64_t kTag = 4;
 
-/// What the client asks for; no threads: leave.
+/// The client's request to the server; 0 threads: leave.
 struct ThreadsOrder {
     std::size_t threads = 0;
     std::size_t messages_each = 0;
 };
 
-/// Every thread has its own, made in the same order on both sides.
+/// One communicator per thread, created in the same order on both sides.
 std::vector<Communicator> communicators(Communicator& world) {
     std::vector<Communicator> made;
     made.reserve(kThreads);
@@ -35,7 +35,7 @@ std::vector<Communicator> communicators(Communicator& world) {
     return made;
 }
 
-/// Starts `messages` operations, a window of them at a time.
+/// Starts `messages` operations, with at most a window of them in flight.
 template <class T, class Start>
 void stream(std::size_t messages, Start&& start) {
     std::array<Work<T>, kWindow> works;
@@ -66,7 +66,8 @@ void receive_all(Communicator& from_client, std::size_t messages) {
     });
     const std::size_t last = std::min(messages, kWindow);
     for (std::size_t i = messages - last; i < messages; ++i) sum += values[i % kWindow];
-    if (sum != messages * (messages - 1) / 2) throw Error(Errc::malformed, "other messages came");
+    if (sum != messages * (messages - 1) / 2)
+        throw Error(Errc::malformed, "the server received wrong messages");
 }
 
 template <class Part>
@@ -92,7 +93,7 @@ void serve(const Node& node, Control& client) {
     }
 }
 
-/// Messages per second over all threads.
+/// Messages per second of all threads together.
 double rate(std::vector<Communicator>& own, Control& server, const ThreadsOrder& order) {
     server.send(order);
     server.receive<Ready>();
@@ -126,11 +127,11 @@ void bench_api_threads(Trials& /*trials*/, Report& report, const GroupOptions& o
                   .client = measure,
                   .server_core = cores.second,
                   .client_core = cores.first});
-    fmt::print("\nMessages of 8 bytes one way, {} under way per thread and communicator\n",
+    fmt::print("\nMessages of 8 bytes in one direction, {} in flight per thread and communicator\n",
                kWindow);
     figure(report, "one_thread_messages_per_s", one, "1/s", "");
     figure(report, "four_threads_messages_per_s", four, "1/s", "");
-    figure(report, "four_threads_over_one", ratios(four, one), "ratio", "bar >= 0.9");
+    figure(report, "four_threads_over_one", ratios(four, one), "ratio", "required >= 0.9");
     std::fflush(stdout);
 }
 

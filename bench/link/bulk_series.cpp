@@ -20,7 +20,7 @@ std::string per_call(std::uint64_t datagrams, std::uint64_t calls) {
     return fmt::format("{:.1f}", static_cast<double>(datagrams) / static_cast<double>(calls));
 }
 
-/// What happened to datagrams that the peer did not get, over all repetitions.
+/// Where datagrams were lost, summed over all repetitions.
 std::string losses(const std::vector<BulkTrial>& trials) {
     std::uint64_t on_purpose = 0;
     std::uint64_t in_kernel = 0;
@@ -36,7 +36,7 @@ std::string losses(const std::vector<BulkTrial>& trials) {
     }
     std::string text;
     if (on_purpose != 0) text += fmt::format(" {} on purpose", on_purpose);
-    if (in_kernel != 0) text += fmt::format(" {} full buffer", in_kernel);
+    if (in_kernel != 0) text += fmt::format(" {} by full buffers", in_kernel);
     if (in_send != 0) text += fmt::format(" {} in send", in_send);
     if (gso_refused != 0) text += fmt::format(" ({} GSO refused)", gso_refused);
     return text.empty() ? " -" : text;
@@ -82,7 +82,7 @@ std::vector<BulkSeries> measure_bulk(Trials& trials, const std::vector<NamedCont
 
 void print_bulk(Report& report, const std::vector<BulkSeries>& series) {
     fmt::print("{:<20} {:<22} {:>18} {:>9} {:>17}  {}\n", "", "GB/s (least..most)",
-               "CPU s/GB out / in", "datagram", "a call out / in", "lost");
+               "CPU s/GB out / in", "datagram", "per call out / in", "lost");
     for (const BulkSeries& one : series) {
         const Spread rate = spread_of(one.rates());
         const double client = spread_of(each(one.trials, &BulkTrial::client_cpu_per_gb)).median;

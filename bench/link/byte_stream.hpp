@@ -18,14 +18,14 @@ public:
 
     virtual void write(std::span<const std::byte> bytes) = 0;
 
-    /// At least one byte; 0 when the peer has ended the stream.
+    /// Reads at least one byte; returns 0 at the end of the peer's stream.
     virtual std::size_t read(std::span<std::byte> out) = 0;
 };
 
-/// A connected TCP socket, without Nagle's delay, that waits as `waiting` says.
+/// A connected TCP socket with Nagle's algorithm off.
 class TcpStream final : public ByteStream {
 public:
-    /// Takes the descriptor over. It blocks until start().
+    /// Takes ownership of the descriptor, which blocks until start() sets how it waits.
     explicit TcpStream(int descriptor);
     ~TcpStream() override;
     TcpStream(const TcpStream&) = delete;
@@ -59,7 +59,7 @@ private:
 
 std::unique_ptr<TcpStream> dial_tcp(std::uint16_t port);
 
-/// Says whether to try again what would block: yes until kPatience is over. Throws then.
+/// Limits the retries of a call that would block: tried() throws after kPatience.
 class Patience {
 public:
     Patience();
@@ -70,7 +70,7 @@ private:
     unsigned tries_ = 0;
 };
 
-/// TLS 1.3 by OpenSSL with AES-128-GCM, a read buffer of 256 KiB, no kernel TLS. Does the
+/// TLS 1.3 by OpenSSL with AES-128-GCM, a read buffer of 256 KiB and no kernel TLS. Performs the
 /// handshake.
 std::unique_ptr<ByteStream> accept_tls(std::unique_ptr<TcpStream> tcp, Waiting waiting,
                                        const Party& party);

@@ -10,21 +10,21 @@ namespace nexar::bench {
 
 enum class Transport : std::uint8_t { tcp, tls, quic, api };
 
-/// How a process waits: gives the core away, or asks again and again.
+/// How a process waits: it sleeps, or it polls continuously.
 enum class Waiting : std::uint8_t { sleeping, spinning };
 
-/// One way to move bytes between the processes. Crosses the control channel as it is.
+/// One way to move bytes between the processes. The control channel transfers it as raw bytes.
 struct Contender {
     Transport transport = Transport::tcp;
     Waiting waiting = Waiting::sleeping;
 
-    // Of QUIC only.
+    // For QUIC only.
     std::size_t largest_datagram = 65000;
     quic::Protection protection = quic::Protection::full;
     bool gso = true;
     bool gro = true;
     bool batched = true;
-    /// Sends through a path that loses datagrams; 0 is through the same path and loses none.
+    /// Sends through a path that loses datagrams; a loss of 0 uses the same path but loses none.
     bool lossy = false;
     double loss = 0;
     std::uint64_t loss_seed = 0;
@@ -35,7 +35,7 @@ struct NamedContender {
     Contender how{};
 };
 
-/// What one side can tell of its connection; all 0 where there are no datagrams.
+/// Statistics of one side of a connection; all 0 for transports without datagrams.
 struct SideNotes {
     std::uint64_t datagram_bytes = 0;  // as discovered
     std::uint64_t datagrams_out = 0;
@@ -50,26 +50,26 @@ struct SideNotes {
 
 enum class Scenario : std::uint8_t { bulk, echo, bulk_and_echo, handshakes, leave };
 
-/// What the client asks the server to take part in.
+/// The measurement in which the client asks the server to take part.
 struct Order {
     Scenario task = Scenario::leave;
     Contender how{};
     std::size_t warm_up = 0;        // bulk messages before the measured ones
     std::size_t messages = 0;       // bulk messages; or handshakes
-    std::size_t request_bytes = 0;  // of echo
+    std::size_t request_bytes = 0;  // for echo
 };
 
-/// The server listens here, on the loopback address.
+/// The server's port on the loopback address.
 struct Listening {
     std::uint16_t port = 0;
 };
 
-/// The server has everything of the warm-up, has checked it, and waits.
+/// The server has received and checked all warm-up messages, and waits.
 struct Ready {};
 
-/// What the server saw of the measured part, whose bytes it has checked.
+/// The server's view of the measured part, whose bytes it has checked.
 struct Outcome {
-    double finished_at = 0;  // seconds_now() when the last byte was there
+    double finished_at = 0;  // seconds_now() when the last byte arrived
     double cpu_seconds = 0;
     SideNotes notes{};
 };

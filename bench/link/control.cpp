@@ -25,7 +25,7 @@ void fail_system(std::string_view doing) {
 std::pair<Control, Control> Control::make_pair() {
     std::array<int, 2> ends{};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-        fail_system("make the channel between the two processes");
+        fail_system("create the channel between the two processes");
     }
     return {Control(ends[0]), Control(ends[1])};
 }
@@ -48,7 +48,7 @@ void Control::send_bytes(Kind kind, std::span<const std::byte> bytes) {
 
 void Control::send_failure(std::string_view what) noexcept try {
     send_bytes(Kind::failure, std::as_bytes(std::span(what.substr(0, kLongestFailure))));
-} catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): nobody is left to tell
+} catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the other process is gone
 }
 
 std::string Control::last_words() try {
@@ -66,7 +66,7 @@ std::vector<std::byte> Control::receive_packet(Duration limit) {
     } while (ready < 0 && errno == EINTR);
     if (ready == 0) {
         throw Error(Errc::timed_out,
-                    fmt::format("the other process of the benchmark said nothing for {} s",
+                    fmt::format("the other process of the benchmark was silent for {} s",
                                 in_seconds(limit)));
     }
     std::vector<std::byte> packet(sizeof(Kind) + kLongestFailure);
@@ -85,10 +85,11 @@ std::vector<std::byte> Control::receive_packet(Duration limit) {
 void Control::receive_bytes(std::span<std::byte> bytes, Duration limit) {
     const std::vector<std::byte> packet = receive_packet(limit);
     if (packet.size() != bytes.size()) {
-        throw Error(Errc::protocol_violation,
-                    fmt::format("the processes of the benchmark are out of step: a message of {} "
-                                "bytes came where one of {} was due",
-                                packet.size(), bytes.size()));
+        throw Error(
+            Errc::protocol_violation,
+            fmt::format("the processes of the benchmark are out of step: expected a message "
+                        "of {1} bytes, received one of {0}",
+                        packet.size(), bytes.size()));
     }
     std::ranges::copy(packet, bytes.begin());
 }

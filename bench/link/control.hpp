@@ -13,11 +13,12 @@
 
 namespace nexar::bench {
 
-/// Throws a nexar::Error with what errno says.
+/// Throws a nexar::Error "cannot DOING: ..." with the text of errno.
 [[noreturn]] void fail_system(std::string_view doing);
 
-/// One end of the way on which the two processes of the benchmark tell each other what to do. Whole
-/// messages, in order. Every failure throws a nexar::Error: nothing waits for a process that died.
+/// One end of the control channel between the two processes of the benchmark. Carries whole
+/// messages in order. Every failure throws a nexar::Error, so no process waits for one that has
+/// died.
 class Control {
 public:
     static std::pair<Control, Control> make_pair();
@@ -32,8 +33,8 @@ public:
         send_bytes(Kind::message, std::as_bytes(std::span(&message, 1)));
     }
 
-    /// Throws Errc::timed_out when nothing came in time, Errc::link_closed when the other process
-    /// ended, and what send_failure() said.
+    /// Throws Errc::timed_out if nothing arrived in time, and Errc::link_closed if the other
+    /// process ended or reported an error with send_failure().
     template <class T>
     T receive(Duration limit = kPatience) {
         static_assert(std::is_trivially_copyable_v<T>);
@@ -42,8 +43,8 @@ public:
         return message;
     }
 
-    /// What the other process told with send_failure(), or that it ended; empty when it lives and
-    /// has no complaint. Does not wait.
+    /// The error that the other process reported with send_failure(), or that it ended; empty if it
+    /// lives and has reported none. Does not wait.
     std::string last_words();
 
     /// Ends the other process's wait with an error.

@@ -9,7 +9,7 @@ namespace nexar::bench {
 std::vector<std::size_t> allowed_cores() {
     cpu_set_t set;
     CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) != 0) fail_system("ask for the allowed cores");
+    if (sched_getaffinity(0, sizeof set, &set) != 0) fail_system("read the list of allowed cores");
     std::vector<std::size_t> cores;
     for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
         if (CPU_ISSET(core, &set)) cores.push_back(core);

@@ -5,10 +5,10 @@
 
 namespace nexar::bench {
 
-/// The cores that this thread may use now.
+/// The cores on which this thread may run.
 std::vector<std::size_t> allowed_cores();
 
-/// The calling thread, and those that it makes from now on.
+/// Pins the calling thread, and all threads that it creates from now on.
 void pin_thread(std::size_t core);
 
 }  // namespace nexar::bench

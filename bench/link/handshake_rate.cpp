@@ -13,8 +13,9 @@ void bench_handshakes(Trials& trials, Report& report, const GroupOptions& option
         return std::accumulate(times.begin(), times.end(), 0.0);
     };
     fmt::print(
-        "\nFull mutual TLS handshakes, one after the other, from dial to Up; the limits for "
-        "strangers are off\n");
+        "\nFull mutual TLS handshakes, one after the other, from dial to Up, without the limits "
+        "for "
+        "strangers\n");
     const double each = total(trials.handshakes(kCalibration)) / kCalibration;
     const auto count = std::max(kCalibration, static_cast<std::size_t>(options.seconds / each));
     std::vector<double> rates;

@@ -14,14 +14,14 @@ namespace nexar::bench {
 
 namespace {
 
-/// A carrier of many short links.
+/// A carrier for many short-lived links.
 class Hall {
 public:
     explicit Hall(std::shared_ptr<const security::Credentials> credentials)
         : pool_(PoolProfile::training()) {
         quic::EndpointOptions options;
         options.credentials = std::move(credentials);
-        // What a handshake costs is asked, not what strangers are allowed.
+        // Measure the cost of a handshake, not the rate limit for strangers.
         constexpr double kNoLimit = 1e9;
         options.gate.new_per_second_before_retry = kNoLimit;
         options.gate.per_network_per_second = kNoLimit;

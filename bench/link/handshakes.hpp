@@ -8,11 +8,11 @@
 
 namespace nexar::bench {
 
-/// Server: lets `count` links be made to one carrier, and ended by the client.
+/// Server: accepts `count` links on one carrier; the client closes them.
 void accept_handshakes(Control& control, const Party& party, std::size_t count);
 
-/// Client: makes and closes links one after the other, all from one carrier. How long each took
-/// from dial() to Up, in seconds.
+/// Client: opens and closes links one after the other, all from one carrier. Returns how long each
+/// took from dial() to Up, in seconds.
 std::vector<double> dial_handshakes(Control& control, const Party& party, std::size_t count);
 
 }  // namespace nexar::bench

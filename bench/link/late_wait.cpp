@@ -1,4 +1,4 @@
-// A message that moves while both its callers compute.
+// A message that is transferred while both callers compute.
 
 #include <fmt/format.h>
 
@@ -16,14 +16,14 @@ namespace {
 constexpr std::size_t kBytes = std::size_t{64} << 20U;
 constexpr std::uint64_t kTag = 5;
 
-// Both callers compute on one core and leave the other one to the threads of nexar, which are made
-// there. What the message takes when both wait for it at once is measured there too.
+// Both callers compute on one core and leave the other core to nexar's threads, which are created
+// on it. The transfer time with immediate waits is measured on that core as well.
 
-/// What both sides do next; told by the client. Computes for no time: waits at once.
+/// The client's order for both sides. With a compute time of 0 they wait at once.
 struct LateOrder {
     bool leave = false;
     double compute_seconds = 0;
-    std::uint64_t salt = 0;  // other content each time
+    std::uint64_t salt = 0;  // makes the content different each time
 };
 
 struct LateOutcome {
@@ -63,24 +63,25 @@ void serve(const Node& node, Control& client) {
         const LateOutcome outcome = compute_and_wait(
             order, two_cores(), [&] { return world.recv(std::span(message), 1, kTag); });
         for (std::size_t i = 0; i < message.size(); ++i) {
-            if (message[i] != i * order.salt) throw Error(Errc::malformed, "other bytes came");
+            if (message[i] != i * order.salt)
+                throw Error(Errc::malformed, "the server received wrong bytes");
         }
         client.send(outcome);
     }
 }
 
-/// The client's side of everything.
+/// The client's side of the measurement.
 class LateWaits {
 public:
     LateWaits(Communicator& world, Control& server) : world_(&world), server_(&server) {}
 
-    /// Seconds until both sides had the message behind them.
+    /// Seconds until the message was complete on both sides.
     double transfer() {
         const double start = go(0);
         return std::max(own_.ended_at, theirs_.ended_at) - start;
     }
 
-    /// Seconds that the side which waited longer waited after both had computed.
+    /// How long the slower side waited after it had computed, in seconds.
     double late_wait(double compute_seconds) {
         go(compute_seconds);
         return std::max(own_.waited, theirs_.waited);
@@ -129,11 +130,11 @@ void bench_late_wait(Trials& /*trials*/, Report& report, const GroupOptions& opt
     run_api_pair(
         {.server = serve, .client = measure, .server_core = free_core, .client_core = free_core});
     fmt::print(
-        "\nA message of 64 MiB on one core, while both callers compute on the other for twice its "
-        "time\n");
+        "\nA message of 64 MiB on one core, while both callers compute on the other core for twice "
+        "the transfer time\n");
     figure(report, "transfer_64m_ms", transfers, "ms", "");
     figure(report, "late_wait_64m_ms", waits, "ms", "");
-    figure(report, "late_wait_over_transfer", ratios(waits, transfers), "ratio", "bar <= 0.1");
+    figure(report, "late_wait_over_transfer", ratios(waits, transfers), "ratio", "required <= 0.1");
     std::fflush(stdout);
 }
 

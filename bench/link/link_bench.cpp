@@ -8,6 +8,6 @@ int main(int argc, char** argv) {
                                  Group{"pingpong", bench_pingpong},
                                  Group{"small_under_bulk", bench_small_under_bulk},
                                  Group{"handshakes", bench_handshakes}};
-    return run_pair_program(argc, argv, "Speed of nexar's QUIC link, beside TCP and TLS over TCP",
-                            kGroups);
+    return run_pair_program(
+        argc, argv, "Speed of nexar's QUIC link, compared with TCP and TLS over TCP", kGroups);
 }

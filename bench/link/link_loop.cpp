@@ -19,7 +19,7 @@ namespace nexar::bench {
 LinkLoop::LinkLoop(port::Carrier& carrier, Waiting waiting, TakeEvent take)
     : carrier_(&carrier), waiting_(waiting), take_(std::move(take)) {
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
-    if (epoll_ < 0) fail_system("make an epoll instance");
+    if (epoll_ < 0) fail_system("create an epoll instance");
 }
 
 LinkLoop::~LinkLoop() {

@@ -11,7 +11,7 @@
 
 namespace nexar::bench {
 
-/// Drives one carrier, as the contract of port::Carrier says. One thread.
+/// Drives one carrier according to the contract of port::Carrier. Single-threaded.
 class LinkLoop {
 public:
     using TakeEvent = std::function<void(const port::LinkEvent&)>;
@@ -24,14 +24,15 @@ public:
 
     TimePoint now() const noexcept { return clock_.now(); }
 
-    /// One round. A sleeping loop waits first, until the carrier has something to do and not longer
-    /// than `until`, to the nanosecond.
+    /// One round. A sleeping loop first waits until the carrier has something to do, but not longer
+    /// than `until`, with nanosecond precision.
     void turn(TimePoint until);
 
-    /// Sends what was enqueued since the last round, without looking for arrivals first.
+    /// Sends what was enqueued since the last round, without checking for arrivals first.
     void flush() { carrier_->flush(clock_.now()); }
 
-    /// Rounds until `done`. Throws Errc::timed_out, saying `doing`, after kPatience.
+    /// Runs rounds until `done`. After kPatience throws Errc::timed_out with a message that names
+    /// `doing`.
     void run(const std::function<bool()>& done, std::string_view doing);
 
 private:
@@ -43,7 +44,7 @@ private:
     TakeEvent take_;
     SteadyClock clock_;
     int epoll_ = -1;
-    std::uint32_t watched_ = 0;  // the events that epoll looks for
+    std::uint32_t watched_ = 0;  // the events registered with epoll
 };
 
 }  // namespace nexar::bench

@@ -18,10 +18,8 @@ NamedContender losing(std::string name, double loss, std::uint64_t seed) {
 }  // namespace
 
 void bench_loss(Trials& trials, Report& report, const GroupOptions& options) {
-    fmt::print(
-        "\nThe same with datagrams of 8952 bytes that are lost at random on both sides, "
-        "seed {}\n",
-        options.seed);
+    fmt::print("\nThe same with datagrams of 8952 bytes and random loss on both sides, seed {}\n",
+               options.seed);
     const auto series = measure_bulk(
         trials,
         {losing("quic_lossless", 0, options.seed), losing("quic_loss_0p1", 0.001, options.seed),
@@ -31,9 +29,9 @@ void bench_loss(Trials& trials, Report& report, const GroupOptions& options) {
     fmt::print("\n");
     const std::vector<double> lossless = series[0].rates();
     figure(report, "loss_0p1_over_lossless", ratios(series[1].rates(), lossless), "ratio",
-           "bar >= 0.9");
+           "required >= 0.9");
     figure(report, "loss_1_over_lossless", ratios(series[2].rates(), lossless), "ratio",
-           "bar >= 0.75");
+           "required >= 0.75");
 }
 
 }  // namespace nexar::bench

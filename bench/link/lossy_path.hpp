@@ -9,8 +9,8 @@
 
 namespace nexar::bench {
 
-/// Loses each datagram with the same probability, whichever others it is sent with; the same seed
-/// loses the same ones.
+/// Loses each datagram independently with the same probability; the same seed loses the same
+/// datagrams.
 class LossyPath final : public quic::PacketPath {
 public:
     /// `out` must outlive it.
@@ -36,8 +36,8 @@ private:
     double probability_;
     Random random_;
     std::uint64_t lost_ = 0;
-    // What survives of the batch in hand, and how much of that is sent: a batch that was blocked is
-    // given again, and must not be decided about again.
+    // The surviving parts of the current batch, and how many of them are sent: a blocked batch is
+    // passed in again, and its losses must not be decided again.
     std::vector<Run> runs_;
     std::size_t sent_runs_ = 0;
     bool decided_ = false;

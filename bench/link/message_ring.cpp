@@ -20,7 +20,7 @@ Random content_of(std::size_t slot) {
     return Random(kContentSeed + slot);
 }
 
-/// Where the bytes stop being the content of the slot; nothing when they are all of it.
+/// The first position at which the bytes differ from the content of the slot, if any.
 std::optional<std::size_t> first_difference(std::span<const std::byte> bytes, std::size_t slot) {
     Random content = content_of(slot);
     for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
@@ -62,7 +62,7 @@ void MessageRing::check() const {
         }
         if (right == kMessageBytes) continue;
         throw Error(Errc::malformed, fmt::format("a message of {} bytes arrived with wrong "
-                                                 "content, from byte {} on: the transport is "
+                                                 "content from byte {} on: the transport is "
                                                  "broken",
                                                  kMessageBytes, right));
     }

@@ -8,8 +8,7 @@
 
 namespace nexar::bench {
 
-/// The memory that bulk messages come from or go to, the same for every contender: as many buffers
-/// as messages are on the way at once.
+/// The memory of bulk messages, the same for every contender: one buffer per message in flight.
 class MessageRing {
 public:
     static constexpr std::size_t kMessageBytes = std::size_t{16} << 20;
@@ -21,13 +20,13 @@ public:
         return {memory_[slot].get(), kMessageBytes};
     }
 
-    /// Gives every slot content of its own that repeats nowhere.
+    /// Gives every slot its own content without repetitions.
     void fill();
 
     void clear();
 
-    /// Throws Errc::malformed unless each slot holds what fill() gave one of them: which message
-    /// came last to a slot is for the transport to choose.
+    /// Throws Errc::malformed unless each slot holds the content that fill() gave to any of them:
+    /// the transport chooses which message arrives last in a slot.
     void check() const;
 
 private:

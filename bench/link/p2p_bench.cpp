@@ -11,5 +11,7 @@ int main(int argc, char** argv) {
                                  Group{"late_wait", bench_late_wait}, Group{"rpc", bench_rpc}};
     two_cores();  // before this process is pinned to one
     return run_pair_program(
-        argc, argv, "Speed of nexar's point to point, beside the QUIC link under it", kGroups);
+        argc, argv,
+        "Speed of nexar's point-to-point messages and calls, compared with the QUIC link below",
+        kGroups);
 }

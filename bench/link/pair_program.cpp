@@ -24,7 +24,7 @@
 namespace nexar::bench {
 namespace {
 
-/// Every connection would repeat the same warnings.
+/// Without this, every connection would repeat the same warnings.
 void log_each_line_once() {
     set_log_sink([said = std::set<std::string, std::less<>>()](const LogRecord& record) mutable {
         if (said.emplace(record.text).second) {
@@ -34,22 +34,22 @@ void log_each_line_once() {
 }
 
 [[noreturn]] void run_server(Control& control, const Party& party, std::size_t core) {
-    // A client that was killed leaves no server behind.
+    // A killed client must not leave its server behind.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    set_log_level(LogLevel::error);  // the client has said the rest
+    set_log_level(LogLevel::error);  // the client logs the rest
     int code = 0;
     try {
         pin_thread(core);
         MessageRing ring;
         serve(control, party, ring);
     } catch (const std::exception&) {
-        code = 1;  // the client was told why, and says it
+        code = 1;  // serve() has sent the error to the client, which prints it
     }
     std::fflush(nullptr);
     ::_exit(code);
 }
 
-/// The other process; killed when this object ends, however that comes.
+/// The server process; the destructor kills it.
 class ServerProcess {
 public:
     ServerProcess(Control& own, Control& theirs, const Party& party, std::size_t core) {
@@ -92,7 +92,7 @@ void run_groups(Control& control, const Party& party, const Run& what, Report& r
         }
         control.send(Order{.task = Scenario::leave});
     } catch (const std::exception&) {
-        // A failure of the server explains what was seen here.
+        // The server's failure is the cause of the one here.
         if (const std::string told = control.last_words(); !told.empty()) {
             fmt::print(stderr, "{}: {}\n", what.program, told);
         }
@@ -100,7 +100,7 @@ void run_groups(Control& control, const Party& party, const Run& what, Report& r
     }
 }
 
-/// Throws Errc::invalid_argument when no group has such a name.
+/// Throws Errc::invalid_argument if no group matches.
 void require_group(const Run& what) {
     std::string names;
     for (const Group& group : what.groups) {
@@ -108,17 +108,18 @@ void require_group(const Run& what) {
         names += fmt::format(" {}", group.name);
     }
     throw Error(Errc::invalid_argument,
-                fmt::format("no group has \"{}\" in its name; there are{}", what.only, names));
+                fmt::format("no group has \"{}\" in its name; the groups are{}", what.only, names));
 }
 
 void warn_if_busy() {
     constexpr double kIdle = 0.5;
     double load = 0;
     if (getloadavg(&load, 1) == 1 && load > kIdle) {
-        fmt::print(stderr,
-                   "warning: the machine is busy (load average {:.1f}): figures will be low and "
-                   "uneven\n",
-                   load);
+        fmt::print(
+            stderr,
+            "warning: the machine is busy (load average {:.1f}); the figures will be low and "
+            "uneven\n",
+            load);
     }
 }
 
@@ -129,9 +130,10 @@ void run(const Run& what, Report& report) {
     log_each_line_once();
     const std::vector<std::size_t> cores = allowed_cores();
     if (cores.size() < 2) {
-        fmt::print(stderr,
-                   "warning: client and server share the only core allowed; figures will "
-                   "be low. Allow two, see taskset(1)\n");
+        fmt::print(
+            stderr,
+            "warning: client and server share the only allowed core, and the figures will be "
+            "low; allow two cores, see taskset(1)\n");
     }
     const Party party = make_party();
     auto [own, theirs] = Control::make_pair();
@@ -156,13 +158,16 @@ int run_pair_program(int argc, char** argv, std::string_view title, std::span<co
     std::string json;
     bool quick = false;
     app.add_option("--json", json, "Also write the rows to this file, one JSON object per line");
-    app.add_flag("--quick", quick, "A rough look, within half a minute");
-    app.add_option("--only", what.only, "Groups whose name contains this:" + names);
-    auto* seconds = app.add_option("--seconds", what.options.seconds, "How long a repetition lasts")
+    app.add_flag("--quick", quick, "Measure roughly, within half a minute");
+    app.add_option("--only", what.only,
+                   "Run only groups whose name contains this; the groups are" + names);
+    auto* seconds = app.add_option("--seconds", what.options.seconds, "Length of a repetition")
                         ->check(CLI::Range(0.01, 5.0));
-    auto* repetitions = app.add_option("--repetitions", what.options.repetitions, "How many")
-                            ->check(CLI::Range(1, 101));
-    app.add_option("--seed", what.options.seed, "Which datagrams are lost, where some are");
+    auto* repetitions =
+        app.add_option("--repetitions", what.options.repetitions, "Number of repetitions")
+            ->check(CLI::Range(1, 101));
+    app.add_option("--seed", what.options.seed,
+                   "Seed that decides which datagrams are lost in the group loss");
     CLI11_PARSE(app, argc, argv);
     if (quick && seconds->empty()) what.options.seconds = 0.15;
     if (quick && repetitions->empty()) what.options.repetitions = 3;

@@ -10,13 +10,13 @@
 
 namespace nexar::bench {
 
-/// A cluster of two nodes for one run: made before the processes part, so that both have it.
+/// A cluster of two nodes for one run. Created before the fork, so that both processes have it.
 struct Party {
     ClusterId cluster{};
     std::shared_ptr<const security::Credentials> client{};
     std::shared_ptr<const security::Credentials> server{};
 
-    // The server's, as OpenSSL wants them.
+    // The server's certificate and key, in the formats that OpenSSL needs.
     std::vector<std::byte> server_certificate{};  // DER
     Secret server_key{};                          // PEM
 };

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kMicro = 1e6;
 
-/// One way to ask and answer, and what its repetitions gave, in microseconds.
+/// One contender and the results of its repetitions, in microseconds.
 struct PingSeries {
     std::string name{};
     Contender how{};
@@ -52,7 +52,7 @@ std::vector<PingSeries> measure(Trials& trials, const GroupOptions& options, std
 
 void bench_pingpong(Trials& trials, Report& report, const GroupOptions& options) {
     for (const std::size_t bytes : {std::size_t{8}, std::size_t{1024}}) {
-        fmt::print("\nRequest and echo of {} bytes, one at a time, us\n", bytes);
+        fmt::print("\nRequests of {} bytes and their echoes, one at a time, in us\n", bytes);
         fmt::print("{:<20} {:<26} {:<26}\n", "", "p50 (least..most)", "p99 (least..most)");
         const auto all = measure(trials, options, bytes);
         for (const PingSeries& one : all) {
@@ -68,7 +68,7 @@ void bench_pingpong(Trials& trials, Report& report, const GroupOptions& options)
         };
         fmt::print("\n");
         figure(report, "pingpong_spin_over_tcp", ratios(p50_of("quic_spin"), p50_of("tcp_spin")),
-               "ratio", "bar <= 2.2, aim 1.7");
+               "ratio", "required <= 2.2, goal 1.7");
     }
     std::fflush(stdout);
 }

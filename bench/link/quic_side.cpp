@@ -86,7 +86,7 @@ void QuicSide::on(const port::Opened& opened) {
 }
 
 void QuicSide::place_waiting() {
-    // In turns, so that every slot gets messages even when one is done before the next begins.
+    // Alternate, so that every slot gets messages even if one message ends before the next begins.
     for (std::size_t i = 0; i < in_.size() && !waiting_.empty(); ++i) {
         const std::size_t slot = next_in_;
         next_in_ = (next_in_ + 1) % in_.size();
@@ -113,7 +113,7 @@ void QuicSide::on(const port::Finished& finished) {
 
 void QuicSide::on(const port::Released& released) {
     const auto stream = out_streams_.extract(released.stream.value());
-    if (released.outcome != port::SendOutcome::delivered) return;  // Down says why
+    if (released.outcome != port::SendOutcome::delivered) return;  // Down has the reason
     ++released_;
     if (started_ < to_send_) send_slot(stream.mapped());
 }
@@ -158,7 +158,7 @@ std::size_t QuicSide::EagerSink::write(std::uint64_t /*offset*/, port::ConstByte
     std::vector<std::byte>& message = owner_->request_;
     for (port::ConstBytes rest = bytes; !rest.empty();) {
         const std::size_t piece = std::min(rest.size(), message.size() - filled_);
-        if (piece == 0) return bytes.size();  // nobody asked for requests
+        if (piece == 0) return bytes.size();  // no requests are expected
         std::memcpy(message.data() + filled_, rest.data(), piece);
         rest = rest.subspan(piece);
         filled_ += piece;
@@ -184,7 +184,7 @@ void QuicSide::write_request(std::byte mark) {
     request_.front() = mark;
     const port::ConstBytes request = request_;
     if (!link_->write(port::Lane::eager, {&request, 1})) {
-        throw Error(Errc::limit_exceeded, "the eager lane is full: replies do not keep up");
+        throw Error(Errc::limit_exceeded, "the eager lane is full because replies do not keep up");
     }
 }
 
@@ -216,9 +216,10 @@ std::vector<double> QuicSide::send_with_requests(std::size_t messages, const Req
         loop_->turn(all_released() ? end : std::min(next, end));
         if (down_) throw Error(*down_);
         const TimePoint now = loop_->now();
-        if (now >= end) throw Error(Errc::timed_out, "sending with requests beside took too long");
+        if (now >= end)
+            throw Error(Errc::timed_out, "sending bulk messages and requests took too long");
         if (all_released() || now < next) continue;
-        // All that are due: a turn that took long must not delay later requests as well.
+        // Send all requests that are due: a long turn must not delay later requests as well.
         for (; next <= now; next += plan.every) {
             due.push_back(next);
             write_request(kMoreFollow);
@@ -241,7 +242,7 @@ void QuicSide::leave() {
 void QuicSide::stay() {
     leaving_ = true;
     if (lossy_ != nullptr) {
-        // The client says goodbye once and is gone: that datagram may be one of the lost.
+        // The client announces its close only once, and that datagram may be lost.
         drive_for(std::chrono::milliseconds(200));
         return;
     }

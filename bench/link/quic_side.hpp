@@ -21,13 +21,13 @@
 
 namespace nexar::bench {
 
-/// Requests of a fixed size that are sent at fixed times, whether or not the replies before came.
+/// Requests of a fixed size, sent at fixed times whether or not earlier replies have arrived.
 struct RequestPlan {
     std::size_t bytes = 64;
     Duration every = std::chrono::microseconds(500);
 };
 
-/// One end of a QUIC link: bulk messages are payload streams, requests go on the eager lane.
+/// One end of a QUIC link: bulk messages are payload streams, requests use the eager lane.
 class QuicSide final : public Side {
 public:
     enum class Role : std::uint8_t { client, server };
@@ -37,7 +37,7 @@ public:
 
     std::uint16_t port() const noexcept { return carrier_->local().port(); }
 
-    /// Client: makes the link to a server on this host.
+    /// Client: opens the link to a server on this host.
     void dial(std::uint16_t port);
     /// Server: waits for the client's link.
     void accept();
@@ -51,15 +51,16 @@ public:
     void stay() override;
     SideNotes notes() override;
 
-    /// Server: echoes requests of that size from now on, beside whatever else is done.
+    /// Server: from now on echoes requests of this size, in addition to everything else.
     void answer(std::size_t bytes) { request_.resize(bytes); }
 
-    /// Client: as send(), with requests beside. How long each took from the moment it was due until
-    /// its echo was there, in seconds.
+    /// Client: like send(), with requests at the same time. Returns how long each request took from
+    /// its due time to the arrival of its echo, in seconds.
     std::vector<double> send_with_requests(std::size_t messages, const RequestPlan& plan);
 
 private:
-    /// Takes the eager lane's bytes, which are cut anywhere, and calls on_message() for whole ones.
+    /// Receives the bytes of the eager lane, in arbitrary pieces, and calls on_message() for each
+    /// complete message.
     class EagerSink final : public port::Sink {
     public:
         explicit EagerSink(QuicSide& owner) noexcept : owner_(&owner) {}
@@ -113,16 +114,16 @@ private:
 
     std::array<InSlot, MessageRing::kSlots> in_;
     std::unordered_map<std::uint64_t, std::size_t> in_streams_;  // to slots
-    std::deque<port::StreamId> waiting_;                         // opened, without a slot
+    std::deque<port::StreamId> waiting_;                         // open, without a slot yet
     std::size_t next_in_ = 0;                                    // slot to try first
     std::size_t finished_ = 0;
 
     EagerSink eager_;
-    std::vector<std::byte> request_;   // of the size agreed on; the last that came
+    std::vector<std::byte> request_;   // of the agreed size; the last one received
     std::vector<TimePoint> arrivals_;  // client: of the echoes
     bool last_came_ = false;
 
-    // Last, so that they go before the memory that the link refers to.
+    // Last, so that they are destroyed before the memory that the link refers to.
     LossyPath* lossy_ = nullptr;  // inside the carrier
     std::unique_ptr<quic::UdpCarrier> carrier_;
     std::unique_ptr<LinkLoop> loop_;

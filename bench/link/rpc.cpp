@@ -1,4 +1,4 @@
-// Calls of a function, beside messages between the same two processes.
+// Remote procedure calls compared with messages between the same two processes.
 
 #include <fmt/format.h>
 
@@ -41,7 +41,7 @@ void serve(const Node& node, Control& client) {
     }
 }
 
-/// Seconds that each exchange took.
+/// Measures calls and messages from the client's side.
 class Calls {
 public:
     Calls(const Node& node, Control& server, double seconds)
@@ -74,7 +74,8 @@ private:
     double p50(Exchange exchange) {
         const auto times = time_requests(seconds_, [&](std::byte mark) {
             const auto sent = static_cast<std::uint64_t>(mark);
-            if (exchange(sent) != sent) throw Error(Errc::malformed, "another answer came");
+            if (exchange(sent) != sent)
+                throw Error(Errc::malformed, "the response does not match the request");
         });
         constexpr double kMicro = 1e6;
         return quantile(times, 0.5) * kMicro;
@@ -105,11 +106,14 @@ void bench_rpc(Trials& /*trials*/, Report& report, const GroupOptions& options) 
                   .client = measure,
                   .server_core = two_cores().second,
                   .client_core = two_cores().first});
-    fmt::print("\nA call with 8 bytes each way, one at a time, beside a message and its echo\n");
+    fmt::print(
+        "\nCalls with 8 bytes in each direction, one at a time, compared with a message and its "
+        "echo\n");
     figure(report, "rpc_pingpong_8b_p50_us", pings, "us", "");
     figure(report, "rpc_roundtrip_8b_p50_us", pooled, "us", "");
     figure(report, "rpc_roundtrip_inline_8b_p50_us", inlined, "us", "");
-    figure(report, "rpc_roundtrip_over_pingpong", ratios(pooled, pings), "ratio", "bar <= 1.6");
+    figure(report, "rpc_roundtrip_over_pingpong", ratios(pooled, pings), "ratio",
+           "required <= 1.6");
     figure(report, "rpc_inline_over_pingpong", ratios(inlined, pings), "ratio", "");
     std::fflush(stdout);
 }

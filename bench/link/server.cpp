@@ -13,7 +13,7 @@ namespace nexar::bench {
 
 namespace {
 
-/// Between two orders the client may calibrate, or measure something alone.
+/// Between two orders the client may calibrate, or measure something without the server.
 constexpr Duration kBetweenOrders = std::chrono::seconds(60);
 
 class Server {

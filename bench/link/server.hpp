@@ -6,8 +6,8 @@
 
 namespace nexar::bench {
 
-/// The server process: takes part in what the client orders until it is told to leave. Every
-/// failure is told to the client, then thrown.
+/// The body of the server process: carries out the client's orders until the order to leave.
+/// Reports every failure to the client, then throws it.
 void serve(Control& control, const Party& party, MessageRing& ring);
 
 }  // namespace nexar::bench

@@ -51,7 +51,7 @@ void StreamSide::echo(std::size_t bytes) {
 void StreamSide::stay() {
     std::array<std::byte, 1> none{};
     if (stream_->read(none) != 0) {
-        throw Error(Errc::protocol_violation, "the client sent more than it had announced");
+        throw Error(Errc::protocol_violation, "the client sent more than it announced");
     }
 }
 

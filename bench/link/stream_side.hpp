@@ -9,7 +9,7 @@
 
 namespace nexar::bench {
 
-/// One end of a byte stream: messages follow each other on it.
+/// One end of a byte stream, on which messages follow each other.
 class StreamSide final : public Side {
 public:
     /// `ring` must outlive it.
@@ -18,7 +18,7 @@ public:
 
     void send(std::size_t messages) override;
     void receive(std::size_t messages) override;
-    void settle() override {}  // the kernel acknowledges
+    void settle() override {}  // the kernel sends the acknowledgements
     std::vector<double> ping(const PingPlan& plan) override;
     void echo(std::size_t bytes) override;
     void leave() override { stream_.reset(); }
@@ -26,7 +26,7 @@ public:
     SideNotes notes() override { return {}; }
 
 private:
-    /// What one call reads or writes at most.
+    /// The most bytes that one call reads or writes.
     static constexpr std::size_t kCallBytes = std::size_t{256} << 10;
 
     void read_all(std::span<std::byte> out);

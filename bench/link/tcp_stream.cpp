@@ -22,16 +22,17 @@ namespace {
 
 int make_socket() {
     const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (descriptor < 0) fail_system("make a TCP socket");
+    if (descriptor < 0) fail_system("create a TCP socket");
     return descriptor;
 }
 
 [[noreturn]] void fail_stream(std::string_view doing) {
-    // What a blocking socket says when its time limit is over.
+    // A blocking socket fails with EAGAIN when its timeout expires.
     if (errno == EAGAIN) {
-        throw Error(Errc::timed_out,
-                    fmt::format("cannot {} a TCP socket: the other process has not moved for {} s",
-                                doing, in_seconds(kPatience)));
+        throw Error(
+            Errc::timed_out,
+            fmt::format("cannot {} a TCP socket: the other process made no progress for {} s",
+                        doing, in_seconds(kPatience)));
     }
     throw Error(Errc::link_closed,
                 fmt::format("cannot {} a TCP socket: {}", doing, std::strerror(errno)));
@@ -48,7 +49,8 @@ Patience::Patience() : end_(seconds_now() + in_seconds(kPatience)) {}
 void Patience::tried() {
     constexpr unsigned kTriesPerLook = 1024;
     if (++tries_ % kTriesPerLook == 0 && seconds_now() > end_) {
-        throw Error(Errc::timed_out, "the other process neither read nor wrote on its TCP socket");
+        throw Error(Errc::timed_out,
+                    "the other process neither read from nor wrote to its TCP socket in time");
     }
 }
 
@@ -115,7 +117,7 @@ std::uint16_t TcpListener::port() const {
     sockaddr_in bound{};
     socklen_t size = sizeof bound;
     if (getsockname(descriptor_, reinterpret_cast<sockaddr*>(&bound), &size) != 0) {
-        fail_system("find a TCP port");
+        fail_system("read the number of a TCP port");
     }
     return ntohs(bound.sin_port);
 }
@@ -123,7 +125,7 @@ std::uint16_t TcpListener::port() const {
 std::unique_ptr<TcpStream> TcpListener::accept() const {
     pollfd waiting{.fd = descriptor_, .events = POLLIN, .revents = 0};
     if (::poll(&waiting, 1, static_cast<int>(in_seconds(kPatience) * 1e3)) <= 0) {
-        throw Error(Errc::timed_out, "the client did not connect to the TCP port");
+        throw Error(Errc::timed_out, "the client did not connect to the TCP port in time");
     }
     const int descriptor = ::accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC);
     if (descriptor < 0) fail_system("accept a TCP connection");

@@ -32,7 +32,7 @@ using KeyHandle = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
     if (code == 0) {
         throw Error(
             Errc::link_closed,
-            fmt::format("OpenSSL cannot {}: the other process ended or does not answer", doing));
+            fmt::format("OpenSSL cannot {}: the other process ended or does not respond", doing));
     }
     std::array<char, 256> text{};
     ERR_error_string_n(code, text.data(), text.size());
@@ -45,7 +45,7 @@ void require(bool fine, std::string_view doing) {
 
 ContextHandle make_context(const SSL_METHOD* method) {
     ContextHandle context(SSL_CTX_new(method));
-    require(context != nullptr, "make a context");
+    require(context != nullptr, "create a context");
     require(SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION) == 1 &&
                 SSL_CTX_set_ciphersuites(context.get(), "TLS_AES_128_GCM_SHA256") == 1,
             "choose TLS 1.3 with AES-128-GCM");
@@ -66,7 +66,7 @@ public:
     TlsStream(std::unique_ptr<TcpStream> tcp, ContextHandle context)
         : tcp_(std::move(tcp)), context_(std::move(context)), session_(SSL_new(context_.get())) {
         require(session_ != nullptr && SSL_set_fd(session_.get(), tcp_->descriptor()) == 1,
-                "make a session");
+                "create a session");
     }
 
     void accept(Waiting waiting) {
@@ -112,7 +112,7 @@ private:
 
     void again(Patience& patience, std::string_view doing) {
         const int reason = SSL_get_error(session_.get(), 0);
-        // A blocking socket says so only when its own time limit is over.
+        // A blocking socket reports this only when its own timeout expires.
         const bool blocked = reason == SSL_ERROR_WANT_READ || reason == SSL_ERROR_WANT_WRITE;
         if (!blocked || waiting_ == Waiting::sleeping) fail_tls(doing);
         patience.tried();
@@ -142,7 +142,7 @@ std::unique_ptr<ByteStream> accept_tls(std::unique_ptr<TcpStream> tcp, Waiting w
 }
 
 std::unique_ptr<ByteStream> dial_tls(std::unique_ptr<TcpStream> tcp, Waiting waiting) {
-    // Who the server is makes no difference to the speed, so it is not verified.
+    // The identity of the server does not affect the speed, so it is not verified.
     auto stream = std::make_unique<TlsStream>(std::move(tcp), make_context(TLS_client_method()));
     stream->dial(waiting);
     return stream;

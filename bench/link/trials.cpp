@@ -12,7 +12,7 @@ namespace nexar::bench {
 
 namespace {
 
-/// Windows and path-MTU discovery have settled after these.
+/// Messages after which windows and path-MTU discovery have settled.
 constexpr std::size_t kWarmUp = 4;
 constexpr double kPingWarmUp = 0.02;  // seconds
 constexpr std::size_t kCalibration = 8;

@@ -13,21 +13,21 @@
 
 namespace nexar::bench {
 
-/// What one repetition of a bulk transfer gave.
+/// The result of one repetition of a bulk transfer.
 struct BulkTrial {
     double gb_per_s = 0;
     double client_cpu_per_gb = 0;  // seconds
     double server_cpu_per_gb = 0;
     SideNotes client{};
     SideNotes server{};
-    std::vector<double> request_times{};  // seconds; of requests beside the bulk
+    std::vector<double> request_times{};  // seconds; of requests during the transfer
 };
 
-/// The client process's part of every measurement: one call is one repetition over a connection of
-/// its own. Throws nexar::Error, with what the server says if it failed.
+/// The client's part of every measurement: one call is one repetition over its own connection.
+/// Throws nexar::Error, with the server's message if the server failed.
 class Trials {
 public:
-    /// All must outlive it. `ring` is filled.
+    /// All arguments must outlive it. `ring` must be filled.
     Trials(Control& control, const Party& party, MessageRing& ring)
         : control_(&control), party_(&party), ring_(&ring) {}
 
@@ -38,11 +38,11 @@ public:
     /// Times of requests, in seconds.
     std::vector<double> ping(const Contender& how, const PingPlan& plan);
 
-    /// Sequential handshakes: how long each took from the first packet until both sides were sure
-    /// of the other, in seconds.
+    /// Performs sequential handshakes and returns how long each took until both sides had
+    /// authenticated each other, in seconds.
     std::vector<double> handshakes(std::size_t count);
 
-    /// How many bulk messages take about `seconds`, found with a short transfer.
+    /// The number of bulk messages that take about `seconds`, estimated with a short transfer.
     std::size_t messages_for(const Contender& how, double seconds);
 
 private:

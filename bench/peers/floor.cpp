@@ -1,5 +1,5 @@
-// What this machine does at best, beside which the rows of run.sh are to be read: memory, AES and
-// the kernel's UDP on loopback, each with as few processes as it takes.
+// The limits of this machine, to put the rows of run.sh into perspective: memory, AES and the
+// kernel's UDP on loopback, each with as few processes as possible.
 
 #include <netinet/in.h>
 #include <openssl/evp.h>
@@ -18,7 +18,7 @@
 
 namespace {
 
-constexpr std::size_t kBlock = 64000;  // a datagram, as large as loopback takes
+constexpr std::size_t kBlock = 64000;  // close to the largest datagram on loopback
 
 double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
@@ -103,7 +103,7 @@ void await(int end, std::vector<char>& into) {
     }
 }
 
-/// Bytes per second of one processor that sends datagrams and receives them.
+/// Bytes per second of one processor that both sends and receives datagrams.
 double udp_rate() {
     const auto ends = connected_pair();
     std::vector<char> block(kBlock, 5);
@@ -116,8 +116,7 @@ double udp_rate() {
     return kBlock / seconds;
 }
 
-/// Seconds of a small datagram from one process to another, both of which do nothing but look for
-/// it.
+/// Seconds that a small datagram takes from one process to another; both processes busy-poll.
 double udp_latency() {
     const auto ends = connected_pair();
     std::vector<char> small(60, 5);
@@ -147,9 +146,8 @@ double udp_latency() {
 
 int main() {
     std::printf(
-        "floor: memcpy %.1f GB/s, AES-128-GCM %.2f GB/s, UDP datagrams sent and received %.2f "
-        "GB/s, "
-        "each by one processor; 60 bytes by UDP %.1f us\n",
+        "floor: memcpy %.1f GB/s, AES-128-GCM %.2f GB/s, sending and receiving UDP datagrams %.2f "
+        "GB/s, each on one processor; a UDP datagram of 60 bytes takes %.1f us\n",
         memcpy_rate() * 1e-9, aes_rate() * 1e-9, udp_rate() * 1e-9, udp_latency() * 1e6);
     return 0;
 }

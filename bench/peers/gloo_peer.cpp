@@ -1,5 +1,5 @@
-// Gloo over TCP on loopback, measured as `nexar bench` measures; of several algorithms the fastest
-// counts, for each cell. Starts its ranks itself.
+// Gloo over TCP on loopback, measured like `nexar bench`. For each cell, the fastest of Gloo's
+// algorithms counts. Starts its ranks itself.
 
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
@@ -33,8 +33,8 @@ using Context = std::shared_ptr<gloo::rendezvous::Context>;
 
 constexpr int kRoot = 0;
 
-/// Every operation has a tag of its own, the same on all ranks: a rank may be in the next operation
-/// while others are in this one, and with one tag for both Gloo mixes up their messages.
+/// Every operation has its own tag, the same on all ranks: a rank may be in the next operation
+/// while others are still in this one, and with the same tag Gloo would mix up their messages.
 template <class Options>
 Options tagged(const Context& context) {
     static std::uint32_t tag = 0;
@@ -57,15 +57,14 @@ std::function<void()> all_reduce(const Context& context, Cell& cell,
     };
 }
 
-/// The older interface works in place, with everything made ready once. What it gets and gives is
-/// the output; its numbers grow from one iteration to the next, only the last one, of a cell that
-/// was just filled, is looked at.
+/// The older interface works in place and is prepared once. It reads and writes the output, so the
+/// numbers grow with each iteration; only the last iteration, on a freshly filled cell, is checked.
 template <class Algorithm>
 std::function<void()> in_place(const Context& context, Cell& cell) {
     auto algorithm = std::make_shared<Algorithm>(context, std::vector<float*>{cell.output.data()},
                                                  static_cast<int>(cell.count));
     return [algorithm, &cell] {
-        // The mark of Cell::fill(): a first iteration takes what is to be reduced.
+        // The value that Cell::fill() leaves: copy the input before the first iteration.
         if (cell.output[0] == -1.0F) cell.output = cell.input;
         algorithm->run();
     };
@@ -133,7 +132,7 @@ void all_to_all(const Context& context, Cell& cell) {
     gloo::alltoall(options);
 }
 
-/// Memory that is sent from or received into, one message at a time.
+/// Memory to send from or receive into, one message at a time.
 using Bound = std::unique_ptr<gloo::transport::UnboundBuffer>;
 
 std::function<void()> ping_pong(const Context& context, Cell& cell) {
@@ -180,14 +179,14 @@ std::function<void()> stream(const Context& context, Cell& cell) {
             answer->send(0, 1);
             answer->waitSend();
         }
-        (void)*word;  // its memory lives as long
+        (void)*word;  // keeps its memory alive
     };
 }
 
 class Gloo final : public peers::Peer {
 public:
-    /// Two sets of connections: operations of the older and of the newer interface on the same ones
-    /// wait for each other for ever.
+    /// Two sets of connections: on a shared set, operations of the older and the newer interface
+    /// deadlock.
     Gloo(Context context, Context older) : context_(std::move(context)), older_(std::move(older)) {}
 
     int rank() const override { return context_->rank; }
@@ -206,8 +205,8 @@ public:
         return value;
     }
 
-    /// Without reduce_scatter: Gloo's moves a rank's result over memory that it may still be
-    /// sending, and then another rank's data is wrong.
+    /// Without reduce_scatter: Gloo writes a rank's result over memory that it may still be
+    /// sending, and another rank then gets wrong data.
     std::vector<Way> ways(Cell& cell) override {
         if (cell.is("all_reduce")) return all_reduces(context_, older_, cell);
         if (cell.is("latency")) return {{"gloo", ping_pong(context_, cell)}};
@@ -227,7 +226,7 @@ private:
     Context older_;
 };
 
-/// Connected with all ranks; they meet in a directory of their own.
+/// A context connected to all ranks, which find each other through a directory.
 Context connected(int rank, int world, const std::string& directory) {
     std::filesystem::create_directories(directory);
     gloo::rendezvous::FileStore store(directory);
@@ -250,7 +249,7 @@ int take_part(int rank, const peers::Options& options, const std::string& direct
     }
 }
 
-/// Waits for all ranks; when one fails, the others are not left waiting for it.
+/// Waits for all ranks. If one fails, ends the others, which would wait for it.
 int wait_for(const std::vector<pid_t>& ranks) {
     int code = 0;
     for (std::size_t i = 0; i < ranks.size(); ++i) {

@@ -1,6 +1,6 @@
-// Open MPI, measured as `nexar bench` measures. Started by mpirun.
+// Open MPI, measured like `nexar bench`. Started by mpirun.
 
-#define OMPI_SKIP_MPICXX  // the C interface is what everybody uses
+#define OMPI_SKIP_MPICXX  // everybody uses the C interface
 #include <mpi.h>
 
 #include <array>
@@ -23,7 +23,7 @@ void ping_pong(Cell& cell) {
     if (cell.rank == 1) MPI_Send(cell.input.data(), count, MPI_FLOAT, other, kTag, MPI_COMM_WORLD);
 }
 
-/// Many messages one way, all into the same memory, and an answer.
+/// Many messages in one direction, all into the same memory, and a reply.
 void stream(Cell& cell) {
     const int count = static_cast<int>(cell.count);
     std::array<MPI_Request, peers::kWindow> requests{};

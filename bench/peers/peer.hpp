@@ -1,11 +1,10 @@
 #pragma once
 
-// What the programs of all peers share: the command line, the data, the clock and the rows, so that
-// each is measured exactly as `nexar bench` measures: sizes counted in the same way, a barrier
-// before each iteration where a rank could run ahead, the median of each rank, and of these the
-// largest.
+// Code shared by the programs of all peers: the command line, the data, the clock and the rows.
+// Each peer is measured exactly like `nexar bench`: sizes are counted in the same way, a barrier
+// precedes each iteration if a rank could run ahead, and the largest of the ranks' medians counts.
 //
-// Standard C++ only: no peer is to be built with anything of nexar.
+// Uses standard C++ only: no peer may be built with parts of nexar.
 
 #include <algorithm>
 #include <chrono>
@@ -27,7 +26,7 @@ namespace peers {
 struct Options {
     std::vector<std::string> operations{};
     std::vector<std::uint64_t> sizes{};
-    double seconds = 0.5;  // that the iterations of one row may take
+    double seconds = 0.5;  // time limit for the iterations of one row
     std::uint64_t warmup = 5;
     int ranks = 2;  // for peers without a launcher
 };
@@ -55,18 +54,18 @@ inline Options parse(int argc, char** argv) {
     for (int i = 1; i < argc; i += 2) {
         const auto taker = takers.find(argv[i]);
         if (taker == takers.end() || i + 1 == argc) {
-            throw std::runtime_error("not understood: " + std::string(argv[i]));
+            throw std::runtime_error("unknown option or missing value: " + std::string(argv[i]));
         }
         taker->second(argv[i + 1]);
     }
     return options;
 }
 
-/// One operation of one size at one rank, with f32 and sums, root 0. Counts as nccl-tests does.
+/// One operation of one size on one rank, with f32, sums and root 0. Sizes are those of nccl-tests.
 struct Cell {
     std::string operation{};
     std::uint64_t count = 0;  // elements of the whole vector
-    std::uint64_t chunk = 0;  // of each rank, where the vector is divided
+    std::uint64_t chunk = 0;  // elements per rank if the vector is divided
     int rank = 0;
     int world = 1;
     std::vector<float> input{};
@@ -91,8 +90,8 @@ struct Cell {
         return static_cast<float>(x >> 54U);  // sums of these are exact
     }
 
-    /// Inputs as they are to be; outputs with nothing that could be right, but for what a broadcast
-    /// has at its root.
+    /// Fills the inputs, and fills the outputs with values that cannot be a correct result, except
+    /// for the root of a broadcast.
     void fill() {
         for (std::uint64_t i = 0; i < input.size(); ++i) input[i] = element(rank, i);
         std::fill(output.begin(), output.end(), -1.0F);
@@ -144,15 +143,15 @@ inline Cell cell_of(const std::string& operation, std::uint64_t size, int rank, 
     return cell;
 }
 
-/// A way to do an operation: an algorithm by its name, and what does it once.
+/// A way to run an operation: the name of an algorithm, and a function that runs it once.
 struct Way {
     std::string name{};
     std::function<void()> run{};
 };
 
-inline constexpr int kWindow = 64;  // messages on the way at once, of "bandwidth"
+inline constexpr int kWindow = 64;  // messages in flight in "bandwidth"
 
-/// What a peer must offer.
+/// The interface of a peer.
 class Peer {
 public:
     Peer() = default;
@@ -164,7 +163,7 @@ public:
     virtual int world() const = 0;
     virtual void barrier() = 0;
     virtual double largest_of_all(double value) = 0;
-    /// All that it has for this cell, which stays where it is; none where it does not offer it.
+    /// All ways to run this cell, which must stay in place; empty if the peer does not support it.
     virtual std::vector<Way> ways(Cell& cell) = 0;
 };
 
@@ -172,7 +171,7 @@ inline double seconds_since(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// What counts of one iteration, at this rank.
+/// Runs one iteration and returns the time to report on this rank.
 inline double time_once(Peer& peer, const Cell& cell, const Way& way) {
     if (cell.runs_ahead()) peer.barrier();
     const auto begin = std::chrono::steady_clock::now();
@@ -189,7 +188,7 @@ inline double median(std::vector<double> samples) {
     return samples[(samples.size() + 1) / 2 - 1];
 }
 
-/// What iterations took on the slowest rank, in seconds, with what is not timed.
+/// The duration of iterations on the slowest rank in seconds, including untimed work.
 struct Pace {
     double typical = 0;
     double total = 0;
@@ -208,7 +207,7 @@ inline Pace pace_of(Peer& peer, const Cell& cell, const Way& way, std::uint64_t 
     return {typical, peer.largest_of_all(total)};
 }
 
-/// How long an iteration takes when they do not get faster any more; as `nexar bench` finds it.
+/// The duration of an iteration once they stop getting faster, determined as in `nexar bench`.
 inline double warm_up(Peer& peer, const Cell& cell, const Way& way, const Options& options) {
     Pace pace = pace_of(peer, cell, way, std::max<std::uint64_t>(options.warmup, 1));
     double left = options.seconds - pace.total;
@@ -223,7 +222,7 @@ inline double warm_up(Peer& peer, const Cell& cell, const Way& way, const Option
     return pace.typical;
 }
 
-/// The median in seconds, of the rank where it is largest.
+/// The largest median among the ranks, in seconds.
 inline double measure(Peer& peer, Cell& cell, const Way& way, const Options& options) {
     cell.fill();
     const double one = warm_up(peer, cell, way, options);
@@ -243,7 +242,7 @@ inline double measure(Peer& peer, Cell& cell, const Way& way, const Options& opt
     return p50;
 }
 
-/// Prints "op bytes p50_us way" for each cell that the peer offers, of its fastest way.
+/// Prints "op bytes p50_us way" with the fastest way for each cell that the peer supports.
 inline void sweep(Peer& peer, const Options& options) {
     for (const std::string& operation : options.operations) {
         const auto sizes = operation == "barrier" ? std::vector<std::uint64_t>{0} : options.sizes;

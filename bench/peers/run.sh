@@ -1,30 +1,30 @@
 #!/usr/bin/env bash
-# nexar beside its peers, on this machine: installs Open MPI and Gloo from Debian, builds one small program for
-# each, and measures the same cells with all of them in turn, A B C A B C ..., as often as --repetitions says.
+# Compares nexar with its peers on this machine: installs Open MPI and Gloo from Debian, builds one small program for
+# each, and measures the same cells with all of them in turn, A B C A B C ..., --repetitions times.
 #
 #   bench/peers/run.sh [OPTIONS]
-#     --quick              few cells, few repetitions: about three minutes
-#     --ranks "2 4"        how many processes
-#     --operations "..."   as `nexar bench` names them
+#     --quick              few cells and repetitions: about three minutes
+#     --ranks "2 4"        numbers of processes
+#     --operations "..."   operations of `nexar bench`
 #     --sizes "8 64KiB"    bytes, as nccl-tests counts them
-#     --repetitions N      of each cell, default 5
-#     --seconds S          for the iterations of one cell in one repetition, default 0.3
-#     --csv FILE           where the rows are written, default build/peers/rows.csv
-#     --nexar FILE         a nexar command; else it is built
+#     --repetitions N      repetitions of each cell, default 5
+#     --seconds S          time for the iterations of one cell in one repetition, default 0.3
+#     --csv FILE           output file for the rows, default build/peers/rows.csv
+#     --nexar FILE         the nexar command to measure; built if not given
 #
-# Prints op,ranks,bytes,link,nexar_us,peer,peer_us,ratio and how far the repetitions lie apart, in percent of their
-# median. Times are medians of the repetitions' medians; ratio is peer_us / nexar_us: above 1 nexar is faster. Then,
-# for every link and number of ranks, the geometric mean and the worst cell, and what memory, AES and the kernel's UDP
-# do at best on this machine.
+# Prints op,ranks,bytes,link,nexar_us,peer,peer_us,ratio and the spread of the repetitions in percent of their median.
+# Times are medians of the repetitions' medians; ratio is peer_us / nexar_us, so above 1 nexar is faster. Then prints,
+# for every link and number of ranks, the geometric mean and the worst cell, and the limits of memory, AES and the
+# kernel's UDP on this machine.
 #
-# Link quic is encrypted, quic_none is not; the peers talk TCP on loopback in the clear. Run it on an idle machine.
+# Link quic is encrypted, quic_none is not; the peers use unencrypted TCP on loopback. Run it on an idle machine.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=bench/options.sh
 source "$here/../options.sh"
 
 readonly tree="$root/build/peers"
-readonly patience=600 # seconds, after which a program that hangs is a failure
+readonly patience=600 # timeout in seconds for a program that hangs
 ranks='2 4'
 operations='all_reduce reduce broadcast all_gather gather scatter reduce_scatter all_to_all scan barrier latency bandwidth'
 sizes='8 1KiB 64KiB 1MiB 16MiB 64MiB'
@@ -44,7 +44,7 @@ set_quick() {
 }
 
 parse_arguments() {
-  # First, so that what else is given holds for it, too.
+  # First, so that the other options override it.
   case " $* " in *' --quick '*) set_quick ;; esac
   local argument rest=()
   for argument in "$@"; do
@@ -56,7 +56,7 @@ parse_arguments() {
   sizes=$(in_bytes "${list[@]}")
 }
 
-# in_bytes SIZE...: the same as plain numbers, for programs that know no units.
+# in_bytes SIZE...: prints the sizes as plain numbers, for programs that do not know units.
 in_bytes() {
   local size plain=()
   for size in "$@"; do
@@ -84,7 +84,7 @@ build_all() {
 # openmpi_rows OPERATION RANKS
 openmpi_rows() {
   local yield=()
-  # Ranks that spin on a core that another one needs would wait for whole time slices.
+  # With more ranks than cores, a rank that spins would keep others waiting for whole time slices.
   [ "$2" -le "$(nproc)" ] || yield=(--mca mpi_yield_when_idle 1)
   timeout "$patience" mpirun.openmpi --allow-run-as-root --oversubscribe --mca btl tcp,self --mca pml ob1 \
     --mca btl_tcp_if_include lo "${yield[@]}" -n "$2" "$tree/openmpi_peer" --operations "$1" \
@@ -97,7 +97,7 @@ gloo_rows() {
     --seconds "$seconds" --warmup "$warmup" | awk '{ print $2, $3 }'
 }
 
-# take NAME OPERATION RANKS COMMAND...: runs it, and keeps its rows as "op ranks bytes NAME p50_us".
+# take NAME OPERATION RANKS COMMAND...: runs the command and prints its rows as "op ranks bytes NAME p50_us".
 take() {
   local name=$1 operation=$2 world=$3 rows
   shift 3
@@ -125,8 +125,8 @@ measure_all() {
   done
 }
 
-# From "op ranks bytes name p50_us" to the rows, ordered by operation; a peer that does not offer an
-# operation has no row there.
+# Turns lines of "op ranks bytes name p50_us" into the rows of the table, ordered by operation. A peer has no row for
+# operations that it does not support.
 make_rows() {
   sort -s -k1,1 -k2,2n -k3,3n -k4,4 -k5,5g "$1" | awk '
     function close_group() {
@@ -157,7 +157,7 @@ make_rows() {
     }'
 }
 
-# Of the rows: the geometric mean of the ratios and the worst cell, against each peer and against the best of both.
+# Prints the geometric mean of the ratios and the worst cell, against each peer and against the better of both.
 summarize() {
   awk -F, '
     function add(key, ratio, cell) {

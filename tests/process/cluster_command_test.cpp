@@ -42,7 +42,7 @@ protected:
         std::vector<std::string> arguments = {"seed", "--listen", "127.0.0.1:0", "--world", "2"};
         arguments.insert(arguments.end(), more.begin(), more.end());
         auto seed = std::make_unique<RunningProgram>(NEXAR_COMMAND, arguments, environment());
-        EXPECT_TRUE(seed->writes("let processes in with:")) << seed->errors();
+        EXPECT_TRUE(seed->writes("create a join string with:")) << seed->errors();
         return seed;
     }
 
@@ -92,7 +92,7 @@ TEST_F(ClusterCommand, a_token_is_created_listed_and_revoked) {
     const std::string secret = made.output.substr(40, 64);
 
     const Outcome list = nexar({"token", "list", "--state", state_});
-    EXPECT_THAT(list.output, AllOf(HasSubstr(id), HasSubstr("good"), HasSubstr("0 of 3"),
+    EXPECT_THAT(list.output, AllOf(HasSubstr(id), HasSubstr("valid"), HasSubstr("0 of 3"),
                                    Not(HasSubstr(secret))));
     EXPECT_EQ(nexar({"token", "revoke", id.substr(0, 8), "--state", state_}).exit_code, 0);
     const auto json =
@@ -141,7 +141,7 @@ TEST_F(ClusterCommand, errors_say_what_to_do) {
         return outcome.errors;
     };
     EXPECT_THAT(failure({"token", "create", "--state", state_}), HasSubstr("nexar token create: "));
-    EXPECT_THAT(failure({"peers", "--state", state_}), HasSubstr("is a seed running on it"));
+    EXPECT_THAT(failure({"peers", "--state", state_}), HasSubstr("start `nexar seed` with this state directory"));
     EXPECT_THAT(failure({"token", "revoke", "00", "--state", state_}),
                 HasSubstr("no token has an id that begins with \"00\""));
     EXPECT_THAT(failure({"token", "create", "--uses", "0"}), HasSubstr("--uses"));
@@ -236,19 +236,19 @@ TEST_F(ClusterCommand, an_unknown_command_is_answered_with_the_closest_match) {
         return outcome.errors;
     };
     EXPECT_EQ(refusal({"rnu"}),
-              "nexar: There is no command \"rnu\". Did you mean \"run\"? `nexar --help` lists all "
+              "nexar: there is no command \"rnu\". Did you mean \"run\"? `nexar --help` lists all "
               "commands.\n");
     EXPECT_EQ(refusal({"token", "craete", "--uses", "3"}),
-              "nexar token: There is no command \"craete\". Did you mean \"create\"? `nexar token "
+              "nexar token: there is no command \"craete\". Did you mean \"create\"? `nexar token "
               "--help` lists all commands.\n");
     EXPECT_EQ(refusal({"mpirun-everything"}),
-              "nexar: There is no command \"mpirun-everything\". `nexar --help` lists all "
+              "nexar: there is no command \"mpirun-everything\". `nexar --help` lists all "
               "commands.\n");
 }
 
 TEST_F(ClusterCommand, help_describes_arguments_in_words) {
     const std::string seed = nexar({"seed", "--help"}).output;
-    EXPECT_THAT(seed, HasSubstr("a whole number from 1 to 1048576; must be given"));
+    EXPECT_THAT(seed, HasSubstr("a whole number from 1 to 1048576; required"));
     EXPECT_THAT(nexar({"token", "create", "--help"}).output,
                 HasSubstr("a whole number from 1 to 1048576; default: 1"));
     EXPECT_THAT(nexar({"config", "--help"}).output,
@@ -290,7 +290,7 @@ TEST_F(ClusterCommand, a_waiting_rank_finds_a_seed_that_was_killed_and_restarted
     const std::vector<std::string> arguments{
         "seed", "--listen", join.substr(join.find('@') + 1), "--world", "2", "--state", state_};
     seed = std::make_unique<RunningProgram>(NEXAR_COMMAND, arguments, environment());
-    ASSERT_TRUE(seed->writes("let processes in with:")) << seed->errors();
+    ASSERT_TRUE(seed->writes("create a join string with:")) << seed->errors();
     const auto begun = std::chrono::steady_clock::now();
     RunningProgram two(NEXAR_JOINING_RANK, {}, variables);
     EXPECT_EQ(one.wait(), 0) << one.errors();

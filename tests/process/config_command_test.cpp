@@ -63,7 +63,7 @@ TEST_F(NexarCommand, prints_its_version) {
 TEST_F(NexarCommand, prints_help) {
     const Outcome outcome = nexar({"--help"});
     EXPECT_EQ(outcome.exit_code, 0);
-    EXPECT_THAT(outcome.output, AllOf(HasSubstr("config"), HasSubstr("Exit codes: 0 done")));
+    EXPECT_THAT(outcome.output, AllOf(HasSubstr("config"), HasSubstr("Exit codes: 0 success")));
 }
 
 TEST_F(NexarCommand, rejects_unknown_commands_and_flags) {
@@ -86,7 +86,7 @@ TEST_F(NexarCommand, config_shows_defaults_and_the_files_it_looked_for) {
     EXPECT_EQ(outcome.errors, "");
     EXPECT_THAT(outcome.output, StartsWith("setting "));
     EXPECT_THAT(outcome.output, ContainsRegex("\nlog_level +warning +default +local +Lines of"));
-    EXPECT_THAT(outcome.output, HasSubstr("\nfiles, strongest first:\n  " + home_.path() +
+    EXPECT_THAT(outcome.output, HasSubstr("\nfiles, in order of precedence:\n  " + home_.path() +
                                           "/.config/nexar.toml (absent)\n"));
 }
 

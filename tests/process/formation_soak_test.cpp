@@ -237,7 +237,7 @@ void FormationSoak::form_while_the_seed_restarts(int number, std::uint64_t rando
             environment);
     };
     auto seed = start_seed();
-    if (!seed->writes("let processes in with:")) return findings.add(seed->errors());
+    if (!seed->writes("create a join string with:")) return findings.add(seed->errors());
     const Outcome token = run_program(
         NEXAR_COMMAND, {"token", "create", "--uses", std::to_string(kWorld), "--state", state},
         environment);

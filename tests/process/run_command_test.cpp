@@ -1,4 +1,4 @@
-// Runs `nexar run` with real processes and looks at what becomes of them.
+// `nexar run` with real processes on this machine.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ std::string trimmed(std::string line) {
 
 class RunCommand : public RunFixture {};
 
-TEST_F(RunCommand, ranks_know_who_they_are_and_every_line_says_whose_it_is) {
+TEST_F(RunCommand, ranks_know_their_numbers_and_every_line_names_its_rank) {
     const Outcome outcome =
         run({"-n", "3"}, "echo $NEXAR_RANK/$NEXAR_WORLD_SIZE $NEXAR_LOCAL_RANK/$NEXAR_LOCAL_SIZE");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
@@ -44,13 +44,13 @@ TEST_F(RunCommand, ranks_know_who_they_are_and_every_line_says_whose_it_is) {
     EXPECT_EQ(outcome.errors, "");
 }
 
-TEST_F(RunCommand, output_and_errors_stay_apart_and_lines_get_the_end_that_they_lack) {
+TEST_F(RunCommand, output_and_errors_stay_separate_and_every_line_ends) {
     const Outcome outcome = run({"-n", "1"}, "printf out; printf 'bad\\n\\nworse' >&2");
     EXPECT_EQ(outcome.output, "[0] out\n");
     EXPECT_EQ(outcome.errors, "[0] bad\n[0] \n[0] worse\n");
 }
 
-TEST_F(RunCommand, the_program_begins_behind_two_hyphens_or_at_the_first_word) {
+TEST_F(RunCommand, program_begins_after_two_hyphens_or_at_the_first_word) {
     const Outcome with = run_program(
         NEXAR_COMMAND, {"run", "-n", "1", "--", "echo", "-n", "--", "--host"}, environment());
     EXPECT_EQ(with.output, "[0] -- --host\n") << with.errors;
@@ -59,7 +59,7 @@ TEST_F(RunCommand, the_program_begins_behind_two_hyphens_or_at_the_first_word) {
     EXPECT_EQ(without.output, "[0] a b\n") << without.errors;
 }
 
-TEST_F(RunCommand, settings_given_as_flags_and_variables_hold_for_the_ranks) {
+TEST_F(RunCommand, flags_and_variables_apply_to_the_ranks) {
     const Outcome outcome =
         run({"-n", "1", "--nexar-log-level=debug", "--env", "COLOUR=blue", "--env", "HOME"},
             "echo $NEXAR_LOG_LEVEL $COLOUR $HOME");
@@ -77,18 +77,19 @@ TEST_F(RunCommand, ranks_learn_that_they_share_processors) {
     EXPECT_THAT(told.output, HasSubstr("[0] 0 7\n")) << told.errors;
 }
 
-TEST_F(RunCommand, what_is_not_understood_is_said_before_anything_starts) {
+TEST_F(RunCommand, invalid_command_lines_are_reported_before_anything_starts) {
     const auto refused = [&](const std::vector<std::string>& arguments) {
         const Outcome outcome = run(arguments, "echo started");
         EXPECT_EQ(outcome.output, "");
         EXPECT_EQ(outcome.exit_code, 2);
         return outcome.errors;
     };
-    EXPECT_THAT(refused({}), HasSubstr("say how many ranks there are: -n 4"));
+    EXPECT_THAT(refused({}), HasSubstr("the number of ranks is missing"));
     EXPECT_THAT(refused({"-n", "0"}), HasSubstr("from 1 to 65536"));
     EXPECT_THAT(refused({"-n", "2", "--grace", "fast"}), HasSubstr("fast"));
     EXPECT_THAT(refused({"-n", "2", "--hots", "a"}), HasSubstr("--hots"));
-    EXPECT_THAT(refused({"-n", "2", "--host", "-oProxyCommand=x"}), HasSubstr("no name of a host"));
+    EXPECT_THAT(refused({"-n", "2", "--host", "-oProxyCommand=x"}),
+                HasSubstr("is not a valid host name"));
     EXPECT_THAT(refused({"-n", "2", "--env", "NEXAR_NO_SUCH_VARIABLE"}), HasSubstr("is not set"));
     const Outcome bad_setting = run({"-n", "2", "--nexar-log-level=debgu"}, "echo started");
     EXPECT_EQ(bad_setting.exit_code, 1);
@@ -98,14 +99,14 @@ TEST_F(RunCommand, what_is_not_understood_is_said_before_anything_starts) {
     EXPECT_THAT(no_program.errors, HasSubstr("nexar run -n 4 -- ./program"));
 }
 
-TEST_F(RunCommand, a_program_that_cannot_be_started_is_named) {
+TEST_F(RunCommand, error_names_a_program_that_cannot_be_started) {
     const Outcome outcome =
         run_program(NEXAR_COMMAND, {"run", "-n", "2", "--", "./no-such-program"}, environment());
     EXPECT_EQ(outcome.exit_code, 127);
     EXPECT_THAT(outcome.errors, HasSubstr("cannot be started: ./no-such-program: No such file"));
 }
 
-TEST_F(RunCommand, the_exit_code_is_that_of_the_first_failure) {
+TEST_F(RunCommand, exit_code_is_that_of_the_first_failure) {
     const Outcome outcome =
         run({"-n", "3"}, "if [ $NEXAR_RANK = 1 ]; then exit 42; else exec sleep 1000; fi");
     EXPECT_EQ(outcome.exit_code, 42);
@@ -114,17 +115,18 @@ TEST_F(RunCommand, the_exit_code_is_that_of_the_first_failure) {
               "10s\n");
 }
 
-TEST_F(RunCommand, a_crash_is_reported_with_rank_and_signal_behind_its_last_words) {
+TEST_F(RunCommand, crash_is_reported_with_rank_and_signal_after_the_last_output) {
     const Outcome outcome = run({"-n", "4"},
                                 "ulimit -c 0; if [ $NEXAR_RANK = 2 ]; then echo last words >&2; "
                                 "kill -SEGV $$; else exec sleep 1000; fi");
     EXPECT_EQ(outcome.exit_code, 128 + SIGSEGV);
-    EXPECT_THAT(outcome.errors, ContainsRegex("^\\[2\\] last words\nnexar run: rank 2 died of "
-                                              "signal 11 \\(SIGSEGV\\); the others"));
+    EXPECT_THAT(outcome.errors,
+                ContainsRegex("^\\[2\\] last words\nnexar run: rank 2 was killed by "
+                              "signal 11 \\(SIGSEGV\\); the others"));
 }
 
-TEST_F(RunCommand, who_does_not_end_in_the_grace_time_is_killed_and_named) {
-    // Rank 0 fails when rank 2 has shut its ears.
+TEST_F(RunCommand, rank_that_outlives_the_grace_period_is_killed_and_named) {
+    // Rank 0 fails once rank 2 ignores SIGTERM.
     const TempDirectory folder;
     const std::string deaf = folder.path() + "/deaf";
     const Outcome outcome =
@@ -133,7 +135,7 @@ TEST_F(RunCommand, who_does_not_end_in_the_grace_time_is_killed_and_named) {
                 " ]; do sleep 0.01; done; exit 3;; 1) exec sleep 1000;; esac; trap '' TERM; : >" +
                 deaf + "; while :; do sleep 1000; done");
     EXPECT_EQ(outcome.exit_code, 3);
-    EXPECT_THAT(outcome.errors, HasSubstr("rank 2 did not end within 300ms: killed"));
+    EXPECT_THAT(outcome.errors, HasSubstr("rank 2 did not end within 300ms; sending SIGKILL"));
     EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
 }
 
@@ -147,7 +149,7 @@ TEST_F(RunCommand, standard_input_goes_to_rank_0_only) {
     EXPECT_THAT(program->output(), Not(HasSubstr("[1] a line")));
 }
 
-TEST_F(RunCommand, signals_reach_every_rank_and_what_it_waits_for) {
+TEST_F(RunCommand, signals_reach_every_rank_and_its_children) {
     auto program = start({"-n", "3"},
                          "trap 'echo usr1' USR1; trap 'echo usr2' USR2; trap 'echo hup; exit 0' "
                          "HUP; echo ready; while :; do sleep 1000 & wait; done");
@@ -172,7 +174,7 @@ TEST_F(RunCommand, ranks_may_take_their_time_after_an_interrupt) {
     EXPECT_TRUE(program->writes("saved\n", 2));
 }
 
-TEST_F(RunCommand, a_second_interrupt_kills) {
+TEST_F(RunCommand, second_interrupt_kills) {
     auto program = start({"-n", "2"},
                          "trap 'echo never' INT; trap '' TERM; echo ready; "
                          "while :; do sleep 1000 & wait; done");
@@ -181,19 +183,20 @@ TEST_F(RunCommand, a_second_interrupt_kills) {
     ASSERT_TRUE(program->writes("never\n", 2));
     program->send(SIGINT);
     EXPECT_EQ(program->wait(), 128 + SIGINT);
-    EXPECT_THAT(program->errors(), HasSubstr("SIGINT again: killing all"));
+    EXPECT_THAT(program->errors(), HasSubstr("received SIGINT again; killing all processes"));
     EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
 }
 
-TEST_F(RunCommand, a_rank_that_dies_of_the_signal_that_was_passed_on_gives_the_exit_code) {
+TEST_F(RunCommand, rank_killed_by_a_forwarded_signal_determines_the_exit_code) {
     auto program = start({"-n", "2"}, "echo ready; exec sleep 1000");
     ASSERT_TRUE(program->writes("ready\n", 2));
     program->send(SIGTERM);
     EXPECT_EQ(program->wait(), 128 + SIGTERM);
-    EXPECT_THAT(program->errors(), ContainsRegex("rank [01] died of signal 15 \\(SIGTERM\\)"));
+    EXPECT_THAT(program->errors(),
+                ContainsRegex("rank [01] was killed by signal 15 \\(SIGTERM\\)"));
 }
 
-TEST_F(RunCommand, ranks_that_ignore_a_signal_that_was_passed_on_are_killed_after_the_grace) {
+TEST_F(RunCommand, ranks_that_ignore_a_forwarded_signal_are_killed_after_the_grace_period) {
     for (const int sent : {SIGTERM, SIGINT}) {
         auto program = start({"-n", "3", "--grace", "300ms"},
                              "trap '' TERM INT; echo ready; while :; do sleep 1000; done");
@@ -201,12 +204,12 @@ TEST_F(RunCommand, ranks_that_ignore_a_signal_that_was_passed_on_are_killed_afte
         program->send(sent);
         EXPECT_EQ(program->wait(), 128 + sent);
         EXPECT_EQ(program->errors(),
-                  "nexar run: rank 0, rank 1, rank 2 did not end within 300ms: killed\n");
+                  "nexar run: rank 0, rank 1, rank 2 did not end within 300ms; sending SIGKILL\n");
         EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
     }
 }
 
-TEST_F(RunCommand, a_rank_that_exits_while_others_run_is_reported_after_a_moment) {
+TEST_F(RunCommand, rank_that_exits_while_others_run_is_reported_after_a_moment) {
     const TempDirectory folder;
     const std::string reported = folder.path() + "/reported";
     auto program = start({"-n", "4"}, "[ $NEXAR_RANK = 2 ] && exit 0; until [ -e " + reported +
@@ -219,7 +222,7 @@ TEST_F(RunCommand, a_rank_that_exits_while_others_run_is_reported_after_a_moment
               "nexar run: rank 2 exited with code 0 while ranks 0, 1 and 3 are still running\n");
 }
 
-TEST_F(RunCommand, a_failure_that_follows_an_early_exit_names_both) {
+TEST_F(RunCommand, failure_after_an_early_exit_is_reported_with_that_exit) {
     const TempDirectory folder;
     const std::string gone = folder.path() + "/gone";
     const Outcome outcome =
@@ -232,7 +235,7 @@ TEST_F(RunCommand, a_failure_that_follows_an_early_exit_names_both) {
               "10s\nnexar run: rank 1 had exited with code 0 before that\n");
 }
 
-TEST_F(RunCommand, the_number_of_ranks_may_be_given_as_mpirun_takes_it) {
+TEST_F(RunCommand, number_of_ranks_may_be_given_as_for_mpirun) {
     const auto output_of = [&](std::vector<std::string> arguments) {
         arguments.insert(arguments.begin(), "run");
         const Outcome outcome = run_program(NEXAR_COMMAND, std::move(arguments), environment());
@@ -245,13 +248,13 @@ TEST_F(RunCommand, the_number_of_ranks_may_be_given_as_mpirun_takes_it) {
     EXPECT_THAT(output_of({"--env", "A=b", "--grace", "3s", "-np", "2", "echo", "a"}),
                 ElementsAre("[0] a", "[1] a"));
     EXPECT_THAT(output_of({"-n", "1", "echo", "-np", "5"}), ElementsAre("[0] -np 5"))
-        << "that is the program's";
+        << "this option belongs to the program";
     EXPECT_THAT(output_of({"-n", "1", "--env", "X=-np", "sh", "-c", "echo $X"}),
                 ElementsAre("[0] -np"));
 }
 
-TEST_F(RunCommand, a_signal_that_was_ignored_before_stays_ignored) {
-    // A hang-up that counted would make the second signal kill.
+TEST_F(RunCommand, signal_ignored_before_the_start_stays_ignored) {
+    // If SIGHUP counted, the second signal would kill.
     const Outcome outcome = run_program(
         "/bin/sh",
         {"-c",
@@ -265,7 +268,7 @@ TEST_F(RunCommand, a_signal_that_was_ignored_before_stays_ignored) {
     EXPECT_EQ(outcome.exit_code, 0);
 }
 
-TEST_F(RunCommand, a_reader_that_goes_away_ends_the_run) {
+TEST_F(RunCommand, run_ends_when_the_reader_of_its_output_goes_away) {
     auto program = start({"-n", "2"}, "while :; do echo more; done");
     ASSERT_TRUE(program->writes("more\n", 100));
     program->close_output();
@@ -273,7 +276,7 @@ TEST_F(RunCommand, a_reader_that_goes_away_ends_the_run) {
     EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
 }
 
-TEST_F(RunCommand, fast_writers_are_neither_mixed_nor_lost) {
+TEST_F(RunCommand, lines_of_fast_writers_are_neither_mixed_nor_lost) {
     constexpr int kRanks = 4;
     constexpr int kLines = 5000;
     const Outcome outcome =
@@ -302,7 +305,7 @@ TEST_F(RunCommand, fast_writers_are_neither_mixed_nor_lost) {
     }
 }
 
-TEST_F(RunCommand, a_line_of_any_length_is_passed_on_in_pieces) {
+TEST_F(RunCommand, long_line_is_forwarded_in_pieces) {
     const Outcome outcome = run({"-n", "1"}, "head -c 200000 /dev/zero | tr '\\0' x");
     std::istringstream lines(outcome.output);
     std::size_t total = 0;
@@ -314,8 +317,9 @@ TEST_F(RunCommand, a_line_of_any_length_is_passed_on_in_pieces) {
     EXPECT_EQ(total, 200000U);
 }
 
-TEST_F(RunCommand, no_descriptor_of_the_launcher_reaches_a_rank) {
-    // What the test itself was started with, and the directory that ls reads, is there anyway.
+TEST_F(RunCommand, ranks_inherit_no_descriptor_of_the_launcher) {
+    // The descriptors that the test itself inherited, and the directory that ls reads, are
+    // expected.
     const std::string script = "ls /proc/self/fd | tr '\\n' ' '; echo";
     const std::string alone = run_program("/bin/sh", {"-c", script}, environment()).output;
     EXPECT_EQ(run({"-n", "1"}, script).output, "[0] " + alone);
@@ -324,7 +328,7 @@ TEST_F(RunCommand, no_descriptor_of_the_launcher_reaches_a_rank) {
                             "[2] " + trimmed(alone), "[3] " + trimmed(alone)));
 }
 
-TEST_F(RunCommand, processes_that_ranks_leave_behind_are_ended) {
+TEST_F(RunCommand, processes_left_behind_by_ranks_are_ended) {
     const Outcome outcome = run(
         {"-n", "2"}, "setsid sleep 1000 & (setsid setsid sleep 1000 >/dev/null 2>&1 &); exit 0");
     EXPECT_EQ(outcome.exit_code, 0);

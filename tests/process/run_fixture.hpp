@@ -24,15 +24,17 @@ inline std::vector<std::string> sorted_lines(const std::string& text) {
     return lines;
 }
 
-/// Starts `nexar run` on shell scripts, marked by a variable that all processes of the run have, so
-/// that none can hide.
+/// Starts `nexar run` on shell scripts. An environment variable marks all processes of the run, so
+/// that tests find every one of them.
 class RunFixture : public testing::Test {
 protected:
     RunFixture() {
         static std::atomic<int> number{0};
         mark_ = "TEST_MARK=" + std::to_string(::getpid()) + "." + std::to_string(++number);
     }
-    ~RunFixture() override { EXPECT_EQ(wait_for_processes(mark_, 0), 0U) << "left behind"; }
+    ~RunFixture() override {
+        EXPECT_EQ(wait_for_processes(mark_, 0), 0U) << "processes were left behind";
+    }
 
     const std::string& mark() const { return mark_; }
 
@@ -47,7 +49,7 @@ protected:
         return arguments;
     }
 
-    /// To the end.
+    /// Runs to the end.
     Outcome run(std::vector<std::string> arguments, const std::string& script) const {
         return run_program(NEXAR_COMMAND, command_line(std::move(arguments), script),
                            environment());

@@ -35,8 +35,8 @@ std::string content(const fs::path& path) {
 class RunHosts : public RunFixture {
 protected:
     RunHosts() {
-        // As sshd does: another shell runs the words behind the host, in another directory and
-        // with few variables.
+        // Like sshd: another shell runs the words after the host, in another directory and with few
+        // variables.
         write_script("ssh",
                      "[ \"$1\" = -G ] && { cat " + (folder_ / "config").string() +
                          " 2>/dev/null; exit; }\n"
@@ -58,7 +58,7 @@ protected:
     TempDirectory folder_;
 };
 
-TEST_F(RunHosts, ranks_are_shared_out_over_the_hosts_in_order) {
+TEST_F(RunHosts, ranks_are_distributed_over_the_hosts_in_order) {
     const Outcome outcome = run({"-n", "5", "--host", "alpha,beta"},
                                 "echo $HOST_NAME $NEXAR_RANK/$NEXAR_WORLD_SIZE "
                                 "$NEXAR_LOCAL_RANK/$NEXAR_LOCAL_SIZE");
@@ -68,7 +68,7 @@ TEST_F(RunHosts, ranks_are_shared_out_over_the_hosts_in_order) {
                             "[3] beta 3/5 0/2", "[4] beta 4/5 1/2"));
 }
 
-TEST_F(RunHosts, slots_say_how_many_and_localhost_needs_no_ssh) {
+TEST_F(RunHosts, slots_set_the_number_of_ranks_and_localhost_needs_no_ssh) {
     const Outcome outcome = run({"--host", "localhost:1,beta:2"}, "echo ${HOST_NAME:-here}");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     EXPECT_THAT(sorted_lines(outcome.output), ElementsAre("[0] here", "[1] beta", "[2] beta"));
@@ -77,7 +77,7 @@ TEST_F(RunHosts, slots_say_how_many_and_localhost_needs_no_ssh) {
               "-o ServerAliveCountMax=2 -- beta exec nexar run-part\n");
 }
 
-TEST_F(RunHosts, what_the_configuration_of_ssh_says_is_not_overridden) {
+TEST_F(RunHosts, options_do_not_override_the_configuration_of_ssh) {
     std::ofstream(folder_ / "config") << "host beta\nconnecttimeout 77\nserveraliveinterval 88\n";
     EXPECT_EQ(run({"-n", "1", "--host", "beta"}, "exit 0").exit_code, 0);
     EXPECT_EQ(content(folder_ / "arguments"), "-T -o BatchMode=yes -- beta exec nexar run-part\n");
@@ -89,7 +89,7 @@ TEST_F(RunHosts, what_the_configuration_of_ssh_says_is_not_overridden) {
               "-o ServerAliveCountMax=2 -- beta exec nexar run-part\n");
 }
 
-TEST_F(RunHosts, a_rank_over_there_that_exits_early_is_reported) {
+TEST_F(RunHosts, early_exit_of_a_remote_rank_is_reported) {
     const fs::path reported = folder_ / "reported";
     auto program = start({"-n", "4", "--host", "localhost,beta"},
                          "[ $NEXAR_RANK = 2 ] && exit 0; until [ -e " + reported.string() +
@@ -99,10 +99,10 @@ TEST_F(RunHosts, a_rank_over_there_that_exits_early_is_reported) {
     std::ofstream(reported) << "yes";
     EXPECT_EQ(program->wait(), 0) << program->errors();
     EXPECT_THAT(sorted_lines(program->output()), ElementsAre("[0] end", "[1] end", "[3] end"))
-        << "what launcher and part say to each other is not seen";
+        << "messages between launcher and part must not be shown";
 }
 
-TEST_F(RunHosts, a_rank_over_there_that_exits_before_it_joins_ends_the_formation_at_once) {
+TEST_F(RunHosts, remote_rank_that_exits_before_it_joins_ends_the_formation_at_once) {
     const Outcome outcome =
         run({"-n", "3", "--host", "localhost,beta", "--nexar-formation-timeout=1h"},
             "[ $NEXAR_RANK = 2 ] && { sleep 0.2; exit 0; }; exec " NEXAR_JOINING_RANK);
@@ -114,41 +114,41 @@ TEST_F(RunHosts, a_rank_over_there_that_exits_before_it_joins_ends_the_formation
                                              "that|exited with code 0 while ranks? )")));
 }
 
-TEST_F(RunHosts, a_host_without_nexar_is_named_with_what_to_do) {
+TEST_F(RunHosts, error_for_a_host_without_nexar_says_what_to_do) {
     const Outcome outcome =
         run({"-n", "2", "--host", "localhost,beta", "--remote-nexar", "/nowhere/nexar"},
             "exec sleep 1000");
     EXPECT_EQ(outcome.exit_code, 127);
     EXPECT_THAT(outcome.errors,
                 HasSubstr("nexar run: host beta (rank 1) cannot run the command `/nowhere/nexar`: "
-                          "install nexar there, or name its path with --remote-nexar; the others "
+                          "install nexar there, or give its path with --remote-nexar; the others "
                           "get SIGTERM"));
 }
 
-TEST_F(RunHosts, a_host_that_runs_something_else_is_no_success) {
+TEST_F(RunHosts, host_that_runs_another_program_is_a_failure) {
     const Outcome outcome =
         run({"-n", "1", "--host", "beta", "--remote-nexar", "true"}, "echo never");
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_THAT(outcome.errors, HasSubstr("nexar run: host beta (rank 0) exited with code 0 before "
-                                          "it had started a rank"));
+                                          "it started a rank"));
 }
 
-TEST_F(RunHosts, a_program_that_exits_with_255_is_not_taken_for_ssh) {
+TEST_F(RunHosts, program_that_exits_with_255_is_not_mistaken_for_ssh) {
     const Outcome outcome = run({"-n", "2", "--host", "beta"}, "exit 255");
     EXPECT_EQ(outcome.exit_code, 255);
     EXPECT_THAT(outcome.errors,
                 AllOf(HasSubstr("rank"), HasSubstr("exited with code 255"), Not(HasSubstr("ssh"))));
 }
 
-TEST_F(RunHosts, without_ssh_on_this_machine_nothing_is_started) {
+TEST_F(RunHosts, nothing_starts_without_ssh_on_this_machine) {
     const Outcome outcome = run_program(NEXAR_COMMAND, {"run", "-n", "1", "--host", "beta", "echo"},
                                         {"PATH=/nowhere", mark()});
     EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_THAT(outcome.errors, HasSubstr("--host needs the command ssh"));
+    EXPECT_THAT(outcome.errors, HasSubstr("--host needs ssh"));
 }
 
-TEST_F(RunHosts, a_silent_host_is_lost_and_the_part_over_there_ends_its_ranks) {
-    // This ssh stops to carry anything, in both directions, and stays: as when a cable is pulled.
+TEST_F(RunHosts, silent_host_is_lost_and_ends_its_own_ranks) {
+    // This ssh keeps running but stops forwarding in both directions, as if a cable were pulled.
     write_script("ssh",
                  "[ \"$1\" = -G ] && exit\n"
                  "while [ \"$1\" != -- ]; do shift; done\n"
@@ -164,14 +164,14 @@ TEST_F(RunHosts, a_silent_host_is_lost_and_the_part_over_there_ends_its_ranks) {
     }
     EXPECT_EQ(program->wait(), 255);
     EXPECT_THAT(program->errors(),
-                HasSubstr("nexar run: the connection to host alpha (ranks 0 to 1) is lost: nothing "
-                          "has come from it for 1600ms"));
+                HasSubstr("nexar run: the connection to host alpha (ranks 0 to 1) is lost: it has "
+                          "been silent for 1600ms"));
     EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
 }
 
-TEST_F(RunHosts, a_host_whose_ranks_are_quiet_is_not_lost) {
-    // No rank writes anything for longer than a host may be silent. A shorter time would be a test
-    // of how busy this machine is.
+TEST_F(RunHosts, host_with_quiet_ranks_is_not_lost) {
+    // No rank writes anything for longer than a host may be silent. A shorter time would test how
+    // busy this machine is.
     auto program =
         start({"-n", "2", "--host", "localhost,beta", "--lost-after", "3s"}, "sleep 3; echo end");
     EXPECT_EQ(program->wait(), 0) << program->errors();
@@ -179,7 +179,7 @@ TEST_F(RunHosts, a_host_whose_ranks_are_quiet_is_not_lost) {
     EXPECT_THAT(sorted_lines(program->output()), ElementsAre("[0] end", "[1] end"));
 }
 
-TEST_F(RunHosts, a_launcher_that_was_stopped_for_long_finds_its_ranks_alive) {
+TEST_F(RunHosts, launcher_stopped_for_long_finds_its_ranks_alive) {
     const fs::path go = folder_ / "go";
     auto program =
         start({"-n", "2", "--host", "localhost,beta", "--lost-after", "3s"},
@@ -188,7 +188,7 @@ TEST_F(RunHosts, a_launcher_that_was_stopped_for_long_finds_its_ranks_alive) {
     program->send(SIGTSTP);
     const std::string status = "/proc/" + std::to_string(program->id()) + "/status";
     while (content(status).find("(stopped)") == std::string::npos) std::this_thread::yield();
-    // Not to wait for anything: how long it is stopped is what the test is about.
+    // This sleep waits for nothing: the test is about the length of the stop.
     std::this_thread::sleep_for(std::chrono::milliseconds(3300));
     std::ofstream(go) << "now";
     program->send(SIGCONT);
@@ -198,7 +198,7 @@ TEST_F(RunHosts, a_launcher_that_was_stopped_for_long_finds_its_ranks_alive) {
                 ElementsAre("[0] end", "[0] ready", "[1] end", "[1] ready"));
 }
 
-TEST_F(RunHosts, directory_settings_and_arguments_travel_as_they_are) {
+TEST_F(RunHosts, directory_settings_and_arguments_reach_remote_ranks_unchanged) {
     const std::string odd = "a b\t'\"$HOME`\xff\n";
     const Outcome outcome = run_program(
         NEXAR_COMMAND,
@@ -212,9 +212,9 @@ TEST_F(RunHosts, directory_settings_and_arguments_travel_as_they_are) {
                                       HasSubstr("[0] debug\n")));
 }
 
-TEST_F(RunHosts, the_join_string_reaches_every_rank_and_stands_in_no_command_line) {
-    // The shell that wrote stays: one that becomes another program has no environment meanwhile,
-    // and is not found by its mark.
+TEST_F(RunHosts, join_string_reaches_every_rank_and_appears_in_no_command_line) {
+    // The shell must not exec: a process has no environment during exec, and the search for the
+    // mark would miss it.
     auto program = start({"-n", "3", "--host", "localhost,beta"},
                          "trap 'kill $!; exit 143' TERM; echo ${NEXAR_JOIN%%@*}; "
                          "sleep 1000 & wait");
@@ -235,27 +235,27 @@ TEST_F(RunHosts, the_join_string_reaches_every_rank_and_stands_in_no_command_lin
     EXPECT_EQ(program->errors().find(secret), std::string::npos);
 }
 
-TEST_F(RunHosts, a_crash_over_there_is_reported_and_ends_the_rest) {
+TEST_F(RunHosts, crash_on_another_host_is_reported_and_ends_the_run) {
     const Outcome outcome =
         run({"-n", "4", "--host", "alpha,beta"},
             "ulimit -c 0; if [ $NEXAR_RANK = 3 ]; then kill -SEGV $$; fi; exec sleep 1000");
     EXPECT_EQ(outcome.exit_code, 128 + SIGSEGV);
     EXPECT_THAT(outcome.errors,
-                AllOf(HasSubstr("nexar run: rank 3 died of signal 11 (SIGSEGV)"),
+                AllOf(HasSubstr("nexar run: rank 3 was killed by signal 11 (SIGSEGV)"),
                       HasSubstr("nexar run: host beta (ranks 2 to 3) exited with code 139; the "
                                 "others get SIGTERM")));
 }
 
-TEST_F(RunHosts, a_host_that_cannot_be_reached_is_named) {
+TEST_F(RunHosts, error_names_an_unreachable_host) {
     const Outcome outcome = run({"-n", "2", "--host", "alpha,unreachable"}, "exec sleep 1000");
     EXPECT_EQ(outcome.exit_code, 255);
     EXPECT_THAT(outcome.errors,
                 AllOf(HasSubstr("ssh: no route\n"),
-                      HasSubstr("ssh did not connect to host unreachable (rank 1), or could not "
-                                "log in there; the others get SIGTERM")));
+                      HasSubstr("ssh could not connect or log in to host unreachable (rank 1); the "
+                                "others get SIGTERM")));
 }
 
-TEST_F(RunHosts, signals_reach_the_ranks_over_there) {
+TEST_F(RunHosts, signals_reach_remote_ranks) {
     auto program = start({"-n", "2", "--host", "alpha,beta"},
                          "trap 'echo usr1' USR1; trap 'kill $!; echo end; exit 0' TERM; "
                          "echo ready; while :; do sleep 1000 & wait; done");
@@ -267,7 +267,7 @@ TEST_F(RunHosts, signals_reach_the_ranks_over_there) {
     EXPECT_EQ(program->wait(), 0) << program->errors();
 }
 
-TEST_F(RunHosts, killing_the_launcher_ends_the_ranks_over_there) {
+TEST_F(RunHosts, killing_the_launcher_ends_remote_ranks) {
     auto program = start({"-n", "4", "--host", "alpha,beta"},
                          "(setsid setsid sleep 1000 </dev/null >/dev/null 2>&1 &); "
                          "trap '' TERM; echo ready; while :; do sleep 1000; done");
@@ -277,8 +277,8 @@ TEST_F(RunHosts, killing_the_launcher_ends_the_ranks_over_there) {
     EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
 }
 
-TEST_F(RunHosts, a_connection_that_breaks_ends_the_ranks_over_there) {
-    // This ssh leaves what it started to a process that is not its child.
+TEST_F(RunHosts, broken_connection_ends_remote_ranks) {
+    // The part that this ssh starts runs in a session of its own and outlives ssh.
     write_script("ssh",
                  "[ \"$1\" = -G ] && exit\n"
                  "while [ \"$1\" != -- ]; do shift; done\n"

@@ -1,4 +1,4 @@
-// A program that joins, started by `nexar run` and as launchers start it.
+// A program that joins, started by `nexar run` and in the environment of other launchers.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,8 +30,8 @@ TEST_F(RunJoin, ranks_of_nexar_run_form_a_world) {
     }
 }
 
-TEST_F(RunJoin, a_rank_that_exits_before_it_joins_ends_the_formation_of_the_others_at_once) {
-    // A launcher that did not tell them would leave them waiting for the whole hour.
+TEST_F(RunJoin, rank_that_exits_before_it_joins_ends_the_formation_at_once) {
+    // Without word from the launcher, the others would wait for the whole hour.
     for (const std::string delay : {"", "sleep 0.3; "}) {
         const Outcome outcome =
             run({"-n", "3", "--nexar-formation-timeout=1h"},
@@ -46,7 +46,7 @@ TEST_F(RunJoin, a_rank_that_exits_before_it_joins_ends_the_formation_of_the_othe
     }
 }
 
-TEST_F(RunJoin, ranks_that_come_after_another_one_has_exited_are_told_so) {
+TEST_F(RunJoin, ranks_that_join_after_another_rank_exited_learn_of_it) {
     const Outcome outcome =
         run({"-n", "3", "--nexar-formation-timeout=1h"},
             "[ $NEXAR_RANK = 1 ] && exit 0; sleep 0.3; exec " NEXAR_JOINING_RANK);
@@ -56,13 +56,13 @@ TEST_F(RunJoin, ranks_that_come_after_another_one_has_exited_are_told_so) {
                           "joined"));
 }
 
-TEST_F(RunJoin, a_rank_that_is_killed_or_exits_without_leaving_is_reported_as_that) {
+TEST_F(RunJoin, killed_ranks_and_ranks_that_exit_without_leaving_are_reported_as_such) {
     const Outcome killed = run(
         {"-n", "3"}, "ulimit -c 0; [ $NEXAR_RANK = 1 ] && kill -KILL $$; exec " NEXAR_JOINING_RANK);
     EXPECT_EQ(killed.exit_code, 128 + SIGKILL);
-    EXPECT_THAT(killed.errors, HasSubstr("nexar run: rank 1 died of signal 9 (SIGKILL)"));
+    EXPECT_THAT(killed.errors, HasSubstr("nexar run: rank 1 was killed by signal 9 (SIGKILL)"));
 
-    // Rank 2 waits for a message of rank 1, and may notice that the link is gone.
+    // Rank 2 waits for a message from rank 1 and may notice that the link is gone.
     auto deserted = std::make_unique<RunningProgram>(
         NEXAR_COMMAND,
         std::vector<std::string>{"run", "-n", "3", "--env", "TEST_DESERTER=1", "--",
@@ -114,7 +114,7 @@ TEST_F(RunJoin, ranks_of_open_mpi_on_one_host_form_a_world) {
     expect_ring(ranks);
 }
 
-TEST_F(RunJoin, a_rank_that_chooses_collectives_in_another_way_does_not_get_in) {
+TEST_F(RunJoin, rank_with_different_collective_settings_cannot_join) {
     const std::string port = std::to_string(free_port());
     for (const std::string setting :
          {"NEXAR_COLLECTIVE_ALGORITHM=all_reduce=tree",
@@ -139,13 +139,13 @@ TEST_F(RunJoin, a_rank_that_chooses_collectives_in_another_way_does_not_get_in) 
     }
 }
 
-TEST_F(RunJoin, a_launched_job_without_a_secret_says_how_to_make_one) {
+TEST_F(RunJoin, error_for_a_job_without_a_secret_says_how_to_create_one) {
     auto rank = start_rank({"RANK=0", "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=7400"});
     EXPECT_EQ(rank->wait(), 1);
     EXPECT_THAT(rank->errors(), HasSubstr("openssl rand -hex 32"));
 }
 
-TEST_F(RunJoin, a_launcher_that_says_too_little_is_an_error_and_no_world_of_one) {
+TEST_F(RunJoin, incomplete_launcher_variables_are_an_error_and_not_a_world_of_one) {
     auto rank = start_rank({kSecret, "RANK=0"});
     EXPECT_EQ(rank->wait(), 1);
     EXPECT_THAT(rank->errors(), HasSubstr("WORLD_SIZE is not set (RANK=0)"));

@@ -14,12 +14,12 @@
 
 namespace nexar {
 
-// Of each rank: itself, a child, one in a session of its own, and one that has also lost its
-// parent and its standard streams.
+// The processes of each rank: itself, a child, a child in its own session, and one that also lost
+// its parent and its standard streams.
 inline constexpr const char* kFamily =
     "sleep 1000 & setsid sleep 1000 & (setsid setsid sleep 1000 </dev/null >/dev/null 2>&1 &); "
     "echo ready; trap '' TERM INT; while :; do sleep 1000; done";
-inline constexpr std::size_t kFamilySize = 5;  // with the sleep that the rank waits for
+inline constexpr std::size_t kFamilySize = 5;  // including the sleep that the rank waits for
 
 inline std::string name_of(pid_t pid) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
@@ -38,7 +38,7 @@ protected:
     }
 };
 
-/// Runs that end in every way, one after the other.
+/// Runs that end in different ways, one after the other.
 class RunManyTimes : public RunOrphans {
 protected:
     void run_many(int runs) {
@@ -71,10 +71,10 @@ private:
         EXPECT_EQ(program->wait(), 128 + SIGKILL);
     }
 
-    /// Also while the ranks are being started.
+    /// May hit the moment in which the ranks are being started.
     void kill_after(std::chrono::microseconds time) {
         auto program = start({"-n", "4"}, kFamily);
-        // Not to wait for anything: the moment is what the test is about.
+        // This sleep waits for nothing: the test is about the moment of the kill.
         std::this_thread::sleep_for(time);
         program->send(SIGKILL);
         EXPECT_EQ(program->wait(), 128 + SIGKILL);

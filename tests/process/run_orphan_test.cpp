@@ -1,4 +1,4 @@
-// `nexar run` killed at any moment: nothing may be left behind.
+// `nexar run` killed at any moment: no process may be left behind.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,17 +13,17 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST_F(RunOrphans, killing_the_launcher_kills_all_that_descends_from_it) {
+TEST_F(RunOrphans, killing_the_launcher_kills_all_descendants) {
     auto program = start({"-n", "3"}, kFamily);
     ASSERT_TRUE(program->writes("ready\n", 3));
-    // With the launcher and the keeper. The test sees what it is about to miss.
+    // Including the launcher and the keeper. This shows that the search finds all of them.
     ASSERT_EQ(wait_for_processes(mark(), 3 * kFamilySize + 2), 3 * kFamilySize + 2);
     program->send(SIGKILL);
     EXPECT_EQ(program->wait(), 128 + SIGKILL);
     EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
 }
 
-TEST_F(RunOrphans, killing_the_whole_process_group_of_the_launcher_does_not_spare_the_ranks) {
+TEST_F(RunOrphans, killing_the_process_group_of_the_launcher_kills_the_ranks) {
     auto program = start({"-n", "2"}, kFamily);
     ASSERT_TRUE(program->writes("ready\n", 2));
     ::kill(-program->id(), SIGKILL);
@@ -31,18 +31,18 @@ TEST_F(RunOrphans, killing_the_whole_process_group_of_the_launcher_does_not_spar
     EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
 }
 
-TEST_F(RunOrphans, killing_the_keeper_ends_the_run_and_all_that_descends_from_it) {
+TEST_F(RunOrphans, killing_the_keeper_ends_the_run_and_all_descendants) {
     auto program = start({"-n", "2"}, kFamily);
     ASSERT_TRUE(program->writes("ready\n", 2));
     const pid_t kept_by = keeper();
     ASSERT_GT(kept_by, 0);
     ::kill(kept_by, SIGKILL);
     EXPECT_EQ(program->wait(), 128 + SIGKILL);
-    EXPECT_THAT(program->errors(), HasSubstr("the process that keeps the ranks was killed"));
+    EXPECT_THAT(program->errors(), HasSubstr("the keeper process was killed"));
     EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
 }
 
-TEST_F(RunOrphans, a_stopped_launcher_and_stopped_ranks_can_be_killed) {
+TEST_F(RunOrphans, stopped_launcher_and_stopped_ranks_can_be_killed) {
     auto program = start({"-n", "2"}, "echo ready; kill -STOP $$");
     ASSERT_TRUE(program->writes("ready\n", 2));
     program->send(SIGSTOP);
@@ -51,8 +51,8 @@ TEST_F(RunOrphans, a_stopped_launcher_and_stopped_ranks_can_be_killed) {
     EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
 }
 
-TEST_F(RunOrphans, ranks_that_fork_while_they_are_killed_do_not_get_away) {
-    // Each generation starts the next one in a session of its own and ends.
+TEST_F(RunOrphans, ranks_that_fork_while_they_are_killed_do_not_escape) {
+    // Each generation starts the next one in its own session and ends.
     auto program = start({"-n", "2"},
                          "echo ready; f() { setsid sh -c \"$1\" sh \"$1\" & }; "
                          "s='sleep 0.01; setsid sh -c \"$1\" sh \"$1\" & setsid sleep 1000 &'; "
@@ -69,7 +69,7 @@ TEST_F(RunOrphans, ranks_that_fork_while_they_are_killed_do_not_get_away) {
     EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
 }
 
-TEST_F(RunManyTimes, twenty_runs_leave_no_stray) {
+TEST_F(RunManyTimes, twenty_runs_leave_no_process_behind) {
     run_many(20);
 }
 

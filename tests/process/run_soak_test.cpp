@@ -1,4 +1,4 @@
-// `nexar run` many times, killed at any moment; and over ssh, with the default times.
+// `nexar run` many times, killed at any moment; and over ssh with the default timeouts.
 
 #include <gtest/gtest.h>
 
@@ -10,21 +10,21 @@ namespace {
 
 class RunSoak : public RunManyTimes {};
 
-TEST_F(RunSoak, two_hundred_runs_leave_no_stray) {
+TEST_F(RunSoak, two_hundred_runs_leave_no_process_behind) {
     run_many(200);
 }
 
-// With the times that users get: everything is noticed within 15 s.
+// With the default timeouts, every loss is noticed within 15 s.
 
-TEST_F(RunSsh, a_cable_that_is_cut_is_noticed_within_15_s) {
+TEST_F(RunSsh, cut_cable_is_noticed_within_15_s) {
     lose_host("15s", std::chrono::seconds(15));
 }
 
-TEST_F(RunSsh, a_host_that_has_lost_its_launcher_ends_its_ranks_within_16_s) {
+TEST_F(RunSsh, host_that_lost_its_launcher_ends_its_ranks_within_16_s) {
     lose_launcher("15s", std::chrono::seconds(16));
 }
 
-TEST_F(RunSsh, a_filtered_port_is_reported_within_15_s) {
+TEST_F(RunSsh, filtered_port_is_reported_within_15_s) {
     meet_a_filtered_port("15s", std::chrono::seconds(15));
 }
 

@@ -22,7 +22,8 @@
 
 namespace nexar {
 
-/// A network of its own: what is started by in() sees it. At the end every process in it is killed.
+/// A network namespace in which programs started with in() run. The destructor kills every process
+/// in it.
 class Network {
 public:
     Network() : holder_("/usr/bin/unshare", {"-n", "/bin/sleep", "1000"}, {"PATH=/usr/bin:/bin"}) {
@@ -46,7 +47,7 @@ public:
     bool works() const { return !name().empty() && name() != name_of("self"); }
     std::string id() const { return std::to_string(holder_.id()); }
 
-    /// The words that run a command in it.
+    /// The arguments of nsenter that run a command in this network.
     std::vector<std::string> in(std::vector<std::string> command) const {
         command.insert(command.begin(), {"-t", id(), "-n", "--"});
         return command;
@@ -63,8 +64,8 @@ private:
 };
 
 /// `nexar run` in one network, with an sshd in each of two others: real ssh over cables that a test
-/// can cut. Host a is 10.77.0.2, host b is 10.77.0.3. At
-/// 10.77.0.9, host filtered, every packet is lost; host refused has no sshd.
+/// can cut. Host a is 10.77.0.2, host b is 10.77.0.3. Host filtered, 10.77.0.9, loses every packet;
+/// host refused has no sshd.
 class RunSsh : public RunFixture {
 protected:
     static constexpr const char* kEnter = "/usr/bin/nsenter";
@@ -78,11 +79,11 @@ protected:
         }
         for (auto& network : networks_) network = std::make_unique<Network>();
         if (::geteuid() != 0 || !networks_[0]->works() || !networks_[2]->works()) {
-            GTEST_SKIP() << "this user may not make network namespaces; run as root";
+            GTEST_SKIP() << "this user may not create network namespaces; run as root";
         }
-        if (!lay_cables()) GTEST_SKIP() << "no bridge can be made; is iproute2 installed?";
+        if (!lay_cables()) GTEST_SKIP() << "cannot create a bridge; is iproute2 installed?";
         write_configuration();
-        ::mkdir("/run/sshd", 0755);  // where sshd insists on an empty directory
+        ::mkdir("/run/sshd", 0755);  // sshd insists on this empty directory
         for (std::size_t host : {1U, 2U}) {
             sshd_.push_back(std::make_unique<RunningProgram>(
                 kEnter,
@@ -111,7 +112,7 @@ protected:
     static constexpr const char* kSilentScript =
         "trap '' TERM HUP PIPE; echo ready; while :; do sleep 1000; done";
 
-    /// Cuts a host off from a program that does not communicate.
+    /// Cuts off a host while its program does not communicate.
     void lose_host(const std::string& timeout, Duration within) {
         auto program = launch(
             {"-n", "3", "--host", "localhost:1,a:2", "--lost-after", timeout, "--grace", "100ms"},
@@ -124,11 +125,11 @@ protected:
             << program->errors();
         EXPECT_LT(clock.now() - start, within);
         EXPECT_EQ(program->wait(), 255);
-        EXPECT_EQ(wait_for_processes(mark(), 0), 0U) << "the ranks over there";
+        EXPECT_EQ(wait_for_processes(mark(), 0), 0U) << "remote ranks are left";
         EXPECT_LT(clock.now() - start, within + std::chrono::seconds(2));
     }
 
-    /// The host notices that the launcher is gone only by its silence.
+    /// The host notices the loss of the launcher only by its silence.
     void lose_launcher(const std::string& timeout, Duration within) {
         auto program = launch({"-n", "2", "--host", "a:2", "--lost-after", timeout}, kSilentScript);
         ASSERT_TRUE(program->writes("ready\n", 2)) << program->errors();
@@ -137,7 +138,7 @@ protected:
         cut();
         program->send(SIGKILL);
         EXPECT_EQ(program->wait(), 128 + SIGKILL);
-        EXPECT_GT(processes_with(mark()).size(), 0U) << "nobody has told the host yet";
+        EXPECT_GT(processes_with(mark()).size(), 0U) << "the host cannot know yet";
         EXPECT_EQ(wait_for_processes(mark(), 0), 0U);
         EXPECT_LT(clock.now() - start, within);
     }
@@ -149,9 +150,9 @@ protected:
                               "exec sleep 1000");
         EXPECT_EQ(program->wait(), 255);
         EXPECT_LT(clock.now() - start, within);
-        EXPECT_NE(
-            program->errors().find("nexar run: ssh did not connect to host filtered (rank 1)"),
-            std::string::npos)
+        EXPECT_NE(program->errors().find(
+                      "nexar run: ssh could not connect or log in to host filtered (rank 1)"),
+                  std::string::npos)
             << program->errors();
     }
 
@@ -177,7 +178,8 @@ private:
                                         std::to_string(host + 1) +
                                         "/24 dev cable; ip link set cable up");
         }
-        // Last: the bridge takes the address of a cable and forgets its neighbours then.
+        // Last, because the bridge takes over the address of a cable and then forgets its
+        // neighbours.
         return laid && in_network(0, "ip neigh add 10.77.0.9 lladdr 02:00:00:00:00:09 dev bridge0");
     }
 
@@ -206,7 +208,7 @@ private:
     }
 
     TempDirectory folder_;
-    std::array<std::unique_ptr<Network>, 3> networks_;  // of the launcher, of a, and of b
+    std::array<std::unique_ptr<Network>, 3> networks_;  // the launcher's, a's and b's
     std::vector<std::unique_ptr<RunningProgram>> sshd_;
 };
 

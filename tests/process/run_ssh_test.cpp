@@ -1,4 +1,4 @@
-// `nexar run --host` with the real ssh and sshd, each host in a network of its own.
+// `nexar run --host` with the real ssh and sshd, each host in its own network namespace.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST_F(RunSsh, ranks_on_three_hosts_form_a_world) {
     }
 }
 
-TEST_F(RunSsh, a_rank_on_another_host_that_exits_before_it_joins_ends_the_formation) {
+TEST_F(RunSsh, remote_rank_that_exits_before_it_joins_ends_the_formation) {
     auto program = launch({"--host", "a:1,b:2", "--nexar-formation-timeout=1h"},
                           "[ $NEXAR_RANK = 2 ] && exit 0; exec " NEXAR_JOINING_RANK);
     EXPECT_EQ(program->wait(), 1);
@@ -35,29 +35,29 @@ TEST_F(RunSsh, a_rank_on_another_host_that_exits_before_it_joins_ends_the_format
                                              "that|exited with code 0 while ranks? )")));
 }
 
-TEST_F(RunSsh, a_cable_that_is_cut_is_noticed_at_both_ends) {
+TEST_F(RunSsh, cut_cable_is_noticed_at_both_ends) {
     lose_host("2s", seconds(2) + seconds(10));  // the machine may be busy
 }
 
-TEST_F(RunSsh, a_host_that_has_lost_its_launcher_ends_its_ranks) {
+TEST_F(RunSsh, host_that_lost_its_launcher_ends_its_ranks) {
     lose_launcher("2s", seconds(2) + seconds(10));
 }
 
-TEST_F(RunSsh, a_port_that_lets_nothing_through_is_reported_as_ssh_that_did_not_connect) {
+TEST_F(RunSsh, filtered_port_is_reported_as_a_failed_connection) {
     meet_a_filtered_port("1s", seconds(1) + seconds(10));
 }
 
-TEST_F(RunSsh, a_refused_connection_and_a_missing_nexar_are_told_apart) {
+TEST_F(RunSsh, refused_connection_and_missing_nexar_are_reported_differently) {
     auto refused = launch({"-n", "1", "--host", "refused"}, "echo never");
     EXPECT_EQ(refused->wait(), 255);
     EXPECT_THAT(refused->errors(),
                 AllOf(HasSubstr("Connection refused"),
-                      HasSubstr("ssh did not connect to host refused (rank 0)")));
+                      HasSubstr("ssh could not connect or log in to host refused (rank 0)")));
     auto missing =
         launch({"-n", "1", "--host", "b", "--remote-nexar", "/nowhere/nexar"}, "echo never");
     EXPECT_EQ(missing->wait(), 127);
     EXPECT_THAT(missing->errors(), HasSubstr("host b (rank 0) cannot run the command "
-                                             "`/nowhere/nexar`: install nexar there, or name its "
+                                             "`/nowhere/nexar`: install nexar there, or give its "
                                              "path with --remote-nexar"));
 }
 

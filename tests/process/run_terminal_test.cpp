@@ -1,4 +1,4 @@
-// `nexar run` in a terminal: what is typed, colours, Ctrl-C and Ctrl-Z.
+// `nexar run` in a terminal: typed input, colours, Ctrl-C and Ctrl-Z.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ constexpr char kCtrlC = '\x03';
 constexpr char kCtrlD = '\x04';
 constexpr char kCtrlZ = '\x1a';
 
-/// A program whose terminal is the test.
+/// A program in a pseudo-terminal that the test controls.
 class Terminal {
 public:
     Terminal(const std::string& path, std::vector<std::string> arguments,
@@ -81,7 +81,7 @@ public:
         return true;
     }
 
-    /// What waitpid() says when it ends or, with WUNTRACED, stops.
+    /// The waitpid() status when the program ends or, with WUNTRACED, stops.
     int wait(int options = 0) {
         const SteadyClock clock;
         const TimePoint deadline = clock.now() + kTerminalPatience;
@@ -118,7 +118,7 @@ protected:
     }
 };
 
-TEST_F(RunTerminal, what_is_typed_goes_to_rank_0_and_so_does_its_end) {
+TEST_F(RunTerminal, typed_input_and_its_end_go_to_rank_0) {
     Terminal terminal = open({"-n", "2"}, "cat; echo end");
     ASSERT_TRUE(terminal.shows("[1]\x1b[0m end\n"));
     terminal.type("a line\n");
@@ -128,14 +128,14 @@ TEST_F(RunTerminal, what_is_typed_goes_to_rank_0_and_so_does_its_end) {
     EXPECT_EQ(terminal.wait(), 0);
 }
 
-TEST_F(RunTerminal, colours_can_be_had_without) {
+TEST_F(RunTerminal, colours_can_be_turned_off) {
     Terminal terminal = open({"-n", "1"}, "echo plain", "NO_COLOR=1");
     EXPECT_TRUE(terminal.shows("[0] plain\n"));
     EXPECT_EQ(terminal.wait(), 0);
     EXPECT_THAT(terminal.shown(), Not(HasSubstr("\x1b")));
 }
 
-TEST_F(RunTerminal, an_interrupt_reaches_every_rank_exactly_once) {
+TEST_F(RunTerminal, interrupt_reaches_every_rank_exactly_once) {
     Terminal terminal = open({"-n", "2"},
                              "n=0; trap 'n=$((n+1)); echo int' INT; trap 'echo had $n; exit 0' "
                              "USR1; echo ready; sleep 1000 & while :; do wait; done",
@@ -151,7 +151,7 @@ TEST_F(RunTerminal, an_interrupt_reaches_every_rank_exactly_once) {
     EXPECT_EQ(terminal.wait(), 0);
 }
 
-TEST_F(RunTerminal, a_suspended_run_goes_on_when_told) {
+TEST_F(RunTerminal, suspended_run_continues_after_sigcont) {
     Terminal terminal =
         open({"-n", "1"}, "trap 'echo continued; exit 0' CONT; echo ready; while :; do :; done",
              "TERM=dumb");

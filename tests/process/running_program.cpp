@@ -25,12 +25,12 @@ namespace nexar {
 
 namespace {
 
-// Long enough for a loaded machine under a sanitizer; what is waited for comes much sooner.
+// Long enough for a loaded machine under a sanitizer; waits normally end much sooner.
 constexpr auto kPatience = std::chrono::seconds(60);
 
 std::array<int, 2> make_pipe() {
     std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("cannot create a pipe");
     return ends;
 }
 
@@ -107,7 +107,7 @@ int RunningProgram::wait() {
         int status = 0;
         if (::waitpid(id_, &status, WNOHANG) == id_) {
             id_ = -1;
-            // What it wrote last; who it left behind may still hold the ends open.
+            // Read its last output; processes that it left behind may still hold the pipes open.
             for (int i = 0; i < 64; ++i) read_some(Duration::zero());
             return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         }
@@ -117,7 +117,8 @@ int RunningProgram::wait() {
 }
 
 void RunningProgram::type(std::string_view text) const {
-    if (::write(input_end_, text.data(), text.size()) < 0) throw std::runtime_error("no reader");
+    if (::write(input_end_, text.data(), text.size()) < 0)
+        throw std::runtime_error("the program does not read its input");
 }
 
 void RunningProgram::close_input() {

@@ -10,11 +10,11 @@
 
 namespace nexar {
 
-/// A program that runs while the test looks. Killed and reaped at the end, at the latest.
+/// A program that runs while the test watches it. The destructor kills and reaps it.
 class RunningProgram {
 public:
-    /// With exactly this environment ("NAME=value") and these arguments. It leads a process group
-    /// of its own.
+    /// Starts the program with exactly this environment ("NAME=value") and these arguments, as the
+    /// leader of its own process group.
     RunningProgram(const std::string& path, std::vector<std::string> arguments,
                    std::vector<std::string> environment);
     RunningProgram(const RunningProgram&) = delete;
@@ -23,15 +23,15 @@ public:
 
     pid_t id() const noexcept { return id_; }
 
-    /// Waits until `text` has appeared so often in what it wrote; false when it does not in time.
+    /// Waits until `text` has appeared `times` times in its output and errors; false on timeout.
     bool writes(std::string_view text, int times = 1);
-    /// Its end: exit code, or 128 and the signal. -1 when it does not end in time.
+    /// Waits for its end. Returns the exit code, 128 plus the signal number, or -1 on timeout.
     int wait();
 
-    /// Written to its standard input, which is closed by close_input().
+    /// Writes to its standard input, which close_input() closes.
     void type(std::string_view text) const;
     void close_input();
-    /// No longer reads what it writes.
+    /// Closes the reading end of its standard output.
     void close_output();
 
     void send(int signal) const;
@@ -50,11 +50,11 @@ private:
     std::string errors_;
 };
 
-/// The processes that have this variable ("NAME=value") in their environment, wherever they have
-/// gone since; not those that ended and wait to be reaped.
+/// The processes that have this variable ("NAME=value") in their environment, in any session or
+/// group; without zombies.
 std::vector<pid_t> processes_with(const std::string& variable);
 
-/// Waits until there are so many; what there is then.
+/// Waits until there are `wanted` such processes. Returns their number, also on timeout.
 std::size_t wait_for_processes(const std::string& variable, std::size_t wanted);
 
 }  // namespace nexar

@@ -85,14 +85,14 @@ TEST(TuneCommand, does_not_overwrite_an_existing_file) {
     std::ofstream(path) << "log_level = \"info\"\n";
     const Outcome outcome = run_nexar({"tune", "-n", "2", "--seconds", "0.01", "-o", path});
     EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_THAT(outcome.errors, HasSubstr(path + " cannot be written"));
+    EXPECT_THAT(outcome.errors, HasSubstr("cannot write " + path));
     EXPECT_EQ(text_of(path), "log_level = \"info\"\n");
 }
 
 TEST(TuneCommand, reports_wrong_arguments_before_it_starts_anything) {
     const Outcome alone = run_nexar({"tune", "-n", "1"});
     EXPECT_EQ(alone.exit_code, 2);
-    EXPECT_THAT(alone.errors, HasSubstr("between two ranks: -n 2"));
+    EXPECT_THAT(alone.errors, HasSubstr("between two ranks; give -n 2"));
     const Outcome no_time = run_nexar({"tune", "-n", "2", "--seconds", "0"});
     EXPECT_EQ(no_time.exit_code, 2);
     EXPECT_THAT(no_time.errors, HasSubstr("above 0"));

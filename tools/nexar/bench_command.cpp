@@ -1,4 +1,4 @@
-// nexar bench: how long collectives and messages take here, with the data checked.
+// nexar bench: measures collectives and messages, and checks the data.
 
 #include <cstdint>
 #include <memory>
@@ -22,16 +22,16 @@ using bench::Question;
 using bench::Report;
 
 constexpr const char* kBenchHelp =
-    "With -n, so many processes are started on this machine, and a seed for them.\n"
-    "Without, it is a rank itself, of the world that a launcher made.\n"
+    "With -n, nexar bench starts that many processes and a seed on this machine.\n"
+    "Without -n, it is one rank of a world that a launcher started.\n"
     "\n"
-    "Sizes are counted as nccl-tests does: the whole vector; of all_gather and\n"
-    "gather all of the output, of reduce_scatter, scatter and all_to_all all of the\n"
-    "input of a rank. Times are those of the slowest rank. Operations after which\n"
-    "a rank could run ahead, those with a root and scans, have a barrier before\n"
-    "each iteration, outside of the time. latency is half of a round trip between\n"
-    "ranks 0 and 1; bandwidth has 64 messages on the way from 0 to 1, then an answer;\n"
-    "exchange is one message each way between them at the same time.\n"
+    "Sizes are counted as in nccl-tests: the whole vector, which is the complete output\n"
+    "of all_gather and gather, and the complete input of one rank of reduce_scatter,\n"
+    "scatter and all_to_all. Times are those of the slowest rank. If ranks could run\n"
+    "ahead of each other, as in scans and operations with a root, an untimed barrier\n"
+    "precedes each iteration. latency is half the round-trip time between ranks 0 and\n"
+    "1; bandwidth sends 64 messages from rank 0 to rank 1 and then waits for a reply;\n"
+    "exchange sends one message in each direction between them at the same time.\n"
     "\n"
     "Examples:\n"
     "  nexar bench all_reduce -n 4\n"
@@ -39,32 +39,35 @@ constexpr const char* kBenchHelp =
     "  nexar bench latency -n 2 -e 64KiB --format osu\n"
     "  nexar run --host node1:2,node2:2 -- nexar bench all_reduce\n"
     "\n"
-    "The exit code is 1 when any element is wrong.";
+    "The exit code is 1 if any element is wrong.";
 
 void add_what_options(CLI::App& command, Question& question) {
     command.add_option("operation", question.subject, bench::subject_names())
         ->required()
         ->type_name("OPERATION");
     bench::add_rank_options(command, question.ranks);
-    command.add_option("-b,--begin", question.smallest, "The smallest size")
+    command.add_option("-b,--begin", question.smallest, "Smallest size")
         ->type_name("SIZE")
         ->capture_default_str();
-    command.add_option("-e,--end", question.largest, "The largest size")
+    command.add_option("-e,--end", question.largest, "Largest size")
         ->type_name("SIZE")
         ->capture_default_str();
-    command.add_option("-f,--factor", question.factor, "From one size to the next")
+    command.add_option("-f,--factor", question.factor, "Factor from one size to the next")
         ->type_name("N")
         ->capture_default_str();
-    command.add_option("--sizes", question.sizes, "These sizes instead: \"8 64KiB 1MiB\"")
+    command
+        .add_option("--sizes", question.sizes,
+                    "List of sizes that replaces -b, -e and -f: \"8 64KiB 1MiB\"")
         ->type_name("SIZES");
-    command.add_option("-d,--datatype", question.dtype, "i8, u8, ..., f16, bf16, f32, f64")
+    command
+        .add_option("-d,--datatype", question.dtype,
+                    "Element type: i8, u8, ..., f16, bf16, f32, f64")
         ->type_name("TYPE")
         ->capture_default_str();
-    command
-        .add_option("-o,--op", question.redop, "How elements are folded: sum, product, min, ...")
+    command.add_option("-o,--op", question.redop, "Reduction operator: sum, product, min, ...")
         ->type_name("OPERATOR")
         ->capture_default_str();
-    command.add_option("-r,--root", question.root, "Of operations that have one")
+    command.add_option("-r,--root", question.root, "Root rank of operations that have one")
         ->type_name("RANK")
         ->capture_default_str();
 }
@@ -72,26 +75,30 @@ void add_what_options(CLI::App& command, Question& question) {
 void add_how_options(CLI::App& command, Question& question) {
     command
         .add_option("--iters", question.iterations,
-                    "Iterations of each size; 0: as many as fit --seconds")
+                    "Iterations per size; 0: as many as fit in --seconds")
         ->type_name("N")
         ->capture_default_str();
     command
         .add_option("--warmup", question.warmup,
-                    "Iterations before those that count; with --iters 0 at least so many")
+                    "Untimed iterations before the timed ones; the minimum if --iters is 0")
         ->type_name("N")
         ->capture_default_str();
-    command.add_option("--seconds", question.seconds, "Fewer iterations where they take longer")
+    command
+        .add_option("--seconds", question.seconds,
+                    "Time limit per size; reduces the number of iterations if necessary")
         ->type_name("SECONDS");
-    command.add_option("-c,--check", question.check, "1: counts wrong elements; 0: does not look")
+    command.add_option("-c,--check", question.check, "1: counts wrong elements; 0: does not check")
         ->type_name("0|1")
         ->capture_default_str();
-    command.add_option("--link", question.link, "auto, quic, shm")
+    command.add_option("--link", question.link, "Link between the ranks: auto, quic, shm")
         ->type_name("LINK")
         ->capture_default_str();
-    command.add_option("--format", question.format, "table, osu")
+    command.add_option("--format", question.format, "Output format: table, osu")
         ->type_name("FORMAT")
         ->capture_default_str();
-    command.add_option("--json", question.json_path, "Also writes each row to this file, as JSON")
+    command
+        .add_option("--json", question.json_path,
+                    "Also writes each row to this file as a JSON object")
         ->type_name("FILE");
 }
 
@@ -114,7 +121,7 @@ int measure_all(const Plan& plan, const Communicator& world, const Config& confi
         const bench::Measured measured = bench::measure(plan, world, size);
         if (report) report->row(measured);
     }
-    // Only one rank fails for wrong data: the others would be said to have failed, too.
+    // Only rank 0 fails because of wrong data; otherwise every rank would be reported as failed.
     return report == nullptr || report->finish() ? kExitOk : kExitFailure;
 }
 
@@ -136,7 +143,7 @@ Result<int> run_bench(const Question& question, const CLI::App& command,
 void add_bench_command(CLI::App& app, Invocation& invocation) {
     const auto question = std::make_shared<Question>();
     CLI::App* const command = app.add_subcommand(
-        "bench", "Measures collectives and messages between real processes, and checks the data");
+        "bench", "Measures collectives and messages between processes, and checks the data");
     set_help(*command, "OPERATION [-n RANKS] [OPTIONS]", kBenchHelp);
     add_what_options(*command, *question);
     add_how_options(*command, *question);

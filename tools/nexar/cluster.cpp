@@ -67,7 +67,7 @@ struct TokenRow {
     std::string state(security::WallTime now) const {
         if (token.revoked) return "revoked";
         if (token.expires_at <= now) return "expired";
-        return used >= token.uses ? "used up" : "good";
+        return used >= token.uses ? "used up" : "valid";
     }
 };
 
@@ -115,7 +115,7 @@ std::string as_json(const std::vector<TokenRow>& rows) {
     return tokens.dump(2) + "\n";
 }
 
-/// The one token whose id begins so.
+/// The only token whose id begins with `begin`.
 Result<security::TokenId> find_token(const security::TokenTable& table, const std::string& begin) {
     std::vector<security::TokenId> found;
     for (const auto& [id, token] : table.all()) {
@@ -124,7 +124,7 @@ Result<security::TokenId> find_token(const security::TokenTable& table, const st
     if (found.size() == 1) return found.front();
     return Error(Errc::invalid_argument,
                  fmt::format("{} token has an id that begins with \"{}\"; `nexar token list` shows "
-                             "them",
+                             "all ids",
                              found.empty() ? "no" : "more than one", begin));
 }
 
@@ -161,10 +161,13 @@ Result<std::string> peers_text(const std::string& directory, bool json) {
     NEXAR_TRY_VALUE(text, state.peers());
     if (!text) {
         return Error(Errc::bad_config,
-                     fmt::format("{} knows of no members; is a seed running on it?", state.path()));
+                     fmt::format("{} contains no list of members; start `nexar seed` with this "
+                                 "state directory first",
+                                 state.path()));
     }
     if (!state.has_running_seed()) {
-        fmt::print(stderr, "nexar peers: no seed is running on {}; this is what the last one saw\n",
+        fmt::print(stderr,
+                   "nexar peers: no seed is running on {}; showing what the last one recorded\n",
                    state.path());
     }
     if (json) return *text;

@@ -9,8 +9,8 @@
 
 namespace nexar {
 
-// What the commands on a seed and its state directory do; each returns the exit code and has said
-// what went wrong. An empty directory is the default one.
+// The commands that work on a seed and its state directory. Each prints its errors and returns the
+// exit code. An empty directory name means the default directory.
 
 struct ServeOptions {
     std::string listen{};  // empty: all addresses, port 7400
@@ -18,7 +18,7 @@ struct ServeOptions {
     std::string state_directory{};
 };
 
-/// Hosts a seed until SIGINT or SIGTERM.
+/// Runs a seed until SIGINT, SIGTERM or SIGHUP.
 int serve_seed(const ServeOptions& options, const std::vector<ConfigFlag>& flags);
 
 struct NewTokenOptions {
@@ -29,16 +29,16 @@ struct NewTokenOptions {
 
 int create_token(const NewTokenOptions& options);
 int list_tokens(const std::string& state_directory, bool json);
-/// `id` may be the beginning of one.
+/// `id` may be an unambiguous prefix.
 int revoke_token(const std::string& state_directory, const std::string& id);
 
 int show_peers(const std::string& state_directory, bool json);
 
-/// --state, the same everywhere.
+/// Adds --state, which all these commands share.
 inline void add_state_option(CLI::App& command, std::string& state_directory) {
     command
         .add_option("--state", state_directory,
-                    "Where the seed keeps the cluster's keys and tokens; by default "
+                    "Directory of the cluster's keys and tokens; by default "
                     "$XDG_STATE_HOME/nexar or ~/.local/state/nexar")
         ->type_name("DIRECTORY");
 }

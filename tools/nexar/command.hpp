@@ -8,19 +8,19 @@
 
 namespace nexar {
 
-// How the nexar command answers to the shell.
+// Exit codes of the nexar command.
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitFailure = 1;  // understood, and it did not work
-inline constexpr int kExitUsage = 2;    // the command line is not understood
+inline constexpr int kExitFailure = 1;  // a valid command that failed
+inline constexpr int kExitUsage = 2;    // an invalid command line
 
-/// What all subcommands share. Lives as long as the program.
+/// State shared by all subcommands. Lives as long as the program.
 struct Invocation {
     std::vector<ConfigFlag> flags;
-    std::vector<std::string> program;  // what stands behind a lone `--`
+    std::vector<std::string> program;  // the words after a lone `--`
     int exit_code = kExitOk;
 };
 
-// One file per subcommand; each adds itself, and sets the exit code when it ran.
+// One file per subcommand. Each function adds its subcommand, whose callback sets the exit code.
 void add_seed_command(CLI::App& app, Invocation& invocation);
 void add_token_command(CLI::App& app, Invocation& invocation);
 void add_run_command(CLI::App& app, Invocation& invocation);
@@ -32,16 +32,17 @@ void add_bench_command(CLI::App& app, Invocation& invocation);
 void add_tune_command(CLI::App& app, Invocation& invocation);
 void add_version_command(CLI::App& app, Invocation& invocation);
 
-/// Writes `-np 4` of `nexar run`, which MPI users type, as `--np 4`: CLI11 would read it as -n with
-/// the value p. Leaves alone what belongs to the program. `app` must have its commands.
+/// Rewrites the `-np 4` that MPI users type after `nexar run` as `--np 4`, because CLI11 would read
+/// it as -n with the value p. Leaves the program's arguments alone. Call it after all commands have
+/// been added to `app`.
 void accept_np(const CLI::App& app, int argc, char** argv);
 
-// Not for users, and in no help.
+// Internal commands, hidden from the help.
 void add_run_part_command(CLI::App& app, Invocation& invocation);
 void add_man_command(CLI::App& app, Invocation& invocation);
 void add_completion_command(CLI::App& app, Invocation& invocation);
 
-/// The options of a group without a name are shown nowhere.
+/// CLI11 does not show the members of a group with an empty name.
 inline constexpr const char* kHidden = "";
 
 }  // namespace nexar

@@ -1,5 +1,5 @@
-// nexar completion SHELL: writes what a shell needs to complete the command line, from the same
-// tables as --help. For the build.
+// nexar completion SHELL: prints the completion script of a shell, from the same tables as --help.
+// The build runs it.
 
 #include <fmt/format.h>
 
@@ -20,13 +20,13 @@ namespace nexar {
 
 namespace {
 
-/// The command and all below it, one after the other.
+/// Appends the command and, depth first, all of its subcommands.
 void flatten(const CommandRow& command, std::vector<const CommandRow*>& out) {
     out.push_back(&command);
     for (const CommandRow& nested : command.commands) flatten(nested, out);
 }
 
-/// What may follow a command: options, the settings as flags, and commands.
+/// The words that may follow a command: subcommands, options, and settings as flags.
 std::vector<std::string> words_after(const CommandRow& command) {
     std::vector<std::string> words;
     words.reserve(command.commands.size() + command.options.size() + std::size(kSettings));
@@ -46,19 +46,19 @@ std::string joined(const std::vector<std::string>& words) {
     return text;
 }
 
-/// For a shell's single quotes.
+/// Puts text into single quotes for a shell.
 std::string in_shell_quotes(std::string_view text) {
     std::string out = "'";
     for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return out + "'";
 }
 
-/// A function that says which words may come next; bash and zsh run the same one.
+/// A shell function, shared by bash and zsh, that prints the words that may come next.
 std::string words_function(const CommandRow& root) {
     std::vector<const CommandRow*> commands;
     flatten(root, commands);
     std::string out =
-        "# The words before the one to complete say which command it is of.\n"
+        "# Prints the candidates; the arguments are the words before the one to complete.\n"
         "_nexar_words() {\n"
         "  local path=nexar word\n"
         "  for word in \"$@\"; do\n"
@@ -84,7 +84,7 @@ std::string for_bash(const CommandRow& root) {
            "  local current=${COMP_WORDS[COMP_CWORD]} i\n"
            "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
            "    if [[ ${COMP_WORDS[i]} == -- ]]; then\n"
-           "      # The program of `nexar run`, and what it takes.\n"
+           "      # The program of `nexar run` and its arguments.\n"
            "      if ((i == COMP_CWORD - 1)); then\n"
            "        mapfile -t COMPREPLY < <(compgen -c -f -- \"$current\")\n"
            "      else\n"
@@ -153,7 +153,7 @@ std::string for_fish(const CommandRow& root) {
 void add_completion_command(CLI::App& app, Invocation& invocation) {
     const auto shell = std::make_shared<std::string>();
     CLI::App* const command =
-        app.add_subcommand("completion", "Writes the completion of a shell to standard output");
+        app.add_subcommand("completion", "Prints the completion script of a shell");
     command->group(kHidden);
     command->add_option("shell", *shell)->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
     command->callback([shell, &app, &invocation] {

@@ -1,4 +1,4 @@
-// nexar config: which settings there are, which values they have here, and where those come from.
+// nexar config: shows all settings, their values here, and the origin of each value.
 
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@ std::string as_table(const LoadedConfig& loaded) {
                         to_text(entry.origin), std::string(name(entry.setting->scope)),
                         std::string(entry.setting->help)});
     }
-    std::string text = aligned(rows) + "\nfiles, strongest first:\n";
+    std::string text = aligned(rows) + "\nfiles, in order of precedence:\n";
     for (const SeenConfigFile& file : loaded.files) {
         text += fmt::format("  {} ({})\n", printable(file.path), file.found ? "read" : "absent");
     }
@@ -53,11 +53,11 @@ std::string as_json(const LoadedConfig& loaded) {
     }
     const nlohmann::ordered_json all = {{"settings", std::move(settings)},
                                         {"files", std::move(files)}};
-    // Paths need not be UTF-8.
+    // Paths may contain bytes that are not UTF-8.
     return all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
-/// The table of docs/tuning.md: what there is, whatever this machine has set.
+/// The table of docs/tuning.md. It does not depend on the configuration of this machine.
 std::string as_markdown() {
     std::string text =
         "| setting | type | default | allowed | scope | meaning |\n"
@@ -89,22 +89,23 @@ void add_config_command(CLI::App& app, Invocation& invocation) {
     };
     const auto options = std::make_shared<Options>();
     CLI::App* const command = app.add_subcommand(
-        "config", "Shows every setting, its value here, and where the value comes from");
+        "config", "Shows every setting, its value here, and where that value comes from");
     set_help(
         *command, "[OPTIONS]",
-        "A setting is looked for in this order: code, command line (--nexar-log-level=debug),\n"
-        "environment (NEXAR_LOG_LEVEL=debug), the file that NEXAR_CONFIG names,\n"
-        "~/.config/nexar.toml, /etc/nexar.toml. A value that is not understood is an error that\n"
-        "says where it stands.\n"
+        "A setting takes its value from the first of these that contains it: code, command line\n"
+        "(--nexar-log-level=debug), environment (NEXAR_LOG_LEVEL=debug), the file named by\n"
+        "NEXAR_CONFIG, ~/.config/nexar.toml, /etc/nexar.toml. An invalid value is an error that\n"
+        "names the place of the value.\n"
         "\n"
         "Examples:\n"
         "  nexar config\n"
         "  NEXAR_LOG_LEVEL=debug nexar config --json\n"
         "\n"
-        "What next:\n"
-        "docs/tuning.md says what the settings are good for.");
-    CLI::Option* const json = command->add_flag("--json", options->json, "As JSON");
-    command->add_flag("--markdown", options->markdown, "What settings there are, for the manual")
+        "Next steps:\n"
+        "docs/tuning.md explains when to change which setting.");
+    CLI::Option* const json = command->add_flag("--json", options->json, "Prints JSON");
+    command
+        ->add_flag("--markdown", options->markdown, "Prints the table of settings for the manual")
         ->excludes(json);
     command->callback([options, &invocation] {
         if (options->markdown) {

@@ -10,7 +10,7 @@
 
 namespace nexar {
 
-/// "RANKS"; empty for a flag. Without what CLI11 adds about types and checks.
+/// "RANKS"; empty for a flag. Leaves out what CLI11 adds about types and checks.
 inline std::string value_name(const CLI::Option& option) {
     if (option.get_items_expected_max() <= 0) return "";
     const std::string name = option.get_type_name();
@@ -18,12 +18,12 @@ inline std::string value_name(const CLI::Option& option) {
     return name.substr(0, name.find(':'));
 }
 
-/// What an option is for, and in words what else is to be known: its default value, whether it must
-/// be given, and what it cannot be combined with.
+/// The description of an option, followed by its default value, whether it is required, and the
+/// options that it excludes.
 inline std::string meaning(const CLI::Option& option) {
     std::string text = option.get_description();
     if (!option.get_default_str().empty()) text += "; default: " + option.get_default_str();
-    if (option.get_required() && !option.get_positional()) text += "; must be given";
+    if (option.get_required() && !option.get_positional()) text += "; required";
     std::string others;
     for (const CLI::Option* other : option.get_excludes()) {
         others += (others.empty() ? "" : " or ") + other->get_name();
@@ -32,7 +32,8 @@ inline std::string meaning(const CLI::Option& option) {
     return text;
 }
 
-/// Checks that a value is a whole number of this range; says nothing in the help, whose words do.
+/// Checks that a value is a whole number in this range. Adds nothing to the help: the option's
+/// description names the range.
 inline CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
     const auto check = [least, most](std::string& text) -> std::string {
         std::uint64_t value = 0;
@@ -45,7 +46,7 @@ inline CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
     return CLI::Validator(check, "");
 }
 
-/// Help as CLI11 writes it, with the arguments of the usage line in our words.
+/// CLI11's help with our own usage line and option descriptions.
 class HelpFormatter : public CLI::Formatter {
 public:
     explicit HelpFormatter(std::string arguments) : arguments_(std::move(arguments)) {}
@@ -69,14 +70,15 @@ private:
     std::string arguments_;
 };
 
-/// `text` stands below the options: paragraphs, lines that end in a colon as headings, and lines
-/// that begin with two blanks as they are, such as examples. The man page says the same.
+/// `text` appears below the options. A line that ends in a colon is a heading, a line that begins
+/// with two spaces is verbatim (an example), and the rest are paragraphs. The man page uses the
+/// same text.
 inline void set_help(CLI::App& command, std::string arguments, std::string text) {
     command.formatter(std::make_shared<HelpFormatter>(std::move(arguments)));
     command.footer("\n" + std::move(text));
 }
 
-/// What set_help() was given as arguments.
+/// The `arguments` passed to set_help().
 inline std::string usage_arguments(const CLI::App& command) {
     const auto* const formatter = dynamic_cast<const HelpFormatter*>(command.get_formatter().get());
     return formatter == nullptr ? std::string("[OPTIONS]") : formatter->arguments();

@@ -19,7 +19,7 @@
 
 namespace {
 
-/// Everything behind a lone `--` belongs to the program that `nexar run` starts.
+/// Everything after a lone `--` belongs to the program that `nexar run` starts.
 std::vector<std::string> take_program(int& argc, char** argv) {
     char** const end = argv + argc;
     char** const mark = std::find(argv, end, std::string_view("--"));
@@ -28,7 +28,8 @@ std::vector<std::string> take_program(int& argc, char** argv) {
     return {mark + 1, end};
 }
 
-/// Whether a word stands in the place of a command and is none; says so with the nearest one.
+/// True if the word in the place of a command is not one; then prints an error that suggests the
+/// nearest command.
 bool is_misspelled(const CLI::App& app, int argc, char** argv) {
     const CLI::App* command = &app;
     for (int i = 1; i < argc; ++i) {
@@ -47,7 +48,7 @@ bool is_misspelled(const CLI::App& app, int argc, char** argv) {
         const std::vector<std::string_view> candidates(names.begin(), names.end());
         const auto meant = nexar::nearest(word, candidates);
         const std::string path = command == &app ? "nexar" : "nexar " + command->get_name();
-        fmt::print(stderr, "{}: There is no command {}.{} `{} --help` lists all commands.\n", path,
+        fmt::print(stderr, "{}: there is no command {}.{} `{} --help` lists all commands.\n", path,
                    nexar::in_quotes(word),
                    meant ? fmt::format(" Did you mean \"{}\"?", *meant) : "", path);
         return true;
@@ -64,17 +65,17 @@ int run(int argc, char** argv) {
     app.set_version_flag("--version", "nexar " + std::string(nexar::version()));
     nexar::set_help(
         app, "COMMAND [OPTIONS]",
-        "Every setting that `nexar config` lists is also a flag: --nexar-log-level=debug.\n"
+        "Every setting listed by `nexar config` is also a flag: --nexar-log-level=debug.\n"
         "\n"
         "Examples:\n"
         "  nexar run -n 4 -- ./program       # four ranks on this machine\n"
-        "  nexar seed --world 4              # a cluster of processes started by hand,\n"
-        "  nexar token create --uses 4       # and the string that lets them in\n"
+        "  nexar seed --world 4              # a cluster for processes started by hand\n"
+        "  nexar token create --uses 4       # the secret with which they join it\n"
         "\n"
-        "What next:\n"
-        "nexar run --help, and so for every command. docs/start.md begins at the beginning.\n"
+        "Next steps:\n"
+        "`nexar COMMAND --help` explains a command. docs/start.md is an introduction.\n"
         "\n"
-        "Exit codes: 0 done, 1 failed, 2 the command line is not understood.");
+        "Exit codes: 0 success, 1 failure, 2 invalid command line.");
     nexar::add_run_command(app, invocation);
     nexar::add_seed_command(app, invocation);
     nexar::add_token_command(app, invocation);
@@ -92,13 +93,13 @@ int run(int argc, char** argv) {
     if (is_misspelled(app, argc, argv)) return nexar::kExitUsage;
     try {
         app.parse(argc, argv);
-        // Not CLI11's own check: for a misspelled subcommand it would say that none was given.
+        // CLI11's own check would report a misspelled subcommand as a missing one.
         if (app.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");
         if (!invocation.program.empty() && !app.got_subcommand("run")) {
             throw CLI::ExtrasError("nexar", invocation.program);
         }
     } catch (const CLI::ParseError& error) {
-        const int code = app.exit(error);  // prints help, version or what is wrong
+        const int code = app.exit(error);  // prints the help, the version or the error
         return code == 0 ? nexar::kExitOk : nexar::kExitUsage;
     }
     return invocation.exit_code;
@@ -109,9 +110,9 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
     try {
         const int code = run(argc, argv);
-        // Output that did not arrive is a failure: a full disk, a closed pipe.
+        // Lost output is a failure: a full disk, a closed pipe.
         if (std::fflush(stdout) != 0 && code == nexar::kExitOk) {
-            std::fputs("nexar: standard output cannot be written\n", stderr);
+            std::fputs("nexar: cannot write to standard output\n", stderr);
             return nexar::kExitFailure;
         }
         return code;

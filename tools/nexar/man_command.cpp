@@ -1,4 +1,4 @@
-// nexar man DIRECTORY: writes the man pages, from the same tables as --help. For the build.
+// nexar man DIRECTORY: writes the man pages from the same tables as --help. The build runs it.
 
 #include <fmt/format.h>
 
@@ -17,7 +17,8 @@ namespace nexar {
 
 namespace {
 
-/// Text in roff: hyphens are to be copied from the page as such, and no line is a request.
+/// Escapes text for roff: hyphens stay hyphens when copied from the page, and no line is taken for
+/// a request.
 std::string roff(std::string_view text) {
     std::string out;
     bool at_line_begin = true;
@@ -64,7 +65,7 @@ std::string options_in_roff(const std::vector<OptionRow>& options) {
     return out;
 }
 
-/// The text below the options: headings, paragraphs, and lines as they are.
+/// Converts the text below the options; set_help() describes its format.
 std::string text_in_roff(std::string_view text, std::string_view heading) {
     std::string out;
     bool verbatim = false;
@@ -101,7 +102,7 @@ std::string synopsis(const CommandRow& command) {
     return fmt::format("\\fB{}\\fR {}\n", roff(command.path), roff(command.arguments));
 }
 
-/// Commands of a command, such as `nexar token create`, each with its options and its text.
+/// The subcommands of a command, such as `nexar token create`, each with its options and its text.
 std::string nested_in_roff(const CommandRow& command) {
     std::string out;
     for (const CommandRow& nested : command.commands) {
@@ -146,7 +147,7 @@ bool write_page(const std::string& directory, const CommandRow& command, const C
     std::ofstream file(path);
     file << page(command, root);
     file.flush();
-    if (!file) fmt::print(stderr, "nexar: {} cannot be written\n", path);
+    if (!file) fmt::print(stderr, "nexar: cannot write {}\n", path);
     return file.good();
 }
 

@@ -1,4 +1,4 @@
-// nexar peers: who is in a cluster, and over which address each pair talks.
+// nexar peers: shows the members of a cluster and the address that each pair uses.
 
 #include <fmt/format.h>
 
@@ -18,16 +18,16 @@ void add_peers_command(CLI::App& app, Invocation& invocation) {
     };
     const auto options = std::make_shared<Options>();
     CLI::App* const command = app.add_subcommand(
-        "peers", "Shows the members of a cluster, and which address won between each pair");
+        "peers", "Shows the members of a cluster and the address that each pair uses");
     set_help(*command, "[OPTIONS]",
-             "Members publish all their addresses, and each pair takes the one over which an\n"
-             "authenticated handshake was done first. What they took is told to the seed, and\n"
-             "this command shows it, on the machine of the seed and as its user.\n"
+             "Members publish all their addresses, and each pair uses the one over which an\n"
+             "authenticated handshake completes first. Members report that address to the\n"
+             "seed. Run this command on the seed's machine and as the same user.\n"
              "\n"
              "Examples:\n"
              "  nexar peers\n"
              "  nexar peers --json | jq .");
-    command->add_flag("--json", options->json, "As JSON");
+    command->add_flag("--json", options->json, "Prints JSON");
     add_state_option(*command, options->state_directory);
     command->callback([options, &invocation] {
         invocation.exit_code = show_peers(options->state_directory, options->json);

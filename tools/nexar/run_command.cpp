@@ -1,4 +1,4 @@
-// nexar run: starts the ranks of a program on this machine, and by ssh on others.
+// nexar run: starts the ranks of a program on this machine, and on other hosts by ssh.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -40,40 +40,44 @@ struct RunOptions {
 };
 
 constexpr const char* kRunHelp =
-    "The ranks find each other by themselves: nexar::join() without arguments is\n"
-    "all that the program needs.\n"
+    "The ranks find each other automatically: the program only has to call\n"
+    "nexar::join() without arguments.\n"
     "\n"
-    "What they write appears line by line behind [rank]. The first rank that fails\n"
-    "ends the run: its exit code, or 128 and the signal, is that of the command,\n"
-    "and the other ranks get SIGTERM. Signals are passed on to all ranks; those that\n"
-    "do not end within --grace after SIGTERM or SIGINT are killed, and a second\n"
-    "SIGINT kills them at once. Nothing that the ranks started is left behind, even\n"
-    "when the command is killed. Standard input goes to rank 0, if that runs here.\n"
+    "Each line of output is prefixed with [rank]. The first rank that fails ends the\n"
+    "run: nexar run exits with that rank's exit code, or with 128 plus the signal\n"
+    "number, and sends SIGTERM to the other ranks. It forwards the signals it receives\n"
+    "to all ranks and kills ranks that do not end within --grace after SIGTERM or\n"
+    "SIGINT; a second SIGINT kills them at once. No process that a rank started is\n"
+    "left behind, even if nexar run itself is killed. Standard input goes to rank 0 if\n"
+    "rank 0 runs on this machine.\n"
     "\n"
     "Examples:\n"
     "  nexar run -n 4 -- ./program --its-own-option\n"
     "  nexar run -n 4 --nexar-log-level=debug -- ./program\n"
     "  nexar run --host node1:2,node2:2 -- /shared/program\n"
     "\n"
-    "Each rank finds in its environment:\n"
-    "  NEXAR_RANK, NEXAR_WORLD_SIZE        its rank, and how many there are\n"
-    "  NEXAR_LOCAL_RANK, NEXAR_LOCAL_SIZE  the same among the ranks of its host\n"
+    "Environment variables that each rank receives:\n"
+    "  NEXAR_RANK, NEXAR_WORLD_SIZE        its rank and the number of ranks\n"
+    "  NEXAR_LOCAL_RANK, NEXAR_LOCAL_SIZE  the same among the ranks on its host\n"
     "  NEXAR_JOIN                          how to reach the seed; a secret\n"
     "\n"
-    "What next:\n"
-    "Under torchrun, mpirun, srun or Kubernetes the program is started by these,\n"
-    "without nexar run; docs/start.md says how.";
+    "Next steps:\n"
+    "torchrun, mpirun, srun and Kubernetes start the program without nexar run;\n"
+    "docs/start.md explains how.";
 
-/// `NAME=value`, or `NAME` for the value that it has here.
+/// Turns `NAME`, which stands for the value in this environment, into `NAME=value`.
 Result<std::string> variable_of(const std::string& text) {
     const std::size_t equals = text.find('=');
     if (equals == 0 || text.empty()) {
-        return Error(Errc::invalid_argument, "--env: NAME or NAME=value");
+        return Error(Errc::invalid_argument, "--env needs NAME or NAME=value");
     }
     if (equals != std::string::npos) return text;
     const char* const value = std::getenv(text.c_str());
     if (value == nullptr) {
-        return Error(Errc::invalid_argument, fmt::format("--env: {} is not set here", text));
+        return Error(Errc::invalid_argument,
+                     fmt::format("--env {0}: this variable is not set here; set it, or give "
+                                 "--env {0}=value",
+                                 text));
     }
     return text + "=" + value;
 }
@@ -113,7 +117,7 @@ Result<std::vector<run::Unit>> plan_units(const RunOptions& options, run::Part p
     std::vector<run::Unit> units;
     if (!std::ranges::all_of(shares, &run::HostShare::is_local) && !run::is_on_path("ssh")) {
         return Error(Errc::unsupported,
-                     "--host needs the command ssh, which is not on the PATH of this machine");
+                     "--host needs ssh, which is not on the PATH of this machine");
     }
     part.world = shares.back().first_rank + shares.back().count;
     for (const run::HostShare& share : shares) {
@@ -132,7 +136,7 @@ Result<std::vector<run::Unit>> plan_units(const RunOptions& options, run::Part p
 }
 
 Result<int> run_ranks(const RunOptions& options, const Invocation& invocation) {
-    // Also because a bad setting is to be said once, and not by every rank.
+    // Loading the configuration here also reports a bad setting once instead of once per rank.
     NEXAR_TRY_VALUE(loaded, load_config({}, invocation.flags));
     NEXAR_TRY_VALUE(shares, run::share_ranks(options.hosts, options.ranks));
     const bool other_hosts = !std::ranges::all_of(shares, &run::HostShare::is_local);
@@ -141,7 +145,8 @@ Result<int> run_ranks(const RunOptions& options, const Invocation& invocation) {
     if (!other_hosts) run::add_sharing(settings, loaded.config, world);
     NEXAR_TRY_VALUE(part, whole_run(options, invocation, settings));
     NEXAR_TRY_VALUE(units, plan_units(options, part, shares));
-    // Settings of the cluster come from the seed; one that ranks alone knew would contradict it.
+    // Ranks get cluster settings from the seed; a value known only to the ranks would contradict
+    // it.
     return run::supervise_with_seed(
         {.units = std::move(units),
          .grace = part.grace,
@@ -151,13 +156,14 @@ Result<int> run_ranks(const RunOptions& options, const Invocation& invocation) {
 }
 
 void start(const RunOptions& options, Invocation& invocation, CLI::App& command) {
-    // Without `--` the program begins at the first word that is no option.
+    // Without `--` the program begins at the first word that is not an option.
     const std::vector<std::string> rest = command.remaining();
     if (!rest.empty() && rest.front().starts_with('-'))
         throw CLI::ExtrasError("run", {rest.rbegin(), rest.rend()});
     invocation.program.insert(invocation.program.begin(), rest.begin(), rest.end());
     if (invocation.program.empty()) {
-        throw CLI::ValidationError("run", "the program is missing: nexar run -n 4 -- ./program");
+        throw CLI::ValidationError("run",
+                                   "no program was given; example: nexar run -n 4 -- ./program");
     }
     const auto code = run_ranks(options, invocation);
     if (code) {
@@ -188,39 +194,39 @@ void accept_np(const CLI::App& app, int argc, char** argv) {
 
 void add_run_command(CLI::App& app, Invocation& invocation) {
     const auto options = std::make_shared<RunOptions>();
-    CLI::App* const command = app.add_subcommand(
-        "run", "Starts the ranks of a program, here and on other hosts, until all have ended");
+    CLI::App* const command =
+        app.add_subcommand("run", "Runs the ranks of a program on this machine and on other hosts");
     set_help(*command, "-n RANKS [OPTIONS] -- PROGRAM [ARGUMENTS]", kRunHelp);
     command->prefix_command();
-    command
-        ->add_option("-n,--ranks,--np", options->ranks,
-                     "How many ranks there are; -np is understood, too")
+    command->add_option("-n,--ranks,--np", options->ranks, "Number of ranks; -np works too")
         ->type_name("RANKS");
     command
-        ->add_option("--host", options->hosts,
-                     "Where they run: a,b for equal shares, a:2,b:4 for so many on each; localhost "
-                     "is this machine, others are reached by ssh, without a password")
+        ->add_option(
+            "--host", options->hosts,
+            "Hosts to run on: a,b divides the ranks evenly, a:2,b:4 sets the number per "
+            "host; localhost is this machine, all others must allow ssh without a password")
         ->type_name("HOSTS");
     command
         ->add_option("--env", options->environment,
-                     "Sets a variable for the ranks, or passes on the one from here; may be given "
-                     "several times")
+                     "Sets an environment variable for the ranks; without a value, copies it from "
+                     "this environment; may be repeated")
         ->type_name("NAME[=VALUE]")
-        ->allow_extra_args(false);  // else a program behind it would be a second value
+        ->allow_extra_args(false);  // or a program after it would be a second value
     command
-        ->add_option("--grace", options->grace,
-                     "How long ranks may take to end after SIGTERM or SIGINT, before SIGKILL")
+        ->add_option(
+            "--grace", options->grace,
+            "How long ranks may take to end after SIGTERM or SIGINT before they are killed")
         ->capture_default_str()
         ->type_name("TIME");
     command
         ->add_option("--lost-after", options->host_timeout,
                      "How long another host may be silent before the connection to it counts as "
-                     "lost; it then ends its ranks by itself")
+                     "lost; that host then ends its ranks by itself")
         ->capture_default_str()
         ->type_name("TIME");
     command
         ->add_option("--remote-nexar", options->remote_nexar,
-                     "The nexar command on other hosts, where it is not on the PATH")
+                     "Path of nexar on the other hosts, if it is not on their PATH")
         ->capture_default_str()
         ->type_name("PATH");
     command->callback([options, command, &invocation] { start(*options, invocation, *command); });

@@ -1,5 +1,5 @@
-// nexar run-part: what `nexar run` starts on another host by ssh. Reads what to do from standard
-// input, then which signals to pass on. When that input ends, or is silent for too long, the
+// nexar run-part: `nexar run` starts it on another host by ssh. It reads the part to run from
+// standard input, then the signals to forward. When the input ends or is silent for too long, the
 // launcher is gone, and this part ends its ranks.
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ namespace {
 
 constexpr auto kPatience = std::chrono::seconds(30);
 
-/// Byte by byte: what stands behind the line is for who reads next.
+/// Reads byte by byte, so that the bytes after the line stay for the next reader.
 Result<std::string> read_line() {
     const SteadyClock clock;
     const TimePoint deadline = clock.now() + kPatience;
@@ -36,19 +36,22 @@ Result<std::string> read_line() {
     while (line.size() < run::kMaxPartBytes) {
         pollfd polled{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock.now());
-        if (left.count() <= 0) return Error(Errc::timed_out, "nobody says what to start");
+        if (left.count() <= 0)
+            return Error(Errc::timed_out, "the launcher did not send the part to run in time");
         if (::poll(&polled, 1, static_cast<int>(left.count())) <= 0) continue;
         char byte = 0;
         const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return Error(Errc::closed, "who wanted this part of a run is gone");
+        if (n <= 0)
+            return Error(Errc::closed,
+                         "the launcher closed the connection before it sent the part to run");
         if (byte == '\n') return line;
         line.push_back(byte);
     }
-    return Error(Errc::limit_exceeded, "what this part of a run is to do is too long");
+    return Error(Errc::limit_exceeded, "the part to run that the launcher sent is too long");
 }
 
-/// The launcher has the seed, and hears of ranks that ended.
+/// The launcher hosts the seed, and the part's messages tell it which ranks have ended.
 class MeetingElsewhere final : public run::Meeting {
 public:
     explicit MeetingElsewhere(const std::string& join) : join_(join) {}
@@ -66,12 +69,11 @@ Result<int> run_part() {
     std::error_code error;
     std::filesystem::current_path(part.directory, error);
     if (error) {
-        return Error(Errc::bad_config,
-                     fmt::format("the directory {} cannot be entered on this host: {}",
-                                 printable(part.directory), error.message()));
+        return Error(Errc::bad_config, fmt::format("cannot enter the directory {} on this host: {}",
+                                                   printable(part.directory), error.message()));
     }
     auto units = run::rank_units(part);
-    for (run::Unit& unit : units) unit.gets_input = false;  // it is not a user's
+    for (run::Unit& unit : units) unit.gets_input = false;  // the launcher's messages arrive there
     MeetingElsewhere meeting(part.join);
     return run::supervise({.units = std::move(units),
                            .grace = part.grace,
@@ -84,7 +86,8 @@ Result<int> run_part() {
 }  // namespace
 
 void add_run_part_command(CLI::App& app, Invocation& invocation) {
-    CLI::App* const command = app.add_subcommand("run-part", "A part of `nexar run` on this host");
+    CLI::App* const command =
+        app.add_subcommand("run-part", "Runs a part of `nexar run` on this host");
     command->group(kHidden);
     command->callback([&invocation] {
         const auto code = run_part();

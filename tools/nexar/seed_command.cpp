@@ -15,36 +15,37 @@ namespace nexar {
 namespace {
 
 constexpr const char* kSeedHelp =
-    "The seed lets members in, gives out ranks and keeps the list of members. It is\n"
-    "never on the way of data: once all have joined, it may even be away for a while.\n"
-    "What it keeps (the cluster's keys, tokens, who has joined) is in a directory that\n"
-    "only its owner can read; a seed that is started again goes on with it.\n"
+    "The seed admits members, assigns ranks and keeps the list of members. It is never\n"
+    "on the data path: once all members have joined, it may even be down for a while.\n"
+    "It keeps the cluster's keys, tokens and members in a directory that only its owner\n"
+    "can read; a restarted seed continues with this state.\n"
     "\n"
     "Examples:\n"
     "  nexar seed --world 4                 # on one machine of the cluster\n"
-    "  nexar token create --uses 4          # beside it: prints the join string\n"
+    "  nexar token create --uses 4          # on the same machine: prints the join string\n"
     "  NEXAR_JOIN=... ./program             # on each machine\n"
     "\n"
-    "The port is UDP; a firewall must let it through, and the members' own ports.\n"
-    "SIGINT or SIGTERM ends the seed; members that have joined go on.\n"
+    "Firewalls must allow the seed's UDP port and the members' own UDP ports. SIGINT or\n"
+    "SIGTERM ends the seed; members that have joined keep running.\n"
     "\n"
-    "What next:\n"
-    "nexar token gives the string that members join with, nexar peers shows who is there.";
+    "Next steps:\n"
+    "nexar token creates the string that members join with; nexar peers shows the members.";
 
 }  // namespace
 
 void add_seed_command(CLI::App& app, Invocation& invocation) {
     const auto options = std::make_shared<ServeOptions>();
     CLI::App* const command =
-        app.add_subcommand("seed", "Hosts the seed of a cluster until it is told to end");
+        app.add_subcommand("seed", "Runs the seed of a cluster, which processes contact to join");
     set_help(*command, "--world RANKS [OPTIONS]", kSeedHelp);
     command
-        ->add_option("--listen", options->listen,
-                     "Address and UDP port, 10.0.0.1:7400; by default all addresses, port 7400")
+        ->add_option(
+            "--listen", options->listen,
+            "Address and UDP port, such as 10.0.0.1:7400; by default all addresses, port 7400")
         ->type_name("ADDRESS");
     command
         ->add_option("--world", options->world,
-                     "How many ranks the cluster has, a whole number from 1 to 1048576")
+                     "Number of ranks in the cluster, a whole number from 1 to 1048576")
         ->type_name("RANKS")
         ->required()
         ->check(whole_number(1, 1U << 20U));

@@ -1,4 +1,4 @@
-// What `nexar seed` does.
+// The body of `nexar seed`.
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ namespace nexar {
 
 namespace {
 
-/// Blocks the signals that end a seed, before it has threads.
+/// Blocks the signals that end a seed. Create it before the seed starts threads.
 class EndSignals {
 public:
     EndSignals() noexcept {
@@ -28,7 +28,7 @@ public:
         ::sigprocmask(SIG_BLOCK, &set_, nullptr);
     }
 
-    /// Whether one came within a second.
+    /// Waits up to a second for one of the signals; true if one arrived.
     bool came() const noexcept {
         constexpr timespec kSecond{.tv_sec = 1, .tv_nsec = 0};
         return ::sigtimedwait(&set_, nullptr, &kSecond) > 0;
@@ -62,7 +62,7 @@ int serve_seed(const ServeOptions& options, const std::vector<ConfigFlag>& flags
         std::string addresses;
         for (const std::string& address : seed.addresses()) addresses += " " + address;
         fmt::print(
-            "seed for {} rank{} at{}\nstate in {}\nlet processes in with: nexar token create "
+            "seed for {} rank{} at{}\nstate in {}\ncreate a join string with: nexar token create "
             "--uses {}{}\n",
             options.world, options.world == 1 ? "" : "s", addresses, wanted.state_dir,
             options.world, options.state_directory.empty() ? "" : " --state " + wanted.state_dir);

@@ -10,12 +10,12 @@ OptionRow row_of(const CLI::Option& option) {
     OptionRow row{.names = {}, .value = value_name(option), .meaning = meaning(option)};
     for (const std::string& name : option.get_snames()) row.names.push_back("-" + name);
     for (const std::string& name : option.get_lnames()) row.names.push_back("--" + name);
-    // What is no option has one name only: the one that stands for it in the usage line.
+    // A positional argument has only the name used in the usage line.
     if (row.names.empty()) row.names.push_back(option.get_name(true));
     return row;
 }
 
-/// Without the empty line that keeps it apart from the options.
+/// The help text without the empty line that separates it from the options.
 std::string text_of(const CLI::App& app) {
     std::string text = app.get_footer();
     const std::size_t begin = text.find_first_not_of('\n');

@@ -6,7 +6,7 @@
 
 namespace nexar {
 
-// What CLI11 knows of the command line, for man pages and shell completion.
+// The commands and options known to CLI11, for man pages and shell completion.
 
 struct OptionRow {
     std::vector<std::string> names;  // "-n", "--ranks"
@@ -24,7 +24,7 @@ struct CommandRow {
     std::vector<CommandRow> commands;
 };
 
-/// The command and all below it, without what is hidden.
+/// The command with all of its visible options and subcommands.
 CommandRow command_table(const CLI::App& app, const std::string& parent = "");
 
 }  // namespace nexar

@@ -9,8 +9,8 @@
 
 namespace nexar {
 
-/// Columns as wide as their widest cell, two blanks apart; the last one is not padded. All rows
-/// have as many cells as the first.
+/// Lays out a table: each column is as wide as its widest cell, with two spaces between columns and
+/// no padding after the last. All rows must have as many cells as the first.
 inline std::string aligned(const std::vector<std::vector<std::string>>& rows) {
     std::vector<std::size_t> widths(rows.empty() ? 0 : rows.front().size());
     for (const auto& row : rows) {

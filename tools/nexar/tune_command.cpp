@@ -1,5 +1,5 @@
-// nexar tune: measures what the fabric costs, and writes it as settings by which algorithms are
-// chosen.
+// nexar tune: measures the cost of messages and memory, and writes it as the settings by which
+// collectives choose their algorithm.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -38,20 +38,20 @@ using schedule::LinkTimes;
 using schedule::Rates;
 
 constexpr const char* kTuneHelp =
-    "Measures between ranks 0 and 1 how long messages take, and what a rank folds and\n"
-    "copies; prints the settings that say so, as a settings file: fabric_* when the two\n"
-    "are on different machines, host_* when they share one. All members need the same\n"
-    "values: put them where each finds them (docs/tuning.md), or give them to the seed.\n"
-    "Measure with nothing else on the machines, and as the program will run: on the\n"
-    "same machines, with the same protection.\n"
+    "Measures how long messages between ranks 0 and 1 take and how fast a rank reduces\n"
+    "and copies memory, and prints the result as a settings file: fabric_* if the two\n"
+    "ranks are on different machines, host_* if they share one. All members need the\n"
+    "same values: put the file where every member finds it (docs/tuning.md), or give the\n"
+    "values to the seed. Measure on idle machines, and under the conditions in which\n"
+    "the program will run: the same machines and the same protection.\n"
     "\n"
-    "With -n, the ranks are processes on this machine; without, it is a rank itself,\n"
-    "of the world that a launcher made.\n"
+    "With -n, nexar tune starts that many processes on this machine. Without -n, it is\n"
+    "one rank of a world that a launcher started.\n"
     "\n"
     "Examples:\n"
     "  nexar tune -n 2 -o host.toml                      # within this machine\n"
-    "  nexar run --host a,b -- nexar tune -o fabric.toml # between two\n"
-    "  NEXAR_CONFIG=fabric.toml nexar config             # what it changed";
+    "  nexar run --host a,b -- nexar tune -o fabric.toml # between two machines\n"
+    "  NEXAR_CONFIG=fabric.toml nexar config             # shows the new values";
 
 struct TuneQuestion {
     bench::Ranks ranks{};
@@ -59,8 +59,8 @@ struct TuneQuestion {
     double seconds = 0.3;
 };
 
-/// Of one kind of message and size, the median of several measurements: one alone may meet a
-/// moment when the machine was busy.
+/// The median of several measurements of one kind and size of message: a single measurement may hit
+/// a moment when the machine is busy.
 double message_seconds(Subject::Kind kind, std::uint64_t bytes, const Communicator& world,
                        double seconds) {
     constexpr std::size_t kTimes = 5;
@@ -76,7 +76,7 @@ double message_seconds(Subject::Kind kind, std::uint64_t bytes, const Communicat
     return medians[kTimes / 2];
 }
 
-/// Seconds per byte of what is done to `bytes` of memory again and again.
+/// Repeats `once`, which processes `bytes` of memory, and returns its best time per byte.
 double byte_seconds(std::uint64_t bytes, double seconds, const std::function<void()>& once) {
     using Clock = std::chrono::steady_clock;
     const auto until = Clock::now() + std::chrono::duration<double>(seconds);
@@ -123,27 +123,27 @@ std::string host_name() {
     return text.data();
 }
 
-/// `links`: whose rates they are, "fabric" or "host".
+/// `links` is the kind of link that the rates describe: "fabric" or "host".
 std::string as_settings(std::string_view links, const Rates& rates, const LinkTimes& times,
                         std::string_view protection) {
-    // What a setting takes: whole numbers, at least those that it allows.
+    // Settings are whole numbers within the range that each allows.
     const auto per_second = [](double byte_seconds) {
         return static_cast<std::uint64_t>(std::clamp(std::round(1 / byte_seconds), 1e3, 1e15));
     };
-    // Not 0, which has a meaning of its own for host_*.
+    // Never 0, which has a special meaning for host_*.
     const auto at_least_one = [](double number) { return std::max(std::llround(number), 1LL); };
     const auto nanoseconds = [&](double seconds) { return at_least_one(seconds * 1e9); };
     const auto lasts = [](double wanted, double was) {
         return fmt::format("{} (measured: {})", as_time(wanted), as_time(was));
     };
     std::string text = fmt::format(
-        "# What messages and memory cost, measured by nexar tune from {}, protection {}.\n"
-        "# All members of a cluster need the same values. By them:\n",
+        "# Costs of messages and memory, measured by nexar tune on {}, protection {}.\n"
+        "# All members of a cluster need the same values. According to these values,\n",
         host_name(), protection);
     text += fmt::format("#   a message of 8 bytes takes {}\n", lasts(rates.hop(8), times.small));
     text += fmt::format("#   a message of 1 MiB takes {}\n",
                         lasts(rates.hop(LinkTimes::kMedium), times.medium));
-    text += fmt::format("#   1 MiB each way at the same time take {}\n",
+    text += fmt::format("#   1 MiB in each direction at the same time takes {}\n",
                         lasts(rates.swap(LinkTimes::kMedium), times.both_medium));
     text += fmt::format("{}_latency = \"{}ns\"\n", links, nanoseconds(rates.latency));
     text += fmt::format("{}_per_message = \"{}ns\"\n", links, nanoseconds(rates.per_message));
@@ -155,21 +155,21 @@ std::string as_settings(std::string_view links, const Rates& rates, const LinkTi
     return text;
 }
 
-/// A file that was not there. Throws nexar::Error.
+/// A file that must not exist yet. Throws nexar::Error.
 class NewFile {
 public:
     explicit NewFile(std::string path)
         : path_(std::move(path)), file_(std::fopen(path_.c_str(), "wx")) {
         if (file_ != nullptr) return;
         throw Error(Errc::bad_config,
-                    fmt::format("{} cannot be written: {}; name a file that is not there yet",
+                    fmt::format("cannot write {}: {}; -o needs a new file in an existing directory",
                                 path_, std::strerror(errno)));
     }
 
     void write(const std::string& text) {
         const bool whole = std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size();
         if (std::fclose(file_.release()) != 0 || !whole) {
-            throw Error(Errc::bad_config, path_ + " cannot be written whole");
+            throw Error(Errc::bad_config, "cannot write all of " + path_);
         }
     }
 
@@ -184,7 +184,7 @@ private:
 
 int tune(const TuneQuestion& question, const Communicator& world, const Config& config) {
     const bool writes = world.rank() == 0;
-    std::unique_ptr<NewFile> file;  // before anything takes time
+    std::unique_ptr<NewFile> file;  // opened first, before the measurements take time
     if (writes && !question.path.empty()) file = std::make_unique<NewFile>(question.path);
     const LinkTimes times = measured(world, question.seconds);
     if (!writes) return kExitOk;
@@ -202,12 +202,13 @@ int tune(const TuneQuestion& question, const Communicator& world, const Config& 
 Result<int> run_tune(const TuneQuestion& question, const CLI::App& command,
                      const Invocation& invocation) {
     if (!(question.seconds > 0)) {
-        return not_allowed("bound of time", std::to_string(question.seconds), "above 0");
+        return not_allowed("time limit", std::to_string(question.seconds), "above 0");
     }
     const bench::Job job{
         .fits = [](std::uint32_t world) -> Result<void> {
             if (world >= 2) return {};
-            return Error(Errc::invalid_argument, "tune measures between two ranks: -n 2");
+            return Error(Errc::invalid_argument,
+                         "messages can only be measured between two ranks; give -n 2 or more");
         },
         .take_part = [&](const Communicator& world,
                          const Config& config) { return tune(question, world, config); }};
@@ -218,13 +219,15 @@ Result<int> run_tune(const TuneQuestion& question, const CLI::App& command,
 
 void add_tune_command(CLI::App& app, Invocation& invocation) {
     const auto question = std::make_shared<TuneQuestion>();
-    CLI::App* const command = app.add_subcommand(
-        "tune", "Measures what messages cost here, as settings that choose algorithms");
+    CLI::App* const command =
+        app.add_subcommand("tune", "Measures message costs and prints them as settings");
     set_help(*command, "[-n RANKS] [OPTIONS]", kTuneHelp);
     bench::add_rank_options(*command, question->ranks);
-    command->add_option("-o,--output", question->path, "Writes to this new file, not to the screen")
+    command
+        ->add_option("-o,--output", question->path,
+                     "Writes to this new file instead of standard output")
         ->type_name("FILE");
-    command->add_option("--seconds", question->seconds, "For each of eight measurements")
+    command->add_option("--seconds", question->seconds, "Time for each of eight measurements")
         ->type_name("SECONDS")
         ->capture_default_str();
     command->callback([question, command, &invocation] {

@@ -1,4 +1,4 @@
-// nexar version: what is installed.
+// nexar version: prints the installed version.
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// Programs that real launchers start: mpirun of Open MPI, mpiexec of MPICH, srun and sbatch of
-// Slurm. Skipped where these are not installed.
+// Programs started by real launchers: Open MPI's mpirun, MPICH's mpiexec, Slurm's srun and sbatch.
+// Skipped if these are not installed.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,14 +25,14 @@ using ::testing::HasSubstr;
 
 constexpr const char* kSecret = "NEXAR_JOB_SECRET=8d1f4c0b7a5e92633f7e0a4d1c8b5926ee01c49ab7d25f38";
 
-/// What three ranks of a ring say.
+/// Expects the output of a ring of three ranks.
 void expect_ring_of_3(const std::string& output) {
     EXPECT_THAT(output,
                 AllOf(HasSubstr("rank 0 of 3 got 1002\n"), HasSubstr("rank 1 of 3 got 1000\n"),
                       HasSubstr("rank 2 of 3 got 1001\n")));
 }
 
-/// Starts `program` with these arguments, which must be installed.
+/// Starts programs under launchers, and skips the test if the launcher is not installed.
 class Launchers : public ::testing::Test {
 protected:
     void need(const std::string& program, const char* package) {
@@ -67,7 +67,7 @@ TEST_F(Launchers, mpich_on_one_host_needs_no_address) {
     expect_ring_of_3(outcome.output);
 }
 
-TEST_F(Launchers, mpich_keeps_two_jobs_with_one_secret_apart) {
+TEST_F(Launchers, two_mpich_jobs_with_the_same_secret_do_not_mix) {
     need("mpiexec.hydra", "mpich");
     if (IsSkipped()) return;
     std::vector<std::unique_ptr<RunningProgram>> jobs;
@@ -109,26 +109,26 @@ protected:
 
 std::unique_ptr<SlurmCluster> Slurm::cluster;
 
-TEST_F(Slurm, on_one_node_needs_no_name_that_dns_knows) {
+TEST_F(Slurm, job_on_one_node_needs_no_dns_name) {
     const Outcome outcome = srun({"-N", "1", "-n", "3"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     expect_ring_of_3(outcome.output);
 }
 
-TEST_F(Slurm, on_one_node_with_pmi_needs_no_name_that_dns_knows) {
+TEST_F(Slurm, job_on_one_node_with_pmi_needs_no_dns_name) {
     const Outcome outcome = srun({"--mpi=pmi2", "-N", "1", "-n", "3"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     expect_ring_of_3(outcome.output);
 }
 
-TEST_F(Slurm, on_two_nodes_from_a_batch_script_needs_no_name_that_dns_knows) {
+TEST_F(Slurm, batch_job_on_two_nodes_needs_no_dns_name) {
     const std::string script = cluster->file("job.sh");
     const std::string output = cluster->file("job.out");
     std::ofstream(script) << "#!/bin/sh\nexec srun -N 2 -n 3 " << NEXAR_JOINING_RANK << "\n";
     const Outcome outcome = run_program(
         installed("sbatch"), {"-N", "2", "-n", "3", "-o", output, script}, environment());
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-    // Not with --wait, which looks every ten seconds.
+    // Not --wait, which polls only every ten seconds.
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(40);
     while (!run_program(installed("squeue"), {"-h"}, environment()).output.empty()) {
         ASSERT_LT(std::chrono::steady_clock::now(), deadline);
@@ -138,7 +138,7 @@ TEST_F(Slurm, on_two_nodes_from_a_batch_script_needs_no_name_that_dns_knows) {
     expect_ring_of_3({std::istreambuf_iterator<char>(file), {}});
 }
 
-TEST_F(Slurm, on_two_nodes_whose_names_dns_does_not_know_says_what_to_set) {
+TEST_F(Slurm, error_on_two_nodes_without_dns_names_says_what_to_set) {
     const Outcome outcome =
         srun({"-N", "2", "-n", "3", "--kill-on-bad-exit=1"}, {"NEXAR_FORMATION_TIMEOUT=20s"});
     EXPECT_NE(outcome.exit_code, 0);
@@ -149,11 +149,11 @@ TEST_F(Slurm, on_two_nodes_whose_names_dns_does_not_know_says_what_to_set) {
     expect_ring_of_3(told.output);
 }
 
-TEST_F(Slurm, a_rank_that_is_killed_is_reported_soon_and_as_a_process_that_has_ended) {
+TEST_F(Slurm, killed_rank_is_soon_reported_as_a_process_that_has_ended) {
     const auto begun = std::chrono::steady_clock::now();
     const Outcome outcome = srun({"-N", "1", "-n", "3"}, {"TEST_KILLED=1"});
     EXPECT_NE(outcome.exit_code, 0);
-    // Rank 2 waits for a message of rank 1 and sends nothing but keep-alives, every three seconds.
+    // Rank 2 waits for a message from rank 1 and sends only keep-alives, every three seconds.
     EXPECT_THAT(outcome.errors,
                 AllOf(HasSubstr("nobody listens at"), HasSubstr("the process has ended")));
     EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(15));

@@ -30,12 +30,13 @@ constexpr std::array kPrograms = {"munged", "slurmctld", "slurmd", "srun",
 
 std::string host_name() {
     std::array<char, 256> name{};
-    if (::gethostname(name.data(), name.size() - 1) != 0) throw std::runtime_error("no host name");
+    if (::gethostname(name.data(), name.size() - 1) != 0)
+        throw std::runtime_error("gethostname failed");
     const std::string text = name.data();
     return text.substr(0, text.find('.'));
 }
 
-/// TCP ports that nobody has now.
+/// TCP ports that are free now.
 std::vector<int> free_ports(std::size_t count) {
     std::vector<int> sockets;
     std::vector<int> ports;
@@ -48,7 +49,7 @@ std::vector<int> free_ports(std::size_t count) {
         auto* const native = reinterpret_cast<sockaddr*>(&address);
         if (::bind(sockets.back(), native, size) != 0 ||
             ::getsockname(sockets.back(), native, &size) != 0) {
-            throw std::runtime_error("no port");
+            throw std::runtime_error("cannot find a free TCP port");
         }
         ports.push_back(ntohs(address.sin_port));
     }
@@ -81,7 +82,7 @@ std::string installed(const std::string& program) {
 std::string SlurmCluster::why_not() {
     for (const char* program : kPrograms) {
         if (installed(program).empty()) {
-            return fmt::format("{} is not installed; scripts/setup.sh launchers", program);
+            return fmt::format("{} is not installed; run scripts/setup.sh launchers", program);
         }
     }
     return "";
@@ -105,20 +106,20 @@ SlurmCluster::SlurmCluster() {
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     };
-    while (!fs::exists(file("munge/socket"))) check_time("munged does not start");
+    while (!fs::exists(file("munge/socket"))) check_time("munged did not start in time");
     start("slurmctld", {"-D"});
     start("slurmd", {"-D", "-N", "nexar-n1"});
     start("slurmd", {"-D", "-N", "nexar-n2"});
     while (run_program(installed("sinfo"), {"-h", "-o", "%t %D"}, environment()).output !=
            "idle 2\n") {
-        check_time("Slurm does not start");
+        check_time("Slurm did not start in time");
     }
 }
 
 SlurmCluster::~SlurmCluster() {
-    // They keep nothing that is needed again, and take seconds to end by themselves.
+    // Kill the daemons: their state is not needed again, and a clean shutdown takes seconds.
     while (!daemons_.empty()) daemons_.pop_back();
-    // Those that slurmd started for the steps of jobs outlive it.
+    // The processes that slurmd started for job steps outlive it.
     for (const pid_t left : processes_with("SLURM_CONF=" + file("slurm.conf"))) {
         ::kill(left, SIGKILL);
     }

@@ -9,23 +9,23 @@
 
 namespace nexar::testing {
 
-/// Where a program is: in /usr/bin or /usr/sbin; empty when it is not installed.
+/// The path of a program in /usr/bin or /usr/sbin; empty if it is not installed.
 std::string installed(const std::string& program);
 
-/// A Slurm of its own on this machine, with everything in a temporary directory: munged, slurmctld
-/// and two slurmd, whose node names only Slurm knows. Ends with the object.
+/// A private Slurm cluster on this machine, with all its files in a temporary directory: munged,
+/// slurmctld and two slurmd, whose node names are unknown to DNS. Ends with the object.
 class SlurmCluster {
 public:
-    /// Why it cannot be started here; empty when it can.
+    /// Why Slurm cannot be started here; empty if it can.
     static std::string why_not();
 
-    /// Waits until both nodes are idle. Throws when that takes too long.
+    /// Waits until both nodes are idle. Throws if that takes too long.
     SlurmCluster();
     SlurmCluster(const SlurmCluster&) = delete;
     SlurmCluster& operator=(const SlurmCluster&) = delete;
     ~SlurmCluster();
 
-    /// For srun and sbatch; with PATH and HOME.
+    /// The environment for srun and sbatch, including PATH and HOME.
     std::vector<std::string> environment() const;
     std::string file(const std::string& name) const { return (directory_ / name).string(); }
 

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 constexpr TimePoint kStart{100s};
 constexpr Ended kDone{};
 
-TEST(EarlyEndsTest, says_nothing_when_ranks_end_within_a_moment) {
+TEST(EarlyEndsTest, reports_nothing_when_ranks_end_at_almost_the_same_time) {
     EarlyEnds ends(3);
     ends.on_ended(kStart, 1, kDone);
     ends.on_time(kStart + 1s);
@@ -26,7 +26,7 @@ TEST(EarlyEndsTest, says_nothing_when_ranks_end_within_a_moment) {
     EXPECT_THAT(ends.take_lines(), IsEmpty());
 }
 
-TEST(EarlyEndsTest, names_who_exited_and_who_still_runs) {
+TEST(EarlyEndsTest, names_the_exited_and_the_running_ranks) {
     EarlyEnds ends(5);
     ends.on_ended(kStart, 2, kDone);
     ASSERT_EQ(ends.next_deadline(), kStart + 2s);
@@ -36,10 +36,10 @@ TEST(EarlyEndsTest, names_who_exited_and_who_still_runs) {
     EXPECT_THAT(
         ends.take_lines(),
         ElementsAre("rank 2 exited with code 0 while ranks 0, 1, 3 and 4 are still running"));
-    EXPECT_FALSE(ends.next_deadline()) << "it is said once";
+    EXPECT_FALSE(ends.next_deadline()) << "it is reported once";
 }
 
-TEST(EarlyEndsTest, says_it_ever_more_rarely_when_ranks_end_one_after_the_other) {
+TEST(EarlyEndsTest, reports_less_often_when_ranks_end_one_after_the_other) {
     EarlyEnds ends(4);
     ends.on_ended(kStart, 3, kDone);
     ends.on_time(kStart + 2s);
@@ -53,7 +53,7 @@ TEST(EarlyEndsTest, says_it_ever_more_rarely_when_ranks_end_one_after_the_other)
                 ElementsAre("ranks 0 and 1 exited with code 0 while rank 2 is still running"));
 }
 
-TEST(EarlyEndsTest, says_at_once_who_had_exited_when_another_rank_fails) {
+TEST(EarlyEndsTest, names_the_exited_ranks_at_once_when_another_rank_fails) {
     EarlyEnds ends(4);
     ends.on_ended(kStart, 2, kDone);
     ends.on_ended(kStart, 3, kDone);
@@ -66,7 +66,8 @@ TEST(EarlyEndsTest, says_at_once_who_had_exited_when_another_rank_fails) {
     EXPECT_THAT(ends.take_lines(), IsEmpty());
 }
 
-TEST(EarlyEndsTest, says_who_had_exited_even_if_the_last_rank_ends_together_with_the_failed_one) {
+TEST(EarlyEndsTest,
+     names_the_exited_ranks_even_if_the_last_rank_ends_together_with_the_failed_one) {
     EarlyEnds ends(3);
     ends.on_ended(kStart, 1, kDone);
     ends.on_ended(kStart, 2, {.by_signal = false, .number = 1});
@@ -75,7 +76,7 @@ TEST(EarlyEndsTest, says_who_had_exited_even_if_the_last_rank_ends_together_with
     EXPECT_THAT(ends.take_lines(), ElementsAre("rank 1 had exited with code 0 before that"));
 }
 
-TEST(EarlyEndsTest, says_nothing_when_the_user_ends_the_run) {
+TEST(EarlyEndsTest, reports_nothing_when_the_user_ends_the_run) {
     EarlyEnds ends(2);
     ends.on_ended(kStart, 0, kDone);
     ends.on_run_ending(false);
@@ -84,7 +85,7 @@ TEST(EarlyEndsTest, says_nothing_when_the_user_ends_the_run) {
     EXPECT_FALSE(ends.next_deadline());
 }
 
-TEST(EarlyEndsTest, ignores_ranks_that_do_not_exist_and_ends_that_are_told_twice) {
+TEST(EarlyEndsTest, ignores_unknown_ranks_and_repeated_events) {
     EarlyEnds ends(2);
     ends.on_ended(kStart, 7, kDone);
     EXPECT_FALSE(ends.next_deadline());

@@ -9,7 +9,7 @@
 namespace nexar::run {
 namespace {
 
-TEST(EndedTest, says_code_or_signal_in_words_and_as_a_shell_does) {
+TEST(EndedTest, describes_code_or_signal_and_has_the_exit_code_of_a_shell) {
     const Ended good = Ended::from_status(W_EXITCODE(0, 0));
     EXPECT_FALSE(good.failed());
     EXPECT_EQ(good.exit_code(), 0);
@@ -19,9 +19,9 @@ TEST(EndedTest, says_code_or_signal_in_words_and_as_a_shell_does) {
     EXPECT_EQ(to_text(code), "exited with code 3");
     const Ended crash = Ended::from_status(W_EXITCODE(0, SIGSEGV));
     EXPECT_EQ(crash.exit_code(), 139);
-    EXPECT_EQ(to_text(crash), "died of signal 11 (SIGSEGV)");
+    EXPECT_EQ(to_text(crash), "was killed by signal 11 (SIGSEGV)");
     const Ended core = Ended::from_status(W_EXITCODE(0, SIGABRT) | WCOREFLAG);
-    EXPECT_EQ(to_text(core), "died of signal 6 (SIGABRT), core dumped");
+    EXPECT_EQ(to_text(core), "was killed by signal 6 (SIGABRT), core dumped");
     EXPECT_EQ(signal_name(SIGRTMIN + 2), "SIGRTMIN+2");
 }
 

@@ -20,7 +20,7 @@ NamedSettings added(std::uint32_t ranks, ConfigSources sources = {}) {
     return settings;
 }
 
-TEST(FlagSettings, ranks_are_told_that_they_share_processors) {
+TEST(FlagSettings, tells_ranks_that_they_share_processors) {
     const std::uint32_t cores = std::thread::hardware_concurrency();
     ASSERT_GT(cores, 0U);
     EXPECT_THAT(added(1), IsEmpty());
@@ -28,7 +28,7 @@ TEST(FlagSettings, ranks_are_told_that_they_share_processors) {
     EXPECT_THAT(added(2 * cores), ElementsAre(Pair("fabric_ranks_per_core", "2")));
     EXPECT_THAT(added(3 * cores), ElementsAre(Pair("fabric_ranks_per_core", "3")));
     for (const std::uint32_t ranks : {cores + 1, 7 * cores + 3, 100'000U}) {
-        // What is added is a value that the setting takes.
+        // The added value is valid for the setting.
         const NamedSettings settings = added(ranks);
         ASSERT_EQ(settings.size(), 1U);
         const auto config = Config::resolve(
@@ -37,7 +37,7 @@ TEST(FlagSettings, ranks_are_told_that_they_share_processors) {
     }
 }
 
-TEST(FlagSettings, who_said_how_they_share_them_is_not_contradicted) {
+TEST(FlagSettings, does_not_override_the_value_that_the_user_set) {
     const std::uint32_t ranks = 2 * std::thread::hardware_concurrency();
     EXPECT_THAT(added(ranks, {.environment = {{"NEXAR_FABRIC_RANKS_PER_CORE", "1"}}}), IsEmpty());
     EXPECT_THAT(added(ranks, {.code = {{"fabric_ranks_per_core", "7"}}}), IsEmpty());

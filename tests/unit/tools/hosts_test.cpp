@@ -26,13 +26,13 @@ std::string shares(std::string_view hosts, std::optional<std::uint32_t> ranks) {
     return text;
 }
 
-TEST(HostsTest, all_ranks_run_here_when_no_host_is_named) {
+TEST(HostsTest, all_ranks_run_on_this_machine_when_no_host_is_given) {
     EXPECT_EQ(shares("", 4), "localhost=0+4 ");
     EXPECT_TRUE(share_ranks("", 4)->front().is_local());
     EXPECT_FALSE(share_ranks("node1", 4)->front().is_local());
 }
 
-TEST(HostsTest, shares_are_equal_or_as_the_slots_say) {
+TEST(HostsTest, shares_are_equal_or_follow_the_slots) {
     EXPECT_EQ(shares("a,b", 4), "a=0+2 b=2+2 ");
     EXPECT_EQ(shares("a,b,c", 5), "a=0+2 b=2+2 c=4+1 ");
     EXPECT_EQ(shares("a,b,c", 2), "a=0+1 b=1+1 ");
@@ -47,26 +47,26 @@ TEST(HostsTest, shares_are_equal_or_as_the_slots_say) {
     EXPECT_EQ(shares("fd00::2", 1), "fd00::2=0+1 ");
 }
 
-TEST(HostsTest, says_what_is_wrong) {
+TEST(HostsTest, errors_explain_what_is_wrong) {
     for (const auto& [hosts, why] : std::vector<std::pair<std::string, std::string>>{
-             {"a,,b", "no name of a host"},
-             {"-oProxyCommand=x", "no name of a host"},
-             {"a b", "no name of a host"},
-             {"a;reboot", "no name of a host"},
-             {"$(reboot)", "no name of a host"},
-             {"[::1", "no name of a host"},
-             {"[::1]x", "no name of a host"},
+             {"a,,b", "is not a valid host name"},
+             {"-oProxyCommand=x", "is not a valid host name"},
+             {"a b", "is not a valid host name"},
+             {"a;reboot", "is not a valid host name"},
+             {"$(reboot)", "is not a valid host name"},
+             {"[::1", "is not a valid host name"},
+             {"[::1]x", "is not a valid host name"},
              {"a:0", "whole number from 1"},
              {"a:", "whole number from 1"},
              {"a:x", "whole number from 1"},
              {"a,a", "twice"},
              {"a:2,b", "to all hosts"},
-             {"a:1,b:1", "room for 2"},
-             {"a:65536,b:1", "65536 are the most"},
+             {"a:1,b:1", "-n 3 exceeds the 2 ranks"},
+             {"a:65536,b:1", "exceed the limit of 65536"},
          }) {
         EXPECT_THAT(shares(hosts, 3), HasSubstr(why)) << hosts;
     }
-    EXPECT_THAT(shares("a", {}), HasSubstr("say how many"));
+    EXPECT_THAT(shares("a", {}), HasSubstr("number of ranks is missing"));
     EXPECT_THAT(shares("", 0), HasSubstr("from 1 to 65536"));
     EXPECT_THAT(shares("", 65537), HasSubstr("from 1 to 65536"));
 }

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr TimePoint kLineStart{100s};
 
-TEST(LauncherLineTest, signals_come_out_whatever_the_pieces_are) {
+TEST(LauncherLineTest, decodes_signals_however_the_input_is_split) {
     const std::string all = encode(ToPart(PassOn{.signal = SIGUSR1})) + "nonsense\n" +
                             encode(ToPart(Alive{})) + encode(ToPart(PassOn{.signal = SIGTERM}));
     for (std::size_t cut = 1; cut < all.size(); ++cut) {
@@ -28,7 +28,7 @@ TEST(LauncherLineTest, signals_come_out_whatever_the_pieces_are) {
     }
 }
 
-TEST(LauncherLineTest, a_launcher_that_says_nothing_is_lost) {
+TEST(LauncherLineTest, silent_launcher_is_lost) {
     LauncherLine line(15s, kLineStart);
     EXPECT_EQ(line.deadline(), kLineStart + 15s);
     EXPECT_THAT(line.take(kLineStart + 10s, "alive\n"), IsEmpty());
@@ -39,7 +39,7 @@ TEST(LauncherLineTest, a_launcher_that_says_nothing_is_lost) {
     EXPECT_TRUE(line.lost(kLineStart));
 }
 
-TEST(LauncherLineTest, the_end_of_the_input_and_a_line_without_end_close_it) {
+TEST(LauncherLineTest, end_of_input_and_an_endless_line_close_it) {
     LauncherLine ended(15s, kLineStart);
     EXPECT_THAT(ended.take(kLineStart, ""), IsEmpty());
     EXPECT_FALSE(ended.is_open());
@@ -49,7 +49,7 @@ TEST(LauncherLineTest, the_end_of_the_input_and_a_line_without_end_close_it) {
     EXPECT_FALSE(endless.is_open());
 }
 
-TEST(LauncherLineTest, a_launcher_that_was_stopped_may_be_silent_until_it_goes_on) {
+TEST(LauncherLineTest, stopped_launcher_may_be_silent_until_it_continues) {
     LauncherLine line(15s, kLineStart);
     EXPECT_THAT(line.take(kLineStart, encode(ToPart(PassOn{.signal = SIGTSTP}))),
                 ElementsAre(SIGTSTP));

@@ -11,7 +11,7 @@
 namespace nexar::run {
 namespace {
 
-TEST(LinePrefixerTest, keeps_what_has_no_end_yet) {
+TEST(LinePrefixerTest, keeps_an_incomplete_line) {
     LinePrefixer prefixer("[1] ");
     std::string out;
     prefixer.take("a", out);
@@ -24,7 +24,7 @@ TEST(LinePrefixerTest, keeps_what_has_no_end_yet) {
     EXPECT_EQ(out, "[1] ab\n[1] \n[1] c\n");
 }
 
-TEST(LinePrefixerTest, a_line_that_is_too_long_goes_on_in_another) {
+TEST(LinePrefixerTest, splits_a_line_that_is_too_long) {
     LinePrefixer prefixer("> ", 4);
     std::string out;
     prefixer.take("abcd", out);
@@ -35,7 +35,7 @@ TEST(LinePrefixerTest, a_line_that_is_too_long_goes_on_in_another) {
     EXPECT_EQ(out, "> abcd\n> abcd\n> efgh\n> ijk\n");
 }
 
-TEST(LinePrefixerTest, cuts_do_not_matter) {
+TEST(LinePrefixerTest, output_does_not_depend_on_how_the_input_is_split) {
     std::mt19937_64 random(test_seed(3));
     for (int round = 0; round < 300; ++round) {
         std::string text;

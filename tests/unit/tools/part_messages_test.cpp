@@ -14,7 +14,7 @@ std::string without_end(std::string line) {
     return line;
 }
 
-TEST(PartMessagesTest, arrive_as_they_were_sent) {
+TEST(PartMessagesTest, survive_encoding_and_decoding) {
     const auto alive = decode_to_part(without_end(encode(ToPart(Alive{}))));
     ASSERT_TRUE(alive);
     EXPECT_TRUE(std::holds_alternative<Alive>(*alive));
@@ -36,7 +36,7 @@ TEST(PartMessagesTest, arrive_as_they_were_sent) {
     }
 }
 
-TEST(PartMessagesTest, what_ranks_write_and_what_cannot_be_is_no_message) {
+TEST(PartMessagesTest, output_of_ranks_and_malformed_lines_are_not_messages) {
     const std::string mark = without_end(encode(FromPart(Alive{}))).substr(0, 11);
     ASSERT_EQ(mark, "\x1enexar-run ");
     for (const std::string& line :

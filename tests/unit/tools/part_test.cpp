@@ -24,7 +24,7 @@ Part example() {
             .output_in_colour = true};
 }
 
-TEST(PartTest, arrives_as_it_was_sent_in_one_line) {
+TEST(PartTest, survives_encoding_as_one_line) {
     const std::string line = encode(example());
     EXPECT_EQ(line.find('\n'), line.size() - 1);
     const Part part = decode_part(line).value();
@@ -41,7 +41,7 @@ TEST(PartTest, arrives_as_it_was_sent_in_one_line) {
     EXPECT_FALSE(part.errors_in_colour);
 }
 
-TEST(PartTest, refuses_what_cannot_be_without_showing_it) {
+TEST(PartTest, rejects_invalid_parts_without_showing_them) {
     const auto refused = [](Part part) {
         const auto decoded = decode_part(encode(part));
         if (decoded) return false;

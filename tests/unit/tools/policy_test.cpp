@@ -32,12 +32,12 @@ Policy three_ranks() {
     return Policy({.units = {"rank 0", "rank 1", "rank 2"}, .grace = 10s, .linger = 1s});
 }
 
-TEST(PolicyTest, ends_well_when_all_do) {
+TEST(PolicyTest, succeeds_when_all_ranks_succeed) {
     Policy policy = three_ranks();
     policy.on_ended(kPolicyStart, 1, exit_code(0));
     policy.on_ended(kPolicyStart, 0, exit_code(0));
     policy.on_alone();
-    EXPECT_FALSE(policy.finished()) << "rank 2 runs";
+    EXPECT_FALSE(policy.finished()) << "rank 2 is still running";
     policy.on_ended(kPolicyStart, 2, exit_code(0));
     EXPECT_FALSE(policy.finished());
     policy.on_alone();
@@ -48,12 +48,12 @@ TEST(PolicyTest, ends_well_when_all_do) {
     EXPECT_FALSE(policy.next_deadline());
 }
 
-TEST(PolicyTest, an_abort_explains_the_failures_that_follow_from_it) {
+TEST(PolicyTest, abort_explains_the_failures_that_it_causes) {
     for (const auto& [code, status] : {std::pair(3, 3), std::pair(0, 1), std::pair(256, 1)}) {
         Policy policy = three_ranks();
         policy.on_aborted(
             {Errc::aborted, "rank 2 aborted the program with code 3: why", {.abort_code = code}});
-        EXPECT_TRUE(policy.undisturbed()) << "the ranks may go on";
+        EXPECT_TRUE(policy.undisturbed()) << "the ranks may continue";
         policy.on_ended(kPolicyStart, 1, signal(SIGABRT));
         EXPECT_THAT(policy.take_orders(), ElementsAre(kTermUnits));
         policy.on_ended(kPolicyStart, 0, signal(SIGABRT));
@@ -67,7 +67,7 @@ TEST(PolicyTest, an_abort_explains_the_failures_that_follow_from_it) {
     }
 }
 
-TEST(PolicyTest, an_abort_that_no_rank_fails_of_is_no_failure) {
+TEST(PolicyTest, abort_without_a_failing_rank_is_not_a_failure) {
     Policy policy = three_ranks();
     policy.on_aborted({Errc::aborted, "why", {.abort_code = 3}});
     for (std::size_t unit = 0; unit < 3; ++unit) policy.on_ended(kPolicyStart, unit, exit_code(0));
@@ -75,31 +75,31 @@ TEST(PolicyTest, an_abort_that_no_rank_fails_of_is_no_failure) {
     EXPECT_THAT(policy.take_lines(), IsEmpty());
 }
 
-TEST(PolicyTest, the_first_failure_ends_the_run_and_gives_the_exit_code) {
+TEST(PolicyTest, first_failure_ends_the_run_and_determines_the_exit_code) {
     Policy policy = three_ranks();
     policy.on_ended(kPolicyStart, 1, signal(SIGSEGV));
     EXPECT_THAT(policy.take_orders(), ElementsAre(kTermUnits));
     EXPECT_THAT(policy.take_lines(),
-                ElementsAre("rank 1 died of signal 11 (SIGSEGV); the others get SIGTERM, and "
+                ElementsAre("rank 1 was killed by signal 11 (SIGSEGV); the others get SIGTERM, and "
                             "SIGKILL after 10s"));
     policy.on_ended(kPolicyStart + 1s, 0, signal(SIGTERM));
     policy.on_ended(kPolicyStart + 1s, 2, exit_code(1));
-    EXPECT_THAT(policy.take_lines(), IsEmpty()) << "what follows from it needs no line";
+    EXPECT_THAT(policy.take_lines(), IsEmpty()) << "the consequences need no line";
     policy.on_alone();
     EXPECT_TRUE(policy.finished());
     EXPECT_EQ(policy.exit_code(), 139);
 }
 
-TEST(PolicyTest, a_crash_after_the_first_failure_is_said_as_well) {
+TEST(PolicyTest, crash_after_the_first_failure_is_reported_too) {
     Policy policy = three_ranks();
     policy.on_ended(kPolicyStart, 1, exit_code(2));
     (void)policy.take_lines();
     policy.on_ended(kPolicyStart, 0, signal(SIGABRT));
-    EXPECT_THAT(policy.take_lines(), ElementsAre("rank 0 died of signal 6 (SIGABRT)"));
+    EXPECT_THAT(policy.take_lines(), ElementsAre("rank 0 was killed by signal 6 (SIGABRT)"));
     EXPECT_EQ(policy.exit_code(), 2);
 }
 
-TEST(PolicyTest, who_outlives_the_grace_time_is_killed) {
+TEST(PolicyTest, kills_ranks_that_outlive_the_grace_period) {
     Policy policy = three_ranks();
     policy.on_ended(kPolicyStart, 1, exit_code(2));
     (void)policy.take_orders();
@@ -110,14 +110,14 @@ TEST(PolicyTest, who_outlives_the_grace_time_is_killed) {
     policy.on_ended(kPolicyStart + 5s, 2, signal(SIGTERM));
     policy.on_time(kPolicyStart + 10s);
     EXPECT_THAT(policy.take_orders(), ElementsAre(kKillAll));
-    EXPECT_THAT(policy.take_lines(), ElementsAre("rank 0 did not end within 10s: killed"));
+    EXPECT_THAT(policy.take_lines(), ElementsAre("rank 0 did not end within 10s; sending SIGKILL"));
     policy.on_ended(kPolicyStart + 11s, 0, signal(SIGKILL));
     policy.on_alone();
     EXPECT_TRUE(policy.finished());
     EXPECT_EQ(policy.exit_code(), 2);
 }
 
-TEST(PolicyTest, signals_are_passed_on_and_those_that_do_not_end_may_come_often) {
+TEST(PolicyTest, forwards_repeated_signals_that_do_not_terminate) {
     Policy policy = three_ranks();
     for (int i = 0; i < 3; ++i) {
         policy.on_signal(kPolicyStart, SIGUSR1);
@@ -126,22 +126,23 @@ TEST(PolicyTest, signals_are_passed_on_and_those_that_do_not_end_may_come_often)
     }
 }
 
-TEST(PolicyTest, after_an_interrupt_nobody_gets_another_signal_before_the_grace_time_is_over) {
+TEST(PolicyTest, sends_no_further_signal_within_the_grace_period_after_an_interrupt) {
     Policy policy = three_ranks();
     policy.on_signal(kPolicyStart, SIGINT);
     EXPECT_EQ(policy.next_deadline(), kPolicyStart + 10s);
     (void)policy.take_orders();
     policy.on_ended(kPolicyStart + 1s, 0, signal(SIGINT));
     EXPECT_THAT(policy.take_orders(), IsEmpty());
-    EXPECT_EQ(policy.next_deadline(), kPolicyStart + 10s) << "the first end does not prolong it";
+    EXPECT_EQ(policy.next_deadline(), kPolicyStart + 10s)
+        << "the first rank that ends does not extend it";
     policy.on_ended(kPolicyStart + 1s, 1, signal(SIGINT));
-    EXPECT_THAT(policy.take_lines(), ElementsAre("rank 0 died of signal 2 (SIGINT)"));
+    EXPECT_THAT(policy.take_lines(), ElementsAre("rank 0 was killed by signal 2 (SIGINT)"));
     policy.on_time(kPolicyStart + 10s);
     EXPECT_THAT(policy.take_orders(), ElementsAre(kKillAll));
     EXPECT_EQ(policy.exit_code(), 130);
 }
 
-TEST(PolicyTest, ranks_that_ignore_a_signal_that_was_passed_on_are_killed_after_the_grace_time) {
+TEST(PolicyTest, kills_ranks_that_ignore_a_forwarded_signal_after_the_grace_period) {
     for (const int sent : {SIGTERM, SIGINT}) {
         Policy policy = three_ranks();
         policy.on_signal(kPolicyStart, sent);
@@ -151,7 +152,7 @@ TEST(PolicyTest, ranks_that_ignore_a_signal_that_was_passed_on_are_killed_after_
         policy.on_time(kPolicyStart + 10s);
         EXPECT_THAT(policy.take_orders(), ElementsAre(kKillAll));
         EXPECT_THAT(policy.take_lines(),
-                    ElementsAre("rank 0, rank 1, rank 2 did not end within 10s: killed"));
+                    ElementsAre("rank 0, rank 1, rank 2 did not end within 10s; sending SIGKILL"));
         for (const std::size_t rank : {0U, 1U, 2U})
             policy.on_ended(kPolicyStart, rank, signal(SIGKILL));
         EXPECT_THAT(policy.take_lines(), IsEmpty());
@@ -159,7 +160,7 @@ TEST(PolicyTest, ranks_that_ignore_a_signal_that_was_passed_on_are_killed_after_
     }
 }
 
-TEST(PolicyTest, ranks_may_go_on_after_a_hang_up_until_one_of_them_ends) {
+TEST(PolicyTest, ranks_may_continue_after_sighup_until_one_of_them_ends) {
     for (const int sent : {SIGHUP, SIGQUIT}) {
         Policy policy = three_ranks();
         policy.on_signal(kPolicyStart, sent);
@@ -169,7 +170,7 @@ TEST(PolicyTest, ranks_may_go_on_after_a_hang_up_until_one_of_them_ends) {
     }
 }
 
-TEST(PolicyTest, a_unit_that_cannot_be_reached_is_killed_and_the_others_get_sigterm) {
+TEST(PolicyTest, kills_an_unreachable_unit_and_sends_sigterm_to_the_others) {
     Policy policy = three_ranks();
     policy.on_unreachable(kPolicyStart, 1, "the connection to host b is lost");
     EXPECT_THAT(policy.take_orders(),
@@ -181,15 +182,15 @@ TEST(PolicyTest, a_unit_that_cannot_be_reached_is_killed_and_the_others_get_sigt
     EXPECT_EQ(policy.exit_code(), 255);
 }
 
-TEST(PolicyTest, is_disturbed_by_a_failure_and_by_a_signal_that_asks_to_end) {
+TEST(PolicyTest, failures_and_terminating_signals_disturb_the_run) {
     Policy policy = three_ranks();
     policy.on_signal(kPolicyStart, SIGUSR1);
     policy.on_ended(kPolicyStart, 0, exit_code(0));
     EXPECT_TRUE(policy.undisturbed());
     EXPECT_FALSE(policy.failed());
     Policy failing = three_ranks();
-    failing.on_failed(kPolicyStart, 2, 7, "rank 2 is not what it was");
-    EXPECT_THAT(failing.take_lines(), ElementsAre(HasSubstr("rank 2 is not what it was; the")));
+    failing.on_failed(kPolicyStart, 2, 7, "rank 2 has vanished");
+    EXPECT_THAT(failing.take_lines(), ElementsAre(HasSubstr("rank 2 has vanished; the")));
     EXPECT_FALSE(failing.undisturbed());
     EXPECT_TRUE(failing.failed());
     policy.on_signal(kPolicyStart, SIGTERM);
@@ -197,7 +198,7 @@ TEST(PolicyTest, is_disturbed_by_a_failure_and_by_a_signal_that_asks_to_end) {
     EXPECT_FALSE(policy.failed());
 }
 
-TEST(PolicyTest, a_second_signal_that_asks_to_end_kills_but_not_a_hang_up) {
+TEST(PolicyTest, second_terminating_signal_kills_unless_it_is_sighup) {
     Policy policy = three_ranks();
     policy.on_signal(kPolicyStart, SIGTERM);
     policy.on_signal(kPolicyStart, SIGHUP);
@@ -207,11 +208,11 @@ TEST(PolicyTest, a_second_signal_that_asks_to_end_kills_but_not_a_hang_up) {
     policy.on_signal(kPolicyStart, SIGINT);
     policy.on_signal(kPolicyStart, SIGINT);
     EXPECT_THAT(policy.take_orders(), ElementsAre(kKillAll));
-    EXPECT_THAT(policy.take_lines(), ElementsAre("SIGINT again: killing all"));
+    EXPECT_THAT(policy.take_lines(), ElementsAre("received SIGINT again; killing all processes"));
     EXPECT_EQ(policy.exit_code(), 130);
 }
 
-TEST(PolicyTest, strays_have_a_moment_then_sigterm_then_sigkill) {
+TEST(PolicyTest, strays_get_a_moment_then_sigterm_then_sigkill) {
     Policy policy = three_ranks();
     for (const std::size_t rank : {0U, 1U, 2U}) policy.on_ended(kPolicyStart, rank, exit_code(0));
     ASSERT_EQ(policy.next_deadline(), kPolicyStart + 1s);
@@ -226,7 +227,7 @@ TEST(PolicyTest, strays_have_a_moment_then_sigterm_then_sigkill) {
     EXPECT_EQ(policy.exit_code(), 0);
 }
 
-TEST(PolicyTest, a_program_that_is_not_there_counts_once) {
+TEST(PolicyTest, missing_program_is_reported_once) {
     Policy policy = three_ranks();
     policy.on_not_started(kPolicyStart, 1, "./x: No such file or directory");
     policy.on_ended(kPolicyStart, 1, exit_code(127));
@@ -235,7 +236,7 @@ TEST(PolicyTest, a_program_that_is_not_there_counts_once) {
     EXPECT_EQ(policy.exit_code(), 127);
 }
 
-TEST(PolicyTest, nobody_who_reads_and_nobody_who_wants_it_kill_once) {
+TEST(PolicyTest, lost_output_and_lost_launcher_kill_all_once) {
     Policy unread = three_ranks();
     unread.on_output_lost();
     unread.on_output_lost();

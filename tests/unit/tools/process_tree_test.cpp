@@ -10,7 +10,7 @@
 namespace nexar::run {
 namespace {
 
-TEST(ProcessTreeTest, the_parent_is_found_behind_any_name) {
+TEST(ProcessTreeTest, finds_the_parent_after_any_process_name) {
     EXPECT_EQ(parent_in_stat("12 (sh) S 7 12 12 0 -1"), 7);
     EXPECT_EQ(parent_in_stat("12 (a) S 99 (b) R 8 1"), 8);
     EXPECT_EQ(parent_in_stat("12 () ) Z 8"), 8);
@@ -19,10 +19,10 @@ TEST(ProcessTreeTest, the_parent_is_found_behind_any_name) {
     }
 }
 
-TEST(ProcessTreeTest, children_are_those_of_this_process_only) {
+TEST(ProcessTreeTest, lists_only_the_children_of_this_process) {
     EXPECT_TRUE(children().empty());
     const testing::ChildProcess child([](testing::Channel& channel) {
-        // Two generations below this process; ends with the one between.
+        // A grandchild of this process; ends together with its parent.
         const testing::ChildProcess grandchild(
             [](testing::Channel& own) { (void)own.hear(std::chrono::seconds(60)); });
         channel.say("ready");

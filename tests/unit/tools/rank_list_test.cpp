@@ -12,7 +12,7 @@ std::string list(const std::vector<std::uint32_t>& ranks) {
     return rank_list(ranks);
 }
 
-TEST(RankListTest, reads_as_in_a_sentence) {
+TEST(RankListTest, reads_like_part_of_a_sentence) {
     EXPECT_EQ(list({2}), "rank 2");
     EXPECT_EQ(list({0, 1}), "ranks 0 and 1");
     EXPECT_EQ(list({0, 1, 3}), "ranks 0, 1 and 3");

@@ -1,4 +1,4 @@
-// A collective of one size, as an exercise.
+// The exercise that runs a collective of one size.
 
 #include "bench/exercise.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 
 using schedule::Collective;
 
-/// Whether every rank has, sends or gets one chunk of the vector.
+/// True for operations that divide the vector into one chunk per rank.
 bool divides(Collective operation) noexcept {
     switch (operation) {
         case Collective::all_gather:
@@ -29,7 +29,7 @@ bool divides(Collective operation) noexcept {
     }
 }
 
-/// Elements that this rank has at the start, and gets; schedule::Request says the same.
+/// The number of elements in this rank's input and output, as in schedule::Request.
 struct Counts {
     std::uint64_t input = 0;
     std::uint64_t output = 0;
@@ -93,7 +93,7 @@ public:
     }
 
     std::uint64_t wrong() const override {
-        // What rank 0 gets of an exclusive scan is undefined.
+        // An exclusive scan leaves the output of rank 0 undefined.
         if (reference_.operation == Collective::exclusive_scan && world_.rank() == 0) return 0;
         return reference_.wrong(output_.buffer());
     }

@@ -10,16 +10,17 @@
 
 namespace nexar::bench {
 
-/// How large one row is: the elements that fill the size, rounded down to a multiple of the ranks
-/// where the vector is divided, but at least one for each.
+/// The size of one row: the number of elements that fit into the requested size. If the operation
+/// divides the vector, the number is rounded down to a multiple of the number of ranks, with at
+/// least one element per rank.
 struct Extent {
     std::uint64_t bytes = 0;
     std::uint64_t count = 0;  // elements
 };
 Extent extent_of(const Plan& plan, std::uint32_t world, std::uint64_t size);
 
-/// What is measured, of one size and at one rank: its memory, and how it is done once. All ranks
-/// call the same in the same order. Throws nexar::Error.
+/// The operation under measurement, for one size and on one rank: owns the memory and runs one
+/// iteration. All ranks make the same calls in the same order. Throws nexar::Error.
 class Exercise {
 public:
     Exercise() = default;
@@ -27,27 +28,27 @@ public:
     Exercise& operator=(const Exercise&) = delete;
     virtual ~Exercise() = default;
 
-    /// Inputs as they are to be, outputs with nothing that could be right.
+    /// Fills the inputs, and fills the outputs with values that cannot be a correct result.
     virtual void fill() = 0;
 
-    /// Does it once: the seconds that count, 0 at a rank whose time says nothing.
+    /// Runs one iteration. Returns the seconds to report, or 0 on a rank whose time is irrelevant.
     virtual double run() = 0;
 
-    /// Elements at this rank that are not what they must be, after a run.
+    /// The number of wrong elements on this rank after a run.
     virtual std::uint64_t wrong() const = 0;
 
-    /// Some rank may be done before others have begun, and would run ahead.
+    /// True if a rank may finish an iteration before others begin it, and would run ahead.
     virtual bool runs_ahead() const noexcept { return false; }
 };
 
 std::unique_ptr<Exercise> make_exercise(const Plan& plan, const Communicator& world,
                                         const Extent& extent);
 
-/// Of messages between ranks 0 and 1.
+/// For messages between ranks 0 and 1.
 std::unique_ptr<Exercise> make_message_exercise(const Plan& plan, const Communicator& world,
                                                 const Extent& extent);
 
-/// Which algorithm a collective of this extent takes; "-" where there is none.
+/// The algorithm that a collective of this extent uses; "-" if the subject is not a collective.
 std::string algorithm_of(const Plan& plan, std::uint32_t world, const Extent& extent);
 
 }  // namespace nexar::bench

@@ -1,4 +1,4 @@
-// The two sides of a measurement: the one that starts ranks, and a rank.
+// The two roles of a measuring process: launcher of the ranks, or a rank.
 
 #include "bench/launch.hpp"
 
@@ -29,11 +29,12 @@ constexpr const char* kRanks = "--ranks";
 Result<std::string> this_program() {
     std::error_code error;
     auto path = std::filesystem::read_symlink("/proc/self/exe", error);
-    if (error) return Error(Errc::unsupported, "/proc/self/exe cannot be read: " + error.message());
+    if (error) return Error(Errc::unsupported, "cannot read /proc/self/exe: " + error.message());
     return path.string();
 }
 
-/// The command line again, for a rank: without the number of ranks, which it finds out by itself.
+/// This command line again for a rank, without the number of ranks, which the rank learns by
+/// joining.
 std::vector<std::string> rank_arguments(const CLI::App& command) {
     std::vector<std::string> arguments{command.get_name()};
     for (const CLI::Option* option : command.parse_order()) {
@@ -67,7 +68,8 @@ Result<int> start_ranks(std::uint32_t world, std::vector<std::string> arguments,
                          .grace = std::chrono::seconds(10)};
     auto units = run::rank_units(part);
     for (run::Unit& unit : units) unit.gets_input = false;
-    units.front().output_prefix.clear();  // only rank 0 prints, a table for other programs
+    units.front()
+        .output_prefix.clear();  // only rank 0 prints: a table that other programs may read
     return run::supervise_with_seed(
         {.units = std::move(units), .grace = part.grace, .world = part.world},
         {.world = part.world, .settings = settings});
@@ -81,7 +83,7 @@ Result<int> be_rank(const Job& job, const run::NamedSettings& settings) {
 
     JoinOptions options;
     options.settings = settings;
-    // Who wants to measure one rank says -n 1.
+    // A user who wants to measure a single rank gives -n 1.
     options.settings.emplace_back("require_cluster", "true");
     Node node = join(options);
     const Communicator world = node.world();
@@ -96,9 +98,11 @@ Result<int> be_rank(const Job& job, const run::NamedSettings& settings) {
 void add_rank_options(CLI::App& command, Ranks& ranks) {
     command
         .add_option(std::string("-n,") + kRanks, ranks.started,
-                    "Starts so many processes on this machine")
+                    "Starts this many processes on this machine")
         ->type_name("RANKS");
-    command.add_option("--protection", ranks.protection, "full, none; else as it is set")
+    command
+        .add_option("--protection", ranks.protection,
+                    "Protection of messages: full, none; by default the value of the setting")
         ->type_name("KIND");
 }
 
@@ -107,7 +111,7 @@ Result<int> run_job(const Job& job, const Ranks& ranks, const CLI::App& command,
     NEXAR_TRY_VALUE(settings, settings_of(ranks, invocation));
     if (!ranks.started) return be_rank(job, settings);
     NEXAR_TRY(job.fits(*ranks.started));
-    // Also because a bad setting is to be said once, and not by every rank.
+    // Loading the configuration here also reports a bad setting once instead of once per rank.
     NEXAR_TRY_VALUE(loaded, load_config({}, invocation.flags));
     run::add_sharing(settings, loaded.config, *ranks.started);
     return start_ranks(*ranks.started, rank_arguments(command), settings);

@@ -12,29 +12,30 @@
 
 namespace nexar::bench {
 
-/// Where the ranks of a measurement come from, as it stands on the command line.
+/// How to obtain the ranks of a measurement, as given on the command line.
 struct Ranks {
-    std::optional<std::uint32_t> started{};  // here; else this is a rank of a launcher's world
-    std::string protection{};                // empty: as it is set
+    std::optional<std::uint32_t> started{};  // absent: this is a rank of a launcher's world
+    std::string protection{};                // empty: the setting's value
 };
 
 void add_rank_options(CLI::App& command, Ranks& ranks);
 
-/// What is done by the ranks of one world.
+/// The work of the ranks of one world.
 struct Job {
-    /// Whether a world of this size can do it; an Error (invalid_argument) says why not.
+    /// Fails with invalid_argument if a world of this size cannot do the job.
     std::function<Result<void>(std::uint32_t world)> fits;
-    /// One rank's part, with the settings that it has. Gives the exit code; throws nexar::Error.
+    /// One rank's part, given its configuration. Returns the exit code; throws nexar::Error.
     std::function<int(const Communicator& world, const Config& config)> take_part;
 };
 
-/// Starts ranks on this machine and a seed for them, each with this command line again, or is one
-/// of them, and gives the exit code. What rank 0 prints appears as it is.
+/// Runs the job and returns the exit code. With a number of ranks, starts a seed and that many
+/// copies of this command on this machine; otherwise runs as one rank. The output of rank 0 appears
+/// without a prefix.
 Result<int> run_job(const Job& job, const Ranks& ranks, const CLI::App& command,
                     const Invocation& invocation);
 
-/// Sets the exit code that `run` gives, or says what its Error is: throws CLI::ValidationError for
-/// what is wrong with the command line.
+/// Sets the exit code to the result of `run`, or reports its Error: throws CLI::ValidationError for
+/// an invalid command line and prints any other.
 void answer(const CLI::App& command, Invocation& invocation,
             const std::function<Result<int>()>& run);
 

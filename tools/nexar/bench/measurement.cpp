@@ -15,11 +15,11 @@ namespace {
 
 using schedule::Collective;
 
-constexpr std::uint64_t kMostIterations = 1'000'000;  // each is remembered
-constexpr double kWarmPart = 0.2;                     // of the time, between two looks
-constexpr double kSettled = 0.8;                      // of the time of the last look
+constexpr std::uint64_t kMostIterations = 1'000'000;  // each time is kept
+constexpr double kWarmPart = 0.2;  // of the remaining time, for each warm-up round
+constexpr double kSettled = 0.8;   // settled if a round takes more than this part of the last
 
-/// `part` of the samples take no longer than that.
+/// The smallest sample that at least `part` of all samples do not exceed.
 double percentile(const std::vector<double>& sorted, double part) {
     if (sorted.empty()) return 0;
     const double place = std::ceil(part * static_cast<double>(sorted.size()));
@@ -35,7 +35,7 @@ double run_once(const Communicator& world, Exercise& exercise) {
     return exercise.run();
 }
 
-/// What iterations took on the slowest rank, in seconds, with what is not timed.
+/// The duration of iterations on the slowest rank in seconds, including untimed work.
 struct Pace {
     double typical = 0;
     double total = 0;
@@ -56,10 +56,11 @@ Pace pace_of(const Communicator& world, Exercise& exercise, std::uint64_t times)
     return {.typical = figures[0], .total = figures[1]};
 }
 
-/// Gives how long an iteration takes. Where the time decides how many count, it goes on until they
-/// do not get faster: the first are slow, and by their time far too few of the others would fit.
+/// Returns the typical duration of an iteration. If the time limit determines the number of
+/// iterations, warms up until they stop getting faster: the first ones are slow, and an estimate
+/// from them would allow far too few iterations.
 double warm_up(const Plan& plan, const Communicator& world, Exercise& exercise) {
-    // A bound cannot be kept without a look.
+    // A time limit needs at least one sample.
     const std::uint64_t times = std::max<std::uint64_t>(plan.warmup, plan.seconds ? 1 : 0);
     Pace pace = pace_of(world, exercise, times);
     if (plan.iterations != 0 || !plan.seconds) return pace.typical;

@@ -9,7 +9,7 @@
 
 namespace nexar::bench {
 
-/// What one size gave; equal on all ranks. Of each time the largest that any rank had.
+/// The result for one size, equal on all ranks. Each time is the largest among the ranks.
 struct Measured {
     Extent extent{};
     std::string algorithm{};
@@ -17,10 +17,10 @@ struct Measured {
     double mean = 0;  // seconds
     double p50 = 0;
     double p99 = 0;
-    std::uint64_t wrong = 0;  // elements, of all ranks
+    std::uint64_t wrong = 0;  // elements on all ranks
 
-    /// GB/s: the size by the time, and what a rank's way to the others carried of it, as nccl-tests
-    /// computes both.
+    /// Both in GB/s and as nccl-tests computes them: the size divided by the time, and the part of
+    /// it that a rank's connection to the others carried.
     double algorithm_bandwidth() const noexcept;
     double bus_bandwidth(const Subject& subject, std::uint32_t world) const noexcept;
 };

@@ -9,7 +9,7 @@
 
 namespace nexar::bench {
 
-/// Elements that begin at a page, so that rows do not differ by where their memory happens to be.
+/// Page-aligned elements, so that results do not depend on where the allocator placed the memory.
 class Memory {
 public:
     Memory() = default;
@@ -28,7 +28,7 @@ public:
 private:
     struct Free {
         void operator()(void* start) const noexcept {
-            std::free(start);  // NOLINT(cppcoreguidelines-no-malloc): aligned_alloc's
+            std::free(start);  // NOLINT(cppcoreguidelines-no-malloc): from aligned_alloc
         }
     };
 

@@ -1,4 +1,4 @@
-// Messages between ranks 0 and 1, as exercises; other ranks look on.
+// Exercises that send messages between ranks 0 and 1; other ranks stay idle.
 
 #include <array>
 #include <chrono>
@@ -14,21 +14,21 @@ namespace nexar::bench {
 
 namespace {
 
-// As the OSU benchmarks do it.
+// The window of the OSU benchmarks.
 constexpr std::size_t kWindow = 64;
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// What all have: memory to send from and to receive into.
+/// The base of all: memory to send from and to receive into.
 class MessageExercise : public Exercise {
 public:
     MessageExercise(const Plan& plan, const Communicator& world, const Extent& extent)
         : world_(world), outgoing_(extent.count, plan.dtype), incoming_(extent.count, plan.dtype) {
         own_.dtype = plan.dtype;
         own_.rank = static_cast<std::uint32_t>(world.rank());
-        // What arrives is what the other one has, as after a broadcast.
+        // The received data equals the other rank's data, as after a broadcast.
         other_.dtype = plan.dtype;
         other_.operation = schedule::Collective::broadcast;
         other_.root = own_.rank == 0 ? 1 : 0;
@@ -56,7 +56,7 @@ private:
     Reference other_{};
 };
 
-/// There and back; half of it counts.
+/// A round trip; reports half of its time.
 class PingPong final : public MessageExercise {
 public:
     using MessageExercise::MessageExercise;
@@ -77,8 +77,8 @@ public:
     std::uint64_t wrong() const override { return takes_part() ? wrong_received() : 0; }
 };
 
-/// One way, many messages at once, and an answer when all have arrived; the time of one message
-/// counts. All arrive in the same memory, with the same content.
+/// Many concurrent messages in one direction, and a reply after all have arrived; reports the time
+/// per message. All have the same content and arrive in the same memory.
 class Stream final : public MessageExercise {
 public:
     using MessageExercise::MessageExercise;
@@ -107,7 +107,7 @@ public:
     }
 };
 
-/// One message each way at the same time; the slower of the two counts.
+/// One message in each direction at the same time; reports the slower of the two.
 class Exchange final : public MessageExercise {
 public:
     using MessageExercise::MessageExercise;

@@ -22,7 +22,7 @@ using Kind = Subject::Kind;
 constexpr std::array<std::pair<Kind, std::string_view>, 3> kMessages{
     {{Kind::latency, "latency"}, {Kind::bandwidth, "bandwidth"}, {Kind::exchange, "exchange"}}};
 
-// Data is checked against numbers: neither complex nor located ones.
+// The check of the data supports plain numbers only, neither complex nor located values.
 constexpr std::array kTypes{DType::i8,  DType::u8,   DType::i16, DType::u16,
                             DType::i32, DType::u32,  DType::i64, DType::u64,
                             DType::f16, DType::bf16, DType::f32, DType::f64};
@@ -50,7 +50,7 @@ Result<typename Values::value_type> named(const Values& values, std::string_view
     return not_allowed(what, text, names);
 }
 
-/// Names that users know from other benchmarks.
+/// Translates names that users know from other benchmarks.
 std::string_view known_as(std::string_view operator_name) {
     if (operator_name == "prod") return "product";
     if (operator_name == "avg") return "average";
@@ -64,7 +64,8 @@ Result<std::vector<std::uint64_t>> listed_sizes(const std::string& text) {
         NEXAR_TRY_VALUE(size, parse_size(word));
         sizes.push_back(size);
     }
-    if (sizes.empty()) return Error(Errc::invalid_argument, "--sizes names no size");
+    if (sizes.empty())
+        return Error(Errc::invalid_argument, "--sizes is empty; give at least one size");
     return sizes;
 }
 
@@ -74,7 +75,7 @@ Result<std::vector<std::uint64_t>> sizes_of(const Question& question) {
     NEXAR_TRY_VALUE(largest, parse_size(question.largest));
     if (smallest == 0 || smallest > largest) {
         return Error(Errc::invalid_argument,
-                     fmt::format("sizes go from -b, above 0, up to -e; {} and {} do not",
+                     fmt::format("-b must be above 0 and at most -e; got -b {} and -e {}",
                                  question.smallest, question.largest));
     }
     if (question.factor < 2) {
@@ -83,7 +84,7 @@ Result<std::vector<std::uint64_t>> sizes_of(const Question& question) {
     std::vector<std::uint64_t> sizes;
     for (std::uint64_t size = smallest; size <= largest; size *= question.factor) {
         sizes.push_back(size);
-        if (size > largest / question.factor) break;  // the next one is past the end
+        if (size > largest / question.factor) break;  // the next size would exceed the largest
     }
     return sizes;
 }
@@ -104,19 +105,20 @@ Result<Format> format_of(const Question& question) {
 
 Result<void> check_choices(const Question& question, const Plan& plan) {
     if (question.check != 0 && question.check != 1) {
-        return not_allowed("answer to -c", std::to_string(question.check), "0, 1");
+        return not_allowed("value of -c", std::to_string(question.check), "0, 1");
     }
     if (question.iterations == 0 && !question.seconds) {
-        return Error(Errc::invalid_argument, "--iters 0 wants a bound: --seconds 1");
+        return Error(Errc::invalid_argument, "--iters 0 needs a time limit, such as --seconds 1");
     }
     if (question.seconds && !(*question.seconds > 0)) {
-        return not_allowed("bound of time", std::to_string(*question.seconds), "above 0");
+        return not_allowed("time limit", std::to_string(*question.seconds), "above 0");
     }
     if (!plan.subject.reduces()) return {};
     const bool scans =
         plan.subject.is(Collective::scan) || plan.subject.is(Collective::exclusive_scan);
     if (scans && plan.redop == ReduceOp::average) {
-        return Error(Errc::invalid_argument, "a scan makes no averages; take another -o");
+        return Error(Errc::invalid_argument,
+                     "a scan cannot compute averages; choose another operator with -o");
     }
     const auto reducer = compute::reducer_for(plan.dtype, plan.redop);
     if (!reducer) return Error(Errc::invalid_argument, reducer.error().cause());
@@ -140,7 +142,7 @@ Result<Plan> understood(const Question& question) {
     Plan plan;
     NEXAR_TRY_VALUE(subject, subject_named(question.subject));
     NEXAR_TRY_VALUE(sizes, sizes_of(question));
-    NEXAR_TRY_VALUE(dtype, named(kTypes, "type of elements", question.dtype));
+    NEXAR_TRY_VALUE(dtype, named(kTypes, "element type", question.dtype));
     NEXAR_TRY_VALUE(redop, named(kRedops, "operator", known_as(question.redop)));
     NEXAR_TRY_VALUE(format, format_of(question));
     NEXAR_TRY_VALUE(link, link_of(question));
@@ -163,10 +165,11 @@ Result<Plan> understood(const Question& question) {
 Result<void> fits(const Plan& plan, std::uint32_t world) {
     if (plan.subject.kind != Kind::collective && world < 2) {
         return Error(Errc::invalid_argument,
-                     fmt::format("{} is between two ranks: -n 2", plan.subject.name()));
+                     fmt::format("{} measures messages between two ranks; give -n 2 or more",
+                                 plan.subject.name()));
     }
     if (plan.subject.rooted() && plan.root >= world) {
-        return not_allowed("rank of this world", std::to_string(plan.root),
+        return not_allowed("rank in this world", std::to_string(plan.root),
                            fmt::format("0 to {}", world - 1));
     }
     return {};

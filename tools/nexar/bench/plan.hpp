@@ -14,7 +14,7 @@
 
 namespace nexar::bench {
 
-/// What `nexar bench` was asked, as it stands on the command line.
+/// The arguments of `nexar bench`, as given on the command line.
 struct Question {
     std::string subject{};
     Ranks ranks{};
@@ -22,7 +22,7 @@ struct Question {
     std::string smallest = "8";
     std::string largest = "64MiB";
     std::uint64_t factor = 2;
-    std::string sizes{};  // in place of the three above
+    std::string sizes{};  // replaces the three above
     std::uint64_t iterations = 20;
     std::uint64_t warmup = 5;
     std::optional<double> seconds{};
@@ -39,7 +39,7 @@ struct Subject {
     enum class Kind : std::uint8_t { collective, latency, bandwidth, exchange };
 
     Kind kind = Kind::collective;
-    schedule::Collective operation = schedule::Collective::barrier;  // of a collective
+    schedule::Collective operation = schedule::Collective::barrier;  // if it is a collective
 
     std::string_view name() const noexcept;
     bool is(schedule::Collective wanted) const noexcept {
@@ -53,13 +53,13 @@ struct Subject {
 
 enum class Format : std::uint8_t { table, osu };
 
-/// What was asked, understood.
+/// The parsed and checked Question.
 struct Plan {
     Subject subject{};
     std::vector<std::uint64_t> sizes{};  // bytes, as nccl-tests counts them
     std::uint64_t iterations = 0;        // 0: as many as fit `seconds`
     std::uint64_t warmup = 0;
-    std::optional<double> seconds{};  // that the iterations of one size may take
+    std::optional<double> seconds{};  // time limit for the iterations of one size
     DType dtype = DType::f32;
     ReduceOp redop = ReduceOp::sum;
     std::uint32_t root = 0;
@@ -67,13 +67,13 @@ struct Plan {
     Format format = Format::table;
     std::string json_path{};
     std::string link{};
-    schedule::Profile profile{};  // by which algorithms are chosen; known to ranks
+    schedule::Profile profile{};  // for choosing algorithms; set on ranks only
 };
 
-/// Fails with invalid_argument and says what is allowed, or with unsupported.
+/// Fails with invalid_argument, naming the allowed values, or with unsupported.
 Result<Plan> understood(const Question& question);
 
-/// Whether a world of this size can do it; an Error (invalid_argument) says why not.
+/// Fails with invalid_argument if a world of this size cannot run the plan.
 Result<void> fits(const Plan& plan, std::uint32_t world);
 
 /// "all_reduce, ..., barrier, latency, bandwidth, exchange"

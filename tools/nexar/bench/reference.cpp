@@ -16,7 +16,7 @@ namespace {
 
 using schedule::Collective;
 
-/// The numbers that elements are drawn from: `range` many from `lowest` on.
+/// The values of the elements: pseudo-random numbers in [lowest, lowest + range).
 struct Pattern {
     std::uint64_t lowest = 0;
     std::uint64_t range = 1;
@@ -105,7 +105,7 @@ auto with_type(DType dtype, const Visit& visit) {
     }
 }
 
-/// V is std::uint64_t, which wraps as all integers do, or double.
+/// V is std::uint64_t, which wraps around like every integer type, or double.
 template <class V>
 V folded(ReduceOp op, V a, V b) noexcept {
     switch (op) {
@@ -122,7 +122,7 @@ V folded(ReduceOp op, V a, V b) noexcept {
         switch (op) {
             case ReduceOp::bit_and:
             case ReduceOp::logical_and:
-                return a & b;  // of 0 and 1 they are the same
+                return a & b;  // the two are equal for 0 and 1
             case ReduceOp::bit_or:
             case ReduceOp::logical_or:
                 return a | b;
@@ -158,7 +158,7 @@ bool is_right(const Reference& reference, const Pattern& pattern, std::uint64_t 
         double want = expected<double>(reference, pattern, source);
         if (averages) want /= reference.world;
         const double has = as_double(got);
-        // Half a unit in the last place for each fold, and for a division; nothing is negative.
+        // Half a unit in the last place for each fold and for a division; no value is negative.
         return has == want || std::abs(has - want) <= want * kUnit<T> * reference.world / 2;
     }
 }

@@ -9,10 +9,11 @@
 
 namespace nexar::bench {
 
-/// Which data ranks have, and so what must come out. Every rank can say it for every other one.
+/// The input data of every rank, and thus the expected result. Any rank can compute the data of
+/// every other rank.
 ///
-/// Elements are small numbers that differ between ranks and between places, so that a wrong slice
-/// is seen; sums of them are exact, or nearly so in the smallest types.
+/// Elements are small numbers that differ between ranks and between positions, so that a wrong
+/// slice is detected. Their sums are exact, or nearly so in the smallest types.
 struct Reference {
     schedule::Collective operation = schedule::Collective::barrier;
     ReduceOp redop = ReduceOp::sum;
@@ -20,9 +21,9 @@ struct Reference {
     std::uint32_t world = 1;
     std::uint32_t rank = 0;
     std::uint32_t root = 0;
-    std::uint64_t chunk = 0;  // elements, of operations that divide the vector
+    std::uint64_t chunk = 0;  // elements, for operations that divide the vector
 
-    /// Where an element of the result comes from: that element of these ranks.
+    /// The origin of an element of the result: element `index` of ranks [first_rank, end_rank).
     struct Source {
         std::uint32_t first_rank = 0;
         std::uint32_t end_rank = 0;
@@ -30,15 +31,15 @@ struct Reference {
     };
     Source source_of(std::uint64_t result_index) const noexcept;
 
-    /// What this rank starts with.
+    /// Writes this rank's input data.
     void fill(const Buffer& input) const;
 
-    /// How many elements are not what they must be. Integers must be exact; floats may differ from
-    /// the sum in double by what so many roundings make.
+    /// The number of wrong elements. Integers must be exact; floats may differ from the result in
+    /// double precision by the accumulated rounding error.
     std::uint64_t wrong(const ConstBuffer& result) const;
 };
 
-/// Bytes that are no right result.
+/// Fills the buffer with bytes that are not a correct result.
 void spoil(const Buffer& buffer);
 
 }  // namespace nexar::bench

@@ -12,7 +12,7 @@ namespace nexar::bench {
 
 namespace {
 
-/// The one layout of head and rows.
+/// The layout shared by the head and the rows.
 template <class... Cell>
 void print_line(const Cell&... cells) {
     static_assert(sizeof...(Cell) == 12);
@@ -34,7 +34,7 @@ Report::Report(const Plan& plan, std::uint32_t world, std::string protection)
     : plan_(plan), world_(world), protection_(std::move(protection)) {
     if (!plan.json_path.empty()) {
         json_.open(plan.json_path);
-        if (!json_) throw Error(Errc::bad_config, plan.json_path + " cannot be written");
+        if (!json_) throw Error(Errc::bad_config, "cannot write " + plan.json_path);
     }
     print_head();
 }
@@ -46,7 +46,7 @@ void Report::print_head() const {
         const bool streams = plan_.subject.kind == Subject::Kind::bandwidth;
         fmt::print("# Size      {}\n", streams ? "Bandwidth (MB/s)" : "Avg Latency(us)");
     } else {
-        fmt::print("# times are of the slowest rank, in us; bandwidths in GB/s\n#\n#");
+        fmt::print("# times in us, of the slowest rank; bandwidths in GB/s\n#\n#");
         print_line("size", "count", "type", "redop", "root", "time(us)", "algbw", "busbw", "#wrong",
                    "p50", "p99", "algorithm");
     }
@@ -98,7 +98,7 @@ void Report::row(const Measured& measured) {
     wrong_ += measured.wrong;
     bus_bandwidths_ += measured.bus_bandwidth(plan_.subject, world_);
     print_row(measured);
-    (void)std::fflush(stdout);  // a sweep takes long, and somebody looks
+    (void)std::fflush(stdout);  // a sweep takes long, and the user watches
     if (json_.is_open()) write_json(measured);
 }
 
@@ -112,7 +112,7 @@ bool Report::finish() {
     }
     if (wrong_ != 0) fmt::print(stderr, "nexar bench: {} elements are wrong\n", wrong_);
     if (json_.is_open() && !json_.good()) {
-        fmt::print(stderr, "nexar bench: {} cannot be written\n", plan_.json_path);
+        fmt::print(stderr, "nexar bench: cannot write {}\n", plan_.json_path);
         return false;
     }
     return wrong_ == 0;

@@ -9,8 +9,8 @@
 
 namespace nexar::bench {
 
-/// What the user sees: rows as they come on standard output, and each as one JSON object on a line
-/// of a file, when one was asked for. For one rank only.
+/// The output of `nexar bench`: prints each row as soon as it is measured and, on request, writes
+/// it to a file as a line with one JSON object. Only rank 0 has a report.
 class Report {
 public:
     /// Throws nexar::Error when the file cannot be opened.
@@ -18,7 +18,7 @@ public:
 
     void row(const Measured& measured);
 
-    /// The last lines; true when all data was right and the file is written.
+    /// Prints the last lines. True if all data was right and the file was written.
     bool finish();
 
 private:

@@ -24,10 +24,10 @@ Result<CaughtSignals> CaughtSignals::make() {
         return Error(Errc::unsupported,
                      fmt::format("signalfd: {}", std::generic_category().message(errno)));
     }
-    sigaddset(&wanted, SIGCHLD);  // for the wait of kill_descendants()
+    sigaddset(&wanted, SIGCHLD);  // kill_descendants() waits for it
     sigset_t mask;
     ::sigprocmask(SIG_BLOCK, &wanted, &mask);
-    ::signal(SIGPIPE, SIG_IGN);  // writing says so
+    ::signal(SIGPIPE, SIG_IGN);  // write() reports a closed pipe
     return CaughtSignals(std::move(descriptor), mask);
 }
 

@@ -8,8 +8,9 @@
 
 namespace nexar::run {
 
-/// The signals that a launcher passes on, caught for as long as this lives: blocked, and read from
-/// a descriptor. Those that this process was started to ignore stay ignored, as nohup wants it.
+/// Catches the signals that a launcher forwards, as long as the object lives: they are blocked and
+/// read from a descriptor. Signals that this process ignored from the start stay ignored, for
+/// nohup.
 class CaughtSignals {
 public:
     static Result<CaughtSignals> make();
@@ -19,9 +20,9 @@ public:
     ~CaughtSignals();
 
     int descriptor() const noexcept { return descriptor_.number(); }
-    /// The next one, if there is one.
+    /// The next pending signal, if any.
     std::optional<int> take() const noexcept;
-    /// What was blocked before.
+    /// The signal mask before this object changed it.
     const sigset_t& mask_before() const noexcept { return before_; }
 
 private:

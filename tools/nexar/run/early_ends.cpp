@@ -12,7 +12,7 @@ namespace nexar::run {
 void EarlyEnds::on_ended(TimePoint now, std::uint32_t rank, const Ended& ended) {
     if (rank >= running_.size() || !running_[rank]) return;
     running_[rank] = false;
-    if (over_ || failed_) return;  // what ends after a failure did not cause it
+    if (over_ || failed_) return;  // a rank that ends after a failure did not cause it
     failed_ = ended.failed();
     if (failed_) return;
     ended_.insert(std::ranges::lower_bound(ended_, rank), rank);

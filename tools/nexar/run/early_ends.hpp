@@ -10,12 +10,12 @@
 
 namespace nexar::run {
 
-/// Reports ranks that exit with code 0 while others keep running. Whoever communicates with such a
-/// rank fails or waits, and nothing else says why.
+/// Reports ranks that exit with code 0 while others keep running. A rank that communicates with
+/// such a rank fails or waits, and nothing else would explain why.
 ///
-/// The ranks of a program end within a moment of each other, so a line comes only after `notice`,
-/// or at once when another rank fails. In a program whose ranks end one after the other, the notice
-/// doubles with each line. Pure: events and the time come in, lines go out.
+/// The ranks of a program usually end at almost the same time, so a line appears only after the
+/// notice period, or at once when another rank fails. The period doubles with each line, for
+/// programs whose ranks end one after the other. Pure: takes events and the time, returns lines.
 class EarlyEnds {
 public:
     static constexpr Duration kNotice = std::chrono::seconds(2);
@@ -24,8 +24,8 @@ public:
     explicit EarlyEnds(std::uint32_t world) : running_(world, true) {}
 
     void on_ended(TimePoint now, std::uint32_t rank, const Ended& ended);
-    /// The run ends anyway. After a failure, which an early end may have caused, this says what has
-    /// not been said yet; then nothing more.
+    /// The run is ending. If it failed, perhaps because of an early exit, reports the exits not yet
+    /// reported. No line follows after that.
     void on_run_ending(bool failed);
     void on_time(TimePoint now);
 

@@ -12,13 +12,13 @@
 
 namespace nexar::run {
 
-/// The seed that lives in the launcher as long as the run.
+/// The seed inside the launcher, which lives as long as the run.
 class EmbeddedSeed {
 public:
     struct Options {
         std::uint32_t world = 1;
-        bool other_hosts = false;  // else it listens on loopback only
-        /// By their names; those of the cluster go to all ranks.
+        bool other_hosts = false;  // false: listens on loopback only
+        /// Names and values; the seed gives cluster settings to all ranks.
         std::vector<std::pair<std::string, std::string>> settings{};
     };
 
@@ -28,14 +28,14 @@ public:
     EmbeddedSeed& operator=(EmbeddedSeed&&) noexcept;
     ~EmbeddedSeed();
 
-    /// How the ranks reach and trust it, good for all of them. A secret.
+    /// The join string with which all ranks find and authenticate the seed. A secret.
     const std::string& join() const noexcept { return join_; }
 
-    /// A rank has ended and will not come back. If the ranks have not met yet, they never will: all
-    /// who try are told why. `how` is "exited with code 0".
+    /// A rank has ended for good. If the world has not formed yet, it never will, and every rank
+    /// that tries to join learns why. `how` is a text such as "exited with code 0".
     void give_up_on(std::uint32_t rank, const std::string& how);
 
-    /// The abort that a rank told of, if one did.
+    /// The abort that a rank reported, if any.
     std::optional<Error> aborted() const;
 
 private:
@@ -48,7 +48,7 @@ private:
     std::string join_;
 };
 
-/// supervise() with a seed of its own for the ranks.
+/// supervise() with an embedded seed for the ranks.
 Result<int> supervise_with_seed(const SupervisorOptions& options,
                                 const EmbeddedSeed::Options& seed);
 

@@ -18,7 +18,7 @@ Ended Ended::from_status(int status) noexcept {
 
 std::string to_text(const Ended& ended) {
     if (!ended.by_signal) return fmt::format("exited with code {}", ended.number);
-    return fmt::format("died of signal {} ({}){}", ended.number, signal_name(ended.number),
+    return fmt::format("was killed by signal {} ({}){}", ended.number, signal_name(ended.number),
                        ended.dumped_core ? ", core dumped" : "");
 }
 

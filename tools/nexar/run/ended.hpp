@@ -10,15 +10,15 @@ struct Ended {
     int number = 0;  // of the signal, or the exit code
     bool dumped_core = false;
 
-    /// From what waitpid() says of a process that is gone.
+    /// From the waitpid() status of a process that has ended.
     static Ended from_status(int status) noexcept;
 
     bool failed() const noexcept { return by_signal || number != 0; }
-    /// As a shell says it: 128 and the signal.
+    /// As in a shell: 128 plus the signal number for a signal.
     int exit_code() const noexcept { return by_signal ? 128 + number : number; }
 };
 
-/// "died of signal 11 (SIGSEGV), core dumped"; "exited with code 3".
+/// "was killed by signal 11 (SIGSEGV), core dumped"; "exited with code 3".
 std::string to_text(const Ended& ended);
 
 /// "SIGTERM"; "signal 77" for one without a name.

@@ -23,7 +23,7 @@ NamedSettings flag_settings(std::span<const ConfigFlag> flags) {
 
 void add_sharing(NamedSettings& settings, const Config& config, std::uint32_t ranks) {
     constexpr const char* kName = "fabric_ranks_per_core";
-    const unsigned cores = std::thread::hardware_concurrency();  // that this process may use
+    const unsigned cores = std::thread::hardware_concurrency();  // available to this process
     if (cores == 0 || ranks <= cores) return;
     if (config.entry(kName).origin.kind != OriginKind::fallback) return;
     settings.emplace_back(kName, fmt::format("{:.6g}", static_cast<double>(ranks) / cores));

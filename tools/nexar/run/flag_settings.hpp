@@ -11,17 +11,17 @@
 
 namespace nexar::run {
 
-/// Settings by their names, each with its value.
+/// Names of settings with their values.
 using NamedSettings = std::vector<std::pair<std::string, std::string>>;
 
-/// What was given as --nexar-...
+/// The settings given as --nexar-... flags.
 NamedSettings flag_settings(std::span<const ConfigFlag> flags);
 
-/// Adds what only who starts `ranks` on this machine knows, unless it is set: whether they share
-/// processors.
+/// Adds a setting that only the launcher of `ranks` on this machine can know, unless the user has
+/// set it: how many ranks share a processor.
 void add_sharing(NamedSettings& settings, const Config& config, std::uint32_t ranks);
 
-/// The same for the environment of ranks: "NEXAR_LOG_LEVEL=debug".
+/// The settings as variables for the environment of ranks: "NEXAR_LOG_LEVEL=debug".
 std::vector<std::string> as_variables(const NamedSettings& settings);
 
 }  // namespace nexar::run

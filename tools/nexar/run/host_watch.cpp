@@ -11,8 +11,8 @@ namespace nexar::run {
 namespace {
 
 constexpr int kSshFailed = 255;      // ssh(1): "or with 255 if an error occurred"
-constexpr int kNotFound = 127;       // of the shell on the other host
-constexpr int kNotExecutable = 126;  // of the shell on the other host
+constexpr int kNotFound = 127;       // from the shell on the other host
+constexpr int kNotExecutable = 126;  // from the shell on the other host
 
 }  // namespace
 
@@ -29,31 +29,32 @@ TimePoint HostWatch::deadline() const noexcept {
 
 std::string HostWatch::why_lost() const {
     if (!started_) {
-        return fmt::format("{} has not started its ranks within {}", options_.unit,
+        return fmt::format("{} did not start its ranks within {}", options_.unit,
                            format_duration(kStartTime));
     }
-    return fmt::format("the connection to {} is lost: nothing has come from it for {}",
-                       options_.unit, format_duration(longest_silence(options_.timeout)));
+    return fmt::format("the connection to {} is lost: it has been silent for {}", options_.unit,
+                       format_duration(longest_silence(options_.timeout)));
 }
 
 std::string HostWatch::explain(const Ended& ended) const {
     if (finished_) return fmt::format("{} {}", options_.unit, to_text(ended));
-    if (ended.by_signal) return fmt::format("the ssh to {} {}", options_.unit, to_text(ended));
+    if (ended.by_signal)
+        return fmt::format("the ssh process for {} {}", options_.unit, to_text(ended));
     if (started_) {
         return ended.number == kSshFailed
                    ? fmt::format("ssh lost the connection to {}", options_.unit)
-                   : fmt::format("{} {} without a last word", options_.unit, to_text(ended));
+                   : fmt::format("{} {} without reporting its end", options_.unit, to_text(ended));
     }
     if (ended.number == kSshFailed) {
-        return fmt::format("ssh did not connect to {}, or could not log in there", options_.unit);
+        return fmt::format("ssh could not connect or log in to {}", options_.unit);
     }
     if (ended.number == kNotFound || ended.number == kNotExecutable) {
         return fmt::format(
-            "{} cannot run the command `{}`: install nexar there, or name its path "
+            "{} cannot run the command `{}`: install nexar there, or give its path "
             "with --remote-nexar",
             options_.unit, options_.remote_nexar);
     }
-    return fmt::format("{} {} before it had started a rank", options_.unit, to_text(ended));
+    return fmt::format("{} {} before it started a rank", options_.unit, to_text(ended));
 }
 
 }  // namespace nexar::run

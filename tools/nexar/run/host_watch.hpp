@@ -9,12 +9,12 @@
 
 namespace nexar::run {
 
-/// What the launcher knows of the part of its run on another host: whether it has started, when it
-/// was heard last, and what the end of its ssh means. Pure.
+/// The launcher's knowledge about the part of its run on another host: whether it has started, when
+/// it was last heard from, and what the end of its ssh process means. Pure.
 class HostWatch {
 public:
-    /// How long a host may take until it says its first word: for ssh to connect and to log in, and
-    /// for the host to start nexar. Longer than any ConnectTimeout that users set, as a rule.
+    /// How long a host may take to send its first message: ssh must connect and log in, and the
+    /// host must start nexar. Normally longer than any ConnectTimeout that users set.
     static constexpr Duration kStartTime = std::chrono::seconds(60);
 
     struct Options {
@@ -26,17 +26,17 @@ public:
     HostWatch(Options options, TimePoint now);
 
     void on_heard(TimePoint now) noexcept { heard_ = now; }
-    /// The part itself has spoken.
+    /// The part itself has sent a message.
     void on_started(TimePoint now) noexcept;
     void on_finished() noexcept { finished_ = true; }
     bool finished() const noexcept { return finished_; }
 
-    /// When the host counts as lost unless it is heard before.
+    /// When the host counts as lost, unless a message from it arrives earlier.
     TimePoint deadline() const noexcept;
-    /// What to say then.
+    /// The error to report at the deadline.
     std::string why_lost() const;
 
-    /// What the end of ssh means: one sentence without a full stop.
+    /// What the end of the ssh process means: one clause without a full stop.
     std::string explain(const Ended& ended) const;
 
 private:
@@ -46,12 +46,13 @@ private:
     bool finished_ = false;
 };
 
-/// The longest silence that is still in order: an end that is cut off is noticed before `timeout`.
+/// The longest acceptable silence; shorter than `timeout`, so that the launcher notices a broken
+/// connection before `timeout`.
 constexpr Duration longest_silence(Duration timeout) noexcept {
     return timeout * 4 / 5;
 }
 
-/// How often an end says that it is there.
+/// The interval between heartbeats.
 constexpr Duration beat_of(Duration timeout) noexcept {
     return timeout / 5;
 }

@@ -14,7 +14,7 @@ namespace nexar::run {
 namespace {
 
 constexpr std::size_t kMaxHosts = 1024;
-constexpr std::size_t kMaxHostBytes = 320;  // a user's name, an @, and the longest name of DNS
+constexpr std::size_t kMaxHostBytes = 320;  // a user name, an @, and the longest DNS name
 constexpr std::int64_t kMaxHostRanks = 65536;
 
 Error bad(std::string why) {
@@ -34,7 +34,7 @@ Result<void> check_name(std::string_view name) {
     // ssh would take a name that begins with a hyphen for an option.
     if (name.empty() || name.size() > kMaxHostBytes || name.starts_with('-') ||
         !std::ranges::all_of(name, allowed)) {
-        return bad(fmt::format("--host: {} is no name of a host", in_quotes(name)));
+        return bad(fmt::format("--host: {} is not a valid host name", in_quotes(name)));
     }
     return {};
 }
@@ -49,7 +49,7 @@ Result<Host> parse_host(std::string_view text) {
         const std::string_view behind =
             close == std::string_view::npos ? "" : text.substr(close + 1);
         if (close == std::string_view::npos || (!behind.empty() && !behind.starts_with(':'))) {
-            return bad(fmt::format("--host: {} is no name of a host", in_quotes(text)));
+            return bad(fmt::format("--host: {} is not a valid host name", in_quotes(text)));
         }
         host.name = text.substr(1, close - 1);
         slots = behind;
@@ -61,8 +61,10 @@ Result<Host> parse_host(std::string_view text) {
     if (!slots.empty()) {
         const auto number = parse_integer(slots.substr(1));
         if (!number || *number < 1 || *number > kMaxHostRanks) {
-            return bad(fmt::format("--host: {}: the number of ranks is a whole number from 1 to {}",
-                                   in_quotes(text), kMaxHostRanks));
+            return bad(
+                fmt::format("--host: {}: the number of ranks must be a whole number from 1 "
+                            "to {}",
+                            in_quotes(text), kMaxHostRanks));
         }
         host.slots = static_cast<std::uint32_t>(*number);
     }
@@ -75,11 +77,12 @@ Result<std::vector<Host>> parse_hosts(std::string_view text) {
         const std::size_t comma = text.find(',');
         NEXAR_TRY_VALUE(host, parse_host(text.substr(0, comma)));
         if (std::ranges::find(hosts, host.name, &Host::name) != hosts.end()) {
-            return bad(fmt::format("--host: {} stands there twice; say {}:2 for two ranks",
+            return bad(fmt::format("--host: {} is listed twice; write {}:2 for two ranks",
                                    in_quotes(host.name), printable(host.name)));
         }
         hosts.push_back(std::move(host));
-        if (hosts.size() > kMaxHosts) return bad(fmt::format("--host: more than {}", kMaxHosts));
+        if (hosts.size() > kMaxHosts)
+            return bad(fmt::format("--host: more than {} hosts", kMaxHosts));
         if (comma == std::string_view::npos) return hosts;
         text.remove_prefix(comma + 1);
     }
@@ -90,7 +93,7 @@ Result<void> fill(std::vector<Host>& hosts, std::optional<std::uint32_t> ranks) 
     const auto with_slots =
         std::ranges::count_if(hosts, [](const Host& h) { return h.slots.has_value(); });
     if (with_slots == 0) {
-        if (!ranks) return bad("say how many ranks there are: -n 4");
+        if (!ranks) return bad("the number of ranks is missing; give it with -n, such as -n 4");
         const auto number = static_cast<std::uint32_t>(hosts.size());
         for (std::uint32_t i = 0; i < number; ++i) {
             hosts[i].slots = *ranks / number + (i < *ranks % number ? 1 : 0);
@@ -103,10 +106,10 @@ Result<void> fill(std::vector<Host>& hosts, std::optional<std::uint32_t> ranks) 
     std::uint64_t total = 0;
     for (const Host& host : hosts) total += host.slots.value_or(0);
     if (total > static_cast<std::uint64_t>(kMaxHostRanks)) {
-        return bad(fmt::format("--host: {} ranks; {} are the most", total, kMaxHostRanks));
+        return bad(fmt::format("--host: {} ranks exceed the limit of {}", total, kMaxHostRanks));
     }
     if (ranks && *ranks > total) {
-        return bad(fmt::format("-n {} and the hosts have room for {}; see --host", *ranks, total));
+        return bad(fmt::format("-n {} exceeds the {} ranks that --host allows", *ranks, total));
     }
     std::uint32_t left = ranks.value_or(static_cast<std::uint32_t>(total));
     for (Host& host : hosts) {
@@ -123,7 +126,7 @@ Result<std::vector<HostShare>> share_ranks(std::string_view hosts,
                                            std::optional<std::uint32_t> ranks) {
     NEXAR_TRY_VALUE(parsed, parse_hosts(hosts.empty() ? "localhost" : hosts));
     if (ranks && (*ranks == 0 || *ranks > kMaxHostRanks)) {
-        return bad(fmt::format("-n: the number of ranks is from 1 to {}", kMaxHostRanks));
+        return bad(fmt::format("-n: the number of ranks must be from 1 to {}", kMaxHostRanks));
     }
     NEXAR_TRY(fill(parsed, ranks));
     std::vector<HostShare> shares;

@@ -38,7 +38,7 @@ Result<Keeper> Keeper::start(const KeeperPlan& plan) {
     const pid_t process = ::fork();
     if (process < 0) return keeper_failure("fork");
     if (process == 0) {
-        // Or the line would never break.
+        // Or the keeper would never see the line break.
         ::close(ours.number());
         for (const int descriptor : plan.descriptors) ::close(descriptor);
         run_keeper(plan, theirs.number());
@@ -54,7 +54,7 @@ Result<Keeper> Keeper::start(const KeeperPlan& plan) {
 Keeper::~Keeper() {
     if (line_.number() < 0) return;
     line_ = Descriptor();
-    // It ends by itself, and kill_descendants() would be the wrong way to say so.
+    // The keeper ends by itself; kill_descendants() would kill it before it has cleaned up.
     if (!gone_) {
         while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
         }
@@ -69,7 +69,7 @@ Result<void> Keeper::start_units(std::string_view join) const {
     join.copy(message.data() + sizeof command, join.size());
     const ssize_t sent = ::send(line_.number(), message.data(), message.size(), MSG_NOSIGNAL);
     ::explicit_bzero(message.data(), message.size());
-    if (sent < 0) return keeper_failure("the keeper process cannot be told to start");
+    if (sent < 0) return keeper_failure("cannot tell the keeper process to start the ranks");
     return {};
 }
 
@@ -80,7 +80,7 @@ void Keeper::give(const Order& order) const noexcept {
     if (order.kind == Order::Kind::kill_unit) command.kind = Command::Kind::kill_unit;
     if (order.kind == Order::Kind::signal_strays) command.kind = Command::Kind::signal_strays;
     if (order.kind == Order::Kind::kill_all) command.kind = Command::Kind::kill_all;
-    // A keeper that cannot be told is gone, or has hundreds of signals to send before this one.
+    // If the send fails, the keeper is gone or has a backlog of hundreds of signals.
     (void)::send(line_.number(), &command, sizeof command, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

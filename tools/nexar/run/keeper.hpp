@@ -21,7 +21,7 @@ namespace nexar::run {
 struct UnitPlan {
     std::vector<std::string> command;
     std::vector<std::string> environment;  // "NAME=value"
-    bool is_rank = true;  // gets NEXAR_JOIN, and signals; else it is told otherwise
+    bool is_rank = true;  // gets NEXAR_JOIN and signals; a part gets them as messages
     int input = -1;       // descriptors for 0, 1 and 2
     int output = -1;
     int errors = -1;
@@ -29,15 +29,15 @@ struct UnitPlan {
 
 struct KeeperPlan {
     std::vector<UnitPlan> units{};
-    sigset_t signal_mask{};          // that the units get
-    std::vector<int> descriptors{};  // of the launcher, which the keeper must not hold open
+    sigset_t signal_mask{};          // for the units
+    std::vector<int> descriptors{};  // the launcher's, which the keeper must not hold open
 };
 
-/// What the keeper tells.
+/// A message from the keeper.
 struct Report {
     enum class Kind : std::uint32_t {
         not_started,  // value: errno
-        ended,        // value: as of waitpid()
+        ended,        // value: the waitpid() status
         alone,        // no process is left
     };
 
@@ -46,14 +46,14 @@ struct Report {
     std::int32_t value = 0;
 };
 
-/// The keeper: a process between the launcher and what it starts, whose only duty is that nothing
-/// is left behind. It is a child subreaper in a process group of its own. When the launcher is
-/// gone, by SIGKILL too, the line between them breaks, and the keeper kills every descendant until
-/// there is none. When the keeper is killed, its children get SIGKILL by the kernel, and all other
-/// descendants fall to the launcher, which is a subreaper as well.
+/// The keeper is a process between the launcher and the processes it starts. Its only duty is to
+/// leave no process behind. It is a child subreaper in its own process group. When the launcher
+/// dies, even by SIGKILL, the line between them breaks, and the keeper kills every descendant. When
+/// the keeper is killed, the kernel sends its children SIGKILL, and all other descendants fall to
+/// the launcher, which is a subreaper as well.
 ///
-/// This is the launcher's end. To be made while the process has one thread. Destroying it makes the
-/// keeper kill what is left and end.
+/// This class is the launcher's end. Create it while the process has one thread. Its destructor
+/// makes the keeper kill the remaining processes and end.
 class Keeper {
 public:
     static Result<Keeper> start(const KeeperPlan& plan);
@@ -62,16 +62,16 @@ public:
     Keeper& operator=(Keeper&&) = delete;
     ~Keeper();
 
-    /// Readable when there is a report, or the keeper is gone.
+    /// Readable when a report is pending or the keeper is gone.
     int descriptor() const noexcept { return line_.number(); }
 
-    /// Starts the units. The join string is put into their environment and appears nowhere else.
+    /// Starts the units. The join string goes into their environment and appears nowhere else.
     Result<void> start_units(std::string_view join) const;
     void give(const Order& order) const noexcept;
 
-    /// The next report, if there is one.
+    /// The next pending report, if any.
     std::optional<Report> take_report() noexcept;
-    /// Whether the line to it broke.
+    /// True once the line to the keeper has broken.
     bool gone() const noexcept { return gone_; }
 
 private:

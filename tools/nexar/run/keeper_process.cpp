@@ -23,7 +23,7 @@ namespace {
 constexpr auto kLastWait = std::chrono::seconds(60);
 constexpr int kExitUnableToStart = 127;
 
-/// Lists as exec wants them; live no longer than `texts`.
+/// The null-terminated list that exec takes; valid as long as `texts`.
 std::vector<char*> pointers(std::vector<std::string>& texts) {
     std::vector<char*> list;
     list.reserve(texts.size() + 1);
@@ -32,7 +32,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
     return list;
 }
 
-/// Puts `descriptor` where the program expects it, also when it is there already.
+/// Makes `descriptor` the standard descriptor `at`, even if it already has that number.
 bool place(int descriptor, int at) {
     if (descriptor == at) return ::fcntl(at, F_SETFD, 0) == 0;
     return ::dup2(descriptor, at) == at;
@@ -47,7 +47,7 @@ public:
         while (true) {
             std::array<pollfd, 2> polled{pollfd{.fd = line_, .events = POLLIN, .revents = 0},
                                          pollfd{.fd = signals_, .events = POLLIN, .revents = 0}};
-            // While killing, children appear without a signal: those whose parents were killed.
+            // While killing, poll: orphans of killed processes become children without a signal.
             ::poll(polled.data(), polled.size(), killing_ ? 5 : -1);
             if (polled[1].revents != 0) drain_signals();
             if (polled[0].revents != 0) obey();
@@ -58,7 +58,7 @@ public:
 
 private:
     void prepare() {
-        // Not in the launcher's group: what kills all of that at once must leave the keeper.
+        // Its own group, so that killing the launcher's whole group spares the keeper.
         ::setpgid(0, 0);
         ::prctl(PR_SET_NAME, "nexar-keeper");
         sigset_t all;
@@ -126,7 +126,7 @@ private:
             if (child < 0) {
                 tell({.kind = Report::Kind::not_started, .unit = unit, .value = errno});
             } else {
-                ::setpgid(child, child);  // the child does so as well: who is first does not matter
+                ::setpgid(child, child);  // the child does the same; the first one wins
             }
             units_.push_back(child);
             for (const int descriptor : {plan.output, plan.errors}) {
@@ -136,7 +136,7 @@ private:
         started_ = true;
     }
 
-    /// In the child. Never returns.
+    /// Runs in the child.
     [[noreturn]] void become_unit(std::uint32_t unit, std::string_view join, pid_t keeper) const {
         UnitPlan plan = plan_.units[unit];
         ::setpgid(0, 0);
@@ -156,7 +156,7 @@ private:
         ::_exit(kExitUnableToStart);
     }
 
-    /// To the whole group, as a terminal would.
+    /// Signals whole process groups, as a terminal does.
     void signal_units(int signal) const {
         for (std::size_t unit = 0; unit < units_.size(); ++unit) {
             if (units_[unit] > 0 && plan_.units[unit].is_rank) ::kill(-units_[unit], signal);
@@ -187,7 +187,7 @@ private:
     }
 
     void tell(const Report& report) const {
-        // May wait for the launcher to listen; its death ends the wait.
+        // May block until the launcher reads; the launcher's death ends the wait.
         while (::send(line_, &report, sizeof report, MSG_NOSIGNAL) < 0 && errno == EINTR) {
         }
     }
@@ -195,7 +195,7 @@ private:
     const KeeperPlan& plan_;
     int line_;
     int signals_ = -1;
-    std::vector<pid_t> units_;  // -1: ended, or never begun
+    std::vector<pid_t> units_;  // -1: ended or not started
     bool started_ = false;
     bool killing_ = false;
     bool said_alone_ = false;

@@ -6,7 +6,7 @@
 
 namespace nexar::run {
 
-/// What the keeper is told. Behind `start` stands the join string.
+/// A message to the keeper. The join string follows `start`.
 struct Command {
     enum class Kind : std::uint32_t { start, signal_units, signal_strays, kill_unit, kill_all };
 
@@ -15,10 +15,10 @@ struct Command {
     std::uint32_t unit = 0;
 };
 
-/// The longest join string, and room for more.
+/// More than the longest join string.
 inline constexpr std::size_t kMaxJoinBytes = 16384;
 
-/// The life of the keeper process; `line` leads to the launcher.
+/// The main function of the keeper process; `line` is its socket to the launcher.
 [[noreturn]] void run_keeper(const KeeperPlan& plan, int line);
 
 }  // namespace nexar::run

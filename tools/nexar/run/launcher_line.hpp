@@ -9,21 +9,21 @@
 
 namespace nexar::run {
 
-/// What a part of a run hears from its launcher, on standard input. The launcher counts as gone
-/// when the input ends, or when nothing has come for `timeout`: a connection that is cut breaks
-/// without a sign on this side. Pure.
+/// Parses what a launcher sends to a part of its run, on standard input. The launcher counts as
+/// gone when the input ends, or after `timeout` without a byte: this side does not notice a cut
+/// connection. Pure.
 class LauncherLine {
 public:
     LauncherLine(Duration timeout, TimePoint now) noexcept : timeout_(timeout), heard_(now) {}
 
-    /// Bytes that were read; none at the end of the input. Returns the signals to pass on.
+    /// Takes the bytes read; empty at the end of the input. Returns the signals to forward.
     std::vector<int> take(TimePoint now, std::string_view bytes);
 
     bool is_open() const noexcept { return open_; }
-    /// Nothing that comes later counts.
+    /// Ignores all further input.
     void hang_up() noexcept { open_ = false; }
     bool lost(TimePoint now) const noexcept;
-    /// When lost() is to be asked again.
+    /// When to call lost() again.
     std::optional<TimePoint> deadline() const noexcept;
 
 private:
@@ -32,7 +32,7 @@ private:
     Duration timeout_;
     TimePoint heard_;
     bool open_ = true;
-    bool stopped_ = false;  // with its ranks, by SIGTSTP: it says nothing until it goes on
+    bool stopped_ = false;  // the launcher, by SIGTSTP: it is silent until it continues
     std::string pending_{};
 };
 

@@ -15,7 +15,7 @@ void LinePrefixer::take(std::string_view bytes, std::string& out) {
         }
         line_ += bytes.substr(0, fits);
         bytes.remove_prefix(fits);
-        // Not earlier: the end of the line may be the next byte.
+        // Only when more bytes follow: the next byte may end the line.
         if (line_.size() == longest_ && !bytes.empty()) put_line("", out);
     }
 }

@@ -8,25 +8,24 @@
 
 namespace nexar::run {
 
-/// Makes whole lines of what a process writes, each behind a prefix, so that lines of several
-/// processes can be written one after the other without being mixed. Keeps at most `longest` bytes:
-/// a line that is longer goes on in a line of its own.
+/// Splits the output of a process into whole lines and prefixes each, so that the lines of several
+/// processes do not mix. Holds at most `longest` bytes; a longer line is split into several.
 class LinePrefixer {
 public:
     static constexpr std::size_t kLongest = std::size_t{1} << 16;
 
-    /// Returns whether it took the line, which is then not passed on.
+    /// Returns true if it consumed the line, which is then dropped.
     using Filter = std::function<bool(std::string_view line)>;
 
     explicit LinePrefixer(std::string prefix, std::size_t longest = kLongest)
         : prefix_(std::move(prefix)), longest_(longest) {}
 
-    /// From now on every line is shown to `filter` first, without its prefix and its end.
+    /// From now on `filter` sees every line first, without prefix and line end.
     void set_filter(Filter filter) { filter_ = std::move(filter); }
 
-    /// Appends the lines that end in `bytes` to `out`; keeps what has no end yet.
+    /// Appends the lines that end within `bytes` to `out`; keeps an incomplete line.
     void take(std::string_view bytes, std::string& out);
-    /// Appends what is left, with the end of line that it lacks.
+    /// Appends an incomplete line, with a line end.
     void finish(std::string& out);
 
 private:

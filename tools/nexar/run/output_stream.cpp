@@ -9,7 +9,7 @@
 namespace nexar::run {
 
 void OutputStream::write_some() noexcept {
-    // A pipe that is ready takes this much without making the writer wait.
+    // A pipe that is ready accepts this much without blocking the writer.
     constexpr std::size_t kAtOnce = 4096;
     pollfd ready{.fd = descriptor_, .events = POLLOUT, .revents = 0};
     while (!lost_ && has_pending()) {

@@ -6,11 +6,11 @@
 
 namespace nexar::run {
 
-/// Where lines go: a descriptor of the launcher that others may share, so that it is not made
-/// non-blocking. Holds what could not be written yet.
+/// Writes lines to a descriptor of the launcher and buffers what it cannot write yet. The
+/// descriptor stays blocking, because other processes may share it.
 class OutputStream {
 public:
-    /// From here on nothing more should be added before some is written.
+    /// With this many bytes pending, callers should add no more until some are written.
     static constexpr std::size_t kFull = std::size_t{1} << 20;
 
     explicit OutputStream(int descriptor) noexcept : descriptor_(descriptor) {}
@@ -18,14 +18,14 @@ public:
     int descriptor() const noexcept { return descriptor_; }
     bool is_full() const noexcept { return pending_.size() - written_ >= kFull; }
     bool has_pending() const noexcept { return written_ < pending_.size(); }
-    /// Nobody reads what is written: all is dropped from now on.
+    /// True when the reader is gone; from then on all output is dropped.
     bool lost() const noexcept { return lost_; }
 
-    /// To append to.
+    /// The buffer, for callers that append directly.
     std::string& pending() noexcept { return pending_; }
     void add(std::string_view text) { pending_ += text; }
 
-    /// Writes some of it. To be called when the descriptor is ready; then it does not wait.
+    /// Writes some of the pending bytes. Does not block if the descriptor is ready.
     void write_some() noexcept;
 
 private:

@@ -7,13 +7,13 @@ namespace nexar::run {
 
 namespace {
 
-/// Of the Part and of the messages that follow it, in both directions.
+/// The version of the Part and of the messages that follow it in both directions.
 constexpr int kVersion = 2;
 
 Error malformed() {
     return {Errc::malformed,
-            "what this part of a run is to do was not understood; both hosts need the same version "
-            "of nexar"};
+            "this host does not understand the part to run that the launcher sent; both hosts need "
+            "the same version of nexar"};
 }
 
 bool is_text(const std::string& text) {
@@ -33,7 +33,7 @@ bool possible(const Part& part) {
            is_text(part.join);
 }
 
-/// JSON holds UTF-8 only; arguments and variables are bytes.
+/// JSON strings must be UTF-8; arguments and variables are arbitrary bytes.
 nlohmann::json as_bytes(const std::string& text) {
     auto bytes = nlohmann::json::array();
     for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));

@@ -11,15 +11,15 @@
 
 namespace nexar::run {
 
-/// What one host of a run is to start, as it travels through ssh's standard input: the join string
-/// is a secret, and no argument of a command is one.
+/// The part of a run that one host starts. It travels through ssh's standard input, because the
+/// join string is secret and command arguments are not.
 struct Part {
     std::string join{};
     std::uint32_t world = 0;
     std::uint32_t first_rank = 0;
     std::uint32_t count = 0;
     std::vector<std::string> command{};
-    std::vector<std::string> environment{};  // "NAME=value", on top of what the host has
+    std::vector<std::string> environment{};  // "NAME=value", added to the host's environment
     std::string directory{};
     Duration grace{};
     Duration host_timeout = std::chrono::seconds(15);  // see SupervisorOptions
@@ -30,9 +30,9 @@ struct Part {
 inline constexpr Duration kMaxHostTimeout = std::chrono::hours(24);
 inline constexpr std::size_t kMaxPartBytes = std::size_t{1} << 22;
 
-/// One line.
+/// Encodes as one line.
 std::string encode(const Part& part);
-/// An Error (malformed) does not show the text.
+/// Fails with malformed; the message does not contain the text, which holds a secret.
 Result<Part> decode_part(std::string_view line);
 
 }  // namespace nexar::run

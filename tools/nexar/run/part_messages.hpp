@@ -10,13 +10,12 @@
 
 namespace nexar::run {
 
-// What a launcher and a part of its run on another host tell each other, one line each. The
-// launcher writes to the part's standard input, behind the Part itself. The part writes to its
-// standard output, among the lines of its ranks: those begin with the prefix of their rank, and
-// these with a character that no prefix begins with.
+// Messages between a launcher and a part of its run on another host, one line each. The launcher
+// writes to the part's standard input, after the Part itself. The part writes to its standard
+// output, among the lines of its ranks: those begin with the prefix of their rank, and messages
+// with a character that no prefix begins with.
 
-/// Either end: says that it is there. Each sends it several times within the time after which the
-/// other one gives up.
+/// In both directions: a heartbeat. Each side sends several within the other side's timeout.
 struct Alive {};
 /// To a part: a signal for its ranks.
 struct PassOn {
@@ -27,17 +26,17 @@ struct RankEnded {
     std::uint32_t rank = 0;
     Ended how{};
 };
-/// From a part: its ranks have ended, and it ends with an exit code of its own, not one of ssh.
+/// From a part: its ranks have ended, and the exit code that follows is its own, not that of ssh.
 struct Finished {};
 
 using ToPart = std::variant<Alive, PassOn>;
 using FromPart = std::variant<Alive, RankEnded, Finished>;
 
-/// With the end of the line.
+/// Includes the line end.
 std::string encode(const ToPart& message);
 std::string encode(const FromPart& message);
 
-/// `line` is without its end. Nothing for a line that is not understood, or is a rank's.
+/// `line` excludes the line end. Returns nullopt for a malformed line and for a rank's output.
 std::optional<ToPart> decode_to_part(std::string_view line);
 std::optional<FromPart> decode_from_part(std::string_view line);
 

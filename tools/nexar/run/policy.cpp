@@ -13,20 +13,20 @@ namespace nexar::run {
 
 namespace {
 
-constexpr int kExitNotStarted = 127;   // as a shell says that there is no such program
-constexpr int kExitUnreachable = 255;  // as ssh says that it has no connection
+constexpr int kExitNotStarted = 127;   // a shell's code for a missing program
+constexpr int kExitUnreachable = 255;  // ssh's code for a lost connection
 
 bool asks_to_end(int signal) {
     return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
 }
 
-/// Programs have other uses for SIGHUP (read the configuration again) and SIGQUIT (dump stacks),
-/// and may go on after them.
+/// False for SIGHUP and SIGQUIT: programs also use them to reload their configuration or to dump
+/// stacks, and may continue after them.
 bool starts_grace(int signal) {
     return signal == SIGINT || signal == SIGTERM;
 }
 
-/// What Communicator::abort() ends the process with that calls it.
+/// The exit code of the process that called Communicator::abort().
 int status_of_abort(const Error& aborted) {
     const int code = aborted.abort_code().value_or(1);
     return code >= 1 && code <= 255 ? code : 1;
@@ -40,11 +40,12 @@ Policy::Policy(Options options)
 }
 
 void Policy::on_signal(TimePoint now, int signal) {
-    // A terminal that goes away, and some service managers, send SIGHUP beside another signal.
+    // A terminal that goes away and some service managers send SIGHUP along with another signal.
     const bool again = asked_to_end_ && signal != SIGHUP;
     if (asks_to_end(signal) && (again || phase_ >= Phase::strays)) {
         if (phase_ != Phase::killing) {
-            lines_.push_back(fmt::format("{} again: killing all", signal_name(signal)));
+            lines_.push_back(
+                fmt::format("received {} again; killing all processes", signal_name(signal)));
         }
         if (!exit_code_) exit_code_ = 128 + signal;
         kill();
@@ -87,7 +88,7 @@ void Policy::on_unreachable(TimePoint now, std::size_t unit, const std::string& 
     orders_.push_back({.kind = Order::Kind::kill_unit, .signal = SIGKILL, .unit = unit});
 }
 
-/// A grace time that a signal started goes on.
+/// Keeps a grace period that a signal has started.
 void Policy::begin_ending(TimePoint now) {
     phase_ = Phase::ending;
     if (!deadline_) deadline_ = now + options_.grace;
@@ -96,7 +97,7 @@ void Policy::begin_ending(TimePoint now) {
 void Policy::fail(TimePoint now, int code, const std::string& how) {
     if (!exit_code_) exit_code_ = abort_ ? status_of_abort(*abort_) : code;
     const std::string& line = abort_ ? abort_->cause() : how;
-    // What ends the way it was told to, or because another one did, needs no line.
+    // A unit that ended because of our signal or of the abort needs no line.
     const bool told = code == 128 + SIGTERM || code == 128 + SIGKILL || abort_;
     if (phase_ != Phase::running) {
         if (code > 128 && !told && code != 128 + asked_to_end_.value_or(0)) lines_.push_back(line);
@@ -143,14 +144,14 @@ void Policy::on_time(TimePoint now) {
         case Phase::running:  // after a signal that asked to end
         case Phase::ending:
             if (!exit_code_ && asked_to_end_) exit_code_ = 128 + *asked_to_end_;
-            lines_.push_back(fmt::format("{} did not end within {}: killed", still_running(),
-                                         format_duration(options_.grace)));
+            lines_.push_back(fmt::format("{} did not end within {}; sending SIGKILL",
+                                         still_running(), format_duration(options_.grace)));
             kill();
             break;
         case Phase::strays:
             phase_ = Phase::strays_told;
             deadline_ = now + options_.grace;
-            lines_.emplace_back("the ranks left processes behind, which get SIGTERM");
+            lines_.emplace_back("the ranks left processes behind; sending them SIGTERM");
             orders_.push_back({.kind = Order::Kind::signal_strays, .signal = SIGTERM});
             break;
         case Phase::strays_told:

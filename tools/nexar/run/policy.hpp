@@ -10,31 +10,31 @@
 
 namespace nexar::run {
 
-/// What is to be done to processes.
+/// An order to signal processes.
 struct Order {
     enum class Kind : std::uint8_t {
-        signal_units,   // to every unit that runs
-        signal_strays,  // to what units left behind
-        kill_unit,      // SIGKILL to the process of one unit
-        kill_all,       // SIGKILL until nothing is left
+        signal_units,   // to every running unit
+        signal_strays,  // to processes that units left behind
+        kill_unit,      // SIGKILL to the process group of one unit
+        kill_all,       // SIGKILL until no process is left
     };
 
     Kind kind = Kind::signal_units;
     int signal = 0;
-    std::size_t unit = 0;  // of kill_unit
+    std::size_t unit = 0;  // for kill_unit
 
     friend bool operator==(const Order&, const Order&) = default;
 };
 
-/// Decides how a run goes on and ends. A unit is what was started: a rank, or the part of the run
-/// on another host. Pure: events and the time come in, orders and lines to print go out.
+/// Decides how a run proceeds and ends. A unit is a rank, or the part of the run on another host.
+/// Pure: takes events and the time, returns orders and lines to print.
 ///
-/// The first unit that fails ends the run: the others get SIGTERM, and what is left after the grace
-/// time SIGKILL. A signal from outside is passed on. SIGTERM and SIGINT start the grace time; after
-/// SIGHUP and SIGQUIT, which programs also use for other purposes, the first unit that ends starts
-/// it. A second signal that asks to end kills. When all units ended, processes that they left
-/// behind have a moment to end by themselves, then SIGTERM, then SIGKILL. The exit code is that of
-/// the first failure, or of the abort that it came from.
+/// The first unit that fails ends the run: the others get SIGTERM, and SIGKILL after the grace
+/// period. External signals are forwarded. SIGTERM and SIGINT start the grace period; after SIGHUP
+/// and SIGQUIT, which programs also use for other purposes, the first unit that ends starts it. A
+/// second terminating signal kills all units. When all units have ended, the processes they left
+/// behind have a moment to end by themselves, then get SIGTERM, then SIGKILL. The exit code is that
+/// of the first failure, or of the abort that caused it.
 class Policy {
 public:
     struct Options {
@@ -48,31 +48,31 @@ public:
     void on_signal(TimePoint now, int signal);
     void on_not_started(TimePoint now, std::size_t unit, const std::string& why);
     void on_ended(TimePoint now, std::size_t unit, const Ended& ended);
-    /// A rank has aborted the program. Failures that follow come from that: one line tells of it
-    /// instead of the first of them, and the exit code is that of the rank that aborted.
+    /// A rank has aborted the program. The failures that follow are consequences: a single line
+    /// reports the abort instead, and the exit code is that of the rank that aborted.
     void on_aborted(const Error& aborted);
-    /// A unit ended in a way that the caller describes better, or that counts as a failure although
-    /// its process still exists: that gets SIGKILL.
+    /// A unit ended in a way that the caller describes (on_failed), or counts as failed although
+    /// its process still runs, and gets SIGKILL (on_unreachable).
     void on_failed(TimePoint now, std::size_t unit, int code, const std::string& line);
     void on_unreachable(TimePoint now, std::size_t unit, const std::string& line);
-    /// Nobody reads what is written any more.
+    /// The reader of the output is gone.
     void on_output_lost();
-    /// Who wants this run is gone.
+    /// The launcher of this part is gone.
     void on_abandoned();
     /// No process is left.
     void on_alone();
     void on_time(TimePoint now);
 
-    /// When on_time() is to be called.
+    /// When to call on_time().
     std::optional<TimePoint> next_deadline() const noexcept { return deadline_; }
     std::vector<Order> take_orders();
     std::vector<std::string> take_lines();
 
     bool finished() const noexcept { return finished_; }
-    /// Nothing has failed, and nobody has asked the run to end.
+    /// True while nothing has failed and no signal has asked the run to end.
     bool undisturbed() const noexcept { return phase_ == Phase::running && !asked_to_end_; }
     bool failed() const noexcept { return exit_code_.has_value(); }
-    /// The same, and no abort explains it.
+    /// True if the run failed and no abort explains it.
     bool failed_by_itself() const noexcept { return failed() && !abort_; }
     int exit_code() const noexcept { return exit_code_.value_or(0); }
 
@@ -88,7 +88,7 @@ private:
     Options options_;
     Phase phase_ = Phase::running;
     std::vector<bool> running_;
-    std::optional<int> asked_to_end_;  // the signal from outside that did
+    std::optional<int> asked_to_end_;  // the external signal that did
     std::optional<int> exit_code_;
     std::optional<Error> abort_;
     std::optional<TimePoint> deadline_;

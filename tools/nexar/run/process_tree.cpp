@@ -41,7 +41,7 @@ bool become_subreaper() noexcept {
 }
 
 pid_t parent_in_stat(std::string_view stat) noexcept {
-    // "12 (na me) S 7 ...": the name may hold anything, also brackets.
+    // "12 (na me) S 7 ...": the name may contain any character, even brackets.
     const std::size_t close = stat.rfind(')');
     if (close == std::string_view::npos || stat.size() < close + 5) return -1;
     pid_t parent = -1;
@@ -78,7 +78,7 @@ bool kill_descendants(TimePoint deadline) {
         } while (reaped > 0);
         if (reaped < 0 && errno == ECHILD) return true;
         if (clock.now() >= deadline) return false;
-        // A child that was made since the list was read, or one that takes its time.
+        // Some child was created after the list was read, or is slow to end.
         constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 5'000'000};
         ::sigtimedwait(&child_ended, nullptr, &kPause);
     }

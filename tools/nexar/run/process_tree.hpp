@@ -9,22 +9,22 @@
 
 namespace nexar::run {
 
-// All that descends from this process, for one that is a child subreaper (prctl(2)): what loses its
-// parent becomes a child of this process, also when it has a session of its own. So nothing
-// descends from a process without children.
+// The descendants of a process that is a child subreaper (prctl(2)): descendants that lose their
+// parent become its children, even if they have their own session. So a subreaper without children
+// has no descendants.
 
-/// Makes this process the one that its orphaned descendants fall to.
+/// Makes this process the new parent of its orphaned descendants.
 bool become_subreaper() noexcept;
 
-/// The processes whose parent this process is, zombies included. Only these are safe to signal:
-/// the number of a child is not given to another process before it was waited for.
+/// The children of this process, including zombies. Only these are safe to signal: the kernel does
+/// not reuse the pid of a child before the parent has waited for it.
 std::vector<pid_t> children();
 
-/// The parent that /proc/<pid>/stat names; -1 when the text is not understood.
+/// The parent named in the text of /proc/<pid>/stat; -1 if the text is malformed.
 pid_t parent_in_stat(std::string_view stat) noexcept;
 
-/// SIGKILL to every child, again and again, until no descendant is left; waits for all of them.
-/// False when some are left at the deadline: such as ones of another user. SIGCHLD must be blocked.
+/// Sends SIGKILL to every child until no descendant is left, and waits for all of them. Returns
+/// false if some are left at the deadline, such as those of another user. SIGCHLD must be blocked.
 bool kill_descendants(TimePoint deadline);
 
 }  // namespace nexar::run

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostItems = 8;
 
-/// One rank, or at least three neighbours.
+/// One rank, or at least three consecutive ranks.
 struct Item {
     std::uint32_t first = 0;
     std::uint32_t count = 1;

@@ -33,7 +33,7 @@ std::vector<std::string> names_of(const std::vector<Unit>& units) {
     return names;
 }
 
-/// Of the units that are parts on other hosts.
+/// One watch for each unit that is a part on another host.
 std::vector<std::optional<HostWatch>> watches_of(const SupervisorOptions& options, TimePoint now) {
     std::vector<std::optional<HostWatch>> watches(options.units.size());
     for (std::size_t i = 0; i < watches.size(); ++i) {
@@ -70,10 +70,10 @@ public:
             streams_[i].output.set_filter(
                 [this, i](std::string_view line) { return take_word(i, line); });
         }
-        // Before anything that ranks write, so that the launcher knows that this part has started.
+        // Comes before any output of the ranks, so that the launcher knows this part has started.
         if (launcher_) output_.add(encode(FromPart(Alive{})));
         while (!policy_.finished() && !keeper_.gone()) turn();
-        // No process is left that could write more.
+        // No process that could write more is left.
         for (UnitStreams& unit : streams_) {
             for (LineSource* source : {&unit.output, &unit.errors}) {
                 OutputStream& to = source == &unit.output ? output_ : errors_;
@@ -81,7 +81,7 @@ public:
                 if (source->is_open()) source->finish(to);
             }
         }
-        if (!policy_.finished()) say("the process that keeps the ranks was killed; they are, too");
+        if (!policy_.finished()) say("the keeper process was killed, and the ranks with it");
         if (launcher_) output_.add(encode(FromPart(Finished{})));
         while (output_.has_pending() || errors_.has_pending()) {
             if (launcher_ && launcher_->lost(clock_.now())) break;  // nobody reads
@@ -117,7 +117,7 @@ private:
         obey_policy();
     }
 
-    /// Only what was said is still to be written. Who waits for it may give up.
+    /// Writes the remaining output. SIGINT and SIGTERM end the wait.
     void turn_to_end() {
         polled_.clear();
         watch(signals_.descriptor(), POLLIN);
@@ -178,7 +178,7 @@ private:
         early_ends_.on_time(now);
         if (launcher_ && launcher_->is_open() && launcher_->lost(now)) {
             launcher_->hang_up();
-            say("this host has heard nothing from the launcher for too long; its ranks are killed");
+            say("the launcher has been silent for too long; killing the ranks on this host");
             policy_.on_abandoned();
         }
         for (std::size_t i = 0; i < hosts_.size(); ++i) {
@@ -193,7 +193,8 @@ private:
         }
     }
 
-    /// Not behind what waits to be written: that is a sign of life itself, or will never arrive.
+    /// Sends heartbeats, except where output is pending: that is a sign of life itself, or will
+    /// never arrive.
     void beat() {
         if (launcher_ && !output_.has_pending()) output_.add(encode(FromPart(Alive{})));
         for (std::size_t i = 0; i < streams_.size(); ++i) {
@@ -223,7 +224,7 @@ private:
             if (*signal == SIGCONT) hear_all_hosts();
             if (*signal != SIGTSTP) continue;
             obey_policy();
-            ::raise(SIGSTOP);  // until SIGCONT, which comes next from the descriptor
+            ::raise(SIGSTOP);  // until SIGCONT, the next signal that the descriptor reports
         }
     }
 
@@ -233,7 +234,7 @@ private:
                 policy_.on_alone();
                 continue;
             }
-            // Its last words come before what became of it.
+            // Print its last output before the report of its end.
             UnitStreams& unit = streams_.at(report->unit);
             unit.output.drain(output_);
             unit.errors.drain(errors_);
@@ -265,7 +266,7 @@ private:
         }
     }
 
-    /// Here, or on another host.
+    /// A rank on this host or another one has ended.
     void on_rank_ended(std::uint32_t rank, const Ended& ended) {
         if (launcher_) {
             output_.add(encode(FromPart(RankEnded{.rank = rank, .how = ended})));
@@ -275,7 +276,7 @@ private:
         early_ends_.on_ended(clock_.now(), rank, ended);
     }
 
-    /// A line of a part on another host; true when it is a word to this launcher.
+    /// Takes a line from a part on another host; true if it is a message to this launcher.
     bool take_word(std::size_t unit, std::string_view line) {
         const auto message = decode_from_part(line);
         HostWatch* const host = host_of(unit);
@@ -292,7 +293,7 @@ private:
     void move_streams() {
         for (std::size_t i = 0; i < streams_.size(); ++i) {
             UnitStreams& unit = streams_[i];
-            // A host that nobody listens to is not silent.
+            // A host whose output we do not read does not count as silent.
             bool heard = output_.is_full();
             if (!output_.is_full()) heard |= unit.output.read_some(output_);
             if (!errors_.is_full()) heard |= unit.errors.read_some(errors_);
@@ -302,7 +303,7 @@ private:
         }
     }
 
-    /// After this process was stopped.
+    /// Restarts all timeouts after this process was stopped.
     void hear_all_hosts() {
         for (auto& host : hosts_) {
             if (host) host->on_heard(clock_.now());
@@ -324,7 +325,7 @@ private:
 
     void say(std::string_view line) { errors_.add(fmt::format("nexar run: {}\n", line)); }
 
-    /// The unit that gets what is typed into this terminal, while it is this job's.
+    /// The input of the unit that gets what the user types into this terminal, if it is open.
     InputSink* typed_to() {
         for (std::size_t i = 0; i < streams_.size(); ++i) {
             if (options_.units[i].gets_input && streams_[i].input.is_open()) {

@@ -15,14 +15,14 @@ namespace nexar::run {
 struct Unit {
     std::string name;  // "rank 2", "host b (ranks 2 to 3)"
     std::uint32_t first_rank = 0;
-    std::string remote_nexar{};  // of a part on another host: the command that ssh runs there
+    std::string remote_nexar{};  // for a part on another host: the command that ssh runs
     std::string output_prefix{};
     std::string errors_prefix{};
     std::vector<std::string> command;
     std::vector<std::string> environment;  // "NAME=value"
-    bool gets_input = false;               // the launcher's standard input; else it is empty
-    /// For the part of a run on another host, which is no rank: what it reads first, given the join
-    /// string. Signals follow on the same way.
+    bool gets_input = false;               // the launcher's standard input; otherwise none
+    /// For a part on another host, which is not a rank: makes the first line of its input from the
+    /// join string. Messages follow on the same stream.
     std::function<std::string(const std::string& join)> header{};
 
     bool is_rank() const noexcept { return header == nullptr; }
@@ -31,11 +31,11 @@ struct Unit {
 struct SupervisorOptions {
     std::vector<Unit> units;
     Duration grace = std::chrono::seconds(10);
-    /// This launcher is a part of another one's run: its standard input says which signals to pass
-    /// on, and by its end that nobody wants this part any more.
+    /// This process is a part of another launcher's run: its standard input brings the signals to
+    /// forward, and the end of the input means that the launcher is gone.
     bool is_part = false;
-    std::uint32_t world = 0;  // ranks of the whole run
-    /// After this much silence launcher and part count each other as gone.
+    std::uint32_t world = 0;  // number of ranks of the whole run
+    /// After this much silence, launcher and part regard each other as gone.
     Duration host_timeout = std::chrono::seconds(15);
 };
 
@@ -43,18 +43,18 @@ struct SupervisorOptions {
 class Meeting {
 public:
     virtual ~Meeting() = default;
-    /// Gives the join string. Called after the process that keeps the units was forked, so that it
-    /// may start threads; what it makes must outlive the run.
+    /// Returns the join string. Called after the keeper was forked, so it may start threads.
+    /// Objects that it creates must outlive the run.
     virtual Result<std::string> open() = 0;
-    /// A rank has exited with code 0; if it had not joined, the others cannot either.
+    /// A rank has exited with code 0. If it never joined, the others cannot form a world.
     virtual void on_rank_done(std::uint32_t rank) = 0;
-    /// What a rank said when it aborted the program, which it does before others fail by it.
+    /// The abort that a rank reported, if any. A rank reports it before others fail because of it.
     virtual std::optional<Error> aborted() { return std::nullopt; }
 };
 
-/// Runs units to their end: passes on what they write, line by line, and signals; says what became
-/// of them, and leaves nothing behind (Keeper). Returns the exit code; an Error when nothing could
-/// be started. To be called while the process has one thread; works in that of the caller.
+/// Runs units to their end: forwards their output line by line, forwards signals to them, reports
+/// how they ended, and leaves no process behind (Keeper). Returns the exit code, or an Error if
+/// nothing could be started. Call it while the process has one thread; it runs in that thread.
 Result<int> supervise(const SupervisorOptions& options, Meeting& meeting);
 
 }  // namespace nexar::run

@@ -16,8 +16,9 @@ namespace nexar::run {
 namespace {
 
 Error failure(std::string_view what) {
-    return {Errc::unsupported, fmt::format("{}: {}{}", what, std::generic_category().message(errno),
-                                           errno == EMFILE ? "; raise it with ulimit -n" : "")};
+    return {Errc::unsupported,
+            fmt::format("{}: {}{}", what, std::generic_category().message(errno),
+                        errno == EMFILE ? "; raise the limit with ulimit -n" : "")};
 }
 
 constexpr std::size_t kLongestPrefix = 64;
@@ -33,12 +34,12 @@ Result<Pipe> make_pipe() {
     return Pipe{.read = Descriptor(ends[0]), .write = Descriptor(ends[1])};
 }
 
-/// Only the launcher's end: what a program finds as its standard output is a plain pipe.
+/// For the launcher's end only: a program's standard output must be an ordinary blocking pipe.
 void make_non_blocking(const Descriptor& end) {
     ::fcntl(end.number(), F_SETFL, O_NONBLOCK);
 }
 
-/// From here on the keeper's plan owns it.
+/// Passes ownership to the keeper's plan.
 int released(Descriptor& descriptor) {
     const int copy = ::fcntl(descriptor.number(), F_DUPFD_CLOEXEC, 3);
     descriptor = Descriptor();
@@ -61,7 +62,7 @@ bool LineSource::read_some(OutputStream& to) {
 }
 
 void LineSource::drain(OutputStream& to) {
-    // More than a pipe holds is not there now.
+    // This many reads exceed the capacity of a pipe.
     for (int i = 0; i < 32 && read_some(to); ++i) {
     }
 }
@@ -99,9 +100,10 @@ Result<PlannedUnit> plan_unit(const Unit& unit, bool pumps) {
     } else {
         plan.input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     }
-    if (plan.input < 0 || plan.output < 0 || plan.errors < 0) return failure("descriptors");
-    // A line that a part has cut already must not be cut again: what follows would begin without
-    // the prefix of a rank.
+    if (plan.input < 0 || plan.output < 0 || plan.errors < 0)
+        return failure("opening the standard streams of a rank");
+    // Do not split a line again that a part has already split: the rest would lack the prefix of
+    // its rank.
     const std::size_t longest = LinePrefixer::kLongest + (unit.is_rank() ? 0 : kLongestPrefix);
     return PlannedUnit{
         .plan = std::move(plan),

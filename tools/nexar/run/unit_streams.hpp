@@ -12,7 +12,7 @@
 
 namespace nexar::run {
 
-/// Lines of a unit on their way: the pipe that the unit writes to, and where the lines go.
+/// Reads the pipe that a unit writes to, and splits the output into prefixed lines.
 class LineSource {
 public:
     LineSource(Descriptor pipe, std::string prefix, std::size_t longest = LinePrefixer::kLongest)
@@ -23,11 +23,11 @@ public:
     int descriptor() const noexcept { return pipe_.number(); }
     bool is_open() const noexcept { return pipe_.number() >= 0; }
 
-    /// Reads once what is there; false when there is nothing now. At the end it is closed.
+    /// Reads available bytes once; false if there are none. Closes the pipe at its end.
     bool read_some(OutputStream& to);
-    /// Reads what is there now; the end of the line may still be missing.
+    /// Reads all bytes available now; the last line may be incomplete.
     void drain(OutputStream& to);
-    /// Passes on also a line without end.
+    /// Forwards an incomplete line and closes the pipe.
     void finish(OutputStream& to);
 
 private:
@@ -35,7 +35,7 @@ private:
     LinePrefixer prefixer_;
 };
 
-/// What is written to a unit: for rank 0 what is typed, for a part of the run what it is told.
+/// Writes to a unit: the user's typing to rank 0, messages to a part of the run.
 class InputSink {
 public:
     explicit InputSink(Descriptor pipe) : pipe_(std::move(pipe)) {}
@@ -47,7 +47,7 @@ public:
     void add(std::string_view bytes) {
         if (is_open()) pending_ += bytes;
     }
-    /// Writes what can be written now.
+    /// Writes as much as possible without blocking.
     void write_some() noexcept;
     void close() noexcept { pipe_ = Descriptor(); }
 
@@ -63,17 +63,17 @@ struct UnitStreams {
     InputSink input;
 };
 
-/// The other ends are in the plan.
+/// The launcher's ends of the streams, and the plan, which holds the other ends.
 struct PlannedUnit {
     UnitPlan plan;
     UnitStreams streams;
 };
 
-/// `pumps`: who gets input gets it through a pipe and not directly; a terminal stops those who
-/// read from it in another process group.
+/// `pumps`: the launcher copies its input to the unit through a pipe. Needed for a terminal, which
+/// stops background process groups that read from it.
 Result<PlannedUnit> plan_unit(const Unit& unit, bool pumps);
 
-/// Opens /dev/null for those of 0, 1 and 2 that are closed, so that no pipe becomes one of them.
+/// Opens /dev/null for each closed descriptor among 0, 1 and 2, so that no pipe gets such a number.
 void fill_standard_descriptors() noexcept;
 
 }  // namespace nexar::run

@@ -22,11 +22,11 @@ std::string_view name_of(std::string_view variable) {
     return variable.substr(0, variable.find('='));
 }
 
-/// Becomes ssh: $1 is the host, $2 the command for it, $3 how many seconds ssh may take to connect,
-/// and $4 after how many seconds of silence it asks whether the host is still there; it gives up
-/// after two questions. `ssh -G` shows what the user's configuration says: what stands there
-/// counts, and options of the command line would override it. BatchMode: several ssh that ask for a
-/// password at the same time cannot be answered.
+/// Becomes ssh. $1 is the host, $2 the command to run there, $3 the connection timeout in seconds,
+/// and $4 the interval of ssh's keep-alive probes in seconds; ssh gives up after two. Command-line
+/// options would override the user's ssh configuration, so they are left out where `ssh -G` shows
+/// that the configuration sets them. BatchMode, because a user cannot answer the password prompts
+/// of several ssh processes at the same time.
 constexpr const char* kStartSsh =
     "said=$(ssh -G -- \"$1\" 2>/dev/null </dev/null)\n"
     "connect=\"-o ConnectTimeout=$3\"\n"
