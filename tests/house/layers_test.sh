@@ -35,11 +35,11 @@ plant() {
   if [ -f "$scratch/saved" ]; then mv "$scratch/saved" "$file"; else rm "$file"; fi
 }
 
-plant src/base/error.cpp '"wire/frame.hpp"' 'src/base includes "wire/frame.hpp" of src/wire'
-plant src/wire/planted.hpp '"engine/matcher.hpp"' 'src/wire includes "engine/matcher.hpp" of src/engine'
+plant src/base/error.cpp '"wire/frame.hpp"' 'src/base includes "wire/frame.hpp" from the higher layer src/wire'
+plant src/wire/planted.hpp '"engine/matcher.hpp"' 'src/wire includes "engine/matcher.hpp" from the higher layer src/engine'
 plant src/base/error.cpp '"../wire/frame.hpp"' 'is relative'
 plant src/base/error.cpp '"assert.hpp"' 'is relative'
-plant src/base/error.cpp '"misc/thing.hpp"' 'is in no layer'
+plant src/base/error.cpp '"misc/thing.hpp"' 'is not in any layer'
 plant include/nexar/error.hpp '"base/assert.hpp"' 'a public header includes "base/assert.hpp"'
 plant include/nexar/error.hpp '<fmt/format.h>' 'a public header includes <fmt/format.h>'
 plant src/misc/thing.hpp '<vector>' 'src/misc is not in src/LAYERS'
