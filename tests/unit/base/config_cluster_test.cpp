@@ -98,17 +98,17 @@ TEST(AdoptClusterSettings, follows_a_cluster_that_it_joins_again) {
 
 TEST(AdoptClusterSettings, refuses_what_it_cannot_follow) {
     EXPECT_THAT(why_not(resolved_test_table(), {{"warp_speed", "9", "code"}}),
-                StartsWith("\"warp_speed\": the cluster sets it (code), and this version"));
+                StartsWith("\"warp_speed\": the cluster sets it (code), but this version"));
     EXPECT_THAT(why_not(resolved_test_table(), {{"colour", "red", "code"}}),
-                HasSubstr("this version of nexar does not know it"))
+                HasSubstr("this version of nexar does not know the setting"))
         << "a local setting is no matter of the cluster";
     EXPECT_THAT(why_not(resolved_test_table(), {{"heartbeat", "1h", "code"}}),
                 StartsWith("heartbeat (cluster, code): \"1h\" is out of range; allowed: "));
     EXPECT_THAT(why_not(resolved_test_table(),
                         {{"heartbeat", "70ms", "code"}, {"heartbeat", "80ms", "code"}}),
-                HasSubstr("heartbeat: the cluster names it twice"));
+                HasSubstr("heartbeat: the cluster sent it twice"));
     EXPECT_THAT(why_not(resolved_test_table({.code = {{"heartbeat", "70ms"}}}), {}),
-                HasSubstr("\"70ms\" (code), and the cluster does not know the setting"));
+                HasSubstr("\"70ms\" (code), but the cluster does not know the setting"));
 }
 
 TEST(AdoptClusterSettings, reports_all_problems_and_makes_foreign_text_printable) {

@@ -79,24 +79,24 @@ TEST(ConfigFile, names_the_types_that_no_setting_takes) {
 
 TEST(ConfigFile, that_is_not_toml_is_refused_with_the_place) {
     EXPECT_THAT(why_not("a = 1\nb = \"open\n"), StartsWith("file /etc/nexar.toml:2:"));
-    EXPECT_THAT(why_not("a = 1\nb = \"open\n"), HasSubstr("is not TOML: "));
+    EXPECT_THAT(why_not("a = 1\nb = \"open\n"), HasSubstr("is not valid TOML: "));
     EXPECT_THAT(why_not("log_level: debug\n"), StartsWith("file /etc/nexar.toml:1:"));
     EXPECT_THAT(why_not("a = 1\n\na = 2\n"), StartsWith("file /etc/nexar.toml:3:"));
-    EXPECT_THAT(why_not("a = 99999999999999999999\n"), HasSubstr("is not TOML"));
-    EXPECT_THAT(why_not(std::string("a = 1\0", 6)), HasSubstr("is not TOML"));
-    EXPECT_THAT(why_not("a = \"\xff\"\n"), HasSubstr("is not TOML"));
+    EXPECT_THAT(why_not("a = 99999999999999999999\n"), HasSubstr("is not valid TOML"));
+    EXPECT_THAT(why_not(std::string("a = 1\0", 6)), HasSubstr("is not valid TOML"));
+    EXPECT_THAT(why_not("a = \"\xff\"\n"), HasSubstr("is not valid TOML"));
 }
 
 TEST(ConfigFile, that_the_parser_did_not_think_of_is_refused) {
     for (const std::string_view text : {"[[[1]]]", "[[[]]", "[[="}) {
         EXPECT_THAT(why_not(std::string(text)), HasSubstr("file /etc/nexar.toml")) << text;
-        EXPECT_THAT(why_not(std::string(text)), HasSubstr("is not TOML")) << text;
+        EXPECT_THAT(why_not(std::string(text)), HasSubstr("is not valid TOML")) << text;
     }
 }
 
 TEST(ConfigFile, nested_without_end_is_refused) {
-    EXPECT_THAT(why_not("a = " + std::string(100'000, '[')), HasSubstr("is not TOML"));
-    EXPECT_THAT(why_not("a = " + std::string(100'000, '{')), HasSubstr("is not TOML"));
+    EXPECT_THAT(why_not("a = " + std::string(100'000, '[')), HasSubstr("is not valid TOML"));
+    EXPECT_THAT(why_not("a = " + std::string(100'000, '{')), HasSubstr("is not valid TOML"));
 }
 
 }  // namespace

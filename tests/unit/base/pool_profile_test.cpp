@@ -50,12 +50,12 @@ std::string refusal(const PoolProfileBuilder& builder) {
 }
 
 TEST(PoolProfileBuilder, refuses_a_number_of_tiers_that_it_does_not_hold) {
-    EXPECT_THAT(refusal(PoolProfileBuilder()), HasSubstr("0 tiers; allowed are 1 to 8"));
+    EXPECT_THAT(refusal(PoolProfileBuilder()), HasSubstr("0 tiers; it must have 1 to 8"));
     PoolProfileBuilder many;
     for (std::size_t i = 0; i < 9; ++i) {
         many.tier("tier" + std::to_string(i), std::size_t{4096} << i, 1);
     }
-    EXPECT_THAT(refusal(many), HasSubstr("9 tiers; allowed are 1 to 8"));
+    EXPECT_THAT(refusal(many), HasSubstr("9 tiers; it must have 1 to 8"));
 }
 
 TEST(PoolProfileBuilder, refuses_limits_that_are_no_power_of_two_in_range) {
@@ -76,7 +76,7 @@ TEST(PoolProfileBuilder, refuses_limits_that_do_not_ascend) {
 
 TEST(PoolProfileBuilder, refuses_to_keep_too_many) {
     EXPECT_THAT(refusal(PoolProfileBuilder().tier("a", 8192, 65537)),
-                HasSubstr("tier \"a\" keeps 65537 buffers; allowed are 0 to 65536"));
+                HasSubstr("tier \"a\" keeps 65537 buffers; it may keep 0 to 65536"));
 }
 
 TEST(PoolProfileBuilder, refuses_names_that_statistics_could_not_tell_apart) {

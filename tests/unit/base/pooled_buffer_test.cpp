@@ -139,7 +139,7 @@ TEST(PooledBuffer, cannot_grow_what_is_adopted_or_empty) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code(), Errc::invalid_argument);
     EXPECT_THAT(refused.error().cause(),
-                HasSubstr("adopted buffer of 100 bytes was to grow to 101"));
+                HasSubstr("adopted buffer of 100 bytes cannot grow to 101"));
     EXPECT_EQ(adopted.size(), 100U);
     PooledBuffer none;
     EXPECT_TRUE(none.resize(0));

@@ -86,12 +86,14 @@ TEST(Setting, says_what_was_given_and_what_is_allowed) {
               "\"101\" is out of range; allowed: a whole number from -1 to 100 times");
     EXPECT_EQ(why_not("load_factor", "-0.5"),
               "\"-0.5\" is out of range; allowed: a number from 0 to 1");
-    EXPECT_EQ(why_not("eager_limit", "2048KiB"),
-              "\"2048KiB\" is out of range; allowed: a size such as 64KiB from 1KiB to 1MiB");
-    EXPECT_EQ(why_not("heartbeat", "11000ms"),
-              "\"11000ms\" is out of range; allowed: a duration such as 250ms from 1ms to 10s");
+    EXPECT_EQ(
+        why_not("eager_limit", "2048KiB"),
+        "\"2048KiB\" is out of range; allowed: a size (written like 64KiB) from 1KiB to 1MiB");
+    EXPECT_EQ(
+        why_not("heartbeat", "11000ms"),
+        "\"11000ms\" is out of range; allowed: a duration (written like 250ms) from 1ms to 10s");
     EXPECT_EQ(why_not("heartbeat", "0s"),
-              "\"0s\" is out of range; allowed: a duration such as 250ms from 1ms to 10s");
+              "\"0s\" is out of range; allowed: a duration (written like 250ms) from 1ms to 10s");
     EXPECT_EQ(why_not("colour", "gren"),
               "\"gren\" is unknown, did you mean \"green\"?; allowed: red, green, blue");
     EXPECT_EQ(why_not("colour", "purple"), "\"purple\" is unknown; allowed: red, green, blue");
@@ -99,7 +101,8 @@ TEST(Setting, says_what_was_given_and_what_is_allowed) {
     EXPECT_EQ(why_not("cluster_name", "seventeen letters"),
               "\"seventeen letters\" is 17 bytes long; allowed: at most 16 bytes of text without "
               "control characters");
-    EXPECT_THAT(why_not("cluster_name", "a\nb"), HasSubstr("\"a\\nb\" has a control character"));
+    EXPECT_THAT(why_not("cluster_name", "a\nb"),
+                HasSubstr("\"a\\nb\" contains a control character"));
 }
 
 TEST(Setting, bounds_include_their_ends) {
@@ -113,25 +116,27 @@ TEST(Setting, bounds_include_their_ends) {
 
 TEST(Setting, names_both_types_when_a_file_has_the_wrong_one) {
     EXPECT_THAT(why_not("verify", FileValue{std::string("true")}),
-                HasSubstr("the string \"true\" is no boolean"));
+                HasSubstr("the string \"true\" is not a valid boolean"));
     EXPECT_THAT(why_not("verify", FileValue{std::int64_t{1}}),
-                HasSubstr("the integer 1 is no boolean"));
+                HasSubstr("the integer 1 is not a valid boolean"));
     EXPECT_THAT(why_not("retry_count", FileValue{std::string("3")}),
-                HasSubstr("the string \"3\" is no integer"));
-    EXPECT_THAT(why_not("retry_count", FileValue{3.5}), HasSubstr("the float 3.5 is no integer"));
+                HasSubstr("the string \"3\" is not a valid integer"));
+    EXPECT_THAT(why_not("retry_count", FileValue{3.5}),
+                HasSubstr("the float 3.5 is not a valid integer"));
     EXPECT_THAT(why_not("retry_count", FileValue{true}),
-                HasSubstr("the boolean true is no integer"));
+                HasSubstr("the boolean true is not a valid integer"));
     EXPECT_THAT(why_not("load_factor", FileValue{false}),
-                HasSubstr("the boolean false is no real"));
+                HasSubstr("the boolean false is not a valid real"));
     EXPECT_THAT(why_not("load_factor", FileValue{std::string("1")}),
-                HasSubstr("the string \"1\" is no real"));
-    EXPECT_THAT(why_not("eager_limit", FileValue{1.5}), HasSubstr("the float 1.5 is no size"));
+                HasSubstr("the string \"1\" is not a valid real"));
+    EXPECT_THAT(why_not("eager_limit", FileValue{1.5}),
+                HasSubstr("the float 1.5 is not a valid size"));
     EXPECT_THAT(why_not("heartbeat", FileValue{true}),
-                HasSubstr("the boolean true is no duration"));
+                HasSubstr("the boolean true is not a valid duration"));
     EXPECT_THAT(why_not("colour", FileValue{std::int64_t{2}}),
-                HasSubstr("the integer 2 is no choice"));
+                HasSubstr("the integer 2 is not a valid choice"));
     EXPECT_THAT(why_not("cluster_name", FileValue{ForeignValue{"an array"}}),
-                HasSubstr("an array is no text"));
+                HasSubstr("an array is not a valid text"));
 }
 
 TEST(Setting, a_number_in_a_file_is_bytes_but_no_duration) {
@@ -173,8 +178,8 @@ TEST(Setting, bounds_that_are_none_are_not_told) {
     constexpr Setting kUpTo{
         .name = "up_to", .spec = DurationSpec{.max = std::chrono::hours(2)}, .help = "Short"};
     EXPECT_EQ(allowed(kFree), "a whole number");
-    EXPECT_EQ(allowed(kFrom), "a size such as 64KiB from 9B");
-    EXPECT_EQ(allowed(kUpTo), "a duration such as 250ms up to 2h");
+    EXPECT_EQ(allowed(kFrom), "a size (written like 64KiB) from 9B");
+    EXPECT_EQ(allowed(kUpTo), "a duration (written like 250ms) up to 2h");
 }
 
 TEST(Setting, has_a_name_for_each_source) {

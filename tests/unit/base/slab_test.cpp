@@ -126,7 +126,7 @@ TEST(SlabDeathTest, outlives_what_it_made) {
             Slab<int> slab;
             slab.make(1);
         },
-        "everything made is ended first");
+        "every object must be ended before its slab");
 }
 
 }  // namespace
