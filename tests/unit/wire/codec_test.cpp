@@ -56,7 +56,7 @@ TYPED_TEST(EveryMessage, that_is_cut_anywhere_is_refused) {
         const auto decoded = decode_frame(std::span(bytes).first(n));
         ASSERT_FALSE(decoded) << n << " of " << bytes.size() << " bytes";
         EXPECT_EQ(decoded.error().code(), Errc::malformed);
-        EXPECT_THAT(decoded.error().cause(), ::testing::HasSubstr("the bytes end inside"));
+        EXPECT_THAT(decoded.error().cause(), ::testing::HasSubstr("the input ends inside"));
     }
 }
 
@@ -73,7 +73,7 @@ TYPED_TEST(EveryMessage, whose_fixed_part_is_cut_anywhere_is_refused) {
         const auto decoded = decode_body<TypeParam>(shorter, body.first(n));
         ASSERT_FALSE(decoded) << n << " of " << fixed << " bytes";
         EXPECT_EQ(decoded.error().code(), Errc::malformed);
-        EXPECT_THAT(decoded.error().cause(), ::testing::HasSubstr("the bytes end inside"));
+        EXPECT_THAT(decoded.error().cause(), ::testing::HasSubstr("the input ends inside"));
     }
 }
 
@@ -145,9 +145,9 @@ TYPED_TEST(EveryMessage, does_not_encode_into_too_little_room_and_leaves_it_alon
     const auto written = encode(message, std::span<std::byte>(room));
     ASSERT_FALSE(written);
     EXPECT_EQ(written.error().code(), Errc::invalid_argument);
-    EXPECT_EQ(written.error().cause(), "cannot encode " + std::string(name(TypeParam::kType)) +
-                                           ": it takes " + std::to_string(size) + " bytes, " +
-                                           std::to_string(size - 1) + " are given");
+    EXPECT_EQ(written.error().cause(),
+              "cannot encode " + std::string(name(TypeParam::kType)) + ": it takes " +
+                  std::to_string(size) + " bytes, but the buffer has " + std::to_string(size - 1));
     EXPECT_EQ(room, Bytes(size - 1, std::byte{0xaa}));
 }
 

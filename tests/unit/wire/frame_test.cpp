@@ -59,7 +59,7 @@ TEST(FrameHeader, may_announce_a_body_up_to_the_limit_of_its_type) {
             EXPECT_EQ(refused.error().code(), Errc::limit_exceeded);
             EXPECT_THAT(refused.error().cause(),
                         HasSubstr("the body of " + std::string(rules.name) + " has " +
-                                  std::to_string(size) + " bytes, allowed are at most " +
+                                  std::to_string(size) + " bytes; the limit is " +
                                   std::to_string(rules.max_body_bytes)));
         }
     }

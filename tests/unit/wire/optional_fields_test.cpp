@@ -55,8 +55,7 @@ void expect_refused(std::string_view hex, Errc code, const std::string& words) {
 }
 
 TEST(OptionalFields, that_are_critical_and_unknown_are_refused) {
-    expect_refused("01 80 00 00", Errc::unsupported,
-                   "hello: optional field 0x8001 must be understood");
+    expect_refused("01 80 00 00", Errc::unsupported, "hello: optional field 0x8001 is mandatory");
     expect_refused("77 00 00 00 ff ff 01 00 00", Errc::unsupported, "field 0xffff");
 }
 
@@ -71,8 +70,8 @@ TEST(OptionalFields, must_strictly_ascend_from_1) {
 
 TEST(OptionalFields, must_have_the_length_of_their_type) {
     expect_refused("01 00 03 00 00 00 00", Errc::malformed,
-                   "optional field wanted_rank has 3 bytes, allowed are 4");
-    expect_refused("01 00 05 00 00 00 00 00 00", Errc::malformed, "has 5 bytes, allowed are 4");
+                   "optional field wanted_rank has 3 bytes; it must have 4");
+    expect_refused("01 00 05 00 00 00 00 00 00", Errc::malformed, "has 5 bytes; it must have 4");
     expect_refused("02 00 00 00", Errc::malformed, "optional field host_id has 0 bytes");
 }
 
@@ -83,8 +82,9 @@ TEST(OptionalFields, that_hold_their_default_are_refused) {
 }
 
 TEST(OptionalFields, that_are_cut_are_refused) {
-    expect_refused("01", Errc::malformed, "inside the head of an optional field: 1 left, 4 needed");
-    expect_refused("01 00 04", Errc::malformed, "inside the head of an optional field: 3 left");
+    expect_refused("01", Errc::malformed,
+                   "inside the header of an optional field: 1 left, 4 needed");
+    expect_refused("01 00 04", Errc::malformed, "inside the header of an optional field: 3 left");
     expect_refused("01 00 04 00 00 00 00", Errc::malformed,
                    "inside an optional field: 3 left, 4 needed");
     expect_refused("77 00 ff ff 00", Errc::malformed, "inside an optional field: 1 left, 65535");
@@ -95,7 +95,7 @@ TEST(OptionalFields, do_not_hide_a_fixed_part_that_is_cut) {
     const auto decoded =
         decode_frame(testing::frame(FrameType::hello, testing::from_hex("77 00 00 00"), 4));
     ASSERT_FALSE(decoded);
-    EXPECT_THAT(decoded.error().cause(), HasSubstr("the bytes end inside min_version"));
+    EXPECT_THAT(decoded.error().cause(), HasSubstr("the input ends inside min_version"));
 }
 
 }  // namespace

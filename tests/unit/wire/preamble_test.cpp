@@ -122,7 +122,7 @@ TEST(Preamble, names_its_call_on_a_call_lane_only) {
 TEST(Preamble, does_not_encode_into_too_little_room) {
     Bytes room(kBulkPreambleBytes - 1);
     EXPECT_EQ(encode(kBulk, std::span<std::byte>(room)).error().cause(),
-              "cannot encode preamble: it takes 24 bytes, 23 are given");
+              "cannot encode preamble: it takes 24 bytes, but the buffer has 23");
 }
 
 TEST(Preamble, that_is_cut_or_too_long_is_refused) {
@@ -132,7 +132,7 @@ TEST(Preamble, that_is_cut_or_too_long_is_refused) {
             const auto decoded = decode_preamble(std::span(bytes).first(n));
             ASSERT_FALSE(decoded) << n;
             EXPECT_EQ(decoded.error().code(), Errc::malformed);
-            EXPECT_THAT(decoded.error().cause(), HasSubstr("the bytes end inside"));
+            EXPECT_THAT(decoded.error().cause(), HasSubstr("the input ends inside"));
         }
         bytes.push_back(std::byte{0});
         EXPECT_EQ(decode_preamble(bytes).error().code(), Errc::malformed);
