@@ -33,8 +33,9 @@ Secret::Secret(std::span<const std::byte> bytes) : Secret(bytes.size()) {
 
 Result<Secret> Secret::from_hex(std::string_view text) {
     if (text.size() % 2 != 0) {
-        return Error(Errc::invalid_argument,
-                     "a hexadecimal secret has an odd number of digits; write two digits per byte");
+        return Error(
+            Errc::invalid_argument,
+            "a hexadecimal secret has an odd number of digits; allowed: two digits per byte");
     }
     Secret secret(text.size() / 2);
     for (std::size_t i = 0; i < secret.size_; ++i) {

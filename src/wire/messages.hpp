@@ -82,7 +82,7 @@ Result<void> check_version(const Hello& hello, std::string_view us);
 struct Setting {
     std::string name{};
     std::string value{};
-    std::string origin{};  // where the sender got it from, for messages
+    std::string origin{};  // where the sender got it from, for display
 
     friend bool operator==(const Setting&, const Setting&) = default;
 };

@@ -39,7 +39,7 @@ struct JoinRequest {
     Id token{};                                // all zero: the sender proved the job secret
     std::array<std::byte, 32> token_secret{};  // of the token
     std::vector<std::byte> signing_request{};  // bound to this connection
-    std::string host{};                        // for messages
+    std::string host{};                        // for display
     std::vector<AddressText> addresses{};      // where to reach the joiner, best first
 
     friend bool operator==(const JoinRequest&, const JoinRequest&) = default;
@@ -105,7 +105,7 @@ struct LinkReport {
     Rank rank{};  // of the other member
     AddressText address{};
     std::chrono::nanoseconds round_trip{};
-    std::string why{};  // for messages: the other attempts and their outcome
+    std::string why{};  // for display: the other attempts and their outcome
 
     friend bool operator==(const LinkReport&, const LinkReport&) = default;
 };
