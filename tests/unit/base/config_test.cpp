@@ -42,7 +42,7 @@ ConfigFile etc(std::string text) {
     return {.path = "/etc/nexar.toml", .text = std::move(text)};
 }
 
-TEST(Config, holds_the_defaults_when_nothing_is_given) {
+TEST(Config, holds_the_defaults_without_any_source) {
     const Config config = resolved({});
     EXPECT_TRUE(config.boolean("verify"));
     EXPECT_EQ(config.integer("retry_count"), 3);
@@ -58,7 +58,7 @@ TEST(Config, holds_the_defaults_when_nothing_is_given) {
     EXPECT_THAT(config.warnings(), IsEmpty());
 }
 
-TEST(Config, takes_the_strongest_source_and_remembers_it) {
+TEST(Config, uses_the_strongest_source_and_remembers_it) {
     ConfigSources sources{.code = {{"retry_count", "5"}},
                           .flags = {{"--nexar-retry-count", "4"}},
                           .environment = {{"NEXAR_RETRY_COUNT", "3"}},
@@ -93,7 +93,7 @@ TEST(Config, merges_files_setting_by_setting) {
     EXPECT_EQ(origin(config, "verify"), "file b.toml:2");
 }
 
-TEST(Config, of_a_name_given_twice_takes_the_last_but_in_the_environment_the_first) {
+TEST(Config, the_last_duplicate_wins_but_in_the_environment_the_first) {
     const Config config =
         resolved({.code = {{"verify", "true"}, {"verify", "false"}},
                   .flags = {{"--nexar-colour", "red"}, {"--nexar-colour", "blue"}},
@@ -103,7 +103,7 @@ TEST(Config, of_a_name_given_twice_takes_the_last_but_in_the_environment_the_fir
     EXPECT_EQ(config.integer("retry_count"), 1);
 }
 
-TEST(Config, a_bad_value_names_setting_origin_given_and_allowed) {
+TEST(Config, error_names_setting_origin_value_and_allowed_values) {
     EXPECT_EQ(why_not({.environment = {{"NEXAR_HEARTBEAT", "fast"}}}),
               "heartbeat (environment NEXAR_HEARTBEAT): \"fast\" does not start with a number; "
               "allowed: a duration (written like 250ms) from 1ms to 10s");
@@ -120,7 +120,7 @@ TEST(Config, a_bad_value_names_setting_origin_given_and_allowed) {
     EXPECT_THAT(why_not({.environment = {{"NEXAR_COLOUR", ""}}}), HasSubstr("\"\" is empty"));
 }
 
-TEST(Config, a_bad_value_is_an_error_also_where_it_is_overridden) {
+TEST(Config, a_bad_value_is_an_error_even_if_overridden) {
     EXPECT_THAT(why_not({.code = {{"colour", "red"}}, .environment = {{"NEXAR_COLOUR", "grey"}}}),
                 StartsWith("colour (environment NEXAR_COLOUR)"));
     EXPECT_THAT(why_not({.environment = {{"NEXAR_COLOUR", "red"}}, .files = {etc("colour = 3\n")}}),
@@ -142,7 +142,7 @@ TEST(Config, reports_all_problems_at_once) {
     EXPECT_THAT(cause, HasSubstr("\n  colour (command line --nexar-colour)"));
 }
 
-TEST(Config, bounds_what_it_reports) {
+TEST(Config, limits_the_number_of_reported_problems) {
     ConfigSources sources;
     for (int i = 0; i < 1000; ++i) {
         sources.code.push_back({std::string(1000, 'x') + std::to_string(i), "1"});
@@ -184,7 +184,7 @@ TEST(Config, a_flag_without_a_value_is_an_error) {
               "verify (command line --nexar-verify): the value is missing; allowed: true or false");
 }
 
-TEST(Config, a_file_that_is_not_toml_is_an_error_beside_the_others) {
+TEST(Config, invalid_toml_is_reported_together_with_other_problems) {
     const std::string cause =
         why_not({.environment = {{"NEXAR_VERIFY", "x"}}, .files = {etc("colour = \"red\n")}});
     EXPECT_THAT(cause, StartsWith("2 problems:"));
@@ -214,14 +214,14 @@ TEST(Config, does_not_show_the_value_of_an_unknown_key_or_flag) {
     EXPECT_THAT(why_not({.files = {etc("tokn = \"hunter2\"\n")}}), Not(HasSubstr("hunter2")));
 }
 
-TEST(Config, knows_the_variables_that_are_no_settings) {
+TEST(Config, knows_the_variables_that_are_not_settings) {
     const Config config = resolved(
         {.environment = {
              {"NEXAR_CONFIG", "/x"}, {"NEXAR_JOB_SECRET", "00"}, {"NEXAR_TEST_SEED", "1"}}});
     EXPECT_THAT(config.warnings(), IsEmpty());
 }
 
-TEST(Config, bounds_its_warnings) {
+TEST(Config, limits_the_number_of_warnings) {
     ConfigSources sources;
     for (int i = 0; i < 100; ++i) {
         sources.environment.push_back({"NEXAR_UNKNOWN_THING_" + std::to_string(i), ""});
@@ -239,14 +239,14 @@ TEST(Config, makes_names_and_paths_printable) {
     EXPECT_THAT(config.warnings(), ElementsAre(HasSubstr("NEXAR_\\x1b[2J")));
 }
 
-TEST(ConfigDeathTest, asking_for_what_the_table_does_not_have_is_a_bug) {
+TEST(ConfigDeathTest, reading_an_unknown_setting_or_wrong_type_is_a_bug) {
     const Config config = resolved({});
     EXPECT_DEATH((void)config.integer("retries"), "not in the table");
     EXPECT_DEATH((void)config.integer("heartbeat"), "another type");
     EXPECT_DEATH((void)config.text("colour"), "another type");
 }
 
-TEST(ConfigDeathTest, a_table_that_makes_no_sense_is_a_bug) {
+TEST(ConfigDeathTest, an_invalid_table_is_a_bug) {
     const std::array<Setting, 1> reserved = {
         Setting{.name = "config", .spec = BooleanSpec{}, .help = "x"}};
     EXPECT_DEATH((void)Config::resolve(reserved, {}), "reserved name");

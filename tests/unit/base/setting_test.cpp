@@ -79,7 +79,7 @@ TEST(Setting, reads_every_type_from_a_file) {
     EXPECT_EQ(file<std::string>("cluster_name", {std::string("x")}), "x");
 }
 
-TEST(Setting, says_what_was_given_and_what_is_allowed) {
+TEST(Setting, error_quotes_the_value_and_says_what_is_allowed) {
     EXPECT_EQ(why_not("verify", "maybe"),
               "\"maybe\" is neither true nor false; allowed: true or false");
     EXPECT_EQ(why_not("retry_count", "101"),
@@ -114,7 +114,7 @@ TEST(Setting, bounds_include_their_ends) {
     EXPECT_THAT(why_not("heartbeat", "999999ns"), HasSubstr("out of range"));
 }
 
-TEST(Setting, names_both_types_when_a_file_has_the_wrong_one) {
+TEST(Setting, error_names_both_types_if_a_file_has_the_wrong_one) {
     EXPECT_THAT(why_not("verify", FileValue{std::string("true")}),
                 HasSubstr("the string \"true\" is not a valid boolean"));
     EXPECT_THAT(why_not("verify", FileValue{std::int64_t{1}}),
@@ -139,7 +139,7 @@ TEST(Setting, names_both_types_when_a_file_has_the_wrong_one) {
                 HasSubstr("an array is not a valid text"));
 }
 
-TEST(Setting, a_number_in_a_file_is_bytes_but_no_duration) {
+TEST(Setting, a_plain_number_in_a_file_is_a_size_but_not_a_duration) {
     EXPECT_THAT(why_not("eager_limit", FileValue{std::int64_t{-4096}}),
                 HasSubstr("-4096 is negative"));
     EXPECT_THAT(why_not("eager_limit", FileValue{std::int64_t{4}}), HasSubstr("4 is out of range"));
@@ -149,7 +149,7 @@ TEST(Setting, a_number_in_a_file_is_bytes_but_no_duration) {
                 HasSubstr("0.25 has no unit; write a string such as \"0.25s\""));
 }
 
-TEST(Setting, a_real_is_finite) {
+TEST(Setting, a_real_must_be_finite) {
     EXPECT_THAT(why_not("load_factor", FileValue{std::numeric_limits<double>::quiet_NaN()}),
                 HasSubstr("nan is not a finite number"));
     EXPECT_THAT(why_not("load_factor", FileValue{std::numeric_limits<double>::infinity()}),
@@ -157,7 +157,7 @@ TEST(Setting, a_real_is_finite) {
     EXPECT_THAT(why_not("load_factor", "nan"), HasSubstr("is not a finite number"));
 }
 
-TEST(Setting, default_and_canonical_text_are_read_back_as_the_same_value) {
+TEST(Setting, default_and_canonical_text_parse_to_the_same_value) {
     for (const Setting& s : kTestTable) {
         const SettingValue value = default_value(s);
         const auto again = read_value(s, TextValue{to_text(value)});
@@ -171,7 +171,7 @@ TEST(Setting, default_and_canonical_text_are_read_back_as_the_same_value) {
     EXPECT_EQ(to_text(SettingValue(0.1)), "0.1");
 }
 
-TEST(Setting, bounds_that_are_none_are_not_told) {
+TEST(Setting, allowed_omits_bounds_that_exclude_nothing) {
     constexpr Setting kFree{.name = "free", .spec = IntegerSpec{}, .help = "Anything"};
     constexpr Setting kFrom{
         .name = "from", .spec = SizeSpec{.fallback = 9, .min = 9}, .help = "Big"};
@@ -189,7 +189,7 @@ TEST(Setting, has_a_name_for_each_source) {
     EXPECT_EQ(name(SettingScope::cluster), "cluster");
 }
 
-TEST(SettingTable, is_refused_when_it_makes_no_sense) {
+TEST(SettingTable, is_rejected_if_invalid) {
     constexpr auto kRefused = [](Setting first, std::string_view second = "other") {
         const std::array<Setting, 2> table = {
             first, Setting{.name = second, .spec = BooleanSpec{}, .help = "x"}};
@@ -197,7 +197,7 @@ TEST(SettingTable, is_refused_when_it_makes_no_sense) {
     };
     constexpr Setting kGood{.name = "a_1", .spec = BooleanSpec{}, .help = "x"};
     static_assert(!kRefused(kGood));
-    static_assert(kRefused(kGood, "a_1"), "a name twice");
+    static_assert(kRefused(kGood, "a_1"), "a duplicate name");
     static_assert(kRefused({.name = "a", .spec = BooleanSpec{}}), "no help");
     static_assert(kRefused({.name = "A", .spec = BooleanSpec{}, .help = "x"}));
     static_assert(kRefused({.name = "a-b", .spec = BooleanSpec{}, .help = "x"}));
