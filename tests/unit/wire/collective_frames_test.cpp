@@ -7,7 +7,7 @@
 #include "samples.hpp"
 #include "wire/codec.hpp"
 
-/// The limits and rules of the frames of collectives, on both sides.
+/// The limits and rules of collective frames, for encoder and decoder.
 namespace nexar::wire {
 namespace {
 
@@ -32,7 +32,7 @@ CollectiveHeader on_the_lane() {
     });
 }
 
-TEST(CollectiveHeader, carries_on_the_lane_at_most_what_may_follow_at_once) {
+TEST(CollectiveHeader, limits_the_payload_on_the_lane) {
     const auto m = on_the_lane();
     expect_accepted(patched(m, kSizeAt, 0, 8));
     expect_accepted(patched(m, kSizeAt, kMaxEagerBytes, 8));
@@ -45,7 +45,7 @@ TEST(CollectiveHeader, carries_on_the_lane_at_most_what_may_follow_at_once) {
                        "size is 65537; it must be at most 65536 on the lane");
 }
 
-TEST(CollectiveHeader, carries_on_a_stream_one_byte_to_the_largest_count) {
+TEST(CollectiveHeader, limits_the_payload_on_a_stream) {
     const auto m = example<CollectiveHeader>();
     expect_accepted(patched(m, kSizeAt, 1, 8));
     expect_accepted(patched(m, kSizeAt, kMaxByteCount, 8));
@@ -59,7 +59,7 @@ TEST(CollectiveHeader, carries_on_a_stream_one_byte_to_the_largest_count) {
                        "size is");
 }
 
-TEST(CollectiveHeader, refuses_places_reserves_and_codecs_that_it_does_not_know) {
+TEST(CollectiveHeader, rejects_unknown_places_reserves_and_codecs) {
     const auto m = on_the_lane();
     expect_accepted(patched(m, kPlaceAt, 1, 1));
     expect_refused(patched(m, kPlaceAt, 2, 1), Errc::malformed, "collective: place is 2");
@@ -76,7 +76,7 @@ TEST(CollectiveHeader, refuses_places_reserves_and_codecs_that_it_does_not_know)
         "codec is 1");
 }
 
-TEST(CollectiveHeader, has_its_fields_in_their_places) {
+TEST(CollectiveHeader, has_the_documented_layout) {
     EXPECT_EQ(encoded(example<CollectiveHeader>()),
               testing::from_hex("01 14 00 00 2f 00 00 00 15 7c 4a 7f b9 79 37 9e "
                                 "05 00 00 00 00 00 00 00 03 00 00 00 00 00 00 00 02 00 00 00 "
@@ -96,7 +96,7 @@ TEST(CollectiveMismatch, bounds_its_description) {
                    "collective_mismatch: description is invalid at byte 3");
 }
 
-TEST(CollectiveMismatch, bounds_what_it_expects) {
+TEST(CollectiveMismatch, bounds_the_expected_bytes) {
     const auto with = [](std::uint64_t n) {
         return changed<CollectiveMismatch>([&](auto& x) { x.expects = n; });
     };
@@ -120,12 +120,12 @@ TEST(CollectiveAbort, bounds_its_text) {
                    "collective_abort: text is invalid at byte 4");
 }
 
-TEST(CollectiveAbort, says_by_one_bit_whether_the_rank_is_gone) {
+TEST(CollectiveAbort, gone_is_a_boolean) {
     expect_refused(patched(example<CollectiveAbort>(), 22, 2, 1), Errc::limit_exceeded,
                    "collective_abort: gone is 2; it must be at most 1");
 }
 
-TEST(CollectiveAbort, has_a_code_and_keeps_those_that_this_build_does_not_know) {
+TEST(CollectiveAbort, requires_a_code_and_keeps_unknown_ones) {
     const auto decoded = decode_frame(patched(example<CollectiveAbort>(), 16, 54321, 2));
     ASSERT_TRUE(decoded);
     EXPECT_EQ(static_cast<unsigned>(std::get<CollectiveAbort>(decoded->message).code), 54321U);
@@ -145,7 +145,7 @@ TEST(CollectiveFrames, travel_on_the_eager_lane_only) {
     }
 }
 
-TEST(CollectiveFrames, of_the_largest_values_fit_the_bodies_of_their_frames) {
+TEST(CollectiveFrames, with_the_largest_values_fit_the_frame_limits) {
     const auto room = [](const auto& message) {
         return rules_of(message.kType)->max_body_bytes - (encoded(message).size() - 8);
     };

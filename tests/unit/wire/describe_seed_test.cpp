@@ -7,7 +7,7 @@
 
 #include "describe_checks.hpp"
 
-/// The limits and rules of what a seed and who joins say to each other, and of what a seed keeps.
+/// The limits and rules of the messages between a seed and joining nodes, and of a seed's files.
 namespace nexar::wire {
 namespace {
 
@@ -35,7 +35,7 @@ JoinRequest with_addresses(const std::vector<std::string>& texts) {
     });
 }
 
-/// The frame of a request with this one address, which no encoder need agree to.
+/// The frame of a request with this one address, even if the encoder would reject it.
 Bytes frame_with_address(const std::string& text) {
     Bytes body = encoded(with_addresses({}));
     body.erase(body.begin(), body.begin() + kFrameHeaderBytes);
@@ -46,7 +46,7 @@ Bytes frame_with_address(const std::string& text) {
     return testing::frame(FrameType::join_request, body);
 }
 
-TEST(AddressText, in_its_one_form_travels) {
+TEST(AddressText, in_canonical_form_is_accepted) {
     for (const char* text : {"0.0.0.0:0", "10.0.0.7:7400", "255.255.255.255:65535", "[::]:0",
                              "[::1]:1", "[fd00::7]:7400", "[2001:db8::1:0:0:1]:9", kWideAddress}) {
         expect_accepted(frame_with_address(text));
@@ -54,7 +54,7 @@ TEST(AddressText, in_its_one_form_travels) {
     }
 }
 
-TEST(AddressText, in_another_form_is_refused) {
+TEST(AddressText, in_another_form_is_rejected) {
     for (const char* text : {"10.0.0.7:07400",
                              "10.0.0.7:65536",
                              "10.0.0.7:",
@@ -94,7 +94,7 @@ TEST(AddressText, is_bounded_and_never_empty_in_a_list) {
     expect_not_encoded(with_addresses({"10.0.0.7:7400", ""}), "none of them may be empty");
 }
 
-TEST(JoinRequest, bounds_each_of_its_parts) {
+TEST(JoinRequest, bounds_each_field) {
     const auto m = example<JoinRequest>();
     expect_accepted(
         encoded(changed<JoinRequest>([](auto& x) { x.signing_request = some_bytes(1024); })));
@@ -127,14 +127,14 @@ TEST(Admission, bounds_its_certificate) {
     expect_not_encoded(with(4097), "certificate has 4097 bytes");
 }
 
-TEST(ViewFrame, has_an_epoch) {
+TEST(ViewFrame, requires_an_epoch) {
     expect_accepted(patched(example<ViewFrame>(), 0, ~std::uint64_t{0}, 8));
     expect_refused(patched(example<ViewFrame>(), 0, 0, 8), Errc::malformed,
                    "view: epoch is 0; it must be at least 1");
     expect_not_encoded(changed<ViewFrame>([](auto& x) { x.epoch = Epoch(0); }), "epoch is 0");
 }
 
-TEST(ViewFrame, gives_an_incarnation_only_to_a_witness) {
+TEST(ViewFrame, has_an_incarnation_only_with_a_witness) {
     const auto without = changed<ViewFrame>([](auto& x) {
         x.witness = Id{};
         x.witness_incarnation = 0;
@@ -147,7 +147,7 @@ TEST(ViewFrame, gives_an_incarnation_only_to_a_witness) {
     expect_accepted(patched(example<ViewFrame>(), 24, 0, 8));
 }
 
-TEST(ViewFrame, orders_members_strictly_by_rank) {
+TEST(ViewFrame, requires_members_in_strict_order_of_rank) {
     const auto m = example<ViewFrame>();  // ranks 0 and 2
     expect_accepted(patched(m, 58, 1, 4));
     expect_accepted(patched(m, 119, kMaxWorldSize - 1, 4));
@@ -163,10 +163,11 @@ TEST(ViewFrame, orders_members_strictly_by_rank) {
                        "rank is 1048576");
 }
 
-TEST(ViewFrame, may_be_empty_and_holds_addresses_to_their_rules) {
+TEST(ViewFrame, may_be_empty_and_checks_its_addresses) {
     expect_accepted(encoded(changed<ViewFrame>([](auto& x) { x.members.clear(); })));
     expect_accepted(encoded(changed<ViewFrame>([](auto& x) { x.members[1].addresses.clear(); })));
-    expect_refused(patched(example<ViewFrame>(), 66, 'x', 1), Errc::malformed, "view: address is");
+    expect_refused(patched(example<ViewFrame>(), 66, 'x', 1), Errc::malformed,
+                   "view: address length is");
     expect_refused(patched(example<ViewFrame>(), 62, 17, 2), Errc::limit_exceeded,
                    "view: addresses has 17 entries");
     expect_not_encoded(changed<ViewFrame>([](auto& x) { x.members[1].addresses[0].text = ""; }),
@@ -186,7 +187,7 @@ TEST(ViewFrame, bounds_the_number_of_members) {
     expect_accepted(encoded(large));
 }
 
-TEST(Formation, counts_up_to_the_largest_world) {
+TEST(Formation, bounds_counts_and_text) {
     const auto m = example<Formation>();
     expect_accepted(patched(m, 0, kMaxWorldSize, 4));
     expect_accepted(patched(m, 0, 0, 4));
@@ -211,15 +212,15 @@ TEST(Renewal, bounds_its_request) {
     expect_not_encoded(with(1025), "signing_request has 1025 bytes");
 }
 
-TEST(LinkReport, may_tell_of_a_link_that_is_not_there) {
+TEST(LinkReport, may_report_a_missing_link) {
     expect_accepted(encoded(changed<LinkReport>([](auto& x) { x.address.text = ""; })));
     expect_refused(patched(example<LinkReport>(), 6, 'x', 1), Errc::malformed,
                    "link_report: address length is 14; the text must be an address");
     expect_not_encoded(changed<LinkReport>([](auto& x) { x.address.text = "host:1"; }),
-                       "address is 6");
+                       "address length is 6");
 }
 
-TEST(LinkReport, bounds_rank_time_and_words) {
+TEST(LinkReport, bounds_rank_time_and_text) {
     const auto m = example<LinkReport>();
     expect_accepted(patched(m, 0, kMaxWorldSize - 1, 4));
     expect_refused(patched(m, 0, kMaxWorldSize, 4), Errc::limit_exceeded, "link_report: rank");
@@ -233,14 +234,14 @@ TEST(LinkReport, bounds_rank_time_and_words) {
     expect_refused(patched(m, 28, 1025, 2), Errc::limit_exceeded, "link_report: why has 1025");
 }
 
-TEST(StoredTokens, are_ordered_strictly_by_id) {
+TEST(StoredTokens, must_be_in_strict_order_of_id) {
     const auto m = example<StoredTokens>();  // ids from 30 and from 50
     expect_accepted(patched(m, 2, 0x4f, 1));
     expect_refused(patched(m, 2, 0x51, 1), Errc::malformed,
                    "stored_tokens: number of tokens is 2; ids must strictly ascend");
     const auto twice = changed<StoredTokens>([](auto& x) { x.tokens[1].id = x.tokens[0].id; });
     expect_not_encoded(twice, "number of tokens");
-    // The last byte decides when all others are equal, and it is no signed number.
+    // The last byte decides if all others are equal, and it is compared as unsigned.
     auto close = twice;
     close.tokens[0].id.back() = std::byte{0x7f};
     close.tokens[1].id.back() = std::byte{0x80};
@@ -248,7 +249,7 @@ TEST(StoredTokens, are_ordered_strictly_by_id) {
     expect_refused(patched(close, 2 + 15, 0x80, 1), Errc::malformed, "number of tokens");
 }
 
-TEST(StoredTokens, are_revoked_or_not) {
+TEST(StoredTokens, revoked_is_a_boolean) {
     const auto m = example<StoredTokens>();
     expect_accepted(patched(m, 2 + 68, 0, 1));
     expect_refused(patched(m, 2 + 68, 2, 1), Errc::limit_exceeded,
@@ -257,7 +258,7 @@ TEST(StoredTokens, are_revoked_or_not) {
                    "stored_tokens: tokens has 16385 entries; the limit is 16384");
 }
 
-TEST(StoredSeed, orders_members_by_rank_and_spent_tokens_by_id) {
+TEST(StoredSeed, requires_members_in_order_of_rank_and_tokens_of_id) {
     const auto m = example<StoredSeed>();
     expect_accepted(patched(m, 63, 1, 4));
     expect_refused(patched(m, 63, 2, 4), Errc::malformed,
@@ -272,7 +273,7 @@ TEST(StoredSeed, orders_members_by_rank_and_spent_tokens_by_id) {
                    "stored_seed: number of spent tokens");
 }
 
-TEST(StoredSeed, bounds_what_it_keeps) {
+TEST(StoredSeed, bounds_each_field) {
     const auto m = example<StoredSeed>();
     expect_accepted(patched(m, 32, kMaxWorldSize, 4));
     expect_refused(patched(m, 32, 0, 4), Errc::malformed, "stored_seed: world_size is 0");
@@ -298,7 +299,7 @@ void expect_room(const Message& largest) {
     EXPECT_TRUE(std::get<Message>(decoded->message) == largest);
 }
 
-TEST(LargestSeedValue, of_every_message_fits_the_body_of_its_frame) {
+TEST(LargestSeedValue, of_every_message_fits_the_frame_limit) {
     const std::vector<AddressText> addresses(16, {kWideAddress});
     expect_room(example<Proof>());
     expect_room(changed<JoinRequest>([&](auto& x) {
@@ -331,8 +332,9 @@ TEST(LargestSeedValue, of_every_message_fits_the_body_of_its_frame) {
     expect_room(tokens);
 }
 
-// The sizes of the lists above by their limits alone: no address is as long as it may be.
-TEST(LargestSeedValue, fits_whatever_an_address_is) {
+// Computes the sizes of the lists above from their limits alone, since no real address reaches the
+// maximum length.
+TEST(LargestSeedValue, fits_with_addresses_of_maximum_length) {
     constexpr std::size_t kAddressList = 2 + kMaxAddresses * (2 + kMaxAddressBytes);
     constexpr std::size_t kMember = 16 + 8 + 4 + kAddressList;
     static_assert(34 + kMaxViewMembers * kMember <= (1U << 24U) - kFrameHeaderBytes);

@@ -24,7 +24,7 @@ using testing::patched;
 
 constexpr std::uint64_t kMaxTime = 0x7fffffffffffffff;
 
-TEST(EagerHeader, carries_at_most_what_may_follow_at_once) {
+TEST(EagerHeader, limits_its_payload) {
     const auto m = example<EagerHeader>();
     expect_accepted(patched(m, 24, 0, 8));
     expect_accepted(patched(m, 24, kMaxEagerBytes, 8));
@@ -41,7 +41,7 @@ TEST(EagerHeader, never_awaits_a_grant) {
                        "awaits_grant");
 }
 
-TEST(BulkHeader, carries_one_byte_to_the_largest_count) {
+TEST(BulkHeader, limits_its_payload) {
     const auto m = example<BulkHeader>();
     expect_accepted(patched(m, 24, 1, 8));
     expect_accepted(patched(m, 24, kMaxByteCount, 8));
@@ -50,7 +50,7 @@ TEST(BulkHeader, carries_one_byte_to_the_largest_count) {
     expect_not_encoded(changed<BulkHeader>([](auto& x) { x.size = 0; }), "size is 0");
 }
 
-TEST(BulkHeader, refuses_flags_and_codecs_that_it_does_not_know) {
+TEST(BulkHeader, rejects_unknown_flags_and_codecs) {
     const auto m = example<BulkHeader>();
     for (unsigned flags = 0; flags <= 7; ++flags) expect_accepted(patched(m, 32, flags, 1));
     expect_refused(patched(m, 32, 8, 1), Errc::malformed,
@@ -61,7 +61,7 @@ TEST(BulkHeader, refuses_flags_and_codecs_that_it_does_not_know) {
                        "codec is 1");
 }
 
-TEST(Hello, speaks_a_range_of_versions_from_1) {
+TEST(Hello, requires_a_valid_range_of_versions) {
     const auto m = example<Hello>();
     expect_accepted(patched(m, 1, 255, 1));
     expect_refused(patched(m, 0, 0, 1), Errc::malformed, "hello: min_version is 0");
@@ -82,14 +82,14 @@ TEST(Hello, bounds_the_name_of_the_software) {
                        "software has 100000 bytes");
 }
 
-TEST(Hello, takes_only_printable_text) {
+TEST(Hello, accepts_only_printable_text) {
     expect_refused(patched(example<Hello>(), 25, '\n', 1), Errc::malformed,
                    "hello: software is invalid at byte 5; it must be UTF-8");
     expect_not_encoded(changed<Hello>([](auto& x) { x.software = "a\x1b[2J"; }),
                        "software is invalid at byte 1");
 }
 
-TEST(Welcome, gives_a_rank_below_the_world_size) {
+TEST(Welcome, requires_a_rank_below_the_world_size) {
     const auto m = example<Welcome>();
     expect_accepted(patched(m, 21, kMaxWorldSize, 4));
     expect_refused(patched(m, 17, 3, 4), Errc::malformed,
@@ -130,7 +130,7 @@ TEST(Welcome, bounds_each_setting) {
     expect_not_encoded(with(1, 1, 257), "origin of a setting has 257 bytes");
 }
 
-/// Settings with names of `name_bytes`, and with values and origins of `text_bytes`.
+/// `n` settings with names of `name_bytes`, and values and origins of `text_bytes`.
 Welcome with_settings(std::size_t n, std::size_t name_bytes, std::size_t text_bytes) {
     return changed<Welcome>([&](auto& x) {
         x.settings.clear();
@@ -152,22 +152,22 @@ TEST(Welcome, bounds_the_number_of_settings) {
     expect_not_encoded(with_settings(257, 2, 0), "settings has 257 entries");
 }
 
-TEST(Welcome, orders_settings_strictly_by_name) {
+TEST(Welcome, requires_settings_in_strict_order_of_name) {
     const auto named = [](const std::string& a, const std::string& b) {
         return changed<Welcome>([&](auto& x) { x.settings = {{a, "1", "x"}, {b, "2", "y"}}; });
     };
     expect_accepted(encoded(named("a", "aa")));
-    expect_accepted(encoded(named("z", "\xc3\xa9")));  // bytes, not letters
+    expect_accepted(encoded(named("z", "\xc3\xa9")));  // compared as bytes, not as letters
     expect_not_encoded(named("b", "a"), "number of settings");
     expect_not_encoded(named("a", "a"), "number of settings");
-    // The first name of "a" "b" becomes "b", then "c".
+    // The names "a", "b" become "b", "b" and then "c", "b".
     for (const char letter : {'b', 'c'}) {
         expect_refused(patched(named("a", "b"), 41, static_cast<unsigned char>(letter), 1),
-                       Errc::malformed, "names that strictly ascend");
+                       Errc::malformed, "names must strictly ascend");
     }
 }
 
-TEST(ErrorReport, keeps_codes_that_this_build_does_not_know) {
+TEST(ErrorReport, keeps_unknown_codes) {
     const auto decoded = decode_frame(patched(example<ErrorReport>(), 0, 54321, 2));
     ASSERT_TRUE(decoded);
     EXPECT_EQ(static_cast<unsigned>(std::get<ErrorReport>(decoded->message).code), 54321U);
@@ -192,7 +192,7 @@ TEST(Abort, bounds_its_text) {
                        "text has 1025 bytes; the limit is 1024");
 }
 
-TEST(Abort, refuses_text_that_cannot_be_printed) {
+TEST(Abort, rejects_unprintable_text) {
     expect_refused(patched(example<Abort>(), 10, 0x1b, 1), Errc::malformed,
                    "abort: text is invalid at byte 0; it must be UTF-8 without control characters");
 }
@@ -205,7 +205,7 @@ TEST(ErrorReport, bounds_its_text) {
                        "text has 1025 bytes");
 }
 
-TEST(Heartbeat, has_no_negative_times) {
+TEST(Heartbeat, rejects_negative_times) {
     for (const std::size_t offset : {16U, 24U, 32U}) {
         expect_accepted(patched(example<Heartbeat>(), offset, kMaxTime, 8));
         expect_refused(patched(example<Heartbeat>(), offset, kMaxTime + 1, 8), Errc::limit_exceeded,
@@ -238,7 +238,7 @@ TEST(Credit, names_a_context_for_every_other_pool) {
     expect_refused(patched(m, 0, 5, 1), Errc::malformed, "credit: pool is 5");
 }
 
-TEST(Credit, gives_back_something) {
+TEST(Credit, requires_a_nonzero_amount) {
     const auto m = example<Credit>();
     expect_accepted(patched(m, 17, 0, 4));
     expect_accepted(patched(m, 9, 0, 8));
@@ -265,14 +265,14 @@ TEST(Grant, bounds_window_and_link_bytes) {
     expect_not_encoded(with(257), "link has 257 bytes");
 }
 
-TEST(Withdraw, refuses_steps_that_it_does_not_know) {
+TEST(Withdraw, rejects_unknown_steps) {
     const auto m = example<Withdraw>();
     for (unsigned step = 1; step <= 3; ++step) expect_accepted(patched(m, 16, step, 1));
     expect_refused(patched(m, 16, 0, 1), Errc::malformed, "withdraw: step is 0");
     expect_refused(patched(m, 16, 4, 1), Errc::malformed, "withdraw: step is 4");
 }
 
-TEST(ContextBegin, refuses_a_rank_that_its_size_does_not_have) {
+TEST(ContextBegin, requires_a_rank_below_its_size) {
     const auto m = example<ContextBegin>();
     expect_accepted(patched(m, 44, kMaxWorldSize, 4));
     expect_refused(patched(m, 44, kMaxWorldSize + 1, 4), Errc::limit_exceeded, "size");
@@ -281,7 +281,7 @@ TEST(ContextBegin, refuses_a_rank_that_its_size_does_not_have) {
                    "context_begin: rank is 4; it must be below size");
 }
 
-TEST(LargestValue, of_every_message_fits_the_body_of_its_frame) {
+TEST(LargestValue, of_every_message_fits_the_frame_limit) {
     const auto body_of = [](const auto& message) { return encoded(message).size() - 8; };
     const auto limit = [](FrameType type) { return rules_of(type)->max_body_bytes; };
     auto hello = changed<Hello>([](auto& x) { x.software = letters(128); });
