@@ -23,7 +23,8 @@ TEST(Address, parse_rejects_invalid_text_and_shows_the_format) {
           "[]:1", "localhost:7000", "[127.0.0.1]:1", "1.2.3:4x", "127.0.0.1:-1", "[::1:7000"}) {
         const auto address = Address::parse(text);
         ASSERT_FALSE(address.has_value()) << text;
-        EXPECT_THAT(address.error().cause(), testing::HasSubstr("write 127.0.0.1:7000 or [::1]"));
+        EXPECT_THAT(address.error().cause(),
+                    testing::HasSubstr("write it as 127.0.0.1:7000 or [::1]"));
         EXPECT_THAT(address.error().cause(), testing::HasSubstr(std::string("\"") + text));
     }
 }

@@ -157,11 +157,11 @@ TEST(UdpFaultCommand, explains_a_bad_command_line) {
         EXPECT_EQ(outcome.output, "");
     };
     expect_usage_error({"--drop", "often"}, "--drop: \"often\" is not a number");
-    expect_usage_error({"--up-drop", "1.5"}, "to_target: drop.probability is 1.5; allowed is");
+    expect_usage_error({"--up-drop", "1.5"}, "to_target: drop.probability is 1.5; allowed:");
     expect_usage_error({"--down-delay", "5"}, "--down-delay: \"5\" has no unit");
     expect_usage_error({"--burst-max", "99999999999"}, "is not a number from 0 to 4294967295");
     expect_usage_error({"--rate", "fast"}, "--rate: \"fast\" does not start with a number");
-    expect_usage_error({"--listen", "here"}, "--listen: \"here\" is no address with a port");
+    expect_usage_error({"--listen", "here"}, "--listen: \"here\" is not an address with a port");
     expect_usage_error({"--rebind-address", "nowhere"}, "--rebind-address: \"nowhere\"");
     expect_usage_error({"--stats", "0"}, "--stats");
     expect_usage_error({"--dorp", "0.1"}, "--dorp");

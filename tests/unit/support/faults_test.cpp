@@ -265,22 +265,22 @@ std::string refusal(Change change) {
 TEST(Check, error_names_the_option_and_what_is_allowed) {
     EXPECT_EQ(refusal([](FaultOptions&) {}), "accepted");
     EXPECT_EQ(refusal([](FaultOptions& o) { o.drop.probability = 1.5; }),
-              "drop.probability is 1.5; allowed is a probability from 0 to 1");
+              "drop.probability is 1.5; allowed: a probability from 0 to 1");
     EXPECT_THAT(refusal([](FaultOptions& o) { o.duplicate = std::nan(""); }),
                 HasSubstr("duplicate is nan; allowed"));
     EXPECT_THAT(refusal([](FaultOptions& o) { o.truncate = -0.1; }), HasSubstr("truncate is -0.1"));
     EXPECT_THAT(refusal([](FaultOptions& o) { o.delay = -1ns; }),
-                HasSubstr("delay is -1 ns; allowed is a time from 0 to 24 h"));
+                HasSubstr("delay is -1 ns; allowed: a time from 0 to 24 h"));
     EXPECT_THAT(refusal([](FaultOptions& o) { o.jitter = 25h; }), HasSubstr("jitter is"));
     EXPECT_EQ(refusal([](FaultOptions& o) { o.burst.shortest = 2; }),
-              "burst.shortest is 2; allowed is a number from 1 to 1");
+              "burst.shortest is 2; allowed: a number from 1 to 1");
     EXPECT_THAT(refusal([](FaultOptions& o) { o.burst.longest = 0; }), HasSubstr("burst.longest"));
     EXPECT_THAT(refusal([](FaultOptions& o) { o.reorder.packets = 65; }),
-                HasSubstr("reorder.packets is 65; allowed is a number from 0 to 64"));
+                HasSubstr("reorder.packets is 65; allowed: a number from 0 to 64"));
     EXPECT_THAT(refusal([](FaultOptions& o) { o.corrupt.bits = 0; }), HasSubstr("corrupt.bits"));
     EXPECT_EQ(
         refusal([](FaultOptions& o) { o.blackhole = {.after = 0s, .lasts = 2s, .every = 2s}; }),
-        "blackhole.every is 2s; allowed is 0 (once), or a period longer than "
+        "blackhole.every is 2s; allowed: 0 (once), or a period longer than "
         "blackhole.lasts, 2s");
     EXPECT_THAT(refusal([](FaultOptions& o) { o.rate.queue_bytes = std::uint64_t{1} << 31U; }),
                 HasSubstr("rate.queue_bytes"));

@@ -199,7 +199,7 @@ TEST(Proxy, explains_why_it_cannot_start) {
     EXPECT_THAT(refusal([&](ProxyOptions& o) { o.listen = taken.address(); }),
                 HasSubstr("cannot bind UDP " + describe(taken.address())));
     EXPECT_THAT(refusal([](ProxyOptions& o) { o.target = {}; }),
-                HasSubstr("the target (no address) is no place to send to"));
+                HasSubstr("cannot send to the target (no address)"));
     EXPECT_THAT(refusal([](ProxyOptions& o) { o.target = Address::loopback_v4(); }),
                 HasSubstr("port from 1 to 65535"));
     EXPECT_THAT(refusal([](ProxyOptions& o) { o.to_client.duplicate = -1; }),
