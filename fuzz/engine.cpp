@@ -326,7 +326,7 @@ private:
         asked_.erase(found);
     }
 
-    /// Credit bounds unexpected data; expected data comes on top.
+    /// Credit bounds unexpected data; data of pending operations comes on top.
     void check_bounds() const {
         const EngineOptions limits = options();
         const std::size_t contexts = contexts_.size() + limits.max_early_contexts;

@@ -54,7 +54,7 @@ std::string words(const Fault& f) {
         case FaultKind::wrong_constant:
             return fmt::format("{} is {:#x}; it must be {:#x}", f.field, f.found, f.allowed);
         case FaultKind::wrong_version:
-            return fmt::format("the protocol version is {}, this build speaks {}", f.found,
+            return fmt::format("the protocol version is {}, but this build speaks {}", f.found,
                                f.allowed);
         case FaultKind::bad_text:
             return fmt::format(
