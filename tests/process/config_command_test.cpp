@@ -84,7 +84,8 @@ TEST_F(NexarCommand, config_shows_defaults_and_where_it_looked) {
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_EQ(outcome.errors, "");
     EXPECT_THAT(outcome.output, StartsWith("setting "));
-    EXPECT_THAT(outcome.output, ContainsRegex("\nlog_level +warning +default +local +Lines of"));
+    EXPECT_THAT(outcome.output,
+                ContainsRegex("\nlog_level +warning +default +local +The log contains"));
     EXPECT_THAT(outcome.output, HasSubstr("\nfiles, strongest first:\n  " + home_.path() +
                                           "/.config/nexar.toml (absent)\n"));
 }
