@@ -160,7 +160,8 @@ template <class T>
 std::size_t BoundedQueue<T>::size_approx() const noexcept {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);
     const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
-    // tail and head differ by less than a lap of cells, so at most one change of lap lies between.
+    // tail and head differ by less than a lap of cells, so at most one lap boundary lies between
+    // them.
     const bool wrapped = (tail & ~(lap_ - 1)) != (head & ~(lap_ - 1));
     const std::uint64_t held =
         (tail & (lap_ - 1)) - (head & (lap_ - 1)) + (wrapped ? std::uint64_t{capacity_} : 0);

@@ -189,7 +189,7 @@ private:
 
 template <class Release>
 struct PooledBuffer::ReleaserOf final : Releaser {
-    // NOLINTNEXTLINE(performance-unnecessary-value-param): moved, where Release can be moved
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): moved if Release is movable
     explicit ReleaserOf(Release release) : call(std::move(release)) {}
     void release(std::span<std::byte> memory) noexcept override { std::invoke(call, memory); }
 

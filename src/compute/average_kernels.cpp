@@ -1,4 +1,4 @@
-// The division that ends an average.
+// The division that completes an average.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "compute/average_kernels.cpp"

@@ -120,7 +120,7 @@ TEST(Proxy, rebinds_automatically_after_a_delay_and_then_periodically) {
         const auto got = server.receive();
         ASSERT_TRUE(got.has_value());
         sources.insert(describe(got->from));
-        // The second port comes at 20 ms, the third at 50 ms, the fourth at 80 ms.
+        // The second port is due at 20 ms, the third at 50 ms, the fourth at 80 ms.
         const auto rebindings = static_cast<int>(sources.size()) - 1;
         EXPECT_GE(SteadyClock().now() - begin, rebindings == 0 ? 0ms : rebindings * 30ms - 10ms);
     }
