@@ -167,8 +167,8 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
              "call; with runs, also those of different algorithms and segment sizes"},
     {.name = "require_cluster",
      .spec = BooleanSpec{.fallback = false},
-     .help = "If true, join() fails in a process that no launcher started; if false, such a "
-             "process forms a world of one"},
+     .help = "If true, join() fails in a process that has neither a launcher nor a join string; if "
+             "false, such a process forms a world of one"},
     {.name = "udp_buffer",
      .spec = SizeSpec{.fallback = 8U << 20U, .min = 64U << 10U, .max = 1U << 30U},
      .help = "Size of the receive buffer requested from the kernel for UDP packets; the kernel "
