@@ -1,10 +1,10 @@
-# What nexar links against. All of it is in Debian; scripts/setup.sh installs it.
+# The dependencies of nexar. Debian has packages of all of them; scripts/setup.sh installs them.
 
 find_package(Threads REQUIRED)
 find_package(fmt 9 REQUIRED)
 find_package(tomlplusplus 3.3 REQUIRED)
 
-# Debian's packages of these ship pkg-config files only.
+# For these, Debian ships only pkg-config files.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy>=1.0.3)
 pkg_check_modules(gnutls REQUIRED IMPORTED_TARGET gnutls>=3.7.9)
@@ -19,7 +19,7 @@ if(NEXAR_BUILD_TOOLS OR NEXAR_BUILD_BENCH)
   find_package(nlohmann_json 3.11 REQUIRED)
 endif()
 if(NEXAR_BUILD_BENCH)
-  # TLS over TCP, to compare the QUIC link with.
+  # TLS over TCP, for comparison with the QUIC link.
   pkg_check_modules(ssl REQUIRED IMPORTED_TARGET libssl>=3.0)
 endif()
 if(NEXAR_BUILD_TESTS)

@@ -34,7 +34,8 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/nexar-config-version.cma
 install(FILES "${PROJECT_BINARY_DIR}/nexar-config.cmake"
               "${PROJECT_BINARY_DIR}/nexar-config-version.cmake" DESTINATION "${package_dir}")
 
-# The file finds its prefix from its own place, so that an installed tree may be moved.
+# The pkg-config file derives its prefix from its own location, so that an installed tree can be
+# moved.
 cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_LIBDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}"
            OUTPUT_VARIABLE libdir)
 cmake_path(APPEND libdir "pkgconfig" OUTPUT_VARIABLE pc_dir)

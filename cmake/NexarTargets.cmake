@@ -1,4 +1,4 @@
-# How every target of the house is made: same warnings, same visibility, one target per layer.
+# Defines all targets of nexar: the same warnings and visibility for each, one target per layer.
 
 include(GNUInstallDirs)
 
@@ -7,9 +7,9 @@ if(PROJECT_IS_TOP_LEVEL AND NEXAR_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${NEXAR_CCACHE}")
 endif()
 
-# Most of the time of a whole build goes into parsing the same headers again. A unity build parses them
-# once for twelve sources. One changed file then costs as much as its eleven neighbours, so the preset
-# `dev` compiles every source by itself.
+# A full build spends most of its time parsing the same headers again. A unity build parses them
+# once for twelve sources. But changing one file then also recompiles its eleven neighbours, so the
+# preset `dev` compiles every source separately.
 option(NEXAR_UNITY_BUILD "Compile several sources at once" ON)
 
 # Warnings, language level, sanitizers.
@@ -33,9 +33,9 @@ function(nexar_target_defaults target)
             -Wsign-conversion
             -Wnon-virtual-dtor
             -Wold-style-cast
-            # GCC 12 sees overlaps in std::string that cannot be (GCC bug 105651).
+            # GCC 12 reports impossible overlaps in std::string (GCC bug 105651).
             $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
-            # A unity build has every source inside another file, and then GCC distrusts anonymous
+            # A unity build includes every source in another file, where GCC warns about anonymous
             # namespaces.
             $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${NEXAR_UNITY_BUILD}>>:-Wno-subobject-linkage>
             $<$<BOOL:${NEXAR_WERROR}>:-Werror>)
@@ -49,8 +49,8 @@ endfunction()
 
 # nexar_layer(base SOURCES a.cpp ... DEPENDS lower... LIBRARIES fmt::fmt ...)
 #
-# Makes the static library nexar_<name> for tests and tools inside the house, and adds its objects to
-# the library that users link.
+# Adds the static library nexar_<name> for tests and tools in this repository, and adds its objects
+# to the library that users link.
 function(nexar_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LIBRARIES")
   set(target nexar_${name})
@@ -64,12 +64,12 @@ function(nexar_layer name)
   set_property(GLOBAL APPEND PROPERTY NEXAR_LIBRARIES ${arg_LIBRARIES})
 endfunction()
 
-# Code that only tests use: its speed does not matter, the time that it takes to compile does.
+# For code that only tests use: its speed does not matter, but its compile time does.
 function(nexar_test_code target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
-# nexar_program(name SOURCES ... DEPENDS layers... LIBRARIES ...): a program of the house, in bin/.
+# nexar_program(name SOURCES ... DEPENDS layers... LIBRARIES ...): adds a program, in bin/.
 function(nexar_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;LIBRARIES")
   add_executable(${name} ${arg_SOURCES})

@@ -1,17 +1,17 @@
-# Tests: one program per layer, named after it; tests that use threads go into a program of their own
-# with the label `concurrent`, which is what runs under ThreadSanitizer in CI. docs/testing.md says
-# which labels run where.
+# Tests: one program per layer, named after it. Tests that use threads go into a separate program
+# with the label `concurrent`, which CI runs under ThreadSanitizer. docs/testing.md says which
+# labels run where.
 #
-# ctest starts a program once, or once per shard: a process per case would cost more time than the
+# ctest starts a program once, or once per shard: a process per case would take more time than the
 # cases themselves. ISOLATED is for programs whose cases must not share a process.
 
 include(GoogleTest)
 
-add_custom_target(all_tests COMMENT "Everything that the default tests run")
-add_custom_target(concurrent_tests COMMENT "All programs with the label concurrent")
+add_custom_target(all_tests COMMENT "Building everything that the default tests run")
+add_custom_target(concurrent_tests COMMENT "Building all programs with the label concurrent")
 
-# The cases of a program as one entry of ctest per shard. Shards take turns: neighbours, which often
-# take about as long, go to different ones.
+# Registers the cases of a program with ctest, one entry per shard. GoogleTest deals cases to shards
+# in turn, so that neighbours, which often take about the same time, go to different ones.
 function(nexar_register_shards name shards labels)
   foreach(shard RANGE 1 ${shards})
     set(test ${name})

@@ -16,12 +16,12 @@
 #include "support/fake_link.hpp"
 #include "support/said.hpp"
 
-/// Calls with a peer that says what the input says, frames in good order or anything, while the
-/// input also calls, cancels, answers and lets time pass here. However it goes: every call of this
-/// side ends once, every request is answered at most once, what is held stays within the limits,
-/// and nothing is left at the end.
+/// Runs engine::Calls against a peer that sends what the input says, valid frames or anything else.
+/// The input also makes calls, cancels, answers and lets time pass on this side. Whatever happens,
+/// every call of this side ends once, every request is answered at most once, memory stays within
+/// the limits, and nothing is left at the end.
 ///
-/// Accepted are inputs in which the peer was not cut off.
+/// Accepts inputs in which the peer was not cut off.
 namespace nexar::fuzz {
 
 namespace {
@@ -33,7 +33,7 @@ using port::Lane;
 using testing::FakeLink;
 using testing::said;
 
-/// So small that a short input meets every limit.
+/// Small enough that a short input reaches every limit.
 EngineOptions options() {
     EngineOptions made;
     made.eager_limit = 256;
@@ -50,8 +50,8 @@ EngineOptions options() {
     return made;
 }
 
-/// A call of this side with its memory. Is freed the moment that it ended, so that whoever uses it
-/// later, or ends it again, is seen.
+/// A call of this side with its memory. Freed as soon as it ends, so that ASan detects a later use
+/// or a second end.
 struct Asked {
     std::vector<std::byte> memory{};
     engine::CallOperation call{};
@@ -99,7 +99,7 @@ private:
         return NodeId(bytes);
     }
 
-    /// As a rule the next one, or one shortly before.
+    /// Usually the next number, otherwise one shortly before it.
     std::uint64_t number(std::uint64_t next) {
         const unsigned which = script_.byte();
         if (which < 128) return next;
@@ -113,7 +113,7 @@ private:
     }
 
     void peer_step(CallAct act) {
-        if (act <= CallAct::cancel && lane_left_ != 0) return;  // a payload is due
+        if (act <= CallAct::cancel && lane_left_ != 0) return;  // a payload must come first
         switch (act) {
             case CallAct::request: {
                 wire::Request made;
@@ -257,20 +257,21 @@ private:
         while (const auto event = link_.poll_event()) engine_->handle(*event);
         while (engine::Operation* done = engine_->poll_done()) {
             NEXAR_ASSERT(asked_.erase(static_cast<Asked*>(done->owner)) == 1,
-                         "every call ends once");
+                         "every call must end once");
         }
         while (InCall* call = engine_->calls().poll_stopped()) {
             NEXAR_ASSERT(std::ranges::find(running_, call) != running_.end(),
-                         "only what runs is stopped");
+                         "only running calls can be stopped");
         }
     }
 
     void check() const {
         std::set<std::uint64_t> answered;
         for (const auto& one : testing::frames_of<wire::Response>(link_.written(Lane::rpc))) {
-            NEXAR_ASSERT(answered.insert(one.call.value()).second, "one answer for each request");
+            NEXAR_ASSERT(answered.insert(one.call.value()).second,
+                         "a request must have only one answer");
         }
-        // Of the peer, and of this node itself.
+        // Calls of the peer, and of this node itself.
         NEXAR_ASSERT(running_.size() <= 2 * options().calls.max_in_flight);
     }
 
@@ -278,7 +279,7 @@ private:
         engine_->close();
         link_.go_down(Error(Errc::link_closed, "this side closed the link"));
         turn();
-        NEXAR_ASSERT(asked_.empty() && engine_->pending() == 0, "every call ends");
+        NEXAR_ASSERT(asked_.empty() && engine_->pending() == 0, "every call must end");
         NEXAR_ASSERT(engine_->idle() && engine_->calls().poll_call() == nullptr);
         for (InCall* call : running_) engine_->calls().respond(*call, std::vector<std::byte>{});
         NEXAR_ASSERT(!engine_->calls().next_deadline());

@@ -4,10 +4,10 @@
 
 namespace nexar::fuzz {
 
-/// What an input of the harness `calls` consists of, as Act of the harness `engine`.
+/// The acts that make up an input of the harness `calls`, like Act for the harness `engine`.
 enum class CallAct : std::uint8_t {
     request,   // number, which function and time, size (2)
-    response,  // number, whether well, size (2)
+    response,  // number, success or failure, size (2)
     cancel,    // number
     payload,   // length (2): on the lane
     open,      // part, number: a stream
@@ -15,10 +15,10 @@ enum class CallAct : std::uint8_t {
     finish,    // which stream
     reset,     // which stream
     raw,       // length: bytes as they are
-    call,      // to and how, size (2)
+    call,      // target and kind, size (2)
     give_up,   // which call of this side
-    take,      // the next call that is to run
-    respond,   // which of those that run, size (2)
+    take,      // the next call to run
+    respond,   // which running call, size (2)
     time,      // nanoseconds
     room,      // of the lane
     release,   // outcome

@@ -16,8 +16,8 @@
 #include "security/der.hpp"
 #include "security/peer_check.hpp"
 
-/// What a stranger may show before it is anybody: a certificate as DER, the message that carries
-/// it, and the checks behind it, which nobody passes without the key of the CA.
+/// What a stranger can present before authentication: a certificate as DER, the message that
+/// carries it, and the subsequent checks, which nobody passes without the key of the CA.
 namespace nexar::fuzz {
 
 namespace {
@@ -38,7 +38,8 @@ std::shared_ptr<const security::Credentials> make_credentials() {
 void check_refusal(const Refusal& refusal) {
     NEXAR_ASSERT(!refusal.reason.empty() && refusal.reason.size() <= Refusal::kMaxReasonBytes);
     NEXAR_ASSERT(!first_unprintable(refusal.reason));
-    NEXAR_ASSERT(!first_unprintable(refusal.error.cause()), "a peer cannot forge a line");
+    NEXAR_ASSERT(!first_unprintable(refusal.error.cause()),
+                 "a peer must not be able to forge a log line");
 }
 
 void check_message(std::span<const std::byte> body) {
@@ -48,11 +49,11 @@ void check_message(std::span<const std::byte> body) {
     const auto verdict = security::check_peer(
         std::get<security::ShownCertificates>(read),
         {.ours = *credentials, .peer_role = security::Role::client, .now = kNow});
-    NEXAR_ASSERT(std::holds_alternative<Refusal>(verdict), "only the CA's key makes a member");
+    NEXAR_ASSERT(std::holds_alternative<Refusal>(verdict), "only the CA's key can make a member");
     check_refusal(std::get<Refusal>(verdict));
 }
 
-/// The message of TLS 1.3 that shows `der` alone.
+/// The TLS 1.3 message that presents only `der`.
 Bytes message_of(std::span<const std::byte> der) {
     const auto number = [](Bytes& out, std::size_t value) {
         for (const unsigned shift : {16U, 8U, 0U}) {

@@ -15,11 +15,12 @@
 #include "support/fake_link.hpp"
 #include "support/said.hpp"
 
-/// An engine whose peer says what the input says, frames in good order or anything, while the input
-/// also starts, cancels and takes here. However it goes: every operation ends once, its memory is
-/// not used afterwards, what is held stays within the credits, and nothing is left at the end.
+/// Runs an engine against a peer that sends what the input says, valid frames or anything else. The
+/// input also starts, cancels and takes operations on this side. Whatever happens, every operation
+/// ends once, its memory is not used afterwards, buffered data stays within the credits, and
+/// nothing is left at the end.
 ///
-/// Accepted are inputs in which the peer was not cut off.
+/// Accepts inputs in which the peer was not cut off.
 namespace nexar::fuzz {
 
 namespace {
@@ -34,7 +35,7 @@ using testing::said;
 constexpr Rank kPeer{1};
 constexpr std::size_t kMaxOperations = 64;
 
-/// So small that a short input meets every limit.
+/// Small enough that a short input reaches every limit.
 EngineOptions options() {
     EngineOptions made;
     made.eager_limit = 256;
@@ -48,8 +49,8 @@ EngineOptions options() {
     return made;
 }
 
-/// An operation with its memory. Is freed the moment that it ended, so that whoever uses it later,
-/// or ends it again, is seen.
+/// An operation with its memory. Freed as soon as it ends, so that ASan detects a later use or a
+/// second end.
 struct Asked {
     explicit Asked(std::size_t size) : memory(size), region(memory), shown(memory) {}
 
@@ -264,7 +265,7 @@ private:
         if (std::ranges::any_of(contexts_, same)) return;
         const wire::ContextOrigin origin = origin_of(id);
         if (!contexts_.empty()) {
-            // Each is made once, in order.
+            // Each is created once, in order.
             std::uint64_t& creations = contexts_[0]->creations;
             if (origin.creation < creations) return;
             creations = origin.creation + 1;
@@ -273,7 +274,7 @@ private:
         contexts_.back()->collectives.set_profile(collective_profile());
     }
 
-    /// Of all but the first, unless something is under way in it.
+    /// Ends any context but the first, unless an operation is in flight in it.
     void end_context(unsigned which) {
         if (contexts_.size() < 2) return;
         const auto at =
@@ -303,7 +304,7 @@ private:
     void ended(Operation& done) {
         const auto found = std::ranges::find_if(
             asked_, [&](const auto& entry) { return entry.second.get() == done.owner; });
-        NEXAR_ASSERT(found != asked_.end(), "every operation ends once");
+        NEXAR_ASSERT(found != asked_.end(), "every operation must end once");
         const Asked& asked = *found->second;
         if (done.kind() == Operation::Kind::receive) {
             if (done.error) ++discarded_;
@@ -325,14 +326,14 @@ private:
         asked_.erase(found);
     }
 
-    /// Credit bounds what nobody asked for; beside it there is what somebody did.
+    /// Credit bounds unexpected data; data of pending operations comes on top.
     void check_bounds() const {
         const EngineOptions limits = options();
         const std::size_t contexts = contexts_.size() + limits.max_early_contexts;
         const std::size_t headers = limits.shared.headers + contexts * limits.reserve.headers;
         const std::size_t own = asked_.size() + taken_.size() + to_self_ + discarded_;
         NEXAR_ASSERT(engine_->messages() <= headers + own);
-        // The smallest that gets a buffer of its own, and the largest buffer.
+        // The smallest message that gets a buffer of its own, and the largest buffer.
         constexpr std::size_t kLeast = engine::InMessage::kMaxBlockBytes + 1;
         constexpr std::size_t kMost = 4096;
         const std::size_t buffers =
@@ -347,7 +348,7 @@ private:
         engine_->close();
         link_.go_down(Error(Errc::link_closed, "this side closed the link"));
         turn();
-        NEXAR_ASSERT(asked_.empty() && engine_->pending() == 0, "every operation ends");
+        NEXAR_ASSERT(asked_.empty() && engine_->pending() == 0, "every operation must end");
         NEXAR_ASSERT(engine_->idle());
         for (engine::InMessage* message : taken_) engine_->drop(*message);
         engine_.reset();
@@ -364,7 +365,7 @@ private:
     std::uint64_t number_ = 0;
     std::vector<engine::InMessage*> taken_;
     std::size_t to_self_ = 0;    // sends
-    std::size_t discarded_ = 0;  // messages that nobody wanted, or whose receive failed
+    std::size_t discarded_ = 0;  // messages without a receive, or whose receive failed
     TimePoint now_{};
     bool closed_ = false;  // by this side, before the peer was cut off
 };

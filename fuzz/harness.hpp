@@ -6,8 +6,8 @@
 
 namespace nexar::fuzz {
 
-/// One decoder under test. `accepts` decodes the input, checks what the decoder promises (a broken
-/// promise is a failed NEXAR_ASSERT), and returns whether the decoder accepted the input.
+/// One decoder under test. `accepts` decodes the input, checks the contract of the decoder with
+/// NEXAR_ASSERT, and returns whether the decoder accepted the input.
 struct Harness {
     std::string_view name;  // also the folder of its corpus
     bool (*accepts)(std::span<const std::byte> input);
@@ -16,7 +16,7 @@ struct Harness {
 /// Every harness, in the order of fuzz/README.md.
 std::span<const Harness> harnesses() noexcept;
 
-/// The harness of that name; null when there is none.
+/// The harness with this name; null if there is none.
 const Harness* find_harness(std::string_view name) noexcept;
 
 bool accepts_calls(std::span<const std::byte> input);

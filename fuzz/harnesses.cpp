@@ -21,8 +21,8 @@ void put_right(std::vector<std::byte>& frame) {
     for (unsigned i = 0; i < 4; ++i) frame[4 + i] = static_cast<std::byte>(body >> (8 * i));
 }
 
-/// The decoder of one message. Version, type and body_bytes of the input are put right before it is
-/// decoded, so that no execution is lost on them.
+/// The decoder of one message. Corrects version, type and body_bytes of the input before decoding,
+/// so that no execution is wasted on them.
 template <typename Message>
 bool accepts_message(std::span<const std::byte> input) {
     if (input.size() < wire::kFrameHeaderBytes) return false;

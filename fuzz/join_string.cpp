@@ -12,8 +12,8 @@
 #include "base/printable.hpp"
 #include "harness.hpp"
 
-/// The line that a joiner is given. Inputs have their check put right before they are read a second
-/// time, because no mutation finds it.
+/// The join string of a joining node. Each input is parsed a second time with its checksum
+/// corrected, because no mutation would find it.
 namespace nexar::fuzz {
 
 namespace {
@@ -25,24 +25,24 @@ bool reads(const std::string& text) {
     const auto parsed = JoinString::parse(text);
     if (!parsed) {
         NEXAR_ASSERT(parsed.error().code() == Errc::bad_config);
-        // The words are ours alone: they have no more forms than there are things to go wrong.
+        // The message contains no text of the input, so its length is bounded.
         NEXAR_ASSERT(parsed.error().cause().size() < 200 &&
                      !first_unprintable(parsed.error().cause()));
         return false;
     }
-    NEXAR_ASSERT(parsed->text() == text, "a join string has one text");
+    NEXAR_ASSERT(parsed->text() == text, "a join string must have only one text");
     NEXAR_ASSERT(text.size() <= JoinString::kMaxBytes);
     NEXAR_ASSERT(parsed->secret.size() == security::kTokenSecretBytes);
     NEXAR_ASSERT(!parsed->seeds.empty() && parsed->seeds.size() <= JoinString::kMaxSeeds);
     for (const std::string& seed : parsed->seeds) {
         const auto where = HostPort::parse(seed);
         NEXAR_ASSERT(where.has_value() && !where->host.empty() && where->port != 0);
-        NEXAR_ASSERT(!first_unprintable(seed), "it may be logged");
+        NEXAR_ASSERT(!first_unprintable(seed), "it must be safe to log");
     }
     return true;
 }
 
-/// The 8 digits between the last dot of the front and the @ become the check of all others.
+/// Replaces the 8 digits between the last dot before the @ and the @ with the checksum of the rest.
 std::string put_right(std::string text) {
     const std::size_t at = text.find('@');
     if (at == std::string::npos) return text;
@@ -65,7 +65,7 @@ bool accepts_join_string(std::span<const std::byte> input) {
     (void)HostPort::parse(text);
     const bool as_it_is = reads(text);
     const bool mended = reads(put_right(text));
-    NEXAR_ASSERT(mended || !as_it_is, "what is right stays as it is");
+    NEXAR_ASSERT(mended || !as_it_is, "correcting a valid checksum must not change it");
     return mended;
 }
 

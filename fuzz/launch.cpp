@@ -36,12 +36,12 @@ void check(const Launch& launch) {
     NEXAR_ASSERT(!launch.local_size || *launch.local_size <= launch.world);
     NEXAR_ASSERT(!launch.local_rank || !launch.local_size ||
                  *launch.local_rank < *launch.local_size);
-    NEXAR_ASSERT(!launch.variables.empty(), "somebody must have said so");
+    NEXAR_ASSERT(!launch.variables.empty(), "a launch must come from variables");
     if (launch.seed) {
         NEXAR_ASSERT(!launch.seed->host.empty() && launch.seed->port != 0);
         NEXAR_ASSERT(!first_unprintable(launch.seed->host));
     }
-    NEXAR_ASSERT(!first_unprintable(to_text(launch)), "one line of the log");
+    NEXAR_ASSERT(!first_unprintable(to_text(launch)), "it must be safe to log");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ const nexar::fuzz::Harness* chosen = nullptr;
 
 }  // namespace
 
-// One program holds every harness; the variable NEXAR_FUZZ_HARNESS names the one to run.
+// One program contains every harness; the variable NEXAR_FUZZ_HARNESS selects the one to run.
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
     const char* const name = std::getenv("NEXAR_FUZZ_HARNESS");

@@ -8,14 +8,14 @@
 #include "base/printable.hpp"
 #include "harness.hpp"
 
-/// A list of hosts as Slurm writes it, and the same text as its counts of tasks.
+/// Parses the input as a Slurm host list, and as Slurm task counts.
 namespace nexar::fuzz {
 
 bool accepts_node_list(std::span<const std::byte> input) {
     const std::string text(reinterpret_cast<const char*>(input.data()), input.size());
     if (const auto tasks = tasks_on_node(text, 2); tasks) {
         NEXAR_ASSERT(tasks_on_node(text, 0).has_value() && tasks_on_node(text, 1).has_value(),
-                     "who speaks of the third node speaks of those before it");
+                     "a count for the third node implies counts for those before it");
     }
     const auto list = parse_node_list(text);
     if (!list) {
@@ -27,7 +27,7 @@ bool accepts_node_list(std::span<const std::byte> input) {
     NEXAR_ASSERT(!list->first.empty() && list->first.size() <= NodeList::kMaxHostBytes);
     const auto alone = parse_node_list(list->first);
     NEXAR_ASSERT(alone.has_value() && alone->count == 1 && alone->first == list->first,
-                 "a host is a list of one host");
+                 "a host must parse as a list of one host");
     return true;
 }
 

@@ -13,11 +13,11 @@
 #include "quic_initial.hpp"
 #include "support/test_cluster.hpp"
 
-/// Everything that a stranger can send to an endpoint before it is anybody.
+/// Everything that a stranger can send to an endpoint before authentication.
 ///
-/// The first byte of an input says what becomes of the rest: bit 0, that it is the content of an
-/// Initial packet, which is then protected with the keys that everyone knows; bit 1, that a shorter
-/// datagram is filled up to the 1200 bytes below which nothing begins.
+/// The first byte of an input determines the treatment of the rest. Bit 0: it is the content of an
+/// Initial packet, which the harness protects with the publicly known keys. Bit 1: the harness pads
+/// a shorter datagram to 1200 bytes, the minimum that starts a handshake.
 namespace nexar::fuzz {
 
 namespace {
@@ -29,7 +29,7 @@ constexpr std::byte kSealed{1};
 constexpr std::byte kFilled{2};
 constexpr std::size_t kLeastDatagram = 1200;
 
-/// Counts what is answered.
+/// Counts the answers.
 class CountingPath final : public quic::PacketPath {
 public:
     Sent send(const quic::PacketBatch& batch) override {
@@ -66,25 +66,26 @@ Bytes datagram_of(std::span<const std::byte> input) {
     return datagram;
 }
 
-/// An endpoint that only strangers write to. Kept from input to input, since making one costs more
-/// than most inputs; between two of them so much time passes that all budgets are full again.
+/// An endpoint that receives only from strangers. Kept across inputs, since creating one costs more
+/// than most inputs; between two inputs enough time passes to refill all budgets.
 class Stranded {
 public:
-    /// Whether a handshake was begun.
+    /// True if a handshake was started.
     bool receive(std::span<const std::byte> datagram) {
         now_ += 20s;
         out_.bytes = 0;
         const std::uint64_t accepted = endpoint_.counts().accepted;
         const std::size_t most = 6 * datagram.size();
-        // Twice: what began a handshake is found again by its id.
+        // Twice: a packet that started a handshake must be found again by its id.
         for (int i = 0; i < 2 && !datagram.empty(); ++i) {
             endpoint_.receive(now_, path_, 0, datagram, datagram.size());
             endpoint_.flush(now_);
         }
-        NEXAR_ASSERT(out_.bytes <= most, "a stranger gets three times what it sent");
+        NEXAR_ASSERT(out_.bytes <= most,
+                     "a stranger must not get more than three times what it sent");
         NEXAR_ASSERT(endpoint_.connections() <= 2);
         wait_until_alone();
-        NEXAR_ASSERT(out_.bytes <= most, "also while it is sent again");
+        NEXAR_ASSERT(out_.bytes <= most, "nor with retransmissions");
         take_events();
         return endpoint_.counts().accepted != accepted;
     }
@@ -92,14 +93,15 @@ public:
 private:
     void take_events() {
         while (const auto event = endpoint_.poll_event()) {
-            NEXAR_ASSERT(std::holds_alternative<port::Refused>(event->what), "nobody is let in");
+            NEXAR_ASSERT(std::holds_alternative<port::Refused>(event->what),
+                         "nobody may be admitted");
         }
     }
 
     void wait_until_alone() {
         const TimePoint limit = now_ + 10s;
         for (int turns = 0; endpoint_.connections() != 0; ++turns) {
-            NEXAR_ASSERT(turns < 200, "a stranger who says no more is forgotten");
+            NEXAR_ASSERT(turns < 200, "a silent stranger must be forgotten");
             take_events();
             now_ = std::max(now_, endpoint_.next_deadline().value_or(limit));
             endpoint_.flush(now_);

@@ -29,7 +29,7 @@ Octets nonce_of(const quic::PacketKeys& keys, std::span<const std::uint8_t> numb
     return nonce;
 }
 
-/// Hides, or shows, the packet number at `at` and the low bits of the first byte.
+/// Masks or unmasks the packet number at `at` and the low bits of the first byte.
 void mask_header(const quic::PacketKeys& keys, Octets& packet, std::size_t at,
                  std::size_t number_bytes) {
     quic::HeaderMask mask(CipherSuite::aes_128_gcm, keys.header_key_span());

@@ -12,13 +12,13 @@
 #include "harness.hpp"
 #include "support/quic_pair.hpp"
 
-/// Two endpoints on virtual time, and somebody between them who does what the input says to their
-/// packets. Data that arrives is right, and a link that is up comes through: all that was given
-/// arrives once the tampering ends.
+/// Two endpoints on virtual time with an attacker in between, who tampers with their packets as the
+/// input says. Data that arrives must be correct, and a link that is up must survive: everything
+/// sent arrives once the tampering ends.
 ///
-/// The first byte says whether the handshake is tampered with as well, which costs milliseconds:
-/// only inputs that begin with 0 do so; others use a link that earlier inputs left. Then three
-/// bytes for each packet: what is done, where, and with which value.
+/// Inputs that begin with 0 also tamper with the handshake of a new link, which takes milliseconds;
+/// others use the link of earlier inputs. Three bytes follow for each packet: the act, the position
+/// and the value.
 namespace nexar::fuzz {
 
 namespace {
@@ -31,8 +31,8 @@ using testing::pattern;
 using testing::QuicPair;
 
 constexpr int kUsesOfOneLink = 500;
-/// Round trips look as long as packets were held back, a quarter of a second, and the wait for an
-/// answer begins with several of them.
+/// Delayed packets make round trips look like a quarter of a second, and probe timeouts start at
+/// several round trips.
 constexpr Duration kIdle = 1h;
 constexpr std::size_t kMessageBytes = 700;
 constexpr std::size_t kPayloadBytes = 5000;
@@ -40,7 +40,7 @@ constexpr std::size_t kPayloadBytes = 5000;
 enum class Act : std::uint8_t { pass, drop, twice, late, flip, cut, lengthen, elsewhere, junk };
 constexpr std::uint8_t kActs = 9;
 
-/// Takes its orders from the input; when they end everything passes.
+/// Follows the orders in the input; when they end, everything passes.
 class Tamperer {
 public:
     Tamperer(DatagramNet& net, std::span<const std::byte> orders) : net_(&net), orders_(orders) {
@@ -92,7 +92,7 @@ private:
             case Act::junk:
                 break;
         }
-        // The beginning of a packet, with the id of its connection, and then anything.
+        // Keeps the beginning of a packet, with its connection id, and replaces the rest.
         Datagram forged = datagram;
         for (std::size_t i = std::min<std::size_t>(place, forged.bytes.size());
              i < forged.bytes.size(); ++i) {
@@ -102,7 +102,7 @@ private:
         return true;
     }
 
-    // Waiting for an answer takes twice as long each time: after more it would outlast kIdle.
+    // The probe timeout doubles each time: after more losses it would exceed kIdle.
     static constexpr int kMostLost = 10;
 
     DatagramNet* net_;
@@ -110,7 +110,7 @@ private:
     int lost_ = 0;
 };
 
-/// What one side says to the other, and whether all of it arrived.
+/// What one side sends to the other, and whether all of it arrived.
 class Saying {
 public:
     Saying(LinkEnd& from, LinkEnd& to, std::uint64_t seed)
@@ -149,7 +149,7 @@ private:
     port::StreamId stream_{};
 };
 
-/// Packets as on Ethernet: more of them, and each cheaper to protect.
+/// Uses packets as on Ethernet: more of them, but each is cheaper to protect.
 std::unique_ptr<QuicPair> made() {
     testing::PairOptions options;
     options.client.idle_timeout = kIdle;
@@ -181,7 +181,7 @@ void talk(QuicPair& pair, std::span<const std::byte> orders) {
         tell("server", pair.server());
     }
     NEXAR_ASSERT(done && pair.client().is_up() && pair.server().is_up(),
-                 "a link comes through tampering that ends");
+                 "a link must survive tampering that ends");
     there.check();
     back.check();
 }
@@ -190,7 +190,7 @@ void talk(QuicPair& pair, std::span<const std::byte> orders) {
 
 bool accepts_quic_pair(std::span<const std::byte> input) {
     if (input.empty()) return false;
-    // Made here, so that what it stands on was made before, and ends after it.
+    // Created here, so that the objects it depends on are created before it and destroyed after it.
     static std::unique_ptr<QuicPair> used = connected();
     static int uses = 0;
     const auto orders = input.subspan(1);
@@ -210,7 +210,7 @@ bool accepts_quic_pair(std::span<const std::byte> input) {
         up = fresh.connect(15s);
     }
     if (!up) {
-        // It may fail, but then it ends on both sides and leaves nothing.
+        // The handshake may fail, but then it must end on both sides and leave nothing.
         fresh.run_until([&] { return fresh.client().down().has_value(); }, 60s);
         fresh.world.run_for(60s);
         NEXAR_ASSERT(fresh.client().down().has_value() || fresh.client().is_up());

@@ -12,8 +12,8 @@
 
 #include "harness.hpp"
 
-/// Runs the corpus of every harness, without libFuzzer. Fails when a corpus is missing or empty,
-/// when it cannot show both answers of the decoder, and when a folder belongs to no harness.
+/// Runs the corpus of every harness without libFuzzer. Fails if a corpus is missing or empty, if it
+/// does not contain both accepted and rejected inputs, or if a folder belongs to no harness.
 namespace {
 
 std::optional<std::vector<std::filesystem::path>> files_in(const std::filesystem::path& folder) {
@@ -47,18 +47,17 @@ bool replay(const nexar::fuzz::Harness& harness, const std::filesystem::path& co
     if (!files) return false;
     std::size_t accepted = 0;
     for (const auto& file : *files) {
-        // A broken promise aborts: the last name printed is the culprit.
+        // A failed assertion aborts the program: the last name printed is the culprit.
         std::printf("%s/%s\n", corpus.filename().c_str(), file.filename().c_str());
         std::fflush(stdout);
         const auto content = content_of(file);
         if (!content) return false;
         if (harness.accepts(std::as_bytes(std::span(*content)))) ++accepted;
     }
-    std::printf("%s: %zu files, %zu accepted, %zu refused\n", corpus.filename().c_str(),
+    std::printf("%s: %zu files, %zu accepted, %zu rejected\n", corpus.filename().c_str(),
                 files->size(), accepted, files->size() - accepted);
     if (accepted != 0 && accepted != files->size()) return true;
-    std::fprintf(stderr, "%s needs inputs that are accepted and inputs that are refused\n",
-                 corpus.c_str());
+    std::fprintf(stderr, "%s needs both accepted and rejected inputs\n", corpus.c_str());
     return false;
 }
 

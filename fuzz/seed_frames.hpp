@@ -10,15 +10,14 @@
 #include "seeds.hpp"
 #include "wire/codec.hpp"
 
-/// Seeds of the decoders of frames: values that encode, and those with something done to their
-/// bytes.
+/// Seeds for the frame decoders: encoded values, and variants with modified bytes.
 namespace nexar::fuzz {
 
 template <class Value>
 Bytes encoded(const Value& value) {
     Bytes bytes(wire::encoded_size(value));
     const auto written = wire::encode(value, std::span<std::byte>(bytes));
-    NEXAR_ASSERT(written.has_value(), "seeds are values that encode");
+    NEXAR_ASSERT(written.has_value(), "seeds must be valid values");
     return bytes;
 }
 
@@ -32,7 +31,7 @@ inline Bytes with_byte_behind(Bytes bytes) {
     return bytes;
 }
 
-/// Adds an optional field without content, and to the lengths in the frame header.
+/// Adds an optional field without content and adjusts the lengths in the frame header.
 inline Bytes with_field(Bytes frame, std::uint16_t id) {
     NEXAR_ASSERT(frame[2] < std::byte{0xfb} && frame[4] < std::byte{0xfb}, "no carry");
     for (const std::size_t at : {2U, 4U}) {

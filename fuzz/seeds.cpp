@@ -15,8 +15,8 @@
 #include "support/test_cluster.hpp"
 #include "wire/codec.hpp"
 
-/// Writes the seeds of every corpus below a folder: fuzz_seeds fuzz/corpus. Names say what a file
-/// is: a value that encodes, or one of those with something done to its bytes.
+/// Writes the generated seeds of all corpora below a folder: fuzz_seeds fuzz/corpus. File names
+/// describe the content: an encoded value, or a variant with modified bytes.
 namespace {
 
 using namespace nexar;
@@ -165,7 +165,7 @@ void add_preambles(const std::filesystem::path& root) {
     corpus.add("file", file);
 }
 
-/// Keys and numbers of certificates are new each time, so those that are there stay.
+/// Keys and serial numbers of certificates are new each time, so existing ones are kept.
 void add_certificates(const std::filesystem::path& root) {
     if (std::filesystem::exists(root / "certificate")) return;
     const Corpus corpus(root, "certificate");
@@ -208,7 +208,7 @@ int main(int argc, char** argv) {
     std::error_code error;
     std::filesystem::create_directories(root, error);
     if (error) {
-        std::fprintf(stderr, "cannot make %s: %s\n", argv[1], error.message().c_str());
+        std::fprintf(stderr, "cannot create %s: %s\n", argv[1], error.message().c_str());
         return 1;
     }
     add_preambles(root);

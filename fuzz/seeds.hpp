@@ -15,7 +15,7 @@ namespace nexar::fuzz {
 
 using Bytes = std::vector<std::byte>;
 
-/// The folder of one harness's seeds.
+/// The folder with the seeds of one harness.
 class Corpus {
 public:
     Corpus(const std::filesystem::path& root, std::string_view name) : folder_(root / name) {
@@ -29,14 +29,14 @@ public:
         std::ofstream file(folder_ / name, std::ios::binary);
         file << text;
         file.flush();
-        NEXAR_ASSERT(file.good(), "the seed must be written");
+        NEXAR_ASSERT(file.good(), "the seed could not be written");
     }
 
 private:
     std::filesystem::path folder_;
 };
 
-/// Writes inputs of a harness that plays acts: each is a byte, and its operands behind it.
+/// Builds inputs of a harness that plays acts: each act is a byte, followed by its operands.
 template <class Act>
 class Story {
 public:
@@ -52,13 +52,13 @@ private:
     Bytes bytes_;
 };
 
-/// Packets as strangers send them. Keys are new each time, so those that are there stay.
+/// Packets from strangers. Keys are new each time, so existing packets are kept.
 void add_quic(const std::filesystem::path& root);
 
-/// Join strings, what a seed and who joins say to each other, and what a seed keeps.
+/// Join strings, the messages between a seed and joining nodes, and the files of a seed.
 void add_join(const std::filesystem::path& root);
 
-/// What a peer and this side do to an engine.
+/// What a peer and this side do with an engine.
 void add_engine(const std::filesystem::path& root);
 /// The same for its calls.
 void add_calls_of_engine(const std::filesystem::path& root);

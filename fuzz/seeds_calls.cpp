@@ -7,9 +7,9 @@ namespace nexar::fuzz {
 
 namespace {
 
-constexpr unsigned kNext = 0;    // the number that is due
+constexpr unsigned kNext = 0;    // the next number
 constexpr unsigned kLast = 129;  // the one before
-constexpr unsigned kNamed = 2;   // the function that is served
+constexpr unsigned kNamed = 2;   // the registered function
 constexpr unsigned kToPeer = 1;
 constexpr unsigned kToSelf = 0;
 constexpr unsigned kWell = 1;

@@ -12,7 +12,7 @@ constexpr unsigned kSynchronous = 1;
 constexpr unsigned kFromReserve = 2;
 constexpr unsigned kAwaitsGrant = 4;
 constexpr unsigned kHuge = 8;
-constexpr unsigned kDue = 0;   // the sequence that is due, or the one that comes next
+constexpr unsigned kDue = 0;   // the next sequence
 constexpr unsigned kLast = 1;  // the one before
 constexpr unsigned kSkipped = 250;
 constexpr unsigned kFromPeer = 1;  // a pattern
@@ -123,7 +123,7 @@ void add_kept_rules(const Corpus& corpus) {
             Act::receive, {kAnything, 0, 0, 0})(Act::turn));
 }
 
-// Shapes of collectives, and numbers of their sizes, see engine_collectives.hpp.
+// Shapes of collectives and the indices of their sizes, see engine_collectives.hpp.
 constexpr unsigned kBarrier = 0;
 constexpr unsigned kGive = 1;
 constexpr unsigned kGet = 2;
@@ -132,7 +132,7 @@ constexpr unsigned kExchange = 4;
 constexpr unsigned k64 = 2;
 constexpr unsigned k200 = 3;
 constexpr unsigned k3000 = 4;
-constexpr unsigned kOnStream = 1;  // flags of its header
+constexpr unsigned kOnStream = 1;  // header flags
 constexpr unsigned kOtherCall = 8;
 constexpr unsigned kNotIntroduced = 16;
 

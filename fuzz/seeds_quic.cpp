@@ -22,7 +22,7 @@ Bytes with_mode(std::byte mode, const Bytes& rest) {
     return input;
 }
 
-/// All packets of a handshake and some data, of one direction.
+/// All packets of one direction for a handshake and some data.
 std::vector<Bytes> packets_to(bool server, const testing::PairOptions& options) {
     QuicPair pair(options);
     std::vector<Bytes> seen;
@@ -50,7 +50,7 @@ void add_datagrams(const std::filesystem::path& root) {
     const Bytes& frames = *opened;
     corpus.add("client_initial", with_mode(kRaw, hello));
     corpus.add("client_hello", with_mode(kSealed, frames));
-    // Without the padding, which the harness puts back.
+    // Without the padding, which the harness adds again.
     corpus.add("client_hello_short", with_mode(kSealed, {frames.begin(), frames.begin() + 330}));
     corpus.add("ping", with_mode(kSealed, {std::byte{1}}));
     corpus.add("close",
@@ -90,7 +90,7 @@ void add_pairs(const std::filesystem::path& root) {
             corpus.add((established ? "link_" : "handshake_") + std::to_string(act), orders);
         }
     }
-    // Nothing passes while the handshake has its time.
+    // No packet passes before the handshake times out.
     Bytes all_lost(601, std::byte{1});
     all_lost.front() = std::byte{0};
     corpus.add("handshake_lost", all_lost);

@@ -6,21 +6,22 @@
 #include "wire/codec.hpp"
 #include "wire_oracle.hpp"
 
-/// Frame headers, the choice of the decoder, and reading frames from a stream.
+/// Frame headers, the choice of decoder, and reading frames from a stream.
 namespace nexar::fuzz {
 
 namespace {
 
-// frame_size must lead a reader of a stream to the frame, from whatever it has so far.
+// frame_size must lead a stream reader to the whole frame, however much of it has arrived.
 void check_stream(std::span<const std::byte> frame) {
     for (const std::size_t have : {std::size_t{0}, std::size_t{7}, std::size_t{8}, frame.size()}) {
         const auto size = wire::frame_size(frame.first(have));
-        NEXAR_ASSERT(size.has_value(), "the beginning of a frame that decodes is no error");
+        NEXAR_ASSERT(size.has_value(), "a prefix of a valid frame must not be an error");
         NEXAR_ASSERT(
             *size == (have < wire::kFrameHeaderBytes ? wire::kFrameHeaderBytes : frame.size()),
-            "as far as the first bytes tell");
+            "the size must be as far as the prefix determines it");
     }
-    NEXAR_ASSERT(!wire::decode_frame(frame.first(frame.size() - 1)), "a frame has one length");
+    NEXAR_ASSERT(!wire::decode_frame(frame.first(frame.size() - 1)),
+                 "a frame must have only one length");
 }
 
 }  // namespace

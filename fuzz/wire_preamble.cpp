@@ -7,26 +7,26 @@
 #include "harness.hpp"
 #include "wire/preamble.hpp"
 
-/// Preambles, whole and as the beginning of a stream.
+/// Preambles, complete and at the beginning of a stream.
 namespace nexar::fuzz {
 
 bool accepts_preamble(std::span<const std::byte> input) {
     const auto size = wire::preamble_size(input);
     const auto preamble = wire::decode_preamble(input);
     const bool whole = size.has_value() && *size == input.size();
-    NEXAR_ASSERT(whole || !preamble, "a preamble decodes when the bytes are all there");
+    NEXAR_ASSERT(whole || !preamble, "only a complete preamble may decode");
     if (!preamble) {
-        // Behind the first bytes only the part of a call can be wrong.
+        // After the first bytes, only the part of a call can be invalid.
         constexpr std::size_t kLaneAt = 5;
         NEXAR_ASSERT(!whole || input[kLaneAt] == static_cast<std::byte>(wire::Lane::call),
-                     "and nothing is wrong with them");
+                     "a complete preamble must decode unless it is for a call");
         return false;
     }
     std::array<std::byte, wire::kBulkPreambleBytes> again{};
     const auto written = wire::encode(*preamble, std::span<std::byte>(again));
     NEXAR_ASSERT(written.has_value() && *written == wire::encoded_size(*preamble));
     NEXAR_ASSERT(std::ranges::equal(std::span(again).first(*written), input),
-                 "a value has one encoding");
+                 "a value must have only one encoding");
     return true;
 }
 

@@ -14,10 +14,9 @@ namespace nexar {
 namespace {
 
 Error not_an_address(std::string_view text) {
-    return {Errc::invalid_argument,
-            fmt::format("{} is not an address; write 10.0.0.7:7400 or [fe80::1]:7400, with the "
-                        "number of a port from 0 to 65535",
-                        in_quotes(text))};
+    return {Errc::invalid_argument, fmt::format("{} is not an address; write it as 10.0.0.7:7400 "
+                                                "or [fe80::1]:7400, with a port from 0 to 65535",
+                                                in_quotes(text))};
 }
 
 std::optional<std::uint16_t> parse_port(std::string_view text) {
@@ -144,7 +143,7 @@ std::array<std::byte, 8> Address::prefix() const noexcept {
         std::memcpy(network.data(), &storage_.v6.sin6_addr, 7);
     } else {
         std::memcpy(network.data(), &storage_.v4.sin_addr, 3);
-        network.back() = std::byte{4};  // so that no IPv6 network is the same
+        network.back() = std::byte{4};  // sets it apart from every IPv6 network
     }
     return network;
 }

@@ -12,8 +12,8 @@
 
 namespace nexar {
 
-/// Where a datagram comes from or goes to: an IPv4 or IPv6 address and a port. A value; makes no
-/// system call. The default one is 0.0.0.0:0, "any".
+/// The source or destination of a datagram: an IPv4 or IPv6 address and a port. A value type that
+/// makes no system calls. The default is 0.0.0.0:0, "any".
 class Address {
 public:
     Address() noexcept
@@ -25,15 +25,15 @@ public:
     /// 0.0.0.0:0 or [::]:0.
     static Address any(bool v6) noexcept;
 
-    /// "127.0.0.1:7400" or "[::1]:7400"; numbers only, no names. Errc::invalid_argument says what
-    /// is wrong with the text.
+    /// "127.0.0.1:7400" or "[::1]:7400"; numbers only, no host names. Fails with
+    /// Errc::invalid_argument, which quotes the text.
     static Result<Address> parse(std::string_view text);
 
-    /// What the kernel gave. `bytes` other than a whole IPv4 or IPv6 socket address is
-    /// Errc::invalid_argument.
+    /// An address from the kernel. Fails with Errc::invalid_argument unless `bytes` is the size of
+    /// an IPv4 or IPv6 socket address.
     static Result<Address> from_native(const sockaddr* address, socklen_t bytes);
 
-    /// As parse() reads it.
+    /// The form that parse() reads.
     std::string text() const;
 
     bool is_v6() const noexcept { return storage_.any.sa_family == AF_INET6; }
@@ -46,12 +46,12 @@ public:
     /// The same host; ports are not compared.
     bool same_host(const Address& other) const noexcept;
 
-    /// How a socket of IPv6 that serves both names an IPv4 address (RFC 4291 2.5.5.2), and back;
-    /// any other address stays as it is.
+    /// Converts to and from the form in which a dual-stack IPv6 socket represents an IPv4 address
+    /// (RFC 4291 2.5.5.2). Other addresses are returned unchanged.
     Address mapped() const noexcept;
     Address unmapped() const noexcept;
 
-    /// The network that a sender is counted with: /24 of IPv4, /56 of IPv6.
+    /// The network for per-sender limits: the /24 of an IPv4 address, the /56 of an IPv6 address.
     std::array<std::byte, 8> prefix() const noexcept;
 
     const sockaddr* native() const noexcept { return &storage_.any; }
@@ -62,13 +62,13 @@ public:
     const sockaddr_in& v4() const noexcept { return storage_.v4; }
     const sockaddr_in6& v6() const noexcept { return storage_.v6; }
 
-    /// Family, address, port, and the scope of a link-local IPv6 address.
+    /// Compares family, address, port, and the scope of a link-local IPv6 address.
     friend bool operator==(const Address& a, const Address& b) noexcept {
         return a.same_host(b) && a.port() == b.port();
     }
 
 private:
-    // Which member is active is told by sa_family, which all of them begin with.
+    // sa_family, the first field of every member, says which member is active.
     union Storage {
         sockaddr any;
         sockaddr_in v4;

@@ -16,7 +16,7 @@ bool is_one_of(const Address& address, std::span<const Address> own) {
            std::ranges::any_of(own, [&](const Address& one) { return one.same_host(address); });
 }
 
-// Addresses that many hosts have, such as a container bridge's, say nothing alone.
+// One equal address proves nothing: many hosts have the same one, such as a container bridge's.
 bool most_are_shared(std::span<const Address> addresses, std::span<const Address> own) {
     const auto shared = std::ranges::count_if(
         addresses, [&](const Address& address) { return is_one_of(address, own); });
@@ -38,7 +38,7 @@ std::vector<Address> best_first(std::span<const Address> addresses, std::span<co
     const auto worth = [&](const Address& address) {
         if (address.is_loopback()) return same_host ? 0 : 3;
         if (is_one_of(address, own))
-            return same_host ? 1 : 4;  // of another host: it leads back here
+            return same_host ? 1 : 4;  // the peer is on another host: this address leads back here
         const auto close = [&](const Address& one) { return near(one, address); };
         return std::ranges::any_of(own, close) ? 1 : 2;
     };

@@ -7,17 +7,16 @@
 
 namespace nexar {
 
-/// The addresses of another node in the order in which they are worth trying, from one that has the
-/// addresses `own`: loopback first where both seem to be on one host, which is where most of the
-/// addresses are the same; then those of a network that both are in, then the others. Of another
-/// host come last loopback and the addresses that this one has, too. Among equals the order stays.
+/// Sorts the addresses of a peer in the order in which a node with the addresses `own` should try
+/// them. If both seem to share a host (most of their addresses are equal), loopback comes first.
+/// Addresses in a network that both are in follow, then all others. If the peer is on another host,
+/// loopback and addresses that this node also has come last. The sort is stable.
 ///
-/// A guess at what is best, and only a guess: identities are checked, so a wrong one costs time and
-/// nothing else.
+/// This is only a heuristic: identities are verified, so a wrong guess costs time and nothing else.
 std::vector<Address> best_first(std::span<const Address> addresses, std::span<const Address> own);
 
-/// Whether a node with these addresses seems to be on the host that has the addresses `own`: most
-/// of the addresses that are not loopback are the same, or there are no others.
+/// True if a node with these addresses seems to be on the host with the addresses `own`: most
+/// non-loopback addresses are equal, or there are none.
 bool seem_to_share_host(std::span<const Address> addresses, std::span<const Address> own);
 
 }  // namespace nexar

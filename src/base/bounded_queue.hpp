@@ -17,11 +17,11 @@ namespace nexar {
 
 /// A queue of fixed capacity between any number of producing and consuming threads.
 ///
-/// Holds exactly `capacity` values, whether or not that is a power of two. Allocates only when
-/// made. Values of one producer come out in the order in which it pushed them. Nothing waits:
-/// try_push() on a full queue and try_pop() on an empty one return at once. A thread that is
-/// suspended inside a call can make others see the queue as full (or empty) a moment longer than it
-/// is; it never makes them wait, lose or duplicate a value.
+/// Holds exactly `capacity` values, whether or not that is a power of two. Allocates only in the
+/// constructor. Values of one producer come out in the order in which it pushed them. No call
+/// blocks: try_push() on a full queue and try_pop() on an empty one return at once. A thread that
+/// is suspended inside a call can make the queue look full (or empty) to others a moment too long,
+/// but never makes them wait, or lose or duplicate a value.
 ///
 /// After D. Vyukov's bounded MPMC queue (1024cores.net): every cell carries a number that says
 /// whose turn it is. A position is a lap over the cells and an index in it, packed into one word;
@@ -33,7 +33,7 @@ namespace nexar {
 template <class T>
 // NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): the padding keeps both ends apart.
 class BoundedQueue {
-    // A value that throws while it moves would leave its cell claimed for ever.
+    // If moving a value threw, its cell would stay claimed for ever.
     static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>);
 
 public:
@@ -42,20 +42,20 @@ public:
     /// `capacity` from 1 to kMaxCapacity. Throws std::bad_alloc.
     explicit BoundedQueue(std::size_t capacity) : BoundedQueue(capacity, 0) {}
 
-    /// A queue as it is after `laps` times `capacity` pushes and pops, for tests of the
+    /// An empty queue in the state after `laps` times `capacity` pushes and pops, for tests of the
     /// wrap-around.
     BoundedQueue(std::size_t capacity, std::uint64_t laps);
 
     BoundedQueue(const BoundedQueue&) = delete;
     BoundedQueue& operator=(const BoundedQueue&) = delete;
 
-    /// Destroys what is left inside. No other thread may still use the queue.
+    /// Destroys the remaining values. No other thread may still use the queue.
     ~BoundedQueue() {
         while (try_pop()) {
         }
     }
 
-    /// False when the queue is full; `value` is then untouched.
+    /// False if the queue is full; `value` is then unchanged.
     [[nodiscard]] bool try_push(T&& value) noexcept { return emplace(std::move(value)); }
     [[nodiscard]] bool try_push(const T& value) noexcept
         requires std::is_nothrow_copy_constructible_v<T>
@@ -63,10 +63,10 @@ public:
         return emplace(value);
     }
 
-    /// The oldest value, or nothing when the queue is empty.
+    /// The oldest value, or nullopt if the queue is empty.
     [[nodiscard]] std::optional<T> try_pop() noexcept;
 
-    /// Exact while no other thread pushes or pops, else a value of the recent past.
+    /// Exact while no other thread pushes or pops, otherwise a recent value.
     std::size_t size_approx() const noexcept;
 
     std::size_t capacity() const noexcept { return capacity_; }
@@ -89,11 +89,11 @@ private:
     }
 
     static std::size_t checked(std::size_t capacity) noexcept {
-        NEXAR_ASSERT(capacity >= 1 && capacity <= kMaxCapacity, "a queue has 1 to 2^32 places");
+        NEXAR_ASSERT(capacity >= 1 && capacity <= kMaxCapacity, "a queue holds 1 to 2^32 values");
         return capacity;
     }
 
-    // How far the cell's turn is ahead of (behind, when negative) what its user waits for.
+    // How far the cell's turn is ahead of (if negative: behind) the one its user waits for.
     static std::int64_t ahead(std::uint64_t turn, std::uint64_t awaited) noexcept {
         return static_cast<std::int64_t>(turn - awaited);
     }
@@ -160,7 +160,8 @@ template <class T>
 std::size_t BoundedQueue<T>::size_approx() const noexcept {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);
     const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
-    // tail and head differ by less than a lap of cells, so at most one change of lap lies between.
+    // tail and head differ by less than a lap of cells, so at most one lap boundary lies between
+    // them.
     const bool wrapped = (tail & ~(lap_ - 1)) != (head & ~(lap_ - 1));
     const std::uint64_t held =
         (tail & (lap_ - 1)) - (head & (lap_ - 1)) + (wrapped ? std::uint64_t{capacity_} : 0);

@@ -13,7 +13,7 @@ namespace nexar {
 
 namespace {
 
-constexpr std::size_t kMayOutgrow = 4;  // times the limit of the tier that a buffer came from
+constexpr std::size_t kMayOutgrow = 4;  // times the limit of the buffer's original tier
 
 std::size_t whole_pages(std::size_t bytes) {
     return (bytes + kPoolPage - 1) / kPoolPage * kPoolPage;
@@ -46,7 +46,7 @@ Result<void> PooledBuffer::resize(std::size_t bytes) {
     if (bytes > capacity_) {
         if (pool_ == nullptr) {
             return Error(Errc::invalid_argument,
-                         fmt::format("{} buffer of {} bytes was to grow to {}; only buffers "
+                         fmt::format("{} buffer of {} bytes cannot grow to {}; only buffers "
                                      "checked out from a pool can grow beyond their capacity",
                                      release_ ? "an adopted" : "an empty", capacity_, bytes));
         }
@@ -77,7 +77,7 @@ BufferPool::BufferPool(const PoolProfile& profile, PoolMemory& memory) : memory_
 BufferPool::~BufferPool() {
     trim();
     NEXAR_ASSERT(reserved_.now() == 0,
-                 "a buffer pool was destroyed while buffers of it were still checked out");
+                 "a buffer pool was destroyed while some of its buffers were still checked out");
 }
 
 BufferPool::Tier& BufferPool::tier_for(std::size_t bytes) const noexcept {
@@ -88,10 +88,11 @@ BufferPool::Tier& BufferPool::tier_for(std::size_t bytes) const noexcept {
 Result<PoolBlock> BufferPool::reserve(std::size_t bytes) {
     const PoolBlock block = memory_.allocate(bytes);
     if (block.memory == nullptr) {
-        return Error(Errc::out_of_memory,
-                     fmt::format("the system has no {} bytes for a buffer; the pool holds {} bytes "
-                                 "in all",
-                                 bytes, reserved_.now()));
+        return Error(
+            Errc::out_of_memory,
+            fmt::format(
+                "the system could not allocate {} bytes for a buffer; the pool holds {} bytes",
+                bytes, reserved_.now()));
     }
     reserved_.add(bytes);
     (bytes > largest() ? unpooled_.reserved : tier_for(bytes).reserved).add(bytes);
@@ -115,10 +116,10 @@ Result<PooledBuffer> BufferPool::checkout_zeroed(std::size_t bytes) {
 Result<PooledBuffer> BufferPool::checkout(std::size_t bytes, bool zeroed) {
     if (bytes > largest()) {
         if (bytes > kMaxBytes) {
-            return Error(Errc::invalid_argument,
-                         fmt::format("a buffer of {} bytes was asked for; allowed are 0 to {} "
-                                     "(1 TiB)",
-                                     bytes, kMaxBytes));
+            return Error(
+                Errc::invalid_argument,
+                fmt::format("a buffer of {} bytes was requested; the maximum is {} (1 TiB)", bytes,
+                            kMaxBytes));
         }
         return new_buffer(bytes, whole_pages(bytes), zeroed);
     }
@@ -143,7 +144,7 @@ Result<PooledBuffer> BufferPool::new_buffer(std::size_t bytes, std::size_t capac
 void BufferPool::give_back(std::byte* block, std::size_t capacity,
                            std::size_t first_capacity) noexcept {
     if (capacity <= largest() && capacity <= kMayOutgrow * tier_for(first_capacity).limit_bytes) {
-        // Before others can see the block: from then on it may be checked out again.
+        // Poison before put(): from then on another thread may check the block out.
         poison(block, capacity);
         if (tier_for(capacity).shelf.put(block, class_for(capacity))) return;
         unpoison(block, capacity);
@@ -173,7 +174,8 @@ PoolStatistics BufferPool::statistics() const {
     for (const auto& tier : tiers_) {
         PoolUsage row = usage(tier->misses.value(), tier->reserved.now(), tier->reserved.most());
         row.hits = tier->hits.value();
-        // A block that moves between the two readings would make the difference negative.
+        // Without min(), a block that moves between the two reads could make the difference
+        // negative.
         row.bytes_held = std::min<std::uint64_t>(tier->shelf.bytes(), row.bytes_in_use);
         row.bytes_in_use -= row.bytes_held;
         result.total.hits += row.hits;

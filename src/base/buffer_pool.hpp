@@ -22,8 +22,8 @@ namespace nexar {
 
 class BufferPool;
 
-/// Memory on loan from a BufferPool, or adopted from elsewhere. Goes back where it came from when
-/// destroyed; moving hands it on, and leaves an empty buffer behind. One thread at a time.
+/// Memory on loan from a BufferPool, or adopted from elsewhere. The destructor returns it to its
+/// owner; moving transfers it and leaves an empty buffer behind. Use by one thread at a time.
 class PooledBuffer {
 public:
     PooledBuffer() noexcept = default;
@@ -36,9 +36,9 @@ public:
         if (pool_ != nullptr || release_ != nullptr) give_back();
     }
 
-    /// Wraps memory that somebody else owns. `release(memory)` is called exactly once, when the
-    /// buffer is destroyed, on the thread that does it; it must not throw. If adopt() itself
-    /// throws, the memory is still the caller's and `release` is not called.
+    /// Wraps memory that somebody else owns. The destructor calls `release(memory)` exactly once,
+    /// on its own thread; `release` must not throw. If adopt() itself throws, the caller keeps the
+    /// memory and `release` is not called.
     template <std::invocable<std::span<std::byte>> Release>
     static PooledBuffer adopt(std::span<std::byte> memory, Release&& release);
 
@@ -49,10 +49,10 @@ public:
     std::span<std::byte> span() noexcept { return {data_, size_}; }
     std::span<const std::byte> span() const noexcept { return {data_, size_}; }
 
-    /// Keeps the first min(size(), bytes) bytes; further ones are uninitialised. Beyond the
-    /// capacity they move to a larger block of the pool: pointers into the buffer end. On failure,
-    /// with the errors of BufferPool::checkout(), nothing has changed. Only a buffer of a pool can
-    /// grow beyond its capacity; for an adopted or empty one that is Errc::invalid_argument.
+    /// Keeps the first min(size(), bytes) bytes; the rest are uninitialised. Growing beyond the
+    /// capacity moves the content to a larger block of the pool, which invalidates pointers into
+    /// the buffer. Fails with the errors of BufferPool::checkout(), and then changes nothing. An
+    /// adopted or empty buffer cannot grow beyond its capacity: Errc::invalid_argument.
     Result<void> resize(std::size_t bytes);
 
 private:
@@ -79,13 +79,13 @@ private:
     std::unique_ptr<Releaser> release_;  // set when adopted
 };
 
-/// What one tier, the unpooled buffers, or the whole pool did so far.
+/// Statistics of one tier, of the unpooled buffers, or of the whole pool.
 struct PoolUsage {
     std::uint64_t hits = 0;              // checkouts served by an idle buffer
-    std::uint64_t misses = 0;            // checkouts that took new memory
+    std::uint64_t misses = 0;            // checkouts that allocated memory
     std::uint64_t bytes_held = 0;        // idle in the pool
-    std::uint64_t bytes_in_use = 0;      // capacity of the buffers that are out
-    std::uint64_t bytes_high_water = 0;  // the most that held and in use ever were together
+    std::uint64_t bytes_in_use = 0;      // capacity of the checked-out buffers
+    std::uint64_t bytes_high_water = 0;  // the maximum of held plus in use
 };
 
 struct PoolStatistics {
@@ -98,25 +98,23 @@ struct PoolStatistics {
     PoolUsage total{};
 };
 
-/// Buffers that are used again instead of being allocated and faulted in each time.
+/// Reuses buffers, so that not every request pays for allocation and page faults.
 ///
-/// A request gets a block of the smallest size class that holds it: a power of two from 4 KiB, so
-/// less than twice what was asked for (or 4 KiB). Each tier of the profile keeps a number of idle
-/// blocks over all its classes. It starts empty; what comes back is kept, unless
-///   - its tier keeps as many already (a tier that keeps 0 keeps none),
-///   - it grew (see PooledBuffer::resize) to more than 4 times the limit of the tier that it was
-///   checked
-///     out from,
-///   - it is larger than the largest tier: such a buffer is unpooled, rounded up to 4 KiB only;
-/// then it is freed. A buffer that grew less than that is kept in the tier that its new size
-/// belongs to.
+/// A request gets a block of the smallest size class that holds it. Size classes are powers of two
+/// from 4 KiB, so a block is less than twice as large as the request (or 4 KiB). Each tier of the
+/// profile keeps a limited number of idle blocks, over all its size classes together. A pool starts
+/// empty and keeps the buffers that come back, unless
+///   - the tier already holds its maximum of idle blocks, which may be 0,
+///   - the buffer grew (see PooledBuffer::resize) to more than 4 times the limit of its first tier,
+///   - the buffer is larger than the largest tier: it is unpooled, and rounded up to 4 KiB only;
+/// in these cases it frees them. A buffer that grew less goes to the tier of its new size.
 ///
-/// Any thread may call anything, and return a buffer that another one checked out. Checkout and
-/// return are lock-free as long as no memory is allocated or freed. The pool must outlive its
-/// buffers, which its destructor asserts.
+/// Any thread may call any function, and may return a buffer that another thread checked out.
+/// Checkout and return are lock-free unless they allocate or free memory. The pool must outlive its
+/// buffers; its destructor asserts this.
 class BufferPool {
 public:
-    /// A request for more is an error in a computation, not a wish.
+    /// A larger request can only come from a miscalculation.
     static constexpr std::size_t kMaxBytes = std::size_t{1} << 40;
 
     explicit BufferPool(const PoolProfile& profile, PoolMemory& memory = system_memory());
@@ -124,24 +122,25 @@ public:
     BufferPool& operator=(const BufferPool&) = delete;
     ~BufferPool();
 
-    /// A buffer of `bytes` uninitialised bytes; 0 is fine. It starts at a multiple of 4 KiB.
-    /// Errc::invalid_argument above kMaxBytes, Errc::out_of_memory when there is none.
+    /// A buffer of `bytes` uninitialised bytes, which may be 0, aligned to 4 KiB. Fails with
+    /// Errc::invalid_argument above kMaxBytes, and with Errc::out_of_memory if the allocation
+    /// fails.
     Result<PooledBuffer> checkout(std::size_t bytes);
 
-    /// The same with all `bytes` bytes 0.
+    /// The same, with all bytes zero.
     Result<PooledBuffer> checkout_zeroed(std::size_t bytes);
 
-    /// Frees all idle buffers; how many bytes these were.
+    /// Frees all idle buffers and returns their total size in bytes.
     std::size_t trim() noexcept;
 
-    /// While other threads use the pool each number is of the recent past, and their sums may be
-    /// off by what is under way.
+    /// While other threads use the pool, each number is a recent value, and sums may be off by the
+    /// operations in progress.
     PoolStatistics statistics() const;
 
 private:
     friend class PooledBuffer;
 
-    // Bytes taken from memory_ and not released, idle or not.
+    // Bytes allocated from memory_ and not released, whether idle or in use.
     class Reserved {
     public:
         void add(std::size_t bytes) noexcept;
@@ -171,7 +170,7 @@ private:
         Reserved reserved;
     };
 
-    // Block with what is known of its content, or the error.
+    // A new block that says whether it is zeroed, or the error.
     Result<PoolBlock> reserve(std::size_t bytes);
     void release(std::byte* block, std::size_t capacity) noexcept;
     Result<PooledBuffer> new_buffer(std::size_t bytes, std::size_t capacity, bool zeroed);
@@ -190,7 +189,7 @@ private:
 
 template <class Release>
 struct PooledBuffer::ReleaserOf final : Releaser {
-    // NOLINTNEXTLINE(performance-unnecessary-value-param): moved, where Release can be moved
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): moved if Release is movable
     explicit ReleaserOf(Release release) : call(std::move(release)) {}
     void release(std::span<std::byte> memory) noexcept override { std::invoke(call, memory); }
 

@@ -4,12 +4,12 @@
 
 namespace nexar {
 
-/// Bytes that cores hand to each other as one piece on every machine we build for. Fixed rather
+/// The unit in which cores exchange memory on every machine we build for, in bytes. Fixed rather
 /// than std::hardware_destructive_interference_size, whose value changes with compiler flags.
 inline constexpr std::size_t kCacheLine = 64;
 
-/// Distance between two variables that different threads write all the time: x86 prefetches lines
-/// in pairs, and some aarch64 cores have lines of 128 bytes.
+/// Distance between two variables that different threads write frequently: x86 prefetches lines in
+/// pairs, and some aarch64 cores have 128-byte lines.
 inline constexpr std::size_t kContendedDistance = 128;
 
 }  // namespace nexar

@@ -21,7 +21,7 @@ constexpr std::size_t kShownWarnings = 8;
 
 template <class Spec, class T>
 const T& held(const Config::Entry& entry) noexcept {
-    NEXAR_ASSERT(std::holds_alternative<Spec>(entry.setting->spec), "a setting of another type");
+    NEXAR_ASSERT(std::holds_alternative<Spec>(entry.setting->spec), "the setting has another type");
     return std::get<T>(entry.value);
 }
 
@@ -63,7 +63,7 @@ Error config_error(std::span<const std::string> problems) {
     return {Errc::bad_config, std::move(cause)};
 }
 
-/// Applies the sources from the weakest to the strongest, and collects what is wrong.
+/// Applies the sources from the weakest to the strongest and collects all problems.
 class ConfigResolver {
 public:
     explicit ConfigResolver(std::span<const Setting> table) : table_(table) {
@@ -93,8 +93,8 @@ public:
             const auto* foreign = std::get_if<ForeignValue>(&entry.value.value);
             const bool is_table = foreign != nullptr && foreign->type == "a table";
             problems_.push_back(
-                fmt::format("{}: {} is no setting{}{}", to_text(origin), in_quotes(entry.key),
-                            is_table ? " (a table; settings stand outside of tables)" : "",
+                fmt::format("{}: {} is not a setting{}{}", to_text(origin), in_quotes(entry.key),
+                            is_table ? " (it is a table; settings must be outside of tables)" : "",
                             suggestion(entry.key, names_)));
         }
     }
@@ -109,23 +109,23 @@ public:
         if (++unknown_variables_ > kShownWarnings) return;
         std::vector<std::string_view> known(variables_.begin(), variables_.end());
         known.insert(known.end(), kOtherVariables.begin(), kOtherVariables.end());
-        config_.warnings_.push_back(fmt::format("environment {} is no setting and has no effect{}",
-                                                printable(variable.name),
-                                                suggestion(variable.name, known)));
+        config_.warnings_.push_back(
+            fmt::format("environment variable {} is not a setting and has no effect{}",
+                        printable(variable.name), suggestion(variable.name, known)));
     }
 
     void apply_flag(const ConfigFlag& flag) {
         const auto i = index_of(flags_, flag.name);
         if (!i) {
             const std::vector<std::string_view> known(flags_.begin(), flags_.end());
-            problems_.push_back(fmt::format("command line: {} is no flag of nexar{}",
+            problems_.push_back(fmt::format("command line: {} is not a nexar flag{}",
                                             in_quotes(flag.name), suggestion(flag.name, known)));
             return;
         }
         Origin origin{OriginKind::command_line, flag.name};
         if (!flag.value) {
-            problems_.push_back(fmt::format("{} ({}): no value follows; allowed: {}", names_[*i],
-                                            to_text(origin), allowed(table_[*i])));
+            problems_.push_back(fmt::format("{} ({}): the value is missing; allowed: {}",
+                                            names_[*i], to_text(origin), allowed(table_[*i])));
             return;
         }
         apply(*i, TextValue{*flag.value}, std::move(origin));
@@ -136,7 +136,7 @@ public:
             apply(*i, TextValue{assignment.value}, {OriginKind::code, ""});
             return;
         }
-        problems_.push_back(fmt::format("code: {} is no setting{}", in_quotes(assignment.name),
+        problems_.push_back(fmt::format("code: {} is not a setting{}", in_quotes(assignment.name),
                                         suggestion(assignment.name, names_)));
     }
 
@@ -144,7 +144,7 @@ public:
         if (!problems_.empty()) return config_error(problems_);
         if (unknown_variables_ > kShownWarnings) {
             config_.warnings_.push_back(
-                fmt::format("{} more environment variables start with NEXAR_ and are no settings",
+                fmt::format("{} more environment variables start with NEXAR_ but are not settings",
                             unknown_variables_ - kShownWarnings));
         }
         return std::move(config_);
@@ -161,7 +161,7 @@ private:
     static std::string suggestion(std::string_view name, std::span<const std::string_view> known) {
         const auto meant = nearest(name, known);
         return meant ? fmt::format("; did you mean {}?", *meant)
-                     : std::string("; `nexar config` lists what there is");
+                     : std::string("; `nexar config` lists all settings");
     }
 
     template <class Given>
@@ -201,7 +201,7 @@ Result<Config> Config::resolve(std::span<const Setting> table, const ConfigSourc
 const Config::Entry& Config::entry(std::string_view name) const noexcept {
     const auto found = std::ranges::find_if(
         entries_, [name](const Entry& entry) { return entry.setting->name == name; });
-    NEXAR_ASSERT(found != entries_.end(), "a setting that is not in the table");
+    NEXAR_ASSERT(found != entries_.end(), "the setting is not in the table");
     return *found;
 }
 
@@ -232,7 +232,7 @@ Config Config::with(std::span<const Entry> replacements) const {
     for (const Entry& replacement : replacements) {
         const auto found =
             std::ranges::find(changed.entries_, replacement.setting, &Entry::setting);
-        NEXAR_ASSERT(found != changed.entries_.end(), "a setting that is not in the table");
+        NEXAR_ASSERT(found != changed.entries_.end(), "the setting is not in the table");
         *found = replacement;
     }
     return changed;

@@ -15,7 +15,7 @@ bool is_cluster(const Config::Entry& entry) noexcept {
     return entry.setting->scope == SettingScope::cluster;
 }
 
-/// Set by something on this side, so that it must not be changed silently.
+/// True if this node set the value explicitly, so that the cluster must not override it silently.
 bool is_own(const Config::Entry& entry) noexcept {
     return entry.origin.kind != OriginKind::fallback && entry.origin.kind != OriginKind::cluster;
 }
@@ -30,12 +30,12 @@ public:
         });
         if (found == config_.entries().end()) {
             return refuse(
-                "{}: the cluster sets it ({}), and this version of nexar does not know it",
+                "{}: the cluster sets it ({}), but this version of nexar does not know the setting",
                 in_quotes(offered.name), printable(offered.origin));
         }
         const Config::Entry& own = *found;
         const std::string_view name = own.setting->name;
-        if (named(own)) return refuse("{}: the cluster names it twice", name);
+        if (named(own)) return refuse("{}: the cluster sent it twice", name);
         named_.push_back(own.setting);
 
         auto value = read_value(*own.setting, TextValue{offered.value});
@@ -56,7 +56,7 @@ public:
     Result<Config> finish() {
         for (const Config::Entry& own : config_.entries()) {
             if (!is_cluster(own) || !is_own(own) || named(own)) continue;
-            refuse("{}: this node has {} ({}), and the cluster does not know the setting",
+            refuse("{}: this node has {} ({}), but the cluster does not know the setting",
                    own.setting->name, in_quotes(to_text(own.value)), to_text(own.origin));
         }
         if (!problems_.empty()) return config_error(problems_);

@@ -9,10 +9,11 @@
 
 namespace nexar {
 
-// Settings of cluster scope are equal on all members. A member tells a joiner its own; the joiner
-// adopts them, unless it was told another value.
+// Settings of cluster scope are equal on all members. A member sends its own to a joining node,
+// which adopts them unless it was configured with a different value.
 
-/// A cluster setting as it travels: canonical value, and where the sender has it from, in words.
+/// A cluster setting as sent to a joining node: its canonical value, and a description of the
+/// sender's source.
 struct ClusterSetting {
     std::string name;
     std::string value;
@@ -22,11 +23,11 @@ struct ClusterSetting {
 /// The settings of cluster scope, in the order of the table.
 std::vector<ClusterSetting> cluster_settings(const Config& config);
 
-/// `config` with the cluster's values, origin cluster, where it holds only the default. An Error
-/// (bad_config) with both values and both origins where a source set another value; also where the
-/// cluster names a setting twice, one that this version does not know, or a value that it does not
-/// allow, and where a source set one that the cluster does not name: older members have no equal of
-/// it. A default that the cluster does not name stays.
+/// `config` with its defaults replaced by the cluster's values, which get the origin cluster. Fails
+/// with an Error (bad_config) that shows both values and both origins if a local source set a
+/// different value. Also fails if the cluster sends a setting twice, an unknown setting, or a value
+/// that is not allowed, or if a local source set one that the cluster did not send: its older
+/// members do not know it. A default that the cluster did not send stays.
 Result<Config> adopt_cluster_settings(const Config& config,
                                       std::span<const ClusterSetting> cluster);
 

@@ -11,7 +11,7 @@
 
 namespace {
 
-/// The parser found itself in a state that it holds for impossible.
+/// Thrown when an assertion of the parser fails.
 struct BrokenParser {};
 
 [[noreturn]] void give_up() {
@@ -20,10 +20,11 @@ struct BrokenParser {};
 
 }  // namespace
 
-// The only file that sees toml++. It is used as headers, so that neither nexar nor a program that
-// links it statically depends on a toml++ library at run time. Its assertions stay on and throw:
-// up to 3.4 some malformed files reach them ("[[[", toml++ pull request 301), and a file must
-// neither end the process nor, where they are assumptions to the optimiser, break it.
+// The only file that includes toml++. It is used header-only, so that neither nexar nor a program
+// that links it statically needs a toml++ library at run time. Its assertions stay enabled and
+// throw: up to version 3.4 some malformed files trigger them ("[[[", toml++ pull request 301). A
+// bad file must not end the process, nor cause undefined behaviour where a disabled assertion
+// becomes an optimiser assumption.
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #define TOML_ASSERT(condition) (static_cast<bool>(condition) ? static_cast<void>(0) : give_up())
@@ -35,7 +36,7 @@ namespace nexar {
 
 namespace {
 
-/// The name of a type that no setting takes.
+/// The name of a type that no setting accepts.
 std::string_view foreign_type(toml::node_type type) noexcept {
     switch (type) {
         case toml::node_type::table:
@@ -60,8 +61,8 @@ FileValue file_value(const toml::node& node) {
 }
 
 Error not_toml(const ConfigFile& file, std::string_view place, std::string_view why) {
-    return {Errc::bad_config,
-            fmt::format("file {}{} is not TOML: {}", printable(file.path), place, printable(why))};
+    return {Errc::bad_config, fmt::format("file {}{} is not valid TOML: {}", printable(file.path),
+                                          place, printable(why))};
 }
 
 Result<toml::table> parse_toml(const ConfigFile& file) {

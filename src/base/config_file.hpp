@@ -9,7 +9,7 @@
 
 namespace nexar {
 
-/// A configuration file that was read: TOML with one `name = value` per setting and no tables.
+/// The content of a configuration file: TOML with one `name = value` per setting and no tables.
 struct ConfigFile {
     std::string path;
     std::string text;
@@ -22,8 +22,8 @@ struct ConfigFileEntry {
     FileValue value;
 };
 
-/// The entries in the order of their lines. Text that is not TOML is an Error (bad_config) with the
-/// path and, where known, the line and the column.
+/// The entries in the order of their lines. Invalid TOML is an Error (bad_config) with the path
+/// and, if known, the line and column.
 Result<std::vector<ConfigFileEntry>> parse_config_file(const ConfigFile& file);
 
 }  // namespace nexar

@@ -29,8 +29,8 @@ bool is_snake_case(std::string_view name) {
 Result<Counter*> CounterRegistry::add(CounterSpec spec) {
     if (!is_snake_case(spec.name) || spec.name.size() > kMaxNameLength) {
         return Error(Errc::invalid_argument,
-                     fmt::format("a counter was named \"{}\"; allowed are 1 to {} characters in "
-                                 "snake_case: a-z, then a-z, 0-9 and single _ between them",
+                     fmt::format("\"{}\" is not a valid counter name; use 1 to {} characters in "
+                                 "snake_case: a letter a-z, then a-z, 0-9 and single underscores",
                                  spec.name, kMaxNameLength));
     }
     const std::lock_guard lock(mutex_);
@@ -41,9 +41,10 @@ Result<Counter*> CounterRegistry::add(CounterSpec spec) {
                         spec.name));
     }
     if (counters_.size() >= kMaxCounters) {
-        return Error(Errc::limit_exceeded,
-                     fmt::format("counter \"{}\" would be number {}; a registry holds at most {}",
-                                 spec.name, counters_.size() + 1, kMaxCounters));
+        return Error(
+            Errc::limit_exceeded,
+            fmt::format("counter \"{}\" would be number {} in its registry, which holds at most {}",
+                        spec.name, counters_.size() + 1, kMaxCounters));
     }
     std::string key = spec.name;
     return &counters_.try_emplace(std::move(key), std::move(spec)).first->second;

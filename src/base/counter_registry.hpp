@@ -12,7 +12,7 @@
 
 namespace nexar {
 
-/// One counter as a snapshot() saw it.
+/// One counter in a snapshot().
 struct CounterReading {
     std::string name{};
     std::uint64_t value = 0;
@@ -20,19 +20,19 @@ struct CounterReading {
     std::string help{};
 };
 
-/// The counters of one node, which owns it. Thread-safe; adding and reading counters take a lock,
-/// counting does not.
+/// The counters of one node; the node owns the registry. Thread-safe; add() and snapshot() take a
+/// lock, counting does not.
 class CounterRegistry {
 public:
     static constexpr std::size_t kMaxCounters = 1024;
     static constexpr std::size_t kMaxNameLength = 64;
 
-    /// The new counter, which lives as long as the registry. Fails with invalid_argument when the
-    /// name is taken or is not snake_case, and with limit_exceeded beyond kMaxCounters.
+    /// Returns the new counter, which lives as long as the registry. Fails with invalid_argument if
+    /// the name exists already or is not snake_case, and with limit_exceeded beyond kMaxCounters.
     Result<Counter*> add(CounterSpec spec);
 
-    /// All counters in the order of their names. Each value is current; together they are no cut
-    /// through one moment, since nobody stops counting for it.
+    /// All counters, sorted by name. Each value is current, but the values are not from the same
+    /// moment: counting continues meanwhile.
     std::vector<CounterReading> snapshot() const;
 
 private:

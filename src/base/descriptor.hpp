@@ -6,7 +6,7 @@
 
 namespace nexar {
 
-/// A descriptor of this process that is closed with it.
+/// Owns a file descriptor and closes it on destruction.
 class Descriptor {
 public:
     Descriptor() noexcept = default;

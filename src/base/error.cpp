@@ -143,12 +143,12 @@ Error Error::within(const ErrorContext& context) const {
 namespace detail {
 
 void no_value(const Error& error) noexcept {
-    std::fprintf(stderr, "nexar: the value of a failed Result was taken: %s\n", error.what());
+    std::fprintf(stderr, "nexar: the value of a failed Result was accessed: %s\n", error.what());
     std::abort();
 }
 
 void no_error() noexcept {
-    std::fprintf(stderr, "nexar: the error of a Result that holds a value was taken\n");
+    std::fprintf(stderr, "nexar: the error of a Result that holds a value was accessed\n");
     std::abort();
 }
 

@@ -34,8 +34,9 @@ bool from_hex_digits(std::string_view text, std::span<std::byte> out) noexcept {
 }
 
 Error not_an_id(std::string_view what, std::string_view text) {
-    return {Errc::invalid_argument, fmt::format("{} is not a {}; allowed: 32 digits of 0-9 and a-f",
-                                                in_quotes(text), what)};
+    return {Errc::invalid_argument,
+            fmt::format("{} is not a {}; write 32 hexadecimal digits (0-9, a-f)", in_quotes(text),
+                        what)};
 }
 
 }  // namespace nexar::detail

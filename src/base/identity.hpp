@@ -17,15 +17,15 @@ namespace nexar {
 
 namespace detail {
 std::string hex_digits(std::span<const std::byte> bytes);
-/// Fills `out` from exactly two lower-case digits per byte; false for any other text, which may
-/// leave `out` half written.
+/// Fills `out` from exactly two lower-case digits per byte. Returns false for any other text and
+/// may then leave `out` partly written.
 bool from_hex_digits(std::string_view text, std::span<std::byte> out) noexcept;
-/// What is wrong with a text that is not the 32 digits of an id; `what` names the kind.
+/// The error for a text that is not the 32 digits of an id; `what` is the kind of id.
 Error not_an_id(std::string_view what, std::string_view text);
 }  // namespace detail
 
-/// A 16-byte random name that cannot be mistaken for another kind's. `Name::kWord` is what messages
-/// call it. The one text form is 32 lower-case hexadecimal digits.
+/// A random 16-byte id with a type of its own, so that kinds of ids cannot be mixed up. Messages
+/// call it `Name::kWord`. The only text form is 32 lower-case hexadecimal digits.
 template <class Name>
 class RandomId {
 public:
@@ -36,7 +36,7 @@ public:
     explicit constexpr RandomId(const std::array<std::byte, kBytes>& bytes) noexcept
         : bytes_(bytes) {}
 
-    /// An Error (invalid_argument) quotes what was given.
+    /// On failure, the Error (invalid_argument) quotes the text.
     static Result<RandomId> from_hex(std::string_view text) {
         RandomId id;
         if (!detail::from_hex_digits(text, id.bytes_)) return detail::not_an_id(Name::kWord, text);
@@ -60,16 +60,16 @@ struct NodeIdName {
     static constexpr std::string_view kWord = "node id";
 };
 
-/// Names a cluster for all of its life.
+/// Identifies a cluster during its whole life.
 using ClusterId = RandomId<ClusterIdName>;
 
-/// Names a node. A process that was restarted may keep it; its incarnation is then a higher one.
+/// Identifies a node. A restarted process may keep it, with a higher incarnation.
 using NodeId = RandomId<NodeIdName>;
 
-/// Tells the lives of one node id apart; only grows.
+/// Distinguishes successive processes with the same node id; only grows.
 using Incarnation = Strong<struct IncarnationName, std::uint64_t>;
 
-/// Who a node is. What a peer's certificate says, never a field of a message.
+/// Who a node is. A peer's identity comes from its certificate, never from a field of a message.
 struct Identity {
     ClusterId cluster{};
     NodeId node{};

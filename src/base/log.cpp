@@ -43,7 +43,8 @@ TimePoint log_now() noexcept {
     return clock != nullptr ? clock->now() : SteadyClock().now();
 }
 
-/// One write per line: lines of threads, and of processes that share a pipe, do not mix.
+/// Issues one write per line, so that lines of threads, and of processes that share a pipe, do not
+/// interleave.
 void write_to_standard_error(const LogRecord& record) {
     std::array<char, kTextLimit + 128> line;  // NOLINT(*-member-init): filled below
     char* end = line.data();
@@ -63,13 +64,13 @@ void write_to_standard_error(const LogRecord& record) {
     }
 }
 
-/// Where lines leave: the sink and the mutex under which it runs, so that a replaced sink is known
-/// to run no more.
+/// The sink, and the mutex under which it runs. After a replacement, the old sink is guaranteed not
+/// to run any more.
 class Outlet {
 public:
     void write(const LogRecord& record) noexcept {
         if (inside_sink) return count(lost_reentrant);
-        LogSink replaced;  // destroyed after the mutex is free: its destructor may log
+        LogSink replaced;  // destroyed after the mutex is unlocked: its destructor may log
         const std::lock_guard lock(mutex_);
         inside_sink = true;
         try {
@@ -99,8 +100,8 @@ public:
 
 private:
     std::mutex mutex_;
-    LogSink sink_;                 // guarded by mutex_, as next_ is
-    std::optional<LogSink> next_;  // set from inside the sink, for when it returned
+    LogSink sink_;                 // guarded by mutex_, like next_
+    std::optional<LogSink> next_;  // set from inside the sink; takes effect when it returns
 };
 
 Outlet& outlet() {
@@ -165,10 +166,10 @@ std::optional<std::uint64_t> LogSite::admit() noexcept {
     const std::int64_t now = log_now().time_since_epoch().count();
     std::int64_t full_at = full_at_ns_.load(std::memory_order_relaxed);
     for (;;) {
-        // A bucket that is full since long is full, not more than full.
+        // A bucket that filled up long ago is just full: idle time earns no extra tokens.
         std::int64_t from = std::max(full_at, now);
-        // No bucket takes longer than a second to fill, other threads' clocks run a little ahead:
-        // what is further away was written under a clock that has been replaced.
+        // A bucket fills within a second, and other threads' clocks are only a little ahead. A time
+        // further in the future comes from a clock that has since been replaced.
         if (from - now > 2 * kSecondNs) from = now;
         if (from - now > kSecondNs - interval) {
             suppressed_.fetch_add(1, std::memory_order_relaxed);
@@ -184,9 +185,9 @@ std::optional<std::uint64_t> LogSite::admit() noexcept {
 
 void write_log(const LogSite& site, std::uint64_t suppressed, fmt::string_view format,
                fmt::format_args args) noexcept {
-    const int saved_errno = errno;  // a line in the log must not change what the caller sees
+    const int saved_errno = errno;  // logging must not change the caller's errno
     try {
-        // One byte more than fits, so that write_printable sees that something was cut.
+        // One byte more than fits, so that write_printable notices truncation.
         std::array<char, kTextLimit + 1> raw;  // NOLINT(*-member-init): filled below
         std::array<char, kTextLimit> text;     // NOLINT(*-member-init)
         const auto formatted = fmt::vformat_to_n(raw.data(), raw.size(), format, args);

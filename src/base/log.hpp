@@ -13,33 +13,33 @@
 
 namespace nexar {
 
-/// What settings say about the log.
+/// The settings of the log.
 struct LogOptions {
     LogLevel level = LogLevel::warning;
-    std::uint32_t lines_per_second = 10;  // of each call site, which is also its burst; 0: no limit
+    std::uint32_t lines_per_second = 10;  // per call site, also its burst; 0: no limit
 };
 
-/// Applies the settings to this process; the level only while set_log_level() was not called.
+/// Applies the settings to this process. A level set by set_log_level() stays.
 void configure_log(const LogOptions& options) noexcept;
 
-/// Lets the rate limit run on `clock`, which must live until it is replaced; null restores the
-/// machine's. For tests and the simulator.
+/// Makes the rate limit use `clock`, which must live until it is replaced; null restores the
+/// machine's clock. For tests and the simulator.
 void set_log_clock(const Clock* clock) noexcept;
 
 namespace detail {
 
 extern constinit std::atomic<LogLevel> log_threshold;
 
-/// A place in the source that logs, and its share of the rate limit: a token bucket, kept as the
-/// time at which it will be full again (GCRA, ITU-T I.371), so that one atomic word is all of it.
+/// A log statement in the source, with a rate limit of its own: a token bucket, stored as the time
+/// at which it will be full again (GCRA, ITU-T I.371), which needs only one atomic word.
 /// Constant-initialised; any thread may call.
 class LogSite {
 public:
     constexpr LogSite(LogLevel level, const char* file, int line) noexcept
         : level_(level), line_(line), file_(file) {}
 
-    /// Whether a line may pass now. If so, the number of lines that were suppressed since the last
-    /// one.
+    /// Returns the number of lines suppressed since the last one if a line may be written now, else
+    /// nullopt.
     std::optional<std::uint64_t> admit() noexcept;
 
     LogLevel level() const noexcept { return level_; }
@@ -68,8 +68,8 @@ void write_log_line(const LogSite& site, std::uint64_t suppressed,
 }  // namespace nexar
 
 /// NEXAR_LOG_WARNING("peer {} is late by {} ms", rank, late): the format is checked at compile
-/// time; the arguments are evaluated only when the line will be written. Writing never throws. Each
-/// place in the source has a rate limit of its own.
+/// time; the arguments are evaluated only if the line will be written. Writing never throws. Each
+/// log statement has a rate limit of its own.
 #define NEXAR_LOG_DEBUG(...) NEXAR_LOG(debug, __VA_ARGS__)
 #define NEXAR_LOG_INFO(...) NEXAR_LOG(info, __VA_ARGS__)
 #define NEXAR_LOG_WARNING(...) NEXAR_LOG(warning, __VA_ARGS__)

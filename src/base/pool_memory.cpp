@@ -13,13 +13,13 @@ namespace {
 
 void unmap(std::byte* memory, std::size_t bytes) noexcept {
     if (bytes == 0 || munmap(memory, bytes) == 0) return;
-    // Cutting a piece out of a larger mapping fails when the process has no mapping to spare. The
-    // memory itself can still be given back; only the addresses stay taken.
+    // Unmapping part of a mapping splits it, which fails if the process has reached its limit of
+    // mappings. The memory itself can still be released; only the addresses remain reserved.
     madvise(memory, bytes, MADV_DONTNEED);
 }
 
-// Starts at a multiple of kHugePage: kernels before 6.7 do not see to that, and a huge page fits
-// nowhere else. Maps one page too many and cuts off both ends.
+// Huge pages must be aligned to kHugePage, which kernels before 6.7 do not ensure. Therefore maps
+// one huge page too many and trims both ends.
 std::byte* map_huge(std::size_t bytes) noexcept {
     constexpr std::size_t kAlign = SystemMemory::kHugePage;
     const std::size_t mapped = bytes + kAlign;
@@ -30,7 +30,7 @@ std::byte* map_huge(std::size_t bytes) noexcept {
     const std::size_t head = (kAlign - reinterpret_cast<std::uintptr_t>(start) % kAlign) % kAlign;
     unmap(first, head);
     unmap(first + head + bytes, mapped - head - bytes);
-    madvise(first + head, bytes, MADV_HUGEPAGE);  // a wish: without huge pages all still works
+    madvise(first + head, bytes, MADV_HUGEPAGE);  // a hint: works without huge pages, too
     return first + head;
 }
 

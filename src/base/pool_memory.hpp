@@ -4,11 +4,11 @@
 
 namespace nexar {
 
-/// Every block that a pool asks for has a multiple of this size and starts at a multiple of it.
+/// The size and alignment of every block that a pool requests are multiples of this.
 inline constexpr std::size_t kPoolPage = 4096;
 
 struct PoolBlock {
-    std::byte* memory = nullptr;  // null when there is none
+    std::byte* memory = nullptr;  // null if the allocation failed
     bool zeroed = false;          // all bytes are known to be 0
 };
 
@@ -24,10 +24,10 @@ public:
     virtual void release(std::byte* memory, std::size_t bytes) noexcept = 0;
 };
 
-/// Memory of the process. Below kHugePage from the C heap, since a mapping costs more than such a
-/// block and a process may have only some 65000 of them. From there on mapped, so that what is
-/// released leaves the process at once, and in huge pages where the system has them: that makes the
-/// first touch 2.5 to 5 times as quick (docs/decisions/0007-buffer-pool.md).
+/// Memory of the process. Blocks below kHugePage come from the C heap: a mapping would cost more
+/// than such a block, and a process may have only about 65000 mappings. Larger blocks are mapped,
+/// so that released memory returns to the system at once, and use huge pages if available, which
+/// makes the first touch 2.5 to 5 times as fast (docs/decisions/0007-buffer-pool.md).
 class SystemMemory final : public PoolMemory {
 public:
     static constexpr std::size_t kHugePage = std::size_t{2} << 20;
@@ -36,7 +36,7 @@ public:
     void release(std::byte* memory, std::size_t bytes) noexcept override;
 };
 
-/// The one that pools use unless told otherwise. Lives as long as the process.
+/// The default for pools. Lives as long as the process.
 PoolMemory& system_memory() noexcept;
 
 }  // namespace nexar

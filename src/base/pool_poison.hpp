@@ -16,8 +16,8 @@
 
 namespace nexar {
 
-/// Under AddressSanitizer an access between poison() and unpoison() is reported as a use after
-/// return to the pool; in other builds these do nothing.
+/// AddressSanitizer reports an access between poison() and unpoison(), a use after return to the
+/// pool. In other builds these functions do nothing.
 inline void poison([[maybe_unused]] std::byte* memory,
                    [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(NEXAR_ASAN)

@@ -19,7 +19,7 @@ Result<void> check_name(std::span<const PoolTier> before, const PoolTier& tier) 
     if (tier.name.empty() || tier.name == "unpooled" || tier.name == "total") {
         return Error(Errc::invalid_argument,
                      fmt::format("pool tier {} is named \"{}\"; a name must not be empty, "
-                                 "\"unpooled\" or \"total\", which statistics use themselves",
+                                 "\"unpooled\" or \"total\", which the statistics reserve",
                                  before.size() + 1, tier.name));
     }
     if (std::ranges::find(before, tier.name, &PoolTier::name) != before.end()) {
@@ -34,7 +34,7 @@ Result<void> check_numbers(std::span<const PoolTier> before, const PoolTier& tie
     if (!std::has_single_bit(tier.limit_bytes) || tier.limit_bytes < B::kMinLimit ||
         tier.limit_bytes > B::kMaxLimit) {
         return Error(Errc::invalid_argument,
-                     fmt::format("pool tier \"{}\" has a limit of {} bytes; allowed are powers of "
+                     fmt::format("pool tier \"{}\" has a limit of {} bytes; it must be a power of "
                                  "two from {} (4 KiB) to {} (64 GiB)",
                                  tier.name, tier.limit_bytes, B::kMinLimit, B::kMaxLimit));
     }
@@ -48,7 +48,7 @@ Result<void> check_numbers(std::span<const PoolTier> before, const PoolTier& tie
     }
     if (tier.keep > B::kMaxKeep) {
         return Error(Errc::invalid_argument,
-                     fmt::format("pool tier \"{}\" keeps {} buffers; allowed are 0 to {}",
+                     fmt::format("pool tier \"{}\" keeps {} buffers; it may keep 0 to {}",
                                  tier.name, tier.keep, B::kMaxKeep));
     }
     return {};
@@ -79,7 +79,7 @@ PoolProfileBuilder& PoolProfileBuilder::tier(std::string name, std::size_t limit
 Result<PoolProfile> PoolProfileBuilder::build() const {
     if (tiers_.empty() || tiers_.size() > kMaxTiers) {
         return Error(Errc::invalid_argument,
-                     fmt::format("a pool profile has {} tiers; allowed are 1 to {}", tiers_.size(),
+                     fmt::format("a pool profile has {} tiers; it must have 1 to {}", tiers_.size(),
                                  kMaxTiers));
     }
     for (std::size_t i = 0; i < tiers_.size(); ++i) {

@@ -8,16 +8,16 @@
 
 namespace nexar {
 
-/// Buffers up to `limit_bytes` and above the tier before it, of which at most `keep` lie idle in
-/// the pool, over all size classes of the tier together.
+/// Buffers up to `limit_bytes` that are too large for the previous tier. The pool keeps at most
+/// `keep` idle ones, over all size classes of the tier together.
 struct PoolTier {
     std::string name{};
     std::size_t limit_bytes = 0;
     std::size_t keep = 0;
 };
 
-/// Which buffers a BufferPool keeps: its tiers in ascending order. Always valid; made by one of the
-/// functions below or by a PoolProfileBuilder.
+/// Which buffers a BufferPool keeps: its tiers in ascending order. Always valid; created by one of
+/// the functions below or by a PoolProfileBuilder.
 class PoolProfile {
 public:
     /// Tier   limit     kept by training   kept by inference
@@ -48,10 +48,9 @@ public:
     /// Adds a tier above those added so far.
     PoolProfileBuilder& tier(std::string name, std::size_t limit_bytes, std::size_t keep);
 
-    /// Fails with invalid_argument, naming the tier, what was given and what is allowed: 1 to
-    /// kMaxTiers tiers with different names; limits that are powers of two from kMinLimit to
-    /// kMaxLimit and ascend; keep from 0 to kMaxKeep. "unpooled" and "total" are no names for a
-    /// tier.
+    /// Fails with invalid_argument, naming the tier, the value and what is allowed: 1 to kMaxTiers
+    /// tiers with different names; ascending limits that are powers of two from kMinLimit to
+    /// kMaxLimit; keep from 0 to kMaxKeep. The names "unpooled" and "total" are reserved.
     Result<PoolProfile> build() const;
 
 private:

@@ -7,7 +7,7 @@ namespace nexar {
 
 namespace {
 
-// A place points this far into its block. Never 0, so that classes are told from an empty place.
+// A place points this many bytes into its block. Never 0, which marks an empty place.
 constexpr std::size_t tag(SizeClass size_class) {
     return size_class + std::size_t{1};
 }

@@ -24,20 +24,20 @@ constexpr SizeClass class_for(std::size_t bytes) noexcept {
     return bytes <= kPoolPage ? 0 : static_cast<SizeClass>(std::bit_width((bytes - 1) / kPoolPage));
 }
 
-/// A fixed number of places where blocks of any size class wait for their next use.
+/// A fixed number of places for idle blocks of any size class.
 ///
-/// Lock-free and without shared counters: a place is one word, null when empty, else it points into
-/// the first page of a block, as many bytes behind its start as say the class. A block is put into
-/// the first empty place and taken from the first that fits, both searched from the thread's own
-/// start, so that threads which do not run out of blocks touch different cache lines. Each call
-/// looks at every place at most once. A place whose block left and came back is as good as one that
-/// never changed, so there is no ABA problem.
+/// Lock-free and without shared counters. A place is one word: null if empty, otherwise a pointer
+/// into the first page of a block, whose offset from the start of the block encodes the class.
+/// put() uses the first empty place and take() the first that fits. Both start searching at a place
+/// that depends on the thread, so that threads touch different cache lines as long as they find
+/// blocks there. Each call visits every place at most once. A place whose block left and came back
+/// is as good as one that never changed, so there is no ABA problem.
 class PoolShelf {
 public:
-    /// No places is allowed: such a shelf is always full.
+    /// `places` may be 0: such a shelf is always full.
     explicit PoolShelf(std::size_t places);
 
-    /// False when no place was free; the block is then still the caller's.
+    /// False if no place was free; the caller then keeps the block.
     [[nodiscard]] bool put(std::byte* block, SizeClass size_class) noexcept;
 
     /// A block of exactly this class, or null.
@@ -48,10 +48,10 @@ public:
         SizeClass size_class = 0;
     };
 
-    /// Whatever lies in one place, which is left empty. For 0 <= place < places().
+    /// Empties one place and returns its block. Requires place < places().
     Taken take_from(std::size_t place) noexcept;
 
-    /// Bytes of all blocks; exact while nobody puts or takes.
+    /// Total bytes of all blocks; exact while no thread puts or takes.
     std::size_t bytes() const noexcept;
 
     std::size_t places() const noexcept { return places_; }
@@ -68,7 +68,7 @@ private:
     }
     std::size_t start() const noexcept;
 
-    // Calls visit(place) for all places from this thread's start on, until it returns true.
+    // Calls visit(place) for every place, beginning at this thread's start, until it returns true.
     template <class Visit>
     bool search(Visit visit) const noexcept;
 

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kCut = "...";
 constexpr std::size_t kQuotedLimit = 64;
 
-/// One character at the head of a text: its bytes, and its code point unless it is not UTF-8.
+/// The first character of a text: its length in bytes, and its code point if it is valid UTF-8.
 struct Character {
     std::size_t length = 1;
     bool valid = false;
@@ -24,7 +24,7 @@ std::uint32_t byte_at(std::string_view text, std::size_t i) noexcept {
     return static_cast<unsigned char>(text[i]);
 }
 
-/// Accepts what RFC 3629 does: shortest form only, no surrogates, nothing above U+10FFFF.
+/// Accepts UTF-8 as in RFC 3629: shortest form only, no surrogates, nothing above U+10FFFF.
 Character first_character(std::string_view text) noexcept {
     const std::uint32_t head = byte_at(text, 0);
     if (head < 0x80) return {.length = 1, .valid = true, .code = head};
@@ -49,7 +49,7 @@ bool can_be_shown(std::uint32_t code) noexcept {
     return !separator_or_override && !isolate;
 }
 
-/// Whether the character at the head of `text` can be shown as it is.
+/// True if the character needs no escape.
 bool is_shown_as_it_is(const Character& character) noexcept {
     return character.valid && can_be_shown(character.code);
 }
@@ -78,7 +78,7 @@ std::string_view escape(std::string_view bytes, Escape& room) noexcept {
 std::size_t write_printable(std::string_view text, std::span<char> out) noexcept {
     NEXAR_ASSERT(out.size() >= kCut.size());
     std::size_t written = 0;
-    std::size_t cut_at = 0;  // the last end of a character after which the mark still fits
+    std::size_t cut_at = 0;  // the last character boundary after which kCut still fits
     while (!text.empty()) {
         const Character character = first_character(text);
         Escape room;
@@ -106,7 +106,7 @@ std::optional<std::size_t> first_unprintable(std::string_view text) noexcept {
 }
 
 std::string printable(std::string_view text, std::size_t max_bytes) {
-    // An escape is at most four times as long as what it stands for.
+    // An escape is at most four times as long as the bytes it replaces.
     std::string shown(std::min(max_bytes, std::max(4 * text.size(), kCut.size())), '\0');
     shown.resize(write_printable(text, shown));
     return shown;

@@ -15,15 +15,15 @@ namespace nexar {
 /// allocate. `out` must have room for at least 3 bytes.
 std::size_t write_printable(std::string_view text, std::span<char> out) noexcept;
 
-/// Offset of the first character of `text` that write_printable() would escape; nothing when all of
-/// it can be shown.
+/// Offset of the first character of `text` that write_printable() would escape; nullopt if there is
+/// none.
 std::optional<std::size_t> first_unprintable(std::string_view text) noexcept;
 
-/// `text` made printable and cut to `max_bytes`, which are at least 3.
+/// `text` made printable and cut to `max_bytes`, which must be at least 3.
 std::string printable(std::string_view text, std::size_t max_bytes = 512);
 
-/// `text` made printable, in double quotes, cut so that at most 64 bytes stand between them. For
-/// showing in a message what was given.
+/// `text` made printable, cut to at most 64 bytes, and put in double quotes. For messages that
+/// quote their input.
 std::string in_quotes(std::string_view text);
 
 }  // namespace nexar

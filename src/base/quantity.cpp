@@ -24,7 +24,7 @@ struct Unit {
     std::uint64_t factor;
 };
 
-// In each list canonical units first, from the largest; then what is only read.
+// Each list starts with the canonical units, largest first; units that are only parsed follow.
 constexpr std::array<Unit, 10> kSizeUnits = {{
     {"TiB", 1ULL << 40U},
     {"GiB", 1ULL << 30U},
@@ -50,7 +50,7 @@ constexpr std::array<Unit, 6> kDurationUnits = {{
 }};
 constexpr std::string_view kDurationUnitNames = "ns, us, ms, s, m, h";
 
-// Any number of so many digits, and 10 to this power, fit in 64 bits.
+// Any number with this many digits, and 10 to this power, fit in 64 bits.
 constexpr std::size_t kFractionDigits = 18;
 
 Error problem(std::string_view text, std::string_view clause) {
@@ -65,7 +65,7 @@ std::size_t count_digits(std::string_view text) noexcept {
     return static_cast<std::size_t>(std::ranges::find_if_not(text, is_digit) - text.begin());
 }
 
-/// "1.50KiB" taken apart; `fraction` has no trailing zeros.
+/// "1.50KiB" split into its parts; `fraction` has no trailing zeros.
 struct Amount {
     std::string_view whole;
     std::string_view fraction;
@@ -94,7 +94,7 @@ std::optional<std::uint64_t> digits_to_number(std::string_view digits) noexcept 
     return number;
 }
 
-/// 0.`fraction` times `factor`, or nothing where that is no whole number. The part of 10^digits
+/// 0.`fraction` times `factor`, or nullopt if that is not a whole number. The part of 10^digits
 /// that the factor does not cancel must divide the fraction, so no product exceeds the factor.
 std::optional<std::uint64_t> scaled(std::string_view fraction, std::uint64_t factor) noexcept {
     if (fraction.empty()) return 0;
@@ -109,10 +109,12 @@ std::optional<std::uint64_t> scaled(std::string_view fraction, std::uint64_t fac
     return *numerator / denominator * (factor / common);
 }
 
-/// The amount in the base unit; `base` names it and `largest` bounds it.
+/// The amount in the base unit, whose name is `base`; fails above `largest`.
 Result<std::uint64_t> total(std::string_view text, const Amount& amount, const Unit& unit,
                             std::string_view base, std::uint64_t largest) {
-    const auto too_large = [&] { return problem(text, fmt::format("is more {} than fit", base)); };
+    const auto too_large = [&] {
+        return problem(text, fmt::format("is too large: the number of {} overflows 64 bits", base));
+    };
     const auto whole = digits_to_number(amount.whole);
     if (!whole || *whole > largest / unit.factor) return too_large();
     const auto part = scaled(amount.fraction, unit.factor);
@@ -167,7 +169,7 @@ Result<double> parse_real(std::string_view text) {
     if (error == std::errc::invalid_argument || stop != text.data() + text.size()) {
         return problem(text, text.empty() ? "is empty" : "is not a number");
     }
-    if (error != std::errc()) return problem(text, "is beyond what a double can hold");
+    if (error != std::errc()) return problem(text, "is out of the range of a double");
     if (!std::isfinite(number)) return problem(text, "is not a finite number");
     return number;
 }

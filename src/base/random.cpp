@@ -27,7 +27,7 @@ Product multiply(std::uint64_t a, std::uint64_t b) noexcept {
 std::array<std::uint64_t, 4> expanded(std::uint64_t a, std::uint64_t b) noexcept {
     SplitMix64 first(a);
     SplitMix64 second(b);
-    // SplitMix64 does not give the same number twice in a row, so these are never all zero.
+    // SplitMix64 never returns the same number twice in a row, so these are never all zero.
     return {first.next(), first.next(), second.next(), second.next()};
 }
 
@@ -42,7 +42,7 @@ Random::Random(std::uint64_t seed) noexcept : state_(expanded(seed)) {}
 
 Random Random::from_state(const std::array<std::uint64_t, 4>& state) noexcept {
     NEXAR_ASSERT(std::ranges::any_of(state, [](std::uint64_t word) { return word != 0; }),
-                 "from all zeros xoshiro256** gives zeros only");
+                 "xoshiro256** produces only zeros from an all-zero state");
     return Random(state);
 }
 
@@ -60,9 +60,9 @@ std::uint64_t Random::next() noexcept {
 }
 
 // D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29(1), 2019: the high word
-// of next() * n is in [0, n); the few low words that would favour some results are drawn again.
+// of next() * n is in [0, n); the few low words that would favour some results are rejected.
 std::uint64_t Random::below(std::uint64_t n) noexcept {
-    NEXAR_ASSERT(n != 0, "no number is below 0");
+    NEXAR_ASSERT(n != 0, "the range [0, 0) is empty");
     Product product = multiply(next(), n);
     if (product.low < n) {
         const std::uint64_t rejected = (0 - n) % n;
@@ -92,7 +92,7 @@ std::uint64_t entropy_seed() noexcept {
     do {
         got = getrandom(&seed, sizeof seed, 0);
     } while (got < 0 && errno == EINTR);
-    NEXAR_ASSERT(got == sizeof seed, "the system refuses getrandom(), which Linux has since 3.17");
+    NEXAR_ASSERT(got == sizeof seed, "getrandom() failed; Linux has it since 3.17");
     return seed;
 }
 

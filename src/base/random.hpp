@@ -5,9 +5,9 @@
 
 namespace nexar {
 
-/// A deterministic generator of random numbers: the same seed gives the same numbers on every
-/// machine and with every compiler, so that a simulation is replayed from its printed seed. Not for
-/// keys, tokens or anything that an attacker must not guess. Not thread-safe: one per thread or
+/// A deterministic random number generator: the same seed gives the same numbers on every machine
+/// and with every compiler, so that a simulation can be replayed from its printed seed. Not for
+/// keys, tokens or anything that an attacker must not guess. Not thread-safe: use one per thread or
 /// node, see fork().
 ///
 /// xoshiro256** with its state filled by SplitMix64, as its authors recommend (D. Blackman, S.
@@ -28,11 +28,11 @@ public:
     /// Uniform in [0, 1), one of 2^53 equally spaced values.
     double uniform() noexcept;
 
-    /// True with the probability given, which must be in [0, 1]; 0 is never and 1 is always.
+    /// True with the given probability, which must be in [0, 1]; never for 0, always for 1.
     bool chance(double probability) noexcept;
 
-    /// A generator whose numbers are independent of what this one gives afterwards. Takes two
-    /// numbers of this one.
+    /// A generator whose numbers are independent of the later numbers of this one. Consumes two
+    /// numbers.
     Random fork() noexcept;
 
 private:
@@ -58,8 +58,8 @@ private:
     std::uint64_t state_;
 };
 
-/// A seed from the operating system, different each time. For Random only: 64 bits that are printed
-/// in logs are no key material.
+/// A seed from the operating system, different each time. For Random only: 64 bits that appear in
+/// logs are not key material.
 std::uint64_t entropy_seed() noexcept;
 
 }  // namespace nexar

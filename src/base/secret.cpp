@@ -9,8 +9,8 @@ namespace {
 
 constexpr int kNotHex = 256;
 
-/// The value of a hexadecimal digit, kNotHex for another character. Branches depend on the text;
-/// that is acceptable where a secret enters once, from its owner.
+/// The value of a hexadecimal digit, or kNotHex. The branches depend on the text, which is
+/// acceptable because a secret is parsed only once, from input that its owner provides.
 int digit_value(char c) noexcept {
     if (c >= '0' && c <= '9') return c - '0';
     if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -33,16 +33,17 @@ Secret::Secret(std::span<const std::byte> bytes) : Secret(bytes.size()) {
 
 Result<Secret> Secret::from_hex(std::string_view text) {
     if (text.size() % 2 != 0) {
-        return Error(Errc::invalid_argument,
-                     "a secret in hexadecimal has an odd number of digits; allowed: two per byte");
+        return Error(
+            Errc::invalid_argument,
+            "a hexadecimal secret has an odd number of digits; allowed: two digits per byte");
     }
     Secret secret(text.size() / 2);
     for (std::size_t i = 0; i < secret.size_; ++i) {
         const int value = digit_value(text[2 * i]) * 16 + digit_value(text[2 * i + 1]);
         if (value >= kNotHex) {
             return Error(Errc::invalid_argument,
-                         "a secret in hexadecimal has a character that is no digit; allowed: 0-9, "
-                         "a-f, A-F");
+                         "a hexadecimal secret contains a character that is not a digit; allowed: "
+                         "0-9, a-f, A-F");
         }
         secret.bytes_[i] = static_cast<std::byte>(value);
     }
@@ -66,7 +67,7 @@ bool operator==(const Secret& a, const Secret& b) noexcept {
     if (a.size_ != b.size_) return false;
     std::byte difference{};
     for (std::size_t i = 0; i < a.size_; ++i) {
-        // Volatile reads keep the compiler from leaving the loop at the first difference.
+        // Volatile reads keep the compiler from exiting the loop at the first difference.
         const volatile std::byte& x = a.bytes_[i];
         const volatile std::byte& y = b.bytes_[i];
         difference |= x ^ y;

@@ -9,28 +9,28 @@
 
 namespace nexar {
 
-/// Overwrites memory with zeros in a way that the compiler keeps, also where nobody reads it again.
+/// Overwrites memory with zeros. The compiler cannot remove this, even if nothing reads the memory
+/// again.
 void wipe(std::span<std::byte> bytes) noexcept;
 
-/// Bytes that must not be shown: a key, a token, the secret of a job.
+/// Bytes that must not be shown: a key, a token, a job secret.
 ///
-/// There is one copy of them, in memory of its own, wiped before it is given back; moving hands
-/// that memory over. Nothing prints or logs a Secret: it does not compile. Whoever needs the bytes
-/// says so with reveal(). Not for use by two threads at once unless both only read.
+/// Holds the only copy, in memory of its own that is wiped before it is freed; moving transfers
+/// that memory. Printing or logging a Secret does not compile. Code that needs the bytes calls
+/// reveal(). Two threads may use a Secret at the same time only if both just read it.
 class Secret {
 public:
-    /// An empty one.
     Secret() noexcept = default;
 
-    /// Copies the bytes; wiping the original is the caller's part.
+    /// Copies the bytes; the caller must wipe the original.
     explicit Secret(std::span<const std::byte> bytes);
 
-    /// Two hexadecimal digits per byte, either case. An Error (invalid_argument) does not quote the
-    /// text.
+    /// Two hexadecimal digits per byte, either case. On failure, the Error (invalid_argument) does
+    /// not quote the text.
     static Result<Secret> from_hex(std::string_view text);
 
-    /// Lets `fill(std::span<std::byte>)` write `size` bytes in place: from a random source, or from
-    /// a file.
+    /// Calls `fill(std::span<std::byte>)`, which writes `size` bytes in place, for example from a
+    /// random source or a file.
     template <class Fill>
     static Secret filled(std::size_t size, Fill&& fill) {
         Secret secret(size);
@@ -47,14 +47,14 @@ public:
 
     std::size_t size() const noexcept { return size_; }
 
-    /// Calls `use(std::span<const std::byte>)`, which must keep neither the span nor a copy of what
-    /// it shows longer than needed, and returns its result.
+    /// Calls `use(std::span<const std::byte>)` and returns its result. `use` must not keep the
+    /// span, or a copy of the bytes, longer than needed.
     template <class Use>
     decltype(auto) reveal(Use&& use) const {
         return std::forward<Use>(use)(std::span<const std::byte>(bytes_.get(), size_));
     }
 
-    /// Takes a time that depends on the sizes only.
+    /// Takes a time that depends only on the sizes.
     friend bool operator==(const Secret& a, const Secret& b) noexcept;
 
 private:

@@ -30,7 +30,7 @@ std::string spell(Duration value) {
     return format_duration(value);
 }
 
-/// " from 1 to 9", or as much of it as is a real bound.
+/// " from 1 to 9", without a bound that excludes no value.
 template <class T>
 std::string bounds(T min, T max, T lowest, T highest) {
     if (min == lowest && max == highest) return "";
@@ -58,10 +58,10 @@ std::string allowed_by(const RealSpec& spec) {
 }
 std::string allowed_by(const SizeSpec& spec) {
     using Limits = std::numeric_limits<std::uint64_t>;
-    return "a size such as 64KiB" + bounds(spec.min, spec.max, Limits::min(), Limits::max());
+    return "a size (written like 64KiB)" + bounds(spec.min, spec.max, Limits::min(), Limits::max());
 }
 std::string allowed_by(const DurationSpec& spec) {
-    return "a duration such as 250ms" +
+    return "a duration (written like 250ms)" +
            bounds(spec.min, spec.max, Duration::zero(), Duration::max());
 }
 std::string allowed_by(const ChoiceSpec& spec) {
@@ -116,7 +116,7 @@ Result<SettingValue> read(const TextSpec& spec, std::string_view text) {
         return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
     };
     if (std::ranges::any_of(text, is_control)) {
-        return setting_problem(in_quotes(text), "has a control character");
+        return setting_problem(in_quotes(text), "contains a control character");
     }
     if (text.size() > spec.max_bytes) {
         return setting_problem(in_quotes(text), fmt::format("is {} bytes long", text.size()));
@@ -146,7 +146,7 @@ std::string_view type_of(const TextSpec&) noexcept {
     return "text";
 }
 
-/// A typed value of a file meets a setting. What is not listed below is of the wrong type.
+/// Converts a typed value from a file. Combinations not listed below have the wrong type.
 struct FileReader {
     const Setting& setting;
 
@@ -199,7 +199,7 @@ struct FileReader {
     }
 
     Error wrong_type(std::string_view given) const {
-        return setting_problem(given, fmt::format("is no {}", type_name(setting)));
+        return setting_problem(given, fmt::format("is not a valid {}", type_name(setting)));
     }
     static Error no_unit(std::string_view given) {
         return setting_problem(given,

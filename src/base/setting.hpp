@@ -13,8 +13,8 @@
 
 namespace nexar {
 
-// What a setting may hold. Each kind names its default (`fallback`), what is allowed, and, where
-// the text of a value does not carry it, the unit.
+// What a setting may hold. Each kind has a default (`fallback`), the allowed values and, unless the
+// text of a value includes it, the unit.
 
 struct BooleanSpec {
     bool fallback = false;
@@ -47,13 +47,13 @@ struct DurationSpec {
     Duration max = Duration::max();
 };
 
-/// One of a list of names, case matters.
+/// One of a list of names; case matters.
 struct ChoiceSpec {
     std::string_view fallback{};
     std::span<const std::string_view> choices{};
 };
 
-/// Any text without control characters, also none.
+/// Any text without control characters; may be empty.
 struct TextSpec {
     std::string_view fallback{};
     std::size_t max_bytes = 255;
@@ -69,9 +69,9 @@ enum class SettingScope : std::uint8_t {
 
 std::string_view name(SettingScope scope) noexcept;
 
-/// One row of a table of settings. `name` is written as in a file, `log_level`; the environment
-/// says NEXAR_LOG_LEVEL, the command line --nexar-log-level. `help` is one sentence without a full
-/// stop.
+/// One row of a settings table. `name` is spelled as in a file: `log_level`; the environment
+/// variable is NEXAR_LOG_LEVEL and the flag --nexar-log-level. `help` is one sentence without a
+/// full stop.
 struct Setting {
     std::string_view name{};
     SettingSpec spec{};
@@ -79,16 +79,16 @@ struct Setting {
     std::string_view help{};
 };
 
-/// The value of a setting: boolean, integer, real, size, duration; text also for choices.
+/// The value of a setting: boolean, integer, real, size or duration; choices and texts are strings.
 using SettingValue = std::variant<bool, std::int64_t, double, std::uint64_t, Duration, std::string>;
 
-/// Something in a file that no setting takes, such as a date or a list.
+/// A value in a file that no setting accepts, such as a date or a list.
 struct ForeignValue {
     std::string_view type;
 };
 
-/// What a source gave: text from the environment, the command line, code and the cluster; a typed
-/// value from a file.
+/// A value as its source provides it: text from the environment, the command line, code and the
+/// cluster; a typed value from a file.
 struct TextValue {
     std::string_view text;
 };
@@ -96,8 +96,8 @@ struct FileValue {
     std::variant<std::string, bool, std::int64_t, double, ForeignValue> value;
 };
 
-/// Reads a value for `setting`. On failure an Error (invalid_argument) whose cause says what was
-/// given, what is wrong with it, and what is allowed.
+/// Reads a value for `setting`. On failure, the cause of the Error (invalid_argument) quotes the
+/// value, says what is wrong with it, and what is allowed.
 Result<SettingValue> read_value(const Setting& setting, const TextValue& given);
 Result<SettingValue> read_value(const Setting& setting, const FileValue& given);
 
@@ -106,7 +106,7 @@ SettingValue default_value(const Setting& setting);
 /// "boolean", "integer", ...
 std::string_view type_name(const Setting& setting) noexcept;
 
-/// What may be given, in words: "a whole number from 0 to 100 lines/s".
+/// Describes the allowed values: "a whole number from 0 to 100 lines/s".
 std::string allowed(const Setting& setting);
 
 /// The canonical spelling, which read_value understands. Equal values have equal spellings.
@@ -160,8 +160,8 @@ constexpr bool valid_name(std::string_view name) noexcept {
 
 }  // namespace detail
 
-/// Whether a table makes sense: names in snake_case and each once, a help text, defaults that are
-/// allowed. For a static_assert beside the table.
+/// True if names are unique and in snake_case, every setting has a help text, and every default is
+/// allowed. For a static_assert next to the table.
 constexpr bool valid_table(std::span<const Setting> table) noexcept {
     for (std::size_t i = 0; i < table.size(); ++i) {
         const Setting& setting = table[i];

@@ -21,153 +21,162 @@ inline constexpr std::array<std::string_view, 2> kPoolProfiles = {"training", "i
 inline constexpr std::array<std::string_view, 2> kProtections = {"full", "none"};
 inline constexpr std::array<std::string_view, 3> kReproducibilities = {"fast", "ranks", "runs"};
 
-/// Every setting of nexar. A setting enters together with the code that reads it, and with its row
-/// in docs/tuning.md (`nexar config --markdown`).
+/// Every setting of nexar. Add a setting together with the code that reads it and its row in
+/// docs/tuning.md (`nexar config --markdown`).
 inline constexpr std::array kSettings = std::to_array<Setting>({
     {.name = "certificate_lifetime",
      .spec = DurationSpec{.fallback = std::chrono::hours(24),
                           .min = std::chrono::seconds(2),
                           .max = std::chrono::hours(90 * 24)},
-     .help = "How long the certificates are valid that a seed issues; nodes renew them at half of "
-             "it"},
+     .help =
+         "How long a certificate issued by a seed is valid; nodes renew theirs halfway through"},
     {.name = "collective_algorithm",
      .spec = TextSpec{.fallback = ""},
      .scope = SettingScope::cluster,
-     .help = "Algorithms that are taken whatever they cost: all_reduce=tree:64KiB,all_reduce=ring "
-             "takes tree up to 64 KiB, then ring; empty takes the fastest by fabric_* and host_*"},
+     .help = "Forces algorithms regardless of their predicted cost: "
+             "all_reduce=tree:64KiB,all_reduce=ring uses tree up to 64 KiB and ring above; if "
+             "empty, nexar picks the fastest according to fabric_* and host_*"},
     {.name = "collective_eager_limit",
      .spec = SizeSpec{.fallback = 1U << 16U, .max = 1U << 16U},
      .scope = SettingScope::cluster,
-     .help = "Messages of collectives up to this size share a stream, larger ones have one each"},
+     .help =
+         "Collective messages up to this size share one stream; each larger message gets its own"},
     {.name = "collective_segment",
      .spec = SizeSpec{.fallback = 0, .max = 1U << 30U},
      .scope = SettingScope::cluster,
-     .help = "Pieces in which collectives pass data on; 0 takes the best size for each call"},
+     .help = "Size of the segments that collectives forward; 0 picks the best size for each call"},
     {.name = "collective_timeout",
      .spec = DurationSpec{.fallback = std::chrono::minutes(30),
                           .min = std::chrono::milliseconds(1),
                           .max = std::chrono::hours(24 * 365)},
-     .help = "How long a collective may take until all its ranks give it up"},
+     .help = "How long a collective may take before all its ranks abandon it"},
     {.name = "fabric_bandwidth",
      .spec = SizeSpec{.fallback = 1'300'000'000, .min = 1000, .max = 1'000'000'000'000'000},
      .scope = SettingScope::cluster,
-     .help = "Bytes per second that a rank sends or receives; decides which algorithm is taken"},
+     .help =
+         "Bytes per second that a rank can send or receive; the choice of algorithm depends on it"},
     {.name = "fabric_both_bandwidth",
      .spec = SizeSpec{.fallback = 700'000'000, .min = 1000, .max = 1'000'000'000'000'000},
      .scope = SettingScope::cluster,
-     .help = "Bytes per second that a rank sends while it receives as many; as fabric_bandwidth "
-             "where the network is slower than the processors"},
+     .help = "Bytes per second that a rank can send while it receives at the same rate; equal to "
+             "fabric_bandwidth where the network is slower than the processors"},
     {.name = "fabric_copy",
      .spec = SizeSpec{.fallback = 12'000'000'000, .min = 1000, .max = 1'000'000'000'000'000},
      .scope = SettingScope::cluster,
-     .help = "Bytes per second that a rank copies"},
+     .help = "Bytes per second that a rank can copy in memory"},
     {.name = "fabric_fill",
      .spec = SizeSpec{.fallback = 1U << 17U, .max = 1U << 30U},
      .scope = SettingScope::cluster,
-     .help = "How much of a message its sender has worked on before its receiver begins with it"},
+     .help =
+         "How many bytes of a message the sender processes before the receiver can start on it"},
     {.name = "fabric_latency",
      .spec = DurationSpec{.fallback = std::chrono::microseconds(10),
                           .min = Duration(1),
                           .max = std::chrono::minutes(1)},
      .scope = SettingScope::cluster,
-     .help = "From the moment that a small message leaves until it is there"},
+     .help = "Time from the moment a small message is sent until it arrives"},
     {.name = "fabric_per_message",
      .spec = DurationSpec{.fallback = std::chrono::microseconds(3),
                           .min = Duration(0),
                           .max = std::chrono::minutes(1)},
      .scope = SettingScope::cluster,
-     .help = "What one more message costs a rank that is busy with others"},
+     .help = "Time that each additional message costs a busy rank"},
     {.name = "fabric_ranks_per_core",
      .spec = RealSpec{.fallback = 1, .min = 1, .max = 1e6},
      .scope = SettingScope::cluster,
      .help =
-         "Ranks for each processor of a machine; where they share processors, algorithms are "
-         "taken that do less in all. nexar run and nexar bench set it for ranks of one machine"},
+         "Ranks per processor core of a machine; above 1, nexar prefers algorithms that do less "
+         "work in total. nexar run and nexar bench set it when all ranks run on one machine"},
     {.name = "fabric_reduce",
      .spec = SizeSpec{.fallback = 8'000'000'000, .min = 1000, .max = 1'000'000'000'000'000},
      .scope = SettingScope::cluster,
-     .help = "Bytes per second that a rank folds"},
+     .help = "Bytes per second that a rank can reduce"},
     {.name = "formation_timeout",
      .spec = DurationSpec{.fallback = std::chrono::seconds(60),
                           .min = std::chrono::milliseconds(100),
                           .max = std::chrono::hours(24)},
-     .help = "How long a join waits until all members are connected"},
+     .help = "How long a join waits for all members to connect"},
     {.name = "host_bandwidth",
      .spec = SizeSpec{.fallback = 0, .max = 1'000'000'000'000'000},
      .scope = SettingScope::cluster,
-     .help = "As fabric_bandwidth, where all ranks are on one machine; 0: the same"},
+     .help =
+         "Replaces fabric_bandwidth when all ranks are on one machine; 0 uses fabric_bandwidth"},
     {.name = "host_both_bandwidth",
      .spec = SizeSpec{.fallback = 0, .max = 1'000'000'000'000'000},
      .scope = SettingScope::cluster,
-     .help = "As fabric_both_bandwidth, where all ranks are on one machine; 0: the same"},
+     .help = "Replaces fabric_both_bandwidth when all ranks are on one machine; 0 uses "
+             "fabric_both_bandwidth"},
     {.name = "host_fill",
      .spec = SizeSpec{.fallback = 0, .max = 1U << 30U},
      .scope = SettingScope::cluster,
-     .help = "As fabric_fill, where all ranks are on one machine; 0: the same"},
+     .help = "Replaces fabric_fill when all ranks are on one machine; 0 uses fabric_fill"},
     {.name = "host_latency",
      .spec =
          DurationSpec{.fallback = Duration(0), .min = Duration(0), .max = std::chrono::minutes(1)},
      .scope = SettingScope::cluster,
-     .help = "As fabric_latency, where all ranks are on one machine; 0: the same"},
+     .help = "Replaces fabric_latency when all ranks are on one machine; 0 uses fabric_latency"},
     {.name = "host_per_message",
      .spec =
          DurationSpec{.fallback = Duration(0), .min = Duration(0), .max = std::chrono::minutes(1)},
      .scope = SettingScope::cluster,
-     .help = "As fabric_per_message, where all ranks are on one machine; 0: the same"},
+     .help = "Replaces fabric_per_message when all ranks are on one machine; 0 uses "
+             "fabric_per_message"},
     {.name = "link_idle_timeout",
      .spec = DurationSpec{.fallback = std::chrono::seconds(30),
                           .min = std::chrono::seconds(1),
                           .max = std::chrono::hours(1)},
-     .help = "A link on which nothing was heard for so long has failed"},
+     .help = "A link fails when nothing arrives on it for this long"},
     {.name = "listen",
      .spec = TextSpec{.fallback = ""},
-     .help = "Address and UDP port of this node, 10.0.0.7:7401; empty takes all addresses and a "
-             "free port"},
+     .help = "Address and UDP port of this node, such as 10.0.0.7:7401; if empty, the node listens "
+             "on all addresses and a free port"},
     {.name = "log_level",
      .spec = ChoiceSpec{.fallback = "warning", .choices = kLogLevels},
-     .help = "Lines of this level and above are written to the log"},
+     .help = "The log contains messages of this level and above"},
     {.name = "log_rate_limit",
      .spec = IntegerSpec{.fallback = 10, .min = 0, .max = 100'000, .unit = "lines/s"},
-     .help = "Lines per second that each place in the source may log; 0 sets no limit"},
+     .help = "Maximum number of lines per second from each log statement in the source; 0 means no "
+             "limit"},
     {.name = "mesh",
      .spec = ChoiceSpec{.fallback = "auto", .choices = kMeshes},
      .scope = SettingScope::cluster,
-     .help = "eager connects all members when the cluster forms, lazy on first use; auto is eager "
-             "up to 64 members"},
+     .help = "When members connect to each other: eager when the cluster forms, lazy on first use; "
+             "auto is eager up to 64 members"},
     {.name = "on_abort",
      .spec = ChoiceSpec{.fallback = "exit", .choices = kAbortActions},
-     .help = "What Communicator::abort() does in the process that calls it when all ranks know: "
-             "exit ends the process with the code, error returns"},
+     .help = "What Communicator::abort() does in the calling process once all ranks know: exit "
+             "ends the process with the given code, error returns to the caller"},
     {.name = "pool_profile",
      .spec = ChoiceSpec{.fallback = "training", .choices = kPoolProfiles},
      .help = "How many idle buffers of each size the buffer pool keeps"},
     {.name = "protection",
      .spec = ChoiceSpec{.fallback = "full", .choices = kProtections},
      .scope = SettingScope::cluster,
-     .help = "none sends data in the clear, for a fabric that nobody else reaches; peers are still "
-             "authenticated"},
+     .help = "full encrypts all traffic; none sends data in the clear, for a network that nobody "
+             "else can reach, and still authenticates peers"},
     {.name = "recorder_events",
      .spec =
          IntegerSpec{
              .fallback = 4096, .min = 0, .max = Recorder::kMaxEventsPerThread, .unit = "events"},
-     .help = "Last events that the recorder keeps per thread, 32 bytes each; 0 turns it off"},
+     .help = "Number of recent events that the recorder keeps per thread, 32 bytes each; 0 turns "
+             "it off"},
     {.name = "reproducibility",
      .spec = ChoiceSpec{.fallback = "fast", .choices = kReproducibilities},
      .scope = SettingScope::cluster,
-     .help = "How far the bits of a result are fixed: fast and ranks give the same on all ranks, "
-             "runs also for every algorithm and size"},
+     .help = "Which results are bitwise equal: with fast and ranks, those of all ranks in one "
+             "call; with runs, also those of different algorithms and segment sizes"},
     {.name = "require_cluster",
      .spec = BooleanSpec{.fallback = false},
-     .help = "true makes join() fail in a process that nobody launched, which otherwise is a world "
-             "of one"},
+     .help = "If true, join() fails in a process that has neither a launcher nor a join string; if "
+             "false, such a process forms a world of one"},
     {.name = "udp_buffer",
      .spec = SizeSpec{.fallback = 8U << 20U, .min = 64U << 10U, .max = 1U << 30U},
-     .help = "What the kernel is asked to hold of arrived packets; it gives at most "
-             "net.core.rmem_max"},
+     .help = "Size of the receive buffer requested from the kernel for UDP packets; the kernel "
+             "grants at most net.core.rmem_max"},
 });
 static_assert(valid_table(kSettings));
 
-// The values of a Config of kSettings in the types that their readers take.
+// Settings of a Config for kSettings, converted to the types that their users need.
 
 LogOptions log_options(const Config& config) noexcept;
 

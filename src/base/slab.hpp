@@ -9,7 +9,7 @@
 
 #include "base/assert.hpp"
 
-// AddressSanitizer sees who uses an object that was ended, though its memory was not given back.
+// AddressSanitizer detects uses of ended objects, although their memory is not freed.
 #if defined(__SANITIZE_ADDRESS__)
 #define NEXAR_SLAB_POISONS 1
 #elif defined(__has_feature)
@@ -23,15 +23,15 @@
 
 namespace nexar {
 
-/// Objects of one type, made and ended often. Memory is taken in groups and used again; it is given
-/// back with the slab, never before. One thread at a time.
+/// Allocates objects of one type that are created and destroyed frequently. Allocates memory in
+/// groups, reuses it, and frees it only when the slab is destroyed. Use by one thread at a time.
 template <class T>
 class Slab {
 public:
     Slab() = default;
     Slab(const Slab&) = delete;
     Slab& operator=(const Slab&) = delete;
-    ~Slab() { NEXAR_ASSERT(used_ == 0, "everything made is ended first"); }
+    ~Slab() { NEXAR_ASSERT(used_ == 0, "every object must be ended before its slab"); }
 
     /// Throws std::bad_alloc.
     template <class... Arguments>
@@ -40,7 +40,7 @@ public:
         if (free_ == nullptr) grow();
         Place* place = free_;
         allow(*place);
-        free_ = place->next;  // before the object stands in its place
+        free_ = place->next;  // read before the object overwrites it
         ++used_;
         return *std::construct_at(reinterpret_cast<T*>(place->memory.data()),
                                   std::forward<Arguments>(arguments)...);
@@ -48,7 +48,7 @@ public:
 
     void end(T& object) noexcept {
         std::destroy_at(&object);
-        // The object stands at the beginning of its place.
+        // The object is at the beginning of its place.
         auto* place = reinterpret_cast<Place*>(&object);
         place->next = free_;
         free_ = place;
@@ -56,14 +56,14 @@ public:
         --used_;
     }
 
-    /// Objects that were made and not ended.
+    /// Number of live objects.
     std::size_t used() const noexcept { return used_; }
-    /// Memory that is held, for objects in use and for later ones.
+    /// Allocated memory, for live objects and later ones.
     std::size_t held_bytes() const noexcept { return groups_.size() * sizeof(Group); }
 
 private:
     union Place {
-        // NOLINTNEXTLINE(modernize-use-equals-default): a union with storage has no other
+        // NOLINTNEXTLINE(modernize-use-equals-default): a union with storage has no default
         Place() noexcept : next(nullptr) {}
         alignas(T) std::array<std::byte, sizeof(T)> memory;
         Place* next;

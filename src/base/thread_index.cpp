@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned kBits = 64;
 
-// One bit per number, set while a living thread holds it.
+// One bit per number, set while a live thread holds it.
 constinit std::array<std::atomic<std::uint64_t>, kThreadIndexes / kBits> taken{};
 
 unsigned take_lowest() noexcept {
@@ -21,8 +21,8 @@ unsigned take_lowest() noexcept {
         std::uint64_t bits = taken[word].load(std::memory_order_relaxed);
         while (~bits != 0) {
             const auto free = static_cast<unsigned>(std::countr_one(bits));
-            // Acquire pairs with the release of give_back(): what the former holder wrote to memory
-            // indexed by this number is visible to us.
+            // Acquire pairs with the release in give_back(): we see everything that the previous
+            // holder wrote to memory indexed by this number.
             if (taken[word].compare_exchange_weak(bits, bits | std::uint64_t{1} << free,
                                                   std::memory_order_acquire,
                                                   std::memory_order_relaxed)) {

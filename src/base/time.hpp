@@ -7,12 +7,12 @@ namespace nexar {
 
 using Duration = std::chrono::nanoseconds;
 
-/// A point in monotonic time, counted from an origin that only the Clock knows. Never wall time:
-/// points of two clocks, or of two machines, cannot be compared.
+/// A point in monotonic time, relative to an origin that only its Clock knows. Never wall time:
+/// times of two clocks, or of two machines, cannot be compared.
 using TimePoint = std::chrono::time_point<struct MonotonicTime, Duration>;
 
-/// Where the shell takes `now` from. Core code holds no clock: it is given `now` as a parameter.
-/// Any thread may call now(); what it returns never goes back.
+/// The source of `now` for the shell. Core code holds no clock: it receives `now` as a parameter.
+/// Any thread may call now(), whose result never decreases.
 class Clock {
 public:
     virtual ~Clock() = default;
@@ -26,8 +26,8 @@ public:
     TimePoint now() const noexcept override;
 };
 
-/// Time that moves only when told to, for tests and the simulator. Moving it back is a bug and
-/// asserts. Any thread may read it; one thread moves it.
+/// A clock that advances only on request, for tests and the simulator. Moving it back is a bug and
+/// asserts. Any thread may read it; one thread advances it.
 class ManualClock final : public Clock {
 public:
     explicit ManualClock(TimePoint start) noexcept : now_(start) {}

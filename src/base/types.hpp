@@ -12,10 +12,10 @@ using Rank = Strong<struct RankName, std::uint32_t>;
 /// Number of a view. Epochs only grow.
 using Epoch = Strong<struct EpochName, std::uint64_t>;
 
-/// Names a communicator on the wire.
+/// Identifies a communicator on the wire.
 using ContextId = Strong<struct ContextName, std::uint64_t>;
 
-/// A rank as the public API has it.
+/// A rank as the public API represents it.
 constexpr int public_rank(Rank rank) noexcept {
     return static_cast<int>(rank.value());
 }

@@ -10,17 +10,17 @@
 
 namespace nexar {
 
-/// A node as a view knows it.
+/// A member of a view.
 struct Member {
     NodeId node{};
     Incarnation incarnation{};
     Rank rank{};
-    std::vector<Address> addresses{};  // where it is reached, best first
+    std::vector<Address> addresses{};  // where to reach it, best first
 
     friend bool operator==(const Member&, const Member&) = default;
 };
 
-/// The seed that breaks ties of the view's voters.
+/// The seed that breaks ties among the view's voters.
 struct Witness {
     NodeId seed{};
     Incarnation incarnation{};
@@ -28,8 +28,8 @@ struct Witness {
     friend bool operator==(const Witness&, const Witness&) noexcept = default;
 };
 
-/// Who belongs to the cluster, from one agreed moment to the next. Epochs only grow, and each has
-/// one list of members.
+/// The agreed members of the cluster in one epoch. Epochs only grow, and each has exactly one list
+/// of members.
 struct View {
     Epoch epoch{};                  // 0: none yet
     std::vector<Member> members{};  // strictly ascending by rank

@@ -1,4 +1,4 @@
-// The division that ends an average.
+// The division that completes an average.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "compute/average_kernels.cpp"
@@ -19,8 +19,8 @@ namespace {
 // Truncating the quotient computed in Wide gives the integer quotient: both operands are exact in
 // Wide, and a true quotient below an integer q + 1 is below it by at least 1 / divisor, more than
 // Wide's rounding can close (float for 16 bits, double for 32). The one operand that a float may
-// round is a divisor above 2^24, where all 16-bit quotients are 0 either way. 64-bit integers are
-// their own Wide. Plain loops: the compiler turns them into vectors of the target.
+// round is a divisor above 2^24, where all 16-bit quotients are 0 either way. For 64-bit integers,
+// Wide is the type itself. Plain loops: the compiler vectorises them for the target.
 template <class T, class Wide>
 void divide_integers(std::byte* data, std::size_t bytes, std::uint32_t divisor) {
     const auto wide_divisor = static_cast<Wide>(divisor);
@@ -73,8 +73,9 @@ struct Bf16Quotient {
     }
 };
 
-/// The float next to x, with an odd last bit where it is not exact: such a float rounds to any
-/// format of at most 22 bits as x itself would (Boldo and Melquiond, 2008).
+/// x rounded to odd: the adjacent float with an odd last bit unless x is exact. Rounding it to any
+/// format of at most 22 bits gives the same result as rounding x itself (Boldo and Melquiond,
+/// 2008).
 float rounded_to_odd(double x) {
     const auto nearest = static_cast<float>(x);
     const auto bits = std::bit_cast<std::uint32_t>(nearest);
@@ -83,7 +84,7 @@ float rounded_to_odd(double x) {
     return std::bit_cast<float>(below ? bits + 1 : bits - 1);
 }
 
-/// A divisor beyond kWideDivisor: in double, by element.
+/// For divisors above kWideDivisor: computes each element in double.
 template <class T>
 void divide_halves_wide(std::byte* data, std::size_t bytes, std::uint32_t divisor) {
     for (std::size_t i = 0; i < bytes; i += sizeof(T)) {
@@ -95,9 +96,9 @@ void divide_halves_wide(std::byte* data, std::size_t bytes, std::uint32_t diviso
     }
 }
 
-// Rounding the quotient to a float and then to the half is harmless only while the float keeps it
-// apart from the midpoints m of halves: x/n - m is a multiple of 1/n in the unit of m, m has up to
-// 12 bits, so a float within 2^-13 of it separates them for n up to 2^12.
+// Rounding the quotient first to float and then to half is harmless only if the float is still on
+// the same side of every midpoint m between halves: x/n - m is a multiple of 1/n in the unit of m,
+// and m has up to 12 bits, so a float within 2^-13 of it separates them for n up to 2^12.
 constexpr std::uint32_t kWideDivisor = 4096;
 
 template <class T, class D, class Op>

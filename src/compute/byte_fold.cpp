@@ -41,16 +41,15 @@ ByteFold::Cut ByteFold::cut(std::uint64_t offset, std::span<const std::byte> byt
 
 Result<void> ByteFold::feed(std::uint64_t offset, std::span<const std::byte> bytes) {
     if (offset > bytes_ || bytes.size() > bytes_ - offset) {
-        return Error(
-            Errc::invalid_argument,
-            fmt::format("{} bytes at offset {} lie beyond the end of the array of {} bytes",
-                        bytes.size(), offset, bytes_));
+        return Error(Errc::invalid_argument,
+                     fmt::format("{} bytes at offset {} exceed the array of {} bytes", bytes.size(),
+                                 offset, bytes_));
     }
     if (bytes.size() > bytes_ - bytes_done_) {
-        return Error(Errc::invalid_argument,
-                     fmt::format("{} bytes at offset {} repeat bytes that came before: only {} of "
-                                 "{} are missing",
-                                 bytes.size(), offset, bytes_ - bytes_done_, bytes_));
+        return Error(
+            Errc::invalid_argument,
+            fmt::format("{} bytes at offset {} repeat earlier bytes: only {} of {} are missing",
+                        bytes.size(), offset, bytes_ - bytes_done_, bytes_));
     }
     const Cut pieces = cut(offset, bytes);
     NEXAR_TRY(check(pieces));
@@ -61,7 +60,7 @@ Result<void> ByteFold::feed(std::uint64_t offset, std::span<const std::byte> byt
     return {};
 }
 
-/// Everything that can be wrong with a piece is found here, before anything changes.
+/// Detects every fault of a piece before anything changes.
 Result<void> ByteFold::check(const Cut& cut) const {
     std::size_t new_slots = 0;
     for (const Fragment* fragment : {&cut.head, &cut.tail}) {
@@ -70,30 +69,32 @@ Result<void> ByteFold::check(const Cut& cut) const {
         if (slot == waiting_) {
             ++new_slots;
         } else if (slots_[slot].repeats(*fragment)) {
-            return Error(Errc::invalid_argument,
-                         fmt::format("bytes {} to {} of element {} repeat bytes that came before",
-                                     fragment->first, fragment->first + fragment->bytes.size() - 1,
-                                     fragment->element));
+            return Error(
+                Errc::invalid_argument,
+                fmt::format("bytes {} to {} of element {} repeat earlier bytes", fragment->first,
+                            fragment->first + fragment->bytes.size() - 1, fragment->element));
         }
     }
     if (waiting_ + new_slots > kSlots) {
         return Error(Errc::limit_exceeded,
-                     fmt::format("{} elements wait for missing bytes and at most {} can: feed the "
-                                 "missing bytes, or cut pieces at multiples of {} bytes",
+                     fmt::format("{} incomplete elements exceed the limit of {}; feed the missing "
+                                 "bytes, or cut pieces at multiples of {} bytes",
                                  waiting_, kSlots, reducer_.element_size()));
     }
     for (const Slot& slot : waiting()) {
         if (slot.element() < cut.first_whole) continue;
         if (slot.element() - cut.first_whole >= cut.whole.size() / reducer_.element_size())
             continue;
-        return Error(Errc::invalid_argument,
-                     fmt::format("element {} comes whole, but some of its bytes came before",
-                                 slot.element()));
+        return Error(
+            Errc::invalid_argument,
+            fmt::format(
+                "element {} is complete in this piece, but some of its bytes were already fed",
+                slot.element()));
     }
     return {};
 }
 
-/// Where the element waits, or waiting_ if it does not.
+/// The slot of an incomplete element, or waiting_ if it has none.
 std::size_t ByteFold::slot_of(std::uint64_t element) const noexcept {
     const auto at = std::ranges::find(waiting(), element, &Slot::element);
     return static_cast<std::size_t>(at - waiting().begin());

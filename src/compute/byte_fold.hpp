@@ -12,22 +12,22 @@
 
 namespace nexar::compute {
 
-/// On which side of the operator the incoming array stands.
+/// The side of the operator on which the incoming array is.
 enum class Side : std::uint8_t {
     left,   // out = incoming op local
     right,  // out = local op incoming
 };
 
-/// Reduces an array that arrives as bytes, in pieces of any size, cut anywhere and in any order,
-/// into memory. Whole elements are folded straight from the incoming bytes; only elements that a
-/// cut splits are put together in a fixed number of slots. Memory is taken only for split elements
-/// of more than kLargestInPlace bytes.
+/// Reduces an incoming array of bytes into memory. The bytes may arrive in any order, in pieces of
+/// any size, cut anywhere. Whole elements are folded directly from the incoming bytes; only split
+/// elements are reassembled, in a fixed number of slots. Allocates only for split elements of more
+/// than kLargestInPlace bytes.
 ///
-/// The memory at `out` and `local` must outlive the fold. One thread at a time.
+/// The memory at `out` and `local` must outlive the fold. Use by one thread at a time.
 class ByteFold {
 public:
-    /// Split elements that can wait for their missing bytes at the same time. Pieces in order need
-    /// one; each further stream of pieces at its own offset needs up to two.
+    /// How many split elements can be incomplete at the same time. Pieces in order need one slot;
+    /// each further sequence of pieces at its own offset needs up to two.
     static constexpr std::size_t kSlots = 32;
     static constexpr std::size_t kLargestInPlace = 16;
 
@@ -35,34 +35,34 @@ public:
     /// count * reducer.element_size() must not overflow, see byte_count().
     ByteFold(Reducer reducer, std::byte* out, const std::byte* local, std::size_t count, Side side);
 
-    /// Takes `bytes` of the incoming array, the first of them at byte `offset`. Every byte of the
-    /// array must be fed exactly once. Fails and changes nothing:
-    /// - Errc::invalid_argument when bytes lie beyond the end, repeat inside an element that is not
-    ///   complete yet, or are more in all than the array has (a repeated whole element is noticed
-    ///   only by that);
-    /// - Errc::limit_exceeded when another split element would have to wait than there are slots.
+    /// Takes `bytes` of the incoming array, starting at byte `offset`. Every byte of the array must
+    /// be fed exactly once. On failure it changes nothing; it fails with
+    /// - Errc::invalid_argument if bytes exceed the array, repeat within an incomplete element, or
+    ///   exceed the size of the array in total (the only sign of a repeated whole element);
+    /// - Errc::limit_exceeded if there is no free slot for another split element.
     Result<void> feed(std::uint64_t offset, std::span<const std::byte> bytes);
 
-    /// Bytes taken so far, those of elements that are still incomplete included.
+    /// Bytes taken so far, including those of incomplete elements.
     std::uint64_t bytes_done() const noexcept { return bytes_done_; }
 
-    /// All bytes came and `out` is complete. finish() of an average is the caller's.
+    /// True if all bytes have arrived and `out` is complete. For an average, the caller must still
+    /// call finish().
     bool done() const noexcept { return bytes_done_ == bytes_; }
 
 private:
-    /// Bytes of a piece that lie in one element without filling it.
+    /// Bytes of a piece that cover part of one element.
     struct Fragment {
         std::uint64_t element = 0;
         std::size_t first = 0;  // position of the first byte in the element
         std::span<const std::byte> bytes;
     };
 
-    /// An element some of whose bytes have come, not all.
+    /// An incomplete element.
     class Slot {
     public:
         void begin(std::uint64_t element, std::size_t size);
         std::uint64_t element() const noexcept { return element_; }
-        /// Whether a byte of the fragment came before.
+        /// True if a byte of the fragment has arrived before.
         bool repeats(const Fragment& fragment) const noexcept;
         /// True when the element is complete.
         bool take(const Fragment& fragment);
@@ -78,9 +78,9 @@ private:
 
         std::uint64_t element_ = 0;
         std::size_t missing_ = 0;
-        std::uint32_t present_ = 0;  // bit i: byte i came
+        std::uint32_t present_ = 0;  // bit i: byte i has arrived
         std::array<std::byte, kLargestInPlace> bytes_{};
-        std::unique_ptr<Large> large_{};  // for larger elements, in place of the two before
+        std::unique_ptr<Large> large_{};  // for larger elements, instead of the two above
     };
 
     /// A piece cut at element boundaries. Head and tail may be empty.

@@ -1,5 +1,5 @@
-// Kernels of c64 and c128, real and imaginary parts interleaved. A sum of complex numbers is the
-// sum of their parts.
+// Kernels for c64 and c128, with interleaved real and imaginary parts. Sums use the kernels of the
+// parts.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "compute/complex_kernels.cpp"

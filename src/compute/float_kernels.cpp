@@ -1,4 +1,4 @@
-// Kernels of f32 and f64.
+// Kernels for f32 and f64.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "compute/float_kernels.cpp"
@@ -34,8 +34,8 @@ HWY_INLINE V nan_if_either(D d, V a, V b, V otherwise) {
     return hn::IfThenElse(hn::Or(hn::IsNaN(a), hn::IsNaN(b)), nan, otherwise);
 }
 
-// The vector instructions differ on NaN and on zeros between architectures; comparisons do not.
-// Equal operands differ at most in the sign of a zero: Or keeps the minus, And drops it.
+// The min and max instructions of architectures treat NaN and zeros differently; comparisons do
+// not. Equal operands differ at most in the sign of a zero: Or keeps the minus, And drops it.
 struct Min {
     template <class D, class V>
     HWY_INLINE V operator()(D d, V a, V b) const {

@@ -1,5 +1,5 @@
-// f16 and bf16 in vectors: how they become floats and how floats are rounded back. Compiled once
-// per instruction set, like loop-inl.hpp.
+// Converts vectors of f16 and bf16 to floats and rounds floats back. Compiled once per instruction
+// set, like loop-inl.hpp.
 
 #if defined(NEXAR_COMPUTE_HALF_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef NEXAR_COMPUTE_HALF_INL
@@ -14,7 +14,7 @@
 
 #include "compute/loop-inl.hpp"
 
-// Whether the target converts f16 by instructions. Elsewhere integer code below does it.
+// 1 if the target has instructions that convert f16. Otherwise the integer code below does it.
 #undef NEXAR_F16_INSTRUCTIONS
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || \
     (HWY_ARCH_X86 && HWY_TARGET >= HWY_SSE4) || defined(HWY_DISABLE_F16C)
@@ -80,17 +80,17 @@ HWY_INLINE F16Vector f16_of_floats(FloatVector v) {
     const BitsVector bits = hn::BitCast(d, v);
     const BitsVector magnitude = hn::And(bits, hn::Set(d, 0x7fffffffU));
     const BitsVector sign = hn::ShiftRight<16>(hn::Xor(bits, magnitude));
-    // Rebias the exponent and add half of what is cut off, less one unit where the result is even.
+    // Rebias the exponent and add half of the last kept unit, minus one if the result is even.
     const BitsVector odd = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(d, 1U));
     const BitsVector rebiased = hn::Sub(magnitude, hn::Set(d, 0x38000000U - 0xfffU));
     const BitsVector normal = hn::ShiftRight<13>(hn::Add(rebiased, odd));
-    // A unit of 0.5F is 2^-24, the smallest subnormal: the addition rounds there.
+    // The last bit of 0.5F is worth 2^-24, the smallest subnormal, so the addition rounds to it.
     const FloatVector half = hn::Set(df, 0.5F);
     const BitsVector subnormal =
         hn::Sub(hn::BitCast(d, hn::Add(hn::BitCast(df, magnitude), half)), hn::BitCast(d, half));
     const BitsVector finite =
         hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0x38800000U)), subnormal, normal);
-    // From 65520 on, the midpoint above the largest value, it is infinity.
+    // From 65520 on, the midpoint above the largest value, the result is infinity.
     const BitsVector limited =
         hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0x477ff000U)), finite, hn::Set(d, 0x7c00U));
     const BitsVector value = hn::IfThenElse(hn::Gt(magnitude, hn::Set(d, 0x7f800000U)),
@@ -105,8 +105,8 @@ HWY_INLINE F16Vector in_floats_of_f16(const Op& op, V... v) {
     return f16_of_floats(op(floats_of_f16(v)...));
 }
 
-/// bf16 elements are handled in pairs, one in each half of a 32-bit lane: the upper one is a float
-/// once the lower half is cleared, the lower one once it is shifted up.
+/// bf16 elements are processed in pairs, one in each half of a 32-bit lane. Clearing the lower half
+/// turns the upper element into a float; shifting the lane up turns the lower one into a float.
 HWY_INLINE FloatVector upper_floats(BitsVector pairs) {
     const BitsTag d;
     return hn::BitCast(FloatTag(), hn::And(pairs, hn::Set(d, 0xffff0000U)));
@@ -117,7 +117,7 @@ HWY_INLINE FloatVector lower_floats(BitsVector pairs) {
 }
 
 /// The bf16 nearest to each float (ties to even) in the upper half of its lane; the lower half is
-/// rubbish. Every NaN becomes 0x7fc0.
+/// undefined. Every NaN becomes 0x7fc0.
 HWY_INLINE BitsVector rounded_in_upper_half(FloatVector v) {
     const BitsTag d;
     const BitsVector bits = hn::BitCast(d, v);

@@ -1,6 +1,6 @@
-// Kernels of f16 and bf16. Sums and products are computed in float and rounded once more: with
-// p = 11 or 8 bits, 24 >= 2p + 2, so the second rounding never spoils the first and the result is
-// the correctly rounded one (Figueroa, "When is double rounding innocuous?", 1995).
+// Kernels for f16 and bf16. Sums and products are computed in float and then rounded again: with p
+// = 11 or 8 bits, 24 >= 2p + 2, so double rounding does no harm and the result is correctly rounded
+// (Figueroa, "When is double rounding innocuous?", 1995).
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "compute/half_kernels.cpp"
@@ -42,13 +42,14 @@ struct InBf16 {
 using OrderTag = hn::ScalableTag<std::int16_t>;
 using OrderVector = hn::VFromD<OrderTag>;
 
-// Sign and magnitude to two's complement and back: integers in the order of the numbers, -0 < +0.
+// Converts sign and magnitude to two's complement and back: the integers are ordered like the
+// numbers, with -0 < +0.
 HWY_INLINE OrderVector mirrored(OrderVector v) {
     const OrderVector negative = hn::BroadcastSignBit(v);
     return hn::Xor(v, hn::And(negative, hn::Set(OrderTag(), std::int16_t{0x7fff})));
 }
 
-// Infinity is the format's; whatever is above it in magnitude is a NaN.
+// `Infinity` is that of the format; anything above it in magnitude is a NaN.
 template <std::int16_t Infinity>
 HWY_INLINE auto is_nan(OrderVector v) {
     const OrderTag d;

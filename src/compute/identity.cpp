@@ -1,4 +1,4 @@
-// The identities of operators.
+// The identity elements of the operators.
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ namespace {
 template <class T>
 constexpr bool is_half = std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>;
 
-/// The value that no other is above, infinity included.
+/// The largest value, infinity included.
 template <class T>
 T highest() {
     if constexpr (is_half<T>) {
@@ -49,7 +49,7 @@ T number(int value) {
     }
 }
 
-/// For pairs that make sense.
+/// Requires a supported pair of type and operator.
 template <class T>
 T identity(ReduceOp op) {
     switch (op) {
@@ -76,7 +76,7 @@ void put(ReduceOp op, std::byte* out) {
     std::memcpy(out, &value, sizeof(value));
 }
 
-/// Of equal values the lower index wins, so the identity has the highest one.
+/// Among equal values the lower index wins, so the identity has the highest index.
 template <class T>
 void put_located(ReduceOp op, std::byte* out) {
     const T value = op == ReduceOp::min_location ? highest<T>() : lowest<T>();

@@ -1,4 +1,5 @@
-// Integer kernels. Sums and products wrap modulo 2^n, so one kernel serves both signs.
+// Integer kernels. Sums and products wrap modulo 2^n, so one kernel serves signed and unsigned
+// types.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "compute/integer_kernels.cpp"
@@ -26,8 +27,9 @@ struct Product {
     }
 };
 
-// Vectors have no product of bytes: in 16-bit lanes the lower byte of a product depends on the
-// lower bytes only, and the upper bytes are multiplied in place of the upper half.
+// There is no vector instruction that multiplies bytes. In 16-bit lanes the lower byte of a product
+// depends only on the lower bytes; the upper bytes are multiplied separately, with the lower half
+// cleared.
 struct BytePairProduct {
     template <class D, class V>
     HWY_INLINE V operator()(D d, V a, V b) const {

@@ -1,5 +1,5 @@
-// Min and max with location. An element is 16 bytes, so memory is the limit and plain code keeps up
-// with it.
+// Min and max with location. An element has 16 bytes, so memory bandwidth is the bottleneck and
+// plain code keeps up with it.
 
 #include <bit>
 #include <cstring>
@@ -17,7 +17,7 @@ static_assert(std::endian::native == std::endian::little, "a value fills the low
 constexpr std::size_t kElement = sizeof(Located<double>);
 constexpr std::size_t kIndexAt = offsetof(Located<double>, index);
 
-/// What orders floating-point formats by their bits alone.
+/// The constants needed to order floating-point values by their bits.
 template <class T>
 struct Format;
 template <>
@@ -45,9 +45,9 @@ struct Format<double> {
     static constexpr Bits kNan = 0x7ff8000000000000;
 };
 
-/// An element taken apart: what is stored for its value, and where that stands in the order.
+/// The parts of an element, and the key by which its value is ordered.
 struct Entry {
-    std::uint64_t value;  // as stored, the bytes that it does not fill are zero
+    std::uint64_t value;  // as stored; unused bytes are zero
     std::int64_t key;
     std::int64_t index;
 };
@@ -67,7 +67,7 @@ Entry keyed(std::uint64_t value, std::int64_t index) {
         const auto bits = static_cast<Bits>(value);
         const auto magnitude = static_cast<Bits>(bits & kMagnitude);
         if (magnitude > F::kInfinity) return {F::kNan, NanKey, index};
-        // -0 is -1 here, below +0.
+        // -0 gets the key -1, below that of +0.
         const auto number = static_cast<std::int64_t>(magnitude);
         return {value, bits == magnitude ? number : -1 - number, index};
     }
@@ -87,7 +87,7 @@ void store(const Entry& entry, std::byte* p) {
     std::memcpy(p + kIndexAt, &entry.index, sizeof(entry.index));
 }
 
-/// Without branches: which of two values wins cannot be predicted.
+/// Branch-free, because the outcome is unpredictable.
 Entry chosen(bool first, const Entry& x, const Entry& y) {
     const std::uint64_t mask = first ? ~std::uint64_t{0} : 0;
     const auto index = static_cast<std::uint64_t>(y.index) ^
@@ -95,8 +95,7 @@ Entry chosen(bool first, const Entry& x, const Entry& y) {
     return {y.value ^ ((x.value ^ y.value) & mask), 0, static_cast<std::int64_t>(index)};
 }
 
-/// Of equal keys the lower index wins. A NaN's key is the winning end of the order, which nothing
-/// else of its type reaches.
+/// Among equal keys the lower index wins. The key of a NaN beats every other key of its type.
 template <class T>
 void min_location(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes) {
     constexpr std::int64_t kNanKey = std::numeric_limits<std::int64_t>::min();

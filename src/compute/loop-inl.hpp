@@ -22,7 +22,7 @@ namespace nexar::compute::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Loads and stores go by bytes: valid at any alignment and for any type of object in memory.
+// Loads and stores access bytes, which is valid at any alignment and for any type of object.
 template <class D>
 HWY_INLINE hn::VFromD<D> load(D d, const std::byte* p) {
 #if HWY_TARGET == HWY_SCALAR
@@ -58,9 +58,9 @@ HWY_INLINE std::size_t vector_bytes(D d) {
 #define NEXAR_MASKED_TAIL 1
 #endif
 
-/// The end of a range, shorter than a vector: the same vector code as for the body, so that the
-/// bits are those that the body would have given. Bytes beyond the end are neither read nor
-/// written: by masks where the target has them, else through padded copies.
+/// The end of a range, shorter than a vector. Uses the same vector code as the body and therefore
+/// gives the same bits. Bytes beyond the end are neither read nor written, thanks to masks if the
+/// target has them, otherwise to padded copies.
 template <class D>
 class Tail {
 public:
@@ -112,7 +112,7 @@ HWY_INLINE void fold_tail(const Op& op, std::byte* out, const std::byte* a, cons
     tail.store(op(D(), tail.load(a), tail.load(b)), out);
 }
 
-// Stores that pass the caches exist on x86 only.
+// Only x86 has stores that bypass the caches.
 #undef NEXAR_STREAMS
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 #define NEXAR_STREAMS 1
@@ -122,13 +122,13 @@ HWY_INLINE void fold_tail(const Op& op, std::byte* out, const std::byte* a, cons
 
 #if NEXAR_STREAMS
 
-/// From this size on a result that lies apart from its operands is written past the caches: it
-/// would not stay there anyway, and its lines need not be read first. Measured: a gain of a third
-/// at 64 MiB, a loss where the result still fits.
+/// From this size on, a result that is disjoint from its operands bypasses the caches: it would not
+/// stay there anyway, and its lines need not be read first. Measured: one third faster at 64 MiB,
+/// slower if the result still fits in the cache.
 inline constexpr std::size_t kStreamFrom = std::size_t{32} << 20;
 
-/// Folds as many bytes as whole vectors from an aligned `out` on, and returns their number, the
-/// head before them included; 0 if `out` cannot be aligned at an element's boundary.
+/// Folds the head up to an aligned `out` and all whole vectors after it, and returns the number of
+/// bytes; 0 if `out` cannot be aligned at an element boundary.
 template <class D, class Op>
 HWY_NOINLINE std::size_t fold_streaming(std::byte* out, const std::byte* a, const std::byte* b,
                                         std::size_t bytes) {
@@ -138,7 +138,7 @@ HWY_NOINLINE std::size_t fold_streaming(std::byte* out, const std::byte* a, cons
     const Op op{};
     const std::size_t step = vector_bytes(d);
     const std::size_t head = -reinterpret_cast<std::uintptr_t>(out) & (step - 1);
-    // The smallest store of this kind writes 16 bytes.
+    // The smallest streaming store writes 16 bytes.
     if (head % kLargestElement != 0 || step < 16) return 0;
     if (head != 0) fold_tail<D>(op, out, a, b, head);
     std::size_t i = head;
@@ -152,8 +152,8 @@ HWY_NOINLINE std::size_t fold_streaming(std::byte* out, const std::byte* a, cons
 
 #endif  // NEXAR_STREAMS
 
-/// The fold of a whole range. D is the tag of the vectors that Op takes. Four of them per turn hide
-/// the latency of loads; eight gained nothing where it was measured.
+/// Folds a whole range. D is the tag of the vectors that Op takes. Four vectors per iteration hide
+/// the latency of loads; eight were no faster in measurements.
 template <class D, class Op>
 void fold(std::byte* out, const std::byte* a, const std::byte* b, std::size_t bytes) {
     const D d;
@@ -164,7 +164,7 @@ void fold(std::byte* out, const std::byte* a, const std::byte* b, std::size_t by
     if (bytes >= kStreamFrom && out != a && out != b) i = fold_streaming<D, Op>(out, a, b, bytes);
 #endif
     for (; bytes - i >= 4 * step; i += 4 * step) {
-        // The stores come last: the compiler must take `out` for an alias of what is still to load.
+        // The stores come last: the compiler must assume that `out` aliases the operands.
         const auto r0 = op(d, load(d, a + i), load(d, b + i));
         const auto r1 = op(d, load(d, a + i + step), load(d, b + i + step));
         const auto r2 = op(d, load(d, a + i + 2 * step), load(d, b + i + 2 * step));
@@ -178,7 +178,7 @@ void fold(std::byte* out, const std::byte* a, const std::byte* b, std::size_t by
     if (i != bytes) fold_tail<D>(op, out + i, a + i, b + i, bytes - i);
 }
 
-/// data = op(data) over a whole range, by the same rules.
+/// data = op(data) over a whole range, with the same handling of the tail.
 template <class D, class Op>
 HWY_INLINE void map(const Op& op, std::byte* data, std::size_t bytes) {
     const D d;

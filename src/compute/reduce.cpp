@@ -48,15 +48,16 @@ Error unsupported(DType dtype, ReduceOp op) {
         allowed += name(candidate);
     }
     if (dtype == DType::opaque) {
-        return {Errc::unsupported,
-                fmt::format("operator {} folds numbers; pass an operator of your own to fold "
-                            "elements of another type",
-                            name(op))};
+        return {Errc::unsupported, fmt::format("operator {} works only on numbers; pass your own "
+                                               "operator to reduce elements of another type",
+                                               name(op))};
     }
     if (allowed.empty()) {
-        return {Errc::unsupported, fmt::format("cannot reduce elements of type {} (number {}): it "
-                                               "is no element type of nexar",
-                                               name(dtype), static_cast<int>(dtype))};
+        return {
+            Errc::unsupported,
+            fmt::format(
+                "cannot reduce elements of type {} (number {}): it is not an element type of nexar",
+                name(dtype), static_cast<int>(dtype))};
     }
     return {Errc::unsupported, fmt::format("operator {} (number {}) is not defined for {}: use "
                                            "one of {}",
@@ -64,7 +65,7 @@ Error unsupported(DType dtype, ReduceOp op) {
 }
 
 bool same_or_apart(const std::byte* out, const std::byte* in, std::size_t bytes) {
-    // std::less compares pointers into different arrays, too.
+    // Unlike <=, std::less_equal may compare pointers into different arrays.
     const std::less_equal<> not_after;
     return out == in || not_after(out + bytes, in) || not_after(in + bytes, out);
 }
@@ -102,7 +103,7 @@ void Reducer::fold(std::byte* out, const std::byte* a, const std::byte* b,
 }
 
 void Reducer::finish(std::byte* data, std::size_t count, std::uint32_t world) const {
-    NEXAR_ASSERT(world != 0, "an average is over at least one rank");
+    NEXAR_ASSERT(world != 0, "an average needs at least one rank");
     if (divide_ == nullptr || world == 1 || count == 0) return;
     NEXAR_ASSERT(count <= std::numeric_limits<std::size_t>::max() / element_size_);
     divide_(data, count * element_size_, world);
@@ -118,14 +119,15 @@ Result<std::size_t> byte_count(DType dtype, std::uint64_t count) {
     const std::size_t size = size_of(dtype);
     if (size == 0) {
         return Error(Errc::invalid_argument,
-                     fmt::format("number {} is no element type", static_cast<int>(dtype)));
+                     fmt::format("number {} is not an element type", static_cast<int>(dtype)));
     }
     const std::uint64_t most = std::numeric_limits<std::size_t>::max() / size;
     if (count > most) {
-        return Error(Errc::invalid_argument,
-                     fmt::format("{} elements of {} ({} bytes each) exceed the address space: at "
-                                 "most {} fit",
-                                 count, name(dtype), size, most));
+        return Error(
+            Errc::invalid_argument,
+            fmt::format(
+                "{} elements of {} ({} bytes each) exceed the address space; the limit is {}",
+                count, name(dtype), size, most));
     }
     return static_cast<std::size_t>(count) * size;
 }

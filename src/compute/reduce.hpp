@@ -11,35 +11,33 @@
 
 namespace nexar::compute {
 
-/// How an operator that nexar does not know folds a range.
+/// Folds a range with a user-defined operator.
 using detail::UserFold;
 
-/// Folds arrays of one element type by one operator. A small value, cheap to copy; any thread may
-/// use it. Elements are in memory as C++ lays them out, at any alignment.
+/// Folds arrays of one element type with one operator. A small value, cheap to copy; any thread may
+/// use it. Elements have their C++ layout, at any alignment.
 ///
-/// Results have the same bits on every CPU and instruction set, and wherever an element stands in
-/// the range, with one exception: the sign and payload of a NaN that an f32, f64 or complex sum,
-/// product or average gives.
+/// Results have the same bits on every CPU and instruction set and at every position in the range,
+/// with one exception: the sign and payload of a NaN that results from an f32, f64 or complex sum,
+/// product or average.
 ///
 /// - Integers: sum and product wrap modulo 2^n. logical_*: nonzero is true, the result is 0 or 1.
 /// - f16, bf16: sum and product are correctly rounded to nearest even, subnormals included. A NaN
 ///   result is the canonical quiet one, 0x7e00 or 0x7fc0.
 /// - min and max of floats are IEEE 754-2019 minimum and maximum: a NaN operand gives the canonical
 ///   quiet NaN, and -0 is below +0.
-/// - min_location and max_location order values in the same way. A NaN wins. Of equal values, or
-/// two NaNs, the
-///   lower index wins. Padding of the result is zero.
+/// - min_location and max_location order values in the same way. A NaN wins. Among equal values, or
+///   NaNs, the lower index wins. Padding of the result is zero.
 /// - c64, c128: product is (ar*br - ai*bi, ar*bi + ai*br), every operation rounded, without the
 ///   recovery of infinities that C's Annex G describes.
-/// - average folds as sum; finish() divides once. Integers round toward zero; f16 and bf16 are
-/// correctly
-///   rounded; f32, f64 and complex divide by the divisor rounded to their type.
+/// - average folds as sum; finish() divides once. Integers round toward zero; f16 and bf16 round
+///   correctly; f32, f64 and complex divide by the divisor rounded to their type.
 ///
-/// The default rounding mode is assumed, with subnormals on.
+/// Assumes the default rounding mode, with subnormals enabled.
 class Reducer {
 public:
-    /// For an operator of the user's over elements of `element_size` bytes; commutative says
-    /// whether a op b and b op a are the same.
+    /// For a user-defined operator on elements of `element_size` bytes; `commutative` says whether
+    /// a op b equals b op a.
     Reducer(DType dtype, std::size_t element_size, std::shared_ptr<const UserFold> user,
             bool commutative) noexcept;
 
@@ -48,12 +46,12 @@ public:
     bool commutative() const noexcept { return commutative_; }
 
     /// out = a op b, elementwise. `out` is exactly `a` (in place), exactly `b`, or overlaps
-    /// neither; anything else is a bug and asserted. count * element_size() must not overflow, see
-    /// byte_count(). Operand order is kept.
+    /// neither; anything else is a bug and asserts. count * element_size() must not overflow, see
+    /// byte_count(). Keeps the order of operands.
     void fold(std::byte* out, const std::byte* a, const std::byte* b, std::size_t count) const;
 
-    /// Ends a reduction over `world` ranks (not 0): divides the sums of an average, in place. Does
-    /// nothing for other operators.
+    /// Completes a reduction over `world` ranks (not 0): divides the sums of an average in place.
+    /// Does nothing for other operators.
     void finish(std::byte* data, std::size_t count, std::uint32_t world) const;
 
 private:
@@ -63,12 +61,12 @@ private:
     DType dtype_;
     bool commutative_;
     std::size_t element_size_;
-    FoldKernel kernel_ = nullptr;    // null for a user's operator
+    FoldKernel kernel_ = nullptr;    // null for a user-defined operator
     DivideKernel divide_ = nullptr;  // null unless an average
     std::shared_ptr<const UserFold> user_;
 };
 
-/// The reducer for a built-in operator. Errc::unsupported for a pair that makes no sense:
+/// The reducer for a built-in operator. Fails with Errc::unsupported for pairs not listed here:
 ///
 /// | type        | operators                                    |
 /// |-------------|----------------------------------------------|
@@ -79,11 +77,12 @@ private:
 /// | opaque      | none                                         |
 Result<Reducer> reducer_for(DType dtype, ReduceOp op);
 
-/// Writes the element that the operator leaves every other one unchanged with: 0 for a sum.
-/// Errc::unsupported for a pair that makes no sense, and for averages, which have none.
+/// Writes the identity element of the operator, such as 0 for a sum. Fails with Errc::unsupported
+/// for unsupported pairs, and for averages, which have none.
 Result<void> put_identity(DType dtype, ReduceOp op, std::byte* out);
 
-/// Bytes of `count` elements. Errc::invalid_argument when the size does not fit or dtype is none.
+/// Bytes of `count` elements. Fails with Errc::invalid_argument if the size overflows or dtype is
+/// unknown.
 Result<std::size_t> byte_count(DType dtype, std::uint64_t count);
 
 }  // namespace nexar::compute

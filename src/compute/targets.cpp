@@ -12,7 +12,7 @@ namespace {
 
 constexpr bool kOneTarget = (HWY_TARGETS & (HWY_TARGETS - 1)) == 0;
 
-// Lower bits are better targets; empty when x has none left.
+// Lower bits are better targets; 0 if there are none.
 std::int64_t best_of(std::int64_t targets) {
     return targets & -targets;
 }
@@ -44,7 +44,7 @@ void use_kernel_target(std::string_view target) {
         if (target != hwy::TargetName(best_of(left))) continue;
         return restrict_to(best_of(left));
     }
-    NEXAR_ASSERT(false, "not compiled for this target, or the CPU lacks it");
+    NEXAR_ASSERT(false, "kernels were not compiled for this target, or the CPU lacks it");
 }
 
 }  // namespace nexar::compute

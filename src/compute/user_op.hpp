@@ -10,9 +10,9 @@
 
 namespace nexar::compute {
 
-/// A reducer for an operator of the user's, (T, T) -> T. It is called as op(a, b) with a from the
-/// lower rank's side, so it need not be commutative; it must be associative, as every reduction
-/// assumes, must not throw, and may be called from any thread. Copies of the reducer share it.
+/// A reducer for a user-defined operator (T, T) -> T. It calls op(a, b) with `a` from the side of
+/// the lower rank, so the operator need not be commutative. It must be associative, must not throw,
+/// and may be called from any thread. Copies of the reducer share it.
 template <Element T, class F>
     requires std::same_as<T, std::remove_cv_t<T>> && std::is_invocable_r_v<T, const F&, T, T>
 Reducer reducer_of(F op, bool commutative) {

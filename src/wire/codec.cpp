@@ -18,8 +18,9 @@ namespace {
 
 [[gnu::cold, gnu::noinline]] Error does_not_fit(FrameType type, std::size_t needed,
                                                 std::size_t given) {
-    return {Errc::invalid_argument, fmt::format("cannot encode {}: it takes {} bytes, {} are given",
-                                                name(type), needed, given)};
+    return {Errc::invalid_argument,
+            fmt::format("cannot encode {}: it takes {} bytes, but the buffer has {}", name(type),
+                        needed, given)};
 }
 
 [[gnu::cold, gnu::noinline]] Error wrong_body_size(const FrameHeader& header, std::size_t found) {
@@ -53,7 +54,7 @@ std::size_t encoded_size(const Message& message) {
     return frame_bytes(measure(message));
 }
 
-// Flattened, here and below: one call per frame and the fields in registers.
+// Flattened, here and below, to get one call per frame and keep the fields in registers.
 template <class Message>
 [[gnu::flatten]] Result<std::size_t> encode(const Message& message, std::span<std::byte> out) {
     const Measurer measured = measure(message);
@@ -62,7 +63,7 @@ template <class Message>
     if (out.size() < size) return does_not_fit(Message::kType, size, out.size());
     const std::size_t body = size - kFrameHeaderBytes;
     NEXAR_ASSERT(body <= rules_of(Message::kType)->max_body_bytes,
-                 "the limits of the fields add up to less than the limit of the frame");
+                 "the field limits add up to less than the frame limit");
     const FrameHeader header{
         .type = Message::kType,
         .extension_bytes = static_cast<std::uint16_t>(measured.extension_bytes()),
@@ -70,14 +71,14 @@ template <class Message>
     Writer writer(out.first(size));
     describe(writer, header);
     describe(writer, message);
-    NEXAR_ASSERT(writer.room() == 0, "Writer and Measurer walk the same description");
+    NEXAR_ASSERT(writer.room() == 0, "Writer and Measurer follow the same description");
     return size;
 }
 
 template <class Message>
 [[gnu::flatten]] Result<Decoded<Message>> decode_body(const FrameHeader& header,
                                                       std::span<const std::byte> body) {
-    NEXAR_ASSERT(header.type == Message::kType, "the frame header chooses the decoder");
+    NEXAR_ASSERT(header.type == Message::kType, "the frame header determines the decoder");
     NEXAR_ASSERT(header.extension_bytes <= header.body_bytes, "from decode_frame_header");
     if (body.size() != header.body_bytes) return wrong_body_size(header, body.size());
     Decoded<Message> decoded;
@@ -152,7 +153,7 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
         case FrameType::stored_seed:
             return decode_as<StoredSeed>(header, body);
     }
-    NEXAR_ASSERT(false, "decode_frame_header lets only known types pass");
+    NEXAR_ASSERT(false, "decode_frame_header accepts only known types");
     std::abort();
 }
 

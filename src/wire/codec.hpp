@@ -10,24 +10,25 @@
 #include "wire/frame.hpp"
 #include "wire/messages.hpp"
 
-/// Frames to bytes and back. Canonical: a value has exactly one encoding and the decoder refuses
-/// every other one, so whatever decodes without skipped fields encodes to the same bytes. Nothing
-/// here keeps state, does I/O or throws (but for std::bad_alloc); any thread may call.
+/// Encodes and decodes frames. The encoding is canonical: a value has exactly one encoding and the
+/// decoder rejects every other one, so a frame that decodes without skipped fields encodes to the
+/// same bytes. These functions keep no state, do no I/O, and throw only std::bad_alloc; any thread
+/// may call them.
 ///
-/// The functions exist for the types of AnyMessage.
+/// They exist for the types of AnyMessage.
 namespace nexar::wire {
 
-/// Bytes of the whole frame, header included.
+/// Bytes of the whole frame, including its header.
 template <class Message>
 std::size_t encoded_size(const Message& message);
 
-/// Writes the whole frame to the front of `out` and returns its size. Fails with invalid_argument
-/// when `out` is too short or a field breaks its limit; then nothing was written.
+/// Writes the whole frame to the front of `out` and returns its size. Fails with invalid_argument,
+/// and writes nothing, if `out` is too short or a field exceeds its limit.
 template <class Message>
 Result<std::size_t> encode(const Message& message, std::span<std::byte> out);
 
-/// The whole frame, or preamble, in memory of its own. A field that breaks its limit is a bug of
-/// the caller.
+/// The whole frame or preamble in a new vector. A field that exceeds its limit is a bug in the
+/// caller.
 template <class Message>
 std::vector<std::byte> to_bytes(const Message& message) {
     std::vector<std::byte> frame(encoded_size(message));
@@ -42,18 +43,18 @@ struct Decoded {
     std::uint32_t skipped_fields = 0;  // optional fields that this build does not know
 };
 
-/// Reads the body of a frame whose header came from decode_frame_header and has Message's type.
-/// EagerHeader, BulkHeader, Heartbeat and Credit take no memory.
+/// Decodes the body of a frame whose header came from decode_frame_header and has Message's type.
+/// Allocates no memory for EagerHeader, BulkHeader, Heartbeat and Credit.
 ///
-/// Fails with malformed, limit_exceeded or unsupported, and names message, field, what was found
-/// and what is allowed; the text is bounded and never repeats what the peer wrote.
+/// Fails with malformed, limit_exceeded or unsupported. The error names the message, the field, the
+/// value and what is allowed; its length is bounded and it never repeats text from the peer.
 template <class Message>
 Result<Decoded<Message>> decode_body(const FrameHeader& header, std::span<const std::byte> body);
 
 using Frame = Decoded<AnyMessage>;
 
-/// Reads one whole frame of any type: `bytes` must hold nothing else. Fails as decode_frame_header
-/// and decode_body do.
+/// Decodes one whole frame of any type; `bytes` must contain nothing else. Fails like
+/// decode_frame_header and decode_body.
 Result<Frame> decode_frame(std::span<const std::byte> bytes);
 
 }  // namespace nexar::wire

@@ -10,15 +10,15 @@
 #include "wire/preamble.hpp"
 #include "wire/scalar.hpp"
 
-/// One description per layout: Measurer, Writer and Reader walk the same lines, so that the encoder
-/// and the decoder cannot differ. Order of lines is order of bytes. Optional fields come after the
-/// fixed ones with ascending ids, rules last.
+/// One description per layout: Measurer, Writer and Reader execute the same lines, so that encoder
+/// and decoder cannot differ. The order of lines is the order of bytes: first the fixed fields,
+/// then the optional ones with ascending ids, then the rules.
 namespace nexar::wire {
 
 template <class M, class Message>
 concept Of = std::same_as<std::remove_const_t<M>, Message>;
 
-/// The first kPreambleBytes, which tell how many follow.
+/// The first kPreambleBytes, which determine how many follow.
 template <class Io>
 void describe_common(Io& io, Of<Preamble> auto& m) {
     io.constant("magic", load<std::uint32_t>(kMagic.data()), FaultKind::wrong_constant);
@@ -26,7 +26,7 @@ void describe_common(Io& io, Of<Preamble> auto& m) {
     io.choice("lane", m.lane, Lane::control, Lane::collective, FaultKind::unknown_value);
     io.constant("reserved", std::uint16_t{0}, FaultKind::wrong_constant);
     io.rule([&] { return m.lane != Lane::file; }, "lane", static_cast<std::uint64_t>(m.lane),
-            "allowed is one that is on a stream");
+            "it must be one that is used on a stream");
 }
 
 template <class Io>
@@ -41,16 +41,16 @@ void describe(Io& io, Of<Preamble> auto& m) {
         io.choice("part", m.part, CallPart::request, CallPart::response, FaultKind::unknown_value);
     }
     io.rule([&] { return m.lane == Lane::call || m.call == CallId(0); }, "call", m.call.value(),
-            "allowed is 0 but on a call lane");
+            "it must be 0 except on a call lane");
     io.rule([&] { return m.lane == Lane::call || m.part == CallPart::none; }, "part",
-            static_cast<std::uint64_t>(m.part), "allowed is 0 but on a call lane");
+            static_cast<std::uint64_t>(m.part), "it must be 0 except on a call lane");
     io.rule([&] { return names_message(m.lane) || m.context == ContextId(0); }, "context",
-            m.context.value(), "allowed is 0 but on a bulk or collective lane");
+            m.context.value(), "it must be 0 except on a bulk or collective lane");
     io.rule([&] { return names_message(m.lane) || m.sequence == Sequence(0); }, "sequence",
-            m.sequence.value(), "allowed is 0 but on a bulk or collective lane");
+            m.sequence.value(), "it must be 0 except on a bulk or collective lane");
 }
 
-/// The layout only; what is allowed depends on the type, see decode_frame_header.
+/// Only the layout; the limits depend on the type, see decode_frame_header.
 template <class Io>
 void describe(Io& io, Of<FrameHeader> auto& m) {
     io.constant("version", kProtocolVersion, FaultKind::wrong_version);
@@ -73,7 +73,7 @@ template <class Io>
 void describe(Io& io, Of<EagerHeader> auto& m) {
     describe_message_header(io, m, {0, kMaxEagerBytes});
     io.rule([&] { return !m.awaits_grant; }, "awaits_grant", 1,
-            "allowed is 0: the payload follows at once");
+            "it must be 0: the payload follows at once");
 }
 
 template <class Io>
@@ -91,7 +91,7 @@ void describe(Io& io, Of<Hello> auto& m) {
     io.optional(1, "wanted_rank", m.wanted_rank);
     io.optional(2, "host_id", m.host_id);
     io.rule([&] { return m.min_version <= m.max_version; }, "min_version", m.min_version,
-            "allowed is at most max_version");
+            "it must be at most max_version");
 }
 
 template <class Io>
@@ -112,12 +112,12 @@ void describe(Io& io, Of<Welcome> auto& m) {
     io.number("header_credits", m.header_credits);
     io.list("settings", m.settings, kMaxSettings);
     io.rule([&] { return m.rank.value() < m.world_size; }, "rank", m.rank.value(),
-            "allowed is below world_size");
+            "it must be below world_size");
     const auto unordered = [&] {
         return std::ranges::adjacent_find(m.settings, std::ranges::greater_equal{}, &Setting::name);
     };
-    io.rule([&] { return unordered() == m.settings.end(); }, "order of settings", m.settings.size(),
-            "allowed are names that strictly ascend");
+    io.rule([&] { return unordered() == m.settings.end(); }, "number of settings",
+            m.settings.size(), "names must strictly ascend");
 }
 
 template <class Io>
@@ -147,9 +147,9 @@ void describe(Io& io, Of<Credit> auto& m) {
     io.number("payload_bytes", m.payload_bytes, {0, kMaxByteCount});
     io.number("headers", m.headers);
     io.rule([&] { return m.pool != CreditPool::shared || m.context == ContextId(0); }, "context",
-            m.context.value(), "allowed is 0 for the shared pool");
+            m.context.value(), "it must be 0 for the shared pool");
     io.rule([&] { return m.payload_bytes != 0 || m.headers != 0; }, "payload_bytes", 0,
-            "allowed is 0 only when headers is not");
+            "it may be 0 only if headers is not");
 }
 
 template <class Io>
@@ -190,7 +190,7 @@ void describe(Io& io, Of<ContextBegin> auto& m) {
     io.number("rank", m.rank);
     io.number("size", m.size, {1, kMaxWorldSize});
     io.rule([&] { return m.rank.value() < m.size; }, "rank", m.rank.value(),
-            "allowed is below size");
+            "it must be below size");
 }
 
 template <class Io>
@@ -199,13 +199,13 @@ void describe(Io& io, Of<ContextEnd> auto& m) {
     io.number("collectives", m.collectives);
 }
 
-/// How many bytes may be in which place.
+/// The limits for the size of a payload depend on its place.
 template <class Io, class Message>
 void describe_payload_rules(Io& io, Message& m) {
     io.rule([&] { return m.place == PayloadPlace::stream || m.size <= kMaxEagerBytes; }, "size",
-            m.size, "allowed is at most 65536 on the lane");
+            m.size, "it must be at most 65536 on the lane");
     io.rule([&] { return m.place == PayloadPlace::lane || m.size != 0; }, "size", 0,
-            "allowed is at least 1 on a stream");
+            "it must be at least 1 on a stream");
 }
 
 template <class Io>
@@ -255,7 +255,7 @@ void describe(Io& io, Of<Request> auto& m) {
     io.text("name", m.name, {0, kMaxFunctionNameBytes});
     describe_payload(io, m);
     io.rule([&] { return m.name.empty() || m.function == 0; }, "function", m.function,
-            "allowed is 0 with a name");
+            "it must be 0 if there is a name");
 }
 
 template <class Io>
@@ -264,10 +264,10 @@ void describe(Io& io, Of<Response> auto& m) {
     io.number("code", m.code);
     io.text("text", m.text, {0, kMaxReportTextBytes});
     describe_payload(io, m);
-    io.rule([&] { return m.code != Errc{} || m.text.empty(); }, "text", m.text.size(),
-            "allowed is none when it went well");
+    io.rule([&] { return m.code != Errc{} || m.text.empty(); }, "text length", m.text.size(),
+            "it must be 0 if the call succeeded");
     io.rule([&] { return m.code == Errc{} || m.size == 0; }, "size", m.size,
-            "allowed is 0 with an error");
+            "it must be 0 if the call failed");
 }
 
 template <class Io>

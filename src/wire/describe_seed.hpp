@@ -6,12 +6,13 @@
 #include "wire/describe.hpp"
 #include "wire/seed_messages.hpp"
 
-/// Layouts of wire/seed_messages.hpp, as in wire/describe.hpp.
+/// The layouts of wire/seed_messages.hpp, written as in wire/describe.hpp.
 namespace nexar::wire {
 
 namespace detail {
 
-/// One address has one text: that of IPv4 also for one that IPv6 names (Address::mapped()).
+/// Each address has exactly one text. An IPv4-mapped IPv6 address (Address::mapped()) must be
+/// written as IPv4.
 inline bool is_address(const std::string& text) {
     const auto address = Address::parse(text);
     return address.has_value() && address->unmapped().text() == text;
@@ -27,9 +28,9 @@ bool strictly_ascends(const List& list, Key key) {
 template <class Io>
 void describe(Io& io, Of<AddressText> auto& m) {
     io.text("address", m.text, {0, kMaxAddressBytes});
-    // Empty only as a LinkReport without a link has it.
-    io.rule([&] { return m.text.empty() || detail::is_address(m.text); }, "address", m.text.size(),
-            "allowed is an address and a port in their one form");
+    // Empty only in a LinkReport without a link.
+    io.rule([&] { return m.text.empty() || detail::is_address(m.text); }, "address length",
+            m.text.size(), "the text must be an address and a port in canonical form");
 }
 
 template <class Io>
@@ -42,7 +43,7 @@ void describe_addresses(Io& io, auto& addresses) {
     io.list("addresses", addresses, kMaxAddresses);
     io.rule(
         [&] { return std::ranges::none_of(addresses, &std::string::empty, &AddressText::text); },
-        "addresses", addresses.size(), "allowed is none that is empty");
+        "number of addresses", addresses.size(), "none of them may be empty");
 }
 
 template <class Io>
@@ -76,9 +77,9 @@ void describe(Io& io, Of<ViewFrame> auto& m) {
     io.number("witness_incarnation", m.witness_incarnation);
     io.list("members", m.members, kMaxViewMembers);
     io.rule([&] { return m.witness != Id{} || m.witness_incarnation == 0; }, "witness_incarnation",
-            m.witness_incarnation, "allowed is 0 without a witness");
+            m.witness_incarnation, "it must be 0 if there is no witness");
     io.rule([&] { return detail::strictly_ascends(m.members, &ViewMember::rank); },
-            "order of members", m.members.size(), "allowed are ranks that strictly ascend");
+            "number of members", m.members.size(), "ranks must strictly ascend");
 }
 
 template <class Io>
@@ -114,8 +115,8 @@ void describe(Io& io, Of<StoredToken> auto& m) {
 template <class Io>
 void describe(Io& io, Of<StoredTokens> auto& m) {
     io.list("tokens", m.tokens, kMaxStoredTokens);
-    io.rule([&] { return detail::strictly_ascends(m.tokens, &StoredToken::id); }, "order of tokens",
-            m.tokens.size(), "allowed are ids that strictly ascend");
+    io.rule([&] { return detail::strictly_ascends(m.tokens, &StoredToken::id); },
+            "number of tokens", m.tokens.size(), "ids must strictly ascend");
 }
 
 template <class Io>
@@ -142,10 +143,10 @@ void describe(Io& io, Of<StoredSeed> auto& m) {
     io.list("members", m.members, kMaxViewMembers);
     io.list("spent", m.spent, kMaxStoredTokens);
     const auto rank = [](const StoredMember& one) { return one.member.rank; };
-    io.rule([&] { return detail::strictly_ascends(m.members, rank); }, "order of members",
-            m.members.size(), "allowed are ranks that strictly ascend");
+    io.rule([&] { return detail::strictly_ascends(m.members, rank); }, "number of members",
+            m.members.size(), "ranks must strictly ascend");
     io.rule([&] { return detail::strictly_ascends(m.spent, &SpentToken::token); },
-            "order of spent tokens", m.spent.size(), "allowed are ids that strictly ascend");
+            "number of spent tokens", m.spent.size(), "ids must strictly ascend");
 }
 
 }  // namespace nexar::wire

@@ -31,53 +31,52 @@ std::string words(const Fault& f) {
         case FaultKind::none:
             break;
         case FaultKind::truncated:
-            return fmt::format("the bytes end inside {}: {} left, {} needed", f.field, f.found,
+            return fmt::format("the input ends inside {}: {} left, {} needed", f.field, f.found,
                                f.allowed);
         case FaultKind::trailing:
-            return fmt::format("{} bytes follow the last field, allowed are none", f.found);
+            return fmt::format("{} bytes follow the last field; the data must end there", f.found);
         case FaultKind::below:
-            return fmt::format("{} is {}, allowed is at least {}", f.field, f.found, f.allowed);
+            return fmt::format("{} is {}; it must be at least {}", f.field, f.found, f.allowed);
         case FaultKind::above:
-            return fmt::format("{} is {}, allowed is at most {}", f.field, f.found, f.allowed);
+            return fmt::format("{} is {}; it must be at most {}", f.field, f.found, f.allowed);
         case FaultKind::too_long:
-            return fmt::format("{} has {} bytes, allowed are at most {}", f.field, f.found,
-                               f.allowed);
+            return fmt::format("{} has {} bytes; the limit is {}", f.field, f.found, f.allowed);
         case FaultKind::too_many:
-            return fmt::format("{} has {} entries, allowed are at most {}", f.field, f.found,
-                               f.allowed);
+            return fmt::format("{} has {} entries; the limit is {}", f.field, f.found, f.allowed);
         case FaultKind::unknown_bits:
-            return fmt::format("{} is {:#x}, allowed are the bits of {:#x}", f.field, f.found,
+            return fmt::format("{} is {:#x}; the known bits are {:#x}", f.field, f.found,
                                f.allowed);
         case FaultKind::unknown_value:
         case FaultKind::not_supported:
-            return fmt::format("{} is {}, which this build does not know; the last it knows is {}",
-                               f.field, f.found, f.allowed);
+            return fmt::format(
+                "{} is {}, which this build does not know; the highest known value is {}", f.field,
+                f.found, f.allowed);
         case FaultKind::wrong_constant:
-            return fmt::format("{} is {:#x}, allowed is only {:#x}", f.field, f.found, f.allowed);
+            return fmt::format("{} is {:#x}; it must be {:#x}", f.field, f.found, f.allowed);
         case FaultKind::wrong_version:
-            return fmt::format("the protocol version is {}, this build speaks {}", f.found,
+            return fmt::format("the protocol version is {}, but this build speaks {}", f.found,
                                f.allowed);
         case FaultKind::bad_text:
             return fmt::format(
-                "{} is wrong at byte {}, allowed is UTF-8 without control characters", f.field,
+                "{} is invalid at byte {}; it must be UTF-8 without control characters", f.field,
                 f.found);
         case FaultKind::field_length:
-            return fmt::format("optional field {} has {} bytes, allowed are {}", f.field, f.found,
+            return fmt::format("optional field {} has {} bytes; it must have {}", f.field, f.found,
                                f.allowed);
         case FaultKind::field_order:
-            return fmt::format("optional field {} follows field {}, ids must ascend from 1",
+            return fmt::format("optional field {} follows field {}; ids must ascend from 1",
                                f.found, f.allowed);
         case FaultKind::unknown_critical:
             return fmt::format(
-                "optional field {:#x} must be understood (its top bit is set) and "
+                "optional field {:#x} is mandatory (its top bit is set), but "
                 "this build does not know it",
                 f.found);
         case FaultKind::default_written:
-            return fmt::format("optional field {} holds its default, which is left out", f.field);
+            return fmt::format("optional field {} holds its default and must be omitted", f.field);
         case FaultKind::rule:
-            return fmt::format("{} is {}, {}", f.field, f.found, f.text);
+            return fmt::format("{} is {}; {}", f.field, f.found, f.text);
     }
-    NEXAR_ASSERT(false, "only a fault has words");
+    NEXAR_ASSERT(false, "there is no fault to describe");
     return {};
 }
 

@@ -17,19 +17,19 @@ enum class FaultKind : std::uint8_t {
     too_many,          // found and allowed are entries
     unknown_bits,      // found = the flags, allowed = the known bits
     unknown_value,     // allowed = the last known value
-    not_supported,     // like unknown_value, where a later build may know it
+    not_supported,     // like unknown_value, but a later build may know it
     wrong_constant,    // allowed = the only value
     wrong_version,     // allowed = the version of this build
-    bad_text,          // found = offset of the byte that is wrong
+    bad_text,          // found = offset of the invalid byte
     field_length,      // found and allowed are bytes of an optional field
-    field_order,       // found = id, allowed = the id before it
+    field_order,       // found = id, allowed = the previous id
     unknown_critical,  // found = id
-    default_written,   // an optional field holds what its absence means
+    default_written,   // an optional field holds the value that its absence means
     rule,              // `text` says what is allowed
 };
 
-/// A failure as plain numbers and names of ours; it becomes words only in `decode_error` and
-/// `encode_error`, so that nothing is allocated before.
+/// A failure as numbers and string constants. Only `decode_error` and `encode_error` turn it into a
+/// message, so that nothing is allocated before.
 struct Fault {
     FaultKind kind = FaultKind::none;
     std::string_view field{};
@@ -38,7 +38,7 @@ struct Fault {
     std::string_view text{};
 };
 
-/// Keeps the first fault of several: what follows it is often only its consequence.
+/// Keeps the first of several faults: later ones are often only its consequences.
 class FirstFault {
 public:
     bool any() const noexcept { return fault_.kind != FaultKind::none; }
@@ -51,10 +51,10 @@ private:
     Fault fault_;
 };
 
-/// What the peer sent cannot be used. `message` is the name of what was being read.
+/// The error for invalid input from a peer. `message` names what was being decoded.
 Error decode_error(std::string_view message, const Fault& fault);
 
-/// What the caller gave cannot be sent: invalid_argument.
+/// The error for a value that cannot be sent: invalid_argument.
 Error encode_error(std::string_view message, const Fault& fault);
 
 }  // namespace nexar::wire

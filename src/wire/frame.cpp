@@ -13,7 +13,7 @@ namespace nexar::wire {
 
 namespace {
 
-// Position in kFrameRules by type; kFrameRules.size() where there is none.
+// Index into kFrameRules by type; kFrameRules.size() for an unknown type.
 constexpr std::array<std::uint8_t, 256> kRulesIndex = [] {
     std::array<std::uint8_t, 256> index{};
     index.fill(kFrameRules.size());
@@ -28,20 +28,20 @@ constexpr std::array<std::uint8_t, 256> kRulesIndex = [] {
     for (const FrameRules& rules : kFrameRules) {
         known += fmt::format(" {} {}", static_cast<unsigned>(rules.type), rules.name);
     }
-    return {Errc::unsupported, fmt::format("frame header: type is {}, known are:{}",
+    return {Errc::unsupported, fmt::format("frame header: type {} is unknown; known types:{}",
                                            static_cast<unsigned>(type), known)};
 }
 
 [[gnu::cold, gnu::noinline]] Error body_too_large(const FrameHeader& header, std::uint32_t limit) {
     return {Errc::limit_exceeded,
-            fmt::format("frame header: the body of {} has {} bytes, allowed are at most {}",
+            fmt::format("frame header: the body of {} has {} bytes; the limit is {}",
                         name(header.type), header.body_bytes, limit)};
 }
 
 [[gnu::cold, gnu::noinline]] Error extension_too_large(const FrameHeader& header) {
     return {Errc::malformed,
-            fmt::format("frame header: {} of {} bytes of {} are optional fields, allowed are at "
-                        "most all",
+            fmt::format("frame header: {} bytes of optional fields do not fit in the {} bytes of "
+                        "the body of {}",
                         header.extension_bytes, header.body_bytes, name(header.type))};
 }
 

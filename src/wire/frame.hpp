@@ -12,9 +12,9 @@
 
 namespace nexar::wire {
 
-/// What a frame carries. Numbers are stable; 1-15 belong to the control lane, 16-31 to the eager
-/// lane, 32-47 to the rpc lane, 48-63 to the seed lane, which has 1-3 and 9 too; those from 64
-/// stand in files.
+/// What a frame carries. Numbers are stable: 1-15 belong to the control lane, 16-31 to the eager
+/// lane, 32-47 to the rpc lane and 48-63 to the seed lane, which also uses 1-3 and 9; those from 64
+/// on occur only in files.
 enum class FrameType : std::uint8_t {
     hello = 1,
     welcome = 2,
@@ -46,17 +46,17 @@ enum class FrameType : std::uint8_t {
     stored_seed = 65,
 };
 
-/// What is fixed for every frame of a type.
+/// The fixed properties of a frame type.
 struct FrameRules {
     FrameType type;
     std::string_view name;
-    std::uint32_t max_body_bytes;  // checked before anyone takes memory for the body
+    std::uint32_t max_body_bytes;  // checked before the body is allocated
     Lane lane;
     bool in_datagrams;
 };
 
-/// Limits leave room for optional fields of later builds: a whole Hello is at most 4 KiB, a
-/// Welcome 160 KiB. A View has room for kMaxViewMembers with all addresses.
+/// The limits leave room for optional fields of later builds: a whole Hello is at most 4 KiB, a
+/// Welcome 160 KiB. A View has room for kMaxViewMembers members with all their addresses.
 inline constexpr std::array<FrameRules, 28> kFrameRules{{
     {FrameType::hello, "hello", 4096 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::welcome, "welcome", 163840 - kFrameHeaderBytes, Lane::control, false},
@@ -89,13 +89,13 @@ inline constexpr std::array<FrameRules, 28> kFrameRules{{
     {FrameType::stored_seed, "stored_seed", (1U << 25U) - kFrameHeaderBytes, Lane::file, false},
 }};
 
-/// The rules of a type; nullptr for a number that is none.
+/// The rules of a type; nullptr if the type is unknown.
 const FrameRules* rules_of(FrameType type) noexcept;
 
-/// The name as written in the source; "unknown" for a number that is none.
+/// The name as written in the source; "unknown" for an unknown type.
 std::string_view name(FrameType type) noexcept;
 
-/// Whether a frame of this type may travel there; one that does not belong is a protocol error.
+/// True if a frame of this type may travel there; otherwise it is a protocol violation.
 bool belongs_on(Lane lane, FrameType type) noexcept;
 bool belongs_in_datagram(FrameType type) noexcept;
 
@@ -103,22 +103,22 @@ bool belongs_in_datagram(FrameType type) noexcept;
 struct FrameHeader {
     FrameType type = FrameType::hello;
     std::uint16_t extension_bytes = 0;  // optional fields, at the end of the body
-    std::uint32_t body_bytes = 0;       // all that follows; a payload on the lane comes after it
+    std::uint32_t body_bytes = 0;       // excludes the header, and a payload on the lane
 
     friend bool operator==(const FrameHeader&, const FrameHeader&) noexcept = default;
 };
 
-/// Reads the header from the first kFrameHeaderBytes of `bytes` and ignores the rest. Success
-/// means: the version is ours, the type is known, body_bytes is within the type's limit and
-/// extension_bytes within body_bytes, so the body may be given memory.
+/// Decodes the header from the first kFrameHeaderBytes of `bytes` and ignores the rest. Success
+/// means that the version is ours, the type is known, body_bytes is within the type's limit and
+/// extension_bytes within body_bytes; so the caller may allocate the body.
 ///
-/// Fails with malformed (also when fewer bytes are given), version_mismatch, unsupported or
+/// Fails with malformed (also if `bytes` is too short), version_mismatch, unsupported or
 /// limit_exceeded.
 Result<FrameHeader> decode_frame_header(std::span<const std::byte> bytes);
 
-/// For reading from a stream: how many bytes the frame takes, as far as its first bytes tell. More
-/// than bytes.size() means: read on, and ask again. Fails as decode_frame_header does, as soon as
-/// the header is there.
+/// For reading from a stream: the size of the frame, as far as its first bytes determine it. If the
+/// result is more than bytes.size(), read that many bytes and call again. Fails like
+/// decode_frame_header as soon as the header is complete.
 Result<std::size_t> frame_size(std::span<const std::byte> bytes);
 
 }  // namespace nexar::wire

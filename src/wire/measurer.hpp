@@ -15,7 +15,7 @@
 
 namespace nexar::wire {
 
-/// Walks a description (wire/describe.hpp), counts the bytes that a Writer will write and checks
+/// Follows a description (wire/describe.hpp), counts the bytes that a Writer will write and checks
 /// every limit, so that the Writer need not. Keeps the first fault.
 class Measurer {
 public:
@@ -47,7 +47,7 @@ public:
 
     void text(std::string_view field, const std::string& value, Bounds length) {
         fixed_ += 2 + value.size();
-        // No walk over text that may be huge.
+        // Check the length first: do not scan text that may be huge.
         if (!check(field, value.size(), length, FaultKind::too_long)) return;
         if (const auto at = first_unprintable(value))
             fault_.keep({FaultKind::bad_text, field, *at});

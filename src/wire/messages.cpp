@@ -18,8 +18,8 @@ ErrorReport report_of(const Error& error, Epoch epoch) {
 Result<void> check_version(const Hello& hello, std::string_view us) {
     if (hello.min_version <= kProtocolVersion && kProtocolVersion <= hello.max_version) return {};
     return Error(Errc::version_mismatch,
-                 fmt::format("it speaks the protocol versions {} to {}, {} {}", hello.min_version,
-                             hello.max_version, us, kProtocolVersion));
+                 fmt::format("it speaks protocol versions {} to {}, but {} speaks {}",
+                             hello.min_version, hello.max_version, us, kProtocolVersion));
 }
 
 }  // namespace nexar::wire

@@ -19,7 +19,7 @@ void OptionalFields::fail(const Fault& fault) {
 std::optional<OptionalFields::Head> OptionalFields::next() {
     if (rest_.empty()) return std::nullopt;
     if (rest_.size() < kHeadBytes) {
-        fail({FaultKind::truncated, "the head of an optional field", rest_.size(), kHeadBytes});
+        fail({FaultKind::truncated, "the header of an optional field", rest_.size(), kHeadBytes});
         return std::nullopt;
     }
     const Head head{load<std::uint16_t>(rest_.data()), load<std::uint16_t>(rest_.data() + 2)};

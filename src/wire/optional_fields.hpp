@@ -10,20 +10,20 @@
 
 namespace nexar::wire {
 
-/// The optional fields at the end of a body: each is id u16, length u16, content. Ids strictly
-/// ascend from 1. A field that nobody asks for is skipped, unless its id has the top bit set: then
-/// it must be understood and is refused.
+/// Reads the optional fields at the end of a body: each is id u16, length u16, content. Ids
+/// strictly ascend from 1. An unknown field is skipped, unless the top bit of its id is set: such a
+/// field is mandatory, so it is a fault.
 class OptionalFields {
 public:
     /// `bytes` and `fault` must outlive this.
     OptionalFields(std::span<const std::byte> bytes, FirstFault& fault)
         : rest_(bytes), fault_(&fault) {}
 
-    /// Content of field `id` when it is there and has this length, else nullptr. Ask in the order
-    /// of ids.
+    /// The content of field `id` if it is present and has this length, else nullptr. Call in the
+    /// order of ids.
     const std::byte* take(std::uint16_t id, std::string_view field, std::size_t length);
 
-    /// Call after the last take(): judges the fields that are left.
+    /// Call after the last take(): checks the remaining fields.
     void finish() {
         if (!rest_.empty()) skip_below(0x10000);
     }

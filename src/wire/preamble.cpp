@@ -39,12 +39,12 @@ Result<std::size_t> encode(const Preamble& preamble, std::span<std::byte> out) {
     const std::size_t size = measured.fixed_bytes();
     if (out.size() < size) {
         return Error(Errc::invalid_argument,
-                     fmt::format("cannot encode preamble: it takes {} bytes, {} are given", size,
-                                 out.size()));
+                     fmt::format("cannot encode preamble: it takes {} bytes, but the buffer has {}",
+                                 size, out.size()));
     }
     Writer writer(out.first(size));
     describe(writer, preamble);
-    NEXAR_ASSERT(writer.room() == 0, "Writer and Measurer walk the same description");
+    NEXAR_ASSERT(writer.room() == 0, "Writer and Measurer follow the same description");
     return size;
 }
 

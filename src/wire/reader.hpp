@@ -18,20 +18,20 @@
 
 namespace nexar::wire {
 
-/// Walks a description (wire/describe.hpp) and fills its fields from bytes that nobody has checked.
-/// After a fault nothing more is read, and what was filled is unspecified. Lengths and counts are
-/// checked against their limits and against the bytes that are there before memory is taken for
-/// what they announce.
+/// Follows a description (wire/describe.hpp) and fills its fields from untrusted bytes. After a
+/// fault it reads no further, and the content of the fields is unspecified. It checks lengths and
+/// counts against their limits and against the available bytes before it allocates memory for them.
 ///
-/// No function that is not inlined takes the reader's address, so that an optimiser keeps it in
-/// registers: that is why fault and optional fields are objects of their own.
+/// The address of the reader is never passed to a function that is not inlined, so that the
+/// optimiser keeps it in registers: that is why the fault and the optional fields are separate
+/// objects.
 class Reader {
 public:
     /// All three must outlive the reader.
     Reader(std::span<const std::byte> fixed, OptionalFields& optional, FirstFault& fault)
         : rest_(fixed), optional_(optional), fault_(fault) {}
 
-    /// Call after the description: refuses what it left over.
+    /// Call after the description: remaining bytes are a fault.
     void finish() {
         if (!rest_.empty()) fail({FaultKind::trailing, {}, rest_.size()});
         optional_.finish();
@@ -139,7 +139,7 @@ private:
         return at;
     }
 
-    // What follows a length; empty after a fault.
+    // The bytes that follow a length; empty after a fault.
     std::span<const std::byte> take_sized(std::string_view field, Bounds length) {
         std::uint16_t size = 0;
         number(field, size);

@@ -11,9 +11,9 @@
 
 #include "wire/fault.hpp"
 
-/// How single values look on the wire: unsigned, little-endian, 1 to 8 bytes. Written with shifts,
-/// which compilers turn into one load or store, so byte order and alignment of the machine do not
-/// matter.
+/// The wire format of single values: unsigned, little-endian, 1 to 8 bytes. Implemented with
+/// shifts, which compilers turn into one load or store, so the machine's byte order and alignment
+/// do not matter.
 namespace nexar::wire {
 
 template <std::unsigned_integral T>
@@ -30,7 +30,7 @@ constexpr void store(std::byte* to, T value) noexcept {
     }(std::make_index_sequence<sizeof(T)>{});
 }
 
-/// Maps a type to the number that travels.
+/// Maps a type to its number on the wire.
 template <class T>
 struct ScalarTraits;
 
@@ -70,7 +70,7 @@ struct ScalarTraits<T> {
     static constexpr T from_raw(Raw raw) noexcept { return static_cast<T>(raw); }
 };
 
-/// Negative times do not travel: they appear as numbers above kMax, which are refused.
+/// Negative times cannot be sent: they map to numbers above kMax, which both ends reject.
 template <>
 struct ScalarTraits<std::chrono::nanoseconds> {
     using Raw = std::uint64_t;
@@ -89,7 +89,7 @@ concept Scalar = requires { typename ScalarTraits<T>::Raw; };
 template <Scalar T>
 using Raw = typename ScalarTraits<T>::Raw;
 
-/// Both ends are allowed.
+/// Both ends are included.
 struct Bounds {
     std::uint64_t min = 0;
     std::uint64_t max = std::numeric_limits<std::uint64_t>::max();
@@ -102,7 +102,7 @@ constexpr bool within(std::uint64_t found, Bounds bounds) noexcept {
     return found >= bounds.min && found <= bounds.max;
 }
 
-/// The fault of a number that is not within the bounds.
+/// The fault for a number outside the bounds.
 constexpr Fault out_of_bounds(std::string_view field, std::uint64_t found, Bounds bounds,
                               FaultKind above = FaultKind::above) noexcept {
     if (found > bounds.max) return {above, field, found, bounds.max};

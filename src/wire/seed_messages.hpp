@@ -10,20 +10,20 @@
 
 #include "wire/frame.hpp"
 
-/// The messages between a seed and who joins or has joined, on the seed lane, and what a seed keeps
-/// in files. As elsewhere none names its sender.
+/// The messages between a seed and joining nodes or members, on the seed lane, and the contents of
+/// a seed's files. As elsewhere, no message names its sender.
 namespace nexar::wire {
 
-using Id = std::array<std::byte, 16>;  // a node's, a cluster's, a token's
+using Id = std::array<std::byte, 16>;  // of a node, a cluster or a token
 
-/// "10.0.0.7:7400", as Address writes it.
+/// "10.0.0.7:7400", as Address::text() writes it.
 struct AddressText {
     std::string text{};
 
     friend bool operator==(const AddressText&, const AddressText&) = default;
 };
 
-/// Shows that the sender knows the secret of the job: both sides send one before anything else.
+/// Proves that the sender knows the job secret: both sides send one before anything else.
 struct Proof {
     static constexpr FrameType kType = FrameType::proof;
 
@@ -36,16 +36,17 @@ struct Proof {
 struct JoinRequest {
     static constexpr FrameType kType = FrameType::join_request;
 
-    Id token{};                                // all zero: the job's secret was proved
+    Id token{};                                // all zero: the sender proved the job secret
     std::array<std::byte, 32> token_secret{};  // of the token
     std::vector<std::byte> signing_request{};  // bound to this connection
-    std::string host{};                        // for people
-    std::vector<AddressText> addresses{};      // where the joiner is reached, best first
+    std::string host{};                        // for display
+    std::vector<AddressText> addresses{};      // where to reach the joiner, best first
 
     friend bool operator==(const JoinRequest&, const JoinRequest&) = default;
 };
 
-/// Who the joiner is from now on; a Welcome follows. Also the answer to a Renewal, without one.
+/// The identity of the joiner from now on; a Welcome follows. Also the answer to a Renewal, without
+/// a Welcome.
 struct Admission {
     static constexpr FrameType kType = FrameType::admission;
 
@@ -65,7 +66,7 @@ struct ViewMember {
     friend bool operator==(const ViewMember&, const ViewMember&) = default;
 };
 
-/// Who belongs to the cluster, see nexar::View.
+/// The members of the cluster, see nexar::View.
 struct ViewFrame {
     static constexpr FrameType kType = FrameType::view;
 
@@ -77,18 +78,18 @@ struct ViewFrame {
     friend bool operator==(const ViewFrame&, const ViewFrame&) = default;
 };
 
-/// How far the cluster is, to those who wait.
+/// Reports progress to nodes that wait for the cluster to form.
 struct Formation {
     static constexpr FrameType kType = FrameType::formation;
 
     std::uint32_t joined = 0;
     std::uint32_t world_size = 1;
-    std::string text{};  // whom it waits for, and why
+    std::string text{};  // which members are missing, and why
 
     friend bool operator==(const Formation&, const Formation&) = default;
 };
 
-/// A member wants a new certificate for the same key or another one.
+/// A member requests a new certificate, for the same key or another one.
 struct Renewal {
     static constexpr FrameType kType = FrameType::renewal;
 
@@ -97,14 +98,14 @@ struct Renewal {
     friend bool operator==(const Renewal&, const Renewal&) = default;
 };
 
-/// Which address a member reached another one by.
+/// The address at which a member reached another one.
 struct LinkReport {
     static constexpr FrameType kType = FrameType::link_report;
 
-    Rank rank{};  // of the other
+    Rank rank{};  // of the other member
     AddressText address{};
     std::chrono::nanoseconds round_trip{};
-    std::string why{};  // for people: what else was tried, and what became of it
+    std::string why{};  // for display: the other attempts and their outcome
 
     friend bool operator==(const LinkReport&, const LinkReport&) = default;
 };
@@ -120,7 +121,7 @@ struct StoredToken {
     friend bool operator==(const StoredToken&, const StoredToken&) noexcept = default;
 };
 
-/// The file in which `nexar token` keeps what a seed lets in.
+/// The file in which `nexar token` keeps the tokens that a seed accepts.
 struct StoredTokens {
     static constexpr FrameType kType = FrameType::stored_tokens;
 
@@ -131,14 +132,14 @@ struct StoredTokens {
 
 struct StoredMember {
     ViewMember member{};
-    std::array<std::byte, 32> key_hash{};  // of the public key that the certificate is for
+    std::array<std::byte, 32> key_hash{};  // of the public key in the certificate
     Id token{};
     std::string host{};
 
     friend bool operator==(const StoredMember&, const StoredMember&) = default;
 };
 
-/// How often a token was used, members that left included.
+/// How often a token was used, including by members that have left.
 struct SpentToken {
     Id token{};
     std::uint32_t uses = 1;
@@ -146,13 +147,13 @@ struct SpentToken {
     friend bool operator==(const SpentToken&, const SpentToken&) noexcept = default;
 };
 
-/// The file in which a seed keeps whom it has let in.
+/// The file in which a seed keeps the nodes that it has admitted.
 struct StoredSeed {
     static constexpr FrameType kType = FrameType::stored_seed;
 
     Id seed{};
     std::uint64_t incarnation = 0;
-    Epoch epoch{};  // of the last view that was published; 0: none
+    Epoch epoch{};  // of the last published view; 0: none
     std::uint32_t world_size = 1;
     bool formed = false;                  // `members` are those of that view
     std::vector<StoredMember> members{};  // strictly ascending by rank

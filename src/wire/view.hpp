@@ -7,7 +7,7 @@
 
 namespace nexar::wire {
 
-// A view and its members as values, and as they travel and are kept.
+// Converts views and members between values and their wire and file form.
 
 ViewMember in_wire(const Member& member);
 Member from_wire(const ViewMember& member);
@@ -16,7 +16,7 @@ ViewFrame in_wire(const View& view);
 View from_wire(const ViewFrame& frame);
 
 std::vector<AddressText> in_wire(const std::vector<Address>& addresses);
-/// What decoded as addresses.
+/// Requires texts that the codec has accepted as addresses.
 std::vector<Address> from_wire(const std::vector<AddressText>& addresses);
 
 }  // namespace nexar::wire

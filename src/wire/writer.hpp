@@ -16,13 +16,13 @@
 
 namespace nexar::wire {
 
-/// Walks a description (wire/describe.hpp) and writes its fields in order. A Measurer has walked
-/// the same value without a fault before, and `out` is at least as long as it said.
+/// Follows a description (wire/describe.hpp) and writes its fields in order. A Measurer must have
+/// processed the same value without a fault, and `out` must be at least as long as it reported.
 class Writer {
 public:
     explicit Writer(std::span<std::byte> out) : at_(out.data()), end_(out.data() + out.size()) {}
 
-    /// Bytes of `out` that are not written yet.
+    /// Bytes of `out` not written yet.
     std::size_t room() const noexcept { return static_cast<std::size_t>(end_ - at_); }
 
     template <Scalar T>

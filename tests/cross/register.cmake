@@ -1,5 +1,5 @@
-# One ctest entry for each instruction set of the other architecture that this machine can cross
-# compile for and emulate.
+# Adds a ctest entry for each instruction set of the other architecture that this machine can
+# cross-compile for and emulate.
 
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
   set(foreign aarch64)
@@ -20,6 +20,6 @@ if(NEXAR_CROSS_CXX AND NEXAR_CROSS_QEMU AND NEXAR_CROSS_GTEST)
     set_tests_properties(cross.${target} PROPERTIES LABELS cross)
   endforeach()
 else()
-  message(STATUS "Tests for ${foreign} are left out: they need ${foreign}-linux-gnu-g++, "
+  message(STATUS "Skipping the tests for ${foreign}: they need ${foreign}-linux-gnu-g++, "
                  "qemu-${foreign} and /usr/src/googletest")
 endif()

@@ -145,9 +145,10 @@ TEST_F(NexarCommand, a_bad_file_is_an_error_with_its_line_number) {
     const std::string file = write(".config/nexar.toml", "\nlog_rate_limit = \"fast\"\n");
     const Outcome wrong_type = nexar({"config"});
     EXPECT_EQ(wrong_type.exit_code, 1);
-    EXPECT_THAT(wrong_type.errors, HasSubstr("log_rate_limit (file " + file +
-                                             ":2): the string \"fast\" is no integer; allowed: a "
-                                             "whole number from 0 to 100000 lines/s"));
+    EXPECT_THAT(wrong_type.errors,
+                HasSubstr("log_rate_limit (file " + file +
+                          ":2): the string \"fast\" is not a valid integer; allowed: a "
+                          "whole number from 0 to 100000 lines/s"));
     write(".config/nexar.toml", "log_levle = \"info\"\n");
     EXPECT_THAT(nexar({"config"}).errors, HasSubstr("did you mean log_level?"));
     write(".config/nexar.toml", "log_level = \n");
@@ -174,8 +175,8 @@ TEST_F(NexarCommand, an_unknown_variable_is_a_warning_without_its_value) {
     const Outcome outcome = nexar({"config"});
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_EQ(outcome.errors,
-              "nexar warning environment NEXAR_JOB_SECRTE is no setting and has no effect; did you "
-              "mean NEXAR_JOB_SECRET?\n");
+              "nexar warning environment variable NEXAR_JOB_SECRTE is not a setting and has no "
+              "effect; did you mean NEXAR_JOB_SECRET?\n");
     EXPECT_THAT(outcome.output, Not(HasSubstr("hunter2")));
 }
 

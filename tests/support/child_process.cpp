@@ -32,7 +32,7 @@ std::array<int, 2> make_line() {
 
 [[noreturn]] void run_child(const std::function<void(Channel&)>& body, Channel channel,
                             pid_t parent) {
-    // Must not outlive a test that was killed. The parent may be gone already.
+    // The child must not outlive a killed test. The parent may already be gone.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(3);
     int code = 0;
@@ -80,7 +80,7 @@ std::optional<std::string> Channel::hear(Duration within) const {
 ChildProcess::ChildProcess(const std::function<void(Channel&)>& body) : channel_(-1) {
     auto [ours, theirs] = make_line();
     channel_ = Channel(ours);
-    std::fflush(nullptr);  // or both would print what is still in the buffers
+    std::fflush(nullptr);  // else both would print what is still buffered
     const pid_t parent = ::getpid();
     id_ = ::fork();
     if (id_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
@@ -114,7 +114,8 @@ std::size_t ChildProcess::resident_bytes() const {
     std::ifstream file("/proc/" + std::to_string(id_) + "/statm");
     std::size_t all_pages = 0;
     std::size_t resident_pages = 0;
-    if (!(file >> all_pages >> resident_pages)) throw std::runtime_error("no statm of the child");
+    if (!(file >> all_pages >> resident_pages))
+        throw std::runtime_error("cannot read statm of the child");
     return resident_pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 

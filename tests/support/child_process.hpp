@@ -11,7 +11,7 @@
 
 namespace nexar::testing {
 
-/// One end of a line between two processes that carries whole messages.
+/// One end of a channel between two processes that carries whole messages.
 class Channel {
 public:
     explicit Channel(int descriptor) noexcept : descriptor_(descriptor) {}
@@ -21,9 +21,9 @@ public:
 
     int descriptor() const noexcept { return descriptor_; }
 
-    /// At most 4000 bytes. Says nothing to an end that is gone.
+    /// At most 4000 bytes. Does nothing if the other end is gone.
     void say(std::string_view message) const;
-    /// The next message; none when it does not come within the time or the other end is gone.
+    /// The next message; nullopt after the timeout or if the other end is gone.
     std::optional<std::string> hear(Duration within) const;
     /// The same without waiting.
     std::optional<std::string> heard() const { return hear(Duration::zero()); }
@@ -32,12 +32,12 @@ private:
     int descriptor_;
 };
 
-/// A process of its own for a part of a test, made by fork(): to be started while the test has one
-/// thread only. Ends with the test, at the latest.
+/// A forked process that runs part of a test. Create it while the test has only one thread. It ends
+/// with the test at the latest.
 class ChildProcess {
 public:
-    /// Runs `body` in the child, which ends when it returns. What it throws is said to the parent
-    /// as "failed: ...".
+    /// Runs `body` in the child, which ends when it returns. An exception is reported to the parent
+    /// as the message "failed: ...".
     explicit ChildProcess(const std::function<void(Channel&)>& body);
     ChildProcess(const ChildProcess&) = delete;
     ChildProcess& operator=(const ChildProcess&) = delete;
@@ -47,11 +47,11 @@ public:
     pid_t id() const noexcept { return id_; }
     const Channel& channel() const noexcept { return channel_; }
 
-    /// SIGKILL; returns when it is gone.
+    /// Sends SIGKILL and waits for the end of the process.
     void kill();
-    /// Waits for its end; the exit code, or -1 when a signal ended it.
+    /// Waits for its end. Returns the exit code, or -1 if a signal ended it.
     int wait();
-    /// Memory that it occupies, in bytes.
+    /// Its resident memory in bytes.
     std::size_t resident_bytes() const;
 
 private:

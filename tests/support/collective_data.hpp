@@ -15,8 +15,8 @@
 #include <type_traits>
 #include <vector>
 
-/// What ranks give to collectives, and what they get back by the definition of each operation,
-/// without any code of the library.
+/// Inputs of ranks to collectives, and the results by the definition of each operation, computed
+/// without library code.
 namespace nexar::testing {
 
 /// For typed tests.
@@ -33,23 +33,23 @@ inline constexpr std::array kReduceOps{
     ReduceOp::logical_and, ReduceOp::logical_or, ReduceOp::logical_xor, ReduceOp::min_location,
     ReduceOp::max_location};
 
-/// Which operators fold a type: the table of the documentation.
+/// True if the operator supports the type, according to the documentation.
 bool makes_sense(DType dtype, ReduceOp op) noexcept;
 
-/// What to draw elements from. Integers have random bits in any case, and sums and products of
-/// them wrap; of floats every order of folding gives the same bits unless said otherwise.
+/// The distribution of elements. Integers always have random bits, and their sums and products
+/// wrap. For floats, every order of folding gives the same bits unless noted otherwise.
 enum class Values : std::uint8_t {
     distinct,   // floats: any integer that the type holds exactly, not for sums
     summable,   // floats: -15 to 15, for sums over up to 16 ranks
     factors,    // floats: -4 to 4 without 0, for products over up to 3 ranks
-    truths,     // a third is zero
+    truths,     // one third are zero
     fractions,  // floats: 0 to 1, so that sums round
 };
 
-/// Such that the fold of up to 3 ranks is exact.
+/// Values for which the fold of up to 3 ranks is exact.
 Values values_for(ReduceOp op) noexcept;
 
-/// Other bits for each place.
+/// Different bits for each position.
 std::uint64_t random_bits(std::uint64_t seed, std::size_t rank, std::size_t element) noexcept;
 
 /// Elements of all ranks, by rank.
@@ -88,7 +88,7 @@ double to_double(T x) {
     if constexpr (!is_half<T>) return static_cast<double>(x);
 }
 
-/// A number that a float of `exact` bits holds exactly; a fraction is rounded by the caller.
+/// A number that a float of `exact` bits represents exactly; the caller rounds fractions.
 double real_of(Values values, std::uint64_t bits, int exact) noexcept;
 
 std::string text(double x);
@@ -170,7 +170,7 @@ T value_of_bits(Values values, std::uint64_t bits) {
     if constexpr (std::integral<T>) {
         return values == Values::truths && bits % 3 == 0 ? T{} : static_cast<T>(bits);
     } else if constexpr (is_located<T>) {
-        // Few values, so that the place often decides.
+        // Few values, so that the index often decides.
         using Value = decltype(T::value);
         return {.value = from_double<Value>(static_cast<double>(bits % 5)),
                 .index = static_cast<std::int64_t>(bits >> 8U)};
@@ -184,7 +184,7 @@ T value_of_bits(Values values, std::uint64_t bits) {
     }
 }
 
-/// What rank `rank` gives.
+/// The input of rank `rank`.
 template <Element T>
 std::vector<T> elements(Values values, std::uint64_t seed, std::size_t rank, std::size_t count) {
     std::vector<T> made(count);
@@ -203,7 +203,7 @@ PerRank<T> inputs(Values values, std::uint64_t seed, std::size_t world, std::siz
     return all;
 }
 
-/// Room for results, full of what no result is.
+/// Buffers for results, filled with values that no result has.
 template <Element T>
 PerRank<T> room(std::size_t world, std::size_t count) {
     return PerRank<T>(world, elements<T>(Values::distinct, 0xdead, 99, count));
@@ -220,7 +220,7 @@ T combined(ReduceOp op, const T& a, const T& b) {
     }
 }
 
-/// The quotient that ends an average.
+/// The quotient that completes an average.
 template <Element T>
 T divided(const T& sum, std::size_t world) {
     using namespace numbers;
@@ -249,7 +249,7 @@ std::vector<T> folded_by(const F& f, const PerRank<T>& in, std::size_t ranks) {
     return result;
 }
 
-/// The same by an operator of nexar's; of all ranks unless said otherwise.
+/// The same with a built-in operator; of all ranks by default.
 template <Element T>
 std::vector<T> folded(ReduceOp op, const PerRank<T>& in, std::size_t ranks = 0) {
     if (ranks == 0) ranks = in.size();
@@ -273,7 +273,7 @@ std::vector<T> part(const std::vector<T>& all, std::size_t from, std::size_t cou
     return {begin, begin + static_cast<std::ptrdiff_t>(count)};
 }
 
-/// Whether the rank got exactly this; else which element differs and how.
+/// Success if the rank got exactly this; otherwise says which element differs and how.
 template <Element T>
 ::testing::AssertionResult same(std::size_t rank, std::span<const T> got, std::span<const T> want) {
     if (got.size() != want.size()) {

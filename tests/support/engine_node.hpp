@@ -11,10 +11,10 @@
 
 namespace nexar::testing {
 
-/// An engine over the carrier of a simulated node: all of a node but its threads.
+/// An engine on the carrier of a simulated node: a whole node except for its threads.
 class EngineNode final : public sim::Actor {
 public:
-    /// The carrier must outlive it.
+    /// The carrier must outlive this node.
     EngineNode(sim::NodeCarrier& carrier, BufferPool& pool,
                const engine::EngineOptions& options = {});
     ~EngineNode() override;
@@ -22,13 +22,13 @@ public:
     engine::Engine& engine() noexcept { return engine_; }
     sim::NodeCarrier& carrier() noexcept { return *carrier_; }
 
-    /// Called with every operation that ended.
+    /// Called with every completed operation.
     std::function<void(engine::Operation&)> on_done{};
 
-    /// After the engine was called outside of a turn.
+    /// Call after using the engine outside of a turn.
     void settle();
 
-    /// Why links to others ended, in order.
+    /// Why links to peers ended, in order.
     const std::vector<Error>& downs() const noexcept { return downs_; }
     std::size_t links_up() const noexcept { return links_up_; }
 

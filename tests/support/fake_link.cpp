@@ -11,7 +11,7 @@ namespace nexar::testing {
 
 namespace {
 
-/// A link reads what it was shown until it says Released.
+/// A link may read the source's memory until it reports Released.
 void read_again(const port::Source& source) {
     std::uint64_t bytes = 0;
     static volatile unsigned seen = 0;
@@ -60,7 +60,7 @@ void FakeLink::set_room(port::Lane lane, std::size_t bytes) {
 port::StreamId FakeLink::send(port::Source& source, const port::StreamOptions& options) {
     const port::StreamId stream(next_++);
     if (down_) {
-        // Down is the last event, and may have been fetched only when this is.
+        // Down is the last event and must be polled after this one.
         const auto before = events_.empty() ? events_.end() : std::prev(events_.end());
         events_.insert(before, {.link = id_,
                                 .what = port::Released{.stream = stream,
@@ -80,14 +80,14 @@ void FakeLink::cancel(port::StreamId stream) {
 
 void FakeLink::receive(port::Lane lane, port::Sink& sink) {
     LaneEnd& end = lanes_[static_cast<std::size_t>(lane)];
-    NEXAR_ASSERT(end.sink == nullptr, "a lane gets a sink once");
+    NEXAR_ASSERT(end.sink == nullptr, "a lane gets its sink only once");
     end.sink = &sink;
 }
 
 void FakeLink::receive(port::StreamId stream, port::Sink& sink) {
     Incoming* in = find(stream);
     if (in == nullptr) return;
-    NEXAR_ASSERT(in->sink == nullptr, "a stream gets a sink once");
+    NEXAR_ASSERT(in->sink == nullptr, "a stream gets its sink only once");
     in->sink = &sink;
 }
 
@@ -116,7 +116,7 @@ void FakeLink::arrive(port::Lane lane, port::ConstBytes bytes) {
     if (down_) return;
     NEXAR_ASSERT(end.sink != nullptr, "handle Up first");
     const std::size_t taken = end.sink->write(end.taken, bytes);
-    NEXAR_ASSERT(taken == bytes.size(), "lanes never wait");
+    NEXAR_ASSERT(taken == bytes.size(), "the sink of a lane must take all bytes");
     end.taken += taken;
 }
 

@@ -16,9 +16,9 @@
 
 namespace nexar::testing {
 
-/// A link whose other end is the test, which may break every rule of messages. The rules of
-/// port::Link itself are kept: calls only enqueue, one Released for each send, one end for each
-/// stream, bytes in order within the window, nothing after Down.
+/// A link whose other end is the test, which may violate every rule of messages. The link itself
+/// keeps the contract of port::Link: calls only enqueue, one Released for each send, one end for
+/// each stream, bytes in order within the window, nothing after Down.
 class FakeLink final : public port::Link {
 public:
     static constexpr std::uint64_t kFirstWindow = std::uint64_t{64} * 1024;
@@ -42,37 +42,38 @@ public:
     std::size_t max_datagram() const noexcept override { return 0; }
     void close(std::string_view reason) override;
 
-    // What the peer and the network do.
+    // Actions of the peer and the network.
     void come_up();
     void arrive(port::Lane lane, port::ConstBytes bytes);
     port::StreamId open();
-    /// As many as the window lets through; of a stream that is over, none.
+    /// Delivers as many bytes as the window allows, none for a finished stream, and returns their
+    /// number.
     std::size_t arrive(port::StreamId stream, port::ConstBytes bytes);
     void finish(port::StreamId stream);
     void reset(port::StreamId stream);
-    /// What was being sent has arrived, or was not wanted.
+    /// Completes a send: it has arrived, or the peer refused it.
     void release(port::StreamId stream, port::SendOutcome outcome);
     void go_down(const Error& reason);
 
-    /// What a lane takes before write() says no.
+    /// How many bytes a lane accepts before write() fails.
     void set_room(port::Lane lane, std::size_t bytes);
 
-    /// Does first what was asked for by calls, as Carrier::flush() would.
+    /// First performs what earlier calls requested, as Carrier::flush() would.
     std::optional<port::LinkEvent> poll_event();
 
-    // What was done to it.
+    // What the engine did to the link.
     const std::vector<std::byte>& written(port::Lane lane) const noexcept {
         return lanes_[static_cast<std::size_t>(lane)].written;
     }
     const std::optional<std::string>& closed() const noexcept { return closed_; }
     bool is_down() const noexcept { return down_; }
-    /// Somebody reads what arrives on this lane.
+    /// True if this lane has a sink.
     bool reads(port::Lane lane) const noexcept {
         return lanes_[static_cast<std::size_t>(lane)].sink != nullptr;
     }
     /// Streams of the peer that have not ended.
     std::size_t incoming() const noexcept { return ins_.size(); }
-    /// Bytes of them that the sinks did not take.
+    /// Bytes of these that their sinks have not taken.
     std::uint64_t parked() const noexcept;
     struct Outgoing {
         port::Source* source = nullptr;
@@ -81,9 +82,9 @@ public:
     };
     const std::map<std::uint64_t, Outgoing>& outgoing() const noexcept { return outs_; }
 
-    /// Places bytes directly where a sink offers memory.
+    /// Writes bytes directly into memory that a sink offers.
     bool direct = false;
-    /// Streams that are cancelled had been sent whole.
+    /// Cancelled streams count as completely sent.
     bool sent_whole = false;
 
 private:

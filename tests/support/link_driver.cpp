@@ -11,8 +11,8 @@ namespace nexar::testing {
 
 namespace {
 
-// So that `done` is asked, and `now` is read, even if something keeps every station busy or none
-// has anything to do.
+// Calls `done` and reads the clock at least this often, even if the stations are always busy or
+// have nothing to do.
 constexpr Duration kLongestSleep = std::chrono::milliseconds(50);
 
 timespec to_timespec(Duration time) noexcept {
@@ -158,18 +158,16 @@ std::string Station::describe_link(port::LinkId link) const {
     const auto now = carrier_->endpoint().find(link)->statistics();
     return fmt::format(
         "; link {}: datagrams of {} bytes, round trip {} us, {} of {} bytes in flight, {} parked, "
-        "{} "
-        "black holes",
+        "{} black holes",
         link.value(), now.datagram_bytes, now.round_trip.count() / 1000, now.in_flight,
         now.congestion_window, now.parked, now.black_holes);
 }
 
 std::string Station::describe() const {
-    std::string text = fmt::format(
-        "{}: {} up, {} refused, {} payloads and {} bytes received, {} "
-        "sends under way",
-        address().text(), came_up_, refused_.size(), received_.size(), received_bytes(),
-        sources_.size());
+    std::string text =
+        fmt::format("{}: {} up, {} refused, {} payloads and {} bytes received, {} sends in flight",
+                    address().text(), came_up_, refused_.size(), received_.size(), received_bytes(),
+                    sources_.size());
     for (const auto& [number, story] : stories_) {
         if (story.link != nullptr) text += describe_link(port::LinkId(number));
         if (story.down) text += fmt::format("; link {} is down: {}", number, story.down->what());
@@ -192,7 +190,7 @@ bool LinkDriver::run_until(const std::function<bool()>& done, Duration within) {
         if (done()) return true;
         const TimePoint now = clock_.now();
         if (now >= until) return false;
-        // What `done` asked of a link is sent at once.
+        // Send at once what `done` requested from a link.
         for (Station* station : stations_) station->carrier().flush(now);
         if (!any) sleep(now, until);
     }

@@ -19,22 +19,22 @@
 
 namespace nexar::testing {
 
-/// So many bytes in a plain build, and a sixteenth where sanitizers slow everything down.
+/// `bytes` in a plain build, a sixteenth of that where sanitizers slow everything down.
 constexpr std::uint64_t scaled(std::uint64_t bytes) noexcept {
     return kSanitized ? bytes / 16 : bytes;
 }
 
-/// A wait that only a broken program exceeds, also on a loaded machine and with sanitizers.
+/// A timeout that only a broken program exceeds, even on a loaded machine and with sanitizers.
 constexpr Duration patience(std::chrono::seconds plain) noexcept {
     return kSanitized ? 4 * plain : plain;
 }
 
-/// One node of a test: a carrier over a real socket, and the story of its links. Takes every
-/// payload that peers send, checks it, and forgets links that are down. Throws nexar::Error when
-/// it cannot begin. Driven by a LinkDriver.
+/// One node of a test: a carrier over a real socket, and the history of its links. Receives and
+/// checks every payload that peers send, and forgets links that are down. The constructor throws
+/// nexar::Error if it cannot start. Driven by a LinkDriver.
 class Station {
 public:
-    /// What became of a link.
+    /// The history of a link.
     struct Story {
         port::Link* link = nullptr;  // null before Up and after Down
         bool came_up = false;
@@ -44,11 +44,11 @@ public:
         TimePoint down_at{};
     };
     enum class Memory : std::uint8_t {
-        generated,   // asked for piece by piece
-        referenced,  // read in place, and poisoned as soon as it is released
+        generated,   // generated piece by piece
+        referenced,  // read in place, and poisoned once released
     };
 
-    /// `pool` must outlive it.
+    /// `pool` must outlive the station.
     Station(const Address& local, BufferPool& pool, quic::EndpointOptions options,
             const std::function<std::unique_ptr<quic::PacketPath>(quic::UdpSocket&)>& through = {});
     Station(const Station&) = delete;
@@ -60,36 +60,37 @@ public:
 
     port::LinkId dial(const Address& remote, const security::Expectation& expected);
 
-    /// Queues a payload; the source is kept until it is released.
+    /// Queues a payload and keeps its source until it is released.
     port::StreamId send(port::Link& link, const Payload& payload,
                         Memory memory = Memory::generated);
 
     const Story& story(port::LinkId link) const;
-    /// The first link that came up and is still so; null when there is none.
+    /// The first link that is still up; null if there is none.
     port::Link* link() const noexcept;
-    /// The connection behind it; must be up.
+    /// The connection behind a link, which must be up.
     quic::Connection& connection(port::LinkId link);
     std::size_t came_up() const noexcept { return came_up_; }
     const std::vector<port::Refused>& refused() const noexcept { return refused_; }
 
-    /// Payloads that came whole and right, in the order of their ends.
+    /// Payloads that arrived complete and correct, in the order of completion.
     const std::vector<Payload>& received() const noexcept { return received_; }
-    /// Content bytes taken so far, of whole payloads and of those under way.
+    /// Content bytes received so far, of complete payloads and of those in progress.
     std::uint64_t received_bytes() const noexcept;
-    /// Sends without Released.
+    /// Sends that have not been released.
     std::size_t sending() const noexcept { return sources_.size(); }
     std::size_t outcomes(port::SendOutcome outcome) const noexcept {
         return outcomes_[static_cast<std::size_t>(outcome)];
     }
-    /// Payloads that came wrong, and streams that were given up; empty when all is well.
+    /// Wrong payloads and aborted streams; empty if all is well.
     const std::vector<std::string>& faults() const noexcept { return faults_; }
 
-    /// Asked first about a stream that a peer opened; true: it was taken care of, or is to wait.
+    /// Called first for a stream that a peer opened. Returns true if it handled the stream, or
+    /// wants it to wait.
     std::function<bool(port::Link&, port::StreamId)> on_opened{};
-    /// Sees every event before the station does.
+    /// Called with every event before the station handles it.
     std::function<void(const port::LinkEvent&)> on_event{};
 
-    /// For messages of failed tests.
+    /// For the messages of failed tests.
     std::string describe() const;
 
 private:
@@ -117,11 +118,10 @@ private:
     std::vector<std::string> faults_;
 };
 
-/// The loop of the shell, as small as tests need it: drives any number of stations, in the thread
-/// that calls.
+/// A minimal progress loop for tests: drives any number of stations in the calling thread.
 class LinkDriver {
 public:
-    /// The station must outlive the driver, or be removed.
+    /// The station must outlive the driver or be removed.
     void add(Station& station) { stations_.push_back(&station); }
     void remove(Station& station);
 
@@ -130,11 +130,11 @@ public:
 
     TimePoint now() const noexcept { return clock_.now(); }
 
-    /// Drives until `done`, which is asked after every turn, or until the time is over; whether it
-    /// was done.
+    /// Drives until `done()`, which is called after every turn, returns true, or until the timeout.
+    /// Returns whether it was done.
     bool run_until(const std::function<bool()>& done, Duration within);
 
-    /// Drives until the time is over.
+    /// Drives for this long.
     void run_for(Duration time) {
         run_until([] { return false; }, time);
     }

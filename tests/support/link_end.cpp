@@ -11,7 +11,7 @@
 namespace nexar::testing {
 
 std::size_t CollectingSink::write(std::uint64_t offset, port::ConstBytes piece) noexcept {
-    NEXAR_ASSERT(offset == bytes.size(), "bytes of a stream are given in order, each once");
+    NEXAR_ASSERT(offset == bytes.size(), "bytes of a stream must arrive in order, each once");
     if (on_write) on_write();
     const std::uint64_t room = allowance - std::min<std::uint64_t>(allowance, bytes.size());
     const auto taken = static_cast<std::size_t>(std::min<std::uint64_t>(room, piece.size()));
@@ -20,7 +20,7 @@ std::size_t CollectingSink::write(std::uint64_t offset, port::ConstBytes piece) 
 }
 
 std::size_t AskedSource::fill(std::uint64_t offset, port::Bytes out) noexcept {
-    NEXAR_ASSERT(offset == asked, "a source is asked for each byte once, in order");
+    NEXAR_ASSERT(offset == asked, "each byte of a source must be requested once, in order");
     const std::uint64_t end = std::min<std::uint64_t>(content_.size(), available);
     const auto taken =
         static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), end - std::min(end, offset)));
@@ -73,7 +73,7 @@ bool LinkEnd::all_released() const noexcept {
 
 void LinkEnd::on_released(const port::Released& released) {
     Outgoing& outgoing = outgoing_.at(released.stream.value());
-    NEXAR_ASSERT(!outgoing.outcome, "Released comes once");
+    NEXAR_ASSERT(!outgoing.outcome, "a send must be released only once");
     outgoing.outcome = released.outcome;
     ++released_;
     std::ranges::fill(outgoing.content, std::byte{0xee});
@@ -83,7 +83,7 @@ void LinkEnd::on_released(const port::Released& released) {
 }
 
 void LinkEnd::handle(port::LinkEvent& event) {
-    NEXAR_ASSERT(!down_, "Down is the last event of a link");
+    NEXAR_ASSERT(!down_, "Down must be the last event of a link");
     if (auto* up = std::get_if<port::Up>(&event.what)) {
         NEXAR_ASSERT(!was_up_);
         was_up_ = true;
@@ -95,13 +95,13 @@ void LinkEnd::handle(port::LinkEvent& event) {
         return;
     }
     if (auto* down = std::get_if<port::Down>(&event.what)) {
-        NEXAR_ASSERT(all_released(), "every send is released before Down");
+        NEXAR_ASSERT(all_released(), "every send must be released before Down");
         down_ = down->reason;
         rests_ = std::move(down->rests);
         link_ = nullptr;
         return;
     }
-    NEXAR_ASSERT(was_up_, "Up is the first event of a link");
+    NEXAR_ASSERT(was_up_, "Up must be the first event of a link");
     if (auto* released = std::get_if<port::Released>(&event.what)) {
         on_released(*released);
     } else if (auto* opened = std::get_if<port::Opened>(&event.what)) {

@@ -19,10 +19,10 @@ namespace nexar::quic {
 class Connection;
 }
 
-/// Links of simulated nodes, on either level, and what both of their ends saw.
+/// Links of simulated nodes, on either level, and everything that both ends observed.
 namespace nexar::testing {
 
-/// Keeps what it was given, up to an allowance. Asserts that bytes come in order and once.
+/// Keeps the bytes it receives, up to an allowance. Asserts that bytes arrive in order and once.
 class CollectingSink final : public port::Sink {
 public:
     static constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
@@ -34,11 +34,11 @@ public:
 
     std::vector<std::byte> bytes{};
     std::uint64_t allowance = kUnlimited;
-    /// Called with every write, before it.
+    /// Called before every write.
     std::function<void()> on_write{};
 };
 
-/// A source that must be asked, and that has bytes only up to `available`.
+/// A source that generates its bytes on demand, and only up to `available`.
 class AskedSource final : public port::Source {
 public:
     explicit AskedSource(std::vector<std::byte> content, std::uint64_t first = ~std::uint64_t{0})
@@ -49,7 +49,7 @@ public:
     std::size_t fill(std::uint64_t offset, port::Bytes out) noexcept override;
 
     std::uint64_t available;
-    std::uint64_t asked = 0;  // the first byte that was not asked for yet
+    std::uint64_t asked = 0;  // the first byte not yet requested
 
 private:
     std::vector<std::byte> content_;
@@ -57,13 +57,13 @@ private:
 
 struct Incoming {
     CollectingSink sink{};
-    bool in_sink = false;  // by LinkEnd::receive(), not by a sink of the test
+    bool in_sink = false;  // set by LinkEnd::receive(); else the test has its own sink
     bool finished = false;
     bool aborted = false;
-    std::uint64_t size = 0;  // as Finished said
+    std::uint64_t size = 0;  // from Finished
 };
 
-/// One end of a link, and everything that it saw. Asserts what port::Link promises in every
+/// One end of a link, and everything that it observed. Asserts the contract of port::Link in every
 /// scenario: Up first, Down last, one Released for each send, one end for each stream.
 class LinkEnd {
 public:
@@ -72,18 +72,18 @@ public:
     LinkEnd& operator=(const LinkEnd&) = delete;
 
     port::Link& link() noexcept { return *link_; }
-    /// The same, of a QUIC link.
+    /// The connection of a QUIC link.
     quic::Connection& connection() noexcept;
     bool is_up() const noexcept { return was_up_ && !down_; }
     bool was_up() const noexcept { return was_up_; }
     bool dialed() const noexcept { return dialed_; }
-    /// Why the link ended; none while it has not.
+    /// Why the link ended; nullopt while it has not.
     const std::optional<Error>& down() const noexcept { return down_; }
-    /// What came with Down.
+    /// The rests delivered with Down.
     const std::vector<port::Rest>& rests() const noexcept { return rests_; }
 
-    /// Sends a copy of `content` cut into regions; the copy is overwritten and freed the moment
-    /// that it is released.
+    /// Sends a copy of `content` split into regions; overwrites and frees the copy as soon as it is
+    /// released.
     port::StreamId send(std::span<const std::byte> content, const port::StreamOptions& options = {},
                         std::size_t regions = 1);
     /// The same from a source that the caller keeps.
@@ -93,10 +93,10 @@ public:
 
     std::optional<port::SendOutcome> outcome(port::StreamId stream) const;
     std::size_t released() const noexcept { return released_; }
-    /// Every send had its Released.
+    /// True if every send has been released.
     bool all_released() const noexcept;
 
-    /// Payload streams of the peer, in the order in which they were opened.
+    /// Payload streams of the peer, in the order of opening.
     const std::vector<port::StreamId>& opened() const noexcept { return opened_; }
     Incoming& incoming(port::StreamId stream) { return incoming_.at(stream.value()); }
     Incoming& incoming(std::size_t index) { return incoming(opened_.at(index)); }
@@ -108,7 +108,7 @@ public:
     std::vector<std::vector<std::byte>> datagrams{};
     std::size_t writable = 0;
 
-    /// What to do with a stream of the peer; empty: receive it at once.
+    /// Called for each stream of the peer; empty: receive it at once.
     std::function<void(LinkEnd&, port::StreamId)> on_opened{};
     void receive(port::StreamId stream);
 
@@ -139,7 +139,7 @@ private:
     std::size_t aborted_ = 0;
 };
 
-/// A node with all its links. Links that are Down are forgotten, as an engine would.
+/// A node with all its links. Forgets links that are Down, as an engine would.
 class CarrierSide {
 public:
     explicit CarrierSide(sim::NodeCarrier& carrier);
@@ -150,13 +150,13 @@ public:
 
     /// The end of a link that this side has just dialed.
     LinkEnd& dialed(port::LinkId link);
-    /// Links that peers dialed and that came up, in that order.
+    /// Links that peers dialed, in the order in which they came up.
     LinkEnd& accepted(std::size_t index = 0) { return *accepted_.at(index); }
     std::size_t accepted_count() const noexcept { return accepted_.size(); }
 
     const std::vector<port::Refused>& refused() const noexcept { return refused_; }
 
-    /// Called for each new link of a peer when it is up, to set it before anything arrives.
+    /// Called for each new link of a peer when it is up, to configure it before anything arrives.
     std::function<void(LinkEnd&)> on_accepted{};
 
 private:
@@ -169,7 +169,7 @@ private:
     sim::CarrierLoop loop_;
 };
 
-/// Bytes that differ everywhere and for every seed.
+/// Bytes that differ by position and seed.
 std::vector<std::byte> pattern(std::uint64_t seed, std::size_t bytes);
 
 std::span<const std::byte> bytes_of(std::string_view text) noexcept;

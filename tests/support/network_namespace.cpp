@@ -20,7 +20,7 @@ namespace {
 }  // namespace
 
 void enter_new_network() {
-    if (::unshare(CLONE_NEWNET) != 0) cannot("no network namespace");
+    if (::unshare(CLONE_NEWNET) != 0) cannot("cannot create a network namespace");
 }
 
 void enter_network_of(pid_t id) {
@@ -34,12 +34,13 @@ void enter_network_of(pid_t id) {
 
 void take_host_name(const std::string& name) {
     if (::unshare(CLONE_NEWUTS) != 0 || ::sethostname(name.data(), name.size()) != 0) {
-        cannot("no host name of its own");
+        cannot("cannot set a private host name");
     }
 }
 
 void run_command(const std::string& command) {
-    if (std::system(command.c_str()) != 0) throw Error(Errc::bad_config, "failed: " + command);
+    if (std::system(command.c_str()) != 0)
+        throw Error(Errc::bad_config, "command failed: " + command);
 }
 
 bool has_ip_command() {

@@ -6,20 +6,21 @@
 
 namespace nexar::testing {
 
-/// Networks of a child process's own. A namespace belongs to the processes in it and is gone with
-/// the last of them, devices and addresses included, however a test ends.
+/// Private networks for child processes. A namespace, with its devices and addresses, disappears
+/// with the last process in it, however a test ends.
 
-/// Puts this process, which must have one thread, into a network of its own that has no device that
-/// is up. Throws Error (unsupported) where this user may not.
+/// Moves this process, which must have only one thread, into a new network without an active
+/// device. Throws Error (unsupported) if this user is not permitted to.
 void enter_new_network();
 
-/// The same with the network that the process `id` is in.
+/// The same with the network of process `id`.
 void enter_network_of(pid_t id);
 
-/// Another name for this host, seen by this process and its children only.
+/// Changes the host name for this process and its children only.
 void take_host_name(const std::string& name);
 
-/// Runs a shell command, as a rule of `ip`; throws Error (bad_config) that names it when it fails.
+/// Runs a shell command, usually `ip`. Throws Error (bad_config) that quotes the command if it
+/// fails.
 void run_command(const std::string& command);
 
 bool has_ip_command();

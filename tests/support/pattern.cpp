@@ -100,9 +100,10 @@ Payload HashingSink::announced() const noexcept {
 }
 
 std::string HashingSink::verdict() const {
-    if (taken_ < prefix_.size()) return fmt::format("only {} bytes came, no whole prefix", taken_);
+    if (taken_ < prefix_.size())
+        return fmt::format("only {} bytes arrived, less than the prefix", taken_);
     const Payload payload = announced();
-    if (!in_order_) return fmt::format("payload {} came with gaps", payload.seed);
+    if (!in_order_) return fmt::format("payload {} arrived with gaps", payload.seed);
     if (taken_ - prefix_.size() != payload.bytes) {
         return fmt::format("payload {} has {} bytes instead of {}", payload.seed,
                            taken_ - prefix_.size(), payload.bytes);

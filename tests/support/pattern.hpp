@@ -14,14 +14,14 @@
 
 namespace nexar::testing {
 
-/// Writes what stands from `offset` on in the content that belongs to `seed`: other bytes at every
-/// place and for every seed, made without what stands before.
+/// Writes the content for `seed` from `offset` on. The bytes differ by position and seed, and do
+/// not depend on those before them.
 void fill_pattern(std::uint64_t seed, std::uint64_t offset, port::Bytes out) noexcept;
 
 /// The XXH3 hash of the first `bytes` bytes of that content.
 std::uint64_t pattern_hash(std::uint64_t seed, std::uint64_t bytes);
 
-/// What one stream carries, told to the receiver by the stream's prefix.
+/// The content of one stream; the stream's prefix describes it to the receiver.
 struct Payload {
     std::uint64_t seed = 0;
     std::uint64_t bytes = 0;
@@ -32,7 +32,7 @@ struct Payload {
     std::array<std::byte, kPrefixBytes> prefix() const noexcept;
 };
 
-/// A payload that is made while it is sent.
+/// A payload that is generated while it is sent.
 class GeneratedSource final : public port::Source {
 public:
     explicit GeneratedSource(const Payload& payload) noexcept : payload_(payload) {}
@@ -45,7 +45,7 @@ private:
     Payload payload_;
 };
 
-/// A payload in memory of its own, shown in regions of uneven sizes.
+/// A payload in memory of its own, presented in regions of uneven sizes.
 class MemoryPayloadSource final : public port::Source {
 public:
     /// `memory` is reused if it is large enough.
@@ -55,8 +55,8 @@ public:
     std::span<const port::ConstBytes> regions() const noexcept override { return regions_; }
     std::size_t fill(std::uint64_t /*offset*/, port::Bytes /*out*/) noexcept override { return 0; }
 
-    /// Overwrites the content, so that whoever reads it again sends what the receiver will not
-    /// take for right, and gives the memory up.
+    /// Overwrites the content, so that the receiver detects a link that reads it again, and gives
+    /// up the memory.
     std::vector<std::byte> poison() &&;
 
 private:
@@ -65,7 +65,7 @@ private:
     std::vector<port::ConstBytes> regions_;
 };
 
-/// Takes a payload with its prefix and keeps a hash of it only.
+/// Takes a payload with its prefix and keeps only a hash of it.
 class HashingSink final : public port::Sink {
 public:
     HashingSink();
@@ -75,10 +75,10 @@ public:
         return {};
     }
 
-    /// What the prefix announced; valid when all of it was taken.
+    /// The payload that the prefix describes; valid once the whole prefix has arrived.
     Payload announced() const noexcept;
     std::uint64_t taken() const noexcept { return taken_; }
-    /// Empty when what was taken is the payload that was announced, whole; else what is wrong.
+    /// Empty if exactly the announced payload has arrived, otherwise a description of the fault.
     std::string verdict() const;
 
 private:
@@ -88,7 +88,7 @@ private:
 
     std::unique_ptr<XXH3_state_t, StateFree> hash_;
     std::array<std::byte, Payload::kPrefixBytes> prefix_{};
-    std::uint64_t taken_ = 0;  // prefix included
+    std::uint64_t taken_ = 0;  // including the prefix
     bool in_order_ = true;
 };
 

@@ -8,7 +8,7 @@
 #include "support/link_end.hpp"
 #include "support/test_cluster.hpp"
 
-/// QUIC links on a DatagramNet, and what both of their ends saw.
+/// QUIC links on a DatagramNet, and everything that both ends observed.
 namespace nexar::testing {
 
 /// A host with all its links.
@@ -19,7 +19,7 @@ public:
     sim::DatagramHost& host() noexcept { return *host_; }
     quic::Endpoint& endpoint() noexcept { return host_->endpoint(); }
 
-    /// Dials; the end that comes of it.
+    /// Dials and returns this end of the link.
     LinkEnd& dial(const Address& remote, const security::Expectation& expected) {
         return dialed(host_->dial(remote, expected).value());
     }
@@ -38,27 +38,27 @@ struct PairOptions {
     SharedCredentials server_credentials{};  // null: node 2
 };
 
-/// Two hosts, and a link when connect() was called.
+/// Two hosts, and a link after connect().
 class QuicPair {
 public:
-    /// The cluster that all pairs of this process share: making one costs milliseconds.
+    /// The cluster that all pairs of this process share, because creating one takes milliseconds.
     static const TestCluster& cluster();
-    /// Of a node of that cluster; the same ones each time.
+    /// Credentials of a node of that cluster; the same ones each time.
     static SharedCredentials node(std::uint64_t index);
     static quic::EndpointOptions endpoint_options(SharedCredentials credentials,
                                                   const quic::LinkOptions& link = {});
 
     explicit QuicPair(const PairOptions& options = {});
 
-    /// Begins the link without waiting.
+    /// Starts the link without waiting.
     LinkEnd& dial();
-    /// Both ends are up; false if they are not within `at_most`.
+    /// Returns true when both ends are up, false if they are not within `at_most`.
     bool connect(Duration at_most = std::chrono::seconds(10));
 
     LinkEnd& client() noexcept { return *client_; }
     LinkEnd& server() { return server_side.accepted(); }
 
-    /// Goes on until `done`, at most for `at_most`.
+    /// Runs until `done` returns true, at most for `at_most`.
     bool run_until(const std::function<bool()>& done, Duration at_most = std::chrono::seconds(60)) {
         return world.run_until(done, at_most);
     }

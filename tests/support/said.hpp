@@ -9,7 +9,7 @@
 #include "wire/codec.hpp"
 #include "wire/preamble.hpp"
 
-/// The bytes that a peer says on its lanes and streams.
+/// The bytes that a peer sends on its lanes and streams.
 namespace nexar::testing {
 
 using Bytes = std::vector<std::byte>;
@@ -22,7 +22,7 @@ Bytes said(const Message& message) {
     return bytes;
 }
 
-/// The same with the field `size` of a message header set to what the encoder would refuse.
+/// Sets the field `size` of a message header, also to values that the encoder would reject.
 Bytes with_size(Bytes frame, std::uint64_t size);
 
 Bytes operator+(Bytes front, std::span<const std::byte> back);
@@ -33,10 +33,10 @@ inline Bytes stream_of(ContextId context, std::uint64_t sequence) {
         .lane = wire::Lane::bulk, .context = context, .sequence = Sequence(sequence)});
 }
 
-/// The frames in what was written to a lane, its preamble excluded.
+/// The frames written to a lane, without its preamble.
 std::vector<wire::AnyMessage> frames_in(std::span<const std::byte> lane);
 
-/// Of these, those of one type.
+/// Only those of one type.
 template <class Message>
 std::vector<Message> frames_of(std::span<const std::byte> lane) {
     std::vector<Message> found;

@@ -2,7 +2,7 @@
 
 namespace nexar::testing {
 
-/// Whether sanitizers slow this build down, and add memory of their own.
+/// True if sanitizers slow this build down and use additional memory.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kSanitized = true;
 #elif defined(__has_feature)

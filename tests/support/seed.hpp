@@ -6,7 +6,7 @@
 
 namespace nexar {
 
-/// The seed of a randomised test: NEXAR_TEST_SEED if it is set, else `fallback`. Printed, so that a
+/// The seed of a randomised test: NEXAR_TEST_SEED if set, else `fallback`. Prints it, so that a
 /// failed run can be repeated.
 inline std::uint64_t test_seed(std::uint64_t fallback) {
     const char* const given = std::getenv("NEXAR_TEST_SEED");

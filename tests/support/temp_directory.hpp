@@ -9,12 +9,13 @@
 
 namespace nexar {
 
-/// A directory of the test's own; gone with it.
+/// A temporary directory that is removed with this object.
 class TempDirectory {
 public:
     TempDirectory() {
         std::string pattern = (std::filesystem::temp_directory_path() / "nexar-XXXXXX").string();
-        if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no directory");
+        if (::mkdtemp(pattern.data()) == nullptr)
+            throw std::runtime_error("cannot create a temporary directory");
         path_ = pattern;
     }
     TempDirectory(const TempDirectory&) = delete;

@@ -25,7 +25,7 @@ KeyPair copy_of(const KeyPair& key) {
     return KeyPair::from_pem(key.to_pem().value()).value();
 }
 
-/// Flaws that are another content of the node's certificate.
+/// Applies a flaw that changes the content of the node's certificate.
 CertificateSpec with_flaw(CertificateSpec spec, Flaw flaw, security::WallTime now) {
     switch (flaw) {
         case Flaw::expired:
@@ -101,7 +101,7 @@ std::string_view name(Flaw flaw) noexcept {
 
 TestCluster::TestCluster(security::WallTime now)
     : now_(now),
-      // Old enough that certificates of the past are not older than their CA.
+      // Old enough that expired certificates are not older than their CA.
       ca_(ClusterCa::create(security::new_cluster_id().value(), now - 240h).value()) {}
 
 NodeId TestCluster::node_id(std::uint64_t index) noexcept {

@@ -16,29 +16,29 @@
 
 namespace nexar::testing {
 
-/// What is wrong with a peer's certificate, one thing at a time.
+/// The ways in which a peer's certificate can be wrong.
 enum class Flaw : std::uint8_t {
     no_certificate,
-    foreign_ca,             // of another cluster's CA, shown alone
-    foreign_chain,          // the same with that CA's certificate behind it
-    impostor_ca,            // of a CA with the name of ours and another key
-    expired,                // since two days
-    just_expired,           // since ten minutes
-    not_yet_valid,          // until in two hours
+    foreign_ca,             // by another cluster's CA, presented alone
+    foreign_chain,          // the same, followed by that CA's certificate
+    impostor_ca,            // by a CA with the name of ours and another key
+    expired,                // two days ago
+    just_expired,           // ten minutes ago
+    not_yet_valid,          // valid in two hours
     other_cluster,          // signed by our CA, for another cluster
     three_certificates,     // the node's, the CA's, and the CA's again
     oversized_chain,        // two certificates, together above 16 KiB
-    oversized_certificate,  // one, above 16 KiB with all that surrounds it
+    oversized_certificate,  // one, above 16 KiB including its overhead
     too_many_names,         // nine subject alternative names
     ca_as_node,             // the CA's own certificate and key
-    ca_flag,                // a node's that may sign others
+    ca_flag,                // a node certificate that may sign others
     no_purpose,             // no extended key usage
     other_purpose,          // for signing code
-    no_signing,             // a key for agreement only
+    no_signing,             // a key for key agreement only
     no_name,                // no nexar URI
     two_names,              // two nexar URIs
     malformed_name,         // a nexar URI that names no node
-    stolen,                 // nothing, but the key is another one
+    stolen,                 // a valid certificate, but another key
 };
 
 inline constexpr std::array kAllFlaws{
@@ -69,13 +69,14 @@ std::string_view name(Flaw flaw) noexcept;
 
 using SharedCredentials = std::shared_ptr<const security::Credentials>;
 
-/// A cluster CA and credentials for any number of its nodes, made in some milliseconds. Failures
+/// A cluster CA and credentials for any number of its nodes, created within milliseconds. Failures
 /// throw nexar::Error.
 class TestCluster {
 public:
     using Der = security::Credentials::Der;
 
-    /// `now` is when all certificates are issued: the machine's time for tests with real clocks.
+    /// `now` is the time at which all certificates are issued: the machine's time for tests with
+    /// real clocks.
     explicit TestCluster(security::WallTime now = std::chrono::system_clock::now());
 
     const ClusterId& id() const noexcept { return ca_.cluster(); }
@@ -86,16 +87,17 @@ public:
     static NodeId node_id(std::uint64_t index) noexcept;
     Identity identity(std::uint64_t index) const noexcept;
 
-    /// Those of the node, incarnation 1; new with each call.
+    /// The credentials of a node, incarnation 1; new ones with each call.
     SharedCredentials node(std::uint64_t index) const;
 
-    /// Those of a node that trusts our CA and shows something that nobody should accept.
+    /// The credentials of a node that trusts our CA but presents something that nobody should
+    /// accept.
     SharedCredentials flawed(Flaw flaw, std::uint64_t index = 7) const;
 
-    /// Credentials that show what `spec` says, signed by our CA.
+    /// Credentials with a certificate for `spec`, signed by our CA.
     SharedCredentials showing(security::CertificateSpec spec, security::KeyPair key) const;
 
-    /// What issue() would say for the node: a start for one that is wrong in one place.
+    /// What issue() would certify for the node; a starting point for a flawed certificate.
     security::CertificateSpec node_spec(std::uint64_t index, const security::KeyPair& key) const;
 
 private:

@@ -34,7 +34,7 @@ TEST(QuicTeeth, a_sink_accepts_what_was_announced_and_nothing_else) {
     auto bytes = whole_payload();
     EXPECT_EQ(verdict_on(bytes), "");
     EXPECT_THAT(verdict_on(std::span(bytes).first(bytes.size() - 1)), HasSubstr("100002 bytes"));
-    EXPECT_THAT(verdict_on(std::span(bytes).first(9)), HasSubstr("no whole prefix"));
+    EXPECT_THAT(verdict_on(std::span(bytes).first(9)), HasSubstr("less than the prefix"));
     bytes[50'000] ^= std::byte{1};
     EXPECT_THAT(verdict_on(bytes), HasSubstr("has the hash"));
     bytes[50'000] ^= std::byte{1};

@@ -18,8 +18,8 @@ namespace {
 
 Error not_an_address(std::string_view text) {
     return {Errc::invalid_argument,
-            fmt::format("{} is no address with a port; write 127.0.0.1:7000 or [::1]:7000 (port 0 "
-                        "to 65535, no names)",
+            fmt::format("{} is not an address with a port; write it as 127.0.0.1:7000 or "
+                        "[::1]:7000 (port 0 to 65535, no host names)",
                         in_quotes(text))};
 }
 
@@ -35,7 +35,7 @@ struct HostAndPort {
     int family = AF_UNSPEC;
 };
 
-/// The two sides of the last colon; an IPv6 host must stand in brackets, since it has colons too.
+/// The two sides of the last colon; an IPv6 host must be in brackets, since it contains colons.
 std::optional<HostAndPort> take_apart(std::string_view text) {
     const std::size_t colon = text.rfind(':');
     if (colon == std::string_view::npos || !is_port(text.substr(colon + 1))) return {};
@@ -88,7 +88,7 @@ Address Address::loopback_v6(std::uint16_t port) {
     return from(&in, sizeof in);
 }
 
-// sin_port and sin6_port are the same bytes of both structures.
+// sin_port and sin6_port are at the same place in both structures.
 static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
 
 std::uint16_t Address::port() const noexcept {

@@ -12,12 +12,12 @@
 
 namespace nexar::udp_fault {
 
-/// An IPv4 or IPv6 address with a port, as the socket calls want it. Default: no address.
+/// An IPv4 or IPv6 address with a port, in the form of the socket calls. Default: no address.
 struct Address {
     sockaddr_storage storage{};
     socklen_t length = 0;
 
-    /// "127.0.0.1:7000", "[::1]:7000", "[fe80::1%eth0]:7000". Numbers only: no names are looked up.
+    /// "127.0.0.1:7000", "[::1]:7000", "[fe80::1%eth0]:7000". Numbers only, no host names.
     static Result<Address> parse(std::string_view text);
 
     static Address loopback_v4(std::uint16_t port = 0);
@@ -30,14 +30,14 @@ struct Address {
     sockaddr* raw() noexcept { return reinterpret_cast<sockaddr*>(&storage); }
     const sockaddr* raw() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
 
-    /// The bytes that the kernel filled in, for comparing.
+    /// The bytes in use, for comparison.
     std::string_view bytes() const noexcept {
         return {reinterpret_cast<const char*>(&storage), length};
     }
     bool operator==(const Address& other) const noexcept { return bytes() == other.bytes(); }
 };
 
-/// As parse() reads it.
+/// The form that parse() reads.
 std::string describe(const Address& address);
 
 }  // namespace nexar::udp_fault

@@ -29,7 +29,7 @@ Result<void> set(Duration& field, std::string_view text) {
     return assign(field, parse_duration(text));
 }
 
-// 64 bits are sizes, which may have a unit.
+// 64-bit fields are sizes, which may have a unit.
 Result<void> set(std::uint64_t& field, std::string_view text) {
     return assign(field, parse_size(text));
 }
@@ -55,36 +55,36 @@ constexpr std::array<FaultFlag, 20> kFlags = {{
      [](auto& o, auto text) { return set(o.burst.shortest, text); }},
     {"burst-max", "N", "datagrams in the longest burst (1)",
      [](auto& o, auto text) { return set(o.burst.longest, text); }},
-    {"duplicate", "P", "deliver twice with this probability",
+    {"duplicate", "P", "deliver a datagram twice with this probability",
      [](auto& o, auto text) { return set(o.duplicate, text); }},
-    {"reorder", "P", "hold back with this probability",
+    {"reorder", "P", "hold a datagram back with this probability",
      [](auto& o, auto text) { return set(o.reorder.probability, text); }},
     {"reorder-packets", "N",
-     "until N later ones of the client have left (3; 0: for the whole time)",
+     "until N later ones of the same client have left (3; 0: for the whole time)",
      [](auto& o, auto text) { return set(o.reorder.packets, text); }},
     {"reorder-time", "TIME", "but no longer than this (5ms)",
      [](auto& o, auto text) { return set(o.reorder.at_most, text); }},
-    {"delay", "TIME", "deliver so much later",
+    {"delay", "TIME", "delay every datagram by this time",
      [](auto& o, auto text) { return set(o.delay, text); }},
-    {"jitter", "TIME", "and a uniform part of this later still, in order",
+    {"jitter", "TIME", "plus a uniform random part of this time, without reordering",
      [](auto& o, auto text) { return set(o.jitter, text); }},
-    {"corrupt", "P", "flip bits with this probability",
+    {"corrupt", "P", "flip bits of a datagram with this probability",
      [](auto& o, auto text) { return set(o.corrupt.probability, text); }},
-    {"corrupt-bits", "N", "so many of them (1)",
+    {"corrupt-bits", "N", "number of bits to flip (1)",
      [](auto& o, auto text) { return set(o.corrupt.bits, text); }},
-    {"truncate", "P", "cut to a shorter length with this probability",
+    {"truncate", "P", "truncate a datagram with this probability",
      [](auto& o, auto text) { return set(o.truncate, text); }},
-    {"blackhole-after", "TIME", "a blackhole begins so long after the first datagram",
+    {"blackhole-after", "TIME", "start a blackhole this long after the first datagram",
      [](auto& o, auto text) { return set(o.blackhole.after, text); }},
-    {"blackhole-lasts", "TIME", "and swallows everything for so long (0s: no blackhole)",
+    {"blackhole-lasts", "TIME", "drop everything for this long (0s: no blackhole)",
      [](auto& o, auto text) { return set(o.blackhole.lasts, text); }},
-    {"blackhole-every", "TIME", "and begins again with this period (0s: only once)",
+    {"blackhole-every", "TIME", "start it again with this period (0s: only once)",
      [](auto& o, auto text) { return set(o.blackhole.every, text); }},
-    {"largest", "SIZE", "lose what has more bytes of payload than this (0: no limit)",
+    {"largest", "SIZE", "lose datagrams with a larger payload than this (0: no limit)",
      [](auto& o, auto text) { return set(o.largest, text); }},
-    {"rate", "SIZE", "bytes per second that the line takes (0: any)",
+    {"rate", "SIZE", "bandwidth of the line in bytes per second (0: unlimited)",
      [](auto& o, auto text) { return set(o.rate.bytes_per_second, text); }},
-    {"rate-queue", "SIZE", "bytes that may wait before the line, more is lost (256KiB)",
+    {"rate-queue", "SIZE", "bytes that may queue for the line; the excess is lost (256KiB)",
      [](auto& o, auto text) { return set(o.rate.queue_bytes, text); }},
 }};
 

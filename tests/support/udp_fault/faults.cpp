@@ -17,12 +17,12 @@ constexpr Duration kLongest = std::chrono::hours(24);
 constexpr std::uint32_t kMostInARow = 1'000'000;
 constexpr std::uint32_t kMostHeldFor = 64;
 constexpr std::uint32_t kMostBits = 64;
-// With these, bytes times nanoseconds per second stay within 63 bits.
+// With these limits, bytes times nanoseconds per second fit in 63 bits.
 constexpr std::uint64_t kLargestQueue = std::uint64_t{1} << 30U;
 constexpr std::uint64_t kFastestLine = 1'000'000'000'000;
 
 Error refused(std::string_view option, std::string_view given, std::string_view allowed) {
-    return {Errc::invalid_argument, fmt::format("{} is {}; allowed is {}", option, given, allowed)};
+    return {Errc::invalid_argument, fmt::format("{} is {}; allowed: {}", option, given, allowed)};
 }
 
 Result<void> check_probability(std::string_view option, double given) {
@@ -52,7 +52,7 @@ Result<void> check_blackhole(const FaultOptions::Blackhole& blackhole) {
                                format_duration(blackhole.lasts)));
 }
 
-/// Different bits of a datagram, in the order drawn.
+/// Distinct bits of a datagram, in the order drawn.
 std::vector<std::uint32_t> draw_bits(Random& random, std::size_t bytes, std::uint32_t count) {
     const auto all = static_cast<std::uint32_t>(bytes * 8);
     std::vector<std::uint32_t> bits;
@@ -117,7 +117,7 @@ Fate FateSequence::next(std::size_t bytes) {
     const bool truncated = random.chance(options_.truncate);
     const double kept = random.uniform();
     const bool corrupted = random.chance(options_.corrupt.probability);
-    // Last, because their number of draws varies with the datagram.
+    // These come last, because their number of draws depends on the datagram.
     if (truncated && bytes > 0) {
         fate.cut_to = static_cast<std::size_t>(kept * static_cast<double>(bytes));
     }

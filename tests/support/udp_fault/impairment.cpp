@@ -14,7 +14,7 @@ namespace nexar::udp_fault {
 
 namespace {
 
-// Each arrival looks at all that are held for a number of packets: more than these are not held.
+// Each arrival visits all datagrams held back by a packet count; this limits their number.
 constexpr std::size_t kMostHeld = 256;
 
 Duration time_on_line(std::uint64_t bytes, std::uint64_t bytes_per_second) noexcept {
@@ -61,7 +61,8 @@ void Impairment::set_options(const FaultOptions& options) {
 void Impairment::offer(TimePoint now, std::uint64_t flow, std::uint8_t ecn,
                        std::span<const std::byte> bytes) {
     ++counters_.received;
-    // Drawn even for what time takes: whatever the clock does, the n-th datagram has the n-th fate.
+    // Drawn even for datagrams lost to time: the n-th datagram has the n-th fate, whatever the
+    // clock does.
     const Fate fate = fates_.next(bytes.size());
     if (lost(now, fate, bytes.size())) return;
     Datagram datagram{.flow = flow, .ecn = ecn, .bytes = {bytes.begin(), bytes.end()}};
@@ -108,13 +109,13 @@ Datagram Impairment::altered(const Fate& fate, Datagram datagram) {
     return datagram;
 }
 
-/// When the last byte has left the line; nothing if the queue before it is full.
+/// The time at which the last byte has left the line; nullopt if the queue before it is full.
 std::optional<TimePoint> Impairment::passed_line(TimePoint now, std::size_t bytes) {
     const auto& [rate, queue_bytes] = options_.rate;
     if (rate == 0) return now;
     const TimePoint starts = std::max(now, line_free_at_);
     const Duration takes = time_on_line(bytes, rate);
-    // What is on the line itself waits no more: an idle line takes any datagram.
+    // The datagram on the line itself does not count as queued: an idle line accepts any datagram.
     if (starts > now && starts - now + takes > time_on_line(queue_bytes, rate)) return {};
     line_free_at_ = starts + takes;
     return line_free_at_;
@@ -149,8 +150,8 @@ void Impairment::hold_back(TimePoint due, Datagram datagram) {
     }
 }
 
-/// A datagram of the flow leaves in order at `due`: whom it is the last to overtake leaves behind
-/// it.
+/// A datagram of the flow leaves in order at `due`; a held-back datagram for which it is the last
+/// to overtake leaves right after it.
 void Impairment::let_overtaken_go(std::uint64_t flow, TimePoint due) {
     for (auto held = held_.begin(); held != held_.end();) {
         if (held->place->second.flow != flow || --held->remaining > 0) {

@@ -1,4 +1,4 @@
-// A UDP proxy that treats datagrams badly, the same way for the same seed. See docs/testing.md.
+// A UDP proxy that injects faults, the same ones for the same seed. See docs/testing.md.
 
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ constexpr int kExitOk = 0;
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
 
-/// A fault flag as given: for both directions, or with its prefix for one.
+/// A fault flag from the command line: for both directions, or with a prefix for one.
 struct GivenFault {
     const FaultFlag* flag = nullptr;
     std::string name{};  // as written, with the dashes
@@ -36,7 +36,7 @@ struct GivenFault {
     CLI::Option* option = nullptr;
 };
 
-/// What the user wrote.
+/// The command line of the user.
 struct CommandLine {
     std::string listen = "127.0.0.1:0";
     std::string target{};
@@ -50,26 +50,26 @@ struct CommandLine {
 };
 
 void add_options(CLI::App& app, CommandLine& line) {
-    app.add_option("--listen", line.listen, "address that clients send to; port 0: any free one")
+    app.add_option("--listen", line.listen, "address that clients send to; port 0 picks a free one")
         ->capture_default_str()
         ->type_name("ADDRESS");
     app.add_option("--to", line.target, "address that datagrams are forwarded to")
         ->required()
         ->type_name("ADDRESS");
-    app.add_option("--seed", line.seed, "repeats the decisions of the run that printed it")
+    app.add_option("--seed", line.seed, "repeat the decisions of the run that printed this seed")
         ->type_name("N");
-    app.add_option("--stats", line.stats_seconds, "print statistics every so many seconds")
+    app.add_option("--stats", line.stats_seconds, "print statistics with this period")
         ->check(CLI::Range(0.01, 86400.0))
         ->type_name("SECONDS");
     app.add_option("--rebind-after", line.rebind_after,
-                   "take new source ports so long after the first datagram")
+                   "change the source ports this long after the first datagram")
         ->type_name("TIME");
     app.add_option("--rebind-every", line.rebind_every, "and again with this period")
         ->type_name("TIME");
     app.add_option("--rebind-address", line.rebind_addresses,
-                   "source addresses to use in turn (with port 0): each rebinding takes the next")
+                   "source addresses, with port 0; each rebinding uses the next one")
         ->type_name("ADDRESS");
-    app.add_option("--queue", line.queue, "bytes that may wait for their time in each direction")
+    app.add_option("--queue", line.queue, "bytes that may wait in each direction")
         ->capture_default_str()
         ->type_name("SIZE");
 }
@@ -85,7 +85,8 @@ void add_fault(CLI::App& app, CommandLine& line, const FaultFlag& flag,
     given.direction = direction;
     given.option = app.add_option(given.name, given.text, std::string(flag.meaning))
                        ->type_name(std::string(flag.value))
-                       // An empty group hides the two variants from the help, which explains them.
+                       // An empty group hides the two variants in the help, whose footer explains
+                       // them.
                        ->group(direction ? "" : "Faults");
 }
 
@@ -95,18 +96,19 @@ void add_faults(CLI::App& app, CommandLine& line) {
         for (const FaultFlag& flag : fault_flags()) add_fault(app, line, flag, direction);
     }
     app.footer(
-        "A fault holds for both directions. --up-NAME sets it from clients to the target only,\n"
-        "--down-NAME from the target to clients only; both are stronger than --NAME.\n"
-        "P is a probability, 0.01; TIME has a unit, 5ms; SIZE may have one, 1MiB.\n"
+        "A fault applies to both directions. --up-NAME sets it only from clients to the target,\n"
+        "--down-NAME only from the target to clients; both override --NAME.\n"
+        "P is a probability such as 0.01; TIME has a unit, as in 5ms; SIZE may have one, as in "
+        "1MiB.\n"
         "Statistics are printed at the end (SIGINT, SIGTERM).\n"
-        "Exit codes: 0 done, 1 failed, 2 the command line is not understood.");
+        "Exit codes: 0 success, 1 failure, 2 bad command line.");
 }
 
 Error in_flag(const std::string& name, const Error& error) {
     return {error.code(), fmt::format("{}: {}", name, error.cause())};
 }
 
-/// Takes the value, or blames the flag.
+/// Stores the value, or returns an error that names the flag.
 template <class Value>
 Result<void> read(Value& value, const std::string& flag, const Result<Value>& parsed) {
     if (!parsed) return in_flag(flag, parsed.error());
@@ -114,7 +116,7 @@ Result<void> read(Value& value, const std::string& flag, const Result<Value>& pa
     return {};
 }
 
-/// Flags for both directions first, then those for one, wherever they stand on the command line.
+/// Applies flags for both directions first, then those for one, in any order on the command line.
 Result<void> apply_faults(const CommandLine& line, ProxyOptions& options) {
     for (const GivenFault& given : line.faults) {
         if (given.option->count() == 0) continue;
@@ -153,7 +155,7 @@ void print_statistics(const Proxy& proxy) {
     std::fflush(stdout);
 }
 
-/// Blocks the signals that end the command; before any thread is started, so that all inherit it.
+/// Blocks the signals that end the command. Call before starting threads, so that all inherit it.
 sigset_t block_signals() {
     sigset_t signals;
     sigemptyset(&signals);
@@ -173,7 +175,7 @@ void print_until_signalled(const Proxy& proxy, const sigset_t& signals, double p
 }
 
 int run(int argc, char** argv) {
-    CLI::App app("Forwards UDP datagrams to a target and back, badly.", "udp_fault");
+    CLI::App app("Forwards UDP datagrams to a target and back, with faults.", "udp_fault");
     CommandLine line;
     add_options(app, line);
     add_faults(app, line);

@@ -41,14 +41,14 @@ public:
             const Turnstile locked(*this);
             until = std::min(until, relay_->next_deadline().value_or(deadline));
         }
-        // Without the lock: a sleeping relay lets everybody in.
+        // Without the lock, so that other threads can access a sleeping relay.
         const Relay::Ready ready = relay_->wait(until);
         const Turnstile locked(*this);
         relay_->work(ready);
     }
 
-    /// Calls `access(relay)` between two turns. It must not make anything due earlier: a relay that
-    /// sleeps is not woken.
+    /// Calls `access(relay)` between two turns. It must not make anything due earlier, because a
+    /// sleeping relay is not woken.
     template <class Access>
     auto with_relay(Access access) {
         const Turnstile locked(*this);
@@ -56,9 +56,10 @@ public:
     }
 
 private:
-    /// The lock. A busy relay takes it again right after it let go, before who waits gets to run;
-    /// one call was seen to wait for two seconds. So everybody passes a gate first, and who waits
-    /// for the lock keeps the gate closed: nobody waits for more than one turn of the relay.
+    /// The lock. A busy relay would reacquire a plain mutex before a waiting thread gets to run;
+    /// one call was observed to wait for two seconds. So every thread first passes a gate, which a
+    /// thread that waits for the lock keeps closed: nobody waits for more than one turn of the
+    /// relay.
     class Turnstile {
     public:
         explicit Turnstile(Runner& runner) : gate_(runner.gate_), lock_(runner.mutex_) {
@@ -71,14 +72,14 @@ private:
     };
 
     void run() {
-        // The default slack of 50 us would make every delay longer by that.
+        // The default timer slack would extend every delay by 50 us.
         ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
         while (!stopping_) turn(TimePoint::max());
     }
 
     std::mutex gate_;
     std::mutex mutex_;
-    std::unique_ptr<Relay> relay_;  // guarded by mutex_, but for wait() and wake()
+    std::unique_ptr<Relay> relay_;  // guarded by mutex_, except wait() and wake()
     Address address_;
     std::uint64_t seed_;
     std::atomic<bool> stopping_{false};
@@ -110,7 +111,7 @@ std::uint64_t Proxy::seed() const noexcept {
 }
 
 void Proxy::turn(TimePoint deadline) {
-    NEXAR_ASSERT(!runner_->driven(), "a proxy that was started drives itself");
+    NEXAR_ASSERT(!runner_->driven(), "a started proxy drives itself");
     runner_->turn(deadline);
 }
 

@@ -8,15 +8,15 @@
 
 namespace nexar::udp_fault {
 
-/// A bad network in a box: listens on one UDP address and forwards to one target what clients send
-/// there, and back, with the faults that the options ask for. Like a NAT it gives each client a
-/// source port of its own towards the target.
+/// A bad network in a box: listens on one UDP address and forwards datagrams between clients and
+/// one target, with the faults in the options. Like a NAT, it gives each client its own source port
+/// towards the target.
 ///
-/// IPv4 and IPv6, also one on each side; datagrams up to the largest; the ECN bits are kept. What
-/// chance decides is decided by the seed: the n-th datagram of a direction meets the same fate in
-/// every run (see FateSequence). What time decides follows the machine's clock.
+/// Supports IPv4 and IPv6, also one on each side, and datagrams of any size; keeps the ECN bits.
+/// The seed determines all random decisions: the n-th datagram of a direction has the same fate in
+/// every run (see FateSequence). Timing follows the machine's clock.
 ///
-/// Any thread may call anything but turn(). While nothing is due the proxy sleeps.
+/// Any thread may call any function except turn(). The proxy sleeps while nothing is due.
 class Proxy {
 public:
     /// Runs on a thread of its own until destroyed.
@@ -26,27 +26,27 @@ public:
 
     Proxy(Proxy&&) noexcept;
     Proxy& operator=(Proxy&&) noexcept;
-    /// Stops at once: what still waits for its time is lost.
+    /// Stops at once: waiting datagrams are lost.
     ~Proxy();
 
     /// Where clients send to.
     const Address& address() const noexcept;
     std::uint64_t seed() const noexcept;
 
-    /// Waits until a datagram comes, one is due, or the deadline; forwards what is to be forwarded.
-    /// Only after open(), one thread at a time.
+    /// Waits until a datagram arrives, one is due, or the deadline; forwards all that are due. Only
+    /// after open(), by one thread at a time.
     void turn(TimePoint deadline);
 
-    /// What became of the datagrams so far.
+    /// What happened to the datagrams so far.
     Traffic traffic(Direction direction) const;
 
-    /// For the datagrams that come after the return. Refuses options that check() refuses, and
-    /// changes nothing then.
+    /// Applies to datagrams that arrive after the call. Fails, and changes nothing, if check()
+    /// rejects the options.
     Result<void> set_faults(Direction direction, const FaultOptions& options);
-    /// Swallows everything that comes in this direction, until told otherwise.
+    /// Drops everything that arrives in this direction until switched off.
     void blackhole(Direction direction, bool on);
-    /// Takes new source ports towards the target, and the next source address if the options name
-    /// some. What the target still sends to the old ports is discarded.
+    /// Changes to new source ports towards the target, and to the next source address if the
+    /// options list any. Discards what the target still sends to the old ports.
     void rebind();
 
 private:

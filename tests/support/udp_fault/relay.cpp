@@ -18,12 +18,12 @@ namespace nexar::udp_fault {
 
 namespace {
 
-// What epoll reports for the two descriptors that are no upstream.
+// The epoll ids of the two descriptors that are not upstreams.
 constexpr std::uint64_t kListenerId = 0;
 constexpr std::uint64_t kEventId = 1;
 
 constexpr std::size_t kMostRetired = 256;
-// More waits for the next turn: receiving must not starve while a burst becomes due.
+// The rest waits for the next turn: a burst that becomes due must not starve receiving.
 constexpr int kBatchesPerTurn = 4;
 constexpr Duration kLongestPeriod = std::chrono::hours(24);
 
@@ -36,7 +36,7 @@ Result<void> check_rebind(const RebindOptions& rebind, const Address& target) {
          {std::pair("rebind.after", rebind.after), std::pair("rebind.every", rebind.every)}) {
         if (value < Duration::zero() || value > kLongestPeriod) {
             return refused(
-                fmt::format("{} is {} ns; allowed is a time from 0 to 24 h", name, value.count()));
+                fmt::format("{} is {} ns; allowed: a time from 0 to 24 h", name, value.count()));
         }
     }
     for (const Address& source : rebind.addresses) {
@@ -55,7 +55,7 @@ std::optional<TimePoint> earlier(std::optional<TimePoint> a, std::optional<TimeP
     return std::min(*a, *b);
 }
 
-/// Takes what is due, up to a batch.
+/// Takes due datagrams, up to a batch.
 void collect(Impairment& impairment, TimePoint now, std::vector<Datagram>& due) {
     due.clear();
     while (due.size() < kBatch) {
@@ -70,8 +70,7 @@ void collect(Impairment& impairment, TimePoint now, std::vector<Datagram>& due) 
 Result<void> check(const ProxyOptions& options) {
     if (options.target.length == 0 || options.target.port() == 0) {
         return refused(
-            fmt::format("the target {} is no place to send to; give an address with a "
-                        "port from 1 to 65535",
+            fmt::format("cannot send to the target {}; give an address with a port from 1 to 65535",
                         describe(options.target)));
     }
     for (const auto& [name, faults] :
@@ -80,7 +79,7 @@ Result<void> check(const ProxyOptions& options) {
             return refused(fmt::format("{}: {}", name, valid.error().cause()));
         }
     }
-    if (options.max_clients == 0) return refused("max_clients is 0; allowed is 1 or more");
+    if (options.max_clients == 0) return refused("max_clients is 0; allowed: 1 or more");
     return check_rebind(options.rebind, options.target);
 }
 
@@ -88,14 +87,14 @@ Result<std::unique_ptr<Relay>> Relay::open(const ProxyOptions& options) {
     NEXAR_TRY(check(options));
     NEXAR_TRY_VALUE(listener, UdpSocket::bind(options.listen));
     Descriptor epoll(::epoll_create1(EPOLL_CLOEXEC));
-    if (!epoll.valid()) return system_failure("make an epoll set");
+    if (!epoll.valid()) return system_failure("create an epoll set");
     Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!event.valid()) return system_failure("make an eventfd");
+    if (!event.valid()) return system_failure("create an eventfd");
     std::unique_ptr<Relay> relay(
         new Relay(options, std::move(listener), std::move(epoll), std::move(event)));
     NEXAR_TRY(relay->watch(relay->listener_.descriptor(), kListenerId));
     NEXAR_TRY(relay->watch(relay->event_.value(), kEventId));
-    // A source address that this host does not have is found now, not when the first client comes.
+    // Detects now, not at the first client, a source address that this host does not have.
     for (const Address& source : options.rebind.addresses) {
         if (auto trial = UdpSocket::connect(source.with_port(0), options.target); !trial) {
             return trial.error();
@@ -109,7 +108,7 @@ Relay::Relay(const ProxyOptions& options, UdpSocket listener, Descriptor epoll, 
       listener_(std::move(listener)),
       epoll_(std::move(epoll)),
       event_(std::move(event)),
-      // Two generators: how the datagrams of the two directions interleave changes no decision.
+      // Two generators, so that the interleaving of the two directions does not affect decisions.
       random_(options.seed),
       to_target_(options.to_target, options.queue, random_.fork()),
       to_client_(options.to_client, options.queue, random_.fork()),
@@ -146,7 +145,7 @@ Relay::Ready Relay::wait(TimePoint until) const {
 
 void Relay::wake() const noexcept {
     const std::uint64_t one = 1;
-    // Fails only when the counter is full, and then the sleeper wakes anyway.
+    // Fails only if the counter is full, and then the sleeper wakes up anyway.
     [[maybe_unused]] const ssize_t written = ::write(event_.value(), &one, sizeof one);
 }
 
@@ -184,8 +183,8 @@ void Relay::take_from_clients(TimePoint now) {
         if (first > Duration::zero()) rebind_at_ = now + first;
     }
     for (const Parcel& parcel : batch_.parcels()) {
-        // A client without a socket still counts as a flow: its datagrams meet their fates, so
-        // that those of the others stay what the seed says.
+        // A client without a socket still counts as a flow: its datagrams draw their fates, so that
+        // the fates of the others remain as the seed determines.
         const std::uint64_t flow = flow_of(parcel.peer).value_or(0);
         to_target_.offer(now, flow, parcel.ecn, parcel.bytes);
     }
@@ -193,7 +192,7 @@ void Relay::take_from_clients(TimePoint now) {
 
 void Relay::take_from_target(std::uint64_t id, TimePoint now) {
     const auto found = upstreams_.find(id);
-    // Closed since wait() saw it.
+    // Closed after wait() reported it.
     if (found == upstreams_.end()) return;
     Upstream& upstream = found->second;
     if (!upstream.socket.receive(batch_)) return;
@@ -247,7 +246,7 @@ std::optional<std::uint64_t> Relay::admit(const Address& client) {
     const std::uint64_t flow = last_flow_ + 1;
     const auto upstream = open_upstream(flow);
     if (!upstream) {
-        NEXAR_LOG_WARNING("udp_fault: client {} is not served: {}", describe(client),
+        NEXAR_LOG_WARNING("udp_fault: cannot serve client {}: {}", describe(client),
                           upstream.error().what());
         return {};
     }
@@ -298,7 +297,7 @@ void Relay::rebind_when_due(TimePoint now) {
     const TimePoint planned = *rebind_at_;
     const Duration every = options_.rebind.every;
     rebind_at_.reset();
-    // Planned from the plan, not from now, so that lateness does not add up.
+    // Relative to the planned time, not to now, so that delays do not accumulate.
     if (every > Duration::zero()) rebind_at_ = planned + ((now - planned) / every + 1) * every;
     rebind();
 }

@@ -16,13 +16,13 @@
 
 namespace nexar::udp_fault {
 
-/// When the proxy takes new source ports towards the target on its own, as a NAT does that forgot
-/// its bindings. Counted from the first datagram of any client. Zero: not.
+/// When the proxy changes its source ports towards the target on its own, like a NAT that has lost
+/// its bindings. Times start with the first datagram of any client. Zero: never.
 struct RebindOptions {
     Duration after{};  // the first time
-    Duration every{};  // the period after that; alone, also the first time
-    /// The local addresses to send from: the first at the start, then each the next one, round and
-    /// round. Empty: the system chooses, and only the port changes. Ports are ignored.
+    Duration every{};  // the period after that; without `after`, also the first time
+    /// The local addresses to send from: the first at the start, then the next one each time,
+    /// cyclically. Empty: the system chooses, and only the port changes. Ports are ignored.
     std::vector<Address> addresses{};
 };
 
@@ -32,29 +32,29 @@ struct ProxyOptions {
     FaultOptions to_target{};
     FaultOptions to_client{};
     RebindOptions rebind{};
-    QueueLimits queue{};  // of each direction
-    /// Clients served at once, each with a socket of its own. A further one takes the place of the
-    /// one that was silent longest.
+    QueueLimits queue{};  // per direction
+    /// Clients served at once, each with a socket of its own. An additional client replaces the one
+    /// that has been idle longest.
     std::size_t max_clients = 256;
     std::uint64_t seed = 1;
 };
 
-/// Whether the options can be meant, see check(FaultOptions). What only the system knows, such as
-/// whether a port is free, is found when the proxy opens.
+/// Validates the options, see check(FaultOptions). What only the system knows, such as whether a
+/// port is free, is checked when the proxy opens.
 Result<void> check(const ProxyOptions& options);
 
-/// What became of the datagrams of one direction: what the faults did, and what the sockets did.
+/// What happened to the datagrams of one direction, in the faults and in the sockets.
 struct Traffic : FaultCounters {
-    std::uint64_t unsent = 0;  // of those delivered: the kernel refused them, or the client is gone
-    std::uint64_t stale = 0;   // came to a source port that was given up, and were discarded
-    std::uint64_t missed = 0;  // never seen here: the kernel's receive buffer was full
+    std::uint64_t unsent = 0;  // delivered, but the kernel refused them or the client is gone
+    std::uint64_t stale = 0;   // arrived at an abandoned source port and were discarded
+    std::uint64_t missed = 0;  // lost because the kernel's receive buffer was full
 };
 
 /// "received 12, delivered 11, dropped 1".
 std::string describe(const Traffic& traffic);
 
-/// The sockets of the proxy and what happens between them; see Proxy for the contract. Not
-/// thread-safe but for wait() and wake(), which any thread may call beside anything else.
+/// The sockets of the proxy and the forwarding between them; see Proxy for the contract. Not
+/// thread-safe, except that any thread may call wait() and wake() at any time.
 class Relay {
 public:
     static Result<std::unique_ptr<Relay>> open(const ProxyOptions& options);
@@ -62,7 +62,7 @@ public:
     Relay(const Relay&) = delete;
     Relay& operator=(const Relay&) = delete;
 
-    /// What wait() found, for work().
+    /// The result of wait(), for work().
     class Ready {
     private:
         friend class Relay;
@@ -71,13 +71,13 @@ public:
         std::size_t count_ = 0;
     };
 
-    /// When work() has something to do even if no datagram comes.
+    /// When work() has something to do even if no datagram arrives.
     std::optional<TimePoint> next_deadline() const noexcept;
-    /// Sleeps until a datagram comes, wake() is called or `until` is reached.
+    /// Sleeps until a datagram arrives, wake() is called or `until` is reached.
     Ready wait(TimePoint until) const;
-    /// Ends the present wait(), or the next one.
+    /// Ends the current wait(), or the next one.
     void wake() const noexcept;
-    /// Moves what came and what is due; at most a few batches, so that it returns soon.
+    /// Forwards arrived and due datagrams; at most a few batches, so that it returns soon.
     void work(const Ready& ready);
 
     const Address& address() const noexcept { return listener_.local(); }
@@ -86,7 +86,7 @@ public:
     void rebind();
 
 private:
-    /// A socket towards the target. When its client has got another one it stays open for a while:
+    /// A socket towards the target. It stays open for a while after its client has got another one:
     /// a closed port would answer the target with an ICMP error, which a NAT does not.
     struct Upstream {
         UdpSocket socket;
@@ -119,7 +119,7 @@ private:
     UdpSocket listener_;
     Descriptor epoll_;
     Descriptor event_;
-    Random random_;  // of which each direction has a fork
+    Random random_;  // each direction has a fork of it
     Impairment to_target_;
     Impairment to_client_;
     ReceiveBatch batch_;

@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint8_t kEcnBits = 0x03;
 constexpr int kBufferBytes = 8 << 20;
 
-/// Room for the one control message that is used, the traffic class.
+/// Space for the only control message in use, the traffic class.
 struct alignas(cmsghdr) Control {
     std::array<char, CMSG_SPACE(sizeof(int))> bytes{};
 };
@@ -42,14 +42,14 @@ bool set_option(int descriptor, Option option, int value) noexcept {
     return ::setsockopt(descriptor, option.level, option.name, &value, sizeof value) == 0;
 }
 
-/// Past the system's limit where that is permitted, else up to it.
+/// Exceeds the system's limit if permitted, otherwise goes up to it.
 void enlarge(int descriptor, int forced, int plain) noexcept {
     if (!set_option(descriptor, {SOL_SOCKET, forced}, kBufferBytes)) {
         set_option(descriptor, {SOL_SOCKET, plain}, kBufferBytes);
     }
 }
 
-/// IPv4 gives the traffic class as one byte, IPv6 as an int.
+/// IPv4 delivers the traffic class as one byte, IPv6 as an int.
 std::uint8_t ecn_of(msghdr& header) noexcept {
     for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
         if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) {
@@ -77,7 +77,7 @@ void put_ecn(msghdr& header, Control& control, int family, int ecn) noexcept {
     std::memcpy(CMSG_DATA(c), &ecn, sizeof ecn);
 }
 
-/// What an ICMP answer left behind at a connected socket; the call itself did nothing.
+/// An error that an earlier ICMP answer left at a connected socket; the call itself did nothing.
 bool is_echo_of_the_past(int error) noexcept {
     return error == ECONNREFUSED || error == EHOSTUNREACH || error == ENETUNREACH;
 }
@@ -110,7 +110,7 @@ Descriptor::~Descriptor() {
 }
 
 ReceiveBatch::ReceiveBatch()
-    // Not cleared: pages that no large datagram reaches are never touched.
+    // Not cleared, so that pages that no large datagram reaches are never touched.
     : memory_(std::make_unique_for_overwrite<
               std::array<std::array<std::byte, kMaxDatagram>, kBatch>>()) {}
 
@@ -124,10 +124,10 @@ Result<UdpSocket> UdpSocket::make(int family) {
         return system_failure(family == AF_INET6 ? "open an IPv6 UDP socket" : "open a UDP socket");
     }
     if (family == AF_INET6 && !set_option(descriptor, {IPPROTO_IPV6, IPV6_V6ONLY}, 1)) {
-        return system_failure("keep an IPv6 socket to IPv6");
+        return system_failure("restrict a socket to IPv6");
     }
     if (!set_option(descriptor, receive_class(family), 1)) {
-        return system_failure("receive the ECN bits");
+        return system_failure("enable reception of the ECN bits");
     }
     enlarge(descriptor, SO_RCVBUFFORCE, SO_RCVBUF);
     enlarge(descriptor, SO_SNDBUFFORCE, SO_SNDBUF);
@@ -136,16 +136,15 @@ Result<UdpSocket> UdpSocket::make(int family) {
 
 Result<void> UdpSocket::bind_to(const Address& local) {
     if (::bind(descriptor(), local.raw(), local.length) == 0) return {};
-    return system_failure(
-        fmt::format("bind UDP {} (another program has the port, or this host "
-                    "does not have the address)",
-                    describe(local)));
+    return system_failure(fmt::format(
+        "bind UDP {} (another program uses the port, or this host does not have the address)",
+        describe(local)));
 }
 
 Result<void> UdpSocket::learn_local() {
     local_.length = sizeof local_.storage;
     if (::getsockname(descriptor(), local_.raw(), &local_.length) == 0) return {};
-    return system_failure("read a socket's own address");
+    return system_failure("read the local address of a socket");
 }
 
 Result<UdpSocket> UdpSocket::bind(const Address& local) {
@@ -195,13 +194,13 @@ bool UdpSocket::receive(ReceiveBatch& batch) {
     return got > 0;
 }
 
-/// What sendmmsg() wants to know; refers to the parcels.
+/// The arguments of sendmmsg(); refers to the parcels.
 struct UdpSocket::Outgoing {
     std::array<mmsghdr, kBatch> headers{};
     std::array<iovec, kBatch> vectors;
     std::array<Control, kBatch> controls;
 
-    // The kernel's interface has no const, and writes to nothing here.
+    // The kernel's interface is not const-correct, but writes to nothing here.
     void put(std::size_t i, const Parcel& parcel, const UdpSocket& socket) noexcept {
         msghdr& header = headers[i].msg_hdr;
         vectors[i] = {.iov_base = const_cast<std::byte*>(parcel.bytes.data()),

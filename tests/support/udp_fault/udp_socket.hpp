@@ -14,7 +14,7 @@
 
 namespace nexar::udp_fault {
 
-/// The most that fits in a UDP datagram over IPv6; over IPv4 it is 65507.
+/// Maximum payload of a UDP datagram over IPv6; over IPv4 it is 65507.
 inline constexpr std::size_t kMaxDatagram = 65527;
 
 /// How many datagrams one system call moves.
@@ -41,22 +41,22 @@ private:
     int value_ = -1;
 };
 
-/// The error of a system call that just failed, `doing` in words: "bind 127.0.0.1:7000".
+/// The error of a system call that just failed; `doing` describes it: "bind 127.0.0.1:7000".
 Error system_failure(std::string_view doing);
 
-/// One datagram as it came, or is to go. Refers to memory of others.
+/// One received datagram, or one to send. Refers to memory that it does not own.
 struct Parcel {
     std::span<const std::byte> bytes{};
-    Address peer{};  // to send: where to, unless the socket is connected
+    Address peer{};  // when sending: the destination, unless the socket is connected
     std::uint8_t ecn = 0;
 };
 
-/// Room for what one receive call takes. Large: 4 MiB, made once and used for every socket.
+/// The buffers for one receive call. Large (4 MiB), so create one and use it for every socket.
 class ReceiveBatch {
 public:
     ReceiveBatch();
 
-    /// What the last receive() brought; valid until the next one.
+    /// The datagrams of the last receive(); valid until the next one.
     std::span<const Parcel> parcels() const noexcept { return {parcels_.data(), filled_}; }
 
 private:
@@ -67,26 +67,26 @@ private:
     std::size_t filled_ = 0;
 };
 
-/// A UDP socket that never blocks. Carries the ECN bits. Not thread-safe.
+/// A non-blocking UDP socket that carries the ECN bits. Not thread-safe.
 class UdpSocket {
 public:
-    /// Bound to `local`, whose port may be 0. Asks for large buffers and takes what it gets.
+    /// Bound to `local`, whose port may be 0. Requests large buffers, but accepts smaller ones.
     static Result<UdpSocket> bind(const Address& local);
-    /// Bound to `local` if that is an address, and connected: it hears nobody but `target`.
+    /// Bound to `local`, if that is an address, and connected: receives only from `target`.
     static Result<UdpSocket> connect(const Address& local, const Address& target);
 
     int descriptor() const noexcept { return descriptor_.value(); }
     const Address& local() const noexcept { return local_; }
 
-    /// What is there, up to a batch; false if there was nothing. That a peer's port is closed (an
-    /// ICMP answer to an earlier datagram) is not reported.
+    /// Receives the waiting datagrams, up to a batch; false if there were none. Does not report
+    /// that a peer's port is closed (an ICMP answer to an earlier datagram).
     bool receive(ReceiveBatch& batch);
 
-    /// Sends in order, and tells how many the kernel took; the others are lost: too large for the
-    /// interface, no route, no buffer.
+    /// Sends in order and returns how many the kernel accepted. The others are lost: too large for
+    /// the interface, no route, no buffer.
     std::size_t send(std::span<const Parcel> parcels);
 
-    /// Datagrams that the kernel dropped here because nobody received them in time.
+    /// Datagrams that the kernel dropped because they were not received in time.
     std::uint64_t missed() const;
 
 private:

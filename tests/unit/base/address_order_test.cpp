@@ -29,37 +29,37 @@ TEST(AddressOrder, puts_loopback_first_on_one_host) {
                 ElementsAre("127.0.0.1:7", "[::1]:7", "10.1.0.5:7", "[fd01::5]:7"));
 }
 
-TEST(AddressOrder, puts_loopback_last_to_another_host) {
+TEST(AddressOrder, puts_loopback_last_for_another_host) {
     EXPECT_THAT(ordered({"127.0.0.1:7", "10.1.0.6:7", "[::1]:7", "[fd01::6]:7"},
                         {"10.1.0.5:9", "[fd01::5]:9", "127.0.0.1:9", "[::1]:9"}),
                 ElementsAre("10.1.0.6:7", "[fd01::6]:7", "127.0.0.1:7", "[::1]:7"));
 }
 
-TEST(AddressOrder, prefers_networks_that_both_are_in) {
+TEST(AddressOrder, prefers_shared_networks) {
     EXPECT_THAT(ordered({"172.20.3.1:7", "192.168.4.2:7", "10.1.0.6:7", "[fd02::6]:7"},
                         {"10.1.0.5:9", "192.168.4.1:9"}),
                 ElementsAre("192.168.4.2:7", "10.1.0.6:7", "172.20.3.1:7", "[fd02::6]:7"));
 }
 
-TEST(AddressOrder, does_not_take_families_for_each_other) {
+TEST(AddressOrder, keeps_address_families_apart) {
     EXPECT_THAT(ordered({"10.1.0.6:7", "[fd01::6]:7"}, {"[fd01::5]:9"}),
                 ElementsAre("[fd01::6]:7", "10.1.0.6:7"));
 }
 
-TEST(AddressOrder, is_not_deceived_by_an_address_that_every_host_has) {
+TEST(AddressOrder, ignores_an_address_that_every_host_has) {
     EXPECT_THAT(ordered({"172.17.0.1:7", "10.1.0.6:7", "127.0.0.1:7"},
                         {"172.17.0.1:9", "10.1.0.5:9", "127.0.0.1:9"}),
                 ElementsAre("10.1.0.6:7", "127.0.0.1:7", "172.17.0.1:7"));
 }
 
-TEST(AddressOrder, knows_the_same_host_behind_one_address_more) {
-    // Such as the one that the seed saw.
+TEST(AddressOrder, recognises_the_same_host_despite_an_extra_address) {
+    // The extra one may be the address that the seed observed.
     EXPECT_THAT(ordered({"172.17.0.1:7", "10.1.0.5:7", "127.0.0.1:7", "203.0.113.9:7"},
                         {"172.17.0.1:9", "10.1.0.5:9", "127.0.0.1:9"}),
                 ElementsAre("127.0.0.1:7", "172.17.0.1:7", "10.1.0.5:7", "203.0.113.9:7"));
 }
 
-TEST(AddressOrder, keeps_the_order_of_equals_and_takes_nothing_away) {
+TEST(AddressOrder, is_stable_and_drops_nothing) {
     EXPECT_THAT(ordered({"1.2.3.4:7", "5.6.7.8:7", "1.2.3.4:8"}, {"10.1.0.5:9"}),
                 ElementsAre("1.2.3.4:7", "5.6.7.8:7", "1.2.3.4:8"));
     EXPECT_THAT(ordered({"127.0.0.1:7", "1.2.3.4:7"}, {}), ElementsAre("1.2.3.4:7", "127.0.0.1:7"));

@@ -14,7 +14,7 @@ Address address(std::string_view text) {
     return Address::parse(text).value();
 }
 
-TEST(Address, is_written_as_it_is_read) {
+TEST(Address, text_round_trips_through_parse) {
     for (const char* text : {"127.0.0.1:7400", "0.0.0.0:0", "255.255.255.255:65535", "[::1]:7400",
                              "[::]:0", "[fe80::1:2]:1", "[2001:db8::ff]:65535"}) {
         EXPECT_EQ(address(text).text(), text);
@@ -22,7 +22,7 @@ TEST(Address, is_written_as_it_is_read) {
     EXPECT_EQ(address("[2001:0DB8:0::0:ff]:09").text(), "[2001:db8::ff]:9");
 }
 
-TEST(Address, refuses_what_is_none_and_says_what_was_given) {
+TEST(Address, parse_rejects_invalid_text_and_quotes_it) {
     for (const char* text :
          {"", ":", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1: 1",
           "127.0.0.1:1x", "127.0.0:1", "256.0.0.1:1", "localhost:1", "::1:7400", "[::1]", "[::1:1",
@@ -35,8 +35,8 @@ TEST(Address, refuses_what_is_none_and_says_what_was_given) {
     }
 }
 
-// The system's functions read up to a byte 0 and would not see what follows.
-TEST(Address, refuses_text_with_a_byte_of_zero_inside) {
+// The system's functions stop at a zero byte and would ignore the rest.
+TEST(Address, parse_rejects_text_with_a_zero_byte) {
     using namespace std::string_literals;
     for (const std::string& text : {"127.0.0.1\0:1"s, "127.0.0.1\0 and more:1"s, "[::1\0]:1"s,
                                     "[::1\0x]:1"s, "127.0.0.1:1\0"s, "\0"s + "127.0.0.1:1"}) {
@@ -44,7 +44,7 @@ TEST(Address, refuses_text_with_a_byte_of_zero_inside) {
     }
 }
 
-TEST(Address, goes_to_the_kernel_and_back) {
+TEST(Address, round_trips_through_the_native_form) {
     for (const char* text : {"10.1.2.3:4", "[fd00::7]:9"}) {
         const Address one = address(text);
         const auto back = Address::from_native(one.native(), one.native_size());
@@ -58,7 +58,7 @@ TEST(Address, goes_to_the_kernel_and_back) {
     EXPECT_FALSE(Address::from_native(&local, sizeof local));
 }
 
-TEST(Address, knows_what_is_special) {
+TEST(Address, recognises_loopback_and_any) {
     EXPECT_TRUE(address("127.9.9.9:1").is_loopback());
     EXPECT_TRUE(address("[::1]:1").is_loopback());
     EXPECT_FALSE(address("128.0.0.1:1").is_loopback());
@@ -83,7 +83,7 @@ TEST(Address, compares_host_and_port) {
     EXPECT_NE(Address(scoped), address("[fe80::1]:5"));
 }
 
-TEST(Address, of_IPv4_has_a_name_in_IPv6_and_comes_back) {
+TEST(Address, ipv4_round_trips_through_its_mapped_form) {
     for (const char* text :
          {"10.1.2.3:4", "0.0.0.0:0", "255.255.255.255:65535", "127.0.0.1:7400"}) {
         const Address one = address(text);
@@ -100,7 +100,7 @@ TEST(Address, of_IPv4_has_a_name_in_IPv6_and_comes_back) {
     EXPECT_EQ(address("[::ffff:a01:203]:4").unmapped().text(), "10.1.2.3:4");
 }
 
-TEST(Address, of_IPv6_stays_as_it_is) {
+TEST(Address, mapping_leaves_ipv6_unchanged) {
     for (const char* text :
          {"[::1]:7400", "[::]:0", "[fd00::7]:9", "[::10.1.2.3]:4", "[64:ff9b::a01:203]:4",
           "[::ffff:0:a01:203]:4", "[::fffe:a01:203]:4"}) {
@@ -113,7 +113,7 @@ TEST(Address, of_IPv6_stays_as_it_is) {
     EXPECT_EQ(Address(scoped).mapped().v6().sin6_scope_id, 3U);
 }
 
-TEST(Address, counts_hosts_by_their_network) {
+TEST(Address, prefix_groups_hosts_by_network) {
     EXPECT_EQ(address("10.1.2.3:4").prefix(), address("10.1.2.250:9").prefix());
     EXPECT_NE(address("10.1.2.3:4").prefix(), address("10.1.3.3:4").prefix());
     EXPECT_EQ(address("[2001:db8:1:200::1]:1").prefix(),

@@ -20,7 +20,7 @@ struct Value {
     std::uint64_t number = 0;
 };
 
-// Not trivial and move-only: a value that were lost, or popped twice, would leak or crash.
+// Not trivial and move-only: a lost value would leak, and one popped twice would crash.
 using Boxed = std::unique_ptr<Value>;
 using Queue = BoundedQueue<Boxed>;
 using Received = std::vector<std::vector<Value>>;  // by consumer
@@ -78,7 +78,7 @@ void expect_each_once_and_in_order(const Received& received, std::uint64_t produ
     }
 }
 
-TEST(BoundedQueueConcurrent, loses_and_duplicates_nothing_between_four_and_four) {
+TEST(BoundedQueueConcurrent, loses_and_duplicates_nothing_with_four_producers_and_consumers) {
     for (const std::size_t capacity : {1U, 2U, 3U, 7U, 64U}) {
         Queue queue(capacity);
         const Received received = run(queue, 4, 4, 500);

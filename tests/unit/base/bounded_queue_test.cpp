@@ -41,7 +41,7 @@ TEST(BoundedQueue, leaves_the_value_untouched_when_full) {
     BoundedQueue<std::unique_ptr<int>> queue(1);
     ASSERT_TRUE(queue.try_push(std::make_unique<int>(1)));
     auto second = std::make_unique<int>(2);
-    // NOLINTBEGIN(bugprone-use-after-move): that it is still there is the promise.
+    // NOLINTBEGIN(bugprone-use-after-move): the contract keeps the value intact.
     EXPECT_FALSE(queue.try_push(std::move(second)));
     ASSERT_NE(second, nullptr);
     EXPECT_EQ(*second, 2);
@@ -52,7 +52,7 @@ TEST(BoundedQueue, leaves_the_value_untouched_when_full) {
     EXPECT_EQ(**queue.try_pop(), 2);
 }
 
-TEST(BoundedQueue, copies_what_is_copied_without_throwing) {
+TEST(BoundedQueue, copies_values_that_copy_without_throwing) {
     BoundedQueue<std::shared_ptr<int>> queue(2);
     const auto value = std::make_shared<int>(5);
     ASSERT_TRUE(queue.try_push(value));
@@ -97,9 +97,9 @@ TEST(BoundedQueue, survives_the_wrap_around_of_its_positions) {
     }
 }
 
-TEST(BoundedQueueDeathTest, refuses_a_capacity_that_is_none) {
-    EXPECT_DEATH(Numbers(0), "1 to 2\\^32 places");
-    EXPECT_DEATH(Numbers(Numbers::kMaxCapacity + 1), "1 to 2\\^32 places");
+TEST(BoundedQueueDeathTest, asserts_on_an_invalid_capacity) {
+    EXPECT_DEATH(Numbers(0), "1 to 2\\^32 values");
+    EXPECT_DEATH(Numbers(Numbers::kMaxCapacity + 1), "1 to 2\\^32 values");
 }
 
 }  // namespace

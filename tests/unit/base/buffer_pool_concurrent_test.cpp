@@ -22,7 +22,7 @@ PoolProfile small_shelves() {
     return *PoolProfileBuilder().tier("small", 16 * kKiB, 5).tier("large", 64 * kKiB, 3).build();
 }
 
-// Written over the whole buffer, so that a block which two threads hold at once is seen.
+// Fills the whole buffer with a stamp, to detect a block that two threads hold at once.
 class Stamped {
 public:
     Stamped() = default;
@@ -84,7 +84,7 @@ private:
     void let_go(std::size_t which) {
         std::swap(held_[which], held_.back());
         check(held_.back());
-        // When the exchange is full, the buffer stays here and goes back from this thread.
+        // If the exchange is full, this thread returns the buffer itself.
         if (random_.chance(0.3)) (void)exchange_.try_push(std::move(held_.back()));
         held_.pop_back();
     }
@@ -95,7 +95,7 @@ private:
     std::vector<Stamped> held_;
 };
 
-TEST(BufferPoolConcurrent, hands_no_block_out_twice_and_adds_up_in_the_end) {
+TEST(BufferPoolConcurrent, never_hands_out_a_block_twice_and_totals_add_up) {
     CountingMemory memory;
     BufferPool pool(small_shelves(), memory);
     Random random(test_seed(41));
@@ -149,9 +149,9 @@ TEST(BufferPoolConcurrent, trims_while_others_check_out) {
     EXPECT_EQ(pool.statistics().total.bytes_in_use, 0U);
 }
 
-// The pages themselves are no secret between threads; what must hold is that the reader of a reused
-// block does not race with its former owner, which ThreadSanitizer checks here.
-TEST(BufferPoolConcurrent, orders_the_former_owner_before_the_next) {
+// A reused block may show old data, but its new owner must not race with the previous one.
+// ThreadSanitizer checks this here.
+TEST(BufferPoolConcurrent, synchronises_the_previous_owner_with_the_next) {
     BufferPool pool(*PoolProfileBuilder().tier("one", 4 * kKiB, 1).build());
     std::vector<std::jthread> threads;
     std::atomic<std::uint64_t> sum{0};
@@ -170,7 +170,7 @@ TEST(BufferPoolConcurrent, orders_the_former_owner_before_the_next) {
     EXPECT_EQ(sum.load(), std::uint64_t{kPoolThreads} * 500);
 }
 
-TEST(BufferPoolConcurrent, shows_sane_statistics_while_it_is_used) {
+TEST(BufferPoolConcurrent, statistics_are_plausible_during_use) {
     BufferPool pool(small_shelves());
     std::atomic<int> running{2};
     std::vector<std::jthread> threads;
@@ -183,7 +183,7 @@ TEST(BufferPoolConcurrent, shows_sane_statistics_while_it_is_used) {
     }
     while (running.load() > 0) {
         const PoolStatistics now = pool.statistics();
-        // At most one buffer per thread is out, and a difference must not wrap around.
+        // At most one buffer per thread is checked out, and a difference must not wrap around.
         EXPECT_LE(now.total.bytes_in_use + now.total.bytes_held, 5 * 16 * kKiB + 5 * 64 * kKiB);
     }
 }

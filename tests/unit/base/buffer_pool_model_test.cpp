@@ -22,7 +22,7 @@ struct ModelTier {
 constexpr std::array<ModelTier, 3> kTiers{{{8 * 1024, 3}, {32 * 1024, 2}, {256 * 1024, 1}}};
 constexpr std::size_t kLargest = 256 * 1024;
 
-// The rules of the pool, written down without any cleverness.
+// The rules of the pool in their simplest form.
 class Model {
 public:
     static std::size_t capacity_for(std::size_t bytes) {
@@ -106,7 +106,7 @@ private:
         return *builder.build();
     }
 
-    // As many small sizes as large ones, and the edges between classes.
+    // Small and large sizes equally often, and the boundaries between classes.
     std::size_t any_size() {
         const std::size_t power = std::size_t{1} << (10 + random_.below(10));
         switch (random_.below(4)) {
@@ -163,7 +163,7 @@ private:
     std::vector<Out> out_;
 };
 
-TEST(BufferPoolModel, behaves_like_its_rules_over_random_operations) {
+TEST(BufferPoolModel, matches_the_model_over_random_operations) {
     PoolAndModel both(test_seed(31));
     for (int i = 0; i < 5000; ++i) {
         both.step();

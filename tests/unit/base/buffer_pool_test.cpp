@@ -49,13 +49,13 @@ bool all_are(std::span<const std::byte> bytes, std::byte value) {
     return std::ranges::all_of(bytes, [value](std::byte b) { return b == value; });
 }
 
-TEST(BufferPool, takes_no_memory_before_it_is_asked) {
+TEST(BufferPool, allocates_nothing_before_the_first_checkout) {
     CountingMemory memory;
     const BufferPool pool(PoolProfile::training(), memory);
     EXPECT_EQ(memory.blocks(), 0);
 }
 
-TEST(BufferPool, reserves_less_than_twice_what_was_asked_for) {
+TEST(BufferPool, reserves_less_than_twice_the_request) {
     AddressesOnly memory;
     BufferPool pool(PoolProfile::training(), memory);
     for (std::size_t power = 1; power <= 256 * kMiB; power *= 2) {
@@ -69,7 +69,7 @@ TEST(BufferPool, reserves_less_than_twice_what_was_asked_for) {
     }
 }
 
-TEST(BufferPool, uses_a_returned_buffer_again_for_the_same_class_only) {
+TEST(BufferPool, reuses_a_returned_buffer_only_for_the_same_class) {
     BufferPool pool(tiny(4));
     const std::byte* const first = out(pool, 5 * kKiB).data();
     const PooledBuffer other_class = out(pool, 4 * kKiB);
@@ -82,7 +82,7 @@ TEST(BufferPool, uses_a_returned_buffer_again_for_the_same_class_only) {
     EXPECT_EQ(pool.statistics().total.misses, 3U);
 }
 
-TEST(BufferPool, keeps_as_many_as_the_profiles_say) {
+TEST(BufferPool, keeps_as_many_buffers_as_the_profile_allows) {
     for (const PoolProfile& profile : {PoolProfile::training(), PoolProfile::inference()}) {
         AddressesOnly memory;
         BufferPool pool(profile, memory);
@@ -112,12 +112,12 @@ TEST(BufferPool, counts_all_classes_of_a_tier_against_its_limit) {
         const PooledBuffer of_other_tier = out(pool, 32 * kKiB);
     }
     EXPECT_EQ(memory.blocks(), 3);
-    // Destroyed in reverse: the first one found its tier full.
+    // Buffers are destroyed in reverse order, so the first one found its tier full.
     EXPECT_EQ(pool.statistics().tiers[0].usage.bytes_held, 24 * kKiB);
     EXPECT_EQ(pool.statistics().tiers[1].usage.bytes_held, 32 * kKiB);
 }
 
-TEST(BufferPool, keeps_none_in_a_tier_that_keeps_0) {
+TEST(BufferPool, keeps_no_buffers_in_a_tier_that_keeps_0) {
     CountingMemory memory;
     BufferPool pool(tiny(0), memory);
     for (int i = 0; i < 3; ++i) (void)out(pool, 10 * kKiB);
@@ -163,17 +163,17 @@ TEST(BufferPool, frees_a_buffer_that_outgrew_4_times_its_tier) {
         EXPECT_EQ(buffer.capacity(), 128 * kKiB);
         ASSERT_TRUE(buffer.resize(256 * kKiB));
     }
-    // What is kept is the block that it had before it grew.
+    // The pool keeps only the block that the buffer had before it grew.
     EXPECT_EQ(pool.statistics().total.bytes_held, 4 * kKiB);
     EXPECT_EQ(memory.blocks(), 1);
     {
-        // One that started in the larger tier may have that size.
+        // A buffer that started in the larger tier may have that size.
         const PooledBuffer buffer = out(pool, 256 * kKiB);
     }
     EXPECT_EQ(pool.statistics().total.bytes_held, 260 * kKiB);
 }
 
-TEST(BufferPool, zeroes_only_when_asked) {
+TEST(BufferPool, zeroes_only_on_request) {
     CountingMemory memory;
     BufferPool pool(tiny(4), memory);
     EXPECT_TRUE(all_are(out(pool, 9000).span(), CountingMemory::kGarbage));
@@ -188,7 +188,7 @@ TEST(BufferPool, zeroes_only_when_asked) {
     EXPECT_EQ(pool.statistics().total.hits, 1U);
 }
 
-TEST(BufferPool, does_not_clear_fresh_memory_that_is_zeroed_already) {
+TEST(BufferPool, does_not_clear_new_memory_that_is_already_zero) {
     CountingMemory memory;
     memory.claims_zeroed = true;
     BufferPool pool(tiny(4), memory);
@@ -197,7 +197,7 @@ TEST(BufferPool, does_not_clear_fresh_memory_that_is_zeroed_already) {
     EXPECT_TRUE(all_are(pool.checkout_zeroed(9000).value().span(), std::byte{0}));
 }
 
-TEST(BufferPool, gives_a_valid_buffer_of_0_bytes) {
+TEST(BufferPool, returns_a_valid_buffer_of_0_bytes) {
     BufferPool pool(tiny(4));
     PooledBuffer buffer = out(pool, 0);
     EXPECT_EQ(buffer.size(), 0U);
@@ -207,19 +207,19 @@ TEST(BufferPool, gives_a_valid_buffer_of_0_bytes) {
     EXPECT_EQ(buffer.size(), 100U);
 }
 
-TEST(BufferPool, refuses_absurd_sizes) {
+TEST(BufferPool, rejects_absurd_sizes) {
     BufferPool pool(tiny(4));
     for (const std::size_t bytes : {BufferPool::kMaxBytes + 1, SIZE_MAX}) {
         for (const auto& refused : {pool.checkout(bytes), pool.checkout_zeroed(bytes)}) {
             ASSERT_FALSE(refused);
             EXPECT_EQ(refused.error().code(), Errc::invalid_argument);
             EXPECT_THAT(refused.error().cause(), HasSubstr(std::to_string(bytes)));
-            EXPECT_THAT(refused.error().cause(), HasSubstr("allowed are 0 to 1099511627776"));
+            EXPECT_THAT(refused.error().cause(), HasSubstr("the maximum is 1099511627776"));
         }
     }
 }
 
-TEST(BufferPool, says_when_there_is_no_memory_and_works_again_when_there_is) {
+TEST(BufferPool, recovers_from_a_failed_allocation) {
     CountingMemory memory;
     BufferPool pool(tiny(4), memory);
     const PooledBuffer held = out(pool, 4 * kKiB);
@@ -229,7 +229,8 @@ TEST(BufferPool, says_when_there_is_no_memory_and_works_again_when_there_is) {
         ASSERT_FALSE(refused);
         EXPECT_EQ(refused.error().code(), Errc::out_of_memory);
     }
-    EXPECT_THAT(pool.checkout(10 * kKiB).error().cause(), HasSubstr("no 16384 bytes"));
+    EXPECT_THAT(pool.checkout(10 * kKiB).error().cause(),
+                HasSubstr("could not allocate 16384 bytes"));
     const PoolUsage total = pool.statistics().total;
     EXPECT_EQ(total.misses, 1U);
     EXPECT_EQ(total.bytes_high_water, 4 * kKiB);
@@ -237,7 +238,7 @@ TEST(BufferPool, says_when_there_is_no_memory_and_works_again_when_there_is) {
     EXPECT_TRUE(pool.checkout(10 * kKiB));
 }
 
-TEST(BufferPool, trims_what_is_idle_and_nothing_else) {
+TEST(BufferPool, trim_frees_only_idle_buffers) {
     CountingMemory memory;
     BufferPool pool(tiny(4), memory);
     PooledBuffer in_use = out(pool, 5 * kKiB);
@@ -253,7 +254,7 @@ TEST(BufferPool, trims_what_is_idle_and_nothing_else) {
     EXPECT_EQ(pool.trim(), 0U);
 }
 
-TEST(BufferPool, adds_its_statistics_up) {
+TEST(BufferPool, statistics_add_up) {
     CountingMemory memory;
     BufferPool pool(tiny(1), memory);
     {
@@ -288,11 +289,11 @@ TEST(BufferPoolDeathTest, asserts_that_it_outlives_its_buffers) {
         BufferPool pool(tiny(4));
         survivor = out(pool, 100);
     };
-    EXPECT_DEATH(outlive(), "buffers of it were still checked out");
+    EXPECT_DEATH(outlive(), "its buffers were still checked out");
 }
 
 #if defined(NEXAR_ASAN)
-TEST(BufferPoolDeathTest, lets_address_sanitizer_see_a_use_after_return) {
+TEST(BufferPoolDeathTest, address_sanitizer_detects_a_use_after_return) {
     BufferPool pool(tiny(4));
     const auto use_after_return = [&pool] {
         PooledBuffer buffer = out(pool, 100);

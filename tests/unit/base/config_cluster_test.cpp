@@ -50,7 +50,7 @@ TEST(ClusterSettings, lists_cluster_scope_only_with_canonical_values_and_origins
     EXPECT_EQ(list[3].name, "cluster_name");
 }
 
-TEST(AdoptClusterSettings, fills_what_is_not_set_here) {
+TEST(AdoptClusterSettings, fills_in_values_that_are_not_set_locally) {
     const Config own = resolved_test_table({.environment = {{"NEXAR_COLOUR", "red"}}});
     const Config config =
         adopted(own, {{"heartbeat", "200ms", "code"}, {"retry_count", "9", "code"}});
@@ -63,20 +63,20 @@ TEST(AdoptClusterSettings, fills_what_is_not_set_here) {
     EXPECT_EQ(own.duration("heartbeat"), 50ms) << "a Config is immutable";
 }
 
-TEST(AdoptClusterSettings, agrees_with_an_equal_value_however_it_is_written) {
+TEST(AdoptClusterSettings, accepts_an_equal_value_in_another_spelling) {
     const Config own = resolved_test_table({.flags = {{"--nexar-eager-limit", "2048B"}}});
     const Config config = adopted(own, {{"eager_limit", "2KiB", "code"}});
     EXPECT_EQ(to_text(config.entry("eager_limit").origin), "command line --nexar-eager-limit");
 }
 
-TEST(AdoptClusterSettings, refuses_another_value_with_both_values_and_origins) {
+TEST(AdoptClusterSettings, reports_both_values_and_origins_of_a_conflict) {
     const Config own = resolved_test_table({.environment = {{"NEXAR_HEARTBEAT", "20ms"}}});
     EXPECT_EQ(why_not(own, {{"heartbeat", "50ms", "file /etc/nexar.toml:7"}}),
               "heartbeat: this node has \"20ms\" (environment NEXAR_HEARTBEAT), the cluster has "
               "\"50ms\" (file /etc/nexar.toml:7); they must be equal");
 }
 
-TEST(AdoptClusterSettings, a_default_that_was_set_on_purpose_counts_as_set) {
+TEST(AdoptClusterSettings, an_explicitly_set_default_counts_as_set) {
     const Config own = resolved_test_table({.code = {{"heartbeat", "50ms"}}});
     EXPECT_THAT(why_not(own, {{"heartbeat", "60ms", "default"}}),
                 AllOf(HasSubstr("\"50ms\" (code)"), HasSubstr("\"60ms\" (default)")));
@@ -90,25 +90,25 @@ TEST(AdoptClusterSettings, a_round_trip_between_equal_nodes_changes_nothing) {
     EXPECT_EQ(to_text(config.entry("heartbeat").origin), "code");
 }
 
-TEST(AdoptClusterSettings, follows_a_cluster_that_it_joins_again) {
+TEST(AdoptClusterSettings, adopts_new_values_when_it_joins_again) {
     const Config first = adopted(resolved_test_table(), {{"heartbeat", "70ms", "code"}});
     const Config second = adopted(first, {{"heartbeat", "80ms", "code"}});
     EXPECT_EQ(second.duration("heartbeat"), 80ms);
 }
 
-TEST(AdoptClusterSettings, refuses_what_it_cannot_follow) {
+TEST(AdoptClusterSettings, rejects_settings_that_it_cannot_adopt) {
     EXPECT_THAT(why_not(resolved_test_table(), {{"warp_speed", "9", "code"}}),
-                StartsWith("\"warp_speed\": the cluster sets it (code), and this version"));
+                StartsWith("\"warp_speed\": the cluster sets it (code), but this version"));
     EXPECT_THAT(why_not(resolved_test_table(), {{"colour", "red", "code"}}),
-                HasSubstr("this version of nexar does not know it"))
-        << "a local setting is no matter of the cluster";
+                HasSubstr("this version of nexar does not know the setting"))
+        << "the cluster must not set local settings";
     EXPECT_THAT(why_not(resolved_test_table(), {{"heartbeat", "1h", "code"}}),
                 StartsWith("heartbeat (cluster, code): \"1h\" is out of range; allowed: "));
     EXPECT_THAT(why_not(resolved_test_table(),
                         {{"heartbeat", "70ms", "code"}, {"heartbeat", "80ms", "code"}}),
-                HasSubstr("heartbeat: the cluster names it twice"));
+                HasSubstr("heartbeat: the cluster sent it twice"));
     EXPECT_THAT(why_not(resolved_test_table({.code = {{"heartbeat", "70ms"}}}), {}),
-                HasSubstr("\"70ms\" (code), and the cluster does not know the setting"));
+                HasSubstr("\"70ms\" (code), but the cluster does not know the setting"));
 }
 
 TEST(AdoptClusterSettings, reports_all_problems_and_makes_foreign_text_printable) {

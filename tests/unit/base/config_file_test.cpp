@@ -33,7 +33,7 @@ const T& held(const ConfigFileEntry& entry) {
     return std::get<T>(entry.value.value);
 }
 
-TEST(ConfigFile, gives_keys_values_and_lines_in_order) {
+TEST(ConfigFile, returns_keys_values_and_lines_in_order) {
     const auto entries = parsed(
         "# a comment\n"
         "zeta = \"text\"\r\n"
@@ -58,7 +58,7 @@ TEST(ConfigFile, may_be_empty) {
     EXPECT_TRUE(parsed("# nothing\n\n").empty());
 }
 
-TEST(ConfigFile, names_the_types_that_no_setting_takes) {
+TEST(ConfigFile, names_the_types_that_no_setting_accepts) {
     const auto entries = parsed(
         "a = [1, 2]\n"
         "b = {c = 1}\n"
@@ -77,26 +77,26 @@ TEST(ConfigFile, names_the_types_that_no_setting_takes) {
     EXPECT_EQ(entries[5].line, 6U);
 }
 
-TEST(ConfigFile, that_is_not_toml_is_refused_with_the_place) {
+TEST(ConfigFile, invalid_toml_is_rejected_with_its_position) {
     EXPECT_THAT(why_not("a = 1\nb = \"open\n"), StartsWith("file /etc/nexar.toml:2:"));
-    EXPECT_THAT(why_not("a = 1\nb = \"open\n"), HasSubstr("is not TOML: "));
+    EXPECT_THAT(why_not("a = 1\nb = \"open\n"), HasSubstr("is not valid TOML: "));
     EXPECT_THAT(why_not("log_level: debug\n"), StartsWith("file /etc/nexar.toml:1:"));
     EXPECT_THAT(why_not("a = 1\n\na = 2\n"), StartsWith("file /etc/nexar.toml:3:"));
-    EXPECT_THAT(why_not("a = 99999999999999999999\n"), HasSubstr("is not TOML"));
-    EXPECT_THAT(why_not(std::string("a = 1\0", 6)), HasSubstr("is not TOML"));
-    EXPECT_THAT(why_not("a = \"\xff\"\n"), HasSubstr("is not TOML"));
+    EXPECT_THAT(why_not("a = 99999999999999999999\n"), HasSubstr("is not valid TOML"));
+    EXPECT_THAT(why_not(std::string("a = 1\0", 6)), HasSubstr("is not valid TOML"));
+    EXPECT_THAT(why_not("a = \"\xff\"\n"), HasSubstr("is not valid TOML"));
 }
 
-TEST(ConfigFile, that_the_parser_did_not_think_of_is_refused) {
+TEST(ConfigFile, input_that_trips_a_parser_assertion_is_rejected) {
     for (const std::string_view text : {"[[[1]]]", "[[[]]", "[[="}) {
         EXPECT_THAT(why_not(std::string(text)), HasSubstr("file /etc/nexar.toml")) << text;
-        EXPECT_THAT(why_not(std::string(text)), HasSubstr("is not TOML")) << text;
+        EXPECT_THAT(why_not(std::string(text)), HasSubstr("is not valid TOML")) << text;
     }
 }
 
-TEST(ConfigFile, nested_without_end_is_refused) {
-    EXPECT_THAT(why_not("a = " + std::string(100'000, '[')), HasSubstr("is not TOML"));
-    EXPECT_THAT(why_not("a = " + std::string(100'000, '{')), HasSubstr("is not TOML"));
+TEST(ConfigFile, excessive_nesting_is_rejected) {
+    EXPECT_THAT(why_not("a = " + std::string(100'000, '[')), HasSubstr("is not valid TOML"));
+    EXPECT_THAT(why_not("a = " + std::string(100'000, '{')), HasSubstr("is not valid TOML"));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ Split split(const std::vector<std::string>& arguments) {
     return split;
 }
 
-TEST(SplitArguments, takes_both_forms_and_leaves_the_rest_in_order) {
+TEST(SplitArguments, accepts_both_forms_and_keeps_the_rest_in_order) {
     const auto [flags, rest] =
         split({"-v", "--nexar-log-level=debug", "in.txt", "--nexar-pool-profile", "inference",
                "--nexar", "--out=x", "last"});
@@ -45,7 +45,7 @@ TEST(SplitArguments, stops_at_two_dashes_and_keeps_them) {
     EXPECT_THAT(rest, ElementsAre("--", "--nexar-b=2", "--", "c"));
 }
 
-TEST(SplitArguments, does_not_take_a_flag_for_a_value) {
+TEST(SplitArguments, does_not_mistake_a_flag_for_a_value) {
     const auto [flags, rest] = split({"--nexar-a", "--verbose", "--nexar-b", "--", "--nexar-c"});
     ASSERT_EQ(flags.size(), 2U);
     EXPECT_EQ(flags[0].value, std::nullopt);

@@ -1,5 +1,4 @@
-// Throws broken input at Config::resolve: it answers with a value or with bad_config, whatever
-// comes.
+// Feeds broken input to Config::resolve, which must return a value or bad_config for any input.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +20,7 @@ namespace {
 
 constexpr int kRounds = 20'000;
 
-// What soups are made of, separated by bars.
+// The ingredients of random input, separated by bars.
 constexpr std::string_view kPieces =
     "verify|retry_count|load_factor|eager_limit|heartbeat|colour|cluster_name|unknown| = "
     "|=|\n|\r\n|"
@@ -51,7 +50,7 @@ public:
         return text;
     }
 
-    /// A text that was right once, with some bytes changed, doubled or lost.
+    /// Valid text with some bytes changed, duplicated or removed.
     std::string damaged(std::string text) {
         for (std::size_t n = below(4); n > 0 && !text.empty(); --n) {
             const std::size_t at = below(text.size());
@@ -105,7 +104,7 @@ ConfigSources broken_sources(Mutator& mutator) {
     return sources;
 }
 
-TEST(ConfigRandom, resolve_gives_a_value_or_bad_config) {
+TEST(ConfigRandom, resolve_returns_a_value_or_bad_config) {
     Mutator mutator(test_seed(3));
     int resolved = 0;
     int refused = 0;
@@ -119,18 +118,18 @@ TEST(ConfigRandom, resolve_gives_a_value_or_bad_config) {
         }
         ++resolved;
         for (const Config::Entry& entry : config->entries()) {
-            // What was let in is allowed, and its canonical text means the same.
+            // Every accepted value is allowed, and its canonical text has the same meaning.
             const auto again = read_value(*entry.setting, TextValue{to_text(entry.value)});
             ASSERT_TRUE(again) << again.error().what();
             ASSERT_EQ(*again, entry.value) << entry.setting->name;
         }
     }
-    // Both outcomes must be common, or the test tests little.
+    // Both outcomes must be common, otherwise the test proves little.
     EXPECT_GT(resolved, kRounds / 50);
     EXPECT_GT(refused, kRounds / 50);
 }
 
-TEST(ConfigRandom, what_a_cluster_says_is_adopted_or_refused) {
+TEST(ConfigRandom, cluster_settings_are_adopted_or_rejected) {
     Mutator mutator(test_seed(4));
     const Config own = Config::resolve(kTestTable, {.code = {{"heartbeat", "70ms"}}}).value();
     int adopted = 0;

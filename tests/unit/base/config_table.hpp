@@ -9,7 +9,7 @@ namespace nexar {
 
 inline constexpr std::array<std::string_view, 3> kColours = {"red", "green", "blue"};
 
-/// One setting of each type, in both scopes; what the tests of configuration resolve.
+/// One setting of each type, in both scopes, for the configuration tests.
 inline constexpr std::array kTestTable = std::to_array<Setting>({
     {.name = "verify", .spec = BooleanSpec{.fallback = true}, .help = "Checks twice"},
     {.name = "retry_count",
@@ -28,7 +28,7 @@ inline constexpr std::array kTestTable = std::to_array<Setting>({
                           .min = std::chrono::milliseconds(1),
                           .max = std::chrono::seconds(10)},
      .scope = SettingScope::cluster,
-     .help = "How often to say that one is alive"},
+     .help = "How often to send a sign of life"},
     {.name = "colour",
      .spec = ChoiceSpec{.fallback = "green", .choices = kColours},
      .help = "What it looks like"},

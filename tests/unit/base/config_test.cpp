@@ -42,7 +42,7 @@ ConfigFile etc(std::string text) {
     return {.path = "/etc/nexar.toml", .text = std::move(text)};
 }
 
-TEST(Config, holds_the_defaults_when_nothing_is_given) {
+TEST(Config, holds_the_defaults_without_any_source) {
     const Config config = resolved({});
     EXPECT_TRUE(config.boolean("verify"));
     EXPECT_EQ(config.integer("retry_count"), 3);
@@ -58,7 +58,7 @@ TEST(Config, holds_the_defaults_when_nothing_is_given) {
     EXPECT_THAT(config.warnings(), IsEmpty());
 }
 
-TEST(Config, takes_the_strongest_source_and_remembers_it) {
+TEST(Config, uses_the_strongest_source_and_remembers_it) {
     ConfigSources sources{.code = {{"retry_count", "5"}},
                           .flags = {{"--nexar-retry-count", "4"}},
                           .environment = {{"NEXAR_RETRY_COUNT", "3"}},
@@ -93,7 +93,7 @@ TEST(Config, merges_files_setting_by_setting) {
     EXPECT_EQ(origin(config, "verify"), "file b.toml:2");
 }
 
-TEST(Config, of_a_name_given_twice_takes_the_last_but_in_the_environment_the_first) {
+TEST(Config, the_last_duplicate_wins_but_in_the_environment_the_first) {
     const Config config =
         resolved({.code = {{"verify", "true"}, {"verify", "false"}},
                   .flags = {{"--nexar-colour", "red"}, {"--nexar-colour", "blue"}},
@@ -103,10 +103,10 @@ TEST(Config, of_a_name_given_twice_takes_the_last_but_in_the_environment_the_fir
     EXPECT_EQ(config.integer("retry_count"), 1);
 }
 
-TEST(Config, a_bad_value_names_setting_origin_given_and_allowed) {
+TEST(Config, error_names_setting_origin_value_and_allowed_values) {
     EXPECT_EQ(why_not({.environment = {{"NEXAR_HEARTBEAT", "fast"}}}),
               "heartbeat (environment NEXAR_HEARTBEAT): \"fast\" does not start with a number; "
-              "allowed: a duration such as 250ms from 1ms to 10s");
+              "allowed: a duration (written like 250ms) from 1ms to 10s");
     EXPECT_EQ(why_not({.flags = {{"--nexar-colour", "purple"}}}),
               "colour (command line --nexar-colour): \"purple\" is unknown; allowed: red, green, "
               "blue");
@@ -114,17 +114,17 @@ TEST(Config, a_bad_value_names_setting_origin_given_and_allowed) {
               "retry_count (file /etc/nexar.toml:3): 101 is out of range; allowed: a whole number "
               "from -1 to 100 times");
     EXPECT_EQ(why_not({.files = {etc("eager_limit = true\n")}}),
-              "eager_limit (file /etc/nexar.toml:1): the boolean true is no size; allowed: a size "
-              "such as 64KiB from 1KiB to 1MiB");
+              "eager_limit (file /etc/nexar.toml:1): the boolean true is not a valid size; "
+              "allowed: a size (written like 64KiB) from 1KiB to 1MiB");
     EXPECT_THAT(why_not({.code = {{"verify", "maybe"}}}), StartsWith("verify (code): \"maybe\""));
     EXPECT_THAT(why_not({.environment = {{"NEXAR_COLOUR", ""}}}), HasSubstr("\"\" is empty"));
 }
 
-TEST(Config, a_bad_value_is_an_error_also_where_it_is_overridden) {
+TEST(Config, a_bad_value_is_an_error_even_if_overridden) {
     EXPECT_THAT(why_not({.code = {{"colour", "red"}}, .environment = {{"NEXAR_COLOUR", "grey"}}}),
                 StartsWith("colour (environment NEXAR_COLOUR)"));
     EXPECT_THAT(why_not({.environment = {{"NEXAR_COLOUR", "red"}}, .files = {etc("colour = 3\n")}}),
-                StartsWith("colour (file /etc/nexar.toml:1): the integer 3 is no choice"));
+                StartsWith("colour (file /etc/nexar.toml:1): the integer 3 is not a valid choice"));
     EXPECT_THAT(why_not({.flags = {{"--nexar-colour", "grey"}, {"--nexar-colour", "red"}}}),
                 HasSubstr("\"grey\""));
     EXPECT_THAT(why_not({.environment = {{"NEXAR_COLOUR", "red"}, {"NEXAR_COLOUR", "grey"}}}),
@@ -137,12 +137,12 @@ TEST(Config, reports_all_problems_at_once) {
                                        .files = {etc("colour = 1\nwrong = 2\n")}});
     EXPECT_THAT(cause, StartsWith("4 problems:\n"));
     EXPECT_THAT(cause, HasSubstr("\n  colour (file /etc/nexar.toml:1)"));
-    EXPECT_THAT(cause, HasSubstr("\n  file /etc/nexar.toml:2: \"wrong\" is no setting"));
+    EXPECT_THAT(cause, HasSubstr("\n  file /etc/nexar.toml:2: \"wrong\" is not a setting"));
     EXPECT_THAT(cause, HasSubstr("\n  verify (environment NEXAR_VERIFY)"));
     EXPECT_THAT(cause, HasSubstr("\n  colour (command line --nexar-colour)"));
 }
 
-TEST(Config, bounds_what_it_reports) {
+TEST(Config, limits_the_number_of_reported_problems) {
     ConfigSources sources;
     for (int i = 0; i < 1000; ++i) {
         sources.code.push_back({std::string(1000, 'x') + std::to_string(i), "1"});
@@ -155,21 +155,21 @@ TEST(Config, bounds_what_it_reports) {
 
 TEST(Config, an_unknown_key_or_flag_is_an_error_with_the_nearest_name) {
     EXPECT_EQ(why_not({.files = {etc("color = \"red\"\n")}}),
-              "file /etc/nexar.toml:1: \"color\" is no setting; did you mean colour?");
+              "file /etc/nexar.toml:1: \"color\" is not a setting; did you mean colour?");
     EXPECT_EQ(why_not({.flags = {{"--nexar-hartbeat", "1s"}}}),
-              "command line: \"--nexar-hartbeat\" is no flag of nexar; did you mean "
+              "command line: \"--nexar-hartbeat\" is not a nexar flag; did you mean "
               "--nexar-heartbeat?");
     EXPECT_EQ(why_not({.flags = {{"--nexar-retry_count", "1"}}}),
-              "command line: \"--nexar-retry_count\" is no flag of nexar; did you mean "
+              "command line: \"--nexar-retry_count\" is not a nexar flag; did you mean "
               "--nexar-retry-count?");
     EXPECT_EQ(why_not({.code = {{"hearbeat", "1s"}}}),
-              "code: \"hearbeat\" is no setting; did you mean heartbeat?");
+              "code: \"hearbeat\" is not a setting; did you mean heartbeat?");
     EXPECT_EQ(why_not({.files = {etc("bandwidth_limit = 1\n")}}),
-              "file /etc/nexar.toml:1: \"bandwidth_limit\" is no setting; `nexar config` lists "
-              "what there is");
+              "file /etc/nexar.toml:1: \"bandwidth_limit\" is not a setting; `nexar config` lists "
+              "all settings");
     EXPECT_THAT(why_not({.files = {etc("[heartbeats]\nx = 1\n")}}),
-                HasSubstr("\"heartbeats\" is no setting (a table; settings stand outside of "
-                          "tables); did you mean heartbeat?"));
+                HasSubstr("\"heartbeats\" is not a setting (it is a table; settings must be "
+                          "outside of tables); did you mean heartbeat?"));
 }
 
 TEST(Config, names_in_files_and_environment_are_case_sensitive) {
@@ -181,10 +181,10 @@ TEST(Config, names_in_files_and_environment_are_case_sensitive) {
 
 TEST(Config, a_flag_without_a_value_is_an_error) {
     EXPECT_EQ(why_not({.flags = {{"--nexar-verify", std::nullopt}}}),
-              "verify (command line --nexar-verify): no value follows; allowed: true or false");
+              "verify (command line --nexar-verify): the value is missing; allowed: true or false");
 }
 
-TEST(Config, a_file_that_is_not_toml_is_an_error_beside_the_others) {
+TEST(Config, invalid_toml_is_reported_together_with_other_problems) {
     const std::string cause =
         why_not({.environment = {{"NEXAR_VERIFY", "x"}}, .files = {etc("colour = \"red\n")}});
     EXPECT_THAT(cause, StartsWith("2 problems:"));
@@ -201,12 +201,12 @@ TEST(Config, an_unknown_variable_is_a_warning_that_does_not_show_its_value) {
     EXPECT_THAT(
         config.warnings(),
         testing::UnorderedElementsAre(
-            "environment NEXAR_HEARBEAT is no setting and has no effect; did you mean "
+            "environment variable NEXAR_HEARBEAT is not a setting and has no effect; did you mean "
             "NEXAR_HEARTBEAT?",
-            "environment NEXAR_JOB_SECRTE is no setting and has no effect; did you mean "
-            "NEXAR_JOB_SECRET?",
-            "environment NEXAR_BANDWIDTH_MAX is no setting and has no effect; `nexar config` lists "
-            "what there is"));
+            "environment variable NEXAR_JOB_SECRTE is not a setting and has no effect; did you "
+            "mean NEXAR_JOB_SECRET?",
+            "environment variable NEXAR_BANDWIDTH_MAX is not a setting and has no effect; `nexar "
+            "config` lists all settings"));
 }
 
 TEST(Config, does_not_show_the_value_of_an_unknown_key_or_flag) {
@@ -214,14 +214,14 @@ TEST(Config, does_not_show_the_value_of_an_unknown_key_or_flag) {
     EXPECT_THAT(why_not({.files = {etc("tokn = \"hunter2\"\n")}}), Not(HasSubstr("hunter2")));
 }
 
-TEST(Config, knows_the_variables_that_are_no_settings) {
+TEST(Config, knows_the_variables_that_are_not_settings) {
     const Config config = resolved(
         {.environment = {
              {"NEXAR_CONFIG", "/x"}, {"NEXAR_JOB_SECRET", "00"}, {"NEXAR_TEST_SEED", "1"}}});
     EXPECT_THAT(config.warnings(), IsEmpty());
 }
 
-TEST(Config, bounds_its_warnings) {
+TEST(Config, limits_the_number_of_warnings) {
     ConfigSources sources;
     for (int i = 0; i < 100; ++i) {
         sources.environment.push_back({"NEXAR_UNKNOWN_THING_" + std::to_string(i), ""});
@@ -229,7 +229,7 @@ TEST(Config, bounds_its_warnings) {
     const Config config = resolved(sources);
     ASSERT_EQ(config.warnings().size(), 9U);
     EXPECT_EQ(config.warnings().back(),
-              "92 more environment variables start with NEXAR_ and are no settings");
+              "92 more environment variables start with NEXAR_ but are not settings");
 }
 
 TEST(Config, makes_names_and_paths_printable) {
@@ -239,14 +239,14 @@ TEST(Config, makes_names_and_paths_printable) {
     EXPECT_THAT(config.warnings(), ElementsAre(HasSubstr("NEXAR_\\x1b[2J")));
 }
 
-TEST(ConfigDeathTest, asking_for_what_the_table_does_not_have_is_a_bug) {
+TEST(ConfigDeathTest, reading_an_unknown_setting_or_wrong_type_is_a_bug) {
     const Config config = resolved({});
     EXPECT_DEATH((void)config.integer("retries"), "not in the table");
     EXPECT_DEATH((void)config.integer("heartbeat"), "another type");
     EXPECT_DEATH((void)config.text("colour"), "another type");
 }
 
-TEST(ConfigDeathTest, a_table_that_makes_no_sense_is_a_bug) {
+TEST(ConfigDeathTest, an_invalid_table_is_a_bug) {
     const std::array<Setting, 1> reserved = {
         Setting{.name = "config", .spec = BooleanSpec{}, .help = "x"}};
     EXPECT_DEATH((void)Config::resolve(reserved, {}), "reserved name");

@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(CounterRegistry, shows_its_counters_sorted_by_name_with_their_words) {
+TEST(CounterRegistry, snapshot_is_sorted_by_name_and_has_unit_and_help) {
     CounterRegistry registry;
     Counter* const sent = *registry.add({.name = "sent", .unit = "bytes", .help = "Bytes sent."});
     Counter* const lost = *registry.add({.name = "lost", .unit = "frames", .help = "Frames lost."});
@@ -31,7 +31,7 @@ TEST(CounterRegistry, shows_its_counters_sorted_by_name_with_their_words) {
     EXPECT_EQ(sent->spec().unit, "bytes");
 }
 
-TEST(CounterRegistry, takes_names_in_snake_case_only) {
+TEST(CounterRegistry, accepts_only_snake_case_names) {
     CounterRegistry registry;
     const std::string longest(CounterRegistry::kMaxNameLength, 'x');
     for (const std::string& good : {std::string("a"), std::string("a1_b2"), longest}) {
@@ -49,7 +49,7 @@ TEST(CounterRegistry, takes_names_in_snake_case_only) {
     EXPECT_EQ(registry.snapshot().size(), 3U);
 }
 
-TEST(CounterRegistry, takes_each_name_once) {
+TEST(CounterRegistry, rejects_duplicate_names) {
     CounterRegistry registry;
     Counter* const first = *registry.add({.name = "sent", .help = "first"});
     first->add(3);
@@ -62,7 +62,7 @@ TEST(CounterRegistry, takes_each_name_once) {
     EXPECT_EQ(registry.snapshot().front().value, 3U);
 }
 
-TEST(CounterRegistry, is_bounded_and_keeps_counters_where_they_are) {
+TEST(CounterRegistry, is_bounded_and_keeps_counter_addresses_stable) {
     CounterRegistry registry;
     Counter* const first = *registry.add({.name = "c0"});
     for (std::size_t i = 1; i < CounterRegistry::kMaxCounters; ++i) {

@@ -53,7 +53,7 @@ TEST(Counter, loses_nothing_when_threads_share_a_shard) {
     EXPECT_EQ(counter.value(), adding.load() * kAdditions * 2);
 }
 
-TEST(Counter, loses_nothing_when_threads_follow_each_other_on_one_shard) {
+TEST(Counter, loses_nothing_when_a_later_thread_reuses_a_shard) {
     Counter counter({.name = "additions"});
     for (std::uint64_t round = 0; round < 20; ++round) {
         std::jthread one([&] { counter.add(round); });
@@ -62,7 +62,7 @@ TEST(Counter, loses_nothing_when_threads_follow_each_other_on_one_shard) {
     EXPECT_EQ(counter.value(), 190U + 20000U);
 }
 
-TEST(Counter, never_seems_to_fall_while_it_is_read) {
+TEST(Counter, never_appears_to_decrease) {
     constexpr int kThreads = 4;
     Counter counter({.name = "additions"});
     std::atomic<int> running{kThreads};

@@ -11,8 +11,8 @@
 
 namespace nexar {
 
-/// System memory full of garbage that counts what is out, can run dry, and can claim that it is
-/// zeroed when it is not. Thread-safe.
+/// System memory filled with garbage. Counts the allocated blocks, can simulate exhaustion, and can
+/// falsely claim that blocks are zeroed. Thread-safe.
 class CountingMemory final : public PoolMemory {
 public:
     static constexpr std::byte kGarbage{0xa5};
@@ -33,7 +33,7 @@ public:
         system_memory().release(memory, bytes);
     }
 
-    /// Refuses after `allocations` further ones.
+    /// Fails after `allocations` more allocations.
     void run_dry_after(long allocations) { left_ = allocations; }
 
     std::size_t bytes() const { return bytes_; }
@@ -47,8 +47,8 @@ private:
     std::atomic<long> left_{std::numeric_limits<long>::max()};
 };
 
-/// Addresses without memory behind them, for tests of large tiers on small machines. What it gives
-/// cannot be touched.
+/// Reserves addresses without memory behind them, for tests of large tiers on small machines. The
+/// blocks must not be accessed.
 class AddressesOnly final : public PoolMemory {
 public:
     PoolBlock allocate(std::size_t bytes) noexcept override {

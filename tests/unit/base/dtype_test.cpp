@@ -27,7 +27,7 @@ struct Particle {
 static_assert(Element<const float> && Element<bool> && Element<std::byte> && Element<Particle>);
 static_assert(Element<std::array<double, 3>> && Element<std::array<Particle, 2>>);
 static_assert(dtype_of<bool> == DType::opaque && dtype_of<Particle> == DType::opaque);
-// What refers to memory means nothing in another process.
+// Types that refer to memory are meaningless in another process.
 static_assert(!Element<int*> && !Element<const char*> && !Element<int Particle::*>);
 static_assert(!Element<std::span<int>> && !Element<std::string_view>);
 static_assert(!Element<std::initializer_list<int>> && !Element<std::reference_wrapper<int>>);
@@ -74,7 +74,7 @@ TEST(DType, of_every_element_type_has_its_size_and_name) {
     EXPECT_EQ(size_of(DType::opaque), 0U);
 }
 
-TEST(DType, numbers_that_are_none_have_no_size_and_no_name) {
+TEST(DType, unknown_numbers_have_no_size_and_no_name) {
     for (const int number : {0, 16, 31, 32, 45, 255}) {
         EXPECT_EQ(size_of(static_cast<DType>(number)), 0U) << number;
         EXPECT_EQ(name(static_cast<DType>(number)), "unknown") << number;

@@ -31,7 +31,7 @@ Result<void> must_be_even(int x) {
     return {};
 }
 
-TEST(Error, names_everything_it_knows_and_nothing_else) {
+TEST(Error, what_contains_exactly_the_known_context) {
     const Error bare(Errc::malformed, "the frame ends after 3 of 8 bytes");
     EXPECT_STREQ(bare.what(), "malformed: the frame ends after 3 of 8 bytes");
 
@@ -61,7 +61,7 @@ TEST(Error, an_abort_keeps_its_code_and_its_rank) {
     EXPECT_EQ(name(Errc::aborted), "aborted");
 }
 
-TEST(Error, within_adds_only_what_is_missing) {
+TEST(Error, within_adds_only_missing_context) {
     const Error inner(Errc::malformed, "x", {.operation = "decode"});
     const Error outer = inner.within({.rank = 1, .operation = "all_reduce"});
     EXPECT_EQ(outer.operation(), "decode");
@@ -102,18 +102,18 @@ TEST(Result, value_throws_the_error) {
     EXPECT_EQ(half(8).value(), 4);
 }
 
-TEST(Result, moves_what_cannot_be_copied) {
+TEST(Result, holds_move_only_values) {
     Result<std::unique_ptr<int>> r(std::make_unique<int>(5));
     const std::unique_ptr<int> p = *std::move(r);
     EXPECT_EQ(*p, 5);
 }
 
-TEST(ResultDeathTest, taking_what_is_not_there_aborts_with_the_error) {
-    EXPECT_DEATH((void)*half(3), "taken: invalid_argument: 7 is odd");
+TEST(ResultDeathTest, accessing_a_missing_value_aborts_with_the_error) {
+    EXPECT_DEATH((void)*half(3), "accessed: invalid_argument: 7 is odd");
     EXPECT_DEATH((void)half(4).error(), "holds a value");
 }
 
-TEST(AssertDeathTest, says_condition_place_and_reason) {
+TEST(AssertDeathTest, prints_condition_location_and_reason) {
     EXPECT_DEATH(NEXAR_ASSERT(1 + 1 == 3, "arithmetic"),
                  "error_test.cpp:[0-9]+: 1 \\+ 1 == 3: arithmetic");
 }

@@ -16,9 +16,9 @@ constexpr const char* kText = "00112233445566778899aabbccddeeff";
 
 static_assert(!std::is_convertible_v<ClusterId, NodeId> &&
                   !std::is_constructible_v<NodeId, ClusterId>,
-              "a cluster is no node");
+              "a cluster id is not a node id");
 
-TEST(RandomId, is_its_32_digits) {
+TEST(RandomId, has_32_hexadecimal_digits) {
     const NodeId id = NodeId::from_hex(kText).value();
     EXPECT_EQ(id.to_hex(), kText);
     EXPECT_EQ(id.bytes()[1], std::byte{0x11});

@@ -7,7 +7,7 @@
 
 namespace nexar {
 
-/// Takes the lines of the log while it lives. lines() only while nobody logs.
+/// Captures log lines during its lifetime. Call lines() only while no thread logs.
 class LogCapture {
 public:
     struct Line {

@@ -75,7 +75,7 @@ TEST_F(LogConcurrent, a_sink_runs_in_one_thread_at_a_time) {
     EXPECT_EQ(overlaps, 0);
 }
 
-TEST_F(LogConcurrent, a_replaced_sink_runs_no_more) {
+TEST_F(LogConcurrent, a_replaced_sink_is_not_called_again) {
     std::atomic<int> running = kLogThreads - 1;
     std::atomic<int> late = 0;
     std::atomic<int> taken = 0;
@@ -101,7 +101,7 @@ TEST_F(LogConcurrent, a_replaced_sink_runs_no_more) {
     EXPECT_EQ(taken, (kLogThreads - 1) * kLines) << "a line went to no sink or to two";
 }
 
-TEST_F(LogConcurrent, lines_on_standard_error_do_not_mix) {
+TEST_F(LogConcurrent, lines_on_standard_error_do_not_interleave) {
     testing::internal::CaptureStderr();
     on_all_threads([](int t) {
         const std::string body(300, static_cast<char>('a' + t));
@@ -118,8 +118,8 @@ TEST_F(LogConcurrent, lines_on_standard_error_do_not_mix) {
     EXPECT_THAT(seen, testing::Each(kLines));
 }
 
-TEST_F(LogConcurrent, a_shared_call_site_lets_exactly_its_burst_pass) {
-    // Repetitions of the test share the call site: each finds its bucket full again.
+TEST_F(LogConcurrent, a_shared_call_site_writes_exactly_its_burst) {
+    // Repetitions of the test share the call site, so each must start with a full bucket.
     static ManualClock clock{TimePoint(std::chrono::hours(1))};
     clock.advance(std::chrono::hours(1));
     set_log_clock(&clock);

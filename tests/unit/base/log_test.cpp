@@ -47,7 +47,7 @@ void tick(int i) {
     NEXAR_LOG_WARNING("tick {}", i);
 }
 
-TEST_F(Log, gives_level_text_and_place) {
+TEST_F(Log, record_has_level_text_and_location) {
     const LogCapture log;
     NEXAR_LOG_INFO("peer {} is late by {} ms", 3, 1.5);
     const int line = __LINE__ - 1;
@@ -59,7 +59,7 @@ TEST_F(Log, gives_level_text_and_place) {
     EXPECT_EQ(log.lines()[0].suppressed, 0U);
 }
 
-TEST_F(Log, writes_the_threshold_and_above) {
+TEST_F(Log, writes_lines_at_or_above_the_threshold) {
     const LogCapture log;
     const auto levels_at = [&log](LogLevel threshold) {
         set_log_level(threshold);
@@ -101,7 +101,7 @@ TEST_F(Log, arguments_may_have_the_names_of_levels) {
     EXPECT_EQ(log.lines()[0].text, "boom 7");
 }
 
-TEST_F(Log, lets_a_second_worth_of_lines_pass_at_once) {
+TEST_F(Log, allows_a_burst_of_one_second) {
     configure_log({.lines_per_second = 7});
     const LogCapture log;
     for (int i = 0; i < 100; ++i) tick(i);
@@ -109,7 +109,7 @@ TEST_F(Log, lets_a_second_worth_of_lines_pass_at_once) {
     EXPECT_EQ(log.lines().back().text, "tick 6");
 }
 
-TEST_F(Log, says_with_the_next_line_how_many_were_suppressed) {
+TEST_F(Log, the_next_line_says_how_many_were_suppressed) {
     configure_log({.lines_per_second = 2});
     const std::uint64_t before = log_losses().suppressed;
     const LogCapture log;
@@ -129,7 +129,7 @@ TEST_F(Log, says_with_the_next_line_how_many_were_suppressed) {
     EXPECT_EQ(log_losses().suppressed - before, 9U);
 }
 
-TEST_F(Log, limits_the_rate_over_time_and_saves_no_more_than_a_second) {
+TEST_F(Log, limits_the_rate_over_time_and_the_burst_to_one_second) {
     configure_log({.lines_per_second = 10});
     const LogCapture log;
     for (int i = 0; i < 5'000; ++i) {  // 5 s
@@ -143,7 +143,7 @@ TEST_F(Log, limits_the_rate_over_time_and_saves_no_more_than_a_second) {
     EXPECT_EQ(log.lines().size() - before, 10U);
 }
 
-TEST_F(Log, limits_each_call_site_for_itself) {
+TEST_F(Log, limits_each_call_site_separately) {
     configure_log({.lines_per_second = 1});
     const LogCapture log;
     for (int i = 0; i < 3; ++i) {
@@ -159,7 +159,7 @@ TEST_F(Log, without_a_limit_drops_nothing) {
     EXPECT_THAT(log.lines(), SizeIs(10'000));
 }
 
-TEST_F(Log, goes_on_after_the_clock_was_replaced_by_an_earlier_one) {
+TEST_F(Log, continues_after_the_clock_is_replaced_by_an_earlier_one) {
     configure_log({.lines_per_second = 1});
     const LogCapture log;
     const auto say = [] { NEXAR_LOG_WARNING("x"); };
@@ -194,7 +194,7 @@ TEST_F(Log, bounds_the_length_of_a_line) {
     EXPECT_TRUE(log.lines()[3].text.ends_with("\\n..."));
 }
 
-TEST_F(Log, leaves_errno_alone) {
+TEST_F(Log, preserves_errno) {
     testing::internal::CaptureStderr();
     errno = ENOENT;
     NEXAR_LOG_ERROR("x");
@@ -243,7 +243,7 @@ TEST_F(Log, survives_a_sink_that_throws) {
     EXPECT_EQ(log_losses().failed - before.failed, 2U);
 }
 
-TEST_F(Log, drops_and_counts_what_a_sink_logs) {
+TEST_F(Log, drops_and_counts_lines_logged_by_a_sink) {
     int calls = 0;
     const LogLosses before = log_losses();
     set_log_sink([&calls](const LogRecord&) {
@@ -290,13 +290,13 @@ TEST_F(Log, a_replaced_sink_is_destroyed_without_the_lock) {
     EXPECT_EQ(log.lines()[0].text, "last words");
 }
 
-TEST_F(Log, what_is_set_in_code_wins_over_the_setting) {
+TEST_F(Log, a_level_set_in_code_overrides_the_setting) {
     set_log_level(LogLevel::error);
     configure_log({.level = LogLevel::debug});
     EXPECT_EQ(log_level(), LogLevel::error);
 }
 
-TEST_F(Log, a_format_that_fails_while_running_is_counted) {
+TEST_F(Log, a_format_error_at_run_time_is_counted) {
     const LogCapture log;
     const LogLosses before = log_losses();
     NEXAR_LOG_ERROR("{:{}}", 1, -1);
@@ -310,7 +310,7 @@ TEST(LogLevel, has_a_name) {
 }
 
 TEST(LogLevelDeathTest, follows_the_setting_until_code_sets_it) {
-    // In a new process: whether code has set the level is remembered for good.
+    // In a new process, because setting the level in code has a permanent effect.
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(
         {

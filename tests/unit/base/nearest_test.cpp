@@ -40,7 +40,7 @@ TEST(EditDistance, is_bounded_for_long_names) {
     EXPECT_EQ(edit_distance(std::string(100'000, 'x'), std::string(90'000, 'x')), 0U);
 }
 
-TEST(Nearest, finds_what_was_meant) {
+TEST(Nearest, finds_the_intended_name) {
     EXPECT_EQ(nearest("log_levle", kNames), "log_level");
     EXPECT_EQ(nearest("loglevel", kNames), "log_level");
     EXPECT_EQ(nearest("LOG_RATE", kNames), std::nullopt);
@@ -48,13 +48,13 @@ TEST(Nearest, finds_what_was_meant) {
     EXPECT_EQ(nearest("record_events", kNames), "recorder_events");
 }
 
-TEST(Nearest, keeps_silent_when_nothing_is_near) {
+TEST(Nearest, returns_nothing_if_no_name_is_similar) {
     EXPECT_EQ(nearest("bandwidth", kNames), std::nullopt);
     EXPECT_EQ(nearest("", kNames), std::nullopt);
     EXPECT_EQ(nearest("log_level", {}), std::nullopt);
 }
 
-TEST(Nearest, of_equals_takes_the_first) {
+TEST(Nearest, returns_the_first_of_equally_similar_names) {
     constexpr std::array<std::string_view, 3> kEquals = {"mode_a", "mode_b", "mode_c"};
     EXPECT_EQ(nearest("mode_x", kEquals), "mode_a");
     EXPECT_EQ(nearest("mode_b", kEquals), "mode_b");

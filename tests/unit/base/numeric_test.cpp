@@ -9,7 +9,7 @@
 namespace nexar {
 namespace {
 
-// The value that the bits of a binary16 stand for, by the definition rather than by bit tricks.
+// The value of a binary16, computed from its definition rather than with bit tricks.
 double value_of_f16(std::uint16_t bits) {
     const int exponent = (bits >> 10) & 0x1f;
     const int fraction = bits & 0x3ff;
@@ -38,7 +38,7 @@ TEST(Float16, every_value_survives_the_round_trip_and_nan_becomes_quiet) {
     }
 }
 
-// Rounding is checked at and around each midpoint of neighbours: the only places it can go wrong.
+// Checks rounding at and around each midpoint of neighbours, the only places where it can go wrong.
 TEST(Float16, rounds_to_nearest_even_between_all_neighbours) {
     for (std::uint16_t bits = 0; bits < 0x7bff; ++bits) {
         const double low = value_of_f16(bits);

@@ -8,7 +8,7 @@
 
 namespace nexar {
 
-/// Blocks of a page each for a PoolShelf, which never looks inside them: only addresses count.
+/// One-page blocks for a PoolShelf, which never accesses their content: only the addresses matter.
 class PageBlocks {
 public:
     explicit PageBlocks(std::size_t count) : memory_((count + 1) * kPoolPage) {

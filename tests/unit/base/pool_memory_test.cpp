@@ -11,7 +11,7 @@
 namespace nexar {
 namespace {
 
-TEST(SystemMemory, gives_writable_blocks_that_start_at_a_page) {
+TEST(SystemMemory, returns_writable_page_aligned_blocks) {
     for (const std::size_t bytes : {kPoolPage, kPoolPage * 3, SystemMemory::kHugePage - kPoolPage,
                                     SystemMemory::kHugePage, SystemMemory::kHugePage + kPoolPage}) {
         const PoolBlock block = system_memory().allocate(bytes);
@@ -22,7 +22,7 @@ TEST(SystemMemory, gives_writable_blocks_that_start_at_a_page) {
     }
 }
 
-TEST(SystemMemory, tells_the_truth_about_zeroed_blocks) {
+TEST(SystemMemory, blocks_marked_as_zeroed_are_zero) {
     constexpr std::size_t kBytes = SystemMemory::kHugePage + kPoolPage;
     for (int round = 0; round < 3; ++round) {
         const PoolBlock block = system_memory().allocate(kBytes);
@@ -37,14 +37,14 @@ TEST(SystemMemory, tells_the_truth_about_zeroed_blocks) {
     system_memory().release(small.memory, kPoolPage);
 }
 
-TEST(SystemMemory, places_large_blocks_so_that_huge_pages_fit) {
+TEST(SystemMemory, aligns_large_blocks_for_huge_pages) {
     constexpr std::size_t kBytes = SystemMemory::kHugePage * 2;
     const PoolBlock block = system_memory().allocate(kBytes);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block.memory) % SystemMemory::kHugePage, 0U);
     system_memory().release(block.memory, kBytes);
 }
 
-TEST(SystemMemory, gives_large_blocks_back_to_the_system_at_once) {
+TEST(SystemMemory, returns_large_blocks_to_the_system_at_once) {
     constexpr std::size_t kBytes = SystemMemory::kHugePage;
     const PoolBlock block = system_memory().allocate(kBytes);
     unsigned char resident = 0;
@@ -54,7 +54,7 @@ TEST(SystemMemory, gives_large_blocks_back_to_the_system_at_once) {
     EXPECT_EQ(errno, ENOMEM);
 }
 
-TEST(SystemMemory, answers_null_when_there_is_no_room_for_so_much) {
+TEST(SystemMemory, returns_null_if_the_allocation_fails) {
     // More than the address space of any CPU that we build for.
     EXPECT_EQ(system_memory().allocate(std::size_t{1} << 60).memory, nullptr);
 }

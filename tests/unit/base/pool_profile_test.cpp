@@ -33,7 +33,7 @@ TEST(PoolProfile, has_the_tiers_of_training_and_inference) {
     EXPECT_EQ(PoolProfile::inference().tiers()[3].name, "giant");
 }
 
-TEST(PoolProfileBuilder, takes_tiers_up_to_its_limits) {
+TEST(PoolProfileBuilder, accepts_tiers_up_to_its_limits) {
     PoolProfileBuilder builder;
     builder.tier("page", 4096, 0).tier("most", std::size_t{64} << 30, 65536);
     const auto profile = builder.build();
@@ -49,37 +49,37 @@ std::string refusal(const PoolProfileBuilder& builder) {
     return profile.error().cause();
 }
 
-TEST(PoolProfileBuilder, refuses_a_number_of_tiers_that_it_does_not_hold) {
-    EXPECT_THAT(refusal(PoolProfileBuilder()), HasSubstr("0 tiers; allowed are 1 to 8"));
+TEST(PoolProfileBuilder, rejects_too_few_or_too_many_tiers) {
+    EXPECT_THAT(refusal(PoolProfileBuilder()), HasSubstr("0 tiers; it must have 1 to 8"));
     PoolProfileBuilder many;
     for (std::size_t i = 0; i < 9; ++i) {
         many.tier("tier" + std::to_string(i), std::size_t{4096} << i, 1);
     }
-    EXPECT_THAT(refusal(many), HasSubstr("9 tiers; allowed are 1 to 8"));
+    EXPECT_THAT(refusal(many), HasSubstr("9 tiers; it must have 1 to 8"));
 }
 
-TEST(PoolProfileBuilder, refuses_limits_that_are_no_power_of_two_in_range) {
+TEST(PoolProfileBuilder, rejects_limits_that_are_not_a_power_of_two_in_range) {
     for (const std::size_t bytes : {std::size_t{0}, std::size_t{2048}, std::size_t{4097},
                                     std::size_t{12288}, std::size_t{128} << 30}) {
         const std::string cause = refusal(PoolProfileBuilder().tier("odd", bytes, 1));
         EXPECT_THAT(cause, HasSubstr("tier \"odd\" has a limit of " + std::to_string(bytes)));
-        EXPECT_THAT(cause, HasSubstr("powers of two from 4096 (4 KiB)"));
+        EXPECT_THAT(cause, HasSubstr("must be a power of two from 4096 (4 KiB)"));
     }
 }
 
-TEST(PoolProfileBuilder, refuses_limits_that_do_not_ascend) {
+TEST(PoolProfileBuilder, rejects_limits_that_do_not_ascend) {
     for (const std::size_t second : {8192U, 4096U}) {
         EXPECT_THAT(refusal(PoolProfileBuilder().tier("a", 8192, 1).tier("b", second, 1)),
                     HasSubstr("after tier \"a\" with 8192; limits must ascend"));
     }
 }
 
-TEST(PoolProfileBuilder, refuses_to_keep_too_many) {
+TEST(PoolProfileBuilder, rejects_too_many_idle_buffers) {
     EXPECT_THAT(refusal(PoolProfileBuilder().tier("a", 8192, 65537)),
-                HasSubstr("tier \"a\" keeps 65537 buffers; allowed are 0 to 65536"));
+                HasSubstr("tier \"a\" keeps 65537 buffers; it may keep 0 to 65536"));
 }
 
-TEST(PoolProfileBuilder, refuses_names_that_statistics_could_not_tell_apart) {
+TEST(PoolProfileBuilder, rejects_ambiguous_names) {
     EXPECT_THAT(refusal(PoolProfileBuilder().tier("a", 4096, 1).tier("a", 8192, 1)),
                 HasSubstr("two pool tiers are named \"a\""));
     for (const char* const name : {"", "unpooled", "total"}) {

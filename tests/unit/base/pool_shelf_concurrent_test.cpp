@@ -12,8 +12,7 @@
 namespace nexar {
 namespace {
 
-// Holds the block long enough for another thread to come into possession of it as well; true if one
-// did.
+// Holds the block long enough for another thread to get it as well; true if one did.
 bool seen_by_another(std::atomic<int>& holder) {
     bool alone = holder.fetch_add(1) == 0;
     for (int i = 0; i < 50; ++i) alone = alone && holder.load() == 1;
@@ -21,8 +20,8 @@ bool seen_by_another(std::atomic<int>& holder) {
     return !alone;
 }
 
-// Takes and puts the blocks of a shelf that is full at the start, from several threads; how often a
-// thread got a block that another one had.
+// Takes and puts the blocks of an initially full shelf from several threads. Returns how often a
+// thread got a block that another one held.
 int times_shared(PoolShelf& shelf, const PageBlocks& blocks, int rounds) {
     constexpr int kThreads = 4;
     std::vector<std::atomic<int>> holders(shelf.places());
@@ -36,7 +35,7 @@ int times_shared(PoolShelf& shelf, const PageBlocks& blocks, int rounds) {
                 std::byte* const block = shelf.take(2);
                 if (block == nullptr) continue;
                 if (seen_by_another(holders[blocks.index_of(block)])) shared.fetch_add(1);
-                // A search goes over all places once: one that falls free behind it is not seen.
+                // A search visits each place once and misses one that becomes free behind it.
                 while (!shelf.put(block, 2) && shared.load() == 0) std::this_thread::yield();
             }
         });

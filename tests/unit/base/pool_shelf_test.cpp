@@ -22,7 +22,7 @@ TEST(SizeClass, is_the_smallest_power_of_two_from_4_kib_that_fits) {
     }
 }
 
-TEST(PoolShelf, gives_a_block_of_exactly_the_class_asked_for) {
+TEST(PoolShelf, returns_only_blocks_of_the_requested_class) {
     const PageBlocks blocks(3);
     PoolShelf shelf(3);
     ASSERT_TRUE(shelf.put(blocks[0], 0));

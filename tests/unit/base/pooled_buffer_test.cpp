@@ -32,7 +32,7 @@ bool is_filled(std::span<const std::byte> bytes) {
     return true;
 }
 
-TEST(PooledBuffer, is_empty_when_made_from_nothing_or_moved_from) {
+TEST(PooledBuffer, is_empty_by_default_and_after_a_move) {
     BufferPool pool(tiny());
     PooledBuffer none;
     EXPECT_EQ(none.size(), 0U);
@@ -42,14 +42,14 @@ TEST(PooledBuffer, is_empty_when_made_from_nothing_or_moved_from) {
     PooledBuffer buffer = pool.checkout(5000).value();
     std::byte* const data = buffer.data();
     PooledBuffer moved = std::move(buffer);
-    EXPECT_EQ(buffer.data(), nullptr);  // NOLINT(bugprone-use-after-move): that is the promise
+    EXPECT_EQ(buffer.data(), nullptr);  // NOLINT(bugprone-use-after-move): the contract
     EXPECT_EQ(buffer.size(), 0U);
     EXPECT_EQ(moved.data(), data);
     EXPECT_EQ(moved.size(), 5000U);
     EXPECT_EQ(moved.capacity(), 8 * 1024);
 }
 
-TEST(PooledBuffer, returns_itself_when_another_is_assigned) {
+TEST(PooledBuffer, assignment_returns_the_old_buffer_to_the_pool) {
     BufferPool pool(tiny());
     PooledBuffer buffer = pool.checkout(4 * 1024).value();
     buffer = pool.checkout(8 * 1024).value();
@@ -61,7 +61,7 @@ TEST(PooledBuffer, returns_itself_when_another_is_assigned) {
     EXPECT_EQ(pool.statistics().total.bytes_in_use, 8 * 1024);
 }
 
-TEST(PooledBuffer, stays_where_it_is_while_it_is_resized_within_its_capacity) {
+TEST(PooledBuffer, resizing_within_capacity_does_not_move_it) {
     BufferPool pool(tiny());
     PooledBuffer buffer = pool.checkout(5000).value();
     fill(buffer.span());
@@ -75,7 +75,7 @@ TEST(PooledBuffer, stays_where_it_is_while_it_is_resized_within_its_capacity) {
     EXPECT_EQ(pool.statistics().total.misses, 1U);
 }
 
-TEST(PooledBuffer, keeps_its_content_when_it_grows_even_beyond_the_pool) {
+TEST(PooledBuffer, keeps_its_content_when_it_grows_even_beyond_the_pool_limit) {
     BufferPool pool(tiny());
     PooledBuffer buffer = pool.checkout(5000).value();
     fill(buffer.span());
@@ -120,7 +120,7 @@ TEST(PooledBuffer, releases_adopted_memory_exactly_once) {
     EXPECT_EQ(released[0].size(), 100U);
 }
 
-TEST(PooledBuffer, adopts_no_bytes_and_callables_that_only_move) {
+TEST(PooledBuffer, adopts_empty_memory_and_move_only_callables) {
     int released = 0;
     {
         auto owner = std::make_unique<int>(7);
@@ -132,14 +132,14 @@ TEST(PooledBuffer, adopts_no_bytes_and_callables_that_only_move) {
     EXPECT_EQ(released, 7);
 }
 
-TEST(PooledBuffer, cannot_grow_what_is_adopted_or_empty) {
+TEST(PooledBuffer, adopted_and_empty_buffers_cannot_grow) {
     std::array<std::byte, 100> memory{};
     PooledBuffer adopted = PooledBuffer::adopt(memory, [](std::span<std::byte>) {});
     const auto refused = adopted.resize(101);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code(), Errc::invalid_argument);
     EXPECT_THAT(refused.error().cause(),
-                HasSubstr("adopted buffer of 100 bytes was to grow to 101"));
+                HasSubstr("adopted buffer of 100 bytes cannot grow to 101"));
     EXPECT_EQ(adopted.size(), 100U);
     PooledBuffer none;
     EXPECT_TRUE(none.resize(0));
@@ -154,7 +154,7 @@ struct ThrowsWhenCopied {
     void operator()(std::span<std::byte>) const { ++*released; }
 };
 
-TEST(PooledBuffer, does_not_release_what_it_failed_to_adopt) {
+TEST(PooledBuffer, a_failed_adopt_does_not_release_the_memory) {
     int released = 0;
     std::array<std::byte, 8> memory{};
     const ThrowsWhenCopied release(released);

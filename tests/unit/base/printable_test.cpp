@@ -39,7 +39,7 @@ bool should_be_printable(std::uint32_t c) {
     return !control && !surrogate && !separator && !bidirectional && c <= 0x10ffff;
 }
 
-TEST(Printable, leaves_ordinary_text_alone) {
+TEST(Printable, leaves_ordinary_text_unchanged) {
     EXPECT_EQ(printable("peer 3 at [::1]:4433: late by 5 ms"),
               "peer 3 at [::1]:4433: late by 5 ms");
     EXPECT_EQ(printable("gr\u00fc\u00dfe \u2603 \U0001f600"), "gr\u00fc\u00dfe \u2603 \U0001f600");
@@ -47,7 +47,7 @@ TEST(Printable, leaves_ordinary_text_alone) {
     EXPECT_EQ(printable(""), "");
 }
 
-TEST(Printable, escapes_what_could_forge_a_line_or_move_a_cursor) {
+TEST(Printable, escapes_characters_that_could_forge_a_line_or_move_the_cursor) {
     EXPECT_EQ(printable("a\nnexar error b"), "a\\nnexar error b");
     EXPECT_EQ(printable("\r\t"), "\\r\\t");
     EXPECT_EQ(printable("\x1b[2J\x07\x7f"), "\\x1b[2J\\x07\\x7f");
@@ -76,7 +76,7 @@ TEST(Printable, escapes_bytes_that_are_not_utf8) {
     EXPECT_EQ(printable("\xff\xfe"), "\\xff\\xfe");
 }
 
-TEST(Printable, cuts_between_characters_and_says_so) {
+TEST(Printable, truncates_between_characters_and_marks_it) {
     EXPECT_EQ(printed("abcdef", 6), "abcdef");
     EXPECT_EQ(printed("abcdefg", 6), "abc...");
     EXPECT_EQ(printed("ab\u2603cd", 6), "ab...");
@@ -87,7 +87,7 @@ TEST(Printable, cuts_between_characters_and_says_so) {
     EXPECT_EQ(printable(std::string(5000, 'x')), std::string(509, 'x') + "...");
 }
 
-TEST(Printable, quotes_and_bounds_what_was_given) {
+TEST(Printable, in_quotes_quotes_and_truncates) {
     EXPECT_EQ(in_quotes("debug"), "\"debug\"");
     EXPECT_EQ(in_quotes(""), "\"\"");
     EXPECT_EQ(in_quotes(std::string(64, 'x')), '"' + std::string(64, 'x') + '"');
@@ -106,13 +106,13 @@ TEST(Printable, never_lets_a_control_byte_through) {
             const auto byte = static_cast<unsigned char>(c);
             ASSERT_TRUE(byte >= 0x20 && byte != 0x7f) << static_cast<int>(byte);
         }
-        // Printing what was printed changes nothing: what is left is valid and harmless.
+        // Printing the result again changes nothing: it is valid and harmless.
         ASSERT_EQ(printed(shown, 64), shown);
         ASSERT_EQ(first_unprintable(shown), std::nullopt);
     }
 }
 
-TEST(FirstUnprintable, judges_every_code_point) {
+TEST(FirstUnprintable, classifies_every_code_point) {
     for (std::uint32_t c = 0; c < 0x120000; ++c) {
         const std::string text = "a" + utf8(c) + "b";
         const auto wrong = first_unprintable(text);
@@ -123,7 +123,7 @@ TEST(FirstUnprintable, judges_every_code_point) {
     }
 }
 
-TEST(FirstUnprintable, points_at_what_is_no_utf8) {
+TEST(FirstUnprintable, finds_invalid_utf8) {
     for (const char* text :
          {"\x80", "\xbf", "\xc0\xaf", "\xc1\xbf", "\xc3", "\xc3(", "\xe0\x9f\xbf", "\xe2\x82",
           "\xe2\x82(", "\xe2(\x82", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf0\x90\x80",

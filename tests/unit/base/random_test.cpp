@@ -22,7 +22,7 @@ std::vector<std::uint64_t> draw(std::size_t count, Next next) {
 }
 
 // The published vectors are those of the reference implementation, prng.di.unimi.it.
-TEST(SplitMix64, gives_the_published_numbers) {
+TEST(SplitMix64, matches_the_published_numbers) {
     SplitMix64 zero(0);
     EXPECT_EQ(draw(4, [&] { return zero.next(); }),
               (std::vector<std::uint64_t>{0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4,
@@ -34,7 +34,7 @@ TEST(SplitMix64, gives_the_published_numbers) {
                                           16408922859458223821U}));
 }
 
-TEST(Random, gives_the_published_numbers_of_xoshiro256_starstar) {
+TEST(Random, matches_the_published_numbers_of_xoshiro256_starstar) {
     Random random = Random::from_state({1, 2, 3, 4});
     EXPECT_EQ(
         draw(10, [&] { return random.next(); }),
@@ -45,7 +45,7 @@ TEST(Random, gives_the_published_numbers_of_xoshiro256_starstar) {
 
 // Recorded once from an independent implementation: a change here breaks the replay of every seed
 // that was ever printed.
-TEST(Random, keeps_its_numbers_for_a_seed) {
+TEST(Random, a_seed_always_gives_the_same_numbers) {
     Random plain(42);
     EXPECT_EQ(
         draw(3, [&] { return plain.next(); }),
@@ -68,7 +68,7 @@ TEST(Random, keeps_its_numbers_for_a_seed) {
     EXPECT_EQ(parent.next(), 0xae17533239e499a1);
 }
 
-TEST(Random, below_reaches_every_number_equally_often) {
+TEST(Random, below_is_uniform) {
     Random random(test_seed(1));
     constexpr std::uint64_t kFaces = 6;
     constexpr int kDraws = 60000;
@@ -78,14 +78,14 @@ TEST(Random, below_reaches_every_number_equally_often) {
         ASSERT_LT(face, kFaces);
         ++seen[face];
     }
-    // Six standard deviations of a binomial count: a false alarm in 10^8 runs.
+    // Six standard deviations of a binomial count: one false alarm in 10^8 runs.
     const double expected = kDraws / 6.0;
     for (const int count : seen) {
         EXPECT_NEAR(count, expected, 6 * std::sqrt(expected * 5 / 6));
     }
 }
 
-TEST(Random, below_does_not_favour_numbers_where_the_range_does_not_divide) {
+TEST(Random, below_is_unbiased_if_the_range_is_not_a_power_of_two) {
     Random random(test_seed(2));
     // Scaling without rejection would hit the numbers that are 0 modulo 3 twice as often.
     constexpr std::uint64_t kRange = std::uint64_t{3} << 62;
@@ -95,7 +95,7 @@ TEST(Random, below_does_not_favour_numbers_where_the_range_does_not_divide) {
     EXPECT_NEAR(divisible, kDraws / 3.0, 6 * std::sqrt(kDraws * 2 / 9.0));
 }
 
-TEST(Random, below_one_is_zero_and_the_largest_range_is_whole) {
+TEST(Random, below_covers_the_smallest_and_the_largest_range) {
     Random random(test_seed(3));
     std::uint64_t most = 0;
     for (int i = 0; i < 1000; ++i) {
@@ -112,7 +112,7 @@ TEST(Random, uniform_stays_below_one_even_at_the_largest_draw) {
     EXPECT_EQ(random.uniform(), 1.0 - 0x1p-53);
 }
 
-TEST(Random, chance_is_never_at_zero_always_at_one_and_in_between_as_often_as_said) {
+TEST(Random, chance_matches_its_probability_and_is_certain_at_zero_and_one) {
     Random random(test_seed(4));
     constexpr int kDraws = 40000;
     int quarter = 0;
@@ -138,9 +138,9 @@ TEST(Random, forks_differ_from_each_other_and_from_their_parent) {
     EXPECT_EQ(seen.size(), drawn);
 }
 
-TEST(RandomDeathTest, refuses_what_has_no_answer) {
+TEST(RandomDeathTest, asserts_on_invalid_arguments) {
     Random random(7);
-    EXPECT_DEATH(random.below(0), "no number is below 0");
+    EXPECT_DEATH(random.below(0), "the range .0, 0. is empty");
     EXPECT_DEATH(random.chance(1.5), "a probability is in");
     EXPECT_DEATH(random.chance(std::nan("")), "a probability is in");
     EXPECT_DEATH(Random::from_state({0, 0, 0, 0}), "zeros");

@@ -13,7 +13,8 @@
 namespace nexar {
 namespace {
 
-// Every word of the event follows from `number` and `writer`: a mixture of two events is seen.
+// Every word of the event follows from `number` and `writer`, so a mixture of two events is
+// detected.
 RecordedEvent sealed(std::uint64_t writer, std::uint64_t number) {
     const std::uint64_t seal = SplitMix64(number * 64 + writer).next();
     return {.time = TimePoint(Duration(static_cast<std::int64_t>(seal >> 1))),
@@ -27,7 +28,7 @@ RecordedEvent sealed(std::uint64_t writer, std::uint64_t number) {
 TEST(RecorderConcurrent, never_shows_a_torn_event_while_the_rings_are_overwritten) {
     constexpr std::uint64_t kWriters = 2;
     constexpr int kSnapshots = 5000;
-    // So short that most of what the reader looks at is overwritten meanwhile.
+    // So short that most events are overwritten while the reader looks at them.
     Recorder recorder({.events_per_thread = 2});
     std::latch all_here(kWriters + 1);
     std::atomic<std::uint64_t> written{0};
@@ -77,7 +78,7 @@ TEST(RecorderConcurrent, shows_a_threads_events_without_a_gap) {
     }
 }
 
-TEST(RecorderConcurrent, keeps_the_events_of_a_thread_that_ended_until_its_ring_is_used_again) {
+TEST(RecorderConcurrent, keeps_the_events_of_an_ended_thread_until_its_ring_is_reused) {
     (void)thread_index();
     Recorder recorder({.events_per_thread = 4});
     std::jthread([&] {
@@ -122,7 +123,7 @@ TEST(RecorderConcurrent, merges_the_threads_by_time) {
     }
 }
 
-TEST(RecorderConcurrent, drops_and_counts_what_threads_beyond_the_limit_record) {
+TEST(RecorderConcurrent, drops_and_counts_events_of_threads_beyond_the_limit) {
     const unsigned own = thread_index();
     Recorder recorder({.events_per_thread = 8, .threads = own + std::size_t{1}});
     recorder.record(sealed(0, 1));
@@ -139,7 +140,7 @@ TEST(RecorderConcurrent, drops_and_counts_what_threads_beyond_the_limit_record) 
             });
         }
     }
-    // Only threads with numbers below ours, if somebody gave any back, have a ring.
+    // Only a thread that got a free number below ours has a ring.
     EXPECT_GE(beyond.load(), kThreads - own);
     const auto snapshot = recorder.snapshot();
     EXPECT_EQ(snapshot.dropped, beyond.load());

@@ -17,7 +17,7 @@ RecordedEvent numbered(std::uint64_t n) {
             .d = ~n};
 }
 
-TEST(Recorder, gives_back_every_field) {
+TEST(Recorder, snapshot_returns_every_field) {
     Recorder recorder({.events_per_thread = 4});
     const RecordedEvent extreme{.time = TimePoint::min(),
                                 .kind = static_cast<EventKind>(0xfedc),
@@ -32,7 +32,7 @@ TEST(Recorder, gives_back_every_field) {
     EXPECT_EQ(snapshot.events[0].thread, thread_index());
 }
 
-TEST(Recorder, keeps_the_last_events_and_counts_the_overwritten) {
+TEST(Recorder, keeps_the_latest_events_and_counts_overwritten_ones) {
     constexpr std::uint64_t kKept = 8;
     Recorder recorder({.events_per_thread = kKept});
     for (std::uint64_t n = 0; n < 30; ++n) {
@@ -54,7 +54,7 @@ TEST(Recorder, rounds_the_size_of_a_ring_up_to_a_power_of_two) {
     EXPECT_EQ(recorder.snapshot().events.size(), 8U);
 }
 
-TEST(Recorder, orders_by_time_and_leaves_equal_times_as_recorded) {
+TEST(Recorder, sorts_by_time_and_keeps_the_order_of_equal_times) {
     Recorder recorder({.events_per_thread = 8});
     const auto at = [](std::int64_t time, std::uint64_t c) {
         return RecordedEvent{.time = TimePoint(Duration(time)), .kind = EventKind::mark, .c = c};
@@ -75,7 +75,7 @@ TEST(Recorder, records_nothing_when_off) {
     EXPECT_EQ(snapshot.dropped, 0U);
 }
 
-TEST(Recorder, counts_what_it_has_no_ring_for) {
+TEST(Recorder, counts_events_without_a_ring) {
     Recorder recorder({.events_per_thread = 8, .threads = 0});
     EXPECT_TRUE(recorder.on());
     for (std::uint64_t n = 0; n < 3; ++n) recorder.record(numbered(n));
@@ -84,7 +84,7 @@ TEST(Recorder, counts_what_it_has_no_ring_for) {
     EXPECT_EQ(snapshot.dropped, 3U);
 }
 
-TEST(Recorder, serves_a_thread_that_records_in_several) {
+TEST(Recorder, one_thread_can_use_several_recorders) {
     Recorder first({.events_per_thread = 4});
     Recorder second({.events_per_thread = 4});
     first.record(numbered(1));
@@ -93,7 +93,7 @@ TEST(Recorder, serves_a_thread_that_records_in_several) {
     EXPECT_EQ(second.snapshot().events.at(0).event, numbered(2));
 }
 
-TEST(RecorderDeathTest, refuses_options_beyond_its_limits) {
+TEST(RecorderDeathTest, asserts_on_options_beyond_its_limits) {
     EXPECT_DEATH(Recorder({.events_per_thread = Recorder::kMaxEventsPerThread + 1}), "2\\^20");
     EXPECT_DEATH(Recorder({.threads = kThreadIndexes + 1}), "kThreadIndexes rings");
 }

@@ -22,8 +22,8 @@
 
 namespace {
 
-/// Secrets in these tests have a size that nothing else has, and there is one at a time. Its memory
-/// is looked at when it is given back.
+/// Secrets in these tests have a size that nothing else has, and only one exists at a time. The
+/// tests inspect its memory when it is freed.
 constexpr std::size_t kWatchedSize = 4099;
 void* watched_block = nullptr;
 int watched_blocks_freed = 0;
@@ -31,7 +31,7 @@ int watched_blocks_wiped = 0;
 
 }  // namespace
 
-// The secret's memory comes from and goes back through these. In this program only.
+// These allocate and free the secret's memory, in this program only.
 void* operator new[](std::size_t size) {
     void* const memory = std::malloc(size);
     if (memory == nullptr) throw std::bad_alloc();
@@ -97,7 +97,7 @@ protected:
     }
 };
 
-TEST_F(SecretMemory, is_wiped_before_it_is_given_back) {
+TEST_F(SecretMemory, is_wiped_before_it_is_freed) {
     {
         const Secret secret = watched();
     }
@@ -105,7 +105,7 @@ TEST_F(SecretMemory, is_wiped_before_it_is_given_back) {
     EXPECT_EQ(watched_blocks_wiped, 1);
 }
 
-TEST_F(SecretMemory, is_handed_over_by_a_move_not_copied) {
+TEST_F(SecretMemory, is_moved_not_copied) {
     {
         Secret first = watched();
         const std::byte* const place =
@@ -136,7 +136,7 @@ TEST_F(SecretMemory, survives_a_move_to_itself) {
     EXPECT_EQ(watched_blocks_freed, 0);
 }
 
-TEST_F(SecretMemory, is_wiped_when_reading_it_failed_half_way) {
+TEST_F(SecretMemory, is_wiped_if_filling_it_fails_halfway) {
     std::string text(2 * kWatchedSize, 'f');
     text.back() = 'g';
     EXPECT_FALSE(Secret::from_hex(text));
@@ -144,7 +144,7 @@ TEST_F(SecretMemory, is_wiped_when_reading_it_failed_half_way) {
     EXPECT_EQ(watched_blocks_wiped, 1);
 }
 
-TEST(Secret, holds_what_it_was_given) {
+TEST(Secret, holds_the_given_bytes) {
     const std::array<std::byte, 3> bytes = {std::byte{0}, std::byte{0xab}, std::byte{0xff}};
     EXPECT_EQ(hex(Secret(bytes)), "00abff");
     EXPECT_EQ(hex(*Secret::from_hex("00aBFf")), "00abff");
@@ -163,7 +163,7 @@ TEST(Secret, compares_all_bytes) {
     EXPECT_TRUE(secret("01") != Secret());
 }
 
-TEST(Secret, is_not_quoted_when_its_text_is_refused) {
+TEST(Secret, error_does_not_quote_the_text) {
     for (const std::string_view text : {"c0ffee5", "c0ffee5g", "g5c0ffee", "c0 ffee5"}) {
         const auto secret = Secret::from_hex(text);
         ASSERT_FALSE(secret) << text;

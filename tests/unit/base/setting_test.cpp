@@ -79,19 +79,21 @@ TEST(Setting, reads_every_type_from_a_file) {
     EXPECT_EQ(file<std::string>("cluster_name", {std::string("x")}), "x");
 }
 
-TEST(Setting, says_what_was_given_and_what_is_allowed) {
+TEST(Setting, error_quotes_the_value_and_says_what_is_allowed) {
     EXPECT_EQ(why_not("verify", "maybe"),
               "\"maybe\" is neither true nor false; allowed: true or false");
     EXPECT_EQ(why_not("retry_count", "101"),
               "\"101\" is out of range; allowed: a whole number from -1 to 100 times");
     EXPECT_EQ(why_not("load_factor", "-0.5"),
               "\"-0.5\" is out of range; allowed: a number from 0 to 1");
-    EXPECT_EQ(why_not("eager_limit", "2048KiB"),
-              "\"2048KiB\" is out of range; allowed: a size such as 64KiB from 1KiB to 1MiB");
-    EXPECT_EQ(why_not("heartbeat", "11000ms"),
-              "\"11000ms\" is out of range; allowed: a duration such as 250ms from 1ms to 10s");
+    EXPECT_EQ(
+        why_not("eager_limit", "2048KiB"),
+        "\"2048KiB\" is out of range; allowed: a size (written like 64KiB) from 1KiB to 1MiB");
+    EXPECT_EQ(
+        why_not("heartbeat", "11000ms"),
+        "\"11000ms\" is out of range; allowed: a duration (written like 250ms) from 1ms to 10s");
     EXPECT_EQ(why_not("heartbeat", "0s"),
-              "\"0s\" is out of range; allowed: a duration such as 250ms from 1ms to 10s");
+              "\"0s\" is out of range; allowed: a duration (written like 250ms) from 1ms to 10s");
     EXPECT_EQ(why_not("colour", "gren"),
               "\"gren\" is unknown, did you mean \"green\"?; allowed: red, green, blue");
     EXPECT_EQ(why_not("colour", "purple"), "\"purple\" is unknown; allowed: red, green, blue");
@@ -99,7 +101,8 @@ TEST(Setting, says_what_was_given_and_what_is_allowed) {
     EXPECT_EQ(why_not("cluster_name", "seventeen letters"),
               "\"seventeen letters\" is 17 bytes long; allowed: at most 16 bytes of text without "
               "control characters");
-    EXPECT_THAT(why_not("cluster_name", "a\nb"), HasSubstr("\"a\\nb\" has a control character"));
+    EXPECT_THAT(why_not("cluster_name", "a\nb"),
+                HasSubstr("\"a\\nb\" contains a control character"));
 }
 
 TEST(Setting, bounds_include_their_ends) {
@@ -111,30 +114,32 @@ TEST(Setting, bounds_include_their_ends) {
     EXPECT_THAT(why_not("heartbeat", "999999ns"), HasSubstr("out of range"));
 }
 
-TEST(Setting, names_both_types_when_a_file_has_the_wrong_one) {
+TEST(Setting, error_names_both_types_if_a_file_has_the_wrong_one) {
     EXPECT_THAT(why_not("verify", FileValue{std::string("true")}),
-                HasSubstr("the string \"true\" is no boolean"));
+                HasSubstr("the string \"true\" is not a valid boolean"));
     EXPECT_THAT(why_not("verify", FileValue{std::int64_t{1}}),
-                HasSubstr("the integer 1 is no boolean"));
+                HasSubstr("the integer 1 is not a valid boolean"));
     EXPECT_THAT(why_not("retry_count", FileValue{std::string("3")}),
-                HasSubstr("the string \"3\" is no integer"));
-    EXPECT_THAT(why_not("retry_count", FileValue{3.5}), HasSubstr("the float 3.5 is no integer"));
+                HasSubstr("the string \"3\" is not a valid integer"));
+    EXPECT_THAT(why_not("retry_count", FileValue{3.5}),
+                HasSubstr("the float 3.5 is not a valid integer"));
     EXPECT_THAT(why_not("retry_count", FileValue{true}),
-                HasSubstr("the boolean true is no integer"));
+                HasSubstr("the boolean true is not a valid integer"));
     EXPECT_THAT(why_not("load_factor", FileValue{false}),
-                HasSubstr("the boolean false is no real"));
+                HasSubstr("the boolean false is not a valid real"));
     EXPECT_THAT(why_not("load_factor", FileValue{std::string("1")}),
-                HasSubstr("the string \"1\" is no real"));
-    EXPECT_THAT(why_not("eager_limit", FileValue{1.5}), HasSubstr("the float 1.5 is no size"));
+                HasSubstr("the string \"1\" is not a valid real"));
+    EXPECT_THAT(why_not("eager_limit", FileValue{1.5}),
+                HasSubstr("the float 1.5 is not a valid size"));
     EXPECT_THAT(why_not("heartbeat", FileValue{true}),
-                HasSubstr("the boolean true is no duration"));
+                HasSubstr("the boolean true is not a valid duration"));
     EXPECT_THAT(why_not("colour", FileValue{std::int64_t{2}}),
-                HasSubstr("the integer 2 is no choice"));
+                HasSubstr("the integer 2 is not a valid choice"));
     EXPECT_THAT(why_not("cluster_name", FileValue{ForeignValue{"an array"}}),
-                HasSubstr("an array is no text"));
+                HasSubstr("an array is not a valid text"));
 }
 
-TEST(Setting, a_number_in_a_file_is_bytes_but_no_duration) {
+TEST(Setting, a_plain_number_in_a_file_is_a_size_but_not_a_duration) {
     EXPECT_THAT(why_not("eager_limit", FileValue{std::int64_t{-4096}}),
                 HasSubstr("-4096 is negative"));
     EXPECT_THAT(why_not("eager_limit", FileValue{std::int64_t{4}}), HasSubstr("4 is out of range"));
@@ -144,7 +149,7 @@ TEST(Setting, a_number_in_a_file_is_bytes_but_no_duration) {
                 HasSubstr("0.25 has no unit; write a string such as \"0.25s\""));
 }
 
-TEST(Setting, a_real_is_finite) {
+TEST(Setting, a_real_must_be_finite) {
     EXPECT_THAT(why_not("load_factor", FileValue{std::numeric_limits<double>::quiet_NaN()}),
                 HasSubstr("nan is not a finite number"));
     EXPECT_THAT(why_not("load_factor", FileValue{std::numeric_limits<double>::infinity()}),
@@ -152,7 +157,7 @@ TEST(Setting, a_real_is_finite) {
     EXPECT_THAT(why_not("load_factor", "nan"), HasSubstr("is not a finite number"));
 }
 
-TEST(Setting, default_and_canonical_text_are_read_back_as_the_same_value) {
+TEST(Setting, default_and_canonical_text_parse_to_the_same_value) {
     for (const Setting& s : kTestTable) {
         const SettingValue value = default_value(s);
         const auto again = read_value(s, TextValue{to_text(value)});
@@ -166,15 +171,15 @@ TEST(Setting, default_and_canonical_text_are_read_back_as_the_same_value) {
     EXPECT_EQ(to_text(SettingValue(0.1)), "0.1");
 }
 
-TEST(Setting, bounds_that_are_none_are_not_told) {
+TEST(Setting, allowed_omits_bounds_that_exclude_nothing) {
     constexpr Setting kFree{.name = "free", .spec = IntegerSpec{}, .help = "Anything"};
     constexpr Setting kFrom{
         .name = "from", .spec = SizeSpec{.fallback = 9, .min = 9}, .help = "Big"};
     constexpr Setting kUpTo{
         .name = "up_to", .spec = DurationSpec{.max = std::chrono::hours(2)}, .help = "Short"};
     EXPECT_EQ(allowed(kFree), "a whole number");
-    EXPECT_EQ(allowed(kFrom), "a size such as 64KiB from 9B");
-    EXPECT_EQ(allowed(kUpTo), "a duration such as 250ms up to 2h");
+    EXPECT_EQ(allowed(kFrom), "a size (written like 64KiB) from 9B");
+    EXPECT_EQ(allowed(kUpTo), "a duration (written like 250ms) up to 2h");
 }
 
 TEST(Setting, has_a_name_for_each_source) {
@@ -184,7 +189,7 @@ TEST(Setting, has_a_name_for_each_source) {
     EXPECT_EQ(name(SettingScope::cluster), "cluster");
 }
 
-TEST(SettingTable, is_refused_when_it_makes_no_sense) {
+TEST(SettingTable, is_rejected_if_invalid) {
     constexpr auto kRefused = [](Setting first, std::string_view second = "other") {
         const std::array<Setting, 2> table = {
             first, Setting{.name = second, .spec = BooleanSpec{}, .help = "x"}};
@@ -192,7 +197,7 @@ TEST(SettingTable, is_refused_when_it_makes_no_sense) {
     };
     constexpr Setting kGood{.name = "a_1", .spec = BooleanSpec{}, .help = "x"};
     static_assert(!kRefused(kGood));
-    static_assert(kRefused(kGood, "a_1"), "a name twice");
+    static_assert(kRefused(kGood, "a_1"), "a duplicate name");
     static_assert(kRefused({.name = "a", .spec = BooleanSpec{}}), "no help");
     static_assert(kRefused({.name = "A", .spec = BooleanSpec{}, .help = "x"}));
     static_assert(kRefused({.name = "a-b", .spec = BooleanSpec{}, .help = "x"}));

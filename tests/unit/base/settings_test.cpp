@@ -11,7 +11,7 @@ Config resolved_settings(const ConfigSources& sources) {
     return Config::resolve(kSettings, sources).value();
 }
 
-TEST(Settings, give_the_defaults_of_their_readers) {
+TEST(Settings, defaults_match_the_option_structs) {
     const Config config = resolved_settings({});
     EXPECT_EQ(log_options(config).level, LogOptions{}.level);
     EXPECT_EQ(log_options(config).lines_per_second, LogOptions{}.lines_per_second);
@@ -19,7 +19,7 @@ TEST(Settings, give_the_defaults_of_their_readers) {
     EXPECT_EQ(recorder_options(config).events_per_thread, RecorderOptions{}.events_per_thread);
 }
 
-TEST(Settings, give_what_was_set) {
+TEST(Settings, values_reach_the_option_structs) {
     const Config config =
         resolved_settings({.environment = {{"NEXAR_LOG_LEVEL", "error"},
                                            {"NEXAR_LOG_RATE_LIMIT", "0"},
@@ -31,7 +31,7 @@ TEST(Settings, give_what_was_set) {
     EXPECT_EQ(recorder_options(config).events_per_thread, Recorder::kMaxEventsPerThread);
 }
 
-TEST(Settings, name_the_log_levels_as_the_log_does) {
+TEST(Settings, log_level_names_match_the_log) {
     for (std::size_t i = 0; i < kLogLevels.size(); ++i) {
         EXPECT_EQ(kLogLevels[i], name(static_cast<LogLevel>(i)));
         const Config config =
@@ -40,7 +40,7 @@ TEST(Settings, name_the_log_levels_as_the_log_does) {
     }
 }
 
-TEST(Settings, keep_their_limits) {
+TEST(Settings, limits_are_enforced) {
     EXPECT_FALSE(Config::resolve(kSettings, {.code = {{"recorder_events", "1048577"}}}));
     EXPECT_FALSE(Config::resolve(kSettings, {.code = {{"recorder_events", "-1"}}}));
     EXPECT_FALSE(Config::resolve(kSettings, {.code = {{"log_rate_limit", "100001"}}}));

@@ -27,7 +27,7 @@ struct Counted {
     std::uint64_t value;
 };
 
-TEST(Slab, makes_with_arguments_and_ends_each_once) {
+TEST(Slab, constructs_with_arguments_and_destroys_each_object_once) {
     int alive = 0;
     Slab<Counted> slab;
     Counted& first = slab.make(alive, 5U);
@@ -43,7 +43,7 @@ TEST(Slab, makes_with_arguments_and_ends_each_once) {
     EXPECT_EQ(slab.used(), 0U);
 }
 
-TEST(Slab, uses_memory_again_before_it_takes_more) {
+TEST(Slab, reuses_memory_before_allocating_more) {
     Slab<std::uint64_t> slab;
     EXPECT_EQ(slab.held_bytes(), 0U);
     std::vector<std::uint64_t*> made;
@@ -62,7 +62,7 @@ TEST(Slab, uses_memory_again_before_it_takes_more) {
     EXPECT_EQ(slab.held_bytes(), held);
 }
 
-TEST(Slab, keeps_objects_where_they_are_and_as_they_are) {
+TEST(Slab, objects_keep_their_address_and_content) {
     Random random(test_seed(2));
     int alive = 0;
     Slab<Counted> slab;
@@ -98,7 +98,7 @@ struct Large {
 using Kinds = ::testing::Types<char, std::uint16_t, Aligned, Large>;
 TYPED_TEST_SUITE(SlabOf, Kinds);
 
-TYPED_TEST(SlabOf, places_every_kind_of_object_as_it_must_stand) {
+TYPED_TEST(SlabOf, aligns_every_kind_of_object) {
     Slab<TypeParam> slab;
     std::vector<TypeParam*> made;
     for (int i = 0; i < 100; ++i) {
@@ -111,7 +111,7 @@ TYPED_TEST(SlabOf, places_every_kind_of_object_as_it_must_stand) {
 }
 
 #ifdef NEXAR_SLAB_POISONS
-TEST(SlabDeathTest, the_sanitizer_sees_who_uses_what_was_ended) {
+TEST(SlabDeathTest, address_sanitizer_detects_use_of_an_ended_object) {
     Slab<std::array<int, 8>> slab;
     auto& object = slab.make();
     slab.end(object);
@@ -120,13 +120,13 @@ TEST(SlabDeathTest, the_sanitizer_sees_who_uses_what_was_ended) {
 }
 #endif
 
-TEST(SlabDeathTest, outlives_what_it_made) {
+TEST(SlabDeathTest, asserts_that_it_outlives_its_objects) {
     EXPECT_DEATH(
         {
             Slab<int> slab;
             slab.make(1);
         },
-        "everything made is ended first");
+        "every object must be ended before its slab");
 }
 
 }  // namespace

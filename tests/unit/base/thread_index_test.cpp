@@ -13,8 +13,8 @@
 namespace nexar {
 namespace {
 
-// The index of each of `count` threads that are all alive at the same time; fewer when the system
-// gives no more threads.
+// The index of each of `count` threads that are all alive at the same time; fewer if the system
+// does not allow that many.
 std::vector<unsigned> indexes_of(std::size_t count) {
     std::vector<unsigned> indexes(count);
     std::atomic<std::size_t> asked{0};
@@ -41,7 +41,7 @@ TEST(ThreadIndex, stays_the_same_for_a_thread) {
     EXPECT_EQ(thread_index(), thread_index());
 }
 
-TEST(ThreadIndex, differs_between_living_threads_and_is_small) {
+TEST(ThreadIndex, differs_between_live_threads_and_is_small) {
     const unsigned mine = thread_index();  // held while the others ask
     const std::vector<unsigned> indexes = indexes_of(20);
     ASSERT_EQ(indexes.size(), 20U);
@@ -51,7 +51,7 @@ TEST(ThreadIndex, differs_between_living_threads_and_is_small) {
     EXPECT_FALSE(different.contains(mine));
 }
 
-TEST(ThreadIndex, goes_to_a_later_thread_when_its_holder_ends) {
+TEST(ThreadIndex, is_reused_after_its_thread_ends) {
     (void)thread_index();
     unsigned first = kThreadIndexes;
     unsigned second = kThreadIndexes;
@@ -64,7 +64,7 @@ TEST(ThreadIndex, goes_to_a_later_thread_when_its_holder_ends) {
 TEST(ThreadIndex, is_shared_only_beyond_the_last_number) {
     const unsigned own = thread_index();
     const std::vector<unsigned> indexes = indexes_of(kThreadIndexes + 10);
-    if (indexes.size() < kThreadIndexes + 10) GTEST_SKIP() << "the system gives too few threads";
+    if (indexes.size() < kThreadIndexes + 10) GTEST_SKIP() << "the system allows too few threads";
     const std::set<unsigned> different(indexes.begin(), indexes.end());
     EXPECT_FALSE(different.contains(own));
     EXPECT_EQ(std::ranges::count(indexes, kThreadIndexes), 11);
@@ -78,10 +78,10 @@ struct AsksWhenItEnds {
     }
 };
 
-TEST(ThreadIndex, is_none_for_a_thread_that_has_given_its_own_back) {
+TEST(ThreadIndex, is_none_for_a_thread_that_has_returned_its_number) {
     std::atomic<unsigned> while_ending{0};
     std::jthread([&] {
-        // Made before the thread takes its number, so destroyed after it is given back.
+        // Constructed before the thread gets its number, so destroyed after the number is returned.
         thread_local AsksWhenItEnds last;
         last.answer = &while_ending;
         EXPECT_LT(thread_index(), kThreadIndexes);

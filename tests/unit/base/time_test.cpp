@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(SteadyClock, never_goes_back_and_does_move) {
+TEST(SteadyClock, never_goes_back_and_does_advance) {
     const SteadyClock clock;
     const TimePoint start = clock.now();
     TimePoint last = start;
@@ -18,7 +18,7 @@ TEST(SteadyClock, never_goes_back_and_does_move) {
     }
 }
 
-TEST(SteadyClock, counts_like_the_standard_one) {
+TEST(SteadyClock, matches_the_standard_steady_clock) {
     const auto before = std::chrono::steady_clock::now().time_since_epoch();
     const auto between = SteadyClock().now().time_since_epoch();
     const auto after = std::chrono::steady_clock::now().time_since_epoch();
@@ -26,7 +26,7 @@ TEST(SteadyClock, counts_like_the_standard_one) {
     EXPECT_LE(between, after);
 }
 
-TEST(ManualClock, stands_still_until_told_to_move) {
+TEST(ManualClock, stands_still_until_advanced) {
     ManualClock clock(TimePoint(5s));
     EXPECT_EQ(clock.now(), TimePoint(5s));
     clock.advance(250ms);
@@ -37,7 +37,7 @@ TEST(ManualClock, stands_still_until_told_to_move) {
     EXPECT_EQ(clock.now(), TimePoint(7s + 1ns));
 }
 
-TEST(ManualClockDeathTest, refuses_to_go_back) {
+TEST(ManualClockDeathTest, asserts_when_moved_back) {
     ManualClock clock(TimePoint(5s));
     EXPECT_DEATH(clock.advance(-1ns), "does not go back");
     EXPECT_DEATH(clock.advance_to(TimePoint(5s - 1ns)), "does not go back");

@@ -20,7 +20,7 @@ TEST(View, finds_a_member_by_its_node) {
     EXPECT_EQ(View{}.find(NodeId()), nullptr);
 }
 
-TEST(View, differs_by_every_part) {
+TEST(View, comparison_covers_every_field) {
     const View view{.epoch = Epoch(2),
                     .members = {{.node = node(7),
                                  .incarnation = Incarnation(1),

@@ -83,7 +83,7 @@ TEST(AverageKernels, every_half_is_divided_with_one_rounding) {
     const auto expect = [&sums](DType dtype, const HalfFormat& format, std::uint32_t world) {
         const std::vector<std::uint16_t> averages = divided(sums, dtype, world);
         for (std::size_t i = 0; i < sums.size(); ++i) {
-            // One rank's sum is its average as it stands.
+            // The sum of one rank is already its average.
             const std::uint16_t want = world == 1 ? sums[i] : format.quotient(sums[i], world);
             ASSERT_EQ(averages[i], want) << name(dtype) << " " << sums[i] << " / " << world;
         }

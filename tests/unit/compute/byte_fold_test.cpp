@@ -16,8 +16,8 @@ struct Piece {
     std::size_t size;
 };
 
-/// How an array is cut: the largest piece, and whether pieces come in order or shuffled within a
-/// window that keeps the number of split elements within the slots.
+/// Cuts an array into pieces of a random maximum size, in order or shuffled within a window that
+/// keeps the number of split elements within the slots.
 std::vector<Piece> random_pieces(std::size_t bytes, Random& random) {
     const std::array<std::size_t, 4> largest{1, 3, 40, 700};
     const std::size_t limit = largest.at(random() % largest.size());
@@ -37,7 +37,7 @@ std::vector<Piece> random_pieces(std::size_t bytes, Random& random) {
     return pieces;
 }
 
-/// Each piece lies in memory of its own at an odd place, as it would in a packet.
+/// Feeds each piece from memory of its own at an odd address, as in a packet.
 void feed_all(ByteFold& fold, const Bytes& incoming, const std::vector<Piece>& pieces) {
     std::uint64_t fed = 0;
     for (const Piece& piece : pieces) {
@@ -53,7 +53,7 @@ void feed_all(ByteFold& fold, const Bytes& incoming, const std::vector<Piece>& p
     ASSERT_TRUE(fold.done());
 }
 
-/// `op` says how exact the comparison is, see difference().
+/// `op` determines how exact the comparison is, see difference().
 void expect_as_whole(const Reducer& reducer, ReduceOp op, std::size_t count, Random& random) {
     const Bytes incoming = random_elements(reducer.dtype(), count, random);
     const Bytes local = random_elements(reducer.dtype(), count, random);
@@ -76,7 +76,7 @@ void expect_as_whole(const Reducer& reducer, ReduceOp op, std::size_t count, Ran
     }
 }
 
-/// Elements of any size: adds bytes.
+/// Elements of any size; the operator adds bytes.
 template <std::size_t Size>
 void expect_structs_as_whole(std::size_t count, Random& random) {
     using Element = std::array<std::uint8_t, Size>;
@@ -112,7 +112,7 @@ TEST(ByteFold, any_cut_of_elements_of_any_size_equals_one_fold) {
     }
 }
 
-TEST(ByteFold, refuses_bytes_of_a_large_element_that_came_before) {
+TEST(ByteFold, rejects_repeated_bytes_of_a_large_element) {
     using Element = std::array<std::uint8_t, 100>;
     const Reducer reducer =
         reducer_of<Element>([](const Element& a, const Element&) { return a; }, false);
@@ -189,7 +189,7 @@ protected:
         EXPECT_EQ(local_, before);
         EXPECT_EQ(fold_.bytes_done(), done);
     }
-    /// The array can still be completed, to the result that it would have had without the failure.
+    /// Completes the array and expects the same result as without the failure.
     void expect_completes_with(const std::vector<Piece>& rest) {
         for (const Piece& piece : rest) feed(piece.offset, piece.size);
         EXPECT_TRUE(fold_.done());
@@ -203,7 +203,7 @@ protected:
                    reinterpret_cast<const std::byte*>(local_.data()), kCount, Side::right};
 };
 
-TEST_F(ByteFoldErrors, bytes_beyond_the_end_are_refused) {
+TEST_F(ByteFoldErrors, bytes_beyond_the_end_are_rejected) {
     const Bytes zeros(16);
     expect_refused(Errc::invalid_argument, 800, std::span(zeros).first(1));
     expect_refused(Errc::invalid_argument, 793, std::span(zeros).first(8));
@@ -213,17 +213,17 @@ TEST_F(ByteFoldErrors, bytes_beyond_the_end_are_refused) {
     expect_completes_with({{0, 800}});
 }
 
-TEST_F(ByteFoldErrors, bytes_that_repeat_in_a_split_element_are_refused) {
+TEST_F(ByteFoldErrors, repeated_bytes_of_a_split_element_are_rejected) {
     feed(11, 3);  // bytes 3, 4 and 5 of element 1
     expect_refused(Errc::invalid_argument, 13, at(13, 1));
     expect_refused(Errc::invalid_argument, 8, at(8, 4));
     expect_refused(Errc::invalid_argument, 13, at(13, 50));  // the rest of the piece is not taken
-    expect_refused(Errc::invalid_argument, 0, at(0, 12));    // nor is what comes before
+    expect_refused(Errc::invalid_argument, 0, at(0, 12));    // nor the part before it
     expect_refused(Errc::invalid_argument, 0, at(0, 800));   // element 1 whole
     expect_completes_with({{14, 700}, {0, 11}, {714, 86}});
 }
 
-TEST_F(ByteFoldErrors, more_bytes_than_the_array_has_are_refused) {
+TEST_F(ByteFoldErrors, more_bytes_than_the_array_has_are_rejected) {
     feed(0, 400);
     feed(408, 392);
     expect_refused(Errc::invalid_argument, 0, at(0, 16));
@@ -231,7 +231,7 @@ TEST_F(ByteFoldErrors, more_bytes_than_the_array_has_are_refused) {
     expect_refused(Errc::invalid_argument, 0, at(0, 1));
 }
 
-TEST_F(ByteFoldErrors, more_split_elements_than_slots_are_refused_and_nothing_is_lost) {
+TEST_F(ByteFoldErrors, more_split_elements_than_slots_are_rejected_and_nothing_is_lost) {
     std::vector<Piece> rest;
     for (std::size_t i = 0; i < ByteFold::kSlots; ++i) {
         feed(8 * i, 5);
@@ -239,9 +239,9 @@ TEST_F(ByteFoldErrors, more_split_elements_than_slots_are_refused_and_nothing_is
     }
     const std::size_t next = 8 * ByteFold::kSlots;
     expect_refused(Errc::limit_exceeded, next, at(next, 5));
-    expect_refused(Errc::limit_exceeded, next, at(next, 8 * 3 + 1));  // whole ones before it, too
+    expect_refused(Errc::limit_exceeded, next, at(next, 8 * 3 + 1));  // also after whole elements
     feed(next, 8);                                                    // whole elements need no slot
-    feed(5, 3);  // a completed one frees its own
+    feed(5, 3);  // completing an element frees its slot
     feed(next + 8, 5);
     rest.erase(rest.begin());
     rest.push_back({next + 13, 3});

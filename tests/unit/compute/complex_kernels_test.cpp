@@ -32,7 +32,7 @@ TEST(ComplexKernels, multiply_and_add_in_both_parts) {
     expect_product<double>();
 }
 
-// With u the last place of 1: (1+u)^2 - 1 is 2u after rounding the square, 2u + u^2 when fused.
+// Let u be the last place of 1: (1+u)^2 - 1 is 2u after rounding the square, 2u + u^2 if fused.
 template <class Part>
 void expect_unfused() {
     const Part u = std::numeric_limits<Part>::epsilon();
@@ -43,7 +43,7 @@ void expect_unfused() {
     });
 }
 
-TEST(ComplexKernels, round_each_product_before_they_are_subtracted) {
+TEST(ComplexKernels, round_each_product_before_subtracting) {
     expect_unfused<float>();
     expect_unfused<double>();
 }

@@ -18,7 +18,7 @@ protected:
     static constexpr auto kSignalling =
         static_cast<Bits>(sizeof(T) == 4 ? 0xff800001 : 0xfff0000000000001);
 
-    /// At several places of a range that has whole vectors and a tail.
+    /// Checks several positions of a range that has whole vectors and a tail.
     static void expect(ReduceOp op, T a, T b, Bits want) {
         on_every_target([&] {
             const std::vector<T> result =

@@ -21,8 +21,9 @@ std::array<Format, 2> formats() {
 }
 
 /// Zeros, subnormals and the edges of binades with their neighbours, the largest values, infinity,
-/// quiet and signalling NaNs, and values whose sums and products are midpoints. Binades are those
-/// near zero, near the smallest square root, near one, and near infinity: all of f16.
+/// quiet and signalling NaNs, and values whose sums and products are midpoints. The binades are
+/// those near zero, near the smallest square root, near one, and near infinity; for f16, these are
+/// all.
 std::vector<std::uint16_t> special_values(const Format& format) {
     std::set<std::uint16_t> magnitudes;
     const unsigned infinity = format.rounding.infinity();
@@ -57,7 +58,7 @@ void expect_all(const Format& format, const Bytes& a, const Bytes& b) {
     }
 }
 
-TEST(HalfKernels, special_values_with_special_values_are_correctly_rounded) {
+TEST(HalfKernels, pairs_of_special_values_are_correctly_rounded) {
     for (const Format& format : formats()) {
         const std::vector<std::uint16_t> values = special_values(format);
         std::vector<std::uint16_t> a;

@@ -1,4 +1,5 @@
-// All 2^32 pairs of both 16-bit formats, sums and products, on the best target. A few minutes.
+// Tests all 2^32 pairs of both 16-bit formats, sums and products, on the best target. Takes a few
+// minutes.
 
 #include "unit/compute/rounding.hpp"
 #include "unit/compute/support.hpp"
@@ -10,7 +11,7 @@ using namespace testing;  // NOLINT(google-build-using-namespace): the support o
 
 constexpr std::size_t kValues = 0x10000;
 
-/// HalfFormat::nearest for arguments that come in order: walks from the last answer.
+/// HalfFormat::nearest for sorted arguments: continues from the previous result.
 class Walk {
 public:
     explicit Walk(const HalfFormat& format) : format_(format) {}
@@ -22,7 +23,7 @@ public:
     }
 
 private:
-    /// Whether it rounds to a magnitude greater than i.
+    /// True if the number rounds to a magnitude greater than i.
     bool above(double size, double rest, std::size_t i) const {
         const double midpoint = format_.midpoint(i);
         if (size != midpoint) return size > midpoint;

@@ -40,7 +40,7 @@ TEST(IntegerKernels, sums_and_products_wrap) {
     });
 }
 
-TEST(IntegerKernels, min_and_max_know_the_sign) {
+TEST(IntegerKernels, min_and_max_respect_the_sign) {
     on_every_target([] {
         expect<std::int64_t>(ReduceOp::min, -1, 1, -1);
         expect<std::uint64_t>(ReduceOp::min, UINT64_MAX, 1, 1);
@@ -51,7 +51,7 @@ TEST(IntegerKernels, min_and_max_know_the_sign) {
     });
 }
 
-TEST(IntegerKernels, logical_operators_take_nonzero_for_true_and_give_one) {
+TEST(IntegerKernels, logical_operators_treat_nonzero_as_true_and_return_one) {
     on_every_target([] {
         expect<std::uint32_t>(ReduceOp::logical_and, 0x80000000, 2, 1);
         expect<std::uint32_t>(ReduceOp::logical_and, 4, 0, 0);

@@ -15,7 +15,7 @@ Double one(ReduceOp op, Double a, Double b) {
     return folded<Double>(op, {a}, {b})[0];
 }
 
-TEST(LocatedKernels, the_better_value_brings_its_index) {
+TEST(LocatedKernels, the_winning_value_keeps_its_index) {
     EXPECT_EQ(one(ReduceOp::min_location, {3, 9}, {2, 1}), (Double{2, 1}));
     EXPECT_EQ(one(ReduceOp::max_location, {3, 9}, {2, 1}), (Double{3, 9}));
     using Small = Located<std::uint8_t>;
@@ -27,7 +27,7 @@ TEST(LocatedKernels, the_better_value_brings_its_index) {
               (Signed{INT64_MAX, 2}));
 }
 
-TEST(LocatedKernels, of_equal_values_the_lower_index_wins_on_either_side) {
+TEST(LocatedKernels, the_lower_index_of_equal_values_wins_on_either_side) {
     for (const ReduceOp op : {ReduceOp::min_location, ReduceOp::max_location}) {
         EXPECT_EQ(one(op, {5, -3}, {5, 2}), (Double{5, -3}));
         EXPECT_EQ(one(op, {5, 2}, {5, -3}), (Double{5, -3}));
@@ -40,7 +40,7 @@ TEST(LocatedKernels, minus_zero_is_below_zero) {
     EXPECT_TRUE(std::signbit(one(ReduceOp::min_location, {0.0, 1}, {-0.0, 2}).value));
 }
 
-TEST(LocatedKernels, a_nan_wins_canonical_and_the_lower_index_of_two) {
+TEST(LocatedKernels, a_nan_wins_in_canonical_form_and_the_lower_index_of_two) {
     const double infinity = std::numeric_limits<double>::infinity();
     const auto nan = std::bit_cast<double>(0xfff0000000000001);  // signalling, negative
     for (const ReduceOp op : {ReduceOp::min_location, ReduceOp::max_location}) {

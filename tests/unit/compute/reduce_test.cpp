@@ -15,7 +15,7 @@ namespace {
 
 using namespace testing;  // NOLINT(google-build-using-namespace): the support of these tests
 
-TEST(ReducerFor, knows_exactly_the_pairs_that_make_sense) {
+TEST(ReducerFor, supports_exactly_the_documented_pairs) {
     for (const DType dtype : kDTypes) {
         for (const ReduceOp op : kOps) {
             const Result<Reducer> reducer = reducer_for(dtype, op);
@@ -28,7 +28,7 @@ TEST(ReducerFor, knows_exactly_the_pairs_that_make_sense) {
     }
 }
 
-TEST(ReducerFor, a_pair_without_sense_is_named_with_what_is_allowed) {
+TEST(ReducerFor, error_names_the_unsupported_pair_and_the_alternatives) {
     const Result<Reducer> reducer = reducer_for(DType::c64, ReduceOp::bit_or);
     ASSERT_FALSE(reducer);
     EXPECT_EQ(reducer.error().code(), Errc::unsupported);
@@ -37,7 +37,7 @@ TEST(ReducerFor, a_pair_without_sense_is_named_with_what_is_allowed) {
         "operator bit_or (number 7) is not defined for c64: use one of sum, product, average");
 }
 
-TEST(ReducerFor, numbers_that_are_no_type_or_operator_are_unsupported) {
+TEST(ReducerFor, unknown_types_and_operators_are_unsupported) {
     for (const int number : {0, 15, 32, 45, 255}) {
         const Result<Reducer> reducer = reducer_for(static_cast<DType>(number), ReduceOp::sum);
         ASSERT_FALSE(reducer);
@@ -48,7 +48,7 @@ TEST(ReducerFor, numbers_that_are_no_type_or_operator_are_unsupported) {
     EXPECT_FALSE(reducer_for(DType::f64, static_cast<ReduceOp>(255)));
 }
 
-/// Neither operand changes another element.
+/// As either operand, the identity leaves the other element unchanged.
 void expect_identity(DType dtype, ReduceOp op, const Bytes& elements) {
     const std::size_t size = size_of(dtype);
     Bytes identity(size);
@@ -71,7 +71,7 @@ Bytes bytes_of(const std::vector<T>& values) {
     return {bytes.begin(), bytes.end()};
 }
 
-TEST(Identity, leaves_every_element_as_it_is) {
+TEST(Identity, leaves_every_element_unchanged) {
     for (const ReduceOp op : kOps) {
         if (op == ReduceOp::average) continue;
         const bool logical = op == ReduceOp::logical_and || op == ReduceOp::logical_or ||
@@ -102,7 +102,7 @@ TEST(Identity, leaves_every_element_as_it_is) {
     }
 }
 
-TEST(Identity, of_an_average_or_of_a_pair_without_sense_is_unsupported) {
+TEST(Identity, of_an_average_or_an_unsupported_pair_is_an_error) {
     Bytes room(16);
     EXPECT_EQ(put_identity(DType::f32, ReduceOp::average, room.data()).error().code(),
               Errc::unsupported);
@@ -123,8 +123,8 @@ TEST(ByteCount, multiplies_until_it_would_overflow) {
     EXPECT_EQ(byte_count(static_cast<DType>(0), 1).error().code(), Errc::invalid_argument);
 }
 
-/// A range inside a larger allocation at a given offset from alignment, so that a kernel that
-/// writes or reads beside it is caught (reads by ASan at the right end).
+/// A range inside a larger allocation at a given misalignment. Detects kernels that write outside
+/// it and, under ASan, those that read beyond its end.
 class Misaligned {
 public:
     Misaligned(const Bytes& content, std::size_t offset)
@@ -201,8 +201,8 @@ TEST(Reducer, folds_every_pair_at_any_length_and_alignment_as_defined) {
     }
 }
 
-// Beyond the size from which results are streamed past the caches, at several alignments.
-TEST(Reducer, a_result_much_larger_than_the_caches_has_the_bits_of_small_ones) {
+// Larger than the size from which results bypass the caches, at several alignments.
+TEST(Reducer, a_result_larger_than_the_caches_has_the_same_bits_as_small_ones) {
     constexpr std::size_t kBytes = (std::size_t{33} << 20) + 48;
     constexpr std::size_t kPart = 4096;
     Random random(seed());
@@ -232,7 +232,7 @@ TEST(Reducer, a_result_much_larger_than_the_caches_has_the_bits_of_small_ones) {
     }
 }
 
-TEST(Reducer, both_operands_and_the_result_may_be_one_range) {
+TEST(Reducer, both_operands_and_the_result_may_be_the_same_range) {
     std::vector<std::int32_t> x(100);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::int32_t>(i * i);
     const std::vector<std::int32_t> before = x;
@@ -241,7 +241,7 @@ TEST(Reducer, both_operands_and_the_result_may_be_one_range) {
     for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(x[i], 2 * before[i]);
 }
 
-TEST(Reducer, nothing_is_folded_for_a_count_of_zero) {
+TEST(Reducer, a_count_of_zero_folds_nothing) {
     reducer_for(DType::f32, ReduceOp::average)->fold(nullptr, nullptr, nullptr, 0);
     reducer_for(DType::f32, ReduceOp::average)->finish(nullptr, 0, 3);
 }
@@ -259,7 +259,7 @@ TEST(Reducer, finish_changes_only_averages) {
     }
 }
 
-TEST(ReducerDeathTest, a_result_that_overlaps_an_operand_in_part_is_a_bug) {
+TEST(ReducerDeathTest, a_partial_overlap_of_result_and_operand_is_a_bug) {
     Bytes memory(300);
     const Reducer reducer = *reducer_for(DType::i16, ReduceOp::max);
     std::byte* p = memory.data();
@@ -268,7 +268,7 @@ TEST(ReducerDeathTest, a_result_that_overlaps_an_operand_in_part_is_a_bug) {
     reducer.fold(p + 20, p, p + 40, 10);  // touching is not overlapping
 }
 
-TEST(ReducerDeathTest, an_average_over_nobody_is_a_bug) {
+TEST(ReducerDeathTest, an_average_over_zero_ranks_is_a_bug) {
     Bytes memory(8);
     const Reducer reducer = *reducer_for(DType::i64, ReduceOp::average);
     EXPECT_DEATH(reducer.finish(memory.data(), 1, 0), "at least one rank");

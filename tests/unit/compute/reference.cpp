@@ -100,7 +100,7 @@ Bytes each(const Bytes& a, const Bytes& b, F f) {
     return bytes_of(x);
 }
 
-/// A located element as it must look in memory, padding zero. Value is the stored form.
+/// A located element as it must be in memory, with zero padding. Value is the stored form.
 template <class Value>
 struct Stored {
     Value value;
@@ -114,8 +114,8 @@ struct Stored<Value> {
     std::int64_t index;
 };
 
-/// `best` is min or max of two stored values: whichever operand it equals wins, the one with the
-/// lower index if it equals both, as it does for two NaNs.
+/// `best` is min or max of two stored values. The operand that equals the result wins; if both do,
+/// as with two NaNs, the one with the lower index wins.
 template <class Value, class Best, class IsNan>
 Bytes located(const Bytes& a, const Bytes& b, Best best, IsNan is_nan) {
     static_assert(sizeof(Stored<Value>) == 16);

@@ -8,8 +8,8 @@
 
 namespace nexar::compute::testing {
 
-/// Rounds to a 16-bit floating-point format by looking up the nearest value in the table of all of
-/// them, ties to the even one. Knows the format by its definition only.
+/// Rounds to a 16-bit floating-point format by searching a table of all its values for the nearest
+/// one, with ties to even. Uses only the definition of the format.
 class HalfFormat {
 public:
     constexpr HalfFormat(int exponent_bits, int fraction_bits)
@@ -44,8 +44,8 @@ public:
     double midpoint(std::size_t i) const { return midpoints_[i]; }
     std::size_t midpoints() const { return midpoints_.size(); }
 
-    /// The magnitude nearest to `scale` times size / scale: midpoints times `scale` must be exact.
-    /// `rest`, of less than the last place of `size`, belongs to it: its sign breaks ties.
+    /// The magnitude nearest to (size + rest) / scale. Midpoints times `scale` must be exact.
+    /// `rest` is smaller than the last place of `size`; its sign breaks ties.
     std::uint16_t nearest(double size, double rest, double scale = 1) const {
         const auto at = std::lower_bound(midpoints_.begin(), midpoints_.end(), size,
                                          [scale](double m, double x) { return m * scale < x; });
@@ -118,7 +118,7 @@ private:
 
     int exponent_bits_;
     int fraction_bits_;
-    std::vector<double> values_;     // of the magnitudes 0 .. infinity, that one as a number
+    std::vector<double> values_;     // of the magnitudes 0 to infinity, with infinity as a number
     std::vector<double> midpoints_;  // one fewer
 };
 

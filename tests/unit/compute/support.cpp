@@ -20,7 +20,7 @@ void put(std::byte* at, T value) {
     std::memcpy(at, &value, sizeof(value));
 }
 
-// Bits that are often special in a format with this many fraction bits: zeros, subnormals, powers
+// Bit patterns that are special in a format with this many fraction bits: zeros, subnormals, powers
 // of two, the largest values, infinities, quiet and signalling NaNs, of both signs.
 template <class Bits>
 Bits special_float(int fraction_bits, Random& random) {

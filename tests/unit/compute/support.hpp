@@ -43,16 +43,16 @@ bool is_integer(DType dtype);
 bool is_located(DType dtype);
 bool is_complex(DType dtype);
 
-/// The rule of the documentation, written down a second time.
+/// The rule in the documentation, implemented a second time.
 bool makes_sense(DType dtype, ReduceOp op);
 
-/// From NEXAR_TEST_SEED, else a fixed one; printed by the first test that asks.
+/// From NEXAR_TEST_SEED, otherwise a fixed seed. The first call prints it.
 std::uint64_t seed();
 
-/// How often random tests try: from NEXAR_TEST_VOLUME in percent, 100 if unset.
+/// Scales the number of random tries by NEXAR_TEST_VOLUME in percent, 100 if unset.
 std::size_t scaled(std::size_t tries);
 
-/// Calls `body` once for each instruction set that the kernels have here; fails if there is none.
+/// Calls `body` once for each kernel target of this machine; fails if there is none.
 template <class Body>
 void on_every_target(Body body) {
     const std::vector<std::string_view> targets = kernel_targets();
@@ -66,15 +66,15 @@ void on_every_target(Body body) {
     use_kernel_target("");
 }
 
-/// Elements with many special values, ties and cancellations among random ones. Padding of located
-/// elements is random, too.
+/// Elements with many special values, ties and cancellations among random ones. The padding of
+/// located elements is also random.
 Bytes random_elements(DType dtype, std::size_t count, Random& random);
 
-/// What `op` gives by its definition, one element at a time, without any code of the library.
+/// The result of `op` by its definition, computed one element at a time without library code.
 Bytes reference_fold(DType dtype, ReduceOp op, const Bytes& a, const Bytes& b);
 
-/// Bit for bit, except that NaNs of f32, f64 and complex arithmetic equal each other. The empty
-/// string if equal, else what differs where.
+/// Compares bit for bit, except that NaNs of f32, f64 and complex arithmetic count as equal.
+/// Returns an empty string if equal, otherwise a description of the first difference.
 std::string difference(DType dtype, ReduceOp op, const Bytes& got, const Bytes& want);
 
 template <class T>
@@ -91,7 +91,7 @@ std::vector<T> elements_of(const Bytes& bytes) {
     return elements;
 }
 
-/// a op b by the library, into memory of its own.
+/// a op b, computed by the library into new memory.
 Bytes folded(DType dtype, ReduceOp op, const Bytes& a, const Bytes& b);
 
 template <class T>

@@ -7,7 +7,7 @@
 namespace nexar::compute {
 namespace {
 
-TEST(KernelTargets, the_best_is_in_use_until_a_test_chooses_another) {
+TEST(KernelTargets, the_best_one_is_used_until_a_test_chooses_another) {
     const std::vector<std::string_view> targets = kernel_targets();
     ASSERT_FALSE(targets.empty());
     EXPECT_EQ(kernel_target(), targets.front());
@@ -24,7 +24,7 @@ TEST(KernelTargets, the_best_is_in_use_until_a_test_chooses_another) {
     EXPECT_EQ(kernel_targets(), targets);
 }
 
-// Where several were compiled, choosing one really changes the code that runs.
+// If several were compiled, choosing one changes the code that runs.
 TEST(KernelTargets, each_has_kernels_of_its_own) {
     std::vector<FoldKernel> kernels;
     testing::on_every_target([&] { kernels.push_back(integer_fold(DType::i32, ReduceOp::sum)); });

@@ -71,7 +71,7 @@ TEST(UserOp, copies_share_the_state_and_the_last_one_frees_it) {
     EXPECT_EQ(factor.use_count(), 1);
 }
 
-TEST(UserOp, takes_every_kind_of_element) {
+TEST(UserOp, accepts_every_kind_of_element) {
     using Entry = Located<float>;
     const Reducer last =
         reducer_of<Entry>([](Entry a, Entry b) { return a.index > b.index ? a : b; }, true);
@@ -92,7 +92,7 @@ TEST(UserOp, finish_does_nothing) {
     EXPECT_EQ(data, Bytes(40, std::byte{9}));
 }
 
-TEST(UserOpDeathTest, overlap_in_part_is_a_bug_here_too) {
+TEST(UserOpDeathTest, a_partial_overlap_is_a_bug) {
     const Reducer minus = reducer_of<int>([](int a, int b) { return a - b; }, false);
     Bytes memory(100);
     EXPECT_DEATH(minus.fold(memory.data() + 4, memory.data(), memory.data() + 60, 5),

@@ -42,7 +42,7 @@ TEST_F(HostileAbort, text_that_cannot_be_printed_cuts_it_off) {
     frame.back() = std::byte{0x1b};
     says(Lane::control, frame);
     EXPECT_FALSE(engine_->aborted());
-    expect_cut_off(Errc::malformed, "text is wrong at byte 2");
+    expect_cut_off(Errc::malformed, "text is invalid at byte 2");
 }
 
 TEST_F(HostileAbort, passes_it_on_once_to_all_others) {

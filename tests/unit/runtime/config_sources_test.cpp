@@ -218,9 +218,10 @@ TEST_F(ConfigSourcesTest, load_config_rejects_an_invalid_file) {
     const auto loaded = load_config({}, {});
     ::unsetenv("NEXAR_CONFIG");
     ASSERT_FALSE(loaded);
-    EXPECT_EQ(loaded.error().cause(),
-              "log_level (file " + named +
-                  ":1): the integer 3 is no choice; allowed: debug, info, warning, error, off");
+    EXPECT_EQ(
+        loaded.error().cause(),
+        "log_level (file " + named +
+            ":1): the integer 3 is not a valid choice; allowed: debug, info, warning, error, off");
 }
 
 }  // namespace

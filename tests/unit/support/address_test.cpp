@@ -6,7 +6,7 @@
 namespace nexar::udp_fault {
 namespace {
 
-TEST(Address, is_described_as_it_is_parsed) {
+TEST(Address, description_round_trips_through_parse) {
     for (const char* text : {"127.0.0.1:7000", "10.1.2.3:0", "[::1]:65535", "[2001:db8::7]:1"}) {
         const auto address = Address::parse(text);
         ASSERT_TRUE(address.has_value()) << text;
@@ -17,13 +17,14 @@ TEST(Address, is_described_as_it_is_parsed) {
     EXPECT_EQ(describe(Address{}), "(no address)");
 }
 
-TEST(Address, refuses_what_is_none_and_says_how_to_write_it) {
+TEST(Address, parse_rejects_invalid_text_and_shows_the_format) {
     for (const char* text :
          {"", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:+1", "::1:7000", "[::1]",
           "[]:1", "localhost:7000", "[127.0.0.1]:1", "1.2.3:4x", "127.0.0.1:-1", "[::1:7000"}) {
         const auto address = Address::parse(text);
         ASSERT_FALSE(address.has_value()) << text;
-        EXPECT_THAT(address.error().cause(), testing::HasSubstr("write 127.0.0.1:7000 or [::1]"));
+        EXPECT_THAT(address.error().cause(),
+                    testing::HasSubstr("write it as 127.0.0.1:7000 or [::1]"));
         EXPECT_THAT(address.error().cause(), testing::HasSubstr(std::string("\"") + text));
     }
 }

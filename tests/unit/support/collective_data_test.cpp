@@ -32,7 +32,7 @@ std::vector<T> folded_by_kernels(const compute::Reducer& reducer, const PerRank<
     return result;
 }
 
-TYPED_TEST(CollectiveData, is_folded_to_the_same_by_kernels_in_any_order) {
+TYPED_TEST(CollectiveData, kernels_fold_it_to_the_same_result_in_any_order) {
     for (const ReduceOp op : kReduceOps) {
         SCOPED_TRACE(std::string(name(op)));
         const auto reducer = compute::reducer_for(dtype_of<TypeParam>, op);
@@ -46,7 +46,7 @@ TYPED_TEST(CollectiveData, is_folded_to_the_same_by_kernels_in_any_order) {
     }
 }
 
-TYPED_TEST(CollectiveData, differs_between_ranks_seeds_and_room) {
+TYPED_TEST(CollectiveData, differs_between_ranks_seeds_and_result_buffers) {
     const auto in = inputs<TypeParam>(Values::distinct, 1, 2, 50);
     const auto other = inputs<TypeParam>(Values::distinct, 2, 2, 50);
     EXPECT_FALSE(same(0, in[0], in[1]));

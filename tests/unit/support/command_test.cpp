@@ -24,12 +24,12 @@ Outcome run(std::vector<std::string> arguments) {
     return run_program(NEXAR_UDP_FAULT, std::move(arguments), {});
 }
 
-/// The command while it runs; what it prints is read line by line.
+/// The running command; its output is read line by line.
 class Running {
 public:
     explicit Running(std::vector<std::string> arguments) {
         std::array<int, 2> pipe{};
-        if (::pipe2(pipe.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+        if (::pipe2(pipe.data(), O_CLOEXEC) != 0) throw std::runtime_error("cannot create a pipe");
         posix_spawn_file_actions_t actions;
         posix_spawn_file_actions_init(&actions);
         posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO);
@@ -60,7 +60,7 @@ public:
         return text;
     }
 
-    /// The exit code, -1 when the signal killed it.
+    /// Returns the exit code, or -1 if the signal killed it.
     int stop(int signal) {
         int status = 0;
         ::kill(pid_, signal);
@@ -81,7 +81,7 @@ Address listening(const std::string& line) {
     return *Address::parse(line.substr(at, line.find(',', at) - at));
 }
 
-TEST(UdpFaultCommand, forwards_with_faults_and_prints_what_it_did) {
+TEST(UdpFaultCommand, forwards_with_faults_and_prints_statistics) {
     for (const int signal : {SIGTERM, SIGINT}) {
         UdpHost server;
         UdpHost client;
@@ -101,7 +101,7 @@ TEST(UdpFaultCommand, forwards_with_faults_and_prints_what_it_did) {
     }
 }
 
-TEST(UdpFaultCommand, prints_statistics_meanwhile_and_a_seed_of_its_own) {
+TEST(UdpFaultCommand, prints_periodic_statistics_and_its_own_seed) {
     UdpHost server;
     Running command({"--to", describe(server.address()), "--stats", "0.01"});
     EXPECT_THAT(command.line(), HasSubstr(", seed "));
@@ -110,7 +110,7 @@ TEST(UdpFaultCommand, prints_statistics_meanwhile_and_a_seed_of_its_own) {
     EXPECT_EQ(command.stop(SIGTERM), 0);
 }
 
-TEST(UdpFaultCommand, explains_every_fault) {
+TEST(UdpFaultCommand, help_explains_every_fault) {
     const Outcome help = run({"--help"});
     EXPECT_EQ(help.exit_code, 0);
     for (const char* flag : {"--listen",
@@ -147,7 +147,7 @@ TEST(UdpFaultCommand, explains_every_fault) {
     }
 }
 
-TEST(UdpFaultCommand, says_what_is_wrong_with_a_command_line) {
+TEST(UdpFaultCommand, explains_a_bad_command_line) {
     const auto expect_usage_error = [](std::vector<std::string> more, const std::string& text) {
         std::vector<std::string> arguments = {"--to", "127.0.0.1:9"};
         arguments.insert(arguments.end(), more.begin(), more.end());
@@ -157,11 +157,11 @@ TEST(UdpFaultCommand, says_what_is_wrong_with_a_command_line) {
         EXPECT_EQ(outcome.output, "");
     };
     expect_usage_error({"--drop", "often"}, "--drop: \"often\" is not a number");
-    expect_usage_error({"--up-drop", "1.5"}, "to_target: drop.probability is 1.5; allowed is");
+    expect_usage_error({"--up-drop", "1.5"}, "to_target: drop.probability is 1.5; allowed:");
     expect_usage_error({"--down-delay", "5"}, "--down-delay: \"5\" has no unit");
     expect_usage_error({"--burst-max", "99999999999"}, "is not a number from 0 to 4294967295");
     expect_usage_error({"--rate", "fast"}, "--rate: \"fast\" does not start with a number");
-    expect_usage_error({"--listen", "here"}, "--listen: \"here\" is no address with a port");
+    expect_usage_error({"--listen", "here"}, "--listen: \"here\" is not an address with a port");
     expect_usage_error({"--rebind-address", "nowhere"}, "--rebind-address: \"nowhere\"");
     expect_usage_error({"--stats", "0"}, "--stats");
     expect_usage_error({"--dorp", "0.1"}, "--dorp");

@@ -27,7 +27,7 @@ std::vector<Fate> fates(const FaultOptions& options, std::uint64_t seed, std::si
     return all;
 }
 
-/// "1" where it holds, else ".": two runs are compared at a glance.
+/// "1" where the condition holds, else ".", so that two runs can be compared at a glance.
 template <class Holds>
 std::string pattern(const std::vector<Fate>& fates, Holds holds) {
     std::string text;
@@ -51,13 +51,13 @@ std::vector<std::size_t> runs(const std::string& pattern) {
     return lengths;
 }
 
-/// Six standard deviations of a binomial count: a false alarm in 10^8 runs.
+/// Six standard deviations of a binomial count: one false alarm in 10^8 runs.
 void expect_rate(std::size_t count, double probability, std::size_t draws) {
     const double expected = probability * static_cast<double>(draws);
     EXPECT_NEAR(static_cast<double>(count), expected, 6 * std::sqrt(expected * (1 - probability)));
 }
 
-TEST(FateSequence, without_options_nothing_happens) {
+TEST(FateSequence, nothing_happens_without_options) {
     for (const Fate& fate : fates({}, test_seed(1), 1000)) {
         EXPECT_FALSE(fate.dropped || fate.burst_dropped || fate.duplicated || fate.held_back);
         EXPECT_EQ(fate.jitter, Duration::zero());
@@ -67,7 +67,7 @@ TEST(FateSequence, without_options_nothing_happens) {
 }
 
 // Recorded once: a change here breaks the replay of every seed that was ever printed.
-TEST(FateSequence, keeps_its_fates_for_a_seed) {
+TEST(FateSequence, a_seed_always_gives_the_same_fates) {
     FaultOptions options;
     options.drop.probability = 0.3;
     options.burst = {.start = 0.1, .shortest = 2, .longest = 4};
@@ -100,7 +100,7 @@ TEST(FateSequence, another_seed_gives_other_fates) {
     EXPECT_NE(drops(fates(options, seed, 200)), drops(fates(options, seed + 1, 200)));
 }
 
-TEST(FateSequence, a_fault_that_is_switched_on_changes_no_other) {
+TEST(FateSequence, enabling_a_fault_does_not_change_the_others) {
     const std::uint64_t seed = test_seed(3);
     FaultOptions options;
     options.drop.probability = 0.3;
@@ -116,7 +116,7 @@ TEST(FateSequence, a_fault_that_is_switched_on_changes_no_other) {
     for (std::size_t i = 0; i < before.size(); ++i) EXPECT_EQ(before[i].jitter, after[i].jitter);
 }
 
-TEST(FateSequence, the_size_of_a_datagram_changes_no_later_fate) {
+TEST(FateSequence, the_size_of_a_datagram_does_not_affect_later_fates) {
     FaultOptions options;
     options.drop.probability = 0.5;
     options.truncate = 0.5;
@@ -129,7 +129,7 @@ TEST(FateSequence, the_size_of_a_datagram_changes_no_later_fate) {
     }
 }
 
-TEST(FateSequence, each_fault_comes_as_often_as_said) {
+TEST(FateSequence, each_fault_has_the_given_probability) {
     FaultOptions options;
     options.drop.probability = 0.02;
     options.duplicate = 0.1;
@@ -145,26 +145,26 @@ TEST(FateSequence, each_fault_comes_as_often_as_said) {
     expect_rate(count([](const Fate& fate) { return fate.duplicated; }), 0.1, kDraws);
     expect_rate(count([](const Fate& fate) { return fate.held_back; }), 0.3, kDraws);
     expect_rate(count([](const Fate& fate) { return fate.cut_to.has_value(); }), 0.05, kDraws);
-    // What is cut to nothing has no bits; that is one in 1200 of those that are cut.
+    // A datagram truncated to nothing has no bits; that is one in 1200 of the truncated ones.
     expect_rate(count([](const Fate& fate) { return !fate.flipped_bits.empty(); }), 0.5, kDraws);
     expect_rate(count([](const Fate& fate) { return fate.dropped && fate.duplicated; }), 0.002,
                 kDraws);
 }
 
-TEST(FateSequence, a_limit_on_losses_in_a_row_holds_and_is_reached) {
+TEST(FateSequence, the_limit_on_consecutive_losses_holds_and_is_reached) {
     FaultOptions options;
     options.drop = {.probability = 0.3, .longest_run = 3};
     constexpr std::size_t kDraws = 20000;
     const std::string seen = drops(fates(options, test_seed(6), kDraws));
     EXPECT_EQ(std::ranges::max(runs(seen)), 3U);
-    // A run of n losses has the probability 0.7 * 0.3^n, n < 3, and 0.3^3 at 3, where a datagram
-    // follows that cannot be lost: 0.417 losses in 1.417 datagrams.
+    // A run of n losses has the probability 0.7 * 0.3^n for n < 3 and 0.3^3 for n = 3, after which
+    // the next datagram cannot be lost: 0.417 losses in 1.417 datagrams.
     expect_rate(static_cast<std::size_t>(std::ranges::count(seen, '1')), 0.417 / 1.417, kDraws);
     options.drop.longest_run = 0;
     EXPECT_GT(std::ranges::max(runs(drops(fates(options, test_seed(6), kDraws)))), 3U);
 }
 
-TEST(FateSequence, bursts_have_every_length_of_the_range_and_no_other) {
+TEST(FateSequence, bursts_have_exactly_the_lengths_in_the_range) {
     FaultOptions options;
     options.burst = {.start = 0.01, .shortest = 2, .longest = 4};
     constexpr std::size_t kDraws = 100000;
@@ -174,17 +174,17 @@ TEST(FateSequence, bursts_have_every_length_of_the_range_and_no_other) {
     std::size_t alone = 0;
     for (const std::size_t length : lengths) {
         EXPECT_GE(length, 2U);
-        // Longer is two bursts that touch.
+        // A longer one is two adjacent bursts.
         if (length > 4) continue;
         ++seen.at(length);
         ++alone;
     }
     for (const std::size_t length : {2U, 3U, 4U}) {
-        // Two bursts of 2 that touch look like one of 4: of 1000 bursts about 3.
+        // Two adjacent bursts of 2 look like one of 4: about 3 of 1000 bursts.
         EXPECT_NEAR(static_cast<double>(seen[length]), static_cast<double>(alone) / 3,
                     6 * std::sqrt(static_cast<double>(alone) * 2 / 9) + 12);
     }
-    // One start in 100 datagrams outside of bursts, 3 lost each: 3 in 103.
+    // One burst starts per 100 datagrams outside of bursts and loses 3 on average: 3 in 103.
     expect_rate(lengths.size(), 1.0 / 103, kDraws);
 }
 
@@ -214,7 +214,7 @@ TEST(FateSequence, jitter_fills_its_range) {
     EXPECT_NEAR(static_cast<double>(sum.count()) / kDraws, 500e3, 6 * 2.9e3);
 }
 
-TEST(FateSequence, flips_different_bits_within_what_the_cut_left) {
+TEST(FateSequence, flips_different_bits_within_the_truncated_datagram) {
     FaultOptions options;
     options.truncate = 0.5;
     options.corrupt = {.probability = 1, .bits = 5};
@@ -234,7 +234,7 @@ TEST(FateSequence, flips_different_bits_within_what_the_cut_left) {
     EXPECT_EQ(seen.size(), 7U * 8);
 }
 
-TEST(Blackhole, swallows_in_its_windows_only) {
+TEST(Blackhole, drops_only_within_its_windows) {
     const FaultOptions::Blackhole periodic{.after = 5s, .lasts = 2s, .every = 7s};
     for (const auto& [since, expected] : {std::pair<Duration, bool>{0s, false},
                                           {5s - 1ns, false},
@@ -262,31 +262,31 @@ std::string refusal(Change change) {
     return valid ? "accepted" : valid.error().cause();
 }
 
-TEST(Check, says_which_option_is_wrong_and_what_is_allowed) {
+TEST(Check, error_names_the_option_and_what_is_allowed) {
     EXPECT_EQ(refusal([](FaultOptions&) {}), "accepted");
     EXPECT_EQ(refusal([](FaultOptions& o) { o.drop.probability = 1.5; }),
-              "drop.probability is 1.5; allowed is a probability from 0 to 1");
+              "drop.probability is 1.5; allowed: a probability from 0 to 1");
     EXPECT_THAT(refusal([](FaultOptions& o) { o.duplicate = std::nan(""); }),
                 HasSubstr("duplicate is nan; allowed"));
     EXPECT_THAT(refusal([](FaultOptions& o) { o.truncate = -0.1; }), HasSubstr("truncate is -0.1"));
     EXPECT_THAT(refusal([](FaultOptions& o) { o.delay = -1ns; }),
-                HasSubstr("delay is -1 ns; allowed is a time from 0 to 24 h"));
+                HasSubstr("delay is -1 ns; allowed: a time from 0 to 24 h"));
     EXPECT_THAT(refusal([](FaultOptions& o) { o.jitter = 25h; }), HasSubstr("jitter is"));
     EXPECT_EQ(refusal([](FaultOptions& o) { o.burst.shortest = 2; }),
-              "burst.shortest is 2; allowed is a number from 1 to 1");
+              "burst.shortest is 2; allowed: a number from 1 to 1");
     EXPECT_THAT(refusal([](FaultOptions& o) { o.burst.longest = 0; }), HasSubstr("burst.longest"));
     EXPECT_THAT(refusal([](FaultOptions& o) { o.reorder.packets = 65; }),
-                HasSubstr("reorder.packets is 65; allowed is a number from 0 to 64"));
+                HasSubstr("reorder.packets is 65; allowed: a number from 0 to 64"));
     EXPECT_THAT(refusal([](FaultOptions& o) { o.corrupt.bits = 0; }), HasSubstr("corrupt.bits"));
     EXPECT_EQ(
         refusal([](FaultOptions& o) { o.blackhole = {.after = 0s, .lasts = 2s, .every = 2s}; }),
-        "blackhole.every is 2s; allowed is 0 (once), or a period longer than "
+        "blackhole.every is 2s; allowed: 0 (once), or a period longer than "
         "blackhole.lasts, 2s");
     EXPECT_THAT(refusal([](FaultOptions& o) { o.rate.queue_bytes = std::uint64_t{1} << 31U; }),
                 HasSubstr("rate.queue_bytes"));
 }
 
-TEST(FateSequenceDeathTest, wants_checked_options) {
+TEST(FateSequenceDeathTest, requires_checked_options) {
     FaultOptions options;
     options.drop.probability = 2;
     EXPECT_DEATH(FateSequence(options, Random(1)), "the caller checks the options");

@@ -15,7 +15,7 @@ namespace nexar::udp_fault {
 
 inline constexpr TimePoint kStart{std::chrono::hours(1)};
 
-/// `size` bytes that differ by place and by number; the number stands in the first four.
+/// `size` bytes that depend on position and number; the first four hold the number.
 inline std::vector<std::byte> content(std::uint32_t number, std::size_t size) {
     std::vector<std::byte> bytes(size);
     for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 7 + number);
@@ -32,7 +32,7 @@ inline std::uint32_t number_of(const Datagram& datagram) {
     return number;
 }
 
-/// An impairment on virtual time, and what came out of it when.
+/// An impairment on virtual time that records its output and the times of arrival.
 class Path {
 public:
     struct Arrival {
@@ -48,7 +48,7 @@ public:
         impairment.offer(now, flow, 0, content(number, size));
     }
 
-    /// Moves time on, stopping wherever something is due.
+    /// Advances time, stopping whenever something is due.
     void run(Duration by) {
         const TimePoint end = now + by;
         while (true) {

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Impairment, without_faults_passes_everything_at_once_in_order_and_whole) {
+TEST(Impairment, everything_passes_at_once_in_order_and_unchanged_without_faults) {
     Path path({});
     EXPECT_FALSE(path.impairment.next_deadline().has_value());
     path.impairment.offer(path.now, 7, 2, content(3, 65507));
@@ -32,7 +32,7 @@ TEST(Impairment, without_faults_passes_everything_at_once_in_order_and_whole) {
     path.expect_nothing_unaccounted();
 }
 
-TEST(Impairment, losses_are_those_that_the_sequence_of_fates_says) {
+TEST(Impairment, losses_follow_the_sequence_of_fates) {
     FaultOptions options;
     options.drop.probability = 0.3;
     options.burst = {.start = 0.05, .shortest = 1, .longest = 3};
@@ -52,7 +52,7 @@ TEST(Impairment, losses_are_those_that_the_sequence_of_fates_says) {
     path.expect_nothing_unaccounted();
 }
 
-TEST(Impairment, timing_and_blackholes_do_not_change_who_is_lost_by_chance) {
+TEST(Impairment, timing_and_blackholes_do_not_change_random_losses) {
     FaultOptions options;
     options.drop.probability = 0.5;
     const std::uint64_t seed = test_seed(3);
@@ -88,7 +88,7 @@ TEST(Impairment, duplicates_are_whole_and_follow_their_original) {
     path.expect_nothing_unaccounted();
 }
 
-TEST(Impairment, corruption_flips_so_many_bits_and_nothing_else) {
+TEST(Impairment, corruption_flips_exactly_the_given_number_of_bits) {
     FaultOptions options;
     options.corrupt = {.probability = 1, .bits = 3};
     Path path(options, test_seed(5));
@@ -132,7 +132,7 @@ TEST(Impairment, truncation_keeps_the_beginning) {
     EXPECT_EQ(path.impairment.counters().truncated, 100U);
 }
 
-TEST(Impairment, what_is_larger_than_the_path_takes_vanishes) {
+TEST(Impairment, datagrams_too_large_for_the_path_are_lost) {
     FaultOptions options;
     options.largest = 1452;
     Path path(options);
@@ -162,11 +162,11 @@ TEST(Impairment, holds_no_more_than_its_limits) {
     EXPECT_EQ(by_packets.impairment.counters().overflowed, 7U);
     by_packets.send(11);
     by_packets.run(2s);
-    EXPECT_EQ(by_packets.numbers().back(), 11U) << "what left makes room";
+    EXPECT_EQ(by_packets.numbers().back(), 11U) << "a departure makes room";
     by_packets.expect_nothing_unaccounted();
 }
 
-TEST(Impairment, the_same_seed_gives_the_same_arrivals_with_everything_switched_on) {
+TEST(Impairment, the_same_seed_gives_the_same_arrivals_with_all_faults_enabled) {
     FaultOptions options;
     options.drop = {.probability = 0.05, .longest_run = 2};
     options.burst = {.start = 0.01, .shortest = 1, .longest = 3};
@@ -204,7 +204,7 @@ TEST(Impairment, the_same_seed_gives_the_same_arrivals_with_everything_switched_
     }
 }
 
-TEST(FaultCounters, are_described_without_the_zeros) {
+TEST(FaultCounters, description_omits_zeros) {
     FaultCounters counters;
     EXPECT_EQ(describe(counters), "received 0, delivered 0");
     counters.received = 5;

@@ -55,7 +55,7 @@ TEST(Impairment, jitter_spreads_the_delay_but_keeps_the_order) {
     EXPECT_GT(most, 28ms);
 }
 
-TEST(Impairment, a_held_back_datagram_leaves_behind_the_last_that_overtakes_it) {
+TEST(Impairment, a_held_back_datagram_leaves_after_the_last_that_overtakes_it) {
     FaultOptions options;
     options.reorder = {.probability = 1, .packets = 2, .at_most = 1s};
     Path path(options);
@@ -71,7 +71,7 @@ TEST(Impairment, a_held_back_datagram_leaves_behind_the_last_that_overtakes_it) 
     EXPECT_FALSE(path.impairment.next_deadline().has_value());
 }
 
-TEST(Impairment, a_held_back_datagram_that_nobody_overtakes_leaves_in_time) {
+TEST(Impairment, a_held_back_datagram_that_nothing_overtakes_leaves_on_time) {
     FaultOptions options;
     options.delay = 1ms;
     options.reorder = {.probability = 1, .packets = 2, .at_most = 10ms};
@@ -79,20 +79,20 @@ TEST(Impairment, a_held_back_datagram_that_nobody_overtakes_leaves_in_time) {
     path.send(1, 1200, 1);
     path.impairment.set_options({});
     path.send(2, 1200, 1);
-    // Another flow does not overtake.
+    // Datagrams of another flow do not overtake.
     path.send(3, 1200, 2);
     path.send(4, 1200, 2);
     path.run(1s);
     EXPECT_EQ(path.numbers(), (std::vector<std::uint32_t>{2, 3, 4, 1}));
     EXPECT_EQ(path.arrived[3].at, kStart + 11ms);
-    // And who overtakes later finds nobody.
+    // A later datagram finds nothing to overtake.
     path.send(5, 1200, 1);
     path.run(1s);
     EXPECT_EQ(path.numbers().back(), 5U);
     path.expect_nothing_unaccounted();
 }
 
-TEST(Impairment, holding_back_for_a_time_alone_ignores_who_overtakes) {
+TEST(Impairment, holding_back_by_time_alone_ignores_overtaking) {
     FaultOptions options;
     options.reorder = {.probability = 1, .packets = 0, .at_most = 10ms};
     Path path(options);
@@ -106,7 +106,7 @@ TEST(Impairment, holding_back_for_a_time_alone_ignores_who_overtakes) {
     EXPECT_EQ(std::ranges::find(numbers, 1U) - numbers.begin(), 10);
 }
 
-TEST(Impairment, reordering_by_chance_loses_nothing_and_moves_some) {
+TEST(Impairment, random_reordering_loses_nothing_and_moves_some) {
     FaultOptions options;
     options.reorder = {.probability = 0.2, .packets = 3, .at_most = 10ms};
     Path path(options, test_seed(4));
@@ -122,7 +122,7 @@ TEST(Impairment, reordering_by_chance_loses_nothing_and_moves_some) {
     path.expect_nothing_unaccounted();
 }
 
-TEST(Impairment, a_blackhole_counts_from_the_first_datagram_and_anew_with_new_options) {
+TEST(Impairment, a_blackhole_is_timed_from_the_first_datagram_and_again_after_new_options) {
     FaultOptions options;
     options.blackhole = {.after = 5s, .lasts = 2s, .every = 7s};
     Path path(options);
@@ -140,7 +140,7 @@ TEST(Impairment, a_blackhole_counts_from_the_first_datagram_and_anew_with_new_op
     EXPECT_EQ(passed_in_seconds(7), (std::vector<std::uint32_t>{0, 1, 2, 3, 4}));
 }
 
-TEST(Impairment, a_blackhole_on_demand_swallows_what_comes_but_not_what_is_under_way) {
+TEST(Impairment, a_manual_blackhole_drops_new_datagrams_but_not_those_in_flight) {
     FaultOptions options;
     options.delay = 10ms;
     Path path(options);
@@ -155,7 +155,7 @@ TEST(Impairment, a_blackhole_on_demand_swallows_what_comes_but_not_what_is_under
     EXPECT_EQ(path.impairment.counters().blackholed, 1U);
 }
 
-TEST(Impairment, a_line_spaces_datagrams_by_their_time_on_it) {
+TEST(Impairment, a_line_spaces_datagrams_by_their_transmission_time) {
     FaultOptions options;
     options.rate = {.bytes_per_second = 1'000'000, .queue_bytes = 10'000};
     options.delay = 5ms;
@@ -168,10 +168,11 @@ TEST(Impairment, a_line_spaces_datagrams_by_their_time_on_it) {
     for (std::uint32_t i = 0; i < 4; ++i) {
         EXPECT_EQ(path.arrived[i].at, kStart + 5ms + (i + 1) * 1ms);
     }
-    EXPECT_EQ(path.arrived[4].at, kStart + 1s + 5ms + 500us) << "an idle line saves nothing up";
+    EXPECT_EQ(path.arrived[4].at, kStart + 1s + 5ms + 500us)
+        << "an idle line accumulates no credit";
 }
 
-TEST(Impairment, what_finds_the_queue_of_the_line_full_is_lost_at_the_tail) {
+TEST(Impairment, a_full_line_queue_drops_at_the_tail) {
     FaultOptions options;
     options.rate = {.bytes_per_second = 1'000'000, .queue_bytes = 5'000};
     Path path(options);
@@ -184,7 +185,7 @@ TEST(Impairment, what_finds_the_queue_of_the_line_full_is_lost_at_the_tail) {
     path.expect_nothing_unaccounted();
 }
 
-TEST(Impairment, an_idle_line_takes_even_what_is_larger_than_its_queue) {
+TEST(Impairment, an_idle_line_accepts_a_datagram_larger_than_its_queue) {
     FaultOptions options;
     options.rate = {.bytes_per_second = 1'000'000, .queue_bytes = 0};
     Path path(options);
@@ -209,7 +210,7 @@ TEST(Impairment, a_saturated_line_carries_its_rate) {
     EXPECT_GT(path.impairment.counters().overflowed, 1000U);
 }
 
-TEST(Impairment, what_waits_keeps_its_time_when_the_options_change) {
+TEST(Impairment, waiting_datagrams_keep_their_time_when_the_options_change) {
     FaultOptions options;
     options.delay = 100ms;
     Path path(options);

@@ -11,7 +11,7 @@
 
 namespace nexar::udp_fault {
 
-/// `size` letters that differ by place and by `salt`.
+/// `size` letters that depend on position and `salt`.
 inline std::string letters(std::size_t size, std::size_t salt) {
     std::string text(size, ' ');
     for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>('!' + (i * 31 + salt) % 90);

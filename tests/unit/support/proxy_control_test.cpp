@@ -1,4 +1,4 @@
-// What a test does to the proxy while it runs: other faults, blackholes, rebinding, turns, the end.
+// Control of a running proxy: new faults, blackholes, rebinding, turns, shutdown.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-TEST(Proxy, takes_new_faults_while_it_runs) {
+TEST(Proxy, accepts_new_faults_while_running) {
     UdpHost server;
     UdpHost client;
     Proxy proxy = started(server);
@@ -46,7 +46,7 @@ TEST(Proxy, takes_new_faults_while_it_runs) {
     EXPECT_EQ(server.receive_text(), "as before");
 }
 
-TEST(Proxy, a_blackhole_on_demand_swallows_one_direction_only) {
+TEST(Proxy, a_manual_blackhole_affects_one_direction_only) {
     UdpHost server;
     UdpHost client;
     Proxy proxy = started(server);
@@ -68,7 +68,7 @@ TEST(Proxy, a_blackhole_on_demand_swallows_one_direction_only) {
     expect_round_trip(client, proxy, server);
 }
 
-TEST(Proxy, rebinding_changes_the_port_and_discards_what_comes_to_the_old_one) {
+TEST(Proxy, rebinding_changes_the_port_and_discards_datagrams_to_the_old_one) {
     UdpHost server;
     UdpHost client;
     Proxy proxy = started(server);
@@ -87,7 +87,7 @@ TEST(Proxy, rebinding_changes_the_port_and_discards_what_comes_to_the_old_one) {
     EXPECT_EQ(client.receive_text(), "to the new port");
 }
 
-TEST(Proxy, rebinding_goes_through_the_addresses_in_turn) {
+TEST(Proxy, rebinding_cycles_through_the_addresses) {
     UdpHost server;
     UdpHost client;
     ProxyOptions options;
@@ -106,7 +106,7 @@ TEST(Proxy, rebinding_goes_through_the_addresses_in_turn) {
     EXPECT_EQ(sources, (std::vector<std::string>{"127.0.0.2:0", "127.8.9.10:0", "127.0.0.2:0"}));
 }
 
-TEST(Proxy, rebinds_on_its_own_after_a_time_and_then_with_a_period) {
+TEST(Proxy, rebinds_automatically_after_a_delay_and_then_periodically) {
     UdpHost server;
     UdpHost client;
     ProxyOptions options;
@@ -120,13 +120,13 @@ TEST(Proxy, rebinds_on_its_own_after_a_time_and_then_with_a_period) {
         const auto got = server.receive();
         ASSERT_TRUE(got.has_value());
         sources.insert(describe(got->from));
-        // The second port comes at 20 ms, the third at 50 ms, the fourth at 80 ms.
+        // The second port is due at 20 ms, the third at 50 ms, the fourth at 80 ms.
         const auto rebindings = static_cast<int>(sources.size()) - 1;
         EXPECT_GE(SteadyClock().now() - begin, rebindings == 0 ? 0ms : rebindings * 30ms - 10ms);
     }
 }
 
-TEST(Proxy, stops_at_once_even_with_datagrams_under_way) {
+TEST(Proxy, stops_at_once_even_with_datagrams_in_flight) {
     UdpHost server;
     UdpHost client;
     ProxyOptions options;
@@ -139,7 +139,7 @@ TEST(Proxy, stops_at_once_even_with_datagrams_under_way) {
     EXPECT_EQ(other.traffic(Direction::to_target).queued, 1U);
 }
 
-TEST(Proxy, obeys_other_threads_while_datagrams_pour_in) {
+TEST(Proxy, can_be_controlled_by_other_threads_under_load) {
     UdpHost server;
     UdpHost client;
     Proxy proxy = started(server);
@@ -169,7 +169,7 @@ double cpu_seconds_of_this_thread() {
     return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
-TEST(OpenProxy, runs_in_its_turns_only_and_sleeps_between) {
+TEST(OpenProxy, runs_only_in_its_turns_and_sleeps_in_between) {
     UdpHost server;
     UdpHost client;
     ProxyOptions options;
@@ -195,7 +195,7 @@ TEST(OpenProxy, runs_in_its_turns_only_and_sleeps_between) {
     EXPECT_LT(cpu_seconds_of_this_thread() - used_before, 0.05) << "of 0.1 s";
 }
 
-TEST(OpenProxy, counts_what_the_kernel_dropped_before_it) {
+TEST(OpenProxy, counts_datagrams_dropped_by_the_kernel) {
     UdpHost server;
     UdpHost client;
     ProxyOptions options;

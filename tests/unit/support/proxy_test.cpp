@@ -34,7 +34,7 @@ TEST(Proxy, forwards_both_ways_over_each_combination_of_families) {
     }
 }
 
-TEST(Proxy, forwards_datagrams_of_every_size_whole) {
+TEST(Proxy, forwards_datagrams_of_every_size_unchanged) {
     UdpHost server;
     UdpHost client;
     const Proxy proxy = started(server);
@@ -68,7 +68,7 @@ TEST(Proxy, keeps_the_ecn_bits_both_ways) {
     }
 }
 
-TEST(Proxy, forwards_the_segments_of_a_sender_that_leaves_cutting_to_the_kernel) {
+TEST(Proxy, forwards_the_segments_of_a_sender_that_uses_udp_segmentation) {
     UdpHost server;
     UdpHost client;
     const Proxy proxy = started(server);
@@ -101,7 +101,7 @@ TEST(Proxy, gives_each_client_a_source_port_and_its_own_answers) {
     }
 }
 
-TEST(Proxy, when_full_serves_a_new_client_instead_of_the_one_silent_longest) {
+TEST(Proxy, replaces_the_client_idle_longest_when_full) {
     UdpHost server;
     std::vector<UdpHost> clients(3);
     ProxyOptions options;
@@ -125,8 +125,8 @@ TEST(Proxy, when_full_serves_a_new_client_instead_of_the_one_silent_longest) {
     EXPECT_NE(again->from, sources[1]);
 }
 
-// The target sees what the seed decides, whatever runs in the other direction meanwhile.
-TEST(Proxy, loses_what_the_seed_says) {
+// The seed determines what the target receives, regardless of traffic in the other direction.
+TEST(Proxy, loses_the_datagrams_that_the_seed_selects) {
     UdpHost server;
     UdpHost client;
     ProxyOptions options;
@@ -158,7 +158,7 @@ TEST(Proxy, loses_what_the_seed_says) {
     EXPECT_EQ(proxy.seed(), options.seed);
 }
 
-TEST(Proxy, delivers_never_before_the_delay) {
+TEST(Proxy, never_delivers_before_the_delay) {
     UdpHost server;
     UdpHost client;
     ProxyOptions options;
@@ -172,13 +172,13 @@ TEST(Proxy, delivers_never_before_the_delay) {
     }
 }
 
-TEST(Proxy, serves_a_target_that_comes_late) {
+TEST(Proxy, serves_a_target_that_starts_late) {
     auto early = std::make_unique<UdpHost>();
     const Address place = early->address();
     UdpHost client;
     const Proxy proxy = started(*early);
     early.reset();
-    // Each of these is answered by "port unreachable", which must cost no later datagram.
+    // Each of these triggers "port unreachable", which must not cost a later datagram.
     for (std::uint64_t i = 1; i <= 5; ++i) {
         client.send(proxy.address(), "too early");
         while (proxy.traffic(Direction::to_target).delivered < i) std::this_thread::yield();
@@ -187,7 +187,7 @@ TEST(Proxy, serves_a_target_that_comes_late) {
     expect_round_trip(client, proxy, late);
 }
 
-TEST(Proxy, tells_why_it_cannot_start) {
+TEST(Proxy, explains_why_it_cannot_start) {
     UdpHost taken;
     const auto refusal = [&taken](auto change) {
         ProxyOptions options;
@@ -199,7 +199,7 @@ TEST(Proxy, tells_why_it_cannot_start) {
     EXPECT_THAT(refusal([&](ProxyOptions& o) { o.listen = taken.address(); }),
                 HasSubstr("cannot bind UDP " + describe(taken.address())));
     EXPECT_THAT(refusal([](ProxyOptions& o) { o.target = {}; }),
-                HasSubstr("the target (no address) is no place to send to"));
+                HasSubstr("cannot send to the target (no address)"));
     EXPECT_THAT(refusal([](ProxyOptions& o) { o.target = Address::loopback_v4(); }),
                 HasSubstr("port from 1 to 65535"));
     EXPECT_THAT(refusal([](ProxyOptions& o) { o.to_client.duplicate = -1; }),
@@ -209,7 +209,7 @@ TEST(Proxy, tells_why_it_cannot_start) {
                 HasSubstr("rebind.every is -1000000000 ns"));
     EXPECT_THAT(refusal([](ProxyOptions& o) { o.rebind.addresses = {Address::loopback_v6()}; }),
                 HasSubstr("[::1]:0, which cannot reach the target"));
-    // TEST-NET-1 (RFC 5737): nobody has it.
+    // TEST-NET-1 (RFC 5737): nobody has this address.
     EXPECT_THAT(
         refusal([](ProxyOptions& o) { o.rebind.addresses = {*Address::parse("192.0.2.1:0")}; }),
         HasSubstr("cannot bind UDP 192.0.2.1:0"));

@@ -14,7 +14,7 @@
 
 namespace nexar::udp_fault {
 
-/// A program at one end of the proxy, as tests need it: sends and receives texts.
+/// A program at one end of the proxy that sends and receives texts.
 class UdpHost {
 public:
     struct Message {
@@ -34,8 +34,8 @@ public:
         if (socket_.send({&parcel, 1}) != 1) throw system_failure("send");
     }
 
-    /// The next message; none if it does not come within the time, which is far beyond what a
-    /// loaded machine needs.
+    /// The next message, or nullopt after the timeout. The default is far more than a loaded
+    /// machine needs.
     std::optional<Message> receive(std::chrono::milliseconds within = std::chrono::seconds(20)) {
         if (taken_ == messages_.size()) refill(within);
         if (taken_ == messages_.size()) return {};
@@ -44,7 +44,7 @@ public:
 
     std::string receive_text() {
         const auto message = receive();
-        return message ? message->text : "(nothing came)";
+        return message ? message->text : "(nothing arrived)";
     }
 
 private:

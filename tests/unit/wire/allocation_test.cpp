@@ -10,8 +10,8 @@
 #include "samples.hpp"
 #include "wire/codec.hpp"
 
-/// Counts what the codec takes from the heap: nothing on the path of every message, and nothing for
-/// what a hostile length announces. Replaces operator new for this program.
+/// Counts the codec's heap allocations: frequent messages must cause none, nor may the length in a
+/// hostile frame. Replaces operator new in this program.
 namespace {
 
 std::atomic<std::size_t> allocations{0};
@@ -51,7 +51,7 @@ namespace {
 
 using testing::Bytes;
 
-/// What an error costs: its sentence twice (cause and what), the shared state and fmt's buffers.
+/// Heap bytes of an error: its text twice (cause and what), the shared state and fmt's buffers.
 constexpr std::size_t kErrorBytes = 2048;
 
 class Heap {
@@ -85,7 +85,7 @@ TEST(Allocation, is_counted) {
     EXPECT_GT(heap.bytes(), text.size());
 }
 
-TEST(Allocation, is_none_for_what_travels_often) {
+TEST(Allocation, is_none_for_frequent_messages) {
     EXPECT_EQ(allocations_of_a_round_trip<EagerHeader>(), 0U);
     EXPECT_EQ(allocations_of_a_round_trip<BulkHeader>(), 0U);
     EXPECT_EQ(allocations_of_a_round_trip<CollectiveHeader>(), 0U);
@@ -105,7 +105,7 @@ TEST(Allocation, is_none_for_a_preamble) {
     EXPECT_EQ(calls, 0U);
 }
 
-TEST(Allocation, is_only_the_error_when_a_length_is_over_its_limit) {
+TEST(Allocation, an_excessive_length_allocates_only_the_error) {
     const auto refused_bytes = [](Bytes bytes, std::size_t at, std::byte low, std::byte high) {
         bytes.at(at) = low;
         bytes.at(at + 1) = high;
@@ -123,7 +123,7 @@ TEST(Allocation, is_only_the_error_when_a_length_is_over_its_limit) {
     const Bytes welcome = testing::encoded(testing::example<Welcome>());
     EXPECT_LT(refused_bytes(welcome, 8 + 37, kAll, kAll), kErrorBytes) << "settings";
     EXPECT_LT(refused_bytes(welcome, 8 + 37, std::byte{0}, std::byte{1}), kErrorBytes)
-        << "256 settings are allowed, but their bytes are not there";
+        << "256 settings are allowed, but their bytes are missing";
     EXPECT_LT(refused_bytes(welcome, 6, kAll, kAll), kErrorBytes) << "body_bytes";
     const Bytes mismatch = testing::encoded(testing::example<CollectiveMismatch>());
     EXPECT_LT(refused_bytes(mismatch, 8 + 24, kAll, kAll), kErrorBytes) << "description";
@@ -137,7 +137,7 @@ TEST(Allocation, is_only_the_error_when_a_length_is_over_its_limit) {
     EXPECT_LT(refused_bytes(request, 8 + 62, kAll, kAll), kErrorBytes) << "addresses";
 }
 
-TEST(Allocation, is_only_the_error_when_the_bytes_of_many_entries_are_not_there) {
+TEST(Allocation, missing_bytes_of_many_entries_allocate_only_the_error) {
     const auto refused_bytes = [](Bytes bytes, std::size_t at) {
         bytes.at(at) = std::byte{0x00};
         bytes.at(at + 1) = std::byte{0x40};  // 16384 entries are allowed

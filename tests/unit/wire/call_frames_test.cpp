@@ -7,7 +7,7 @@
 #include "samples.hpp"
 #include "wire/codec.hpp"
 
-/// The limits and rules of the frames of calls, on both sides.
+/// The limits and rules of call frames, for encoder and decoder.
 namespace nexar::wire {
 namespace {
 
@@ -25,23 +25,23 @@ Request by_number() {
 TEST(Request, has_a_number_or_a_name) {
     Request m = example<Request>();
     m.function = 1;
-    expect_not_encoded(m, "function is 1, allowed is 0 with a name");
+    expect_not_encoded(m, "function is 1; it must be 0 if there is a name");
     expect_refused(patched(example<Request>(), 16, 1, 2), Errc::malformed, "function is 1");
     m.function = 0;
     m.name = std::string(kMaxFunctionNameBytes, 'n');
     EXPECT_TRUE(decode_frame(encoded(m)));
     EXPECT_EQ(encoded(m).size(), kMaxCallFrameBytes);
     m.name += 'n';
-    expect_not_encoded(m, "name has 65 bytes, allowed are at most 64");
+    expect_not_encoded(m, "name has 65 bytes; the limit is 64");
     expect_refused(patched(example<Request>(), 18, 65, 2), Errc::limit_exceeded, "name");
 }
 
-TEST(Request, carries_on_the_lane_at_most_what_may_follow_at_once) {
+TEST(Request, limits_the_payload_by_its_place) {
     const std::size_t size_at = 20;
     const std::size_t place_at = 28;
     EXPECT_TRUE(decode_frame(patched(by_number(), size_at, kMaxEagerBytes, 8)));
     expect_refused(patched(by_number(), size_at, kMaxEagerBytes + 1, 8), Errc::malformed,
-                   "size is 65537, allowed is at most 65536 on the lane");
+                   "size is 65537; it must be at most 65536 on the lane");
     Request m = by_number();
     m.place = PayloadPlace::stream;
     m.size = kMaxByteCount;
@@ -51,7 +51,7 @@ TEST(Request, carries_on_the_lane_at_most_what_may_follow_at_once) {
     expect_refused(patched(m, place_at, 2, 1), Errc::malformed, "place is 2");
 }
 
-TEST(Request, refuses_a_negative_time) {
+TEST(Request, rejects_a_negative_time) {
     expect_refused(patched(by_number(), 8, ~std::uint64_t{0}, 8), Errc::limit_exceeded,
                    "time_left");
 }
@@ -61,9 +61,9 @@ TEST(Response, has_a_payload_or_an_error) {
     EXPECT_TRUE(decode_frame(encoded(m)));
     EXPECT_LE(encoded(m).size(), kMaxCallFrameBytes);
     m.text = "why";
-    expect_not_encoded(m, "text is 3, allowed is none when it went well");
+    expect_not_encoded(m, "text length is 3; it must be 0 if the call succeeded");
     m.code = Errc::overloaded;
-    expect_not_encoded(m, "size is 9, allowed is 0 with an error");
+    expect_not_encoded(m, "size is 9; it must be 0 if the call failed");
     m.size = 0;
     EXPECT_TRUE(decode_frame(encoded(m)));
     m.text = std::string(kMaxReportTextBytes, 'w');
@@ -72,7 +72,7 @@ TEST(Response, has_a_payload_or_an_error) {
     expect_not_encoded(m, "text has 1025 bytes");
 }
 
-TEST(Response, keeps_a_code_that_this_build_does_not_know) {
+TEST(Response, keeps_an_unknown_code) {
     const auto decoded = decode_frame(patched(example<Response>(), 8, 0xfffe, 2));
     ASSERT_TRUE(decoded);
     EXPECT_EQ(static_cast<unsigned>(std::get<Response>(decoded->message).code), 0xfffeU);

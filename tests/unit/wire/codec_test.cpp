@@ -7,8 +7,8 @@
 
 #include "samples.hpp"
 
-/// What holds for every message: it survives the round trip, has exactly one encoding, and bytes
-/// that are none are refused.
+/// Properties of every message: it survives a round trip, it has exactly one encoding, and invalid
+/// bytes are rejected.
 namespace nexar::wire {
 namespace {
 
@@ -50,18 +50,18 @@ TYPED_TEST(EveryMessage, survives_the_round_trip) {
     }
 }
 
-TYPED_TEST(EveryMessage, that_is_cut_anywhere_is_refused) {
+TYPED_TEST(EveryMessage, is_rejected_if_truncated_anywhere) {
     const Bytes bytes = encoded(testing::example<TypeParam>());
     for (std::size_t n = 0; n < bytes.size(); ++n) {
         const auto decoded = decode_frame(std::span(bytes).first(n));
         ASSERT_FALSE(decoded) << n << " of " << bytes.size() << " bytes";
         EXPECT_EQ(decoded.error().code(), Errc::malformed);
-        EXPECT_THAT(decoded.error().cause(), ::testing::HasSubstr("the bytes end inside"));
+        EXPECT_THAT(decoded.error().cause(), ::testing::HasSubstr("the input ends inside"));
     }
 }
 
-// The same inside the body: the frame header tells the truth about a body that is too short.
-TYPED_TEST(EveryMessage, whose_fixed_part_is_cut_anywhere_is_refused) {
+// The same within the body: the frame header is right, but the body is too short.
+TYPED_TEST(EveryMessage, is_rejected_if_its_fixed_part_is_truncated_anywhere) {
     const Bytes whole = encoded(testing::example<TypeParam>());
     const auto header = decode_frame_header(whole);
     ASSERT_TRUE(header);
@@ -73,11 +73,11 @@ TYPED_TEST(EveryMessage, whose_fixed_part_is_cut_anywhere_is_refused) {
         const auto decoded = decode_body<TypeParam>(shorter, body.first(n));
         ASSERT_FALSE(decoded) << n << " of " << fixed << " bytes";
         EXPECT_EQ(decoded.error().code(), Errc::malformed);
-        EXPECT_THAT(decoded.error().cause(), ::testing::HasSubstr("the bytes end inside"));
+        EXPECT_THAT(decoded.error().cause(), ::testing::HasSubstr("the input ends inside"));
     }
 }
 
-TYPED_TEST(EveryMessage, with_trailing_bytes_is_refused) {
+TYPED_TEST(EveryMessage, is_rejected_with_trailing_bytes) {
     Bytes bytes = encoded(testing::example<TypeParam>());
     for (int extra = 1; extra <= 16; ++extra) {
         bytes.push_back(static_cast<std::byte>(extra));
@@ -89,7 +89,7 @@ TYPED_TEST(EveryMessage, with_trailing_bytes_is_refused) {
     }
 }
 
-TYPED_TEST(EveryMessage, with_bytes_left_in_its_body_is_refused) {
+TYPED_TEST(EveryMessage, is_rejected_with_extra_bytes_in_its_body) {
     auto message = testing::example<TypeParam>();
     Bytes bytes = encoded(message);
     const auto header = *decode_frame_header(bytes);
@@ -105,7 +105,7 @@ TYPED_TEST(EveryMessage, with_bytes_left_in_its_body_is_refused) {
     EXPECT_THAT(decoded.error().cause(), ::testing::HasSubstr("1 bytes follow the last field"));
 }
 
-// One encoding per value: whatever still decodes after a change encodes to exactly those bytes.
+// One encoding per value: a changed frame that still decodes encodes to exactly those bytes.
 TYPED_TEST(EveryMessage, is_canonical_under_every_change_of_one_byte) {
     const Bytes original = encoded(testing::example<TypeParam>());
     std::size_t accepted = 0;
@@ -128,7 +128,7 @@ TYPED_TEST(EveryMessage, is_canonical_under_every_change_of_one_byte) {
     EXPECT_GT(accepted, 1000U) << "changes of plain numbers must be accepted";
 }
 
-TYPED_TEST(EveryMessage, is_refused_in_another_version) {
+TYPED_TEST(EveryMessage, is_rejected_in_another_version) {
     Bytes bytes = encoded(testing::example<TypeParam>());
     for (const unsigned version : {0U, 2U, 255U}) {
         bytes[0] = static_cast<std::byte>(version);
@@ -138,20 +138,20 @@ TYPED_TEST(EveryMessage, is_refused_in_another_version) {
     }
 }
 
-TYPED_TEST(EveryMessage, does_not_encode_into_too_little_room_and_leaves_it_alone) {
+TYPED_TEST(EveryMessage, writes_nothing_to_a_buffer_that_is_too_small) {
     const auto message = testing::example<TypeParam>();
     const std::size_t size = encoded_size(message);
     Bytes room(size - 1, std::byte{0xaa});
     const auto written = encode(message, std::span<std::byte>(room));
     ASSERT_FALSE(written);
     EXPECT_EQ(written.error().code(), Errc::invalid_argument);
-    EXPECT_EQ(written.error().cause(), "cannot encode " + std::string(name(TypeParam::kType)) +
-                                           ": it takes " + std::to_string(size) + " bytes, " +
-                                           std::to_string(size - 1) + " are given");
+    EXPECT_EQ(written.error().cause(),
+              "cannot encode " + std::string(name(TypeParam::kType)) + ": it takes " +
+                  std::to_string(size) + " bytes, but the buffer has " + std::to_string(size - 1));
     EXPECT_EQ(room, Bytes(size - 1, std::byte{0xaa}));
 }
 
-TYPED_TEST(EveryMessage, encodes_to_the_front_of_a_larger_room) {
+TYPED_TEST(EveryMessage, encodes_to_the_front_of_a_larger_buffer) {
     const auto message = testing::example<TypeParam>();
     const Bytes exact = encoded(message);
     Bytes room(exact.size() + 3, std::byte{0xaa});
@@ -162,7 +162,7 @@ TYPED_TEST(EveryMessage, encodes_to_the_front_of_a_larger_room) {
     EXPECT_EQ(room.back(), std::byte{0xaa});
 }
 
-TEST(Codec, message_headers_have_the_size_that_limits_promise) {
+TEST(Codec, message_headers_have_the_size_given_in_limits) {
     EXPECT_EQ(encoded_size(EagerHeader{}), kMessageHeaderFrameBytes);
     EXPECT_EQ(encoded_size(BulkHeader{}), kMessageHeaderFrameBytes);
     EXPECT_EQ(encoded_size(CollectiveHeader{}), kCollectiveHeaderFrameBytes);
@@ -173,7 +173,7 @@ TEST(CodecDeathTest, decoding_a_body_as_another_message_is_a_bug) {
     const Bytes bytes = encoded(testing::example<Credit>());
     const auto header = *decode_frame_header(bytes);
     EXPECT_DEATH((void)decode_body<Grant>(header, std::span(bytes).subspan(kFrameHeaderBytes)),
-                 "the frame header chooses the decoder");
+                 "the frame header determines the decoder");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "samples.hpp"
 #include "wire/codec.hpp"
 
-/// The limits and rules of the frames of collectives, on both sides.
+/// The limits and rules of collective frames, for encoder and decoder.
 namespace nexar::wire {
 namespace {
 
@@ -32,40 +32,40 @@ CollectiveHeader on_the_lane() {
     });
 }
 
-TEST(CollectiveHeader, carries_on_the_lane_at_most_what_may_follow_at_once) {
+TEST(CollectiveHeader, limits_the_payload_on_the_lane) {
     const auto m = on_the_lane();
     expect_accepted(patched(m, kSizeAt, 0, 8));
     expect_accepted(patched(m, kSizeAt, kMaxEagerBytes, 8));
     expect_refused(patched(m, kSizeAt, kMaxEagerBytes + 1, 8), Errc::malformed,
-                   "collective: size is 65537, allowed is at most 65536 on the lane");
+                   "collective: size is 65537; it must be at most 65536 on the lane");
     expect_not_encoded(changed<CollectiveHeader>([](auto& x) {
                            x.place = PayloadPlace::lane;
                            x.size = kMaxEagerBytes + 1;
                        }),
-                       "size is 65537, allowed is at most 65536 on the lane");
+                       "size is 65537; it must be at most 65536 on the lane");
 }
 
-TEST(CollectiveHeader, carries_on_a_stream_one_byte_to_the_largest_count) {
+TEST(CollectiveHeader, limits_the_payload_on_a_stream) {
     const auto m = example<CollectiveHeader>();
     expect_accepted(patched(m, kSizeAt, 1, 8));
     expect_accepted(patched(m, kSizeAt, kMaxByteCount, 8));
     expect_refused(patched(m, kSizeAt, 0, 8), Errc::malformed,
-                   "collective: size is 0, allowed is at least 1 on a stream");
+                   "collective: size is 0; it must be at least 1 on a stream");
     expect_refused(patched(m, kSizeAt, kMaxByteCount + 1, 8), Errc::limit_exceeded,
                    "collective: size is");
     expect_not_encoded(changed<CollectiveHeader>([](auto& x) { x.size = 0; }),
-                       "size is 0, allowed is at least 1 on a stream");
+                       "size is 0; it must be at least 1 on a stream");
     expect_not_encoded(changed<CollectiveHeader>([](auto& x) { x.size = kMaxByteCount + 1; }),
                        "size is");
 }
 
-TEST(CollectiveHeader, refuses_places_reserves_and_codecs_that_it_does_not_know) {
+TEST(CollectiveHeader, rejects_unknown_places_reserves_and_codecs) {
     const auto m = on_the_lane();
     expect_accepted(patched(m, kPlaceAt, 1, 1));
     expect_refused(patched(m, kPlaceAt, 2, 1), Errc::malformed, "collective: place is 2");
     expect_accepted(patched(m, kFromReserveAt, 0, 1));
     expect_refused(patched(m, kFromReserveAt, 2, 1), Errc::limit_exceeded,
-                   "collective: from_reserve is 2, allowed is at most 1");
+                   "collective: from_reserve is 2; it must be at most 1");
     expect_refused(patched(m, kCodecAt, 1, 1), Errc::unsupported,
                    "collective: codec is 1, which this build does not know");
     expect_not_encoded(
@@ -76,7 +76,7 @@ TEST(CollectiveHeader, refuses_places_reserves_and_codecs_that_it_does_not_know)
         "codec is 1");
 }
 
-TEST(CollectiveHeader, has_its_fields_in_their_places) {
+TEST(CollectiveHeader, has_the_documented_layout) {
     EXPECT_EQ(encoded(example<CollectiveHeader>()),
               testing::from_hex("01 14 00 00 2f 00 00 00 15 7c 4a 7f b9 79 37 9e "
                                 "05 00 00 00 00 00 00 00 03 00 00 00 00 00 00 00 02 00 00 00 "
@@ -90,13 +90,13 @@ TEST(CollectiveMismatch, bounds_its_description) {
     expect_accepted(encoded(with(0)));
     expect_accepted(encoded(with(kMaxReportTextBytes)));
     expect_refused(patched(with(7), 24, 1025, 2), Errc::limit_exceeded,
-                   "collective_mismatch: description has 1025 bytes, allowed are at most 1024");
+                   "collective_mismatch: description has 1025 bytes; the limit is 1024");
     expect_not_encoded(with(1025), "description has 1025 bytes");
     expect_refused(patched(with(7), 29, '\n', 1), Errc::malformed,
-                   "collective_mismatch: description is wrong at byte 3");
+                   "collective_mismatch: description is invalid at byte 3");
 }
 
-TEST(CollectiveMismatch, bounds_what_it_expects) {
+TEST(CollectiveMismatch, bounds_the_expected_bytes) {
     const auto with = [](std::uint64_t n) {
         return changed<CollectiveMismatch>([&](auto& x) { x.expects = n; });
     };
@@ -114,23 +114,23 @@ TEST(CollectiveAbort, bounds_its_text) {
     expect_accepted(encoded(with(0)));
     expect_accepted(encoded(with(kMaxReportTextBytes)));
     expect_refused(patched(with(8), 23, 1025, 2), Errc::limit_exceeded,
-                   "collective_abort: text has 1025 bytes, allowed are at most 1024");
+                   "collective_abort: text has 1025 bytes; the limit is 1024");
     expect_not_encoded(with(1025), "text has 1025 bytes");
     expect_refused(patched(with(8), 29, '\n', 1), Errc::malformed,
-                   "collective_abort: text is wrong at byte 4");
+                   "collective_abort: text is invalid at byte 4");
 }
 
-TEST(CollectiveAbort, says_by_one_bit_whether_the_rank_is_gone) {
+TEST(CollectiveAbort, gone_is_a_boolean) {
     expect_refused(patched(example<CollectiveAbort>(), 22, 2, 1), Errc::limit_exceeded,
-                   "collective_abort: gone is 2, allowed is at most 1");
+                   "collective_abort: gone is 2; it must be at most 1");
 }
 
-TEST(CollectiveAbort, has_a_code_and_keeps_those_that_this_build_does_not_know) {
+TEST(CollectiveAbort, requires_a_code_and_keeps_unknown_ones) {
     const auto decoded = decode_frame(patched(example<CollectiveAbort>(), 16, 54321, 2));
     ASSERT_TRUE(decoded);
     EXPECT_EQ(static_cast<unsigned>(std::get<CollectiveAbort>(decoded->message).code), 54321U);
     expect_refused(patched(example<CollectiveAbort>(), 16, 0, 2), Errc::malformed,
-                   "collective_abort: code is 0, allowed is at least 1");
+                   "collective_abort: code is 0; it must be at least 1");
     expect_not_encoded(changed<CollectiveAbort>([](auto& x) { x.code = Errc{}; }), "code is 0");
 }
 
@@ -145,7 +145,7 @@ TEST(CollectiveFrames, travel_on_the_eager_lane_only) {
     }
 }
 
-TEST(CollectiveFrames, of_the_largest_values_fit_the_bodies_of_their_frames) {
+TEST(CollectiveFrames, with_the_largest_values_fit_the_frame_limits) {
     const auto room = [](const auto& message) {
         return rules_of(message.kType)->max_body_bytes - (encoded(message).size() - 8);
     };

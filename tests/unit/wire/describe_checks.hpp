@@ -11,8 +11,8 @@
 #include "samples.hpp"
 #include "wire/codec.hpp"
 
-/// How the rules of a field are tested: at the limit a value travels, one over it is refused on
-/// both sides with words that name the field.
+/// Checks for the limits of a field: a value at the limit is accepted; encoder and decoder reject
+/// one beyond it with an error that names the field.
 namespace nexar::wire::testing {
 
 /// `message` encoded, then `width` bytes of the body overwritten at `offset`.
@@ -36,7 +36,8 @@ inline void expect_refused(const Bytes& bytes, Errc code, const std::string& wor
     ASSERT_FALSE(decoded) << words;
     EXPECT_EQ(decoded.error().code(), code) << decoded.error().what();
     EXPECT_THAT(decoded.error().cause(), ::testing::HasSubstr(words));
-    EXPECT_LT(decoded.error().cause().size(), 300U) << "a peer must not make errors expensive";
+    EXPECT_LT(decoded.error().cause().size(), 300U)
+        << "a peer must not be able to make errors expensive";
 }
 
 template <class Message>

@@ -7,7 +7,7 @@
 
 #include "describe_checks.hpp"
 
-/// The limits and rules of what a seed and who joins say to each other, and of what a seed keeps.
+/// The limits and rules of the messages between a seed and joining nodes, and of a seed's files.
 namespace nexar::wire {
 namespace {
 
@@ -35,7 +35,7 @@ JoinRequest with_addresses(const std::vector<std::string>& texts) {
     });
 }
 
-/// The frame of a request with this one address, which no encoder need agree to.
+/// The frame of a request with this one address, even if the encoder would reject it.
 Bytes frame_with_address(const std::string& text) {
     Bytes body = encoded(with_addresses({}));
     body.erase(body.begin(), body.begin() + kFrameHeaderBytes);
@@ -46,7 +46,7 @@ Bytes frame_with_address(const std::string& text) {
     return testing::frame(FrameType::join_request, body);
 }
 
-TEST(AddressText, in_its_one_form_travels) {
+TEST(AddressText, in_canonical_form_is_accepted) {
     for (const char* text : {"0.0.0.0:0", "10.0.0.7:7400", "255.255.255.255:65535", "[::]:0",
                              "[::1]:1", "[fd00::7]:7400", "[2001:db8::1:0:0:1]:9", kWideAddress}) {
         expect_accepted(frame_with_address(text));
@@ -54,7 +54,7 @@ TEST(AddressText, in_its_one_form_travels) {
     }
 }
 
-TEST(AddressText, in_another_form_is_refused) {
+TEST(AddressText, in_another_form_is_rejected) {
     for (const char* text : {"10.0.0.7:07400",
                              "10.0.0.7:65536",
                              "10.0.0.7:",
@@ -76,41 +76,42 @@ TEST(AddressText, in_another_form_is_refused) {
                              "[::ffff:10.0.0.7]:7400",
                              "[::ffff:a00:7]:7400"}) {
         SCOPED_TRACE(text);
-        expect_not_encoded(with_addresses({text}), "allowed is an address and a port");
+        expect_not_encoded(with_addresses({text}), "the text must be an address and a port");
         expect_refused(frame_with_address(text), Errc::malformed,
-                       "join_request: address is " + std::to_string(std::string(text).size()) +
-                           ", allowed is an address and a port in their one form");
+                       "join_request: address length is " +
+                           std::to_string(std::string(text).size()) +
+                           "; the text must be an address and a port in canonical form");
     }
 }
 
 TEST(AddressText, is_bounded_and_never_empty_in_a_list) {
     expect_refused(patched(example<JoinRequest>(), 64, 57, 2), Errc::limit_exceeded,
-                   "join_request: address has 57 bytes, allowed are at most 56");
+                   "join_request: address has 57 bytes; the limit is 56");
     expect_not_encoded(with_addresses({letters(57)}), "address has 57 bytes");
     expect_not_encoded(with_addresses({letters(100'000)}), "address has 100000 bytes");
     expect_refused(frame_with_address(""), Errc::malformed,
-                   "join_request: addresses is 1, allowed is none that is empty");
-    expect_not_encoded(with_addresses({"10.0.0.7:7400", ""}), "none that is empty");
+                   "join_request: number of addresses is 1; none of them may be empty");
+    expect_not_encoded(with_addresses({"10.0.0.7:7400", ""}), "none of them may be empty");
 }
 
-TEST(JoinRequest, bounds_each_of_its_parts) {
+TEST(JoinRequest, bounds_each_field) {
     const auto m = example<JoinRequest>();
     expect_accepted(
         encoded(changed<JoinRequest>([](auto& x) { x.signing_request = some_bytes(1024); })));
     expect_refused(patched(m, 48, 1025, 2), Errc::limit_exceeded,
-                   "join_request: signing_request has 1025 bytes, allowed are at most 1024");
+                   "join_request: signing_request has 1025 bytes; the limit is 1024");
     expect_not_encoded(changed<JoinRequest>([](auto& x) { x.signing_request = some_bytes(1025); }),
                        "signing_request has 1025 bytes");
     expect_accepted(encoded(changed<JoinRequest>([](auto& x) { x.host = letters(64); })));
     expect_refused(patched(m, 55, 65, 2), Errc::limit_exceeded,
-                   "join_request: host has 65 bytes, allowed are at most 64");
+                   "join_request: host has 65 bytes; the limit is 64");
     expect_not_encoded(changed<JoinRequest>([](auto& x) { x.host = letters(65); }),
                        "host has 65 bytes");
     expect_refused(patched(m, 57, '\x1b', 1), Errc::malformed,
-                   "join_request: host is wrong at byte 0");
+                   "join_request: host is invalid at byte 0");
     expect_accepted(encoded(with_addresses(std::vector<std::string>(16, "10.0.0.7:1"))));
     expect_refused(patched(m, 62, 17, 2), Errc::limit_exceeded,
-                   "join_request: addresses has 17 entries, allowed are at most 16");
+                   "join_request: addresses has 17 entries; the limit is 16");
     expect_not_encoded(with_addresses(std::vector<std::string>(17, "10.0.0.7:1")),
                        "addresses has 17 entries");
 }
@@ -122,61 +123,62 @@ TEST(Admission, bounds_its_certificate) {
     expect_accepted(encoded(with(0)));
     expect_accepted(encoded(with(4096)));
     expect_refused(patched(with(4096), 24, 4097, 2), Errc::limit_exceeded,
-                   "admission: certificate has 4097 bytes, allowed are at most 4096");
+                   "admission: certificate has 4097 bytes; the limit is 4096");
     expect_not_encoded(with(4097), "certificate has 4097 bytes");
 }
 
-TEST(ViewFrame, has_an_epoch) {
+TEST(ViewFrame, requires_an_epoch) {
     expect_accepted(patched(example<ViewFrame>(), 0, ~std::uint64_t{0}, 8));
     expect_refused(patched(example<ViewFrame>(), 0, 0, 8), Errc::malformed,
-                   "view: epoch is 0, allowed is at least 1");
+                   "view: epoch is 0; it must be at least 1");
     expect_not_encoded(changed<ViewFrame>([](auto& x) { x.epoch = Epoch(0); }), "epoch is 0");
 }
 
-TEST(ViewFrame, gives_an_incarnation_only_to_a_witness) {
+TEST(ViewFrame, has_an_incarnation_only_with_a_witness) {
     const auto without = changed<ViewFrame>([](auto& x) {
         x.witness = Id{};
         x.witness_incarnation = 0;
     });
     expect_accepted(encoded(without));
     expect_refused(patched(without, 24, 3, 8), Errc::malformed,
-                   "view: witness_incarnation is 3, allowed is 0 without a witness");
+                   "view: witness_incarnation is 3; it must be 0 if there is no witness");
     expect_not_encoded(changed<ViewFrame>([](auto& x) { x.witness = Id{}; }),
                        "witness_incarnation is 3");
     expect_accepted(patched(example<ViewFrame>(), 24, 0, 8));
 }
 
-TEST(ViewFrame, orders_members_strictly_by_rank) {
+TEST(ViewFrame, requires_members_in_strict_order_of_rank) {
     const auto m = example<ViewFrame>();  // ranks 0 and 2
     expect_accepted(patched(m, 58, 1, 4));
     expect_accepted(patched(m, 119, kMaxWorldSize - 1, 4));
     for (const unsigned rank : {2U, 3U}) {
         expect_refused(patched(m, 58, rank, 4), Errc::malformed,
-                       "view: order of members is 2, allowed are ranks that strictly ascend");
+                       "view: number of members is 2; ranks must strictly ascend");
         expect_not_encoded(changed<ViewFrame>([&](auto& x) { x.members[0].rank = Rank(rank); }),
-                           "order of members");
+                           "number of members");
     }
     expect_refused(patched(m, 119, kMaxWorldSize, 4), Errc::limit_exceeded,
-                   "view: rank is 1048576, allowed is at most 1048575");
+                   "view: rank is 1048576; it must be at most 1048575");
     expect_not_encoded(changed<ViewFrame>([](auto& x) { x.members[1].rank = Rank(kMaxWorldSize); }),
                        "rank is 1048576");
 }
 
-TEST(ViewFrame, may_be_empty_and_holds_addresses_to_their_rules) {
+TEST(ViewFrame, may_be_empty_and_checks_its_addresses) {
     expect_accepted(encoded(changed<ViewFrame>([](auto& x) { x.members.clear(); })));
     expect_accepted(encoded(changed<ViewFrame>([](auto& x) { x.members[1].addresses.clear(); })));
-    expect_refused(patched(example<ViewFrame>(), 66, 'x', 1), Errc::malformed, "view: address is");
+    expect_refused(patched(example<ViewFrame>(), 66, 'x', 1), Errc::malformed,
+                   "view: address length is");
     expect_refused(patched(example<ViewFrame>(), 62, 17, 2), Errc::limit_exceeded,
                    "view: addresses has 17 entries");
     expect_not_encoded(changed<ViewFrame>([](auto& x) { x.members[1].addresses[0].text = ""; }),
-                       "none that is empty");
+                       "none of them may be empty");
 }
 
 TEST(ViewFrame, bounds_the_number_of_members) {
     expect_refused(patched(example<ViewFrame>(), 32, 16385, 2), Errc::limit_exceeded,
-                   "view: members has 16385 entries, allowed are at most 16384");
+                   "view: members has 16385 entries; the limit is 16384");
     expect_refused(patched(example<ViewFrame>(), 32, 16384, 2), Errc::malformed,
-                   "view: the bytes end inside members: 107 left, 491520 needed");
+                   "view: the input ends inside members: 107 left, 491520 needed");
     ViewFrame large = example<ViewFrame>();
     large.members.resize(16385);
     for (std::uint32_t i = 0; i < 16385; ++i) large.members[i].rank = Rank(i);
@@ -185,7 +187,7 @@ TEST(ViewFrame, bounds_the_number_of_members) {
     expect_accepted(encoded(large));
 }
 
-TEST(Formation, counts_up_to_the_largest_world) {
+TEST(Formation, bounds_counts_and_text) {
     const auto m = example<Formation>();
     expect_accepted(patched(m, 0, kMaxWorldSize, 4));
     expect_accepted(patched(m, 0, 0, 4));
@@ -195,8 +197,9 @@ TEST(Formation, counts_up_to_the_largest_world) {
     expect_refused(patched(m, 4, 0, 4), Errc::malformed, "formation: world_size is 0");
     expect_accepted(encoded(changed<Formation>([](auto& x) { x.text = letters(1024); })));
     expect_refused(patched(m, 8, 1025, 2), Errc::limit_exceeded,
-                   "formation: text has 1025 bytes, allowed are at most 1024");
-    expect_refused(patched(m, 10, '\n', 1), Errc::malformed, "formation: text is wrong at byte 0");
+                   "formation: text has 1025 bytes; the limit is 1024");
+    expect_refused(patched(m, 10, '\n', 1), Errc::malformed,
+                   "formation: text is invalid at byte 0");
     expect_not_encoded(changed<Formation>([](auto& x) { x.text = letters(1025); }),
                        "text has 1025 bytes");
 }
@@ -205,19 +208,19 @@ TEST(Renewal, bounds_its_request) {
     const auto with = [](std::size_t n) { return Renewal{.signing_request = some_bytes(n)}; };
     expect_accepted(encoded(with(1024)));
     expect_refused(patched(with(1024), 0, 1025, 2), Errc::limit_exceeded,
-                   "renewal: signing_request has 1025 bytes, allowed are at most 1024");
+                   "renewal: signing_request has 1025 bytes; the limit is 1024");
     expect_not_encoded(with(1025), "signing_request has 1025 bytes");
 }
 
-TEST(LinkReport, may_tell_of_a_link_that_is_not_there) {
+TEST(LinkReport, may_report_a_missing_link) {
     expect_accepted(encoded(changed<LinkReport>([](auto& x) { x.address.text = ""; })));
     expect_refused(patched(example<LinkReport>(), 6, 'x', 1), Errc::malformed,
-                   "link_report: address is 14, allowed is an address");
+                   "link_report: address length is 14; the text must be an address");
     expect_not_encoded(changed<LinkReport>([](auto& x) { x.address.text = "host:1"; }),
-                       "address is 6");
+                       "address length is 6");
 }
 
-TEST(LinkReport, bounds_rank_time_and_words) {
+TEST(LinkReport, bounds_rank_time_and_text) {
     const auto m = example<LinkReport>();
     expect_accepted(patched(m, 0, kMaxWorldSize - 1, 4));
     expect_refused(patched(m, 0, kMaxWorldSize, 4), Errc::limit_exceeded, "link_report: rank");
@@ -231,57 +234,57 @@ TEST(LinkReport, bounds_rank_time_and_words) {
     expect_refused(patched(m, 28, 1025, 2), Errc::limit_exceeded, "link_report: why has 1025");
 }
 
-TEST(StoredTokens, are_ordered_strictly_by_id) {
+TEST(StoredTokens, must_be_in_strict_order_of_id) {
     const auto m = example<StoredTokens>();  // ids from 30 and from 50
     expect_accepted(patched(m, 2, 0x4f, 1));
     expect_refused(patched(m, 2, 0x51, 1), Errc::malformed,
-                   "stored_tokens: order of tokens is 2, allowed are ids that strictly ascend");
+                   "stored_tokens: number of tokens is 2; ids must strictly ascend");
     const auto twice = changed<StoredTokens>([](auto& x) { x.tokens[1].id = x.tokens[0].id; });
-    expect_not_encoded(twice, "order of tokens");
-    // The last byte decides when all others are equal, and it is no signed number.
+    expect_not_encoded(twice, "number of tokens");
+    // The last byte decides if all others are equal, and it is compared as unsigned.
     auto close = twice;
     close.tokens[0].id.back() = std::byte{0x7f};
     close.tokens[1].id.back() = std::byte{0x80};
     expect_accepted(encoded(close));
-    expect_refused(patched(close, 2 + 15, 0x80, 1), Errc::malformed, "order of tokens");
+    expect_refused(patched(close, 2 + 15, 0x80, 1), Errc::malformed, "number of tokens");
 }
 
-TEST(StoredTokens, are_revoked_or_not) {
+TEST(StoredTokens, revoked_is_a_boolean) {
     const auto m = example<StoredTokens>();
     expect_accepted(patched(m, 2 + 68, 0, 1));
     expect_refused(patched(m, 2 + 68, 2, 1), Errc::limit_exceeded,
-                   "stored_tokens: revoked is 2, allowed is at most 1");
+                   "stored_tokens: revoked is 2; it must be at most 1");
     expect_refused(patched(m, 0, 16385, 2), Errc::limit_exceeded,
-                   "stored_tokens: tokens has 16385 entries, allowed are at most 16384");
+                   "stored_tokens: tokens has 16385 entries; the limit is 16384");
 }
 
-TEST(StoredSeed, orders_members_by_rank_and_spent_tokens_by_id) {
+TEST(StoredSeed, requires_members_in_order_of_rank_and_tokens_of_id) {
     const auto m = example<StoredSeed>();
     expect_accepted(patched(m, 63, 1, 4));
     expect_refused(patched(m, 63, 2, 4), Errc::malformed,
-                   "stored_seed: order of members is 2, allowed are ranks that strictly ascend");
+                   "stored_seed: number of members is 2; ranks must strictly ascend");
     expect_not_encoded(changed<StoredSeed>([](auto& x) { x.members[0].member.rank = Rank(5); }),
-                       "order of members");
+                       "number of members");
     expect_not_encoded(changed<StoredSeed>([](auto& x) { x.spent[0].token = x.spent[1].token; }),
-                       "order of spent tokens is 2, allowed are ids that strictly ascend");
+                       "number of spent tokens is 2; ids must strictly ascend");
     const std::size_t spent = encoded(m).size() - kFrameHeaderBytes - 40;
     expect_accepted(patched(m, spent, 0x4f, 1));
     expect_refused(patched(m, spent, 0x51, 1), Errc::malformed,
-                   "stored_seed: order of spent tokens");
+                   "stored_seed: number of spent tokens");
 }
 
-TEST(StoredSeed, bounds_what_it_keeps) {
+TEST(StoredSeed, bounds_each_field) {
     const auto m = example<StoredSeed>();
     expect_accepted(patched(m, 32, kMaxWorldSize, 4));
     expect_refused(patched(m, 32, 0, 4), Errc::malformed, "stored_seed: world_size is 0");
     expect_refused(patched(m, 32, kMaxWorldSize + 1, 4), Errc::limit_exceeded, "world_size");
     expect_refused(patched(m, 36, 2, 1), Errc::limit_exceeded,
-                   "stored_seed: formed is 2, allowed is at most 1");
+                   "stored_seed: formed is 2; it must be at most 1");
     expect_refused(patched(m, 37, 16385, 2), Errc::limit_exceeded,
                    "stored_seed: members has 16385 entries");
     const std::size_t spent_count = encoded(m).size() - kFrameHeaderBytes - 42;
     expect_refused(patched(m, spent_count, 16385, 2), Errc::limit_exceeded,
-                   "stored_seed: spent has 16385 entries, allowed are at most 16384");
+                   "stored_seed: spent has 16385 entries; the limit is 16384");
     expect_not_encoded(changed<StoredSeed>([](auto& x) { x.members[0].host = letters(65); }),
                        "host has 65 bytes");
 }
@@ -296,7 +299,7 @@ void expect_room(const Message& largest) {
     EXPECT_TRUE(std::get<Message>(decoded->message) == largest);
 }
 
-TEST(LargestSeedValue, of_every_message_fits_the_body_of_its_frame) {
+TEST(LargestSeedValue, of_every_message_fits_the_frame_limit) {
     const std::vector<AddressText> addresses(16, {kWideAddress});
     expect_room(example<Proof>());
     expect_room(changed<JoinRequest>([&](auto& x) {
@@ -329,8 +332,9 @@ TEST(LargestSeedValue, of_every_message_fits_the_body_of_its_frame) {
     expect_room(tokens);
 }
 
-// The sizes of the lists above by their limits alone: no address is as long as it may be.
-TEST(LargestSeedValue, fits_whatever_an_address_is) {
+// Computes the sizes of the lists above from their limits alone, since no real address reaches the
+// maximum length.
+TEST(LargestSeedValue, fits_with_addresses_of_maximum_length) {
     constexpr std::size_t kAddressList = 2 + kMaxAddresses * (2 + kMaxAddressBytes);
     constexpr std::size_t kMember = 16 + 8 + 4 + kAddressList;
     static_assert(34 + kMaxViewMembers * kMember <= (1U << 24U) - kFrameHeaderBytes);

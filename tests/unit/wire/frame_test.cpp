@@ -16,13 +16,13 @@ using testing::Bytes;
 using testing::from_hex;
 using ::testing::HasSubstr;
 
-TEST(FrameHeader, is_read_from_the_first_eight_bytes_only) {
+TEST(FrameHeader, is_decoded_from_the_first_eight_bytes_only) {
     const auto header = decode_frame_header(from_hex("01 03 20 00 35 00 00 00 ff ff ff"));
     ASSERT_TRUE(header);
     EXPECT_EQ(*header, (FrameHeader{FrameType::error_report, 0x20, 0x35}));
 }
 
-TEST(FrameHeader, of_another_version_is_refused_by_version_even_if_all_else_is_unknown) {
+TEST(FrameHeader, of_another_version_is_a_version_mismatch_even_if_all_else_is_unknown) {
     for (const char* hex : {"02 01 00 00 00 00 00 00", "00 ff ff ff ff ff ff ff"}) {
         const auto header = decode_frame_header(from_hex(hex));
         ASSERT_FALSE(header);
@@ -31,7 +31,7 @@ TEST(FrameHeader, of_another_version_is_refused_by_version_even_if_all_else_is_u
     }
 }
 
-TEST(FrameHeader, of_an_unknown_type_is_refused_and_named) {
+TEST(FrameHeader, of_an_unknown_type_is_rejected_with_its_number) {
     std::set<unsigned> known;
     for (const FrameRules& rules : kFrameRules) known.insert(static_cast<unsigned>(rules.type));
     EXPECT_EQ(known.size(), kFrameRules.size());
@@ -40,7 +40,8 @@ TEST(FrameHeader, of_an_unknown_type_is_refused_and_named) {
         ASSERT_EQ(header.has_value(), known.contains(type)) << type;
         if (header) continue;
         EXPECT_EQ(header.error().code(), Errc::unsupported);
-        EXPECT_THAT(header.error().cause(), HasSubstr("type is " + std::to_string(type) + ","));
+        EXPECT_THAT(header.error().cause(),
+                    HasSubstr("type " + std::to_string(type) + " is unknown"));
         EXPECT_THAT(header.error().cause(), HasSubstr("17 bulk"));
     }
 }
@@ -59,7 +60,7 @@ TEST(FrameHeader, may_announce_a_body_up_to_the_limit_of_its_type) {
             EXPECT_EQ(refused.error().code(), Errc::limit_exceeded);
             EXPECT_THAT(refused.error().cause(),
                         HasSubstr("the body of " + std::string(rules.name) + " has " +
-                                  std::to_string(size) + " bytes, allowed are at most " +
+                                  std::to_string(size) + " bytes; the limit is " +
                                   std::to_string(rules.max_body_bytes)));
         }
     }
@@ -72,7 +73,7 @@ TEST(FrameHeader, may_not_have_more_optional_fields_than_body) {
     EXPECT_EQ(refused.error().code(), Errc::malformed);
 }
 
-// What a reader of a stream does: ask how many bytes it needs until it has them.
+// Works like a stream reader: calls frame_size() until it has all bytes.
 std::optional<Bytes> read_frame(std::span<const std::byte> stream) {
     for (std::size_t have = 0;;) {
         const auto size = frame_size(stream.first(have));
@@ -83,7 +84,7 @@ std::optional<Bytes> read_frame(std::span<const std::byte> stream) {
     }
 }
 
-TEST(FrameSize, tells_need_of_more_bytes_from_a_bad_frame) {
+TEST(FrameSize, distinguishes_an_incomplete_frame_from_a_bad_one) {
     const Bytes first = testing::encoded(testing::example<Hello>());
     Bytes stream = first;
     const Bytes second = testing::encoded(testing::example<Credit>());
@@ -100,7 +101,7 @@ TEST(FrameSize, tells_need_of_more_bytes_from_a_bad_frame) {
     EXPECT_EQ(frame_size(stream).error().code(), Errc::unsupported);
 }
 
-TEST(FrameType, belongs_where_its_rules_say) {
+TEST(FrameType, belongs_on_the_lane_of_its_rules) {
     EXPECT_TRUE(belongs_on(Lane::control, FrameType::hello));
     EXPECT_FALSE(belongs_on(Lane::eager, FrameType::hello));
     EXPECT_TRUE(belongs_on(Lane::eager, FrameType::bulk));
@@ -111,7 +112,7 @@ TEST(FrameType, belongs_where_its_rules_say) {
     EXPECT_FALSE(belongs_in_datagram(static_cast<FrameType>(99)));
 }
 
-TEST(FrameType, that_greets_or_reports_belongs_on_the_control_and_the_seed_lane) {
+TEST(FrameType, of_a_greeting_or_report_belongs_on_the_control_and_seed_lanes) {
     constexpr std::array kLanes{Lane::control, Lane::rpc,  Lane::eager, Lane::bulk,
                                 Lane::call,    Lane::seed, Lane::file,  Lane::collective};
     for (const FrameRules& rules : kFrameRules) {
@@ -124,15 +125,15 @@ TEST(FrameType, that_greets_or_reports_belongs_on_the_control_and_the_seed_lane)
         }
     }
     EXPECT_FALSE(belongs_on(Lane::seed, static_cast<FrameType>(0)))
-        << "below the first that greets";
+        << "0 is below the first greeting";
 }
 
-TEST(FrameType, of_the_seed_lane_is_on_no_other) {
+TEST(FrameType, of_the_seed_lane_belongs_on_no_other) {
     for (const FrameType type :
          {FrameType::proof, FrameType::join_request, FrameType::admission, FrameType::view,
           FrameType::formation, FrameType::renewal, FrameType::link_report}) {
         EXPECT_TRUE(belongs_on(Lane::seed, type));
-        EXPECT_FALSE(belongs_on(Lane::control, type)) << "no peer but a seed admits anybody";
+        EXPECT_FALSE(belongs_on(Lane::control, type)) << "only a seed admits nodes";
         EXPECT_FALSE(belongs_on(Lane::file, type));
         EXPECT_FALSE(belongs_in_datagram(type));
     }
@@ -140,7 +141,7 @@ TEST(FrameType, of_the_seed_lane_is_on_no_other) {
     EXPECT_FALSE(belongs_on(Lane::seed, FrameType::credit));
 }
 
-TEST(FrameType, of_a_file_is_on_no_stream) {
+TEST(FrameType, of_a_file_belongs_on_no_stream) {
     for (const FrameType type : {FrameType::stored_tokens, FrameType::stored_seed}) {
         EXPECT_TRUE(belongs_on(Lane::file, type));
         for (const Lane lane :

@@ -9,7 +9,7 @@
 namespace nexar::wire {
 namespace {
 
-TEST(ReportOf, tells_what_the_error_knows) {
+TEST(ReportOf, contains_the_context_of_the_error) {
     const Error error(Errc::limit_exceeded, "too much", {.rank = 3, .sequence = Sequence(9)});
     const ErrorReport report = report_of(error, Epoch(5));
     EXPECT_EQ(report, (ErrorReport{.code = Errc::limit_exceeded,

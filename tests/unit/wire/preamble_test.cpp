@@ -119,20 +119,20 @@ TEST(Preamble, names_its_call_on_a_call_lane_only) {
     EXPECT_THAT(decode_preamble(bytes).error().cause(), HasSubstr("part is 3"));
 }
 
-TEST(Preamble, does_not_encode_into_too_little_room) {
+TEST(Preamble, does_not_encode_into_a_buffer_that_is_too_small) {
     Bytes room(kBulkPreambleBytes - 1);
     EXPECT_EQ(encode(kBulk, std::span<std::byte>(room)).error().cause(),
-              "cannot encode preamble: it takes 24 bytes, 23 are given");
+              "cannot encode preamble: it takes 24 bytes, but the buffer has 23");
 }
 
-TEST(Preamble, that_is_cut_or_too_long_is_refused) {
+TEST(Preamble, is_rejected_if_truncated_or_too_long) {
     for (const Preamble& preamble : {Preamble{}, kBulk, kCall, kCollective}) {
         Bytes bytes = bytes_of(preamble);
         for (std::size_t n = 0; n < bytes.size(); ++n) {
             const auto decoded = decode_preamble(std::span(bytes).first(n));
             ASSERT_FALSE(decoded) << n;
             EXPECT_EQ(decoded.error().code(), Errc::malformed);
-            EXPECT_THAT(decoded.error().cause(), HasSubstr("the bytes end inside"));
+            EXPECT_THAT(decoded.error().cause(), HasSubstr("the input ends inside"));
         }
         bytes.push_back(std::byte{0});
         EXPECT_EQ(decode_preamble(bytes).error().code(), Errc::malformed);
@@ -168,7 +168,7 @@ TEST(Preamble, errors_say_what_is_wrong) {
     EXPECT_THAT(error("8e 6e 78 72 01 01 00 01").cause(), HasSubstr("reserved is 0x100"));
 }
 
-TEST(PreambleSize, tells_need_of_more_bytes_from_a_bad_preamble) {
+TEST(PreambleSize, distinguishes_an_incomplete_preamble_from_a_bad_one) {
     const Bytes bulk = bytes_of(kBulk);
     for (std::size_t n = 0; n < kPreambleBytes; ++n) {
         EXPECT_EQ(*preamble_size(std::span(bulk).first(n)), kPreambleBytes);

@@ -10,7 +10,8 @@
 #include "samples.hpp"
 #include "wire/codec.hpp"
 
-/// docs/protocol.md against the code: its hex examples, frame types and limits, in both directions.
+/// Compares docs/protocol.md with the code: hex examples, frame types and limits, in both
+/// directions.
 namespace nexar::wire {
 namespace {
 
@@ -27,7 +28,7 @@ std::vector<std::string> lines_of_the_doc() {
     return lines;
 }
 
-/// Blocks that open with ```hex NAME; what follows a # is a remark.
+/// Blocks that open with ```hex NAME; text after a # is a comment.
 std::map<std::string, Bytes> hex_examples() {
     std::map<std::string, Bytes> examples;
     const std::string opening = "```hex ";
@@ -35,7 +36,7 @@ std::map<std::string, Bytes> hex_examples() {
     for (const std::string& line : lines_of_the_doc()) {
         if (line.starts_with(opening)) {
             open = &examples[line.substr(opening.size())];
-            EXPECT_TRUE(open->empty()) << "two examples of one name: " << line;
+            EXPECT_TRUE(open->empty()) << "two examples have the same name: " << line;
         } else if (line.starts_with("```")) {
             open = nullptr;
         } else if (open != nullptr) {
@@ -46,7 +47,7 @@ std::map<std::string, Bytes> hex_examples() {
     return examples;
 }
 
-/// Cells of the rows of tables, without spaces and `.
+/// The cells of all table rows, without spaces and backquotes.
 std::vector<std::vector<std::string>> table_rows() {
     std::vector<std::vector<std::string>> rows;
     for (const std::string& line : lines_of_the_doc()) {
@@ -111,14 +112,15 @@ std::map<std::string, Bytes> examples_of_the_code() {
     };
 }
 
-TEST(ProtocolDoc, hex_examples_are_what_the_code_writes) {
+TEST(ProtocolDoc, hex_examples_match_the_encoder) {
     const auto written = hex_examples();
     const auto coded = examples_of_the_code();
     for (const auto& [name, bytes] : coded) {
         ASSERT_TRUE(written.contains(name)) << "no example of " << name;
         EXPECT_EQ(to_hex(written.at(name)), to_hex(bytes)) << name;
     }
-    EXPECT_EQ(written.size(), coded.size()) << "an example that no code writes";
+    EXPECT_EQ(written.size(), coded.size())
+        << "the document has an example that the encoder does not write";
 }
 
 TEST(ProtocolDoc, hex_examples_decode) {
@@ -138,7 +140,7 @@ TEST(ProtocolDoc, every_frame_type_has_an_example) {
     }
 }
 
-/// "control,seed": the lanes of a type, then datagrams.
+/// The lanes of a type, followed by datagrams: "control,seed".
 std::string travels_on(FrameType type) {
     std::string all;
     for (unsigned number = 0; number < 256; ++number) {

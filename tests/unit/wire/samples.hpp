@@ -17,7 +17,7 @@ namespace nexar::wire::testing {
 
 using Bytes = std::vector<std::byte>;
 
-/// A seeded source of values that lie at the edges as often as between them. Prints its seed;
+/// A seeded source of random values, about half of them near the limits. Prints its seed;
 /// NEXAR_TEST_SEED=n repeats a run.
 class Random {
 public:
@@ -27,10 +27,10 @@ public:
     std::uint64_t upto(std::uint64_t max) { return max == ~0ULL ? engine_() : below(max + 1); }
     bool coin() { return below(2) == 1; }
 
-    /// From min to max; small, large and extreme ones are all likely.
+    /// From min to max; small, large and extreme values are all likely.
     std::uint64_t number(std::uint64_t min, std::uint64_t max);
 
-    /// Allowed text of at most max_bytes, with characters of 1 to 4 bytes.
+    /// Valid text of at most max_bytes, with characters of 1 to 4 bytes.
     std::string text(std::size_t max_bytes);
 
     Bytes bytes(std::size_t max_bytes);
@@ -39,11 +39,11 @@ private:
     std::mt19937_64 engine_;
 };
 
-/// A value that keeps every limit; fields are set or left out at random.
+/// A random value within all limits; optional fields are set or omitted at random.
 template <class Message>
 Message random_message(Random& random);
 
-/// The same for fixed values: each field differs from its default and from its neighbours.
+/// A fixed value in which each field differs from its default and from its neighbours.
 template <class Message>
 Message example();
 
@@ -65,7 +65,7 @@ std::string to_hex(std::span<const std::byte> bytes);
 /// A frame with this body, whose last `extension_bytes` are optional fields.
 Bytes frame(FrameType type, const Bytes& body, std::size_t extension_bytes = 0);
 
-/// `message` with these bytes behind its own optional fields.
+/// `message` with these bytes after its own optional fields.
 template <class Message>
 Bytes with_extension(const Message& message, std::string_view hex) {
     Bytes bytes = encoded(message);

@@ -1,6 +1,6 @@
 #include "samples.hpp"
 
-/// Samples of what ranks say to each other in collectives.
+/// Samples of collective frames.
 namespace nexar::wire::testing {
 
 namespace {

@@ -5,7 +5,7 @@
 #include "base/address.hpp"
 #include "samples.hpp"
 
-/// Samples of what a seed and who joins say to each other, and of what a seed keeps.
+/// Samples of the messages between a seed and joining nodes, and of a seed's files.
 namespace nexar::wire::testing {
 
 namespace {
@@ -17,7 +17,7 @@ std::uint32_t random_u32(Random& random, std::uint32_t min, std::uint32_t max) {
     return static_cast<std::uint32_t>(random.number(min, max));
 }
 
-/// All zero, which often has a meaning of its own, one time in four.
+/// All zero, which often has a special meaning, one time in four.
 template <std::size_t N>
 std::array<std::byte, N> random_array(Random& random) {
     std::array<std::byte, N> made{};
@@ -35,7 +35,7 @@ AddressText random_address(Random& random) {
     if (address.is_v6()) {
         sockaddr_in6 v6 = address.v6();
         for (auto& byte : v6.sin6_addr.s6_addr) byte = static_cast<std::uint8_t>(random.upto(255));
-        // Runs of zeros are where one address could have two texts.
+        // Runs of zeros could give one address two texts.
         std::fill_n(v6.sin6_addr.s6_addr + random.below(8), random.below(8), std::uint8_t{0});
         address = Address(v6);
     } else {
@@ -59,7 +59,7 @@ ViewMember random_member(Random& random) {
             .addresses = random_addresses(random)};
 }
 
-/// Puts `list` into the order that its rule asks for, without equals.
+/// Sorts `list` as its rule requires and removes duplicates.
 template <class Entry, class Key>
 void order(std::vector<Entry>& list, Key key) {
     std::ranges::sort(list, {}, key);
@@ -67,7 +67,7 @@ void order(std::vector<Entry>& list, Key key) {
     list.erase(same.begin(), same.end());
 }
 
-/// Counts up from `first`, so that an exchange of two bytes is seen.
+/// Counts up from `first`, so that a test detects swapped bytes.
 template <std::size_t N>
 std::array<std::byte, N> counted(unsigned first) {
     std::array<std::byte, N> made{};

@@ -21,7 +21,7 @@ TEST(Scalar, is_little_endian_at_any_alignment) {
     }
 }
 
-TEST(Scalar, store_writes_no_byte_more) {
+TEST(Scalar, store_writes_only_its_own_bytes) {
     std::array<std::byte, 10> bytes{};
     store(bytes.data() + 1, ~std::uint64_t{0});
     EXPECT_EQ(bytes.front(), std::byte{0});

@@ -33,12 +33,12 @@ View through_bytes(const View& view) {
     return from_wire(std::get<ViewFrame>(decoded.message));
 }
 
-TEST(WireView, travels_as_it_is) {
+TEST(WireView, survives_the_round_trip) {
     EXPECT_EQ(through_bytes(some_view()), some_view());
     EXPECT_EQ(through_bytes({.epoch = Epoch(1)}), View{.epoch = Epoch(1)});
 }
 
-TEST(WireView, has_its_parts_in_their_places) {
+TEST(WireView, maps_every_field) {
     const ViewFrame frame = in_wire(some_view());
     EXPECT_EQ(frame.epoch, Epoch(9));
     EXPECT_EQ(frame.witness, (Id{std::byte{6}}));
@@ -52,17 +52,17 @@ TEST(WireView, has_its_parts_in_their_places) {
     EXPECT_TRUE(frame.members[1].addresses.empty());
 }
 
-TEST(WireView, without_a_witness_has_none_afterwards) {
+TEST(WireView, a_missing_witness_stays_missing) {
     View view = some_view();
     view.witness.reset();
     EXPECT_EQ(in_wire(view).witness, Id{});
     EXPECT_EQ(through_bytes(view), view);
-    // Its first life counts as one.
+    // A witness with incarnation 0 is still a witness.
     view.witness = Witness{.seed = NodeId(Id{std::byte{6}}), .incarnation = Incarnation(0)};
     EXPECT_EQ(through_bytes(view), view);
 }
 
-TEST(WireView, of_every_random_frame_comes_back_the_same) {
+TEST(WireView, random_frames_survive_the_round_trip) {
     testing::Random random;
     for (int i = 0; i < 1000; ++i) {
         const auto frame = testing::random_message<ViewFrame>(random);
@@ -77,8 +77,8 @@ TEST(WireView, keeps_the_order_of_addresses) {
     EXPECT_EQ(in_wire(addresses)[1].text, "9.9.9.9:9");
 }
 
-// A socket for both families names an IPv4 address as one of IPv6; in a view it has one text.
-TEST(WireView, writes_a_mapped_address_as_the_one_that_it_stands_for) {
+// A dual-stack socket represents an IPv4 address as IPv6; in a view it has only one text.
+TEST(WireView, writes_a_mapped_address_as_ipv4) {
     View view = some_view();
     view.members[1].addresses = {address("10.0.0.9:41000").mapped()};
     EXPECT_EQ(through_bytes(view).members[1].addresses,
