@@ -13,7 +13,7 @@ namespace {
 
 class Examples : public RunFixture {
 protected:
-    /// What rank 0 prints; no other rank prints anything.
+    /// What the ranks print.
     std::string output_of(const std::string& program, int ranks) const {
         const Outcome outcome = run_program(
             NEXAR_COMMAND, {"run", "-n", std::to_string(ranks), "--", program}, environment());
