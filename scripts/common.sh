@@ -1,21 +1,21 @@
 # shellcheck shell=bash
-# What the scripts share. Sourced, never run.
+# Functions shared by the scripts. Sourced, never run.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# Compiled once for all checkouts of this machine: what ccache keeps does not depend on where they are.
+# Makes cached objects independent of the path, so that all checkouts on this machine share them.
 export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=1
 
 say() { printf 'nexar: %s\n' "$*"; }
 
-# fail SENTENCE...: says what went wrong and what to do next, and ends the script.
+# fail SENTENCE...: prints what went wrong and what to do next, and ends the script.
 fail() {
   printf 'nexar: %s\n' "$*" >&2
   exit 1
 }
 
-# quietly LABEL COMMAND...: runs the command with its output in build/logs/LABEL.log, and shows the end
-# of that file only when the command fails.
+# quietly LABEL COMMAND...: runs the command with its output in build/logs/LABEL.log, and prints the end
+# of that file only if the command fails.
 quietly() {
   local label=$1
   shift
@@ -23,7 +23,7 @@ quietly() {
   mkdir -p "$root/build/logs"
   if ! "$@" >"$log" 2>&1; then
     tail -n 40 "$log" >&2
-    fail "'$label' failed; the whole output is in build/logs/$label.log"
+    fail "'$label' failed; the complete output is in build/logs/$label.log"
   fi
 }
 
@@ -45,17 +45,17 @@ show_steps() {
   done >"$root/build/logs/$1.log"
 }
 
-# build PRESET [TARGET...]: configures and builds a preset. A tree that is up to date takes a moment.
+# build PRESET [TARGET...]: configures and builds a preset. Returns quickly if the tree is up to date.
 build() {
   local preset=$1
   shift
   local targets=()
   [ $# -eq 0 ] || targets=(--target "$@")
   cd "$root" || fail "cannot enter $root"
-  [ -f "build/$preset/build.ninja" ] || say "configuring and building '$preset'; the first time takes some minutes"
+  [ -f "build/$preset/build.ninja" ] || say "configuring and building '$preset'; the first build takes several minutes"
   quietly "configure-$preset" cmake --preset "$preset"
   if ! NINJA_STATUS='[%f/%t] ' cmake --build --preset "$preset" "${targets[@]}" 2>&1 | show_steps "build-$preset"; then
     tail -n 40 "$root/build/logs/build-$preset.log" >&2
-    fail "'build-$preset' failed; the whole output is in build/logs/build-$preset.log"
+    fail "'build-$preset' failed; the complete output is in build/logs/build-$preset.log"
   fi
 }
