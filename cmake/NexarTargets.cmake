@@ -64,9 +64,13 @@ function(nexar_layer name)
   set_property(GLOBAL APPEND PROPERTY NEXAR_LIBRARIES ${arg_LIBRARIES})
 endfunction()
 
-# For code that only tests use: its speed does not matter, but its compile time does.
-function(nexar_test_code target)
+# Code whose speed does not matter, such as tests and the parsing of command lines: -O1 compiles it in
+# two thirds of the time.
+function(nexar_quick_to_compile target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+function(nexar_test_code target)
+  nexar_quick_to_compile(${target})
 endfunction()
 
 # nexar_program(name SOURCES ... DEPENDS layers... LIBRARIES ...): adds a program, in bin/.

@@ -27,6 +27,24 @@ quietly() {
   fi
 }
 
+# show_steps LABEL: copies ninja's output to build/logs/LABEL.log and shows how far it is: one line that is
+# rewritten on a terminal, otherwise one line per tenth.
+show_steps() {
+  local line step steps tenth=0
+  while IFS= read -r line; do
+    printf '%s\n' "$line"
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\]\ (Building|Linking) ]] || continue
+    step=${BASH_REMATCH[1]} steps=${BASH_REMATCH[2]}
+    if [ -t 2 ]; then
+      printf '\rnexar: step %d of %d ' "$step" "$steps" >&2
+      [ "$step" -lt "$steps" ] || echo >&2
+    elif [ $((10 * step / steps)) -gt "$tenth" ]; then
+      tenth=$((10 * step / steps))
+      printf 'nexar: step %d of %d\n' "$step" "$steps" >&2
+    fi
+  done >"$root/build/logs/$1.log"
+}
+
 # build PRESET [TARGET...]: configures and builds a preset. Returns quickly if the tree is up to date.
 build() {
   local preset=$1
@@ -36,5 +54,8 @@ build() {
   cd "$root" || fail "cannot enter $root"
   [ -f "build/$preset/build.ninja" ] || say "configuring and building '$preset'; the first build takes several minutes"
   quietly "configure-$preset" cmake --preset "$preset"
-  quietly "build-$preset" cmake --build --preset "$preset" "${targets[@]}"
+  if ! NINJA_STATUS='[%f/%t] ' cmake --build --preset "$preset" "${targets[@]}" 2>&1 | show_steps "build-$preset"; then
+    tail -n 40 "$root/build/logs/build-$preset.log" >&2
+    fail "'build-$preset' failed; the complete output is in build/logs/build-$preset.log"
+  fi
 }

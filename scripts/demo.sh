@@ -1,23 +1,22 @@
 #!/usr/bin/env bash
-# From a fresh machine to real work: installs what is missing, builds, and lets four processes find each other
-# through a seed, connect all pairs over QUIC with mutual TLS and exchange checked data. Arguments go to the
-# benchmark of the reduce kernels at the end, for example --json FILE.
+# From a fresh machine to the main job: installs what is missing, builds, and starts four processes that find
+# each other, time collectives on data that they check, and show what happens when one calls another
+# collective than the rest.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
 "$root/scripts/setup.sh" build
-build release nexar_command example_seed_worker reduce_bench
-bin="$root/build/release/bin"
-say "a seed and four processes: build/release/bin/nexar run -n 4 -- build/release/bin/example_seed_worker"
-"$bin/nexar" run -n 4 -- "$bin/example_seed_worker"
-say "reducing arrays: build/release/bin/reduce_bench --quick $*"
-"$bin/reduce_bench" --quick "$@"
+build release nexar_command example_demo
+cd "$root"
+say "build/release/bin/nexar run -n 4 -- build/release/bin/example_demo"
+echo
+build/release/bin/nexar run -n 4 -- build/release/bin/example_demo
 cat <<'NEXT'
 
-What to try next, from the project's root:
-  build/release/bin/nexar seed --world 2        a seed of your own; then, in another shell:
-  NEXAR_JOIN=$(build/release/bin/nexar token create --uses 2) \
-    bash -c 'build/release/bin/example_seed_worker & build/release/bin/example_seed_worker; wait'
-  build/release/bin/nexar peers                 who is connected with whom, by which address, and why
-  build/release/bin/nexar --help                docs/start.md has the way to several machines
+What to try next:
+  examples/demo.cpp                                        the program that you have just seen
+  build/release/bin/nexar bench all_reduce -n 4            time any collective, with the columns of nccl-tests
+  build/release/bin/nexar explain all_reduce --world 8 --bytes 64MiB
+                                                           which algorithm runs, why, and step by step what it does
+  docs/start.md                                            several machines, and Slurm, torchrun, Kubernetes
 NEXT

@@ -1,5 +1,6 @@
 // Runs the self-checking examples with several numbers of ranks, as a user would.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,7 +13,7 @@ namespace {
 
 class Examples : public RunFixture {
 protected:
-    /// The output of rank 0, the only rank that prints.
+    /// What the ranks print.
     std::string output_of(const std::string& program, int ranks) const {
         const Outcome outcome = run_program(
             NEXAR_COMMAND, {"run", "-n", std::to_string(ranks), "--", program}, environment());
@@ -42,6 +43,27 @@ TEST_F(Examples, sample_sort_sorts_the_keys_of_all_ranks) {
     EXPECT_EQ(output_of(NEXAR_EXAMPLE_SAMPLE_SORT, 3), sorted(3, 50035, 16691));
     EXPECT_EQ(output_of(NEXAR_EXAMPLE_SAMPLE_SORT, 4), sorted(4, 60042, 15149));
     EXPECT_EQ(output_of(NEXAR_EXAMPLE_SAMPLE_SORT, 5), sorted(5, 80056, 16167));
+}
+
+TEST_F(Examples, demo_checks_its_data_and_shows_both_calls_of_a_mistake_on_every_rank) {
+    for (const int ranks : {2, 4}) {
+        const std::string output = output_of(NEXAR_EXAMPLE_DEMO, ranks);
+        for (const char* row : {"[0] all_reduce    64 KiB ", "[0] broadcast     64 KiB ",
+                                "[0] all_to_all    64 KiB ", "[0] all_reduce     8 MiB ",
+                                "[0] broadcast      8 MiB ", "[0] all_to_all     8 MiB "}) {
+            EXPECT_THAT(output, testing::HasSubstr(row)) << ranks << " ranks";
+        }
+        const std::string caller = "rank " + std::to_string(ranks - 1);
+        for (int rank = 0; rank < ranks; ++rank) {
+            const std::string start = "[" + std::to_string(rank) + "] rank " +
+                                      std::to_string(rank) + " gets: collective #";
+            const std::size_t begin = output.find(start);
+            ASSERT_NE(begin, std::string::npos) << start << " is not in\n" << output;
+            const std::string line = output.substr(begin, output.find('\n', begin) - begin);
+            EXPECT_THAT(line, testing::HasSubstr(caller + " called broadcast i64 x 500, root 0"));
+            EXPECT_THAT(line, testing::HasSubstr(" called all_reduce f32 x 1000 sum"));
+        }
+    }
 }
 
 }  // namespace
