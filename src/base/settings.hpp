@@ -19,7 +19,7 @@ inline constexpr std::array<std::string_view, 3> kMeshes = {"auto", "eager", "la
 inline constexpr std::array<std::string_view, 2> kAbortActions = {"exit", "error"};
 inline constexpr std::array<std::string_view, 2> kPoolProfiles = {"training", "inference"};
 inline constexpr std::array<std::string_view, 2> kProtections = {"full", "none"};
-inline constexpr std::array<std::string_view, 3> kReproducibilities = {"fast", "ranks", "runs"};
+inline constexpr std::array<std::string_view, 2> kReproducibilities = {"ranks", "runs"};
 
 /// Every setting of nexar. A setting enters together with the code that reads it, and with its row
 /// in docs/tuning.md (`nexar config --markdown`).
@@ -152,10 +152,10 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
              .fallback = 4096, .min = 0, .max = Recorder::kMaxEventsPerThread, .unit = "events"},
      .help = "Last events that the recorder keeps per thread, 32 bytes each; 0 turns it off"},
     {.name = "reproducibility",
-     .spec = ChoiceSpec{.fallback = "fast", .choices = kReproducibilities},
+     .spec = ChoiceSpec{.fallback = "ranks", .choices = kReproducibilities},
      .scope = SettingScope::cluster,
-     .help = "How far the bits of a result are fixed: fast and ranks give the same on all ranks, "
-             "runs also for every algorithm and size"},
+     .help = "ranks gives every rank the same bits; runs also gives the same bits in every run "
+             "with as many ranks, whichever algorithm and segment are chosen"},
     {.name = "require_cluster",
      .spec = BooleanSpec{.fallback = false},
      .help = "true makes join() fail in a process that nobody launched, which otherwise is a world "
