@@ -21,6 +21,7 @@ constexpr std::uint64_t kMostSegment = std::uint64_t{8} << 20U;
 
 // With more ranks than this, rank 0 of a flat barrier has more messages than rounds would cost.
 constexpr std::uint32_t kMostInFlatBarrier = 4;
+static_assert(kMostInFlatBarrier == 4, "objection() names the number");
 
 bool scans(Collective operation) {
     return operation == Collective::scan || operation == Collective::exclusive_scan;
@@ -52,19 +53,32 @@ Forced parts_of(std::string_view entry) {
     return parts;
 }
 
-bool may_be_taken(const Algorithm& algorithm, const Workload& workload, const Profile& profile) {
+/// Why the algorithm cannot run this workload, as a clause about the algorithm; empty if it can.
+std::string_view objection(const Algorithm& algorithm, const Workload& workload,
+                           const Profile& profile) {
     const Traits& traits = algorithm.traits;
-    if (algorithm.operation != workload.operation || traits.needs_tree) return false;
-    if (workload.has_counts && !traits.takes_counts) return false;
-    if (workload.operation == Collective::barrier) {
-        return (algorithm.name == "flat") == (workload.world <= kMostInFlatBarrier);
+    if (traits.needs_tree) {
+        return "it forwards data along a given tree of links and is meant for sparse topologies, "
+               "but this cluster is fully connected (every rank has a link to every other) and has "
+               "no such tree";
     }
-    if (!reduces(workload.operation)) return true;
-    if (!workload.commutative && !traits.keeps_order) return false;
-    // The prefixes of a scan have no common tree: one algorithm for all sizes serves the same end.
-    if (profile.reproducibility == Reproducibility::runs && scans(workload.operation))
-        return algorithm.name == "recursive_doubling";
-    return profile.reproducibility != Reproducibility::runs || traits.canonical;
+    if (workload.has_counts && !traits.takes_counts) return "it needs chunks of equal size";
+    if (workload.operation == Collective::barrier) {
+        const bool flat = algorithm.name == "flat";
+        if (flat == (workload.world <= kMostInFlatBarrier)) return {};
+        return flat ? "it is for worlds of at most 4 ranks" : "it is for worlds of 5 or more ranks";
+    }
+    if (!reduces(workload.operation)) return {};
+    if (!workload.commutative && !traits.keeps_order)
+        return "it reorders operands, and the operator is not commutative";
+    if (profile.reproducibility != Reproducibility::runs) return {};
+    // The prefixes of a scan have no common fold tree; using one algorithm for every size gives the
+    // same guarantee.
+    const bool repeats =
+        scans(workload.operation) ? algorithm.name == "recursive_doubling" : traits.canonical;
+    return repeats ? ""
+                   : "its results differ from those of other algorithms in the last bits, "
+                     "which reproducibility=runs rules out";
 }
 
 Extent extent_of(const Workload& workload, std::uint64_t segment_bytes) {
@@ -118,7 +132,8 @@ std::uint64_t Profile::hash() const noexcept {
 std::vector<Choice> ranked(const Workload& workload, const Profile& profile) {
     std::vector<Choice> all;
     for (const Algorithm& algorithm : algorithms()) {
-        if (may_be_taken(algorithm, workload, profile))
+        if (algorithm.operation == workload.operation &&
+            objection(algorithm, workload, profile).empty())
             all.push_back(with_best_segment(algorithm, workload, profile));
     }
     // Those that take the same time stay in the order of the table.
@@ -169,9 +184,14 @@ Result<Choice> choose(const Workload& workload, const Profile& profile) {
     if (forced.empty() && !all.empty()) return all.front();
     const auto found = std::ranges::find(names, forced);
     if (found != names.end()) return all[static_cast<std::size_t>(found - names.begin())];
+    const Algorithm* const known = find_algorithm(workload.operation, forced);
+    const std::string problem =
+        known == nullptr
+            ? fmt::format("{} has no algorithm \"{}\"", name(workload.operation), forced)
+            : fmt::format("{}={} cannot be used here: {}", name(workload.operation), forced,
+                          objection(*known, workload, profile));
     return Error(Errc::bad_config,
-                 fmt::format("no algorithm \"{}\" may be taken for {} here; there are: {}", forced,
-                             name(workload.operation), fmt::join(names, ", ")));
+                 fmt::format("{}; choose one of: {}", problem, fmt::join(names, ", ")));
 }
 
 }  // namespace nexar::schedule

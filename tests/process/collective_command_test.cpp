@@ -126,8 +126,10 @@ TEST(CollectiveCommand, says_what_is_wrong_with_a_question) {
                 HasSubstr("a divisor of --bytes"));
     EXPECT_THAT(collective_refusal({"sim", "reduce", "--reproducibility", "x"}),
                 HasSubstr("ranks, runs"));
+    EXPECT_THAT(collective_refusal({"sim", "reduce", "--nexar-reproducibility=fast"}),
+                HasSubstr("ranks, runs"));
     EXPECT_THAT(collective_refusal({"explain", "all_reduce", "--algorithm", "x"}),
-                HasSubstr("there are: "));
+                HasSubstr("choose one of: "));
     EXPECT_THAT(
         collective_refusal({"sim", "all_reduce", "--world", "16384", "--algorithm", "ring"}),
         HasSubstr("take a smaller world"));

@@ -141,6 +141,43 @@ TEST(Choosing, takes_what_is_forced_or_says_what_there_is) {
     EXPECT_EQ(choose(one, {.forced = "segmented_ring", .segment_bytes = 4096})->segment, 1024U);
 }
 
+TEST(Choosing, explains_why_spanning_tree_cannot_run_and_what_to_choose_instead) {
+    // The setting accepts the name: sparse topologies will use it.
+    EXPECT_TRUE(check_forced("broadcast=spanning_tree"));
+    const auto none =
+        choose(workload(Collective::broadcast, 4, 64), {.forced = "broadcast=spanning_tree"});
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().code(), Errc::bad_config);
+    EXPECT_THAT(none.error().what(),
+                HasSubstr("broadcast=spanning_tree cannot be used here: it forwards "
+                          "data along a given tree of links and is meant for sparse topologies, "
+                          "but this cluster is fully connected (every rank has a link to every "
+                          "other) and has no such tree; choose one of: "));
+    for (const std::string_view usable : {"flat", "binomial", "scatter_all_gather", "chain"})
+        EXPECT_THAT(none.error().what(), HasSubstr(std::string(usable)));
+}
+
+TEST(Choosing, explains_why_a_known_algorithm_cannot_run) {
+    Workload one = workload(Collective::all_reduce, 6, 1U << 20U);
+    one.commutative = false;
+    EXPECT_THAT(
+        choose(one, {.forced = "ring"}).error().what(),
+        HasSubstr("all_reduce=ring cannot be used here: it reorders operands, and the operator "
+                  "is not commutative; choose one of: recursive_doubling"));
+    one.commutative = true;
+    const Profile runs{.reproducibility = Reproducibility::runs, .forced = "ring"};
+    EXPECT_THAT(choose(one, runs).error().what(),
+                HasSubstr("which reproducibility=runs rules out"));
+    Workload chunks = workload(Collective::gather, 6, 1U << 20U);
+    chunks.has_counts = true;
+    EXPECT_THAT(choose(chunks, {.forced = "binomial"}).error().what(),
+                HasSubstr("gather=binomial cannot be used here: it needs chunks of equal size"));
+    EXPECT_THAT(choose(workload(Collective::barrier, 5, 0), {.forced = "flat"}).error().what(),
+                HasSubstr("it is for worlds of at most 4 ranks"));
+    EXPECT_THAT(choose(one, {.forced = "rings"}).error().what(),
+                HasSubstr("all_reduce has no algorithm \"rings\"; choose one of: "));
+}
+
 TEST(Choosing, takes_what_is_forced_up_to_a_size) {
     const Profile profile{.forced =
                               "all_reduce=tree:64KiB,broadcast=chain:1000,all_reduce=ring:1MiB"};
