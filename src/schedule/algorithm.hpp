@@ -12,7 +12,7 @@ namespace nexar::schedule {
 /// Traits::window of algorithms that go by Request::window.
 inline constexpr std::uint32_t kWindowAsRequested = std::numeric_limits<std::uint32_t>::max();
 
-/// What an algorithm promises; checker.hpp holds it to that.
+/// What an algorithm promises; check/checker.hpp holds it to that.
 struct Traits {
     bool keeps_order = false;   // folds in the order of ranks: right for any associative operator
     bool canonical = false;     // folds by the tree of fold_tree.hpp

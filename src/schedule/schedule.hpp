@@ -10,7 +10,7 @@
 
 /// Collectives as data. A schedule says what one rank does; all ranks' schedules of one request
 /// together are the collective. Plain values: what runs them is the engine's executor, what proves
-/// them is checker.hpp.
+/// them is check/checker.hpp.
 namespace nexar::schedule {
 
 /// Which of a rank's buffers. `input` is never written. In place there is no input: `output`

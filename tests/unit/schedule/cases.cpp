@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <ostream>
 
-#include "schedule/checker.hpp"
+#include "schedule/check/checker.hpp"
 
 namespace nexar::schedule {
 

@@ -1,12 +1,12 @@
 // What the checker says about schedules written by hand.
 
-#include "schedule/checker.hpp"
+#include "schedule/check/checker.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "schedule/builder.hpp"
-#include "schedule/expressions.hpp"
+#include "schedule/check/expressions.hpp"
 
 namespace nexar::schedule {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "schedule/checker.hpp"
+#include "schedule/check/checker.hpp"
 #include "support/seed.hpp"
 #include "unit/schedule/cases.hpp"
 #include "unit/schedule/interpreter.hpp"

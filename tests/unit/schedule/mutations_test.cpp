@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "schedule/checker.hpp"
+#include "schedule/check/checker.hpp"
 #include "unit/schedule/cases.hpp"
 
 namespace nexar::schedule {

@@ -1,4 +1,4 @@
-#include "schedule/checker_graph.hpp"
+#include "schedule/check/graph.hpp"
 
 #include <fmt/format.h>
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "schedule/checker_graph.hpp"
-#include "schedule/expressions.hpp"
+#include "schedule/check/expressions.hpp"
+#include "schedule/check/graph.hpp"
 #include "schedule/range_map.hpp"
 
 namespace nexar::schedule {

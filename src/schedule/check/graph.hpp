@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "schedule/checker_run.hpp"
+#include "schedule/check/run.hpp"
 #include "schedule/message_ends.hpp"
 
 namespace nexar::schedule {

@@ -1,4 +1,4 @@
-#include "schedule/checker_values.hpp"
+#include "schedule/check/values.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 
 #include <nexar/result.hpp>
 
-#include "schedule/checker_graph.hpp"
+#include "schedule/check/graph.hpp"
 
 namespace nexar::schedule {
 

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/try.hpp"
-#include "schedule/checker_values.hpp"
+#include "schedule/check/values.hpp"
 
 namespace nexar::schedule {
 

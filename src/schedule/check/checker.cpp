@@ -1,13 +1,13 @@
-#include "schedule/checker.hpp"
+#include "schedule/check/checker.hpp"
 
 #include <fmt/format.h>
 
 #include <string>
 
 #include "base/try.hpp"
-#include "schedule/checker_graph.hpp"
-#include "schedule/checker_hazards.hpp"
-#include "schedule/checker_values.hpp"
+#include "schedule/check/graph.hpp"
+#include "schedule/check/hazards.hpp"
+#include "schedule/check/values.hpp"
 
 namespace nexar::schedule {
 

@@ -1,4 +1,4 @@
-#include "schedule/checker_hazards.hpp"
+#include "schedule/check/hazards.hpp"
 
 #include <fmt/format.h>
 
