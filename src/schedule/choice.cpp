@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t kLeastSegment = std::uint64_t{16} << 10U;
 constexpr std::uint64_t kMostSegment = std::uint64_t{8} << 20U;
 
-// With more ranks than this, rank 0 of a flat barrier has more messages than rounds would cost.
+// In larger worlds the messages of rank 0 in a flat barrier take longer than more rounds.
 constexpr std::uint32_t kMostInFlatBarrier = 4;
 static_assert(kMostInFlatBarrier == 4, "objection() names the number");
 
@@ -27,7 +27,7 @@ bool scans(Collective operation) {
     return operation == Collective::scan || operation == Collective::exclusive_scan;
 }
 
-/// Takes the first entry off a list with commas.
+/// Removes and returns the first entry of a comma-separated list.
 std::string_view next_entry(std::string_view& list) noexcept {
     const std::size_t comma = std::min(list.find(','), list.size());
     const std::string_view entry = list.substr(0, comma);
@@ -35,7 +35,7 @@ std::string_view next_entry(std::string_view& list) noexcept {
     return entry;
 }
 
-/// An entry of Profile::forced, in its parts.
+/// One entry of Profile::forced, split into its parts.
 struct Forced {
     std::string_view operation{};
     std::string_view algorithm{};
@@ -136,7 +136,7 @@ std::vector<Choice> ranked(const Workload& workload, const Profile& profile) {
             objection(algorithm, workload, profile).empty())
             all.push_back(with_best_segment(algorithm, workload, profile));
     }
-    // Those that take the same time stay in the order of the table.
+    // Algorithms with equal times stay in the order of the table.
     std::ranges::sort(all, {}, [](const Choice& choice) {
         return std::pair(choice.seconds, choice.algorithm - algorithms().data());
     });
@@ -165,12 +165,13 @@ Result<void> check_forced(std::string_view forced) {
         const bool known = operation != kCollectives.end() &&
                            find_algorithm(*operation, parts.algorithm) != nullptr;
         if (known && (!parts.at_most || parse_size(*parts.at_most))) continue;
-        return Error(Errc::bad_config,
-                     fmt::format("\"{}\" forces no algorithm; allowed is a list such as "
-                                 "all_reduce=tree:64KiB,all_reduce=ring,broadcast=chain, where a "
-                                 "size says up to which (nexar explain OPERATION --all names "
-                                 "algorithms)",
-                                 entry));
+        return Error(
+            Errc::bad_config,
+            fmt::format("\"{}\" does not name an operation and one of its algorithms; write a list "
+                        "such as all_reduce=tree:64KiB,all_reduce=ring,broadcast=chain, "
+                        "where an optional size is the largest vector that an entry "
+                        "applies to (nexar explain OPERATION --all lists algorithms)",
+                        entry));
     }
     return {};
 }

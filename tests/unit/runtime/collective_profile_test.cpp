@@ -69,7 +69,8 @@ TEST(CollectiveProfile, is_refused_when_it_forces_what_is_not_there) {
     const auto none = profile_of({{"collective_algorithm", "all_reduce=tree:64kib"}});
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().code(), Errc::bad_config);
-    EXPECT_THAT(none.error().what(), HasSubstr("\"all_reduce=tree:64kib\" forces no algorithm"));
+    EXPECT_THAT(none.error().what(),
+                HasSubstr("\"all_reduce=tree:64kib\" does not name an operation"));
 }
 
 TEST(LinksOfAView, are_of_the_host_where_members_have_the_same_addresses) {
