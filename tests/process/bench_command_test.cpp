@@ -228,7 +228,7 @@ TEST(BenchCommand, does_not_look_at_the_data_when_told_so) {
 
 TEST(BenchCommand, says_what_is_wrong_with_a_question_before_anything_starts) {
     EXPECT_THAT(refusal({"allreduce", "-n", "2"}),
-                HasSubstr("\"allreduce\" is no operation; allowed: all_reduce, reduce"));
+                HasSubstr("\"allreduce\" is not a valid operation; allowed: all_reduce, reduce"));
     EXPECT_THAT(refusal({"allreduce", "-n", "2"}),
                 HasSubstr("barrier, latency, bandwidth, exchange"));
     EXPECT_THAT(refusal({"barrier", "-n", "2", "--link", "shm"}, 1),

@@ -1,4 +1,4 @@
-// Runs the real nexar command on collectives that are only thought of.
+// Runs `nexar explain` and `nexar sim`.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,18 +29,18 @@ std::string collective_refusal(std::vector<std::string> arguments) {
     return outcome.errors;
 }
 
-TEST(ExplainCommand, says_which_algorithm_and_why_and_draws_it) {
+TEST(ExplainCommand, names_the_algorithm_the_reason_and_the_messages) {
     const Outcome outcome = nexar({"explain", "all_reduce", "--bytes", "64", "--world", "4"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     EXPECT_EQ(outcome.errors, "");
     EXPECT_THAT(outcome.output,
                 AllOf(HasSubstr("all_reduce of 64B over 4 ranks: recursive_doubling, "),
-                      HasSubstr("the fastest of 6"), HasSubstr("sends 128B"),
+                      HasSubstr("the fastest of 6"), HasSubstr("sends at most 128B"),
                       HasSubstr("round 1      64B each:  0 -> 1  1 -> 0  2 -> 3  3 -> 2\n"),
                       HasSubstr("round 2      64B each:  0 -> 2  1 -> 3  2 -> 0  3 -> 1\n")));
 }
 
-TEST(ExplainCommand, shows_the_alternatives_that_the_demands_leave) {
+TEST(ExplainCommand, lists_the_alternatives_that_can_run_the_collective) {
     const std::vector<std::string> base{"explain", "all_reduce", "--bytes", "64MiB",
                                         "--world", "8",          "--all"};
     EXPECT_THAT(nexar(base).output,
@@ -56,14 +56,14 @@ TEST(ExplainCommand, shows_the_alternatives_that_the_demands_leave) {
                 AllOf(HasSubstr("tree in segments of 1MiB"), HasSubstr("because it is forced")));
 }
 
-TEST(ExplainCommand, chooses_by_the_settings) {
+TEST(ExplainCommand, uses_the_settings) {
     const std::vector<std::string> base{"explain", "broadcast", "--bytes", "1MiB", "--world", "8"};
     const auto with = [&](const std::string& setting) {
         auto arguments = base;
         arguments.push_back(setting);
         return nexar(arguments).output;
     };
-    // Where bytes take no time, what counts is who is reached first.
+    // If bytes take no time, only the number of rounds counts.
     EXPECT_THAT(with("--nexar-fabric-bandwidth=1000TB"),
                 Not(HasSubstr("8 ranks: scatter_all_gather")));
     EXPECT_THAT(with("--nexar-fabric-bandwidth=1MB"),
@@ -80,7 +80,7 @@ TEST(ExplainCommand, chooses_by_the_settings) {
                 HasSubstr("fabric_latency"));
 }
 
-TEST(ExplainCommand, chooses_by_the_links_between_the_ranks) {
+TEST(ExplainCommand, depends_on_the_links_between_the_ranks) {
     const auto on = [](const std::string& hosts) {
         return nexar({"explain", "broadcast", "--bytes", "1MiB", "--world", "8", "--hosts", hosts,
                       "--nexar-host-bandwidth=1000TB", "--nexar-host-both-bandwidth=1000TB"})
@@ -95,28 +95,27 @@ TEST(ExplainCommand, chooses_by_the_links_between_the_ranks) {
     EXPECT_THAT(many.errors, HasSubstr("allowed: 1 to 8"));
 }
 
-TEST(SimCommand, runs_four_thousand_ranks) {
+TEST(SimCommand, simulates_four_thousand_ranks) {
     const Outcome outcome = nexar({"sim", "all_reduce", "--world", "4096", "--bytes", "64MiB",
                                    "--latency", "10us", "--bandwidth", "100Gbps"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-    EXPECT_THAT(
-        outcome.output,
-        AllOf(HasSubstr("world             4096 ranks\n"), ContainsRegex("\ntime +[0-9.]+ ms\n"),
-              ContainsRegex("\nbytes per rank +[0-9]+[KM]iB at most"),
-              ContainsRegex("\nconnections +[0-9]+ at most of one rank\n")));
+    EXPECT_THAT(outcome.output, AllOf(HasSubstr("world             4096 ranks\n"),
+                                      ContainsRegex("\ntime +[0-9.]+ ms\n"),
+                                      ContainsRegex("\nbytes per rank +at most [0-9]+[KM]iB"),
+                                      ContainsRegex("\nconnections +at most [0-9]+ per rank\n")));
 }
 
-TEST(SimCommand, knows_what_a_message_costs) {
-    // One message each way of 1 MB at 1 MB/s takes a second and little more.
+TEST(SimCommand, adds_up_the_cost_of_a_message) {
+    // A message of 1 MB at 1 MB/s takes a little more than a second.
     const Outcome outcome =
         nexar({"sim", "broadcast", "--world", "2", "--bytes", "1MB", "--latency", "1ns",
                "--bandwidth", "1MB/s", "--algorithm", "flat"});
     EXPECT_THAT(outcome.output, HasSubstr("time              1.00 s\n")) << outcome.errors;
 }
 
-TEST(CollectiveCommand, says_what_is_wrong_with_a_question) {
+TEST(CollectiveCommand, explains_what_is_wrong_with_an_argument) {
     EXPECT_THAT(collective_refusal({"explain", "allreduce"}),
-                HasSubstr("\"allreduce\" is no operation; "
+                HasSubstr("\"allreduce\" is not a valid operation; "
                           "allowed: all_reduce, reduce"));
     EXPECT_THAT(collective_refusal({"sim", "barrier", "--bandwidth", "fast"}),
                 HasSubstr("\"fast\""));
@@ -132,7 +131,7 @@ TEST(CollectiveCommand, says_what_is_wrong_with_a_question) {
                 HasSubstr("choose one of: "));
     EXPECT_THAT(
         collective_refusal({"sim", "all_reduce", "--world", "16384", "--algorithm", "ring"}),
-        HasSubstr("take a smaller world"));
+        HasSubstr("choose a smaller world"));
     EXPECT_EQ(nexar({"sim"}).exit_code, 2);
 }
 
