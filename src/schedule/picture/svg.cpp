@@ -206,11 +206,11 @@ private:
             y_ += kCellHeight;
         }
         y_ += kPadding - 4;
-        const int width = kRoundLabel + kColumn * static_cast<int>(trace_.world);
+        const int columns = kRoundLabel + kColumn * static_cast<int>(trace_.world);
         if (round % 2 == 1) {
             bands_ += fmt::format(
                 "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\" fill=\"#f3f5f8\"/>\n",
-                kMargin, top, width, y_ - top);
+                kMargin, top, columns, y_ - top);
         }
         bands_ += fmt::format("<text class=\"l s\" x=\"{}\" y=\"{}\">round {}</text>\n",
                               kMargin + 12, (top + y_) / 2 + 4, round);
@@ -269,7 +269,7 @@ private:
                     fmt::format("M{} {}h{}v{}h-{}z", left, y, wide, kCellHeight, wide);
                 if (held == 0 || !reduces(algorithm_.operation)) continue;
                 counts_ +=
-                    fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", left + wide / 2, y + 12, held);
+                    fmt::format(R"(<text x="{}" y="{}">{}</text>)", left + wide / 2, y + 12, held);
             }
         }
         if (reduces(algorithm_.operation)) counts_ += '\n';
@@ -318,16 +318,19 @@ private:
         }
         y_ = y + kLegendLine;
         if (!has_cells()) return;
+        const std::uint32_t example =
+            reduces(algorithm_.operation) ? std::min(2U, trace_.world) : 1;
         legend_ += fmt::format("<path d=\"M{} {}h{}v{}h-{}z\" fill=\"{}\" stroke=\"#98a2b3\"/>\n",
                                left, y - 8, kMostCellWidth, kCellHeight, kMostCellWidth,
-                               cell_colour(0, reduces(algorithm_.operation) ? 2 : 1));
+                               cell_colour(0, example));
         const int middle = left + kMostCellWidth / 2;
         left += kMostCellWidth + 8;
         const std::string_view what = trace_.pieces == 1 ? "vector" : piece_word();
         if (reduces(algorithm_.operation)) {
-            legend_ +=
-                fmt::format("<g class=\"n\"><text x=\"{}\" y=\"{}\">2</text></g>", middle, y + 4);
-            say(fmt::format("{} that contains the data of 2 ranks", what));
+            legend_ += fmt::format(R"(<g class="n"><text x="{}" y="{}">{}</text></g>)", middle,
+                                   y + 4, example);
+            say(fmt::format("{} that contains the data of {} rank{}", what, example,
+                            example == 1 ? "" : "s"));
         } else {
             say(fmt::format("{} that the rank holds", what));
         }

@@ -84,6 +84,7 @@ private:
 
     std::vector<Schedule> all() const {
         std::vector<Schedule> all;
+        all.reserve(requests_.size());
         for (const Request& request : requests_) all.push_back(algorithm_.build(request));
         return all;
     }
