@@ -19,7 +19,7 @@ inline constexpr std::array<std::string_view, 3> kMeshes = {"auto", "eager", "la
 inline constexpr std::array<std::string_view, 2> kAbortActions = {"exit", "error"};
 inline constexpr std::array<std::string_view, 2> kPoolProfiles = {"training", "inference"};
 inline constexpr std::array<std::string_view, 2> kProtections = {"full", "none"};
-inline constexpr std::array<std::string_view, 3> kReproducibilities = {"fast", "ranks", "runs"};
+inline constexpr std::array<std::string_view, 2> kReproducibilities = {"ranks", "runs"};
 
 /// Every setting of nexar. Add a setting together with the code that reads it and its row in
 /// docs/tuning.md (`nexar config --markdown`).
@@ -161,7 +161,7 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
      .help = "Number of recent events that the recorder keeps per thread, 32 bytes each; 0 turns "
              "it off"},
     {.name = "reproducibility",
-     .spec = ChoiceSpec{.fallback = "fast", .choices = kReproducibilities},
+     .spec = ChoiceSpec{.fallback = "ranks", .choices = kReproducibilities},
      .scope = SettingScope::cluster,
      .help = "Which results are bitwise equal: with fast and ranks, those of all ranks in one "
              "call; with runs, also those of different algorithms and segment sizes"},

@@ -9,20 +9,20 @@
 
 namespace nexar::schedule {
 
-/// Traits::window of algorithms that go by Request::window.
+/// Traits::window of algorithms that use Request::window.
 inline constexpr std::uint32_t kWindowAsRequested = std::numeric_limits<std::uint32_t>::max();
 
-/// What an algorithm promises; checker.hpp holds it to that.
+/// What an algorithm guarantees; check/checker.hpp verifies it.
 struct Traits {
-    bool keeps_order = false;   // folds in the order of ranks: right for any associative operator
-    bool canonical = false;     // folds by the tree of fold_tree.hpp
-    bool takes_counts = false;  // chunks of any sizes, known as the v-variants know them
-    bool segments = false;      // pipelines Request::segment
-    std::uint32_t window = 0;   // at most so many messages each way at a time; 0: any number
-    bool needs_tree = false;    // Request::tree must be filled in
+    bool keeps_order = false;   // folds in the order of ranks: any associative operator works
+    bool canonical = false;     // folds along the tree of fold_tree.hpp
+    bool takes_counts = false;  // supports the v-variants: chunks of different sizes
+    bool segments = false;      // pipelines in pieces of Request::segment
+    std::uint32_t window = 0;   // most messages in flight in each direction; 0: no limit
+    bool needs_tree = false;    // the caller must fill in Request::tree
 };
 
-/// One way to do an operation.
+/// One way to run an operation.
 struct Algorithm {
     Collective operation;
     std::string_view name;

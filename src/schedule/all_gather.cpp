@@ -1,4 +1,10 @@
-// Terms: in: the rank's chunk; out: all chunks. In place `in` is its place in `out`.
+// All-gather: every rank contributes its chunk and gets the chunks of all ranks.
+//
+// Algorithms: ring (large chunks), recursive doubling (small and medium chunks), Bruck (small
+// chunks, worlds that are not a power of two). All take chunks of different sizes.
+//
+// Terms: `in` is the rank's chunk, `out` all chunks; in place, `in` is the rank's chunk of `out`.
+// n = world, S = elements of the result. 01.. means: chunks 0 and 1 are there, 2 and 3 are not.
 
 #include "schedule/all_gather.hpp"
 
@@ -9,8 +15,14 @@
 
 namespace nexar::schedule::all_gather {
 
-// Ring: see ring.hpp. Each rank sends S(n-1)/n in n - 1 steps, to one neighbour. For large chunks,
-// of any sizes; segments let a chunk travel on before its end has come.
+// Ring: each rank passes the chunk that it got last on to the next rank.
+//
+//     world 4, chunk sent in step 0, 1, 2     0 -0-> 1 -1-> 2 -2-> 3 -3-> 0
+//                                             0 -3-> 1 -0-> 2 -1-> 3 -2-> 0
+//                                             0 -2-> 1 -3-> 2 -0-> 3 -1-> 0
+//
+// Each rank sends S(n-1)/n, always to the same neighbour, in n - 1 steps. Chosen for large chunks.
+// With segments a rank passes the start of a chunk on while the rest is still arriving.
 Schedule ring(const Request& request) {
     const Slice in = input_of(request);
     const Slice out = output_of(request);
@@ -20,15 +32,16 @@ Schedule ring(const Request& request) {
     return std::move(builder).build();
 }
 
-// Recursive doubling: in round k every group exchanges all that it has with the group at distance
-// 2^k.
+// Recursive doubling: in round k each group of ranks exchanges everything it has with the group at
+// distance 2^k.
 //
-//     world 4    0: 0... -> 01.. -> 0123     with 1, then 2
-//                1: .1.. -> 01.. -> 0123     with 0, then 3
+//     world 4    0: 0... -> 01.. -> 0123     exchanges with 1, then with 2
+//                1: .1.. -> 01.. -> 0123     exchanges with 0, then with 3
 //
-// Where the world is no power of two, the second rank of each of the first pairs gives its chunk to
-// the first one before, and gets all others after. Each rank sends S(n-1)/n in log2(n) steps;
-// leaders of pairs S more in two steps more. For small and medium chunks of any sizes.
+// In a world that is not a power of two, the first ranks form pairs (fold_tree.hpp): the second
+// rank of a pair gives its chunk to the first one before the rounds and gets all other chunks after
+// them. Each rank sends S(n-1)/n in log2(n) steps; with pairs it takes two more steps, in which the
+// first rank of a pair sends another S. Chosen for small and medium chunks.
 Schedule recursive_doubling(const Request& request) {
     const Slice in = input_of(request);
     const Slice out = output_of(request);
@@ -62,15 +75,15 @@ Schedule recursive_doubling(const Request& request) {
     return std::move(builder).build();
 }
 
-// Bruck: before round k a rank has the 2^k chunks from its own on; it sends them 2^k ranks back and
-// so doubles what it has. Chunks are put where they belong at once, so there is nothing to rotate
-// in the end; a message whose chunks reach around the end of the world goes in two.
+// Bruck: before round k a rank has 2^k chunks, its own and those that follow. It sends them to the
+// rank 2^k before it, and so every rank doubles what it has.
 //
-//     world 4    0: 0... -> 01.. -> 0123     gets from 1, then from 2
-//                3: ...3 -> 0..3 -> 0123     gets from 0, then from 1
+//     world 4    0: 0... -> 01.. -> 0123     receives from 1, then from 2
+//                3: ...3 -> 0..3 -> 0123     receives from 0, then from 1
 //
-// Each rank sends S(n-1)/n in log2(n) steps, rounded up, for every world: better than recursive
-// doubling where that is no power of two. For small chunks, of any sizes.
+// Each chunk is received in its final place, so nothing has to be rotated at the end; chunks that
+// wrap around the end of the world travel as two messages. Each rank sends S(n-1)/n in
+// ceil(log2(n)) steps for every n. Chosen for small chunks where n is not a power of two.
 Schedule bruck(const Request& request) {
     const Slice in = input_of(request);
     const Slice out = output_of(request);

@@ -1,7 +1,10 @@
-// all_reduce in chunks: ring, halving and doubling, their mixture; and the tree.
+// All-reduce: every rank gets the fold of all ranks' vectors. This file has the algorithms that
+// divide the vector (ring, segmented ring, halving and doubling, reduce-scatter with all-gather)
+// and the tree; recursive doubling is in all_reduce_doubling.cpp.
 //
-// Terms: chunk, segment as everywhere; block: the part of the vector that a group of ranks folds in
-// the end (halving.hpp); in, out: the rank's whole input and output, the same memory in place.
+// Terms: `in` and `out` are the rank's whole input and output, the same memory in place; a block is
+// the part of the vector that one group of ranks has folded at the end of halving (halving.hpp). n
+// = world, S = elements of the vector.
 
 #include "schedule/all_reduce.hpp"
 
@@ -28,28 +31,39 @@ Schedule ring_in_segments(const Request& request, std::uint64_t segment) {
 
 }  // namespace
 
-// Ring: the two passes of ring.hpp, folding once around and passing the results on once around.
-// Each rank sends 2S(n-1)/n in 2(n-1) steps: no algorithm sends less, but the steps add up, so for
-// large vectors. Another order of operands per chunk: for commutative operators only.
+// Ring: a reduce-scatter around the ring, then an all-gather around the same ring (ring.hpp).
+//
+//     world 4, chunk sent in step 0, 1, 2     0 -3-> 1 -0-> 2 -1-> 3 -2-> 0     folding
+//                                             0 -2-> 1 -3-> 2 -0-> 3 -1-> 0
+//                                             0 -1-> 1 -2-> 2 -3-> 3 -0-> 0
+//                            step 3, 4, 5     0 -0-> 1 -1-> 2 -2-> 3 -3-> 0     copying
+//                                             0 -3-> 1 -0-> 2 -1-> 3 -2-> 0
+//                                             0 -2-> 1 -3-> 2 -0-> 3 -1-> 0
+//
+// Each rank sends 2S(n-1)/n, the minimum, in 2(n-1) steps. Chosen for large vectors, where the many
+// steps matter little. The order of operands differs from chunk to chunk, so the operator must
+// commute.
 Schedule ring(const Request& request) {
     return ring_in_segments(request, 0);
 }
 
-// Segmented ring: the same ring, and a chunk does not wait for its end to travel on: segment k
-// is folded and sent while segment k+1 arrives. Latency per step shrinks from a chunk to a segment.
+// Segmented ring: the messages of the ring, but a rank folds and forwards segment k of a chunk
+// while segment k+1 is still arriving, so a step delays the data by one segment instead of one
+// chunk. Bytes and steps are those of the ring. Chosen for large vectors.
 Schedule segmented_ring(const Request& request) {
     return ring_in_segments(request, request.segment);
 }
 
-// Halving and doubling (Rabenseifner), along the canonical tree: see halving.hpp for the way down;
-// the way up exchanges with the same partners in the opposite order, each giving all that it has:
+// Halving and doubling (Rabenseifner), along the canonical tree: a reduce-scatter by halving
+// (halving.hpp), then an all-gather with the same partners in the opposite order, in which both
+// partners send everything they have.
 //
-//     groups 4    0: 0... -> 01.. -> 0123        with partner 2, then 1
-//                 1: ..2. -> ..23 -> 0123        with partner 3, then 0
+//     groups 4    0: 0123 -> 01.. -> 0... -> 01.. -> 0123     with 1, 2, then 2, 1
+//                 1: 0123 -> ..23 -> ..2. -> ..23 -> 0123     with 0, 3, then 3, 0
 //
-// Each rank sends 2S(n-1)/n in 2 log2(n) steps if n is a power of two. Else n - bit_floor(n) ranks
-// give their vector to a neighbour first and get the result last: 2S and two steps more for these
-// pairs. For medium and large vectors.
+// If n is a power of two, each rank sends 2S(n-1)/n in 2 log2(n) steps. Otherwise n - bit_floor(n)
+// ranks first give their vector to a neighbour and get the result from it last: two more steps, and
+// 2S more for these pairs. Chosen for medium and large vectors.
 Schedule halving_doubling(const Request& request) {
     const Slice in = input_of(request);
     const Slice out = output_of(request);
@@ -75,11 +89,15 @@ Schedule halving_doubling(const Request& request) {
     return std::move(builder).build();
 }
 
-// Reduce-scatter by halving, then all-gather by ring. The first phase gives the canonical tree,
-// which a ring cannot; the second sends to one neighbour only, and all ranks take an equal part in
-// it, which doubling does not where n is no power of two. What a rank folded for others stays with
-// it and need not come back. Each rank sends about 2S(n-1)/n in log2(n) + n steps. For large
-// vectors where bits must repeat.
+// Reduce-scatter by halving, then all-gather by ring.
+//
+//     world 4    0 <-> 1, 2 <-> 3; 0 <-> 2, 1 <-> 3; then chunks to their owners, then the ring
+//
+// The first phase folds along the canonical tree, which a ring cannot do. In the second phase each
+// rank sends to one neighbour only, and all ranks share the work equally, which doubling does not
+// achieve when n is not a power of two. A rank keeps the chunks that it folded for others, so the
+// ring does not send them back to it. Each rank sends about 2S(n-1)/n in log2(n) + n steps. Chosen
+// for large vectors when results must be reproducible.
 Schedule reduce_scatter_all_gather(const Request& request) {
     const Slice in = input_of(request);
     const Slice out = output_of(request);
@@ -99,13 +117,13 @@ Schedule reduce_scatter_all_gather(const Request& request) {
     return std::move(builder).build();
 }
 
-// Tree: fold to rank 0 along the canonical tree, then a binomial broadcast; both in segments, so
-// that the way down starts when the first segment has come up.
+// Tree: fold to rank 0 along the canonical tree, then a binomial broadcast.
 //
 //     world 4    1 -> 0, 3 -> 2, then 2 -> 0; back 0 -> 2, then 0 -> 1, 2 -> 3
 //
-// A rank sends up to S (log2(n) + 1) in 2 log2(n) steps; most send S. For small vectors, and for
-// links on which a rank should talk to few others.
+// Both phases run in segments, so the broadcast starts when rank 0 has folded the first segment. A
+// rank sends at most S (log2(n) + 1), most ranks send S, in 2 log2(n) steps. Chosen for small
+// vectors, and where a rank should talk to few others.
 Schedule tree(const Request& request) {
     const Slice out = output_of(request);
     Builder builder(request.segment);

@@ -1,15 +1,17 @@
-// Recursive doubling: in round k every group exchanges its whole vector with the group at distance
-// 2^k and both fold the two.
+// All-reduce by recursive doubling: in round k each group of ranks exchanges its whole vector with
+// the group at distance 2^k, and both fold the two vectors.
 //
-//     world 4, round 0    0 <-> 1    2 <-> 3        each then has the sum of its pair,
-//              round 1    0 <-> 2    1 <-> 3        and of all four
+//     world 4, round 0    0 <-> 1    2 <-> 3        each rank has the fold of its pair
+//              round 1    0 <-> 2    1 <-> 3        each rank has the fold of all four
 //
-// Where the world is no power of two, the first ranks are joined in pairs before and the second of
-// each pair gets the result after (fold_tree.hpp). Each rank sends S log2(n) in log2(n) steps, two
-// more with pairs: the fewest steps, so for small vectors. Canonical tree on every rank.
+// In a world that is not a power of two, the first ranks form pairs that fold before the rounds,
+// and the second rank of each pair gets the result after them (fold_tree.hpp). Each rank sends S
+// log2(n) in log2(n) steps, two more with pairs. Chosen for small vectors: no algorithm has fewer
+// steps. Every rank folds along the canonical tree.
 //
-// Terms: current: where the rank's fold so far stands. A rank folds while it sends the same vector,
-// so the fold goes to other memory: output and scratch by turns, such that the last one is output.
+// Terms: `current` is the slice that holds the rank's fold so far. A rank folds while it is still
+// sending that slice, so each fold goes to other memory: alternately to `out` and to `spare`
+// scratch, such that the last fold goes to `out`.
 
 #include "schedule/all_reduce.hpp"
 #include "schedule/builder.hpp"

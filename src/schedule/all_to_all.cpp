@@ -1,5 +1,10 @@
-// Terms: in: the rank's chunks by receiver; out: by sender; in place the same memory in the same
-// layout.
+// All-to-all: chunk r of every rank's input goes to rank r.
+//
+// Algorithms: pairwise (large chunks), windowed (medium chunks), Bruck (small chunks of equal
+// size).
+//
+// Terms: `in` holds the rank's chunks by receiver, `out` by sender; in place they are the same
+// memory with the same layout. n = world, S = elements of one rank's input.
 
 #include "schedule/all_to_all.hpp"
 
@@ -15,9 +20,9 @@ namespace nexar::schedule::all_to_all {
 
 namespace {
 
-/// Round i: exchange with the rank whose number and the own one add up to i, modulo the world.
-/// Both partners find each other, in every world, and chunks of a pair change places: so it works
-/// in place, with room for the chunks that are being sent.
+/// In round i ranks whose numbers add up to i modulo the world exchange their chunks. Both partners
+/// compute the same pairs in every world. In place, a chunk is overwritten by the one from its
+/// receiver, so chunks in flight are kept in scratch slots.
 Schedule by_pairs(const Request& request, std::uint32_t window) {
     const Slice in = input_of(request);
     const Slice out = output_of(request);
@@ -54,35 +59,37 @@ Schedule by_pairs(const Request& request, std::uint32_t window) {
 
 }  // namespace
 
-// Pairwise: one partner after the other.
+// Pairwise: exchange with one partner after the other.
 //
 //     world 4, round 0    0 -, 1 <-> 3, 2 -        round 2    0 <-> 2, 1 -, 3 -
 //              round 1    0 <-> 1, 2 <-> 3         round 3    0 <-> 3, 1 <-> 2
 //
-// Each rank sends S(n-1)/n in n steps, and has one message each way at a time. For large chunks of
-// any sizes.
+// Each rank sends S(n-1)/n in n steps, with one message in flight in each direction. Chosen for
+// large chunks; takes chunks of different sizes.
 Schedule pairwise(const Request& request) {
     return by_pairs(request, 1);
 }
 
-// Windowed: the same rounds, Request::window of them at a time. For chunks that are too small to
-// fill a link one by one, without opening all at once: n messages at every rank would drown the
-// receivers.
+// Windowed: the rounds of pairwise, with up to Request::window of them in flight. Chosen for chunks
+// that are too small to fill a link one at a time. The window keeps n - 1 senders from overwhelming
+// a receiver at once. Takes chunks of different sizes.
 Schedule windowed(const Request& request) {
     return by_pairs(request, request.window);
 }
 
-// Bruck: a chunk for the rank at distance d travels along the bits of d. In round k every rank
-// sends all chunks whose distance has bit k, those on their way included, 2^k ranks on.
+// Bruck: a chunk for the rank at distance d takes one hop for each bit that is set in d. In round k
+// every rank sends, to the rank 2^k after it, all chunks whose distance has bit k, including those
+// of other ranks that it is forwarding.
 //
-//     world 4    round 0: to the next rank, chunks for distances 1 and 3
-//                round 1: two ranks on, chunks for distances 2 and 3
+//     world 4    round 0: to the next rank, the chunks for distances 1 and 3
+//                round 1: to the rank after that, the chunks for distances 2 and 3
 //
-// Each rank sends S/2 log2(n) in log2(n) steps, rounded up: few messages, so for small chunks. All
-// chunks have the same size. Scratch: S log2(n).
+// Each rank sends S/2 log2(n) in ceil(log2(n)) steps and needs S log2(n) of scratch. Chosen for
+// small chunks, because it sends few messages. All chunks must have the same size.
 //
-// Terms: distances[k]: the distances with bit k, rising; their chunks stand in this order in round
-// k's message, which leaves from outgoing[k] and arrives in incoming[k].
+// Terms: `distances` are those with the round's bit, ascending; the round's message holds their
+// chunks in this order and travels from `outgoing` to `incoming`; place[d] is where this rank keeps
+// the chunk for distance d.
 Schedule bruck(const Request& request) {
     const Slice in = input_of(request);
     const Slice out = output_of(request);

@@ -1,5 +1,10 @@
-// Terms: position: distance of a rank from the root, around the world; out: the vector, which the
-// root has and all get.
+// Broadcast: every rank gets the root's vector.
+//
+// Algorithms: flat (few ranks, small vectors), binomial tree (small and medium vectors), scatter
+// and all-gather (large vectors), chain (large vectors), spanning tree (sparse topologies).
+//
+// Terms: `position` is the distance of a rank from the root, modulo the world; `out` is the vector,
+// full at the root from the start. n = world, S = elements of the vector.
 
 #include "schedule/broadcast.hpp"
 
@@ -10,11 +15,11 @@
 
 namespace nexar::schedule::broadcast {
 
-// Flat: the root sends to everybody.
+// Flat: the root sends the vector to every other rank.
 //
 //     world 4, root 0    0 -> 1, 0 -> 2, 0 -> 3
 //
-// The root sends S(n-1) in one step. For worlds of a few ranks and small vectors.
+// The root sends S(n-1) in one step. Chosen for small vectors in worlds of a few ranks.
 Schedule flat(const Request& request) {
     const Slice out = output_of(request);
     Builder builder;
@@ -27,26 +32,26 @@ Schedule flat(const Request& request) {
     return std::move(builder).build();
 }
 
-// Binomial tree: everybody who has it passes it on, to the largest subtree first.
+// Binomial tree: each rank that has the vector sends it to its children, largest subtree first.
 //
 //     world 4, root 0    0 -> 2, then 0 -> 1 and 2 -> 3
 //
-// The root sends S log2(n), in log2(n) steps. For small vectors; segments make it a pipeline for
-// medium ones.
+// The root sends S log2(n) in log2(n) steps. Chosen for small vectors, and with segments, which
+// make it a pipeline, for medium ones.
 Schedule binomial(const Request& request) {
     Builder builder(request.segment);
     binomial_broadcast(builder, request.world, request.rank, request.root, output_of(request));
     return std::move(builder).build();
 }
 
-// Scatter and all-gather (van de Geijn): the root cuts the vector in n chunks and scatters them
-// down a binomial tree; then the chunks go around a ring. A rank that saw chunks of others on their
-// way down does not get them again.
+// Scatter and all-gather (van de Geijn): the root divides the vector into n chunks and scatters
+// them down a binomial tree; then the chunks go around a ring. Chunk c belongs to the rank at
+// position c. A rank that forwarded chunks of others in the first phase does not receive them
+// again.
 //
 //     world 4, root 0    0 -23-> 2, then 0 -1-> 1 and 2 -3-> 3; then the ring 0 -> 1 -> 2 -> 3
 //
-// A rank sends up to 2S(n-1)/n in log2(n) + n - 1 steps. For large vectors. Chunk c belongs to the
-// rank at position c.
+// A rank sends at most 2S(n-1)/n in log2(n) + n - 1 steps. Chosen for large vectors.
 Schedule scatter_all_gather(const Request& request) {
     const Slice out = output_of(request);
     const Chunks& chunks = request.chunks;
@@ -64,12 +69,12 @@ Schedule scatter_all_gather(const Request& request) {
     return std::move(builder).build();
 }
 
-// Chain: every position passes the vector on to the next, segment by segment.
+// Chain: each position forwards the vector to the next one, segment by segment.
 //
 //     world 4, root 0    0 -> 1 -> 2 -> 3
 //
-// Each rank sends S once; n - 1 steps of one segment each pass before the last rank has the first
-// segment, then it is as fast as one link. For large vectors.
+// Each rank except the last sends S once. The first segment takes n - 1 steps to reach the last
+// rank; from then on the chain is as fast as one link. Chosen for large vectors.
 Schedule chain(const Request& request) {
     const Slice out = output_of(request);
     const std::uint32_t world = request.world;
@@ -80,10 +85,13 @@ Schedule chain(const Request& request) {
     return std::move(builder).build();
 }
 
-// Spanning tree: down the tree that Request::tree gives, in segments; for networks whose links are
-// not alike. Each rank sends S once per child; the depth of the tree is the number of steps.
+// Spanning tree: each rank forwards the vector, in segments, to its children in the tree that
+// Request::tree describes.
 //
 //     world 4, 0 with child 3, 3 with children 1 and 2    0 -> 3, then 3 -> 1 and 3 -> 2
+//
+// Each rank sends S once per child; the number of steps is the depth of the tree. For sparse
+// topologies, where not every pair of ranks has a link: never chosen in a fully connected cluster.
 Schedule spanning_tree(const Request& request) {
     const Slice out = output_of(request);
     Builder builder(request.segment);

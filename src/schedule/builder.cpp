@@ -82,7 +82,7 @@ Builder::StepId Builder::add(Step step) {
 }
 
 void Builder::read(StepId step, const Slice& slice) {
-    if (slice.space == Space::input) return;  // nobody writes there
+    if (slice.space == Space::input) return;  // never written
     auto& cells = cells_.at(static_cast<std::size_t>(slice.space));
     for (auto& entry : cells.exactly(slice.offset, slice.end())) {
         if (entry.value.writer.step != kNone) wait_for(entry.value.writer, slice);
@@ -95,7 +95,7 @@ void Builder::write(StepId step, const Slice& slice) {
     auto& cells = cells_.at(static_cast<std::size_t>(slice.space));
     for (const auto& entry : cells.exactly(slice.offset, slice.end())) {
         const Cell& cell = entry.value;
-        // Readers waited for the writer, this step's own read included.
+        // The readers already waited for the writer, and so did the read of this step itself.
         if (cell.readers.empty() && cell.writer.step != kNone) wait_for(cell.writer, slice);
         for (const Access& reader : cell.readers)
             if (reader.step != step) wait_for(reader, slice);
@@ -106,7 +106,7 @@ void Builder::write(StepId step, const Slice& slice) {
 void Builder::wait_for(const Access& earlier, const Slice& slice) {
     const Step& step = schedule_.steps[earlier.step];
     const bool same = earlier.offset == slice.offset && earlier.count == slice.count;
-    // A send is only ever met as a reader: what follows is an overwrite.
+    // A send is always the reader here: the later step overwrites what it sends.
     need({earlier.step, step.kind == Kind::send ? Milestone::released : Milestone::finished,
           same && step.segments() > 1});
 }
@@ -140,17 +140,18 @@ void Builder::leave_out_implied() {
     }
 }
 
-/// Whether the dependencies from index `first` on, those of the last step, lead back to `wanted`. A
-/// way of pipelined dependencies alone orders only equal pieces.
+/// Returns true if the dependencies from index `first` on, those of the last step, lead back to
+/// `wanted`. A path of pipelined dependencies alone orders only pieces with equal numbers.
 bool Builder::implied(const Dependency& wanted, std::size_t first) const {
     struct Place {
         StepId step;
-        bool whole;  // a dependency on the way waits for all pieces
+        bool whole;  // a dependency on the path waits for all pieces
         bool operator==(const Place&) const = default;
     };
     std::vector<Place> places;
     const auto visit = [&](Place place) {
-        // Only what waits for the wanted step, or for a later one, can lead to it.
+        // Dependencies lead to earlier steps only, so steps before the wanted one cannot lead to
+        // it.
         const auto waits = schedule_.dependencies_of(place.step);
         if (std::none_of(waits.begin(), waits.end(),
                          [&](const Dependency& d) { return d.step >= wanted.step; }))

@@ -12,44 +12,44 @@
 
 namespace nexar::schedule {
 
-/// Turns a plain sequence of steps into a schedule. An algorithm adds steps in an order in which
-/// they would be right if each ended before the next began; the builder finds from the slices which
-/// of them really have to wait for which, so that all others run at the same time:
+/// Turns a plain sequence of steps into a schedule. An algorithm adds steps in an order that would
+/// be correct if each step ended before the next one began. The builder derives from the slices
+/// which steps really have to wait for which others, so that all other steps can run concurrently:
 ///
 /// - a read waits for the last write of the same elements,
-/// - a write waits for the reads since (of a send: for its release), or for the write before.
+/// - a write waits for the reads since then (for a send: for its release), or for the last write.
 ///
-/// Dependencies that others imply are left out. Steps that pass the same slice on in the same
-/// segments are pipelined. Messages are numbered per ordered pair in the order of adding: both ends
-/// of a pair must add their common messages in the same order.
+/// The builder leaves out dependencies that others imply, and pipelines steps that pass on the same
+/// slice in the same segments. It numbers the messages of each ordered pair of ranks in the order
+/// in which they are added, so both ranks must add their common messages in the same order.
 ///
-/// Steps without elements vanish, on both sides of a message, because its two counts are equal: so
-/// tiny and uneven counts cost nothing. Signals are the exception.
+/// Steps without elements are dropped, which makes tiny and uneven counts free. Both ends drop the
+/// same messages, because their counts are equal. Signals are the exception.
 class Builder {
 public:
     using StepId = std::uint32_t;
-    static constexpr StepId kNone = std::numeric_limits<StepId>::max();  // a step that vanished
+    static constexpr StepId kNone = std::numeric_limits<StepId>::max();  // a dropped step
 
-    /// Steps run in segments of so many elements; 0 for whole slices.
+    /// Steps run in segments of `segment` elements; 0: each step runs in one piece.
     explicit Builder(std::uint64_t segment = 0) : segment_(segment) {}
 
-    /// Elements of scratch that nothing else uses.
+    /// Reserves `count` elements of scratch that no other call returns.
     Slice scratch(std::uint64_t count);
 
     StepId send(std::uint32_t peer, const Slice& from);
     StepId receive(std::uint32_t peer, const Slice& into);
     StepId receive_reduce(std::uint32_t peer, const Slice& into, const Slice& local,
                           compute::Side side);
-    /// Nothing if both are the same slice.
+    /// Dropped if both are the same slice.
     StepId copy(const Slice& from, const Slice& into);
     StepId reduce(const Slice& from, const Slice& into, const Slice& local, compute::Side side);
 
-    /// Messages without elements: that they arrive is what they say.
+    /// Messages without elements; their arrival is the information.
     StepId send_signal(std::uint32_t peer);
     StepId receive_signal(std::uint32_t peer);
 
-    /// The step that was added last also waits for the end of `earlier` ones, for a reason that
-    /// slices do not show. Steps that vanished do not count.
+    /// Makes the step that was added last also wait until the `earlier` steps have finished, for a
+    /// reason that the slices do not show. Ignores dropped steps.
     void after(StepId last, std::span<const StepId> earlier);
 
     Schedule build() &&;

@@ -19,14 +19,15 @@ namespace {
 constexpr std::uint64_t kLeastSegment = std::uint64_t{16} << 10U;
 constexpr std::uint64_t kMostSegment = std::uint64_t{8} << 20U;
 
-// With more ranks than this, rank 0 of a flat barrier has more messages than rounds would cost.
+// In larger worlds the messages of rank 0 in a flat barrier take longer than more rounds.
 constexpr std::uint32_t kMostInFlatBarrier = 4;
+static_assert(kMostInFlatBarrier == 4, "objection() names the number");
 
 bool scans(Collective operation) {
     return operation == Collective::scan || operation == Collective::exclusive_scan;
 }
 
-/// Takes the first entry off a list with commas.
+/// Removes and returns the first entry of a comma-separated list.
 std::string_view next_entry(std::string_view& list) noexcept {
     const std::size_t comma = std::min(list.find(','), list.size());
     const std::string_view entry = list.substr(0, comma);
@@ -34,7 +35,7 @@ std::string_view next_entry(std::string_view& list) noexcept {
     return entry;
 }
 
-/// An entry of Profile::forced, in its parts.
+/// One entry of Profile::forced, split into its parts.
 struct Forced {
     std::string_view operation{};
     std::string_view algorithm{};
@@ -52,19 +53,32 @@ Forced parts_of(std::string_view entry) {
     return parts;
 }
 
-bool may_be_taken(const Algorithm& algorithm, const Workload& workload, const Profile& profile) {
+/// Why the algorithm cannot run this workload, as a clause about the algorithm; empty if it can.
+std::string_view objection(const Algorithm& algorithm, const Workload& workload,
+                           const Profile& profile) {
     const Traits& traits = algorithm.traits;
-    if (algorithm.operation != workload.operation || traits.needs_tree) return false;
-    if (workload.has_counts && !traits.takes_counts) return false;
-    if (workload.operation == Collective::barrier) {
-        return (algorithm.name == "flat") == (workload.world <= kMostInFlatBarrier);
+    if (traits.needs_tree) {
+        return "it forwards data along a given tree of links and is meant for sparse topologies, "
+               "but this cluster is fully connected (every rank has a link to every other) and has "
+               "no such tree";
     }
-    if (!reduces(workload.operation)) return true;
-    if (!workload.commutative && !traits.keeps_order) return false;
-    // The prefixes of a scan have no common tree: one algorithm for all sizes serves the same end.
-    if (profile.reproducibility == Reproducibility::runs && scans(workload.operation))
-        return algorithm.name == "recursive_doubling";
-    return profile.reproducibility != Reproducibility::runs || traits.canonical;
+    if (workload.has_counts && !traits.takes_counts) return "it needs chunks of equal size";
+    if (workload.operation == Collective::barrier) {
+        const bool flat = algorithm.name == "flat";
+        if (flat == (workload.world <= kMostInFlatBarrier)) return {};
+        return flat ? "it is for worlds of at most 4 ranks" : "it is for worlds of 5 or more ranks";
+    }
+    if (!reduces(workload.operation)) return {};
+    if (!workload.commutative && !traits.keeps_order)
+        return "it reorders operands, and the operator is not commutative";
+    if (profile.reproducibility != Reproducibility::runs) return {};
+    // The prefixes of a scan have no common fold tree; using one algorithm for every size gives the
+    // same guarantee.
+    const bool repeats =
+        scans(workload.operation) ? algorithm.name == "recursive_doubling" : traits.canonical;
+    return repeats ? ""
+                   : "its results differ from those of other algorithms in the last bits, "
+                     "which reproducibility=runs rules out";
 }
 
 Extent extent_of(const Workload& workload, std::uint64_t segment_bytes) {
@@ -118,10 +132,11 @@ std::uint64_t Profile::hash() const noexcept {
 std::vector<Choice> ranked(const Workload& workload, const Profile& profile) {
     std::vector<Choice> all;
     for (const Algorithm& algorithm : algorithms()) {
-        if (may_be_taken(algorithm, workload, profile))
+        if (algorithm.operation == workload.operation &&
+            objection(algorithm, workload, profile).empty())
             all.push_back(with_best_segment(algorithm, workload, profile));
     }
-    // Those that take the same time stay in the order of the table.
+    // Algorithms with equal times stay in the order of the table.
     std::ranges::sort(all, {}, [](const Choice& choice) {
         return std::pair(choice.seconds, choice.algorithm - algorithms().data());
     });
@@ -150,12 +165,13 @@ Result<void> check_forced(std::string_view forced) {
         const bool known = operation != kCollectives.end() &&
                            find_algorithm(*operation, parts.algorithm) != nullptr;
         if (known && (!parts.at_most || parse_size(*parts.at_most))) continue;
-        return Error(Errc::bad_config,
-                     fmt::format("\"{}\" forces no algorithm; allowed is a list such as "
-                                 "all_reduce=tree:64KiB,all_reduce=ring,broadcast=chain, where a "
-                                 "size says up to which (nexar explain OPERATION --all names "
-                                 "algorithms)",
-                                 entry));
+        return Error(
+            Errc::bad_config,
+            fmt::format("\"{}\" does not name an operation and one of its algorithms; write a list "
+                        "such as all_reduce=tree:64KiB,all_reduce=ring,broadcast=chain, "
+                        "where an optional size is the largest vector that an entry "
+                        "applies to (nexar explain OPERATION --all lists algorithms)",
+                        entry));
     }
     return {};
 }
@@ -169,9 +185,14 @@ Result<Choice> choose(const Workload& workload, const Profile& profile) {
     if (forced.empty() && !all.empty()) return all.front();
     const auto found = std::ranges::find(names, forced);
     if (found != names.end()) return all[static_cast<std::size_t>(found - names.begin())];
+    const Algorithm* const known = find_algorithm(workload.operation, forced);
+    const std::string problem =
+        known == nullptr
+            ? fmt::format("{} has no algorithm \"{}\"", name(workload.operation), forced)
+            : fmt::format("{}={} cannot be used here: {}", name(workload.operation), forced,
+                          objection(*known, workload, profile));
     return Error(Errc::bad_config,
-                 fmt::format("no algorithm \"{}\" may be taken for {} here; there are: {}", forced,
-                             name(workload.operation), fmt::join(names, ", ")));
+                 fmt::format("{}; choose one of: {}", problem, fmt::join(names, ", ")));
 }
 
 }  // namespace nexar::schedule

@@ -11,14 +11,14 @@
 
 namespace nexar::schedule {
 
-/// How a buffer divides over ranks: chunk i is rank i's part, chunks follow each other without
-/// gaps. A small value; counts are in elements.
+/// How a buffer is divided among ranks: chunk i belongs to rank i, and chunks follow each other
+/// without gaps. Counts are in elements. Cheap to copy.
 class Chunks {
 public:
     Chunks() = default;
 
-    /// `total` elements over `world` ranks; the remainder is spread over the first ones. Takes no
-    /// memory per rank.
+    /// Divides `total` elements among `world` ranks; the first ranks get one more if there is a
+    /// remainder. Needs no memory per rank.
     static Chunks even(std::uint64_t total, std::uint32_t world) {
         NEXAR_ASSERT(world > 0);
         Chunks chunks;
@@ -28,7 +28,7 @@ public:
         return chunks;
     }
 
-    /// One count per rank, zeros allowed. The sum must fit 64 bits.
+    /// One count per rank; zeros are allowed, and the sum must fit into 64 bits.
     static Chunks of(std::span<const std::uint64_t> counts) {
         std::vector<std::uint64_t> offsets{0};
         offsets.reserve(counts.size() + 1);
@@ -44,7 +44,7 @@ public:
 
     std::uint32_t world() const noexcept { return world_; }
 
-    /// Where chunk i starts; i may be world(), which is the end.
+    /// Where chunk i starts. offset(world()) is the end.
     std::uint64_t offset(std::uint32_t i) const {
         NEXAR_ASSERT(i <= world_);
         if (offsets_) return (*offsets_)[i];

@@ -1,4 +1,4 @@
-// One formula per algorithm, in the terms of Shape.
+// One formula per algorithm, in the terms of Shape. Times are in seconds.
 
 #include "schedule/cost.hpp"
 
@@ -16,7 +16,7 @@ namespace nexar::schedule {
 
 namespace {
 
-/// The terms, and the sums that several formulas share.
+/// The terms of Shape, the rates, and sums that several formulas share.
 struct Terms : Shape {
     Terms(const Extent& extent, const Rates& given) : Shape(extent), rates(given) {}
 
@@ -30,11 +30,11 @@ struct Terms : Shape {
     double fold_swap(double bytes) const { return swap(bytes) + fold(bytes); }
     double copy(double bytes) const { return bytes * rates.copy_byte; }
 
-    /// A vector passes `hops` ranks one after the other, each of which passes it on `times` times,
-    /// and folds it if `folds`.
+    /// A vector passes through `hops` ranks one after the other. Each of them forwards it `times`
+    /// times, and folds it if `folds`.
     double pipeline(double hops, double times, double bytes, bool folds) const {
         const double one = piece(bytes);
-        // Who passes it on to one rank only receives the next piece meanwhile.
+        // A rank that forwards to a single rank receives the next piece at the same time.
         const bool both = hops > 1 && times == 1 && pieces(bytes) > 1;
         const double busy = both ? rates.occupies_both(one) : occupies(one);
         const double fill = rates.arrival(one) + busy + (folds ? fold(one) : 0);
@@ -42,7 +42,8 @@ struct Terms : Shape {
         return hops * fill + (pieces(bytes) - 1) * times * stage;
     }
 
-    /// p groups exchange halves, then quarters, ...: every round half of what the last one moved.
+    /// p groups exchange halves, then quarters and so on: each round moves half of the previous
+    /// one.
     double halves() const {
         double all = 0;
         double part = S;
@@ -51,22 +52,22 @@ struct Terms : Shape {
     }
     double halving(bool folds) const { return halves() + (folds ? fold(S * (p - 1) / p) : 0); }
 
-    /// Rounds of all_to_all in pairs: in each, some rank would meet itself.
+    /// Rounds of all_to_all in pairs, including the one in which a rank would be its own partner.
     double pairings() const { return n == 2 ? 1 : n; }
 
-    /// Folds along the tree to one rank. The vectors of the first pairs come at the same time as
-    /// those of a first round, one after the other, unless all rounds wait for them.
+    /// Folds along the tree to one rank. The vectors of the first pairs arrive during the first
+    /// round, one after the other, unless every round has to wait for them.
     double fold_to_one() const {
         const double one = piece(S);
         return pipeline(down + late, down + odd, S, true) +
                (odd - late) * (occupies(one) + fold(one));
     }
 
-    /// Blocks go from those who folded them to those whose they are; two groups, or one, have their
-    /// own already.
+    /// The ranks that folded blocks send them to their owners. With one or two groups the blocks
+    /// are already where they belong.
     double hand_out() const { return p > 2 || odd == 1 ? hop(c) : 0; }
 
-    /// Every rank passes n - 1 chunks on, each as soon as it has it.
+    /// Every rank forwards n - 1 chunks, each as soon as it has it.
     double around(bool folds) const {
         const double whole = rates.occupies_both(c) + (pieces(c) - 1) * rates.per_message;
         const double one = piece(c);
@@ -88,7 +89,7 @@ double to_root_in_flat(const Terms& t) {
     return t.rates.arrival(t.c) + (t.n - 1) * t.occupies(t.c);
 }
 
-/// In every round a rank sends as many chunks as it has, or as are left.
+/// In every round a rank sends as many chunks as it has, or as its receiver still lacks.
 double by_rounds(const Terms& t, double (Terms::*message)(double) const) {
     double all = 0;
     for (double have = 1; have < t.n; have *= 2) {
@@ -97,7 +98,7 @@ double by_rounds(const Terms& t, double (Terms::*message)(double) const) {
     return all;
 }
 
-// Slices of a subtree that reach around the end of the world go in two messages.
+// Slices of a subtree that wrap around the end of the world travel as two messages.
 double by_binomial(const Terms& t) {
     return by_rounds(t, &Terms::hop);
 }
@@ -127,7 +128,7 @@ constexpr std::array kFormulas{
     Entry{Collective::all_reduce, "tree",
           [](const Terms& t) {
               if (t.pieces(t.S) == 1) return t.fold_to_one() + t.up * t.hop(t.S);
-              // Up and down share ranks, but not directions.
+              // Fold and broadcast use the same ranks but opposite directions.
               const double one = t.piece(t.S);
               const double busiest = t.up + (t.up > 2 ? 1 : 0);
               return (t.down + t.odd) * t.fold_swap(one) + t.up * t.hop(one) +
@@ -145,7 +146,8 @@ constexpr std::array kFormulas{
           [](const Terms& t) { return t.pipeline(t.up, t.up, t.S, false); }},
     Entry{Collective::broadcast, "scatter_all_gather",
           [](const Terms& t) {
-              // The first chunk goes around while the others are still handed down.
+              // The first chunk goes around the ring while others are still on their way down the
+              // tree.
               double down = 0;
               for (double round = 1; round < t.up; ++round) {
                   down += t.rates.arrival(t.c * std::exp2(t.up - round)) + t.rates.per_message;
@@ -175,7 +177,7 @@ constexpr std::array kFormulas{
           [](const Terms& t) { return t.pairings() * t.swap(t.c); }},
     Entry{Collective::all_to_all, "windowed",
           [](const Terms& t) {
-              // Others go on while one rank would meet itself.
+              // Other pairs continue while one rank would be its own partner.
               const double rounds = t.n == 2 ? 1 : t.n - 0.5;
               const double waits = std::ceil(t.pairings() / t.window);
               return std::max(t.rates.arrival(t.c) + rounds * t.rates.occupies_both(t.c),
@@ -194,20 +196,20 @@ constexpr std::array kFormulas{
     Entry{Collective::exclusive_scan, "linear", linear_scan},
     Entry{Collective::barrier, "flat",
           [](const Terms& t) {
-              // Nobody tells a rank of its own coming, so two of them need not wait for answers.
+              // A rank does not wait for its own signal, so two ranks need no answers.
               const double one_way = t.rates.latency + (t.n - 1) * t.rates.per_message;
               return t.n == 2 ? one_way : 2 * one_way;
           }},
     Entry{Collective::barrier, "dissemination", [](const Terms& t) { return t.up * t.hop(0); }},
 };
 
-// How much of the longest way is waited for although others have work.
+// The share of the critical path that remains although other ranks have work.
 constexpr double kIdle = 1.0 / 8;
 
-/// Ranks that share processors: these are nearly always busy, so the longest way matters little,
-/// but all that is done counts. A message is the dearer the more ranks take turns, because fewer
-/// are found in one. And in every round a rank waits for the turns of the others, in which they
-/// have messages, too.
+/// For ranks that share processors. The processors are nearly always busy, so the total work counts
+/// more than the critical path. A message costs more the more ranks take turns, because a turn then
+/// handles fewer messages at once. And in every round a rank waits for the turns of the others,
+/// which have messages to handle, too.
 double shared_seconds(const Entry& entry, const Algorithm& algorithm, const Extent& extent,
                       const Rates& rates) {
     constexpr Rates kRounds{.latency = 1,

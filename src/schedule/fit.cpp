@@ -9,7 +9,7 @@ namespace {
 // Faster than any fabric and any memory.
 constexpr double kFastestByte = 1e-15;
 
-/// Seconds for one more byte; where the larger one was not slower, what a byte takes on average.
+/// Seconds per additional byte; the average per byte if the larger message was not slower.
 double slope(double medium, double large) noexcept {
     constexpr auto kMore = static_cast<double>(LinkTimes::kLarge - LinkTimes::kMedium);
     const double more =
@@ -28,7 +28,7 @@ Rates fitted(const LinkTimes& times) noexcept {
     rates.both_byte = std::max(slope(times.both_medium, times.both_large), rates.per_byte);
     rates.reduce_byte = std::max(times.reduce_byte, kFastestByte);
     rates.copy_byte = std::max(times.copy_byte, kFastestByte);
-    // What the bytes take beyond the pace of the sender is what the receiver had to wait for.
+    // Time beyond the pace of the sender is time in which the receiver had to wait.
     rates.fill_bytes =
         std::clamp((times.medium - times.small) / rates.per_byte - kMedium, 0.0, kMedium);
     return rates;

@@ -5,19 +5,19 @@
 
 namespace nexar::schedule {
 
-/// The canonical tree: the one way in which all algorithms with the trait `canonical` fold the
-/// ranks' elements, so that the bits of a floating-point result depend on the world alone and not
-/// on the algorithm, the chunking or the size.
+/// The canonical tree: all algorithms with the trait `canonical` fold the elements of the ranks
+/// along it, so the bits of a floating-point result depend only on the world and not on the
+/// algorithm, the chunks or the size.
 ///
 /// For a world of n, let groups = bit_floor(n) and pairs = n - groups. The first 2 * pairs ranks
-/// are joined in neighbouring pairs; each pair, and each rank after them, is a group. Then
-/// neighbouring groups are joined, then neighbouring pairs of groups, and so on: a perfect binary
-/// tree over the groups. Operands are always in the order of ranks.
+/// form neighbouring pairs; each pair, and each remaining rank, is a group. Then neighbouring
+/// groups are joined, then neighbouring pairs of groups, and so on: a perfect binary tree over the
+/// groups. Operands are always in the order of ranks.
 ///
 ///     n = 6:   ((0 1)(2 3)) (4 5)
 ///               \_/ \_/      |  |      pairs = 2: groups {0,1} {2,3} {4} {5}
 ///
-/// Three kinds of algorithms have this tree at no extra cost: recursive doubling with the nearest
+/// Three kinds of algorithms follow this tree at no extra cost: recursive doubling with the nearest
 /// partner first; halving the vector with the nearest partner first (the usual order, farthest
 /// first, would join distant ranks and lose the order); and a binomial tree.
 class FoldTree {
@@ -37,7 +37,7 @@ public:
         return rank < 2 * pairs_ ? rank / 2 : rank - pairs_;
     }
 
-    /// The first rank of a group, which speaks for it; groups() gives the world.
+    /// The first rank of a group, which acts for it; leader(groups()) is the world.
     constexpr std::uint32_t leader(std::uint32_t group) const noexcept {
         return group < pairs_ ? 2 * group : group + pairs_;
     }

@@ -1,5 +1,9 @@
-// Terms: in: the rank's chunk; out: the root's result, all chunks; position: distance from the
-// root.
+// Gather: the root gets the chunks of all ranks.
+//
+// Algorithms: flat (large chunks), binomial tree (small chunks).
+//
+// Terms: `in` is the rank's chunk; `out` is the root's result, all chunks; `position` is the
+// distance of a rank from the root, modulo the world. n = world, S = elements of the result.
 
 #include "schedule/gather.hpp"
 
@@ -9,12 +13,12 @@
 
 namespace nexar::schedule::gather {
 
-// Flat: everybody sends to the root.
+// Flat: every rank sends its chunk to the root.
 //
 //     world 4, root 0    1 -> 0, 2 -> 0, 3 -> 0
 //
-// The root receives S(n-1)/n in one step. For large chunks, of any sizes, which only the root needs
-// to know.
+// The root receives S(n-1)/n in one step. Chosen for large chunks; takes chunks of different sizes,
+// which only the root needs to know.
 Schedule flat(const Request& request) {
     const Slice in = input_of(request);
     const Slice out = output_of(request);
@@ -31,12 +35,12 @@ Schedule flat(const Request& request) {
     return std::move(builder).build();
 }
 
-// Binomial tree: a rank collects the chunks of its subtree and sends them on together.
+// Binomial tree: a rank collects the chunks of its subtree and sends them together to its parent.
 //
 //     world 4, root 0    1 -> 0 and 3 -> 2, then 2 -23-> 0
 //
-// The root receives log2(n) messages instead of n - 1, in log2(n) steps; chunks travel up to
-// log2(n) times. For small chunks. All ranks must know all sizes.
+// The root receives log2(n) messages instead of n - 1, in log2(n) steps, and a chunk makes up to
+// log2(n) hops. Chosen for small chunks. All ranks must know the sizes of all chunks.
 Schedule binomial(const Request& request) {
     const Slice in = input_of(request);
     const Binomial tree(request.world, request.root);

@@ -9,7 +9,7 @@
 
 namespace nexar::schedule {
 
-/// A part of a vector in memory: its element e stands at e - base of `slice`.
+/// A part of a vector in memory: element e of the vector is element e - base of `slice`.
 struct Window {
     Slice slice;
     std::uint64_t base = 0;
@@ -21,8 +21,9 @@ struct Window {
     }
 };
 
-/// Halving the vector along the canonical tree (fold_tree.hpp). In round k a group exchanges with
-/// its partner at distance 2^k: each gives away one half of what it holds and folds the other.
+/// Halves the vector along the canonical tree (fold_tree.hpp). In round k a group exchanges with
+/// its partner at distance 2^k: each sends one half of the blocks that it holds and folds the other
+/// half.
 ///
 ///     groups 4, blocks held    0: 0123 -> 01.. -> 0...
 ///                              1: 0123 -> ..23 -> ..2.     after the last round group g holds
@@ -30,8 +31,8 @@ struct Window {
 ///                              3: 0123 -> ..23 -> ...3
 ///
 /// The nearest partner comes first, which keeps the order of ranks; the farthest first would give
-/// group g block g. Only leaders of groups take part; the second rank of a pair first gives
-/// all that it has to its leader.
+/// group g block g. Only the leaders of groups take part; the second rank of a pair first sends its
+/// whole vector to its leader.
 class Halving {
 public:
     Halving(std::uint32_t world, std::uint32_t rank) noexcept
@@ -44,19 +45,19 @@ public:
         return tree_.leader(group_ ^ (1U << round));
     }
 
-    /// Blocks that this group holds after so many rounds.
+    /// The blocks that this group holds after this many rounds.
     Span held(std::uint32_t rounds) const noexcept;
 
-    /// The one block that this group holds in the end, and the group that holds block i.
+    /// The one block that this group holds at the end, and the group that holds a given block.
     std::uint32_t block() const noexcept { return reversed(group_); }
     std::uint32_t holder(std::uint32_t block) const noexcept { return reversed(block); }
 
-    /// Memory for what a leader folds, if it has none: what is held after the first round, or all
-    /// where a pair is joined.
+    /// Reserves memory in which a leader folds if it has none: for the blocks that it holds after
+    /// the first round, or for all blocks if it leads a pair.
     Window scratch(Builder& builder, const Chunks& blocks) const;
 
-    /// Joins the pair, then all rounds. `in` is this rank's vector; what is folded goes to `window`
-    /// (of leaders only), which may be `in` itself.
+    /// Adds the fold of the pair, then all rounds. `in` is this rank's vector. Leaders fold into
+    /// `window`, which may be `in` itself; other ranks do not use it.
     void fold(Builder& builder, const Chunks& blocks, const Slice& in, const Window& window) const;
 
 private:
@@ -67,9 +68,9 @@ private:
     std::uint32_t group_;
 };
 
-/// Folds all ranks' `in` by halving; each rank gets its chunk in `result`. Afterwards the holders
-/// hand the chunks to their owners. Leaders fold in `window`, which may be `in` itself and may
-/// contain `result`. For worlds of two and more.
+/// Folds all ranks' `in` by halving; afterwards the holders send the chunks to their owners, and
+/// each rank gets its chunk in `result`. Leaders fold in `window`, which may be `in` itself and may
+/// contain `result`. For worlds of two or more ranks.
 struct HalvingReduceScatter {
     Halving halving;
     const Chunks& chunks;
@@ -80,7 +81,7 @@ struct HalvingReduceScatter {
     void add_to(Builder& builder) const;
 };
 
-/// The blocks of groups, for chunks of ranks.
+/// The blocks of the groups: each joins the chunks of its ranks.
 Chunks blocks_of(const FoldTree& tree, const Chunks& chunks);
 
 }  // namespace nexar::schedule

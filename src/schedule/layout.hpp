@@ -9,7 +9,8 @@
 
 namespace nexar::schedule {
 
-/// Chunk i of a buffer that is laid out by `chunks`; chunks from `begin` to before `end`.
+/// Chunk i of a buffer divided by `chunks`, and the chunks from `begin` up to, but not including,
+/// `end`.
 inline Slice chunk(const Slice& whole, const Chunks& chunks, std::uint32_t i) {
     return part(whole, chunks.offset(i), chunks.count(i));
 }
@@ -18,7 +19,7 @@ inline Slice chunk_range(const Slice& whole, const Chunks& chunks, std::uint32_t
     return part(whole, chunks.offset(begin), chunks.offset(end) - chunks.offset(begin));
 }
 
-/// Consecutive chunks, `begin` to before `end`.
+/// Consecutive chunks from `begin` up to, but not including, `end`.
 struct Span {
     std::uint32_t begin = 0;
     std::uint32_t end = 0;
@@ -26,16 +27,16 @@ struct Span {
     bool empty() const noexcept { return begin == end; }
 };
 
-/// The `count` chunks from `first` on, around the end of the world: in memory that is one span, or
-/// two. Both ends of a message cut it alike, because they speak of the same chunks.
+/// The `count` chunks from `first` on, wrapping around the end of the world: one span in memory, or
+/// two. Both ends of a message divide it equally, because it concerns the same chunks.
 constexpr std::array<Span, 2> spans_around(std::uint32_t first, std::uint32_t count,
                                            std::uint32_t world) noexcept {
     const std::uint32_t before_end = std::min(count, world - first);
     return {Span{first, first + before_end}, Span{0, count - before_end}};
 }
 
-/// A binomial tree over positions 0..world-1, position 0 being the root. The subtree of a position
-/// is the positions that follow it, so that it owns consecutive chunks:
+/// A binomial tree over positions 0..world-1 with its root at position 0. The subtree of a position
+/// consists of that position and those that follow it, so it owns consecutive chunks:
 ///
 ///     0 -+- 4 -+- 6 --- 7        the parent of v is v without its lowest bit
 ///        |     +- 5
@@ -55,15 +56,15 @@ public:
         return position & (position - 1);
     }
 
-    /// Positions in the subtree, its own root included.
+    /// Number of positions in the subtree, including its own root.
     std::uint32_t size(std::uint32_t position) const noexcept {
         if (position == 0) return world_;
         return std::min(std::uint32_t{1} << static_cast<std::uint32_t>(std::countr_zero(position)),
                         world_ - position);
     }
 
-    /// Distances of a position to its children, the largest subtree first:
-    /// for (d = first_child(v); d > 0; d /= 2)
+    /// The distances from a position to its children, largest subtree first, are
+    ///     for (d = first_child(v); d > 0; d /= 2)
     std::uint32_t first_child(std::uint32_t position) const noexcept {
         const std::uint32_t positions = size(position);
         return positions < 2 ? 0 : std::bit_floor(positions - 1);

@@ -7,7 +7,7 @@
 namespace nexar::schedule {
 
 Links::Links(std::span<const std::uint32_t> machines) {
-    // Numbered anew, so that the same links are always the same value.
+    // Renumber, so that equal links are equal values.
     std::map<std::uint32_t, std::uint32_t> numbers;
     for (const std::uint32_t machine : machines) {
         const auto next = static_cast<std::uint32_t>(numbers.size());

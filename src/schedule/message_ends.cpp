@@ -8,7 +8,7 @@ namespace nexar::schedule {
 namespace {
 
 struct End {
-    std::uint64_t pair;  // from and to
+    std::uint64_t pair;  // sender and receiver
     std::uint32_t message;
     bool receives;
     MessageEnds::Place place;

@@ -10,8 +10,8 @@
 
 namespace nexar::schedule {
 
-/// Which send and which receive are the two ends of one message, over all ranks' schedules of one
-/// request: found by (sender, receiver, number).
+/// The two ends of every message, over all ranks' schedules of one request. A message is identified
+/// by sender, receiver and number.
 struct MessageEnds {
     static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
@@ -20,13 +20,14 @@ struct MessageEnds {
         std::uint32_t step = 0;
     };
 
-    /// other[rank][step]: the step of its peer that is the other end; kNone: no message.
+    /// other[rank][step]: the step of the peer that is the other end; kNone if the step is not a
+    /// message.
     std::vector<std::vector<std::uint32_t>> other;
-    /// A message that has one end only, or more than two.
+    /// A message with only one end, or with more than two.
     std::optional<Place> unmatched;
 };
 
-/// Peers must be ranks.
+/// All peers must be ranks of the world.
 MessageEnds match_messages(std::span<const Schedule> ranks);
 
 }  // namespace nexar::schedule

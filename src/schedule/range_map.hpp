@@ -10,7 +10,7 @@
 
 namespace nexar::schedule {
 
-/// Values over ranges of positions: who wrote these elements last, what they hold. Ranges are cut
+/// Maps ranges of positions to values, such as who wrote these elements last. Ranges are split
 /// where an access begins or ends, so their number depends on the slices in use and never on the
 /// number of elements.
 template <class T>
@@ -24,7 +24,7 @@ public:
 
     std::span<const Entry> entries() const noexcept { return entries_; }
 
-    /// The entries that lie in [begin, end), at least in part, as they are.
+    /// The entries that overlap [begin, end), unchanged.
     std::span<const Entry> touching(std::uint64_t begin, std::uint64_t end) const {
         const auto first = first_after(entries_, begin);
         auto last = first;
@@ -32,8 +32,8 @@ public:
         return {first, last};
     }
 
-    /// The entries of exactly [begin, end), after cutting those that reach over and filling gaps
-    /// with T{}.
+    /// The entries of exactly [begin, end): splits entries that cross its ends, and fills gaps with
+    /// T{}.
     std::span<Entry> exactly(std::uint64_t begin, std::uint64_t end) {
         std::size_t at = cut(begin);
         const std::size_t first = at;
@@ -50,7 +50,7 @@ public:
         return std::span(entries_).subspan(first, at - first);
     }
 
-    /// One entry for [begin, end), whatever was there.
+    /// Replaces whatever [begin, end) holds by one entry.
     void assign(std::uint64_t begin, std::uint64_t end, T value) {
         if (begin == end) return;
         const std::size_t first = cut(begin);
@@ -72,7 +72,8 @@ private:
                                 [](std::uint64_t p, const Entry& e) { return p < e.end; });
     }
 
-    /// Cuts the entry that reaches over `position`; the index of the first entry from there on.
+    /// Splits the entry that contains `position`, if any. Returns the index of the first entry from
+    /// there on.
     std::size_t cut(std::uint64_t position) {
         const auto found = first_after(entries_, position);
         const auto at = static_cast<std::size_t>(std::distance(entries_.begin(), found));

@@ -1,4 +1,10 @@
-// Terms: in: the rank's vector; out: the root's result, which is `in` itself in place.
+// Reduce: the root gets the fold of all ranks' vectors.
+//
+// Algorithms: binomial tree (small and medium vectors), reduce-scatter and gather (large vectors).
+//
+// Terms: `in` is the rank's vector; `out` is the root's result, the same memory as `in` in place;
+// a block is the part of the vector that one group folds (halving.hpp). n = world, S = elements of
+// the vector.
 
 #include "schedule/reduce.hpp"
 
@@ -8,9 +14,12 @@
 
 namespace nexar::schedule::reduce {
 
-// Binomial tree towards the root, which is the canonical tree for every root: see FoldToRoot for
-// the picture. Each rank but the root sends S once, log2(n) steps. For small vectors; segments make
-// it a pipeline for medium ones.
+// Binomial tree: folds towards the root along the canonical tree, for every root (FoldToRoot).
+//
+//     world 4, root 0    1 -> 0, 3 -> 2, then 2 -> 0
+//
+// Each rank except the root sends S once, in log2(n) steps. Chosen for small vectors, and with
+// segments, which make it a pipeline, for medium ones.
 Schedule binomial(const Request& request) {
     Builder builder(request.segment);
     FoldToRoot fold{request.world, request.rank, request.root, input_of(request), {}};
@@ -19,13 +28,13 @@ Schedule binomial(const Request& request) {
     return std::move(builder).build();
 }
 
-// Reduce-scatter and gather: halving along the canonical tree (halving.hpp), then every group sends
-// the block that it folded straight to the root.
+// Reduce-scatter and gather: halving along the canonical tree (halving.hpp); then each group sends
+// the block that it folded directly to the root.
 //
 //     world 4, root 0    0 <-> 1, 2 <-> 3; 0 <-> 2, 1 <-> 3; then 1, 2, 3 -> 0
 //
-// Each rank sends about S in log2(n) + 1 steps, against S log2(n) on the longest way of a
-// tree. For large vectors.
+// Each rank sends about S in log2(n) + 1 steps; the longest path of a tree carries S log2(n).
+// Chosen for large vectors.
 Schedule reduce_scatter_gather(const Request& request) {
     const Slice in = input_of(request);
     const Slice out = output_of(request);

@@ -7,12 +7,12 @@
 
 namespace nexar::schedule {
 
-/// Every algorithm, those of one operation together. There for all worlds, roots and counts. For
-/// an operator that is not commutative only those that keep order may be taken, and for results
-/// that must not depend on the choice only canonical ones.
+/// Every algorithm, grouped by operation. Each works for all worlds, roots and counts. Operators
+/// that do not commute need an algorithm that keeps order, and results that must not depend on the
+/// choice need a canonical one.
 std::span<const Algorithm> algorithms() noexcept;
 
-/// nullptr if there is none of that name.
+/// Returns nullptr if the operation has no algorithm of that name.
 const Algorithm* find_algorithm(Collective operation, std::string_view name) noexcept;
 
 }  // namespace nexar::schedule

@@ -8,7 +8,7 @@
 
 namespace nexar::schedule {
 
-/// Who a rank's neighbours are: position p passes on to position p + 1, the last one to 0.
+/// A rank's neighbours: position p sends to position p + 1, the last position to position 0.
 struct Ring {
     const Chunks& chunks;  // by position
     std::uint32_t position = 0;
@@ -19,51 +19,52 @@ struct Ring {
     std::uint32_t after() const noexcept;
 };
 
-/// Whether a position has a chunk, other than its own, before the gathering starts.
+/// Returns true if a position has this chunk, not its own, before the all-gather starts.
 using Holds = std::function<bool(std::uint32_t position, std::uint32_t chunk)>;
 
-/// Every position gives `own`, its chunk, and gets all of `whole`. If `own` is not in its place in
-/// `whole` it is not copied there. Chunks that the receiver holds already do not travel.
+/// All-gather around a ring: every position contributes `own`, its chunk, and gets all of `whole`.
+/// Does not copy `own` into `whole`. Skips chunks that the receiver already holds.
 ///
 ///     world 4, chunk sent in step 0, 1, 2     0 -0-> 1 -1-> 2 -2-> 3 -3-> 0
 ///                                             0 -3-> 1 -0-> 2 -1-> 3 -2-> 0
 ///                                             0 -2-> 1 -3-> 2 -0-> 3 -1-> 0
 ///
-/// Steps: world - 1. Each rank sends all but the chunk of the position after it.
+/// Steps: world - 1. Each rank sends every chunk except that of the position after it.
 void ring_all_gather(Builder& builder, const Ring& ring, const Slice& own, const Slice& whole,
                      const Holds& holds = {});
 
-/// Where a rank puts chunk `i` when it has folded its own part in.
+/// Where a rank puts a chunk after it has folded its own part into it.
 class RingPlaces {
 public:
-    /// Every chunk at its place in `whole`.
+    /// Every chunk has its place in `whole`.
     explicit RingPlaces(const Slice& whole) : whole_(whole) {}
 
-    /// In a few slots of scratch, by turns; own chunk in `result`.
+    /// Chunks take turns in a few slots of scratch; the own chunk goes to `result`.
     RingPlaces(Builder& builder, const Ring& ring, const Slice& result);
 
     Slice place(const Ring& ring, std::uint32_t chunk, std::uint32_t step) const;
 
 private:
-    // A slot is free again once the link released what was sent from it; with a few more than two
-    // the ring does not wait for acknowledgements.
+    // A slot is free again when the link has released what was sent from it. With a few slots more
+    // than two, the ring does not wait for acknowledgements.
     static constexpr std::uint32_t kSlots = 4;
 
     Slice whole_;
     Slice slots_;
-    std::uint32_t slot_count_ = 0;  // 0: in whole_
+    std::uint32_t slot_count_ = 0;  // 0: chunks are in whole_
     std::uint64_t slot_size_ = 0;
 };
 
-/// Folds the positions' `in`; position p ends with chunk p, in its place of `places`.
+/// Reduce-scatter around a ring: folds the `in` of all positions; position p ends with chunk p,
+/// where `places` puts it.
 ///
 ///     world 4, chunk sent in step 0, 1, 2     0 -3-> 1 -0-> 2 -1-> 3 -2-> 0
 ///                                             0 -2-> 1 -3-> 2 -0-> 3 -1-> 0
 ///                                             0 -1-> 1 -2-> 2 -3-> 3 -0-> 0
 ///
-/// Chunk c starts at position c + 1 and each position on its way adds its own part on the right, so
-/// the fold is c+1, c+2, ..., c: not in the order of ranks, and another one for each chunk.
-/// Steps: world - 1. Each rank sends all but its own chunk.
+/// Chunk c starts at position c + 1, and each position on its way folds its own part in on the
+/// right. So the operands are in the order c+1, c+2, ..., c, which is not the order of ranks and
+/// differs from chunk to chunk. Steps: world - 1. Each rank sends every chunk except its own.
 void ring_reduce_scatter(Builder& builder, const Ring& ring, const Slice& in,
                          const RingPlaces& places);
 

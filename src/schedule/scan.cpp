@@ -1,5 +1,10 @@
-// Terms: in, out: the rank's input and output, the same memory in place; current: the fold, so far,
-// of this rank and those just before it.
+// Scan: rank r gets the fold of the vectors of ranks 0 to r; in the exclusive scan, of ranks 0 to
+// r - 1.
+//
+// Algorithms, for both: recursive doubling (small vectors), linear (large vectors).
+//
+// Terms: `in` and `out` are the rank's input and output, the same memory in place; `current` is the
+// fold of this rank and the ranks just before it, so far. n = world, S = elements of the vector.
 
 #include "schedule/scan.hpp"
 
@@ -12,13 +17,13 @@ namespace nexar::schedule::scan {
 using compute::Side;
 
 // Recursive doubling: in round k rank r sends the fold of the 2^k ranks up to itself to rank r +
-// 2^k, which puts it in front of its own.
+// 2^k, which folds it in front of its own.
 //
 //     world 4, round 0    0 -> 1 -> 2 -> 3        round 1    0 -> 2, 1 -> 3
 //
-// Each rank sends up to S log2(n) in log2(n) steps. For small vectors. A rank folds while it sends
-// the same vector, so the fold goes to output and scratch by turns, such that the last one is
-// output.
+// Each rank sends at most S log2(n) in log2(n) steps. Chosen for small vectors. A rank folds while
+// it is still sending the same slice, so each fold goes to other memory: alternately to `out` and
+// to `spare` scratch, such that the last fold goes to `out`.
 Schedule recursive_doubling(const Request& request) {
     const Slice in = input_of(request);
     const Slice out = output_of(request);
@@ -45,12 +50,12 @@ Schedule recursive_doubling(const Request& request) {
     return std::move(builder).build();
 }
 
-// Linear: the fold passes from rank to rank, segment by segment.
+// Linear: each rank folds its vector into the one it receives and forwards it, segment by segment.
 //
 //     world 4    0 -> 1 -> 2 -> 3
 //
-// Each rank sends S once; n - 1 steps of one segment each pass before the last rank has the first
-// segment, then it is as fast as one link. For large vectors.
+// Each rank except the last sends S once. The first segment takes n - 1 steps to reach the last
+// rank; from then on the chain is as fast as one link. Chosen for large vectors.
 Schedule linear(const Request& request) {
     const Slice in = input_of(request);
     const Slice out = output_of(request);
@@ -64,8 +69,8 @@ Schedule linear(const Request& request) {
     return std::move(builder).build();
 }
 
-// The same as the inclusive linear scan; what a rank gets is its result, and what it passes on has
-// its own part folded in, in scratch.
+// Linear, exclusive: what a rank receives is its result. It folds its own vector into a copy of
+// that in scratch and forwards the copy. Bytes and steps are those of the inclusive scan.
 Schedule exclusive_linear(const Request& request) {
     const Slice in = input_of(request);
     const Slice out = output_of(request);
@@ -90,9 +95,9 @@ Schedule exclusive_linear(const Request& request) {
     return std::move(builder).build();
 }
 
-// The same rounds as the inclusive scan. A message is folded twice: into the result, which leaves
-// the own part out, and into `current`, which is sent on, for as long as there is somebody to send
-// to.
+// Recursive doubling, exclusive: the rounds of the inclusive scan. A rank folds each message twice:
+// into the result, which leaves out its own vector, and into `current`, as long as it still has to
+// send that to somebody.
 Schedule exclusive_recursive_doubling(const Request& request) {
     const Slice in = input_of(request);
     const Slice out = output_of(request);
@@ -105,7 +110,7 @@ Schedule exclusive_recursive_doubling(const Request& request) {
         current = builder.scratch(in.count);
         builder.copy(in, current);
     }
-    Slice free;  // what `current` was before: the next fold goes there
+    Slice free;  // the previous `current`; the next fold goes there
     for (std::uint32_t d = 1; d < world; d *= 2) {
         if (sends(d)) builder.send(rank + d, current);
         if (rank < d) continue;

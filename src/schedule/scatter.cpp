@@ -1,5 +1,9 @@
-// Terms: in: the root's vector, all chunks; result: where the rank's chunk goes; position: distance
-// from the root.
+// Scatter: each rank gets its chunk of the root's vector.
+//
+// Algorithms: flat (large chunks), binomial tree (small chunks).
+//
+// Terms: `in` is the root's vector, all chunks; `position` is the distance of a rank from the root,
+// modulo the world. n = world, S = elements of the root's vector. -23-> carries chunks 2 and 3.
 
 #include "schedule/scatter.hpp"
 
@@ -9,12 +13,12 @@
 
 namespace nexar::schedule::scatter {
 
-// Flat: the root sends to everybody.
+// Flat: the root sends each rank its chunk.
 //
 //     world 4, root 0    0 -1-> 1, 0 -2-> 2, 0 -3-> 3
 //
-// The root sends S(n-1)/n in one step. For large chunks, of any sizes, which only the root needs to
-// know.
+// The root sends S(n-1)/n in one step. Chosen for large chunks; takes chunks of different sizes,
+// which only the root needs to know.
 Schedule flat(const Request& request) {
     const Slice in = input_of(request);
     Builder builder;
@@ -30,13 +34,13 @@ Schedule flat(const Request& request) {
     return std::move(builder).build();
 }
 
-// Binomial tree: a rank gets the chunks of its whole subtree and passes on those of its children,
-// the largest subtree first.
+// Binomial tree: a rank receives the chunks of its whole subtree and forwards those of its
+// children, largest subtree first.
 //
 //     world 4, root 0    0 -23-> 2, then 0 -1-> 1 and 2 -3-> 3
 //
-// The root sends log2(n) messages instead of n - 1, in log2(n) steps; chunks travel up to log2(n)
-// times. For small chunks. All ranks must know all sizes.
+// The root sends log2(n) messages instead of n - 1, in log2(n) steps, and a chunk makes up to
+// log2(n) hops. Chosen for small chunks. All ranks must know the sizes of all chunks.
 Schedule binomial(const Request& request) {
     const Binomial tree(request.world, request.root);
     const std::uint32_t position = tree.position(request.rank);

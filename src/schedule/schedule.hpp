@@ -8,13 +8,13 @@
 
 #include "compute/byte_fold.hpp"
 
-/// Collectives as data. A schedule says what one rank does; all ranks' schedules of one request
-/// together are the collective. Plain values: what runs them is the engine's executor, what proves
-/// them is checker.hpp.
+/// Collectives as data. A schedule says what one rank does; the schedules of all ranks for one
+/// request are the collective. Schedules are plain values: the engine's executor runs them, and
+/// check/checker.hpp proves them correct.
 namespace nexar::schedule {
 
-/// Which of a rank's buffers. `input` is never written. In place there is no input: `output`
-/// holds it at the start.
+/// One of a rank's buffers. No step writes to `input`. In place there is no input buffer: `output`
+/// holds the input at the start.
 enum class Space : std::uint8_t { input, output, scratch };
 
 /// A range of one buffer, in elements.
@@ -27,7 +27,7 @@ struct Slice {
     friend bool operator==(const Slice&, const Slice&) = default;
 };
 
-/// The part of `whole` from `offset` on.
+/// `count` elements of `whole`, starting at `offset`.
 constexpr Slice part(const Slice& whole, std::uint64_t offset, std::uint64_t count) noexcept {
     return {whole.space, whole.offset + offset, count};
 }
@@ -37,7 +37,7 @@ constexpr bool overlap(const Slice& a, const Slice& b) noexcept {
 }
 
 enum class Kind : std::uint8_t {
-    send,            // peer gets `from`
+    send,            // sends `from` to the peer
     receive_copy,    // into = incoming
     receive_reduce,  // into = incoming op local, or local op incoming: see side
     copy,            // into = from
@@ -53,7 +53,7 @@ constexpr bool is_message(Kind kind) noexcept {
 constexpr bool folds(Kind kind) noexcept {
     return kind == Kind::receive_reduce || kind == Kind::reduce;
 }
-/// Whether steps of this kind read `from`, and write `into`.
+/// Whether steps of this kind read `from`, and whether they write `into`.
 constexpr bool reads_from(Kind kind) noexcept {
     return !receives(kind);
 }
@@ -61,51 +61,51 @@ constexpr bool writes_into(Kind kind) noexcept {
     return kind != Kind::send;
 }
 
-/// How the elements of a message travel.
+/// The encoding of the elements of a message.
 enum class Codec : std::uint8_t { none };
 
-/// One thing that a rank does. Steps that no dependency orders may run at the same time, in any
-/// order; their place in the schedule says nothing.
+/// One action of a rank. Steps that no dependency orders may run concurrently and in any order;
+/// their position in the schedule has no meaning.
 ///
-/// A message is found by (sender, receiver, number); its send and its receive have the same count
-/// and segment. The number is the ordinal of the message in the ordered pair, from 0: both sides
-/// come to it alone, and per peer the numbers are dense.
+/// A message is identified by sender, receiver and number; its send and its receive have equal
+/// counts and segments. Messages of an ordered pair of ranks are numbered from 0 without gaps, so
+/// both ranks derive the number on their own.
 ///
-/// With a segment the step runs in pieces of that many elements, the last one shorter. Pieces start
-/// in order (piece k+1 not before piece k) and several may be under way.
+/// With a segment the step runs in pieces of that many elements; the last piece may be shorter.
+/// Pieces start in order (piece k+1 not before piece k), and several may be in progress.
 struct Step {
     Kind kind = Kind::copy;
     Codec codec = Codec::none;
-    compute::Side side = compute::Side::left;  // where the incoming operand, or `from`, stands
+    compute::Side side = compute::Side::left;  // of the incoming operand, or of `from`
     std::uint32_t peer = 0;
     std::uint32_t message = 0;
     std::uint32_t first_dependency = 0;  // in Schedule::dependencies
     std::uint32_t dependency_count = 0;
-    std::uint64_t segment = 0;  // elements; 0: the whole in one piece
+    std::uint64_t segment = 0;  // elements; 0: one piece
     Slice from{};
     Slice into{};
     Slice local{};  // exactly `into`, or disjoint from it
 
-    /// Elements that the step moves.
+    /// Number of elements that the step moves.
     std::uint64_t count() const noexcept { return receives(kind) ? into.count : from.count; }
 
-    /// Pieces that the step runs in; 1 for a message without elements.
+    /// Number of pieces that the step runs in; 1 for a message without elements.
     std::uint64_t segments() const noexcept {
         if (segment == 0 || count() <= segment) return 1;
         return count() / segment + (count() % segment != 0 ? 1 : 0);
     }
 };
 
-/// What of a step is waited for. Only a send has a release.
+/// The event of a step that another step waits for. Only sends are released.
 enum class Milestone : std::uint8_t {
-    finished,  // the elements are there; for a send: the receiver has them
-    released,  // the memory of the send is not read again, not even to retransmit; after finished
+    finished,  // the elements are in place; for a send: at the receiver
+    released,  // nothing will read the sent memory again, not even a retransmission; after finished
 };
 
-/// A step starts after that event of another step of the same rank. Pipelined: its piece k waits
-/// only for piece k of the other, which has as many; else it waits for the whole step.
+/// A step starts after this event of another step of the same rank. If pipelined, its piece k waits
+/// only for piece k of the other step, which has as many pieces; otherwise it waits for all of it.
 ///
-/// Who overwrites memory that was sent waits for its release.
+/// A step that overwrites sent memory must wait for the release of the send.
 struct Dependency {
     std::uint32_t step = 0;
     Milestone event = Milestone::finished;
@@ -117,7 +117,7 @@ struct Dependency {
 /// What one rank does in one collective.
 struct Schedule {
     std::vector<Step> steps;
-    std::vector<Dependency> dependencies;  // of all steps, see Step::first_dependency
+    std::vector<Dependency> dependencies;  // of all steps; see Step::first_dependency
     std::uint64_t scratch = 0;             // elements of the scratch buffer
 
     std::span<const Dependency> dependencies_of(std::size_t step) const {
@@ -129,7 +129,7 @@ struct Schedule {
 std::string to_text(const Slice& slice);
 std::string to_text(const Step& step);
 
-/// One line per step: its number, what it does, what it waits for (`3` finished, `3r` released,
+/// One line per step: its number, its action and what it waits for (`3` finished, `3r` released,
 /// `~` pipelined).
 std::string to_text(const Schedule& schedule);
 

@@ -8,7 +8,7 @@
 
 namespace nexar::schedule {
 
-/// The terms in which formulas speak of a collective.
+/// The terms of a collective that the formulas of cost.cpp and traffic.cpp use.
 struct Shape {
     explicit Shape(const Extent& extent)
         : n(extent.world),
@@ -24,9 +24,9 @@ struct Shape {
 
     double n;        // ranks
     double p;        // groups: the largest power of two up to n
-    double odd;      // 1 when n is none
-    double late;     // 1 when so many ranks are beyond p that every round waits for them; fewer of
-                     // them are absorbed by one round
+    double odd;      // 1 if n is not a power of two, else 0
+    double late;     // 1 if more than p/2 ranks are beyond p, so that every round waits for them;
+                     // fewer of them delay one round only
     double down;     // log2(p)
     double up;       // log2(n), rounded up
     double S;        // bytes of the vector
@@ -34,7 +34,8 @@ struct Shape {
     double segment;  // bytes; 0: none
     double window;
 
-    /// Of a vector or chunk of so many bytes: its longest piece, and how many there are.
+    /// For a vector or chunk of this many bytes: the size of its longest piece, and the number of
+    /// pieces.
     double piece(double bytes) const { return segment == 0 ? bytes : std::min(segment, bytes); }
     double pieces(double bytes) const {
         return segment == 0 || bytes <= segment ? 1 : std::ceil(bytes / segment);

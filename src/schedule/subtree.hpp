@@ -8,8 +8,8 @@
 
 namespace nexar::schedule {
 
-/// Where a rank keeps the chunks of its subtree of a binomial tree: at the root in `whole`, in the
-/// order of ranks; elsewhere in scratch, in the order of positions. Chunks that reach around the
+/// Where a rank keeps the chunks of its subtree of a binomial tree: the root in `whole`, in the
+/// order of ranks; other ranks in scratch, in the order of positions. Chunks that wrap around the
 /// end of the world are two slices on all ranks, because they are two at the root.
 class Subtree {
 public:
@@ -22,7 +22,7 @@ public:
         whole_ = builder.scratch(elements(position_, size));
     }
 
-    /// The chunks of `count` positions from `first` on. An empty slice counts nothing.
+    /// The chunks of `count` positions from `first` on; one or both slices may be empty.
     std::array<Slice, 2> slices(std::uint32_t first, std::uint32_t count) const {
         const auto both = spans(first, count);
         if (position_ == 0)

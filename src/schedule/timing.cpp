@@ -17,16 +17,16 @@ using StepId = std::uint32_t;   // over all ranks
 using PieceId = std::uint32_t;  // over all steps
 
 enum class Moment : std::uint8_t {
-    ready,    // nothing that the piece waits for is left
-    arrives,  // the first byte of a message is at its receiver
-    came,     // the last one
+    ready,    // everything that the piece waits for has happened
+    arrives,  // the receiver begins to handle a message
+    came,     // the receiver has all of it
     finished,
     released,
 };
 
 struct Happening {
     double at = 0;
-    std::uint64_t number = 0;  // in the order of discovery, for those of one time
+    std::uint64_t number = 0;  // orders events of equal time: first found, first handled
     Moment moment{};
     StepId step = 0;
     PieceId piece = 0;
@@ -36,7 +36,7 @@ struct Happening {
     }
 };
 
-/// Who waits for a step of the same rank.
+/// A step that waits for another step of the same rank.
 struct Dependent {
     StepId step = 0;
     Milestone event{};
@@ -50,7 +50,7 @@ struct StepState {
     std::uint32_t pieces = 0;
     std::uint32_t finished = 0;  // pieces
     std::uint32_t released = 0;
-    StepId partner = 0;  // of a message: the step at the other end
+    StepId partner = 0;  // the other end of a message
     std::uint32_t first_dependent = 0;
     std::uint32_t dependents = 0;
 };
@@ -117,10 +117,11 @@ std::uint64_t TimedRun::pieces_in_all() const {
 Result<void> TimedRun::prepare(std::uint64_t max_pieces) {
     const std::uint64_t all = pieces_in_all();
     if (all > max_pieces) {
-        return Error(Errc::limit_exceeded,
-                     fmt::format("the schedules have {} pieces, and {} can be run; take a smaller "
-                                 "world, larger segments or an algorithm with fewer steps",
-                                 all, max_pieces));
+        return Error(
+            Errc::limit_exceeded,
+            fmt::format("the schedules have {} pieces, but at most {} can be simulated; choose a "
+                        "smaller world, larger segments or an algorithm with fewer steps",
+                        all, max_pieces));
     }
     pieces_.resize(static_cast<std::size_t>(all));
     servers_.resize(ranks_.size());
@@ -149,7 +150,7 @@ Result<void> TimedRun::match() {
         const bool in = receives(step.kind);
         return Error(
             Errc::invalid_argument,
-            fmt::format("message {} from rank {} to rank {} has no {} like it", step.message,
+            fmt::format("message {} from rank {} to rank {} has no matching {}", step.message,
                         in ? step.peer : rank, in ? rank : step.peer, in ? "send" : "receive"));
     };
     const MessageEnds ends = match_messages(ranks_);
@@ -187,7 +188,8 @@ void TimedRun::connect() {
     }
 }
 
-/// The first piece waits for whole steps, every piece for its like and for the one before it.
+/// The first piece waits for whole steps; each piece waits for its pipelined counterparts, and for
+/// the previous piece to start.
 void TimedRun::start() {
     for (StepId id = 0; id < steps_.size(); ++id) {
         const StepState& step = steps_[id];
@@ -299,7 +301,8 @@ Result<double> TimedRun::run() {
     }
     if (unfinished_ == 0) return last;
     return Error(Errc::invalid_argument,
-                 fmt::format("{} pieces wait for each other for ever", unfinished_));
+                 fmt::format("deadlock: {} pieces never finish because they wait for each other",
+                             unfinished_));
 }
 
 }  // namespace

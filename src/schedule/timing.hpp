@@ -9,19 +9,20 @@
 
 namespace nexar::schedule {
 
-/// What a collective would take on a fabric.
+/// The cost of a collective on a simulated fabric.
 struct Timing {
-    double seconds = 0;                  // until the last rank has all
+    double seconds = 0;                  // until the last rank has finished
     std::uint64_t most_bytes_sent = 0;   // by one rank
     std::uint64_t bytes_sent = 0;        // by all
     std::uint64_t most_messages = 0;     // sent by one rank
-    std::uint32_t most_connections = 0;  // peers that one rank talks to
+    std::uint32_t most_connections = 0;  // peers of one rank
 };
 
-/// Runs all ranks' schedules of one request on a clock of its own. Every rank has one way out, one
-/// way in and one processor, and each serves one piece at a time, in the order in which they come;
-/// nothing else is shared. Fails with limit_exceeded when there are more than `max_pieces`, and
-/// with invalid_argument for schedules that do not fit together (the checker says more).
+/// Simulates the schedules of all ranks for one request on a virtual clock. Every rank has one
+/// sender, one receiver and one processor; each handles one piece at a time, in the order of
+/// arrival. Ranks share nothing else. Fails with limit_exceeded if there are more than
+/// `max_pieces`, and with invalid_argument if the schedules do not belong together (the checker
+/// says more).
 Result<Timing> run_on_clock(std::span<const Schedule> ranks, std::uint64_t element_bytes,
                             const Rates& rates, std::uint64_t max_pieces = 1U << 25U);
 

@@ -19,7 +19,8 @@ struct TrafficTerms : Shape {
 
     double more;  // ranks beyond p
 
-    /// `times` messages of so many bytes, each in its pieces; and such that are folded.
+    /// `times` messages of this many bytes, each in its pieces; folded() for messages that are
+    /// folded.
     Traffic sent(double times, double bytes) const {
         return {.messages = times * pieces(bytes), .bytes = times * bytes};
     }
@@ -28,14 +29,14 @@ struct TrafficTerms : Shape {
         all.folded = all.bytes;
         return all;
     }
-    /// Halves, then quarters, ...: every group has the vector once but for its own part.
+    /// Halves, then quarters and so on: every group moves the vector once, except its own part.
     Traffic halving() const { return {.messages = p * down, .bytes = (p - 1) * S}; }
     Traffic fold_halving() const {
         return {.messages = p * down, .bytes = (p - 1) * S, .folded = (p - 1) * S};
     }
-    /// Blocks go from the groups to those whose they are.
+    /// The groups send blocks to their owners.
     Traffic hand_out() const { return p > 2 || more > 0 ? sent(n - 1, c) : Traffic{}; }
-    /// A chunk goes as many hops as its rank has bits set.
+    /// A chunk makes as many hops as its position has bits set.
     Traffic by_tree() const {
         double hops = 0;
         for (double bit = 1; bit < n; bit *= 2) {
@@ -43,7 +44,7 @@ struct TrafficTerms : Shape {
         }
         return {.messages = n - 1, .bytes = c * hops};
     }
-    /// Rank r sends to r + 1, then r + 2, r + 4, ..., as long as there are such.
+    /// Rank r sends to r + 1, r + 2, r + 4 and so on, as far as the world reaches.
     double doublings() const { return n * up - (std::exp2(up) - 1); }
 };
 
@@ -111,7 +112,8 @@ constexpr std::array kTrafficFormulas{
     TrafficEntry{Collective::broadcast, "binomial", whole_to_each},
     TrafficEntry{Collective::broadcast, "scatter_all_gather",
                  [](const TrafficTerms& t) {
-                     // Around the ring nobody gets what it has been handed, and the root has all.
+                     // The ring skips chunks that a rank got from the tree, and the root has all of
+                     // them.
                      return t.by_tree() + t.sent((t.n - 1) * (t.n - 1), t.c);
                  }},
     TrafficEntry{Collective::broadcast, "chain", whole_to_each},
@@ -137,14 +139,15 @@ constexpr std::array kTrafficFormulas{
     TrafficEntry{Collective::all_to_all, "windowed", pairs},
     TrafficEntry{Collective::all_to_all, "bruck",
                  [](const TrafficTerms& t) {
-                     // To its rank a chunk goes as many hops as their distance has bits set.
+                     // A chunk makes as many hops as the distance to its receiver has bits set.
                      return Traffic{.messages = t.n * t.up, .bytes = t.n * t.by_tree().bytes};
                  }},
     TrafficEntry{Collective::scan, "recursive_doubling", fold_doublings},
     TrafficEntry{Collective::scan, "linear", fold_to_one},
     TrafficEntry{Collective::exclusive_scan, "recursive_doubling",
                  [](const TrafficTerms& t) {
-                     // What comes first to a rank is its result so far.
+                     // The first message that a rank receives is its result so far and is not
+                     // folded.
                      return t.folded(t.doublings() - t.up, t.S) + t.sent(t.up, t.S);
                  }},
     TrafficEntry{Collective::exclusive_scan, "linear",
@@ -163,7 +166,7 @@ Traffic traffic_of(const Algorithm& algorithm, const Extent& extent) {
         return entry.operation == algorithm.operation && entry.name == algorithm.name;
     });
     NEXAR_ASSERT(found != kTrafficFormulas.end(),
-                 "every algorithm that needs no tree has a formula");
+                 "every algorithm that needs no given tree has a formula");
     return found->traffic(TrafficTerms(extent));
 }
 

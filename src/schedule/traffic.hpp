@@ -4,15 +4,15 @@
 
 namespace nexar::schedule {
 
-/// What all ranks together do in one run of an algorithm.
+/// The work of all ranks together in one run of an algorithm.
 struct Traffic {
     double messages = 0;
-    double bytes = 0;   // of the messages
+    double bytes = 0;   // in all messages
     double folded = 0;  // bytes
 };
 
-/// By a formula; how near it is to the schedules says cost_test.cpp. Not for algorithms that
-/// need a tree drawn.
+/// Computes the traffic by a formula; cost_test.cpp bounds its difference from the schedules. Not
+/// for algorithms that need a given tree.
 Traffic traffic_of(const Algorithm& algorithm, const Extent& extent);
 
 }  // namespace nexar::schedule

@@ -24,7 +24,7 @@ void FoldToRoot::add_to(Builder& builder) const {
         }
         fold(rank == first ? first + 1 : first);
     }
-    // Who holds what the 2^level groups of a block have folded together.
+    // The rank that holds the fold of the 2^level groups of a block.
     const auto holder = [&](std::uint32_t block, std::uint32_t level) {
         return tree.group_of(root) >> level == block ? root : tree.leader(block << level);
     };

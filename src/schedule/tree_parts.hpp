@@ -8,14 +8,13 @@
 namespace nexar::schedule {
 
 /// Folds all ranks' `in` towards `root` along the canonical tree. Where two subtrees join, the
-/// result stays on the side of the root, so every root has the same tree and no extra hop:
+/// result stays on the side of the root, so every root uses the same tree without an extra hop:
 ///
 ///     world 4, root 0     1 -> 0, 3 -> 2, then 2 -> 0
 ///     world 4, root 3     1 -> 0, 2 -> 3, then 0 -> 3
 ///
-/// What a rank folds goes to `into`, or to scratch where that is not given; the root's result
-/// stands in its `into`. Steps: log2 of the world, rounded up. Each rank but the root sends its
-/// vector once.
+/// A rank folds into `into`, or into scratch if that is not given; the root must give it and finds
+/// the result there. Steps: ceil(log2(world)). Each rank except the root sends its vector once.
 struct FoldToRoot {
     std::uint32_t world = 1;
     std::uint32_t rank = 0;
@@ -26,7 +25,7 @@ struct FoldToRoot {
     void add_to(Builder& builder) const;
 };
 
-/// From position 0 of a binomial tree down. Steps: log2 of the world, rounded up.
+/// Broadcast from the root down a binomial tree. Steps: ceil(log2(world)).
 void binomial_broadcast(Builder& builder, std::uint32_t world, std::uint32_t rank,
                         std::uint32_t root, const Slice& slice);
 

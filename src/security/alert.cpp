@@ -95,8 +95,8 @@ Error peer_refused(Alert alert, std::string_view reason) {
 Error handshake_failed(Alert alert) {
     if (alert == Alert::decode_error) {
         return {Errc::limit_exceeded,
-                "the peer's handshake does not decode or is above the limit of 16384 bytes (TLS "
-                "alert 50, decode_error)"};
+                "the peer's handshake is malformed or exceeds the limit of 16384 bytes (TLS alert "
+                "50, decode_error)"};
     }
     const Errc code = code_of(alert);
     return {code, fmt::format("the handshake with the peer failed (TLS alert {}, {}); {}",

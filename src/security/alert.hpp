@@ -6,8 +6,8 @@
 
 namespace nexar::security {
 
-/// A TLS alert (RFC 8446 section 6). QUIC carries it as the error code 0x100 + number (RFC 9001
-/// section 4.8). Any number may arrive; those that nexar tells apart have names here.
+/// A TLS alert (RFC 8446 section 6). QUIC carries it as error code 0x100 + number (RFC 9001 section
+/// 4.8). A peer may send any number; the alerts that nexar distinguishes have names here.
 enum class Alert : std::uint8_t {
     unexpected_message = 10,
     handshake_failure = 40,
@@ -28,15 +28,16 @@ enum class Alert : std::uint8_t {
     no_application_protocol = 120,
 };
 
-/// As in RFC 8446, "bad_certificate"; "unknown" for a number that has no name here.
+/// The name that RFC 8446 uses, such as "bad_certificate"; "unknown" for a number without a name
+/// here.
 std::string_view name(Alert alert) noexcept;
 
-/// Why a handshake that the peer ended failed, from its alert and the reason that it gave, which
-/// may be empty and is made printable. unauthenticated when it is about our certificate,
-/// version_mismatch when it does not speak our protocol, malformed otherwise.
+/// The error of a handshake that the peer ended, from its alert and the reason it gave, which may
+/// be empty and may contain anything. The code is unauthenticated if the alert is about our
+/// certificate, version_mismatch if the peer does not speak our protocol, and malformed otherwise.
 Error peer_refused(Alert alert, std::string_view reason);
 
-/// Why a handshake that GnuTLS ended on this side failed, from the alert that it chose.
+/// The error of a handshake that GnuTLS ended on this side, from the alert that it chose.
 Error handshake_failed(Alert alert);
 
 }  // namespace nexar::security

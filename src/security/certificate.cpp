@@ -46,7 +46,7 @@ Result<void> check_limits(std::span<const std::byte> der) {
                                  Certificate::kMaxBytes));
     }
     const auto names = count_alternative_names(der, Certificate::kMaxNames);
-    if (!names) return malformed_certificate("its elements do not add up");
+    if (!names) return malformed_certificate("its structure is invalid");
     if (*names > Certificate::kMaxNames) {
         return Error(Errc::limit_exceeded,
                      fmt::format("the certificate has more than {} subject alternative names",
@@ -58,26 +58,26 @@ Result<void> check_limits(std::span<const std::byte> der) {
 Result<Validity> validity_of(gnutls_x509_crt_t certificate) {
     const std::time_t first = gnutls_x509_crt_get_activation_time(certificate);
     const std::time_t last = gnutls_x509_crt_get_expiration_time(certificate);
-    if (first == -1 || last == -1) return malformed_certificate("its validity has no times");
+    if (first == -1 || last == -1) return malformed_certificate("it has no validity period");
     return Validity{wall_time(first), wall_time(last)};
 }
 
 Error malformed_uri(std::string_view uri) {
     return {Errc::malformed,
-            fmt::format("{} names no node; allowed: {}CLUSTER/NODE/INCARNATION with 32, 32 and 16 "
-                        "digits of 0-9 and a-f",
-                        in_quotes(uri), kUriScheme)};
+            fmt::format(
+                "{} does not name a node; allowed: {}CLUSTER/NODE/INCARNATION with 32, 32 and 16 "
+                "digits of 0-9 and a-f",
+                in_quotes(uri), kUriScheme)};
 }
 
-/// Text of the URI at `index`; empty when the name there is of another kind, nothing behind the
-/// last one.
+/// The URI at `index`; empty if the name there has another type, nullopt after the last name.
 std::optional<std::string> uri_at(gnutls_x509_crt_t certificate, unsigned index) {
     std::string text(kUriBytes + 1, '\0');
     std::size_t size = text.size();
     int kind =
         gnutls_x509_crt_get_subject_alt_name(certificate, index, text.data(), &size, nullptr);
     if (kind == GNUTLS_E_SHORT_MEMORY_BUFFER) {
-        // Longer than any of ours, but it may claim to be one.
+        // Longer than any nexar URI, but it may still claim to be one.
         text.resize(size);
         kind =
             gnutls_x509_crt_get_subject_alt_name(certificate, index, text.data(), &size, nullptr);
@@ -137,7 +137,7 @@ Result<Identity> identity_of(gnutls_x509_crt_t certificate) {
     if (uris.size() != 1) {
         return Error(Errc::malformed,
                      fmt::format("the certificate has {} subject alternative names of the form "
-                                 "{}...; allowed: one, which names the node",
+                                 "{}...; allowed: exactly one, which names the node",
                                  uris.size(), kUriScheme));
     }
     return parse_identity_uri(uris.front());
@@ -154,8 +154,9 @@ Result<Certificate> Certificate::from_pem(std::string_view pem) {
     const gnutls_datum_t text = datum(std::as_bytes(std::span(pem)));
     OwnedDatum der;
     if (gnutls_pem_base64_decode2("CERTIFICATE", &text, der.out()) < 0) {
-        return Error(Errc::malformed,
-                     "the text has no certificate in PEM (BEGIN CERTIFICATE ... END CERTIFICATE)");
+        return Error(
+            Errc::malformed,
+            "the text contains no certificate in PEM (BEGIN CERTIFICATE ... END CERTIFICATE)");
     }
     return from_der(der.bytes());
 }
@@ -164,7 +165,7 @@ std::string Certificate::to_pem() const {
     const gnutls_datum_t input = datum(der_);
     OwnedDatum text;
     const int code = gnutls_pem_base64_encode2("CERTIFICATE", &input, text.out());
-    NEXAR_ASSERT(code == 0, "base64 of some kilobytes fails only without memory");
+    NEXAR_ASSERT(code == 0, "base64 of a few kilobytes fails only if memory is exhausted");
     const auto bytes = text.bytes();
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

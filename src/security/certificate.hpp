@@ -15,7 +15,7 @@
 
 namespace nexar::security {
 
-/// From the first to the last second in which a certificate may be used.
+/// The first and the last second in which a certificate is valid.
 struct Validity {
     WallTime not_before{};
     WallTime not_after{};
@@ -26,51 +26,51 @@ struct Validity {
 /// SHA-256 of a certificate's DER.
 using Fingerprint = std::array<std::byte, 32>;
 
-/// The text of the URI that names a node in its certificate:
-/// nexar://<32 digits: cluster>/<32 digits: node>/<16 digits: incarnation>, all lower-case
-/// hexadecimal. One identity has one form, and all have the same length.
+/// The URI that names a node in its certificate: nexar://<32 digits: cluster>/<32 digits: node>/<16
+/// digits: incarnation>, all lower-case hexadecimal. Each identity has exactly one form, and all
+/// forms have the same length.
 std::string identity_uri(const Identity& identity);
 
-/// An Error (malformed) for every text that identity_uri() does not write.
+/// Fails with malformed for every text that identity_uri() does not produce.
 Result<Identity> parse_identity_uri(std::string_view uri);
 
-/// The text of the URI that a seed's certificate has beside its name: nexar-seed://<cluster>.
+/// The additional URI in the certificate of a seed: nexar-seed://<cluster>.
 std::string seed_uri(const ClusterId& cluster);
 bool names_seed(gnutls_x509_crt_t certificate, const ClusterId& cluster);
 
-/// The texts of the URIs among the subject alternative names that have the scheme nexar. A
-/// certificate is looked at as far as Certificate::kMaxNames.
+/// The subject alternative names that are URIs with the scheme nexar. Examines at most
+/// Certificate::kMaxNames + 1 names.
 std::vector<std::string> nexar_uris(gnutls_x509_crt_t certificate);
 
-/// From the one URI of the scheme nexar; see Certificate::identity().
+/// The identity in the only URI with the scheme nexar; see Certificate::identity().
 Result<Identity> identity_of(gnutls_x509_crt_t certificate);
 
-/// An X.509 certificate that was parsed and not yet believed. A value: cheap to move, copies its
-/// DER. Const calls may be made by several threads at once.
+/// An X.509 certificate that was parsed but not verified. Cheap to move; a copy copies the DER.
+/// Several threads may call const members concurrently.
 class Certificate {
 public:
-    /// The largest DER that is looked at.
+    /// The largest DER that from_der() accepts.
     static constexpr std::size_t kMaxBytes = std::size_t{16} * 1024;
-    /// The most subject alternative names that a certificate may have.
+    /// The maximum number of subject alternative names.
     static constexpr std::size_t kMaxNames = 8;
 
-    /// An Error (malformed, limit_exceeded) when these bytes and no others are not one certificate
-    /// within the limits, which are checked before GnuTLS sees the bytes.
+    /// Fails with malformed or limit_exceeded unless the bytes are exactly one certificate within
+    /// the limits. Checks the limits before GnuTLS sees the bytes.
     static Result<Certificate> from_der(std::span<const std::byte> der);
-    /// The first certificate of the text.
+    /// Reads the first certificate in the text.
     static Result<Certificate> from_pem(std::string_view pem);
 
     std::string to_pem() const;
     const std::vector<std::byte>& der() const noexcept { return der_; }
 
-    /// From the one URI of the scheme nexar among the subject alternative names; an Error
-    /// (malformed) when there is none, more than one, or one that is not well-formed.
+    /// The identity in the only URI with the scheme nexar among the subject alternative names.
+    /// Fails with malformed if there is none, more than one, or a malformed one.
     Result<Identity> identity() const;
 
     const Validity& validity() const noexcept { return validity_; }
     Fingerprint fingerprint() const;
 
-    /// An Error (malformed) when it is not an Ed25519 key.
+    /// Fails with malformed if it is not an Ed25519 key.
     Result<PublicKey> public_key() const;
 
     /// A parsed copy, for GnuTLS.

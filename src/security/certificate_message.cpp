@@ -11,7 +11,8 @@ namespace nexar::security {
 
 namespace {
 
-/// Takes a big-endian number of `width` bytes, and then that many bytes, off the front.
+/// Removes a big-endian length of `width` bytes, and then that many bytes, from the front of
+/// `rest`.
 std::optional<std::span<const std::byte>> take_vector(std::span<const std::byte>& rest,
                                                       std::size_t width) noexcept {
     if (rest.size() < width) return std::nullopt;
@@ -26,42 +27,42 @@ std::optional<std::span<const std::byte>> take_vector(std::span<const std::byte>
 }
 
 Refusal does_not_decode() {
-    return {Alert::decode_error, "your Certificate message does not decode",
-            "the peer's Certificate message does not decode as one of TLS 1.3", Errc::malformed};
+    return {Alert::decode_error, "your Certificate message is malformed",
+            "the peer sent a malformed TLS 1.3 Certificate message", Errc::malformed};
 }
 
 Refusal too_many() {
     return {Alert::bad_certificate,
-            fmt::format("you showed more than {} certificates", kMaxShownCertificates),
-            fmt::format("the peer showed more than {} certificates; allowed: its own, and the "
-                        "cluster CA's behind it",
+            fmt::format("you presented more than {} certificates", kMaxShownCertificates),
+            fmt::format("the peer presented more than {} certificates; allowed: its own, followed "
+                        "by that of the cluster CA",
                         kMaxShownCertificates)};
 }
 
 Refusal none() {
-    return {Alert::certificate_required, "you showed no certificate",
-            "the peer showed no certificate; it must join the cluster first, which gives it one"};
+    return {Alert::certificate_required, "you presented no certificate",
+            "the peer presented no certificate; it must join the cluster first to get one"};
 }
 
 Refusal too_large(std::size_t bytes) {
     return {Alert::bad_certificate,
-            fmt::format("your certificates are above {} bytes", kMaxHandshakeBytes),
-            fmt::format("the peer showed certificates of {} bytes in all; allowed: at most {}",
-                        bytes, kMaxHandshakeBytes)};
+            fmt::format("your certificates exceed {} bytes", kMaxHandshakeBytes),
+            fmt::format("the peer presented {} bytes of certificates; allowed: at most {}", bytes,
+                        kMaxHandshakeBytes)};
 }
 
 std::optional<Refusal> check_names(std::span<const std::byte> certificate) {
     const auto names = count_alternative_names(certificate, Certificate::kMaxNames);
     if (!names) {
-        return Refusal(Alert::bad_certificate, "your certificate does not decode",
-                       "the certificate that the peer showed is not one in DER");
+        return Refusal(Alert::bad_certificate, "your certificate is malformed",
+                       "the peer presented a certificate that is not valid DER");
     }
     if (*names > Certificate::kMaxNames) {
         return Refusal(
             Alert::bad_certificate,
             fmt::format("your certificate has more than {} names", Certificate::kMaxNames),
-            fmt::format("the certificate that the peer showed has more than {} subject "
-                        "alternative names; nodes have one",
+            fmt::format("the certificate that the peer presented has more than {} subject "
+                        "alternative names; a node has one",
                         Certificate::kMaxNames));
     }
     return std::nullopt;

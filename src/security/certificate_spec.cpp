@@ -13,7 +13,7 @@ namespace nexar::security {
 
 namespace {
 
-/// Collects the first failure of a row of calls of GnuTLS.
+/// Keeps the first failure in a sequence of GnuTLS calls.
 class FirstFailure {
 public:
     FirstFailure& operator<<(int code) noexcept {
@@ -33,7 +33,7 @@ std::time_t seconds(WallTime time) {
     return std::chrono::system_clock::to_time_t(time);
 }
 
-/// RFC 7093 section 2 allows any hash of the key; this is the front of the one used elsewhere.
+/// RFC 7093 section 2 allows any hash of the key; these are the first bytes of PublicKey::hash().
 std::array<std::byte, 20> key_id(const PublicKey& key) {
     std::array<std::byte, 20> id{};
     std::ranges::copy_n(key.hash().begin(), id.size(), id.begin());

@@ -10,8 +10,8 @@
 
 namespace nexar::security {
 
-/// What a certificate says, before somebody signs it. ClusterCa fills it as the cluster's profile
-/// demands (docs/protocol.md, "Certificates"); a test may fill it in any other way.
+/// The content of a certificate before it is signed. ClusterCa fills it in as the cluster's profile
+/// requires (docs/protocol.md, "Certificates"); tests may fill it in differently.
 struct CertificateSpec {
     PublicKey subject_key{};
     std::string subject{};            // common name, at most 64 bytes
@@ -22,15 +22,16 @@ struct CertificateSpec {
     std::vector<const char*> purposes{};  // GNUTLS_KP_...
 };
 
-/// Who signs: a key and the certificate that shows its name; without one the subject itself.
+/// The key that signs and the certificate that names the signer; without one the certificate is
+/// self-signed.
 struct Signer {
     const KeyPair& key;
     const Certificate* certificate = nullptr;
 };
 
-/// The signed certificate as DER. All that is signed under one profile has one size: the serial
-/// number is 16 random bytes of which the first is never 0 nor above 0x7f, and Ed25519 signatures
-/// have 64 bytes.
+/// Returns the signed certificate as DER. All certificates of one profile have the same size: the
+/// serial number has 16 random bytes, of which the first is from 0x40 to 0x7f, and an Ed25519
+/// signature has 64 bytes.
 Result<std::vector<std::byte>> sign_certificate(const CertificateSpec& spec, const Signer& signer);
 
 }  // namespace nexar::security

@@ -18,7 +18,7 @@ std::string cluster_uri(const ClusterId& cluster) {
     return fmt::format("{}{}", kScheme, cluster.to_hex());
 }
 
-/// Times in certificates are whole seconds.
+/// Certificates contain whole seconds.
 Validity validity_from(WallTime now, std::chrono::seconds lifetime) {
     const auto start = std::chrono::floor<std::chrono::seconds>(now);
     return {start - ClusterCa::kBackdating, start + lifetime};
@@ -26,8 +26,8 @@ Validity validity_from(WallTime now, std::chrono::seconds lifetime) {
 
 Error not_a_ca(std::string_view why) {
     return {Errc::bad_config,
-            fmt::format("the certificate is not that of a nexar cluster CA: {}; give the one that "
-                        "was made together with this key",
+            fmt::format("the certificate does not belong to a nexar cluster CA: {}; use the one "
+                        "that was created together with this key",
                         why)};
 }
 
@@ -39,7 +39,7 @@ Result<ClusterId> cluster_of_ca(const Certificate& certificate) {
     unsigned critical = 0;
     if (gnutls_x509_crt_get_basic_constraints(handle.get(), &critical, &is_ca, nullptr) < 0 ||
         is_ca == 0) {
-        return not_a_ca("it may not sign others");
+        return not_a_ca("it is not allowed to sign other certificates");
     }
     const std::vector<std::string> uris = nexar_uris(handle.get());
     if (uris.size() != 1) return not_a_ca("it has no name of the form nexar://CLUSTER");
@@ -74,22 +74,23 @@ Result<ClusterCa> ClusterCa::restore(KeyPair key, Certificate certificate) {
 
 Result<Certificate> ClusterCa::issue(const CertificateRequest& request, WallTime now) const {
     if (request.identity.cluster != cluster_) {
-        return Error(Errc::invalid_argument,
-                     fmt::format("a certificate for a node of cluster {} was asked of the CA of "
-                                 "cluster {}",
-                                 request.identity.cluster.to_hex(), cluster_.to_hex()));
+        return Error(
+            Errc::invalid_argument,
+            fmt::format("a certificate for a node of cluster {} was requested from the CA of "
+                        "cluster {}",
+                        request.identity.cluster.to_hex(), cluster_.to_hex()));
     }
     if (request.lifetime <= std::chrono::seconds(0) || request.lifetime > kMaxNodeLifetime) {
         return Error(Errc::invalid_argument,
-                     fmt::format("a certificate for {} s was asked for; allowed: 1 s to {} days",
+                     fmt::format("a certificate for {} s was requested; allowed: 1 s to {} days",
                                  request.lifetime.count(), kMaxNodeLifetime.count() / 24));
     }
     Validity validity = validity_from(now, request.lifetime);
     const Validity& own = certificate_.validity();
     if (now < own.not_before || validity.not_after > own.not_after) {
         return Error(Errc::invalid_argument,
-                     fmt::format("a certificate for {} to {} was asked for; the CA of cluster {} "
-                                 "itself is valid from {} to {}",
+                     fmt::format("a certificate from {} to {} was requested, but the CA of cluster "
+                                 "{} itself is valid from {} to {}",
                                  in_words(now), in_words(validity.not_after), cluster_.to_hex(),
                                  in_words(own.not_before), in_words(own.not_after)));
     }

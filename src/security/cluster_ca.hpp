@@ -10,41 +10,43 @@
 
 namespace nexar::security {
 
-/// What a certificate of a node shall say.
+/// What the certificate of a node is to contain.
 struct CertificateRequest {
     PublicKey public_key{};
     Identity identity{};
     std::chrono::seconds lifetime = std::chrono::hours(24);
-    bool seed = false;  // joiners may tell it their tokens
+    bool seed = false;  // joiners may send it their tokens
 };
 
-/// The cluster whose CA this is the certificate of. An Error (bad_config) when it is none's. Who
-/// signed it is not looked at.
+/// The cluster that this CA certificate belongs to. Fails with bad_config if it is not the
+/// certificate of a cluster CA. Does not check who signed it.
 Result<ClusterId> cluster_of_ca(const Certificate& certificate);
 
-/// The one authority of a cluster: it says which key belongs to which node id and incarnation.
+/// The certificate authority of a cluster: it certifies which key belongs to which node id and
+/// incarnation.
 ///
-/// It does not know who asks: whoever calls issue() has checked that the request comes from the
-/// holder of the key. Const calls may be made by several threads at once.
+/// It does not authenticate requests: the caller of issue() must have verified that the request
+/// comes from the holder of the key. Several threads may call const members concurrently.
 class ClusterCa {
 public:
-    /// How far certificates reach into the past, for nodes whose clocks are behind ours.
+    /// Certificates become valid this long before they are issued, for nodes whose clocks are
+    /// behind.
     static constexpr std::chrono::minutes kBackdating{10};
     static constexpr std::chrono::hours kLifetime{10 * 365 * 24};
     static constexpr std::chrono::hours kMaxNodeLifetime{90 * 24};
 
-    /// A new key and its self-signed certificate.
+    /// Generates a new key and its self-signed certificate.
     static Result<ClusterCa> create(const ClusterId& cluster, WallTime now);
-    /// A self-signed certificate for this key.
+    /// Creates a self-signed certificate for this key.
     static Result<ClusterCa> create(const ClusterId& cluster, KeyPair key, WallTime now);
 
-    /// From what was kept. An Error (bad_config) when key and certificate do not belong together or
-    /// the certificate is not that of a cluster CA.
+    /// Restores a CA from storage. Fails with bad_config if key and certificate do not belong
+    /// together or the certificate is not that of a cluster CA.
     static Result<ClusterCa> restore(KeyPair key, Certificate certificate);
 
-    /// A certificate for client and server use, valid from kBackdating before `now` for `lifetime`
-    /// after it. An Error (invalid_argument) when the cluster is another one, or the lifetime is
-    /// not in (0, kMaxNodeLifetime] or is not within the CA's own.
+    /// Issues a certificate for client and server use, valid from `now` - kBackdating to `now` +
+    /// lifetime. Fails with invalid_argument if the identity belongs to another cluster, or if the
+    /// lifetime is not in (0, kMaxNodeLifetime] or exceeds that of the CA.
     Result<Certificate> issue(const CertificateRequest& request, WallTime now) const;
 
     const ClusterId& cluster() const noexcept { return cluster_; }

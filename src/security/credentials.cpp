@@ -12,8 +12,9 @@ namespace nexar::security {
 
 namespace {
 
-/// TLS 1.3 and nothing else; a peer without our algorithms is no nexar. The compatibility mode of
-/// RFC 8446 appendix D.4 is for middleboxes on TCP, and RFC 9001 section 8.4 forbids it in QUIC.
+/// Only TLS 1.3, and only our algorithms: a peer without them does not run nexar. The compatibility
+/// mode of RFC 8446 appendix D.4 is for middleboxes on TCP, and RFC 9001 section 8.4 forbids it in
+/// QUIC.
 std::string priority_text(bool aes) {
     constexpr std::string_view kAes = "+AES-128-GCM:+AES-256-GCM";
     constexpr std::string_view kChaCha = "+CHACHA20-POLY1305";
@@ -24,14 +25,15 @@ std::string priority_text(bool aes) {
 }
 
 Error bad_credentials(std::string_view why) {
-    return {Errc::bad_config,
-            fmt::format("key and certificates of this node do not belong together: {}", why)};
+    return {
+        Errc::bad_config,
+        fmt::format("the key and the certificates of this node do not belong together: {}", why)};
 }
 
 using AbstractKeyHandle = Handle<gnutls_privkey_t, gnutls_privkey_deinit>;
 
-/// Certificates in the form in which GnuTLS shows them, in this order and no other: its function
-/// for parsed ones sorts a chain and leaves out what it finds useless.
+/// Certificates in the form that GnuTLS presents, in exactly this order: its function for parsed
+/// certificates sorts a chain and drops certificates that it considers useless.
 class PublicCertificates {
 public:
     PublicCertificates() noexcept = default;
@@ -47,18 +49,18 @@ public:
         const int code = gnutls_pcert_import_x509_raw(&certificate, &input, GNUTLS_X509_FMT_DER, 0);
         if (code < 0) return bad_credentials(gnutls_strerror(code));
         list_.push_back(certificate);
-        // What a certificate allows is for the other side to judge, which also says it in words.
+        // The other side checks what a certificate allows, and gives a better error message.
         gnutls_pubkey_set_key_usage(certificate.pubkey, GNUTLS_KEY_DIGITAL_SIGNATURE);
         return {};
     }
 
-    /// Certificates and key belong to `credentials` when this succeeds.
+    /// If this succeeds, `credentials` owns the certificates and the key.
     int hand_over(gnutls_certificate_credentials_t credentials, AbstractKeyHandle key) {
         const int code = gnutls_certificate_set_key(credentials, nullptr, 0, list_.data(),
                                                     static_cast<int>(list_.size()), key.get());
         if (code < 0) return code;
         list_.clear();
-        static_cast<void>(key.release());  // NOLINT(bugprone-unused-return-value): it is theirs
+        static_cast<void>(key.release());  // NOLINT(bugprone-unused-return-value): GnuTLS owns it
         return 0;
     }
 
@@ -66,7 +68,7 @@ private:
     std::vector<gnutls_pcert_st> list_;
 };
 
-/// Whether the CA signed it, at whatever time.
+/// Returns true if the CA signed the certificate, at any time.
 bool signed_by(gnutls_x509_crt_t certificate, gnutls_x509_crt_t ca) {
     unsigned status = 0;
     const int code = gnutls_x509_crt_list_verify(
@@ -94,7 +96,7 @@ Result<std::shared_ptr<Credentials>> Credentials::prepare(KeyPair key, std::span
     made->native_ca_ = std::move(native_ca);
     made->native_ = make_handle<CredentialsHandle, gnutls_certificate_allocate_credentials>();
     if (!made->native_) return library_error("making credentials", GNUTLS_E_MEMORY_ERROR);
-    // create() has compared them itself; what create_unchecked() gets need not fit.
+    // create() has already compared them; those of create_unchecked() need not match.
     gnutls_certificate_set_flags(made->native_.get(), GNUTLS_CERTIFICATE_SKIP_KEY_CERT_MATCH);
     if (!chain.empty()) NEXAR_TRY(made->set_chain(chain));
     return made;
@@ -142,7 +144,7 @@ Result<std::shared_ptr<const Credentials>> Credentials::create_checked(KeyPair k
     NEXAR_TRY_VALUE(native, own.native());
     NEXAR_TRY_VALUE(made, prepare(std::move(key), chain, std::move(ca)));
     if (!signed_by(native.get(), made->native_ca())) {
-        return bad_credentials("the certificate was not signed by the CA that is given");
+        return bad_credentials("the certificate was not signed by the CA that was given");
     }
     return std::shared_ptr<const Credentials>(std::move(made));
 }

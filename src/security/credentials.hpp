@@ -13,35 +13,35 @@
 
 namespace nexar::security {
 
-/// The algorithms of TLS that nexar speaks.
+/// The TLS algorithms that nexar allows.
 Result<PriorityHandle> make_priority();
 
-/// Who we are and whom we believe: our key, our certificate, and the cluster CA's certificate, the
-/// only one that is trusted. Immutable; shared by all sessions of a node, in any thread. A renewed
-/// certificate is a new object; sessions keep the one that they began with.
+/// Our key, our certificate, and the certificate of the cluster CA, the only one that we trust.
+/// Immutable; all sessions of a node share it, in any thread. A renewed certificate is a new
+/// object; existing sessions keep the old one.
 class Credentials {
 public:
     using Der = std::vector<std::byte>;
 
-    /// An Error (bad_config) when the certificate is not one of this key and this CA. Validity is
-    /// not looked at: it is the peer's clock that decides.
+    /// Fails with bad_config if the certificate does not belong to this key and this CA. Does not
+    /// check validity, because the clock of the peer decides.
     static Result<std::shared_ptr<const Credentials>> create(KeyPair key, const Certificate& own,
                                                              Certificate ca);
 
-    /// The same for a seed, which shows the CA's certificate too: a joiner knows only its hash.
+    /// The same for a seed, which also presents the CA's certificate: a joiner knows only its hash.
     static Result<std::shared_ptr<const Credentials>> create_seed(KeyPair key,
                                                                   const Certificate& own,
                                                                   Certificate ca);
 
-    /// Shows `chain`, whatever it is, or nothing when it is empty. What a peer that breaks the
-    /// rules has: for tests of the other side.
+    /// Presents `chain`, whatever it contains, or no certificate if it is empty. For tests that
+    /// need a misbehaving peer.
     static Result<std::shared_ptr<const Credentials>> create_unchecked(KeyPair key,
                                                                        std::span<const Der> chain,
                                                                        Certificate ca);
 
-    /// Empty ids when the certificate says none, which only create_unchecked() allows.
+    /// The ids are empty if the certificate has none, which only create_unchecked() allows.
     const Identity& identity() const noexcept { return identity_; }
-    /// Of our own certificate.
+    /// The validity of our own certificate.
     const Validity& validity() const noexcept { return validity_; }
     const KeyPair& key() const noexcept { return key_; }
     const Certificate& ca() const noexcept { return ca_; }

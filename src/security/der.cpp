@@ -19,7 +19,7 @@ constexpr std::array<std::byte, 3> kAlternativeName{std::byte{0x55}, std::byte{0
 
 struct Length {
     std::size_t value = 0;
-    std::size_t bytes = 0;  // that the length itself takes
+    std::size_t bytes = 0;  // of the encoded length itself
 };
 
 std::optional<Length> read_length(std::span<const std::byte> bytes) noexcept {
@@ -37,7 +37,7 @@ std::optional<Length> read_length(std::span<const std::byte> bytes) noexcept {
     return Length{value, 1 + count};
 }
 
-/// The content of the one element with this tag that `bytes` consists of.
+/// The content of the element if `bytes` is exactly one element with this tag.
 std::optional<std::span<const std::byte>> only(std::span<const std::byte> bytes,
                                                std::byte tag) noexcept {
     DerReader reader(bytes);
@@ -46,8 +46,8 @@ std::optional<std::span<const std::byte>> only(std::span<const std::byte> bytes,
     return element->content;
 }
 
-/// The SEQUENCE OF Extension of a certificate; empty when it has none, nothing when it is no
-/// certificate.
+/// The SEQUENCE OF Extension of a certificate; empty if it has no extensions, nullopt if the bytes
+/// are not a certificate.
 std::optional<std::span<const std::byte>> extensions_of(
     std::span<const std::byte> certificate) noexcept {
     const auto outer = only(certificate, kSequence);
@@ -96,7 +96,7 @@ std::optional<Extension> read_extension(std::span<const std::byte> content) noex
 std::optional<DerElement> DerReader::next() noexcept {
     if (rest_.empty()) return std::nullopt;
     const std::byte tag = rest_[0];
-    if ((tag & std::byte{0x1f}) == std::byte{0x1f}) return std::nullopt;  // a tag of several bytes
+    if ((tag & std::byte{0x1f}) == std::byte{0x1f}) return std::nullopt;  // a multi-byte tag
     const auto length = read_length(rest_.subspan(1));
     if (!length) return std::nullopt;
     const std::size_t head = 1 + length->bytes;

@@ -6,34 +6,36 @@
 
 namespace nexar::security {
 
-/// One element of DER (X.690).
+/// One DER element (X.690).
 struct DerElement {
     std::byte tag{};
     std::span<const std::byte> content{};
 };
 
-/// Reads elements one after another, without allocating. Only what X.509 uses: tags of one byte and
-/// lengths of at most three bytes in the one form that DER allows.
+/// Reads elements one after another, without allocating. Supports what X.509 uses: one-byte tags,
+/// and lengths of at most three bytes in the only form that DER allows.
 class DerReader {
 public:
     explicit DerReader(std::span<const std::byte> bytes) noexcept : rest_(bytes) {}
 
     bool done() const noexcept { return rest_.empty(); }
 
-    /// The next element; nothing when the bytes are no element. A reader that gave nothing stays
-    /// where it is.
+    /// Returns the next element, or nullopt if the bytes are not an element; the position does not
+    /// change then.
     std::optional<DerElement> next() noexcept;
 
-    /// The next element if it has this tag.
+    /// Returns the next element if it has this tag, else nullopt; the position does not change
+    /// then.
     std::optional<DerElement> next(std::byte tag) noexcept;
 
 private:
     std::span<const std::byte> rest_;
 };
 
-/// How many subject alternative names a certificate has, found by walking its DER, so that a
-/// certificate with too many is refused before anything takes memory for them. At most `limit` + 1
-/// are counted. Nothing when the bytes are not one certificate, or have that extension twice.
+/// Counts the subject alternative names of a certificate by walking its DER, so that a certificate
+/// with too many can be refused before anything allocates memory for them. Stops counting at
+/// `limit` + 1. Returns nullopt if the bytes are not exactly one certificate, or if it has that
+/// extension twice.
 std::optional<std::size_t> count_alternative_names(std::span<const std::byte> certificate,
                                                    std::size_t limit) noexcept;
 

@@ -5,7 +5,7 @@
 namespace nexar::security {
 
 gnutls_datum_t datum(std::span<const std::byte> bytes) noexcept {
-    // GnuTLS has one type for what it reads and what it writes.
+    // GnuTLS has one type for input and output.
     auto* const data = reinterpret_cast<unsigned char*>(const_cast<std::byte*>(bytes.data()));
     return {data, static_cast<unsigned>(bytes.size())};
 }

@@ -12,7 +12,7 @@
 
 namespace nexar::security {
 
-/// Calls the function of GnuTLS that frees a handle.
+/// Calls the GnuTLS function that frees a handle.
 template <auto Free>
 struct Freed {
     template <class T>
@@ -32,14 +32,14 @@ using CertificateHandle = Handle<gnutls_x509_crt_t, gnutls_x509_crt_deinit>;
 using PrivateKeyHandle = Handle<gnutls_x509_privkey_t, gnutls_x509_privkey_deinit>;
 using PublicKeyHandle = Handle<gnutls_pubkey_t, gnutls_pubkey_deinit>;
 
-/// Makes a handle with the function of GnuTLS that allocates it; empty when there is no memory.
+/// Creates a handle with the GnuTLS function that allocates it; empty if memory is exhausted.
 template <class Owner, auto Make>
 Owner make_handle() {
     typename Owner::pointer native = nullptr;
     return Make(&native) < 0 ? Owner() : Owner(native);
 }
 
-/// The bytes as GnuTLS wants them for reading; it does not write through the pointer.
+/// The bytes in the form that GnuTLS reads; it does not write through the pointer.
 gnutls_datum_t datum(std::span<const std::byte> bytes) noexcept;
 
 /// Memory that GnuTLS allocated and we free.
@@ -62,8 +62,8 @@ private:
     gnutls_datum_t datum_{};
 };
 
-/// A call of GnuTLS that failed although its input was ours: out_of_memory, or unsupported with
-/// what GnuTLS says. `doing` completes "GnuTLS failed while ...".
+/// The error of a GnuTLS call that failed although its input came from us: out_of_memory, or
+/// unsupported with GnuTLS's message. `doing` completes "GnuTLS failed while ...".
 Error library_error(std::string_view doing, int code);
 
 }  // namespace nexar::security

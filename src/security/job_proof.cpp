@@ -14,12 +14,12 @@ namespace nexar::security {
 
 namespace {
 
-// A random text of 32 hexadecimal digits has fewer than 6 different ones once in 10^12.
+// A random text of 32 hexadecimal digits has fewer than 6 distinct digits once in 10^12 times.
 constexpr std::size_t kLeastDistinct = 6;
 
 Error bad_secret(std::string_view why) {
     return {Errc::bad_config,
-            fmt::format("the secret of the job cannot be used: {}; {}", why, kMakeJobSecret)};
+            fmt::format("the job secret cannot be used: {}; {}", why, kMakeJobSecret)};
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ Result<JobSecret> JobSecret::from_text(std::string_view text) {
         return bad_secret(fmt::format("it has more than {} characters", kMaxCharacters));
     }
     if (std::set<char>(text.begin(), text.end()).size() < kLeastDistinct) {
-        return bad_secret("it repeats a few characters, so that it can be guessed");
+        return bad_secret("it repeats a few characters, so it could be guessed");
     }
     return JobSecret(Secret(std::as_bytes(std::span(text))));
 }
@@ -52,7 +52,7 @@ JobSecret::Proof JobSecret::proof(Role prover, std::span<const std::byte> export
         content.insert(content.end(), bytes.begin(), bytes.end());
     };
     add(std::as_bytes(std::span(label)));
-    content.push_back(std::byte{0});  // no label is the front of another
+    content.push_back(std::byte{0});  // so that no label is a prefix of another
     add(exported);
     add(ca.spki());
     Proof made{};
@@ -60,7 +60,7 @@ JobSecret::Proof JobSecret::proof(Role prover, std::span<const std::byte> export
         return gnutls_hmac_fast(GNUTLS_MAC_SHA256, key.data(), key.size(), content.data(),
                                 content.size(), made.data());
     });
-    NEXAR_ASSERT(code == 0, "HMAC of some hundred bytes cannot fail");
+    NEXAR_ASSERT(code == 0, "HMAC of a few hundred bytes cannot fail");
     return made;
 }
 

@@ -13,24 +13,26 @@
 
 namespace nexar::security {
 
-/// The secret that all ranks of a job share, from their launcher. It never crosses the wire.
+/// The secret that all ranks of a job share, from their launcher. It is never sent over the
+/// network.
 class JobSecret {
 public:
     static constexpr std::size_t kLeastCharacters = 32;  // 128 bits as hexadecimal digits
     static constexpr std::size_t kMaxCharacters = 4096;
 
-    /// From the text of a variable or a file, without white space around it. An Error (bad_config)
-    /// when it is too short or plainly no random text; says how to make one and quotes nothing.
+    /// Reads the text of a variable or a file, ignoring white space around it. Fails with
+    /// bad_config if it is too short or obviously not random; the error says how to create a secret
+    /// and quotes nothing.
     static Result<JobSecret> from_text(std::string_view text);
 
-    /// HMAC-SHA-256 over who proves it, the exporter of the connection and the CA's key. A proof
-    /// that was heard is worth nothing on another connection, in the other direction, or for
+    /// HMAC-SHA-256 over the prover's role, the exporter of the connection and the CA's key. An
+    /// eavesdropper cannot use a proof on another connection, in the other direction, or for
     /// another CA.
     static constexpr std::size_t kProofBytes = 32;
     using Proof = std::array<std::byte, kProofBytes>;
     Proof proof(Role prover, std::span<const std::byte> exported, const PublicKey& ca) const;
 
-    /// Takes a time that does not depend on what is wrong.
+    /// Takes constant time, whatever is wrong with the proof.
     bool proves(const Proof& shown, Role prover, std::span<const std::byte> exported,
                 const PublicKey& ca) const;
 
@@ -40,10 +42,10 @@ private:
     Secret secret_;
 };
 
-/// How to make one, for messages.
+/// How to create a secret, for error messages.
 inline constexpr std::string_view kMakeJobSecret =
-    "make one with `openssl rand -hex 32` and give the same to all ranks in NEXAR_JOB_SECRET, or "
-    "in "
-    "a file with mode 0600 that NEXAR_JOB_SECRET_FILE names";
+    "create one with `openssl rand -hex 32` and give the same one to all ranks in "
+    "NEXAR_JOB_SECRET, "
+    "or in a file with mode 0600 that NEXAR_JOB_SECRET_FILE names";
 
 }  // namespace nexar::security

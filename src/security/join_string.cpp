@@ -23,7 +23,7 @@ constexpr std::size_t kMaxHostNameBytes = 253;  // RFC 1035 2.3.4
 
 Error bad_join_string(std::string_view what) {
     return {Errc::bad_config,
-            fmt::format("the join string cannot be used: {}; give the whole line that `nexar token "
+            fmt::format("the join string cannot be used: {}; use the whole line that `nexar token "
                         "create` printed",
                         what)};
 }
@@ -52,7 +52,7 @@ bool host_character(char c) noexcept {
 
 Error bad_host_port(std::string_view text) {
     return {Errc::invalid_argument,
-            fmt::format("{} is no host with a port; allowed: 10.0.0.7:7400, [fd00::7]:7400 or "
+            fmt::format("{} is not a host with a port; allowed: 10.0.0.7:7400, [fd00::7]:7400 or "
                         "name:7400",
                         in_quotes(text))};
 }
@@ -63,7 +63,7 @@ Result<std::vector<std::string>> read_seeds(std::string_view text) {
         const std::size_t end = text.find(',');
         const std::string_view one = text.substr(0, end);
         if (!HostPort::parse(one)) {
-            return bad_join_string("what stands behind the @ is no list of seeds host:port");
+            return bad_join_string("the part after the @ is not a list of seeds (host:port)");
         }
         if (seeds.size() == JoinString::kMaxSeeds)
             return bad_join_string("it names too many seeds");
@@ -101,25 +101,25 @@ Result<HostPort> HostPort::parse(std::string_view text) {
 Result<JoinString> JoinString::parse(std::string_view text) {
     if (text.size() > kMaxBytes) return bad_join_string("it is too long");
     const std::size_t at = text.find('@');
-    if (at == std::string_view::npos) return bad_join_string("it has no @ with the seed behind it");
+    if (at == std::string_view::npos) return bad_join_string("it has no @ followed by a seed");
     const std::string_view front = text.substr(0, at);
     const std::string_view seeds = text.substr(at + 1);
     const auto parts = split(front);
     if (!parts || (*parts)[0] != kVersion) {
-        return bad_join_string("it does not begin with nexar1 and four parts behind it");
+        return bad_join_string("it does not begin with nexar1 followed by four parts");
     }
     const auto& [version, token, secret, ca, check] = *parts;
     if (check_of(front.substr(0, front.size() - check.size()), seeds) != check) {
-        return bad_join_string("it was changed or cut");
+        return bad_join_string("it was changed or truncated");
     }
     JoinString made;
     const auto id = TokenId::from_hex(token);
-    bool secret_is_hex = false;  // not Secret::from_hex(): upper case is another text
+    bool secret_is_hex = false;  // not Secret::from_hex(), which accepts upper case
     made.secret = Secret::filled(kTokenSecretBytes, [&](std::span<std::byte> bytes) {
         secret_is_hex = nexar::detail::from_hex_digits(secret, bytes);
     });
     if (!id || !secret_is_hex || !nexar::detail::from_hex_digits(ca, made.ca)) {
-        return bad_join_string("one of its parts has another form");
+        return bad_join_string("one of its parts is malformed");
     }
     made.token = *id;
     NEXAR_TRY_VALUE(list, read_seeds(seeds));

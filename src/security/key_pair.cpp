@@ -41,8 +41,7 @@ Result<KeyPair> KeyPair::from_pem(const Secret& pem) {
                                                 GNUTLS_PKCS_PLAIN);
     });
     if (code < 0) {
-        return Error(Errc::malformed,
-                     "the text is not a private key in PEM (PKCS#8, not encrypted)");
+        return Error(Errc::malformed, "the text is not a private key in PEM (unencrypted PKCS#8)");
     }
     if (gnutls_x509_privkey_get_pk_algorithm(key.get()) != GNUTLS_PK_EDDSA_ED25519) {
         return Error(Errc::malformed,

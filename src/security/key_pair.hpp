@@ -9,14 +9,14 @@
 
 namespace nexar::security {
 
-/// An Ed25519 private key with its public half. Move-only: there is one owner of a key. Const calls
-/// may be made by several threads at once.
+/// An Ed25519 private key with its public half. Move-only: a key has one owner. Several threads may
+/// call const members concurrently.
 class KeyPair {
 public:
-    /// A new one, from the random source of the operating system.
+    /// Generates a key with the random source of the operating system.
     static Result<KeyPair> generate();
 
-    /// PKCS#8, not encrypted. An Error (malformed) does not quote the text.
+    /// Reads unencrypted PKCS#8. Fails with malformed; the error does not quote the text.
     static Result<KeyPair> from_pem(const Secret& pem);
 
     Result<Secret> to_pem() const;
@@ -24,7 +24,7 @@ public:
     const PublicKey& public_key() const noexcept { return public_key_; }
     PublicKeyHash public_key_hash() const { return public_key_.hash(); }
 
-    /// For calls of GnuTLS that sign; lives as long as this object.
+    /// For GnuTLS calls that sign; valid as long as this object.
     gnutls_x509_privkey_t native() const noexcept { return key_.get(); }
 
 private:

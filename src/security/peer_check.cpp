@@ -17,11 +17,11 @@ namespace {
 
 using Verdict = std::optional<Refusal>;
 
-/// Expired by less than this, with a clock that is right, is a renewal that came late; the same
-/// span is what clocks without synchronisation drift apart in months.
+/// A certificate that expired less than this ago may be a late renewal or a wrong clock:
+/// unsynchronised clocks drift apart by about this much in months.
 constexpr std::chrono::hours kClockDoubt{1};
 
-/// What a certificate is measured by, of whatever kind of peer.
+/// What a certificate is checked against, for every kind of peer.
 struct Measures {
     gnutls_x509_crt_t ca = nullptr;
     std::optional<Validity> own{};  // of our own certificate, if we have one
@@ -30,7 +30,7 @@ struct Measures {
     WallTime now{};
 };
 
-/// The peer's own certificate and what messages call it.
+/// The peer's own certificate and its description in messages.
 struct Leaf {
     Certificate certificate;
     CertificateHandle native;
@@ -51,7 +51,7 @@ std::string subject_of(gnutls_x509_crt_t certificate) {
 }
 
 Refusal undecodable(const Error& error) {
-    return {Alert::bad_certificate, "your certificate does not decode",
+    return {Alert::bad_certificate, "your certificate is malformed",
             fmt::format("the peer's certificate cannot be used: {}", error.cause())};
 }
 
@@ -76,21 +76,21 @@ Verdict check_algorithms(const Leaf& leaf, const Measures&) {
         gnutls_sign_get_name(static_cast<gnutls_sign_algorithm_t>(signature));
     return Refusal(
         Alert::unsupported_certificate, "your certificate is not Ed25519",
-        fmt::format("{} has a key {} signed with {}; allowed: Ed25519 for both", leaf.words,
+        fmt::format("{} has a {} key and is signed with {}; allowed: Ed25519 for both", leaf.words,
                     gnutls_pk_get_name(static_cast<gnutls_pk_algorithm_t>(key)),
                     algorithm == nullptr ? "an unknown algorithm" : algorithm));
 }
 
 Refusal foreign(const Leaf& leaf, const Measures& rules) {
     return {Alert::unknown_ca,
-            fmt::format("your certificate is not of the CA of cluster {}",
+            fmt::format("your certificate was not issued by the CA of cluster {}",
                         rules.expected.cluster.to_hex()),
             fmt::format("{} was not issued by the CA that this node trusts, {}; it belongs to "
-                        "another cluster, or the cluster was made anew since it joined",
+                        "another cluster, or the cluster was created again since it joined",
                         leaf.words, subject_of(rules.ca))};
 }
 
-/// GnuTLS would look at the machine's clock; time is check_time()'s business.
+/// GnuTLS would use the clock of the host; check_time() checks the time instead.
 constexpr unsigned kChainFlags = GNUTLS_VERIFY_DISABLE_TIME_CHECKS |
                                  GNUTLS_VERIFY_DISABLE_TRUSTED_TIME_CHECKS |
                                  GNUTLS_VERIFY_DO_NOT_ALLOW_X509_V1_CA_CRT;
@@ -112,11 +112,12 @@ Verdict check_chain(const Leaf& leaf, const Measures& rules) {
 std::string clock_advice(const Leaf& leaf, const Measures& rules) {
     const Validity& shown = leaf.certificate.validity();
     if (rules.own && (rules.now < rules.own->not_before || rules.now > rules.own->not_after)) {
-        return "our own certificate is not valid at that time either: check the clocks, this "
-               "host's first";
+        return "our own certificate is not valid at that time either: check the clocks, first that "
+               "of "
+               "this host";
     }
     if (rules.now < shown.not_before || rules.now - shown.not_after < kClockDoubt) {
-        return "check the clocks of both hosts and of the CA's";
+        return "check the clocks of both hosts and of the seed's host";
     }
     return "the peer must renew it";
 }
@@ -149,8 +150,8 @@ Verdict check_not_ca(const Leaf& leaf, const Measures&) {
     if (code == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE || (code >= 0 && is_ca == 0)) {
         return std::nullopt;
     }
-    return Refusal(Alert::bad_certificate, "your certificate is that of a CA, not of a node",
-                   fmt::format("{} is that of a CA; allowed: that of a node", leaf.words));
+    return Refusal(Alert::bad_certificate, "your certificate belongs to a CA, not to a node",
+                   fmt::format("{} belongs to a CA; only that of a node is allowed", leaf.words));
 }
 
 Verdict check_key_usage(const Leaf& leaf, const Measures&) {
@@ -158,7 +159,7 @@ Verdict check_key_usage(const Leaf& leaf, const Measures&) {
     const int code = gnutls_x509_crt_get_key_usage(leaf.native.get(), &usage, nullptr);
     if (code >= 0 && (usage & GNUTLS_KEY_DIGITAL_SIGNATURE) != 0) return std::nullopt;
     return Refusal(
-        Alert::bad_certificate, "the key of your certificate is not for signatures",
+        Alert::bad_certificate, "your certificate does not allow its key to sign",
         fmt::format("{} does not allow its key to sign (key usage digitalSignature)", leaf.words));
 }
 
@@ -183,24 +184,24 @@ Verdict check_purpose(const Leaf& leaf, const Measures& rules) {
     return Refusal(
         Alert::unsupported_certificate,
         fmt::format("your certificate is not for a TLS {}", client ? "client" : "server"),
-        fmt::format("{} is not for a TLS {} (extended key usage {}), which the peer is here",
-                    leaf.words, client ? "client" : "server",
-                    client ? "clientAuth" : "serverAuth"));
+        fmt::format(
+            "{} is not for a TLS {} (extended key usage {}), which is the role of the peer here",
+            leaf.words, client ? "client" : "server", client ? "clientAuth" : "serverAuth"));
 }
 
 Refusal wrong_cluster(const Leaf& leaf, const Identity& identity, const ClusterId& wanted) {
     return {
         Alert::access_denied,
-        fmt::format("you are of cluster {}, I am of another", identity.cluster.to_hex()),
+        fmt::format("you belong to cluster {}, I belong to another one", identity.cluster.to_hex()),
         fmt::format("{} is for node {} of cluster {}; expected: a node of cluster {}", leaf.words,
                     identity.node.to_hex(), identity.cluster.to_hex(), wanted.to_hex())};
 }
 
 Refusal wrong_node(const Leaf& leaf, const Identity& identity, const NodeId& wanted) {
     return {Alert::access_denied,
-            fmt::format("you are node {}, not the one that I want", identity.node.to_hex()),
-            fmt::format("{} is for node {} (incarnation {}); expected: node {}, so the address "
-                        "belongs to another node now",
+            fmt::format("you are node {}, not the one that I expected", identity.node.to_hex()),
+            fmt::format("{} is for node {} (incarnation {}); expected: node {}. The address "
+                        "probably belongs to another node now",
                         leaf.words, identity.node.to_hex(), identity.incarnation.value(),
                         wanted.to_hex())};
 }
@@ -208,8 +209,9 @@ Refusal wrong_node(const Leaf& leaf, const Identity& identity, const NodeId& wan
 Checked<Identity> check_identity(const Leaf& leaf, const Expectation& expected) {
     const auto identity = identity_of(leaf.native.get());
     if (!identity) {
-        return Refusal(Alert::bad_certificate, "your certificate names no node",
-                       fmt::format("{} names no node: {}", leaf.words, identity.error().cause()));
+        return Refusal(
+            Alert::bad_certificate, "your certificate does not name a node",
+            fmt::format("{} does not name a node: {}", leaf.words, identity.error().cause()));
     }
     if (identity->cluster != expected.cluster) {
         return wrong_cluster(leaf, *identity, expected.cluster);
@@ -219,9 +221,9 @@ Checked<Identity> check_identity(const Leaf& leaf, const Expectation& expected) 
     }
     if (expected.seed && !names_seed(leaf.native.get(), identity->cluster)) {
         return Refusal(
-            Alert::access_denied, "your certificate is not that of a seed",
-            fmt::format("{} is for node {}, which is not a seed of cluster {}: a member "
-                        "of the cluster answers in its place",
+            Alert::access_denied, "your certificate does not belong to a seed",
+            fmt::format("{} is for node {}, which is not a seed of cluster {}: another "
+                        "member of the cluster answers at the address of the seed",
                         leaf.words, identity->node.to_hex(), identity->cluster.to_hex()));
     }
     return *identity;
@@ -236,10 +238,10 @@ Checked<Identity> check_leaf(const Leaf& leaf, const Measures& rules) {
 }
 
 Refusal wrong_ca(const PublicKeyHash& shown, const PublicKeyHash& wanted) {
-    return {Alert::unknown_ca, "your CA is not the one that I was told of",
-            fmt::format("the seed shows a CA with key {}, the join string names {}; it is not the "
-                        "seed of that cluster, or the cluster was made anew since the join string: "
-                        "make a new one with `nexar token create`",
+    return {Alert::unknown_ca, "your CA is not the one that my join string names",
+            fmt::format("the seed presents a CA with key {}, but the join string names {}; it is "
+                        "not the seed of that cluster, or the cluster was created again after the "
+                        "join string: create a new one with `nexar token create`",
                         detail::hex_digits(shown), detail::hex_digits(wanted))};
 }
 
@@ -264,7 +266,7 @@ Checked<Identity> check_peer(const ShownCertificates& shown, const PeerRules& ru
                             .expected = rules.expected,
                             .peer_role = rules.peer_role,
                             .now = rules.now};
-    // The second certificate adds nothing to what we trust: it is ours or it is a mistake.
+    // We trust only our own CA certificate: a second certificate must be equal to it.
     if (shown.count > 1 && !std::ranges::equal(shown.der[1], rules.ours.ca().der())) {
         return foreign(leaf, measures);
     }
@@ -273,9 +275,10 @@ Checked<Identity> check_peer(const ShownCertificates& shown, const PeerRules& ru
 
 Checked<SeenSeed> check_seed(const ShownCertificates& shown, const SeedRules& rules) {
     if (shown.count != 2) {
-        return Refusal(Alert::bad_certificate, "a seed shows its certificate and its CA's",
-                       "the peer did not show the certificate of a CA beside its own: it is no "
-                       "seed; is the address that of a node?");
+        return Refusal(
+            Alert::bad_certificate, "a seed must present its certificate and that of its CA",
+            "the peer did not present the certificate of a CA after its own, so it is not "
+            "a seed; check that the address is that of the seed and not of a node");
     }
     auto ca = read_ca(shown.der[1], rules.ca);
     if (auto* refusal = std::get_if<Refusal>(&ca)) return std::move(*refusal);

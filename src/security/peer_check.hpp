@@ -13,15 +13,15 @@ namespace nexar::security {
 
 enum class Role : std::uint8_t { client, server };
 
-/// Whom we want to talk to: any node of the cluster, or one.
+/// The peer that we expect: any node of the cluster, or a specific one.
 struct Expectation {
     ClusterId cluster{};
     std::optional<NodeId> node{};
-    /// It must be a seed, whichever.
+    /// The peer must be a seed, whichever one.
     bool seed = false;
 };
 
-/// What a peer is measured by.
+/// What a peer is checked against.
 struct PeerRules {
     const Credentials& ours;
     Expectation expected{};
@@ -29,17 +29,18 @@ struct PeerRules {
     WallTime now{};
 };
 
-/// Whether what a peer showed makes it the node that we expect, cheap checks first: one certificate
-/// of our kind of key and signature, signed by the cluster CA and by nobody else, in its time, not
-/// a CA's, for TLS in this role, with one well-formed name, of our cluster, of the expected node.
+/// Checks that the certificates a peer presented make it the node that we expect, cheap checks
+/// first: its certificate uses Ed25519, was signed directly by the cluster CA, is valid now, is not
+/// that of a CA, allows TLS in this role, and has one well-formed name, of our cluster and of the
+/// expected node.
 ///
-/// That the peer holds the key is for the CertificateVerify message to show.
+/// The CertificateVerify message must still prove that the peer holds the key.
 Checked<Identity> check_peer(const ShownCertificates& shown, const PeerRules& rules);
 
-/// What a seed is measured by when there are no credentials yet.
+/// What a seed is checked against as long as we have no credentials.
 struct SeedRules {
-    /// Of the CA's public key. None: the seed is believed only after it has proved to know the
-    /// job's secret, see JobProof.
+    /// The hash of the CA's public key. If absent, the seed is trusted only after it has proved
+    /// that it knows the job secret, see JobSecret.
     std::optional<PublicKeyHash> ca{};
     WallTime now{};
 };
@@ -49,8 +50,9 @@ struct SeenSeed {
     Certificate ca;
 };
 
-/// Whether what a peer showed makes it the seed of the cluster whose CA it shows, which is the one
-/// that we were told of. A member's certificate is not enough: it would be handed tokens.
+/// Checks that the certificates a peer presented make it a seed of the cluster whose CA it
+/// presents, and that this is the CA we know about. The certificate of an ordinary member is not
+/// enough, because a joiner sends its token to the seed.
 Checked<SeenSeed> check_seed(const ShownCertificates& shown, const SeedRules& rules);
 
 }  // namespace nexar::security

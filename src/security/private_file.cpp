@@ -31,20 +31,22 @@ Error failed(std::string_view doing, const std::string& path) {
                                           std::strerror(errno))};  // NOLINT(concurrency-mt-unsafe)
 }
 
-/// Whether nobody but us, and the administrator, can read or change it.
+/// Fails unless only we, and the administrator, can read or change it.
 Result<void> check_private(const struct stat& status, const std::string& path,
                            std::string_view mode) {
     if (status.st_uid != ::geteuid()) {
-        return Error(Errc::bad_config,
-                     fmt::format("{} belongs to another user (uid {}): secrets are not read from "
-                                 "it; give another directory, or take it over with chown",
-                                 path, status.st_uid));
+        return Error(
+            Errc::bad_config,
+            fmt::format("{} belongs to another user (uid {}), so nexar does not read secrets "
+                        "from it; use another directory, or take it over with chown",
+                        path, status.st_uid));
     }
     if ((status.st_mode & kOthers) != 0) {
-        return Error(Errc::bad_config,
-                     fmt::format("{} is open to others (mode {:04o}), so its secrets may be known; "
-                                 "if they are not, run: chmod {} {}",
-                                 path, status.st_mode & 07777U, mode, path));
+        return Error(
+            Errc::bad_config,
+            fmt::format("{} is accessible to others (mode {:04o}), so its secrets may have "
+                        "leaked; if they have not, run: chmod {} {}",
+                        path, status.st_mode & 07777U, mode, path));
     }
     return {};
 }
@@ -57,7 +59,7 @@ Result<void> write_all(int descriptor, std::span<const std::byte> content,
         if (written < 0) return failed("write", path);
         content = content.subspan(static_cast<std::size_t>(written));
     }
-    if (::fsync(descriptor) != 0) return failed("write to the disk", path);
+    if (::fsync(descriptor) != 0) return failed("flush to disk", path);
     return {};
 }
 
@@ -77,11 +79,13 @@ Result<void> make_private_directory(const std::string& path) {
     std::error_code code;
     const auto parent = std::filesystem::path(path).lexically_normal().parent_path();
     if (!parent.empty()) std::filesystem::create_directories(parent, code);
-    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed("make directory", path);
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+        return failed("create directory", path);
     struct stat status{};
-    if (::lstat(path.c_str(), &status) != 0) return failed("look at", path);
+    if (::lstat(path.c_str(), &status) != 0) return failed("inspect", path);
     if (!S_ISDIR(status.st_mode)) {
-        return Error(Errc::bad_config, fmt::format("{} is no directory; give another one", path));
+        return Error(Errc::bad_config,
+                     fmt::format("{} is not a directory; use another path", path));
     }
     return check_private(status, path, "0700");
 }
@@ -91,9 +95,9 @@ Result<std::optional<Secret>> read_private_file(const std::string& path, std::si
     if (!file && errno == ENOENT) return std::optional<Secret>{};
     if (!file) return failed("read", path);
     struct stat status{};
-    if (::fstat(file.number(), &status) != 0) return failed("look at", path);
+    if (::fstat(file.number(), &status) != 0) return failed("inspect", path);
     if (!S_ISREG(status.st_mode)) {
-        return Error(Errc::bad_config, fmt::format("{} is no regular file", path));
+        return Error(Errc::bad_config, fmt::format("{} is not a regular file", path));
     }
     NEXAR_TRY(check_private(status, path, "0600"));
     const auto size = static_cast<std::size_t>(status.st_size);
@@ -128,7 +132,7 @@ Result<void> write_private_file(const std::string& path, std::span<const std::by
     const std::string parent = std::filesystem::path(path).parent_path().string();
     const Descriptor directory(
         ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
-    if (!directory || ::fsync(directory.number()) != 0) return failed("write to the disk", parent);
+    if (!directory || ::fsync(directory.number()) != 0) return failed("flush to disk", parent);
     return {};
 }
 
@@ -159,7 +163,7 @@ Result<std::optional<Descriptor>> lock_file(const std::string& path, bool wait) 
         if (!wait) return std::optional<Descriptor>{};
         if (std::chrono::steady_clock::now() > deadline) {
             return Error(Errc::timed_out,
-                         fmt::format("{} stays locked by another process; `fuser {}` shows which",
+                         fmt::format("another process keeps {} locked; `fuser {}` shows which one",
                                      path, path));
         }
         std::this_thread::sleep_for(kLockPause);

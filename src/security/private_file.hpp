@@ -11,26 +11,27 @@
 
 namespace nexar::security {
 
-// Files that only their owner may read. Errors are bad_config and name the path and what to do.
+// Files that only their owner can read. All errors are bad_config unless a function says otherwise;
+// they name the path and what to do.
 
-/// Makes the directory, with its parents and mode 0700, where it is absent. One that is a link,
-/// another user's or open to others is refused.
+/// Creates the directory, with its parents, with mode 0700 if it does not exist. Fails if it is a
+/// link, belongs to another user or is accessible to others.
 Result<void> make_private_directory(const std::string& path);
 
-/// The whole file, nothing when it is absent. One that is no regular file, another user's, open to
-/// others, or larger than `max_bytes` is refused.
+/// Reads the whole file; nullopt if it does not exist. Fails if it is not a regular file, belongs
+/// to another user, is accessible to others, or is larger than `max_bytes`.
 Result<std::optional<Secret>> read_private_file(const std::string& path, std::size_t max_bytes);
 
-/// Replaces the file as a whole: after a crash it has the old content or the new one, and when this
-/// returns the new one is on the disk.
+/// Replaces the file atomically: after a crash it has either the old or the new content. The new
+/// content is on disk when this returns.
 Result<void> write_private_file(const std::string& path, std::span<const std::byte> content);
 
-/// Removes what calls of write_private_file(path) left behind whose processes were killed. No other
-/// process may be writing the file meanwhile.
+/// Removes the temporary files of calls of write_private_file(path) whose processes were killed. No
+/// other process may write the file at the same time.
 void remove_unfinished(const std::string& path);
 
-/// Holds `path` locked while the descriptor is open. Nothing when somebody else holds it and `wait`
-/// is false; waits for at most ten seconds when it is true.
+/// Locks `path` as long as the descriptor is open. If another process holds the lock, returns
+/// nullopt unless `wait` is true; then it waits up to ten seconds and fails with timed_out.
 Result<std::optional<Descriptor>> lock_file(const std::string& path, bool wait);
 
 }  // namespace nexar::security

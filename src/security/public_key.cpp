@@ -12,7 +12,7 @@ namespace nexar::security {
 namespace {
 
 /// SEQUENCE { SEQUENCE { OID 1.3.101.112 }, BIT STRING of 32 bytes } up to the key itself (RFC 8410
-/// section 4). The parameters of the algorithm must be absent, so nothing of it varies.
+/// section 4). The algorithm must have no parameters, so these bytes never vary.
 constexpr std::array<unsigned char, 12> kSpkiPrefix{0x30, 0x2a, 0x30, 0x05, 0x06, 0x03,
                                                     0x2b, 0x65, 0x70, 0x03, 0x21, 0x00};
 

@@ -5,7 +5,7 @@
 
 namespace nexar::security {
 
-/// New names, from the random source of the operating system.
+/// New ids, from the random source of the operating system.
 Result<ClusterId> new_cluster_id();
 Result<NodeId> new_node_id();
 Result<TokenId> new_token_id();

@@ -11,20 +11,20 @@
 
 namespace nexar::security {
 
-/// Why a peer was not believed, said twice: to us with everything that helps to find the cause, and
-/// to the peer with what a stranger may know.
+/// Why we refused a peer, in two versions: for us with everything that helps to find the cause, and
+/// for the peer with what a stranger may know.
 struct Refusal {
     static constexpr std::size_t kMaxReasonBytes = 120;
 
     Refusal(Alert alert_to_send, std::string_view reason_for_peer, std::string cause,
             Errc code = Errc::unauthenticated);
 
-    Alert alert;         // what TLS tells the peer
+    Alert alert;         // sent to the peer
     std::string reason;  // for the peer: printable, at most kMaxReasonBytes, no secrets
     Error error;         // for our log and our caller
 };
 
-/// What a check found, or why it refuses.
+/// The result of a check, or why it refuses the peer.
 template <class T>
 using Checked = std::variant<T, Refusal>;
 

@@ -18,9 +18,8 @@ namespace {
 using RequestHandle = Handle<gnutls_x509_crq_t, gnutls_x509_crq_deinit>;
 
 Error malformed_request(int code) {
-    return {Errc::malformed,
-            fmt::format("the bytes are not a signing request of PKCS#10 in DER: {}",
-                        gnutls_strerror(code))};
+    return {Errc::malformed, fmt::format("the bytes are not a PKCS#10 signing request in DER: {}",
+                                         gnutls_strerror(code))};
 }
 
 Result<PublicKey> key_of(gnutls_x509_crq_t request) {
@@ -33,7 +32,7 @@ Result<PublicKey> key_of(gnutls_x509_crq_t request) {
     return PublicKey::from_spki(spki.bytes());
 }
 
-/// The challengePassword of RFC 2985 section 5.4.1 carries the binding as digits.
+/// The challengePassword (RFC 2985 section 5.4.1) contains the binding as hexadecimal digits.
 bool is_bound_to(gnutls_x509_crq_t request, std::span<const std::byte> binding) {
     std::array<char, 2 * SigningRequest::kBindingBytes + 1> text{};
     std::size_t size = text.size();
@@ -77,11 +76,10 @@ Result<SigningRequest> SigningRequest::from_der(std::span<const std::byte> der,
     NEXAR_TRY_VALUE(key, key_of(request.get()));
     if (gnutls_x509_crq_verify(request.get(), 0) < 0) {
         return Error(Errc::unauthenticated,
-                     "the signing request is not signed with the key that it carries");
+                     "the signing request was not signed with the key that it contains");
     }
     if (!is_bound_to(request.get(), binding)) {
-        return Error(Errc::unauthenticated,
-                     "the signing request was made for another connection than this one");
+        return Error(Errc::unauthenticated, "the signing request was made for another connection");
     }
     return SigningRequest({der.begin(), der.end()}, key);
 }

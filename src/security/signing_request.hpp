@@ -10,9 +10,10 @@
 
 namespace nexar::security {
 
-/// A request of PKCS#10 (RFC 2986): a public key, signed by its private half. It carries a binding,
-/// bytes that both ends of one connection took from its TLS exporter, so that a request which was
-/// seen elsewhere is worth nothing. It names nobody: who gets which identity is the CA's business.
+/// A PKCS#10 request (RFC 2986): a public key, signed with its private half. It contains a binding,
+/// bytes that both ends of a connection derive from its TLS exporter, so that nobody can use a
+/// request that was seen on another connection. It contains no name: the CA decides who gets which
+/// identity.
 class SigningRequest {
 public:
     static constexpr std::size_t kBindingBytes = 32;
@@ -21,8 +22,8 @@ public:
     static Result<SigningRequest> create(const KeyPair& key,
                                          std::span<const std::byte, kBindingBytes> binding);
 
-    /// An Error (malformed, limit_exceeded, unauthenticated) when these bytes are no request, are
-    /// too many, were not signed with the key that they carry, or are bound to something else.
+    /// Fails with malformed, limit_exceeded or unauthenticated if the bytes are not a request, are
+    /// too many, were not signed with the key they contain, or are bound to another connection.
     static Result<SigningRequest> from_der(std::span<const std::byte> der,
                                            std::span<const std::byte, kBindingBytes> binding);
 

@@ -25,12 +25,12 @@ constexpr std::size_t kMaxFileBytes = (std::size_t{1} << 25U) + kDigestBytes;
 constexpr std::size_t kMaxTextBytes = std::size_t{64} * 1024 * 1024;
 constexpr std::size_t kMaxKeyBytes = std::size_t{64} * 1024;
 
-// Files that only a seed writes, and one that `nexar token` writes under a lock of its own.
+// Files that only a seed writes, and those that `nexar token` writes under its own lock.
 constexpr auto kSeedFiles =
     std::to_array<std::string_view>({"addresses", "ca.key", "ca.pem", "peers.json", "seed"});
 constexpr auto kTokenFiles = std::to_array<std::string_view>({"tokens"});
 
-// `nexar peers` holds the lock for a moment to see whether a seed does.
+// `nexar peers` holds the lock for a moment to find out whether a seed does.
 constexpr int kSeedLockTries = 20;
 constexpr std::chrono::milliseconds kSeedLockPause{5};
 
@@ -49,12 +49,12 @@ Result<Message> without_digest(std::span<const std::byte> bytes) {
     }
     const auto frame = bytes.first(bytes.size() - kDigestBytes);
     if (!std::ranges::equal(sha256(frame), bytes.last(kDigestBytes))) {
-        return Error(Errc::malformed, "its checksum is wrong: it was cut or changed");
+        return Error(Errc::malformed, "its checksum is wrong: it was truncated or changed");
     }
     NEXAR_TRY_VALUE(header, wire::decode_frame_header(frame));
     if (header.type != Message::kType) {
         return Error(Errc::malformed,
-                     fmt::format("it holds {} instead of {}", wire::name(header.type),
+                     fmt::format("it contains {} instead of {}", wire::name(header.type),
                                  wire::name(Message::kType)));
     }
     NEXAR_TRY_VALUE(decoded,
@@ -64,8 +64,8 @@ Result<Message> without_digest(std::span<const std::byte> bytes) {
 
 Error damaged(const std::string& path, const Error& error) {
     return {Errc::bad_config,
-            fmt::format("{} cannot be read: {}; put a copy back that is intact, or move it away to "
-                        "begin without it",
+            fmt::format("{} cannot be read: {}; restore an intact copy, or move it away to start "
+                        "without it",
                         path, error.cause())};
 }
 
@@ -76,7 +76,8 @@ std::uint64_t seconds_of(WallTime time) {
 }
 
 WallTime time_of(std::uint64_t seconds) {
-    constexpr std::uint64_t kLast = std::uint64_t{1} << 40U;  // wall_time() cuts the rest
+    constexpr std::uint64_t kLast = std::uint64_t{1}
+                                    << 40U;  // wall_time() clamps to an earlier time
     return wall_time(static_cast<std::time_t>(std::min(seconds, kLast)));
 }
 
@@ -135,10 +136,11 @@ Result<Descriptor> StateDirectory::lock_for_seed() const {
         NEXAR_TRY_VALUE(lock, lock_file(file("seed.lock"), false));
         if (lock) return std::move(*lock);
     }
-    return Error(Errc::bad_config,
-                 fmt::format("another seed runs on {}; stop it, or give this one another "
-                             "directory with --state",
-                             path_));
+    return Error(
+        Errc::bad_config,
+        fmt::format("another seed is running on {}; stop it, or use another directory with "
+                    "--state",
+                    path_));
 }
 
 bool StateDirectory::has_running_seed() const {
@@ -173,13 +175,13 @@ Result<std::optional<ClusterCa>> StateDirectory::kept_ca() const {
     NEXAR_TRY_VALUE(key, kept_key());
     NEXAR_TRY_VALUE(pem, text("ca.pem"));
     if (!key && !pem) return std::optional<ClusterCa>{};
-    // The first start of a seed was interrupted: nobody has seen this key yet, see ca().
+    // The first start of a seed was interrupted; nobody has seen this key yet, see ca().
     if (key && !pem && !was_used()) return std::optional<ClusterCa>{};
     if (!key || !pem) {
         return Error(
             Errc::bad_config,
-            fmt::format("{} is missing although {} exists; put it back, or move the directory "
-                        "away to begin a new cluster",
+            fmt::format("{} is missing although {} exists; restore it, or move the directory away "
+                        "to start a new cluster",
                         file(key ? "ca.pem" : "ca.key"), file(key ? "ca.key" : "ca.pem")));
     }
     auto certificate = Certificate::from_pem(*pem);
@@ -192,15 +194,15 @@ Result<ClusterCa> StateDirectory::existing_ca() const {
     NEXAR_TRY_VALUE(kept, kept_ca());
     if (kept) return std::move(*kept);
     return Error(Errc::bad_config,
-                 fmt::format("no cluster is kept in {} yet; `nexar seed --state {}` makes one",
+                 fmt::format("there is no cluster in {} yet; `nexar seed --state {}` creates one",
                              path_, path_));
 }
 
 Result<ClusterCa> StateDirectory::ca(WallTime now) const {
     NEXAR_TRY_VALUE(kept, kept_ca());
     if (kept) return std::move(*kept);
-    // The key goes first. When the seed is killed before the certificate is written, the next one
-    // finds the key alone and makes the certificate for it.
+    // Write the key first: if the seed is killed before it writes the certificate, the next start
+    // finds the key and creates the certificate for it.
     NEXAR_TRY_VALUE(key, kept_key());
     if (!key) {
         NEXAR_TRY_VALUE(fresh, KeyPair::generate());
@@ -287,9 +289,10 @@ Result<std::string> default_state_directory() {
     // NOLINTEND(concurrency-mt-unsafe)
     if (state != nullptr && *state == '/') return std::string(state) + "/nexar";
     if (home != nullptr && *home == '/') return std::string(home) + "/.local/state/nexar";
-    return Error(Errc::bad_config,
-                 "neither HOME nor XDG_STATE_HOME is set; say with --state where to keep the "
-                 "cluster's keys");
+    return Error(
+        Errc::bad_config,
+        "neither HOME nor XDG_STATE_HOME is set; name a directory for the cluster's keys with "
+        "--state");
 }
 
 }  // namespace nexar::security

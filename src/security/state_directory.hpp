@@ -14,8 +14,8 @@
 
 namespace nexar::security {
 
-/// Bytes of a file of frames, and back: the frame, then the SHA-256 of it. The decoders take any
-/// bytes; an Error (malformed and the like) says what is wrong with them.
+/// Encode and decode files: a frame, followed by its SHA-256. The decoders accept arbitrary bytes;
+/// they fail with malformed or similar and say what is wrong.
 std::vector<std::byte> stored(const wire::StoredTokens& tokens);
 std::vector<std::byte> stored(const wire::StoredSeed& seed);
 Result<wire::StoredTokens> read_stored_tokens(std::span<const std::byte> bytes);
@@ -24,38 +24,37 @@ Result<wire::StoredSeed> read_stored_seed(std::span<const std::byte> bytes);
 wire::StoredTokens in_wire(const TokenTable& table);
 TokenTable from_wire(const wire::StoredTokens& tokens);
 
-/// What a seed keeps between its lives, in a directory of its own (mode 0700, files 0600):
+/// The state that a seed keeps across restarts, in a directory of its own (mode 0700, files 0600):
 ///
-///     ca.key, ca.pem   the cluster's authority
-///     tokens           who may come in; written by `nexar token`, read by the seed
-///     seed             whom the seed has let in; written by the seed
-///     addresses        where the seed listens, a line each
-///     peers.json       the members and what they told of their links
-///     seed.lock        held by the seed that runs
+///     ca.key, ca.pem   the cluster CA
+///     tokens           the tokens that admit joiners; written by `nexar token`, read by the seed
+///     seed             the nodes that the seed has admitted; written by the seed
+///     addresses        the addresses that the seed listens on, one per line
+///     peers.json       the members and what they reported about their links
+///     seed.lock        held by the running seed
 class StateDirectory {
 public:
     static Result<StateDirectory> open(std::string path);
 
     const std::string& path() const noexcept { return path_; }
 
-    /// For the life of a seed; an Error (bad_config) when another one runs on it.
+    /// Held by a seed while it runs. Fails with bad_config if another seed runs on this directory.
     Result<Descriptor> lock_for_seed() const;
 
-    /// Whether a seed holds the lock now.
+    /// Returns true if a seed holds the lock now.
     bool has_running_seed() const;
-    /// Removes the files that a killed seed or `nexar token` was writing. For the seed that holds
-    /// the lock.
+    /// Removes temporary files of a killed seed or `nexar token`. Only the seed that holds the lock
+    /// may call this.
     void sweep() const;
 
-    /// The one that is kept; made when there is none yet. A kill at any moment of the making
-    /// leaves a directory from which the next call makes it.
+    /// Reads the CA, or creates it if there is none yet. If a process is killed at any point of the
+    /// creation, the next call completes it.
     Result<ClusterCa> ca(WallTime now) const;
-    /// An Error (bad_config) when there is none yet.
+    /// Fails with bad_config if there is none yet.
     Result<ClusterCa> existing_ca() const;
 
     Result<TokenTable> tokens() const;
-    /// Lets `change` alter the table and keeps it, with others locked out; nothing is kept when it
-    /// fails.
+    /// Locks the table, lets `change` modify it, and writes it; writes nothing if `change` fails.
     Result<void> change_tokens(const std::function<Result<void>(TokenTable&)>& change) const;
 
     Result<std::optional<wire::StoredSeed>> seed() const;
@@ -74,13 +73,13 @@ private:
     Result<std::optional<std::string>> text(std::string_view name) const;
     Result<std::optional<ClusterCa>> kept_ca() const;
     Result<std::optional<KeyPair>> kept_key() const;
-    /// Whether anybody may know the authority: a seed has run with it, or a token was made.
+    /// Returns true if somebody may know the CA: a seed has run with it, or a token was created.
     bool was_used() const;
 
     std::string path_;
 };
 
-/// Where a seed keeps its state when nobody says: $XDG_STATE_HOME/nexar or ~/.local/state/nexar.
+/// The default state directory: $XDG_STATE_HOME/nexar or ~/.local/state/nexar.
 Result<std::string> default_state_directory();
 
 }  // namespace nexar::security

@@ -15,15 +15,15 @@ namespace {
 
 constexpr std::size_t kMaxProtocolBytes = 255;
 
-/// gnutls_alert_send_appropriate() sends nothing for it, and it is fatal.
+/// A fatal error for which gnutls_alert_send_appropriate() sends nothing.
 constexpr int kAlertWasSent = GNUTLS_E_FATAL_ALERT_RECEIVED;
 
 std::span<const std::byte> bytes_of(const gnutls_datum_t& datum) noexcept {
     return std::as_bytes(std::span(datum.data, datum.size));
 }
 
-/// The session pointer is the link's, so this object hangs on the pointer of the session cache,
-/// which nexar does not use: without its functions GnuTLS leaves the pointer alone.
+/// The link uses the session pointer, so this object uses the pointer of the session cache. nexar
+/// has no session cache, and without its functions GnuTLS does not touch the pointer.
 TlsSession& owner_of(gnutls_session_t session) noexcept {
     return *static_cast<TlsSession*>(gnutls_db_get_ptr(session));
 }
@@ -38,8 +38,8 @@ Result<std::unique_ptr<TlsSession>> TlsSession::create(TlsOptions options) {
     const std::string& alpn = joining ? options.join_alpn : options.alpn;
     if (alpn.empty() || alpn.size() > kMaxProtocolBytes) {
         return Error(Errc::invalid_argument,
-                     fmt::format("the name of the protocol has {} bytes; allowed: 1 to {}",
-                                 alpn.size(), kMaxProtocolBytes));
+                     fmt::format("the protocol name has {} bytes; allowed: 1 to {}", alpn.size(),
+                                 kMaxProtocolBytes));
     }
     if (!options.wall_clock) options.wall_clock = std::chrono::system_clock::now;
     std::unique_ptr<TlsSession> made(new TlsSession(std::move(options)));
@@ -59,10 +59,10 @@ Result<void> TlsSession::start() {
     NEXAR_TRY(set_protocols());
     gnutls_handshake_set_max_packet_length(native, kMaxHandshakeBytes);
     gnutls_db_set_ptr(native, this);
-    // Before GnuTLS parses any of it: limits come first, and our messages instead of its codes.
+    // Runs before GnuTLS parses the message, to enforce limits first and to give better errors.
     gnutls_handshake_set_hook_function(native, GNUTLS_HANDSHAKE_CERTIFICATE_PKT, GNUTLS_HOOK_PRE,
                                        certificate_hook);
-    // After the CertificateVerify message.
+    // Runs after the CertificateVerify message.
     gnutls_session_set_verify_function(native, verify_hook);
     if (client) return {};
     gnutls_certificate_server_set_request(native, GNUTLS_CERT_REQUIRE);
@@ -96,7 +96,7 @@ Result<void> TlsSession::set_protocols() {
         protocols.push_back(datum(std::as_bytes(std::span(name))));
     };
     if (!joining()) add(options_.alpn);
-    // A node never speaks the joiners' protocol to a seed: it has a certificate.
+    // A node does not offer the joiners' protocol to a seed, because it has a certificate.
     const bool joiners_too = options_.role == Role::server && !options_.join_alpn.empty();
     if (joining() || joiners_too) add(options_.join_alpn);
     const int code =
@@ -110,10 +110,9 @@ bool TlsSession::admit(std::size_t bytes) {
     if (refusal_) return false;
     admitted_bytes_ += std::min(bytes, kMaxHandshakeBytes + 1);
     if (admitted_bytes_ <= kMaxHandshakeBytes) return true;
-    refuse({Alert::decode_error,
-            fmt::format("your handshake is above {} bytes", kMaxHandshakeBytes),
-            fmt::format("the peer sent more than {} bytes of handshake, which is the limit; a "
-                        "node's certificates take some hundred",
+    refuse({Alert::decode_error, fmt::format("your handshake exceeds {} bytes", kMaxHandshakeBytes),
+            fmt::format("the peer sent more than {} bytes of handshake, which is the limit; the "
+                        "certificates of a node take a few hundred",
                         kMaxHandshakeBytes)});
     return false;
 }
@@ -123,7 +122,7 @@ int TlsSession::certificate_hook(gnutls_session_t session, unsigned /*type*/, un
     if (incoming == 0) return 0;
     return owner_of(session).on_certificate(bytes_of(*message));
 } catch (...) {
-    // Nothing may be thrown through the C code of GnuTLS; what can be is a lack of memory.
+    // Exceptions must not pass through the C code of GnuTLS; only std::bad_alloc can occur.
     return GNUTLS_E_MEMORY_ERROR;
 }
 
@@ -139,7 +138,7 @@ int TlsSession::hello_hook(gnutls_session_t session) noexcept try {
     return GNUTLS_E_MEMORY_ERROR;
 }
 
-/// The protocol is agreed by now, and the request for a certificate not yet written.
+/// Called after ALPN has been negotiated and before the certificate request is written.
 int TlsSession::on_client_hello() {
     with_joiner_ = !options_.join_alpn.empty() && speaks(options_.join_alpn);
     if (with_joiner_) gnutls_certificate_server_set_request(session_.get(), GNUTLS_CERT_IGNORE);
@@ -152,7 +151,7 @@ bool TlsSession::speaks(std::string_view protocol) const {
     return any && std::ranges::equal(bytes_of(chosen), std::as_bytes(std::span(protocol)));
 }
 
-/// GNUTLS_ALPN_MANDATORY asks for agreement only when the other side names protocols at all.
+/// GNUTLS_ALPN_MANDATORY fails only if the other side offers protocols at all.
 std::optional<Refusal> TlsSession::check_protocol() const {
     const std::string& wanted = joining() ? options_.join_alpn : options_.alpn;
     if (speaks(wanted)) return std::nullopt;
@@ -193,10 +192,10 @@ int TlsSession::on_certificate(std::span<const std::byte> message) {
 int TlsSession::on_verified() {
     unsigned count = 0;
     const gnutls_datum_t* const chain = gnutls_certificate_get_peers(session_.get(), &count);
-    // What was checked must be what GnuTLS took the key from.
+    // The certificate that we checked must be the one whose key GnuTLS verified.
     if (!candidate_ || count == 0 || !std::ranges::equal(bytes_of(chain[0]), candidate_der_)) {
         return refuse({Alert::internal_error, "your certificate was not checked",
-                       "GnuTLS took another certificate than the one that was checked"});
+                       "GnuTLS verified another certificate than the one that nexar checked"});
     }
     peer_ = candidate_;
     candidate_der_ = {};
@@ -206,7 +205,7 @@ int TlsSession::on_verified() {
 int TlsSession::refuse(Refusal refusal) {
     refusal_ = std::move(refusal);
     const auto alert = static_cast<gnutls_alert_description_t>(refusal_->alert);
-    // A transport that takes no more now has the alert queued; there is nothing else to do.
+    // If the transport cannot send now, the alert is queued; there is nothing else to do.
     (void)gnutls_alert_send(session_.get(), GNUTLS_AL_FATAL, alert);
     return kAlertWasSent;
 }
@@ -233,7 +232,8 @@ Result<void> TlsSession::export_key(std::string_view label, std::span<std::byte>
                                         out.size(), reinterpret_cast<char*>(out.data()));
     if (code == 0) return {};
     return Error(Errc::invalid_argument,
-                 fmt::format("no {} bytes of keying material for {}: {}; ask after the handshake",
+                 fmt::format("cannot derive {} bytes of keying material for {}: {}; wait until the "
+                             "handshake is complete",
                              out.size(), in_quotes(label), gnutls_strerror(code)));
 }
 

@@ -24,31 +24,31 @@ enum class Cipher : std::uint8_t { aes_128_gcm, aes_256_gcm, chacha20_poly1305 }
 
 struct TlsOptions {
     Role role = Role::client;
-    /// A client without any is a joiner: it shows no certificate and speaks `join_alpn`.
+    /// A client without credentials is a joiner: it presents no certificate and uses `join_alpn`.
     std::shared_ptr<const Credentials> credentials{};
     std::string alpn{};  // the protocol between nodes; 1 to 255 bytes
-    /// The protocol of joiners. A server without it lets none in.
+    /// The protocol of joiners. A server without it admits no joiners.
     std::string join_alpn{};
     Expectation expected{};
-    /// What a joiner knows of the seed's CA; none: nothing, see SeedRules.
+    /// The hash of the CA's key that a joiner expects; absent if it knows nothing, see SeedRules.
     std::optional<PublicKeyHash> ca{};
-    WallClock wall_clock{};  // empty: the machine's
+    WallClock wall_clock{};  // empty: the system clock
 };
 
-/// One side of a mutual TLS 1.3 handshake, to be driven by QUIC (RFC 9001) or by a byte stream.
+/// One side of a mutual TLS 1.3 handshake, driven by QUIC (RFC 9001) or by a byte stream.
 ///
-/// Both sides show a certificate of the cluster CA; the other side's is checked inside the
-/// handshake, so a handshake that completed is one with the peer(). Note that a client's handshake
-/// completes before the server has seen the client's certificate. Only a joiner shows none, to a
-/// seed that it measures by the hash of the CA's key.
+/// Both sides present a certificate of the cluster CA, and each checks that of the other during the
+/// handshake, so a completed handshake is one with peer(). Note that the handshake of a client
+/// completes before the server has seen the client's certificate. Only a joiner presents no
+/// certificate; it authenticates the seed by the hash of the CA's key.
 ///
-/// Tickets are off and the protocol is mandatory. Not thread-safe. The session pointer
-/// (gnutls_session_set_ptr) is the caller's; the pointer of gnutls_db_set_ptr, the verify function
-/// and the handshake hook are this object's.
+/// Session tickets are off and ALPN is mandatory. Not thread-safe. The caller may use the session
+/// pointer (gnutls_session_set_ptr); this object uses the pointer of gnutls_db_set_ptr, the verify
+/// function and the handshake hook.
 class TlsSession {
 public:
-    /// An Error (invalid_argument) for a server without credentials or a protocol of another
-    /// length.
+    /// Fails with invalid_argument for a server without credentials, or if the protocol name is
+    /// empty or too long.
     static Result<std::unique_ptr<TlsSession>> create(TlsOptions options);
 
     TlsSession(const TlsSession&) = delete;
@@ -57,36 +57,36 @@ public:
 
     gnutls_session_t native() noexcept { return session_.get(); }
 
-    /// To be called with the size of what arrived before it is given to gnutls_handshake_write():
-    /// GnuTLS collects a message to its end, up to 16 MiB, before it looks at its own limit. False,
-    /// and a refusal(), when the peer has sent more than kMaxHandshakeBytes in all.
+    /// Call this with the size of received data before passing it to gnutls_handshake_write():
+    /// GnuTLS buffers a message of up to 16 MiB completely before it checks its own limit. Returns
+    /// false, and sets refusal(), if the peer has sent more than kMaxHandshakeBytes in total.
     bool admit(std::size_t bytes);
 
-    /// Whom we talk to, once its certificate was accepted and it proved to hold the key. None for a
-    /// joiner.
+    /// The peer, after its certificate was accepted and it has proved that it holds the key. Empty
+    /// for a joiner.
     const std::optional<Identity>& peer() const noexcept { return peer_; }
 
-    /// The peer is a joiner: nobody knows yet who it is.
+    /// True if the peer is a joiner, whose identity is not known yet.
     bool with_joiner() const noexcept { return with_joiner_; }
 
-    /// What the seed showed as its CA's, to a joiner.
+    /// For a joiner: the CA certificate that the seed presented.
     const std::optional<Certificate>& seen_ca() const noexcept { return seen_ca_; }
 
-    /// Why we did not accept the peer. The alert was sent already (gnutls_alert_send, which reaches
-    /// the function of gnutls_alert_set_read_function under QUIC), and gnutls_handshake() fails
+    /// Why we refused the peer. The alert has already been sent (gnutls_alert_send, which under
+    /// QUIC calls the function of gnutls_alert_set_read_function), and gnutls_handshake() fails
     /// with GNUTLS_E_FATAL_ALERT_RECEIVED, for which gnutls_alert_send_appropriate() sends no
-    /// other.
+    /// second alert.
     const std::optional<Refusal>& refusal() const noexcept { return refusal_; }
 
-    /// Why a handshake that failed on this side did: the refusal if there is one, else what the
-    /// alert says that GnuTLS chose.
+    /// Why the handshake failed on this side: the refusal if there is one, otherwise derived from
+    /// the alert that GnuTLS chose.
     Error failure(Alert sent) const;
 
-    /// What was agreed; nothing before the hellos were exchanged.
+    /// The negotiated cipher; nullopt before the hello messages were exchanged.
     std::optional<Cipher> cipher() const noexcept;
 
     /// Fills `out` with keying material that only the two ends know (RFC 8446 section 7.5, empty
-    /// context). An Error (invalid_argument) before the handshake is complete.
+    /// context). Fails with invalid_argument before the handshake is complete.
     Result<void> export_key(std::string_view label, std::span<std::byte> out) const;
 
 private:
@@ -110,14 +110,14 @@ private:
     static int hello_hook(gnutls_session_t session) noexcept;
 
     TlsOptions options_;
-    // Of a joiner, which has no Credentials; the session reads them.
+    // For a joiner, which has no Credentials; the session refers to them.
     PriorityHandle joiner_priority_;
     CredentialsHandle joiner_credentials_;
     SessionHandle session_;
     bool with_joiner_ = false;
     std::optional<Certificate> seen_ca_;
     std::size_t admitted_bytes_ = 0;
-    /// What the peer's certificate says while the proof of its key is still to come.
+    /// From the peer's certificate, until the peer has proved that it holds the key.
     std::optional<Identity> candidate_;
     std::vector<std::byte> candidate_der_;
     std::optional<Identity> peer_;

@@ -18,7 +18,7 @@ constexpr std::chrono::hours kKeptExpired{7 * 24};
 
 Error not_let_in(std::string_view why) {
     return {Errc::unauthenticated,
-            fmt::format("{}; make another one with `nexar token create`", why)};
+            fmt::format("{}; create another one with `nexar token create`", why)};
 }
 
 }  // namespace
@@ -26,19 +26,19 @@ Error not_let_in(std::string_view why) {
 Result<NewToken> TokenTable::create(const TokenTerms& terms, WallTime now) {
     if (terms.uses < 1 || terms.uses > kMaxUses) {
         return Error(Errc::invalid_argument,
-                     fmt::format("a token for {} uses was asked for; allowed: 1 to {}", terms.uses,
+                     fmt::format("a token for {} uses was requested; allowed: 1 to {}", terms.uses,
                                  kMaxUses));
     }
     if (terms.life < std::chrono::seconds(1) || terms.life > kMaxLife) {
         return Error(Errc::invalid_argument,
-                     fmt::format("a token for {} s was asked for; allowed: 1 s to {} days",
+                     fmt::format("a token for {} s was requested; allowed: 1 s to {} days",
                                  terms.life.count(), kMaxLife.count() / 24));
     }
     std::erase_if(tokens_,
                   [&](const auto& entry) { return entry.second.expires_at < now - kKeptExpired; });
     if (tokens_.size() >= kMaxTokens) {
         return Error(Errc::limit_exceeded,
-                     fmt::format("there are {} tokens already, which is the limit", kMaxTokens));
+                     fmt::format("there are already {} tokens, which is the limit", kMaxTokens));
     }
     NewToken made;
     NEXAR_TRY_VALUE(id, new_token_id());
@@ -62,7 +62,7 @@ Result<void> TokenTable::revoke(const TokenId& id) {
     if (found == tokens_.end()) {
         return Error(
             Errc::invalid_argument,
-            fmt::format("there is no token {}; `nexar token list` shows all", id.to_hex()));
+            fmt::format("there is no token {}; `nexar token list` shows all tokens", id.to_hex()));
     }
     found->second.revoked = true;
     return {};
@@ -88,7 +88,7 @@ Result<void> TokenTable::check(const TokenId& id, std::span<const std::byte> sec
                                       in_words(now - token->expires_at)));
     }
     if (used >= token->uses) {
-        return not_let_in(fmt::format("it presented a token that was used already, {} of {} times",
+        return not_let_in(fmt::format("it presented a token that was already used {} of {} times",
                                       used, token->uses));
     }
     return {};

@@ -13,7 +13,7 @@
 
 namespace nexar::security {
 
-/// What a seed knows of a token: not its secret, only what that hashes to.
+/// What a seed stores about a token: the hash of its secret, not the secret.
 struct Token {
     TokenId id{};
     std::array<std::byte, 32> secret_hash{};
@@ -27,7 +27,7 @@ struct Token {
 
 struct NewToken {
     Token token{};
-    Secret secret{};  // told once, to who asked for it
+    Secret secret{};  // shown once, to the user who created the token
 };
 
 struct TokenTerms {
@@ -35,23 +35,23 @@ struct TokenTerms {
     std::chrono::seconds life = std::chrono::hours(1);
 };
 
-/// The tokens of a cluster, as a value: a file keeps it, see StateDirectory.
+/// The tokens of a cluster. StateDirectory stores it in a file.
 class TokenTable {
 public:
     static constexpr std::size_t kMaxTokens = 16384;
     static constexpr std::uint32_t kMaxUses = 1U << 20U;
     static constexpr std::chrono::hours kMaxLife{365 * 24};
 
-    /// An Error (invalid_argument, limit_exceeded) for terms out of bounds, or when the table is
-    /// full of tokens that still count. Those that expired a week ago make room.
+    /// Fails with invalid_argument if the terms are out of range, and with limit_exceeded if the
+    /// table is full. Removes tokens that expired more than a week ago.
     Result<NewToken> create(const TokenTerms& terms, WallTime now);
 
-    /// An Error (invalid_argument) when there is none of that id.
+    /// Fails with invalid_argument if there is no token with this id.
     Result<void> revoke(const TokenId& id);
 
-    /// Whether who shows `secret` may come in, after `used` others did with the same token. An
-    /// Error (unauthenticated) says why not; a wrong secret and an unknown token look the same, and
-    /// take the same time.
+    /// Checks whether a joiner that presents `secret` may join after `used` others with the same
+    /// token. Fails with unauthenticated and says why; a wrong secret and an unknown token give the
+    /// same error in the same time.
     Result<void> check(const TokenId& id, std::span<const std::byte> secret, std::uint32_t used,
                        WallTime now) const;
 

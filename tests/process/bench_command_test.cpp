@@ -228,7 +228,7 @@ TEST(BenchCommand, skips_the_data_check_on_request) {
 
 TEST(BenchCommand, reports_wrong_arguments_before_it_starts_anything) {
     EXPECT_THAT(refusal({"allreduce", "-n", "2"}),
-                HasSubstr("\"allreduce\" is no operation; allowed: all_reduce, reduce"));
+                HasSubstr("\"allreduce\" is not a valid operation; allowed: all_reduce, reduce"));
     EXPECT_THAT(refusal({"allreduce", "-n", "2"}),
                 HasSubstr("barrier, latency, bandwidth, exchange"));
     EXPECT_THAT(refusal({"barrier", "-n", "2", "--link", "shm"}, 1),

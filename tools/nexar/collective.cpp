@@ -20,14 +20,14 @@ namespace {
 using schedule::Collective;
 
 constexpr std::uint32_t kMostRanks = 65536;
-constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 23U;  // some hundred bytes each
+constexpr std::uint64_t kMostSteps = std::uint64_t{1} << 23U;  // of about 100 bytes each
 
-/// `rates`, but for those that were asked for.
+/// `rates`, with those that the question gives replaced.
 Result<schedule::Rates> rates_of(const CollectiveQuestion& question, schedule::Rates rates) {
     if (!question.latency.empty()) {
         NEXAR_TRY_VALUE(latency, parse_duration(question.latency));
         rates.latency = std::chrono::duration<double>(latency).count();
-        // Given figures are of a fabric, not of one machine's loopback.
+        // The figures describe a fabric, not the loopback of one host.
         rates.per_message = rates.latency / 4;
     }
     if (!question.bandwidth.empty()) {
@@ -43,7 +43,7 @@ Result<schedule::Rates> rates_of(const CollectiveQuestion& question, schedule::R
     return rates;
 }
 
-/// As many ranks on each machine as on the others, or one more; neighbours together.
+/// Spreads the ranks evenly over the hosts, neighbours together.
 schedule::Links links_of(const CollectiveQuestion& question) {
     if (question.hosts == 0) return {};
     std::vector<std::uint32_t> machines;
@@ -98,40 +98,48 @@ std::string operation_names() {
 
 Error not_allowed(std::string_view what, std::string_view given, std::string_view allowed) {
     return {Errc::invalid_argument,
-            fmt::format("\"{}\" is no {}; allowed: {}", given, what, allowed)};
+            fmt::format("\"{}\" is not a valid {}; allowed: {}", given, what, allowed)};
 }
 
 void add_collective_options(CLI::App& command, CollectiveQuestion& question) {
-    command.add_option("operation", question.operation, "all_reduce, broadcast, ...")
+    command
+        .add_option("operation", question.operation, "The collective: all_reduce, broadcast, ...")
         ->required()
         ->type_name("OPERATION");
-    command.add_option("--bytes", question.bytes, "The whole vector, such as 64MiB")
+    command.add_option("--bytes", question.bytes, "Size of the whole vector, such as 64MiB")
         ->type_name("SIZE")
         ->capture_default_str();
-    command.add_option("--world", question.world, "How many ranks")
+    command.add_option("--world", question.world, "Number of ranks")
         ->type_name("N")
         ->capture_default_str();
-    command.add_option("--hosts", question.hosts, "On how many machines; 0: as many as ranks")
+    command
+        .add_option("--hosts", question.hosts,
+                    "Number of hosts that the ranks run on; 0: one per rank")
         ->type_name("N")
         ->capture_default_str();
-    command.add_option("--root", question.root, "Of operations that have one")
+    command.add_option("--root", question.root, "Root of the operation, if it has one")
         ->type_name("RANK")
         ->capture_default_str();
-    command.add_option("--element", question.element_bytes, "Bytes of an element")
+    command.add_option("--element", question.element_bytes, "Size of an element")
         ->type_name("BYTES")
         ->capture_default_str();
-    command.add_flag("--ordered", question.ordered, "The operator is not commutative");
+    command.add_flag("--ordered", question.ordered,
+                     "The operator does not commute, so operands keep the order of ranks");
     command
         .add_option("--reproducibility", question.reproducibility,
-                    "ranks: same bits on all ranks; runs: for any algorithm, too")
+                    "ranks: same bits on all ranks; runs: also in every run with as many ranks")
         ->type_name("KIND");
-    command.add_option("--algorithm", question.algorithm, "Take this one")->type_name("NAME");
-    command.add_option("--segment", question.segment, "Bytes of a segment; 0: the best")
+    command.add_option("--algorithm", question.algorithm, "Use this algorithm")->type_name("NAME");
+    command.add_option("--segment", question.segment, "Size of a segment; 0: the fastest")
         ->type_name("SIZE");
-    command.add_option("--latency", question.latency, "One way, such as 10us")->type_name("TIME");
-    command.add_option("--bandwidth", question.bandwidth, "Of a rank, such as 100Gbps or 1.5GB/s")
+    command
+        .add_option("--latency", question.latency, "One-way latency between ranks, such as 10us")
+        ->type_name("TIME");
+    command
+        .add_option("--bandwidth", question.bandwidth,
+                    "Bandwidth of a rank, such as 100Gbps or 1.5GB/s")
         ->type_name("RATE");
-    command.add_option("--reduce", question.reduce, "How fast a rank folds, such as 8GB/s")
+    command.add_option("--reduce", question.reduce, "Rate at which a rank folds, such as 8GB/s")
         ->type_name("RATE");
 }
 
@@ -143,11 +151,11 @@ Result<AskedCollective> understood(const CollectiveQuestion& question,
     const Collective operation = *named;
     NEXAR_TRY_VALUE(bytes, parse_size(question.bytes));
     if (question.world == 0 || question.world > kMostRanks) {
-        return not_allowed("size of a world", std::to_string(question.world),
+        return not_allowed("world size", std::to_string(question.world),
                            fmt::format("1 to {}", kMostRanks));
     }
     if (question.hosts > question.world) {
-        return not_allowed("number of machines for these ranks", std::to_string(question.hosts),
+        return not_allowed("number of hosts for these ranks", std::to_string(question.hosts),
                            fmt::format("1 to {}", question.world));
     }
     NEXAR_TRY_VALUE(profile, profile_of(question, flags));
@@ -156,11 +164,11 @@ Result<AskedCollective> understood(const CollectiveQuestion& question,
                            fmt::format("0 to {}", question.world - 1));
     }
     if (question.element_bytes == 0 || bytes % question.element_bytes != 0) {
-        return not_allowed("size of elements that fill the vector",
-                           std::to_string(question.element_bytes), "a divisor of --bytes");
+        return not_allowed("element size", std::to_string(question.element_bytes),
+                           "a divisor of --bytes");
     }
     std::uint64_t count = operation == Collective::barrier ? 0 : bytes / question.element_bytes;
-    // All pairs exchange equally much.
+    // All pairs exchange the same amount.
     if (operation == Collective::all_to_all) count -= count % question.world;
     asked.workload = {.operation = operation,
                       .world = question.world,
@@ -186,10 +194,10 @@ Result<std::vector<schedule::Schedule>> all_schedules(const AskedCollective& col
     all.reserve(collective.workload.world);
     for (request.rank = 0; request.rank < request.world; ++request.rank) {
         all.push_back(choice.algorithm->build(request));
-        // What one rank does tells how much all of them will.
+        // All ranks have about as many steps as this one.
         if (all.back().steps.size() * request.world > kMostSteps) {
             return Error(Errc::limit_exceeded,
-                         fmt::format("{} has more than {} steps in a world of {}; take a smaller "
+                         fmt::format("{} has more than {} steps in a world of {}; choose a smaller "
                                      "world or another algorithm",
                                      choice.algorithm->name, kMostSteps, request.world));
         }

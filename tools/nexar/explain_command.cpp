@@ -1,17 +1,21 @@
-// nexar explain: which algorithm a collective takes, why, and what it does.
+// nexar explain: which algorithm nexar chooses for a collective, why, and what each rank does.
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/quantity.hpp"
+#include "base/try.hpp"
 #include "collective.hpp"
 #include "command.hpp"
 #include "help.hpp"
-#include "schedule/picture.hpp"
+#include "schedule/picture/svg.hpp"
+#include "schedule/picture/text.hpp"
+#include "schedule/picture/trace.hpp"
 #include "text_table.hpp"
 
 namespace nexar {
@@ -20,8 +24,14 @@ namespace {
 
 using schedule::Choice;
 
-// Schedules of larger worlds take long to draw, and nobody reads them.
-constexpr std::uint32_t kMostDrawn = 256;
+// Larger schedules take long to build, and nobody reads them.
+constexpr std::uint32_t kMostShown = 256;
+
+struct ExplainOptions {
+    CollectiveQuestion question{};
+    bool alternatives = false;
+    std::string picture{};  // file; empty: none
+};
 
 std::string segment_of(const AskedCollective& asked, const Choice& choice) {
     return choice.segment == 0 ? "-" : format_size(choice.segment * asked.workload.element_bytes);
@@ -29,10 +39,10 @@ std::string segment_of(const AskedCollective& asked, const Choice& choice) {
 
 std::string reason(const AskedCollective& asked, const std::vector<Choice>& all) {
     if (!asked.profile.forced_for(asked.workload.operation, asked.workload.bytes()).empty())
-        return "because it is forced";
-    if (all.size() == 1) return "because no other may be taken";
+        return "chosen because it is forced";
+    if (all.size() == 1) return "chosen because it is the only algorithm that can run this";
     return fmt::format(
-        "because it is predicted to be the fastest of {}; the next one, {}, takes "
+        "chosen because it is predicted to be the fastest of {}; the next one, {}, takes "
         "{:.2f} times as long",
         all.size(), all[1].algorithm->name, all[1].seconds / all[0].seconds);
 }
@@ -50,13 +60,15 @@ std::string work_of_ranks(const AskedCollective& asked,
         bytes = std::max(bytes, sent * asked.workload.element_bytes);
         scratch = std::max(scratch, one.scratch * asked.workload.element_bytes);
     }
-    return fmt::format("a rank has at most {} steps, sends {} and needs {} of scratch memory\n",
-                       steps, format_size(bytes), format_size(scratch));
+    return fmt::format(
+        "each rank has at most {} steps, sends at most {} and needs at most {} of scratch "
+        "memory\n",
+        steps, format_size(bytes), format_size(scratch));
 }
 
 std::string table_of(const AskedCollective& asked, const std::vector<Choice>& all) {
     std::vector<std::vector<std::string>> rows{
-        {"algorithm", "predicted", "segment", "keeps order", "repeats in runs"}};
+        {"algorithm", "predicted", "segment", "any operator", "reproducible"}};
     for (const Choice& choice : all) {
         const schedule::Traits& traits = choice.algorithm->traits;
         rows.push_back({std::string(choice.algorithm->name), as_time(choice.seconds),
@@ -66,51 +78,71 @@ std::string table_of(const AskedCollective& asked, const std::vector<Choice>& al
     return aligned(rows);
 }
 
-Result<std::string> explanation(const CollectiveQuestion& question, bool alternatives,
-                                const Invocation& invocation) {
-    const auto asked = understood(question, invocation.flags);
-    if (!asked) return asked.error();
-    const auto chosen = schedule::choose(asked->workload, asked->profile);
-    if (!chosen) return chosen.error();
-    const std::vector<Choice> all = schedule::ranked(asked->workload, asked->profile);
-    std::string text = fmt::format(
-        "{} of {} over {} ranks: {}{}, {}\n{}\n", schedule::name(asked->workload.operation),
-        format_size(asked->workload.bytes()), asked->workload.world, chosen->algorithm->name,
-        chosen->segment == 0 ? "" : " in segments of " + segment_of(*asked, *chosen),
-        as_time(chosen->seconds), reason(*asked, all));
-    if (asked->workload.world <= kMostDrawn) {
-        const auto ranks = all_schedules(*asked, *chosen);
-        if (!ranks) return ranks.error();
-        text += work_of_ranks(*asked, *ranks);
-        text += schedule::picture(*ranks, asked->workload.element_bytes);
+Result<void> write_picture(const std::string& path, const AskedCollective& asked,
+                           const Choice& chosen) {
+    if (asked.workload.world > schedule::kMostTraced) {
+        return Error(Errc::limit_exceeded,
+                     fmt::format("--picture draws at most {} ranks, but the world has {}; choose a "
+                                 "smaller --world",
+                                 schedule::kMostTraced, asked.workload.world));
     }
-    if (alternatives) text += "\n" + table_of(*asked, all);
+    std::ofstream file(path, std::ios::binary);
+    file << schedule::svg_picture(*chosen.algorithm, asked.workload.world, asked.root);
+    file.flush();
+    if (file) return {};
+    return Error(Errc::invalid_argument,
+                 fmt::format("cannot write the picture to {}; check that its directory exists and "
+                             "is writable",
+                             path));
+}
+
+Result<std::string> explanation(const ExplainOptions& options, const Invocation& invocation) {
+    NEXAR_TRY_VALUE(asked, understood(options.question, invocation.flags));
+    NEXAR_TRY_VALUE(chosen, schedule::choose(asked.workload, asked.profile));
+    const std::vector<Choice> all = schedule::ranked(asked.workload, asked.profile);
+    std::string text = fmt::format(
+        "{} of {} over {} ranks: {}{}, {}\n{}\n", schedule::name(asked.workload.operation),
+        format_size(asked.workload.bytes()), asked.workload.world, chosen.algorithm->name,
+        chosen.segment == 0 ? "" : " in segments of " + segment_of(asked, chosen),
+        as_time(chosen.seconds), reason(asked, all));
+    if (asked.workload.world <= kMostShown) {
+        NEXAR_TRY_VALUE(ranks, all_schedules(asked, chosen));
+        text += work_of_ranks(asked, ranks);
+        text += schedule::text_picture(ranks, asked.workload.element_bytes);
+    }
+    if (options.alternatives) text += "\n" + table_of(asked, all);
+    if (!options.picture.empty()) NEXAR_TRY(write_picture(options.picture, asked, chosen));
     return text;
 }
 
 }  // namespace
 
 void add_explain_command(CLI::App& app, Invocation& invocation) {
-    CLI::App* const command =
-        app.add_subcommand("explain", "Says which algorithm a collective takes, and why");
-    auto question = std::make_shared<CollectiveQuestion>();
-    auto alternatives = std::make_shared<bool>(false);
-    add_collective_options(*command, *question);
-    command->add_flag("--all", *alternatives, "Shows all that may be taken");
+    CLI::App* const command = app.add_subcommand(
+        "explain", "Shows which algorithm a collective uses, why, and what it sends");
+    auto options = std::make_shared<ExplainOptions>();
+    add_collective_options(*command, options->question);
+    command->add_flag("--all", options->alternatives,
+                      "Lists every algorithm that can run the collective, fastest first");
+    command
+        ->add_option("--picture", options->picture,
+                     "Draws the messages as an SVG image into this file, for up to 8 ranks")
+        ->type_name("FILE");
     set_help(*command, "OPERATION [OPTIONS]",
-             "The choice depends on the operation, the size and the costs of the fabric, so that "
-             "all ranks make the same one.\n"
-             "What is not said is as it is set (nexar config; nexar tune measures the rates). With "
-             "--latency, each message also keeps its sender and its receiver busy for a quarter of "
-             "it.\n"
+             "The choice depends on the operation, the size, the world and the costs of the "
+             "fabric, which are equal on all ranks, so all ranks make the same choice.\n"
+             "Costs that no option gives come from the settings (see nexar config; nexar tune "
+             "measures them). "
+             "With --latency, each message also keeps its sender and its receiver busy for a "
+             "quarter of that time.\n"
              "\n"
              "Examples:\n"
              "  nexar explain all_reduce --bytes 64MiB --world 8\n"
              "  nexar explain broadcast --bytes 1KiB --world 100 --all\n"
+             "  nexar explain all_reduce --world 4 --algorithm ring --picture ring.svg\n"
              "  nexar explain all_reduce --world 1024 --latency 2us --bandwidth 400Gbps");
-    command->callback([question, alternatives, &invocation] {
-        invocation.exit_code = say(explanation(*question, *alternatives, invocation));
-    });
+    command->callback(
+        [options, &invocation] { invocation.exit_code = say(explanation(*options, invocation)); });
 }
 
 }  // namespace nexar

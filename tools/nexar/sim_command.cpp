@@ -1,4 +1,4 @@
-// nexar sim: how long a collective takes on a fabric that is not there.
+// nexar sim: how long a collective takes on a simulated fabric.
 
 #include <fmt/format.h>
 
@@ -32,9 +32,9 @@ Result<std::string> simulated(const CollectiveQuestion& question, const Invocati
         "algorithm         {}\n"
         "time              {}\n"
         "predicted         {}\n"
-        "bytes per rank    {} at most, {} in all\n"
-        "messages          {} at most by one rank\n"
-        "connections       {} at most of one rank\n",
+        "bytes per rank    at most {}, {} in total\n"
+        "messages          at most {} per rank\n"
+        "connections       at most {} per rank\n",
         schedule::name(asked->workload.operation), asked->workload.world,
         format_size(asked->workload.bytes()), chosen->algorithm->name, as_time(timing->seconds),
         as_time(chosen->seconds), format_size(timing->most_bytes_sent),
@@ -45,16 +45,16 @@ Result<std::string> simulated(const CollectiveQuestion& question, const Invocati
 
 void add_sim_command(CLI::App& app, Invocation& invocation) {
     CLI::App* const command =
-        app.add_subcommand("sim", "Runs a collective on a simulated fabric of any size");
+        app.add_subcommand("sim", "Simulates a collective on a fabric of any size");
     auto question = std::make_shared<CollectiveQuestion>();
     add_collective_options(*command, *question);
     set_help(*command, "OPERATION [OPTIONS]",
-             "All ranks' steps are run one by one on a clock of their own: a rank sends one "
-             "thing at a time, receives one thing at a time, and folds one thing at a time. No "
-             "data moves.\n"
-             "What is not said is as it is set (nexar config; nexar tune measures the rates). With "
-             "--latency, each message also keeps its sender and its receiver busy for a quarter of "
-             "it.\n"
+             "Simulates every step of every rank on a virtual clock, without data: each rank sends "
+             "one message, receives one message and folds one message at a time.\n"
+             "Costs that no option gives come from the settings (see nexar config; nexar tune "
+             "measures them). "
+             "With --latency, each message also keeps its sender and its receiver busy for a "
+             "quarter of that time.\n"
              "\n"
              "Examples:\n"
              "  nexar sim all_reduce --world 4096 --bytes 64MiB --latency 10us --bandwidth "

@@ -108,7 +108,7 @@ TEST_F(Attack, used_token) {
     await_status(seed_, "1 of 2");
     const Error error = refusal(join_string);
     EXPECT_EQ(error.code(), Errc::unauthenticated);
-    EXPECT_THAT(error.what(), HasSubstr("used already"));
+    EXPECT_THAT(error.what(), HasSubstr("already used"));
     std::vector<Node> nodes;
     auto second = join_honestly();
     nodes.push_back(first.get());

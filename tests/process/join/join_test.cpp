@@ -294,7 +294,7 @@ TEST(Join, takes_the_join_string_out_of_the_environment_and_remembers_it) {
         await_status(seed, "0 of 1 joined");
     }
     // The token has no use left: the remembered string was tried, and not nothing.
-    EXPECT_THAT(failure([] { join(); }), HasSubstr("used already"));
+    EXPECT_THAT(failure([] { join(); }), HasSubstr("already used"));
     // A new one counts.
     ::setenv("NEXAR_JOIN", seed.create_token({}).c_str(), 1);
     EXPECT_NO_THROW(join());

@@ -113,7 +113,8 @@ TEST(QuicHandshake, a_dialer_of_a_foreign_ca_is_refused_and_both_sides_are_told_
     EXPECT_EQ(wire.server.refused()[0].reason.code(), Errc::unauthenticated);
     EXPECT_EQ(wire.server.came_up(), 0U);
     EXPECT_EQ(wire.server.endpoint().half_open(), 0U);
-    EXPECT_THAT(stranger.story(link).down->what(), HasSubstr("your certificate is not of the CA"));
+    EXPECT_THAT(stranger.story(link).down->what(),
+                HasSubstr("your certificate was not issued by the CA"));
     EXPECT_THAT(wire.server.refused()[0].reason.what(), HasSubstr("was not issued by the CA"));
     wire.driver.remove(stranger);
 }

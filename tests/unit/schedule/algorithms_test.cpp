@@ -1,6 +1,6 @@
-// Every algorithm is proven by the checker: worlds 1 to 33, 64, 100 and 128, every root (some of
-// the largest worlds), counts around the world size and large, in place and out of place, whole and
-// in segments.
+// The checker proves every algorithm: in worlds of 1 to 33, 64, 100 and 128 ranks, for every root
+// (a few in the largest worlds), for counts around the world size and large ones, in place and out
+// of place, with and without segments.
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ std::set<std::uint64_t> counts(const Algorithm& algorithm, std::uint32_t world) 
     return {0, 1, world - 1, world, world + 1, kPrime, kLarge};
 }
 
-/// All cases of one world and root with one count.
+/// In place and out of place, with and without segments.
 void expect_proven(Case c) {
     for (const bool in_place : {false, true}) {
         c.in_place = in_place;
@@ -53,7 +53,7 @@ void expect_proven(const Algorithm& algorithm, std::uint32_t world) {
 }
 
 void expect_proven(const Algorithm& algorithm, std::uint32_t first, std::uint32_t last) {
-    // A sanitizer makes it ten times slower and sees the same code in every world.
+    // A sanitizer is ten times slower and sees the same code in every world.
     const std::uint32_t stride = kSanitized ? 5 : 1;
     for (std::uint32_t world = first; world <= last; world += stride) {
         expect_proven(algorithm, world);
@@ -77,7 +77,7 @@ TEST_P(Algorithms, are_proven_in_worlds_of_64_100_and_128) {
     }
 }
 
-TEST_P(Algorithms, are_proven_for_uneven_and_zero_counts_if_they_take_any) {
+TEST_P(Algorithms, are_proven_for_uneven_and_zero_counts_if_they_support_counts) {
     if (!GetParam().traits.takes_counts) return;
     for (std::uint32_t world = 1; world <= (kSanitized ? 9U : 33U); ++world) {
         for (const std::uint64_t most : {std::uint64_t{1}, kPrime, kLarge}) {
@@ -92,7 +92,7 @@ TEST_P(Algorithms, are_proven_for_uneven_and_zero_counts_if_they_take_any) {
     }
 }
 
-TEST_P(Algorithms, make_schedules_whose_length_does_not_depend_on_the_count) {
+TEST_P(Algorithms, build_schedules_whose_length_does_not_depend_on_the_count) {
     for (const std::uint32_t world : {2U, 5U, 8U, 13U}) {
         Case c{.algorithm = &GetParam(), .world = world};
         c.count = GetParam().operation == Collective::barrier ? 0 : world;

@@ -14,7 +14,7 @@ std::vector<Dependency> waits(const Schedule& schedule, std::size_t step) {
 
 using Waits = std::vector<Dependency>;
 
-TEST(Builder, lets_a_read_wait_for_the_last_write_of_the_same_elements) {
+TEST(Builder, makes_a_read_wait_for_the_last_write_of_the_same_elements) {
     Builder builder;
     builder.receive(1, part(kOutput, 0, 6));
     builder.receive(2, part(kOutput, 6, 6));
@@ -25,7 +25,7 @@ TEST(Builder, lets_a_read_wait_for_the_last_write_of_the_same_elements) {
     EXPECT_EQ(waits(schedule, 3), (Waits{{1}}));
 }
 
-TEST(Builder, lets_an_overwrite_wait_for_the_release_of_every_send) {
+TEST(Builder, makes_an_overwrite_wait_for_the_release_of_every_send) {
     Builder builder;
     builder.send(1, part(kOutput, 0, 8));
     builder.send(2, part(kOutput, 4, 8));
@@ -35,30 +35,30 @@ TEST(Builder, lets_an_overwrite_wait_for_the_release_of_every_send) {
     EXPECT_EQ(waits(schedule, 3), (Waits{{0, Milestone::released}, {1, Milestone::released}, {2}}));
 }
 
-TEST(Builder, leaves_out_what_other_dependencies_imply) {
+TEST(Builder, leaves_out_dependencies_that_others_imply) {
     Builder builder;
     builder.receive(1, kOutput);                                       // 0
     builder.receive_reduce(2, kOutput, kOutput, compute::Side::left);  // 1 waits for 0
     builder.send(3, kOutput);                                          // 2 waits for 1, not for 0
-    builder.receive(3, kOutput);  // 3 waits for the release alone
+    builder.receive(3, kOutput);  // 3 waits only for the release
     const Schedule schedule = std::move(builder).build();
     EXPECT_EQ(waits(schedule, 1), (Waits{{0}}));
     EXPECT_EQ(waits(schedule, 2), (Waits{{1}}));
     EXPECT_EQ(waits(schedule, 3), (Waits{{2, Milestone::released}}));
 }
 
-TEST(Builder, does_not_take_finished_for_released) {
+TEST(Builder, does_not_mistake_finished_for_released) {
     Builder builder;
     builder.send(1, kOutput);                                // 0
     const auto signal = builder.receive_signal(1);           // 1
-    builder.after(signal, std::vector<Builder::StepId>{0});  // its end
+    builder.after(signal, std::vector<Builder::StepId>{0});  // until it has finished
     builder.receive(2, kOutput);                             // 2
     builder.after(2, std::vector<Builder::StepId>{signal});
     const Schedule schedule = std::move(builder).build();
     EXPECT_EQ(waits(schedule, 2), (Waits{{0, Milestone::released}, {1}}));
 }
 
-TEST(Builder, pipelines_steps_that_pass_the_same_slice_on) {
+TEST(Builder, pipelines_steps_that_forward_the_same_slice) {
     Builder builder(4);
     builder.receive(1, kOutput);
     builder.send(2, kOutput);
@@ -88,7 +88,7 @@ TEST(Builder, drops_steps_without_elements_and_numbers_messages_per_peer) {
     EXPECT_EQ(schedule.steps[3].message, 0U);
 }
 
-TEST(Builder, gives_scratch_that_does_not_overlap) {
+TEST(Builder, returns_scratch_slices_that_do_not_overlap) {
     Builder builder;
     const Slice a = builder.scratch(5);
     const Slice b = builder.scratch(7);

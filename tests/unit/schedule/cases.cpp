@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <ostream>
 
-#include "schedule/checker.hpp"
+#include "schedule/check/checker.hpp"
 
 namespace nexar::schedule {
 
@@ -25,14 +25,14 @@ std::uint64_t uneven_count(std::uint64_t most, Random& random) {
     return random.chance(0.3) ? 0 : random.below(most + 1);
 }
 
-/// counts[i][k]: what rank i has for rank k.
+/// counts[i][k]: elements that rank i sends to rank k.
 std::vector<Counts> matrix(const Case& c) {
     Random random(c.uneven);
     std::vector<Counts> counts(c.world, Counts(c.world, c.count));
     if (c.uneven == 0) return counts;
     for (std::uint32_t i = 0; i < c.world; ++i)
         for (std::uint32_t k = 0; k < c.world; ++k) counts[i][k] = uneven_count(c.count, random);
-    // Chunks that change places in place must have the same size.
+    // In place, chunks that are exchanged must have the same size.
     for (std::uint32_t i = 0; c.in_place && i < c.world; ++i)
         for (std::uint32_t k = 0; k < i; ++k) counts[i][k] = counts[k][i];
     return counts;

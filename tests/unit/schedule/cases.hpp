@@ -25,29 +25,29 @@ struct Case {
     const Algorithm* algorithm = nullptr;
     std::uint32_t world = 1;
     std::uint32_t root = 0;
-    /// Elements; for all_to_all of each chunk.
+    /// Elements of the vector; for all_to_all, of each chunk.
     std::uint64_t count = 0;
     bool in_place = false;
     std::uint64_t segment = 0;
     std::uint32_t window = 4;
-    /// Not 0: chunks of uneven sizes up to `count`, zeros among them, drawn by this seed; each rank
-    /// is told only the counts that it would know.
+    /// If not 0: chunks of uneven sizes up to `count`, some of them empty, drawn with this seed;
+    /// each rank knows only the counts that it would know in a program.
     std::uint64_t uneven = 0;
 };
 
 std::string to_text(const Case& c);
 
-/// What each rank knows, and the schedules that the ranks make of it.
+/// The requests of all ranks, and the schedules that the ranks build from them.
 std::vector<Request> requests(const Case& c);
 std::vector<Schedule> schedules(const Case& c, const std::vector<Request>& requests);
 
-/// check() of all this; the error in words, empty if there is none.
+/// Runs check() on the case. Returns the error in words, or an empty string.
 std::string verdict(const Case& c);
 
 /// Names for gtest: "all_reduce_ring".
 std::string full_name(const Algorithm& algorithm);
 
-/// A segment size that cuts the chunks of this case in a few.
+/// A segment size that divides the chunks of this case into a few pieces.
 std::uint64_t some_segment(const Case& c);
 
 }  // namespace nexar::schedule::testing

@@ -1,12 +1,12 @@
-// What the checker says about schedules written by hand.
+// The checker on schedules written by hand.
 
-#include "schedule/checker.hpp"
+#include "schedule/check/checker.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "schedule/builder.hpp"
-#include "schedule/expressions.hpp"
+#include "schedule/check/expressions.hpp"
 
 namespace nexar::schedule {
 namespace {
@@ -20,7 +20,7 @@ constexpr Slice kOut{Space::output, 0, kCount};
 constexpr Algorithm kExchange{
     Collective::all_reduce, "exchange", {.keeps_order = true, .canonical = true}, nullptr};
 
-/// Two ranks' requests for an all_reduce.
+/// The requests of two ranks.
 std::vector<Request> two(Collective operation = Collective::all_reduce, bool in_place = false) {
     Request request;
     request.operation = operation;
@@ -32,7 +32,7 @@ std::vector<Request> two(Collective operation = Collective::all_reduce, bool in_
     return both;
 }
 
-/// The right schedules: both send their input and fold what comes.
+/// Correct schedules: both ranks send their input and fold what they receive.
 std::vector<Schedule> exchange() {
     std::vector<Schedule> both;
     for (const std::uint32_t rank : {0U, 1U}) {
@@ -66,13 +66,13 @@ TEST(Checker, accepts_an_exchange) {
     EXPECT_EQ(complaint(exchange()), "");
 }
 
-TEST(Checker, says_algorithm_rank_and_step) {
+TEST(Checker, names_algorithm_rank_and_step) {
     auto schedules = exchange();
     schedules[1].steps[0].from.offset = 1;
     const auto error = check(kExchange, two(), schedules).error();
     EXPECT_EQ(error.rank(), 1);
     EXPECT_THAT(error.cause(), AllOf(HasSubstr("all_reduce by exchange"), HasSubstr("rank 1"),
-                                     HasSubstr("step 0"), HasSubstr("leaves its buffer")));
+                                     HasSubstr("step 0"), HasSubstr("exceeds its buffer")));
 }
 
 TEST(Checker, names_the_cycle_of_a_deadlock_that_only_buffering_would_hide) {
@@ -81,11 +81,11 @@ TEST(Checker, names_the_cycle_of_a_deadlock_that_only_buffering_would_hide) {
     EXPECT_THAT(complaint(schedules), AllOf(HasSubstr("deadlock"), HasSubstr("of rank 0"),
                                             HasSubstr("of rank 1"), HasSubstr("which waits for")));
     wait_for(schedules[0], 1, {0});
-    schedules[0].steps[1].dependency_count = 0;  // one side alone may wait
+    schedules[0].steps[1].dependency_count = 0;  // it is fine if only one rank waits
     EXPECT_EQ(complaint(schedules), "");
 }
 
-TEST(Checker, takes_dependencies_on_later_steps) {
+TEST(Checker, accepts_dependencies_on_later_steps) {
     auto schedules = exchange();
     wait_for(schedules[0], 0, {1});
     EXPECT_THAT(complaint(schedules), "");
@@ -93,7 +93,7 @@ TEST(Checker, takes_dependencies_on_later_steps) {
     EXPECT_THAT(complaint(schedules), HasSubstr("deadlock"));
 }
 
-TEST(Checker, wants_the_release_of_what_is_overwritten) {
+TEST(Checker, requires_the_release_of_memory_that_is_overwritten) {
     const auto requests = two(Collective::broadcast);
     constexpr Algorithm kForth{Collective::broadcast, "forth_and_back", {}, nullptr};
     std::vector<Schedule> both(2);
@@ -110,7 +110,7 @@ TEST(Checker, wants_the_release_of_what_is_overwritten) {
     EXPECT_THAT(complaint(kForth, requests, both), HasSubstr("before the release of step 0"));
 }
 
-TEST(Checker, sees_that_pieces_do_not_order_slices_that_are_cut_otherwise) {
+TEST(Checker, detects_pipelining_of_slices_that_are_divided_differently) {
     const auto requests = two(Collective::broadcast);
     constexpr Algorithm kShift{Collective::broadcast, "shift", {}, nullptr};
     std::vector<Schedule> both(2);
@@ -124,55 +124,56 @@ TEST(Checker, sees_that_pieces_do_not_order_slices_that_are_cut_otherwise) {
     both[1] = std::move(other).build();
     ASSERT_TRUE(both[1].dependencies[0].pipelined);
     EXPECT_EQ(complaint(kShift, requests, both), "");
-    // Reads one element earlier, so a piece reaches into the piece before: a piece is not enough.
+    // Reading one element earlier makes a piece overlap the previous piece: waiting for one piece
+    // is not enough.
     both[1].steps[1].from.offset = 0;
     EXPECT_THAT(complaint(kShift, requests, both), HasSubstr("before the end of step 0"));
 }
 
-TEST(Checker, wants_every_message_to_have_both_ends_alike) {
+TEST(Checker, requires_both_ends_of_a_message_to_match) {
     auto schedules = exchange();
     schedules[0].steps[0].message = 1;
     EXPECT_THAT(complaint(schedules), HasSubstr("has no other end"));
     schedules = exchange();
     --schedules[0].steps[0].from.count;
-    EXPECT_THAT(complaint(schedules), HasSubstr("does not fit"));
+    EXPECT_THAT(complaint(schedules), HasSubstr("does not match"));
     schedules = exchange();
     schedules[0].steps[0].segment = 3;
-    EXPECT_THAT(complaint(schedules), HasSubstr("does not fit"));
+    EXPECT_THAT(complaint(schedules), HasSubstr("does not match"));
     schedules = exchange();
     schedules[0].steps.push_back(schedules[0].steps[0]);
-    EXPECT_THAT(complaint(schedules), HasSubstr("no other end, or is there twice"));
+    EXPECT_THAT(complaint(schedules), HasSubstr("no other end, or more than one"));
 }
 
-TEST(Checker, refuses_steps_that_make_no_sense) {
+TEST(Checker, rejects_malformed_steps) {
     auto schedules = exchange();
     schedules[0].steps[1].into.space = Space::input;
-    EXPECT_THAT(complaint(schedules), HasSubstr("input is written"));
+    EXPECT_THAT(complaint(schedules), HasSubstr("writes to the input"));
     schedules = exchange();
     schedules[0].steps[1].into.space = Space::scratch;
-    EXPECT_THAT(complaint(schedules), HasSubstr("leaves its buffer"));
+    EXPECT_THAT(complaint(schedules), HasSubstr("exceeds its buffer"));
     schedules = exchange();
     wait_for(schedules[0], 0, {7});
-    EXPECT_THAT(complaint(schedules), HasSubstr("not there"));
+    EXPECT_THAT(complaint(schedules), HasSubstr("does not exist"));
     schedules = exchange();
     wait_for(schedules[0], 0, {1, Milestone::released});
-    EXPECT_THAT(complaint(schedules), HasSubstr("no send"));
+    EXPECT_THAT(complaint(schedules), HasSubstr("not a send"));
     schedules = exchange();
     schedules[0].steps[1].local = {Space::output, 1, kCount};
-    EXPECT_THAT(complaint(schedules), HasSubstr("leaves its buffer"));
+    EXPECT_THAT(complaint(schedules), HasSubstr("exceeds its buffer"));
     schedules = exchange();
     schedules[0].steps[0].peer = 0;
-    EXPECT_THAT(complaint(schedules), HasSubstr("itself or nobody"));
+    EXPECT_THAT(complaint(schedules), HasSubstr("itself or not in the world"));
 }
 
-TEST(Checker, sees_elements_that_nobody_wrote) {
+TEST(Checker, detects_elements_that_no_step_writes) {
     auto schedules = exchange();
     schedules[0].steps[1].local.space = Space::scratch;
     schedules[0].scratch = kCount;
-    EXPECT_THAT(complaint(schedules), HasSubstr("nobody wrote"));
+    EXPECT_THAT(complaint(schedules), HasSubstr("no step writes it"));
 }
 
-TEST(Checker, sees_folds_of_different_elements) {
+TEST(Checker, detects_folds_of_different_elements) {
     auto requests = two(Collective::all_reduce, true);
     auto schedules = exchange();
     for (Schedule& schedule : schedules) {
@@ -183,7 +184,7 @@ TEST(Checker, sees_folds_of_different_elements) {
                 HasSubstr("folds element 0 with element 5"));
 }
 
-TEST(Checker, wants_each_contribution_once_in_order_and_one_tree) {
+TEST(Checker, requires_each_contribution_once_in_order_and_along_one_tree) {
     auto schedules = exchange();
     schedules[0].steps[1].side = compute::Side::left;
     EXPECT_THAT(complaint(schedules), HasSubstr("canonical"));
@@ -213,7 +214,7 @@ Schedule chain_of_three(std::uint32_t rank, std::uint32_t first, std::uint32_t s
     return std::move(builder).build();
 }
 
-TEST(Checker, wants_the_same_tree_on_all_ranks_up_to_the_order_of_operands) {
+TEST(Checker, requires_the_same_tree_on_all_ranks_up_to_the_order_of_operands) {
     Request request = two()[0];
     request.world = 3;
     std::vector<Request> requests(3, request);
@@ -231,10 +232,10 @@ TEST(Checker, wants_the_same_tree_on_all_ranks_up_to_the_order_of_operands) {
     EXPECT_EQ(complaint(kAll, requests, schedules), "");
     schedules[1] = chain_of_three(1, 2, 0);  // 0 (2 1)
     EXPECT_THAT(complaint(kAll, requests, schedules),
-                HasSubstr("rank 1: element 0 is another tree than at rank 0"));
+                HasSubstr("rank 1: element 0 was folded along another tree than at rank 0"));
 }
 
-TEST(Checker, wants_everybody_to_be_heard_in_a_barrier) {
+TEST(Checker, requires_every_rank_to_be_heard_in_a_barrier) {
     constexpr Algorithm kOneWay{Collective::barrier, "one_way", {}, nullptr};
     auto requests = two(Collective::barrier);
     std::vector<Schedule> both(2);
@@ -244,10 +245,11 @@ TEST(Checker, wants_everybody_to_be_heard_in_a_barrier) {
     Builder to;
     to.receive_signal(0);
     both[1] = std::move(to).build();
-    EXPECT_THAT(complaint(kOneWay, requests, both), HasSubstr("rank 0: leaves without word from"));
+    EXPECT_THAT(complaint(kOneWay, requests, both),
+                HasSubstr("rank 0: the rank leaves the barrier without"));
 }
 
-TEST(Expressions, have_the_canonical_tree_of_pairs_first) {
+TEST(Expressions, build_the_canonical_tree_with_pairs_first) {
     Expressions e;
     const auto leaf = [&](std::uint32_t rank) { return e.leaf(rank); };
     const auto left = e.fold(e.fold(leaf(0), leaf(1)), e.fold(leaf(2), leaf(3)));

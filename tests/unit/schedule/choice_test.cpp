@@ -29,7 +29,7 @@ std::vector<std::string_view> names(const Workload& of, const Profile& profile) 
     return all;
 }
 
-TEST(Choosing, finds_something_for_every_operation_and_every_demand) {
+TEST(Choosing, finds_an_algorithm_for_every_operation_and_requirement) {
     for (const Collective operation : kCollectives) {
         for (const std::uint32_t world : {1U, 2U, 3U, 8U, 100U, 4096U}) {
             for (const std::uint64_t bytes : {0ULL, 8ULL, 1ULL << 20U, 1ULL << 36U}) {
@@ -49,13 +49,13 @@ TEST(Choosing, finds_something_for_every_operation_and_every_demand) {
     }
 }
 
-TEST(Choosing, does_less_in_all_where_ranks_share_processors) {
+TEST(Choosing, minimises_total_work_where_ranks_share_processors) {
     const Profile alone;
     const Profile shared{.rates = {.ranks_per_core = 4}};
     const auto taken = [](const Workload& of, const Profile& profile) {
         return choose(of, profile).value().algorithm->name;
     };
-    // As measured with 8 ranks on 2 processors (bench/choice.sh --ranks 8).
+    // Measured with 8 ranks on 2 processors (bench/choice.sh --ranks 8).
     const Workload pairs = workload(Collective::all_to_all, 8, 64);
     EXPECT_EQ(taken(pairs, alone), "windowed");
     EXPECT_EQ(taken(pairs, shared), "bruck");
@@ -73,7 +73,7 @@ TEST(Choosing, does_less_in_all_where_ranks_share_processors) {
     }
 }
 
-TEST(Choosing, takes_few_rounds_for_small_vectors_and_few_bytes_for_large_ones) {
+TEST(Choosing, prefers_few_rounds_for_small_vectors_and_few_bytes_for_large_ones) {
     const Profile profile;
     const auto small = choose(workload(Collective::all_reduce, 8, 64), profile).value();
     EXPECT_EQ(small.algorithm->name, "recursive_doubling");
@@ -85,7 +85,7 @@ TEST(Choosing, takes_few_rounds_for_small_vectors_and_few_bytes_for_large_ones) 
               "dissemination");
 }
 
-TEST(Choosing, never_takes_what_the_clock_says_is_much_slower_than_another) {
+TEST(Choosing, never_chooses_an_algorithm_that_simulates_much_slower_than_another) {
     const Profile profile;
     for (const Collective operation : kCollectives) {
         for (const std::uint32_t world : {2U, 4U, 8U, 16U}) {
@@ -101,13 +101,13 @@ TEST(Choosing, never_takes_what_the_clock_says_is_much_slower_than_another) {
                 const double taken = best;
                 for (const Choice& other : all) best = std::min(best, on_clock(other));
                 EXPECT_LE(taken, 1.15 * best) << name(operation) << " world " << world << " bytes "
-                                              << bytes << " takes " << all.front().algorithm->name;
+                                              << bytes << " chose " << all.front().algorithm->name;
             }
         }
     }
 }
 
-TEST(Choosing, offers_only_what_keeps_order_to_operators_that_are_not_commutative) {
+TEST(Choosing, offers_only_order_keeping_algorithms_to_operators_that_do_not_commute) {
     Workload one = workload(Collective::all_reduce, 6, 1U << 20U);
     EXPECT_THAT(names(one, {}), ::testing::Contains("ring"));
     one.commutative = false;
@@ -115,20 +115,20 @@ TEST(Choosing, offers_only_what_keeps_order_to_operators_that_are_not_commutativ
     EXPECT_THAT(names(one, {}), ::testing::Contains("tree"));
 }
 
-TEST(Choosing, offers_only_one_tree_where_runs_must_repeat) {
+TEST(Choosing, offers_only_canonical_algorithms_where_runs_must_be_reproducible) {
     const Profile runs{.reproducibility = Reproducibility::runs};
     for (const Choice& choice : ranked(workload(Collective::all_reduce, 6, 1U << 20U), runs))
         EXPECT_TRUE(choice.algorithm->traits.canonical) << choice.algorithm->name;
     EXPECT_EQ(ranked(workload(Collective::scan, 6, 64), runs).size(), 1U);
 }
 
-TEST(Choosing, offers_only_what_takes_counts_to_v_variants) {
+TEST(Choosing, offers_only_algorithms_that_support_counts_to_v_variants) {
     Workload one = workload(Collective::gather, 6, 1U << 20U);
     one.has_counts = true;
     EXPECT_THAT(names(one, {}), ::testing::ElementsAre("flat"));
 }
 
-TEST(Choosing, takes_what_is_forced_or_says_what_there_is) {
+TEST(Choosing, uses_the_forced_algorithm_or_lists_the_usable_ones) {
     const Workload one = workload(Collective::all_reduce, 6, 1U << 20U);
     EXPECT_EQ(choose(one, {.forced = "tree"})->algorithm->name, "tree");
     const auto none = choose(one, {.forced = "rings"});
@@ -141,7 +141,44 @@ TEST(Choosing, takes_what_is_forced_or_says_what_there_is) {
     EXPECT_EQ(choose(one, {.forced = "segmented_ring", .segment_bytes = 4096})->segment, 1024U);
 }
 
-TEST(Choosing, takes_what_is_forced_up_to_a_size) {
+TEST(Choosing, explains_why_spanning_tree_cannot_run_and_what_to_choose_instead) {
+    // The setting accepts the name, because sparse topologies will use it.
+    EXPECT_TRUE(check_forced("broadcast=spanning_tree"));
+    const auto none =
+        choose(workload(Collective::broadcast, 4, 64), {.forced = "broadcast=spanning_tree"});
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().code(), Errc::bad_config);
+    EXPECT_THAT(none.error().what(),
+                HasSubstr("broadcast=spanning_tree cannot be used here: it forwards "
+                          "data along a given tree of links and is meant for sparse topologies, "
+                          "but this cluster is fully connected (every rank has a link to every "
+                          "other) and has no such tree; choose one of: "));
+    for (const std::string_view usable : {"flat", "binomial", "scatter_all_gather", "chain"})
+        EXPECT_THAT(none.error().what(), HasSubstr(std::string(usable)));
+}
+
+TEST(Choosing, explains_why_a_known_algorithm_cannot_run) {
+    Workload one = workload(Collective::all_reduce, 6, 1U << 20U);
+    one.commutative = false;
+    EXPECT_THAT(
+        choose(one, {.forced = "ring"}).error().what(),
+        HasSubstr("all_reduce=ring cannot be used here: it reorders operands, and the operator "
+                  "is not commutative; choose one of: recursive_doubling"));
+    one.commutative = true;
+    const Profile runs{.reproducibility = Reproducibility::runs, .forced = "ring"};
+    EXPECT_THAT(choose(one, runs).error().what(),
+                HasSubstr("which reproducibility=runs rules out"));
+    Workload chunks = workload(Collective::gather, 6, 1U << 20U);
+    chunks.has_counts = true;
+    EXPECT_THAT(choose(chunks, {.forced = "binomial"}).error().what(),
+                HasSubstr("gather=binomial cannot be used here: it needs chunks of equal size"));
+    EXPECT_THAT(choose(workload(Collective::barrier, 5, 0), {.forced = "flat"}).error().what(),
+                HasSubstr("it is for worlds of at most 4 ranks"));
+    EXPECT_THAT(choose(one, {.forced = "rings"}).error().what(),
+                HasSubstr("all_reduce has no algorithm \"rings\"; choose one of: "));
+}
+
+TEST(Choosing, uses_the_forced_algorithm_up_to_its_size) {
     const Profile profile{.forced =
                               "all_reduce=tree:64KiB,broadcast=chain:1000,all_reduce=ring:1MiB"};
     const auto taken = [&](std::uint64_t bytes) {
@@ -162,7 +199,7 @@ TEST(Choosing, takes_what_is_forced_up_to_a_size) {
     EXPECT_EQ(choose(beyond, profile)->algorithm, choose(beyond, {})->algorithm);
 }
 
-TEST(Choosing, takes_only_lists_that_say_what_is_there) {
+TEST(Choosing, accepts_only_lists_of_existing_operations_and_algorithms) {
     for (const std::string_view good :
          {"", "all_reduce=ring", "all_reduce=tree:64KiB,all_reduce=ring", "barrier=flat:0"}) {
         EXPECT_TRUE(check_forced(good)) << good;
@@ -175,8 +212,8 @@ TEST(Choosing, takes_only_lists_that_say_what_is_there) {
     }
 }
 
-TEST(Choosing, goes_by_the_links_that_all_ranks_wait_for) {
-    // Between machines a message takes long, within one bytes do.
+TEST(Choosing, depends_on_the_slowest_link) {
+    // Between hosts latency dominates, within a host bandwidth does.
     Profile profile{.rates = {.latency = 1e-3, .per_byte = 1e-10, .both_byte = 1e-10},
                     .host_rates = {.latency = 1e-6, .per_message = 1e-7}};
     const Workload one = workload(Collective::all_reduce, 8, 256U << 10U);
@@ -192,7 +229,7 @@ TEST(Choosing, goes_by_the_links_that_all_ranks_wait_for) {
     EXPECT_EQ(with({0, 0, 0, 0, 0, 0, 0, 1}).seconds, far.seconds);
 }
 
-TEST(Profiles, have_the_same_hash_only_when_they_are_the_same) {
+TEST(Profiles, have_equal_hashes_only_if_they_are_equal) {
     const Profile plain;
     EXPECT_EQ(plain.hash(), Profile{}.hash());
     const std::vector<Profile> others{{.rates = {.latency = 9e-6}},

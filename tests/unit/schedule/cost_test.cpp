@@ -50,7 +50,7 @@ Traffic counted(const Case& c) {
     return all;
 }
 
-/// The formula divided by the clock, at its least and its most.
+/// The smallest and the largest ratio of formula to simulation.
 struct Spread {
     double least = 1;
     double most = 1;
@@ -63,12 +63,12 @@ struct Spread {
 
 class Formula : public ::testing::TestWithParam<const Algorithm*> {};
 
-TEST_P(Formula, says_what_the_schedules_take_on_a_clock) {
+TEST_P(Formula, predicts_the_simulated_time_of_the_schedules) {
     const Rates rates;
     Spread powers;
     Spread others;
     for (std::uint32_t world = 2; world <= 33; world = world < 9 ? world + 1 : 2 * world - 1) {
-        // Ranks without any element send less than the formulas think.
+        // Formulas assume that every rank has at least one element.
         for (const std::uint64_t bytes :
              {std::uint64_t{world} * kElement, kKiB * 16, kKiB * 1024, kKiB * 65536}) {
             for (const std::uint64_t segment : {std::uint64_t{0}, kKiB * 256}) {
@@ -79,18 +79,18 @@ TEST_P(Formula, says_what_the_schedules_take_on_a_clock) {
                 const double ratio = by_formula(c, rates) / on_clock(c, rates);
                 const bool even = std::has_single_bit(world);
                 (even ? powers : others).add(ratio);
-                // Elsewhere some ranks are ahead of others by a round, which no formula tells.
+                // Otherwise some ranks are ahead of others by a round, which formulas do not model.
                 EXPECT_GT(ratio, even ? 0.85 : 0.6) << to_text(c);
                 EXPECT_LT(ratio, even ? 1.25 : 2.05) << to_text(c);
             }
         }
     }
-    std::printf("%s: formula over clock %.2f to %.2f, in worlds of powers of two %.2f to %.2f\n",
+    std::printf("%s: formula / simulation %.2f to %.2f, in worlds of powers of two %.2f to %.2f\n",
                 full_name(*GetParam()).c_str(), others.least, others.most, powers.least,
                 powers.most);
 }
 
-TEST_P(Formula, knows_what_all_ranks_do_together) {
+TEST_P(Formula, predicts_the_traffic_of_all_ranks) {
     Spread messages;
     Spread bytes;
     for (std::uint32_t world = 2; world <= 33; world = world < 9 ? world + 1 : 2 * world - 1) {
@@ -102,20 +102,20 @@ TEST_P(Formula, knows_what_all_ranks_do_together) {
                 if (c.algorithm->operation == Collective::all_to_all) c.count /= world;
                 const Traffic real = counted(c);
                 const Traffic formula = traffic_of(*c.algorithm, extent_of(c));
-                // Where a vector is not cut evenly, or ranks are no power of two, it is a little
-                // off.
+                // Formulas are less exact if the vector does not divide evenly or the world is not
+                // a power of two.
                 const double slack = std::has_single_bit(world) ? 0.2 : 0.45;
                 EXPECT_NEAR(formula.messages / real.messages, 1, slack) << to_text(c);
                 messages.add(formula.messages / real.messages);
                 if (c.algorithm->operation == Collective::barrier) continue;
                 EXPECT_NEAR(formula.bytes / real.bytes, 1, slack) << to_text(c);
                 bytes.add(formula.bytes / real.bytes);
-                // Ranks of scans fold some for themselves and again for others.
+                // In scans a rank folds some messages twice: for itself and for others.
                 EXPECT_NEAR(formula.folded, real.folded, 0.5 * real.bytes) << to_text(c);
             }
         }
     }
-    std::printf("%s: formula over schedules, messages %.2f to %.2f, bytes %.2f to %.2f\n",
+    std::printf("%s: formula / schedules, messages %.2f to %.2f, bytes %.2f to %.2f\n",
                 full_name(*GetParam()).c_str(), messages.least, messages.most, bytes.least,
                 bytes.most);
 }

@@ -1,9 +1,9 @@
-// The schedules run with numbers, in random orders of events, against a plain reference: what the
-// checker proved on symbols is seen again by other code.
+// Runs the schedules on numbers, with events in random order, and compares with a plain reference:
+// code that is independent of the checker confirms what the checker proved on symbols.
 
 #include <gtest/gtest.h>
 
-#include "schedule/checker.hpp"
+#include "schedule/check/checker.hpp"
 #include "support/seed.hpp"
 #include "unit/schedule/cases.hpp"
 #include "unit/schedule/interpreter.hpp"
@@ -26,8 +26,7 @@ std::uint64_t folded(testing::Operator op, std::uint32_t ranks, std::uint64_t in
     return value;
 }
 
-/// What the operation means, element by element: what output of `rank` must hold, in the range that
-/// the operation defines.
+/// The definition of the operation: what the result of `rank` must hold, element by element.
 Elements expected(const Case& c, const std::vector<Request>& asked, std::uint32_t rank) {
     const testing::Operator op = operator_for(*c.algorithm);
     const Request& own = asked[rank];
@@ -67,7 +66,7 @@ Elements expected(const Case& c, const std::vector<Request>& asked, std::uint32_
     return all;
 }
 
-/// Empty if the run ended well and every rank has its result.
+/// Returns an empty string if the run succeeded and every rank has its result.
 std::string outcome(const Case& c, const std::vector<Request>& asked,
                     const std::vector<Schedule>& schedules, Random& random) {
     testing::Interpreter interpreter(asked, schedules, operator_for(*c.algorithm), random);
@@ -105,7 +104,7 @@ std::vector<Case> cases(const Algorithm& algorithm, std::uint32_t largest) {
 
 class Execution : public ::testing::TestWithParam<Algorithm> {};
 
-TEST_P(Execution, gives_what_the_operation_means_in_any_order_of_events) {
+TEST_P(Execution, gives_the_defined_result_in_any_order_of_events) {
     Random random(test_seed(2718));
     for (const Case& c : cases(GetParam(), 9)) {
         const auto asked = testing::requests(c);
@@ -115,9 +114,9 @@ TEST_P(Execution, gives_what_the_operation_means_in_any_order_of_events) {
     }
 }
 
-/// What the checker holds against a schedule without a dependency is no fancy: some order of events
-/// goes wrong. Windows are about load, not about results, and a barrier has none.
-TEST_P(Execution, goes_wrong_in_some_order_without_a_dependency) {
+/// Shows that the checker does not reject harmless schedules: without a dependency some order of
+/// events fails. Windows limit load and do not affect results, and a barrier has no result.
+TEST_P(Execution, fails_in_some_order_if_a_dependency_is_missing) {
     const Algorithm& algorithm = GetParam();
     if (algorithm.traits.window != 0 || algorithm.operation == Collective::barrier) return;
     Random random(test_seed(3141));
@@ -139,7 +138,7 @@ TEST_P(Execution, goes_wrong_in_some_order_without_a_dependency) {
             }
         }
     }
-    std::printf("%zu of %zu seen\n", seen, planted);
+    std::printf("%zu of %zu missing dependencies caused a failure\n", seen, planted);
     EXPECT_GE(seen * 10, planted * 9);
 }
 

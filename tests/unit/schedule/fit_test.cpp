@@ -5,7 +5,7 @@
 namespace nexar::schedule {
 namespace {
 
-/// What would be measured on a fabric that is exactly as these rates say.
+/// The times that a fabric with exactly these rates would show.
 LinkTimes times_of(const Rates& rates) {
     const auto medium = static_cast<double>(LinkTimes::kMedium);
     const auto large = static_cast<double>(LinkTimes::kLarge);
@@ -29,7 +29,7 @@ void expect_near(const Rates& found, const Rates& wanted) {
     EXPECT_NEAR(found.fill_bytes, wanted.fill_bytes, 1.0);
 }
 
-TEST(Fit, finds_the_rates_that_times_were_made_of) {
+TEST(Fit, recovers_the_rates_from_exact_times) {
     expect_near(fitted(times_of(Rates{})), Rates{});
     const Rates far{.latency = 1e-3,
                     .per_message = 2e-6,
@@ -41,9 +41,9 @@ TEST(Fit, finds_the_rates_that_times_were_made_of) {
     expect_near(fitted(times_of(far)), far);
 }
 
-TEST(Fit, makes_usable_rates_of_times_that_no_fabric_has) {
+TEST(Fit, returns_usable_rates_for_contradictory_times) {
     LinkTimes times = times_of(Rates{});
-    times.one_of_many = 2 * times.small;   // more than a message alone
+    times.one_of_many = 2 * times.small;   // slower than a single message
     times.large = times.medium / 2;        // faster with more bytes
     times.both_large = times.both_medium;  // as if bytes took no time
     times.reduce_byte = 0;

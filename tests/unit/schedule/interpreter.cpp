@@ -9,7 +9,7 @@ namespace nexar::schedule::testing {
 
 namespace {
 
-constexpr std::uint64_t kModulus = 2147483647;  // products fit 64 bits
+constexpr std::uint64_t kModulus = 2147483647;  // products fit into 64 bits
 
 std::uint64_t factor(std::uint64_t map) {
     return map >> 32U;
@@ -61,7 +61,7 @@ std::string Interpreter::run() {
     std::vector<std::size_t> live(pieces_.size());
     for (std::size_t i = 0; i < live.size(); ++i) live[i] = i;
     while (!live.empty() && violation_.empty()) {
-        // From a random place on, the first piece that can move moves.
+        // Starting at a random position, advance the first piece that can make progress.
         const std::size_t begin = random_.below(live.size());
         std::size_t tried = 0;
         while (tried < live.size() && !advance(pieces_[live[(begin + tried) % live.size()]]))
@@ -87,7 +87,7 @@ Interpreter::Piece& Interpreter::other_end(const Piece& p) {
         if (is_message(steps[i].kind) && receives(steps[i].kind) != receives(s.kind) &&
             steps[i].peer == p.rank && steps[i].message == s.message)
             return piece(s.peer, i, p.number);
-    throw std::logic_error("a message without its other end");
+    throw std::logic_error("a message has no other end");
 }
 
 Slice Interpreter::cut(const Piece& p, const Slice& whole) const {

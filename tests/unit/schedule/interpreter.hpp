@@ -15,24 +15,24 @@ using Operator = std::uint64_t (*)(std::uint64_t, std::uint64_t);
 
 std::uint64_t sum(std::uint64_t a, std::uint64_t b);
 
-/// Composes the maps x -> ax + b modulo a prime, packed in one number: not commutative.
+/// Composes the maps x -> ax + b modulo a prime, packed into one number: does not commute.
 std::uint64_t compose(std::uint64_t a, std::uint64_t b);
 
-/// Element `index` of a rank's input: a pair of numbers that compose() takes, different for all.
+/// Element `index` of a rank's input: a valid operand of compose(), different for every element.
 std::uint64_t element(std::uint32_t rank, std::uint64_t index);
 
-/// Runs the schedules of all ranks with real numbers, one event at a time in a random order that
-/// dependencies and synchronous sends allow. It is as hostile as a network may be: what a step is
-/// about to write is garbage from its start to its end; what it reads must not change meanwhile;
-/// and what is sent must not change until its release, which comes at any time after its end.
+/// Runs the schedules of all ranks on real numbers, one event at a time, in a random order that the
+/// dependencies and synchronous sends allow. It is as hostile as a network may be: the target of a
+/// step holds garbage from its start to its end, its operands must not change meanwhile, and sent
+/// memory must not change until its release, which happens at a random time after the end.
 ///
-/// It shares no code with the checker and does the segments one by one.
+/// Shares no code with the checker and runs segments one by one.
 class Interpreter {
 public:
     Interpreter(const std::vector<Request>& requests, const std::vector<Schedule>& schedules,
                 Operator op, Random& random);
 
-    /// What went wrong (a deadlock, memory that changed under a step), or empty.
+    /// Returns what went wrong (a deadlock, memory that changed during a step), or an empty string.
     std::string run();
 
     const std::vector<std::uint64_t>& output(std::uint32_t rank) const {
@@ -46,13 +46,13 @@ private:
     enum class State : std::uint8_t { waiting, started, finished, released };
     using Elements = std::vector<std::uint64_t>;
 
-    /// One segment of a step, under way.
+    /// One segment of a step in progress.
     struct Piece {
         std::uint32_t rank = 0;
         std::uint32_t step = 0;
         std::uint64_t number = 0;
         State state = State::waiting;
-        Elements from;  // as it was at the start
+        Elements from;  // at the start
         Elements local;
     };
 
@@ -74,7 +74,7 @@ private:
     Operator op_;
     Random& random_;
     std::vector<std::array<Elements, 3>> memory_;  // per rank and space
-    std::vector<std::vector<std::size_t>> first_;  // piece of each rank's steps
+    std::vector<std::vector<std::size_t>> first_;  // first piece of each rank's steps
     std::vector<Piece> pieces_;
     std::string violation_;
 };

@@ -12,7 +12,7 @@ namespace {
 
 using Machines = std::vector<std::uint32_t>;
 
-TEST(Links, are_of_the_host_only_within_a_machine) {
+TEST(Links, are_host_links_only_within_a_host) {
     const Links links(Machines{7, 3, 7, 9, 3});
     const Machines hosts{0, 1, 0, 2, 1};
     for (std::uint32_t one = 0; one < hosts.size(); ++one) {
@@ -25,7 +25,7 @@ TEST(Links, are_of_the_host_only_within_a_machine) {
     EXPECT_EQ(links.slowest(), LinkKind::fabric);
 }
 
-TEST(Links, that_nobody_told_of_are_of_the_fabric) {
+TEST(Links, are_fabric_links_by_default) {
     const Links links;
     EXPECT_EQ(links.host(5), 5U);
     EXPECT_EQ(links.between(0, 5), LinkKind::fabric);
@@ -33,7 +33,7 @@ TEST(Links, that_nobody_told_of_are_of_the_fabric) {
     EXPECT_EQ(links.among(std::array{3U, 1U}).slowest(), LinkKind::fabric);
 }
 
-TEST(Links, are_the_same_whatever_machines_are_called) {
+TEST(Links, do_not_depend_on_how_hosts_are_numbered) {
     EXPECT_EQ(Links(Machines{4, 4, 9}), Links(Machines{9, 9, 4}));
     EXPECT_EQ(Links(Machines{4, 4, 9}).hash(), Links(Machines{0, 0, 1}).hash());
     EXPECT_EQ(Links(Machines{2, 0, 1}), Links());
@@ -53,7 +53,7 @@ TEST(Links, that_differ_have_different_hashes) {
     EXPECT_EQ(hashes.size(), all.size());
 }
 
-TEST(Links, of_some_ranks_are_those_that_they_had) {
+TEST(Links, of_a_subset_of_ranks_keep_their_kind) {
     const Links links(Machines{0, 0, 1, 1, 2});
     EXPECT_EQ(links.among(std::array{1U, 0U}).slowest(), LinkKind::host);
     EXPECT_EQ(links.among(std::array{3U, 2U, 1U}), Links(Machines{0, 0, 1}));

@@ -13,7 +13,7 @@ namespace {
 using Ranks = std::vector<Schedule>;
 using Mutations = std::vector<Mutation>;
 
-/// Plants `change(step)` in every step of every rank for which it answers true: it changed.
+/// Plants `change(step)` in every step of every rank for which it returns true.
 template <class Change>
 void plant(Mutations& found, const Ranks& right, const char* what, const Change& change) {
     for (std::size_t rank = 0; rank < right.size(); ++rank) {
@@ -38,14 +38,15 @@ std::vector<Slice Step::*> slices(const Step& step) {
 void plant_moved(Mutations& found, const Ranks& right) {
     for (const auto slice : {&Step::from, &Step::local, &Step::into}) {
         for (const bool later : {true, false}) {
-            plant(found, right, later ? "slice moved on" : "slice moved back", [&](Step& step) {
-                const auto used = slices(step);
-                if (std::find(used.begin(), used.end(), slice) == used.end()) return false;
-                Slice& s = step.*slice;
-                if (s.count == 0 || (!later && s.offset == 0)) return false;
-                s.offset += later ? 1 : std::uint64_t(0) - 1;
-                return true;
-            });
+            plant(found, right, later ? "slice moved forward" : "slice moved back",
+                  [&](Step& step) {
+                      const auto used = slices(step);
+                      if (std::find(used.begin(), used.end(), slice) == used.end()) return false;
+                      Slice& s = step.*slice;
+                      if (s.count == 0 || (!later && s.offset == 0)) return false;
+                      s.offset += later ? 1 : std::uint64_t(0) - 1;
+                      return true;
+                  });
         }
     }
 }
@@ -70,13 +71,13 @@ void plant_shortened(Mutations& found, const Ranks& right) {
             Step& step = wrong[rank].steps[i];
             if (step.kind == Kind::send) shorten(*other_end(wrong, rank, step));
             shorten(step);
-            found.push_back(
-                {fmt::format("step {} of rank {} one element short", i, rank), std::move(wrong)});
+            found.push_back({fmt::format("step {} of rank {} is one element short", i, rank),
+                             std::move(wrong)});
         }
     }
 }
 
-/// Plants `change(dependency)`; an answer of true means that it changed.
+/// Plants `change` in every dependency for which it returns true.
 template <class Change>
 void plant_in_dependencies(Mutations& found, const Ranks& right, const Change& change) {
     for (std::size_t rank = 0; rank < right.size(); ++rank) {
@@ -107,7 +108,7 @@ void plant_exchanged(Mutations& found, const Ranks& right) {
                     Ranks wrong = right;
                     std::swap(wrong[rank].steps[i].*slice, wrong[rank].steps[k].*slice);
                     found.push_back(
-                        {fmt::format("slices of steps {} and {} of rank {} exchanged", i, k, rank),
+                        {fmt::format("slices of steps {} and {} of rank {} swapped", i, k, rank),
                          std::move(wrong)});
                 }
             }
@@ -115,7 +116,7 @@ void plant_exchanged(Mutations& found, const Ranks& right) {
     }
 }
 
-/// The step stays, so that the numbers of others do, and does nothing: a copy of no elements.
+/// Keeps the step, so that the numbers of others do not change, but makes it a copy of no elements.
 void blank(Step& step) {
     Step nothing;
     nothing.into = {Space::output, 0, 0};
@@ -133,7 +134,7 @@ void plant_left_out(Mutations& found, const Ranks& right) {
             if (step.kind == Kind::send) blank(*other_end(wrong, rank, step));
             blank(step);
             found.push_back(
-                {fmt::format("step {} of rank {} left out", i, rank), std::move(wrong)});
+                {fmt::format("step {} of rank {} is missing", i, rank), std::move(wrong)});
         }
     }
 }
@@ -143,7 +144,7 @@ void plant_left_out(Mutations& found, const Ranks& right) {
 bool ordered_by_messages(const Mutation& left_out) {
     if (left_out.dependency.event == Milestone::released) return false;
     const Ranks& ranks = left_out.schedules;
-    // (rank, step) pairs that end after the dependency did; the search goes on from their ends.
+    // (rank, step) pairs that end after the dependency; the search continues from their ends.
     std::set<std::pair<std::uint32_t, std::uint32_t>> later;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> open{
         {left_out.rank, left_out.dependency.step}};
@@ -244,7 +245,7 @@ std::vector<Mutation> mutations(Planted planted, const std::vector<Schedule>& sc
             break;
         case Planted::dependency_left_out:
             plant_in_dependencies(found, schedules, [](Schedule& s, Step& step, std::uint32_t at) {
-                // The last of the step's own takes its place.
+                // Replaced by the last dependency of the step.
                 s.dependencies[at] =
                     s.dependencies[step.first_dependency + --step.dependency_count];
                 return true;

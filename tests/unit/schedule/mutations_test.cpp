@@ -1,13 +1,13 @@
-// Errors planted in the schedules of every algorithm, in every place: the checker must see all of
-// them. Schedules have no step, slice or release to spare. A dependency may be left out only if
-// messages through other ranks imply it, which the rank itself cannot know; that is shown by
-// another search than the checker's.
+// Plants errors in the schedules of every algorithm, in every place: the checker must detect all of
+// them. Schedules have no redundant step, slice or release. A dependency may be redundant only if
+// messages through other ranks imply it, which the rank itself cannot know; a search that is
+// independent of the checker shows this.
 
 #include "unit/schedule/mutations.hpp"
 
 #include <gtest/gtest.h>
 
-#include "schedule/checker.hpp"
+#include "schedule/check/checker.hpp"
 #include "unit/schedule/cases.hpp"
 
 namespace nexar::schedule {
@@ -21,8 +21,8 @@ struct Tally {
     std::size_t harmless = 0;
 };
 
-void expect_all_seen(const Case& c, Planted kind, Tally& tally) {
-    // Without a promise about order, either side is right.
+void expect_all_detected(const Case& c, Planted kind, Tally& tally) {
+    // Algorithms that do not keep order may use either side.
     if (kind == Planted::side_exchanged && !c.algorithm->traits.keeps_order) return;
     const auto asked = testing::requests(c);
     const auto right = testing::schedules(c, asked);
@@ -31,8 +31,8 @@ void expect_all_seen(const Case& c, Planted kind, Tally& tally) {
         if (!check(*c.algorithm, asked, mutation.schedules)) continue;
         ++tally.harmless;
         ASSERT_TRUE(kind == Planted::dependency_left_out && ordered_by_messages(mutation))
-            << testing::to_text(c) << "\nnot seen: " << testing::name(kind) << ", " << mutation.what
-            << "\n"
+            << testing::to_text(c) << "\nnot detected: " << testing::name(kind) << ", "
+            << mutation.what << "\n"
             << to_text(right[mutation.rank]);
     }
 }
@@ -57,19 +57,20 @@ std::vector<Case> cases(const Algorithm& algorithm) {
 
 class Mutations : public ::testing::TestWithParam<Algorithm> {};
 
-TEST_P(Mutations, are_all_seen) {
+TEST_P(Mutations, are_all_detected) {
     Tally tally;
     for (const Case& c : cases(GetParam())) {
         ASSERT_EQ(testing::verdict(c), "");
         for (const Planted kind : testing::all_planted()) {
-            expect_all_seen(c, kind, tally);
+            expect_all_detected(c, kind, tally);
             if (HasFatalFailure()) return;
         }
     }
-    std::printf("%zu planted, %zu of them shown to be harmless\n", tally.planted, tally.harmless);
+    std::printf("%zu errors planted, %zu of them shown to be harmless\n", tally.planted,
+                tally.harmless);
     EXPECT_GT(tally.planted, 0U);
-    // Bruck in place, from seven ranks on: that a chunk's place is free follows from who must have
-    // sent before.
+    // In Bruck in place with seven or more ranks, the order of messages implies that a chunk is no
+    // longer in use.
     const bool may = testing::full_name(GetParam()) == "all_to_all_bruck";
     EXPECT_TRUE(may || tally.harmless == 0) << tally.harmless;
 }

@@ -23,20 +23,20 @@ TEST(Registry, has_an_order_keeping_algorithm_for_every_operation_that_reduces) 
         EXPECT_TRUE(any_of(operation, &Traits::keeps_order)) << name(operation);
 }
 
-TEST(Registry, has_a_canonical_algorithm_where_results_must_repeat) {
+TEST(Registry, has_a_canonical_algorithm_where_results_must_be_reproducible) {
     for (const Collective operation :
          {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter})
         EXPECT_TRUE(any_of(operation, &Traits::canonical)) << name(operation);
 }
 
-TEST(Registry, has_an_algorithm_for_counts_where_there_is_a_variant_with_counts) {
+TEST(Registry, has_an_algorithm_with_counts_for_every_v_variant) {
     for (const Collective operation :
          {Collective::all_gather, Collective::gather, Collective::scatter,
           Collective::reduce_scatter, Collective::all_to_all})
         EXPECT_TRUE(any_of(operation, &Traits::takes_counts)) << name(operation);
 }
 
-TEST(Registry, finds_every_algorithm_by_its_name_and_no_other) {
+TEST(Registry, finds_exactly_the_algorithm_of_a_name) {
     std::set<std::pair<Collective, std::string_view>> names;
     for (const Algorithm& algorithm : algorithms()) {
         EXPECT_EQ(find_algorithm(algorithm.operation, algorithm.name), &algorithm);
@@ -55,7 +55,7 @@ TEST(Chunks, spread_the_remainder_over_the_first_ranks) {
     EXPECT_EQ(chunks.largest(), 3U);
 }
 
-TEST(Chunks, take_any_counts) {
+TEST(Chunks, accept_any_counts) {
     const Chunks chunks = Chunks::of(std::vector<std::uint64_t>{4, 0, 7});
     EXPECT_EQ(chunks.world(), 3U);
     EXPECT_EQ(chunks.offset(2), 4U);

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Round figures, so that the times below can be computed by hand.
+// Round numbers, so that the times below can be checked by hand.
 constexpr Rates kRates{.latency = 10,
                        .per_message = 1,
                        .per_byte = 0.5,
@@ -24,7 +24,7 @@ Timing timed(Collective operation, std::string_view name, Case c) {
     return run_on_clock(schedules(c, requests(c)), 1, kRates).value();
 }
 
-TEST(Clock, counts_latency_message_bytes_and_fold) {
+TEST(Clock, adds_up_latency_message_bytes_and_fold) {
     // 8 bytes each way at once: 10 + 1 + 4, then 2 for the fold.
     const Timing two =
         timed(Collective::all_reduce, "recursive_doubling", {.world = 2, .count = 8});
@@ -35,11 +35,11 @@ TEST(Clock, counts_latency_message_bytes_and_fold) {
     EXPECT_EQ(two.most_connections, 1U);
 }
 
-TEST(Clock, counts_what_both_directions_at_once_and_the_beginning_of_a_message_cost) {
+TEST(Clock, accounts_for_simultaneous_directions_and_for_the_fill_time) {
     Rates rates = kRates;
     rates.both_byte = 1;
     rates.fill_bytes = 6;
-    // 1 and 6 * 0.5 until it arrives; then both are still sending: 1 + 8; and 2 for the fold.
+    // 1 + 6 * 0.5 until it arrives; then both are still sending: 1 + 8; and 2 for the fold.
     Case c{.algorithm = find_algorithm(Collective::all_reduce, "recursive_doubling"),
            .world = 2,
            .count = 8};
@@ -49,7 +49,7 @@ TEST(Clock, counts_what_both_directions_at_once_and_the_beginning_of_a_message_c
     EXPECT_DOUBLE_EQ(run_on_clock(schedules(c, requests(c)), 1, rates)->seconds, 1 + 3 + 5);
 }
 
-TEST(Clock, lets_a_rank_send_one_thing_at_a_time) {
+TEST(Clock, lets_a_rank_send_one_message_at_a_time) {
     // Three messages of 5 leave one after the other; the last arrives 10 later.
     const Timing flat = timed(Collective::broadcast, "flat", {.world = 4, .count = 8});
     EXPECT_DOUBLE_EQ(flat.seconds, 25);
@@ -57,7 +57,7 @@ TEST(Clock, lets_a_rank_send_one_thing_at_a_time) {
     EXPECT_EQ(flat.most_connections, 3U);
 }
 
-TEST(Clock, lets_a_rank_receive_one_thing_at_a_time) {
+TEST(Clock, lets_a_rank_receive_one_message_at_a_time) {
     const Timing flat = timed(Collective::gather, "flat", {.world = 4, .count = 32});
     EXPECT_DOUBLE_EQ(flat.seconds, 25);
     EXPECT_EQ(flat.most_bytes_sent, 8U);
@@ -72,8 +72,8 @@ TEST(Clock, overlaps_the_pieces_of_a_pipeline) {
     EXPECT_DOUBLE_EQ(pieces.seconds, 2 * (10 + 3) + 3 * 3);
 }
 
-TEST(Clock, waits_for_the_release_of_memory_that_is_written_again) {
-    // In place and by turns: a rank may write where it sent from one latency after it arrived.
+TEST(Clock, waits_for_the_release_of_memory_before_overwriting_it) {
+    // A rank may overwrite what it sent one latency after the message arrived.
     Schedule sender;
     sender.steps = {{.kind = Kind::send, .peer = 1, .from = {Space::output, 0, 8}},
                     {.kind = Kind::receive_copy,
@@ -88,7 +88,7 @@ TEST(Clock, waits_for_the_release_of_memory_that_is_written_again) {
     EXPECT_DOUBLE_EQ(run_on_clock(ranks, 1, kRates).value().seconds, 10 + 5 + 10);
 }
 
-TEST(Clock, says_that_schedules_do_not_fit_or_are_too_long) {
+TEST(Clock, rejects_schedules_that_do_not_match_or_are_too_long) {
     Case c{.algorithm = find_algorithm(Collective::all_reduce, "ring"), .world = 4, .count = 8};
     auto ranks = schedules(c, requests(c));
     const auto long_one = run_on_clock(ranks, 1, kRates, 10);
@@ -98,17 +98,17 @@ TEST(Clock, says_that_schedules_do_not_fit_or_are_too_long) {
     ranks[2].dependencies.clear();
     const auto odd = run_on_clock(ranks, 1, kRates);
     ASSERT_FALSE(odd);
-    EXPECT_THAT(odd.error().what(), HasSubstr("has no receive like it"));
+    EXPECT_THAT(odd.error().what(), HasSubstr("has no matching receive"));
 }
 
-TEST(Clock, says_that_steps_wait_for_each_other) {
+TEST(Clock, reports_a_deadlock) {
     Schedule one;
     one.steps = {{.first_dependency = 0, .dependency_count = 1},
                  {.first_dependency = 1, .dependency_count = 1}};
     one.dependencies = {{.step = 1}, {.step = 0}};
     const auto stuck = run_on_clock(std::span(&one, 1), 1, kRates);
     ASSERT_FALSE(stuck);
-    EXPECT_THAT(stuck.error().what(), HasSubstr("for ever"));
+    EXPECT_THAT(stuck.error().what(), HasSubstr("deadlock: 2 pieces never finish"));
 }
 
 }  // namespace

@@ -13,13 +13,13 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(Alert, has_the_name_of_rfc_8446) {
+TEST(Alert, has_its_name_from_rfc_8446) {
     EXPECT_EQ(name(Alert::unknown_ca), "unknown_ca");
     EXPECT_EQ(name(static_cast<Alert>(116)), "certificate_required");
     EXPECT_EQ(name(static_cast<Alert>(255)), "unknown");
 }
 
-TEST(PeerRefused, groups_alerts_by_what_can_be_done) {
+TEST(PeerRefused, groups_alerts_by_what_the_user_can_do) {
     EXPECT_EQ(peer_refused(Alert::certificate_expired, "").code(), Errc::unauthenticated);
     EXPECT_EQ(peer_refused(Alert::certificate_required, "").code(), Errc::unauthenticated);
     EXPECT_EQ(peer_refused(Alert::no_application_protocol, "").code(), Errc::version_mismatch);
@@ -29,7 +29,7 @@ TEST(PeerRefused, groups_alerts_by_what_can_be_done) {
     EXPECT_EQ(handshake_failed(Alert::decrypt_error).code(), Errc::unauthenticated);
 }
 
-TEST(PeerRefused, repeats_what_the_peer_says_on_one_line_and_not_at_any_length) {
+TEST(PeerRefused, quotes_the_reason_of_the_peer_on_one_line_of_limited_length) {
     const std::string cause =
         peer_refused(Alert::unknown_ca, "line\nforged \x1b[31m" + std::string(500, 'x')).cause();
     EXPECT_THAT(cause, Not(HasSubstr("\n")));

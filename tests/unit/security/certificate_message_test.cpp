@@ -20,7 +20,7 @@ void append_number(Bytes& out, std::size_t value, unsigned width) {
     for (unsigned i = width; i-- > 0;) out.push_back(static_cast<std::byte>(value >> (8 * i)));
 }
 
-/// A Certificate message of TLS 1.3 without extensions.
+/// A TLS 1.3 Certificate message without extensions.
 Bytes message_of(const std::vector<Bytes>& certificates) {
     Bytes list;
     for (const Bytes& der : certificates) {
@@ -46,7 +46,7 @@ protected:
     Bytes node_;
 };
 
-TEST_F(CertificateMessageTest, gives_the_certificates_in_their_order) {
+TEST_F(CertificateMessageTest, returns_the_certificates_in_order) {
     const Bytes ca = cluster_.ca().certificate().der();
     const Bytes body = message_of({node_, ca});
     const auto read = read_certificate_message(body);
@@ -56,17 +56,17 @@ TEST_F(CertificateMessageTest, gives_the_certificates_in_their_order) {
     EXPECT_TRUE(std::ranges::equal(shown.der[1], ca));
 }
 
-TEST_F(CertificateMessageTest, refuses_an_empty_list_as_missing) {
+TEST_F(CertificateMessageTest, treats_an_empty_list_as_a_missing_certificate) {
     const auto read = read_certificate_message(message_of({}));
     EXPECT_EQ(std::get<Refusal>(read).alert, Alert::certificate_required);
 }
 
-TEST_F(CertificateMessageTest, refuses_a_third_certificate_before_it_looks_at_it) {
+TEST_F(CertificateMessageTest, refuses_a_third_certificate_without_parsing_it) {
     const auto read = read_certificate_message(message_of({node_, node_, {}}));
     EXPECT_THAT(std::get<Refusal>(read).error.cause(), HasSubstr("more than 2 certificates"));
 }
 
-TEST_F(CertificateMessageTest, refuses_every_message_that_is_cut) {
+TEST_F(CertificateMessageTest, refuses_every_truncated_message) {
     const Bytes body = message_of({node_});
     for (std::size_t size = 0; size < body.size(); ++size) {
         const auto read = read_certificate_message(std::span(body).first(size));
@@ -75,7 +75,7 @@ TEST_F(CertificateMessageTest, refuses_every_message_that_is_cut) {
     }
 }
 
-TEST_F(CertificateMessageTest, refuses_bytes_behind_and_a_context) {
+TEST_F(CertificateMessageTest, refuses_trailing_bytes_and_a_context) {
     Bytes longer = message_of({node_});
     longer.push_back(std::byte{0});
     EXPECT_TRUE(std::holds_alternative<Refusal>(read_certificate_message(longer)));
@@ -85,7 +85,7 @@ TEST_F(CertificateMessageTest, refuses_bytes_behind_and_a_context) {
     EXPECT_TRUE(std::holds_alternative<Refusal>(read_certificate_message(with_context)));
 }
 
-TEST_F(CertificateMessageTest, refuses_what_is_no_certificate) {
+TEST_F(CertificateMessageTest, refuses_bytes_that_are_not_a_certificate) {
     const auto read = read_certificate_message(message_of({Bytes(40, std::byte{0x30})}));
     EXPECT_EQ(std::get<Refusal>(read).alert, Alert::bad_certificate);
 }

@@ -26,7 +26,7 @@ Identity some_identity() {
 constexpr std::string_view kUri =
     "nexar://00112233445566778899aabbccddeeff/ffeeddccbbaa99887766554433221100/0123456789abcdef";
 
-TEST(IdentityUri, has_one_form) {
+TEST(IdentityUri, has_exactly_one_form) {
     EXPECT_EQ(identity_uri(some_identity()), kUri);
     EXPECT_EQ(parse_identity_uri(kUri).value(), some_identity());
     EXPECT_EQ(identity_uri(Identity{}).size(), kUri.size());
@@ -41,7 +41,7 @@ TEST(IdentityUri, refuses_every_other_text) {
                                  "NEXAR" + good.substr(5),
                                  " " + good.substr(1),
                                  good.substr(0, good.size() - 1) + std::string(1, '\0')};
-    // Every character matters: changed to one that is valid nowhere, the text is refused.
+    // Every character matters: 'F' is not valid anywhere.
     for (std::size_t at = 0; at < good.size(); ++at) {
         bad.push_back(good);
         bad.back()[at] = 'F';
@@ -66,26 +66,26 @@ protected:
     Certificate certificate_;
 };
 
-TEST_F(CertificateTest, says_whose_it_is_and_when_it_holds) {
+TEST_F(CertificateTest, contains_identity_key_and_validity) {
     EXPECT_EQ(certificate_.identity().value(), cluster_.identity(3));
     EXPECT_EQ(certificate_.public_key().value(), key_.public_key());
     EXPECT_EQ(certificate_.validity().not_before, kNow - 10min);
     EXPECT_EQ(certificate_.validity().not_after, kNow + 24h);
 }
 
-TEST_F(CertificateTest, survives_the_way_through_pem_and_der) {
+TEST_F(CertificateTest, survives_a_round_trip_through_pem_and_der) {
     EXPECT_EQ(Certificate::from_pem(certificate_.to_pem()).value(), certificate_);
     EXPECT_EQ(Certificate::from_der(certificate_.der()).value(), certificate_);
     EXPECT_EQ(Certificate::from_pem("remarks\n" + certificate_.to_pem()).value(), certificate_);
 }
 
-TEST_F(CertificateTest, fingerprints_tell_certificates_apart) {
+TEST_F(CertificateTest, different_certificates_have_different_fingerprints) {
     EXPECT_EQ(certificate_.fingerprint(),
               Certificate::from_der(certificate_.der()).value().fingerprint());
     EXPECT_NE(certificate_.fingerprint(), cluster_.ca().certificate().fingerprint());
 }
 
-TEST_F(CertificateTest, refuses_bytes_that_are_not_exactly_one) {
+TEST_F(CertificateTest, refuses_bytes_that_are_not_exactly_one_certificate) {
     auto der = certificate_.der();
     for (std::size_t size = 0; size < der.size(); ++size) {
         ASSERT_FALSE(Certificate::from_der(std::span(der).first(size))) << size;
@@ -96,7 +96,7 @@ TEST_F(CertificateTest, refuses_bytes_that_are_not_exactly_one) {
     EXPECT_FALSE(Certificate::from_pem(""));
 }
 
-TEST_F(CertificateTest, refuses_what_is_above_the_limits) {
+TEST_F(CertificateTest, refuses_certificates_that_exceed_the_limits) {
     CertificateSpec spec = cluster_.node_spec(1, key_);
     spec.uris.push_back("https://" + std::string(Certificate::kMaxBytes, 'x'));
     const Signer signer{.key = cluster_.ca().key(), .certificate = &cluster_.ca().certificate()};
@@ -108,7 +108,7 @@ TEST_F(CertificateTest, refuses_what_is_above_the_limits) {
     EXPECT_THAT(names.error().cause(), HasSubstr("more than 8 subject alternative names"));
 }
 
-TEST_F(CertificateTest, a_nexar_name_of_any_length_counts) {
+TEST_F(CertificateTest, counts_nexar_names_of_any_length) {
     CertificateSpec spec = cluster_.node_spec(1, key_);
     spec.uris.push_back("nexar://" + std::string(500, 'a'));
     const Signer signer{.key = cluster_.ca().key(), .certificate = &cluster_.ca().certificate()};
@@ -116,7 +116,7 @@ TEST_F(CertificateTest, a_nexar_name_of_any_length_counts) {
     EXPECT_THAT(two.identity().error().cause(), HasSubstr("has 2 subject alternative names"));
 }
 
-TEST_F(CertificateTest, all_of_one_profile_have_one_size) {
+TEST_F(CertificateTest, all_certificates_of_a_profile_have_the_same_size) {
     for (std::uint64_t i = 0; i < 40; ++i) {
         const KeyPair key = KeyPair::generate().value();
         Identity identity = cluster_.identity(i);

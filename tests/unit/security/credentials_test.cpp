@@ -25,7 +25,7 @@ protected:
     KeyPair key_ = KeyPair::generate().value();
 };
 
-TEST_F(CredentialsTest, say_who_we_are_and_how_long) {
+TEST_F(CredentialsTest, contain_identity_and_validity) {
     const Certificate own = issued(key_);
     const PublicKey public_key = key_.public_key();
     const auto credentials =
@@ -36,14 +36,14 @@ TEST_F(CredentialsTest, say_who_we_are_and_how_long) {
     EXPECT_EQ(credentials->key().public_key(), public_key);
 }
 
-TEST_F(CredentialsTest, want_the_key_of_the_certificate) {
+TEST_F(CredentialsTest, require_the_key_of_the_certificate) {
     const auto other =
         Credentials::create(KeyPair::generate().value(), issued(key_), cluster_.ca().certificate());
     EXPECT_EQ(other.error().code(), Errc::bad_config);
     EXPECT_THAT(other.error().cause(), HasSubstr("for another key"));
 }
 
-TEST_F(CredentialsTest, want_the_ca_of_the_certificate) {
+TEST_F(CredentialsTest, require_the_ca_of_the_certificate) {
     const Certificate own = issued(key_);
     // The same name, another key.
     const auto impostor = ClusterCa::create(cluster_.id(), cluster_.now()).value();
@@ -52,14 +52,14 @@ TEST_F(CredentialsTest, want_the_ca_of_the_certificate) {
     EXPECT_THAT(other.error().cause(), HasSubstr("not signed by the CA"));
 }
 
-TEST_F(CredentialsTest, want_a_certificate_that_names_a_node) {
+TEST_F(CredentialsTest, require_a_certificate_that_names_a_node) {
     auto ca_key = KeyPair::from_pem(cluster_.ca().key().to_pem().value()).value();
     const auto& ca = cluster_.ca().certificate();
     const auto nobody = Credentials::create(std::move(ca_key), ca, ca);
     EXPECT_EQ(nobody.error().code(), Errc::bad_config);
 }
 
-TEST_F(CredentialsTest, unchecked_ones_are_nobody_when_the_certificate_says_nothing) {
+TEST_F(CredentialsTest, have_no_identity_if_unchecked_and_without_a_name) {
     EXPECT_EQ(cluster_.flawed(Flaw::no_certificate)->identity(), Identity{});
     EXPECT_EQ(cluster_.flawed(Flaw::no_name)->identity(), Identity{});
 }

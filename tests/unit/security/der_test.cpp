@@ -28,7 +28,7 @@ TEST(DerReader, reads_elements_one_after_another) {
     ASSERT_TRUE(first);
     EXPECT_EQ(first->tag, std::byte{0x02});
     EXPECT_EQ(first->content.size(), 1U);
-    EXPECT_FALSE(reader.next(std::byte{0x30})) << "another tag stays where it is";
+    EXPECT_FALSE(reader.next(std::byte{0x30})) << "the position does not change for another tag";
     const auto second = reader.next(std::byte{0x04});
     ASSERT_TRUE(second);
     EXPECT_EQ(second->content.size(), 0x80U);
@@ -62,7 +62,7 @@ protected:
     KeyPair key_ = KeyPair::generate().value();
 };
 
-TEST_F(AlternativeNamesTest, are_counted_up_to_one_above_the_limit) {
+TEST_F(AlternativeNamesTest, are_counted_up_to_one_more_than_the_limit) {
     for (const std::size_t names : {0U, 1U, 2U, 8U, 9U}) {
         EXPECT_EQ(count_alternative_names(signed_with_names(names), 8), names);
     }
@@ -70,12 +70,12 @@ TEST_F(AlternativeNamesTest, are_counted_up_to_one_above_the_limit) {
     EXPECT_EQ(count_alternative_names(cluster_.ca().certificate().der(), 8), 1U);
 }
 
-TEST_F(AlternativeNamesTest, are_nothing_in_what_is_no_certificate) {
+TEST_F(AlternativeNamesTest, are_not_counted_in_bytes_that_are_not_a_certificate) {
     Bytes good = signed_with_names(3);
     EXPECT_FALSE(count_alternative_names({}, 8));
     EXPECT_FALSE(count_alternative_names(std::span(good).first(good.size() - 1), 8));
     good.push_back(std::byte{0});
-    EXPECT_FALSE(count_alternative_names(good, 8)) << "a byte behind it";
+    EXPECT_FALSE(count_alternative_names(good, 8)) << "trailing byte";
 }
 
 }  // namespace

@@ -38,17 +38,17 @@ JobSecret::Proof from_hex(std::string_view digits) {
 
 // openssl dgst -sha256 -hmac 000102030405060708090a0b0c0d0e0f over: the label, a byte 0, the bytes
 // 80 to 9f, the SubjectPublicKeyInfo 302a300506032b6570032100 and 01 08 0f ... da.
-TEST(JobProof, is_the_hmac_that_another_program_computes) {
+TEST(JobProof, equals_the_hmac_that_openssl_computes) {
     EXPECT_EQ(secret().proof(Role::client, exporter(), ca()),
               from_hex("f2a6fe4e1e3166d6b4c9339afebc1b360d4c8cfb452bd647f0f227bbab93a774"));
     EXPECT_EQ(secret().proof(Role::server, exporter(), ca()),
               from_hex("e34200f61a8d907fa8f84e4a9694c6262b4ac341cb3b276abec99411cd6e0822"));
 }
 
-TEST(JobProof, proves_the_secret_and_nothing_else_does) {
+TEST(JobProof, is_valid_only_for_its_role_connection_ca_and_secret) {
     const auto proof = secret().proof(Role::client, exporter(), ca());
     EXPECT_TRUE(secret().proves(proof, Role::client, exporter(), ca()));
-    EXPECT_FALSE(secret().proves(proof, Role::server, exporter(), ca())) << "sent back";
+    EXPECT_FALSE(secret().proves(proof, Role::server, exporter(), ca())) << "reflected";
     EXPECT_FALSE(secret().proves(proof, Role::client, exporter(0x81), ca()))
         << "on another connection";
     EXPECT_FALSE(secret().proves(proof, Role::client, exporter(), ca(2))) << "for another CA";
@@ -58,7 +58,7 @@ TEST(JobProof, proves_the_secret_and_nothing_else_does) {
     EXPECT_FALSE(secret().proves({}, Role::client, exporter(), ca()));
 }
 
-TEST(JobProof, is_wrong_when_any_bit_is) {
+TEST(JobProof, is_invalid_if_any_bit_changes) {
     const auto proof = secret().proof(Role::server, exporter(), ca());
     for (std::size_t bit = 0; bit < 8 * proof.size(); ++bit) {
         auto other = proof;
@@ -76,20 +76,20 @@ TEST(JobProof, depends_on_every_byte_of_the_exporter) {
     }
 }
 
-TEST(JobSecret, is_the_text_without_white_space_around_it) {
+TEST(JobSecret, ignores_white_space_around_the_text) {
     const auto proof = secret().proof(Role::client, exporter(), ca());
     for (const std::string& text : {std::string(kText) + "\n", std::string(kText) + "\r\n",
                                     "  \t" + std::string(kText) + " \n\n"}) {
         EXPECT_TRUE(secret(text).proves(proof, Role::client, exporter(), ca()));
     }
-    // Inside it belongs to the secret, and so does the case of its letters.
+    // White space inside the text and the case of its letters matter.
     for (const char* text :
          {"00010203 0405060708090a0b0c0d0e0f", "000102030405060708090A0B0C0D0E0F"}) {
         EXPECT_FALSE(secret(text).proves(proof, Role::client, exporter(), ca()));
     }
 }
 
-TEST(JobSecret, may_be_any_text_that_is_hard_to_guess) {
+TEST(JobSecret, can_be_any_text_that_is_hard_to_guess) {
     EXPECT_TRUE(JobSecret::from_text("correct horse battery staple, and 4 more"));
     EXPECT_TRUE(JobSecret::from_text(kText));
     std::string longest;
@@ -99,7 +99,7 @@ TEST(JobSecret, may_be_any_text_that_is_hard_to_guess) {
     EXPECT_FALSE(JobSecret::from_text(longest + "0"));
 }
 
-TEST(JobSecret, that_can_be_guessed_is_refused_with_how_to_make_one_and_is_not_quoted) {
+TEST(JobSecret, refuses_a_guessable_text_without_quoting_it_and_says_how_to_create_one) {
     const auto expect_refused = [](const std::string& text, const std::string& why) {
         const auto made = JobSecret::from_text(text);
         ASSERT_FALSE(made) << text;

@@ -15,7 +15,7 @@ using namespace std::string_literals;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Its check was computed with another program.
+// Another program computed the check.
 constexpr std::string_view kKnown =
     "nexar1.101112131415161718191a1b1c1d1e1f."
     "a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebf."
@@ -43,7 +43,7 @@ JoinString with_seeds(const std::vector<std::string>& seeds) {
     return made;
 }
 
-/// `front` ends in the dot before the check, which is put in as it must be.
+/// Inserts the correct check after `front`, which ends with a dot.
 std::string checked(const std::string& front, const std::string& seeds) {
     const std::string all = front + "@" + seeds;
     std::array<unsigned char, 32> digest{};
@@ -57,7 +57,7 @@ std::string checked_parts(const std::string& token, const std::string& secret,
     return checked("nexar1." + token + "." + secret + "." + ca + ".", seeds);
 }
 
-/// Refused, with words that tell nothing of the secret, the token, the CA or the seeds.
+/// Expects an error that reveals nothing of the secret, the token, the CA or the seeds.
 void expect_refused(const std::string& text, const std::string& words = "") {
     const auto parsed = JoinString::parse(text);
     ASSERT_FALSE(parsed) << text;
@@ -70,12 +70,12 @@ void expect_refused(const std::string& text, const std::string& words = "") {
     }
 }
 
-TEST(JoinString, is_written_in_its_one_form) {
+TEST(JoinString, has_exactly_one_form) {
     EXPECT_EQ(with_seeds({"10.0.0.7:7400"}).text(), kKnown);
     EXPECT_EQ(checked_parts(hex(0x10, 16), hex(0xa0, 32), hex(0x40, 32), "10.0.0.7:7400"), kKnown);
 }
 
-TEST(JoinString, comes_back_as_it_was) {
+TEST(JoinString, survives_a_round_trip) {
     const std::vector<std::vector<std::string>> lists{
         {"10.0.0.7:7400"},
         {"[fd00::7]:7400"},
@@ -97,7 +97,7 @@ TEST(JoinString, comes_back_as_it_was) {
     }
 }
 
-TEST(JoinString, with_any_one_character_changed_is_refused) {
+TEST(JoinString, is_refused_if_any_character_changes) {
     for (std::size_t at = 0; at < kKnown.size(); ++at) {
         for (unsigned change = 1; change < 256; ++change) {
             std::string text(kKnown);
@@ -107,7 +107,7 @@ TEST(JoinString, with_any_one_character_changed_is_refused) {
     }
 }
 
-TEST(JoinString, with_a_character_more_or_less_is_refused) {
+TEST(JoinString, is_refused_with_an_extra_or_a_missing_character) {
     for (std::size_t at = 0; at <= kKnown.size(); ++at) {
         for (const char more : {'0', 'f', '.', '@', ',', ' ', '\n'}) {
             std::string text(kKnown);
@@ -121,7 +121,7 @@ TEST(JoinString, with_a_character_more_or_less_is_refused) {
     }
 }
 
-TEST(JoinString, that_is_cut_anywhere_is_refused) {
+TEST(JoinString, is_refused_if_truncated_anywhere) {
     for (std::size_t at = 0; at < kKnown.size(); ++at) {
         expect_refused(std::string(kKnown.substr(0, at)));
         if (at > 0) {
@@ -130,19 +130,19 @@ TEST(JoinString, that_is_cut_anywhere_is_refused) {
     }
 }
 
-TEST(JoinString, says_what_is_wrong_and_nothing_of_what_was_given) {
+TEST(JoinString, says_what_is_wrong_without_quoting_the_text) {
     expect_refused("", "no @");
     expect_refused("c0ffee", "no @");
     expect_refused("nexar2" + std::string(kKnown.substr(6)), "does not begin with nexar1");
     expect_refused(std::string(kKnown.substr(0, 39)) + "@203.0.113.9:4711", "four parts");
     std::string mistyped(kKnown);
     mistyped[50] = 'f';
-    expect_refused(mistyped, "changed or cut");
-    expect_refused(std::string(kKnown) + ",203.0.113.9:4711", "changed or cut");
+    expect_refused(mistyped, "changed or truncated");
+    expect_refused(std::string(kKnown) + ",203.0.113.9:4711", "changed or truncated");
     expect_refused(std::string(JoinString::kMaxBytes + 1, 'z'), "too long");
 }
 
-TEST(JoinString, has_parts_of_one_length_in_lower_case_also_when_the_check_is_right) {
+TEST(JoinString, requires_lower_case_parts_of_the_right_length_even_if_the_check_is_right) {
     const std::string token = hex(0x10, 16);
     const std::string secret = hex(0xa0, 32);
     const std::string ca = hex(0x40, 32);
@@ -161,7 +161,7 @@ TEST(JoinString, has_parts_of_one_length_in_lower_case_also_when_the_check_is_ri
           checked_parts(token, secret.substr(2), ca), checked_parts(token, secret, ca + "00"),
           checked_parts(token, secret, ca.substr(1)),
           checked_parts(token, "g" + secret.substr(1), ca)}) {
-        expect_refused(text, "another form");
+        expect_refused(text, "one of its parts is malformed");
     }
     expect_refused(checked("nexar1." + token + "." + secret + "." + ca + ".00.", "seed:7400"),
                    "four parts");
@@ -181,7 +181,7 @@ TEST(JoinString, names_one_to_eight_seeds) {
     }
 }
 
-TEST(JoinString, is_at_most_as_long_as_its_limit) {
+TEST(JoinString, has_a_maximum_length) {
     const std::size_t around = with_seeds({":1"}).text().size();
     const auto of_size = [&](std::size_t n) {
         const std::string third(250, 'x');
@@ -193,7 +193,7 @@ TEST(JoinString, is_at_most_as_long_as_its_limit) {
     EXPECT_THAT(JoinString::parse(of_size(1025)).error().what(), HasSubstr("too long"));
 }
 
-TEST(HostPort, is_a_host_and_a_port) {
+TEST(HostPort, is_split_into_host_and_port) {
     const auto expect = [](std::string_view text, std::string_view host, unsigned port) {
         const auto parsed = HostPort::parse(text);
         ASSERT_TRUE(parsed) << parsed.error().what();
@@ -206,7 +206,7 @@ TEST(HostPort, is_a_host_and_a_port) {
     expect("seed-0.example_x.org:65535", "seed-0.example_x.org", 65535);
 }
 
-TEST(HostPort, that_is_none_is_quoted) {
+TEST(HostPort, is_quoted_in_the_error_if_invalid) {
     for (const std::string& text :
          {""s,           ":"s,          ":7400"s,        "seed"s,     "seed:"s,   "seed:0"s,
           "seed:65536"s, "seed:-1"s,    "seed:+1"s,      "seed:1x"s,  "seed: 1"s, "[fd00::7]"s,

@@ -17,7 +17,7 @@ Secret secret_of(std::string_view text) {
     return Secret(std::as_bytes(std::span(text)));
 }
 
-/// The private key of RFC 8410 section 10.3, whose public half stands in section 10.1.
+/// The private key of RFC 8410 section 10.3; its public half is in section 10.1.
 constexpr std::string_view kKnownPrivate =
     "-----BEGIN PRIVATE KEY-----\n"
     "MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n"
@@ -42,7 +42,7 @@ TEST(KeyPair, reads_the_key_of_rfc_8410) {
     EXPECT_EQ(detail::hex_digits(key.public_key().spki()), kKnownPublicHex);
 }
 
-TEST(KeyPair, survives_the_way_through_pem) {
+TEST(KeyPair, survives_a_round_trip_through_pem) {
     const KeyPair key = KeyPair::generate().value();
     const Secret pem = key.to_pem().value();
     const KeyPair again = KeyPair::from_pem(pem).value();
@@ -51,13 +51,13 @@ TEST(KeyPair, survives_the_way_through_pem) {
     EXPECT_TRUE(again.to_pem().value() == pem);
 }
 
-TEST(KeyPair, two_of_them_differ) {
+TEST(KeyPair, differs_each_time) {
     EXPECT_NE(KeyPair::generate().value().public_key(), KeyPair::generate().value().public_key());
     EXPECT_NE(KeyPair::generate().value().public_key_hash(),
               KeyPair::generate().value().public_key_hash());
 }
 
-TEST(KeyPair, refuses_what_is_no_key_without_quoting_it) {
+TEST(KeyPair, refuses_text_that_is_not_a_key_without_quoting_it) {
     const auto nothing = KeyPair::from_pem(secret_of("hush hush"));
     ASSERT_FALSE(nothing);
     EXPECT_EQ(nothing.error().code(), Errc::malformed);
@@ -71,7 +71,7 @@ TEST(KeyPair, refuses_another_kind_of_key) {
     EXPECT_THAT(ecdsa.error().cause(), HasSubstr("not an Ed25519 key"));
 }
 
-TEST(PublicKey, is_44_bytes_of_one_form) {
+TEST(PublicKey, has_exactly_one_form_of_44_bytes) {
     const PublicKey key = KeyPair::generate().value().public_key();
     auto spki = key.spki();
     EXPECT_EQ(PublicKey::from_spki(spki).value(), key);

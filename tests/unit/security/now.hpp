@@ -4,7 +4,7 @@
 
 namespace nexar::security {
 
-/// The moment at which the tests of this folder take place.
+/// The time at which the tests of this folder take place.
 inline constexpr WallTime kNow = wall_time(1777863721);
 
 }  // namespace nexar::security

@@ -45,7 +45,7 @@ protected:
     CertificateSpec spec_ = cluster_.node_spec(2, key_);
 };
 
-TEST_F(PeerCheckTest, holds_from_the_first_to_the_last_second) {
+TEST_F(PeerCheckTest, accepts_a_certificate_from_its_first_to_its_last_second) {
     const Der der = sign(spec_);
     EXPECT_EQ(std::get<Identity>(check(der, spec_.validity.not_before)), cluster_.identity(2));
     EXPECT_EQ(std::get<Identity>(check(der, spec_.validity.not_after)), cluster_.identity(2));
@@ -54,7 +54,7 @@ TEST_F(PeerCheckTest, holds_from_the_first_to_the_last_second) {
     EXPECT_EQ(refused(check(der, spec_.validity.not_after + 1s)).alert, Alert::certificate_expired);
 }
 
-TEST_F(PeerCheckTest, an_expired_certificate_names_the_times_and_the_remedy) {
+TEST_F(PeerCheckTest, names_the_times_and_the_remedy_for_an_expired_certificate) {
     spec_.validity = {kNow - 96h, kNow - 48h};
     const auto verdict = check(sign(spec_), kNow);
     const std::string& cause = refused(verdict).error.cause();
@@ -66,19 +66,19 @@ TEST_F(PeerCheckTest, an_expired_certificate_names_the_times_and_the_remedy) {
     EXPECT_THAT(refused(verdict).reason, HasSubstr("valid until 2026-05-02T03:02:01Z"));
 }
 
-TEST_F(PeerCheckTest, a_clock_error_is_named_as_such) {
+TEST_F(PeerCheckTest, suspects_the_clocks_where_they_may_be_wrong) {
     const Der der = sign(spec_);
-    // Our own certificate holds no more either: this host's clock is the first suspect.
+    // Our own certificate is not valid either: the clock of this host is the first suspect.
     EXPECT_THAT(refused(check(der, kNow + 30 * 24h)).error.cause(),
-                HasSubstr("check the clocks, this host's first"));
+                HasSubstr("check the clocks, first that of this host"));
     EXPECT_THAT(refused(check(der, kNow - 30 * 24h)).error.cause(),
-                HasSubstr("check the clocks, this host's first"));
+                HasSubstr("check the clocks, first that of this host"));
     spec_.validity.not_before = kNow + 20min;
     EXPECT_THAT(refused(check(sign(spec_), kNow)).error.cause(),
                 HasSubstr("20 min too early; check the clocks of both hosts"));
 }
 
-TEST_F(PeerCheckTest, the_purpose_must_be_that_of_the_peers_role) {
+TEST_F(PeerCheckTest, requires_the_purpose_that_matches_the_role_of_the_peer) {
     spec_.purposes = {GNUTLS_KP_TLS_WWW_SERVER};
     const Der server_only = sign(spec_);
     EXPECT_TRUE(std::holds_alternative<Identity>(check(server_only, kNow, Role::server)));
@@ -86,15 +86,15 @@ TEST_F(PeerCheckTest, the_purpose_must_be_that_of_the_peers_role) {
                 HasSubstr("not for a TLS client (extended key usage clientAuth)"));
     spec_.purposes = {GNUTLS_KP_ANY};
     EXPECT_TRUE(std::holds_alternative<Refusal>(check(sign(spec_), kNow)))
-        << "any purpose is not the one that we ask for";
+        << "anyExtendedKeyUsage is not accepted";
 }
 
-TEST_F(PeerCheckTest, other_names_beside_the_nodes_are_allowed) {
+TEST_F(PeerCheckTest, allows_other_names_in_addition_to_that_of_the_node) {
     spec_.uris.insert(spec_.uris.begin(), "https://host.example");
     EXPECT_EQ(std::get<Identity>(check(sign(spec_), kNow)), cluster_.identity(2));
 }
 
-TEST_F(PeerCheckTest, the_text_of_a_subject_cannot_forge_a_line) {
+TEST_F(PeerCheckTest, a_subject_cannot_forge_a_log_line) {
     spec_.subject = "evil\nnexar: all is well";
     spec_.is_ca = true;
     const auto verdict = check(sign(spec_), kNow);
@@ -102,7 +102,7 @@ TEST_F(PeerCheckTest, the_text_of_a_subject_cannot_forge_a_line) {
     EXPECT_THAT(refused(verdict).error.cause(), HasSubstr("evil"));
 }
 
-TEST_F(PeerCheckTest, the_cas_certificate_behind_the_nodes_is_allowed) {
+TEST_F(PeerCheckTest, allows_the_certificate_of_the_ca_after_that_of_the_node) {
     const Der own = sign(spec_);
     ShownCertificates shown{.count = 2};
     shown.der[0] = own;
@@ -116,7 +116,7 @@ TEST_F(PeerCheckTest, the_cas_certificate_behind_the_nodes_is_allowed) {
     EXPECT_EQ(refused(check_peer(shown, rules)).alert, Alert::unknown_ca);
 }
 
-TEST_F(PeerCheckTest, refuses_another_kind_of_key_before_it_verifies_anything) {
+TEST_F(PeerCheckTest, refuses_another_kind_of_key_before_verifying_anything) {
     const auto native = [] {
         auto made = make_handle<PrivateKeyHandle, gnutls_x509_privkey_init>();
         gnutls_x509_privkey_generate(made.get(), GNUTLS_PK_ECDSA,

@@ -24,14 +24,14 @@ protected:
     SigningRequest request_ = SigningRequest::create(key_, binding_).value();
 };
 
-TEST_F(SigningRequestTest, carries_the_key_that_signed_it) {
+TEST_F(SigningRequestTest, contains_the_key_that_signed_it) {
     const auto read = SigningRequest::from_der(request_.der(), binding_);
     ASSERT_TRUE(read);
     EXPECT_EQ(read->public_key(), key_.public_key());
     EXPECT_LE(request_.der().size(), SigningRequest::kMaxBytes);
 }
 
-TEST_F(SigningRequestTest, is_worth_nothing_on_another_connection) {
+TEST_F(SigningRequestTest, is_refused_on_another_connection) {
     for (std::size_t i = 0; i < binding_.size(); ++i) {
         Binding other = binding_;
         other[i] ^= std::byte{0x10};
@@ -40,7 +40,7 @@ TEST_F(SigningRequestTest, is_worth_nothing_on_another_connection) {
     }
 }
 
-TEST_F(SigningRequestTest, a_changed_byte_is_noticed) {
+TEST_F(SigningRequestTest, is_refused_if_any_byte_changes) {
     for (std::size_t i = 0; i < request_.der().size(); ++i) {
         auto der = request_.der();
         der[i] ^= std::byte{0x01};
@@ -48,7 +48,7 @@ TEST_F(SigningRequestTest, a_changed_byte_is_noticed) {
     }
 }
 
-TEST_F(SigningRequestTest, refuses_what_is_cut_or_too_large) {
+TEST_F(SigningRequestTest, is_refused_if_truncated_or_too_large) {
     const auto& der = request_.der();
     for (std::size_t size = 0; size < der.size(); ++size) {
         EXPECT_FALSE(SigningRequest::from_der(std::span(der).first(size), binding_));

@@ -51,10 +51,10 @@ protected:
         });
     }
 
-    /// What is said about a state that cannot be used.
+    /// The error message about a state that cannot be used.
     template <class T>
     static std::string refusal(const Result<T>& result) {
-        if (result) return "taken";
+        if (result) return "no error";
         EXPECT_EQ(result.error().code(), Errc::bad_config);
         return result.error().what();
     }
@@ -63,7 +63,7 @@ private:
     TempDirectory directory_;
 };
 
-TEST_F(StateDirectoryTest, is_empty_at_first_and_closed_to_others) {
+TEST_F(StateDirectoryTest, is_empty_at_first_and_private) {
     const StateDirectory state = open();
     EXPECT_EQ(mode(path()), 0700U);
     EXPECT_TRUE(state.tokens().value().all().empty());
@@ -73,7 +73,7 @@ TEST_F(StateDirectoryTest, is_empty_at_first_and_closed_to_others) {
     EXPECT_THAT(refusal(state.existing_ca()), HasSubstr("`nexar seed --state"));
 }
 
-TEST_F(StateDirectoryTest, keeps_everything_for_the_next_life) {
+TEST_F(StateDirectoryTest, keeps_everything_across_restarts) {
     {
         const StateDirectory state = open();
         ASSERT_TRUE(state.ca(kNow));
@@ -96,7 +96,7 @@ TEST_F(StateDirectoryTest, keeps_everything_for_the_next_life) {
     }
 }
 
-TEST_F(StateDirectoryTest, names_a_damaged_file_and_leaves_it_as_it_is) {
+TEST_F(StateDirectoryTest, names_a_damaged_file_and_leaves_it_unchanged) {
     const StateDirectory state = open();
     ASSERT_TRUE(add_token(state));
     const std::string good = content(file("tokens"));
@@ -116,7 +116,7 @@ TEST_F(StateDirectoryTest, names_a_damaged_file_and_leaves_it_as_it_is) {
     EXPECT_EQ(state.tokens().value().all().size(), 1U);
 }
 
-TEST_F(StateDirectoryTest, does_not_take_one_file_for_another) {
+TEST_F(StateDirectoryTest, does_not_mistake_one_file_for_another) {
     const StateDirectory state = open();
     ASSERT_TRUE(state.keep(some_seed()));
     fs::copy_file(file("seed"), file("tokens"));
@@ -124,7 +124,7 @@ TEST_F(StateDirectoryTest, does_not_take_one_file_for_another) {
     EXPECT_THAT(refusal(state.tokens()), HasSubstr("instead of"));
 }
 
-TEST_F(StateDirectoryTest, keeps_nothing_when_a_change_fails) {
+TEST_F(StateDirectoryTest, writes_nothing_if_a_change_fails) {
     const StateDirectory state = open();
     ASSERT_TRUE(add_token(state));
     const std::string before = content(file("tokens"));
@@ -134,10 +134,10 @@ TEST_F(StateDirectoryTest, keeps_nothing_when_a_change_fails) {
     });
     EXPECT_FALSE(changed);
     EXPECT_EQ(content(file("tokens")), before);
-    EXPECT_TRUE(add_token(state)) << "its lock must be free again";
+    EXPECT_TRUE(add_token(state)) << "the lock must be free again";
 }
 
-TEST_F(StateDirectoryTest, refuses_half_of_an_authority_that_was_used) {
+TEST_F(StateDirectoryTest, refuses_half_of_a_ca_that_was_used) {
     const StateDirectory state = open();
     ASSERT_TRUE(state.ca(kNow));
     ASSERT_TRUE(state.keep(some_seed()));
@@ -151,7 +151,7 @@ TEST_F(StateDirectoryTest, refuses_half_of_an_authority_that_was_used) {
     EXPECT_EQ(state.ca(kNow).value().certificate().to_pem(), pem);
 }
 
-TEST_F(StateDirectoryTest, refuses_half_of_an_authority_whose_token_was_given_away) {
+TEST_F(StateDirectoryTest, refuses_half_of_a_ca_for_which_a_token_exists) {
     const StateDirectory state = open();
     ASSERT_TRUE(state.ca(kNow));
     ASSERT_TRUE(add_token(state));
@@ -159,15 +159,15 @@ TEST_F(StateDirectoryTest, refuses_half_of_an_authority_whose_token_was_given_aw
     EXPECT_THAT(refusal(state.ca(kNow)), HasSubstr(file("ca.pem").string() + " is missing"));
 }
 
-TEST_F(StateDirectoryTest, refuses_a_certificate_without_its_key_also_before_the_first_use) {
+TEST_F(StateDirectoryTest, refuses_a_certificate_without_its_key_even_before_the_first_use) {
     const StateDirectory state = open();
     ASSERT_TRUE(state.ca(kNow));
     fs::remove(file("ca.key"));
     EXPECT_THAT(refusal(state.ca(kNow)), HasSubstr(file("ca.key").string() + " is missing"));
 }
 
-// As a kill between the two files leaves it.
-TEST_F(StateDirectoryTest, completes_an_authority_whose_making_was_interrupted) {
+// The state after a kill between the two writes.
+TEST_F(StateDirectoryTest, completes_a_ca_whose_creation_was_interrupted) {
     const StateDirectory state = open();
     const auto key = state.ca(kNow).value().key().public_key_hash();
     fs::remove(file("ca.pem"));
@@ -180,7 +180,7 @@ TEST_F(StateDirectoryTest, completes_an_authority_whose_making_was_interrupted) 
               completed->certificate().to_pem());
 }
 
-TEST_F(StateDirectoryTest, sweeps_the_files_of_killed_processes_and_no_others) {
+TEST_F(StateDirectoryTest, removes_only_the_temporary_files_of_killed_processes) {
     const StateDirectory state = open();
     ASSERT_TRUE(state.ca(kNow));
     for (const char* name : {"ca.key.17.new", "ca.pem.17.new", "seed.4711.new", "tokens.23.new",
@@ -199,10 +199,10 @@ TEST_F(StateDirectoryTest, sweeps_the_files_of_killed_processes_and_no_others) {
     EXPECT_TRUE(state.existing_ca());
 }
 
-TEST_F(StateDirectoryTest, knows_whether_a_seed_runs_on_it) {
+TEST_F(StateDirectoryTest, knows_whether_a_seed_is_running_on_it) {
     const StateDirectory state = open();
     EXPECT_FALSE(state.has_running_seed());
-    EXPECT_FALSE(fs::exists(file("seed.lock"))) << "a look leaves nothing behind";
+    EXPECT_FALSE(fs::exists(file("seed.lock"))) << "a check must not create the lock file";
     {
         const auto lock = state.lock_for_seed();
         ASSERT_TRUE(lock);
@@ -212,7 +212,7 @@ TEST_F(StateDirectoryTest, knows_whether_a_seed_runs_on_it) {
     EXPECT_TRUE(state.lock_for_seed());
 }
 
-TEST_F(StateDirectoryTest, refuses_a_key_that_is_not_the_certificates) {
+TEST_F(StateDirectoryTest, refuses_a_key_that_does_not_match_the_certificate) {
     const StateDirectory state = open();
     ASSERT_TRUE(state.ca(kNow));
     const TempDirectory elsewhere;
@@ -222,7 +222,7 @@ TEST_F(StateDirectoryTest, refuses_a_key_that_is_not_the_certificates) {
     EXPECT_FALSE(state.ca(kNow));
 }
 
-TEST_F(StateDirectoryTest, reads_no_secret_that_others_could_have_read) {
+TEST_F(StateDirectoryTest, refuses_secrets_that_others_can_read) {
     const StateDirectory state = open();
     ASSERT_TRUE(state.ca(kNow));
     for (const unsigned wide : {0604U, 0640U, 0602U, 0610U}) {
@@ -235,10 +235,10 @@ TEST_F(StateDirectoryTest, reads_no_secret_that_others_could_have_read) {
     EXPECT_THAT(refusal(StateDirectory::open(path().string())), HasSubstr("chmod 0700"));
 }
 
-TEST_F(StateDirectoryTest, follows_no_link) {
+TEST_F(StateDirectoryTest, does_not_follow_links) {
     const TempDirectory elsewhere;
     fs::create_directory_symlink(elsewhere.path(), path());
-    EXPECT_THAT(refusal(StateDirectory::open(path().string())), HasSubstr("is no directory"));
+    EXPECT_THAT(refusal(StateDirectory::open(path().string())), HasSubstr("is not a directory"));
     fs::remove(path());
     const StateDirectory state = open();
     ASSERT_TRUE(state.keep(some_seed()));
@@ -246,15 +246,15 @@ TEST_F(StateDirectoryTest, follows_no_link) {
     fs::create_symlink(elsewhere / "seed", file("seed"));
     EXPECT_THAT(refusal(state.seed()), HasSubstr(file("seed").string()));
     ASSERT_TRUE(state.keep({.incarnation = 4}));
-    EXPECT_FALSE(fs::is_symlink(file("seed"))) << "it is replaced, not written through";
+    EXPECT_FALSE(fs::is_symlink(file("seed"))) << "the link is replaced, its target is not written";
     EXPECT_EQ(state.seed().value()->incarnation, 4U);
 }
 
-TEST_F(StateDirectoryTest, belongs_to_one_seed_at_a_time) {
+TEST_F(StateDirectoryTest, can_be_used_by_one_seed_at_a_time) {
     const StateDirectory state = open();
     {
         const auto lock = state.lock_for_seed().value();
-        EXPECT_THAT(refusal(open().lock_for_seed()), HasSubstr("another seed runs on"));
+        EXPECT_THAT(refusal(open().lock_for_seed()), HasSubstr("another seed is running on"));
     }
     EXPECT_TRUE(open().lock_for_seed());
 }

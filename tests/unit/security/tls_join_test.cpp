@@ -18,7 +18,7 @@ using nexar::testing::SharedCredentials;
 using nexar::testing::TestCluster;
 using ::testing::HasSubstr;
 
-/// Of a seed, or of a member that behaves as if it were one.
+/// Credentials of a seed, or of an ordinary member that claims to be one.
 SharedCredentials seed_of(const TestCluster& cluster, bool marked = true) {
     auto key = KeyPair::generate().value();
     const auto own =
@@ -51,7 +51,7 @@ protected:
     TestCluster cluster_{kNow};
 };
 
-TEST_F(TlsJoinTest, a_joiner_knows_the_seed_and_the_seed_knows_that_it_is_a_joiner) {
+TEST_F(TlsJoinTest, joiner_authenticates_the_seed_and_the_seed_recognises_a_joiner) {
     MessagePair pair(joiner(), server(seed_of(cluster_)));
     pair.run();
     ASSERT_TRUE(pair.client_ending().completed());
@@ -68,7 +68,7 @@ TEST_F(TlsJoinTest, a_joiner_knows_the_seed_and_the_seed_knows_that_it_is_a_join
     EXPECT_EQ(ours, theirs);
 }
 
-TEST_F(TlsJoinTest, a_ca_of_another_hash_is_refused_inside_the_handshake) {
+TEST_F(TlsJoinTest, joiner_refuses_a_ca_with_another_hash_during_the_handshake) {
     const TestCluster other{kNow};
     MessagePair pair(joiner(), server(seed_of(other)));
     pair.run();
@@ -79,7 +79,7 @@ TEST_F(TlsJoinTest, a_ca_of_another_hash_is_refused_inside_the_handshake) {
     EXPECT_THAT(pair.client().refusal()->error.what(), HasSubstr("the join string names"));
 }
 
-TEST_F(TlsJoinTest, a_member_that_behaves_as_a_seed_is_refused) {
+TEST_F(TlsJoinTest, joiner_refuses_a_member_that_claims_to_be_a_seed) {
     MessagePair pair(joiner(), server(seed_of(cluster_, false)));
     pair.run();
     EXPECT_FALSE(pair.client_ending().completed());
@@ -87,14 +87,14 @@ TEST_F(TlsJoinTest, a_member_that_behaves_as_a_seed_is_refused) {
     EXPECT_THAT(pair.client().refusal()->error.what(), HasSubstr("not a seed"));
 }
 
-TEST_F(TlsJoinTest, a_seed_that_does_not_show_its_ca_is_refused) {
+TEST_F(TlsJoinTest, joiner_refuses_a_seed_that_does_not_present_its_ca) {
     MessagePair pair(joiner(), server(cluster_.node(2)));
     pair.run();
     EXPECT_FALSE(pair.client_ending().completed());
     EXPECT_TRUE(pair.client().refusal().has_value());
 }
 
-TEST_F(TlsJoinTest, a_ca_certificate_of_another_key_under_the_right_leaf_is_refused) {
+TEST_F(TlsJoinTest, joiner_refuses_the_right_ca_with_a_leaf_that_another_ca_signed) {
     const TestCluster other{kNow};
     auto key = KeyPair::generate().value();
     const auto own =
@@ -102,7 +102,7 @@ TEST_F(TlsJoinTest, a_ca_certificate_of_another_key_under_the_right_leaf_is_refu
             .issue({.public_key = key.public_key(), .identity = other.identity(9), .seed = true},
                    kNow)
             .value();
-    // The CA that the joiner was told of, over a leaf that another one signed.
+    // The CA that the joiner expects, with a leaf that another CA signed.
     const std::vector<Credentials::Der> chain{own.der(), cluster_.ca().certificate().der()};
     const auto forged =
         Credentials::create_unchecked(std::move(key), chain, other.ca().certificate()).value();
@@ -112,14 +112,14 @@ TEST_F(TlsJoinTest, a_ca_certificate_of_another_key_under_the_right_leaf_is_refu
     EXPECT_TRUE(pair.client().refusal().has_value());
 }
 
-TEST_F(TlsJoinTest, without_a_hash_any_seed_is_accepted_and_shows_its_ca) {
+TEST_F(TlsJoinTest, joiner_without_a_hash_accepts_any_seed_and_learns_its_ca) {
     MessagePair pair(joiner(std::nullopt), server(seed_of(cluster_)));
     pair.run();
     ASSERT_TRUE(pair.client_ending().completed());
     EXPECT_EQ(pair.client().seen_ca(), cluster_.ca().certificate());
 }
 
-TEST_F(TlsJoinTest, a_node_without_the_protocol_of_joiners_lets_none_in) {
+TEST_F(TlsJoinTest, node_without_the_joiners_protocol_admits_no_joiners) {
     TlsOptions node = server(cluster_.node(2));
     node.join_alpn.clear();
     MessagePair pair(joiner(), node);
@@ -129,7 +129,7 @@ TEST_F(TlsJoinTest, a_node_without_the_protocol_of_joiners_lets_none_in) {
     EXPECT_FALSE(pair.server().with_joiner());
 }
 
-TEST_F(TlsJoinTest, a_seed_still_wants_the_certificate_of_a_node) {
+TEST_F(TlsJoinTest, seed_still_requires_a_certificate_from_a_node) {
     TlsOptions node{.role = Role::client,
                     .credentials = cluster_.node(3),
                     .alpn = "nexar/1",
@@ -147,7 +147,7 @@ TEST_F(TlsJoinTest, a_seed_still_wants_the_certificate_of_a_node) {
     EXPECT_FALSE(bare.server_ending().completed());
 }
 
-TEST_F(TlsJoinTest, a_node_that_wants_a_seed_does_not_take_a_member) {
+TEST_F(TlsJoinTest, node_that_expects_a_seed_refuses_a_member) {
     const TlsOptions node{.role = Role::client,
                           .credentials = cluster_.node(3),
                           .alpn = "nexar/1",

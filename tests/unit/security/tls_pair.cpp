@@ -42,7 +42,7 @@ ssize_t StreamPair::pull(gnutls_transport_ptr_t end, void* bytes, std::size_t si
     return count;
 }
 
-/// Returns whether the side did anything.
+/// Returns true if this side made progress.
 bool StreamPair::drive(TlsSession& session, End& end) {
     const std::size_t before = end.inbox.size() + end.other->inbox.size();
     if (end.ending.code == GNUTLS_E_AGAIN) {

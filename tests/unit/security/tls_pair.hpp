@@ -26,7 +26,7 @@ class StreamPair {
 public:
     StreamPair(const security::TlsOptions& client, const security::TlsOptions& server);
 
-    /// Drives both until nothing moves any more.
+    /// Drives both sides until neither makes progress.
     void run();
 
     security::TlsSession& client() noexcept { return *client_; }
@@ -52,8 +52,9 @@ private:
     End server_end_;
 };
 
-/// Two sessions that exchange handshake messages by encryption level, as QUIC does it: the session
-/// pointer is ours, alerts go to a function, and a failed handshake gets the appropriate alert.
+/// Two sessions that exchange handshake messages by encryption level, as QUIC does: it uses the
+/// session pointer, gets alerts through a function, and sends the appropriate alert for a failed
+/// handshake.
 class MessagePair {
 public:
     using Tamper =
@@ -61,7 +62,7 @@ public:
 
     MessagePair(const security::TlsOptions& client, const security::TlsOptions& server);
 
-    /// Lets `change` alter what the server sends, message by message.
+    /// Passes every message of the server through `change`.
     void tamper(Tamper change) { server_end_.change = std::move(change); }
 
     void run();
@@ -71,7 +72,7 @@ public:
     const Ending& client_ending() const noexcept { return client_end_.ending; }
     const Ending& server_ending() const noexcept { return server_end_.ending; }
 
-    /// Bytes of handshake that the side has sent.
+    /// Handshake bytes that each side has sent.
     std::size_t client_bytes() const noexcept { return client_end_.sent_bytes; }
     std::size_t server_bytes() const noexcept { return server_end_.sent_bytes; }
 

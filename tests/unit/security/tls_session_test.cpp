@@ -26,9 +26,7 @@ using nexar::testing::StreamPair;
 using nexar::testing::TestCluster;
 using ::testing::HasSubstr;
 
-/// 2026-05-04T03:02:01Z: no test here looks at the machine's clock.
-
-/// Lets a session send what it would not receive.
+/// Lets a session send more than it would accept.
 void lift_limit(TlsSession& session) {
     gnutls_handshake_set_max_packet_length(session.native(), 1 << 20);
 }
@@ -52,7 +50,7 @@ protected:
     TestCluster cluster_{kNow};
 };
 
-TEST_F(TlsSessionTest, each_side_learns_who_the_other_is) {
+TEST_F(TlsSessionTest, each_side_learns_the_identity_of_the_other) {
     StreamPair pair(client(1), server(2));
     EXPECT_FALSE(pair.client().peer().has_value());
     pair.run();
@@ -64,7 +62,7 @@ TEST_F(TlsSessionTest, each_side_learns_who_the_other_is) {
     EXPECT_FALSE(pair.server().refusal());
 }
 
-TEST_F(TlsSessionTest, speaks_tls_1_3_with_the_cipher_that_the_cpu_is_good_at) {
+TEST_F(TlsSessionTest, uses_tls_1_3_with_the_fastest_cipher_of_the_cpu) {
     StreamPair pair(client(), server());
     EXPECT_FALSE(pair.client().cipher());
     pair.run();
@@ -75,7 +73,7 @@ TEST_F(TlsSessionTest, speaks_tls_1_3_with_the_cipher_that_the_cpu_is_good_at) {
     EXPECT_EQ(pair.server().cipher(), wanted);
 }
 
-TEST_F(TlsSessionTest, works_as_quic_drives_it) {
+TEST_F(TlsSessionTest, works_when_driven_like_quic) {
     MessagePair pair(client(1), server(2));
     pair.run();
     EXPECT_TRUE(pair.client_ending().completed()) << gnutls_strerror(pair.client_ending().code);
@@ -94,18 +92,18 @@ TEST_F(TlsSessionTest, every_handshake_has_the_same_size) {
         EXPECT_EQ(other.client_bytes(), first.client_bytes());
         EXPECT_EQ(other.server_bytes(), first.server_bytes());
     }
-    // The server's first flight leaves room for a packet's overhead in QUIC's least datagram.
+    // The first flight of the server fits, with packet overhead, into QUIC's smallest datagram.
     EXPECT_LT(first.server_bytes(), 1100U);
 }
 
-TEST_F(TlsSessionTest, no_tickets_are_sent) {
+TEST_F(TlsSessionTest, sends_no_tickets) {
     StreamPair pair(client(), server());
     pair.run();
     ASSERT_TRUE(pair.client_ending().completed());
     EXPECT_EQ(gnutls_session_get_flags(pair.client().native()) & GNUTLS_SFLAGS_SESSION_TICKET, 0U);
 }
 
-TEST_F(TlsSessionTest, both_sides_export_the_same_key_and_another_for_another_label) {
+TEST_F(TlsSessionTest, both_sides_export_the_same_key_and_labels_give_different_keys) {
     StreamPair pair(client(), server());
     std::array<std::byte, 32> ours{};
     EXPECT_EQ(pair.client().export_key("EXPORTER-nexar-test", ours).error().code(),
@@ -120,7 +118,7 @@ TEST_F(TlsSessionTest, both_sides_export_the_same_key_and_another_for_another_la
     EXPECT_NE(ours, other);
 }
 
-TEST_F(TlsSessionTest, accepts_the_node_that_was_expected) {
+TEST_F(TlsSessionTest, accepts_the_expected_node) {
     TlsOptions options = client(1);
     options.expected.node = TestCluster::node_id(2);
     StreamPair pair(options, server(2));
@@ -129,7 +127,7 @@ TEST_F(TlsSessionTest, accepts_the_node_that_was_expected) {
     EXPECT_EQ(pair.server().peer(), cluster_.identity(1));
 }
 
-TEST_F(TlsSessionTest, a_client_refuses_another_node_than_the_expected_one) {
+TEST_F(TlsSessionTest, client_refuses_an_unexpected_node) {
     TlsOptions options = client(1);
     options.expected.node = TestCluster::node_id(3);
     StreamPair pair(options, server(2));
@@ -145,7 +143,7 @@ TEST_F(TlsSessionTest, a_client_refuses_another_node_than_the_expected_one) {
     EXPECT_FALSE(pair.server().peer());
 }
 
-TEST_F(TlsSessionTest, a_server_refuses_another_node_than_the_expected_one) {
+TEST_F(TlsSessionTest, server_refuses_an_unexpected_node) {
     TlsOptions options = server(2);
     options.expected.node = TestCluster::node_id(3);
     StreamPair pair(client(1), options);
@@ -156,7 +154,7 @@ TEST_F(TlsSessionTest, a_server_refuses_another_node_than_the_expected_one) {
     EXPECT_FALSE(pair.server().peer());
 }
 
-TEST_F(TlsSessionTest, a_member_of_another_cluster_is_refused_by_both) {
+TEST_F(TlsSessionTest, members_of_different_clusters_refuse_each_other) {
     const TestCluster other(kNow);
     TlsOptions stranger = side(Role::client, other.node(1));
     stranger.expected.cluster = other.id();
@@ -168,7 +166,7 @@ TEST_F(TlsSessionTest, a_member_of_another_cluster_is_refused_by_both) {
     EXPECT_FALSE(pair.server().peer());
 }
 
-TEST_F(TlsSessionTest, refuses_a_peer_that_speaks_another_protocol) {
+TEST_F(TlsSessionTest, refuses_a_peer_with_another_protocol) {
     TlsOptions options = client();
     options.alpn = "h3";
     MessagePair pair(options, server());
@@ -192,13 +190,13 @@ std::vector<unsigned char> without_protocol(const std::vector<unsigned char>& me
         }
         at += size;
     }
-    EXPECT_LT(kept.size(), message.size()) << "there was no protocol to remove";
+    EXPECT_LT(kept.size(), message.size()) << "there was no ALPN extension to remove";
     kept[3] = static_cast<unsigned char>(kept.size() - 4);
     kept[5] = static_cast<unsigned char>(kept.size() - kHead);
     return kept;
 }
 
-TEST_F(TlsSessionTest, refuses_a_peer_that_names_no_protocol) {
+TEST_F(TlsSessionTest, refuses_a_peer_that_offers_no_protocol) {
     MessagePair pair(client(), server());
     pair.tamper([](gnutls_handshake_description_t type, std::vector<unsigned char>& message) {
         if (type == GNUTLS_HANDSHAKE_ENCRYPTED_EXTENSIONS) message = without_protocol(message);
@@ -211,7 +209,7 @@ TEST_F(TlsSessionTest, refuses_a_peer_that_names_no_protocol) {
     EXPECT_FALSE(pair.client().peer());
 }
 
-TEST_F(TlsSessionTest, a_certificate_message_with_a_changed_byte_is_never_accepted) {
+TEST_F(TlsSessionTest, refuses_a_certificate_message_with_any_changed_byte) {
     Random random(test_seed(20260504));
     const TlsOptions ours = client();
     const TlsOptions theirs = server();
@@ -230,17 +228,18 @@ TEST_F(TlsSessionTest, a_certificate_message_with_a_changed_byte_is_never_accept
     }
 }
 
-TEST_F(TlsSessionTest, the_server_refuses_a_client_that_shows_no_certificate) {
+TEST_F(TlsSessionTest, server_refuses_a_client_that_presents_no_certificate) {
     StreamPair pair(side(Role::client, cluster_.flawed(Flaw::no_certificate)), server());
     pair.run();
     ASSERT_TRUE(pair.server().refusal());
     EXPECT_EQ(pair.server().refusal()->alert, Alert::certificate_required);
-    EXPECT_EQ(pair.server().refusal()->reason, "you showed no certificate");
+    EXPECT_EQ(pair.server().refusal()->reason, "you presented no certificate");
     EXPECT_EQ(pair.client_ending().received, Alert::certificate_required);
-    EXPECT_TRUE(pair.client_ending().completed()) << "a client knows nothing of it before";
+    EXPECT_TRUE(pair.client_ending().completed())
+        << "a client completes before the server checks its certificate";
 }
 
-TEST_F(TlsSessionTest, certificates_above_the_limit_are_refused) {
+TEST_F(TlsSessionTest, refuses_certificates_that_exceed_the_limit) {
     for (const Flaw flaw : {Flaw::oversized_chain, Flaw::oversized_certificate}) {
         StreamPair pair(side(Role::client, cluster_.flawed(flaw)), server());
         lift_limit(pair.client());
@@ -254,13 +253,13 @@ TEST_F(TlsSessionTest, certificates_above_the_limit_are_refused) {
         lift_limit(quic.server());
         quic.run();
         ASSERT_TRUE(quic.client().refusal());
-        EXPECT_EQ(quic.client().refusal()->reason, "your handshake is above 16384 bytes");
+        EXPECT_EQ(quic.client().refusal()->reason, "your handshake exceeds 16384 bytes");
         EXPECT_EQ(quic.client_ending().sent, Alert::decode_error);
         EXPECT_FALSE(quic.client().peer());
     }
 }
 
-TEST_F(TlsSessionTest, admits_sixteen_kib_of_handshake_and_not_a_byte_more) {
+TEST_F(TlsSessionTest, admits_exactly_16_kib_of_handshake) {
     const auto session = TlsSession::create(server()).value();
     gnutls_alert_set_read_function(session->native(), [](auto...) { return 0; });
     EXPECT_TRUE(session->admit(10'000));
@@ -269,14 +268,14 @@ TEST_F(TlsSessionTest, admits_sixteen_kib_of_handshake_and_not_a_byte_more) {
     EXPECT_FALSE(session->admit(1));
     ASSERT_TRUE(session->refusal());
     EXPECT_EQ(session->refusal()->alert, Alert::decode_error);
-    EXPECT_FALSE(session->admit(0)) << "once refused is refused";
+    EXPECT_FALSE(session->admit(0)) << "a refusal is final";
 
     const auto other = TlsSession::create(server()).value();
     gnutls_alert_set_read_function(other->native(), [](auto...) { return 0; });
     EXPECT_FALSE(other->admit(~std::size_t{0}));
 }
 
-TEST_F(TlsSessionTest, accepts_nobody_with_any_flaw) {
+TEST_F(TlsSessionTest, refuses_every_flawed_peer) {
     for (const Flaw flaw : nexar::testing::kAllFlaws) {
         MessagePair pair(side(Role::client, cluster_.flawed(flaw)), server());
         lift_limit(pair.client());
@@ -286,7 +285,7 @@ TEST_F(TlsSessionTest, accepts_nobody_with_any_flaw) {
     }
 }
 
-TEST_F(TlsSessionTest, a_stolen_certificate_is_worth_nothing_without_its_key) {
+TEST_F(TlsSessionTest, refuses_a_stolen_certificate_without_its_key) {
     const auto thief = cluster_.flawed(Flaw::stolen);
     MessagePair to_server(side(Role::client, thief), server());
     to_server.run();
@@ -309,7 +308,7 @@ struct Expected {
 
 class TlsRefusalTest : public TlsSessionTest, public ::testing::WithParamInterface<Expected> {};
 
-TEST_P(TlsRefusalTest, inside_the_handshake_of_a_stream) {
+TEST_P(TlsRefusalTest, happens_during_the_handshake_of_a_stream) {
     const Expected& expected = GetParam();
     StreamPair pair(side(Role::client, cluster_.flawed(expected.flaw)), server());
     pair.run();
@@ -326,7 +325,7 @@ TEST_P(TlsRefusalTest, inside_the_handshake_of_a_stream) {
     EXPECT_FALSE(refusal.reason.ends_with("...")) << refusal.reason;
 }
 
-TEST_P(TlsRefusalTest, inside_the_handshake_of_quic_by_either_side) {
+TEST_P(TlsRefusalTest, happens_during_the_handshake_of_quic_on_either_side) {
     const Expected& expected = GetParam();
     const auto flawed = cluster_.flawed(expected.flaw);
     MessagePair to_server(side(Role::client, flawed), server());
@@ -335,7 +334,7 @@ TEST_P(TlsRefusalTest, inside_the_handshake_of_quic_by_either_side) {
     EXPECT_EQ(to_server.server_ending().sent, expected.alert);
     ASSERT_TRUE(to_server.server().refusal());
 
-    if (expected.flaw == Flaw::no_certificate) return;  // a server cannot even start without
+    if (expected.flaw == Flaw::no_certificate) return;  // a server cannot start without one
     MessagePair to_client(client(), side(Role::server, flawed));
     to_client.run();
     EXPECT_FALSE(to_client.client_ending().completed());
@@ -349,7 +348,7 @@ TEST_P(TlsRefusalTest, inside_the_handshake_of_quic_by_either_side) {
 INSTANTIATE_TEST_SUITE_P(
     Flaws, TlsRefusalTest,
     ::testing::Values(
-        Expected{Flaw::no_certificate, Alert::certificate_required, "showed no certificate"},
+        Expected{Flaw::no_certificate, Alert::certificate_required, "presented no certificate"},
         Expected{Flaw::foreign_ca, Alert::unknown_ca, "was not issued by the CA that this node"},
         Expected{Flaw::foreign_chain, Alert::unknown_ca, "was not issued by the CA that this node"},
         Expected{Flaw::impostor_ca, Alert::unknown_ca, "was not issued by the CA that this node"},
@@ -360,14 +359,14 @@ INSTANTIATE_TEST_SUITE_P(
         Expected{Flaw::other_cluster, Alert::access_denied, "expected: a node of cluster"},
         Expected{Flaw::three_certificates, Alert::bad_certificate, "more than 2 certificates"},
         Expected{Flaw::too_many_names, Alert::bad_certificate, "more than 8 subject alternative"},
-        Expected{Flaw::ca_as_node, Alert::bad_certificate, "is that of a CA"},
-        Expected{Flaw::ca_flag, Alert::bad_certificate, "is that of a CA"},
+        Expected{Flaw::ca_as_node, Alert::bad_certificate, "belongs to a CA"},
+        Expected{Flaw::ca_flag, Alert::bad_certificate, "belongs to a CA"},
         Expected{Flaw::no_purpose, Alert::unsupported_certificate, "is not for a TLS"},
         Expected{Flaw::other_purpose, Alert::unsupported_certificate, "is not for a TLS"},
         Expected{Flaw::no_signing, Alert::bad_certificate, "does not allow its key to sign"},
         Expected{Flaw::no_name, Alert::bad_certificate, "has 0 subject alternative names"},
         Expected{Flaw::two_names, Alert::bad_certificate, "has 2 subject alternative names"},
-        Expected{Flaw::malformed_name, Alert::bad_certificate, "names no node"}),
+        Expected{Flaw::malformed_name, Alert::bad_certificate, "does not name a node"}),
     [](const auto& param) { return std::string(nexar::testing::name(param.param.flaw)); });
 
 }  // namespace

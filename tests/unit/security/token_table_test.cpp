@@ -29,7 +29,7 @@ protected:
     }
     std::string why_not(const NewToken& shown, std::uint32_t used = 0, WallTime now = kNow) const {
         const auto checked = check(shown, used, now);
-        if (checked) return "let in";
+        if (checked) return "admitted";
         EXPECT_EQ(checked.error().code(), Errc::unauthenticated);
         EXPECT_THAT(checked.error().what(), HasSubstr("`nexar token create`"));
         return checked.error().what();
@@ -38,14 +38,14 @@ protected:
     TokenTable table_;
 };
 
-TEST_F(TokenTableTest, lets_in_who_shows_the_secret) {
+TEST_F(TokenTableTest, admits_a_joiner_that_presents_the_secret) {
     const auto made = table_.create({}, kNow).value();
     EXPECT_TRUE(check(made));
     EXPECT_TRUE(check(made, 0, kNow + 1h - 1ns));
     EXPECT_EQ(made.secret.size(), kTokenSecretBytes);
 }
 
-TEST_F(TokenTableTest, keeps_what_the_secret_hashes_to_and_not_the_secret) {
+TEST_F(TokenTableTest, stores_the_hash_of_the_secret_and_not_the_secret) {
     const auto made = table_.create({.uses = 3, .life = 90s}, kNow + 700ms).value();
     std::array<std::byte, 32> digest{};
     made.secret.reveal([&](std::span<const std::byte> bytes) {
@@ -57,12 +57,12 @@ TEST_F(TokenTableTest, keeps_what_the_secret_hashes_to_and_not_the_secret) {
     EXPECT_EQ(*kept, made.token);
     EXPECT_EQ(kept->secret_hash, digest);
     EXPECT_EQ(kept->uses, 3U);
-    EXPECT_EQ(kept->created_at, kNow) << "whole seconds, as a file keeps them";
+    EXPECT_EQ(kept->created_at, kNow) << "whole seconds, as files store them";
     EXPECT_EQ(kept->expires_at, kNow + 90s);
     EXPECT_FALSE(kept->revoked);
 }
 
-TEST_F(TokenTableTest, makes_another_id_and_secret_each_time) {
+TEST_F(TokenTableTest, creates_a_new_id_and_secret_each_time) {
     const auto one = table_.create({}, kNow).value();
     const auto two = table_.create({}, kNow).value();
     EXPECT_NE(one.token.id, two.token.id);
@@ -71,7 +71,7 @@ TEST_F(TokenTableTest, makes_another_id_and_secret_each_time) {
     EXPECT_EQ(table_.all().size(), 2U);
 }
 
-TEST_F(TokenTableTest, says_the_same_of_a_wrong_secret_and_of_an_unknown_token) {
+TEST_F(TokenTableTest, gives_the_same_error_for_a_wrong_secret_and_an_unknown_token) {
     const auto made = table_.create({}, kNow).value();
     const auto other = table_.create({}, kNow).value();
     const NewToken wrong{.token = made.token, .secret = Secret(std::array<std::byte, 32>{})};
@@ -89,30 +89,30 @@ TEST_F(TokenTableTest, says_the_same_of_a_wrong_secret_and_of_an_unknown_token) 
         ASSERT_FALSE(cut);
         EXPECT_EQ(cut.error().what(), why_not(unknown));
     }
-    // Who does not know the secret does not learn what became of the token either.
+    // A joiner that does not know the secret does not learn the state of the token either.
     ASSERT_TRUE(table_.revoke(made.token.id));
     EXPECT_EQ(why_not(wrong), why_not(unknown));
     EXPECT_EQ(why_not(wrong, 5, kNow + 2h), why_not(unknown));
 }
 
-TEST_F(TokenTableTest, refuses_one_from_the_moment_when_it_expires) {
+TEST_F(TokenTableTest, refuses_a_token_from_the_moment_it_expires) {
     const auto made = table_.create({.life = 10min}, kNow).value();
     EXPECT_TRUE(check(made, 0, kNow + 10min - 1ns));
     EXPECT_THAT(why_not(made, 0, kNow + 10min), HasSubstr("a token that expired 0 s ago"));
     EXPECT_THAT(why_not(made, 0, kNow + 3h), HasSubstr("a token that expired 2 h ago"));
 }
 
-TEST_F(TokenTableTest, refuses_one_that_was_revoked) {
+TEST_F(TokenTableTest, refuses_a_revoked_token) {
     const auto made = table_.create({.uses = 9}, kNow).value();
     const auto other = table_.create({}, kNow).value();
     ASSERT_TRUE(table_.revoke(made.token.id));
     EXPECT_THAT(why_not(made), HasSubstr("it presented a revoked token"));
     EXPECT_TRUE(check(other));
-    EXPECT_TRUE(table_.revoke(made.token.id)) << "twice is no error";
+    EXPECT_TRUE(table_.revoke(made.token.id)) << "revoking twice is not an error";
     EXPECT_TRUE(table_.find(made.token.id)->revoked);
 }
 
-TEST_F(TokenTableTest, cannot_revoke_what_is_not_there) {
+TEST_F(TokenTableTest, cannot_revoke_an_unknown_token) {
     const auto refused = table_.revoke(token_id(0xabcdef));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code(), Errc::invalid_argument);
@@ -121,24 +121,24 @@ TEST_F(TokenTableTest, cannot_revoke_what_is_not_there) {
     EXPECT_TRUE(table_.all().empty());
 }
 
-TEST_F(TokenTableTest, counts_uses) {
+TEST_F(TokenTableTest, limits_the_number_of_uses) {
     const auto once = table_.create({}, kNow).value();
     EXPECT_TRUE(check(once, 0));
-    EXPECT_THAT(why_not(once, 1), HasSubstr("used already, 1 of 1 times"));
+    EXPECT_THAT(why_not(once, 1), HasSubstr("already used 1 of 1 times"));
     const auto thrice = table_.create({.uses = 3}, kNow).value();
     EXPECT_TRUE(check(thrice, 2));
-    EXPECT_THAT(why_not(thrice, 3), HasSubstr("used already, 3 of 3 times"));
-    EXPECT_THAT(why_not(thrice, ~0U), HasSubstr("used already"));
+    EXPECT_THAT(why_not(thrice, 3), HasSubstr("already used 3 of 3 times"));
+    EXPECT_THAT(why_not(thrice, ~0U), HasSubstr("already used"));
 }
 
-TEST_F(TokenTableTest, makes_them_on_terms_within_bounds) {
+TEST_F(TokenTableTest, creates_tokens_only_within_the_limits) {
     const auto refused = [&](const TokenTerms& terms) {
         const auto made = table_.create(terms, kNow);
         EXPECT_FALSE(made);
         EXPECT_EQ(made.error().code(), Errc::invalid_argument);
         return std::string(made.error().what());
     };
-    EXPECT_THAT(refused({.uses = 0}), HasSubstr("a token for 0 uses was asked for; allowed: 1 to"));
+    EXPECT_THAT(refused({.uses = 0}), HasSubstr("a token for 0 uses was requested; allowed: 1 to"));
     EXPECT_THAT(refused({.uses = (1U << 20U) + 1}), HasSubstr("1048577 uses"));
     EXPECT_THAT(refused({.life = 0s}), HasSubstr("allowed: 1 s to 365 days"));
     EXPECT_THAT(refused({.life = -5s}), HasSubstr("a token for -5 s"));
@@ -149,7 +149,7 @@ TEST_F(TokenTableTest, makes_them_on_terms_within_bounds) {
     EXPECT_TRUE(table_.create({.uses = 1, .life = 1s}, kNow));
 }
 
-TEST_F(TokenTableTest, is_full_until_old_ones_make_room) {
+TEST_F(TokenTableTest, is_full_until_old_tokens_are_removed) {
     for (std::uint32_t i = 0; i < TokenTable::kMaxTokens; ++i) {
         table_.put({.id = token_id(i), .created_at = kNow, .expires_at = kNow + 1h});
     }
@@ -158,23 +158,23 @@ TEST_F(TokenTableTest, is_full_until_old_ones_make_room) {
         const auto made = table_.create({}, now);
         ASSERT_FALSE(made);
         EXPECT_EQ(made.error().code(), Errc::limit_exceeded);
-        EXPECT_THAT(made.error().what(), HasSubstr("16384 tokens already"));
+        EXPECT_THAT(made.error().what(), HasSubstr("already 16384 tokens"));
     }
     EXPECT_EQ(table_.all().size(), TokenTable::kMaxTokens)
-        << "those of this week are still told of";
+        << "tokens that expired less than a week ago stay";
     const auto made = table_.create({}, week_later + 1s);
     ASSERT_TRUE(made);
     EXPECT_EQ(table_.all().size(), 1U);
     EXPECT_NE(table_.find(made->token.id), nullptr);
 }
 
-TEST_F(TokenTableTest, keeps_one_that_a_file_says_never_expires) {
+TEST_F(TokenTableTest, keeps_a_token_that_never_expires) {
     table_.put({.id = token_id(1), .expires_at = WallTime::max()});
     ASSERT_TRUE(table_.create({}, kNow));
     EXPECT_NE(table_.find(token_id(1)), nullptr);
 }
 
-TEST_F(TokenTableTest, replaces_one_that_is_put_again) {
+TEST_F(TokenTableTest, replaces_a_token_that_is_put_again) {
     table_.put({.id = token_id(1), .uses = 1});
     table_.put({.id = token_id(1), .uses = 5});
     EXPECT_EQ(table_.all().size(), 1U);

@@ -9,13 +9,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(WallTime, is_written_as_iso_8601) {
+TEST(WallTime, is_formatted_as_iso_8601) {
     EXPECT_EQ(in_words(wall_time(0)), "1970-01-01T00:00:00Z");
     EXPECT_EQ(in_words(wall_time(1777863721)), "2026-05-04T03:02:01Z");
     EXPECT_EQ(in_words(wall_time(-1)), "1969-12-31T23:59:59Z");
 }
 
-TEST(WallTime, holds_the_years_that_a_certificate_may_name) {
+TEST(WallTime, clamps_years_that_a_certificate_may_contain) {
     constexpr std::time_t kYear9999 = 253402300799;
     EXPECT_GT(wall_time(kYear9999), wall_time(9'000'000'000));
     EXPECT_EQ(wall_time(kYear9999), wall_time(std::numeric_limits<std::time_t>::max()));
@@ -23,7 +23,7 @@ TEST(WallTime, holds_the_years_that_a_certificate_may_name) {
     EXPECT_EQ(in_words(wall_time(kYear9999)).substr(0, 4), "2262");
 }
 
-TEST(WallTime, spans_are_told_in_their_largest_unit) {
+TEST(WallTime, formats_spans_in_their_largest_unit) {
     EXPECT_EQ(in_words(0s), "0 s");
     EXPECT_EQ(in_words(119s), "119 s");
     EXPECT_EQ(in_words(11min + 59s), "11 min");

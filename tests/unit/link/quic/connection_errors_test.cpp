@@ -169,7 +169,7 @@ TEST(ConnectionErrors, a_handshake_beyond_its_limit_is_not_collected) {
     QuicPair pair({.client_credentials = credentials_with(Flaw::oversized_chain, 1)});
     ASSERT_NO_FATAL_FAILURE(run_refused(pair));
     EXPECT_THAT(pair.server_side.refused()[0].reason.cause(), HasSubstr("bytes of handshake"));
-    EXPECT_THAT(pair.client().down()->cause(), HasSubstr("your handshake is above"));
+    EXPECT_THAT(pair.client().down()->cause(), HasSubstr("your handshake exceeds"));
 }
 
 TEST(ConnectionErrors, the_client_waits_for_the_servers_word_before_it_is_up) {

@@ -1,4 +1,4 @@
-#include "schedule/checker_graph.hpp"
+#include "schedule/check/graph.hpp"
 
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ EventGraph::EventGraph(const Run& run) : run_(run) {
 Result<void> EventGraph::match() {
     ends_ = match_messages(run_.schedules);
     if (const auto& alone = ends_.unmatched)
-        return run_.fault(alone->rank, fmt::format("{} has no other end, or is there twice",
+        return run_.fault(alone->rank, fmt::format("{} has no other end, or more than one",
                                                    run_.describe(alone->rank, alone->step)));
     for (std::uint32_t rank = 0; rank < run_.world(); ++rank) {
         for (std::uint32_t i = 0; i < run_.schedules[rank].steps.size(); ++i)
@@ -39,9 +39,9 @@ Result<void> EventGraph::expect_fit(std::uint32_t rank, std::uint32_t step) cons
     if (send.count() == receive.count() && send.segment == receive.segment &&
         send.codec == receive.codec)
         return {};
-    return run_.fault(
-        rank, fmt::format("{} does not fit {}: count, segment or codec", run_.describe(rank, step),
-                          run_.describe(send.peer, other_end(rank, step))));
+    return run_.fault(rank, fmt::format("{} does not match {} in count, segment or codec",
+                                        run_.describe(rank, step),
+                                        run_.describe(send.peer, other_end(rank, step))));
 }
 
 std::optional<EventGraph::Edge> EventGraph::predecessor(EventId event, std::uint32_t i) const {
@@ -106,8 +106,8 @@ std::string EventGraph::name(EventId event) const {
 }
 
 bool EventGraph::ordered(EventId before, EventId after, bool whole) const {
-    // What a schedule orders by its own dependencies is found near by; the rest of the world is
-    // searched only when that fails.
+    // Dependencies of the same rank usually suffice and are near; search the other ranks only if
+    // they do not.
     return reaches(before, after, whole, true) || reaches(before, after, whole, false);
 }
 

@@ -1,4 +1,4 @@
-#include "schedule/expressions.hpp"
+#include "schedule/check/expressions.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// What the operations promise: the second half of Values, and barriers.
+// Checks the results of operations: the second half of Values, and barriers.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/try.hpp"
-#include "schedule/checker_values.hpp"
+#include "schedule/check/values.hpp"
 
 namespace nexar::schedule {
 
@@ -38,7 +38,7 @@ std::vector<Values::Wanted> Values::wanted(std::uint32_t rank) const {
         case Collective::broadcast:
             return {{result, 0, request.root, request.root}};
         case Collective::scatter:
-            // In place the root keeps all that it had.
+            // In place the root keeps its whole vector.
             if (in_place_here(request)) return {{output_of(request), 0, rank, rank}};
             return {{result, run_.requests[request.root].chunks.offset(rank), request.root,
                      request.root}};
@@ -65,7 +65,7 @@ Result<void> Values::expect(std::uint32_t rank, const Wanted& wanted) {
     std::uint64_t index = wanted.index;
     for (const Stretch& stretch : stretches) {
         if (stretch.index != index)
-            return run_.fault(rank, fmt::format("{} holds element {} where element {} belongs",
+            return run_.fault(rank, fmt::format("{} contains element {} where element {} belongs",
                                                 to_text(wanted.where), stretch.index, index));
         NEXAR_TRY(expect_fold(rank, wanted, stretch.expression));
         index += stretch.count;
@@ -76,7 +76,7 @@ Result<void> Values::expect(std::uint32_t rank, const Wanted& wanted) {
 Result<void> Values::expect_fold(std::uint32_t rank, const Wanted& wanted, Expressions::Id got) {
     const Traits& traits = run_.algorithm.traits;
     if (traits.canonical && wanted.first != wanted.last && got != canonical_)
-        return run_.fault(rank, "the fold is not the canonical tree");
+        return run_.fault(rank, "the fold does not follow the canonical tree");
     if (right_.contains({got, wanted.last})) return {};
     auto leaves = expressions_.leaves(got);
     if (!traits.keeps_order) std::sort(leaves.begin(), leaves.end());
@@ -85,14 +85,14 @@ Result<void> Values::expect_fold(std::uint32_t rank, const Wanted& wanted, Expre
     if (leaves != ranks)
         return run_.fault(
             rank,
-            fmt::format("{} holds the fold of ranks {} where that of ranks {} to {} "
+            fmt::format("{} contains the fold of ranks {} where that of ranks {} to {} "
                         "belongs",
                         to_text(wanted.where), fmt::join(leaves, " "), wanted.first, wanted.last));
     if (wanted.first == 0) right_.insert({got, wanted.last});
     return {};
 }
 
-/// Up to the order of operands: that is what makes the bits equal for commutative operators.
+/// Compares up to the order of operands, which does not affect the bits of commutative operators.
 Result<void> Values::expect_as_rank_0(std::uint32_t rank) {
     NEXAR_TRY_VALUE(mine, read(rank, result_of(run_.requests[rank])));
     NEXAR_TRY_VALUE(first, read(0, result_of(run_.requests[0])));
@@ -104,7 +104,8 @@ Result<void> Values::expect_as_rank_0(std::uint32_t rank) {
         while (position < end) {
             if (expressions_.shape(stretch.expression) != expressions_.shape(first[k].expression))
                 return run_.fault(
-                    rank, fmt::format("element {} is another tree than at rank 0", position));
+                    rank, fmt::format("element {} was folded along another tree than at rank 0",
+                                      position));
             position = std::min(end, end_of_first);
             if (position == end_of_first && k + 1 < first.size()) end_of_first += first[++k].count;
         }
@@ -113,7 +114,7 @@ Result<void> Values::expect_as_rank_0(std::uint32_t rank) {
 }
 
 Result<void> check_barrier(const Run& run, const EventGraph& graph) {
-    // Only data tells: that a send ended says nothing, a small one ends without its receiver.
+    // Only received messages count: a small send may end before its receiver has begun.
     using Heard = std::vector<bool>;
     std::vector<std::vector<Heard>> heard(run.world());
     std::vector<Heard> at_exit(run.world(), Heard(run.world(), false));
@@ -140,8 +141,9 @@ Result<void> check_barrier(const Run& run, const EventGraph& graph) {
     for (std::uint32_t rank = 0; run.world() > 1 && rank < run.world(); ++rank) {
         const auto missing = std::find(at_exit[rank].begin(), at_exit[rank].end(), false);
         if (missing != at_exit[rank].end())
-            return run.fault(rank, fmt::format("leaves without word from rank {}",
-                                               missing - at_exit[rank].begin()));
+            return run.fault(
+                rank, fmt::format("the rank leaves the barrier without having heard from rank {}",
+                                  missing - at_exit[rank].begin()));
     }
     return {};
 }

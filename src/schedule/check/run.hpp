@@ -9,7 +9,7 @@
 
 namespace nexar::schedule {
 
-/// What is being checked, for all parts of the checker.
+/// The collective that the parts of the checker examine.
 struct Run {
     const Algorithm& algorithm;
     std::span<const Request> requests;
@@ -23,7 +23,7 @@ struct Run {
     /// "step 3 (send output[0+4] to 2 #0) of rank 1"
     std::string describe(std::uint32_t rank, std::uint32_t step) const;
 
-    /// The error of a rank; what must say which step.
+    /// An error of this rank; `what` must name the step.
     Error fault(std::uint32_t rank, const std::string& what) const;
 };
 

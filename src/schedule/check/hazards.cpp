@@ -1,4 +1,4 @@
-#include "schedule/checker_hazards.hpp"
+#include "schedule/check/hazards.hpp"
 
 #include <fmt/format.h>
 
@@ -14,10 +14,9 @@ namespace nexar::schedule {
 
 namespace {
 
-/// Walks the accesses of one rank in an order in which they can happen, and asks that each is
-/// ordered after the ones just before it that it conflicts with: a read after the last write, a
-/// write after the reads since and the last write. Conflicts with older accesses are ordered then
-/// too, through those in between.
+/// Walks through the accesses of one rank in a possible order and requires that each is ordered
+/// after the latest accesses that it conflicts with: a read after the last write, a write after the
+/// last write and the reads since. That also orders it after all older accesses.
 class RankHazards {
 public:
     RankHazards(const Run& run, const EventGraph& graph, std::uint32_t rank)
@@ -54,7 +53,7 @@ private:
     }
 
     Result<void> read(std::uint32_t step, const Slice& slice) {
-        if (slice.space == Space::input) return {};  // nobody writes there
+        if (slice.space == Space::input) return {};  // never written
         for (auto& entry : cells(slice).exactly(slice.offset, slice.end())) {
             NEXAR_TRY(expect_after(entry.value.writer, step, slice));
             entry.value.readers.push_back({step, slice});
@@ -83,7 +82,7 @@ private:
             send ? graph_.released(rank_, earlier.step) : graph_.finished(rank_, earlier.step);
         if (graph_.ordered(end, graph_.start(rank_, step), whole)) return {};
         return run_.fault(
-            rank_, fmt::format("{} may touch {} before the {} of {}", run_.describe(rank_, step),
+            rank_, fmt::format("{} may access {} before the {} of {}", run_.describe(rank_, step),
                                to_text(slice), send ? "release" : "end",
                                run_.describe(rank_, earlier.step)));
     }
@@ -117,8 +116,8 @@ Result<void> check_window(const Run& run, const EventGraph& graph) {
             const std::uint32_t before = same[same.size() - 1 - window];
             if (!graph.ordered(graph.finished(rank, before), graph.start(rank, i), true))
                 return run.fault(
-                    rank, fmt::format("{} may start before the end of {}: more than "
-                                      "the window of {} at a time",
+                    rank, fmt::format("{} may start before the end of {}, which exceeds "
+                                      "the window of {}",
                                       run.describe(rank, i), run.describe(rank, before), window));
         }
     }

@@ -1,4 +1,4 @@
-#include "schedule/checker_values.hpp"
+#include "schedule/check/values.hpp"
 
 #include <fmt/format.h>
 
@@ -27,8 +27,8 @@ Result<void> Values::execute() {
         const std::uint32_t step = graph_.step_of(event);
         const Step& s = run_.step(rank, step);
         if (graph_.is_start(event) && s.kind == Kind::send) {
-            // Taken at the start: in this order of events the slice may be overwritten, rightly,
-            // before its receive ends.
+            // Read at the start: in this order of events another step may legally overwrite the
+            // slice before the receive ends.
             NEXAR_TRY_VALUE(taken, read(rank, s.from));
             in_flight_[rank][step] = std::move(taken);
         } else if (graph_.is_finished(event) && s.kind != Kind::send) {
@@ -67,7 +67,7 @@ Result<Values::Stretches> Values::read(std::uint32_t rank, const Slice& slice) c
         position = end;
     }
     if (position == slice.end()) return stretches;
-    return run_.fault(rank, fmt::format("element {} of {} is read or promised, and nobody wrote it",
+    return run_.fault(rank, fmt::format("element {} of {} is needed, but no step writes it",
                                         position - slice.offset, to_text(slice)));
 }
 

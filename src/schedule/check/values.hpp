@@ -7,24 +7,25 @@
 #include <utility>
 #include <vector>
 
-#include "schedule/checker_graph.hpp"
-#include "schedule/expressions.hpp"
+#include "schedule/check/expressions.hpp"
+#include "schedule/check/graph.hpp"
 #include "schedule/range_map.hpp"
 
 namespace nexar::schedule {
 
-/// Runs the schedules on symbols instead of numbers, in one order of events: without hazards every
-/// other order gives the same. An element holds an expression over ranks and the index that the
-/// element has in those ranks' inputs. Ranges of elements that hold the same expression at rising
-/// indices are one entry, so the work does not depend on counts.
+/// Runs the schedules on symbols instead of numbers, in one order of events; without hazards every
+/// other order gives the same result. An element holds an expression over ranks and the index that
+/// the element has in the inputs of those ranks. Consecutive elements with the same expression and
+/// rising indices are one entry, so the running time does not depend on counts.
 class Values {
 public:
     Values(const Run& run, const EventGraph& graph);
 
-    /// Reading what nobody wrote, and folding elements of different indices, are errors.
+    /// Fails if a step reads an element that no step wrote, or folds elements with different
+    /// indices.
     Result<void> execute();
 
-    /// What the operation promises stands in the outputs.
+    /// Checks that the outputs hold what the operation guarantees.
     Result<void> check_results();
 
 private:
@@ -32,7 +33,7 @@ private:
         Expressions::Id expression = 0;
         std::uint64_t shift = 0;  // index = position + shift, modulo 2^64
     };
-    /// `count` elements with one expression, the first one at `index`.
+    /// `count` elements with the same expression, the first one at `index`.
     struct Stretch {
         std::uint64_t count = 0;
         Expressions::Id expression = 0;
@@ -41,8 +42,8 @@ private:
     using Stretches = std::vector<Stretch>;
     using Buffers = std::array<RangeMap<Value>, 3>;
 
-    /// What must stand at `where`: element j is the fold of element index + j of the ranks from
-    /// `first` to `last`.
+    /// What `where` must hold: element j is the fold of element index + j of ranks `first` to
+    /// `last`.
     struct Wanted {
         Slice where;
         std::uint64_t index = 0;
@@ -65,11 +66,12 @@ private:
     Expressions expressions_;
     Expressions::Id canonical_;
     std::vector<Buffers> buffers_;                   // per rank
-    std::vector<std::vector<Stretches>> in_flight_;  // per rank and step: what a send took along
-    std::set<std::pair<Expressions::Id, std::uint32_t>> right_;  // folds seen, with their last rank
+    std::vector<std::vector<Stretches>> in_flight_;  // per rank and send: what it carries
+    std::set<std::pair<Expressions::Id, std::uint32_t>>
+        right_;  // folds found correct, with their last rank
 };
 
-/// Who leaves the barrier has heard from everybody, directly or not.
+/// Checks that a rank that leaves the barrier has heard from every rank, directly or indirectly.
 Result<void> check_barrier(const Run& run, const EventGraph& graph);
 
 }  // namespace nexar::schedule

@@ -1,13 +1,13 @@
-#include "schedule/checker.hpp"
+#include "schedule/check/checker.hpp"
 
 #include <fmt/format.h>
 
 #include <string>
 
 #include "base/try.hpp"
-#include "schedule/checker_graph.hpp"
-#include "schedule/checker_hazards.hpp"
-#include "schedule/checker_values.hpp"
+#include "schedule/check/graph.hpp"
+#include "schedule/check/hazards.hpp"
+#include "schedule/check/values.hpp"
 
 namespace nexar::schedule {
 
@@ -24,7 +24,7 @@ Error Run::fault(std::uint32_t rank, const std::string& what) const {
 
 namespace {
 
-/// What a single step may not be, in words; empty if it is well formed.
+/// Says what is wrong with a single step; empty if it is well formed.
 class Form {
 public:
     Form(const Run& run, std::uint32_t rank)
@@ -33,21 +33,22 @@ public:
     std::string wrong_with(std::uint32_t i) const {
         const Step& step = schedule_.steps[i];
         if (is_message(step.kind) && (step.peer >= run_.world() || step.peer == rank_))
-            return "the peer is itself or nobody";
-        if (reads_from(step.kind) && !inside(step.from)) return "`from` leaves its buffer";
-        if (writes_into(step.kind) && !inside(step.into)) return "`into` leaves its buffer";
+            return "the peer is the rank itself or not in the world";
+        if (reads_from(step.kind) && !inside(step.from)) return "`from` exceeds its buffer";
+        if (writes_into(step.kind) && !inside(step.into)) return "`into` exceeds its buffer";
         if (writes_into(step.kind) && step.into.count > 0 && step.into.space == Space::input)
-            return "input is written";
+            return "the step writes to the input";
         if (step.kind == Kind::copy || step.kind == Kind::reduce)
-            if (step.from.count != step.into.count) return "counts differ";
-        if (step.kind == Kind::copy && overlap(step.from, step.into)) return "copies onto itself";
+            if (step.from.count != step.into.count) return "the counts differ";
+        if (step.kind == Kind::copy && overlap(step.from, step.into))
+            return "the copy overlaps itself";
         if (step.kind == Kind::reduce && step.from != step.into && overlap(step.from, step.into))
-            return "`from` overlaps `into` in part";
+            return "`from` overlaps a part of `into`";
         if (folds(step.kind)) {
-            if (!inside(step.local)) return "`local` leaves its buffer";
-            if (step.local.count != step.into.count) return "counts differ";
+            if (!inside(step.local)) return "`local` exceeds its buffer";
+            if (step.local.count != step.into.count) return "the counts differ";
             if (step.local != step.into && overlap(step.local, step.into))
-                return "`local` overlaps `into` in part";
+                return "`local` overlaps a part of `into`";
         }
         return wrong_with_dependencies(i);
     }
@@ -67,12 +68,12 @@ private:
     std::string wrong_with_dependencies(std::uint32_t i) const {
         const Step& step = schedule_.steps[i];
         for (const Dependency& d : schedule_.dependencies_of(i)) {
-            if (d.step >= schedule_.steps.size()) return "waits for a step that is not there";
+            if (d.step >= schedule_.steps.size()) return "it waits for a step that does not exist";
             const Step& other = schedule_.steps[d.step];
             if (d.event == Milestone::released && other.kind != Kind::send)
-                return "waits for the release of what is no send";
+                return "it waits for the release of a step that is not a send";
             if (d.pipelined && (other.segment != step.segment || other.count() != step.count()))
-                return "is pipelined with a step in other segments";
+                return "it is pipelined with a step that has different segments";
         }
         return {};
     }
@@ -98,7 +99,7 @@ Result<void> check(const Algorithm& algorithm, std::span<const Request> requests
                    std::span<const Schedule> schedules) {
     const Run run{algorithm, requests, schedules};
     if (requests.size() != schedules.size())
-        return run.fault(0, "there are not as many requests as schedules");
+        return run.fault(0, "the numbers of requests and schedules differ");
     NEXAR_TRY(check_form(run));
     EventGraph graph(run);
     NEXAR_TRY(graph.match());

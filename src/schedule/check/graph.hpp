@@ -7,35 +7,36 @@
 #include <string>
 #include <vector>
 
-#include "schedule/checker_run.hpp"
+#include "schedule/check/run.hpp"
 #include "schedule/message_ends.hpp"
 
 namespace nexar::schedule {
 
-/// The events of all ranks' steps (start, finished, and released of sends) and what each of them
-/// waits for:
+/// The events of all ranks' steps (start, finished, and for sends released) and the events that
+/// each of them waits for:
 ///
-/// - a start: for the events that the step depends on,
-/// - finished: for the own start; of a message also for the start of its other end, because a send
-///   is synchronous and a receive needs its data,
-/// - released: for finished.
+/// - start: the events that the step depends on,
+/// - finished: the start of the same step; for a message also the start of its other end, because
+///   sends are synchronous and a receive needs its data,
+/// - released: finished.
 ///
-/// An event happens once all that it waits for happened. So there is a deadlock if and only if the
-/// graph has a cycle, whatever the network does.
+/// An event happens once everything that it waits for has happened. So there is a deadlock if and
+/// only if the graph has a cycle, whatever the network does.
 ///
-/// Segments are not events of their own; the graph says enough about them. All edges lead from
-/// piece k to piece k, except a dependency that is not pipelined (from all pieces to the first) and
-/// the starts within a step (from k to k+1). Deadlock: a cycle between pieces becomes a cycle here
-/// by forgetting their numbers; and a cycle here gives one between pieces, because after a
-/// dependency on the whole of a step every piece number can be reached. Order: a path here orders
-/// piece k before piece k; it orders all pieces before all pieces if and only if it contains a
-/// dependency that is not pipelined. That is what `whole` asks for below.
+/// Segments have no events of their own; the graph says enough about them. All edges lead from
+/// piece k to piece k, except dependencies that are not pipelined (from all pieces to the first)
+/// and the starts within a step (from k to k+1). Deadlock: a cycle between pieces is a cycle here
+/// once their numbers are ignored; and a cycle here implies one between pieces, because after a
+/// dependency on a whole step every piece number can be reached. Order: a path here orders piece k
+/// before piece k; it orders all pieces before all pieces if and only if it contains a dependency
+/// that is not pipelined. That is what `whole` means below.
 class EventGraph {
 public:
     using EventId = std::uint32_t;
     static constexpr std::uint32_t kNone = MessageEnds::kNone;
 
-    /// `run` must be of right form otherwise (see check_form) and outlive the graph.
+    /// `run` must have passed the check of form, except for the matching of messages, and must
+    /// outlive the graph.
     explicit EventGraph(const Run& run);
 
     /// Finds the other end of every message.
@@ -57,17 +58,18 @@ public:
         return ends_.other[rank][step];
     }
 
-    /// All events, each after those that it waits for.
+    /// All events, each after those it waits for.
     std::span<const EventId> order() const noexcept { return order_; }
     std::uint32_t position(EventId event) const { return position_[event]; }
 
-    /// Whether `before` always happens before `after`; with `whole` for all pieces of both.
+    /// Returns true if `before` always happens before `after`; with `whole`, for all pieces of
+    /// both.
     bool ordered(EventId before, EventId after, bool whole) const;
 
 private:
     struct Edge {
         EventId from;
-        bool whole;  // leads from all pieces to all
+        bool whole;  // from all pieces to all pieces
     };
 
     std::uint32_t at(std::uint32_t rank, std::uint32_t step) const { return first_[rank] + step; }
@@ -77,7 +79,7 @@ private:
     std::string name(EventId event) const;
 
     const Run& run_;
-    std::vector<std::uint32_t> first_;  // of a rank's steps among all
+    std::vector<std::uint32_t> first_;  // index of a rank's first step among all steps
     std::vector<std::uint32_t> rank_;   // per step
     MessageEnds ends_;
     std::vector<EventId> order_;
@@ -87,7 +89,8 @@ private:
         EventId event;
         bool whole;
     };
-    mutable std::vector<std::uint32_t> seen_;  // per event and wholeness: the last search there
+    mutable std::vector<std::uint32_t>
+        seen_;  // per event and `whole`: the last search that visited it
     mutable std::uint32_t search_ = 0;
     mutable std::vector<Visit> stack_;
 };

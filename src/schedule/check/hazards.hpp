@@ -2,14 +2,15 @@
 
 #include <nexar/result.hpp>
 
-#include "schedule/checker_graph.hpp"
+#include "schedule/check/graph.hpp"
 
 namespace nexar::schedule {
 
-/// Two steps of one rank that touch the same elements, one of them writing, are ordered.
+/// Checks that any two steps of a rank that access the same elements, one of them writing, are
+/// ordered.
 Result<void> check_hazards(const Run& run, const EventGraph& graph);
 
-/// No rank has more sends, or receives, under way at a time than Traits::window says.
+/// Checks that no rank has more sends, or more receives, in flight than Traits::window allows.
 Result<void> check_window(const Run& run, const EventGraph& graph);
 
 }  // namespace nexar::schedule
