@@ -163,8 +163,9 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
     {.name = "reproducibility",
      .spec = ChoiceSpec{.fallback = "ranks", .choices = kReproducibilities},
      .scope = SettingScope::cluster,
-     .help = "Which results are bitwise equal: with fast and ranks, those of all ranks in one "
-             "call; with runs, also those of different algorithms and segment sizes"},
+     .help =
+         "ranks gives every rank the same bits; runs also gives the same bits in every run with "
+         "as many ranks, whichever algorithm and segment size are chosen"},
     {.name = "require_cluster",
      .spec = BooleanSpec{.fallback = false},
      .help = "If true, join() fails in a process that has neither a launcher nor a join string; if "
