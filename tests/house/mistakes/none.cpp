@@ -1,4 +1,4 @@
-// Compiles without a warning: the checks refuse nothing that is right.
+// Compiles without a warning: the checks accept correct code.
 #include <nexar/nexar.hpp>
 #include <string>
 
