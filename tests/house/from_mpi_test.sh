@@ -8,7 +8,7 @@ source=$2
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# The last cell of each row; in it, what stands between backticks.
+# The expressions between backticks in the last cell of each row.
 # shellcheck disable=SC2016 # these are the backticks of Markdown
 expressions() {
   grep '^| ' "$source/docs/from-mpi.md" | grep -v '^| MPI ' | sed -E 's/^.* \| ([^|]*) \|$/\1/' | grep -oE '`[^`]+`' | tr -d '`'

@@ -44,7 +44,7 @@ done
 for command in $(commands_of token); do check_page nexar-token token "$command"; done
 for page in "$manual"/man1/*.1; do
   if grep -qE 'run.part|completion bash' "$page"; then complain "$page shows what is hidden"; fi
-  # Names that are the parser's own: a reader is told in words.
+  # Names of the parser's validators: the pages must use words instead.
   if grep -qE 'UINT|TEXT|REQUIRED|Excludes| in \[' "$page"; then complain "$page shows validators"; fi
 done
 

@@ -149,6 +149,11 @@ function flush_literal(    n, i) {
         return
     }
     judge("message", whole, parts, part_at, part_line)
+    # A prefix such as "nexar error: all_reduce at rank 2:" comes before an error.
+    if (file ~ /^(include|src)\// && whole ~ /[a-z]\.$/ && whole !~ /\. /) {
+        findings++
+        printf "%s:%d: \"%s\"; write no full stop after a single sentence\n", file, part_line[parts], whole
+    }
 }
 
 function flush_test_name(    name) {

@@ -36,6 +36,7 @@ Error planted(std::string_view name) {
 /// many peers, and they are told apart, as in `is no code`.
 const char* kText = R"(first line
 it is looked at here)";
+log("one sentence ends like this.");
 const char* kOther = ready ? "port is taken" : "whoever asks";
 /* A block
    but for this line. Is it fine? Yes. */
@@ -66,9 +67,10 @@ src/planted.cpp:1: "is it the poster, the other one sees its flag"
 src/planted.cpp:4: "is no name"
 src/planted.cpp:9: "so many"
 src/planted.cpp:12: "is looked at"
-src/planted.cpp:13: "is taken"
-src/planted.cpp:13: "whoever"
-src/planted.cpp:15: "but for"
+src/planted.cpp:13: "one sentence ends like this."
+src/planted.cpp:14: "is taken"
+src/planted.cpp:14: "whoever"
+src/planted.cpp:16: "but for"
 tests/planted_test.cpp:1: "who"
 tests/planted_test.cpp:2: "is no member"
 WANTED
@@ -79,8 +81,9 @@ src/planted.cpp
      3  there is no rank {} and it is no longer needed; one'000 is 1'000
      4  the name {} is no name of a host
     11  first line it is looked at here
-    13  port is taken
-    13  whoever asks
+    13  one sentence ends like this.
+    14  port is taken
+    14  whoever asks
 WANTED
 
 check "$source" || {
