@@ -116,14 +116,13 @@ public:
     int host(int rank) const;
 
     // Sending. When a send has completed, its memory may be reused, and its message will be
-    // delivered even if this rank leaves (Node::close) before the receiver asks for it. When that
-    // is depends on the size of the message:
+    // delivered even if this rank leaves (Node::close) before the receiver asks for it. When a
+    // send completes depends on the size of the message:
     //
     //   up to 16 KiB     the message is copied, and the send completes at once;
     //   up to 64 KiB     the send completes when all of it has arrived, received or not;
     //   above 64 KiB     the send completes when a receive has matched the message and all of it
-    //   has
-    //                    arrived; before the match the sender transmits at most 64 KiB of it.
+    //                    has arrived; before the match the sender transmits at most 64 KiB of it.
     //
     // A pair of ranks can have at most 1 MiB of messages sent and not yet received, plus 64 KiB per
     // communicator. Beyond that, messages of any size wait for their receive.

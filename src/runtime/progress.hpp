@@ -107,7 +107,7 @@ public:
     void remove(Driven& driven);
 
     /// Holds the lock, to start operations. On release, it notifies the waiters of everything that
-    /// completed, and wakes a sleeping driver if the next deadline has moved forward.
+    /// completed, and wakes a sleeping driver if it is needed earlier than planned.
     class Guard {
     public:
         explicit Guard(Progress& progress) : progress_(progress) {
