@@ -19,9 +19,10 @@
 
 namespace nexar {
 
-/// Lets an io_context of standalone Asio make the progress of a node, and of all nodes that share
-/// its loop: one descriptor and one timer. The node must have been made with
-/// Progressing::user_loop, and must outlive it. Used by the thread that runs the io_context.
+/// Drives the progress of a node, and of all nodes that share its loop, from an io_context of
+/// standalone Asio, with one descriptor and one timer. The node must have been created with
+/// Progressing::user_loop and must outlive the driver. Use it only on the thread that runs the
+/// io_context.
 class AsioDriver {
 public:
     AsioDriver(asio::io_context& io, Node& node)
@@ -34,12 +35,12 @@ public:
 
     ~AsioDriver() {
         *alive_ = false;
-        descriptor_.release();  // the node's own
+        descriptor_.release();  // the node owns it
     }
 
-    /// Lets io_context::run() return when nothing else is left. Makes no progress any more.
+    /// Stops driving the node, so that io_context::run() can return when it has no other work.
     void stop() {
-        // A handler that is queued already cannot be cancelled; it sees this.
+        // A handler that is already queued cannot be cancelled; it checks this flag.
         stopped_ = true;
         descriptor_.cancel();
         timer_.cancel();
@@ -94,14 +95,14 @@ struct AsioSignature<void> {
 };
 }  // namespace detail
 
-/// Waits for a Work in the way of Asio: `token` is a callback, use_future, use_awaitable, ... A
-/// failure arrives as nexar::Error in the exception_ptr. Values must be default-constructible.
-/// A handler runs in its associated executor (asio::bind_executor), or in the system's.
+/// Waits for a Work as an Asio operation: `token` is a callback, use_future, use_awaitable, ... A
+/// failure is passed as nexar::Error in the exception_ptr. T must be default-constructible. The
+/// handler runs on its associated executor (asio::bind_executor), or else on the system executor.
 template <class T, class Token>
 auto async_wait(Work<T> work, Token&& token) {
     const auto start = [](auto handler, Work<T> started) {
         const auto executor = asio::get_associated_executor(handler);
-        // The io_context runs on while somebody waits.
+        // Keeps io_context::run() from returning while the handler waits.
         auto guard = asio::make_work_guard(executor);
         std::move(started).then(
             [executor](auto function) { asio::post(executor, std::move(function)); },

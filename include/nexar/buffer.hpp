@@ -10,17 +10,17 @@
 
 namespace nexar {
 
-/// Where memory is.
+/// The kind of memory that a buffer is in.
 enum class MemorySpace : std::uint8_t { host };
 
 /// Elements whose type is known only at run time: the untyped form of a range, for bindings and
-/// devices. Refers to memory, does not own it.
+/// devices. Does not own the memory.
 struct Buffer {
     void* data = nullptr;
     std::size_t count = 0;
     DType dtype = DType::u8;
     MemorySpace space = MemorySpace::host;
-    /// Bytes of one element of DType::opaque; not used for other types.
+    /// Size of one element in bytes if dtype is DType::opaque; ignored for other types.
     std::size_t opaque_size = 0;
 
     std::size_t element_size() const noexcept {
@@ -29,7 +29,7 @@ struct Buffer {
     std::size_t bytes() const noexcept { return count * element_size(); }
 };
 
-/// The same for memory that is only read.
+/// A Buffer whose memory is only read.
 struct ConstBuffer {
     const void* data = nullptr;
     std::size_t count = 0;
@@ -41,7 +41,7 @@ struct ConstBuffer {
     ConstBuffer(const void* at, std::size_t elements, DType type,
                 std::size_t opaque_bytes = 0) noexcept
         : data(at), count(elements), dtype(type), opaque_size(opaque_bytes) {}
-    // NOLINTNEXTLINE(google-explicit-constructor): what may be written may be read
+    // NOLINTNEXTLINE(google-explicit-constructor): writable memory is also readable
     ConstBuffer(const Buffer& buffer) noexcept
         : data(buffer.data),
           count(buffer.count),
@@ -76,7 +76,7 @@ ConstBuffer const_buffer_at(const T* data, std::size_t count) noexcept {
 
 }  // namespace detail
 
-/// The elements of a contiguous range, to be written.
+/// The elements of a contiguous range, for writing.
 template <detail::AnyRange R>
 Buffer buffer(R&& elements) noexcept {
     if constexpr (detail::check_output<R>()) {
@@ -86,7 +86,7 @@ Buffer buffer(R&& elements) noexcept {
     }
 }
 
-/// The elements of a contiguous range, to be read.
+/// The elements of a contiguous range, for reading.
 template <detail::AnyRange R>
 ConstBuffer const_buffer(R&& elements) noexcept {
     if constexpr (detail::check_input<R>()) {
@@ -96,13 +96,13 @@ ConstBuffer const_buffer(R&& elements) noexcept {
     }
 }
 
-/// A piece of memory in a list of them.
+/// One piece of memory in a list for send_iov() or recv_iov().
 using Region = std::span<std::byte>;
 using ConstRegion = std::span<const std::byte>;
 
-/// `count` blocks of `block` elements, the first at `base`, each `stride` elements after the one
-/// before: a column of a matrix is strided(&matrix[column], rows, 1, columns). For send_iov() and
-/// recv_iov().
+/// Lists `count` blocks of `block` elements. The first block starts at `base`, each further one
+/// `stride` elements after the previous. A column of a matrix is strided(&matrix[column], rows, 1,
+/// columns).
 template <Element T>
     requires(!std::is_const_v<T>)
 std::vector<Region> strided(T* base, std::size_t count, std::size_t block, std::size_t stride) {

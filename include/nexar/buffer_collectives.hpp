@@ -8,11 +8,11 @@
 
 namespace nexar {
 
-/// The collectives over buffers whose element type is known only at run time. What each one does is
-/// said at Collectives, which has the same calls over typed ranges.
+/// The collectives over buffers whose element type is known only at run time. Collectives documents
+/// each operation; it has the same calls over typed ranges.
 class NEXAR_EXPORT BufferCollectives {
 public:
-    /// Ends when every rank has called it.
+    /// Completes when every rank has called it.
     Work<> barrier(CollectiveOptions options = {}) const;
 
     Work<> all_reduce(const Buffer& elements, const Operator& op,
@@ -43,7 +43,7 @@ public:
     Work<> all_to_all(const ConstBuffer& in, const Buffer& out,
                       CollectiveOptions options = {}) const;
 
-    // Chunks of different sizes, where `layout` says: in `out` of a gather, in `in` of a scatter.
+    // Chunks of different sizes. `layout` describes `out` in a gather and `in` in a scatter.
 
     Work<> all_gather_v(const ConstBuffer& in, const Buffer& out, ChunkLayout layout,
                         CollectiveOptions options = {}) const;

@@ -13,14 +13,15 @@ using Counts = std::vector<std::size_t>;  // what `{1, 2, 3}` becomes
 }
 
 /// The v-variants: collectives over chunks of different sizes. `counts` has one integer of any type
-/// per rank, in elements. `displacements` says in the same way where each chunk begins in the
-/// longer buffer; without it the chunks follow each other. What is between them stays as it is.
+/// per rank: the number of elements of its chunk. `displacements`, in the same form, has the offset
+/// of each chunk in the longer buffer; without it the chunks are contiguous. Gaps between chunks
+/// are left untouched.
 ///
-/// The forms without an output are for ranks that do not know how much they get: the ranks exchange
-/// their counts first, and the Work gives the chunks.
+/// The forms without an output are for ranks that do not know how much they will receive: the ranks
+/// first exchange their counts, and the Work returns the chunks.
 class NEXAR_EXPORT ChunkCollectives : public Collectives {
 public:
-    /// As reduce_scatter(); every rank knows all `counts`.
+    /// Like reduce_scatter(); every rank passes all `counts`.
     template <detail::AnyRange In, detail::AnyRange Out, detail::Integers C, detail::AnyValue Op>
     Work<> reduce_scatter_v(In&& in, Out&& out, const C& counts, const Op& op,
                             CollectiveOptions options = {}) const {
@@ -30,7 +31,7 @@ public:
     }
     using BufferCollectives::reduce_scatter_v;
 
-    /// As all_gather(); every rank knows all `counts`.
+    /// Like all_gather(); every rank passes all `counts`.
     template <detail::AnyRange In, detail::AnyRange Out, detail::Integers C = detail::Counts>
     Work<> all_gather_v(In&& in, Out&& out, const C& counts, CollectiveOptions options = {}) const {
         const auto both = detail::in_and_out(std::forward<In>(in), std::forward<Out>(out));
@@ -52,8 +53,8 @@ public:
     }
     using BufferCollectives::all_gather_v;
 
-    /// As gather(); only the root uses the output, `counts` and `displacements`; elsewhere
-    /// they may be {}.
+    /// Like gather(); only the root uses the output, `counts` and `displacements`; other ranks may
+    /// pass {}.
     template <detail::AnyRange In, detail::AnyRange Out = detail::NoOutput<In>,
               detail::Integers C = detail::Counts>
     Work<> gather_v(In&& in, Out&& out, const C& counts, int root,
@@ -68,7 +69,7 @@ public:
         const auto both = detail::in_and_out(std::forward<In>(in), std::forward<Out>(out));
         return gather_v(both.in, both.out, detail::layout_of(counts, displacements), root, options);
     }
-    /// Empty except at the root.
+    /// Returns an empty result on ranks other than the root.
     template <detail::AnyRange In>
     Work<Gathered<detail::ElementOf<In>>> gather_v(In&& in, int root,
                                                    CollectiveOptions options = {}) const {
@@ -78,8 +79,8 @@ public:
     }
     using BufferCollectives::gather_v;
 
-    /// As scatter(); only the root uses the input, `counts` and `displacements`; elsewhere
-    /// they may be {}.
+    /// Like scatter(); only the root uses the input, `counts` and `displacements`; other ranks may
+    /// pass {}.
     template <detail::AnyRange Out, detail::AnyRange In = detail::NoInput<Out>,
               detail::Integers C = detail::Counts>
     Work<> scatter_v(In&& in, Out&& out, const C& counts, int root,
@@ -95,7 +96,7 @@ public:
         return scatter_v(both.in, both.out, detail::layout_of(counts, displacements), root,
                          options);
     }
-    /// This rank's chunk; only the root uses `in` and `counts`.
+    /// Returns this rank's chunk; only the root uses `in` and `counts`.
     template <detail::AnyRange In, detail::Integers C = detail::Counts>
     Work<std::vector<detail::ElementOf<In>>> scatter_v(In&& in, const C& counts, int root,
                                                        CollectiveOptions options = {}) const {
@@ -107,7 +108,8 @@ public:
     }
     using BufferCollectives::scatter_v;
 
-    /// As all_to_all(): what rank i sends to j is what j receives from i.
+    /// Like all_to_all(); the number of elements that rank i sends to rank j must equal the number
+    /// that j receives from i.
     template <detail::AnyRange In, detail::AnyRange Out, detail::Integers C = detail::Counts,
               detail::Integers D = detail::Counts>
     Work<> all_to_all_v(In&& in, const C& send_counts, Out&& out, const D& receive_counts,

@@ -16,18 +16,18 @@
 
 namespace nexar {
 
-/// How one collective is run.
+/// Options of one call of a collective.
 struct CollectiveOptions {
-    /// How long it may take until all ranks give it up with Errc::timed_out; 0 is the setting
+    /// After this time the call fails on all ranks with Errc::timed_out. 0 selects the setting
     /// collective_timeout.
     std::chrono::nanoseconds timeout{};
 };
 
-/// How a buffer divides into chunks of different sizes, one for each rank.
+/// How a buffer is divided into chunks of different sizes, one per rank.
 struct ChunkLayout {
-    /// Elements of each chunk.
+    /// Number of elements of each chunk.
     std::vector<std::size_t> counts{};
-    /// Where each chunk begins, in elements; nullopt: one after the other.
+    /// Offset of each chunk in elements; nullopt if the chunks are contiguous.
     std::optional<std::vector<std::size_t>> displacements{};
 };
 
@@ -44,42 +44,42 @@ ChunkLayout layout_of(const C& counts, const D& displacements) {
     return {.counts = sizes_of(counts), .displacements = sizes_of(displacements)};
 }
 
-/// A call of a collective, as the user made it. Which buffers are looked at depends on operation
-/// and rank. Where the input is exactly the part of the output in which it would stand, the
-/// collective runs in place; any other overlap is refused.
+/// The arguments of a collective as the user passed them. Which buffers are used depends on the
+/// operation and the rank. The collective runs in place if the input is exactly the part of the
+/// output that it would be copied to; any other overlap is an error.
 struct CollectiveCall {
     Collective operation = Collective::barrier;
     ConstBuffer input{};
     Buffer output{};
-    std::optional<std::vector<Buffer>> buckets{};  // in place of both: one vector, many places
+    std::optional<std::vector<Buffer>> buckets{};  // instead of both: one vector in many places
     Operator op{};
     int root = 0;
-    /// Of a v-variant: the chunks of the longer buffer; of all_to_all those of the input, by
+    /// For a v-variant: the chunks of the longer buffer; for all_to_all those of the input, by
     /// receiver.
     std::optional<ChunkLayout> chunks{};
     ChunkLayout receives{};         // all_to_all: the chunks of the output, by sender
-    bool exchanges_counts = false;  // for a v-variant that follows
+    bool exchanges_counts = false;  // in preparation of a v-variant
     CollectiveOptions options{};
 };
 
-/// Throws nexar::Error for a call that makes no sense. `held` is where its buffers are, if they are
-/// not the user's.
+/// Throws nexar::Error if the arguments are invalid. `held` owns the buffers if the user does not.
 NEXAR_EXPORT TaskOwner start_collective(const std::shared_ptr<CommunicatorBody>& communicator,
                                         const CollectiveCall& call,
                                         std::unique_ptr<Held> held = nullptr);
 
-/// The same for a v-variant whose receivers do not know how much they get: first the ranks exchange
-/// their counts, then `room` is made for the output.
+/// The same for a v-variant whose receivers do not know the sizes: the ranks first exchange their
+/// counts, then `room` allocates the output.
 NEXAR_EXPORT TaskOwner start_counted(const std::shared_ptr<CommunicatorBody>& communicator,
                                      CollectiveCall call, std::unique_ptr<KeptRoom> room);
 
-/// What an operator of nexar leaves any element unchanged with: 0 for sums. `out` is one element.
+/// Writes the identity of a built-in operator to `out`, which is one element: 0 for a sum.
 NEXAR_EXPORT void put_identity(const Buffer& out, ReduceOp op);
 
 /// value = initial op value, for one element.
 NEXAR_EXPORT void fold_into(const Buffer& value, const ConstBuffer& initial, const Operator& op);
 
-/// While one lives, what this thread starts is held back, and then started at once.
+/// During its lifetime, operations that this thread starts are held back; the destructor starts
+/// them all together.
 class NEXAR_EXPORT Together {
 public:
     Together();

@@ -4,7 +4,7 @@
 
 namespace nexar::detail {
 
-/// The collectives. Numbers are stable: fingerprints of calls are made of them.
+/// The collectives. The numbers are stable, because the fingerprint of a call includes them.
 enum class Collective : std::uint8_t {
     all_reduce,
     reduce,

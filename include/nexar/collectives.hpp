@@ -14,7 +14,7 @@ namespace nexar {
 
 namespace detail {
 
-/// Stand for `{}` where a rank has no output, or no input.
+/// Types of the argument `{}` on a rank that has no output, or no input.
 template <class In>
 using NoOutput = std::span<ElementOf<In>>;
 template <class Out>
@@ -35,7 +35,8 @@ InAndOut in_and_out(In&& in, Out&& out) {
     }
 }
 
-/// For elements of T; one that is none was refused before.
+/// The operator for elements of T. The caller has already rejected arguments that are not
+/// operators.
 template <class T, class Op>
 Operator operator_of(const Op& op) {
     if constexpr (Element<T>) {
@@ -47,7 +48,7 @@ Operator operator_of(const Op& op) {
 
 template <Buckets R>
 std::vector<Buffer> bucket_list(R&& buckets) {
-    // In a list that is a temporary only the elements of views live on.
+    // The elements of a temporary list outlive it only if the list holds views.
     using Reference = std::ranges::range_reference_t<R>;
     using Bucket = std::conditional_t<Dangling<R>, std::remove_reference_t<Reference>, Reference>;
     std::vector<Buffer> list;
@@ -58,22 +59,23 @@ std::vector<Buffer> bucket_list(R&& buckets) {
 
 }  // namespace detail
 
-/// The collectives of a communicator: every rank calls the same ones in the same order, threads
-/// that share a communicator one after the other. Any number may be in flight.
+/// The collectives of a communicator. Every rank must call the same ones in the same order; threads
+/// that share a communicator must take turns. Any number of them may be in flight.
 ///
-/// Each starts at once; its Work ends when this rank's part is done and its memory is free, which
-/// says nothing about other ranks (except for a barrier). Calls that differ between ranks fail on
-/// all of them with both descriptions. When one rank cancels, runs out of time or is lost while it
-/// is needed, every rank that is still in the operation fails; outputs are undefined then, inputs
-/// are as they were, and the next operation is not affected.
+/// A collective starts at once. Its Work completes when this rank has done its part and its memory
+/// is free again, which says nothing about other ranks (except for a barrier). If the calls differ
+/// between ranks, they fail on all ranks with an error that describes both. If a rank cancels,
+/// times out or is lost while others need it, the operation fails on every rank that has not
+/// completed it; then outputs are undefined, inputs are unchanged, and the next operation is not
+/// affected.
 ///
 /// A call takes contiguous ranges (vector, array, span), which must outlive its Work, or a single
-/// value, which the operation copies; then the Work gives the result. An input and an output may be
-/// the same memory exactly where the result replaces the input (in place), and must not overlap in
-/// any other way. ChunkCollectives has the v-variants, for chunks of different sizes.
+/// value, which the operation copies; in that case the Work returns the result. Input and output
+/// may be the same memory if the result exactly replaces the input (in place), and must not overlap
+/// in any other way. ChunkCollectives has the v-variants, for chunks of different sizes.
 class NEXAR_EXPORT Collectives : public BufferCollectives {
 public:
-    /// Every rank gets the fold of all vectors, in place or in `out`.
+    /// Every rank gets the reduction of all vectors, in place or in `out`.
     template <detail::AnyRange R, detail::AnyValue Op>
     Work<> all_reduce(R&& elements, const Op& op, CollectiveOptions options = {}) const {
         return all_reduce(buffer(std::forward<R>(elements)),
@@ -89,8 +91,8 @@ public:
     Work<T> all_reduce(const T& value, const Op& op, CollectiveOptions options = {}) const {
         return fold_value(detail::Collective::all_reduce, value, op, options);
     }
-    /// One vector that lies in many places, such as the gradients of layers. In place; nothing is
-    /// packed together.
+    /// Reduces one vector that is spread over many places, such as the gradients of all layers.
+    /// Runs in place and does not pack the parts into one buffer.
     template <detail::Buckets R, detail::AnyValue Op>
     Work<> all_reduce(R&& buckets, const Op& op, CollectiveOptions options = {}) const {
         using T = detail::ElementOf<detail::ElementOf<R>>;
@@ -99,7 +101,7 @@ public:
     }
     using BufferCollectives::all_reduce;
 
-    /// The root gets the fold of all vectors; elsewhere `out` is not used and may be {}.
+    /// The root gets the reduction of all vectors; other ranks do not use `out` and may pass {}.
     template <detail::AnyRange In, detail::AnyRange Out = detail::NoOutput<In>,
               detail::AnyValue Op = Builtin>
     Work<> reduce(In&& in, Out&& out, const Op& op, int root,
@@ -108,7 +110,7 @@ public:
         return reduce(both.in, both.out, detail::operator_of<detail::ElementOf<Out>>(op), root,
                       options);
     }
-    /// Nullopt except at the root.
+    /// Returns nullopt on ranks other than the root.
     template <detail::AnyValue T, detail::AnyValue Op>
     Work<std::optional<T>> reduce(const T& value, const Op& op, int root,
                                   CollectiveOptions options = {}) const {
@@ -129,7 +131,7 @@ public:
     }
     using BufferCollectives::reduce;
 
-    /// Every rank gets the fold of the vectors of the ranks up to and including its own.
+    /// Every rank gets the reduction of the vectors of all ranks up to and including itself.
     template <detail::AnyRange In, detail::AnyRange Out, detail::AnyValue Op>
     Work<> scan(In&& in, Out&& out, const Op& op, CollectiveOptions options = {}) const {
         const auto both = detail::in_and_out(std::forward<In>(in), std::forward<Out>(out));
@@ -141,7 +143,7 @@ public:
     }
     using BufferCollectives::scan;
 
-    /// Every rank gets the fold of the ranks before its own; what rank 0 finds in `out` is
+    /// Every rank gets the reduction of the vectors of all lower ranks; on rank 0 `out` is
     /// undefined.
     template <detail::AnyRange In, detail::AnyRange Out, detail::AnyValue Op>
     Work<> exclusive_scan(In&& in, Out&& out, const Op& op, CollectiveOptions options = {}) const {
@@ -149,7 +151,7 @@ public:
         return exclusive_scan(both.in, both.out, detail::operator_of<detail::ElementOf<Out>>(op),
                               options);
     }
-    /// Rank 0 gets the identity of the operator: 0 of a sum, the largest number of a minimum.
+    /// Rank 0 gets the identity of the operator: 0 for a sum, the largest number for a minimum.
     template <detail::AnyValue T, detail::AnyValue Op>
     Work<T> exclusive_scan(const T& value, const Op& op, CollectiveOptions options = {}) const {
         static_assert(std::is_same_v<Op, Builtin>,
@@ -163,8 +165,8 @@ public:
             return {};
         }
     }
-    /// The fold begins with `initial`, as that of std::exclusive_scan: rank 0 gets `initial`, and
-    /// rank 2 `initial op value 0 op value 1`. Only rank 0's `initial` counts.
+    /// The reduction starts with `initial`, as in std::exclusive_scan: rank 0 gets `initial`, and
+    /// rank 2 gets `initial op value 0 op value 1`. Only the `initial` of rank 0 is used.
     template <detail::AnyValue T, detail::AnyValue Op>
     Work<T> exclusive_scan(const T& value, const Op& op, const std::type_identity_t<T>& initial,
                            CollectiveOptions options = {}) const {
@@ -182,8 +184,8 @@ public:
     }
     using BufferCollectives::exclusive_scan;
 
-    /// Every rank gets its chunk of the fold of all vectors: `in` has size() times as many elements
-    /// as `out`. In place the result replaces the chunk.
+    /// Every rank gets its chunk of the reduction of all vectors: `in` has size() times as many
+    /// elements as `out`. In place, the result replaces this rank's chunk of the input.
     template <detail::AnyRange In, detail::AnyRange Out, detail::AnyValue Op>
     Work<> reduce_scatter(In&& in, Out&& out, const Op& op, CollectiveOptions options = {}) const {
         const auto both = detail::in_and_out(std::forward<In>(in), std::forward<Out>(out));
@@ -192,7 +194,7 @@ public:
     }
     using BufferCollectives::reduce_scatter;
 
-    /// Every rank gets what the root has.
+    /// Every rank gets the elements of the root.
     template <detail::AnyRange R>
     Work<> broadcast(R&& elements, int root, CollectiveOptions options = {}) const {
         return broadcast(buffer(std::forward<R>(elements)), root, options);
@@ -214,7 +216,7 @@ public:
     }
     using BufferCollectives::broadcast;
 
-    /// Every rank gets the chunks of all, in the order of ranks: `out` has size() times as many
+    /// Every rank gets the chunks of all ranks, in rank order: `out` has size() times as many
     /// elements as `in`.
     template <detail::AnyRange In, detail::AnyRange Out>
     Work<> all_gather(In&& in, Out&& out, CollectiveOptions options = {}) const {
@@ -227,21 +229,22 @@ public:
     }
     using BufferCollectives::all_gather;
 
-    /// The root gets the chunks of all, in the order of ranks; elsewhere `out` is not used and may
-    /// be {}.
+    /// The root gets the chunks of all ranks, in rank order; other ranks do not use `out` and may
+    /// pass {}.
     template <detail::AnyRange In, detail::AnyRange Out = detail::NoOutput<In>>
     Work<> gather(In&& in, Out&& out, int root, CollectiveOptions options = {}) const {
         const auto both = detail::in_and_out(std::forward<In>(in), std::forward<Out>(out));
         return gather(both.in, both.out, root, options);
     }
-    /// Empty except at the root.
+    /// Returns an empty vector on ranks other than the root.
     template <detail::AnyValue T>
     Work<std::vector<T>> gather(const T& value, int root, CollectiveOptions options = {}) const {
         return gather_value(detail::Collective::gather, value, root, options);
     }
     using BufferCollectives::gather;
 
-    /// Every rank gets its chunk of what the root has; elsewhere `in` is not used and may be {}.
+    /// Every rank gets its chunk of the root's elements; other ranks do not use `in` and may pass
+    /// {}.
     template <detail::AnyRange Out, detail::AnyRange In = detail::NoInput<Out>>
     Work<> scatter(In&& in, Out&& out, int root, CollectiveOptions options = {}) const {
         const auto both = detail::in_and_out(std::forward<In>(in), std::forward<Out>(out));
@@ -263,7 +266,7 @@ protected:
     int this_rank() const noexcept;
     int world_size() const noexcept;
 
-    /// `Kept` owns the buffers of the call and gives the value.
+    /// `Kept` owns the buffers of the call and returns the value.
     template <class Kept>
     auto start(const detail::CollectiveCall& call, std::unique_ptr<Kept> kept) const {
         using T = typename decltype(Kept::take(std::declval<detail::Task&>()))::value_type;
@@ -289,7 +292,7 @@ private:
         }
     }
 
-    /// Rank 0 gets `first`; the others get the fold of `value` over the ranks before them.
+    /// Rank 0 gets `first`; every other rank gets the reduction of `value` over all lower ranks.
     template <class T>
     Work<T> scan_from(const T& value, const T& first, const Operator& op,
                       CollectiveOptions options) const {

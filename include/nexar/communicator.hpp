@@ -28,8 +28,9 @@ struct MessageEnd {
 };
 }  // namespace detail
 
-/// A message that a matched probe took out of matching: nobody else can receive it. One that is
-/// not received is thrown away with its last owner; its sender's side ends as if it had been.
+/// A message that a matched probe removed from matching, so that no other receive can match it. If
+/// it is destroyed without being received, the message is discarded, and its send completes as if
+/// it had been received.
 class Message {
 public:
     using Owner = std::unique_ptr<detail::MessageBody, detail::MessageEnd>;
@@ -39,7 +40,7 @@ public:
 
     const Status& status() const noexcept { return status_; }
 
-    /// Receives it, once. Errc::truncated when it does not fit.
+    /// Receives the message; may be called once. Fails with Errc::truncated if it does not fit.
     template <detail::AnyRange R>
     Work<Status> recv(R&& into) && {
         return std::move(*this).recv(buffer(std::forward<R>(into)));
@@ -51,7 +52,8 @@ private:
     Status status_{};
 };
 
-/// An operation that is described once and started many times, one start at a time.
+/// An operation that is described once and started many times. Each start must complete before the
+/// next.
 template <class T>
 class Prepared {
 public:
@@ -64,7 +66,7 @@ private:
     Starter starter_;
 };
 
-/// Starts all at once: what they send travels together. In their order.
+/// Starts all operations in order and sends their messages together.
 inline std::vector<Work<>> start_together(std::span<const Prepared<void>> operations) {
     std::vector<Work<>> works;
     works.reserve(operations.size());
@@ -75,7 +77,7 @@ inline std::vector<Work<>> start_together(std::span<const Prepared<void>> operat
 
 namespace detail {
 
-/// Lists of regions: what send_iov() reads and recv_iov() writes.
+/// The lists of regions that send_iov() reads and recv_iov() writes.
 template <class R>
 concept ConstRegions =
     AnyRange<R> && std::convertible_to<std::ranges::range_reference_t<R>, ConstRegion>;
@@ -84,22 +86,24 @@ concept Regions = AnyRange<R> && std::convertible_to<std::ranges::range_referenc
 
 }  // namespace detail
 
-/// A set of ranks that talk to each other. A handle: copies are the same communicator.
+/// A set of ranks that exchange messages and run collectives. A handle: copies refer to the same
+/// communicator.
 ///
-/// Messages are matched as in MPI, by communicator, source and tag. Of two messages from one rank
-/// that fit one receive, the one sent first is received first, whatever their sizes. Any thread may
-/// call. Every call starts at once and returns a Work; memory is in use until that has ended.
-/// Work::cancel() ends it even if the other rank does not answer. Collectives are in Collectives
-/// and ChunkCollectives.
+/// Messages are matched as in MPI, by communicator, source and tag. If two messages from one rank
+/// match the same receive, it gets the one that was sent first, whatever their sizes. Any thread
+/// may call. Every call starts at once and returns a Work; the memory is in use until the Work
+/// completes. Work::cancel() ends the operation even if the other rank does not respond.
+/// Collectives are in Collectives and ChunkCollectives.
 ///
 /// A call takes a contiguous range (vector, array, span), which must outlive its Work, or a single
-/// value. A send to `no_rank`, and a receive from it, ends at once and moves nothing; its Status is
-/// {no_rank, 0, 0}. So a rank at the border of a grid needs no special case.
+/// value. A send to `no_rank`, or a receive from it, completes at once and transfers nothing; its
+/// Status is {no_rank, 0, 0}. A rank at the border of a grid therefore needs no special case.
 ///
-/// When a rank is gone, operations with it end with Errc::link_closed or Errc::timed_out, and the
-/// others go on. Messages of it that had arrived are still found by receives and probes. One from
-/// any_source goes on when ranks leave, since this rank may still send to itself; when a rank is
-/// lost without leaving, those that wait at that moment end with its error.
+/// When a rank is gone, operations with it fail with Errc::link_closed or Errc::timed_out; other
+/// operations continue. Receives and probes still find messages from it that had arrived. A receive
+/// from any_source stays pending when ranks leave, because this rank may still send to itself; but
+/// when a rank is lost without leaving, the receives from any_source that are pending at that
+/// moment fail with its error.
 class NEXAR_EXPORT Communicator : public ChunkCollectives {
 public:
     explicit Communicator(std::shared_ptr<detail::CommunicatorBody> body) noexcept
@@ -107,27 +111,27 @@ public:
 
     int rank() const noexcept { return this_rank(); }
     int size() const noexcept { return world_size(); }
-    /// The machine that a rank runs on, from 0 in the order of ranks: those with the same number
-    /// share one. split(host(rank())) makes a communicator for each.
+    /// The index of the host that `rank` runs on. Hosts are numbered from 0 in rank order; ranks on
+    /// one host have the same number. split(host(rank())) makes one communicator per host.
     int host(int rank) const;
 
-    // Sending. When a send has ended its memory may be used again, and its message is delivered
-    // even if this rank leaves (Node::close) before anybody receives it. How far a message travels
-    // ahead of its receive decides when that is:
+    // Sending. When a send has completed, its memory may be reused, and its message will be
+    // delivered even if this rank leaves (Node::close) before the receiver asks for it. When a
+    // send completes depends on the size of the message:
     //
-    //   up to 16 KiB     it is copied, and the send ends at once;
-    //   up to 64 KiB     the send ends when all of it has arrived, received or not;
-    //   above 64 KiB     the send ends when a receive has matched the message and all of it has
-    //                    arrived; before the match at most 64 KiB of it travel.
+    //   up to 16 KiB     the message is copied, and the send completes at once;
+    //   up to 64 KiB     the send completes when all of it has arrived, received or not;
+    //   above 64 KiB     the send completes when a receive has matched the message and all of it
+    //                    has arrived; before the match the sender transmits at most 64 KiB of it.
     //
-    // What was sent and not received is limited to 1 MiB per pair of ranks, and 64 KiB more per
-    // communicator: beyond that, messages of any size wait for their receive.
+    // A pair of ranks can have at most 1 MiB of messages sent and not yet received, plus 64 KiB per
+    // communicator. Beyond that, messages of any size wait for their receive.
 
     template <detail::AnyRange R>
     Work<> send(R&& elements, int to, TagValue tag = 0, SendOptions options = {}) const {
         return send(const_buffer(std::forward<R>(elements)), to, tag, options);
     }
-    /// The message is the bytes of one value.
+    /// Sends the bytes of one value.
     template <detail::AnyValue T>
     Work<> send(const T& value, int to, TagValue tag = 0, SendOptions options = {}) const {
         if constexpr (detail::check_value<T>()) {
@@ -142,15 +146,16 @@ public:
                 SendOptions options = {}) const {
         return Work<>(start_send(elements, to, tag, options));
     }
-    /// One message from many places, see strided(). The list may be a temporary, the places not.
+    /// Sends one message from many places, see strided(). The list may be a temporary, but the
+    /// memory must outlive the Work.
     template <detail::ConstRegions R = std::vector<ConstRegion>>
     Work<> send_iov(const R& regions, int to, TagValue tag = 0, SendOptions options = {}) const {
         return send_list({std::ranges::begin(regions), std::ranges::end(regions)}, to, tag,
                          options);
     }
 
-    // Receiving. A message that is larger than the memory is Errc::truncated, and lost; a smaller
-    // one is fine.
+    // Receiving. If a message is larger than the memory, the receive fails with Errc::truncated and
+    // the message is lost. A smaller message is fine.
 
     template <detail::AnyRange R>
     Work<Status> recv(R&& elements, SourcePattern from = any_source,
@@ -161,8 +166,8 @@ public:
                       TagPattern tag = any_tag) const {
         return Work<Status>(start_recv(elements, from, tag), &detail::take_status);
     }
-    /// One value: `double x = world.recv<double>(0).wait()`. A message that has another size than
-    /// the value is an error; so is no_rank, which sends none.
+    /// Receives one value: `double x = world.recv<double>(0).wait()`. It is an error if the size of
+    /// the message differs from that of T, or if `from` is no_rank, which never sends a message.
     template <class T>
     Work<T> recv(SourcePattern from = any_source, TagPattern tag = any_tag) const {
         static_assert(detail::AnyValue<T>,
@@ -177,14 +182,15 @@ public:
             }
         }
     }
-    /// One message to many places, filled in their order.
+    /// Receives one message into many places, filled in order.
     template <detail::Regions R = std::vector<Region>>
     Work<Status> recv_iov(const R& regions, SourcePattern from = any_source,
                           TagPattern tag = any_tag) const {
         return recv_list({std::ranges::begin(regions), std::ranges::end(regions)}, from, tag);
     }
 
-    /// Both at once; ends when both have. The status is that of the receive.
+    /// Sends and receives at the same time; completes when both have. Returns the status of the
+    /// receive.
     template <detail::AnyRange Out, detail::AnyRange In>
     Work<Status> send_recv(Out&& outgoing, int to, In&& incoming, SourcePattern from,
                            TagValue tag = 0) const {
@@ -194,18 +200,18 @@ public:
     Work<Status> send_recv(const ConstBuffer& outgoing, int to, const Buffer& incoming,
                            SourcePattern from, TagValue tag = 0) const;
 
-    // Looking at messages without receiving them.
+    // Inspecting messages without receiving them.
 
-    /// Ends when there is a message that fits, and leaves it.
+    /// Completes when a matching message has arrived. The message stays in matching.
     Work<Status> probe(SourcePattern from = any_source, TagPattern tag = any_tag) const;
     std::optional<Status> try_probe(SourcePattern from = any_source,
                                     TagPattern tag = any_tag) const;
-    /// Ends when there is a message that fits, and takes it out of matching.
+    /// Completes when a matching message has arrived, and removes it from matching.
     Work<Message> matched_probe(SourcePattern from = any_source, TagPattern tag = any_tag) const;
     std::optional<Message> try_matched_probe(SourcePattern from = any_source,
                                              TagPattern tag = any_tag) const;
 
-    // The same message again and again.
+    // Repeating the same message.
 
     template <detail::AnyRange R>
     Prepared<void> prepare_send(R&& elements, int to, TagValue tag = 0,
@@ -220,7 +226,7 @@ public:
                                  tag] { return self.recv(memory, from, tag); });
     }
 
-    /// Any operation again and again: `start(communicator)` gives its Work.
+    /// Repeats any operation: `start(communicator)` returns its Work.
     ///
     ///     auto step = world.prepare([&](auto& w) { return w.all_reduce(gradients, nexar::sum); });
     template <class F>
@@ -230,21 +236,22 @@ public:
             [self = *this, start = std::move(start)]() mutable { return start(self); });
     }
 
-    // Other communicators. Every rank of this one calls these in the same order.
+    // Creating communicators. Every rank of this one must make these calls in the same order.
 
-    /// A communicator of the same ranks whose messages never meet those of this one. Every rank
-    /// makes its duplicates in the same order; nothing is sent for it. It ends with its last handle
-    /// and the last Work and Message of it; what others send in it afterwards is dropped.
+    /// A communicator of the same ranks whose messages never match those of this one. Creating it
+    /// needs no communication. It ends with its last handle, Work and Message; messages that other
+    /// ranks send in it later are dropped.
     Communicator duplicate() const;
 
-    /// One communicator for each colour, of the ranks that gave it, ordered by key and then by rank
-    /// here. Returns nullopt for a rank that passed `undefined`. Waits for all ranks.
+    /// Creates one communicator per colour, with the ranks that passed that colour, ordered by key
+    /// and then by rank in this communicator. Returns nullopt for a rank that passed `undefined`.
+    /// Waits for all ranks.
     std::optional<Communicator> split(std::optional<std::uint32_t> colour,
                                       std::int64_t key = 0) const;
     static constexpr std::nullopt_t undefined = std::nullopt;
 
-    /// A communicator of these ranks, in this order; nullopt for a rank that is not among them. All
-    /// ranks pass the same list; nothing is sent for it.
+    /// A communicator of these ranks, in this order. Returns nullopt for a rank that is not in the
+    /// list. All ranks must pass the same list; creating it needs no communication.
     template <detail::Integers R>
     std::optional<Communicator> subgroup(const R& ranks) const {
         std::vector<std::int64_t> members;
@@ -252,22 +259,22 @@ public:
         return subgroup_of(members);
     }
 
-    /// Ends the program on every rank, whichever communicator this is. All pending and later calls
-    /// of every member of the world fail with Errc::aborted, in all communicators, remote
-    /// procedure calls and a join() that has not returned included: Error::abort_code() is `code`,
-    /// Error::rank() the rank in the world that aborted, and the text has `why`. Buffers of
-    /// receives and collectives that were pending are unspecified. Only the first abort counts.
-    /// Ranks that are computing find out with their next call.
+    /// Ends the program on every rank of the world, not only of this communicator. All pending and
+    /// later calls of every member fail with Errc::aborted, in all communicators, including remote
+    /// procedure calls and a join() that has not returned: Error::abort_code() is `code`,
+    /// Error::rank() is the world rank that aborted, and the text contains `why`. The buffers of
+    /// pending receives and collectives are unspecified. Only the first abort counts. A rank that
+    /// is computing notices at its next call.
     ///
-    /// With the setting on_abort=exit, the default, this does not return: it logs the sentence,
-    /// waits until the other ranks have it, at most for about 2 s, flushes stdout and stderr, and
-    /// ends the process without running destructors. Its status is `code` if that is 1 to 255, else
-    /// 1, so that a launcher ends the other ranks. With on_abort=error, and always in a
-    /// local_cluster, this returns, and the program decides.
+    /// With the setting on_abort=exit, the default, this call does not return: it logs `why`, waits
+    /// at most about 2 s until the other ranks know of the abort, flushes stdout and stderr, and
+    /// ends the process without running destructors. The exit status is `code` if that is 1 to 255,
+    /// else 1, so that a launcher ends the other ranks. With on_abort=error, and always in a
+    /// local_cluster, the call returns and the program decides what to do.
     ///
-    /// Any thread may call it, also a function that is called remotely. Throws Errc::closed when
-    /// the node is closed. `why` is one line of at most 1024 bytes; what cannot be printed is
-    /// escaped.
+    /// Any thread may call it, including one that serves a remote procedure call. Throws
+    /// Errc::closed if the node is closed. `why` is one line of at most 1024 bytes; unprintable
+    /// characters are escaped.
     void abort(int code, std::string why) const;
 
 private:

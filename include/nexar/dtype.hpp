@@ -16,8 +16,8 @@
 
 namespace nexar {
 
-/// The type of one element. Numbers are stable: they travel on the wire. A located type is the
-/// number of its value's type plus 32.
+/// The type of one element. The numbers are part of the wire format. A located type has the number
+/// of its value's type plus 32.
 enum class DType : std::uint8_t {
     i8 = 1,
     u8 = 2,
@@ -33,7 +33,7 @@ enum class DType : std::uint8_t {
     f64 = 12,
     c64 = 13,     // std::complex<float>
     c128 = 14,    // std::complex<double>
-    opaque = 15,  // bytes that only the user understands; a Buffer says how many an element has
+    opaque = 15,  // bytes that nexar does not interpret; Buffer::opaque_size is the element size
     located_i8 = 33,
     located_u8 = 34,
     located_i16 = 35,
@@ -48,7 +48,7 @@ enum class DType : std::uint8_t {
     located_f64 = 44,
 };
 
-/// How two elements become one. Numbers are stable: they travel on the wire.
+/// How two elements are combined into one. The numbers are part of the wire format.
 enum class ReduceOp : std::uint8_t {
     sum = 1,
     product = 2,
@@ -61,14 +61,14 @@ enum class ReduceOp : std::uint8_t {
     logical_and = 9,
     logical_or = 10,
     logical_xor = 11,
-    min_location = 12,  // for Located<T>; of equal values the lower index wins
+    min_location = 12,  // for Located<T>; among equal values the lower index wins
     max_location = 13,
 };
 
-/// Bytes of one element; 0 for DType::opaque, and for a number that is no DType.
+/// Size of one element in bytes; 0 for DType::opaque and for invalid numbers.
 NEXAR_EXPORT std::size_t size_of(DType dtype) noexcept;
 
-/// The name as written in the source; "unknown" for a number that is none.
+/// The name of the enumerator; "unknown" for an invalid number.
 NEXAR_EXPORT std::string_view name(DType dtype) noexcept;
 NEXAR_EXPORT std::string_view name(ReduceOp op) noexcept;
 
@@ -79,7 +79,7 @@ inline constexpr bool is_number_v =
     std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, wchar_t> &&
     !std::same_as<T, char8_t> && !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
 
-/// The DType of T as a number, or 0 where T is no element type.
+/// The DType of T as a number, or 0 if T is not a numeric element type.
 template <class T>
 struct DTypeNumber : std::integral_constant<int, 0> {};
 
@@ -108,14 +108,14 @@ struct DTypeNumber<Located<T>> : std::integral_constant<int, DTypeNumber<T>::val
 
 }  // namespace detail
 
-/// What nexar's own operators fold: integers of 8 to 64 bits, float16, bfloat16, float, double,
-/// complex, and Located of the real ones.
+/// The types that the built-in operators reduce: integers of 8 to 64 bits, float16, bfloat16,
+/// float, double, complex, and Located of the real ones.
 template <class T>
 concept Number = detail::DTypeNumber<std::remove_cv_t<T>>::value != 0;
 
 namespace detail {
 
-/// Types that refer to memory: their bytes mean nothing in another process.
+/// Types that refer to memory: their bytes are meaningless in another process.
 template <class T>
 inline constexpr bool is_reference_to_memory =
     std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_null_pointer_v<T> ||
@@ -131,9 +131,10 @@ inline constexpr bool is_reference_to_memory<T> =
 
 }  // namespace detail
 
-/// What messages and collectives carry: numbers, and every other trivially copyable type that does
-/// not refer to memory (bool, std::byte, enumerations, structs, std::array of these). The bytes of
-/// a struct travel as they are, padding included, so all ranks must lay it out in the same way.
+/// The types that messages and collectives can carry: numbers, and every other trivially copyable
+/// type that does not refer to memory (bool, std::byte, enumerations, structs, std::array of
+/// these). The bytes of a struct are sent unchanged, including padding, so it must have the same
+/// layout on all ranks.
 template <class T>
 concept Element = Number<T> || (std::is_trivially_copyable_v<T> && std::is_object_v<T> &&
                                 !std::is_array_v<T> && !std::is_volatile_v<T> &&

@@ -11,10 +11,10 @@
 
 namespace nexar {
 
-/// What went wrong. The hundreds digit is the group, see Remedy. Numbers are stable: they travel in
-/// error reports. docs/errors.md says for each what is true afterwards.
+/// What went wrong. The hundreds digit is the group, see Remedy. The numbers are stable, because
+/// error reports carry them between ranks. docs/errors.md says for each code what holds afterwards.
 enum class Errc : std::uint16_t {
-    // The caller's own fault: correct the call or the configuration.
+    // Caller's fault: correct the call or the configuration.
     invalid_argument = 100,
     unsupported = 101,
     bad_config = 102,
@@ -23,7 +23,7 @@ enum class Errc : std::uint16_t {
     forked = 105,
     unknown_function = 106,
     not_allowed = 107,
-    // Give up on this peer or file: what it sent cannot be used.
+    // Give up on this peer or file: its data cannot be used.
     malformed = 200,
     version_mismatch = 201,
     limit_exceeded = 202,
@@ -37,7 +37,7 @@ enum class Errc : std::uint16_t {
     link_closed = 302,
     too_many_pending = 303,
     overloaded = 304,
-    // Stopped: the caller wanted it so.
+    // Stopped: on request of the program.
     cancelled = 400,
     closed = 401,
     aborted = 402,
@@ -48,10 +48,10 @@ enum class Remedy : std::uint8_t { own_fault, give_up, retry, stopped };
 
 NEXAR_EXPORT Remedy remedy(Errc code) noexcept;
 
-/// The name as written in the source, "invalid_argument"; "unknown" for a number that is none.
+/// The name of the enumerator, such as "invalid_argument"; "unknown" for an invalid number.
 NEXAR_EXPORT std::string_view name(Errc code) noexcept;
 
-/// Where an error happened; what is not known stays empty.
+/// Where an error happened; unknown fields are empty.
 struct ErrorContext {
     std::optional<int> rank{};
     std::string host{};
@@ -60,11 +60,11 @@ struct ErrorContext {
     std::optional<int> abort_code{};
 };
 
-/// An operating failure: inside nexar a value (see Result), at the public boundary the one
-/// exception type that nexar throws. Immutable and cheap to copy; copying never throws.
+/// An operating failure. Inside nexar it is a value (see Result); at the public boundary it is the
+/// only exception type that nexar throws. Immutable and cheap to copy; copying never throws.
 class NEXAR_EXPORT Error : public std::exception {
 public:
-    /// `cause` says in words what happened, to whom, and what can be done next.
+    /// `cause` says what happened, to whom, and what the user can do about it.
     Error(Errc code, std::string cause, ErrorContext context = {});
 
     Errc code() const noexcept;
@@ -72,16 +72,16 @@ public:
     const std::string& host() const noexcept;
     const std::string& operation() const noexcept;
     std::optional<Sequence> sequence() const noexcept;
-    /// Of Errc::aborted: the code that Communicator::abort() was given. rank() is the rank in the
-    /// world that called it.
+    /// For Errc::aborted: the code passed to Communicator::abort(). rank() is then the world rank
+    /// that called it.
     std::optional<int> abort_code() const noexcept;
     const std::string& cause() const noexcept;
 
-    /// "code: cause [rank, host, operation, sequence]", leaving out what is not known. An abort
-    /// names its rank and code in the cause only.
+    /// "code: cause [rank, host, operation, sequence]" without the unknown fields. For an abort,
+    /// rank and code are only in the cause.
     const char* what() const noexcept override;
 
-    /// The same error with what `context` knows filled in where this one knew nothing.
+    /// A copy of this error whose unknown fields are filled in from `context`.
     Error within(const ErrorContext& context) const;
 
 private:

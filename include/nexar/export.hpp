@@ -1,6 +1,6 @@
 #pragma once
 
-/// Marks what the shared library shows; everything else is hidden.
+/// Marks the symbols that the shared library exports; all others are hidden.
 #if defined(NEXAR_STATIC)
 #define NEXAR_EXPORT
 #else

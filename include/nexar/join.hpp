@@ -10,44 +10,46 @@
 
 namespace nexar {
 
-/// What a program may say about how it joins. All of it may also come from the environment, from
-/// files and from a launcher; what stands here wins.
+/// How a program joins a cluster. Each value may also come from the environment, from files or from
+/// a launcher; values set here take precedence.
 struct JoinOptions {
     NodeOptions node{};
-    /// The line that `nexar token create` printed.
+    /// The join string that `nexar token create` printed.
     std::string join_string{};
     std::optional<int> rank{};
-    /// Settings by their names, see `nexar config`.
+    /// Settings by name, see `nexar config`.
     std::vector<std::pair<std::string, std::string>> settings{};
 };
 
-/// Becomes a member of a cluster and returns when this process is connected with all other members,
-/// at the latest after the setting formation_timeout. Says in the log after 5 s what it waits for.
+/// Joins a cluster and returns when this process is connected to all other members, at the latest
+/// after the setting formation_timeout. After 5 s it logs what it is waiting for.
 ///
 /// A pair is connected when both ends know it. Other pairs may still be connecting when join()
-/// returns: this process may run to its end and leave, and the others still form. A member that
-/// leaves before it was connected with all others, or is lost, ends the join() of those that wait
-/// for it, and of those that are not complete themselves, at once with link_closed: the error names
-/// it. Operations of members whose join() has returned fail with the same explanation.
+/// returns: this process may finish and leave, and the others still form the cluster. If a member
+/// leaves or is lost before it was connected to all others, join() fails at once with link_closed
+/// in every member that still waits for any connection; the error names the lost member. Operations
+/// of members whose join() has returned fail with the same explanation.
 ///
 /// A join string is a secret. If it comes from NEXAR_JOIN, join() removes that variable from the
-/// environment: children do not inherit it, and a later join() of this process remembers it. So the
-/// first join() must not run while another thread reads or changes the environment.
+/// environment, so that child processes do not inherit it, and remembers it for later calls in this
+/// process. The first join() must therefore not run while another thread reads or changes the
+/// environment.
 ///
-/// Looks for, in this order: `options`; NEXAR_JOIN or the file that NEXAR_JOIN_FILE names (from
-/// `nexar run`, or by hand); torchrun; Open MPI; PMI; Slurm; Kubernetes. A process that none of
-/// these speaks of, or whose launcher names one task only, is a world of one: it has rank 0, needs
-/// no seed or secret, listens on loopback unless the setting `listen` says where, and logs one line
-/// of level info. With the setting require_cluster (NEXAR_REQUIRE_CLUSTER=1) that is an error.
+/// join() uses the first of these sources that is present: `options`; NEXAR_JOIN or the file that
+/// NEXAR_JOIN_FILE names (set by `nexar run` or by hand); torchrun; Open MPI; PMI; Slurm;
+/// Kubernetes. If none is present, or the launcher started only one task, the process is a world of
+/// one: it has rank 0, needs no seed or secret, listens on loopback unless the setting `listen`
+/// names an address, and logs one line of level info. With the setting require_cluster
+/// (NEXAR_REQUIRE_CLUSTER=1) that is an error.
 ///
-/// Throws Error: bad_config when a launcher contradicts itself or says too little, or nothing says
-/// where to join and a world of one will not do (require_cluster, NEXAR_SEED_HOST, a rank other
-/// than 0); unauthenticated when the seed is not the one that was meant or does not let this
-/// process in; link_closed when a member left before all were connected; timed_out with whom it
-/// waited for; aborted when a member aborted the program meanwhile.
+/// Throws Error: bad_config if the launcher's variables are contradictory or incomplete, or if no
+/// source names a cluster and a world of one is not acceptable (require_cluster, NEXAR_SEED_HOST, a
+/// rank other than 0); unauthenticated if the seed is not the expected one or rejects this process;
+/// link_closed if a member left before all were connected; timed_out, naming the members that are
+/// missing; aborted if a member aborted the program in the meantime.
 NEXAR_EXPORT Node join(const JoinOptions& options = {});
 
-/// The same, and takes the flags --nexar-... out of the command line.
+/// The same, but also reads the flags --nexar-... and removes them from the command line.
 NEXAR_EXPORT Node join(int& argc, char** argv, const JoinOptions& options = {});
 
 }  // namespace nexar

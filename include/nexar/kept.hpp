@@ -9,17 +9,17 @@
 #include <utility>
 #include <vector>
 
-/// Values that an operation owns until it is released.
+/// Values that an operation owns until it is destroyed.
 
 namespace nexar {
 
-/// The chunks of all ranks, one after the other, and how many elements each has.
+/// The chunks of all ranks in rank order, and the number of elements of each.
 template <class T>
 struct Gathered {
     std::vector<T> elements{};
     std::vector<std::size_t> counts{};
 
-    /// What this rank gave. `rank` must be one of the communicator's.
+    /// The chunk of `rank`, which must be a rank of the communicator.
     std::span<const T> chunk(int rank) const {
         const auto at = static_cast<std::size_t>(rank);
         std::size_t begin = 0;
@@ -30,7 +30,7 @@ struct Gathered {
 
 namespace detail {
 
-/// std::vector<T> with memory that can be written in one piece, which std::vector<bool> has not.
+/// A vector of T with contiguous memory, which std::vector<bool> does not have.
 struct BoolCell {
     bool value = false;
 };
@@ -60,7 +60,7 @@ public:
     T value;
 };
 
-/// A value that only one rank gets.
+/// A value that only the root gets.
 template <class T>
 class KeptAtRoot final : public Held {
 public:
@@ -76,7 +76,7 @@ public:
     bool is_root;
 };
 
-/// The value of an exclusive scan, which at rank 0 is no fold.
+/// The value of an exclusive scan; rank 0 gets `first` instead of a reduction.
 template <class T>
 class KeptPrefix final : public Held {
 public:
@@ -94,7 +94,7 @@ public:
     bool is_first;
 };
 
-/// A value from each rank, where the operation gives them; elsewhere only this rank's own.
+/// One value from each rank on ranks that get them all; on other ranks only the rank's own.
 template <class T>
 class KeptOfAll final : public Held {
 public:
@@ -118,7 +118,7 @@ public:
 
 NEXAR_EXPORT Error wrong_size(const Status& got, std::size_t wanted);
 
-/// A value that a message brings.
+/// A value received in a message.
 template <class T>
 class KeptMessage final : public Held {
 public:
@@ -132,10 +132,11 @@ public:
     alignas(T) std::array<std::byte, sizeof(T)> bytes{};
 };
 
-/// Room for chunks whose sizes the ranks exchange first.
+/// Memory for chunks whose sizes the ranks exchange first.
 class KeptRoom : public Held {
 public:
-    /// Called once, with the counts of the chunks. Throws std::bad_alloc or std::length_error.
+    /// Allocates the memory; called once, with the counts of the chunks. Throws std::bad_alloc or
+    /// std::length_error.
     virtual Buffer make_room(std::vector<std::size_t> counts) = 0;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Everything a program needs but the optional integrations.
+/// The whole public API except the optional integrations.
 #include <nexar/buffer.hpp>
 #include <nexar/buffer_collectives.hpp>
 #include <nexar/chunk_collectives.hpp>

@@ -8,7 +8,7 @@ namespace nexar {
 
 /// IEEE 754 binary16: 1 sign, 5 exponent and 10 fraction bits. A storage type: convert to float to
 /// compute. Conversion from float rounds to nearest even, keeps subnormals, infinities and signed
-/// zeros, and makes a NaN quiet while it keeps the sign and the top of the payload.
+/// zeros, and makes a NaN quiet, keeping its sign and the top bits of its payload.
 class float16 {
 public:
     constexpr float16() noexcept = default;
@@ -71,7 +71,7 @@ private:
 };
 
 /// The upper half of a float: 1 sign, 8 exponent and 7 fraction bits. A storage type with the same
-/// rules of conversion as float16.
+/// conversion rules as float16.
 class bfloat16 {
 public:
     constexpr bfloat16() noexcept = default;
@@ -108,8 +108,8 @@ private:
     std::uint16_t bits_ = 0;
 };
 
-/// A value and where it was found, for reductions with location. The padding that small values
-/// leave before `index` is not part of the value; results have it zeroed.
+/// A value and the index where it was found, for reductions with location. Padding between a small
+/// value and `index` is not part of the value; results have it zeroed.
 template <class T>
 struct Located {
     T value{};

@@ -14,7 +14,7 @@
 
 namespace nexar {
 
-/// An operator that nexar knows: `nexar::sum`.
+/// A built-in operator, such as `nexar::sum`.
 struct Builtin {
     ReduceOp op = ReduceOp::sum;
 };
@@ -33,21 +33,21 @@ inline constexpr Builtin logical_xor{ReduceOp::logical_xor};
 inline constexpr Builtin min_location{ReduceOp::min_location};
 inline constexpr Builtin max_location{ReduceOp::max_location};
 
-/// Whether a op b and b op a are the same. An operator that does not commute is folded in the order
-/// of ranks, by fewer algorithms.
+/// Whether a op b equals b op a. An operator that does not commute is applied in rank order, and
+/// fewer algorithms support it.
 enum class Commutes : std::uint8_t { no, yes };
 
-/// An operator of the user's, see custom().
+/// A user-defined operator, see custom().
 template <class F>
 struct Custom {
     F function;
     Commutes commutes = Commutes::no;
 };
 
-/// Makes an operator of a callable (T, T) -> T. It is called as f(a, b) with a from the lower
-/// rank's side; must be associative, must not throw, and may be called on any thread, many times at
-/// once. It must not call nexar: that is Errc::reentrant_call. A callable that is given without
-/// custom() counts as one that does not commute.
+/// Makes an operator from a callable (T, T) -> T. nexar calls it as f(a, b), where a comes from the
+/// lower ranks. It must be associative and must not throw, and any thread may call it, several at
+/// once. It must not call nexar, which fails with Errc::reentrant_call. A callable passed without
+/// custom() is treated as not commutative.
 template <class F>
 Custom<F> custom(F function, Commutes commutes) {
     return {std::move(function), commutes};
@@ -55,7 +55,7 @@ Custom<F> custom(F function, Commutes commutes) {
 
 namespace detail {
 
-/// How an operator that nexar does not know folds a range.
+/// Applies a user-defined operator to arrays.
 class UserFold {
 public:
     UserFold() = default;
@@ -63,14 +63,14 @@ public:
     UserFold& operator=(const UserFold&) = delete;
     virtual ~UserFold() = default;
 
-    /// out = a op b, elementwise, at any alignment; `out` is exactly one of them or apart from
-    /// both. One call per fold, none per element.
+    /// out = a op b, elementwise, at any alignment. `out` is exactly one of the operands or
+    /// overlaps neither. One virtual call per array, not per element.
     virtual void fold(std::byte* out, const std::byte* a, const std::byte* b,
                       std::size_t count) const = 0;
 };
 
-/// The loop of one (T, F) pair, compiled where the operator is seen, so that it is inlined and
-/// vectorised as far as the user's compiler flags allow.
+/// The loop for one (T, F) pair. It is compiled in the user's code, so that the compiler can inline
+/// the operator and vectorise the loop as far as the user's flags allow.
 template <class T, class F>
 class TypedFold final : public UserFold {
 public:
@@ -78,9 +78,10 @@ public:
 
     void fold(std::byte* out, const std::byte* a, const std::byte* b,
               std::size_t count) const override {
-        // Iterations are independent: `out` is an operand or apart from both, which the compiler
-        // cannot know. memcpy makes any alignment valid and costs nothing. Clang warns where it was
-        // asked for vectors and made none, as without optimisation: that is no fault of the caller.
+        // Iterations are independent: `out` is an operand or overlaps neither, which the compiler
+        // cannot know. memcpy makes any alignment valid and costs nothing. Clang warns when it does
+        // not vectorise the loop as requested, for instance without optimisation; the caller cannot
+        // do anything about that.
 #ifdef __clang__
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wpass-failed"
@@ -125,14 +126,14 @@ template <class T, class Op>
 consteval bool check_operator() {
     if constexpr (std::same_as<Op, Builtin>) {
         static_assert(Number<T>,
-                      "nexar: nexar's own operators fold only numbers; pass a callable "
-                      "(T, T) -> T to fold bool, std::byte and structs");
+                      "nexar: the built-in operators work only on numbers; pass a callable "
+                      "(T, T) -> T to reduce bool, std::byte and structs");
         return Number<T>;
     } else if constexpr (is_custom<Op>) {
         return check_operator<T, decltype(Op::function)>();
     } else {
         static_assert(Folds<Op, T>,
-                      "nexar: an operator must be one of nexar's, such as nexar::sum, or a "
+                      "nexar: an operator must be a built-in one, such as nexar::sum, or a "
                       "callable (T, T) -> T");
         return Folds<Op, T>;
     }
@@ -140,8 +141,9 @@ consteval bool check_operator() {
 
 }  // namespace detail
 
-/// An operator for elements whose type is known only at run time, as the calls over Buffer take it:
-/// one of nexar's, which fits every type of number, or one of the user's for one type.
+/// An operator for elements whose type is known only at run time, for the calls that take a Buffer:
+/// a built-in operator, which works for every numeric type, or a user-defined one for a single
+/// type.
 class Operator {
 public:
     Operator() noexcept = default;
@@ -149,7 +151,7 @@ public:
     Operator(Builtin builtin) noexcept : builtin_(builtin.op) {}  // NOLINT(google-explicit-*)
     Operator(ReduceOp builtin) noexcept : builtin_(builtin) {}    // NOLINT(google-explicit-*)
 
-    /// One of nexar's, a callable (T, T) -> T, or what custom() made of one.
+    /// `op` is a built-in operator, a callable (T, T) -> T, or the result of custom().
     template <Element T, class Op>
     static Operator of(const Op& op) {
         if constexpr (!detail::check_operator<T, Op>()) {
@@ -167,12 +169,12 @@ public:
         }
     }
 
-    /// One of nexar's; not used when there is a fold().
+    /// The built-in operator; meaningless if fold() is not null.
     ReduceOp builtin() const noexcept { return builtin_; }
-    /// Null for one of nexar's.
+    /// Null for a built-in operator.
     const std::shared_ptr<const detail::UserFold>& fold() const noexcept { return fold_; }
     bool commutes() const noexcept { return commutes_ == Commutes::yes; }
-    /// Whether it folds elements of this type, `size` bytes each.
+    /// Whether it can be applied to elements of this type, `size` bytes each.
     bool folds(DType dtype, std::size_t size) const noexcept {
         return fold_ == nullptr || (dtype == dtype_ && size == size_);
     }

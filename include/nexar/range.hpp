@@ -8,12 +8,13 @@
 #include <utility>
 #include <vector>
 
-/// Which ranges and values the operations take. An argument that cannot be taken is refused in one
-/// sentence, so overloads are chosen by what an argument looks like, and the checks come after.
+/// The ranges and values that operations accept. An unsuitable argument must produce one clear
+/// error message, so overload resolution considers only whether an argument is a range or a value,
+/// and static assertions check the rest.
 
 namespace nexar::detail {
 
-/// Looks like a range: never taken for a single value.
+/// Any range, suitable or not; never treated as a single value.
 template <class R>
 concept AnyRange = std::ranges::range<std::remove_cvref_t<R>>;
 
@@ -27,7 +28,8 @@ concept AnyValue = !AnyRange<T> && !is_buffer<std::remove_cvref_t<T>>;
 template <class R>
 concept Contiguous = std::ranges::contiguous_range<R> && std::ranges::sized_range<R>;
 
-/// A list of ranges that together are one vector: its elements are ranges, and are not elements.
+/// A list of ranges that together form one vector: its items are ranges and not themselves
+/// elements.
 template <class R>
 concept Buckets = AnyRange<R> && AnyRange<std::ranges::range_value_t<std::remove_cvref_t<R>>> &&
                   !Element<std::ranges::range_value_t<std::remove_cvref_t<R>>>;
@@ -36,14 +38,15 @@ concept Buckets = AnyRange<R> && AnyRange<std::ranges::range_value_t<std::remove
 template <class R>
 concept Integers = AnyRange<R> && std::integral<std::ranges::range_value_t<std::remove_cvref_t<R>>>;
 
-/// Whether R, the type of a forwarded argument, is a temporary that owns its elements.
+/// True if R, the type of a forwarded argument, is a temporary that owns its elements.
 template <class R>
 concept Dangling = !std::is_lvalue_reference_v<R> && !std::ranges::borrowed_range<R>;
 
 template <class R>
 using ElementOf = std::ranges::range_value_t<std::remove_cvref_t<R>>;
 
-/// Always true when it compiles; false stops further errors.
+/// Returns true whenever the program compiles. Returning false after a failed assertion suppresses
+/// follow-up errors.
 template <class R>
 consteval bool check_input() {
     static_assert(
@@ -53,7 +56,7 @@ consteval bool check_input() {
     if constexpr (Contiguous<R>) {
         static_assert(!Dangling<R>,
                       "nexar: this temporary is destroyed while the operation still uses its "
-                      "memory; keep it in a variable until the Work has ended");
+                      "memory; keep it in a variable until the Work completes");
         static_assert(Element<ElementOf<R>>,
                       "nexar: an element must be trivially copyable and must not refer to memory, "
                       "as pointers and views do");
@@ -101,7 +104,7 @@ consteval bool check_value() {
 template <class T>
 consteval bool check_room() {
     static_assert(std::is_default_constructible_v<T>,
-                  "nexar: elements that are received into a new vector must be "
+                  "nexar: elements that nexar receives into a new vector must be "
                   "default-constructible");
     return std::is_default_constructible_v<T>;
 }

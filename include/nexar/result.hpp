@@ -8,13 +8,13 @@
 namespace nexar {
 
 namespace detail {
-/// Prints the error and aborts: the value of a failed Result was taken without a look.
+/// Prints the error and aborts: the program used the value of a failed Result without checking it.
 [[noreturn]] NEXAR_EXPORT void no_value(const Error& error) noexcept;
 [[noreturn]] NEXAR_EXPORT void no_error() noexcept;
 }  // namespace detail
 
-/// A value, or the Error that prevented it. `*r` on a failed Result is a bug and aborts; value()
-/// throws the Error.
+/// A value, or the Error that prevented it. Dereferencing a failed Result is a bug and aborts;
+/// value() throws the Error.
 template <class T>
 class [[nodiscard]] Result {
     static_assert(!std::is_reference_v<T> && !std::is_same_v<std::remove_cv_t<T>, Error>);
@@ -22,7 +22,7 @@ class [[nodiscard]] Result {
 public:
     using value_type = T;
 
-    // Implicit on purpose: `return value;` and `return Error(...)` are how functions answer.
+    // Implicit on purpose: functions write `return value;` and `return Error(...)`.
     Result(T value) noexcept(std::is_nothrow_move_constructible_v<T>)  // NOLINT(google-explicit-*)
         : state_(std::in_place_index<0>, std::move(value)) {}
     Result(Error error) noexcept  // NOLINT(google-explicit-*)

@@ -32,15 +32,15 @@ NEXAR_EXPORT std::uint16_t checked_number(std::int64_t number);
 NEXAR_EXPORT std::string checked_name(std::string_view name);
 }  // namespace detail
 
-/// The bytes of an argument or of an answer.
+/// The bytes of an argument or a response.
 using Payload = std::vector<std::byte>;
 
-/// Calls are often made for what they do, not for what they give back.
+/// Callers often need only the effect of a call and ignore its response.
 template <>
 inline constexpr bool detail::is_ignorable<Payload> = true;
 
-/// Names a function: by a number from 0 to 65535, or by printable text of 1 to 64 bytes, which
-/// travels as it is. Numbers and names have nothing to do with each other.
+/// Identifies a function by a number from 0 to 65535, or by a name: printable text of 1 to 64
+/// bytes, which is sent unchanged. Numbers and names are independent.
 class FunctionName {
 public:
     // Implicit on purpose: `node.call(1, "sum", data)`, `node.call(1, 7, data)`.
@@ -52,7 +52,7 @@ public:
         : name_(detail::checked_name(name)) {}
 
     std::uint16_t number() const noexcept { return number_; }
-    /// Empty: it is called by its number.
+    /// Empty if the function is identified by its number.
     const std::string& name() const noexcept { return name_; }
 
 private:
@@ -60,55 +60,59 @@ private:
     std::string name_{};
 };
 
-/// What calls of a node may take; see also docs/footguns.md.
+/// Resource limits for the calls that a node serves; see also docs/footguns.md.
 struct RpcOptions {
     std::size_t max_request = std::size_t{64} << 20U;
-    std::size_t max_response = std::size_t{64} << 20U;  // of the functions of this node
-    /// Of one caller, until the function has returned; more are answered with Errc::overloaded.
+    std::size_t max_response = std::size_t{64} << 20U;  // of this node's functions
+    /// Calls of one caller that are in progress; further ones are rejected with Errc::overloaded.
     std::size_t max_in_flight = 1024;
-    /// Bytes of one caller's requests, and of answers that it has not fetched.
+    /// Bytes held for one caller: its requests, and the responses that it has not read.
     std::size_t max_held = std::size_t{64} << 20U;
-    /// Of the pool that runs functions, as long as they do not wait for works; 0: as many as
-    /// cores, at least 8. Made when they are needed.
+    /// Maximum number of pool threads that run functions, not counting threads that wait for a
+    /// Work. 0 means one per core, but at least 8. nexar starts them on demand.
     int threads = 0;
 };
 
 struct CallOptions {
-    /// The call waits until the link fails.
+    /// Waits until the link fails.
     static constexpr std::chrono::nanoseconds kNoTimeout = std::chrono::nanoseconds::max();
 
-    /// For all of it; then the call ends with Errc::timed_out, and the function is told to stop.
+    /// Limit for the whole call. When it expires, the call fails with Errc::timed_out, and the
+    /// function's stop token is triggered.
     std::chrono::nanoseconds timeout = std::chrono::seconds(30);
     std::size_t max_response = std::size_t{64} << 20U;
 };
 
-/// A call, as the function sees it. Valid until the function returns.
+/// A call as seen by the function. Valid until the function returns.
 struct Call {
-    int caller = 0;  // rank in the world, from the caller's certificate
+    int caller = 0;  // world rank, from the caller's certificate
     std::span<const std::byte> argument{};
-    /// The caller cancelled, died, or its time is over; or this node closes, or the program was
-    /// aborted.
+    /// Stop is requested when the caller cancels, dies or times out, when this node closes, or when
+    /// the program aborts.
     std::stop_token stop{};
     std::optional<std::chrono::steady_clock::time_point> deadline{};
 };
 
-/// Runs what it is given, once, somewhere; what it drops is answered with Errc::function_failed.
+/// Runs the given function once, on a thread of its choice. If it destroys the function without
+/// running it, the caller gets Errc::function_failed.
 using Executor = std::function<void(std::function<void()>)>;
 
-/// Runs a function on the thread that makes progress: the quickest way, for functions that never
-/// block and take a few microseconds. Everything else of the node waits for them.
+/// Runs a function on the thread that makes progress. This has the lowest latency, but the whole
+/// node waits for the function, so it must never block and should take only a few microseconds.
 NEXAR_EXPORT Executor inline_executor();
 
 struct FunctionOptions {
-    /// Called on the thread that makes progress, so it must not block. Empty: the node's pool.
+    /// Called on the thread that makes progress, so it must not block. Empty selects the node's
+    /// thread pool.
     Executor executor{};
-    /// Ranks of the world that may call; none: all.
+    /// World ranks that may call the function; nullopt allows all.
     std::optional<std::vector<int>> callers{};
     std::size_t max_request = std::size_t{64} << 20U;
 };
 
-/// A function while it is served: until this is destroyed, which waits for those calls of it that
-/// run (but for one that destroys it itself) and answers the others with Errc::unknown_function.
+/// Serves a function during its lifetime. The destructor waits for running calls of the function
+/// (except for a call that runs the destructor itself) and answers queued ones with
+/// Errc::unknown_function.
 class [[nodiscard]] Served {
 public:
     Served() noexcept = default;
@@ -132,8 +136,8 @@ private:
 
 namespace detail {
 
-/// Up to here an argument is copied when the call is made; larger ones are used where they are
-/// until the call has ended.
+/// Arguments up to this size are copied when the call starts; larger ones are read in place until
+/// the call completes.
 inline constexpr std::size_t kCopiedArgument = std::size_t{16} * 1024;
 
 using RawFunction = std::function<Result<Payload>(const Call&)>;
@@ -143,7 +147,7 @@ concept Elements = std::ranges::contiguous_range<T> && std::ranges::sized_range<
                    std::is_trivially_copyable_v<std::ranges::range_value_t<T>>;
 template <class T>
 concept Plain = !Elements<T> && std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>;
-/// Owns what it holds, and can be filled.
+/// Owns its elements and can be resized.
 template <class T>
 concept Container = Elements<T> && requires(T t, std::size_t n) { t.resize(n); };
 template <class T>
@@ -162,7 +166,7 @@ std::span<const std::byte> bytes_of(const T& value) noexcept {
     return std::as_bytes(std::span(&value, 1));
 }
 
-/// How many bytes a T has: just so many, or a multiple of it.
+/// The size of a T in bytes: exactly `unit`, or any multiple of it.
 struct Expected {
     std::size_t unit = 1;
     bool single = false;
@@ -182,7 +186,7 @@ constexpr Expected expected() noexcept {
     }
 }
 
-/// Of bytes that fit. A view refers to them.
+/// Decodes bytes whose size fits T. A view refers to `bytes`.
 template <class T>
 T decoded(std::span<const std::byte> bytes) {
     if constexpr (Viewed<T>) {
@@ -225,8 +229,8 @@ template <class Invoke>
 Result<Payload> answered(Invoke invoke) {
     using R = std::invoke_result_t<Invoke>;
     static_assert(Returnable<R>,
-                  "a function gives back nothing, a trivially copyable value, or a "
-                  "container of such");
+                  "nexar: a function must return void, a trivially copyable value, or a "
+                  "container of such values");
     if constexpr (std::is_void_v<R>) {
         invoke();
         return Payload{};
@@ -239,12 +243,12 @@ Result<Payload> answered(Invoke invoke) {
     }
 }
 
-/// One over bytes that gives `invoke(call, T)` its argument.
+/// Wraps `invoke(call, T)` as a function over bytes.
 template <class T, class Invoke>
 RawFunction raw_with(Invoke invoke) {
     static_assert(Passable<T>,
-                  "an argument is a trivially copyable value, or a container or view "
-                  "of such");
+                  "nexar: an argument must be a trivially copyable value, or a container or view "
+                  "of such values");
     return [invoke](const Call& call) mutable -> Result<Payload> {
         if (!expected<T>().fits(call.argument.size())) {
             return wrong_argument(call.argument.size(), expected<T>());
@@ -253,7 +257,8 @@ RawFunction raw_with(Invoke invoke) {
     };
 }
 
-/// `function` as one over bytes: R(), R(const Call&), R(T), or R(const Call&, T).
+/// Wraps `function`, which is R(), R(const Call&), R(T) or R(const Call&, T), as a function over
+/// bytes.
 template <class F>
 RawFunction raw(F function) {
     using Shape = Signature<F>;
@@ -278,7 +283,7 @@ RawFunction raw(F function) {
 
 struct Argument {
     std::span<const std::byte> bytes{};
-    std::shared_ptr<const void> keep{};  // whose they are
+    std::shared_ptr<const void> keep{};  // owns the bytes; may be null
 };
 
 template <class A>
@@ -299,7 +304,7 @@ NEXAR_EXPORT TaskOwner start_call(const std::shared_ptr<NodeBody>& node, int ran
                                   const CallOptions& options, const Expected& expected);
 NEXAR_EXPORT Served serve(const std::shared_ptr<NodeBody>& node, const FunctionName& name,
                           RawFunction function, const FunctionOptions& options);
-/// Of a call that has ended well.
+/// The response of a call that succeeded.
 NEXAR_EXPORT Payload response(Task& task);
 
 template <class T>

@@ -21,23 +21,24 @@ struct TokenOptions {
 };
 
 struct SeedOptions {
-    /// Address and UDP port; port 0 takes a free one. Empty: all addresses, port 7400.
+    /// Address and UDP port; port 0 selects a free one. Empty means all addresses, port 7400.
     std::string listen{};
-    /// Members of the cluster.
+    /// Number of members of the cluster.
     int world = 1;
-    /// Where the cluster's keys and members are kept; made when absent. Empty: nowhere, the cluster
-    /// ends with this object.
+    /// Directory for the cluster's keys and members; created if absent. If empty, nothing is
+    /// stored, and the cluster ends with this object.
     std::string state_dir{};
-    /// Lets in, beside the holders of tokens, all who prove to know it; at least 128 bits.
+    /// Processes that prove that they know this secret may join without a token. At least 128 bits.
     std::string job_secret{};
-    /// Settings by their names; those of the cluster go to all members.
+    /// Settings by name; the seed sends cluster settings to all members.
     std::vector<std::pair<std::string, std::string>> settings{};
 };
 
-/// The door of a cluster: lets processes in, tells them who they are and who the others are. Never
-/// on the path of data; when it ends, members go on.
+/// The process that new members contact first. It admits them, assigns their ranks and tells them
+/// about the other members. It is never on the data path; when it ends, the members continue to
+/// work.
 ///
-/// Runs in a thread of its own from construction to close(). Any thread may call. Throws Error.
+/// Runs in its own thread from construction until close(). Any thread may call. Throws Error.
 class NEXAR_EXPORT Seed {
 public:
     explicit Seed(const SeedOptions& options);
@@ -45,26 +46,27 @@ public:
     Seed& operator=(Seed&&) noexcept;
     ~Seed();
 
-    /// Where it is reached, best first.
+    /// The addresses at which processes reach the seed, best first.
     std::vector<std::string> addresses() const;
 
-    /// A join string: a secret, for those who shall join.
+    /// Creates a join string for new members. It is a secret.
     std::string create_token(const TokenOptions& options = {});
 
-    /// What it waits for, in words: "3 of 4 joined; 10.0.0.7 presented an expired token".
+    /// Describes what the seed is waiting for: "3 of 4 joined; 10.0.0.7 presented an expired
+    /// token".
     std::string status() const;
     bool formed() const;
 
-    /// For a launcher: its process for `rank` has ended, and it will not start another one. Until
-    /// the cluster has formed this ends the formation: everybody who waits to join, or comes later,
-    /// gets Errc::closed and "the cluster cannot form: rank 2 exited with code 0 before it had
-    /// joined", where `how` is "exited with code 0". Returns false, and does nothing, when the
-    /// cluster has formed already.
+    /// For a launcher: reports that its process for `rank` has ended and will not be restarted. If
+    /// the cluster has not formed yet, formation fails: every process that waits to join, or tries
+    /// to later, gets Errc::closed and "the cluster cannot form: rank 2 exited with code 0 before
+    /// it had joined", where `how` is "exited with code 0". If the cluster has already formed, this
+    /// does nothing and returns false.
     bool give_up_on(int rank, const std::string& how);
 
-    /// For a launcher: the first abort (Communicator::abort) of this world, as a member told it. A
-    /// member that aborts tells its seed before the other members hear of it, so a process that
-    /// ends because of an abort ends after this is set.
+    /// For a launcher: the first abort (Communicator::abort) of this world that a member reported.
+    /// A member that aborts reports it to the seed before it notifies the other members, so if a
+    /// process ends because of an abort, this is already set.
     std::optional<Error> aborted() const;
 
     void close();

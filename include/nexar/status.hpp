@@ -11,26 +11,26 @@
 
 namespace nexar {
 
-/// Stands for any rank of a communicator, or any tag. Types of their own, so that no number means
-/// "any" by accident.
+/// Match any rank of a communicator, or any tag. Distinct types, so that no number means "any" by
+/// accident.
 struct AnySource {};
 struct AnyTag {};
 inline constexpr AnySource any_source{};
 inline constexpr AnyTag any_tag{};
 
-/// Stands for no rank at all; the source in the status that an empty Work gives. The smallest
-/// number, so that `rank - 1` at rank 0 stays an error.
+/// The null rank, and the source in the Status of an empty Work. It is the smallest int, so that
+/// `rank - 1` on rank 0 remains an error.
 inline constexpr int no_rank =  // NOLINT(readability-identifier-naming): as any_source
     std::numeric_limits<int>::min();
 
-/// Whose messages a receive wants.
+/// The source that a receive or probe matches.
 class SourcePattern {
 public:
     // Implicit on purpose: `recv(data, 3, any_tag)`.
     SourcePattern(AnySource /*any*/) noexcept {}       // NOLINT(google-explicit-*)
     SourcePattern(int rank) noexcept : rank_(rank) {}  // NOLINT(google-explicit-*)
 
-    /// Not checked against the size of a communicator; nullopt stands for any rank.
+    /// Not checked against the size of a communicator; nullopt means any rank.
     const std::optional<int>& rank() const noexcept { return rank_; }
 
 private:
@@ -39,7 +39,7 @@ private:
 
 namespace detail {
 
-/// Integers, and enumerations that count as integers.
+/// Integers, and enumerations that convert to integers.
 template <class T>
 concept TagNumber =
     sizeof(T) <= sizeof(std::uint64_t) && !std::is_same_v<T, bool> &&
@@ -62,8 +62,8 @@ constexpr Tag checked_tag(T tag) {
 
 }  // namespace detail
 
-/// The tag of a message, from 0 to 2^64 - 1. Made from any integer: a negative one does not compile
-/// in a constant expression, and is Errc::invalid_argument elsewhere.
+/// The tag of a message, from 0 to 2^64 - 1. Converts from any integer: a negative one does not
+/// compile in a constant expression, and throws Errc::invalid_argument elsewhere.
 class TagValue {
 public:
     constexpr TagValue() noexcept = default;
@@ -78,7 +78,7 @@ private:
     Tag tag_{};
 };
 
-/// Which tags a receive wants: one, under the rules of TagValue, or any.
+/// The tags that a receive or probe matches: a single one, under the rules of TagValue, or any.
 class TagPattern {
 public:
     constexpr TagPattern(AnyTag /*any*/) noexcept {}  // NOLINT(google-explicit-*)
@@ -94,13 +94,13 @@ private:
     std::optional<Tag> tag_{};
 };
 
-/// What a receive got, or a probe found.
+/// The message that a receive got or a probe found.
 struct Status {
     int source = 0;
     std::uint64_t tag = 0;
     std::size_t bytes = 0;
 
-    /// How many elements of T these are; a rest that is no whole element does not count.
+    /// The number of whole elements of T in the message.
     template <Element T>
     std::size_t count() const noexcept {
         return bytes / sizeof(T);
@@ -109,12 +109,12 @@ struct Status {
     friend bool operator==(const Status&, const Status&) noexcept = default;
 };
 
-/// In which order large messages are written when several wait. Matching order is never changed.
+/// The order in which pending large messages are transmitted. Does not affect the matching order.
 enum class Priority : std::uint8_t { critical, realtime, bulk };
 
 struct SendOptions {
     Priority priority = Priority::bulk;
-    /// The send ends when a receive has matched the message, not before.
+    /// The send does not complete before a receive has matched the message.
     bool synchronous = false;
 };
 

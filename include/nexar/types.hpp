@@ -7,8 +7,8 @@
 
 namespace nexar {
 
-/// An integer that cannot be mistaken for another one: a Tag is not a Sequence. `Name` is any type,
-/// used only to tell kinds apart. No arithmetic: convert with value() where a computation is meant.
+/// A strongly typed integer: a Tag is not a Sequence. `Name` is any type and serves only to
+/// distinguish them. Has no arithmetic: use value() to compute.
 template <class Name, class Rep>
 class Strong {
 public:
@@ -25,10 +25,10 @@ private:
     Rep value_ = 0;
 };
 
-/// What a message is about, chosen by the user; part of matching.
+/// A number chosen by the user that takes part in matching.
 using Tag = Strong<struct TagName, std::uint64_t>;
 
-/// Number of a message per (sender, receiver, context), from 0.
+/// Sequence number of a message per (sender, receiver, context), from 0.
 using Sequence = Strong<struct SequenceName, std::uint64_t>;
 
 }  // namespace nexar

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-/// Waiting for several works.
+/// Functions that wait for several works.
 
 namespace nexar {
 
@@ -27,7 +27,7 @@ concept Works = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> 
 template <class R>
 using ValueOf = decltype(std::declval<std::ranges::range_value_t<R>&>().wait());
 
-/// Those that are not empty, with their places.
+/// The works that are not empty, with their indices.
 struct Started {
     std::vector<Task*> tasks{};
     std::vector<std::size_t> places{};
@@ -79,9 +79,9 @@ std::vector<std::size_t> wait_some(R& works, const Deadline* deadline) {
 
 }  // namespace detail
 
-/// Waits for all works of a vector, array or span, then gives their values, or throws the first
-/// error in their order. A list of Work<> may hold receives as well: a Work<Status> becomes a
-/// Work<>. What an empty one gives is said at Work.
+/// Waits for all works of a vector, array or span, then returns their values, or throws the first
+/// error in list order. A list of Work<> may also hold receives: a Work<Status> converts to Work<>.
+/// See Work for the value of an empty one.
 template <detail::Works R>
 auto wait_all(R&& works) {
     using T = detail::ValueOf<R>;
@@ -106,18 +106,17 @@ auto wait_all(R&& works) {
     }
 }
 
-/// Waits for all of these, of any kinds, then throws the first error in their order if there is
-/// one. Those that give a value keep it: wait() returns it at once.
+/// Waits for all these works, which may be of different types, then throws the first error in
+/// argument order, if any. Works with a value keep it: their wait() returns it at once.
 ///
 ///     nexar::wait_all(world.send(right, to), world.recv(left, from));
 template <class... W>
     requires(sizeof...(W) > 0 && (detail::is_work<std::remove_cvref_t<W>> && ...))
 void wait_all(W&&... works) {
-    static_assert(
-        ((std::is_lvalue_reference_v<W> ||
-          detail::is_ignorable<decltype(std::declval<W&>().wait())>) &&
-         ...),
-        "nexar: the value that this operation gives is lost; keep its Work in a variable");
+    static_assert(((std::is_lvalue_reference_v<W> ||
+                    detail::is_ignorable<decltype(std::declval<W&>().wait())>) &&
+                   ...),
+                  "nexar: the result of this operation is lost; keep its Work in a variable");
     (detail::await(works), ...);
     std::optional<Error> first;
     const auto look = [&first](const auto& work) {
@@ -129,13 +128,13 @@ void wait_all(W&&... works) {
     if (first) throw Error(*first);
 }
 
-/// Waits until one has ended: its index. Empty ones do not count; nullopt: all are empty, or there
-/// are none.
+/// Waits until a work completes and returns its index. Ignores empty works; returns nullopt if all
+/// are empty or the list is.
 template <detail::Works R>
 std::optional<std::size_t> wait_any(R&& works) {
     return detail::wait_any(works, nullptr);
 }
-/// The same until a moment, or for some time; nullopt also when that is over.
+/// The same with a deadline or a timeout; also returns nullopt when it has passed.
 template <detail::Works R>
 std::optional<std::size_t> wait_any(R&& works, std::chrono::steady_clock::time_point deadline) {
     return detail::wait_any(works, &deadline);
@@ -145,7 +144,8 @@ std::optional<std::size_t> wait_any(R&& works, std::chrono::duration<Rep, Period
     return nexar::wait_any(works, detail::deadline_after(duration));
 }
 
-/// Waits until at least one has ended: the indices of all that have. Empty: as wait_any().
+/// Waits until at least one work completes and returns the indices of all that have. Returns an
+/// empty list where wait_any() returns nullopt.
 template <detail::Works R>
 std::vector<std::size_t> wait_some(R&& works) {
     return detail::wait_some(works, nullptr);

@@ -21,7 +21,7 @@ class Message;
 
 namespace detail {
 
-/// An operation under way; what a Work holds.
+/// An operation in progress; owned by a Work.
 class Task;
 
 struct TaskEnd {
@@ -29,7 +29,7 @@ struct TaskEnd {
 };
 using TaskOwner = std::unique_ptr<Task, TaskEnd>;
 
-/// What is to happen when a task has ended; lives until run() begins.
+/// A continuation that runs when a task completes; must stay valid until run() begins.
 class Follower {
 public:
     Follower() = default;
@@ -42,18 +42,18 @@ public:
 using Deadline = std::chrono::steady_clock::time_point;
 
 NEXAR_EXPORT bool done(const Task& task) noexcept;
-/// False: the deadline passed.
+/// Returns false if the deadline passed.
 NEXAR_EXPORT bool wait(Task& task, const Deadline* deadline);
-/// The index of the first that has ended; `tasks.size()`: the deadline passed.
+/// Returns the index of the first task that completed, or `tasks.size()` if the deadline passed.
 NEXAR_EXPORT std::size_t wait_any(std::span<Task* const> tasks, const Deadline* deadline);
 NEXAR_EXPORT void cancel(Task& task) noexcept;
-/// Waits for a task whose Work ends; cancels it first when that is because of an exception. In a
-/// forked child the task is left alone, and the pointer empty.
+/// Waits for a task whose Work is being destroyed; cancels it first if an exception is the reason.
+/// In a forked child it leaves the task alone and empties the pointer.
 NEXAR_EXPORT void wait_before_end(TaskOwner& task, bool unwinding) noexcept;
-/// False: it has ended already, and the follower will not run.
+/// Returns false if the task has already completed; then the follower does not run.
 NEXAR_EXPORT bool follow(Task& task, Follower& follower);
 
-/// Memory that an operation owns until it is released: the value that it sends or gives back.
+/// Memory that an operation owns until it is destroyed: the value that it sends or returns.
 class Held {
 public:
     Held() = default;
@@ -62,8 +62,8 @@ public:
     virtual ~Held() = default;
 };
 
-// Of a task that has ended.
-/// Whoever looks at the error answers for it: an error that nobody looks at is logged.
+// For tasks that have completed.
+/// Reading the error marks it as handled; an error that nobody reads is logged.
 NEXAR_EXPORT const std::optional<Error>& error(Task& task) noexcept;
 NEXAR_EXPORT Status status(const Task& task) noexcept;
 NEXAR_EXPORT Held& held(Task& task) noexcept;
@@ -72,12 +72,12 @@ inline Result<Status> take_status(Task& task) {
     return status(task);
 }
 
-/// Whether nothing is lost when the value is ignored. The result of `broadcast(n, 0).wait()` is
-/// not in `n`, so whoever ignores it has a bug.
+/// True if a caller may ignore a value of this type. The result of `broadcast(n, 0).wait()` is not
+/// stored in `n`, so ignoring it is a bug.
 template <class T>
 inline constexpr bool is_ignorable = std::is_void_v<T> || std::is_same_v<T, Status>;
 
-/// What an empty Work gives.
+/// The result of an empty Work.
 template <class T>
 Result<T> value_of_nothing() {
     if constexpr (std::is_void_v<T>) {
@@ -87,41 +87,42 @@ Result<T> value_of_nothing() {
     } else {
         return Error(Errc::invalid_argument,
                      "this Work is empty, so it has no value: it was never started, was moved "
-                     "from, or its value was taken already");
+                     "from, or its value has already been retrieved");
     }
 }
 
 }  // namespace detail
 
-/// An operation under way. It was started before the call that gave it returned, and goes on
-/// whether or not anybody waits.
+/// An operation in progress. It starts before the call that returns the Work returns, and proceeds
+/// whether or not a thread waits for it.
 ///
-/// The memory that was given to the operation is in use until it has ended: done() is true, or any
-/// kind of waiting returned. A Work that is destroyed earlier waits, so that the memory is never
-/// touched afterwards; during stack unwinding it cancels first.
+/// The memory passed to the operation is in use until the operation completes, that is, until
+/// done() is true or a wait returns. The destructor of an incomplete Work waits for it, so that the
+/// memory is never touched afterwards; during stack unwinding it cancels the operation first.
 ///
-/// A Work that was never started, was moved from, or whose value was taken is empty, and counts as
-/// ended: done() is true and waiting returns at once. An empty Work<> gives nothing, an empty
-/// Work<Status> gives Status{.source = no_rank}, and any other one gives Errc::invalid_argument.
+/// A Work is empty if it was default-constructed or moved from, or if its value has been retrieved.
+/// An empty Work counts as complete: done() is true and waiting returns at once. Waiting for an
+/// empty Work<> succeeds, an empty Work<Status> returns Status{.source = no_rank}, and any other
+/// type fails with Errc::invalid_argument.
 ///
-/// A Work that failed and is destroyed before anybody looked at its result (wait(), result(), ...)
-/// logs the error, unless it was cancelled or its node closed here.
+/// If a failed Work is destroyed before its result was read (wait(), result(), ...), it logs the
+/// error, unless it was cancelled or this process closed the node.
 ///
-/// One thread at a time may use a Work; different ones at the same time are fine. In a forked child
-/// a Work of the parent ends without waiting.
+/// Only one thread at a time may use a Work; different threads may use different Works. In a forked
+/// child, destroying a Work of the parent does not wait.
 template <class T = void>
 class [[nodiscard]] Work {
 public:
-    /// Takes the value out of a task that ended well.
+    /// Retrieves the value of a task that succeeded.
     using Taker = Result<T> (*)(detail::Task& task);
 
     Work() noexcept = default;
     explicit Work(detail::TaskOwner task, Taker taker = nullptr) noexcept
         : task_(std::move(task)), taker_(taker), unwinding_(std::uncaught_exceptions()) {}
-    /// A receive in a list of works whose values nobody needs.
+    /// Converts a receive for a list of works whose values are not needed.
     template <std::same_as<Status> Other>
         requires std::is_void_v<T>
-    Work(Work<Other>&& other) noexcept  // NOLINT(google-explicit-*): as one wait_all() takes both
+    Work(Work<Other>&& other) noexcept  // NOLINT(google-explicit-*): one wait_all() takes both
         : task_(std::move(other.task_)), unwinding_(other.unwinding_) {}
     Work(Work&&) noexcept = default;
     Work& operator=(Work&& other) noexcept {
@@ -134,33 +135,34 @@ public:
     }
     ~Work() { finish(); }
 
-    /// Whether there is an operation: not when it is empty.
+    /// False if the Work is empty.
     bool valid() const noexcept { return task_ != nullptr; }
 
     bool done() const noexcept { return !task_ || detail::done(*task_); }
 
-    /// Waits, makes progress meanwhile, and gives the value, or throws nexar::Error.
+    /// Waits for the operation, making progress meanwhile, and returns its value or throws
+    /// nexar::Error.
     T wait()
         requires(detail::is_ignorable<T>)
     {
         await();
         return take().value();
     }
-    [[nodiscard("the value that the operation gives is lost")]] T wait()
+    [[nodiscard("the result of the operation is lost")]] T wait()
         requires(!detail::is_ignorable<T>)
     {
         await();
         return take().value();
     }
 
-    /// The same without throwing.
+    /// Same as wait(), but returns the error instead of throwing it.
     Result<T> result() {
         await();
         return take();
     }
 
-    /// Whether it has ended; the Work keeps its value. On false it goes on, and uses its memory:
-    /// cancel() ends it.
+    /// Returns whether the operation has completed; the Work keeps its value. If false, the
+    /// operation continues to run and to use its memory; cancel() stops it.
     bool wait_until(detail::Deadline deadline) { return !task_ || detail::wait(*task_, &deadline); }
 
     template <class Rep, class Period>
@@ -169,25 +171,27 @@ public:
                           std::chrono::ceil<std::chrono::steady_clock::duration>(duration));
     }
 
-    /// Asks for an end. It ends within 100 ms in any case, also when the peer is stopped, cut off
-    /// or dead: with Errc::cancelled, as it would have, or, if it is a send of which all was sent
-    /// and whose receiver does not answer, with Errc::outcome_unknown. Then its memory is not in
-    /// use any more. docs/errors.md says under "Deadlines" what becomes of the message.
+    /// Requests cancellation. The operation completes within 100 ms, even if the peer is stopped,
+    /// unreachable or dead: with Errc::cancelled, with its normal result, or, for a send that was
+    /// fully transmitted and whose receiver does not respond, with Errc::outcome_unknown. After
+    /// that its memory is free. docs/errors.md says under "Deadlines" what happens to the message.
     void cancel() noexcept {
         if (task_) detail::cancel(*task_);
     }
 
-    /// Calls `callback(Result<T>)` when it has ended: on the thread that makes progress, or here if
-    /// it has ended already. The Work is empty afterwards: memory must outlive the callback.
+    /// Calls `callback(Result<T>)` when the operation completes: on the thread that makes progress,
+    /// or immediately if it has already completed. Leaves the Work empty; the memory must stay
+    /// valid until the callback runs.
     template <class Callback>
     void then(Callback callback) &&;
-    /// The same, but `executor(function)` decides where and when the callback is called.
+    /// The same, but `executor(function)` decides where and when the callback runs.
     template <class Executor, class Callback>
     void then(Executor executor, Callback callback) &&;
 
     std::future<T> future() &&;
 
-    /// `co_await work`, in a coroutine of any type, which goes on where progress is made.
+    /// `co_await work` in a coroutine of any type. The coroutine resumes on the thread that makes
+    /// progress.
     auto operator co_await() & noexcept { return Awaiter(*this); }
     auto operator co_await() && noexcept { return Awaiter(*this); }
 
@@ -241,7 +245,7 @@ public:
     {
         return work_->take().value();
     }
-    [[nodiscard("the value that the operation gives is lost")]] T await_resume()
+    [[nodiscard("the result of the operation is lost")]] T await_resume()
         requires(!detail::is_ignorable<T>)
     {
         return work_->take().value();

@@ -22,7 +22,7 @@ Baton::Taken Baton::take_locked(Waiter& waiter) {
     }
     const bool stolen = holder_ == Holder::background_resting;
     holder_ = Holder::waiter;
-    called_ = false;  // what is still wanted when it lets go is seen then
+    called_ = false;  // the holder checks wanted_ when it releases the baton
     ++uses_;
     waiter.grant();
     return stolen ? Taken::stolen : Taken::free;
@@ -83,7 +83,7 @@ Baton::Look Baton::look() {
 
 bool Baton::rest() {
     const std::scoped_lock lock(mutex_);
-    NEXAR_ASSERT(holder_ == Holder::background, "only the background thread rests");
+    NEXAR_ASSERT(holder_ == Holder::background, "only the background thread can rest");
     if (first_untold() != nullptr) return false;
     holder_ = Holder::background_resting;
     return true;
@@ -118,7 +118,7 @@ void Baton::unlink(Waiter& waiter) noexcept {
     in_line_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// Who was told is on its way out, and would only pass the baton on.
+// A waiter that was notified is about to leave and would only pass the baton on.
 Waiter* Baton::first_untold() const noexcept {
     Waiter* waiter = first_;
     while (waiter != nullptr && waiter->told()) waiter = waiter->behind_;

@@ -9,66 +9,70 @@
 
 namespace nexar::runtime {
 
-/// Who drives the loop: exactly one thread, which holds the baton.
+/// Decides which thread drives the loop. Exactly one does at a time: the holder of the baton.
 ///
-/// A thread that waits takes it when nobody holds it, and steals it from the background thread when
-/// that one rests (sleeps until something happens). Otherwise it stands in line, asleep. Who is
-/// done gives the baton to the first in line, else leaves it lying. The background thread looks at
-/// it from time to time and picks it up when nobody has used it since its last look: so a caller
-/// that waits again and again finds it free, at the price of one lock, and a caller that computes
-/// is followed by the background thread after two looks at the latest.
+/// A waiting thread takes the baton when it is free, and steals it from the background thread while
+/// that one rests (sleeps until something happens). Otherwise the thread sleeps in a queue. A
+/// driver that is done hands the baton to the first in the queue, or else leaves it free. The
+/// background thread checks the baton periodically and takes it when no waiter has used it since
+/// the last check. So a caller that waits repeatedly finds the baton free at the cost of one lock,
+/// and when a caller computes instead, the background thread takes over after at most two checks.
 ///
-/// Never held while user code runs. Its lock is held for a few instructions and never together with
-/// another one. Any thread may call what is not marked otherwise.
+/// No thread holds the baton while it runs user code. The internal lock is held for a few
+/// instructions and never together with another one. Any thread may call, except where noted.
 class Baton {
 public:
     enum class Taken : std::uint8_t {
         free,    // the waiter drives
-        stolen,  // the same; the background thread must be summoned once, to learn it
-        queued,  // the waiter stands in line, until it is granted the baton or leaves
+        stolen,  // the same; summon the background thread once, so that it notices
+        queued,  // the waiter is in the queue until it is granted the baton or leaves
     };
     Taken take(Waiter& waiter);
 
-    /// The same for a thread that drives while nobody else wants to, and gives way to who waits
-    /// (contended()). None: a waiter holds it.
+    /// The same for a thread that drives only while no other thread wants to, and yields to waiters
+    /// (contended()). Returns nullopt if a waiter holds the baton.
     std::optional<Taken> take_idle(Waiter& waiter);
 
-    /// Takes it only if nobody holds it. For a thread that does not wait; release() gives it back.
+    /// Takes the baton only if it is free. For a thread that does not wait; release() gives it
+    /// back.
     bool try_take();
 
-    /// Leaves the line. True: it had been granted the baton already and must release it.
+    /// Leaves the queue. Returns true if the waiter had already been granted the baton and must
+    /// release it.
     bool leave(Waiter& waiter);
 
-    /// What is to be done after a call, when no lock is held.
+    /// What the caller must do after the call, without holding any lock.
     struct Follow {
-        const FutexWord* sleeper = nullptr;  // to be woken: it drives now
-        bool summon = false;                 // the background thread has to look
+        const FutexWord* sleeper = nullptr;  // wake it: it drives now
+        bool summon = false;                 // summon the background thread
     };
-    /// The holder gives it to the first in line, else leaves it lying.
+    /// The holder hands the baton to the first in the queue, or else leaves it free.
     [[nodiscard]] Follow release();
 
-    /// Whether something waits that only a driver can do. Set it before call(): either the call
-    /// finds the baton lying, or its holder sees this when it lets go.
+    /// Whether there is work that only a driver can do. Set it before call(): either call() finds
+    /// the baton free, or its holder sees the flag when it releases the baton.
     void set_wanted(bool wanted) noexcept { wanted_.store(wanted, std::memory_order_release); }
 
-    /// True when nobody drives: the background thread must be summoned, and will take it.
+    /// Returns true if no thread drives; then summon the background thread, which will take the
+    /// baton.
     [[nodiscard]] bool call();
 
     // For the background thread.
 
     enum class Look : std::uint8_t {
         took,   // it drives
-        again,  // look again soon
-        away,   // a waiter has held it since the last look: sleep until summoned
+        again,  // check again soon
+        away,   // a waiter has held it since the last check: sleep until summoned
     };
     Look look();
 
-    /// The holder is about to sleep, and may be robbed from now on. False: others stand in line.
+    /// The holder is about to sleep; from now on waiters may steal the baton. Returns false if the
+    /// queue is not empty.
     bool rest();
-    /// It woke. False: it was robbed.
+    /// The holder woke. Returns false if a waiter stole the baton.
     bool resume();
-    /// Whether somebody stands in line, for whom the background thread makes way. Who was told does
-    /// not count: it leaves as soon as it runs, perhaps on the very core that is asked from.
+    /// Whether a waiter is in the queue, to which the background thread yields. Waiters that were
+    /// notified do not count: they leave as soon as they run, possibly on the caller's own core.
     bool contended() const;
 
 private:
@@ -81,11 +85,11 @@ private:
 
     mutable std::mutex mutex_;
     Holder holder_ = Holder::nobody;
-    bool called_ = false;      // a driver was asked for while nobody held it
+    bool called_ = false;      // call() requested a driver while the baton was free
     bool away_ = false;        // the background thread sleeps until summoned
     std::uint64_t uses_ = 0;   // by waiters
-    std::uint64_t seen_ = 0;   // uses_ at the last look
-    Waiter* first_ = nullptr;  // the line
+    std::uint64_t seen_ = 0;   // uses_ at the last check
+    Waiter* first_ = nullptr;  // the queue
     Waiter* last_ = nullptr;
     std::atomic<std::uint32_t> in_line_{0};  // written under the lock
     std::atomic<bool> wanted_{false};

@@ -22,7 +22,7 @@ engine::CollectiveOperation& operation_of(Task& task,
     return *operation;
 }
 
-/// Fills one of the task's operations.
+/// Prepares one of the task's operations.
 void set(Task& task, std::unique_ptr<engine::CollectiveOperation>& operation,
          const CollectiveCall& call) {
     const engine::Context& context = *task.communicator->context;
@@ -43,7 +43,7 @@ void post(Task& task) {
     }
 }
 
-/// The exchange of counts that goes before a v-variant.
+/// The exchange of counts that precedes a v-variant.
 CollectiveCall exchange_of(const CollectiveCall& call, Task::CountedPart& part, std::size_t world,
                            bool is_root) {
     CollectiveCall exchange{
@@ -103,7 +103,7 @@ void Task::set_counted() {
     std::size_t sum = 0;
     for (const std::size_t count : part.others) {
         if (count > kMostElements - sum) {
-            throw Error(Errc::invalid_argument, "the counts add up to more than there can be");
+            throw Error(Errc::invalid_argument, "the sum of the counts overflows");
         }
         sum += count;
     }
@@ -151,7 +151,7 @@ Together::~Together() {
     if (!outermost_) return;
     const std::unique_ptr<std::vector<Task*>> tasks(std::exchange(held_back, nullptr));
     while (!tasks->empty()) {
-        // Those of one loop together, under one lock.
+        // Start the tasks of one loop together, under one lock.
         NodeBody& node = tasks->front()->node();
         const std::shared_ptr<NodeBody> kept = node.shared_from_this();
         std::vector<Task*> others;

@@ -1,4 +1,4 @@
-// From what a user calls to an operation of the engine: what is used of a call on this rank.
+// Translates a user's call into an operation of the engine, with the buffers that this rank uses.
 
 #include "runtime/collective_caller.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 using schedule::Chunks;
 using Op = schedule::Collective;
 
-/// What is used of a call on this rank, in elements.
+/// The parts of a call that this rank uses, in elements.
 class Caller {
 public:
     Caller(const CollectiveCall& call, std::uint32_t world, std::uint32_t me,
@@ -65,7 +65,7 @@ public:
         if (schedule::reduces(call_.operation)) take_operator();
     }
 
-    /// What can be checked before the counts of others are known.
+    /// Checks everything that does not depend on the counts of other ranks.
     void check_input() {
         if (schedule::rooted(call_.operation)) take_root();
         if (call_.chunks) check_layout(*call_.chunks);
@@ -86,14 +86,14 @@ private:
 
     [[noreturn]] void refuse_overlap() const {
         refuse(
-            "input and output overlap, but not exactly where the result replaces the input; use "
-            "buffers that are apart or the same");
+            "the input and the output overlap, but not as an in-place call requires; use "
+            "separate buffers or the same one for both");
     }
 
     void take_root() {
         if (call_.root < 0 || static_cast<std::uint32_t>(call_.root) >= world_) {
-            refuse(fmt::format("there is no rank {} in a communicator of {} that could be root",
-                               call_.root, world_));
+            refuse(fmt::format("root {} is not a rank of this communicator of {}", call_.root,
+                               world_));
         }
         into_.terms.root = static_cast<std::uint32_t>(call_.root);
     }
@@ -102,15 +102,15 @@ private:
         const bool used = !schedule::rooted(call_.operation) || is_root();
         if (!used) return;
         if (layout.counts.size() != world_) {
-            refuse(fmt::format("{} counts were given for {} ranks", layout.counts.size(), world_));
+            refuse(fmt::format("there are {} counts for {} ranks", layout.counts.size(), world_));
         }
         if (layout.displacements && layout.displacements->size() != world_) {
-            refuse(fmt::format("{} displacements were given for {} ranks",
+            refuse(fmt::format("there are {} displacements for {} ranks",
                                layout.displacements->size(), world_));
         }
         std::size_t sum = 0;
         for (const std::size_t count : layout.counts) {
-            if (count > kMostElements - sum) refuse("the counts add up to more than there can be");
+            if (count > kMostElements - sum) refuse("the sum of the counts overflows");
             sum += count;
         }
     }
@@ -119,14 +119,14 @@ private:
         return Chunks::of(std::vector<std::uint64_t>(counts.begin(), counts.end()));
     }
 
-    /// Where the root alone knows all counts, another rank knows its own.
+    /// If only the root knows all counts, other ranks know their own.
     Chunks own_chunk(std::size_t own) const {
         std::vector<std::uint64_t> counts(world_);
         counts[me_] = own;
         return Chunks::of(counts);
     }
 
-    /// The elements of all buffers of a call have one type.
+    /// Sets the element type of the call from one buffer; all others must have the same.
     template <class AnyBuffer>
     void take_type(const AnyBuffer& buffer) {
         const std::size_t size = buffer.element_size();
@@ -142,18 +142,18 @@ private:
     port::Bytes memory(const AnyBuffer& buffer, const char* which) const {
         const std::size_t size = buffer.element_size();
         if (buffer.dtype != into_.terms.dtype || size != into_.terms.element_bytes) {
-            refuse(fmt::format("{} of {} cannot be mixed with elements of {}", which,
+            refuse(fmt::format("the {} has elements of {}, but the call has elements of {}", which,
                                type_text(buffer.dtype, size),
                                type_text(into_.terms.dtype, into_.terms.element_bytes)));
         }
         if (buffer.count > std::numeric_limits<std::int64_t>::max() / size) {
-            refuse(fmt::format("{} elements of {} bytes are more than there can be", buffer.count,
+            refuse(fmt::format("{} elements of {} bytes exceed the address space", buffer.count,
                                size));
         }
         if (buffer.data == nullptr && buffer.count != 0) {
-            refuse(fmt::format("an {} of {} elements has no memory", which, buffer.count));
+            refuse(fmt::format("the {} has {} elements but a null pointer", which, buffer.count));
         }
-        // The engine reads all memory in one way; it never writes the input.
+        // The engine has one type for all memory; it never writes to the input.
         // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast)
         return {static_cast<std::byte*>(const_cast<void*>(static_cast<const void*>(buffer.data))),
                 buffer.bytes()};
@@ -166,7 +166,7 @@ private:
     port::Bytes input_memory() const { return memory(call_.input, "input"); }
     port::Bytes output_memory() const { return memory(call_.output, "output"); }
 
-    /// The chunks of a buffer, each in its place.
+    /// The memory of each chunk of a buffer.
     std::vector<port::Bytes> places(port::Bytes buffer, const std::vector<std::size_t>& counts,
                                     const std::vector<std::size_t>& begins,
                                     const char* which) const {
@@ -178,7 +178,7 @@ private:
             const std::size_t count = counts[i];
             if (begin > room || count > room - begin) {
                 refuse(
-                    fmt::format("the chunk of rank {} is {} elements from {} on, but the {} has "
+                    fmt::format("the chunk of rank {} has {} elements at offset {}, but the {} has "
                                 "only {}",
                                 i, count, begin, which, room));
             }
@@ -189,7 +189,7 @@ private:
 
     void want(const char* which, std::size_t has, std::uint64_t wanted) const {
         if (has == wanted) return;
-        refuse(fmt::format("the {} has {} elements and must have {}", which, has, wanted));
+        refuse(fmt::format("the {} has {} elements but must have {}", which, has, wanted));
     }
 
     void output(std::uint64_t wanted) {
@@ -197,8 +197,8 @@ private:
         into_.output.push_back(output_memory());
     }
 
-    /// Input and output, or one of them in place of both: when `inner` is exactly its part of
-    /// `outer`, which is where the element `offset` stands.
+    /// Sets input and output, or only one of them if the call is in place: the shorter buffer is
+    /// then exactly the part of the longer one that begins at element `offset`.
     void pair(port::Bytes in, port::Bytes out, bool input_is_inner, std::uint64_t offset) {
         const port::Bytes outer = input_is_inner ? out : in;
         const port::Bytes inner = input_is_inner ? in : out;
@@ -267,7 +267,7 @@ private:
         pair(input_memory(), output_memory(), true, into_.chunks.offset(me_));
     }
 
-    /// The output has gaps between its chunks.
+    /// For an output with gaps between its chunks.
     void gather_apart(const std::vector<std::size_t>& counts,
                       const std::vector<std::size_t>& begins) {
         into_.output = places(output_memory(), counts, begins, "output");
@@ -299,14 +299,14 @@ private:
         pair(input_memory(), output_memory(), false, into_.chunks.offset(me_));
     }
 
-    /// The input has gaps between its chunks.
+    /// For an input with gaps between its chunks.
     void scatter_apart(const std::vector<std::size_t>& counts,
                        const std::vector<std::size_t>& begins) {
         std::vector<port::Bytes> chunks = places(input_memory(), counts, begins, "input");
         const port::Bytes out = output_memory();
         into_.in_place = !out.empty() && out.data() == chunks[me_].data();
         if (into_.in_place) {
-            // One list is both: the chunk of this rank stays where it is.
+            // One list serves as input and output: the chunk of this rank stays in place.
             if (overlap_in(chunks)) refuse("two chunks of the input overlap");
             into_.output = std::move(chunks);
             return;
@@ -327,8 +327,8 @@ private:
             }
         } else {
             if (call_.input.count % world_ != 0) {
-                refuse(fmt::format("{} elements do not divide by {} ranks", call_.input.count,
-                                   world_));
+                refuse(fmt::format("{} elements cannot be divided evenly among {} ranks",
+                                   call_.input.count, world_));
             }
             into_.terms.count = call_.input.count / world_;
             into_.chunks = into_.receives = Chunks::even(call_.input.count, world_);
@@ -337,14 +337,14 @@ private:
         want("output", call_.output.count, into_.receives.total());
         pair(input_memory(), output_memory(), true, 0);
         if (into_.in_place && call_.chunks && call_.chunks->counts != call_.receives.counts) {
-            refuse("in place, what is sent to a rank must be as much as what comes from it");
+            refuse("in place, the counts sent to and received from a rank must be equal");
         }
     }
 
     void exchange_apart(const std::vector<std::size_t>& counts,
                         const std::vector<std::size_t>& begins) {
         const ChunkLayout& receives = call_.receives;
-        if (!receives.displacements) refuse("there are displacements of one side only");
+        if (!receives.displacements) refuse("only one of input and output has displacements");
         std::vector<port::Bytes> sent = places(input_memory(), counts, begins, "input");
         into_.output = places(output_memory(), receives.counts, *receives.displacements, "output");
         if (overlap_in(into_.output)) refuse("two chunks of the output overlap");
@@ -360,7 +360,7 @@ private:
     void take_operator() {
         const Operator& op = call_.op;
         if (!op.folds(into_.terms.dtype, into_.terms.element_bytes)) {
-            refuse("the operator was made for elements of another type");
+            refuse("the operator was created for elements of another type");
         }
         if (op.fold() != nullptr) {
             into_.reducer.emplace(into_.terms.dtype, into_.terms.element_bytes, op.fold(),
@@ -370,7 +370,7 @@ private:
         }
         const bool scans = call_.operation == Op::scan || call_.operation == Op::exclusive_scan;
         if (scans && op.builtin() == ReduceOp::average) {
-            refuse("the average of a prefix is not defined; take sum, and divide by rank + 1",
+            refuse("a scan cannot compute an average; use sum and divide by rank + 1",
                    Errc::unsupported);
         }
         auto reducer = compute::reducer_for(into_.terms.dtype, op.builtin());

@@ -8,15 +8,15 @@
 
 namespace nexar::detail {
 
-/// Of all ranks together, so that sums of counts do not overflow.
+/// Maximum over all ranks together, so that sums of counts do not overflow.
 inline constexpr std::size_t kMostElements = std::numeric_limits<std::size_t>::max() / 32;
 
-/// Sets what the engine needs of a call on rank `me`. Throws nexar::Error for a call that makes no
-/// sense.
+/// Fills in what the engine needs to run the call on rank `me`. Throws nexar::Error if the
+/// arguments are invalid.
 void understand(const CollectiveCall& call, std::uint32_t world, std::uint32_t me,
                 engine::CollectiveOperation& into);
 
-/// The same check for a v-variant whose counts are to be exchanged, before that.
+/// The same check for a v-variant, before its counts are exchanged.
 void check_counted(const CollectiveCall& call, std::uint32_t world, std::uint32_t me);
 
 }  // namespace nexar::detail

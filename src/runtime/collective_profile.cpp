@@ -57,7 +57,7 @@ Result<schedule::Profile> collective_profile(const Config& config) {
 }
 
 schedule::Links links_of(const View& view) {
-    std::map<std::vector<std::string>, std::uint32_t> first;  // the first member of each machine
+    std::map<std::vector<std::string>, std::uint32_t> first;  // the first member on each host
     std::vector<std::uint32_t> hosts;
     hosts.reserve(view.members.size());
     for (const Member& member : view.members) {

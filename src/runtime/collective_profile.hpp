@@ -8,13 +8,13 @@
 
 namespace nexar::runtime {
 
-/// How collectives choose their algorithms, by a Config of kSettings; the links are for who makes a
-/// communicator to say. Fails with bad_config.
+/// The parameters by which collectives choose their algorithms, from a Config of kSettings. The
+/// caller fills in the links when it creates a communicator. Fails with bad_config.
 Result<schedule::Profile> collective_profile(const Config& config);
 
-/// What the members of a view are connected by: those are on one machine that are reached by the
-/// same addresses, but for the port; one without addresses is alone. The same on all members, since
-/// the view is.
+/// The kinds of links between the members of a view. Members whose addresses are equal except for
+/// the port are on one host; a member without addresses is on a host of its own. All members get
+/// the same result, because they have the same view.
 schedule::Links links_of(const View& view);
 
 }  // namespace nexar::runtime

@@ -9,17 +9,16 @@
 namespace nexar {
 
 void detail::refuse_negative_tag(std::int64_t tag) {
-    throw Error(
-        Errc::invalid_argument,
-        fmt::format("the tag {} is negative; tags go from 0 to 2^64 - 1, and any_tag lets a "
-                    "receive or a probe take every tag",
-                    tag));
+    throw Error(Errc::invalid_argument, fmt::format("the tag {} is negative; tags go from 0 to "
+                                                    "2^64 - 1, and any_tag matches every tag in a "
+                                                    "receive or probe",
+                                                    tag));
 }
 
 void detail::refuse_negative_count(std::size_t rank, long long count) {
     throw Error(Errc::invalid_argument,
-                fmt::format("{} was given for rank {}; counts and displacements are at least 0",
-                            count, rank));
+                fmt::format("the count or displacement of rank {} is {}; it must be at least 0",
+                            rank, count));
 }
 
 using detail::Task;
@@ -50,7 +49,7 @@ engine::Pattern checked_pattern(const SourcePattern& from, const TagPattern& tag
 
 Error nothing_to_take(const char* operation) {
     return {Errc::invalid_argument,
-            "no_rank sends no message that could be taken out of matching",
+            "a matched probe from no_rank can never find a message",
             {.operation = operation}};
 }
 
@@ -59,14 +58,14 @@ std::size_t checked_bytes(const AnyBuffer& buffer, const char* operation) {
     const std::size_t element = buffer.element_size();
     if (element == 0 || buffer.count > std::numeric_limits<std::int64_t>::max() / element) {
         throw Error(Errc::invalid_argument,
-                    fmt::format("there can be no buffer of {} elements of type {} with {} bytes "
-                                "each",
+                    fmt::format("a buffer of {} elements of type {} with {} bytes "
+                                "each is not valid",
                                 buffer.count, name(buffer.dtype), element),
                     {.operation = operation});
     }
     if (buffer.data == nullptr && buffer.count != 0) {
         throw Error(Errc::invalid_argument,
-                    fmt::format("a buffer of {} elements has no memory", buffer.count),
+                    fmt::format("a buffer of {} elements has a null pointer", buffer.count),
                     {.operation = operation});
     }
     return buffer.count * element;
@@ -233,7 +232,7 @@ std::optional<Message> Communicator::try_matched_probe(SourcePattern from, TagPa
 }
 
 Work<Status> Message::recv(const Buffer& into) && {
-    if (!body_) throw Error(Errc::invalid_argument, "the message was received already");
+    if (!body_) throw Error(Errc::invalid_argument, "the message has already been received");
     TaskOwner task = new_task(body_->communicator, Task::What::message);
     set_incoming(*task, into);
     task->message = std::exchange(body_->message, nullptr);

@@ -1,4 +1,4 @@
-// Communicators that are made from others.
+// Creates communicators from others.
 
 #include <fmt/format.h>
 
@@ -18,8 +18,8 @@ namespace {
 
 using Body = std::shared_ptr<detail::CommunicatorBody>;
 
-/// Under the lock: of the ranks `ranks` of a communicator, in this order; `me` is the place of this
-/// node among them.
+/// Under the lock: creates a communicator of the ranks `ranks` of `body`, in this order; `me` is
+/// the index of this node among them.
 Communicator make(const Body& body, std::span<const std::uint32_t> ranks, std::size_t me,
                   const wire::ContextOrigin& origin) {
     detail::NodeBody& node = *body->node;
@@ -40,12 +40,12 @@ Communicator make(const Body& body, std::span<const std::uint32_t> ranks, std::s
     return Communicator(std::make_shared<detail::CommunicatorBody>(body->node, made, true));
 }
 
-/// Counts as a creation on every rank, so that all count alike.
+/// Every rank calls this for every creation, so that all ranks number creations alike.
 wire::ContextOrigin next_origin(engine::Context& parent, std::uint64_t colour) {
     return {.parent = parent.id, .creation = parent.creations++, .colour = colour};
 }
 
-/// Nothing when this node is none of the ranks.
+/// Returns nullopt if this node is not one of the ranks.
 std::optional<Communicator> make_of(const Body& body, std::span<const std::uint32_t> ranks,
                                     std::uint64_t colour) {
     const runtime::Progress::Guard guard(body->node->progress());
@@ -71,7 +71,7 @@ Communicator Communicator::duplicate() const {
 
 std::optional<Communicator> Communicator::split(std::optional<std::uint32_t> colour,
                                                 std::int64_t key) const {
-    // 0 is no colour: of those who have none nothing is made.
+    // 0 means undefined: these ranks get no communicator.
     using Choice = std::array<std::int64_t, 2>;
     const Choice own{colour ? static_cast<std::int64_t>(*colour) + 1 : 0, key};
     const std::size_t world = body()->context->pairs.size();
@@ -91,15 +91,16 @@ std::optional<Communicator> Communicator::subgroup_of(std::span<const std::int64
     const auto world = static_cast<std::int64_t>(body()->context->pairs.size());
     std::vector<std::uint32_t> members;
     std::vector<bool> named(static_cast<std::size_t>(world));
-    // Other lists give other communicators: ranks that disagree never talk in one.
+    // Different lists give different communicators, so ranks that disagree never share one.
     std::uint64_t colour = ranks.size();
     for (const std::int64_t rank : ranks) {
         if (rank < 0 || rank >= world || named[static_cast<std::size_t>(rank)]) {
-            throw Error(Errc::invalid_argument,
-                        fmt::format("rank {} cannot be in a subgroup: ranks go from 0 to {}, each "
-                                    "once",
-                                    rank, world - 1),
-                        {.operation = "subgroup"});
+            throw Error(
+                Errc::invalid_argument,
+                fmt::format("rank {} is not valid in a subgroup: ranks go from 0 to {}, each "
+                            "once",
+                            rank, world - 1),
+                {.operation = "subgroup"});
         }
         named[static_cast<std::size_t>(rank)] = true;
         members.push_back(static_cast<std::uint32_t>(rank));

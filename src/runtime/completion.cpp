@@ -44,7 +44,7 @@ bool Completion::then(Continuation& continuation) noexcept {
 
 void Completion::rearm() noexcept {
     const std::uintptr_t state = state_.load(std::memory_order_acquire);
-    NEXAR_ASSERT(state == kDone || state == 0, "an operation that runs cannot be started again");
+    NEXAR_ASSERT(state == kDone || state == 0, "a pending operation cannot be started again");
     state_.store(0, std::memory_order_relaxed);
 }
 
@@ -63,12 +63,13 @@ Completion::Interested Completion::finish() noexcept {
 }
 
 bool Completion::enlist(Waiter& waiter) noexcept {
-    static_assert(alignof(Waiter) > kFlags, "the flags live in the low bits of its address");
+    static_assert(alignof(Waiter) > kFlags,
+                  "the flags are in the low bits of the waiter's address");
     const auto address = reinterpret_cast<std::uintptr_t>(&waiter);
     std::uintptr_t state = state_.load(std::memory_order_acquire);
     do {
         if ((state & kDone) != 0) return false;
-        NEXAR_ASSERT((state & ~kFlags) == 0, "one thread at a time waits for a completion");
+        NEXAR_ASSERT((state & ~kFlags) == 0, "only one thread at a time may wait for a completion");
     } while (!state_.compare_exchange_weak(state, state | address, std::memory_order_acq_rel,
                                            std::memory_order_acquire));
     return true;
@@ -79,7 +80,7 @@ bool Completion::delist(Waiter& waiter) noexcept {
     std::uintptr_t state = state_.load(std::memory_order_acquire);
     do {
         if ((state & kDone) != 0) return false;
-        NEXAR_ASSERT((state & ~kFlags) == address, "only the thread that waits can stop waiting");
+        NEXAR_ASSERT((state & ~kFlags) == address, "only the waiting thread can stop waiting");
     } while (!state_.compare_exchange_weak(state, state & kFlags, std::memory_order_acq_rel,
                                            std::memory_order_acquire));
     return true;

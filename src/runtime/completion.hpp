@@ -7,12 +7,12 @@ namespace nexar::runtime {
 
 class Waiter;
 
-/// What follows a completion: user code, called by the thread that drives (or by poll() in a user's
+/// User code that runs after a completion. The driving thread calls it (or poll() in a user's
 /// loop), never under the loop's lock.
 ///
-/// A node that its owner keeps alive until run() begins or until it was withdrawn
-/// (Progress::withdraw); run() may destroy it. So that following up costs no memory: it lives in
-/// the frame of a coroutine, or beside the callback.
+/// Intrusive, so that registering it allocates nothing: it lives in a coroutine frame or next to
+/// the callback. The owner keeps it alive until run() begins or until Progress::withdraw()
+/// succeeded; run() may destroy it.
 class Continuation {
 public:
     Continuation() = default;
@@ -36,7 +36,7 @@ public:
     void push(Continuation& continuation) noexcept;
     /// The oldest, or null.
     Continuation* pop() noexcept;
-    /// Takes one out of the middle; false: it is not here.
+    /// Removes one from anywhere in the queue; returns false if it is not in it.
     bool remove(const Continuation& continuation) noexcept;
 
 private:
@@ -44,31 +44,31 @@ private:
     Continuation* last_ = nullptr;
 };
 
-/// Something that will be done once, and that one thread may wait for.
+/// An event that happens once and that one thread may wait for.
 ///
-/// The owner may destroy it as soon as done() is true: whoever completes it touches it no more. It
-/// must not be destroyed before, unless the operation that would complete it is gone too.
-/// Everything that was written before Progress::complete() is visible to a thread that saw done().
+/// The owner may destroy it as soon as done() is true: the completing thread does not touch it
+/// after that. It must not be destroyed earlier, unless the operation that would complete it is
+/// gone too. Everything written before Progress::complete() is visible to a thread that saw done().
 class Completion {
 public:
     Completion() = default;
     Completion(const Completion&) = delete;
     Completion& operator=(const Completion&) = delete;
 
-    /// Any thread.
+    /// Any thread may call.
     bool done() const noexcept { return (state_.load(std::memory_order_acquire) & kDone) != 0; }
 
-    /// `continuation.run()` is called once after it is done. False: it is done already, and nothing
-    /// will be called. The owner's thread; one continuation at a time.
+    /// Registers `continuation`, whose run() is called once after completion. Returns false if it
+    /// is already done; then nothing is called. For the owner's thread; one continuation at a time.
     [[nodiscard]] bool then(Continuation& continuation) noexcept;
 
-    /// As new, for the next start of a prepared operation. It must be done, or never used.
+    /// Resets it for the next start of a prepared operation. It must be done or unused.
     void rearm() noexcept;
 
 private:
     friend class Progress;
 
-    /// What was to be told that it is done.
+    /// The waiter and the continuation to notify.
     struct Interested {
         Waiter* waiter = nullptr;
         Continuation* continuation = nullptr;
@@ -78,14 +78,15 @@ private:
     static constexpr std::uintptr_t kContinued = 2;  // continuation_ is set
     static constexpr std::uintptr_t kFlags = kDone | kContinued;
 
-    /// Marks it done; `this` may be gone when it returns.
+    /// Marks it done; `this` may be destroyed before finish() returns.
     Interested finish() noexcept;
 
-    /// False: it is done.
+    /// Returns false if it is done.
     bool enlist(Waiter& waiter) noexcept;
-    /// False: it is done, and whoever finished it tells the waiter, or has told it.
+    /// Returns false if it is done; then the completing thread has notified the waiter or is about
+    /// to.
     bool delist(Waiter& waiter) noexcept;
-    /// False: there was none, or finish() took it.
+    /// Returns false if there was none, or finish() took it.
     bool drop_continuation() noexcept;
 
     // The address of the waiter, or 0, with the flags in its low bits.

@@ -13,14 +13,14 @@ namespace nexar::runtime {
 
 namespace {
 
-// SteadyClock counts from the origin of CLOCK_MONOTONIC, which is what the kernel compares with.
+// SteadyClock has the same origin as CLOCK_MONOTONIC, which the kernel compares with.
 timespec absolute(TimePoint when) noexcept {
     const auto since = std::max(when.time_since_epoch(), Duration::zero());
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since);
     return {.tv_sec = seconds.count(), .tv_nsec = (since - seconds).count()};
 }
 
-// Sleeps while `word` has `value`, until woken or the deadline. May return for no reason.
+// Sleeps while `word` has `value`, until woken or the deadline. May return spuriously.
 void sleep_while(const FutexWord& word, std::uint32_t value, const timespec* deadline) noexcept {
     static_assert(sizeof(FutexWord) == 4 && FutexWord::is_always_lock_free);
     ::syscall(SYS_futex, &word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value, deadline, nullptr,

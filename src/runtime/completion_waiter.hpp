@@ -10,20 +10,21 @@
 
 namespace nexar::runtime {
 
-/// A word that one thread sleeps on (futex(2)).
+/// A futex(2) word that one thread sleeps on.
 using FutexWord = std::atomic<std::uint32_t>;
 
-/// Wakes the thread that sleeps on `word`, if one does. The word may be gone: the kernel compares
-/// addresses and does not read it, and who sleeps on another word that has come to live there takes
-/// it for a spurious wake-up.
+/// Wakes the thread that sleeps on `word`, if any. The word may already be destroyed: the kernel
+/// compares addresses and does not read it, and a thread that sleeps on a new word at the same
+/// address treats the wakeup as spurious.
 void wake_sleeper(const FutexWord* word) noexcept;
 
-/// A thread inside a wait, on its stack. It is told when completions are done, and granted the
-/// baton when it is to drive; until then it sleeps on its own word.
+/// A thread inside a wait; lives on its stack. Completions tell() it that they are done, and the
+/// baton grants itself to the waiter that should drive; until then the thread sleeps on its own
+/// word.
 ///
-/// Whoever tells or grants touches it for the last time with one atomic operation; the system call
-/// that wakes it follows later, by address only. The thread leaves when every completion in which
-/// it was enlisted has either let go of it or told it.
+/// tell() and grant() touch the waiter for the last time in one atomic operation; the system call
+/// that wakes it follows later and uses only the address. The thread returns when every completion
+/// in which it was enlisted has either delisted or notified it.
 class Waiter {
 public:
     Waiter() = default;
@@ -31,16 +32,18 @@ public:
     Waiter& operator=(const Waiter&) = delete;
 
     struct Told {
-        const FutexWord* sleeper = nullptr;  // to be woken, if not null
-        bool drives = false;                 // it may sleep in epoll
+        const FutexWord* sleeper = nullptr;  // wake it, if not null
+        bool drives = false;                 // the thread may be asleep in epoll
     };
-    /// One of its completions is done. Any thread.
+    /// One of its completions is done. Any thread may call.
     Told tell() noexcept;
 
-    /// It holds the baton from now on. The word to be woken, or null. Under the baton's lock.
+    /// The waiter holds the baton from now on. Returns the word to wake, or null. Under the baton's
+    /// lock.
     const FutexWord* grant() noexcept;
 
-    // The rest is for the thread itself, except told(), which anyone may ask who keeps it alive.
+    // The rest is for the waiting thread itself, except told(), which any thread may call that
+    // keeps the waiter alive.
     bool told() const noexcept { return told_count() != 0; }
     std::uint32_t told_count() const noexcept {
         return word_.load(std::memory_order_acquire) / kOneTold;
@@ -48,13 +51,14 @@ public:
     bool granted() const noexcept {
         return (word_.load(std::memory_order_acquire) & kGranted) != 0;
     }
-    /// It gave the baton away.
+    /// The waiter gave the baton away.
     void clear_grant() noexcept { word_.fetch_and(~kGranted, std::memory_order_acq_rel); }
 
-    /// Returns when it was told or granted, or the deadline passed.
+    /// Returns when the waiter was notified or granted the baton, or the deadline passed.
     void sleep(std::optional<TimePoint> deadline) noexcept;
 
-    /// Returns when it was told `count` times. Only for what is on its way.
+    /// Returns when the waiter was notified `count` times. Only for notifications that are
+    /// imminent.
     void await_told(std::uint32_t count) const noexcept;
 
 private:
@@ -65,14 +69,13 @@ private:
     static constexpr std::uint32_t kOneTold = 4;  // the bits above count
 
     alignas(8) FutexWord word_{0};
-    // The line for the baton, guarded by its lock.
+    // The queue for the baton, guarded by the baton's lock.
     Waiter* before_ = nullptr;
     Waiter* behind_ = nullptr;
     bool in_line_ = false;
 };
 
-/// Sleepers that are to be woken when a lock has been released: one that woke while it is held
-/// would run into it.
+/// Sleepers to wake after a lock is released: if woken earlier, they would block on that lock.
 class PendingWakes {
 public:
     void add(const FutexWord* word) noexcept;

@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::size_t kFileLimit = std::size_t{1} << 20;
 
-/// Closes a descriptor.
+/// Owns a file descriptor.
 class OpenFile {
 public:
     explicit OpenFile(int descriptor) noexcept : descriptor_(descriptor) {}
@@ -54,7 +54,7 @@ Error unreadable(const ConfigFilePath& file, int error) {
     return unreadable(file, "cannot be read: " + std::generic_category().message(error));
 }
 
-/// Reads up to the limit; what is longer is refused, also when it grew since it was looked at.
+/// Reads the file; fails if it exceeds the limit, even if it has grown since its size was checked.
 Result<std::string> read_all(const OpenFile& open_file, const ConfigFilePath& file) {
     std::string text(kFileLimit + 1, '\0');
     std::size_t size = 0;
@@ -65,8 +65,7 @@ Result<std::string> read_all(const OpenFile& open_file, const ConfigFilePath& fi
         if (n == 0) break;
         size += static_cast<std::size_t>(n);
     }
-    if (size > kFileLimit)
-        return unreadable(file, "is larger than 1 MiB, the most that is allowed");
+    if (size > kFileLimit) return unreadable(file, "is larger than the maximum of 1 MiB");
     text.resize(size);
     return text;
 }
@@ -78,10 +77,11 @@ struct Contents {
 
 Result<Contents> read_file(const ConfigFilePath& file) {
     if (file.path.empty()) {
-        return Error(Errc::bad_config,
-                     "environment NEXAR_CONFIG: is empty; allowed: the path of a file");
+        return Error(
+            Errc::bad_config,
+            "environment NEXAR_CONFIG: is empty; set it to the path of a file or unset it");
     }
-    // Without O_NONBLOCK a pipe by that name would hold the process.
+    // Without O_NONBLOCK, opening a named pipe would block the process.
     const OpenFile open_file(
         ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (open_file.descriptor() < 0) {
@@ -96,14 +96,14 @@ Result<Contents> read_file(const ConfigFilePath& file) {
     return Contents{.present = true, .text = std::move(text)};
 }
 
-/// Held by all of nexar that looks at the environment: join() changes it.
+/// Held by all nexar code that accesses the environment, because join() changes it.
 std::mutex& environment_mutex() {
     static std::mutex mutex;
     return mutex;
 }
 
-/// Where the strings of the environment lie that the process was started with; empty when that is
-/// not known. Others, which came by setenv() and putenv(), are not shown to anybody, and may be
+/// The memory of the environment strings that the process was started with; empty if unknown.
+/// Strings added later by setenv() or putenv() do not appear in /proc/PID/environ, and may be
 /// constants.
 struct InitialEnvironment {
     std::uintptr_t begin = 0;
@@ -114,8 +114,8 @@ InitialEnvironment initial_environment() {
     std::ifstream file("/proc/self/stat");
     std::string text;
     std::getline(file, text);
-    // The name of the program is in brackets and may hold anything; behind it stand numbers, and
-    // proc(5) calls the first of them field 3, and env_start and env_end fields 50 and 51.
+    // The program name is in parentheses and may contain any character. Numbers follow it; proc(5)
+    // calls the first of them field 3, and env_start and env_end fields 50 and 51.
     const std::size_t name_end = text.rfind(')');
     if (name_end == std::string::npos) return {};
     std::istringstream fields(text.substr(name_end + 1));

@@ -16,7 +16,7 @@ constinit std::atomic<std::uint32_t> fork_depth{0};
 
 namespace {
 
-// Runs in the child before fork() returns there, when it has one thread.
+// Runs in the child before fork() returns there, while the child has a single thread.
 void enter_child() {
     detail::fork_depth.fetch_add(1, std::memory_order_relaxed);
 }
@@ -25,21 +25,22 @@ void enter_child() {
 
 ForkGuard::ForkGuard() {
     static const int registered = pthread_atfork(nullptr, nullptr, &enter_child);
-    NEXAR_ASSERT(registered == 0, "pthread_atfork fails only without memory");
+    NEXAR_ASSERT(registered == 0, "pthread_atfork fails only if memory runs out");
     depth_ = detail::fork_depth.load(std::memory_order_relaxed);
 }
 
 void ForkGuard::refuse(const char* doing) {
-    throw Error(Errc::forked,
-                fmt::format("cannot {} in a forked child: the node belongs to the parent process, "
-                            "which goes on using it; make a node of its own after fork, or call "
-                            "exec",
-                            doing));
+    throw Error(
+        Errc::forked,
+        fmt::format("cannot {} in a forked child: the node belongs to the parent process, "
+                    "which continues to use it; in the child, create a new node after fork or call "
+                    "exec",
+                    doing));
 }
 
 void keep_in_child(std::shared_ptr<void> of_parent) {
-    // Reachable for ever, so that leak checkers know it. A list without a lock, because a child of
-    // this child may be made at any time.
+    // Reachable for the life of the process, so that leak checkers accept it. A lock-free list,
+    // because this child may fork at any time.
     struct Kept {
         std::shared_ptr<void> object{};
         Kept* next = nullptr;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kName = "NEXAR_JOIN";
 
-/// What this process was given, for a second join().
+/// The value of NEXAR_JOIN, for later calls of join().
 struct Taken {
     std::mutex mutex{};
     std::optional<Secret> value{};

@@ -24,7 +24,7 @@ namespace {
 constexpr std::array kLaunchers = {Launcher::nexar_run, Launcher::torchrun, Launcher::open_mpi,
                                    Launcher::pmi,       Launcher::slurm,    Launcher::kubernetes};
 
-/// The launchers to look at.
+/// The launchers to try.
 Result<std::vector<Launcher>> asked_launchers(std::span<const NamedValue> environment) {
     const std::string* const wanted = find_value(environment, "NEXAR_LAUNCHER");
     if (wanted == nullptr) return std::vector(kLaunchers.begin(), kLaunchers.end());
@@ -33,7 +33,7 @@ Result<std::vector<Launcher>> asked_launchers(std::span<const NamedValue> enviro
     if (found != kLaunchers.end()) return std::vector{*found};
     std::string known;
     for (const Launcher launcher : kLaunchers) known += fmt::format("{}, ", keyword(launcher));
-    return bad_launch(fmt::format("NEXAR_LAUNCHER={} is no launcher; allowed: {}none",
+    return bad_launch(fmt::format("NEXAR_LAUNCHER={} is not a known launcher; allowed: {}none",
                                   in_quotes(*wanted), known));
 }
 
@@ -47,8 +47,8 @@ std::string numbers_text(const LaunchClaim& claim) {
 
 Error contradiction(const LaunchClaim& one, const LaunchClaim& other) {
     return bad_launch(fmt::format(
-        "two launchers contradict each other: {}, {}; unset the variables that are left over, or "
-        "say which one counts with NEXAR_LAUNCHER={} or NEXAR_LAUNCHER={}",
+        "two launchers contradict each other: {}, {}; unset the stale variables, or "
+        "choose one with NEXAR_LAUNCHER={} or NEXAR_LAUNCHER={}",
         numbers_text(one), numbers_text(other), keyword(one.launcher), keyword(other.launcher)));
 }
 
@@ -57,7 +57,7 @@ bool same_where_known(const std::optional<T>& a, const std::optional<T>& b) {
     return !a || !b || *a == *b;
 }
 
-/// Whether `inner` may run inside of `outer`, both complete. Launchers nest: on a Slurm cluster
+/// Whether `inner` may run inside `outer`; both are complete. Launchers nest: on a Slurm cluster
 /// srun starts one torchrun per host, and mpirun starts its daemons through srun.
 bool may_nest(const LaunchClaim& inner, const LaunchClaim& outer) {
     if (inner.rank == outer.rank && inner.world == outer.world) return true;
@@ -67,16 +67,16 @@ bool may_nest(const LaunchClaim& inner, const LaunchClaim& outer) {
         // One process starts all ranks.
         case Launcher::nexar_run:
             return outer_world == 1;
-        // One process per host does.
+        // One process per host starts them.
         case Launcher::torchrun:
             return outer_world == 1 || outer.world == inner.parts;
-        // A world smaller than the one outside is one that was forgotten there.
+        // If the inner world is smaller than the outer one, its variables are stale.
         default:
             return outer_world <= inner.world.value_or(0);
     }
 }
 
-/// The same process as `claim` says, so that what that launcher does not say may be learned here.
+/// Fills in what `claim` lacks from `other`, which describes the same process.
 void learn(LaunchClaim& claim, const LaunchClaim& other) {
     if (claim.rank != other.rank || claim.world != other.world) return;
     if (!claim.local_rank) claim.local_rank = other.local_rank;
@@ -88,7 +88,7 @@ void learn(LaunchClaim& claim, const LaunchClaim& other) {
     if (claim.job.empty()) claim.job = other.job;
 }
 
-/// The claim that counts among those that were found, the strongest first.
+/// Chooses one of the claims; the first takes precedence.
 Result<LaunchClaim> choose(std::span<const LaunchClaim> claims) {
     const auto chosen_at = std::ranges::find_if(claims, &LaunchClaim::complete);
     if (chosen_at == claims.end()) {
@@ -110,8 +110,8 @@ Result<LaunchClaim> choose(std::span<const LaunchClaim> claims) {
     return chosen;
 }
 
-/// The batch script or the shell of a Slurm allocation for one task: the program is that task,
-/// whether srun starts it or not.
+/// Whether this is the batch script or the shell of a Slurm allocation for one task: the program is
+/// that task, whether srun starts it or not.
 bool is_only_task(std::span<const LaunchClaim> claims) {
     return claims.size() == 1 && claims[0].launcher == Launcher::slurm && !claims[0].complete() &&
            claims[0].world == 1U;
@@ -127,9 +127,9 @@ std::uint64_t hash(std::string_view text) {
     return value;
 }
 
-/// On one host all ranks meet on its loopback address, at a port that the job's name leads to:
-/// below those that the kernel gives away. Who else might listen there does not know the secret
-/// of the job, so that a collision costs an error and no more.
+/// On one host all ranks meet on the loopback address, at a port derived from the job's name, below
+/// the kernel's ephemeral range. Another program that listens there does not know the secret of the
+/// job, so a collision causes an error and no harm.
 std::uint16_t port_of_job(std::string_view job) {
     constexpr std::uint64_t kFirst = 10240;
     constexpr std::uint64_t kEnd = 32768;
@@ -147,24 +147,24 @@ Result<SeedPlace> seed_place(const LaunchClaim& claim, std::span<const NamedValu
         NEXAR_TRY_VALUE(place, parse_seed_host("NEXAR_SEED_HOST", *text));
         if (place.port && own_port && *place.port != *own_port) {
             return bad_launch(
-                fmt::format("NEXAR_SEED_HOST={} and NEXAR_SEED_PORT={} name two ports; "
+                fmt::format("NEXAR_SEED_HOST={} and NEXAR_SEED_PORT={} name different ports; "
                             "unset one of them",
                             in_quotes(*text), *own_port));
         }
         return with_port(place.host, place.port ? place.port : claim.port);
     }
     if (claim.host) return with_port(*claim.host, claim.port);
-    if (claim.world == 1U) return with_port("127.0.0.1", std::nullopt);  // it is this process
+    if (claim.world == 1U) return with_port("127.0.0.1", std::nullopt);  // rank 0 is this process
     if (claim.world == claim.local_size && !claim.job.empty()) {
         return with_port("127.0.0.1", port_of_job(claim.job));
     }
     return bad_launch(fmt::format(
-        "{}, and nothing says where rank 0 runs; set NEXAR_SEED_HOST on all ranks to the name or "
-        "address of its host: NEXAR_SEED_HOST=node1 or NEXAR_SEED_HOST=node1:7400",
+        "{}, but no variable says where rank 0 runs; set NEXAR_SEED_HOST on all ranks "
+        "to the name or address of its host: NEXAR_SEED_HOST=node1 or NEXAR_SEED_HOST=node1:7400",
         numbers_text(claim)));
 }
 
-/// The process that made the socket `text`, which is what hydra's proxy does for each rank.
+/// The process that created the socket `text`: for each rank, hydra's proxy creates one.
 std::optional<pid_t> pmi_server(std::string_view text) {
     const auto descriptor = parse_integer(text);
     if (!descriptor || *descriptor < 0 || *descriptor > std::numeric_limits<int>::max()) {
@@ -172,7 +172,7 @@ std::optional<pid_t> pmi_server(std::string_view text) {
     }
     ucred peer{};
     socklen_t size = sizeof peer;
-    // 0 is a process outside of the caller's PID namespace.
+    // 0 means a process outside the caller's PID namespace.
     if (::getsockopt(static_cast<int>(*descriptor), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
         peer.pid <= 0) {
         return std::nullopt;
@@ -226,7 +226,7 @@ std::string to_text(const Launch& launch) {
             fmt::format("; seed {} on rank 0 at {} port {}", launch.hosts_seed() ? "here" : "there",
                         printable(launch.seed->host), launch.seed->port);
     } else {
-        text += "; seed as NEXAR_JOIN says";
+        text += "; seed from NEXAR_JOIN";
     }
     return text;
 }
@@ -241,8 +241,8 @@ Result<std::optional<Launch>> detect_launch(std::span<const NamedValue> environm
     if (claims.empty()) {
         const std::string* const wanted = find_value(environment, "NEXAR_LAUNCHER");
         if (wanted == nullptr || *wanted == "none") return std::optional<Launch>{};
-        return bad_launch(
-            fmt::format("NEXAR_LAUNCHER={} and none of its variables is set", *wanted));
+        return bad_launch(fmt::format(
+            "NEXAR_LAUNCHER={}, but none of the variables of that launcher is set", *wanted));
     }
     if (is_only_task(claims) && find_value(environment, "NEXAR_LAUNCHER") == nullptr) {
         return std::optional<Launch>{};

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint32_t kMostRanks = wire::kMaxWorldSize;
 constexpr std::uint32_t kMostPort = 65535;
-// From here on a step of Slurm is none that srun started: the shell of salloc, a batch script.
+// Step ids from here on do not belong to srun: the shell of salloc, a batch script.
 constexpr std::uint32_t kFirstSpecialStep = 0xfffffff0;
 constexpr std::uint32_t kAnyNumber = std::numeric_limits<std::uint32_t>::max();
 
@@ -74,7 +74,8 @@ constexpr auto kLaunchVariables = std::to_array<std::string_view>({
     "JOB_COMPLETION_INDEX",
 });
 
-/// The names under which one launcher says its numbers; the first of a kind that is set counts.
+/// The variables in which one launcher passes its numbers; the first of each list that is set
+/// counts.
 struct NumberNames {
     std::array<std::string_view, 2> rank{};
     std::array<std::string_view, 2> world{};
@@ -109,8 +110,8 @@ Result<LaunchClaim> read_numbers(LaunchVariables& variables, const NumberNames& 
 }
 
 Result<std::optional<LaunchClaim>> read_nexar_run(LaunchVariables& variables) {
-    // NEXAR_JOIN and NEXAR_WORLD_SIZE alone are what a user sets: the string of a seed, the size of
-    // a Kubernetes job.
+    // A user may set NEXAR_JOIN (the join string of a seed) or NEXAR_WORLD_SIZE (the size of a
+    // Kubernetes job) without NEXAR_RANK.
     if (variables.find("NEXAR_RANK") == nullptr) return std::optional<LaunchClaim>{};
     NEXAR_TRY_VALUE(claim, read_numbers(variables, {.rank = {"NEXAR_RANK"},
                                                     .world = {"NEXAR_WORLD_SIZE"},
@@ -136,8 +137,7 @@ Result<std::optional<LaunchClaim>> read_torchrun(LaunchVariables& variables) {
     if (!parts && claim.world && claim.local_size) {
         claim.parts = (*claim.world + *claim.local_size - 1) / *claim.local_size;
     }
-    // The port is torchrun's own TCP store's. The seed's is UDP: they do not get in each other's
-    // way.
+    // This is the TCP port of torchrun's store. The seed uses UDP, so they do not conflict.
     NEXAR_TRY_VALUE(port, variables.number("MASTER_PORT", 1, kMostPort));
     if (port) claim.port = static_cast<std::uint16_t>(*port);
     if (const std::string* host = variables.find("MASTER_ADDR")) {
@@ -164,16 +164,16 @@ Result<std::optional<LaunchClaim>> read_pmi(LaunchVariables& variables) {
                                              .local_rank = {"PMI_LOCAL_RANK", "MPI_LOCALRANKID"},
                                              .local_size = {"PMI_LOCAL_SIZE", "MPI_LOCALNRANKS"}}));
     if (!claim.rank && !claim.world) return std::optional<LaunchClaim>{};
-    // PMIx tells the size to its library only.
+    // PMIx passes the size only to its library.
     if (claim.rank && variables.find("PMI_RANK") == nullptr) {
-        claim.missing = "PMIx says no size of the world in a variable";
+        claim.missing = "PMIx does not pass the size of the world in a variable";
     }
     for (const std::string_view name : {"PMI_JOBID", "PMIX_NAMESPACE"}) {
         const std::string* const job = variables.find(name);
         if (job != nullptr && claim.job.empty()) claim.job = *job;
     }
     // Hydra, the launcher of MPICH, does not name the job. On one host its ranks share the process
-    // that serves them. On several hosts each has its own.
+    // that serves them; several hosts have one each.
     const std::string* const server = variables.find("PMI_FD");
     const bool on_one_host = claim.world && claim.world == claim.local_size;
     if (claim.job.empty() && on_one_host && server && server->starts_with(kPmiServer)) {
@@ -193,12 +193,12 @@ Result<std::optional<LaunchClaim>> read_slurm(LaunchVariables& variables) {
                                              .local_rank = {"SLURM_LOCALID"}}));
     if (variables.seen().empty()) return std::optional<LaunchClaim>{};
     if (!step || *step >= kFirstSpecialStep) {
-        // Such a shell is a step of one task itself, whatever the job has.
+        // Such a shell is itself a step of one task, regardless of the size of the job.
         NEXAR_TRY_VALUE(tasks, variables.number("SLURM_NTASKS", 1, kMostRanks));
         claim.world = tasks;
         claim.missing =
-            "this is a batch script or the shell of an allocation, and no step: use srun to start "
-            "the program";
+            "this is a batch script or the shell of an allocation, not a job step; use srun to "
+            "start the program";
         return std::optional(std::move(claim));
     }
     claim.job = fmt::format("{}.{}", job == nullptr ? "" : *job, *step);
@@ -207,7 +207,7 @@ Result<std::optional<LaunchClaim>> read_slurm(LaunchVariables& variables) {
 }
 
 Result<std::optional<LaunchClaim>> read_kubernetes(LaunchVariables& variables) {
-    // Under `nexar run` inside a pod NEXAR_WORLD_SIZE is not the job's.
+    // Under `nexar run` inside a pod, NEXAR_WORLD_SIZE is not the size of the Kubernetes job.
     if (variables.find("JOB_COMPLETION_INDEX") == nullptr ||
         variables.find("NEXAR_RANK") != nullptr) {
         return std::optional<LaunchClaim>{};
@@ -237,23 +237,24 @@ Result<std::optional<LaunchClaim>> read_one(Launcher launcher, LaunchVariables& 
 }
 
 Result<void> check_numbers(const LaunchClaim& claim, const std::string& seen) {
-    // What is not known is in the way of nothing.
+    // Unknown values pass every check.
     const std::uint32_t rank = claim.rank.value_or(0);
     const std::uint32_t world = claim.world.value_or(kAnyNumber);
     const std::uint32_t local_rank = claim.local_rank.value_or(0);
     const std::uint32_t local_size = claim.local_size.value_or(kAnyNumber);
     if (rank >= world) {
-        return bad_launch(
-            fmt::format("rank {} is not below the size of the world, {} ({})", rank, world, seen));
+        return bad_launch(fmt::format("rank {} is not less than the size of the world, {} ({})",
+                                      rank, world, seen));
     }
     if (local_rank >= local_size) {
         return bad_launch(
-            fmt::format("local rank {} is not below the number of ranks here, {} ({})", local_rank,
-                        local_size, seen));
+            fmt::format("local rank {} is not less than the number of ranks on this host, {} ({})",
+                        local_rank, local_size, seen));
     }
     if (claim.local_size && local_size > world) {
         return bad_launch(
-            fmt::format("{} ranks here, and {} in the whole world ({})", local_size, world, seen));
+            fmt::format("this host has {} ranks, but the whole world has only {} ({})", local_size,
+                        world, seen));
     }
     return {};
 }
@@ -332,8 +333,8 @@ Result<std::optional<LaunchClaim>> read_claim(Launcher launcher,
 Result<HostAndPort> parse_seed_host(std::string_view variable, std::string_view text) {
     const auto wrong = [&] {
         return bad_launch(
-            fmt::format("{}={} is no host; allowed: a name or address, with a port if need "
-                        "be: node1, node1:7400, [fd00::1]:7400",
+            fmt::format("{}={} is not a host; allowed: a name or address, optionally with a "
+                        "port: node1, node1:7400, [fd00::1]:7400",
                         variable, in_quotes(text)));
     };
     HostAndPort place{.host = std::string(text)};

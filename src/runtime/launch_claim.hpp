@@ -13,49 +13,49 @@
 
 namespace nexar {
 
-/// The variables that launchers are told by; all that read_launch_environment() keeps.
+/// The variables from which launchers are detected; read_launch_environment() keeps only these.
 std::span<const std::string_view> launch_variables() noexcept;
 
-/// How read_launch_environment() writes PMI_FD: this, and the number of the process that serves
-/// PMI.
+/// Prefix of the value that read_launch_environment() puts into PMI_FD; the id of the process that
+/// serves PMI follows.
 inline constexpr std::string_view kPmiServer = "served by process ";
 
-/// An error in what the launchers say.
+/// An error in the variables of a launcher.
 inline Error bad_launch(std::string message) {
     return {Errc::bad_config, std::move(message)};
 }
 
-/// What the variables of one launcher say, before it was compared with the others. A number that is
-/// not set is not known.
+/// The values of one launcher's variables, before they are compared with other launchers'. A value
+/// that is not set is unknown.
 struct LaunchClaim {
     Launcher launcher = Launcher::nexar_run;
     std::optional<std::uint32_t> rank{};
     std::optional<std::uint32_t> world{};
     std::optional<std::uint32_t> local_rank{};
     std::optional<std::uint32_t> local_size{};
-    /// In how many parts the launcher itself was started: torchrun on each host.
+    /// The number of instances of the launcher itself: torchrun runs once per host.
     std::optional<std::uint32_t> parts{};
     std::optional<std::string> host{};
-    /// Addresses of the same host, for processes that cannot look up its name.
+    /// Addresses of `host`, for processes that cannot resolve its name.
     std::vector<std::string> host_addresses{};
     std::optional<std::uint16_t> port{};
     std::string job{};
-    /// Set by a script and not by the launcher whose names they are.
+    /// True if a script set the variables, not the launcher that they belong to.
     bool by_hand = false;
     std::vector<std::string> variables{};
-    /// Says what is missing, where rank or world are.
+    /// Describes what is missing if rank or world is unknown; else empty.
     std::string missing{};
 
     bool complete() const noexcept { return missing.empty(); }
 };
 
-/// Looks variables up and keeps which there were.
+/// Looks variables up and records those that exist.
 class LaunchVariables {
 public:
     explicit LaunchVariables(std::span<const NamedValue> environment) : environment_(environment) {}
 
     const std::string* find(std::string_view name);
-    /// A whole number from `least` to `most`; an Error names the variable and the value.
+    /// Reads a whole number from `least` to `most`; an Error names the variable and the value.
     Result<std::optional<std::uint32_t>> number(std::string_view name, std::uint32_t least,
                                                 std::uint32_t most);
     /// The variables that were found, as "NAME=value"; each once.
@@ -67,12 +67,12 @@ private:
     std::vector<std::string> seen_;
 };
 
-/// What one launcher says; nothing when none of its variables is there. An Error (bad_config) for
-/// values that cannot be, whatever the other launchers say.
+/// Reads the variables of one launcher; nullopt if none of them is set. Fails with bad_config if
+/// values are impossible by themselves.
 Result<std::optional<LaunchClaim>> read_claim(Launcher launcher,
                                               std::span<const NamedValue> environment);
 
-/// Whether the text can be the name or the address of a host.
+/// Whether the text is a valid host name or address.
 bool is_host(std::string_view text);
 
 /// "host", "host:7400", "[::1]:7400", "::1". An Error (bad_config) names `variable`.

@@ -14,8 +14,8 @@ namespace nexar {
 
 namespace {
 
-/// The address of a node by `node1:10.0.0.1:host1,node2:[fd00::2]:host2`; nothing when the text
-/// does not name it.
+/// Finds the address of a node in `node1:10.0.0.1:host1,node2:[fd00::2]:host2`; nullopt if the text
+/// does not list the node.
 std::optional<std::string> alias_address(std::string_view aliases, std::string_view node) {
     while (!aliases.empty()) {
         std::string_view one = aliases.substr(0, aliases.find(','));
@@ -30,7 +30,7 @@ std::optional<std::string> alias_address(std::string_view aliases, std::string_v
     return std::nullopt;
 }
 
-/// What Slurm says about the addresses of `host`, the first node of the step.
+/// The addresses that Slurm provides for `host`, the first node of the step.
 std::vector<std::string> addresses_of(const std::string& host, LaunchVariables& variables) {
     std::vector<std::string> addresses;
     if (const std::string* aliases = variables.find("SLURM_NODE_ALIASES")) {
@@ -68,10 +68,10 @@ Result<void> read_slurm_hosts(LaunchVariables& variables, LaunchClaim& claim) {
         if (!nodes) return bad_launch(fmt::format("{}: {}", name, nodes.error().cause()));
         if (nodes->count == 1) {
             if (!claim.local_size) claim.local_size = claim.world;
-            // The list of a job says nothing about a step whose tasks are not all here.
+            // The node list of the job does not help if the step has tasks on other hosts.
             if (claim.local_size == claim.world) return {};
         }
-        // With another distribution than by blocks rank 0 need not be on the first node.
+        // Unless tasks are distributed in blocks, rank 0 may not be on the first node.
         if (claim.rank == 0U && node && *node != 0) return {};
         claim.host = nodes->first;
         claim.host_addresses = addresses_of(nodes->first, variables);

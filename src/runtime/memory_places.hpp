@@ -8,7 +8,7 @@
 
 namespace nexar::detail {
 
-/// By where they begin, without those that are empty.
+/// Sorted by address, without empty ones.
 inline std::vector<port::Bytes> sorted(std::vector<port::Bytes> places) {
     std::erase_if(places, [](port::Bytes place) { return place.empty(); });
     std::ranges::sort(places, {}, [](port::Bytes place) { return place.data(); });
@@ -31,7 +31,7 @@ inline bool meets(const std::vector<port::Bytes>& places, port::Bytes other) {
     return std::ranges::any_of(places, [&](port::Bytes place) { return meet(place, other); });
 }
 
-/// Whether one of `these` meets one of `others`, which do not overlap each other.
+/// Whether any of `these` overlaps any of `others`. Those in `others` must not overlap each other.
 inline bool any_meets(const std::vector<port::Bytes>& these, std::vector<port::Bytes> others) {
     others = sorted(std::move(others));
     return std::ranges::any_of(these, [&](port::Bytes place) {

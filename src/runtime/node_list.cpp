@@ -23,7 +23,7 @@ bool is_host_character(char c) {
            c == '_' || c == '.';
 }
 
-/// Reads a text from its front.
+/// Reads a text from front to back.
 class Scanner {
 public:
     explicit Scanner(std::string_view text) : rest_(text) {}
@@ -50,8 +50,7 @@ private:
 };
 
 Error malformed(std::string_view what, std::string_view text, std::string_view why) {
-    return {Errc::malformed,
-            fmt::format("{} {} is not understood: {}", what, in_quotes(text), why)};
+    return {Errc::malformed, fmt::format("{} {} is not valid: {}", what, in_quotes(text), why)};
 }
 
 std::uint64_t number_of(std::string_view digits) {
@@ -69,7 +68,7 @@ public:
         do {
             NEXAR_TRY(parse_name());
         } while (scanner_.take(','));
-        if (!scanner_.at_end()) return bad("a character that no host name has");
+        if (!scanner_.at_end()) return bad("it has a character that is not allowed in a host name");
         return list_;
     }
 
@@ -81,39 +80,44 @@ private:
             first += scanner_.take_while(is_host_character);
             if (!scanner_.take('[')) break;
             NEXAR_TRY_VALUE(numbers, parse_bracket(first));
-            hosts *= numbers;  // both at most kMaxHosts, so that it cannot overflow
+            hosts *= numbers;  // cannot overflow: both are at most kMaxHosts
             if (hosts > NodeList::kMaxHosts) return too_many();
         }
-        if (first.empty()) return bad("a host without a name");
-        if (first.size() > NodeList::kMaxHostBytes) return bad("a name is longer than 253 bytes");
+        if (first.empty()) return bad("it has a host without a name");
+        if (first.size() > NodeList::kMaxHostBytes) return bad("a name has more than 253 bytes");
         if (hosts + list_.count > NodeList::kMaxHosts) return too_many();
         if (list_.count == 0) list_.first = std::move(first);
         list_.count += static_cast<std::uint32_t>(hosts);
         return {};
     }
 
-    /// Behind `[`, up to and with `]`: how many numbers there are. The first is added to `first`.
+    /// Parses from after `[` through `]` and returns the number of numbers. Appends the first one
+    /// to `first`.
     Result<std::uint64_t> parse_bracket(std::string& first) {
         std::uint64_t numbers = 0;
         do {
             const std::string_view low = scanner_.take_while(is_digit);
             const bool is_range = scanner_.take('-');
             const std::string_view high = is_range ? scanner_.take_while(is_digit) : low;
-            if (low.empty() || high.empty()) return bad("brackets hold numbers and ranges");
-            if (low.size() > kMaxDigits || high.size() > kMaxDigits) return bad("a long number");
-            if (number_of(low) > number_of(high)) return bad("a range that runs backwards");
+            if (low.empty() || high.empty()) return bad("brackets must contain numbers and ranges");
+            if (low.size() > kMaxDigits || high.size() > kMaxDigits) {
+                return bad("a number has too many digits");
+            }
+            if (number_of(low) > number_of(high)) return bad("it has a range that runs backwards");
             if (numbers == 0) first += low;
             const std::uint64_t more = number_of(high) - number_of(low) + 1;
             if (more > NodeList::kMaxHosts) return too_many();
             numbers += more;
             if (numbers > NodeList::kMaxHosts) return too_many();
         } while (scanner_.take(','));
-        if (!scanner_.take(']')) return bad("a bracket that is not closed");
+        if (!scanner_.take(']')) return bad("it has a bracket that is not closed");
         return numbers;
     }
 
     Error bad(std::string_view why) const { return malformed("the list of hosts", text_, why); }
-    Error too_many() const { return bad(fmt::format("more than {} hosts", NodeList::kMaxHosts)); }
+    Error too_many() const {
+        return bad(fmt::format("it has more than {} hosts", NodeList::kMaxHosts));
+    }
 
     std::string_view text_;
     Scanner scanner_;
@@ -138,18 +142,18 @@ Result<std::uint32_t> tasks_on_node(std::string_view text, std::uint32_t node) {
         const std::string_view tasks = scanner.take_while(is_digit);
         std::string_view times = "1";
         if (scanner.take('(')) {
-            if (!scanner.take('x')) return bad("behind a bracket stands how often, as in 2(x3)");
+            if (!scanner.take('x')) return bad("a repetition must look like 2(x3)");
             times = scanner.take_while(is_digit);
-            if (!scanner.take(')')) return bad("a bracket that is not closed");
+            if (!scanner.take(')')) return bad("it has a bracket that is not closed");
         }
-        if (tasks.empty() || times.empty()) return bad("a number is missing");
-        if (tasks.size() > 7 || times.size() > 7) return bad("a long number");
+        if (tasks.empty() || times.empty()) return bad("it lacks a number");
+        if (tasks.size() > 7 || times.size() > 7) return bad("a number has too many digits");
         const bool here = nodes <= node && node < nodes + number_of(times);
         if (here) found = number_of(tasks);
         nodes += number_of(times);  // at most 32768 times 10 million
     } while (scanner.take(','));
-    if (!scanner.at_end()) return bad("a character that does not belong there");
-    if (node >= nodes) return bad(fmt::format("it does not speak of node {}", node));
+    if (!scanner.at_end()) return bad("it has an unexpected character");
+    if (node >= nodes) return bad(fmt::format("it has no entry for node {}", node));
     return static_cast<std::uint32_t>(found);
 }
 

@@ -1,4 +1,4 @@
-// The calls of a node.
+// Remote procedure calls of a node.
 
 #include <algorithm>
 

@@ -13,11 +13,11 @@ namespace nexar::runtime {
 
 namespace {
 
-// How often one thread goes on with what others posted before it leaves that to a driver.
+// How often one thread runs operations posted by others before it leaves them to a driver.
 constexpr int kMostRounds = 4;
 
-// How often a driver offers the processor before it asks for the lock again that somebody else has
-// been waiting for: a mutex lets the one win that is awake.
+// How often a driver yields the processor before it retakes a lock that another thread is waiting
+// for: a mutex favours the thread that is awake.
 constexpr int kMostOffers = 64;
 
 }  // namespace
@@ -36,7 +36,8 @@ Result<std::unique_ptr<Progress>> Progress::make(const Options& options) {
 
 Progress::~Progress() {
     stop();
-    NEXAR_ASSERT(fork_guard_.forked() || driven_.empty(), "remove() what is driven before");
+    NEXAR_ASSERT(fork_guard_.forked() || driven_.empty(),
+                 "remove() everything that is driven first");
 }
 
 Result<void> Progress::add(Driven& driven) {
@@ -48,17 +49,17 @@ Result<void> Progress::add(Driven& driven) {
 }
 
 void Progress::remove(Driven& driven) {
-    // The child shares the epoll set: what it forgets there, the parent loses.
+    // The child shares the epoll set: removing a descriptor here would remove it for the parent.
     if (fork_guard_.forked()) return;
     const Guard guard(*this);
     poller_.unwatch(driven.carriers());
     const auto erased = std::erase(driven_, &driven);
-    NEXAR_ASSERT(erased == 1, "only what was added can be removed");
+    NEXAR_ASSERT(erased == 1, "only a Driven that was added can be removed");
 }
 
 void Progress::complete(Completion& completion) noexcept {
     NEXAR_ASSERT(owner_.load(std::memory_order_relaxed) == pthread_self(),
-                 "operations complete under the lock");
+                 "operations must complete under the lock");
     const auto interested = completion.finish();
     if (interested.continuation != nullptr) due_.push(*interested.continuation);
     if (interested.waiter == nullptr) return;
@@ -90,8 +91,8 @@ void Progress::enter(const char* doing) const {
     fork_guard_.check(doing);
     if (owner_.load(std::memory_order_relaxed) != pthread_self()) return;
     throw Error(Errc::reentrant_call,
-                fmt::format("cannot {} in code that nexar calls while it works on messages, such "
-                            "as a user-defined operator; do it outside",
+                fmt::format("cannot {} in code that nexar calls while it processes messages, such "
+                            "as a user-defined operator; do it outside that code",
                             doing));
 }
 
@@ -106,7 +107,7 @@ bool Progress::try_lock() noexcept {
     return true;
 }
 
-// Without saying that anything changes.
+// Takes the lock without marking the state as changed.
 void Progress::acquire() noexcept {
     if (try_acquire()) return;
     blocked_.fetch_add(1, std::memory_order_relaxed);
@@ -119,16 +120,17 @@ void Progress::acquire() noexcept {
 bool Progress::try_acquire() noexcept {
     if (!mutex_.try_lock()) return false;
     owner_.store(pthread_self(), std::memory_order_relaxed);
-    // What this thread posted comes before what it does now.
+    // Operations that this thread posted come before what it does now.
     drain_posted();
     return true;
 }
 
-// Nothing that was posted is forgotten: who posts pushes, then sets has_posted_, then tries the
-// lock; who unlocks looks at has_posted_ afterwards. Both write the flag (the look is a
-// read-modify-write too), so one comes first. Is it the poster, the other sees its flag. Is it the
-// unlocker, its unlock happened before the poster's attempt, which then fails only when somebody
-// else holds the lock: and that one will look later. (glibc's try_lock does not fail spuriously.)
+// No posted operation is lost. The poster pushes, sets has_posted_, and then tries the lock; the
+// unlocker unlocks and then checks has_posted_. Both write the flag (the check is a
+// read-modify-write), so one of them comes first. If it is the poster, the unlocker sees the flag.
+// If it is the unlocker, its unlock happened before the poster's attempt, which then fails only if
+// a third thread holds the lock, and that thread will check later. (glibc's try_lock does not fail
+// spuriously.)
 void Progress::unlock() noexcept {
     for (int round = 0;; ++round) {
         drain_posted();
@@ -141,7 +143,7 @@ void Progress::unlock() noexcept {
     }
 }
 
-// The calls come after the lock is released: who wakes would run into it.
+// Wakeups follow the release of the lock: a thread woken earlier would block on it.
 void Progress::release_and_call(const Calls& calls) noexcept {
     owner_.store(pthread_t{}, std::memory_order_relaxed);
     if (wakes_.empty()) {
@@ -166,8 +168,8 @@ void Progress::drain_posted() noexcept {
     if (has_posted_.load(std::memory_order_relaxed) == 0) return;
     has_posted_.exchange(0, std::memory_order_acq_rel);
     quiet_until_ = TimePoint::min();
-    // As many as there are now: those that come later set the flag again. One that another thread
-    // is just pushing is waited for, because what this thread posted may stand behind it.
+    // Runs the operations that are in the queue now; later ones set the flag again. Waits for an
+    // operation that another thread is just pushing, because one of this thread's may be behind it.
     for (auto left = posted_.size_approx(); left > 0; --left) {
         auto next = posted_.try_pop();
         while (!next) {
@@ -178,7 +180,7 @@ void Progress::drain_posted() noexcept {
     }
 }
 
-// Under the lock, about to release it: whom what was done concerns, apart from those who wait.
+// Under the lock, before its release: decides whom to wake besides the waiters.
 Progress::Calls Progress::settle() noexcept {
     const bool told_driver = std::exchange(told_driver_, false);
     const bool continues = !due_.empty() && !running_;
@@ -186,7 +188,7 @@ Progress::Calls Progress::settle() noexcept {
     baton_.set_wanted(wanted);
     Calls calls;
     if (options_.drive == Drive::user_loop) calls.summon = settle_user_loop(continues);
-    // If nobody drives any more, no harm is done: it takes the baton as well.
+    // Harmless if no thread drives any more: the background thread also takes the baton.
     calls.relief = wanted && barred_;
     if (!asleep_) {
         calls.driver = wanted;
@@ -206,7 +208,7 @@ bool Progress::settle_user_loop(bool continues) noexcept {
     return summoned_;
 }
 
-// Somebody who drives will take the lock again soon; else the background thread does.
+// If a thread drives, it will soon take the lock again; if not, the background thread does.
 void Progress::summon_driver() noexcept {
     baton_.set_wanted(true);
     poller_.wake();

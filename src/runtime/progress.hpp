@@ -26,30 +26,30 @@
 
 namespace nexar::runtime {
 
-/// What a loop drives: the carriers and the engine of one node. Called only under the loop's lock,
-/// and must not call the loop except for Progress::complete().
+/// The carriers and the engine of one node, which a loop drives. Called only under the loop's lock;
+/// must not call the loop except for Progress::complete().
 class Driven {
 public:
     virtual ~Driven() = default;
 
-    /// The same from add() to remove(), with the same descriptors, which are watched.
+    /// Constant from add() to remove(), with the same descriptors; the loop watches them.
     virtual std::span<port::Carrier* const> carriers() const noexcept = 0;
 
-    /// on_ready, flush, events into the engine, flush; bounded. Whether anything happened: then the
-    /// loop goes on without sleeping. `now` never goes back.
+    /// Calls on_ready, flushes, passes events to the engine, and flushes again; bounded. Returns
+    /// whether anything happened, in which case the loop does not sleep. `now` never decreases.
     virtual bool turn(TimePoint now) noexcept = 0;
 
-    /// A turn before next_deadline(), when nothing else was done under the lock since then: so only
-    /// what arrived can matter. A driver does this again and again while it spins.
+    /// A turn before next_deadline() with no other activity under the lock since the last one, so
+    /// that only arrivals matter. A driver calls this repeatedly while it spins.
     virtual bool look(TimePoint now) noexcept { return turn(now); }
 
-    /// When turn() must be called at the latest although no descriptor is ready; not later than
-    /// `now` when something was started that a turn has to send.
+    /// The latest time for the next turn() if no descriptor becomes ready; not later than `now` if
+    /// a turn has something to send.
     virtual std::optional<TimePoint> next_deadline() const noexcept = 0;
 };
 
-/// An operation that a thread starts without waiting for the lock. The owner keeps it alive until
-/// run_under_lock() begins, which may destroy it, and which must not call the loop except for
+/// An operation that a thread submits without waiting for the lock. The owner keeps it alive until
+/// run_under_lock() begins. run_under_lock() may destroy it, and must not call the loop except for
 /// Progress::complete().
 class Submission {
 public:
@@ -58,56 +58,56 @@ public:
     virtual void run_under_lock() noexcept = 0;
 };
 
-/// Drives the nodes of a process: polls their links and timers, tells who waits, and runs what
-/// follows a completion.
+/// Drives the nodes of a process: polls their links and timers, wakes waiting threads, and runs
+/// continuations.
 ///
-/// One lock guards everything that is driven. Exactly one thread drives at a time, the one that
-/// holds the baton (see Baton): a thread in wait(), else the background thread. The driver holds
-/// the lock while it drives and never while it sleeps. User code (continuations) runs without lock
-/// and baton, one at a time, in the order of completion; inside of it everything here may be
-/// called, and a wait() there runs no other continuation. A continuation that blocks otherwise
-/// holds up the other continuations and the thread that runs it, but no other thread that waits.
-/// Other user code that we call says so with UserCode: a wait() inside of it runs none either.
+/// One lock guards everything that is driven. Exactly one thread drives at a time, the holder of
+/// the baton (see Baton): a thread in wait(), or else the background thread. The driver holds the
+/// lock while it drives, but never while it sleeps. User code (continuations) runs without lock and
+/// baton, one at a time, in the order of completion. It may call everything here, and a wait()
+/// inside it runs no other continuation. A continuation that blocks in any other way delays the
+/// other continuations and the thread that runs it, but no other waiting thread. Code that calls
+/// other user code marks it with UserCode: a wait() inside it does not run continuations either.
 ///
-/// Any thread may call. A child made by fork gets Error(Errc::forked) from every call that can
-/// fail, except that remove(), stop() and the destructor do nothing to the parent. A call from
-/// within turn() or run_under_lock() gets Error(Errc::reentrant_call).
+/// Any thread may call. In a forked child every call that can fail throws Error(Errc::forked), and
+/// remove(), stop() and the destructor leave the parent alone. A call from within turn() or
+/// run_under_lock() throws Error(Errc::reentrant_call).
 class Progress {
 public:
     enum class Drive : std::uint8_t {
-        background,  // a thread of ours, where no caller drives
-        user_loop,   // poll(), called by a loop of the user; only there continuations run
+        background,  // a background thread drives when no caller does
+        user_loop,   // the user's event loop calls poll(); continuations run only there
     };
     struct Options {
         Drive drive = Drive::background;
-        /// How long a driver goes on polling after something happened, before it sleeps.
+        /// How long a driver keeps polling after the last activity before it sleeps.
         Duration spin = std::chrono::microseconds(20);
-        /// How often the background thread looks whether callers still drive.
+        /// How often the background thread checks whether callers still drive.
         Duration look = std::chrono::milliseconds(1);
-        /// Operations that may be posted while the lock is held.
+        /// Maximum number of operations posted while another thread holds the lock.
         std::size_t posted_capacity = 1024;
     };
 
     static Result<std::unique_ptr<Progress>> make(const Options& options);
 
-    /// Whether this process is a child of the one that made it.
+    /// True in a forked child of the process that created this object.
     bool forked() const noexcept { return fork_guard_.forked(); }
 
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
 
-    /// Stops. Nothing may be driven, and no thread may wait, any more; continuations that did not
-    /// run are forgotten.
+    /// Stops the loop. Everything must have been removed, and no thread may be waiting.
+    /// Continuations that have not run are dropped.
     ~Progress();
 
-    /// `driven` must live until remove(). Fails when its descriptors cannot be watched.
+    /// `driven` must stay alive until remove(). Fails if its descriptors cannot be watched.
     Result<void> add(Driven& driven);
 
-    /// Returns when it is not used any more. Also inside a continuation.
+    /// Returns when the loop no longer uses `driven`. May be called inside a continuation.
     void remove(Driven& driven);
 
-    /// Holds the lock, to start operations. When it is released, everything that became complete is
-    /// made known, and a driver that sleeps is woken if it is needed earlier than it knew.
+    /// Holds the lock, to start operations. On release, it notifies the waiters of everything that
+    /// completed, and wakes a sleeping driver if it is needed earlier than planned.
     class Guard {
     public:
         explicit Guard(Progress& progress) : progress_(progress) {
@@ -122,8 +122,8 @@ public:
         Progress& progress_;
     };
 
-    /// While the calling thread runs user code that may wait and must not find itself inside of
-    /// somebody else's continuation: the background thread runs those that become due.
+    /// Marks that the calling thread runs user code. A wait() in it does not run other users'
+    /// continuations; the background thread runs those that become due.
     class UserCode {
     public:
         UserCode() noexcept : outer_(std::exchange(in_user_code, true)) {}
@@ -135,47 +135,48 @@ public:
         bool outer_;
     };
 
-    /// Under the lock: `completion` is done, and may be destroyed from here on. Who waits for it is
-    /// woken, and what follows it is run, after the lock was released.
+    /// Under the lock: marks `completion` done; its owner may then destroy it. After the lock is
+    /// released, its waiter wakes and its continuation runs.
     void complete(Completion& completion) noexcept;
 
-    /// Drives, or sleeps while another thread drives, until it is done. False: the deadline passed.
-    /// Looks once at what arrived even then, so that asking again and again makes progress. Runs
-    /// continuations that become due meanwhile, and returns after them.
+    /// Drives, or sleeps while another thread drives, until `completion` is done. Returns false if
+    /// the deadline passed. Polls at least once in any case, so that repeated calls with a past
+    /// deadline make progress. Runs continuations that become due meanwhile, and returns after
+    /// them.
     bool wait(Completion& completion, std::optional<TimePoint> deadline = std::nullopt);
 
-    /// The same until one of them is done: the index of the first that is. None: the deadline
-    /// passed. No completion may appear twice.
+    /// The same until one of them is done; returns the index of the first that is, or nullopt if
+    /// the deadline passed. No completion may appear twice.
     std::optional<std::size_t> wait_any(std::span<Completion* const> completions,
                                         std::optional<TimePoint> deadline = std::nullopt);
 
-    /// Drives until `completion` is done, for a thread that has nothing else to do: gives way to
-    /// threads that wait, and is not woken again when they have what they waited for. True: it is
-    /// done. Only with a background thread.
+    /// Drives until `completion` is done, for a thread that has nothing else to do. Yields to
+    /// waiting threads, and does not resume driving when they are done. Returns whether
+    /// `completion` is done. Only with a background thread.
     bool stand_by(Completion& completion);
 
-    /// Within turn(): whether others wait for the processor of the driver.
+    /// Within turn(): whether other threads compete for the driver's processor.
     bool crowded() const noexcept { return crowd_.here(); }
 
-    /// Takes back what was given to `completion.then()`. False: it has run, or runs now in another
-    /// thread.
+    /// Withdraws a continuation registered with `completion.then()`. Returns false if it has run or
+    /// is running in another thread.
     bool withdraw(Completion& completion, Continuation& continuation);
 
-    /// Runs it under the lock, now, or soon in the thread that holds the lock. Waits for the lock
-    /// only when the queue is full. What one thread posts runs in order, and before what it does
-    /// under a later Guard.
+    /// Runs `posted` under the lock: at once, or soon in the thread that holds the lock. Waits for
+    /// the lock only if the queue is full. Submissions of one thread run in order, and before
+    /// anything that it does under a later Guard.
     void post(Submission& posted);
 
-    // For a loop of the user: call poll() whenever descriptor() is readable and when
-    // next_deadline() has come, then ask for next_deadline() again. One thread at a time.
+    // For a user's event loop: call poll() whenever descriptor() is readable and when
+    // next_deadline() has passed, then call next_deadline() again. One thread at a time.
 
     int descriptor() const noexcept { return poller_.descriptor(); }
     std::optional<TimePoint> next_deadline();
-    /// One bounded turn, unless another thread drives, and the continuations that are due.
+    /// Runs one bounded turn, unless another thread drives, and the continuations that are due.
     void poll();
 
-    /// Ends the background thread, joins it, and runs the continuations that are due. Threads that
-    /// wait go on and drive themselves; from now on nothing else drives. For one thread.
+    /// Ends and joins the background thread, and runs the continuations that are due. Waiting
+    /// threads continue and drive themselves; nothing else drives from now on. For one thread.
     /// Throws Error(Errc::reentrant_call) in a continuation that the background thread runs.
     void stop();
 
@@ -184,12 +185,12 @@ private:
 
     Progress(const Options& options, Poller poller);
 
-    // progress.cpp: the lock, and what is settled when it is released
+    // progress.cpp: the lock, and the wakeups due when it is released
     struct Calls {
-        bool wake = false;    // the driver, who sleeps
-        bool driver = false;  // a driver is needed, and none sleeps
-        bool summon = false;  // the user's loop
-        bool relief = false;  // the background thread, for what the driver must not run
+        bool wake = false;    // wake the sleeping driver
+        bool driver = false;  // find a driver: one is needed and none sleeps
+        bool summon = false;  // summon the user's loop
+        bool relief = false;  // the background thread must run what the driver must not
     };
     void enter(const char* doing) const;
     void lock() noexcept;
@@ -242,28 +243,28 @@ private:
     Baton baton_;
 
     std::mutex mutex_;
-    std::atomic<pthread_t> owner_{};         // who holds mutex_, 0 for nobody
-    std::atomic<std::uint32_t> blocked_{0};  // threads that sleep until they get mutex_
+    std::atomic<pthread_t> owner_{};         // the holder of mutex_, or 0
+    std::atomic<std::uint32_t> blocked_{0};  // threads blocked on mutex_
     BoundedQueue<std::reference_wrapper<Submission>> posted_;
     std::atomic<std::uint32_t> has_posted_{0};  // see unlock()
 
     // Guarded by mutex_.
     std::vector<Driven*> driven_{};
     ContinuationQueue due_{};
-    bool running_ = false;                      // a thread runs what is due
-    bool barred_ = false;                       // the last driver must not run it
-    bool told_driver_ = false;                  // the driver's own wait is over
-    bool asleep_ = false;                       // the driver sleeps, or is about to
-    TimePoint wake_at_{};                       // at the latest, while asleep_
-    TimePoint quiet_until_ = TimePoint::min();  // until then a driver need only look(), see there
-    bool summoned_ = false;                     // the user's loop was called and has not come yet
-    TimePoint announced_ = TimePoint::max();    // what the user's loop was told to wait for
+    bool running_ = false;                      // a thread runs due continuations
+    bool barred_ = false;                       // the last driver must not run them
+    bool told_driver_ = false;                  // the driver's own completion is done
+    bool asleep_ = false;                       // the driver sleeps or is about to
+    TimePoint wake_at_{};                       // the driver's deadline, while asleep_
+    TimePoint quiet_until_ = TimePoint::min();  // until then look() is enough
+    bool summoned_ = false;                   // summoned the user's loop, which has not polled yet
+    TimePoint announced_ = TimePoint::max();  // the deadline that the user's loop knows
     PendingWakes wakes_{};
 
-    std::atomic<bool> relief_{false};  // the background thread is to run what is due
+    std::atomic<bool> relief_{false};  // the background thread must run due continuations
     std::atomic<bool> stopping_{false};
     Crowd crowd_{};
-    std::optional<pthread_t> thread_{};  // a std::thread cannot be abandoned in a child
+    std::optional<pthread_t> thread_{};  // not std::thread, which a child could not abandon
 };
 
 }  // namespace nexar::runtime

@@ -14,7 +14,7 @@ namespace nexar::runtime {
 
 namespace {
 
-// Signals are for the application's threads: a new thread inherits the mask of its maker.
+// Signals are for the application's threads. A new thread inherits the mask of its creator.
 class AllSignalsBlocked {
 public:
     AllSignalsBlocked() noexcept {
@@ -42,9 +42,10 @@ Result<void> Progress::start_thread() {
     if (const int error = pthread_create(&thread, nullptr, body, this); error != 0) {
         return Error(
             Errc::bad_config,
-            fmt::format("cannot start the thread of the progress loop: {}; raise the limit "
-                        "of threads (ulimit -u), or drive it in a loop of your own",
-                        std::strerror(error)));  // NOLINT(concurrency-mt-unsafe)
+            fmt::format(
+                "cannot start the background thread of the progress loop: {}; raise the limit "
+                "on threads (ulimit -u), or drive the node from your own event loop",
+                std::strerror(error)));  // NOLINT(concurrency-mt-unsafe)
     }
     pthread_setname_np(thread, "nexar");
     thread_ = thread;
@@ -52,14 +53,14 @@ Result<void> Progress::start_thread() {
 }
 
 void Progress::stop() {
-    // There is no such thread in the child, and its locks may be held for ever.
+    // The child has no such thread, and its locks may never be released.
     if (fork_guard_.forked()) return;
     if (thread_) join(*thread_);
     while (run_due()) {
     }
 }
 
-// False: nothing is due, or another thread runs it.
+// Returns false if nothing is due or another thread runs it.
 bool Progress::run_due() {
     lock();
     const bool claimed = claim();
@@ -98,7 +99,7 @@ void Progress::run_background() {
     }
 }
 
-// Holds the baton when it begins, and not any more when it returns.
+// Called with the baton; returns without it.
 void Progress::drive_background() {
     Spin spin(options_.spin, crowd_);
     for (;;) {
@@ -114,7 +115,7 @@ void Progress::drive_background() {
     follow(baton_.release());
 }
 
-// False: a caller drives now.
+// Returns false if a caller drives now.
 bool Progress::rest() noexcept {
     lock();
     const auto until = fall_asleep();

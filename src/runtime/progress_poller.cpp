@@ -18,10 +18,11 @@ namespace nexar::runtime {
 namespace {
 
 Error cannot(const char* doing) {
-    return {Errc::bad_config,
-            fmt::format("cannot {} for the progress loop: {}; it needs Linux 5.11 or newer and a "
-                        "few free descriptors (ulimit -n)",
-                        doing, std::strerror(errno))};  // NOLINT(concurrency-mt-unsafe)
+    return {
+        Errc::bad_config,
+        fmt::format("cannot {} for the progress loop: {}; nexar needs Linux 5.11 or newer and a "
+                    "few free descriptors (ulimit -n)",
+                    doing, std::strerror(errno))};  // NOLINT(concurrency-mt-unsafe)
 }
 
 timespec relative(Duration left) noexcept {
@@ -32,7 +33,7 @@ timespec relative(Duration left) noexcept {
 
 Result<Descriptor> make_set() {
     Descriptor set(::epoll_create1(EPOLL_CLOEXEC));
-    if (set.number() < 0) return cannot("make an epoll set");
+    if (set.number() < 0) return cannot("create an epoll set");
     return set;
 }
 
@@ -43,14 +44,14 @@ int add(const Descriptor& set, int descriptor) noexcept {
     return ::epoll_ctl(set.number(), EPOLL_CTL_ADD, descriptor, &event);
 }
 
-// What became ready; none after the deadline or a signal.
+// The descriptors that became ready; empty after the deadline or a signal.
 std::span<const epoll_event> sleep_on(const Descriptor& set, std::span<epoll_event> events,
                                       std::optional<TimePoint> deadline) noexcept {
     timespec left{};
     if (deadline) left = relative(*deadline - SteadyClock{}.now());
     const int count = ::epoll_pwait2(set.number(), events.data(), static_cast<int>(events.size()),
                                      deadline ? &left : nullptr, nullptr);
-    NEXAR_ASSERT(count >= 0 || errno == EINTR, "an epoll set can be slept on");
+    NEXAR_ASSERT(count >= 0 || errno == EINTR, "epoll_pwait2 fails only with EINTR");
     return events.first(static_cast<std::size_t>(std::max(count, 0)));
 }
 
@@ -74,7 +75,7 @@ Result<Poller> Poller::make() {
     NEXAR_TRY_VALUE(summons, Waker::make());
     const bool added = add(inner, waker.descriptor()) == 0 &&
                        add(outer, summons.descriptor()) == 0 && add(outer, inner.number()) == 0;
-    if (!added) return cannot("fill an epoll set");
+    if (!added) return cannot("add to an epoll set");
     epoll_event event{};
     const timespec no_time{};
     if (::epoll_pwait2(inner.number(), &event, 1, &no_time, nullptr) < 0 && errno != EINTR) {
@@ -120,7 +121,7 @@ void Poller::follow_writers() noexcept {
         event.events = wanted ? EPOLLIN | EPOLLOUT : EPOLLIN;
         event.data.fd = one.descriptor;
         const int changed = ::epoll_ctl(inner_.number(), EPOLL_CTL_MOD, one.descriptor, &event);
-        NEXAR_ASSERT(changed == 0, "a carrier keeps its descriptor while it is watched");
+        NEXAR_ASSERT(changed == 0, "a watched carrier must keep its descriptor");
         one.writable = wanted;
     }
 }

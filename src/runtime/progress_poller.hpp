@@ -12,51 +12,51 @@
 
 namespace nexar::runtime {
 
-/// What the loop sleeps on: two epoll sets, one inside the other.
+/// The two nested epoll sets that the loop sleeps on.
 ///
 ///     outer:  inner, summons                the background thread, or the user's own loop
 ///     inner:  the carriers, the waker       a thread that waits and drives
 ///
-/// So the background side can be called without disturbing a thread that drives, and a thread that
-/// drives can be woken without spending the call of the other. Both are level-triggered. Watching
-/// is done under the loop's lock; sleeping and signalling need no lock.
+/// With two sets, summon() does not disturb a driving thread, and wake() does not consume a
+/// summons. Both are level-triggered. Watching requires the loop's lock; sleeping and signalling do
+/// not.
 class Poller {
 public:
     static Result<Poller> make();
 
-    /// Watches the descriptors of these carriers; those that have none (-1) are skipped. Either all
-    /// or none.
+    /// Watches the descriptors of these carriers, either all or none; skips carriers without one
+    /// (-1).
     Result<void> watch(std::span<port::Carrier* const> carriers);
     void unwatch(std::span<port::Carrier* const> carriers) noexcept;
-    /// Follows Carrier::wants_write().
+    /// Updates the watched events from Carrier::wants_write().
     void follow_writers() noexcept;
 
-    /// Wakes who sleeps in sleep_driving().
+    /// Wakes the thread in sleep_driving().
     void wake() const noexcept { waker_.signal(); }
-    /// Wakes who sleeps on the outer set, or in await_summons().
+    /// Wakes the thread that sleeps on the outer set or in await_summons().
     void summon() const noexcept { summons_.signal(); }
 
-    /// Sleeps until a carrier is ready, wake() was called, or the deadline. May return earlier.
-    /// Only for the holder of the baton: it consumes the wake-up.
+    /// Sleeps until a carrier is ready, wake() is called or the deadline passes. May return
+    /// earlier. Only for the holder of the baton, because it consumes the wakeup.
     void sleep_driving(std::optional<TimePoint> deadline) const noexcept;
-    /// The same for the outer set, also until summon() was called. Does not consume wake-ups: while
-    /// it sleeps, another thread may have become the one that they are for.
+    /// The same for the outer set; also returns on summon(). Does not consume wakeups: another
+    /// thread may have taken the baton meanwhile, and they are for that thread.
     void sleep_outside(std::optional<TimePoint> deadline) const noexcept;
-    /// Until summon() was called, or `at_most` is over.
+    /// Sleeps until summon() is called or `at_most` has passed.
     void await_summons(std::optional<Duration> at_most) const noexcept;
 
-    /// Consumes what was signalled so far. Wake-ups are the holder's of the baton.
+    /// Consumes pending wakeups. Only for the holder of the baton.
     void drain_wakes() const noexcept { waker_.drain(); }
     void drain_summons() const noexcept { summons_.drain(); }
 
-    /// The outer set: readable when there is something to do.
+    /// The outer set; readable when there is something to do.
     int descriptor() const noexcept { return outer_.number(); }
 
 private:
     struct Watched {
         port::Carrier* carrier = nullptr;
         int descriptor = -1;
-        bool writable = false;  // EPOLLOUT is asked for
+        bool writable = false;  // EPOLLOUT is requested
     };
 
     Poller(Descriptor inner, Descriptor outer, Waker waker, Waker summons) noexcept;

@@ -1,4 +1,4 @@
-// What a driver does, whichever thread it is, and the loop of the user.
+// One turn of a driver, whichever thread it is, and the functions for a user's event loop.
 
 #include <thread>
 
@@ -8,7 +8,8 @@ namespace nexar::runtime {
 
 namespace {
 
-// Continuations that one claim runs: the driver has links to serve, and a deadline to keep.
+// Maximum number of continuations per claim, because the driver must also serve links and keep its
+// deadline.
 constexpr int kMostContinuations = 256;
 
 }  // namespace
@@ -22,7 +23,8 @@ Progress::Turn Progress::turn(TimePoint now) noexcept {
     return done;
 }
 
-// `may_claim`: this thread runs what is due, unless another one does; after it gave the baton away.
+// `may_claim`: this thread runs the due continuations after it releases the baton, unless another
+// thread already does.
 Progress::Turn Progress::turn_locked(TimePoint now, bool may_claim) noexcept {
     Turn done;
     asleep_ = false;
@@ -37,7 +39,7 @@ Progress::Turn Progress::turn_locked(TimePoint now, bool may_claim) noexcept {
     return done;
 }
 
-// False: the driver sleeps.
+// Returns false if the driver should sleep.
 bool Progress::goes_on(Spin& spin, bool active, TimePoint now) noexcept {
     const Spin::Next next = spin.next(active, now);
     if (next == Spin::Next::offer) {
@@ -47,15 +49,16 @@ bool Progress::goes_on(Spin& spin, bool active, TimePoint now) noexcept {
     return next != Spin::Next::sleep;
 }
 
-// Under the lock. True: only this thread runs continuations, until the end of run_claimed().
+// Under the lock. If it returns true, only this thread runs continuations until the end of
+// run_claimed().
 bool Progress::claim() noexcept {
     if (running_ || due_.empty()) return false;
     running_ = true;
     return true;
 }
 
-// Under the lock, which it releases: from here on whoever changes what the driver waits for wakes
-// it. Until when it may sleep.
+// Under the lock, which it releases. From here on, a thread that changes what the driver waits for
+// wakes it. Returns the time until which the driver may sleep.
 std::optional<TimePoint> Progress::fall_asleep() noexcept {
     poller_.follow_writers();
     const auto until = earliest();
@@ -65,7 +68,7 @@ std::optional<TimePoint> Progress::fall_asleep() noexcept {
     return until;
 }
 
-// When it lets go of the claim with something left, the lock's release calls a driver for that.
+// If continuations are left when it gives up the claim, releasing the lock finds a driver for them.
 void Progress::run_claimed() {
     lock();
     for (int left = kMostContinuations; left > 0; --left) {
@@ -95,7 +98,7 @@ void Progress::poll() {
     lock();
     const bool claimed = drives ? turn_locked(SteadyClock{}.now(), true).claimed : claim();
     summoned_ = false;
-    announced_ = TimePoint::min();  // the user asks for the next deadline now
+    announced_ = TimePoint::min();  // the user now calls next_deadline()
     unlock();
     if (drives) follow(baton_.release());
     if (claimed) run_claimed();

@@ -1,4 +1,4 @@
-// A thread inside wait(): it drives, or sleeps while another one drives.
+// A thread inside wait() drives, or sleeps while another one drives.
 
 #include <algorithm>
 #include <iterator>
@@ -23,7 +23,7 @@ bool Progress::wait(Completion& completion, std::optional<TimePoint> deadline) {
 std::optional<std::size_t> Progress::wait_any(std::span<Completion* const> completions,
                                               std::optional<TimePoint> deadline) {
     enter("wait for one of several operations");
-    NEXAR_ASSERT(!completions.empty(), "one of no operations is never done");
+    NEXAR_ASSERT(!completions.empty(), "wait_any() needs at least one operation");
     Waiter waiter;
     std::size_t enlisted = 0;
     while (enlisted < completions.size() && completions[enlisted]->enlist(waiter)) ++enlisted;
@@ -60,7 +60,7 @@ bool Progress::stand_by(Completion& completion) {
     return true;
 }
 
-// Returns when it was told or the deadline passed; without the baton.
+// Returns, without the baton, when the waiter was notified or the deadline passed.
 void Progress::wait_as(Waiter& waiter, std::optional<TimePoint> deadline) {
     for (;;) {
         const auto taken = baton_.take(waiter);
@@ -80,8 +80,8 @@ void Progress::wait_as(Waiter& waiter, std::optional<TimePoint> deadline) {
     }
 }
 
-// At least one turn, also after the deadline: who asks again and again makes progress. And none
-// returns between a sleep and a turn, so that asleep_ tells the truth.
+// Does at least one turn, even after the deadline, so that repeated calls make progress. Never
+// returns between a sleep and a turn, so that asleep_ stays correct.
 Progress::Outcome Progress::drive(Waiter& waiter, std::optional<TimePoint> deadline,
                                   bool gives_way) noexcept {
     Spin spin(options_.spin, crowd_);

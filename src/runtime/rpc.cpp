@@ -13,7 +13,7 @@ namespace nexar {
 
 namespace {
 
-// Longer than any program runs, and far from the end of the clock.
+// Longer than any program runs, but too short to overflow the clock.
 constexpr std::chrono::nanoseconds kForEver = std::chrono::hours(24 * 365 * 10);
 
 Rank checked_rank(int rank, const engine::Context& world, const char* operation) {
@@ -45,7 +45,7 @@ std::uint16_t checked_number(std::int64_t number) {
         return static_cast<std::uint16_t>(number);
     }
     throw Error(Errc::invalid_argument,
-                fmt::format("functions have numbers from 0 to 65535, not {}", number));
+                fmt::format("{} is not a valid function number; allowed: 0 to 65535", number));
 }
 
 std::string checked_name(std::string_view name) {
@@ -54,14 +54,14 @@ std::string checked_name(std::string_view name) {
     }
     throw Error(
         Errc::invalid_argument,
-        fmt::format("the name of a function is printable text of 1 to {} bytes, not \"{}\"",
+        fmt::format("the name of a function must be printable text of 1 to {} bytes, not \"{}\"",
                     wire::kMaxFunctionNameBytes, printable(name, wire::kMaxFunctionNameBytes)));
 }
 
 Error wrong_argument(std::size_t bytes, const Expected& expected) {
     return {Errc::invalid_argument,
             fmt::format("the function takes an argument of {}{} bytes, not of {}; both sides must "
-                        "mean the same type",
+                        "use the same type",
                         expected.single ? "" : "a multiple of ", expected.unit, bytes)};
 }
 

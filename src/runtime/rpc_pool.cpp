@@ -14,12 +14,12 @@ namespace nexar::runtime {
 
 namespace {
 
-// A job that takes less is quick: waking a thread would cost as much.
+// Jobs up to this duration are quick: waking a thread would cost as much.
 constexpr Duration kQuick = std::chrono::microseconds(100);
-// How long jobs wait for the thread that is to run them before another one is called.
+// How long jobs wait for a busy thread before the pool wakes another one.
 constexpr Duration kPatience = std::chrono::milliseconds(1);
 
-// A thread that lost its core for a moment must not make a quick function a slow one: that takes
+// A thread that briefly lost its core must not make a quick function count as slow: that takes
 // several slow runs, while a few quick ones undo it.
 Duration blended(Duration typical, Duration taken) noexcept {
     if (typical == Duration::max()) return taken;
@@ -46,7 +46,7 @@ RpcPool::Running::~Running() {
 }
 
 RpcPool::~RpcPool() {
-    NEXAR_ASSERT(threads_.empty(), "stop() first");
+    NEXAR_ASSERT(threads_.empty(), "stop() the pool first");
 }
 
 Result<void> RpcPool::start() {
@@ -69,7 +69,7 @@ Result<void> RpcPool::make_thread() {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (error != 0) {
         return Error(Errc::bad_config,
-                     fmt::format("cannot start a thread for functions: {}; raise the limit of "
+                     fmt::format("cannot start a thread to run functions: {}; raise the limit on "
                                  "threads (ulimit -u)",
                                  std::strerror(error)));  // NOLINT(concurrency-mt-unsafe)
     }
@@ -116,7 +116,7 @@ bool RpcPool::add(RpcQueue& queue, std::shared_ptr<RpcJob> job, TimePoint now) {
     if (queue.waiting.empty()) queues_.push_back(&queue);
     queue.waiting.push_back(std::move(job));
     if (call_standing_by()) return true;
-    // Quick ones wait for the thread that is on its way, or runs another quick one.
+    // Quick jobs wait for the thread that was notified or that runs another quick job.
     const bool somebody_comes = told_ || coming_ > 0 || active_ > 0;
     if (queue.typical <= kQuick && somebody_comes) return true;
     const bool room = active_ + coming_ < size_;
@@ -146,7 +146,7 @@ void RpcPool::advance(TimePoint now) {
     if (!call_standing_by() && coming_ == 0) call_thread();
 }
 
-// Under mutex_. The next job that may run, of the functions in turn.
+// Under mutex_. The next job that may run; takes the functions in turn.
 std::shared_ptr<RpcJob> RpcPool::take(RpcQueue*& queue) {
     for (std::size_t left = queues_.size(); left > 0; --left) {
         queue = queues_.front();
@@ -168,13 +168,13 @@ void RpcPool::run(Lock& lock, RpcQueue& queue, std::shared_ptr<RpcJob> job) {
     last_taken_ = SteadyClock{}.now();
     const TimePoint began = last_taken_;
     const bool slow = queue.typical > kQuick;
-    // Somebody else is to look for the next one while this one runs.
+    // Another thread must look for the next job while this one runs.
     const bool wanted = any_runnable() || (stands_by_ && !standing_by_);
     if (slow && wanted && coming_ == 0) call_thread();
     current_thread->queue = &queue;
-    ++queue.running;  // before the lock is given up: may_run() counts
+    ++queue.running;  // before the lock is released, because may_run() reads it
     lock.unlock();
-    // The job keeps the function, and its queue, until it is gone.
+    // The job keeps the function and its queue alive.
     job->run();
     lock.lock();
     current_thread->queue = nullptr;
@@ -205,7 +205,7 @@ void RpcPool::work() {
             progress_.stand_by(job_came_);
             lock.lock();
             standing_by_ = false;
-            // Not told: another thread drives, which is called when there are jobs.
+            // Without a notification, another thread drives; it wakes this one when there are jobs.
             if (std::exchange(told_, false) || !queues_.empty() || stopping_) continue;
         }
         ++idle_;
@@ -256,7 +256,7 @@ void RpcPool::Waiting::begin() noexcept {
         --pool.active_;
         if (pool.any_runnable() && pool.coming_ == 0 && !pool.told_ && !pool.call_thread() &&
             pool.active_ == 0) {
-            // All threads wait, perhaps for the very jobs that wait here.
+            // All threads are waiting, possibly for the very jobs in these queues.
             for (RpcQueue* queue : std::exchange(pool.queues_, {})) {
                 for (auto& job : std::exchange(queue->waiting, {})) {
                     stranded.push_back(std::move(job));

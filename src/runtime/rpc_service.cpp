@@ -25,8 +25,9 @@ std::size_t pool_size(const RpcOptions& options) {
 }
 
 Error overloaded() {
-    return {Errc::overloaded, fmt::format("all {} threads for functions wait for works of others",
-                                          runtime::RpcPool::kMostThreads)};
+    return {Errc::overloaded,
+            fmt::format("all {} threads that run functions are waiting for a Work",
+                        runtime::RpcPool::kMostThreads)};
 }
 
 }  // namespace
@@ -37,7 +38,7 @@ CallJob::CallJob(std::shared_ptr<NodeBody> node, std::shared_ptr<ServedFunction>
 
 namespace {
 
-/// Answers for a job that is gone.
+/// Sends an error to the caller of a job that was destroyed.
 class Apology final : public runtime::Submission {
 public:
     Apology(std::shared_ptr<NodeBody> node, std::shared_ptr<ServedFunction> function,
@@ -63,7 +64,7 @@ private:
 CallJob::~CallJob() {
     if (!begin()) return;
     auto apology = std::make_unique<Apology>(node_, function_, this, *call_);
-    node_->progress().post(*apology.release());  // ends itself
+    node_->progress().post(*apology.release());  // deletes itself
 }
 
 void CallJob::Deferred::run() noexcept {
@@ -88,14 +89,15 @@ void CallJob::ask_to_stop() {
     schedule(stopping_, &CallJob::request_stop);
 }
 
-/// Gives itself to the user's executor.
+/// Passes itself to the user's executor.
 void CallJob::execute() {
-    // Whoever ends the function waits for this, and drops it before: then it is not given away.
+    // A thread that stops serving the function first drops the job, so that it is not handed over,
+    // and then waits for this scope.
     const runtime::RpcPool::Running running(node_->rpc().pool(), function_->queue);
     if (begun_.load(std::memory_order_acquire)) return;
     try {
         function_->executor([self = shared_from_this()] { self->run(); });
-    } catch (...) {  // it is answered by whoever drops the last copy
+    } catch (...) {  // the destructor of the last copy sends the error
         return;
     }
 }
@@ -115,7 +117,8 @@ Result<Payload> CallJob::result_of_function() noexcept {
     } catch (const std::exception& thrown) {
         return Error(Errc::function_failed, thrown.what());
     } catch (...) {
-        return Error(Errc::function_failed, "the function threw something that is no exception");
+        return Error(Errc::function_failed,
+                     "the function threw an object that is not a std::exception");
     }
 }
 
@@ -170,8 +173,8 @@ bool RpcService::dispatch(TimePoint now) {
 }
 
 void RpcService::end(ServedFunction& function) {
-    const Error gone(Errc::unknown_function, "the function is not served any more");
-    std::vector<std::shared_ptr<runtime::RpcJob>> jobs;  // end without the lock
+    const Error gone(Errc::unknown_function, "the function is no longer served");
+    std::vector<std::shared_ptr<runtime::RpcJob>> jobs;  // destroyed without the lock
     {
         const runtime::Progress::Guard guard(node_->progress());
         if (std::exchange(function.stopped, true)) return;
@@ -190,7 +193,7 @@ void RpcService::end(ServedFunction& function) {
         node_->settle(node_->now());
     }
     jobs.clear();
-    // What the user's function holds ends here, and not later under the loop's lock.
+    // Destroys the user's function here, and not later under the loop's lock.
     if (pool_.await_idle(function.queue)) function.function = nullptr;
 }
 

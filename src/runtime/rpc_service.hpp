@@ -18,26 +18,26 @@ namespace nexar::detail {
 class NodeBody;
 class RpcService;
 
-/// A call that was given to a pool or an executor: runs the function, and answers.
+/// A call in a pool or an executor: runs the function and sends the response.
 class CallJob final : public runtime::RpcJob,
                       public runtime::Submission,
                       public std::enable_shared_from_this<CallJob> {
 public:
     CallJob(std::shared_ptr<NodeBody> node, std::shared_ptr<ServedFunction> function,
             engine::InCall& call);
-    /// Answers, if nobody ran it.
+    /// Sends an error to the caller if the job never ran.
     ~CallJob() override;
 
     void run() noexcept override;
     void turn_away() noexcept override;
-    /// Answers.
+    /// Sends the response.
     void run_under_lock() noexcept override;
 
-    /// Under the loop's lock. It will not be run; true: it has not begun.
+    /// Under the loop's lock. Prevents the job from running; returns false if it has already begun.
     bool drop() noexcept { return begin(); }
     engine::InCall& call() noexcept { return *call_; }
 
-    /// Under the loop's lock: what the executor, or the stop token, is told when the lock is free.
+    /// Under the loop's lock: schedules the call of the executor for when the lock is free.
     void hand_over();
     void ask_to_stop();
 
@@ -64,12 +64,12 @@ private:
     std::stop_source stop_{};
     std::atomic<bool> begun_{false};
     Result<Payload> result_ = Payload{};
-    std::shared_ptr<CallJob> posted_{};  // itself, until the answer is given
+    std::shared_ptr<CallJob> posted_{};  // itself, until the response is sent
     Deferred hand_over_{};
     Deferred stopping_{};
 };
 
-/// A function of the user that is served.
+/// A user's function that the node serves.
 class ServedFunction : public std::enable_shared_from_this<ServedFunction> {
 public:
     engine::Function entry{};
@@ -77,12 +77,12 @@ public:
     Executor executor{};
     runtime::RpcQueue queue{};
     std::shared_ptr<NodeBody> node{};
-    // With the executor and not begun. Guarded by the loop's lock.
+    // Jobs handed to the executor that have not begun. Guarded by the loop's lock.
     std::unordered_map<const CallJob*, std::weak_ptr<CallJob>> outside{};
     bool stopped = false;
 };
 
-/// What a node needs to serve functions; made with the first one.
+/// The state that a node needs to serve functions; created with the first one.
 class RpcService {
 public:
     RpcService(NodeBody& node, const RpcOptions& options, bool stands_by);
@@ -95,10 +95,10 @@ public:
     std::optional<TimePoint> next_deadline() const noexcept { return pool_.next_deadline(); }
     void advance(TimePoint now) { pool_.advance(now); }
 
-    /// Nothing of it is called any more, and nothing runs.
+    /// Stops serving `function`; returns when no call of it runs.
     void end(ServedFunction& function);
 
-    /// Ends all functions, and the threads.
+    /// Stops serving all functions and ends the threads.
     void close();
 
     bool runs_here() const noexcept { return pool_.runs_here(); }

@@ -9,14 +9,15 @@
 
 namespace nexar::runtime {
 
-/// Whether others want the processor that a driver spins on: more than one in four of the times
-/// that it was offered to them lately, they took it.
+/// Detects whether other threads compete for the processor that a driver spins on: recently, more
+/// than one in four yields let another thread run.
 class Crowd {
 public:
-    /// Any thread may ask.
+    /// Any thread may call.
     bool here() const noexcept { return level_.load(std::memory_order_relaxed) > kMost / 2; }
 
-    /// An offer was over after this time. Whether it was taken. Only whoever has the baton.
+    /// Records that a yield took this time, and returns whether another thread ran. Only for the
+    /// holder of the baton.
     bool saw_away(Duration time) noexcept {
         const int level = level_.load(std::memory_order_relaxed);
         const bool taken = time > kTaken;
@@ -32,18 +33,19 @@ private:
     std::atomic<int> level_ = 0;
 };
 
-/// What a driver does while nothing happens: goes on for some microseconds in a tight loop, since
-/// an answer that is on its way comes sooner than a thread wakes; then offers the processor to
-/// others. On a machine with more drivers than cores these are who it waits for: there it offers it
-/// at once, and again while it is taken; not for long, since who computes does not give it back
-/// before the kernel takes it, but a thread that wakes is let in.
+/// Decides what a driver does while nothing happens. It polls in a tight loop for some
+/// microseconds, because a response that is in flight arrives sooner than a thread wakes; then it
+/// yields the processor. With more drivers than cores, the driver waits for the very threads that
+/// it competes with, so it yields at once, and repeats that while other threads run. It does so
+/// only for a short time, because a thread that computes keeps the processor until the kernel takes
+/// it away; but it lets in a thread that wakes.
 class Spin {
 public:
     enum class Next : std::uint8_t { look, offer, sleep };
 
     Spin(Duration spin, Crowd& crowd) noexcept : spin_(spin), crowd_(&crowd) {}
 
-    /// After a turn at `now`. sleep: and sleep again if that ends for nothing.
+    /// Call after a turn at `now`. After Next::sleep, a driver that wakes for nothing sleeps again.
     Next next(bool active, TimePoint now) noexcept {
         if (active || !began_) {
             began_ = true;
@@ -56,7 +58,7 @@ public:
         return refused_ == kMostRefused || away_ > kMostAway ? Next::sleep : Next::offer;
     }
 
-    /// The offer was over after this time.
+    /// Records that a yield took this time.
     void offered(Duration time) noexcept {
         away_ += time;
         if (!crowd_->saw_away(time)) ++refused_;

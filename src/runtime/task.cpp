@@ -15,7 +15,8 @@ NodeBody& Task::node() const noexcept {
 }
 
 void Task::run_under_lock() noexcept {
-    // The task may be the caller's again, and the node's last use with it, before this returns.
+    // Before this returns, the caller may have the task back and drop the last reference to the
+    // node.
     const std::shared_ptr<NodeBody> kept = communicator->node;
     start_under_lock();
     kept->settle(kept->now());
@@ -33,7 +34,8 @@ void Task::start_under_lock() noexcept {
             engine.start(*context, receive);
             break;
         case What::send_and_receive:
-            // First the receive: a message to oneself then goes straight to its place.
+            // Start the receive first: a message to this rank itself then goes straight into its
+            // buffer.
             engine.start(*context, receive);
             engine.start(*context, send);
             break;
@@ -95,7 +97,7 @@ bool Task::ended(engine::Operation& operation) {
 }
 
 void Task::begin_counted(const std::optional<Error>& failure) {
-    if (!collective->active) return;  // it was not admitted
+    if (!collective->active) return;  // the engine rejected it
     engine::Engine& engine = node().engine();
     if (failure) return engine.abandon(*collective, *failure);
     try {
@@ -105,9 +107,10 @@ void Task::begin_counted(const std::optional<Error>& failure) {
     } catch (const std::exception& failed) {
         return engine.abandon(
             *collective,
-            Error(Errc::out_of_memory, fmt::format("there is no memory for what the other ranks "
-                                                   "send: {}",
-                                                   failed.what())));
+            Error(Errc::out_of_memory,
+                  fmt::format("there is not enough memory for the elements that the other ranks "
+                              "send: {}",
+                              failed.what())));
     }
     engine.begin(*collective);
     node().started_more();
@@ -163,7 +166,7 @@ std::string Task::description() const {
 namespace {
 
 void drop(NodeBody& node, engine::InMessage& message) noexcept {
-    if (node.progress().forked()) return;  // it is the parent's
+    if (node.progress().forked()) return;  // the task belongs to the parent
     const runtime::Progress::Guard guard(node.progress());
     node.engine().drop(message);
     node.settle(node.now());
@@ -172,15 +175,15 @@ void drop(NodeBody& node, engine::InMessage& message) noexcept {
 }  // namespace
 
 void TaskEnd::operator()(Task* task) const noexcept {
-    // The node that keeps it may end with it.
+    // Keeps the node, which owns the task, alive.
     const std::shared_ptr<CommunicatorBody> communicator = std::move(task->communicator);
     NodeBody& node = *communicator->node;
     if (task->error && !task->looked_at && !node.closing()) {
-        NEXAR_LOG_ERROR("an operation failed, and nobody looked at its result: {}: {}",
+        NEXAR_LOG_ERROR("an operation failed, and the program did not check its result: {}: {}",
                         task->description(), task->error->what());
     }
     if (task->what == Task::What::receive && task->receive.only_take && task->message != nullptr) {
-        drop(node, *task->message);  // nobody took it from the Work
+        drop(node, *task->message);  // the user did not retrieve it from the Work
     }
     node.keep(task);
 }
@@ -214,7 +217,7 @@ std::size_t wait_any(std::span<Task* const> tasks, const Deadline* deadline) {
     for (Task* task : tasks) {
         if (&task->node().progress() != &progress) {
             throw Error(Errc::invalid_argument,
-                        "works of nodes that share no loop cannot be waited for together",
+                        "cannot wait together for works of nodes that do not share a progress loop",
                         {.operation = "wait_any"});
         }
         completions.push_back(&task->completion);
@@ -227,7 +230,7 @@ void cancel(Task& task) noexcept {
     if (task.completion.done()) return;
     task.looked_at = true;
     NodeBody& node = task.node();
-    if (node.progress().forked()) return;  // it is the parent's
+    if (node.progress().forked()) return;  // the task belongs to the parent
     const runtime::Progress::Guard guard(node.progress());
     engine::Engine& engine = node.engine();
     engine.advance(node.now());
@@ -242,7 +245,7 @@ void cancel(Task& task) noexcept {
 
 void wait_before_end(TaskOwner& task, bool unwinding) noexcept {
     if (task->node().progress().forked()) {
-        // The parent's engine still uses it, so the child must not end it.
+        // The parent's engine still uses the task, so the child must not destroy it.
         // NOLINTNEXTLINE(bugprone-unused-return-value)
         static_cast<void>(task.release());
         return;
@@ -276,10 +279,10 @@ Result<Message> take_message(Task& task) {
 }
 
 Error wrong_size(const Status& got, std::size_t wanted) {
-    return {Errc::invalid_argument,
-            fmt::format("the message has {} bytes and the value that was to be received has {}",
-                        got.bytes, wanted),
-            {.rank = got.source, .operation = "recv"}};
+    return {
+        Errc::invalid_argument,
+        fmt::format("the message has {} bytes, but the value to receive has {}", got.bytes, wanted),
+        {.rank = got.source, .operation = "recv"}};
 }
 
 void MessageEnd::operator()(MessageBody* body) const noexcept {

@@ -18,8 +18,8 @@ namespace nexar::detail {
 class CommunicatorBody;
 class NodeBody;
 
-/// An operation of a user: one operation of the engine, or a send and a receive together; what one
-/// may wait for; and what follows. Used again and again, so that starting costs no memory.
+/// An operation of a user: one operation of the engine, or a send and a receive together, with its
+/// completion and its continuation. Tasks are reused, so that starting one allocates no memory.
 class Task final : public runtime::Submission {
 public:
     enum class What : std::uint8_t {
@@ -27,7 +27,7 @@ public:
         receive,
         send_and_receive,
         probe,
-        message,  // receives what was taken out of matching
+        message,  // receives a message that a probe removed from matching
         call,
         collective,
         counted_collective,  // after an exchange of counts
@@ -41,25 +41,26 @@ public:
 
     NodeBody& node() const noexcept;
 
-    /// Starts it in the engine.
+    /// Starts the operation in the engine.
     void run_under_lock() noexcept override;
-    /// The same without sending what can be sent.
+    /// The same without flushing.
     void start_under_lock() noexcept;
 
-    /// Ready to be used for something else.
+    /// Makes the task ready for reuse.
     void clear() noexcept;
 
-    /// Under the lock: ends one of the engine's operations; true: it was the last one of this task.
+    /// Under the lock: ends one of the engine's operations. Returns true if it was the last one of
+    /// this task.
     bool ended(engine::Operation& operation);
 
-    /// What the user called, for people: "receive from rank 2, tag 7".
+    /// Describes the operation for messages: "receive from rank 2, tag 7".
     std::string description() const;
 
-    /// Apart, since few tasks are calls; kept when the task is used again.
+    /// Allocated separately, because few tasks are calls; kept when the task is reused.
     struct CallPart {
         engine::CallOperation operation{};
-        std::vector<std::byte> copied{};     // a small argument
-        std::shared_ptr<const void> kept{};  // whose a large one is
+        std::vector<std::byte> copied{};     // owns a small argument
+        std::shared_ptr<const void> kept{};  // owns a large argument
     };
     /// A v-variant whose counts are exchanged first.
     struct CountedPart {
@@ -70,29 +71,30 @@ public:
         KeptRoom* room = nullptr;
     };
 
-    // What every task uses stands together: with thousands under way, memory is what costs.
+    // The fields that every task uses are adjacent: with thousands of tasks in flight, cache misses
+    // dominate the cost.
     What what = What::send;
     int parts = 1;
     std::shared_ptr<CommunicatorBody> communicator{};
-    engine::InMessage* message = nullptr;  // to receive, or what was taken
+    engine::InMessage* message = nullptr;  // to receive, or found by the probe
     runtime::Completion completion{};
     std::optional<Error> error{};
     Status status{};
 
-    /// Calls the user's follower.
+    /// Runs the user's follower.
     class Follow final : public runtime::Continuation {
     public:
         void run() noexcept override { follower->run(); }
         Follower* follower = nullptr;
     };
     Follow follow{};
-    std::unique_ptr<Held> held{};  // memory that is not the user's
-    bool looked_at = false;        // somebody knows how it ended, or does not want to
+    std::unique_ptr<Held> held{};  // memory that the task owns
+    bool looked_at = false;        // the user has seen the outcome or does not want to
     std::unique_ptr<CountedPart> counted{};
     std::unique_ptr<CallPart> call{};
     std::unique_ptr<engine::CollectiveOperation> collective{};
 
-    // Whoever starts one sets all of it. Behind each what it refers to.
+    // The starter sets all fields of the one that it uses. Each is followed by what it refers to.
     engine::ReceiveOperation receive{};
     port::Bytes incoming{};
     std::vector<port::Bytes> incoming_list{};
@@ -102,18 +104,18 @@ public:
     engine::ProbeOperation probe{};
 
 private:
-    /// The counts came, or did not.
+    /// Called when the exchange of counts has completed or failed.
     void begin_counted(const std::optional<Error>& failure);
-    /// Throws what prevents it.
+    /// Throws nexar::Error if the counts are invalid, or std::bad_alloc.
     void set_counted();
 };
 
-/// Of a matched probe that has ended well.
+/// The message that a successful matched probe found.
 Result<Message> take_message(Task& task);
 
 Status status_of(const engine::Envelope& envelope) noexcept;
 
-/// A message that was taken out of matching.
+/// A message that a matched probe removed from matching.
 class MessageBody {
 public:
     std::shared_ptr<CommunicatorBody> communicator{};

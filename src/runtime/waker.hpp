@@ -9,7 +9,8 @@ namespace nexar::runtime {
 
 /// Wakes a thread that sleeps until a descriptor is readable.
 ///
-/// Any thread may signal. It stays readable until drain(); signals before that count once.
+/// Any thread may signal. The descriptor stays readable until drain(); several signals before that
+/// count as one.
 class Waker {
 public:
     static Result<Waker> make();

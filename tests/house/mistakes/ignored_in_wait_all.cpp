@@ -1,4 +1,4 @@
-// error: nexar: the value that this operation gives is lost; keep its Work in a variable
+// error: nexar: the result of this operation is lost; keep its Work in a variable
 #include <nexar/nexar.hpp>
 
 void mistake(const nexar::Communicator& world, int n) {

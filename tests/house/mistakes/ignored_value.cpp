@@ -1,4 +1,4 @@
-// warning: the value that the operation gives is lost
+// warning: the result of the operation is lost
 #include <nexar/nexar.hpp>
 
 void mistake(const nexar::Communicator& world, int n) {

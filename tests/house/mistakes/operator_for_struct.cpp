@@ -1,5 +1,5 @@
-// error: nexar: nexar's own operators fold only numbers; pass a callable (T, T) -> T to fold bool,
-// std::byte and structs
+// error: nexar: the built-in operators work only on numbers; pass a callable (T, T) -> T to reduce
+// bool, std::byte and structs
 #include <nexar/nexar.hpp>
 
 bool mistake(const nexar::Communicator& world, bool done) {

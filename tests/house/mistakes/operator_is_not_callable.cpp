@@ -1,4 +1,4 @@
-// error: nexar: an operator must be one of nexar's, such as nexar::sum, or a callable (T, T) -> T
+// error: nexar: an operator must be a built-in one, such as nexar::sum, or a callable (T, T) -> T
 #include <nexar/nexar.hpp>
 
 void mistake(const nexar::Communicator& world, std::vector<float>& gradient) {

@@ -1,4 +1,4 @@
-// error: nexar: an operator must be one of nexar's, such as nexar::sum, or a callable (T, T) -> T
+// error: nexar: an operator must be a built-in one, such as nexar::sum, or a callable (T, T) -> T
 #include <nexar/nexar.hpp>
 
 double mistake(const nexar::Communicator& world) {

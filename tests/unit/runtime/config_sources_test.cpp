@@ -172,7 +172,7 @@ TEST_F(ConfigSourcesTest, a_file_may_have_at_most_one_mebibyte) {
     const std::string full = write("full.toml", std::string(1U << 20U, '\n'));
     EXPECT_TRUE(read_config_files(std::vector<ConfigFilePath>{{.path = full}}));
     const std::string over = write("over.toml", std::string((1U << 20U) + 1, '\n'));
-    EXPECT_THAT(why_not({{.path = over}}), HasSubstr("larger than 1 MiB"));
+    EXPECT_THAT(why_not({{.path = over}}), HasSubstr("larger than the maximum of 1 MiB"));
 }
 
 TEST_F(ConfigSourcesTest, names_every_file_that_cannot_be_read) {

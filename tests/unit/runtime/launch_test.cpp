@@ -37,7 +37,7 @@ TEST(LaunchTest, nexar_run_provides_everything_and_the_seed_runs_elsewhere) {
     EXPECT_FALSE(launch.hosts_seed());
     EXPECT_EQ(to_text(launch),
               "rank 2 of 4 by nexar run (NEXAR_RANK, NEXAR_WORLD_SIZE, NEXAR_LOCAL_RANK, "
-              "NEXAR_LOCAL_SIZE, NEXAR_JOIN); seed as NEXAR_JOIN says");
+              "NEXAR_LOCAL_SIZE, NEXAR_JOIN); seed from NEXAR_JOIN");
 }
 
 TEST(LaunchTest, torchrun_provides_the_address_of_rank_0) {
@@ -145,7 +145,7 @@ TEST(LaunchTest, slurm_with_pmi_counts_as_one_launcher_and_fills_in_the_rest) {
     const Environment pmix = with(slurm, {{"PMIX_RANK", "6"}, {"PMIX_NAMESPACE", "slurm.pmix.1"}});
     EXPECT_EQ(detected(pmix).launcher, Launcher::slurm);
     EXPECT_THAT(why_not(with(pmix, {{"PMIX_RANK", "5"}})), HasSubstr("contradict"));
-    EXPECT_THAT(why_not({{"PMIX_RANK", "5"}}), HasSubstr("PMIx says no size"));
+    EXPECT_THAT(why_not({{"PMIX_RANK", "5"}}), HasSubstr("PMIx does not pass the size"));
 }
 
 TEST(LaunchTest, kubernetes_needs_the_size_and_the_host_of_rank_0) {
@@ -176,11 +176,11 @@ TEST(LaunchTest, errors_about_invalid_numbers_name_variable_and_value) {
     EXPECT_THAT(why_not(with(torchrun, {{"WORLD_SIZE", "0"}})),
                 HasSubstr("WORLD_SIZE=\"0\" is not a whole number from 1"));
     EXPECT_THAT(why_not(with(torchrun, {{"RANK", "8"}})),
-                HasSubstr("rank 8 is not below the size of the world, 8"));
+                HasSubstr("rank 8 is not less than the size of the world, 8"));
     EXPECT_THAT(why_not(with(torchrun, {{"LOCAL_RANK", "4"}})),
-                HasSubstr("local rank 4 is not below"));
+                HasSubstr("local rank 4 is not less than"));
     EXPECT_THAT(why_not(with(torchrun, {{"LOCAL_WORLD_SIZE", "9"}})),
-                HasSubstr("9 ranks here, and 8 in the whole world"));
+                HasSubstr("this host has 9 ranks, but the whole world has only 8"));
     EXPECT_THAT(why_not(with(torchrun, {{"MASTER_PORT", "70000"}})), HasSubstr("MASTER_PORT"));
     EXPECT_THAT(why_not(with(torchrun, {{"MASTER_ADDR", "a b"}})), HasSubstr("MASTER_ADDR"));
 }
@@ -270,9 +270,9 @@ TEST(LaunchTest, nexar_run_takes_precedence_over_allocations_and_contradicts_tor
 TEST(LaunchTest, the_user_may_choose_the_launcher) {
     EXPECT_FALSE(detect_launch(with(torchrun, {{"NEXAR_LAUNCHER", "none"}})).value());
     EXPECT_THAT(why_not(with(torchrun, {{"NEXAR_LAUNCHER", "slurm"}})),
-                HasSubstr("none of its variables is set"));
+                HasSubstr("none of the variables of that launcher is set"));
     EXPECT_THAT(why_not({{"NEXAR_LAUNCHER", "tochrun"}}),
-                AllOf(HasSubstr("NEXAR_LAUNCHER=\"tochrun\" is no launcher"),
+                AllOf(HasSubstr("NEXAR_LAUNCHER=\"tochrun\" is not a known launcher"),
                       HasSubstr("nexar-run, torchrun, openmpi, pmi, slurm, kubernetes, none")));
 }
 
@@ -282,7 +282,7 @@ TEST(LaunchTest, a_seed_address_set_by_the_user_takes_precedence) {
     EXPECT_EQ(detected(with(torchrun, {{"NEXAR_SEED_PORT", "7400"}})).seed,
               (SeedPlace{.host = "10.0.0.1", .port = 7400}));
     EXPECT_THAT(why_not(with(slurm, {{"NEXAR_SEED_HOST", "a:1"}, {"NEXAR_SEED_PORT", "2"}})),
-                HasSubstr("name two ports"));
+                HasSubstr("name different ports"));
     EXPECT_THAT(why_not(with(slurm, {{"NEXAR_SEED_PORT", "0"}})), HasSubstr("NEXAR_SEED_PORT"));
     EXPECT_THAT(why_not(with(slurm, {{"NEXAR_SEED_HOST", ""}})), HasSubstr("NEXAR_SEED_HOST"));
 }

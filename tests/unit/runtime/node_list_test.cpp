@@ -43,21 +43,21 @@ TEST(NodeListTest, error_says_what_is_wrong_with_a_list) {
              {"a,,b", "a host without a name"},
              {"a,", "a host without a name"},
              {"n[1-3", "a bracket that is not closed"},
-             {"n[1-3,", "brackets hold numbers and ranges"},
-             {"n[]", "brackets hold numbers and ranges"},
-             {"n[1-]", "brackets hold numbers and ranges"},
-             {"n[-3]", "brackets hold numbers and ranges"},
-             {"n[a-b]", "brackets hold numbers and ranges"},
+             {"n[1-3,", "brackets must contain numbers and ranges"},
+             {"n[]", "brackets must contain numbers and ranges"},
+             {"n[1-]", "brackets must contain numbers and ranges"},
+             {"n[-3]", "brackets must contain numbers and ranges"},
+             {"n[a-b]", "brackets must contain numbers and ranges"},
              {"n[4-3]", "a range that runs backwards"},
-             {"n[1234567890123456789]", "a long number"},
-             {"n]", "a character that no host name has"},
-             {"n 1", "a character that no host name has"},
-             {"n\n", "a character that no host name has"},
+             {"n[1234567890123456789]", "a number has too many digits"},
+             {"n]", "a character that is not allowed in a host name"},
+             {"n 1", "a character that is not allowed in a host name"},
+             {"n\n", "a character that is not allowed in a host name"},
              {"n[0-1048576]", "more than 1048576 hosts"},
              {"n[0-1023]m[0-1023],o", "more than 1048576 hosts"},
              {"n[0-1023]m[0-1024]", "more than 1048576 hosts"},
              {"n[0-999999]m[0-999999]o[0-999999]p[0-999999]", "more than 1048576 hosts"},
-             {long_name, "longer than 253 bytes"},
+             {long_name, "more than 253 bytes"},
              {std::string((std::size_t{1} << 16) + 1, 'a'), "longer than 64 KiB"},
          }) {
         const auto list = parse_node_list(text);
@@ -77,14 +77,14 @@ TEST(NodeListTest, tasks_per_node_are_looked_up_by_node_index) {
 
 TEST(NodeListTest, error_says_what_is_wrong_with_tasks_per_node) {
     for (const auto& [text, why] : std::vector<std::pair<std::string, std::string>>{
-             {"", "a number is missing"},
-             {"2(x)", "a number is missing"},
-             {"2,", "a number is missing"},
-             {"2(3)", "as in 2(x3)"},
+             {"", "it lacks a number"},
+             {"2(x)", "it lacks a number"},
+             {"2,", "it lacks a number"},
+             {"2(3)", "must look like 2(x3)"},
              {"2(x3", "not closed"},
-             {"2x", "does not belong"},
-             {"12345678", "a long number"},
-             {"2(x3)", "does not speak of node 3"},
+             {"2x", "an unexpected character"},
+             {"12345678", "a number has too many digits"},
+             {"2(x3)", "no entry for node 3"},
          }) {
         const auto tasks = tasks_on_node(text, 3);
         ASSERT_FALSE(tasks) << text;
