@@ -32,7 +32,7 @@ void Mesh::adopt(TimePoint now, const View& view, const NodeId& me) {
     std::erase_if(ways_, [&](const auto& entry) { return view.find(entry.first) == nullptr; });
     for (const Member& member : view.members) {
         if (member.node == me) continue;
-        const auto [at, fresh] = ways_.try_emplace(member.node);
+        const auto [at, fresh] = ways_.try_emplace(member.node, options_.race);
         Way& way = at->second;
         way.member = member;
         way.report.rank = member.rank;
@@ -42,7 +42,7 @@ void Mesh::adopt(TimePoint now, const View& view, const NodeId& me) {
         // If both began at the same time one of them would do so in vain.
         const auto members = static_cast<Duration::rep>(view.members.size());
         const Duration wait = options_.deference + members * options_.deference_each;
-        way.next_at = rank_ < member.rank ? now + wait : now;
+        way.race.stop_until(rank_ < member.rank ? now + wait : now);
     }
     nearest_first_.clear();
     nearest_first_.reserve(ways_.size());
@@ -82,8 +82,8 @@ void Mesh::turn(TimePoint now) {
     }
     // Before silent ones are dialed again, which takes slots as well.
     for (Way* const way : nearest_first_) {
-        const bool idle = way->wanted && !way->connected && !way->in_round;
-        if (!idle || now < way->next_at || choice(*way).chosen != nullptr) continue;
+        const bool idle = way->wanted && !way->connected && !way->race.running();
+        if (!idle || now < way->race.next_round_at() || choice(*way).chosen != nullptr) continue;
         if (!slot_free_at(now)) begin_round(now, *way);
     }
     for (Way* const at : nearest_first_) {
@@ -95,7 +95,7 @@ void Mesh::turn(TimePoint now) {
                                {.rank = public_rank(way.member.rank)}));
             continue;
         }
-        if (way.in_round) look_at(now, way);
+        if (way.race.running()) look_at(now, way);
     }
     std::vector<Candidate*> late;
     for (const auto& [id, candidate] : candidates_) {
@@ -111,7 +111,7 @@ void Mesh::turn(TimePoint now) {
 /// Nothing leads to the peer, or nothing will: what waits for it fails.
 void Mesh::give_up(Way& way, const Error& reason) {
     way.connected = true;
-    way.in_round = false;
+    way.race.stop_until(now_);
     close_others(way, nullptr, "given up");
     engine_->give_up(way.member.node, reason);
     ++changes_;
@@ -148,7 +148,9 @@ bool Mesh::handle(TimePoint now, const port::LinkEvent& event) {
         candidate.state = Candidate::State::up;
         if (fresh) hold(now, candidate);
         Way* const way = way_to(candidate.node);
-        if (way != nullptr && way->in_round) look_at(now, *way);
+        if (way == nullptr) return true;
+        way->race.ended(candidate.id);
+        if (way->race.running()) look_at(now, *way);
         return true;
     }
     const auto found = candidates_.find(event.link);
@@ -165,6 +167,7 @@ bool Mesh::handle(TimePoint now, const port::LinkEvent& event) {
 
 void Mesh::drop(Candidate& candidate, std::string_view why) {
     candidate.state = Candidate::State::closing;
+    if (Way* const way = way_to(candidate.node)) way->race.ended(candidate.id);
     if (candidate.link != nullptr) {
         candidate.link->close(why);
     } else {
@@ -205,7 +208,7 @@ void Mesh::close(const Error& why) {
 
 void Mesh::hand_over(Candidate& candidate, Way& way) {
     way.connected = true;
-    way.in_round = false;
+    way.race.stop_until(now_);
     way.report.connected = true;
     way.report.dialed = candidate.dialed;
     way.report.address = candidate.address;

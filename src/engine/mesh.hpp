@@ -14,6 +14,7 @@
 #include "base/address.hpp"
 #include "base/time.hpp"
 #include "base/view.hpp"
+#include "engine/address_race.hpp"
 #include "engine/engine.hpp"
 #include "engine/lane_reader.hpp"
 #include "port/link.hpp"
@@ -35,19 +36,10 @@ public:
 struct MeshOptions {
     /// Connects with every member at once; else when something is first sent to it.
     bool eager = true;
-    /// How long the better address is tried alone before the next one is tried beside it.
-    Duration stagger = std::chrono::milliseconds(50);
+    /// When to dial which address of a peer.
+    AddressRace::Options race{};
     /// How long a better address may still come up after another one has.
     Duration grace = std::chrono::milliseconds(100);
-    /// Between the end of one round over all addresses and the next: at first, and at most.
-    Duration pause = std::chrono::milliseconds(100);
-    Duration longest_pause = std::chrono::seconds(2);
-    /// How long addresses stay silent before they are dialed again beside the first attempts, at
-    /// first and later: the other end may have forgotten a handshake that was interrupted for too
-    /// long, and does not always say so. At most `most_beside` attempts per address are under way.
-    Duration beside = std::chrono::seconds(1);
-    Duration beside_again = std::chrono::seconds(2);
-    std::size_t most_beside = 3;
     /// How long a member of lower rank leaves it to the other to dial, and for each member more.
     Duration deference = std::chrono::seconds(1);
     Duration deference_each = std::chrono::milliseconds(50);
@@ -138,8 +130,7 @@ private:
 
     // mesh_dialing.cpp: which addresses are tried when
     void begin_round(TimePoint now, Way& way);
-    void dial_next(TimePoint now, Way& way);
-    void dial_beside(TimePoint now, Way& way);
+    void dial(TimePoint now, Way& way, const AddressRace::Attempt& attempt);
     void on_dial_failed(TimePoint now, Candidate& candidate, const Error& reason);
     void look_at(TimePoint now, Way& way);
     void end_round(TimePoint now, Way& way);
@@ -224,17 +215,13 @@ struct Mesh::Outcome {
 
 /// What is under way to one peer.
 struct Mesh::Way {
+    explicit Way(const AddressRace::Options& options) : race(options) {}
+
     Member member{};
     bool wanted = false;     // by the mesh or by the engine
     bool connected = false;  // the engine has, or had, its link
     std::optional<TimePoint> give_up_at{};
-    std::vector<Address> addresses{};  // of the round, best first
-    std::size_t next = 0;              // the address to be tried next
-    TimePoint next_at{};               // when
-    bool in_round = false;
-    TimePoint round_at{};   // when it, or the last attempts beside it, began
-    TimePoint beside_at{};  // when the addresses are dialed again beside the attempts under way
-    Duration pause{};
+    AddressRace race;
     std::vector<Candidate*> candidates{};  // dialed and accepted
     std::vector<Outcome> outcomes{};       // of addresses that did not win
     PeerReport report{};
@@ -245,7 +232,6 @@ struct Mesh::Choice {
     Candidate* chosen = nullptr;  // Hello was said on it, or Welcome
     Candidate* best = nullptr;    // of those that we dialed and that are up
     Candidate* offer = nullptr;   // the other end said Hello on it
-    bool dialing = false;
     bool better_dialing = false;  // than the best that is up
 };
 

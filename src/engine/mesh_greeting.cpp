@@ -150,7 +150,7 @@ void Mesh::consider(Candidate& candidate) {
         drop(candidate, "your incarnation is not the one in the current view");
         return;
     }
-    if (decides(*way) && way->in_round) return;
+    if (decides(*way) && way->race.running()) return;
     // A peer greets on one link at a time: the one that waits for its Confirm has failed there.
     if (Candidate* const before = choice(*way).chosen; before != nullptr && !before->dialed) {
         drop(*before, "you greeted on another link");
@@ -168,8 +168,7 @@ void Mesh::welcome(Candidate& candidate, Way& way) {
                                    .header_credits = engine_->options().shared.headers});
     if (!candidate.confirms) return hand_over(candidate, way);
     candidate.state = Candidate::State::welcomed;
-    way.in_round = false;
-    way.next_at = now_;  // if it goes down
+    way.race.stop_until(now_);  // so that the next round begins at once if this link goes down
     close_others(way, &candidate, "another link is used");
 }
 

@@ -10,7 +10,6 @@
 #include "base/printable.hpp"
 #include "base/settings.hpp"
 #include "base/try.hpp"
-#include "link/quic/link_settings.hpp"
 #include "runtime/config_sources.hpp"
 #include "runtime/join/addresses.hpp"
 #include "runtime/join_variable.hpp"
@@ -151,10 +150,11 @@ Result<std::shared_ptr<detail::SeedBody>> host_seed(const SeedPlace& place, std:
     options.listen = loopback ? loopback->text() : fmt::format("[::]:{}", port);
     options.world = static_cast<int>(world);
     options.job_secret = job_secret;
-    auto seed = detail::SeedBody::open(options);
+    const auto services = runtime::HostServices::of_this_machine();
+    auto seed = detail::SeedBody::open(options, services);
     if (!seed && !local) {
         options.listen = fmt::format("0.0.0.0:{}", port);  // a host without IPv6
-        seed = detail::SeedBody::open(options);
+        seed = detail::SeedBody::open(options, services);
     }
     if (seed) return seed;
     return Error(
@@ -255,8 +255,7 @@ Result<std::shared_ptr<detail::NodeBody>> open_at(const JoinOptions& options, co
         NEXAR_TRY_VALUE(listen, Address::parse(where));
         return open(detail::NodeBody::Setup{.listen = listen,
                                             .options = options.node,
-                                            .link = quic::link_options(config),
-                                            .udp = quic::udp_options(config),
+                                            .link = link::link_settings(config),
                                             .config = config});
     };
     const std::string_view listen = config.text("listen");
@@ -274,7 +273,7 @@ Result<std::shared_ptr<detail::NodeBody>> open_node(const JoinOptions& options,
 
 /// A world of one. Nobody else is to reach it, so it listens on loopback unless it is told where.
 Result<Node> join_alone(const JoinOptions& options, const Config& config, TimePoint deadline) {
-    NEXAR_TRY_VALUE(cluster, detail::OwnCluster::make());
+    NEXAR_TRY_VALUE(cluster, detail::OwnCluster::make(runtime::HostServices::of_this_machine()));
     NEXAR_TRY_VALUE(loop, runtime::make_loop(options.node));
     NEXAR_TRY_VALUE(body, open_at(options, config, {"127.0.0.1:0", "[::1]:0"},
                                   [&](const auto& setup) { return cluster.open(loop, setup); }));

@@ -15,7 +15,9 @@
 #include "base/view.hpp"
 #include "engine/engine.hpp"
 #include "engine/mesh.hpp"
-#include "link/quic/udp_carrier.hpp"
+#include "link/carrier_options.hpp"
+#include "port/link.hpp"
+#include "runtime/join/host_services.hpp"
 #include "runtime/join/seed_line.hpp"
 #include "runtime/progress.hpp"
 #include "runtime/rpc_service.hpp"
@@ -49,10 +51,10 @@ public:
         std::shared_ptr<const security::Credentials> credentials{};
         Address listen{};
         NodeOptions options{};
-        quic::LinkOptions link{};
-        quic::UdpOptions udp{};
+        link::LinkSettings link{};
         std::optional<Config> config{};
         engine::MeshOptions mesh{};
+        runtime::HostServices services = runtime::HostServices::of_this_machine();
     };
 
     /// Listens, and is not yet connected with anybody.
@@ -72,7 +74,7 @@ public:
     /// Lives as long as the node: the seed that a launched job hosts.
     void accompany(std::shared_ptr<SeedBody> seed) { companion_ = std::move(seed); }
 
-    const Address& address() const noexcept { return carrier_->local(); }
+    Address address() const noexcept { return carrier_->local(); }
     runtime::Progress& progress() noexcept { return *loop_->progress; }
     engine::Engine& engine() noexcept { return engine_; }
     /// After form().
@@ -133,7 +135,6 @@ private:
     [[noreturn]] void end_process(int status);
     void begin_closing();
 
-    bool take_arrivals(TimePoint now);
     bool finish_turn(TimePoint now);
     bool take_events(TimePoint now);
     void follow_seed(TimePoint now);
@@ -154,7 +155,7 @@ private:
     SteadyClock clock_;
     std::shared_ptr<runtime::Loop> loop_;
     BufferPool pool_;
-    std::unique_ptr<quic::UdpCarrier> carrier_;
+    std::unique_ptr<port::Carrier> carrier_;
     std::vector<port::Carrier*> carriers_;
     engine::Engine engine_;
     engine::Mesh mesh_;
@@ -169,6 +170,7 @@ private:
     engine::Context* world_ = nullptr;
     BoundedQueue<Task*> spare_tasks_{1024};
     NodeOptions options_;
+    runtime::HostServices services_;
     std::unique_ptr<RpcService> rpc_{};
 
     std::optional<Error> formation_failure_{};

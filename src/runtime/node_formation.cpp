@@ -41,18 +41,18 @@ bool wants_eager(std::string_view mesh, std::size_t members) noexcept {
 }  // namespace
 
 Result<port::LinkId> NodeBody::dial(TimePoint now, const Address& to, const NodeId& node) {
-    return carrier_->endpoint().dial(now, to, {.cluster = identity_.cluster, .node = node});
+    return carrier_->dial(now, {.address = to, .peer = port::MemberTarget{.node = node}});
 }
 
 void NodeBody::abandon(port::LinkId link) {
-    carrier_->endpoint().abandon(link);
+    carrier_->abandon(link);
 }
 
 Result<void> NodeBody::join(runtime::JoinTerms terms) {
-    NEXAR_TRY_VALUE(key, security::KeyPair::generate());
+    NEXAR_TRY_VALUE(key, services_.new_key());
     const runtime::Progress::Guard guard(progress());
     seed_ =
-        std::make_unique<runtime::SeedLine>(carrier_->endpoint(), std::move(terms), std::move(key));
+        std::make_unique<runtime::SeedLine>(*carrier_, std::move(terms), std::move(key), services_);
     seed_->turn(now());
     settle(now());
     return {};
@@ -87,7 +87,7 @@ Result<void> NodeBody::take_admission(const runtime::Admitted& admitted) {
     NEXAR_TRY_VALUE(config, adopt_cluster_settings(*config_, settings));
     config_ = std::move(config);
     if (config_->choice("protection") == "none") {
-        carrier_->endpoint().set_protection(quic::Protection::none);
+        carrier_->set_protection(port::Protection::none);
     }
     return {};
 }
@@ -115,7 +115,7 @@ void NodeBody::take_view(TimePoint now, const View& view) {
         NEXAR_LOG_ERROR("the seed published a view without this node");
         return;
     }
-    carrier_->endpoint().set_members(addresses_of(view.members));
+    carrier_->set_members(addresses_of(view.members));
     // Only the first one makes a world; what later ones change is for those who ask for it.
     if (world_ != nullptr) return;
     const auto profile = make_profile(view);

@@ -312,4 +312,9 @@ Connection::Statistics Connection::statistics() const {
             .black_holes = black_holes_};
 }
 
+port::ConstBytes Connection::peer_ca() const noexcept {
+    const auto& ca = tls_->seen_ca();
+    return ca ? port::ConstBytes(ca->der()) : port::ConstBytes{};
+}
+
 }  // namespace nexar::quic

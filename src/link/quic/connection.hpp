@@ -25,7 +25,7 @@
 #include "link/quic/refusals.hpp"
 #include "link/quic/round_trips.hpp"
 #include "link/quic/token_bucket.hpp"
-#include "link/quic/write_order.hpp"
+#include "link/write_order.hpp"
 #include "port/link.hpp"
 #include "security/tls_session.hpp"
 
@@ -90,6 +90,11 @@ public:
     // port::Link
     port::LinkId id() const noexcept override { return id_; }
     const Identity& peer() const noexcept override { return peer_; }
+    Address remote() const noexcept override { return path_.remote; }
+    Result<void> export_key(std::string_view label, port::Bytes out) const override {
+        return tls_->export_key(label, out);
+    }
+    port::ConstBytes peer_ca() const noexcept override;
     bool write(port::Lane lane, std::span<const port::ConstBytes> pieces) override;
     port::StreamId send(port::Source& source, const port::StreamOptions& options) override;
     void wake_source(port::StreamId stream) override;
@@ -130,8 +135,6 @@ public:
     Result<void> update_keys(TimePoint now);
 
     bool dialed() const noexcept { return dialed_; }
-    /// For what the two ends of a join bind to each other.
-    const security::TlsSession& tls() const noexcept { return *tls_; }
     bool is_up() const noexcept { return state_ == State::up || state_ == State::lingering; }
     bool is_down() const noexcept { return state_ == State::down; }
     /// Down, and nothing more to say to the peer.
@@ -148,7 +151,6 @@ public:
     /// packet that it refused, as far as it is known. Anybody may have sent it.
     void refused(TimePoint now, std::span<const std::byte> quoted);
 
-    const Address& remote() const noexcept { return path_.remote; }
     const Address& local() const noexcept { return path_.local; }
 
     struct Statistics {
@@ -204,7 +206,7 @@ private:
     std::ptrdiff_t write_datagrams(Turn& turn);
     std::ptrdiff_t finish_packet(Turn& turn);
     OutStream* next_stream(const Turn& turn, std::size_t& limit);
-    ClassSet ready_classes(const Turn& turn, std::uint64_t credit) const noexcept;
+    link::ClassSet ready_classes(const Turn& turn, std::uint64_t credit) const noexcept;
     void enqueue(OutStream& stream);
     void dequeue(OutStream& stream);
     void account(Turn& turn, OutStream& stream, std::size_t bytes, bool with_end);
@@ -287,12 +289,12 @@ private:
     std::unordered_map<std::uint64_t, std::unique_ptr<OutStream>> outs_;
     std::unordered_map<std::uint64_t, std::unique_ptr<InStream>> ins_;
     std::uint64_t next_stream_ = 0;
-    std::array<std::deque<OutStream*>, kWriteClasses> ready_;
-    ClassSet ready_set_ = 0;  // classes of ready_ that are not empty
-    std::array<std::deque<OutStream*>, kWriteClasses> unopened_;
+    std::array<std::deque<OutStream*>, link::kWriteClasses> ready_;
+    link::ClassSet ready_set_ = 0;  // classes of ready_ that are not empty
+    std::array<std::deque<OutStream*>, link::kWriteClasses> unopened_;
     std::vector<OutStream*> to_cancel_;
     std::vector<std::uint64_t> to_look_at_;
-    WriteOrder order_;
+    link::WriteOrder order_;
     BlackHole black_hole_;
     TimePoint lanes_wrote_at_{};
     TimePoint probes_at_ = TimePoint::max();  // when the path's width is first probed

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "link/farewell.hpp"
 #include "link/quic/connection.hpp"
 #include "link/quic/native.hpp"
 
@@ -48,7 +49,8 @@ bool Connection::say_farewell(TimePoint now) {
     const bool due = state_ == State::lingering || peer_ended_;
     if (!due || control.ending() || !nothing_unsent()) return false;
     if (state_ == State::lingering) {
-        linger_until_ = std::min(*linger_until_, now + std::max(kFarewell, three_probe_timeouts()));
+        linger_until_ =
+            std::min(*linger_until_, now + std::max(link::kFarewell, three_probe_timeouts()));
     }
     control.end();
     enqueue(control);

@@ -110,13 +110,14 @@ void Connection::enqueue(OutStream& stream) {
     if (stream.queued || stream.quic_id < 0 || stream.window_spent || !stream.ready()) return;
     stream.queued = true;
     ready_[static_cast<std::size_t>(stream.write_class())].push_back(&stream);
-    ready_set_ |= bit(stream.write_class());
+    ready_set_ |= link::bit(stream.write_class());
 }
 
 void Connection::dequeue(OutStream& stream) {
     const auto index = static_cast<std::size_t>(stream.write_class());
     if (stream.queued) std::erase(ready_[index], &stream);
-    if (ready_[index].empty()) ready_set_ &= static_cast<ClassSet>(~bit(stream.write_class()));
+    if (ready_[index].empty())
+        ready_set_ &= static_cast<link::ClassSet>(~link::bit(stream.write_class()));
     if (stream.quic_id < 0 && !stream.is_lane()) std::erase(unopened_[index], &stream);
     stream.queued = false;
 }
@@ -134,14 +135,15 @@ void Connection::open_waiting() {
     }
 }
 
-ClassSet Connection::ready_classes(const Turn& turn, std::uint64_t credit) const noexcept {
-    ClassSet ready = ready_set_;
-    constexpr ClassSet kPayload =
-        bit(WriteClass::critical) | bit(WriteClass::realtime) | bit(WriteClass::bulk);
+link::ClassSet Connection::ready_classes(const Turn& turn, std::uint64_t credit) const noexcept {
+    link::ClassSet ready = ready_set_;
+    constexpr link::ClassSet kPayload = link::bit(link::WriteClass::critical) |
+                                        link::bit(link::WriteClass::realtime) |
+                                        link::bit(link::WriteClass::bulk);
     // Not a last packet of crumbs: the turn ends when less than half of one may be filled.
-    if (turn.bulk_left < turn.packet_bytes / 2) ready &= static_cast<ClassSet>(~kPayload);
-    if (credit <= options_.control_reserve) ready &= bit(WriteClass::control);
-    return credit == 0 ? ClassSet{0} : ready;
+    if (turn.bulk_left < turn.packet_bytes / 2) ready &= static_cast<link::ClassSet>(~kPayload);
+    if (credit <= options_.control_reserve) ready &= link::bit(link::WriteClass::control);
+    return credit == 0 ? link::ClassSet{0} : ready;
 }
 
 OutStream* Connection::next_stream(const Turn& turn, std::size_t& limit) {
@@ -149,14 +151,14 @@ OutStream* Connection::next_stream(const Turn& turn, std::size_t& limit) {
     const auto chosen = order_.next(ready_classes(turn, credit));
     if (!chosen) return nullptr;
     const std::uint64_t usable =
-        *chosen == WriteClass::control ? credit : credit - options_.control_reserve;
+        *chosen == link::WriteClass::control ? credit : credit - options_.control_reserve;
     limit = static_cast<std::size_t>(std::min<std::uint64_t>(usable, Outbox::kLargestPacket));
     return ready_[static_cast<std::size_t>(*chosen)].front();
 }
 
 void Connection::account(Turn& turn, OutStream& stream, std::size_t bytes, bool with_end) {
     stream.wrote(bytes, with_end);
-    const ClassSet ready = ready_classes(turn, options_.connection_window);
+    const link::ClassSet ready = ready_classes(turn, options_.connection_window);
     order_.wrote(stream.write_class(), bytes, ready);
     (stream.is_lane() ? turn.has_lane : turn.has_bulk) = true;
     auto& queue = ready_[static_cast<std::size_t>(stream.write_class())];

@@ -151,6 +151,19 @@ Result<port::LinkId> Endpoint::dial(TimePoint now, const Address& remote,
     return dial(start(now, path_to(remote), expected));
 }
 
+Result<port::LinkId> Endpoint::dial(TimePoint now, const port::DialTarget& target) {
+    if (const auto* member = std::get_if<port::MemberTarget>(&target.peer)) {
+        NEXAR_ASSERT(options_.credentials != nullptr);
+        return dial(now, target.address,
+                    {.cluster = options_.credentials->identity().cluster, .node = member->node});
+    }
+    if (const auto* join = std::get_if<port::JoinTarget>(&target.peer)) {
+        return dial_as_joiner(now, target.address, join->ca);
+    }
+    return dial_seed(now, target.address);
+}
+
+/// Links to a seed are always protected.
 Result<port::LinkId> Endpoint::dial_seed(TimePoint now, const Address& remote) {
     NEXAR_ASSERT(options_.credentials != nullptr);
     ConnectionStart how =
@@ -277,7 +290,7 @@ void Endpoint::flush(TimePoint now) {
     reap();
 }
 
-bool Endpoint::pressing(TimePoint now) const noexcept {
+bool Endpoint::flush_is_urgent(TimePoint now) const noexcept {
     return !events_.empty() || std::ranges::any_of(ready_, [&](const Entry* entry) {
         return !entry->connection->can_wait(now);
     });

@@ -20,7 +20,7 @@
 #include "link/quic/outbox.hpp"
 #include "link/quic/packet_header.hpp"
 #include "link/quic/packet_path.hpp"
-#include "link/quic/timer_heap.hpp"
+#include "link/timer_heap.hpp"
 #include "port/link.hpp"
 #include "security/credentials.hpp"
 #include "security/tls_session.hpp"
@@ -74,22 +74,13 @@ public:
     Result<port::LinkId> dial(TimePoint now, const Address& remote,
                               const security::Expectation& expected);
 
-    /// The same to a seed, always protected: by a node, or by a joiner, which shows no certificate
-    /// and measures the seed by the hash of its CA's key.
-    Result<port::LinkId> dial_seed(TimePoint now, const Address& remote);
-    Result<port::LinkId> dial_as_joiner(TimePoint now, const Address& remote,
-                                        const std::optional<security::PublicKeyHash>& ca);
-
-    /// For links that begin from now on.
+    // As the functions of port::Carrier of the same name.
+    Result<port::LinkId> dial(TimePoint now, const port::DialTarget& target);
     void set_credentials(std::shared_ptr<const security::Credentials> credentials) {
         options_.credentials = std::move(credentials);
     }
     void set_protection(Protection protection);
-    /// The addresses, ports included, that members may dial from. When strangers press, places are
-    /// kept for them.
     void set_members(std::span<const Address> members) { gate_.set_members(members); }
-    /// Whether there are more processes at work on this machine than it has processors: then large
-    /// packets cost less than what a peer gains by having the first of several small ones early.
     void set_crowded(bool crowded) noexcept { outbox_.set_crowded(crowded); }
 
     /// Datagrams that arrived together on one path, all of `segment_bytes` but the last.
@@ -100,8 +91,8 @@ public:
     void refused(TimePoint now, const Address& remote, std::span<const std::byte> quoted);
 
     void flush(TimePoint now);
-    /// Whether somebody would wait for the next flush(), or for the next event to be taken.
-    bool pressing(TimePoint now) const noexcept;
+    /// As port::Carrier::flush_is_urgent().
+    bool flush_is_urgent(TimePoint now) const noexcept;
     bool blocked() const noexcept { return outbox_.blocked(); }
     std::optional<TimePoint> next_deadline() const;
     std::optional<port::LinkEvent> poll_event();
@@ -122,7 +113,7 @@ private:
         std::vector<LocalCid> cids;
         std::vector<ResetToken> reset_tokens;  // of the peer's ids that are in use
         std::optional<AnyCid> first_cid;       // the client's choice, until it knows ours
-        std::size_t heap_place = TimerHeap<Entry>::kNowhere;
+        std::size_t heap_place = link::TimerHeap<Entry>::kNowhere;
         bool ready = false;
         bool half_open = false;
         bool forgotten = false;
@@ -150,6 +141,9 @@ private:
     BufferPool& pool() override { return *pool_; }
 
     ConnectionStart start(TimePoint now, const Path& path, const security::Expectation& expected);
+    Result<port::LinkId> dial_seed(TimePoint now, const Address& remote);
+    Result<port::LinkId> dial_as_joiner(TimePoint now, const Address& remote,
+                                        const std::optional<security::PublicKeyHash>& ca);
     Result<port::LinkId> dial(ConnectionStart how);
     Entry& make_entry();
     Entry* route(const PacketTarget& target) noexcept;
@@ -186,7 +180,7 @@ private:
     std::unordered_map<LocalCid, Entry*> by_cid_;
     std::unordered_map<AnyCid, Entry*, SeededHash> by_first_cid_;
     std::unordered_map<ResetToken, Entry*, SeededHash> by_reset_token_;
-    TimerHeap<Entry> timers_;
+    link::TimerHeap<Entry> timers_;
     std::vector<Entry*> ready_;
     std::vector<Entry*> serving_;  // those that flush() took from ready_
     std::vector<port::LinkId> finished_;

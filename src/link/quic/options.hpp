@@ -5,17 +5,12 @@
 #include <cstdint>
 
 #include "base/time.hpp"
+#include "port/dial.hpp"
 #include "wire/limits.hpp"
 
 namespace nexar::quic {
 
-/// `none` is for isolated fabrics only: packets are then neither secret nor safe against whoever
-/// sees them. Both sides must have chosen it, or the handshake fails.
-enum class Protection : std::uint8_t { full, none };
-
-/// How long a link that is closed and has delivered everything waits for the peer to have delivered
-/// everything as well.
-inline constexpr Duration kFarewell = std::chrono::milliseconds(500);
+using port::Protection;
 
 /// The numbers of a link. link_settings.hpp fills in what users may set; link_bench shows what the
 /// others do.

@@ -7,13 +7,13 @@
 namespace nexar::quic {
 
 OutStream::OutStream(port::Lane lane, BufferPool& pool)
-    : class_(quic::write_class(lane)), staging_(true), staged_(pool) {}
+    : class_(link::write_class(lane)), staging_(true), staged_(pool) {}
 
 OutStream::OutStream(port::StreamId id, port::Source& source, const port::StreamOptions& options,
                      BufferPool& pool)
     : source_(&source),
       id_(id),
-      class_(quic::write_class(options.priority)),
+      class_(link::write_class(options.priority)),
       prefix_bytes_(options.prefix.size()),
       regions_(source.regions()),
       size_(options.prefix.size() + source.size()),

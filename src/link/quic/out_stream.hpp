@@ -8,7 +8,7 @@
 #include <span>
 
 #include "link/quic/staged_bytes.hpp"
-#include "link/quic/write_order.hpp"
+#include "link/write_order.hpp"
 #include "port/link.hpp"
 #include "port/stream.hpp"
 
@@ -30,7 +30,7 @@ public:
 
     bool is_lane() const noexcept { return source_ == nullptr; }
     port::StreamId id() const noexcept { return id_; }
-    WriteClass write_class() const noexcept { return class_; }
+    link::WriteClass write_class() const noexcept { return class_; }
 
     /// Appends to a lane.
     Result<void> append(std::span<const port::ConstBytes> pieces) { return staged_.append(pieces); }
@@ -89,7 +89,7 @@ private:
 
     port::Source* source_ = nullptr;
     port::StreamId id_{};
-    WriteClass class_;
+    link::WriteClass class_;
     std::array<std::byte, port::kMaxPrefixBytes> prefix_{};
     std::size_t prefix_bytes_ = 0;
     std::span<const port::ConstBytes> regions_{};

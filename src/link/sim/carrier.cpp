@@ -20,6 +20,17 @@ port::LinkId Carrier::dial(const NodeId& node) {
     return fabric_->dial(*this, node);
 }
 
+Result<port::LinkId> Carrier::dial(TimePoint /*now*/, const port::DialTarget& target) {
+    const auto* member = std::get_if<port::MemberTarget>(&target.peer);
+    if (member == nullptr) return Error(Errc::unsupported, "simulated links do not lead to seeds");
+    return dial(member->node);
+}
+
+void Carrier::abandon(port::LinkId id) {
+    Link* const link = find(id);
+    if (link != nullptr) link->give_up();
+}
+
 Link* Carrier::find(port::LinkId link) noexcept {
     const auto found = links_.find(link.value());
     return found == links_.end() ? nullptr : found->second;
@@ -32,12 +43,14 @@ Link* Carrier::link_to(const NodeId& node) noexcept {
     return nullptr;
 }
 
-void Carrier::on_ready(TimePoint now) {
+bool Carrier::on_ready(TimePoint now) {
+    bool arrived = false;
     std::size_t budget = kBytesPerTurn;
     while (!arrivals_.empty() && arrivals_.due() <= now && budget != 0) {
         Pipe& pipe = arrivals_.first();
         const std::size_t bytes = pipe.receiver->arrive(pipe);
         budget -= std::min(budget, bytes + kPieceOverhead);
+        arrived = true;
     }
     while (!timers_.empty() && timers_.due() <= now) {
         Link& link = timers_.first();
@@ -46,7 +59,9 @@ void Carrier::on_ready(TimePoint now) {
         link.on_time(now);
         // flush() sets its timer again.
         timers_.remove(link);
+        arrived = true;
     }
+    return arrived;
 }
 
 void Carrier::flush(TimePoint now) {

@@ -29,6 +29,9 @@ public:
 
     /// Begins a link; Up or Down follows.
     port::LinkId dial(const NodeId& node);
+    /// Ignores the address: a node has only one place. There are no seeds on this level.
+    Result<port::LinkId> dial(TimePoint now, const port::DialTarget& target) override;
+    void abandon(port::LinkId link) override;
 
     /// Who may dial us; an Error is why not. Empty: everybody.
     std::function<std::optional<Error>(const Identity& peer)> gate{};
@@ -39,7 +42,7 @@ public:
     Link* link_to(const NodeId& node) noexcept;
 
     bool wants_write() const noexcept override { return false; }
-    void on_ready(TimePoint now) override;
+    bool on_ready(TimePoint now) override;
     void flush(TimePoint now) override;
     std::optional<TimePoint> next_deadline() const override;
     std::optional<port::LinkEvent> poll_event() override;
@@ -65,8 +68,8 @@ private:
     std::deque<port::LinkEvent> events_;
     std::vector<Link*> ready_;
     std::vector<Link*> flushing_;  // empty but inside flush()
-    quic::TimerHeap<Pipe> arrivals_;
-    quic::TimerHeap<Link> timers_;
+    link::TimerHeap<Pipe> arrivals_;
+    link::TimerHeap<Link> timers_;
 };
 
 }  // namespace nexar::sim

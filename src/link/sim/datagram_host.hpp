@@ -33,6 +33,7 @@ public:
 
     quic::Endpoint& endpoint() noexcept { return *endpoint_; }
     const Address& address() const noexcept { return address_; }
+    Address local() const noexcept override { return address_; }
 
     /// What largest_datagram() says: the MTU of the interface.
     std::size_t interface_limit = 65000;
@@ -51,6 +52,21 @@ public:
 
     bool has(const Address& address) const noexcept;
     Result<port::LinkId> dial(const Address& remote, const security::Expectation& expected);
+    Result<port::LinkId> dial(TimePoint now, const port::DialTarget& target) override {
+        return endpoint_->dial(now, target);
+    }
+    void abandon(port::LinkId link) override { endpoint_->abandon(link); }
+    void set_credentials(std::shared_ptr<const security::Credentials> credentials) override {
+        endpoint_->set_credentials(std::move(credentials));
+    }
+    void set_protection(port::Protection protection) override {
+        endpoint_->set_protection(protection);
+    }
+    void set_members(std::span<const Address> members) override { endpoint_->set_members(members); }
+    void set_crowded(bool crowded) noexcept override { endpoint_->set_crowded(crowded); }
+    bool flush_is_urgent(TimePoint now) const noexcept override {
+        return !events_.empty() || endpoint_->flush_is_urgent(now);
+    }
 
     Sent send(const quic::PacketBatch& batch) override;
     std::size_t largest_datagram(const Address& /*remote*/) override { return interface_limit; }
@@ -58,7 +74,7 @@ public:
     /// Calls of its links are not seen, so the actor is asked before every step.
     void driven_by(Actor& actor) override;
     bool wants_write() const noexcept override { return endpoint_->blocked(); }
-    void on_ready(TimePoint now) override;
+    bool on_ready(TimePoint now) override;
     void flush(TimePoint now) override;
     std::optional<TimePoint> next_deadline() const override;
     std::optional<port::LinkEvent> poll_event() override;

@@ -7,7 +7,7 @@
 
 #include "base/assert.hpp"
 #include "base/printable.hpp"
-#include "link/quic/options.hpp"
+#include "link/farewell.hpp"
 #include "link/sim/carrier.hpp"
 #include "link/sim/fabric.hpp"
 
@@ -49,6 +49,11 @@ void Link::close(std::string_view reason) {
     state_ = State::lingering;
     linger_until_ = world_->now() + options_->linger;
     touch();
+}
+
+void Link::give_up() {
+    if (state_ != State::handshaking) return;
+    end(Error(Errc::cancelled, "the link was given up"), Goodbye::say);
 }
 
 void Link::touch() {
@@ -242,7 +247,7 @@ bool Link::nothing_unsent() const noexcept {
 void Link::say_farewell(TimePoint now) {
     const bool due = state_ == State::lingering || peer_parted_;
     if (!due || !nothing_unsent() || std::exchange(farewell_said_, true)) return;
-    if (state_ == State::lingering) linger_until_ = std::min(linger_until_, now + quic::kFarewell);
+    if (state_ == State::lingering) linger_until_ = std::min(linger_until_, now + link::kFarewell);
     tell({.kind = Kind::farewell});
 }
 

@@ -65,7 +65,7 @@ public:
 private:
     friend class Carrier;
     friend class Fabric;
-    friend class quic::TimerHeap<Link>;
+    friend class link::TimerHeap<Link>;
 
     using PipePtr = std::shared_ptr<Pipe>;
     enum class State : std::uint8_t { waiting, handshaking, up, lingering, down };
@@ -108,6 +108,7 @@ private:
     void set_blocked(bool blocked);
     void went_silent();
     void end_at(TimePoint when, Error reason);
+    void give_up();
     void sever();
     void disappear();
 
@@ -199,9 +200,9 @@ private:
     std::uint64_t retired_ = 0;  // of these, those that are over
     // Neither takes memory while it is empty: a cluster has many links, and most of them are idle.
     std::array<std::list<Pipe*>, port::kPriorities> unopened_{};
-    std::array<std::vector<Pipe*>, quic::kWriteClasses> queues_{};
-    quic::ClassSet queue_set_ = 0;  // classes of queues_ that are not empty
-    quic::WriteOrder order_{};
+    std::array<std::vector<Pipe*>, link::kWriteClasses> queues_{};
+    link::ClassSet queue_set_ = 0;  // classes of queues_ that are not empty
+    link::WriteOrder order_{};
     std::vector<PipePtr> to_cancel_;
     std::vector<PipePtr> to_look_at_;
     std::vector<PipePtr> to_report_;

@@ -86,7 +86,7 @@ void Link::enqueue(Pipe& pipe) {
     if (pipe.out.queued || !pipe.out.opened || !pipe.out.ready(pipe.bytes.end())) return;
     pipe.out.queued = true;
     queues_[static_cast<std::size_t>(pipe.out.write_class())].push_back(&pipe);
-    queue_set_ |= quic::bit(pipe.out.write_class());
+    queue_set_ |= link::bit(pipe.out.write_class());
 }
 
 void Link::dequeue(Pipe& pipe) {
@@ -94,7 +94,7 @@ void Link::dequeue(Pipe& pipe) {
     auto& queue = queues_[static_cast<std::size_t>(pipe.out.write_class())];
     std::erase(queue, &pipe);
     if (queue.empty()) {
-        queue_set_ &= static_cast<quic::ClassSet>(~quic::bit(pipe.out.write_class()));
+        queue_set_ &= static_cast<link::ClassSet>(~link::bit(pipe.out.write_class()));
     }
 }
 

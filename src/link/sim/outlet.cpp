@@ -8,7 +8,7 @@ namespace nexar::sim {
 
 Outlet::Outlet(port::StreamId id, port::Source& source, const port::StreamOptions& options,
                bool check)
-    : source_(&source), id_(id), class_(quic::write_class(options.priority)) {
+    : source_(&source), id_(id), class_(link::write_class(options.priority)) {
     NEXAR_ASSERT(options.prefix.size() <= port::kMaxPrefixBytes);
     std::ranges::copy(options.prefix, prefix_.begin());
     prefix_bytes_ = options.prefix.size();

@@ -9,8 +9,8 @@
 #include <optional>
 #include <span>
 
-#include "link/quic/write_order.hpp"
 #include "link/sim/byte_queue.hpp"
+#include "link/write_order.hpp"
 #include "port/link.hpp"
 
 namespace nexar::sim {
@@ -22,12 +22,12 @@ namespace nexar::sim {
 /// back, as a retransmission would: check_source().
 class Outlet {
 public:
-    explicit Outlet(port::Lane lane) noexcept : lane_(true), class_(quic::write_class(lane)) {}
+    explicit Outlet(port::Lane lane) noexcept : lane_(true), class_(link::write_class(lane)) {}
     Outlet(port::StreamId id, port::Source& source, const port::StreamOptions& options, bool check);
 
     bool is_lane() const noexcept { return lane_; }
     port::StreamId id() const noexcept { return id_; }
-    quic::WriteClass write_class() const noexcept { return class_; }
+    link::WriteClass write_class() const noexcept { return class_; }
 
     /// Bytes of a lane that are not acknowledged, given `written` bytes so far.
     std::uint64_t held(std::uint64_t written) const noexcept { return written - acknowledged_; }
@@ -77,7 +77,7 @@ private:
     bool lane_ = false;
     port::Source* source_ = nullptr;
     port::StreamId id_{};
-    quic::WriteClass class_;
+    link::WriteClass class_;
     std::array<std::byte, port::kMaxPrefixBytes> prefix_{};
     std::size_t prefix_bytes_ = 0;
     std::span<const port::ConstBytes> regions_{};

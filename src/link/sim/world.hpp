@@ -9,7 +9,7 @@
 
 #include "base/random.hpp"
 #include "base/time.hpp"
-#include "link/quic/timer_heap.hpp"
+#include "link/timer_heap.hpp"
 
 /// The simulator: whole clusters in one thread on virtual time, without sockets and without sleep.
 /// What is random comes from one seed, so that a run is replayed by it. On two levels: links that
@@ -36,7 +36,7 @@ public:
 
 private:
     friend class World;
-    friend class quic::TimerHeap<Actor>;
+    friend class link::TimerHeap<Actor>;
 
     World* world_ = nullptr;
     // NOLINTNEXTLINE(readability-identifier-naming): the name that TimerHeap asks for
@@ -133,7 +133,7 @@ private:
     TimePoint now_{std::chrono::seconds(1000)};
     std::vector<TimedAction> calls_;  // a heap
     std::vector<Actor*> actors_;
-    quic::TimerHeap<Actor> due_;
+    link::TimerHeap<Actor> due_;
     std::vector<Actor*> asked_always_;
     std::vector<Actor*> touched_;
     std::uint64_t numbers_ = 0;

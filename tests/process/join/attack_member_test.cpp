@@ -56,10 +56,7 @@ protected:
     Error greet(const std::shared_ptr<const security::Credentials>& credentials, const Node& to,
                 const wire::Hello& hello) {
         Stranger stranger(credentials);
-        const auto link = stranger.endpoint()
-                              .dial(stranger.now(), of(to),
-                                    {.cluster = credentials->identity().cluster, .node = {}})
-                              .value();
+        const auto link = stranger.dial_anyone(of(to), credentials->identity().cluster);
         if (!stranger.run_until([&] { return stranger.story(link).link != nullptr; })) {
             return {Errc::timed_out, "it did not come up"};
         }
@@ -91,10 +88,8 @@ TEST_F(MemberAttack, certificate_of_an_evicted_node) {
 TEST_F(MemberAttack, an_evicted_node_at_the_seed) {
     join_both();
     Stranger stranger(certified(security::new_node_id().value()));
-    const auto link =
-        stranger.endpoint()
-            .dial_seed(stranger.now(), Address::parse(seed_->addresses().front()).value())
-            .value();
+    const auto link = stranger.dial({.address = Address::parse(seed_->addresses().front()).value(),
+                                     .peer = port::SeedTarget{}});
     ASSERT_TRUE(stranger.run_until([&] { return stranger.story(link).link != nullptr; }));
     Conversation conversation(*stranger.story(link).link);
     ASSERT_TRUE(stranger.run_until([&] { return conversation.report.has_value(); }));
@@ -123,10 +118,7 @@ TEST_F(MemberAttack, many_links_of_nodes_that_no_view_names) {
     Stranger stranger(unknown);
     std::vector<port::LinkId> links;
     for (int i = 0; i < 200; ++i) {
-        links.push_back(stranger.endpoint()
-                            .dial(stranger.now(), of(nodes_[0]),
-                                  {.cluster = unknown->identity().cluster, .node = {}})
-                            .value());
+        links.push_back(stranger.dial_anyone(of(nodes_[0]), unknown->identity().cluster));
         stranger.turn();
     }
     const auto gone = [&] {

@@ -13,6 +13,7 @@
 #include <random>
 #include <thread>
 
+#include "link/quic/udp_socket.hpp"
 #include "process/join/cluster.hpp"
 #include "process/join/stranger.hpp"
 #include "security/job_proof.hpp"
@@ -219,10 +220,10 @@ TEST(JobSecretAttack, a_man_in_the_middle_cannot_hand_proofs_on) {
     const auto second = attacker.dial_as_joiner(at);
     ASSERT_TRUE(victim.run_until([&] { return victim.story(first).link != nullptr; }));
     ASSERT_TRUE(attacker.run_until([&] { return attacker.story(second).link != nullptr; }));
-    quic::Connection& link = *victim.story(first).link;
+    port::Link& link = *victim.story(first).link;
     Conversation honest(link);
     Conversation relayed(*attacker.story(second).link);
-    const auto key = link.tls().seen_ca()->public_key().value();
+    const auto key = security::Certificate::from_der(link.peer_ca()).value().public_key().value();
     const auto proof = secret.proof(security::Role::client, honest.binding(), key);
     relayed.say(wire::Proof{proof});
     ASSERT_TRUE(attacker.run_until([&] { return attacker.story(second).down.has_value(); }));
@@ -274,10 +275,9 @@ TEST_F(Attack, member_in_the_place_of_the_seed) {
 TEST_F(Attack, certificate_of_another_cluster) {
     const TestCluster other;
     Stranger stranger(other.node(1));
-    const auto link = stranger.endpoint().dial(stranger.now(), address_of(seed_),
-                                               {.cluster = other.id(), .node = {}});
-    ASSERT_TRUE(stranger.run_until([&] { return stranger.story(*link).down.has_value(); }));
-    EXPECT_EQ(stranger.story(*link).down->code(), Errc::unauthenticated);
+    const auto link = stranger.dial_anyone(address_of(seed_), other.id());
+    ASSERT_TRUE(stranger.run_until([&] { return stranger.story(link).down.has_value(); }));
+    EXPECT_EQ(stranger.story(link).down->code(), Errc::unauthenticated);
     expect_honest_nodes_join();
 }
 

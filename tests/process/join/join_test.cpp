@@ -273,14 +273,14 @@ TEST(Seed, that_cannot_write_says_so_once_and_once_when_it_can_again) {
     std::vector<std::future<Node>> joins;
     joins.push_back(join_soon(join_string));
     joins.push_back(join_soon(join_string));
-    await([&] { return log.count("cannot keep its state") > 0; }, "no line");
+    await([&] { return log.count("cannot write its state") > 0; }, "no line");
     std::this_thread::sleep_for(1200ms);  // a second try fails meanwhile, and is not logged
     EXPECT_EQ(log.size(), 1U);
     std::filesystem::remove(file);
     std::vector<Node> nodes = all_of(joins);
     expect_connected(nodes);
-    EXPECT_EQ(log.count("cannot keep its state"), 1);
-    EXPECT_EQ(log.count("can keep its state again"), 1);
+    EXPECT_EQ(log.count("cannot write its state"), 1);
+    EXPECT_EQ(log.count("can write its state again"), 1);
 }
 
 TEST(Join, takes_the_join_string_out_of_the_environment_and_remembers_it) {

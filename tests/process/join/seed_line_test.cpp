@@ -6,7 +6,7 @@
 #include <poll.h>
 
 #include "base/pool_profile.hpp"
-#include "link/quic/udp_carrier.hpp"
+#include "link/carriers.hpp"
 #include "process/join/cluster.hpp"
 
 namespace nexar::testing {
@@ -19,8 +19,8 @@ protected:
         terms.join = security::JoinString::parse(seed_.create_token({})).value();
         terms.seeds = {Address::parse(seed_.addresses().front()).value()};
         terms.host = "here";
-        line_.emplace(carrier_->endpoint(), std::move(terms),
-                      security::KeyPair::generate().value());
+        line_.emplace(*carrier_, std::move(terms), security::KeyPair::generate().value(),
+                      runtime::HostServices::of_this_machine());
     }
 
     void turn() {
@@ -49,8 +49,8 @@ protected:
     SteadyClock clock_;
     Seed seed_;
     BufferPool pool_{PoolProfile::inference()};
-    std::unique_ptr<quic::UdpCarrier> carrier_ =
-        quic::UdpCarrier::open(Address::parse("127.0.0.1:0").value(), pool_, {}).value();
+    std::unique_ptr<port::Carrier> carrier_ =
+        link::open_carrier(pool_, {.local = Address::parse("127.0.0.1:0").value()}).value();
     std::optional<runtime::SeedLine> line_;
 };
 

@@ -12,8 +12,8 @@ namespace nexar::testing {
 namespace {
 
 /// A link that notices soon that the other end is gone.
-quic::LinkOptions attentive() {
-    quic::LinkOptions link;
+link::LinkSettings attentive() {
+    link::LinkSettings link;
     link.idle_timeout = patience(std::chrono::seconds(3));
     link.keep_alive = link.idle_timeout / 6;
     return link;

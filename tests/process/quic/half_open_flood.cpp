@@ -36,7 +36,7 @@ void HalfOpenFlood::forget_all() {
 
 void HalfOpenFlood::begin_one(TimePoint now) {
     ports_.choose_next();
-    endpoint_->dial_as_joiner(now, target_, std::nullopt).value();
+    endpoint_->dial(now, {.address = target_, .peer = port::JoinTarget{}}).value();
     endpoint_->flush(now);
 }
 

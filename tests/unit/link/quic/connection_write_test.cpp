@@ -357,11 +357,11 @@ TEST(ConnectionWrite, can_wait_when_nobody_waits_for_a_packet) {
     Connection& client = *pair.client_side.endpoint().find(pair.client().link().id());
     const auto can_wait = [&] { return client.can_wait(pair.world.now()); };
     EXPECT_TRUE(can_wait());
-    EXPECT_FALSE(pair.client_side.endpoint().pressing(pair.world.now()));
+    EXPECT_FALSE(pair.client_side.endpoint().flush_is_urgent(pair.world.now()));
 
     ASSERT_TRUE(pair.client().write(Lane::eager, pattern(1, 10)));
     EXPECT_FALSE(can_wait()) << "the message";
-    EXPECT_TRUE(pair.client_side.endpoint().pressing(pair.world.now()));
+    EXPECT_TRUE(pair.client_side.endpoint().flush_is_urgent(pair.world.now()));
     pair.world.run_for(1s);
     EXPECT_TRUE(can_wait());
 

@@ -7,7 +7,7 @@
 
 #include "port/stream.hpp"
 
-namespace nexar::quic {
+namespace nexar::link {
 
 /// The classes of the writer: the lanes, then the priorities of payload streams, in the order in
 /// which they are served.
@@ -46,4 +46,4 @@ private:
     std::array<std::size_t, kWriteClasses> owed_{};  // bytes * kFloorDivisor
 };
 
-}  // namespace nexar::quic
+}  // namespace nexar::link

@@ -1,4 +1,4 @@
-#include "link/quic/write_order.hpp"
+#include "link/write_order.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "base/random.hpp"
 #include "support/seed.hpp"
 
-namespace nexar::quic {
+namespace nexar::link {
 namespace {
 
 constexpr ClassSet kAll = 0x3f;
@@ -92,4 +92,4 @@ TEST(WriteOrder, who_has_nothing_to_say_saves_nothing_up) {
 }
 
 }  // namespace
-}  // namespace nexar::quic
+}  // namespace nexar::link

@@ -1,4 +1,4 @@
-#include "link/quic/timer_heap.hpp"
+#include "link/timer_heap.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "base/random.hpp"
 #include "support/seed.hpp"
 
-namespace nexar::quic {
+namespace nexar::link {
 namespace {
 
 struct Thing {
@@ -67,4 +67,4 @@ TEST(TimerHeap, removing_what_is_not_in_it_does_nothing) {
 }
 
 }  // namespace
-}  // namespace nexar::quic
+}  // namespace nexar::link

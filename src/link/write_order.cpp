@@ -1,9 +1,9 @@
-#include "link/quic/write_order.hpp"
+#include "link/write_order.hpp"
 
 #include <algorithm>
 #include <bit>
 
-namespace nexar::quic {
+namespace nexar::link {
 
 std::optional<WriteClass> WriteOrder::next(ClassSet ready) const noexcept {
     if (ready == 0) return std::nullopt;
@@ -29,4 +29,4 @@ void WriteOrder::wrote(WriteClass of, std::size_t bytes, ClassSet ready) noexcep
     owed_[written] -= std::min(owed_[written], bytes * kFloorDivisor);
 }
 
-}  // namespace nexar::quic
+}  // namespace nexar::link

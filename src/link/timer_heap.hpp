@@ -8,7 +8,7 @@
 #include "base/assert.hpp"
 #include "base/time.hpp"
 
-namespace nexar::quic {
+namespace nexar::link {
 
 /// Orders things by the time at which they are due. The thing keeps its place in the heap, a
 /// `std::size_t heap_place`, so that changing its time does not search. Does not own the things.
@@ -87,4 +87,4 @@ private:
     std::vector<Entry> heap_;
 };
 
-}  // namespace nexar::quic
+}  // namespace nexar::link
