@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "port/memory.hpp"
-#include "sim_pair.hpp"
 #include "support/quic_pair.hpp"
 #include "support/unmappable_memory.hpp"
 #include "unit/link/growing_source.hpp"
+#include "unit/link/sim/sim_pair.hpp"
 
 /// What port::Link promises, on both levels of the simulator: whoever stands on links sees no
 /// difference.
