@@ -1,4 +1,4 @@
-// A mesh as a whole: its view, its turns, and how it hands links to the engine.
+// The mesh as a whole: its view, its turns, and how it hands links to the engine.
 
 #include "engine/mesh.hpp"
 
@@ -39,7 +39,7 @@ void Mesh::adopt(TimePoint now, const View& view, const NodeId& me) {
         way.report.node = member.node;
         if (!fresh || !options_.eager) continue;
         way.wanted = true;
-        // If both began at the same time one of them would do so in vain.
+        // If both dialed at the same time, one of the links would be useless.
         const auto members = static_cast<Duration::rep>(view.members.size());
         const Duration wait = options_.deference + members * options_.deference_each;
         way.race.stop_until(rank_ < member.rank ? now + wait : now);
@@ -80,7 +80,7 @@ void Mesh::turn(TimePoint now) {
         way->wanted = true;
         if (!way->give_up_at && !options_.eager) way->give_up_at = now + options_.patience;
     }
-    // Before silent ones are dialed again, which takes slots as well.
+    // First, because dialing silent peers again takes slots as well.
     for (Way* const way : nearest_first_) {
         const bool idle = way->wanted && !way->connected && !way->race.running();
         if (!idle || now < way->race.next_round_at() || choice(*way).chosen != nullptr) continue;
@@ -102,13 +102,13 @@ void Mesh::turn(TimePoint now) {
         if (is_held(*candidate) && now >= candidate->held_until) late.push_back(candidate.get());
     }
     for (Candidate* candidate : late) {
-        drop(*candidate, ways_.contains(candidate->node) ? "you did not say hello in time"
-                                                         : "no view names you");
+        drop(*candidate, ways_.contains(candidate->node) ? "you did not send a hello in time"
+                                                         : "no view contains you");
     }
     quiet_ = !anything_under_way();
 }
 
-/// Nothing leads to the peer, or nothing will: what waits for it fails.
+/// The peer cannot be reached: operations that wait for it fail.
 void Mesh::give_up(Way& way, const Error& reason) {
     way.connected = true;
     way.race.stop_until(now_);
@@ -175,7 +175,7 @@ void Mesh::drop(Candidate& candidate, std::string_view why) {
     }
 }
 
-/// An accepted link that may not stay as it is for long.
+/// An accepted link that the mesh drops unless it makes progress.
 bool Mesh::is_held(const Candidate& candidate) const noexcept {
     if (candidate.dialed || candidate.state == Candidate::State::closing) return false;
     return candidate.state == Candidate::State::up || !ways_.contains(candidate.node);
@@ -223,9 +223,9 @@ void Mesh::hand_over(Candidate& candidate, Way& way) {
     ++changes_;
     close_others(way, &candidate, "another link is used");
     std::erase(way.candidates, &candidate);
-    // A reader that is not taken lives until its link is down: it may be what called us.
+    // If the engine does not take the reader it lives until its link is down: it may be our caller.
     if (!engine_->take_over(*candidate.link, candidate.reader)) {
-        drop(candidate, "not wanted any more");
+        drop(candidate, "no longer wanted");
         return;
     }
     const auto found = candidates_.find(candidate.id);

@@ -1,4 +1,4 @@
-// Which addresses of a peer are tried when, and which link is kept.
+// Dials the addresses of a peer, and decides which link is kept.
 
 #include <fmt/format.h>
 
@@ -49,7 +49,7 @@ void Mesh::dial(TimePoint now, Way& way, const AddressRace::Attempt& attempt) {
     }
 }
 
-/// What there is to choose from for one peer.
+/// The candidates for the link to one peer.
 Mesh::Choice Mesh::choice(const Way& way) {
     using State = Candidate::State;
     Choice all;
@@ -71,10 +71,11 @@ Mesh::Choice Mesh::choice(const Way& way) {
     return all;
 }
 
-/// One address after the other, and the first that answers unless a better one is still on its way.
+/// Takes the first address that answers, unless an attempt at a better one is in flight; otherwise
+/// dials the next address.
 void Mesh::look_at(TimePoint now, Way& way) {
     const auto [chosen, best, offer, better_dialing] = choice(way);
-    if (chosen != nullptr) return;  // its answer decides
+    if (chosen != nullptr) return;  // wait for its answer
     if (best != nullptr) {
         if (better_dialing && now < best->up_at + options_.grace) return;
         close_others(way, best, "another address was better");
@@ -82,8 +83,8 @@ void Mesh::look_at(TimePoint now, Way& way) {
         return;
     }
     if (offer != nullptr && now >= offer->up_at + options_.grace) {
-        // The way here is open and the one there seems not to be. Nothing was said on our own links
-        // yet, so the other end waits for this one.
+        // The peer reaches us, and we do not seem to reach it. We have not sent Hello on our own
+        // links, so the other end waits for an answer on this one.
         welcome(*offer, way);
         return;
     }
@@ -94,7 +95,7 @@ void Mesh::look_at(TimePoint now, Way& way) {
     if (race.exhausted()) end_round(now, way);
 }
 
-/// No address led to the peer: what it offers is taken, else all are tried again later.
+/// No address led to the peer: take the link that it offers, or try all addresses again later.
 void Mesh::end_round(TimePoint now, Way& way) {
     way.race.end_round(now);
     ++changes_;
@@ -121,8 +122,8 @@ void Mesh::note(Way& way, const Address& address, std::string outcome, bool sile
     way.outcomes.push_back({.address = address, .text = std::move(outcome), .silent = silent});
 }
 
-/// What became of the addresses that did not win. Those that are silent are named together, without
-/// loopback for a peer on another host, which nobody expects to answer.
+/// The outcome of the addresses that did not win. Silent ones are listed together, without the
+/// loopback address of a peer on another host, which cannot answer.
 std::string Mesh::outcomes(const Way& way) const {
     std::vector<Address> silent;
     const bool elsewhere = !seem_to_share_host(way.member.addresses, own_);
@@ -154,7 +155,7 @@ void Mesh::close_others(Way& way, const Candidate* kept, std::string_view why) {
     for (Candidate* candidate : way.candidates) {
         const bool offered = !candidate->dialed;
         if (candidate == kept || candidate->state == Candidate::State::closing) continue;
-        // What the other end offers stays until our own choice has worked.
+        // Keep the link that the other end offers until our own choice has worked.
         if (offered && kept != nullptr && kept->dialed && !way.connected) continue;
         if (!offered) {
             const bool up = candidate->state != Candidate::State::dialing;
@@ -182,10 +183,10 @@ std::optional<TimePoint> Mesh::next_deadline() const {
     return due;
 }
 
-/// When look_at() has something to do, or the next round begins; `slot`: when one is free.
+/// When look_at() has something to do, or the next round begins. `slot`: when a slot becomes free.
 std::optional<TimePoint> Mesh::due_of(const Way& way, std::optional<TimePoint> slot) const {
     const Choice all = choice(way);
-    if (all.chosen != nullptr) return std::nullopt;  // only an event changes that
+    if (all.chosen != nullptr) return std::nullopt;  // until an event arrives
     const AddressRace& race = way.race;
     if (!race.running()) return std::max(race.due(), slot.value_or(race.due()));
     if (all.best != nullptr) return all.best->up_at + options_.grace;
@@ -195,7 +196,7 @@ std::optional<TimePoint> Mesh::due_of(const Way& way, std::optional<TimePoint> s
     return due;
 }
 
-/// When the next round may begin; nothing: now.
+/// When the next round may begin; nullopt: now.
 std::optional<TimePoint> Mesh::slot_free_at(TimePoint now) const noexcept {
     std::size_t taken = 0;
     std::optional<TimePoint> first;

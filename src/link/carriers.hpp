@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/buffer_pool.hpp"
-#include "link/carrier_options.hpp"
+#include "link/common/carrier_options.hpp"
 #include "port/link.hpp"
 
 /// The kinds of links that a node can use. docs/links.md says what a new kind has to provide.

@@ -11,7 +11,7 @@
 #include "base/try.hpp"
 #include "link/carriers.hpp"
 #include "runtime/join/addresses.hpp"
-#include "runtime/seed/seed_body.hpp"
+#include "runtime/seed_body.hpp"
 
 namespace nexar::runtime {
 
@@ -31,7 +31,7 @@ namespace nexar::detail {
 
 namespace {
 
-// Links flush for two seconds at most when they are closed; the rest is for a busy machine.
+// A closed link lingers for at most two seconds; the rest is for a busy machine.
 constexpr Duration kCloseTime = std::chrono::seconds(10);
 
 engine::EngineOptions engine_options(const NodeBody::Setup& setup) {
@@ -82,7 +82,7 @@ Result<std::shared_ptr<NodeBody>> NodeBody::open(std::shared_ptr<runtime::Loop> 
 }
 
 NodeBody::~NodeBody() {
-    NEXAR_ASSERT(carrier_ == nullptr || closed_, "a node is closed before it ends");
+    NEXAR_ASSERT(carrier_ == nullptr || closed_, "a node must be closed before it is destroyed");
     while (const auto task = spare_tasks_.try_pop()) delete *task;
 }
 
@@ -99,7 +99,7 @@ void NodeBody::keep(Task* task) noexcept {
 }
 
 void NodeBody::end(engine::Context& context) noexcept {
-    if (progress().forked()) return;  // it is the parent's to end
+    if (progress().forked()) return;  // the parent ends it
     const runtime::Progress::Guard guard(progress());
     engine_.end_context(context);
     settle(now());
@@ -124,7 +124,7 @@ bool NodeBody::tell_ended() {
     while (engine::Operation* operation = engine_.poll_done()) {
         any = true;
         Task& task = *static_cast<Task*>(operation->owner);
-        // From here on it may be used for something else.
+        // From here on the task may be reused.
         if (task.ended(*operation)) progress().complete(task.completion);
     }
     look_at_abort();
@@ -176,10 +176,10 @@ bool NodeBody::finish_turn(TimePoint now) {
     return any;
 }
 
-/// Under the lock: everything ends, and the links when what was said has arrived.
+/// Under the lock: ends all operations; the links end when everything written has arrived.
 void NodeBody::begin_closing() {
     if (closing_.exchange(true)) return;
-    // Everybody hears of an abort as such, and must not take it for a member that left.
+    // Peers must see an abort as an abort, not as a member that left.
     const auto why = engine_.aborted() ? std::nullopt : formation_failure_;
     if (seed_) seed_->close(why);
     mesh_.close(why.value_or(Error(Errc::closed, "the node was closed")));
@@ -199,7 +199,7 @@ void NodeBody::close() {
         begin_closing();
     }
     if (!progress().wait(idle_, now() + kCloseTime)) {
-        NEXAR_LOG_ERROR("a node did not get rid of its links in time; {} operations are left",
+        NEXAR_LOG_ERROR("a node closed before all its links had ended; {} operations are left",
                         engine_.pending());
     }
     close_calls();

@@ -1,4 +1,4 @@
-// How a node becomes a member: what the seed tells it, and when all members are connected.
+// How a node becomes a member: the seed's answers, and when all members are connected.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,7 +19,7 @@ namespace nexar::detail {
 
 namespace {
 
-/// Up to here all members connect when the cluster forms.
+/// Largest cluster in which all members connect when it forms, for mesh=auto.
 constexpr std::size_t kMostEager = 64;
 
 constexpr std::size_t kMostNamed = 4;
@@ -62,7 +62,7 @@ void NodeBody::form(const View& view) {
     const runtime::Progress::Guard guard(progress());
     take_view(now(), view);
     settle(now());
-    look_whether_formed();  // alone it is already
+    look_whether_formed();  // a world of one has formed already
 }
 
 void NodeBody::follow_seed(TimePoint now) {
@@ -92,8 +92,8 @@ Result<void> NodeBody::take_admission(const runtime::Admitted& admitted) {
     return {};
 }
 
-/// How collectives of the world choose: from settings that are equal on all members, and from the
-/// view, which is too. Communicators that are made from it inherit its profile.
+/// How the world's collectives choose their algorithm: from the settings and the view, which are
+/// equal on all members. Communicators made from the world inherit its profile.
 Result<schedule::Profile> NodeBody::make_profile(const View& view) {
     schedule::Profile profile;
     if (config_) {
@@ -116,7 +116,7 @@ void NodeBody::take_view(TimePoint now, const View& view) {
         return;
     }
     carrier_->set_members(addresses_of(view.members));
-    // Only the first one makes a world; what later ones change is for those who ask for it.
+    // Only the first view makes a world; later ones matter to calls that ask for them.
     if (world_ != nullptr) return;
     const auto profile = make_profile(view);
     if (!profile) return fail_formation(profile.error());
@@ -151,8 +151,8 @@ void NodeBody::fail_formation(const Error& error) {
     look_whether_formed();
 }
 
-/// A member that left before it was connected with all others leaves a world that cannot form. One
-/// that left in good order, and with a link to this node, had all its links: nothing is wrong.
+/// If a member leaves before it was connected to all others, the world cannot form. A member that
+/// closed in good order and had a link to this node had all its links: nothing is wrong.
 void NodeBody::look_for_casualties() {
     if (formation_failure_) return;
     if (const auto& aborted = engine_.aborted()) {
@@ -180,7 +180,7 @@ void NodeBody::look_whether_formed() {
     progress().complete(formed_);
 }
 
-/// Whom formation waits for, and what is known of why.
+/// The members that formation waits for, and the known reasons.
 std::string NodeBody::what_is_missing() const {
     if (world_ == nullptr) return seed_ ? seed_->news() : "there is no view";
     std::vector<std::string> missing;

@@ -1,6 +1,6 @@
 #include <nexar/seed.hpp>
 
-#include "runtime/seed/seed_body.hpp"
+#include "runtime/seed_body.hpp"
 
 namespace nexar {
 

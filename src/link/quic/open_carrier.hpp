@@ -4,7 +4,7 @@
 #include <nexar/result.hpp>
 
 #include "base/buffer_pool.hpp"
-#include "link/carrier_options.hpp"
+#include "link/common/carrier_options.hpp"
 #include "link/quic/endpoint.hpp"
 #include "link/quic/udp_socket.hpp"
 #include "port/link.hpp"

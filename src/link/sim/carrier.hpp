@@ -14,7 +14,7 @@
 
 namespace nexar::sim {
 
-/// All simulated links of one node. Made by Fabric::add_node(), and lives as long as the fabric.
+/// All simulated links of one node. Fabric::add_node() makes it; it lives as long as the fabric.
 class Carrier final : public NodeCarrier {
 public:
     Carrier(Fabric& fabric, World& world, const Identity& identity, std::string name);
@@ -29,14 +29,14 @@ public:
 
     /// Begins a link; Up or Down follows.
     port::LinkId dial(const NodeId& node);
-    /// Ignores the address: a node has only one place. There are no seeds on this level.
+    /// Ignores the address: the node id is enough. There are no seeds on this level.
     Result<port::LinkId> dial(TimePoint now, const port::DialTarget& target) override;
     void abandon(port::LinkId link) override;
 
-    /// Who may dial us; an Error is why not. Empty: everybody.
+    /// Decides whether a peer may dial us; an Error says why not. Empty: every peer may.
     std::function<std::optional<Error>(const Identity& peer)> gate{};
 
-    /// Null when there is none of that number, or it was forgotten.
+    /// Null for an unknown or forgotten link.
     Link* find(port::LinkId link) noexcept;
     /// The first link to that node that is up; null when there is none.
     Link* link_to(const NodeId& node) noexcept;
@@ -53,7 +53,7 @@ private:
     friend class Link;
 
     void emit(port::LinkEvent event);
-    /// Puts an event of a link before its Down, if nobody has seen that one yet.
+    /// Inserts an event of a link before its Down, unless that was polled already.
     void emit_before_down(port::LinkEvent event);
     void set_ready(Link& link);
     void detach(Link& link);
@@ -67,7 +67,7 @@ private:
     std::map<std::uint64_t, Link*> links_;
     std::deque<port::LinkEvent> events_;
     std::vector<Link*> ready_;
-    std::vector<Link*> flushing_;  // empty but inside flush()
+    std::vector<Link*> flushing_;  // used only inside flush()
     link::TimerHeap<Pipe> arrivals_;
     link::TimerHeap<Link> timers_;
 };

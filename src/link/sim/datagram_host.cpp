@@ -8,7 +8,7 @@
 namespace nexar::sim {
 
 namespace {
-// What one call of on_ready() takes, so that writing gets its turn.
+// Bounds the bytes that one call of on_ready() takes, so that writing gets its turn.
 constexpr std::size_t kReceiveQuantum = std::size_t{128} * 1024;
 }  // namespace
 

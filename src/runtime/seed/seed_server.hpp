@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/config.hpp"
-#include "link/carrier_options.hpp"
+#include "link/common/carrier_options.hpp"
 #include "port/link.hpp"
 #include "runtime/join/host_services.hpp"
 #include "runtime/join/seed_lane.hpp"

@@ -1,4 +1,4 @@
-#include "link/write_order.hpp"
+#include "link/common/write_order.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -21,7 +21,7 @@ void WriteOrder::wrote(WriteClass of, std::size_t bytes, ClassSet ready) noexcep
     const auto written = static_cast<std::size_t>(of);
     for (std::size_t other = 0; other < kWriteClasses; ++other) {
         if ((ready & bit(static_cast<WriteClass>(other))) == 0) {
-            owed_[other] = 0;  // who has nothing to say saves nothing up
+            owed_[other] = 0;  // an idle class does not accumulate credit
         } else if (other > written) {
             owed_[other] += bytes;
         }

@@ -1,4 +1,4 @@
-#include "link/timer_heap.hpp"
+#include "link/common/timer_heap.hpp"
 
 #include <gtest/gtest.h>
 

@@ -17,7 +17,7 @@
 
 namespace nexar::link {
 
-/// What users may set about links, whatever their kind. A kind ignores what it has no use for.
+/// User settings of links of every kind. A kind ignores what it has no use for.
 struct LinkSettings {
     port::Protection protection = port::Protection::full;
     Duration idle_timeout = std::chrono::seconds(30);

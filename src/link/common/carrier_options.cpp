@@ -1,4 +1,4 @@
-#include "link/carrier_options.hpp"
+#include "link/common/carrier_options.hpp"
 
 namespace nexar::link {
 

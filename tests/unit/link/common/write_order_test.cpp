@@ -1,4 +1,4 @@
-#include "link/write_order.hpp"
+#include "link/common/write_order.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/seed/seed_body.hpp"
+#include "runtime/seed_body.hpp"
 
 #include <fmt/format.h>
 
