@@ -1,4 +1,4 @@
-// The line of a node to a real seed, driven by hand.
+// The seed line of a node with a real seed, driven by the test.
 
 #include "runtime/join/seed_line.hpp"
 
@@ -54,7 +54,7 @@ protected:
     std::optional<runtime::SeedLine> line_;
 };
 
-TEST_F(Line, takes_reports_after_its_link_went_down_while_it_closes) {
+TEST_F(Line, accepts_reports_after_its_link_went_down_while_it_closes) {
     turn_until([&] { return line_->view().has_value(); }, "no view");
     const wire::LinkReport report{.rank = Rank(0), .address = {"10.0.0.9:41000"}};
     line_->report(report);
@@ -69,7 +69,7 @@ protected:
     LineOfTwo() : Line(2) {}
 };
 
-TEST_F(LineOfTwo, tells_whom_the_seed_waits_for) {
+TEST_F(LineOfTwo, names_the_rank_that_the_seed_waits_for) {
     turn_until([&] { return line_->news().find("waiting for rank 1") != std::string::npos; },
                "the missing rank is not named");
     EXPECT_FALSE(line_->failure());

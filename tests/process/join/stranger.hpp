@@ -19,7 +19,7 @@
 
 namespace nexar::testing {
 
-/// One who dials a seed or a node and says what it likes. Driven by hand.
+/// An attacker that dials a seed or a node and sends anything. Driven by the test.
 class Stranger {
 public:
     explicit Stranger(std::shared_ptr<const security::Credentials> credentials = {})
@@ -31,13 +31,13 @@ public:
                 .value();
     }
 
-    /// Dials as no node would: whichever member answers is welcome.
+    /// Dials as no node does: accepts whichever member answers.
     port::LinkId dial_anyone(const Address& to, const ClusterId& cluster) {
         return carrier_->endpoint().dial(now(), to, {.cluster = cluster, .node = {}}).value();
     }
     TimePoint now() const noexcept { return clock_.now(); }
 
-    /// What is known of a link of this stranger.
+    /// The history of a link of this stranger.
     struct Story {
         port::Link* link = nullptr;  // while it is up
         bool was_up = false;
@@ -53,7 +53,7 @@ public:
         return dial({.address = seed, .peer = port::JoinTarget{.ca = ca}});
     }
 
-    /// Drives until `done`; false when it takes too long.
+    /// Drives until `done`; returns false if that takes too long.
     bool run_until(const std::function<bool()>& done, Duration within = std::chrono::seconds(20)) {
         const TimePoint deadline = now() + within;
         while (!done()) {
@@ -87,7 +87,7 @@ private:
     std::map<port::LinkId, Story> stories_;
 };
 
-/// A stranger on the seed lane of a link that is up: collects what it is told.
+/// A stranger on the seed lane of a link that is up: collects what it receives.
 class Conversation {
 public:
     explicit Conversation(port::Link& link)
