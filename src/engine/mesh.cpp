@@ -1,4 +1,4 @@
-// A mesh as a whole: its view, its turns, and how it hands links to the engine.
+// The mesh as a whole: its view, its turns, and how it hands links to the engine.
 
 #include "engine/mesh.hpp"
 
@@ -32,17 +32,17 @@ void Mesh::adopt(TimePoint now, const View& view, const NodeId& me) {
     std::erase_if(ways_, [&](const auto& entry) { return view.find(entry.first) == nullptr; });
     for (const Member& member : view.members) {
         if (member.node == me) continue;
-        const auto [at, fresh] = ways_.try_emplace(member.node);
+        const auto [at, fresh] = ways_.try_emplace(member.node, options_.race);
         Way& way = at->second;
         way.member = member;
         way.report.rank = member.rank;
         way.report.node = member.node;
         if (!fresh || !options_.eager) continue;
         way.wanted = true;
-        // If both began at the same time one of them would do so in vain.
+        // If both dialed at the same time, one of the links would be useless.
         const auto members = static_cast<Duration::rep>(view.members.size());
         const Duration wait = options_.deference + members * options_.deference_each;
-        way.next_at = rank_ < member.rank ? now + wait : now;
+        way.race.stop_until(rank_ < member.rank ? now + wait : now);
     }
     nearest_first_.clear();
     nearest_first_.reserve(ways_.size());
@@ -80,10 +80,10 @@ void Mesh::turn(TimePoint now) {
         way->wanted = true;
         if (!way->give_up_at && !options_.eager) way->give_up_at = now + options_.patience;
     }
-    // Before silent ones are dialed again, which takes slots as well.
+    // First, because dialing silent peers again takes slots as well.
     for (Way* const way : nearest_first_) {
-        const bool idle = way->wanted && !way->connected && !way->in_round;
-        if (!idle || now < way->next_at || choice(*way).chosen != nullptr) continue;
+        const bool idle = way->wanted && !way->connected && !way->race.running();
+        if (!idle || now < way->race.next_round_at() || choice(*way).chosen != nullptr) continue;
         if (!slot_free_at(now)) begin_round(now, *way);
     }
     for (Way* const at : nearest_first_) {
@@ -95,23 +95,23 @@ void Mesh::turn(TimePoint now) {
                                {.rank = public_rank(way.member.rank)}));
             continue;
         }
-        if (way.in_round) look_at(now, way);
+        if (way.race.running()) look_at(now, way);
     }
     std::vector<Candidate*> late;
     for (const auto& [id, candidate] : candidates_) {
         if (is_held(*candidate) && now >= candidate->held_until) late.push_back(candidate.get());
     }
     for (Candidate* candidate : late) {
-        drop(*candidate, ways_.contains(candidate->node) ? "you did not say hello in time"
-                                                         : "no view names you");
+        drop(*candidate, ways_.contains(candidate->node) ? "you did not send a hello in time"
+                                                         : "no view contains you");
     }
     quiet_ = !anything_under_way();
 }
 
-/// Nothing leads to the peer, or nothing will: what waits for it fails.
+/// The peer cannot be reached: operations that wait for it fail.
 void Mesh::give_up(Way& way, const Error& reason) {
     way.connected = true;
-    way.in_round = false;
+    way.race.stop_until(now_);
     close_others(way, nullptr, "given up");
     engine_->give_up(way.member.node, reason);
     ++changes_;
@@ -148,7 +148,9 @@ bool Mesh::handle(TimePoint now, const port::LinkEvent& event) {
         candidate.state = Candidate::State::up;
         if (fresh) hold(now, candidate);
         Way* const way = way_to(candidate.node);
-        if (way != nullptr && way->in_round) look_at(now, *way);
+        if (way == nullptr) return true;
+        way->race.ended(candidate.id);
+        if (way->race.running()) look_at(now, *way);
         return true;
     }
     const auto found = candidates_.find(event.link);
@@ -165,6 +167,7 @@ bool Mesh::handle(TimePoint now, const port::LinkEvent& event) {
 
 void Mesh::drop(Candidate& candidate, std::string_view why) {
     candidate.state = Candidate::State::closing;
+    if (Way* const way = way_to(candidate.node)) way->race.ended(candidate.id);
     if (candidate.link != nullptr) {
         candidate.link->close(why);
     } else {
@@ -172,7 +175,7 @@ void Mesh::drop(Candidate& candidate, std::string_view why) {
     }
 }
 
-/// An accepted link that may not stay as it is for long.
+/// An accepted link that the mesh drops unless it makes progress.
 bool Mesh::is_held(const Candidate& candidate) const noexcept {
     if (candidate.dialed || candidate.state == Candidate::State::closing) return false;
     return candidate.state == Candidate::State::up || !ways_.contains(candidate.node);
@@ -205,7 +208,7 @@ void Mesh::close(const Error& why) {
 
 void Mesh::hand_over(Candidate& candidate, Way& way) {
     way.connected = true;
-    way.in_round = false;
+    way.race.stop_until(now_);
     way.report.connected = true;
     way.report.dialed = candidate.dialed;
     way.report.address = candidate.address;
@@ -220,9 +223,9 @@ void Mesh::hand_over(Candidate& candidate, Way& way) {
     ++changes_;
     close_others(way, &candidate, "another link is used");
     std::erase(way.candidates, &candidate);
-    // A reader that is not taken lives until its link is down: it may be what called us.
+    // If the engine does not take the reader it lives until its link is down: it may be our caller.
     if (!engine_->take_over(*candidate.link, candidate.reader)) {
-        drop(candidate, "not wanted any more");
+        drop(candidate, "no longer wanted");
         return;
     }
     const auto found = candidates_.find(candidate.id);

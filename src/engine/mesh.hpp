@@ -14,6 +14,7 @@
 #include "base/address.hpp"
 #include "base/time.hpp"
 #include "base/view.hpp"
+#include "engine/address_race.hpp"
 #include "engine/engine.hpp"
 #include "engine/lane_reader.hpp"
 #include "port/link.hpp"
@@ -25,47 +26,40 @@ class Dialer {
 public:
     virtual ~Dialer() = default;
 
-    /// Begins a link to `node`, which is checked inside the handshake; Up or Down follows.
+    /// Begins a link; Up or Down follows. The handshake checks that the peer is `node`.
     virtual Result<port::LinkId> dial(TimePoint now, const Address& to, const NodeId& node) = 0;
 
-    /// Gives up a link that is not up yet; Down follows.
+    /// Abandons a link that is not up yet; Down follows.
     virtual void abandon(port::LinkId link) = 0;
 };
 
 struct MeshOptions {
-    /// Connects with every member at once; else when something is first sent to it.
+    /// Connects to every member at once; otherwise when something is first sent to it.
     bool eager = true;
-    /// How long the better address is tried alone before the next one is tried beside it.
-    Duration stagger = std::chrono::milliseconds(50);
-    /// How long a better address may still come up after another one has.
+    /// When to dial which address of a peer.
+    AddressRace::Options race{};
+    /// How long the mesh waits for a better address after another one has come up.
     Duration grace = std::chrono::milliseconds(100);
-    /// Between the end of one round over all addresses and the next: at first, and at most.
-    Duration pause = std::chrono::milliseconds(100);
-    Duration longest_pause = std::chrono::seconds(2);
-    /// How long addresses stay silent before they are dialed again beside the first attempts, at
-    /// first and later: the other end may have forgotten a handshake that was interrupted for too
-    /// long, and does not always say so. At most `most_beside` attempts per address are under way.
-    Duration beside = std::chrono::seconds(1);
-    Duration beside_again = std::chrono::seconds(2);
-    std::size_t most_beside = 3;
-    /// How long a member of lower rank leaves it to the other to dial, and for each member more.
+    /// How long a member of lower rank waits for the other one to dial, plus `deference_each` for
+    /// every member.
     Duration deference = std::chrono::seconds(1);
     Duration deference_each = std::chrono::milliseconds(50);
-    /// Peers that are dialed at once: more handshakes than the machine can compute only make each
-    /// of them last until its end gives up. One that takes longer than `slot` counts no more.
+    /// Peers that are dialed at the same time: with more handshakes than the machine can compute,
+    /// each one lasts until the other end gives up. A round that takes longer than `slot` no longer
+    /// counts.
     std::size_t max_rounds = 4;
     Duration slot = std::chrono::seconds(1);
-    /// How long a peer is tried when something was sent to it.
+    /// How long the mesh tries to reach a peer after something was sent to it.
     Duration patience = std::chrono::seconds(30);
-    /// Links of nodes that no view names yet.
+    /// Links of nodes that are not in any view yet: how long to keep them, and how many.
     Duration hold = std::chrono::seconds(10);
     std::size_t max_held = 64;
-    /// Links that one member may have begun and not said Hello on: one for each of its addresses
-    /// and ours, at most, if it races them.
+    /// Links of one member without a Hello: a member that races addresses begins at most one for
+    /// each pair of its addresses and ours.
     std::size_t max_offered = 32;
 };
 
-/// What a node knows of the way to one of its peers.
+/// How a node reached, or tries to reach, one of its peers.
 struct PeerReport {
     Rank rank{};
     NodeId node{};
@@ -73,19 +67,19 @@ struct PeerReport {
     bool dialed = false;               // by this side
     std::optional<Address> address{};  // that won, when this side dialed
     Duration took{};                   // the handshake
-    std::string why{};                 // what else was tried, and what became of it
+    std::string why{};                 // which other addresses were tried, with their outcome
 };
 
 /// Turns a view into links: races the addresses of each member, keeps one link per pair, and gives
 /// it to the engine once both ends have greeted each other. Sans-I/O, like the engine.
 ///
-/// Both ends may dial. On a link that it chose the dialer says Hello; the other end answers
+/// Both ends may dial. The dialer sends Hello on the link that it chose. The other end answers with
 /// Welcome, unless it dials too and has the lower node id: then its own choice counts, and the
-/// other's waits for it to fail. So a pair never ends up with two links, or with none.
+/// other link is used only if that one fails. So a pair never ends up with two links, or with none.
 ///
-/// The dialer counts the pair as connected when the Welcome arrives, and confirms it; the other end
-/// counts it when the Confirm arrives. So whoever has connected with all peers and leaves has a
-/// link to each of them that the other end knows of, or that will tell it.
+/// The dialer counts the pair as connected when the Welcome arrives, and sends Confirm; the other
+/// end counts it when the Confirm arrives. So a node that has connected to all peers and leaves has
+/// a link to each of them that the other end knows, or will hear of.
 class Mesh {
 public:
     /// All must outlive it.
@@ -94,23 +88,23 @@ public:
     Mesh(const Mesh&) = delete;
     Mesh& operator=(const Mesh&) = delete;
 
-    /// Our own addresses: they tell who may be on the same host or network.
+    /// Our own addresses: they show which peers may be on the same host or network.
     void set_addresses(std::vector<Address> own) { own_ = std::move(own); }
     void set_eager(bool eager) { options_.eager = eager; }
 
     /// A view that contains `me` and is newer than the one before.
     void adopt(TimePoint now, const View& view, const NodeId& me);
 
-    /// True when the event was about a link that the engine does not have.
+    /// Returns true when the event belongs to a link that the engine does not have.
     bool handle(TimePoint now, const port::LinkEvent& event);
 
     /// Timers, and peers that the engine wants.
     void turn(TimePoint now);
     std::optional<TimePoint> next_deadline() const;
 
-    /// Every peer of the view has a link, or had one.
+    /// Every peer of the view has, or had, a link.
     bool complete() const noexcept;
-    /// A peer left before it was connected with this node: the mesh can never be complete.
+    /// A peer left before it was connected to this node: the mesh can never be complete.
     const std::optional<Error>& failure() const noexcept { return failure_; }
     std::size_t connected() const noexcept;
     std::vector<PeerReport> reports() const;
@@ -136,10 +130,9 @@ private:
     bool is_held(const Candidate& candidate) const noexcept;
     void give_up(Way& way, const Error& reason);
 
-    // mesh_dialing.cpp: which addresses are tried when
+    // mesh_dialing.cpp: dialing, and which link is kept
     void begin_round(TimePoint now, Way& way);
-    void dial_next(TimePoint now, Way& way);
-    void dial_beside(TimePoint now, Way& way);
+    void dial(TimePoint now, Way& way, const AddressRace::Attempt& attempt);
     void on_dial_failed(TimePoint now, Candidate& candidate, const Error& reason);
     void look_at(TimePoint now, Way& way);
     void end_round(TimePoint now, Way& way);
@@ -177,25 +170,26 @@ private:
     Rank rank_{};
     TimePoint now_{};  // of the call that is being served
     std::map<NodeId, Way> ways_;
-    /// By rank, downwards from our own: everybody begins with another peer, for one that all dialed
-    /// at once would lose packets of some of them.
+    /// By rank, downwards from our own: every node begins with another peer, because a peer that
+    /// all dialed at once would lose packets of some of them.
     std::vector<Way*> nearest_first_;
     std::unordered_map<port::LinkId, std::unique_ptr<Candidate>> candidates_;
-    std::vector<std::unique_ptr<Candidate>> spent_;  // within a call: a reader may still be inside
+    std::vector<std::unique_ptr<Candidate>>
+        spent_;  // until the call ends: its reader may be running
     std::uint64_t changes_ = 0;
-    bool quiet_ = true;  // nothing is under way, and no timer runs
+    bool quiet_ = true;  // no attempt is in flight and no timer runs
     std::optional<Error> failure_{};
     std::optional<Error> closing_{};  // why
 };
 
-/// A link that is not the engine's, or not yet.
+/// A link that the engine does not have, or does not have yet.
 struct Mesh::Candidate {
     enum class State : std::uint8_t {
         dialing,
-        up,        // dialed: stands ready to be chosen; accepted: has not said Hello
-        greeted,   // dialed: Hello was said; accepted: Hello came, and waits for our own choice
-        welcomed,  // accepted: Welcome was said, and Confirm has not come
-        closing,   // Down will come
+        up,        // dialed: may be chosen; accepted: no Hello has arrived
+        greeted,   // dialed: Hello was sent; accepted: Hello arrived, our own choice is pending
+        welcomed,  // accepted: Welcome was sent, Confirm has not arrived
+        closing,   // Down will follow
     };
 
     port::LinkId id{};
@@ -207,46 +201,41 @@ struct Mesh::Candidate {
     TimePoint up_at{};
     State state = State::dialing;
     port::Link* link = nullptr;
-    Epoch epoch{};           // that it said it knows
+    Epoch epoch{};           // the newest one that the peer knows
     bool confirms = false;   // the peer answers a Welcome
-    bool spoken = false;     // the control lane has its preamble
-    TimePoint held_until{};  // accepted: while no view names its node or it has not said Hello
+    bool spoken = false;     // the preamble of the control lane was written
+    TimePoint held_until{};  // accepted: while no view contains its node or no Hello has arrived
     std::unique_ptr<LaneReader::Taker> taker{};
     std::unique_ptr<LaneReader> reader{};
 };
 
-/// What became of an address.
+/// The result of dialing an address.
 struct Mesh::Outcome {
     Address address{};
     std::string text{};
-    bool silent = false;  // nothing came from there
+    bool silent = false;  // it did not answer
 };
 
-/// What is under way to one peer.
+/// The attempts to reach one peer.
 struct Mesh::Way {
+    explicit Way(const AddressRace::Options& options) : race(options) {}
+
     Member member{};
     bool wanted = false;     // by the mesh or by the engine
     bool connected = false;  // the engine has, or had, its link
     std::optional<TimePoint> give_up_at{};
-    std::vector<Address> addresses{};  // of the round, best first
-    std::size_t next = 0;              // the address to be tried next
-    TimePoint next_at{};               // when
-    bool in_round = false;
-    TimePoint round_at{};   // when it, or the last attempts beside it, began
-    TimePoint beside_at{};  // when the addresses are dialed again beside the attempts under way
-    Duration pause{};
+    AddressRace race;
     std::vector<Candidate*> candidates{};  // dialed and accepted
     std::vector<Outcome> outcomes{};       // of addresses that did not win
     PeerReport report{};
 };
 
-/// The links of a way that matter, nullptr where there is none.
+/// The relevant links of a way; nullptr where there is none.
 struct Mesh::Choice {
-    Candidate* chosen = nullptr;  // Hello was said on it, or Welcome
-    Candidate* best = nullptr;    // of those that we dialed and that are up
-    Candidate* offer = nullptr;   // the other end said Hello on it
-    bool dialing = false;
-    bool better_dialing = false;  // than the best that is up
+    Candidate* chosen = nullptr;  // Hello or Welcome was sent on it
+    Candidate* best = nullptr;    // of the dialed ones that are up
+    Candidate* offer = nullptr;   // the other end sent Hello on it
+    bool better_dialing = false;  // an attempt at a better address than `best` is in flight
 };
 
 }  // namespace nexar::engine

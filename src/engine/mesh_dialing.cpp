@@ -1,4 +1,4 @@
-// Which addresses of a peer are tried when, and which link is kept.
+// Dials the addresses of a peer, and decides which link is kept.
 
 #include <fmt/format.h>
 
@@ -22,23 +22,15 @@ double milliseconds(Duration span) {
 }  // namespace
 
 void Mesh::begin_round(TimePoint now, Way& way) {
-    way.addresses = best_first(way.member.addresses, own_);
-    way.next = 0;
-    way.next_at = now;
-    way.in_round = true;
-    way.round_at = now;
-    way.beside_at = now + options_.beside;
+    way.race.begin(now, best_first(way.member.addresses, own_));
     way.outcomes.clear();
 }
 
-void Mesh::dial_next(TimePoint now, Way& way) {
-    const Address& address = way.addresses[way.next];
-    const std::size_t place = way.next++;
-    way.next_at = now + options_.stagger;
-    const auto id = dialer_->dial(now, address, way.member.node);
+void Mesh::dial(TimePoint now, Way& way, const AddressRace::Attempt& attempt) {
+    const auto id = dialer_->dial(now, attempt.address, way.member.node);
     if (!id) {
-        note(way, address, id.error().cause());
-        way.next_at = now;
+        note(way, attempt.address, id.error().cause());
+        way.race.failed(now);
         return;
     }
     auto owned = std::make_unique<Candidate>();
@@ -46,30 +38,18 @@ void Mesh::dial_next(TimePoint now, Way& way) {
     candidate.id = *id;
     candidate.node = way.member.node;
     candidate.dialed = true;
-    candidate.address = address;
-    candidate.place = place;
+    candidate.address = attempt.address;
+    candidate.place = attempt.place;
     candidate.begun = now;
     way.candidates.push_back(&candidate);
     candidates_.emplace(*id, std::move(owned));
-    std::vector<Candidate*> same;
-    for (Candidate* one : way.candidates) {
-        const bool dialing = one->state == Candidate::State::dialing;
-        if (one->dialed && dialing && one->place == place) same.push_back(one);
+    if (const auto surplus = way.race.dialed(now, attempt, *id)) {
+        note(way, attempt.address, "no answer", true);
+        drop(*candidates_.at(*surplus), "another attempt is tried");
     }
-    if (same.size() <= options_.most_beside) return;
-    note(way, address, "no answer", true);
-    drop(**std::ranges::min_element(same, {}, &Candidate::begun), "another attempt is tried");
 }
 
-/// All addresses once more, beside the attempts under way.
-void Mesh::dial_beside(TimePoint now, Way& way) {
-    way.next = 0;
-    way.next_at = now;
-    way.round_at = now;  // takes a slot like a new round
-    way.beside_at = now + options_.beside_again;
-}
-
-/// What there is to choose from for one peer.
+/// The candidates for the link to one peer.
 Mesh::Choice Mesh::choice(const Way& way) {
     using State = Candidate::State;
     Choice all;
@@ -82,7 +62,6 @@ Mesh::Choice Mesh::choice(const Way& way) {
         } else if (candidate->state == State::greeted) {
             all.chosen = candidate;
         } else if (candidate->state == State::dialing) {
-            all.dialing = true;
             best_dialing = std::min(best_dialing.value_or(candidate->place), candidate->place);
         } else if (all.best == nullptr || candidate->place < all.best->place) {
             all.best = candidate;
@@ -92,10 +71,11 @@ Mesh::Choice Mesh::choice(const Way& way) {
     return all;
 }
 
-/// One address after the other, and the first that answers unless a better one is still on its way.
+/// Takes the first address that answers, unless an attempt at a better one is in flight; otherwise
+/// dials the next address.
 void Mesh::look_at(TimePoint now, Way& way) {
-    auto [chosen, best, offer, dialing, better_dialing] = choice(way);
-    if (chosen != nullptr) return;  // its answer decides
+    const auto [chosen, best, offer, better_dialing] = choice(way);
+    if (chosen != nullptr) return;  // wait for its answer
     if (best != nullptr) {
         if (better_dialing && now < best->up_at + options_.grace) return;
         close_others(way, best, "another address was better");
@@ -103,26 +83,21 @@ void Mesh::look_at(TimePoint now, Way& way) {
         return;
     }
     if (offer != nullptr && now >= offer->up_at + options_.grace) {
-        // The way here is open and the one there seems not to be. Nothing was said on our own links
-        // yet, so the other end waits for this one.
+        // The peer reaches us, and we do not seem to reach it. We have not sent Hello on our own
+        // links, so the other end waits for an answer on this one.
         welcome(*offer, way);
         return;
     }
-    const bool all_tried = way.next == way.addresses.size();
-    if (all_tried && dialing && now >= way.beside_at && !slot_free_at(now)) dial_beside(now, way);
-    while (way.next < way.addresses.size() && (now >= way.next_at || !dialing)) {
-        dial_next(now, way);
-        dialing = true;
-    }
-    if (!choice(way).dialing && way.next == way.addresses.size()) end_round(now, way);
+    // Dialing all addresses again takes a slot like a new round.
+    AddressRace& race = way.race;
+    const bool may_repeat = race.all_dialed() && now >= race.due() && !slot_free_at(now);
+    while (const auto attempt = race.next(now, may_repeat)) dial(now, way, *attempt);
+    if (race.exhausted()) end_round(now, way);
 }
 
-/// No address led to the peer: what it offers is taken, else all are tried again later.
+/// No address led to the peer: take the link that it offers, or try all addresses again later.
 void Mesh::end_round(TimePoint now, Way& way) {
-    way.in_round = false;
-    way.pause =
-        way.pause == Duration{} ? options_.pause : std::min(2 * way.pause, options_.longest_pause);
-    way.next_at = now + way.pause;
+    way.race.end_round(now);
     ++changes_;
     if (Candidate* const offer = choice(way).offer) welcome(*offer, way);
 }
@@ -131,13 +106,14 @@ void Mesh::on_dial_failed(TimePoint now, Candidate& candidate, const Error& reas
     Way* const way = way_to(candidate.node);
     if (way == nullptr) return;
     std::erase(way->candidates, &candidate);
+    way->race.ended(candidate.id);
     if (way->connected || closing_) return;
     if (candidate.dialed && candidate.state != Candidate::State::closing) {
         if (candidate.address) {
             note(*way, *candidate.address, reason.cause(), reason.code() == Errc::timed_out);
         }
     }
-    if (way->in_round) look_at(now, *way);
+    if (way->race.running()) look_at(now, *way);
 }
 
 void Mesh::note(Way& way, const Address& address, std::string outcome, bool silent) {
@@ -146,8 +122,8 @@ void Mesh::note(Way& way, const Address& address, std::string outcome, bool sile
     way.outcomes.push_back({.address = address, .text = std::move(outcome), .silent = silent});
 }
 
-/// What became of the addresses that did not win. Those that are silent are named together, without
-/// loopback for a peer on another host, which nobody expects to answer.
+/// The outcome of the addresses that did not win. Silent ones are listed together, without the
+/// loopback address of a peer on another host, which cannot answer.
 std::string Mesh::outcomes(const Way& way) const {
     std::vector<Address> silent;
     const bool elsewhere = !seem_to_share_host(way.member.addresses, own_);
@@ -179,7 +155,7 @@ void Mesh::close_others(Way& way, const Candidate* kept, std::string_view why) {
     for (Candidate* candidate : way.candidates) {
         const bool offered = !candidate->dialed;
         if (candidate == kept || candidate->state == Candidate::State::closing) continue;
-        // What the other end offers stays until our own choice has worked.
+        // Keep the link that the other end offers until our own choice has worked.
         if (offered && kept != nullptr && kept->dialed && !way.connected) continue;
         if (!offered) {
             const bool up = candidate->state != Candidate::State::dialing;
@@ -207,25 +183,26 @@ std::optional<TimePoint> Mesh::next_deadline() const {
     return due;
 }
 
-/// When look_at() has something to do, or the next round begins; `slot`: when one is free.
+/// When look_at() has something to do, or the next round begins. `slot`: when a slot becomes free.
 std::optional<TimePoint> Mesh::due_of(const Way& way, std::optional<TimePoint> slot) const {
     const Choice all = choice(way);
-    if (all.chosen != nullptr) return std::nullopt;  // only an event changes that
-    if (!way.in_round) return std::max(way.next_at, slot.value_or(way.next_at));
+    if (all.chosen != nullptr) return std::nullopt;  // until an event arrives
+    const AddressRace& race = way.race;
+    if (!race.running()) return std::max(race.due(), slot.value_or(race.due()));
     if (all.best != nullptr) return all.best->up_at + options_.grace;
-    const bool all_tried = way.next == way.addresses.size();
-    TimePoint due = all_tried ? std::max(way.beside_at, slot.value_or(way.beside_at)) : way.next_at;
+    TimePoint due = race.due();
+    if (race.all_dialed() && slot) due = std::max(due, *slot);
     if (all.offer != nullptr) due = std::min(due, all.offer->up_at + options_.grace);
     return due;
 }
 
-/// When the next round may begin; nothing: now.
+/// When the next round may begin; nullopt: now.
 std::optional<TimePoint> Mesh::slot_free_at(TimePoint now) const noexcept {
     std::size_t taken = 0;
     std::optional<TimePoint> first;
     for (const auto& [node, way] : ways_) {
-        const TimePoint end = way.round_at + options_.slot;
-        if (!way.in_round || now >= end) continue;
+        const TimePoint end = way.race.pass_began_at() + options_.slot;
+        if (!way.race.running() || now >= end) continue;
         ++taken;
         first = first ? std::min(*first, end) : end;
     }

@@ -1,4 +1,4 @@
-// How the two ends of a link greet each other.
+// The exchange of Hello, Welcome and Confirm on a new link.
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@
 
 namespace nexar::engine {
 
-/// Writes the first frames of this side.
+/// Writes a frame, after the preamble if it is the first one.
 template <class Message>
 void Mesh::greet(Candidate& candidate, const Message& message) {
     const auto preamble = wire::to_bytes(wire::Preamble{.lane = wire::Lane::control});
@@ -28,7 +28,7 @@ void Mesh::greet(Candidate& candidate, const Message& message) {
     NEXAR_ASSERT(written, "a new lane has room");
 }
 
-/// The first frame of a link; what follows is the engine's.
+/// Reads the first frames of a link, until the engine takes over its reader.
 class Mesh::Greeter final : public LaneReader::Taker {
 public:
     Greeter(Mesh& mesh, Candidate& candidate) noexcept : mesh_(&mesh), candidate_(&candidate) {}
@@ -53,7 +53,7 @@ void Mesh::attach(Candidate& candidate) {
     candidate.link->receive(port::Lane::control, *candidate.reader);
 }
 
-/// An accepted link: it says who it is before it counts.
+/// Keeps an accepted link until its peer has sent Hello.
 void Mesh::hold(TimePoint now, Candidate& candidate) {
     candidate.held_until = now + options_.hold;
     attach(candidate);
@@ -68,7 +68,8 @@ void Mesh::hold(TimePoint now, Candidate& candidate) {
     if (way != nullptr) {
         drop_oldest(held, options_.max_offered, "too many links without a hello");
     } else {
-        drop_oldest(held, options_.max_held, "too many wait for a view that names them");
+        drop_oldest(held, options_.max_held,
+                    "too many links wait for a view that contains their node");
     }
 }
 
@@ -111,13 +112,13 @@ Result<void> Mesh::on_frame(Candidate& candidate, const wire::FrameHeader& heade
                                                  : engine_->hear_abort(abort.message);
     }
     return Error(Errc::protocol_violation,
-                 fmt::format("a frame of type {} came before the ends had greeted each other",
+                 fmt::format("a frame of type {} arrived before the hello and welcome of the link",
                              wire::name(header.type)));
 }
 
 Result<void> Mesh::on_hello(Candidate& candidate, const wire::Hello& hello) {
     if (candidate.state != Candidate::State::up) {
-        return Error(Errc::protocol_violation, "a second hello came");
+        return Error(Errc::protocol_violation, "a second hello arrived");
     }
     NEXAR_TRY(wire::check_version(hello, "this node"));
     candidate.state = Candidate::State::greeted;
@@ -127,11 +128,11 @@ Result<void> Mesh::on_hello(Candidate& candidate, const wire::Hello& hello) {
     return {};
 }
 
-/// Whether an accepted link whose peer said Hello is to be the link of the pair.
+/// Decides whether an accepted link becomes the link of the pair.
 void Mesh::consider(Candidate& candidate) {
     Way* const way = way_to(candidate.node);
     if (way == nullptr) {
-        // A newer view may name it; one that we know already does not.
+        // A newer view may contain it; the one that we know does not.
         const bool late = candidate.state == Candidate::State::greeted && view_.epoch > Epoch(0) &&
                           candidate.epoch <= view_.epoch;
         if (late) drop(candidate, "you are not a member of the current view");
@@ -150,10 +151,11 @@ void Mesh::consider(Candidate& candidate) {
         drop(candidate, "your incarnation is not the one in the current view");
         return;
     }
-    if (decides(*way) && way->in_round) return;
-    // A peer greets on one link at a time: the one that waits for its Confirm has failed there.
+    if (decides(*way) && way->race.running()) return;
+    // A peer sends Hello on one link at a time: the link whose Confirm we wait for has failed
+    // there.
     if (Candidate* const before = choice(*way).chosen; before != nullptr && !before->dialed) {
-        drop(*before, "you greeted on another link");
+        drop(*before, "you sent a hello on another link");
     }
     welcome(candidate, *way);
 }
@@ -168,8 +170,7 @@ void Mesh::welcome(Candidate& candidate, Way& way) {
                                    .header_credits = engine_->options().shared.headers});
     if (!candidate.confirms) return hand_over(candidate, way);
     candidate.state = Candidate::State::welcomed;
-    way.in_round = false;
-    way.next_at = now_;  // if it goes down
+    way.race.stop_until(now_);  // so that the next round begins at once if this link goes down
     close_others(way, &candidate, "another link is used");
 }
 
@@ -183,7 +184,7 @@ Result<void> Mesh::on_confirm(Candidate& candidate) {
     return {};
 }
 
-/// The peer leaves and has no link to this node that counts.
+/// The peer leaves before it was connected to this node.
 void Mesh::on_left(Candidate& candidate, const wire::ErrorReport& report) {
     Way* const way = way_to(candidate.node);
     if (way == nullptr || way->connected) return;
@@ -208,7 +209,7 @@ void Mesh::say_goodbye(Candidate& candidate, const Error& why) {
 
 Result<void> Mesh::on_welcome(Candidate& candidate, const wire::Welcome& welcome) {
     if (candidate.state != Candidate::State::greeted) {
-        return Error(Errc::protocol_violation, "a welcome came that was not asked for");
+        return Error(Errc::protocol_violation, "a welcome arrived without a hello");
     }
     Way* const way = way_to(candidate.node);
     if (way == nullptr || way->connected) {
@@ -217,7 +218,7 @@ Result<void> Mesh::on_welcome(Candidate& candidate, const wire::Welcome& welcome
     }
     if (welcome.rank != rank_) {
         return Error(Errc::protocol_violation,
-                     fmt::format("it takes this node for rank {}, the view says {}",
+                     fmt::format("the peer takes this node for rank {}, but the view says {}",
                                  welcome.rank.value(), rank_.value()));
     }
     if ((welcome.features & wire::kFeatureConfirm) != 0) {

@@ -2,117 +2,43 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <nexar/error.hpp>
+#include <nexar/result.hpp>
 #include <optional>
-#include <string>
+#include <span>
 #include <string_view>
-#include <variant>
-#include <vector>
-#include "base/types.hpp"
 
+#include "base/address.hpp"
 #include "base/identity.hpp"
 #include "base/time.hpp"
+#include "port/dial.hpp"
+#include "port/link_event.hpp"
 #include "port/stream.hpp"
 
+namespace nexar::security {
+class Credentials;  // the port only passes them on; security/credentials.hpp defines them
+}
+
+/// docs/links.md has the same contract as a table, with the tests that check each row.
 namespace nexar::port {
 
-/// A link of this process; never used again for another one.
-using LinkId = Strong<struct LinkName, std::uint64_t>;
-
-class Link;
-
-/// The peer was authenticated, on both sides, and everything can be sent. The first event of a
-/// link. `link` lives until Carrier::forget().
-struct Up {
-    Link* link = nullptr;
-    bool dialed = false;  // by this side
-    bool joiner = false;  // it has no certificate yet: its peer() says nothing
-};
-
-/// What a sink had not taken of a stream that had arrived whole when its link went down.
-struct Rest {
-    StreamId stream{};
-    std::uint64_t offset = 0;  // of the first byte
-    std::vector<std::byte> bytes{};
-};
-
-/// The last event of a link: nothing is sent or received any more, every stream that was being sent
-/// has had its Released, and no source or sink is used again. Also the first event when the link
-/// could not be made. What the peer knows to be delivered is not lost: `rests` has what still
-/// waited here, at most what may be parked.
-struct Down {
-    Error reason;
-    std::vector<Rest> rests{};
-};
-
-/// Somebody dialed us and was not let in: the only event of its link, which nobody need forget.
-struct Refused {
-    std::string from{};  // the address that it seemed to come from
-    Error reason;
-};
-
-/// A lane that had no room for a write() has some again.
-struct Writable {
-    Lane lane{};
-};
-
-/// The peer opened a payload stream. Its bytes, as far as the first window lets them come, wait for
-/// receive() or refuse().
-struct Opened {
-    StreamId stream{};
-};
-
-/// All bytes of a stream were taken by its sink, which is not used any more.
-struct Finished {
-    StreamId stream{};
-    std::uint64_t bytes = 0;
-};
-
-/// The peer gave a stream up, or this side refused it; its sink, if any, is not used any more.
-struct Aborted {
-    StreamId stream{};
-};
-
-enum class SendOutcome : std::uint8_t {
-    delivered,  // the peer's link has all bytes
-    refused,    // the peer did not want them
-    // By cancel() of this side: before all was sent, so that the peer's link never has all bytes;
-    // or after that, so that it may have them.
-    cancelled,
-    cancelled_late,
-    link_lost,
-};
-inline constexpr std::size_t kSendOutcomes = 5;
-
-/// The source and its memory are the owner's again.
-struct Released {
-    StreamId stream{};
-    SendOutcome outcome{};
-};
-
-struct DatagramArrived {
-    std::vector<std::byte> bytes{};
-};
-
-struct LinkEvent {
-    LinkId link{};
-    std::variant<Up, Down, Refused, Writable, Opened, Finished, Aborted, Released, DatagramArrived>
-        what;
-};
-
-/// What a payload stream is sent with.
+/// Options of one payload stream.
 struct StreamOptions {
     Priority priority = Priority::bulk;
-    /// Precedes the content; copied. At most kMaxPrefixBytes.
+    /// Precedes the content. The link copies it. At most kMaxPrefixBytes.
     ConstBytes prefix{};
 };
 inline constexpr std::size_t kMaxPrefixBytes = 64;
 
 /// A connection to one authenticated peer.
 ///
-/// Calls only enqueue: they neither block nor call back, and may be made from within a Sink or a
-/// Source. What follows from them comes as an LinkEvent. After Down all of them do nothing. One
-/// thread at a time, the one that drives the carrier.
+/// Calls only enqueue: they neither block nor call back, so a Sink or a Source may make them. Their
+/// results arrive as LinkEvents. After Down they do nothing. Only the thread that drives the
+/// carrier may call.
+///
+/// Functions with a body here are optional: the body is the answer of a kind of link that does not
+/// have the feature.
 class Link {
 public:
     virtual ~Link() = default;
@@ -122,80 +48,134 @@ public:
     /// From the peer's certificate; valid from Up on.
     virtual const Identity& peer() const noexcept = 0;
 
-    /// Appends the pieces, one after the other, to a lane; copies them. All or nothing: false when
-    /// the lane's queue has no room for all, then Writable follows.
+    /// Where the peer's packets come from. Address{} for a kind without addresses.
+    virtual Address remote() const noexcept { return {}; }
+
+    /// Fills `out` with keying material that only the two ends of this link know (RFC 5705, RFC
+    /// 8446 section 7.5, with an empty context): a signature over it cannot be replayed on another
+    /// link. Valid from Up on; Errc::unsupported for a kind whose links cannot carry a join.
+    virtual Result<void> export_key(std::string_view /*label*/, Bytes /*out*/) const {
+        return Error(Errc::unsupported, "links of this kind have no keying material to export");
+    }
+
+    /// The CA certificate, in DER form, that a seed showed to a JoinTarget dialer. Empty otherwise.
+    virtual ConstBytes peer_ca() const noexcept { return {}; }
+
+    /// Appends the pieces, in order, to a lane; copies them. All or nothing: returns false when the
+    /// lane's queue does not have room for all of them; Writable follows.
     virtual bool write(Lane lane, std::span<const ConstBytes> pieces) = 0;
 
-    /// Starts a payload stream. Released follows, exactly once.
+    /// Starts a payload stream. Released follows exactly once.
     virtual StreamId send(Source& source, const StreamOptions& options) = 0;
 
-    /// A source that had no bytes has some.
+    /// Tells the link that a source that had no bytes now has some.
     virtual void wake_source(StreamId stream) = 0;
 
-    /// Gives up a stream that was not released yet. The next Carrier::flush() releases it, whether
-    /// or not the peer answers or the socket takes packets: a stream that is given up is never sent
-    /// again, so nobody reads its memory. What has left already is a copy.
+    /// Cancels a stream that was not released yet. The next Carrier::flush() releases it, whether
+    /// or not the peer answers or the socket takes packets: a cancelled stream is never sent again,
+    /// so nobody reads its memory. Packets that have left are copies.
     virtual void cancel(StreamId stream) = 0;
 
-    /// Where the bytes of a lane go, those that already wait included. Once per lane.
+    /// Sets the sink of a lane, which also gets the bytes that arrived before. Once per lane.
     virtual void receive(Lane lane, Sink& sink) = 0;
 
-    /// Where the bytes of a payload stream go. Once per stream. Does not open the window: a sink
-    /// may look at the beginning before it wants the rest.
+    /// Sets the sink of a payload stream. Once per stream. Does not open the window: a sink may
+    /// inspect the beginning before it wants the rest.
     virtual void receive(StreamId stream, Sink& sink) = 0;
 
-    /// Lets the peer send more of a stream than the first window, which is the most that arrives
-    /// before, however much of it the sink takes. So a longer stream is delivered only after this.
+    /// Lets the peer send more of a stream than the first window. Until then no more than that
+    /// window arrives, however much of it the sink takes, so a longer stream is delivered only
+    /// after this call.
     virtual void open_window(StreamId stream) = 0;
 
-    /// A sink that was pending has room.
+    /// Tells the link that a pending sink has room.
     virtual void wake_sink(StreamId stream) = 0;
     virtual void wake_sink(Lane lane) = 0;
 
-    /// Drops a payload stream of the peer, which is told to stop. The next Carrier::flush() tells
-    /// Aborted, or Finished when all bytes were taken before, without waiting for the peer.
+    /// Drops a payload stream of the peer and tells the peer to stop. The next Carrier::flush()
+    /// reports Aborted, or Finished when the sink had taken all bytes, without waiting for the
+    /// peer.
     virtual void refuse(StreamId stream) = 0;
 
-    /// A message that may be lost, or overtaken. False when it is larger than max_datagram() or
-    /// when too many wait already: it was dropped.
+    /// Sends a message that may be lost or reordered. Returns false when the message was dropped
+    /// because it is larger than max_datagram() or too many are pending.
     virtual bool send_datagram(ConstBytes bytes) = 0;
     virtual std::size_t max_datagram() const noexcept = 0;
 
-    /// Sends what was given so far, waits for it to arrive, then ends the link; Down follows, at
-    /// the latest after the linger time of the carrier. `reason` is told to the peer, cut to 200
+    /// Sends everything enqueued so far, waits until it has arrived, then ends the link. Down
+    /// follows, at the latest after the carrier's linger time. The peer gets `reason`, cut to 200
     /// bytes.
     virtual void close(std::string_view reason) = 0;
 };
 
-/// All links of one kind, and what they share: a UDP socket, rings of one host, a device. Owns no
-/// thread and no loop; is driven by one thread at a time:
+/// All links of one kind and the resources they share: a UDP socket, the rings of one host, a
+/// device. It owns no thread and no loop; one thread at a time drives it:
 ///
 ///     wait until descriptor() is readable, or writable if wants_write(), or next_deadline()
 ///     on_ready(now); flush(now); while (auto event = poll_event()) engine.handle(now, *event);
 ///     flush(now)
 ///
-/// `now` never goes back.
+/// `now` never goes back. The carrier decides nothing: it dials when the node says so, and admits
+/// the peers that the credentials of the cluster vouch for.
+///
+/// Functions with a body here are optional: the body is the answer of a kind of link that does not
+/// have the feature, or does not need the hint.
 class Carrier {
 public:
     virtual ~Carrier() = default;
 
+    /// -1 for a kind that has none, such as the simulator.
     virtual int descriptor() const noexcept = 0;
     virtual bool wants_write() const noexcept = 0;
 
-    /// Takes a bounded amount of what arrived.
-    virtual void on_ready(TimePoint now) = 0;
+    /// Takes a bounded amount of what arrived. Returns true if anything had arrived.
+    virtual bool on_ready(TimePoint now) = 0;
 
     /// Sends a bounded amount of what is due, timers included.
     virtual void flush(TimePoint now) = 0;
 
-    /// When flush() must be called at the latest; not later than `now` when a bound stopped it, or
-    /// when events wait. None: only after a call of Link or when the descriptor is ready.
+    /// True if a peer would notice that the next flush() is late, or events are pending. A driver
+    /// that knows it will flush soon may skip one while this is false.
+    virtual bool flush_is_urgent(TimePoint /*now*/) const noexcept { return true; }
+
+    /// When flush() must be called at the latest; not later than `now` when a bound stopped it or
+    /// events are pending. None: only after a call of Link or when the descriptor is ready.
     virtual std::optional<TimePoint> next_deadline() const = 0;
 
     virtual std::optional<LinkEvent> poll_event() = 0;
 
     /// Frees a link that is Down.
     virtual void forget(LinkId link) = 0;
+
+    /// The address on which this carrier accepts links. Address{} for a kind without addresses.
+    virtual Address local() const noexcept { return {}; }
+
+    /// Begins a link; Up or Down follows. The carrier checks inside the handshake that the peer is
+    /// the expected one. Errc::unsupported for a target that this kind cannot dial: a kind whose
+    /// links are set up over another link cannot dial at all. MemberTarget and SeedTarget need
+    /// credentials.
+    virtual Result<LinkId> dial(TimePoint /*now*/, const DialTarget& /*target*/) {
+        return Error(Errc::unsupported, "links of this kind cannot be dialed");
+    }
+
+    /// Gives up a link that was dialed and is not Up yet; Down follows with the next flush().
+    virtual void abandon(LinkId /*link*/) {}
+
+    /// Sets the credentials of links that begin from now on. Without any, nobody is admitted and
+    /// only a JoinTarget can be dialed.
+    virtual void set_credentials(std::shared_ptr<const security::Credentials> /*credentials*/) {}
+
+    /// Sets the protection of links between members that begin from now on. A kind whose bytes
+    /// never leave the host may ignore it.
+    virtual void set_protection(Protection /*protection*/) {}
+
+    /// Hint: the addresses, ports included, from which members may dial. Under a flood of
+    /// handshakes the carrier keeps room for them.
+    virtual void set_members(std::span<const Address> /*members*/) {}
+
+    /// Hint: whether more processes are runnable on this machine than it has processors. Then
+    /// fewer, larger packets are worth more than low latency.
+    virtual void set_crowded(bool /*crowded*/) noexcept {}
 };
 
 }  // namespace nexar::port

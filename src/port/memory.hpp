@@ -8,8 +8,8 @@
 
 namespace nexar::port {
 
-/// Host memory as a source: a list of regions, read in their order. The list and the memory are the
-/// owner's.
+/// Host memory as a source: a list of regions, read in order. The caller owns the list and the
+/// memory.
 class MemorySource final : public Source {
 public:
     explicit MemorySource(std::span<const ConstBytes> regions) noexcept : regions_(regions) {
@@ -25,7 +25,7 @@ private:
     std::uint64_t size_ = 0;
 };
 
-/// Host memory as a sink. Takes no more bytes than it has room for: the rest stays pending.
+/// Host memory as a sink. It takes no more bytes than fit; the rest stays pending.
 class MemorySink final : public Sink {
 public:
     explicit MemorySink(Bytes memory) noexcept : memory_(memory) {}

@@ -10,14 +10,13 @@
 #include "base/printable.hpp"
 #include "base/settings.hpp"
 #include "base/try.hpp"
-#include "link/quic/link_settings.hpp"
 #include "runtime/config_sources.hpp"
 #include "runtime/join/addresses.hpp"
 #include "runtime/join_variable.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/node_body.hpp"
 #include "runtime/own_cluster.hpp"
-#include "runtime/seed/seed_body.hpp"
+#include "runtime/seed_body.hpp"
 #include "security/private_file.hpp"
 
 namespace nexar {
@@ -39,7 +38,7 @@ Result<std::optional<std::string>> secret_variable(std::span<const NamedValue> e
     NEXAR_TRY_VALUE(content, security::read_private_file(*path, kMaxSecretFileBytes));
     if (!content) {
         return Error(Errc::bad_config,
-                     fmt::format("{}_FILE names {}, which is not there", name, *path));
+                     fmt::format("{}_FILE names {}, which does not exist", name, *path));
     }
     std::string text = content->reveal([](std::span<const std::byte> bytes) {
         return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -73,7 +72,7 @@ constexpr std::string_view kHowToJoin =
     "mpirun, "
     "srun or as an indexed job of Kubernetes";
 
-/// Why a process that nobody launched may not be a world of one, if so.
+/// The reason, if any, why a process without a launcher must not be a world of one.
 std::optional<Error> must_not_be_alone(const JoinOptions& options, const Config& config,
                                        std::span<const NamedValue> launch_environment) {
     const auto refused = [](std::string_view why) {
@@ -95,11 +94,11 @@ std::optional<Error> must_not_be_alone(const JoinOptions& options, const Config&
     return std::nullopt;
 }
 
-/// How this process joins, as far as it was found out.
+/// How this process joins.
 struct Plan {
-    bool alone = false;  // a world of one; then nothing else is set
+    bool alone = false;  // a world of one; the other fields are not set
     runtime::JoinTerms terms{};
-    std::shared_ptr<detail::SeedBody> seed{};  // that this process hosts
+    std::shared_ptr<detail::SeedBody> seed{};  // if this process hosts it
 };
 
 std::string host_and_port(const std::string& host, std::uint16_t port) {
@@ -107,7 +106,7 @@ std::string host_and_port(const std::string& host, std::uint16_t port) {
     return v6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
 }
 
-/// Where the other ranks reach the seed that rank 0 hosts.
+/// The addresses at which the other ranks reach the seed that rank 0 hosts.
 Result<std::vector<Address>> find_seed(const Launch& launch, const SeedPlace& place) {
     const auto& [host, port] = place;
     auto found = runtime::resolve(host_and_port(host, port));
@@ -135,7 +134,7 @@ std::optional<Address> given_loopback(const SeedPlace& place) {
     return *given;
 }
 
-/// Where rank 0 reaches the seed that it hosts.
+/// The address at which rank 0 reaches its own seed.
 Address own_seed_address(const SeedPlace& place) {
     return given_loopback(place).value_or(
         Address::parse(fmt::format("127.0.0.1:{}", place.port)).value());
@@ -151,10 +150,11 @@ Result<std::shared_ptr<detail::SeedBody>> host_seed(const SeedPlace& place, std:
     options.listen = loopback ? loopback->text() : fmt::format("[::]:{}", port);
     options.world = static_cast<int>(world);
     options.job_secret = job_secret;
-    auto seed = detail::SeedBody::open(options);
+    const auto services = runtime::HostServices::of_this_machine();
+    auto seed = detail::SeedBody::open(options, services);
     if (!seed && !local) {
         options.listen = fmt::format("0.0.0.0:{}", port);  // a host without IPv6
-        seed = detail::SeedBody::open(options);
+        seed = detail::SeedBody::open(options, services);
     }
     if (seed) return seed;
     return Error(
@@ -172,7 +172,7 @@ Result<Plan> plan_with_launch(const Launch& launch, std::span<const NamedValue> 
                                  "they know each other; {}",
                                  name(launch.launcher), security::kMakeJobSecret));
     }
-    // Two jobs of one user may have the same secret; their ranks must not meet.
+    // Two jobs of one user may have the same secret; their ranks must not join each other.
     if (!launch.job.empty()) *text += fmt::format(" {}", launch.job);
     NEXAR_TRY_VALUE(secret, security::JobSecret::from_text(*text));
     Plan plan;
@@ -189,7 +189,7 @@ Result<Plan> plan_with_launch(const Launch& launch, std::span<const NamedValue> 
     return plan;
 }
 
-/// The join string that was given, wherever.
+/// The join string from the options or the environment.
 Result<std::optional<std::string>> find_join_string(const JoinOptions& options,
                                                     std::span<const NamedValue> environment) {
     if (!options.join_string.empty()) return std::optional(options.join_string);
@@ -197,7 +197,7 @@ Result<std::optional<std::string>> find_join_string(const JoinOptions& options,
     return secret_variable(environment, "NEXAR_JOIN");
 }
 
-/// What a process does that has no join string.
+/// The plan of a process without a join string.
 Result<Plan> plan_without_join_string(const JoinOptions& options, const Config& config,
                                       const std::optional<Launch>& launch,
                                       std::span<const NamedValue> launch_environment) {
@@ -246,7 +246,8 @@ Result<Plan> make_plan(const JoinOptions& options, const Config& config) {
     return plan;
 }
 
-/// The first of these places where the node can listen; `listen` alone if that is set.
+/// Listens on the first of these addresses that works, or only on the setting `listen` if it is
+/// set.
 template <class Open>
 Result<std::shared_ptr<detail::NodeBody>> open_at(const JoinOptions& options, const Config& config,
                                                   std::array<std::string_view, 2> places,
@@ -255,14 +256,13 @@ Result<std::shared_ptr<detail::NodeBody>> open_at(const JoinOptions& options, co
         NEXAR_TRY_VALUE(listen, Address::parse(where));
         return open(detail::NodeBody::Setup{.listen = listen,
                                             .options = options.node,
-                                            .link = quic::link_options(config),
-                                            .udp = quic::udp_options(config),
+                                            .link = link::link_settings(config),
                                             .config = config});
     };
     const std::string_view listen = config.text("listen");
     if (!listen.empty()) return try_at(listen);
     auto first = try_at(places[0]);
-    return first ? std::move(first) : try_at(places[1]);  // a host without the other IP
+    return first ? std::move(first) : try_at(places[1]);  // a host without that IP version
 }
 
 Result<std::shared_ptr<detail::NodeBody>> open_node(const JoinOptions& options,
@@ -272,9 +272,10 @@ Result<std::shared_ptr<detail::NodeBody>> open_node(const JoinOptions& options,
                    [&](const auto& setup) { return detail::NodeBody::open(loop, setup); });
 }
 
-/// A world of one. Nobody else is to reach it, so it listens on loopback unless it is told where.
+/// A world of one. No other process needs to reach it, so it listens on loopback unless the setting
+/// `listen` says otherwise.
 Result<Node> join_alone(const JoinOptions& options, const Config& config, TimePoint deadline) {
-    NEXAR_TRY_VALUE(cluster, detail::OwnCluster::make());
+    NEXAR_TRY_VALUE(cluster, detail::OwnCluster::make(runtime::HostServices::of_this_machine()));
     NEXAR_TRY_VALUE(loop, runtime::make_loop(options.node));
     NEXAR_TRY_VALUE(body, open_at(options, config, {"127.0.0.1:0", "[::1]:0"},
                                   [&](const auto& setup) { return cluster.open(loop, setup); }));

@@ -20,7 +20,7 @@ std::vector<Node> local_cluster(int size, const NodeOptions& options) {
                     fmt::format("a local cluster has 1 to {} nodes, not {}", kMostNodes, size),
                     {.operation = "local_cluster"});
     }
-    auto cluster = detail::OwnCluster::make().value();
+    auto cluster = detail::OwnCluster::make(runtime::HostServices::of_this_machine()).value();
     const auto loop = runtime::make_loop(options).value();
     std::vector<Node> nodes;
     std::vector<std::shared_ptr<detail::NodeBody>> bodies;

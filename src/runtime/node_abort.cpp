@@ -12,14 +12,14 @@ namespace nexar::detail {
 
 namespace {
 
-/// How long the seed may take to hear of it before the members do.
+/// How long abort() waits for the seed before it tells the members.
 constexpr Duration kSeedTime = std::chrono::milliseconds(300);
-/// How long members without a link may take to get one, before this process ends.
+/// How long this process waits for links to members that have none, before it ends.
 constexpr Duration kTellTime = std::chrono::milliseconds(500);
-/// Links need less: they end after half a second without an answer.
+/// More than links need: they end after half a second without an answer.
 constexpr Duration kEndTime = std::chrono::milliseconds(1200);
 
-/// Not all streams: a thread that waits for input holds the lock of its stream.
+/// Only these streams: a thread that waits for input holds the lock of its stream.
 void flush_output() {
     for (std::FILE* const stream : {stdout, stderr}) {
         if (::ftrylockfile(stream) != 0) continue;
@@ -49,8 +49,9 @@ void NodeBody::abort(int code, const std::string& why) {
     if (exits) end_process(code >= 1 && code <= 255 ? code : 1);
 }
 
-/// Before the members hear of the abort and fail because of it: a launcher that asks the seed then
-/// knows whose failure theirs are. The line ends with it, which shows that the seed has it.
+/// Tells the seed before the members hear of the abort and fail because of it: a launcher that asks
+/// the seed then knows which rank caused their failures. The seed line closes after the message, so
+/// its end shows that the seed has it.
 void NodeBody::tell_seed_of(const wire::Abort& frame) {
     {
         const runtime::Progress::Guard guard(progress());
@@ -78,7 +79,7 @@ void NodeBody::end_process(int status) {
     std::_Exit(status);
 }
 
-/// Under the lock: whether what abort() waits for is there.
+/// Under the lock: completes the steps that abort() waits for.
 void NodeBody::look_at_abort() {
     if (leaving_seed_ && !seed_left_told_ && seed_->idle()) {
         seed_left_told_ = true;

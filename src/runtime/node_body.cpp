@@ -9,9 +9,9 @@
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "base/try.hpp"
+#include "link/carriers.hpp"
 #include "runtime/join/addresses.hpp"
-#include "runtime/seed/seed_body.hpp"
-#include "security/random_id.hpp"
+#include "runtime/seed_body.hpp"
 
 namespace nexar::runtime {
 
@@ -31,7 +31,7 @@ namespace nexar::detail {
 
 namespace {
 
-// Links flush for two seconds at most when they are closed; the rest is for a busy machine.
+// A closed link lingers for at most two seconds; the rest is for a busy machine.
 constexpr Duration kCloseTime = std::chrono::seconds(10);
 
 engine::EngineOptions engine_options(const NodeBody::Setup& setup) {
@@ -42,8 +42,8 @@ engine::EngineOptions engine_options(const NodeBody::Setup& setup) {
     options.calls.max_response = rpc.max_response;
     options.calls.max_in_flight = rpc.max_in_flight;
     options.calls.max_held = rpc.max_held;
-    // Random, so that nobody can choose tags that meet in one bucket.
-    const NodeId random = security::new_node_id().value();
+    // Random, so that nobody can choose tags that share a bucket.
+    const NodeId random = setup.services.new_node_id().value();
     for (const std::byte b : random.bytes()) {
         options.hash_seed = options.hash_seed * 257 + static_cast<std::uint8_t>(b);
     }
@@ -58,19 +58,21 @@ NodeBody::NodeBody(std::shared_ptr<runtime::Loop> loop, const Setup& setup)
       engine_(engine_options(setup), pool_),
       mesh_(engine_, *this, setup.mesh),
       config_(setup.config),
-      options_(setup.options) {
+      options_(setup.options),
+      services_(setup.services) {
     if (setup.credentials) identity_ = setup.credentials->identity();
 }
 
 Result<std::shared_ptr<NodeBody>> NodeBody::open(std::shared_ptr<runtime::Loop> loop,
                                                  const Setup& setup) {
     std::shared_ptr<NodeBody> body(new NodeBody(std::move(loop), setup));
-    quic::EndpointOptions endpoint;
-    endpoint.credentials = setup.credentials;
-    endpoint.link = setup.link;
-    if (setup.options.unprotected) endpoint.link.protection = quic::Protection::none;
-    NEXAR_TRY_VALUE(
-        carrier, quic::UdpCarrier::open(setup.listen, body->pool_, std::move(endpoint), setup.udp));
+    link::CarrierOptions options{.local = setup.listen,
+                                 .credentials = setup.credentials,
+                                 .settings = setup.link,
+                                 .wall_clock = setup.services.wall_clock,
+                                 .random = setup.services.link_random};
+    if (setup.options.unprotected) options.settings.protection = port::Protection::none;
+    NEXAR_TRY_VALUE(carrier, link::open_carrier(body->pool_, std::move(options)));
     body->carrier_ = std::move(carrier);
     body->carriers_ = {body->carrier_.get()};
     body->mesh_.set_addresses(runtime::reachable_addresses(body->address()));
@@ -80,7 +82,7 @@ Result<std::shared_ptr<NodeBody>> NodeBody::open(std::shared_ptr<runtime::Loop> 
 }
 
 NodeBody::~NodeBody() {
-    NEXAR_ASSERT(carrier_ == nullptr || closed_, "a node is closed before it ends");
+    NEXAR_ASSERT(carrier_ == nullptr || closed_, "a node must be closed before it is destroyed");
     while (const auto task = spare_tasks_.try_pop()) delete *task;
 }
 
@@ -97,7 +99,7 @@ void NodeBody::keep(Task* task) noexcept {
 }
 
 void NodeBody::end(engine::Context& context) noexcept {
-    if (progress().forked()) return;  // it is the parent's to end
+    if (progress().forked()) return;  // the parent ends it
     const runtime::Progress::Guard guard(progress());
     engine_.end_context(context);
     settle(now());
@@ -122,7 +124,7 @@ bool NodeBody::tell_ended() {
     while (engine::Operation* operation = engine_.poll_done()) {
         any = true;
         Task& task = *static_cast<Task*>(operation->owner);
-        // From here on it may be used for something else.
+        // From here on the task may be reused.
         if (task.ended(*operation)) progress().complete(task.completion);
     }
     look_at_abort();
@@ -143,24 +145,18 @@ void NodeBody::settle(TimePoint now) noexcept {
     dispatch_calls(now);
 }
 
-bool NodeBody::take_arrivals(TimePoint now) {
-    const std::uint64_t before = carrier_->socket().counts().datagrams_in;
-    carrier_->on_ready(now);
-    return carrier_->socket().counts().datagrams_in != before;
-}
-
 bool NodeBody::turn(TimePoint now) noexcept {
     advance_calls(now);
-    const bool arrived = take_arrivals(now);
+    const bool arrived = carrier_->on_ready(now);
     return finish_turn(now) || arrived;
 }
 
 bool NodeBody::look(TimePoint now) noexcept {
     if (carrier_->wants_write()) return turn(now);
-    if (!take_arrivals(now)) return false;
-    // Mostly who waits for it drives, and has an answer, which takes our acknowledgement along. If
-    // not, the next driver sends it: within two looks of the background thread.
-    if (!carrier_->endpoint().pressing(now) && tell_ended()) {
+    if (!carrier_->on_ready(now)) return false;
+    // Usually the thread that waited for this arrival is the driver, and its answer carries our
+    // acknowledgement. If not, the next driver sends it: within two looks of the background thread.
+    if (!carrier_->flush_is_urgent(now) && tell_ended()) {
         dispatch_calls(now);
         if (started_more_) settle(now);
         return true;
@@ -170,7 +166,7 @@ bool NodeBody::look(TimePoint now) noexcept {
 }
 
 bool NodeBody::finish_turn(TimePoint now) {
-    carrier_->endpoint().set_crowded(progress().crowded());
+    carrier_->set_crowded(progress().crowded());
     carrier_->flush(now);
     bool any = take_events(now);
     if (any) carrier_->flush(now);
@@ -180,10 +176,10 @@ bool NodeBody::finish_turn(TimePoint now) {
     return any;
 }
 
-/// Under the lock: everything ends, and the links when what was said has arrived.
+/// Under the lock: ends all operations; the links end when everything written has arrived.
 void NodeBody::begin_closing() {
     if (closing_.exchange(true)) return;
-    // Everybody hears of an abort as such, and must not take it for a member that left.
+    // Peers must see an abort as an abort, not as a member that left.
     const auto why = engine_.aborted() ? std::nullopt : formation_failure_;
     if (seed_) seed_->close(why);
     mesh_.close(why.value_or(Error(Errc::closed, "the node was closed")));
@@ -203,7 +199,7 @@ void NodeBody::close() {
         begin_closing();
     }
     if (!progress().wait(idle_, now() + kCloseTime)) {
-        NEXAR_LOG_ERROR("a node did not get rid of its links in time; {} operations are left",
+        NEXAR_LOG_ERROR("a node closed before all its links had ended; {} operations are left",
                         engine_.pending());
     }
     close_calls();

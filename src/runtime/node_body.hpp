@@ -15,7 +15,9 @@
 #include "base/view.hpp"
 #include "engine/engine.hpp"
 #include "engine/mesh.hpp"
-#include "link/quic/udp_carrier.hpp"
+#include "link/common/carrier_options.hpp"
+#include "port/link.hpp"
+#include "runtime/join/host_services.hpp"
 #include "runtime/join/seed_line.hpp"
 #include "runtime/progress.hpp"
 #include "runtime/rpc_service.hpp"
@@ -24,7 +26,7 @@
 
 namespace nexar::runtime {
 
-/// A loop and the nodes on it: the last one that closes stops it.
+/// A loop and the number of nodes on it; the last node that closes stops the loop.
 struct Loop {
     std::unique_ptr<Progress> progress{};
     std::atomic<int> nodes = 0;
@@ -49,30 +51,30 @@ public:
         std::shared_ptr<const security::Credentials> credentials{};
         Address listen{};
         NodeOptions options{};
-        quic::LinkOptions link{};
-        quic::UdpOptions udp{};
+        link::LinkSettings link{};
         std::optional<Config> config{};
         engine::MeshOptions mesh{};
+        runtime::HostServices services = runtime::HostServices::of_this_machine();
     };
 
-    /// Listens, and is not yet connected with anybody.
+    /// Opens a node that listens; it is not connected to any peer yet.
     static Result<std::shared_ptr<NodeBody>> open(std::shared_ptr<runtime::Loop> loop,
                                                   const Setup& setup);
     ~NodeBody() override;
 
-    /// Asks a seed to be let in; what follows leads to wait_formed().
+    /// Starts to join through a seed; wait_formed() waits for the result.
     Result<void> join(runtime::JoinTerms terms);
-    /// Becomes a member of a world that is known already.
+    /// Becomes a member of a world whose view is known already.
     void form(const View& view);
     /// Waits until all members are connected.
     Result<void> wait_formed(TimePoint deadline);
 
     std::vector<engine::PeerReport> peers();
 
-    /// Lives as long as the node: the seed that a launched job hosts.
+    /// Keeps the seed that a launched job hosts in this process until the node closes.
     void accompany(std::shared_ptr<SeedBody> seed) { companion_ = std::move(seed); }
 
-    const Address& address() const noexcept { return carrier_->local(); }
+    Address address() const noexcept { return carrier_->local(); }
     runtime::Progress& progress() noexcept { return *loop_->progress; }
     engine::Engine& engine() noexcept { return engine_; }
     /// After form().
@@ -85,35 +87,36 @@ public:
     TaskOwner make_task(std::shared_ptr<CommunicatorBody> communicator);
     void keep(Task* task) noexcept;
 
-    /// Under the lock, after the engine was called: sends what can be sent and tells what ended.
+    /// Under the lock, after a call of the engine: sends what can be sent and completes the
+    /// operations that ended.
     void settle(TimePoint now) noexcept;
     TimePoint now() const noexcept { return clock_.now(); }
-    /// Under the lock, while ended operations are told: the engine was called again.
+    /// Under the lock, while operations complete: the engine was called again.
     void started_more() noexcept { started_more_ = true; }
-    /// Whether close() was called. Any thread.
+    /// True after close() was called. Any thread.
     bool closing() const noexcept { return closing_.load(std::memory_order_relaxed); }
 
     // node_abort.cpp
     /// Communicator::abort(). Returns only where the setting on_abort is `error`.
     void abort(int code, const std::string& why);
-    /// Under the lock: throws what every operation ends with after an abort.
+    /// Under the lock: after an abort, throws the error that every operation ends with.
     void check_not_aborted(const char* operation) const;
 
     // node_rpc.cpp
-    /// Throws what prevents it.
+    /// Throws if the function cannot be served.
     std::shared_ptr<ServedFunction> serve(std::shared_ptr<ServedFunction> function);
-    /// Under the lock: what a function said.
+    /// Under the lock: passes on the result of a served function.
     void respond(engine::InCall& call, Result<Payload> result) noexcept;
     /// After the first serve().
     RpcService& rpc() noexcept { return *rpc_; }
 
-    /// Nothing is under way in it.
+    /// Ends a context without pending operations.
     void end(engine::Context& context) noexcept;
 
     void close();
 
-    /// For whoever drops its handle: closes the node, unless this is a forked child. There the node
-    /// is the parent's, and nothing happens to it.
+    /// For the owner of the last handle: closes the node, unless this process is a forked child.
+    /// The node then belongs to the parent, and nothing happens to it.
     static void let_go(std::shared_ptr<NodeBody> body);
 
     std::span<port::Carrier* const> carriers() const noexcept override { return carriers_; }
@@ -133,7 +136,6 @@ private:
     [[noreturn]] void end_process(int status);
     void begin_closing();
 
-    bool take_arrivals(TimePoint now);
     bool finish_turn(TimePoint now);
     bool take_events(TimePoint now);
     void follow_seed(TimePoint now);
@@ -154,7 +156,7 @@ private:
     SteadyClock clock_;
     std::shared_ptr<runtime::Loop> loop_;
     BufferPool pool_;
-    std::unique_ptr<quic::UdpCarrier> carrier_;
+    std::unique_ptr<port::Carrier> carrier_;
     std::vector<port::Carrier*> carriers_;
     engine::Engine engine_;
     engine::Mesh mesh_;
@@ -169,6 +171,7 @@ private:
     engine::Context* world_ = nullptr;
     BoundedQueue<Task*> spare_tasks_{1024};
     NodeOptions options_;
+    runtime::HostServices services_;
     std::unique_ptr<RpcService> rpc_{};
 
     std::optional<Error> formation_failure_{};
@@ -180,7 +183,7 @@ private:
     bool idle_told_ = false;
     runtime::Completion idle_;
 
-    // What abort() waits for.
+    // The steps that abort() waits for.
     bool leaving_seed_ = false;
     bool seed_left_told_ = false;
     runtime::Completion seed_left_;
@@ -189,10 +192,10 @@ private:
     runtime::Completion told_;
 };
 
-/// A communicator of a node; what is under way in it keeps it.
+/// A communicator of a node; its pending operations keep it alive.
 class CommunicatorBody {
 public:
-    /// `ends`: the engine's part of it ends with this. A world lives as long as its node.
+    /// `ends`: the context ends with this object. A world lives as long as its node.
     CommunicatorBody(std::shared_ptr<NodeBody> owner, engine::Context& engine_context,
                      bool ends = false) noexcept
         : node(std::move(owner)), context(&engine_context), ends_(ends) {}

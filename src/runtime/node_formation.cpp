@@ -1,4 +1,4 @@
-// How a node becomes a member: what the seed tells it, and when all members are connected.
+// How a node becomes a member: the seed's answers, and when all members are connected.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,7 +19,7 @@ namespace nexar::detail {
 
 namespace {
 
-/// Up to here all members connect when the cluster forms.
+/// Largest cluster in which all members connect when it forms, for mesh=auto.
 constexpr std::size_t kMostEager = 64;
 
 constexpr std::size_t kMostNamed = 4;
@@ -41,18 +41,18 @@ bool wants_eager(std::string_view mesh, std::size_t members) noexcept {
 }  // namespace
 
 Result<port::LinkId> NodeBody::dial(TimePoint now, const Address& to, const NodeId& node) {
-    return carrier_->endpoint().dial(now, to, {.cluster = identity_.cluster, .node = node});
+    return carrier_->dial(now, {.address = to, .peer = port::MemberTarget{.node = node}});
 }
 
 void NodeBody::abandon(port::LinkId link) {
-    carrier_->endpoint().abandon(link);
+    carrier_->abandon(link);
 }
 
 Result<void> NodeBody::join(runtime::JoinTerms terms) {
-    NEXAR_TRY_VALUE(key, security::KeyPair::generate());
+    NEXAR_TRY_VALUE(key, services_.new_key());
     const runtime::Progress::Guard guard(progress());
     seed_ =
-        std::make_unique<runtime::SeedLine>(carrier_->endpoint(), std::move(terms), std::move(key));
+        std::make_unique<runtime::SeedLine>(*carrier_, std::move(terms), std::move(key), services_);
     seed_->turn(now());
     settle(now());
     return {};
@@ -62,7 +62,7 @@ void NodeBody::form(const View& view) {
     const runtime::Progress::Guard guard(progress());
     take_view(now(), view);
     settle(now());
-    look_whether_formed();  // alone it is already
+    look_whether_formed();  // a world of one has formed already
 }
 
 void NodeBody::follow_seed(TimePoint now) {
@@ -87,13 +87,13 @@ Result<void> NodeBody::take_admission(const runtime::Admitted& admitted) {
     NEXAR_TRY_VALUE(config, adopt_cluster_settings(*config_, settings));
     config_ = std::move(config);
     if (config_->choice("protection") == "none") {
-        carrier_->endpoint().set_protection(quic::Protection::none);
+        carrier_->set_protection(port::Protection::none);
     }
     return {};
 }
 
-/// How collectives of the world choose: from settings that are equal on all members, and from the
-/// view, which is too. Communicators that are made from it inherit its profile.
+/// How the world's collectives choose their algorithm: from the settings and the view, which are
+/// equal on all members. Communicators made from the world inherit its profile.
 Result<schedule::Profile> NodeBody::make_profile(const View& view) {
     schedule::Profile profile;
     if (config_) {
@@ -115,8 +115,8 @@ void NodeBody::take_view(TimePoint now, const View& view) {
         NEXAR_LOG_ERROR("the seed published a view without this node");
         return;
     }
-    carrier_->endpoint().set_members(addresses_of(view.members));
-    // Only the first one makes a world; what later ones change is for those who ask for it.
+    carrier_->set_members(addresses_of(view.members));
+    // Only the first view makes a world; later ones matter to calls that ask for them.
     if (world_ != nullptr) return;
     const auto profile = make_profile(view);
     if (!profile) return fail_formation(profile.error());
@@ -151,8 +151,8 @@ void NodeBody::fail_formation(const Error& error) {
     look_whether_formed();
 }
 
-/// A member that left before it was connected with all others leaves a world that cannot form. One
-/// that left in good order, and with a link to this node, had all its links: nothing is wrong.
+/// If a member leaves before it was connected to all others, the world cannot form. A member that
+/// closed in good order and had a link to this node had all its links: nothing is wrong.
 void NodeBody::look_for_casualties() {
     if (formation_failure_) return;
     if (const auto& aborted = engine_.aborted()) {
@@ -180,7 +180,7 @@ void NodeBody::look_whether_formed() {
     progress().complete(formed_);
 }
 
-/// Whom formation waits for, and what is known of why.
+/// The members that formation waits for, and the known reasons.
 std::string NodeBody::what_is_missing() const {
     if (world_ == nullptr) return seed_ ? seed_->news() : "there is no view";
     std::vector<std::string> missing;

@@ -10,24 +10,24 @@
 
 namespace nexar::detail {
 
-/// A cluster whose members all live in this process: it has a certificate authority of its own,
-/// needs no seed, and nobody else can join.
+/// A cluster whose members all live in this process: it has its own certificate authority, needs no
+/// seed, and no other process can join.
 class OwnCluster {
 public:
-    static Result<OwnCluster> make();
+    static Result<OwnCluster> make(runtime::HostServices services);
 
-    /// Opens one more member, of the next rank; its credentials are set here. Not connected yet.
+    /// Opens one more member, with the next rank and new credentials; it is not connected yet.
     Result<std::shared_ptr<NodeBody>> open(std::shared_ptr<runtime::Loop> loop,
                                            NodeBody::Setup setup);
 
-    /// All members that were opened.
+    /// All members opened so far.
     const View& view() const noexcept { return view_; }
 
 private:
-    OwnCluster(std::unique_ptr<const security::ClusterCa> ca, security::WallTime now);
+    OwnCluster(std::unique_ptr<const security::ClusterCa> ca, runtime::HostServices services);
 
     std::unique_ptr<const security::ClusterCa> ca_;
-    security::WallTime now_;
+    runtime::HostServices services_;
     View view_{.epoch = Epoch(1)};
 };
 

@@ -1,10 +1,11 @@
 #include <nexar/seed.hpp>
 
-#include "runtime/seed/seed_body.hpp"
+#include "runtime/seed_body.hpp"
 
 namespace nexar {
 
-Seed::Seed(const SeedOptions& options) : body_(detail::SeedBody::open(options).value()) {}
+Seed::Seed(const SeedOptions& options)
+    : body_(detail::SeedBody::open(options, runtime::HostServices::of_this_machine()).value()) {}
 
 Seed::Seed(Seed&&) noexcept = default;
 
@@ -36,7 +37,7 @@ bool Seed::formed() const {
 }
 
 bool Seed::give_up_on(int rank, const std::string& how) {
-    if (rank < 0) throw Error(Errc::invalid_argument, "a rank is not negative");
+    if (rank < 0) throw Error(Errc::invalid_argument, "a rank cannot be negative");
     return body_->give_up_on(Rank(static_cast<std::uint32_t>(rank)), how);
 }
 

@@ -56,7 +56,7 @@ public:
 
     quic::UdpCarrier& carrier() noexcept { return *carrier_; }
     quic::Endpoint& endpoint() noexcept { return carrier_->endpoint(); }
-    const Address& address() const noexcept { return carrier_->local(); }
+    Address address() const noexcept { return carrier_->local(); }
 
     port::LinkId dial(const Address& remote, const security::Expectation& expected);
 

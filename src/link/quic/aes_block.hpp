@@ -10,11 +10,11 @@
 
 namespace nexar::quic {
 
-/// Whether this processor has instructions for AES. Nettle's AES without them looks bytes up in
-/// tables, and the time that takes tells something of the key to who shares the processor.
+/// True if this processor has instructions for AES. Without them Nettle's AES uses lookup tables,
+/// whose timing leaks parts of the key to processes on the same processor.
 bool has_aes_instructions() noexcept;
 
-/// The key of an AES suite, as Nettle wants it. Wiped at its end.
+/// The key of an AES suite in Nettle's form. Wiped when destroyed.
 class AesBlock {
 public:
     AesBlock(CipherSuite suite, std::span<const std::uint8_t> key);
@@ -23,10 +23,10 @@ public:
     AesBlock& operator=(const AesBlock&) = delete;
 
     nettle_cipher_func* function() const noexcept { return function_; }
-    /// What `function()` takes.
+    /// The argument of `function()`.
     const void* context() const noexcept { return context_; }
 
-    /// One block, which may be encrypted where it stands.
+    /// Encrypts one block, possibly in place.
     void encrypt(std::uint8_t* to,
                  std::span<const std::uint8_t, AES_BLOCK_SIZE> from) const noexcept;
 

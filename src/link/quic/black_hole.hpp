@@ -10,13 +10,13 @@
 
 namespace nexar::quic {
 
-/// What to do when a path that once took large datagrams swallows them, as after a change of route
-/// (RFC 8899 4.3): send only the smallest that every path takes, and try again later, ever more
-/// seldom.
+/// Reacts when a path drops large datagrams that it used to carry, as after a change of route (RFC
+/// 8899 4.3): sends only the smallest size that every path carries, and retries the larger size
+/// later, at growing intervals.
 class BlackHole {
 public:
-    /// Packets of one stream that were lost while it did not get on at all, for longer than
-    /// repeating them takes: so many are no chance any more.
+    /// Packets of one stream lost while it made no progress for longer than a retransmission takes:
+    /// this many are not an accident.
     static constexpr std::size_t kLossesInRow = 8;
 
     /// The largest datagram to send now.
@@ -27,16 +27,16 @@ public:
 
     bool limited() const noexcept { return limited_; }
 
-    /// So many packets of a stream that stands still were lost; true when that means a black hole.
+    /// Reports packets lost by a stream without progress; returns true if that means a black hole.
     bool lost(TimePoint now, std::size_t in_row) noexcept {
         if (limited_ || in_row < kLossesInRow) return false;
         begin(now);
         return true;
     }
 
-    /// The peer has not answered for long. Perhaps it is busy, perhaps nothing arrives: small
-    /// datagrams find out. `losses` are those of all streams that are being sent. True when that
-    /// is new.
+    /// The peer has not answered for long. It may be busy, or nothing arrives there: small
+    /// datagrams find out. `losses` counts those of all streams being sent. Returns true if that is
+    /// new.
     bool silent(TimePoint now, std::size_t losses) noexcept {
         if (limited_) return false;
         begin(now);
@@ -44,7 +44,7 @@ public:
         return true;
     }
 
-    /// The peer answered again. If nothing more was lost it was only busy.
+    /// The peer answered again. If no more packets were lost it was only busy.
     void answered(std::size_t losses) noexcept {
         if (suspected_since_ && losses <= *suspected_since_) {
             limited_ = false;
@@ -57,7 +57,7 @@ public:
 
 private:
     void begin(TimePoint now) noexcept {
-        // One that comes back at once was not the weather.
+        // A black hole that returns at once is not a coincidence.
         wait_ = now < until_ + kCalm ? std::min(2 * wait_, kMaxWait) : kMinWait;
         limited_ = true;
         until_ = now + wait_;

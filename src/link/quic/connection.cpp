@@ -16,18 +16,18 @@ namespace nexar::quic {
 
 namespace {
 
-// Half-open connections of strangers end after this, whatever they send.
+// Half-open connections of strangers end after this time, whatever they send.
 constexpr Duration kHalfOpenLife = std::chrono::seconds(3);
-// ngtcp2's default assumes a continent between the peers; a lost first packet would cost a second.
+// ngtcp2's default is for wide-area networks: a lost first packet would cost a second.
 constexpr Duration kInitialRoundTrip = std::chrono::milliseconds(10);
-// A lost last packet is noticed this much later, so it is short; RFC 9002 6.2.
+// Short, because it delays the detection of a lost last packet (RFC 9002 6.2).
 constexpr Duration kMaxAckDelay = std::chrono::milliseconds(1);
 
 constexpr std::array<port::Lane, port::kLanes> kAllLanes = {port::Lane::control, port::Lane::rpc,
                                                             port::Lane::eager};
 
-// Sizes worth a probe, largest first, RFC 8899: what the interface allows, then what common
-// networks in the middle do.
+// Sizes to probe, largest first (RFC 8899): the limit of the interface, then those of common
+// networks.
 std::vector<std::uint16_t> probes_up_to(std::size_t largest) {
     std::vector<std::uint16_t> probes;
     if (largest > kLeastDatagram) probes.push_back(static_cast<std::uint16_t>(largest));
@@ -84,7 +84,7 @@ Connection::Connection(Surroundings& around, ConnectionStart&& start, bool diale
              OutStream(port::Lane::eager, around.pool())},
       idle_packets_(options_.idle_packets_per_second, options_.idle_packets_burst),
       resets_(options_.resets_per_second, options_.resets_burst) {
-    // Windows only grow: a smaller one cannot follow on the first.
+    // Windows only grow: a later one cannot be smaller than the first.
     NEXAR_ASSERT(options_.bulk_window >= options_.first_window);
     NEXAR_ASSERT(options_.lane_window >= options_.first_window);
 }
@@ -102,7 +102,8 @@ Result<void> Connection::start_tls(security::TlsOptions options) {
     NEXAR_TRY_VALUE(session, security::TlsSession::create(std::move(options)));
     tls_ = std::move(session);
     if (!CryptoCallbacks::bind(*this, dialed_)) {
-        return Error(Errc::out_of_memory, "no TLS session could be made for a QUIC connection");
+        return Error(Errc::out_of_memory,
+                     "there is not enough memory for the TLS session of a QUIC connection");
     }
     return {};
 }
@@ -174,7 +175,7 @@ void Connection::adopt(ngtcp2_conn* conn) {
 
 std::uint64_t Connection::stamp(TimePoint now) noexcept {
     now_ = std::max(now_, now);
-    // ngtcp2 aborts the process when time goes back.
+    // ngtcp2 aborts the process if time goes back.
     last_stamp_ = std::max(last_stamp_, native(now));
     return last_stamp_;
 }
@@ -236,8 +237,8 @@ void Connection::fail(TimePoint now, Error reason, Closing closing) {
     const bool came_up = state_ != State::handshaking;
     if (closing == Closing::say) say_goodbye(now, polite ? kCloseDone : kCloseFailed, reason);
     state_ = State::down;
-    // Late packets find somebody who answers. It counts from the next write(): a caller that closes
-    // the link does not tell the time.
+    // Late packets still get an answer. The time counts from the next write(), because a caller
+    // that closes the link does not pass the time.
     gone_after_ = three_probe_timeouts();
     gone_at_ = TimePoint::max();
     release_all(port::SendOutcome::link_lost);
@@ -266,8 +267,8 @@ std::vector<port::Rest> Connection::take_rests() {
     return rests;
 }
 
-/// What it takes to answer late packets are the bytes of the last one; a crowd of strangers that
-/// were turned away must not occupy more.
+/// Keeps only the bytes of the last packet, which answer late packets: many refused strangers must
+/// not occupy more memory.
 void Connection::drop_handshake() noexcept {
     conn_.reset();
     binding_.reset();
@@ -310,6 +311,11 @@ Connection::Statistics Connection::statistics() const {
             .key_updates = key_updates_,
             .path_changes = path_changes_,
             .black_holes = black_holes_};
+}
+
+port::ConstBytes Connection::peer_ca() const noexcept {
+    const auto& ca = tls_->seen_ca();
+    return ca ? port::ConstBytes(ca->der()) : port::ConstBytes{};
 }
 
 }  // namespace nexar::quic

@@ -15,6 +15,7 @@
 
 #include "base/buffer_pool.hpp"
 #include "base/time.hpp"
+#include "link/common/write_order.hpp"
 #include "link/quic/black_hole.hpp"
 #include "link/quic/in_stream.hpp"
 #include "link/quic/options.hpp"
@@ -25,7 +26,6 @@
 #include "link/quic/refusals.hpp"
 #include "link/quic/round_trips.hpp"
 #include "link/quic/token_bucket.hpp"
-#include "link/quic/write_order.hpp"
 #include "port/link.hpp"
 #include "security/tls_session.hpp"
 
@@ -38,22 +38,22 @@ class Connection;
 struct ConnectionCallbacks;
 struct CryptoCallbacks;
 
-/// What a connection needs of the endpoint that it belongs to.
+/// The services that a connection uses of its endpoint.
 class Surroundings {
 public:
     virtual ~Surroundings() = default;
 
     virtual void random_bytes(std::span<std::uint8_t> out) = 0;
-    /// A connection id by which packets find `connection` from now on.
+    /// Makes a connection id that leads packets to `connection` from now on.
     virtual LocalCid new_cid(Connection& connection) = 0;
     virtual void drop_cid(const LocalCid& cid) = 0;
     virtual ResetToken reset_token(const LocalCid& cid) = 0;
-    /// A packet that ends with `token`, whatever its connection id, is the peer's word that it
-    /// does not know `connection` any more (RFC 9000 10.3.1); until it is told not to expect it.
+    /// A packet that ends with `token`, whatever its connection id, means that the peer no longer
+    /// knows `connection` (RFC 9000 10.3.1), until expect_no_reset().
     virtual void expect_reset(Connection& connection, const ResetToken& token) = 0;
     virtual void expect_no_reset(Connection& connection, const ResetToken& token) = 0;
     virtual void emit(port::LinkEvent event) = 0;
-    /// The connection wants write() to be called.
+    /// Asks the endpoint to call write().
     virtual void wake(Connection& connection) = 0;
     virtual BufferPool& pool() = 0;
 };
@@ -66,20 +66,20 @@ struct ConnectionStart {
     std::size_t largest_datagram = kLeastDatagram;
     LinkOptions options{};
     security::TlsOptions tls{};
-    /// Whether who dials may be one who joins, without a certificate.
+    /// Whether the dialer may be a joiner, who has no certificate.
     bool joins = false;
 };
 
-/// One QUIC connection: takes and gives packets, is told the time, and does no I/O.
+/// One QUIC connection: packets in, packets out, time as a parameter, no I/O.
 ///
-/// Everything that ngtcp2 wants to be called or calls is behind this class. After finished() it may
-/// be destroyed, if the link was forgotten.
+/// This class hides ngtcp2 and its callbacks. After finished() it may be destroyed if the link was
+/// forgotten.
 class Connection final : public port::Link {
 public:
     /// Begins a handshake.
     static Result<std::unique_ptr<Connection>> dial(Surroundings& around, ConnectionStart start);
 
-    /// Answers a client's first packet, which must be given to receive() next.
+    /// Answers a client's first packet, which the caller must pass to receive() next.
     static Result<std::unique_ptr<Connection>> accept(Surroundings& around, ConnectionStart start,
                                                       const ClientHelloPacket& first);
 
@@ -90,6 +90,11 @@ public:
     // port::Link
     port::LinkId id() const noexcept override { return id_; }
     const Identity& peer() const noexcept override { return peer_; }
+    Address remote() const noexcept override { return path_.remote; }
+    Result<void> export_key(std::string_view label, port::Bytes out) const override {
+        return tls_->export_key(label, out);
+    }
+    port::ConstBytes peer_ca() const noexcept override;
     bool write(port::Lane lane, std::span<const port::ConstBytes> pieces) override;
     port::StreamId send(port::Source& source, const port::StreamOptions& options) override;
     void wake_source(port::StreamId stream) override;
@@ -104,11 +109,12 @@ public:
     std::size_t max_datagram() const noexcept override;
     void close(std::string_view reason) override;
 
-    /// One packet from the peer, or from somebody who knows a connection id of ours.
+    /// Takes one packet from the peer, or from anyone who knows one of our connection ids.
     void receive(TimePoint now, const Path& path, std::uint8_t ecn,
                  std::span<const std::byte> packet);
 
-    /// Writes what is due, a bounded amount. True when the bound, or a blocked outbox, stopped it.
+    /// Writes a bounded amount of what is due. Returns true if the bound or a blocked outbox
+    /// stopped it.
     bool write(TimePoint now, Outbox& out);
 
     /// The part of write() that needs no room in the outbox: ends streams that were cancelled or
@@ -118,45 +124,42 @@ public:
     /// When write() must be called at the latest.
     TimePoint deadline() const noexcept;
 
-    /// Whether the peer loses nothing when write() comes a little later: nothing of ours waits, and
-    /// no acknowledgement is due.
+    /// True if write() may be delayed a little: nothing of ours is pending, and no acknowledgement
+    /// is due.
     bool can_wait(TimePoint now) const noexcept;
 
-    /// Moves the connection to another local address, which the peer then validates. Only the side
-    /// that dialed can. Errc::unsupported on the other.
+    /// Moves the connection to another local address, which the peer then validates. Only the
+    /// dialing side can; Errc::unsupported on the other.
     Result<void> migrate(TimePoint now, const Address& local);
 
-    /// Replaces the keys of both directions. Happens by itself before a key is worn out.
+    /// Replaces the keys of both directions. The connection does so itself before a key is used up.
     Result<void> update_keys(TimePoint now);
 
     bool dialed() const noexcept { return dialed_; }
-    /// For what the two ends of a join bind to each other.
-    const security::TlsSession& tls() const noexcept { return *tls_; }
     bool is_up() const noexcept { return state_ == State::up || state_ == State::lingering; }
     bool is_down() const noexcept { return state_ == State::down; }
-    /// Down, and nothing more to say to the peer.
+    /// Down, and late packets of the peer need no more answers.
     bool finished(TimePoint now) const noexcept { return is_down() && now >= gone_at_; }
-    /// Asked for by the endpoint when it must go at once: sends nothing, tells Down.
+    /// Ends the connection at once: sends nothing, reports Down.
     void abandon(Error reason);
-    /// Ends a handshake that is not wanted any more, and says so to the peer.
+    /// Cancels a handshake and tells the peer.
     void give_up();
-    /// Ends the handshake of a stranger because its place is needed, and says so: who is honest
+    /// Ends the handshake of a stranger because its slot is needed, and tells it: an honest peer
     /// dials again.
     void make_room(TimePoint now);
 
-    /// The host of the peer says that nobody listens there (ICMP). `quoted` is the beginning of the
-    /// packet that it refused, as far as it is known. Anybody may have sent it.
+    /// The host of the peer reports that no process listens there (ICMP). `quoted` is the beginning
+    /// of the refused packet, as far as it is known. Anyone may have forged it.
     void refused(TimePoint now, std::span<const std::byte> quoted);
 
-    const Address& remote() const noexcept { return path_.remote; }
     const Address& local() const noexcept { return path_.local; }
 
     struct Statistics {
-        std::size_t datagram_bytes = 0;  // what the path takes, as discovered
+        std::size_t datagram_bytes = 0;  // the largest that the path carries, as discovered
         Duration round_trip{};
         std::uint64_t congestion_window = 0;
         std::uint64_t in_flight = 0;
-        std::uint64_t parked = 0;  // bytes of the peer that wait here for a sink
+        std::uint64_t parked = 0;  // received bytes that wait for a sink
         std::uint64_t key_updates = 0;
         std::uint64_t path_changes = 0;
         std::uint64_t black_holes = 0;
@@ -169,8 +172,8 @@ private:
 
     enum class State : std::uint8_t { handshaking, up, lingering, down };
     enum class Closing : std::uint8_t {
-        say,     // the peer is told
-        silent,  // it knows, or must not be answered
+        say,     // tell the peer
+        silent,  // the peer knows, or must get no answer
     };
 
     Connection(Surroundings& around, ConnectionStart&& start, bool dialed);
@@ -178,7 +181,8 @@ private:
     Result<void> start_tls(security::TlsOptions options);
     void adopt(ngtcp2_conn* conn);
 
-    // What ngtcp2 calls back. False: the connection must end, callback_failure_ says why.
+    // Callbacks of ngtcp2. They return false if the connection must end; callback_failure_ says
+    // why.
     void on_up();
     bool on_stream_data(InStream& stream, port::ConstBytes bytes, bool ended);
     void on_stream_opened(std::int64_t quic_id);
@@ -190,7 +194,7 @@ private:
     void on_path(const ngtcp2_path& path);
     bool violated(std::string_view what);
 
-    // Writing, connection_write.cpp
+    // connection_write.cpp
     struct Turn;
     void open_waiting();
     void cancel_waiting();
@@ -204,7 +208,7 @@ private:
     std::ptrdiff_t write_datagrams(Turn& turn);
     std::ptrdiff_t finish_packet(Turn& turn);
     OutStream* next_stream(const Turn& turn, std::size_t& limit);
-    ClassSet ready_classes(const Turn& turn, std::uint64_t credit) const noexcept;
+    link::ClassSet ready_classes(const Turn& turn, std::uint64_t credit) const noexcept;
     void enqueue(OutStream& stream);
     void dequeue(OutStream& stream);
     void account(Turn& turn, OutStream& stream, std::size_t bytes, bool with_end);
@@ -212,7 +216,7 @@ private:
     void look_for_black_hole(TimePoint now);
     std::size_t losses() const noexcept;
 
-    // Receiving, connection_read.cpp
+    // connection_read.cpp
     void look_at(InStream& stream);
     void look_at_streams();
     void consumed(InStream& stream, std::uint64_t bytes);
@@ -226,25 +230,25 @@ private:
     void offer(InStream& stream);
     void handle_read(TimePoint now, int code);
 
-    // Closing, connection_close.cpp
+    // connection_close.cpp
     bool nothing_unsent() const noexcept;
-    /// Ends the control lane if it is time to; whether it did.
+    /// Ends the control lane if it is time to; returns true if it did.
     bool say_farewell(TimePoint now);
     bool may_end(TimePoint now) const noexcept;
     void write_goodbye(TimePoint now, Outbox& out);
-    /// For how long a packet of this side, or the answer to it, may still come (RFC 9000 10.2).
+    /// How long a packet of this side, or its answer, may still be in flight (RFC 9000 10.2).
     Duration three_probe_timeouts() const noexcept;
 
-    // Silence, connection_silence.cpp
+    // connection_silence.cpp
     void begin_to_listen() noexcept;
     void heard(TimePoint now) noexcept;
     TimePoint silence_ends() const noexcept;
-    /// Timers that ran out; false: the link has failed with one of them.
+    /// Handles expired timers; returns false if one of them ended the link.
     bool survives(TimePoint now);
     void start_probe(TimePoint now);
     void end_probe();
 
-    // Ending, connection.cpp
+    // connection.cpp
     void fail(TimePoint now, Error reason, Closing closing);
     void fail_with(TimePoint now, int code);
     void drop_handshake() noexcept;
@@ -275,7 +279,7 @@ private:
     std::unique_ptr<TlsBinding> binding_;
     std::unique_ptr<ngtcp2_conn, ConnFree> conn_;
     std::uint64_t last_stamp_ = 0;
-    TimePoint now_{};  // of the call that is being served, for callbacks
+    TimePoint now_{};  // of the current call, for callbacks
     RoundTrips round_trips_;
     std::optional<Error> callback_failure_{};
     int library_error_ = 0;  // of ngtcp2, for the peer
@@ -287,40 +291,41 @@ private:
     std::unordered_map<std::uint64_t, std::unique_ptr<OutStream>> outs_;
     std::unordered_map<std::uint64_t, std::unique_ptr<InStream>> ins_;
     std::uint64_t next_stream_ = 0;
-    std::array<std::deque<OutStream*>, kWriteClasses> ready_;
-    ClassSet ready_set_ = 0;  // classes of ready_ that are not empty
-    std::array<std::deque<OutStream*>, kWriteClasses> unopened_;
+    std::array<std::deque<OutStream*>, link::kWriteClasses> ready_;
+    link::ClassSet ready_set_ = 0;  // classes of ready_ that are not empty
+    std::array<std::deque<OutStream*>, link::kWriteClasses> unopened_;
     std::vector<OutStream*> to_cancel_;
     std::vector<std::uint64_t> to_look_at_;
-    WriteOrder order_;
+    link::WriteOrder order_;
     BlackHole black_hole_;
     TimePoint lanes_wrote_at_{};
-    TimePoint probes_at_ = TimePoint::max();  // when the path's width is first probed
-    bool probing_ = false;                    // it has come
+    TimePoint probes_at_ = TimePoint::max();  // when to probe the path's MTU first
+    bool probing_ = false;                    // that time has passed
     TimePoint up_at_{};
-    TimePoint answered_at_{};  // when the peer last acknowledged something, or had nothing to
-    TimePoint heard_at_{};     // when its last packet came
-    TimePoint begun_at_{};     // when the handshake began
-    Duration idle_limit_{};    // the smaller one of both sides
+    TimePoint
+        answered_at_{};  // when the peer last acknowledged something or had nothing to acknowledge
+    TimePoint heard_at_{};   // when its last packet arrived
+    TimePoint begun_at_{};   // when the handshake began
+    Duration idle_limit_{};  // the smaller one of the two sides
     Refusals refusals_;
-    bool asking_ = false;  // the packet being written must be answered
+    bool asking_ = false;  // the packet being written must elicit an answer
     std::deque<std::vector<std::byte>> datagrams_;
 
     std::uint64_t parked_ = 0;
-    std::uint64_t withheld_ = 0;  // connection credit that is not returned while too much is parked
+    std::uint64_t withheld_ = 0;  // connection credit held back while too much is parked
 
-    bool useful_ = false;       // the packet being read moved something
-    std::uint64_t opened_ = 0;  // new packets that the peer protected
+    bool useful_ = false;       // the packet being read made progress
+    std::uint64_t opened_ = 0;  // new packets that were authenticated
     TokenBucket idle_packets_;
     TokenBucket resets_;
 
     std::string close_reason_;
-    bool peer_ended_ = false;  // its control lane, as it has delivered everything
-    /// Since when it lingers is known with the next write(): close() is not told the time.
+    bool peer_ended_ = false;  // the peer ended its control lane: it has delivered everything
+    /// Set by the next write() after close(), which does not know the time.
     std::optional<TimePoint> linger_until_{};
-    Duration gone_after_{};  // how long a link that is down still answers
+    Duration gone_after_{};  // how long a link that is down still answers late packets
     TimePoint gone_at_ = TimePoint::max();
-    std::vector<std::byte> goodbye_;  // the last packet, repeated when the peer did not get it
+    std::vector<std::byte> goodbye_;  // the last packet, repeated if the peer did not get it
     bool goodbye_due_ = false;
     std::uint64_t packets_since_goodbye_ = 0;
     std::uint64_t goodbye_threshold_ = 1;
@@ -328,7 +333,7 @@ private:
     std::uint64_t path_changes_ = 0;
     std::uint64_t black_holes_ = 0;
     std::uint64_t turns_ = 0;
-    std::size_t unpaced_ = 0;  // bytes that ngtcp2 was not told the end of
+    std::size_t unpaced_ = 0;  // bytes of a burst that was not reported to the pacer yet
 };
 
 }  // namespace nexar::quic

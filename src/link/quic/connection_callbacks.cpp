@@ -49,8 +49,8 @@ int ConnectionCallbacks::on_handshake_completed(ngtcp2_conn* /*conn*/, void* use
     Connection& connection = of(user);
     connection.useful_ = true;
     NEXAR_ASSERT(connection.tls_->peer().has_value() != connection.tls_->with_joiner());
-    // A client is done before the server has seen the client's certificate: it must wait for the
-    // server's word.
+    // TLS completes at the client before the server has checked the client's certificate, so the
+    // client waits for the server's confirmation.
     if (!connection.dialed_) connection.on_up();
     return 0;
 }
@@ -121,7 +121,8 @@ int ConnectionCallbacks::on_stream_window(ngtcp2_conn* /*conn*/, std::int64_t /*
                                           std::uint64_t /*most*/, void* user, void* stream_user) {
     if (auto* stream = static_cast<OutStream*>(stream_user); stream != nullptr) {
         Connection& connection = of(user);
-        // Credit for what was sent is an answer to it; more than that would be free to send.
+        // Credit in proportion to what was sent is an answer; more of it would cost the peer
+        // nothing.
         const bool answers =
             std::exchange(stream->credited, stream->written()) != stream->written();
         connection.useful_ = connection.useful_ || answers;

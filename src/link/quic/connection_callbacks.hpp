@@ -6,8 +6,8 @@
 
 namespace nexar::quic {
 
-/// What ngtcp2 calls. Thin: each finds the connection or stream and calls its method. For the files
-/// of Connection only.
+/// The callbacks of ngtcp2. Each finds the connection or stream and calls its method. Only for the
+/// files of Connection.
 struct ConnectionCallbacks {
     static ngtcp2_callbacks all() noexcept;
 

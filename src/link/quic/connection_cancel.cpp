@@ -4,7 +4,7 @@
 #include "link/quic/connection_errors.hpp"
 #include "link/quic/native.hpp"
 
-// How streams end that this side gives up: at once, without the peer.
+// Streams that this side cancels end at once, without the peer.
 namespace nexar::quic {
 
 void Connection::cancel(port::StreamId stream_id) {
@@ -19,10 +19,9 @@ void Connection::cancel_waiting() {
     for (OutStream* stream : std::exchange(to_cancel_, {})) {
         const bool sent = stream->end_written();
         if (stream->quic_id >= 0) {
-            // From here on ngtcp2 reads the stream's memory no more: it forgets the frames that
-            // wait to be sent again, and drops those of packets that are lost later. So nobody
-            // needs to wait until the peer has acknowledged the reset, which a peer that is gone
-            // never does.
+            // From here on ngtcp2 does not read the stream's memory: it drops pending
+            // retransmissions, and the frames of packets that are lost later. So the release need
+            // not wait for the peer to acknowledge the reset, which a dead peer never does.
             ngtcp2_conn_shutdown_stream_write(conn_.get(), 0, stream->quic_id, kStreamGivenUp);
             ngtcp2_conn_set_stream_user_data(conn_.get(), stream->quic_id, nullptr);
         }

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "link/common/farewell.hpp"
 #include "link/quic/connection.hpp"
 #include "link/quic/native.hpp"
 
-// How a link ends so that neither side loses the acknowledgement of what the other has. Who closes
-// ends its control lane when the peer has everything; the peer answers with the end of its own when
-// it knows the same, and only then is the connection closed.
+// Closes a link so that neither side loses the acknowledgement of what the other has. The closing
+// side ends its control lane when the peer has everything. The peer answers with the end of its own
+// lane when the same holds for it, and only then does the connection close.
 namespace nexar::quic {
 
 namespace {
@@ -48,7 +49,8 @@ bool Connection::say_farewell(TimePoint now) {
     const bool due = state_ == State::lingering || peer_ended_;
     if (!due || control.ending() || !nothing_unsent()) return false;
     if (state_ == State::lingering) {
-        linger_until_ = std::min(*linger_until_, now + std::max(kFarewell, three_probe_timeouts()));
+        linger_until_ =
+            std::min(*linger_until_, now + std::max(link::kFarewell, three_probe_timeouts()));
     }
     control.end();
     enqueue(control);

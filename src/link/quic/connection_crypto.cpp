@@ -14,7 +14,7 @@ namespace nexar::quic {
 
 namespace {
 
-// ngtcp2 asks for handles of algorithms but never looks at them: each context knows its own.
+// ngtcp2 passes handles of algorithms around but never uses them: each context knows its own.
 constexpr char kAlgorithm = 0;
 void* algorithm() noexcept {
     return const_cast<char*>(&kAlgorithm);
@@ -38,7 +38,7 @@ ngtcp2_crypto_ctx context(CipherSuite suite) noexcept {
 
 using Direction = PacketCipher::Direction;
 
-// Contexts on their way to ngtcp2, which owns them once installing them succeeded.
+// Contexts that are being handed to ngtcp2, which owns them once installing them succeeded.
 struct Contexts {
     std::unique_ptr<PacketCipher> cipher;
     std::unique_ptr<HeaderMask> mask;
@@ -184,7 +184,7 @@ int CryptoCallbacks::install_initial(ngtcp2_conn* conn, const ngtcp2_cid* cid) {
 }
 
 bool CryptoCallbacks::has_parameters(Connection& connection, ngtcp2_encryption_level level) {
-    // They stand in the client's hello, and in the server's second message.
+    // They are in the client's hello, and in the server's second message.
     if (connection.dialed_ && level != NGTCP2_ENCRYPTION_LEVEL_1RTT) return true;
     ngtcp2_conn* conn = connection.conn_.get();
     if (ngtcp2_conn_get_remote_transport_params(conn) != nullptr) return true;
@@ -274,7 +274,7 @@ bool CryptoCallbacks::bind(Connection& connection, bool client) {
     const int code = client ? ngtcp2_crypto_gnutls_configure_client_session(session)
                             : ngtcp2_crypto_gnutls_configure_server_session(session);
     if (code != 0) return false;
-    // In the place of ngtcp2's own, which would have GnuTLS protect the packets.
+    // Replaces ngtcp2's own function, which would make GnuTLS protect the packets.
     gnutls_handshake_set_secret_function(session, on_secrets);
     return true;
 }

@@ -6,10 +6,10 @@
 #include "link/quic/connection.hpp"
 #include "link/quic/key_schedule.hpp"
 
-/// How ngtcp2 and GnuTLS reach our packet protection. For the files of Connection only.
+/// Connects ngtcp2 and GnuTLS with our packet protection. Only for the files of Connection.
 namespace nexar::quic {
 
-/// What GnuTLS keeps a pointer to, to find the connection.
+/// GnuTLS keeps a pointer to this, to find the connection.
 struct Connection::TlsBinding {
     ngtcp2_crypto_conn_ref reference{};
 };
@@ -18,24 +18,24 @@ struct CryptoCallbacks {
     /// Sets the entries for packet protection and keys.
     static void fill(ngtcp2_callbacks& callbacks) noexcept;
 
-    /// Makes `session` feed the connection that `binding` leads to.
+    /// Makes `session` serve the connection of `binding`.
     static bool bind(Connection& connection, bool client);
 
-    /// Called by GnuTLS with each new pair of secrets; both may be null.
+    /// GnuTLS calls it with each new pair of secrets; both may be null.
     static int on_secrets(gnutls_session_t session, gnutls_record_encryption_level_t level,
                           const void* read_secret, const void* write_secret, size_t secret_bytes);
 
-    /// Whether the peer said what RFC 9001 8.2 makes it say. ngtcp2 leaves that to the TLS library
-    /// and asserts it, GnuTLS knows nothing of it.
+    /// True if the peer sent the transport parameters that RFC 9001 8.2 requires. ngtcp2 leaves
+    /// that check to the TLS library and asserts it; GnuTLS does not make it.
     static bool has_parameters(Connection& connection, ngtcp2_encryption_level level);
     static bool install(Connection& connection, ngtcp2_encryption_level level,
                         const TrafficSecret* read, const TrafficSecret* write);
     static int install_initial(ngtcp2_conn* conn, const ngtcp2_cid* cid);
 
-    /// Whether the peer may send as much handshake; GnuTLS would collect megabytes of it.
+    /// True if the peer may send this much handshake data; GnuTLS would buffer megabytes of it.
     static bool admit(Connection& connection, std::size_t bytes);
 
-    /// What protects packets that carry data.
+    /// The suite that protects packets with data.
     static CipherSuite data_suite(const Connection& connection) noexcept;
     static void count_opened(Connection& connection, PacketCipher& cipher,
                              const PacketKeys& keys) noexcept;

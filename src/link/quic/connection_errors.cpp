@@ -25,8 +25,8 @@ Error refused_by_tls(const std::string& peer, security::Alert alert, std::string
                             peer)};
     }
     return {Errc::unauthenticated,
-            fmt::format("{} refused us in the handshake with TLS alert {} ({}){}; look at its log, "
-                        "and at the certificate of this node",
+            fmt::format("{} refused us in the handshake with TLS alert {} ({}){}; see its log "
+                        "and the certificate of this node",
                         peer, static_cast<unsigned>(alert), security::name(alert), said(reason))};
 }
 
@@ -63,7 +63,7 @@ Error Connection::describe(int code) const {
             return {
                 Errc::timed_out,
                 fmt::format("nothing was heard from {} for {} s: its process ended or is stopped, "
-                            "its host is down, or the network between is interrupted",
+                            "its host is down, or the network path is interrupted",
                             peer, std::chrono::duration<double>(idle_limit_).count())};
         case NGTCP2_ERR_HANDSHAKE_TIMEOUT:
             return {Errc::timed_out,
@@ -71,11 +71,11 @@ Error Connection::describe(int code) const {
                                 "address, and does a firewall let UDP pass both ways?",
                                 peer)};
         case NGTCP2_ERR_RECV_VERSION_NEGOTIATION:
-            return {
-                Errc::version_mismatch,
-                fmt::format("{} does not speak version 1 of QUIC; is it a node of nexar?", peer)};
+            return {Errc::version_mismatch,
+                    fmt::format("{} does not speak version 1 of QUIC; is it a nexar node?", peer)};
         case NGTCP2_ERR_NOMEM:
-            return {Errc::out_of_memory, fmt::format("no memory for the link to {}", peer)};
+            return {Errc::out_of_memory,
+                    fmt::format("there is not enough memory for the link to {}", peer)};
         case NGTCP2_ERR_CRYPTO: {
             const auto alert = static_cast<security::Alert>(ngtcp2_conn_get_tls_alert(conn_.get()));
             if (!tls_->refusal() && alert == security::Alert::no_application_protocol) {
@@ -87,7 +87,7 @@ Error Connection::describe(int code) const {
             break;
     }
     return {Errc::protocol_violation,
-            fmt::format("the link to {} cannot go on: {} ({})", peer, ngtcp2_strerror(code), code)};
+            fmt::format("the link to {} failed: {} ({})", peer, ngtcp2_strerror(code), code)};
 }
 
 void Connection::say_goodbye(TimePoint now, std::uint64_t code, const Error& reason) {

@@ -9,7 +9,7 @@ namespace nexar::quic {
 
 namespace {
 
-// So long a peer may be too busy to answer.
+// How long a peer may be too busy to answer.
 constexpr Duration kSilence = std::chrono::milliseconds(300);
 
 }  // namespace
@@ -40,13 +40,13 @@ void Connection::look_for_black_hole(TimePoint now) {
     };
     for (OutStream& lane : lanes_) look(lane);
     for (const auto& [number, stream] : outs_) look(*stream);
-    // When all is swallowed nothing is acknowledged, and then nothing counts as lost either.
+    // If everything is lost nothing is acknowledged, and then nothing counts as lost either.
     const bool silent = now - answered_at_ > std::max(patience, kSilence);
     if (black_hole_.lost(now, most) || (silent && black_hole_.silent(now, losses()))) {
         ++black_holes_;
-        NEXAR_LOG_INFO(
-            "the path to {} seems to swallow datagrams of {} bytes: sending smaller ones",
-            path_.remote.text(), ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get()));
+        NEXAR_LOG_INFO("the path to {} seems to drop datagrams of {} bytes; sending smaller ones",
+                       path_.remote.text(),
+                       ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get()));
     }
 }
 

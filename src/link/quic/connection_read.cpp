@@ -12,10 +12,10 @@ namespace nexar::quic {
 
 namespace {
 
-// The width of the path is looked for after this, or when there is a payload that needs it.
+// When the MTU of the path is probed, unless a payload needs it earlier.
 constexpr Duration kProbesAfter = std::chrono::milliseconds(500);
-// Credit for a stream is given when this part of its window was consumed: in smaller pieces it
-// costs packets, in larger ones the peer may have to wait for it.
+// Credit for a stream is returned when this part of its window was consumed: smaller steps cost
+// packets, larger ones may make the peer wait.
 constexpr std::uint64_t kCreditDivisor = 4;
 
 }  // namespace
@@ -23,7 +23,7 @@ constexpr std::uint64_t kCreditDivisor = 4;
 void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
                          std::span<const std::byte> packet) {
     if (state_ == State::down) {
-        // The peer has not heard that it is over: tell it again, ever more seldom (RFC
+        // The peer does not know that the link has ended: tell it again, at growing intervals (RFC
         // 9000 10.2.1).
         if (!goodbye_.empty() && ++packets_since_goodbye_ >= goodbye_threshold_) {
             packets_since_goodbye_ = 0;
@@ -43,7 +43,7 @@ void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
     handle_read(now, code);
     if (state_ == State::down) return;
     if (opened_ != opened || state_ == State::handshaking) heard(now);
-    // Not the member's doing: what somebody else forged, and answers to what we sent.
+    // Forged packets, and answers to our own, are not the member's fault.
     const bool answered = bytes_in_flight() < in_flight;
     if (answered) answered_at_ = now;
     if (answered && black_hole_.suspected()) black_hole_.answered(losses());
@@ -51,7 +51,7 @@ void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
     if (is_up() && idle && !idle_packets_.take(now)) {
         fail(now,
              Error(Errc::limit_exceeded,
-                   fmt::format("{} sends packets that carry nothing, more than {} per second; it "
+                   fmt::format("{} sent more than {} packets per second that carry nothing; it "
                                "was cut off",
                                path_.remote.text(), options_.idle_packets_per_second)),
              Closing::say);
@@ -81,7 +81,7 @@ void Connection::handle_read(TimePoint now, int code) {
 }
 
 void Connection::fail_with(TimePoint now, int code) {
-    // A stranger whose handshake took too long is told so, and may dial again at once.
+    // Tell a stranger whose handshake took too long; it may dial again at once.
     const bool own_handshake = code == NGTCP2_ERR_HANDSHAKE_TIMEOUT && dialed_;
     const bool silent = code == NGTCP2_ERR_IDLE_CLOSE || own_handshake ||
                         code == NGTCP2_ERR_DROP_CONN || code == NGTCP2_ERR_RECV_VERSION_NEGOTIATION;
@@ -98,7 +98,7 @@ void Connection::on_up() {
     peer_ = peer.value_or(Identity{});
     ngtcp2_conn_set_keep_alive_timeout(conn_.get(), native(options_.keep_alive));
     begin_to_listen();
-    // The first streams of each side are its lanes, in their order: nothing on the wire says so.
+    // By convention the first streams of each side are its lanes, in order.
     for (OutStream& lane : lanes_) {
         const int code = ngtcp2_conn_open_uni_stream(conn_.get(), &lane.quic_id, &lane);
         if (code != 0) {
@@ -121,7 +121,7 @@ bool Connection::violated(std::string_view what) {
 }
 
 void Connection::on_stream_opened(std::int64_t quic_id) {
-    // The number of a stream of its kind, RFC 9000 2.1.
+    // The number of the stream among those of its kind, RFC 9000 2.1.
     const auto ordinal = static_cast<std::uint64_t>(quic_id) >> 2U;
     std::optional<port::Lane> lane;
     if (ordinal < port::kLanes) lane = static_cast<port::Lane>(ordinal);
@@ -149,7 +149,7 @@ bool Connection::on_stream_data(InStream& stream, port::ConstBytes bytes, bool e
     const std::size_t kept = stream.abandoned() ? 0 : bytes.size() - *taken;
     parked_ += kept;
     const bool crowded = parked_ > options_.park_budget;
-    // What waits here holds back its own stream only, until the peer's budget is spent.
+    // Parked bytes stop only their own stream, until the peer's budget is used up.
     ngtcp2_conn_extend_max_offset(conn_.get(), bytes.size() - (crowded ? kept : 0));
     if (crowded) withheld_ += kept;
     if (ended) stream.ended();
@@ -167,12 +167,12 @@ std::uint64_t Connection::window_of(const InStream& stream) const noexcept {
     return stream.tuner ? stream.tuner->window() : options_.lane_window;
 }
 
-// ngtcp2 tells the peer of credit when it is half of a window: for the connection that is enough,
-// but of a stream it only knows the first window, a fraction of the later ones.
+// ngtcp2 announces credit when it reaches half of a window. That is enough for the connection, but
+// of a stream it knows only the first window, a fraction of the later ones.
 void Connection::consumed(InStream& stream, std::uint64_t bytes) {
     if (bytes == 0 || stream.closed || stream.has_ended()) return;
     stream.owed += bytes;
-    // Before open_window() the first window is all that comes, however much of it was taken.
+    // Before open_window() only the first window arrives, however much of it was taken.
     if (!stream.lane && !stream.tuner) return;
     if (stream.tuner) stream.owed += stream.tuner->consumed(now_, bytes, round_trips_.least());
     if (stream.owed < window_of(stream) / kCreditDivisor) return;
@@ -206,13 +206,13 @@ void Connection::abort(InStream& stream) {
 void Connection::erase_if_done(InStream& stream) {
     if (!stream.handled || !stream.closed) return;
     ins_.erase(stream.id().value());
-    // Only now: a peer that opens streams nobody looks at runs out of them.
+    // Only now: a peer that opens streams that nobody receives runs out of them.
     ngtcp2_conn_extend_max_streams_uni(conn_.get(), 1);
 }
 
 bool Connection::on_in_closed(InStream& stream, bool reset) {
     stream.closed = true;
-    // One that ended is kept, as sinks of lanes may be woken at any time.
+    // A lane that ended is kept, because its sink may be woken at any time.
     if (stream.lane) return (stream.has_ended() && !reset) || violated("closed a lane");
     if (reset && !stream.handled) {
         abort(stream);
@@ -236,7 +236,7 @@ bool Connection::on_out_closed(OutStream& stream, bool reset) {
         stream.quic_id = -1;
         return true;
     }
-    // ngtcp2 answers STOP_SENDING with a reset of its own, and tells only this end of it.
+    // ngtcp2 answers STOP_SENDING with a reset of its own and reports only this end of it.
     if (reset && !stream.outcome && !resets_.take(now_)) {
         return violated("refuses streams faster than is allowed");
     }
@@ -247,7 +247,7 @@ bool Connection::on_out_closed(OutStream& stream, bool reset) {
 void Connection::on_acknowledged(OutStream& stream) {
     stream.progress_at = now_;
     if (!stream.is_lane()) {
-        // A source that is asked stages again what was freed.
+        // A source without regions stages more bytes in the freed memory.
         enqueue(stream);
         return;
     }

@@ -5,8 +5,8 @@
 #include "link/quic/connection.hpp"
 #include "link/quic/native.hpp"
 
-// How a link notices that its peer is gone without a word: nothing comes for the idle timeout, or
-// the peer's host says that nobody listens there any more.
+// Detects a peer that disappeared: nothing arrives for the idle timeout, or the peer's host reports
+// that no process listens there.
 namespace nexar::quic {
 
 void Connection::begin_to_listen() noexcept {
@@ -26,11 +26,11 @@ void Connection::heard(TimePoint now) noexcept {
 }
 
 /// ngtcp2 restarts its idle timer with the first packet that it sends after silence (RFC
-/// 9000 10.1), so that a keep-alive prolongs it. Ours counts from the last packet that came.
+/// 9000 10.1), so a keep-alive prolongs it. Ours counts from the last packet that arrived.
 TimePoint Connection::silence_ends() const noexcept {
     TimePoint due = TimePoint::max();
     if (is_up()) due = heard_at_ + idle_limit_;
-    // To ngtcp2 a handshake is over when TLS is done here, to us when the server has confirmed it.
+    // For ngtcp2 a handshake ends when TLS completes here, for us when the server has confirmed it.
     if (!is_up() && dialed_) due = begun_at_ + options_.handshake_timeout;
     if (const auto probe = refusals_.due()) due = std::min(due, *probe);
     return due;
@@ -60,8 +60,8 @@ bool Connection::survives(TimePoint now) {
     return true;
 }
 
-/// A keep-alive that is due makes ngtcp2 add a PING to a packet that nothing else makes the peer
-/// answer. During a handshake every packet is answered, and ngtcp2 repeats them by itself.
+/// A keep-alive that is due makes ngtcp2 add a PING to a packet that would otherwise need no
+/// answer. During a handshake every packet is answered, and ngtcp2 repeats them itself.
 void Connection::start_probe(TimePoint now) {
     refusals_.probed(now);
     if (!is_up()) return;
@@ -78,7 +78,7 @@ void Connection::refused(TimePoint now, std::span<const std::byte> quoted) {
     if (state_ == State::down) return;
     const auto target = decode_target(quoted);
     if (target) {
-        // Whoever did not see a packet of ours does not know the peer's connection id.
+        // Only someone who saw a packet of ours knows the peer's connection id.
         const ngtcp2_cid* to = ngtcp2_conn_get_dcid(conn_.get());
         const std::span<const std::uint8_t> expected(to->data, to->datalen);
         if (!std::ranges::equal(target->to.span(), expected)) return;

@@ -12,42 +12,42 @@ namespace nexar::quic {
 
 namespace {
 
-// How often, in turns, the streams are asked for their losses.
+// After how many turns the losses of the streams are checked.
 constexpr std::uint64_t kTurnsPerLook = 64;
-// Without messages of the lanes for so long, throughput counts more than their next one's wait.
+// After this time without lane messages, throughput matters more than the latency of the next one.
 constexpr Duration kQuietAfter = std::chrono::milliseconds(10);
-// What is worth a packet of its own, if that lets the peer begin earlier.
+// Bytes that are worth a packet of their own, if that lets the peer begin earlier.
 constexpr std::size_t kLeastPart = std::size_t{16} * 1024;
-// What may go before the pace of sending is looked at.
+// Bytes that may be sent before the pacer is asked.
 constexpr std::size_t kUnpaced = std::size_t{4} * 1024;
 
-/// A longer round trip is not believed at first, see may_probe().
+/// A longer first round trip is not trusted, see may_probe().
 constexpr Duration kProbedRoundTrip = std::chrono::milliseconds(250);
 constexpr Duration kProbesPause = std::chrono::seconds(1);
 constexpr Duration kProbedAnyway = std::chrono::seconds(5);
-// Places shown to ngtcp2 at once; a packet of more pieces is just shorter.
+// Pieces passed to ngtcp2 at once; a packet of more pieces is just shorter.
 constexpr std::size_t kMaxPieces = 16;
-// A turn that ends in the middle of a batch would send a short one: a call for a few packets.
+// A turn that ends in the middle of a batch would make a system call for a few packets.
 std::size_t whole_batches(std::size_t bytes, std::size_t packet_bytes) noexcept {
     const std::size_t batch = Outbox::batch_packets(packet_bytes) * packet_bytes;
     return std::max<std::size_t>(bytes / batch, 1) * batch;
 }
 
-// What a finished or blocked step means to the loop that fills a packet.
+// What the loop that fills a packet does next.
 constexpr std::ptrdiff_t kGoOn = -1;
 constexpr std::ptrdiff_t kFailed = -2;
 
 }  // namespace
 
-/// What one call of write() has done so far, and the packet that is being filled.
+/// The progress of one call of write(), and the packet being filled.
 struct Connection::Turn {
     ngtcp2_tstamp stamp = 0;
     std::span<std::byte> room{};
     ngtcp2_path_storage path{};
     ngtcp2_pkt_info packet{};
     std::size_t bulk_left = 0;
-    std::size_t packet_bytes = 0;  // what the path takes now
-    bool packet_open = false;      // a packet was begun and not finished
+    std::size_t packet_bytes = 0;  // that the path carries now
+    bool packet_open = false;      // a packet was begun and is not finished
     bool has_lane = false;         // it carries messages of a lane
     bool has_bulk = false;         // it carries payload
     std::size_t written = 0;
@@ -101,7 +101,7 @@ bool Connection::send_datagram(port::ConstBytes bytes) {
 }
 
 std::size_t Connection::max_datagram() const noexcept {
-    // A short header with our ids, the tag, and the frame's own header, RFC 9221.
+    // The short header with our ids, the tag, and the header of the frame, RFC 9221.
     constexpr std::size_t kOverhead = 1 + AnyCid::kMaxBytes + 4 + 16 + 1 + 8;
     return ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get()) - kOverhead;
 }
@@ -110,13 +110,14 @@ void Connection::enqueue(OutStream& stream) {
     if (stream.queued || stream.quic_id < 0 || stream.window_spent || !stream.ready()) return;
     stream.queued = true;
     ready_[static_cast<std::size_t>(stream.write_class())].push_back(&stream);
-    ready_set_ |= bit(stream.write_class());
+    ready_set_ |= link::bit(stream.write_class());
 }
 
 void Connection::dequeue(OutStream& stream) {
     const auto index = static_cast<std::size_t>(stream.write_class());
     if (stream.queued) std::erase(ready_[index], &stream);
-    if (ready_[index].empty()) ready_set_ &= static_cast<ClassSet>(~bit(stream.write_class()));
+    if (ready_[index].empty())
+        ready_set_ &= static_cast<link::ClassSet>(~link::bit(stream.write_class()));
     if (stream.quic_id < 0 && !stream.is_lane()) std::erase(unopened_[index], &stream);
     stream.queued = false;
 }
@@ -134,14 +135,15 @@ void Connection::open_waiting() {
     }
 }
 
-ClassSet Connection::ready_classes(const Turn& turn, std::uint64_t credit) const noexcept {
-    ClassSet ready = ready_set_;
-    constexpr ClassSet kPayload =
-        bit(WriteClass::critical) | bit(WriteClass::realtime) | bit(WriteClass::bulk);
-    // Not a last packet of crumbs: the turn ends when less than half of one may be filled.
-    if (turn.bulk_left < turn.packet_bytes / 2) ready &= static_cast<ClassSet>(~kPayload);
-    if (credit <= options_.control_reserve) ready &= bit(WriteClass::control);
-    return credit == 0 ? ClassSet{0} : ready;
+link::ClassSet Connection::ready_classes(const Turn& turn, std::uint64_t credit) const noexcept {
+    link::ClassSet ready = ready_set_;
+    constexpr link::ClassSet kPayload = link::bit(link::WriteClass::critical) |
+                                        link::bit(link::WriteClass::realtime) |
+                                        link::bit(link::WriteClass::bulk);
+    // Avoid a tiny last packet: the turn ends when less than half of one may be filled.
+    if (turn.bulk_left < turn.packet_bytes / 2) ready &= static_cast<link::ClassSet>(~kPayload);
+    if (credit <= options_.control_reserve) ready &= link::bit(link::WriteClass::control);
+    return credit == 0 ? link::ClassSet{0} : ready;
 }
 
 OutStream* Connection::next_stream(const Turn& turn, std::size_t& limit) {
@@ -149,14 +151,14 @@ OutStream* Connection::next_stream(const Turn& turn, std::size_t& limit) {
     const auto chosen = order_.next(ready_classes(turn, credit));
     if (!chosen) return nullptr;
     const std::uint64_t usable =
-        *chosen == WriteClass::control ? credit : credit - options_.control_reserve;
+        *chosen == link::WriteClass::control ? credit : credit - options_.control_reserve;
     limit = static_cast<std::size_t>(std::min<std::uint64_t>(usable, Outbox::kLargestPacket));
     return ready_[static_cast<std::size_t>(*chosen)].front();
 }
 
 void Connection::account(Turn& turn, OutStream& stream, std::size_t bytes, bool with_end) {
     stream.wrote(bytes, with_end);
-    const ClassSet ready = ready_classes(turn, options_.connection_window);
+    const link::ClassSet ready = ready_classes(turn, options_.connection_window);
     order_.wrote(stream.write_class(), bytes, ready);
     (stream.is_lane() ? turn.has_lane : turn.has_bulk) = true;
     auto& queue = ready_[static_cast<std::size_t>(stream.write_class())];
@@ -226,7 +228,7 @@ std::ptrdiff_t Connection::write_datagrams(Turn& turn) {
             continue;
         }
         if (size == NGTCP2_ERR_INVALID_STATE || size == NGTCP2_ERR_INVALID_ARGUMENT) {
-            datagrams_.pop_front();  // the path became narrower: a datagram may be lost
+            datagrams_.pop_front();  // the MTU of the path shrank: a datagram may be lost
             continue;
         }
         if (size < 0) library_error_ = static_cast<int>(size);
@@ -262,7 +264,7 @@ Path Connection::path_of(const ngtcp2_path& path) const {
         return theirs.addrlen == ours.native_size() &&
                std::memcmp(theirs.addr, ours.native(), theirs.addrlen) == 0;
     };
-    // Nearly always; reading an address anew for each packet would show in a profile.
+    // Nearly always true; converting an address for each packet would show in a profile.
     if (same(path.remote, path_.remote) && same(path.local, path_.local)) return path_;
     return from_native(path);
 }
@@ -272,14 +274,14 @@ bool Connection::may_send_bulk(TimePoint now) {
     ngtcp2_conn_get_conn_info(conn_.get(), &values);
     const auto time = [](ngtcp2_duration ns) { return Duration(static_cast<Duration::rep>(ns)); };
     round_trips_.saw(now, time(values.latest_rtt));
-    // ngtcp2's congestion window grows without bound while nothing is lost, so it keeps no queue
-    // short that small messages have to wait in.
+    // ngtcp2's congestion window grows without bound while nothing is lost, so it does not keep the
+    // queues short in which small messages wait.
     return values.bytes_in_flight < options_.bulk_in_flight ||
            !round_trips_.queued(time(values.smoothed_rtt));
 }
 
-/// A packet is sealed before it is sent, and opened when it is there: so that the two ends work at
-/// the same time, the first and the last packets of what there is to write are smaller.
+/// A packet is encrypted completely before it is sent, and decrypted after it has arrived. To let
+/// the two ends work at the same time, the first and the last packets of a write are smaller.
 std::size_t Connection::part_limit() const noexcept {
     std::uint64_t waiting = 0;
     for (const auto& queue : ready_) {
@@ -287,20 +289,20 @@ std::size_t Connection::part_limit() const noexcept {
     }
     const std::uint64_t part =
         std::max<std::uint64_t>(std::min(bytes_in_flight(), waiting / 2), kLeastPart);
-    // Nor is a rest worth one that is much smaller.
+    // A much smaller rest is not worth a packet of its own either.
     return static_cast<std::size_t>(waiting < part + part / 2 ? Outbox::kLargestPacket : part);
 }
 
-/// Whether a lane holds more than one packet of the width that any path has.
+/// True if a lane holds more than one packet of the size that every path carries.
 bool Connection::lanes_are_busy() const noexcept {
     return std::ranges::any_of(
         lanes_, [](const OutStream& lane) { return lane.waiting_bytes() > kLeastDatagram; });
 }
 
-/// Whether the path's width may be probed. Not while the round trip is long, as it seems to be when
-/// one of the ends was stopped during the handshake: the pacer stretches the bytes of a probe over
-/// several of these, and whatever is said next waits for seconds. A path that really is that long
-/// is probed when there is something to send.
+/// True if the path's MTU may be probed. Not while the round trip is long, as it seems to be when
+/// one of the ends was stopped during the handshake: the pacer spreads a probe over several round
+/// trips, and the next message would wait for seconds. A path that really is that long is probed
+/// when there is something to send.
 bool Connection::may_probe(TimePoint now) {
     const bool busy = is_up() && (!outs_.empty() || lanes_are_busy());
     if (!busy && now < probes_at_) return false;
@@ -324,8 +326,8 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
     probing_ = probing_ || may_probe(now);
     while (out.has_room()) {
         turn.packet_bytes = ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get());
-        // A probe fills the congestion window several times over and would go first: what the two
-        // ends have to say to each other in the beginning must not wait for it.
+        // A probe fills the congestion window several times over and would go first: the first
+        // messages of the two ends must not wait for it.
         std::size_t width =
             probing_ ? std::max(largest_datagram_, kLeastDatagram) : turn.packet_bytes;
         if (turn.packet_bytes > kLeastPart && !out.crowded()) width = std::min(width, part_limit());
@@ -338,7 +340,7 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
         }
         if (size == 0) break;
         const auto bytes = static_cast<std::size_t>(size);
-        // Only a probe of the path's limit is larger than the limit.
+        // Only a probe is larger than the limit of the path.
         out.add(path_of(turn.path.path), static_cast<std::uint8_t>(turn.packet.ecn), bytes,
                 bytes > turn.packet_bytes);
         if (std::exchange(turn.has_lane, false)) lanes_wrote_at_ = now;
@@ -348,15 +350,14 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
         more = turn.written >= 2 * bulk_bytes;
         if (more) break;
     }
-    // A handshake is a few packets, and the round trip that they see is mostly computation: to
-    // stretch them over that time only makes it longer. A small message with nothing behind it has
-    // nothing to be stretched; the timer would only bring us here once more, for nothing.
+    // A handshake is a few packets, and its round trip is mostly computation: pacing would only
+    // prolong it. A single small message needs no pacing; the timer would only cause another call.
     unpaced_ += turn.written;
     if (is_up() && (ready_set_ != 0 || unpaced_ > kUnpaced)) {
         ngtcp2_conn_update_pkt_tx_time(conn_.get(), turn.stamp);
         unpaced_ = 0;
     }
-    // Bulk that waits for a queue to empty goes on with the next acknowledgement.
+    // Bulk that waits for a queue to drain continues with the next acknowledgement.
     const bool bulk_waits = bulk && turn.bulk_left < turn.packet_bytes / 2 && ready_set_ != 0;
     return more || bulk_waits || out.blocked();
 }
@@ -366,7 +367,7 @@ bool Connection::write(TimePoint now, Outbox& out) {
         write_goodbye(now, out);
         return false;
     }
-    // Losses are noticed with timers, or, while something still gets through, with packets.
+    // Losses are detected by timers or, while something still gets through, by packets.
     const bool expired = deadline() <= now;
     if (bytes_in_flight() == 0) answered_at_ = now;
     if (is_up() && (expired || ++turns_ % kTurnsPerLook == 0)) look_for_black_hole(now);
@@ -381,7 +382,7 @@ bool Connection::write(TimePoint now, Outbox& out) {
     }
     bool more = write_packets(now, out);
     if (asking_) end_probe();
-    // The last datagram may have left with these.
+    // The last datagram may have left with these packets.
     if (is_up() && say_farewell(now)) more = true;
     if (state_ == State::lingering && may_end(now)) {
         fail(now, Error(Errc::link_closed, "this side closed the link"), Closing::say);

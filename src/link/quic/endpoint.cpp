@@ -15,7 +15,7 @@ namespace nexar::quic {
 
 namespace {
 
-// Whoever forges ICMP makes us look through all links for each.
+// Each ICMP message, which may be forged, makes us search all links.
 constexpr double kRefusalsPerSecond = 1000;
 
 Secret random_secret(const std::function<void(std::span<std::uint8_t>)>& random) {
@@ -51,7 +51,7 @@ void warn_of(Protection protection) {
     if (protection == Protection::full) return;
     NEXAR_LOG_WARNING(
         "protection=none: data crosses the network unencrypted and anyone on the path can read "
-        "and change it; only for a fabric that nobody else reaches");
+        "and change it; use this only on a network that nobody else can reach");
 }
 
 }  // namespace
@@ -116,7 +116,7 @@ void Endpoint::drop_cid(const LocalCid& cid) {
 
 void Endpoint::expect_reset(Connection& connection, const ResetToken& token) {
     Entry& entry = *entries_.at(connection.id().value());
-    // Whoever named a token first keeps it: a peer cannot take another one's.
+    // The first connection with a token keeps it: a peer cannot take over another one's.
     if (by_reset_token_.emplace(token, &entry).second) entry.reset_tokens.push_back(token);
 }
 
@@ -151,6 +151,19 @@ Result<port::LinkId> Endpoint::dial(TimePoint now, const Address& remote,
     return dial(start(now, path_to(remote), expected));
 }
 
+Result<port::LinkId> Endpoint::dial(TimePoint now, const port::DialTarget& target) {
+    if (const auto* member = std::get_if<port::MemberTarget>(&target.peer)) {
+        NEXAR_ASSERT(options_.credentials != nullptr);
+        return dial(now, target.address,
+                    {.cluster = options_.credentials->identity().cluster, .node = member->node});
+    }
+    if (const auto* join = std::get_if<port::JoinTarget>(&target.peer)) {
+        return dial_as_joiner(now, target.address, join->ca);
+    }
+    return dial_seed(now, target.address);
+}
+
+/// Links to a seed are always protected.
 Result<port::LinkId> Endpoint::dial_seed(TimePoint now, const Address& remote) {
     NEXAR_ASSERT(options_.credentials != nullptr);
     ConnectionStart how =
@@ -206,7 +219,7 @@ void Endpoint::emit(port::LinkEvent event) {
     events_.push_back(std::move(event));
 }
 
-/// Down is the last event of a link also for who went on sending because it has not seen it yet.
+/// Down stays the last event of a link even if the owner sent something before it polled Down.
 void Endpoint::emit_before_down(port::LinkEvent event) {
     const auto down = std::ranges::find_if(events_, [&](const port::LinkEvent& waiting) {
         return waiting.link == event.link && std::holds_alternative<port::Down>(waiting.what);
@@ -217,7 +230,7 @@ void Endpoint::emit_before_down(port::LinkEvent event) {
 void Endpoint::on_incoming_failed(Entry& entry, const Error& reason) {
     closed_half_open(entry);
     ++counts_.refused;
-    entry.forgotten = true;  // nobody was told that it existed
+    entry.forgotten = true;  // its link was never reported
     NEXAR_LOG_INFO("{} was not let in: {}", entry.connection->remote().text(), reason.what());
     events_.push_back(
         {.link = entry.id,
@@ -256,7 +269,7 @@ void Endpoint::flush(TimePoint now) {
         timers_.remove(entry);
         set_ready(entry);
     }
-    // Those that stay ready because a bound stopped them get their next turn with the next flush.
+    // Connections that a bound stopped get their next turn with the next flush.
     serving_.swap(ready_);
     std::size_t served = 0;
     for (; served < serving_.size() && !outbox_.blocked(); ++served) {
@@ -266,7 +279,7 @@ void Endpoint::flush(TimePoint now) {
         update_timer(entry, now);
         if (more) set_ready(entry);
     }
-    // A socket that takes no packets holds back what is sent, not the memory of what is given up.
+    // A blocked socket delays what is sent, but not the release of cancelled streams.
     for (std::size_t i = served; i < serving_.size(); ++i) {
         serving_[i]->connection->release_given_up();
     }
@@ -277,7 +290,7 @@ void Endpoint::flush(TimePoint now) {
     reap();
 }
 
-bool Endpoint::pressing(TimePoint now) const noexcept {
+bool Endpoint::flush_is_urgent(TimePoint now) const noexcept {
     return !events_.empty() || std::ranges::any_of(ready_, [&](const Entry* entry) {
         return !entry->connection->can_wait(now);
     });
@@ -303,7 +316,7 @@ void Endpoint::erase(Entry& entry) {
 }
 
 std::optional<TimePoint> Endpoint::next_deadline() const {
-    // What the last flush() made must not wait for the next packet.
+    // Events of the last flush() must not wait for the next packet.
     if (!events_.empty()) return TimePoint{};
     if (!ready_.empty() && !outbox_.blocked()) return TimePoint{};
     if (timers_.empty()) return std::nullopt;

@@ -14,13 +14,13 @@
 #include "base/address.hpp"
 #include "base/buffer_pool.hpp"
 #include "base/time.hpp"
+#include "link/common/timer_heap.hpp"
 #include "link/quic/connection.hpp"
 #include "link/quic/gate.hpp"
 #include "link/quic/options.hpp"
 #include "link/quic/outbox.hpp"
 #include "link/quic/packet_header.hpp"
 #include "link/quic/packet_path.hpp"
-#include "link/quic/timer_heap.hpp"
 #include "port/link.hpp"
 #include "security/credentials.hpp"
 #include "security/tls_session.hpp"
@@ -30,38 +30,39 @@ namespace nexar::quic {
 struct EndpointOptions {
     LinkOptions link{};
     GateLimits gate{};
-    /// None: nobody is let in, and only seeds can be dialed, until set_credentials().
+    /// None: until set_credentials() nobody is admitted, and only a JoinTarget can be dialed.
     std::shared_ptr<const security::Credentials> credentials{};
     security::WallClock wall_clock{};  // empty: the machine's
     /// Whether peers may dial us.
     bool accepts = true;
-    /// Whether they may also be joiners, who have no certificate: for a seed.
+    /// Whether joiners, who have no certificate, may dial us as well: for a seed.
     bool accepts_joiners = false;
-    /// 32 bytes from which reset tokens are made; kept over a restart, they let peers notice it at
+    /// 32 bytes from which reset tokens are derived. If they survive a restart, peers notice it at
     /// once. Empty: random.
     Secret secret{};
-    /// Unpredictable bytes; a simulation gives its own. Empty: the machine's.
+    /// Unpredictable bytes; a simulation sets its own source. Empty: the machine's.
     std::function<void(std::span<std::uint8_t>)> random{};
 };
 
-/// What an endpoint did with packets that were nobody's, and with those who sent them.
+/// Counts of packets that belong to no connection, and of handshakes of strangers.
 struct EndpointCounts {
     std::uint64_t packets_in = 0;
-    std::uint64_t malformed = 0;    // not QUIC, or not the first packet of anybody
-    std::uint64_t unknown = 0;      // short headers of connections that we do not have
+    std::uint64_t malformed = 0;    // not QUIC, or not the first packet of a connection
+    std::uint64_t unknown = 0;      // short headers of unknown connections
     std::uint64_t resets_sent = 0;  // stateless
     std::uint64_t version_answers = 0;
     std::uint64_t retries = 0;
-    std::uint64_t dropped = 0;  // strangers beyond the limits
+    std::uint64_t dropped = 0;  // packets of strangers beyond the limits
     std::uint64_t bad_tokens = 0;
     std::uint64_t accepted = 0;  // handshakes begun for strangers
     std::uint64_t refused = 0;   // of these, those that did not come up
-    std::uint64_t evicted = 0;   // of these, those that had to make room
-    std::uint64_t cut_off = 0;   // authenticated peers that broke a limit
+    std::uint64_t evicted = 0;   // of these, those that made room for others
+    std::uint64_t cut_off = 0;   // authenticated peers that exceeded a limit
 };
 
-/// Many connections over one way in and out: finds the connection of a packet, answers strangers,
-/// and keeps the time of all. No I/O: packets come by receive() and go to a PacketPath.
+/// Many connections over one packet path: finds the connection of a packet, answers strangers, and
+/// keeps the timers of all connections. No I/O: packets enter by receive() and leave by a
+/// PacketPath.
 class Endpoint final : private Surroundings {
 public:
     /// `out` and `pool` must outlive it.
@@ -70,46 +71,37 @@ public:
     Endpoint(const Endpoint&) = delete;
     Endpoint& operator=(const Endpoint&) = delete;
 
-    /// Begins a link; Up or Down follows. `expected` is checked inside the handshake.
+    /// Begins a link; Up or Down follows. The handshake checks `expected`.
     Result<port::LinkId> dial(TimePoint now, const Address& remote,
                               const security::Expectation& expected);
 
-    /// The same to a seed, always protected: by a node, or by a joiner, which shows no certificate
-    /// and measures the seed by the hash of its CA's key.
-    Result<port::LinkId> dial_seed(TimePoint now, const Address& remote);
-    Result<port::LinkId> dial_as_joiner(TimePoint now, const Address& remote,
-                                        const std::optional<security::PublicKeyHash>& ca);
-
-    /// For links that begin from now on.
+    // As the functions of port::Carrier of the same name.
+    Result<port::LinkId> dial(TimePoint now, const port::DialTarget& target);
     void set_credentials(std::shared_ptr<const security::Credentials> credentials) {
         options_.credentials = std::move(credentials);
     }
     void set_protection(Protection protection);
-    /// The addresses, ports included, that members may dial from. When strangers press, places are
-    /// kept for them.
     void set_members(std::span<const Address> members) { gate_.set_members(members); }
-    /// Whether there are more processes at work on this machine than it has processors: then large
-    /// packets cost less than what a peer gains by having the first of several small ones early.
     void set_crowded(bool crowded) noexcept { outbox_.set_crowded(crowded); }
 
-    /// Datagrams that arrived together on one path, all of `segment_bytes` but the last.
+    /// Takes datagrams that arrived together on one path; all have `segment_bytes` except the last.
     void receive(TimePoint now, const Path& path, std::uint8_t ecn,
                  std::span<const std::byte> bytes, std::size_t segment_bytes);
 
-    /// A datagram to `remote` was refused by its host (ICMP); `quoted` is the datagram's beginning.
+    /// The host of `remote` refused a datagram (ICMP); `quoted` is the datagram's beginning.
     void refused(TimePoint now, const Address& remote, std::span<const std::byte> quoted);
 
     void flush(TimePoint now);
-    /// Whether somebody would wait for the next flush(), or for the next event to be taken.
-    bool pressing(TimePoint now) const noexcept;
+    /// As port::Carrier::flush_is_urgent().
+    bool flush_is_urgent(TimePoint now) const noexcept;
     bool blocked() const noexcept { return outbox_.blocked(); }
     std::optional<TimePoint> next_deadline() const;
     std::optional<port::LinkEvent> poll_event();
     void forget(port::LinkId link);
-    /// Gives up a link that is not up yet: Down follows at once.
+    /// Abandons a link that is not up yet: Down follows at once.
     void abandon(port::LinkId link);
 
-    /// Null when there is none of that number, or it is not up.
+    /// Null for an unknown link or one that is not up.
     Connection* find(port::LinkId link) noexcept;
 
     const EndpointCounts& counts() const noexcept { return counts_; }
@@ -122,13 +114,13 @@ private:
         std::vector<LocalCid> cids;
         std::vector<ResetToken> reset_tokens;  // of the peer's ids that are in use
         std::optional<AnyCid> first_cid;       // the client's choice, until it knows ours
-        std::size_t heap_place = TimerHeap<Entry>::kNowhere;
+        std::size_t heap_place = link::TimerHeap<Entry>::kNowhere;
         bool ready = false;
         bool half_open = false;
         bool forgotten = false;
         port::LinkId id{};
     };
-    /// Of bytes that peers choose: the seed keeps them from choosing collisions.
+    /// For bytes that peers choose: the secret seed keeps them from choosing collisions.
     struct SeededHash {
         std::uint64_t seed = 0;
         std::size_t operator()(std::span<const std::uint8_t> bytes) const noexcept;
@@ -150,6 +142,9 @@ private:
     BufferPool& pool() override { return *pool_; }
 
     ConnectionStart start(TimePoint now, const Path& path, const security::Expectation& expected);
+    Result<port::LinkId> dial_seed(TimePoint now, const Address& remote);
+    Result<port::LinkId> dial_as_joiner(TimePoint now, const Address& remote,
+                                        const std::optional<security::PublicKeyHash>& ca);
     Result<port::LinkId> dial(ConnectionStart how);
     Entry& make_entry();
     Entry* route(const PacketTarget& target) noexcept;
@@ -181,17 +176,17 @@ private:
     TokenBucket refusals_;  // bounds how many ICMP refusals are examined
     EndpointCounts counts_;
     std::uint64_t next_link_ = 1;
-    Entry* making_ = nullptr;  // its connection is being constructed
+    Entry* making_ = nullptr;  // while its connection is being constructed
     std::unordered_map<std::uint64_t, std::unique_ptr<Entry>> entries_;
     std::unordered_map<LocalCid, Entry*> by_cid_;
     std::unordered_map<AnyCid, Entry*, SeededHash> by_first_cid_;
     std::unordered_map<ResetToken, Entry*, SeededHash> by_reset_token_;
-    TimerHeap<Entry> timers_;
+    link::TimerHeap<Entry> timers_;
     std::vector<Entry*> ready_;
     std::vector<Entry*> serving_;  // those that flush() took from ready_
     std::vector<port::LinkId> finished_;
     std::deque<port::LinkEvent> events_;
-    std::uint64_t last_number_ = 0;  // the last packet's connection is most often the next one's
+    std::uint64_t last_number_ = 0;  // the next packet is usually for the same connection
     Entry* last_entry_ = nullptr;
 };
 

@@ -8,13 +8,13 @@ namespace nexar::quic {
 
 namespace {
 
-// RFC 9000 10.3: a reset must look like a packet, and be smaller than what it answers, or two
-// endpoints could answer each other for ever.
+// RFC 9000 10.3: a reset must look like a packet and be smaller than the packet it answers, or two
+// endpoints could answer each other forever.
 constexpr std::size_t kLeastReset = 21;
 constexpr std::size_t kMostReset = 43;
 
-/// Whether it is from a client that finishes a handshake which has expired here: its packets are of
-/// type Handshake (RFC 9000 17.2), and it knows the token of a reset from our own ones.
+/// True if the packet is from a client that finishes a handshake that has expired here: its packets
+/// are of type Handshake (RFC 9000 17.2), and it knows our reset token from our own packets.
 bool ends_handshake(std::span<const std::byte> packet, const PacketTarget& target) noexcept {
     constexpr std::byte kTypeBits{0x30};
     constexpr std::byte kHandshake{0x20};
@@ -34,7 +34,7 @@ void Endpoint::receive(TimePoint now, const Path& path, std::uint8_t ecn,
     }
 }
 
-// A short header's connection id stands right behind its first byte, and packets come in rows.
+// The connection id of a short header follows its first byte, and packets arrive in bursts.
 Endpoint::Entry* Endpoint::same_as_before(std::span<const std::byte> packet) const noexcept {
     constexpr std::byte kLongHeader{0x80};
     if (last_entry_ == nullptr || packet.size() <= LocalCid::kBytes) return nullptr;
@@ -59,7 +59,7 @@ Endpoint::Entry* Endpoint::route(const PacketTarget& target) noexcept {
     return found == by_first_cid_.end() ? nullptr : found->second;
 }
 
-// A stateless reset looks like any packet with an id that is not ours, and ends with a token.
+// A stateless reset looks like a packet with an unknown id, and ends with a token.
 Endpoint::Entry* Endpoint::route_reset(const PacketTarget& target,
                                        std::span<const std::byte> packet) noexcept {
     if (target.kind != PacketTarget::Kind::short_header || packet.size() < kLeastReset) {
@@ -88,11 +88,11 @@ void Endpoint::receive_packet(TimePoint now, const Path& path, std::uint8_t ecn,
         }
     }
     Connection& connection = *entry->connection;
-    // A dialer lets the network choose the local address, and must not take another choice for
+    // A dialer lets the kernel choose the local address, and must not take another choice for
     // another path.
     Path seen = path;
     if (connection.dialed()) seen.local = connection.local();
-    // Makes itself ready: the next flush() finds out when it is due.
+    // Marks the connection ready: the next flush() updates its timer.
     connection.receive(now, seen, ecn, packet);
 }
 
@@ -121,7 +121,7 @@ void Endpoint::receive_stranger(TimePoint now, const Path& path, std::uint8_t ec
         send_reset(now, path, packet.size(), target);
         return;
     }
-    // RFC 9000 14.1: a smaller datagram begins no connection, and may not be answered with more.
+    // RFC 9000 14.1: a smaller datagram cannot begin a connection, nor get a larger answer.
     const bool accepts = options_.accepts && options_.credentials != nullptr;
     if (!accepts || packet.size() < kLeastDatagram) {
         ++counts_.malformed;

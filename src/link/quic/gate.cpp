@@ -11,7 +11,7 @@ namespace nexar::quic {
 
 namespace {
 
-/// Of entries in order of age: the first one of the group that has most of them, and how many.
+/// Of entries in order of age: the oldest one of the largest group, and the size of that group.
 template <class Entry, class Key>
 std::pair<const Entry*, std::size_t> oldest_of_largest(std::span<const Entry* const> entries,
                                                        Key key) {
@@ -54,7 +54,7 @@ std::uint64_t Gate::address_of(const Address& address) const noexcept {
         std::memcpy(words.data(), &address.v6().sin6_addr, sizeof words);
     } else {
         std::memcpy(words.data(), &address.v4().sin_addr, sizeof(in_addr));
-        words[1] = ~std::uint64_t{0};  // so that no IPv6 address is the same
+        words[1] = ~std::uint64_t{0};  // so that it differs from every IPv6 address
     }
     return SplitMix64(SplitMix64(words[0] ^ seed_).next() ^ words[1]).next();
 }
@@ -73,7 +73,7 @@ Gate::Verdict Gate::judge(TimePoint now, const Address& from, bool proven) {
     TokenBucket& address = addresses_[address_of(from) % kBuckets];
     TokenBucket& network = networks_[network_of(from) % kBuckets];
     const bool within = !pressed() || (source.has(now) && address.has(now));
-    // All or nothing: what one of them refuses must not use up the others.
+    // All or nothing: a packet that one bucket refuses must not use up the others.
     if (!within || !network.has(now) || !all_.has(now)) return Verdict::drop;
     for (TokenBucket* bucket : {&source, &address, &network, &all_}) bucket->take(now);
     return Verdict::accept;
@@ -98,9 +98,9 @@ bool Gate::full(const Address& from) const noexcept {
            (!is_member(from) && strangers_ >= strangers_allowed());
 }
 
-/// The stranger that has the least right to its place: of an address that holds too many the oldest
-/// of its busiest port, else of a network that does, else the oldest of all. An honest client is
-/// done before it becomes the oldest, also at the address of a flood.
+/// The stranger that must make room first: the oldest handshake of the busiest port of an address
+/// that holds too many slots, else of a network that does, else the oldest of all. An honest client
+/// completes before it becomes the oldest, even at the address of a flood.
 const Gate::HalfOpen* Gate::victim() const {
     std::vector<const HalfOpen*> strangers;
     strangers.reserve(strangers_);

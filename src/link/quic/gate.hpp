@@ -13,25 +13,25 @@
 
 namespace nexar::quic {
 
-/// What strangers may cost.
+/// Limits on what strangers may cost.
 struct GateLimits {
-    /// From here on there is pressure: strangers prove their address, and each source, address and
-    /// network keeps within its rate.
+    /// From this number on strangers must prove their address, and each source, address and network
+    /// is rate-limited.
     std::size_t half_open_before_retry = 64;
     double new_per_second_before_retry = 100;
-    /// Handshakes under way; a quarter of the places is kept for members. All that strangers occupy
-    /// together must stay below 16 MiB, which the test JoinFlood measures.
+    /// Handshakes in progress; a quarter of the slots is reserved for members. The memory of all
+    /// strangers together must stay below 16 MiB, which the test JoinFlood measures.
     std::size_t half_open = 112;
-    /// What an address and a network may hold when there is no place left; a newcomer takes that of
-    /// the oldest handshake of the one that holds most.
+    /// Slots that an address and a network may hold when none is free; a newcomer then takes the
+    /// slot of the oldest handshake of the largest holder.
     std::size_t half_open_per_address = 24;
     std::size_t half_open_per_network = 48;
-    /// How long a stranger's handshake may last when half of the places are taken.
+    /// How long a stranger's handshake may last when half of the slots are taken.
     Duration short_life = std::chrono::seconds(1);
     double replies_per_second = 50'000;
 
-    // Handshakes begun per second, and at once: of one port of one address, of one address, of one
-    // network (/24 or /56), of members, and of all.
+    // Handshakes begun per second, and in a burst: per port of an address, per address, per network
+    // (/24 or /56), of members, and in total.
     double per_source_per_second = 16;
     double per_source_burst = 32;
     double per_address_per_second = 400;
@@ -44,36 +44,36 @@ struct GateLimits {
 };
 
 /// Decides about packets that belong to no connection, before anything is allocated for them, and
-/// about whose handshake makes room for another.
+/// which handshake makes room for another.
 ///
-/// Memory is fixed: sources share tables of buckets, placed by a hash with a secret seed, so that
-/// nobody can choose whom to share one with.
+/// Memory is fixed: sources share tables of buckets, placed by a hash with a secret seed, so nobody
+/// can choose to share a bucket with a victim.
 class Gate {
 public:
     enum class Verdict : std::uint8_t {
         accept,
-        retry,  // prove first that you receive at your address
+        retry,  // the client must first prove its address
         drop,
     };
 
     Gate(const GateLimits& limits, std::uint64_t seed);
 
-    /// A first packet of a client. `proven`: its address is, by a Retry token.
+    /// Judges the first packet of a client. `proven`: a Retry token proves its address.
     Verdict judge(TimePoint now, const Address& from, bool proven);
 
-    /// Whether an answer that keeps no state (Retry, version negotiation, reset) may be sent.
+    /// True if a stateless answer (Retry, version negotiation, reset) may be sent.
     bool may_reply(TimePoint now) { return replies_.take(now); }
 
-    /// The addresses, ports included, that members dial from: they have places of their own.
+    /// Sets the addresses, ports included, that members dial from: they have reserved slots.
     void set_members(std::span<const Address> members);
 
-    /// Whose handshake must end before one of `from` may begin, if any. To be asked again when it
-    /// has ended.
+    /// The handshake, if any, that must end before one of `from` may begin. Call again when it has
+    /// ended.
     std::optional<port::LinkId> in_the_way(TimePoint now, const Address& from) const;
-    /// Whether there is no place for one of `from`, after nobody is in the way any more.
+    /// True if there is still no slot for `from` after that.
     bool full(const Address& from) const noexcept;
 
-    /// A handshake was begun for somebody; it completed or ended.
+    /// A handshake began; it completed or ended.
     void opened(TimePoint now, port::LinkId link, const Address& from);
     void closed(port::LinkId link);
     std::size_t half_open() const noexcept { return half_open_.size(); }
@@ -84,7 +84,8 @@ private:
     struct HalfOpen {
         port::LinkId link{};
         TimePoint since{};
-        std::uint64_t source = 0;  // hashes of the address with its port, without, of its network
+        std::uint64_t source =
+            0;  // hashes of the address with port, without port, and of its network
         std::uint64_t address = 0;
         std::uint64_t network = 0;
         bool member = false;
@@ -100,7 +101,7 @@ private:
 
     GateLimits limits_;
     std::uint64_t seed_;
-    std::vector<HalfOpen> half_open_;     // the oldest first
+    std::vector<HalfOpen> half_open_;     // oldest first
     std::size_t strangers_ = 0;           // of them
     std::vector<std::uint64_t> members_;  // hashes of their sources, sorted
     TokenBucket unproven_;

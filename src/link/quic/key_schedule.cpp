@@ -29,7 +29,7 @@ void hmac(const EVP_MD* hash, ByteView key, ByteView content, std::span<std::uin
 }
 
 // HKDF-Expand-Label of RFC 8446 7.1 with an empty context. All outputs here are at most one hash
-// long, so HKDF-Expand (RFC 5869 2.3) is its first block alone.
+// long, so only the first block of HKDF-Expand (RFC 5869 2.3) is needed.
 void expand_label(const TrafficSecret& secret, std::string_view label,
                   std::span<std::uint8_t> out) noexcept {
     constexpr std::string_view kPrefix = "tls13 ";

@@ -7,10 +7,10 @@
 
 #include "link/quic/packet_cipher.hpp"
 
-/// The keys of RFC 9001 section 5, from secrets that TLS gives.
+/// Derives the keys of RFC 9001 section 5 from the secrets of TLS.
 namespace nexar::quic {
 
-/// A secret of TLS 1.3: as long as the hash of its suite, SHA-256 or SHA-384. Wiped when it ends.
+/// A secret of TLS 1.3, as long as the hash of its suite: SHA-256 or SHA-384. Wiped when destroyed.
 struct TrafficSecret {
     std::array<std::uint8_t, 48> bytes{};
     std::size_t size = 0;
@@ -24,7 +24,7 @@ struct TrafficSecret {
     std::span<const std::uint8_t> span() const noexcept { return {bytes.data(), size}; }
 };
 
-/// What protects one direction at one level. Wiped when it ends.
+/// The keys of one direction at one level. Wiped when destroyed.
 struct PacketKeys {
     std::array<std::uint8_t, kMaxKeyBytes> key{};
     std::array<std::uint8_t, kNonceBytes> iv{};
@@ -52,7 +52,7 @@ struct InitialSecrets {
     TrafficSecret server{};
 };
 
-/// Known to everyone who sees the first packet: they keep accidents out, not people.
+/// Everyone who sees the first packet can derive them: they detect accidents, not attacks.
 InitialSecrets initial_secrets(std::span<const std::uint8_t> connection_id) noexcept;
 
 /// The key with which a Retry packet is checked, RFC 9001 5.8.

@@ -9,7 +9,7 @@
 #include "link/quic/packet_header.hpp"
 #include "link/quic/packet_path.hpp"
 
-/// Our values as ngtcp2 wants them. Included by the files that call it, and by no header.
+/// Converts our values for ngtcp2. Included only by source files that call it, never by headers.
 namespace nexar::quic {
 
 inline const std::uint8_t* native(const std::byte* bytes) noexcept {
@@ -42,7 +42,7 @@ inline ngtcp2_path native(const Path& path) noexcept {
             .user_data = nullptr};
 }
 
-/// What ngtcp2 says where a packet goes; both ends were once given to it by us.
+/// The path that ngtcp2 reports for a packet; we passed both addresses to it before.
 inline Path from_native(const ngtcp2_path& path) {
     return {.local = *Address::from_native(path.local.addr, path.local.addrlen),
             .remote = *Address::from_native(path.remote.addr, path.remote.addrlen)};

@@ -7,13 +7,13 @@
 namespace nexar::quic {
 
 OutStream::OutStream(port::Lane lane, BufferPool& pool)
-    : class_(quic::write_class(lane)), staging_(true), staged_(pool) {}
+    : class_(link::write_class(lane)), staging_(true), staged_(pool) {}
 
 OutStream::OutStream(port::StreamId id, port::Source& source, const port::StreamOptions& options,
                      BufferPool& pool)
     : source_(&source),
       id_(id),
-      class_(quic::write_class(options.priority)),
+      class_(link::write_class(options.priority)),
       prefix_bytes_(options.prefix.size()),
       regions_(source.regions()),
       size_(options.prefix.size() + source.size()),
@@ -28,7 +28,7 @@ void OutStream::stage() {
     const std::uint64_t content = size_ - prefix_bytes_;
     while (staged_.size() < kMaxStagedBytes && staged_.end() < content) {
         auto room = staged_.room();
-        if (!room) return;  // no memory now: the same as a source that has nothing yet
+        if (!room) return;  // without memory: treated like a source that has no bytes yet
         const auto wanted = std::min<std::uint64_t>(room->size(), content - staged_.end());
         const std::size_t n =
             source_->fill(staged_.end(), room->first(static_cast<std::size_t>(wanted)));
@@ -41,7 +41,7 @@ void OutStream::stage() {
     }
 }
 
-// Whether the regions have bytes to write, or the stream its end.
+// True if the regions have bytes to write, or the end of the stream is due.
 bool OutStream::readable() {
     const std::uint64_t content = size_ - prefix_bytes_;
     if (readable_ < content && !source_pending) {

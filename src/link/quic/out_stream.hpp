@@ -7,21 +7,21 @@
 #include <optional>
 #include <span>
 
+#include "link/common/write_order.hpp"
 #include "link/quic/staged_bytes.hpp"
-#include "link/quic/write_order.hpp"
 #include "port/link.hpp"
 #include "port/stream.hpp"
 
 namespace nexar::quic {
 
-/// The sending half of a lane or of a payload stream: which bytes come next, and which are still
-/// needed because the peer has not acknowledged them.
+/// The sending half of a lane or of a payload stream: which bytes come next, and which must be kept
+/// because the peer has not acknowledged them.
 ///
-/// A lane's bytes are staged; those of a payload stream are referenced where the source shows
-/// regions, and staged, a bounded amount at a time, where it must be asked.
+/// A lane's bytes are staged. Those of a payload stream are referenced if the source has regions;
+/// otherwise a bounded amount at a time is staged with fill().
 class OutStream {
 public:
-    /// What one source that must be asked may have staged and not acknowledged.
+    /// Staged, unacknowledged bytes of one source without regions.
     static constexpr std::size_t kMaxStagedBytes = std::size_t{1024} * 1024;
 
     OutStream(port::Lane lane, BufferPool& pool);
@@ -30,17 +30,17 @@ public:
 
     bool is_lane() const noexcept { return source_ == nullptr; }
     port::StreamId id() const noexcept { return id_; }
-    WriteClass write_class() const noexcept { return class_; }
+    link::WriteClass write_class() const noexcept { return class_; }
 
     /// Appends to a lane.
     Result<void> append(std::span<const port::ConstBytes> pieces) { return staged_.append(pieces); }
     std::uint64_t queued_bytes() const noexcept { return staged_.size(); }
-    /// Ends a lane after what was appended; nothing can be any more.
+    /// Ends a lane after the appended bytes; nothing can be appended afterwards.
     void end() noexcept { ending_ = true; }
     bool ending() const noexcept { return ending_; }
 
-    /// Whether there is something to write: bytes, or the end of the stream. Asks the source for
-    /// bytes, or how many may be read, if need be; source_pending when it has no more for now.
+    /// True if there is something to write: bytes, or the end of the stream. Asks the source if
+    /// necessary; sets source_pending if it has no more yet.
     bool ready();
 
     /// How many bytes could be written now.
@@ -50,16 +50,16 @@ public:
         return prefix_bytes_ + staged_.end() - next_;
     }
 
-    /// Shows the next bytes, at most `limit`; returns how many places of `out` were used.
+    /// Points `out` to the next bytes, at most `limit`; returns how many entries it used.
     std::size_t gather(std::span<port::ConstBytes> out, std::size_t limit) const noexcept;
 
-    /// Whether the stream ends after `bytes` more bytes.
+    /// True if the stream ends after `bytes` more bytes.
     bool ends_after(std::size_t bytes) const noexcept {
         if (is_lane()) return ending_ && next_ + bytes == staged_.end();
         return next_ + bytes == size_;
     }
 
-    /// `bytes` of what gather() showed were written, and the end with them if `with_end`.
+    /// Notes that `bytes` of those from gather() were written, and the end if `with_end`.
     void wrote(std::size_t bytes, bool with_end) noexcept {
         next_ += bytes;
         end_written_ = end_written_ || with_end;
@@ -72,15 +72,15 @@ public:
     bool end_written() const noexcept { return end_written_; }
     std::uint64_t written() const noexcept { return next_; }
 
-    // What the connection keeps with a stream.
+    // State of the connection for this stream.
     std::int64_t quic_id = -1;   // -1: not opened yet
     bool queued = false;         // in a queue of the writer
     bool window_spent = false;   // the peer's window for this stream is used up
-    std::uint64_t credited = 0;  // what was written when the peer last gave credit
+    std::uint64_t credited = 0;  // bytes written when the peer last gave credit
     bool source_pending = false;
-    std::optional<port::SendOutcome> outcome{};  // decided, but not told yet
+    std::optional<port::SendOutcome> outcome{};  // decided, but not reported yet
     TimePoint progress_at{};                     // when the peer last acknowledged some of it
-    std::size_t losses_before = 0;               // packets lost up to the last progress seen
+    std::size_t losses_before = 0;               // packets lost before the last progress
     TimePoint progress_seen{};
 
 private:
@@ -89,20 +89,20 @@ private:
 
     port::Source* source_ = nullptr;
     port::StreamId id_{};
-    WriteClass class_;
+    link::WriteClass class_;
     std::array<std::byte, port::kMaxPrefixBytes> prefix_{};
     std::size_t prefix_bytes_ = 0;
     std::span<const port::ConstBytes> regions_{};
     std::uint64_t size_ = 0;      // prefix and content; of a lane: unused
-    std::uint64_t readable_ = 0;  // bytes of regions_ that may be read, as the source last said
+    std::uint64_t readable_ = 0;  // the last ready() of the source
     bool staging_ = false;
     StagedBytes staged_;
     std::uint64_t next_ = 0;
     std::uint64_t acknowledged_ = 0;
     bool ending_ = false;  // of a lane
     bool end_written_ = false;
-    // Where in regions_ the byte `next_` stands is found from the last place, as writing only moves
-    // on.
+    // The position of `next_` in regions_ is found from the last one, because writing only moves
+    // forward.
     mutable std::size_t region_ = 0;
     mutable std::uint64_t region_begin_ = 0;
 };

@@ -11,11 +11,11 @@
 
 namespace nexar::quic {
 
-/// Collects written packets into batches of equal size and hands them to the path. When the path is
-/// blocked it keeps what it has, at most two batches, and takes no more.
+/// Collects packets into batches of equal packet size and passes them to the path. While the path
+/// is blocked it keeps at most two batches and takes no more packets.
 class Outbox {
 public:
-    /// Every packet fits.
+    /// Larger than every packet.
     static constexpr std::size_t kLargestPacket = 65535;
 
     /// How many packets of a size make a full batch.
@@ -25,21 +25,21 @@ public:
 
     bool blocked() const noexcept { return blocked_; }
 
-    /// Whether packets are sent to somebody who has no processor to open them with right now.
+    /// See port::Carrier::set_crowded(): the receiver has no processor to decrypt packets early.
     bool crowded() const noexcept { return crowded_; }
     void set_crowded(bool crowded) noexcept { crowded_ = crowded; }
 
-    /// Whether a packet may be written; sends what was collected if that is what it takes.
+    /// True if a packet may be written; sends the collected batch first if that makes room.
     bool has_room();
 
-    /// Where the next packet may be written, after has_room().
+    /// The memory for the next packet, after has_room().
     std::span<std::byte> room() noexcept;
 
-    /// A packet of `bytes` bytes stands at room(). `alone`: it must not share a batch, since the
-    /// path may refuse it for its size.
+    /// Adds the packet of `bytes` bytes at room(). `alone`: it must not share a batch, because the
+    /// path may refuse its size.
     void add(const Path& path, std::uint8_t ecn, std::size_t bytes, bool alone);
 
-    /// Sends what was collected, or tries again what was blocked.
+    /// Sends the collected batch, and retries a blocked one.
     void flush();
 
 private:

@@ -4,7 +4,7 @@
 #include <openssl/crypto.h>
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
-// On x86 the library picks the vector width at run time under other names; elsewhere there is one.
+// On x86 the library chooses the vector width at run time, under other names.
 #if defined(__x86_64__)
 #include <xxh_x86dispatch.h>
 #endif
@@ -128,8 +128,8 @@ PacketCipher::Tag PacketCipher::checksum(std::span<const std::uint8_t> plain,
     // ISA-L only reads it.
     const std::uint32_t body =
         crc32_iscsi(const_cast<std::uint8_t*>(plain.data()), length(plain), ~std::uint32_t{0});
-    // Header and nonce, which holds the packet number, are part of it: a payload that was moved to
-    // another packet does not pass. And only who has the key can make it.
+    // The tag covers the header and the nonce, which holds the packet number, so a payload moved to
+    // another packet is rejected. Only a holder of the key can compute it.
     std::array<std::uint8_t, sizeof body + kNonceBytes + 64> all{};
     NEXAR_ASSERT(nonce.size() == kNonceBytes && header.size() <= 64);
     std::memcpy(all.data(), &body, sizeof body);
@@ -170,7 +170,7 @@ bool PacketCipher::open(std::uint8_t* plain, std::span<const std::uint8_t> seale
                         std::span<const std::uint8_t> header) noexcept {
     const bool ok = unseal(plain, sealed, nonce, header);
     if (!ok || opened_ == nullptr) return ok;
-    // RFC 9001 5.3: a nonce is the IV with the packet's number laid over its end.
+    // RFC 9001 5.3: the nonce is the IV with the packet number XORed into its end.
     const std::uint64_t number = last_word(nonce) ^ iv_end_;
     if (number < next_number_) return ok;
     next_number_ = number + 1;
@@ -228,7 +228,8 @@ bool HeaderMask::make(std::span<std::uint8_t, kMaskBytes> mask,
     }
     int written = 0;
     if (suite_ == CipherSuite::chacha20_poly1305) {
-        // The sample is counter and nonce as EVP wants its IV; the mask is what zeros become.
+        // The sample is the counter and nonce that EVP takes as IV; the mask is the cipher of
+        // zeros.
         constexpr std::array<std::uint8_t, kMaskBytes> kZeros{};
         return EVP_EncryptInit_ex(evp_.get(), nullptr, nullptr, nullptr, sample.data()) == 1 &&
                EVP_EncryptUpdate(evp_.get(), mask.data(), &written, kZeros.data(),

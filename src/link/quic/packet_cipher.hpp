@@ -10,8 +10,8 @@
 
 namespace nexar::quic {
 
-/// How packets are protected. All are from RFC 9001 but `checksum`, which hides nothing: its tag
-/// shows corruption, and strangers who do not see the packets cannot make it.
+/// How packets are protected. All are from RFC 9001 except `checksum`, which hides nothing: its tag
+/// detects corruption, and strangers who do not see the packets cannot forge it.
 enum class CipherSuite : std::uint8_t { aes_128_gcm, aes_256_gcm, chacha20_poly1305, checksum };
 
 inline constexpr std::size_t kTagBytes = 16;
@@ -27,7 +27,8 @@ std::size_t key_bytes(CipherSuite suite) noexcept;
 /// packets get a quarter.
 std::uint64_t packet_limit(CipherSuite suite) noexcept;
 
-/// How many forged packets a receiver may see with one key, RFC 9001 6.6, with the same correction.
+/// How many forged packets a receiver may see with one key (RFC 9001 6.6), with the same
+/// correction.
 std::uint64_t forgery_limit(CipherSuite suite) noexcept;
 
 class AesBlock;
@@ -38,32 +39,32 @@ struct EvpContextFree {
 };
 using EvpContext = std::unique_ptr<EVP_CIPHER_CTX, EvpContextFree>;
 
-/// Protects, or unprotects, packets with one key: by libcrypto, whose context is set up once, since
-/// setting the key for each packet costs more than a short packet itself; or by ShortCipher where
-/// that is faster. One thread at a time.
+/// Protects or unprotects packets with one key. It uses libcrypto with a context that is set up
+/// once, because setting the key for each packet costs more than a short packet itself, or
+/// ShortCipher where that is faster. One thread at a time.
 class PacketCipher {
 public:
     enum class Direction : std::uint8_t { seal, open };
 
     PacketCipher(CipherSuite suite, Direction direction, std::span<const std::uint8_t> key);
-    /// The same with plain texts of up to `longest_short` bytes left to ShortCipher.
+    /// The same, with ShortCipher for plain texts of up to `longest_short` bytes.
     PacketCipher(CipherSuite suite, Direction direction, std::span<const std::uint8_t> key,
                  std::size_t longest_short);
     ~PacketCipher();
     PacketCipher(const PacketCipher&) = delete;
     PacketCipher& operator=(const PacketCipher&) = delete;
 
-    /// Writes plain.size() + kTagBytes bytes to `sealed`, which may be where `plain` is.
+    /// Writes plain.size() + kTagBytes bytes to `sealed`, which may overlap `plain` exactly.
     bool seal(std::uint8_t* sealed, std::span<const std::uint8_t> plain,
               std::span<const std::uint8_t> nonce, std::span<const std::uint8_t> header) noexcept;
 
-    /// Writes sealed.size() - kTagBytes bytes to `plain`. False: not what the peer sealed.
+    /// Writes sealed.size() - kTagBytes bytes to `plain`. Returns false if the peer did not seal
+    /// it.
     bool open(std::uint8_t* plain, std::span<const std::uint8_t> sealed,
               std::span<const std::uint8_t> nonce, std::span<const std::uint8_t> header) noexcept;
 
-    /// Has packets that were opened counted in `opened`, which must live as long: those only that
-    /// are newer than all before, so that nobody adds to it by sending old ones again. `iv` is what
-    /// nonces are made with.
+    /// Counts opened packets in `opened`, which must outlive this object: only those newer than all
+    /// before, so that replayed packets do not count. `iv` is the one that nonces are made with.
     void count_in(std::uint64_t& opened, std::span<const std::uint8_t, kNonceBytes> iv) noexcept;
 
 private:
@@ -77,10 +78,10 @@ private:
 
     EvpContext evp_;  // null: checksum
     std::size_t longest_short_ = 0;
-    std::unique_ptr<ShortCipher> short_;  // null: for no size
+    std::unique_ptr<ShortCipher> short_;  // null: not used
     std::uint64_t* opened_ = nullptr;
     std::uint64_t iv_end_ = 0;
-    std::uint64_t next_number_ = 0;  // the first that is newer than all opened
+    std::uint64_t next_number_ = 0;  // newer than all opened ones
     // XXH3 takes its key as a "secret" of at least 136 bytes.
     std::array<std::uint8_t, 192> checksum_key_{};
 };

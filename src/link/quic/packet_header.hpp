@@ -12,12 +12,12 @@
 #include "base/secret.hpp"
 #include "base/time.hpp"
 
-/// What can be read and written of packets without a connection: to find the connection that a
-/// packet belongs to, and to answer strangers without keeping anything about them.
+/// Reads and writes packets without a connection: to find the connection of a packet, and to answer
+/// strangers without keeping state about them.
 namespace nexar::quic {
 
-/// A connection id that this side gave out. All have one length, so that packets with a short
-/// header, which do not say it, can be read.
+/// A connection id that this side issued. All have the same length, because short headers do not
+/// carry it.
 struct LocalCid {
     static constexpr std::size_t kBytes = 8;
     std::array<std::uint8_t, kBytes> bytes{};
@@ -46,12 +46,12 @@ struct AnyCid {
 
 using ResetToken = std::array<std::uint8_t, 16>;
 
-/// Whom a packet is for.
+/// The connection that a packet is for.
 struct PacketTarget {
     enum class Kind : std::uint8_t {
         short_header,
         long_header,
-        other_version,  // long, of a QUIC version that we do not speak
+        other_version,  // long, of an unknown QUIC version
     };
     Kind kind{};
     std::uint32_t version = 0;
@@ -59,7 +59,7 @@ struct PacketTarget {
     AnyCid from{};  // long headers only
 };
 
-/// None: not a QUIC packet.
+/// nullopt: not a QUIC packet.
 std::optional<PacketTarget> decode_target(std::span<const std::byte> packet) noexcept;
 
 /// The first packet of a client, as far as it can be read without keys.
@@ -72,13 +72,13 @@ struct ClientHelloPacket {
     std::optional<AnyCid> before_retry{};
 };
 
-/// None: no packet that may begin a connection.
+/// nullopt: the packet cannot begin a connection.
 std::optional<ClientHelloPacket> decode_client_hello(std::span<const std::byte> packet) noexcept;
 
-/// Key material of answers to strangers; 32 random bytes.
+/// Key material for answers to strangers; 32 random bytes.
 using EndpointSecret = Secret;
 
-/// The addresses and ids that a Retry token vouches for.
+/// The address and ids that a Retry token vouches for.
 struct RetryQuestion {
     Address remote{};
     TimePoint now{};
@@ -92,20 +92,20 @@ std::size_t write_retry(std::span<std::byte> out, const ClientHelloPacket& to, c
 std::size_t write_stateless_reset(std::span<std::byte> out, const ResetToken& token,
                                   std::span<const std::uint8_t> random) noexcept;
 
-/// Whether the token of `hello` is from write_retry() for the same address, not older than 10 s;
+/// True if the token of `hello` is from write_retry() for the same address and at most 10 s old;
 /// then fills hello.before_retry.
 bool verify_retry_token(ClientHelloPacket& hello, const EndpointSecret& secret,
                         const RetryQuestion& question) noexcept;
 
 ResetToken make_reset_token(const EndpointSecret& secret, const LocalCid& cid) noexcept;
 
-/// Whether a client's token looks like one of a Retry at all.
+/// True if a client's token has the form of a Retry token.
 bool has_retry_token(const ClientHelloPacket& hello) noexcept;
 
 }  // namespace nexar::quic
 
 template <>
 struct std::hash<nexar::quic::LocalCid> {
-    // Random bytes that only this side chose.
+    // Random bytes that this side chose.
     std::size_t operator()(const nexar::quic::LocalCid& cid) const noexcept { return cid.number(); }
 };

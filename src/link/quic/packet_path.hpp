@@ -8,10 +8,10 @@
 
 namespace nexar::quic {
 
-/// What every path takes that QUIC runs over at all (RFC 9000 14).
+/// The datagram size that every path for QUIC carries (RFC 9000 14).
 inline constexpr std::size_t kLeastDatagram = 1200;
 
-/// Both ends of a way through the network. `local` may be "any": the network decides.
+/// Both ends of a network path. `local` may be "any": the kernel chooses.
 struct Path {
     Address local{};
     Address remote{};
@@ -19,8 +19,8 @@ struct Path {
     friend bool operator==(const Path&, const Path&) noexcept = default;
 };
 
-/// Datagrams of one path that follow each other in memory: all of `segment_bytes` but the last,
-/// which may be shorter. At most 64, and at most 65487 bytes unless it is one alone.
+/// Datagrams of one path, contiguous in memory: all have `segment_bytes` except the last, which may
+/// be shorter. At most 64, and at most 65487 bytes unless there is only one.
 struct PacketBatch {
     Path path{};
     std::span<const std::byte> bytes{};
@@ -32,8 +32,8 @@ struct PacketBatch {
 class PacketPath {
 public:
     enum class Sent : std::uint8_t {
-        done,     // gone, or lost: a datagram is never an error
-        blocked,  // nothing was taken; try the same batch again when the path is writable
+        done,     // sent or lost: a lost datagram is not an error
+        blocked,  // nothing was sent; retry the same batch when the path is writable
     };
 
     virtual ~PacketPath() = default;
@@ -41,8 +41,8 @@ public:
     /// Does not keep the bytes.
     virtual Sent send(const PacketBatch& batch) = 0;
 
-    /// The largest datagram that could pass to `remote`, as far as this host knows: what the
-    /// interface's MTU leaves beside the headers. At least kLeastDatagram.
+    /// The largest datagram to `remote` that this host knows of: the interface's MTU minus the
+    /// headers. At least kLeastDatagram.
     virtual std::size_t largest_datagram(const Address& remote) = 0;
 };
 

@@ -9,23 +9,23 @@ namespace nexar::quic {
 
 /// Decides when a peer whose host refuses our packets (ICMP port unreachable) counts as dead.
 ///
-/// ICMP can be forged, so a refusal is only a hint: it starts probes, and whatever the peer answers
+/// ICMP can be forged, so a refusal is only a hint: it starts probes, and any answer of the peer
 /// ends the suspicion. The peer counts as dead when the refusals continue and no probe was answered
 /// for kPatience. A host answers with at most six refusals at once and then one per second (Linux,
 /// net.ipv4.icmp_ratelimit), so six of them count as refusals that continue.
 ///
-/// No clock inside: the caller says what time it is.
+/// No clock inside: the caller passes the time.
 class Refusals {
 public:
     static constexpr Duration kPatience = std::chrono::milliseconds(500);
     static constexpr Duration kProbeEvery = std::chrono::milliseconds(100);
-    /// Suspicion ends when no refusal has come for so long.
+    /// The suspicion ends after this time without a refusal.
     static constexpr Duration kForget = std::chrono::seconds(2);
     static constexpr std::uint64_t kLeast = 3;
     static constexpr std::uint64_t kBurst = 6;
 
-    /// The peer's host refused a packet. `proven`: it quoted the packet, so that only somebody who
-    /// saw the packet can have sent the refusal; others start probes and count no further.
+    /// The peer's host refused a packet. `proven`: it quoted the packet, so only someone who saw
+    /// the packet can have sent the refusal. Other refusals only start probes.
     void refused(TimePoint now, bool proven) noexcept {
         if (!probe_at_) probe_at_ = now;
         if (!proven) return;
@@ -33,12 +33,12 @@ public:
         last_at_ = now;
     }
 
-    /// The peer lives. One more probe follows: what was heard may have been sent before it died.
+    /// The peer lives. One more probe follows: the packet may have been sent before it died.
     void heard() noexcept { count_ = 0; }
 
     bool suspects() const noexcept { return probe_at_.has_value(); }
 
-    /// When the peer should next be asked for a sign of life, or declared dead.
+    /// When to probe the peer next, or to declare it dead.
     std::optional<TimePoint> due() const noexcept { return probe_at_; }
 
     /// A probe is being sent.
@@ -55,7 +55,7 @@ public:
 
 private:
     std::optional<TimePoint> probe_at_{};
-    std::uint64_t count_ = 0;  // proven ones, since the peer was last heard
+    std::uint64_t count_ = 0;  // proven ones since the last packet of the peer
     TimePoint first_at_{};
     TimePoint last_at_{};
 };

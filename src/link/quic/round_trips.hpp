@@ -8,8 +8,8 @@
 
 namespace nexar::quic {
 
-/// What the round trip of a path is made of: the least of the last seconds is the way itself, what
-/// exceeds it is queues. Forgets slowly, so that a new route with a longer way is believed in the
+/// Splits the round trip of a path: the minimum of the last seconds is the path itself, the excess
+/// is queueing. Forgets slowly, so that the longer round trip of a new route is believed in the
 /// end.
 class RoundTrips {
 public:
@@ -23,13 +23,13 @@ public:
         current_ = std::min(current_.value_or(latest), latest);
     }
 
-    /// Zero while nothing was seen.
+    /// Zero before the first sample.
     Duration least() const noexcept {
         if (!current_) return before_.value_or(Duration::zero());
         return std::min(*current_, before_.value_or(*current_));
     }
 
-    /// Whether `smoothed` shows a queue that small messages would have to wait behind.
+    /// True if `smoothed` shows a queue behind which small messages would have to wait.
     bool queued(Duration smoothed) const noexcept {
         return smoothed > least() + std::max(least() / 2, kTolerance);
     }

@@ -12,7 +12,7 @@
 namespace nexar::quic {
 
 /// AES-GCM by Nettle, for packets so short that libcrypto's fixed cost per call outweighs its
-/// speed. Both give the same bytes. One thread at a time.
+/// speed. Both produce the same bytes. One thread at a time.
 class ShortCipher {
 public:
     ShortCipher(CipherSuite suite, std::span<const std::uint8_t> key);
@@ -20,7 +20,7 @@ public:
     ShortCipher(const ShortCipher&) = delete;
     ShortCipher& operator=(const ShortCipher&) = delete;
 
-    /// As PacketCipher's.
+    /// As in PacketCipher.
     bool seal(std::uint8_t* sealed, std::span<const std::uint8_t> plain,
               std::span<const std::uint8_t> nonce, std::span<const std::uint8_t> header) noexcept;
     bool open(std::uint8_t* plain, std::span<const std::uint8_t> sealed,
@@ -35,8 +35,8 @@ private:
     gcm_ctx state_{};
 };
 
-/// The longest plain text for which ShortCipher is the faster one on this machine; 0: for none.
-/// Measured at the first call, once per process: the answer differs from machine to machine.
+/// The longest plain text for which ShortCipher is faster on this machine; 0: it never is.
+/// Measured once per process, at the first call, because machines differ.
 std::size_t longest_short_packet(CipherSuite suite);
 
 }  // namespace nexar::quic

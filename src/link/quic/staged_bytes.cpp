@@ -38,7 +38,7 @@ Result<void> StagedBytes::append(std::span<const port::ConstBytes> pieces) {
     const std::size_t total =
         std::accumulate(pieces.begin(), pieces.end(), std::size_t{0},
                         [](std::size_t sum, port::ConstBytes piece) { return sum + piece.size(); });
-    // Take all memory first, so that failure leaves nothing half done.
+    // Allocate everything first, so that a failure changes nothing.
     const std::size_t chunks_before = chunks_.size();
     const std::size_t left =
         chunks_.empty() ? 0 : chunks_.back().buffer.size() - chunks_.back().used;
@@ -67,7 +67,7 @@ Result<void> StagedBytes::append(std::span<const port::ConstBytes> pieces) {
 
 port::ConstBytes StagedBytes::at(std::uint64_t offset) const noexcept {
     NEXAR_ASSERT(offset >= begin_ && offset <= end_);
-    // Few chunks, and the wanted one is nearly always the first or the last.
+    // There are few chunks, and the wanted one is nearly always the first or the last.
     for (const Chunk& chunk : chunks_) {
         if (offset >= chunk.begin && offset < chunk.begin + chunk.used) {
             const auto skip = static_cast<std::size_t>(offset - chunk.begin);

@@ -11,8 +11,9 @@
 
 namespace nexar::quic {
 
-/// A byte stream held in buffers of the pool: appended at the end, released from the front. Offsets
-/// count from the stream's beginning. Memory that was shown stays where it is until released.
+/// A byte stream in buffers of the pool: appended at the end, released from the front. Offsets
+/// count from the beginning of the stream. Bytes keep their place in memory until they are
+/// released.
 class StagedBytes {
 public:
     explicit StagedBytes(BufferPool& pool) noexcept : pool_(&pool) {}
@@ -21,21 +22,21 @@ public:
     std::uint64_t end() const noexcept { return end_; }
     std::uint64_t size() const noexcept { return end_ - begin_; }
 
-    /// Copies all of `pieces`, or nothing: Errc::out_of_memory.
+    /// Copies all of `pieces`, or nothing (Errc::out_of_memory).
     Result<void> append(std::span<const port::ConstBytes> pieces);
 
-    /// Room for at least one byte after the end; commit() says how much of it was filled.
+    /// Memory for at least one byte after the end; commit() reports how much was filled.
     Result<port::Bytes> room();
     void commit(std::size_t bytes) noexcept;
 
-    /// The contiguous bytes that stand at `offset`, in [begin, end); empty at the end.
+    /// The contiguous bytes at `offset`, in [begin, end); empty at the end.
     port::ConstBytes at(std::uint64_t offset) const noexcept;
 
-    /// Forgets the bytes before `offset`, which is in [begin, end]. A buffer that became empty is
-    /// given back, but the last one is kept for the next append().
+    /// Releases the bytes before `offset`, which is in [begin, end]. Empty buffers return to the
+    /// pool, except the last one, which is kept for the next append().
     void release_to(std::uint64_t offset) noexcept;
 
-    /// Gives everything back.
+    /// Returns all buffers to the pool.
     void clear() noexcept;
 
 private:

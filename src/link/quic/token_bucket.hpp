@@ -7,13 +7,13 @@
 namespace nexar::quic {
 
 /// Lets `per_second` units pass on average and `burst` at once. Starts full. No clock inside: the
-/// caller says what time it is, and never an earlier one.
+/// caller passes the time, which never goes back.
 class TokenBucket {
 public:
     TokenBucket(double per_second, double burst) noexcept
         : per_second_(per_second), burst_(burst), tokens_(burst) {}
 
-    /// Takes `units` if there are as many; all or nothing.
+    /// Takes `units` if there are enough; all or nothing.
     bool take(TimePoint now, double units = 1) noexcept {
         refill(now);
         if (tokens_ < units) return false;
@@ -21,13 +21,13 @@ public:
         return true;
     }
 
-    /// Whether take() would succeed.
+    /// True if take() would succeed.
     bool has(TimePoint now, double units = 1) noexcept {
         refill(now);
         return tokens_ >= units;
     }
 
-    /// Gives units back, up to the burst.
+    /// Returns units, up to the burst.
     void give(double units) noexcept { tokens_ = std::min(burst_, tokens_ + units); }
 
 private:

@@ -18,11 +18,13 @@ Result<std::unique_ptr<UdpCarrier>> UdpCarrier::open(
     return carrier;
 }
 
-void UdpCarrier::on_ready(TimePoint now) {
+bool UdpCarrier::on_ready(TimePoint now) {
+    const std::uint64_t before = socket_->counts().datagrams_in;
     more_to_read_ = socket_->receive(kReceiveQuantum, [&](const UdpSocket::Arrival& arrival) {
         endpoint_->receive(now, arrival.path, arrival.ecn, arrival.bytes, arrival.segment_bytes);
     });
     if (socket_->has_refusals()) pass_refusals(now);
+    return socket_->counts().datagrams_in != before;
 }
 
 void UdpCarrier::pass_refusals(TimePoint now) {
@@ -34,13 +36,6 @@ void UdpCarrier::pass_refusals(TimePoint now) {
 void UdpCarrier::flush(TimePoint now) {
     endpoint_->flush(now);
     if (socket_->has_refusals()) pass_refusals(now);
-    if (counters_) counters_->publish(endpoint_->counts(), socket_->counts());
-}
-
-Result<void> UdpCarrier::count_into(CounterRegistry& registry) {
-    NEXAR_TRY_VALUE(counters, LinkCounters::add_to(registry));
-    counters_ = counters;
-    return {};
 }
 
 std::optional<TimePoint> UdpCarrier::next_deadline() const {

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "link/quic/endpoint.hpp"
-#include "link/quic/link_counters.hpp"
 #include "link/quic/udp_socket.hpp"
 #include "port/link.hpp"
 
@@ -16,31 +15,42 @@ namespace nexar::quic {
 /// All QUIC links of a node, over its one UDP socket.
 class UdpCarrier final : public port::Carrier {
 public:
-    /// What arrives in one call of on_ready() is bounded by this, so that writing gets its turn:
-    /// one full batch. A sender with a small window waits for the acknowledgements.
+    /// Bounds the bytes that one call of on_ready() takes, one full batch, so that writing gets its
+    /// turn: a sender with a small window is waiting for the acknowledgements.
     static constexpr std::size_t kReceiveQuantum = std::size_t{32} * 1024;
 
-    /// `pool` must outlive it. `through` may stand between the endpoint and the socket, to lose
-    /// packets on purpose; it gets the socket and must not outlive it.
+    /// `pool` must outlive it. `through` may put a path between the endpoint and the socket, for
+    /// example to drop packets; the path must not outlive the socket.
     static Result<std::unique_ptr<UdpCarrier>> open(
         const Address& local, BufferPool& pool, EndpointOptions options,
         const UdpOptions& udp_options = {},
         const std::function<std::unique_ptr<PacketPath>(UdpSocket&)>& through = {});
 
-    /// Shows its counters there from now on; the registry must outlive it. Once.
-    Result<void> count_into(CounterRegistry& registry);
-
+    // For tests and benches of QUIC itself; a node uses only port::Carrier.
     Endpoint& endpoint() noexcept { return *endpoint_; }
     UdpSocket& socket() noexcept { return *socket_; }
-    const Address& local() const noexcept { return socket_->local(); }
 
     int descriptor() const noexcept override { return socket_->descriptor(); }
     bool wants_write() const noexcept override { return endpoint_->blocked(); }
-    void on_ready(TimePoint now) override;
+    bool on_ready(TimePoint now) override;
     void flush(TimePoint now) override;
+    bool flush_is_urgent(TimePoint now) const noexcept override {
+        return endpoint_->flush_is_urgent(now);
+    }
     std::optional<TimePoint> next_deadline() const override;
     std::optional<port::LinkEvent> poll_event() override { return endpoint_->poll_event(); }
     void forget(port::LinkId link) override { endpoint_->forget(link); }
+    Address local() const noexcept override { return socket_->local(); }
+    Result<port::LinkId> dial(TimePoint now, const port::DialTarget& target) override {
+        return endpoint_->dial(now, target);
+    }
+    void abandon(port::LinkId link) override { endpoint_->abandon(link); }
+    void set_credentials(std::shared_ptr<const security::Credentials> credentials) override {
+        endpoint_->set_credentials(std::move(credentials));
+    }
+    void set_protection(Protection protection) override { endpoint_->set_protection(protection); }
+    void set_members(std::span<const Address> members) override { endpoint_->set_members(members); }
+    void set_crowded(bool crowded) noexcept override { endpoint_->set_crowded(crowded); }
 
 private:
     UdpCarrier() = default;
@@ -50,7 +60,6 @@ private:
     std::unique_ptr<UdpSocket> socket_;
     std::unique_ptr<PacketPath> through_;
     std::unique_ptr<Endpoint> endpoint_;
-    std::optional<LinkCounters> counters_{};
     bool more_to_read_ = false;
 };
 

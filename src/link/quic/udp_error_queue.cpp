@@ -11,9 +11,9 @@
 
 #include "link/quic/udp_socket.hpp"
 
-// What the network says about datagrams that it did not deliver (ICMP). The kernel keeps it in a
-// queue beside the arrivals, and lets the next call of any kind fail with the error of the oldest,
-// whomever that call is for.
+// Reports of the network about datagrams that it did not deliver (ICMP). The kernel keeps them in a
+// separate queue, and the next call of any kind fails with the oldest error, whatever that call is
+// for.
 namespace nexar::quic {
 
 namespace {

@@ -39,7 +39,7 @@ OutMessage::OutMessage(const PacketBatch& batch, std::span<const std::byte> byte
         std::memcpy(add(level, to_.is_v6() ? IPV6_TCLASS : IP_TOS, sizeof value), &value,
                     sizeof value);
     }
-    // Answer from the address that was written to, on a socket that listens on all.
+    // On a socket bound to any-address, answer from the address that the peer wrote to.
     if (bound.is_any() && !batch.path.local.is_any()) {
         if (to_.is_v6()) {
             in6_pktinfo source{};
@@ -120,8 +120,8 @@ std::size_t UdpSocket::Receiver::fetch(int descriptor, const Address& bound) {
     } while (count < 0 && errno == EINTR);
     failed_ = count < 0 && errno != EAGAIN && errno != EWOULDBLOCK;
     count_ = count > 0 ? static_cast<std::size_t>(count) : 0;
-    // A poll that finds nothing should cost little; a flood of small datagrams is read in bulk;
-    // large ones are better taken one by one, in memory that stays in the cache.
+    // An empty poll should cost little, a flood of small datagrams is read in bulk, and large ones
+    // are better read one by one, into memory that stays in the cache.
     const bool small = count_ != 0 && headers_[count_ - 1].msg_len < kLargeMessage;
     next_ = small && count_ == used_ ? std::min(4 * used_, slots_) : 1;
     alone_ = used_ == 1 && next_ > 1;

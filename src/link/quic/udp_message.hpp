@@ -10,10 +10,10 @@
 
 #include "link/quic/udp_socket.hpp"
 
-/// Socket messages with their control data. For the files of UdpSocket only.
+/// Socket messages with their control data. Only for the files of UdpSocket.
 namespace nexar::quic {
 
-/// A message to sendmsg(); points to itself once header is used, so it stays where it is.
+/// A message for sendmsg(). It must not move after header() was used, which points into it.
 struct OutMessage {
     OutMessage(const PacketBatch& batch, std::span<const std::byte> bytes,
                const UdpSocket::Habits& habits);
@@ -30,18 +30,18 @@ private:
     void* add(int level, int type, std::size_t bytes) noexcept;
 
     Address to_;
-    Address name_;  // of to_, as the kernel wants it
+    Address name_;  // of to_, in the form of the kernel
     iovec vector_{};
     alignas(cmsghdr) std::array<std::byte, 128> control_{};
 };
 
-/// Messages to sendmmsg().
+/// Messages for sendmmsg().
 struct UdpSocket::Sender {
     static constexpr std::size_t kAtOnce = 64;
 
     void set(std::size_t index, const PacketBatch& batch, std::span<const std::byte> bytes,
              const Habits& habits);
-    /// How many of the first `count` went; -1 with errno of the first.
+    /// Returns how many of the first `count` were sent; -1, with errno, if the first one failed.
     int send(int descriptor, std::size_t count);
 
 private:
@@ -49,17 +49,17 @@ private:
     std::array<mmsghdr, kAtOnce> headers_{};
 };
 
-/// Buffers for recvmmsg(), and what the last call brought.
+/// Buffers for recvmmsg(), and the result of the last call.
 struct UdpSocket::Receiver {
     explicit Receiver(const UdpOptions& options);
 
-    /// How many messages came; 0: none for now.
+    /// Returns how many messages were received; 0: none.
     std::size_t fetch(int descriptor, const Address& bound);
-    /// Whether nothing came because of an error: that of an earlier datagram, as a rule.
+    /// True if the last call failed with an error, usually that of an earlier datagram.
     bool failed() const noexcept { return failed_; }
     Arrival arrival(std::size_t index) const;
-    /// Whether it is worth to ask for more at once. A small one that came alone is mostly the last,
-    /// and who waits for it should not wait for another call to the kernel.
+    /// True if another call is worthwhile. A small message that arrived alone is usually the last
+    /// one, and its receiver should not wait for another system call.
     bool more() const noexcept { return count_ == used_ && !alone_; }
 
 private:
@@ -77,7 +77,7 @@ private:
     std::vector<mmsghdr> headers_;
     Address bound_{};
     std::size_t used_ = 0;   // slots offered
-    std::size_t count_ = 0;  // messages that came
+    std::size_t count_ = 0;  // messages received
     std::size_t next_ = 0;   // slots to offer
     bool alone_ = false;     // one message, a small one
     bool failed_ = false;

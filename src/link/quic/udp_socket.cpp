@@ -19,7 +19,7 @@ namespace nexar::quic {
 namespace {
 
 constexpr std::size_t kMostDatagram = 65000;
-// IPv6 and UDP; for IPv4 as well, so that a path is as wide whichever is used.
+// IPv6 and UDP headers; also used for IPv4, so that the limit does not depend on the IP version.
 constexpr std::size_t kHeaders = 48;
 
 Error system_error(std::string_view doing, const Address& address) {
@@ -41,14 +41,14 @@ bool would_block(int error) noexcept {
     return error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS;
 }
 
-/// Errors that say something of the network or the peer, and nothing of the way of sending.
+/// Errors that concern the network or the peer, not the way of sending.
 bool is_of_network(int error) noexcept {
     constexpr std::array kErrors = {ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EHOSTDOWN, ENETDOWN,
                                     ENONET,       EPROTO,       ENOPROTOOPT, EACCES,    EPERM};
     return std::ranges::find(kErrors, error) != kErrors.end();
 }
 
-// How often a call is made again that failed with the error of another datagram.
+// How often a call that failed with the error of another datagram is repeated.
 constexpr int kMostAgain = 4;
 
 }  // namespace
@@ -91,8 +91,8 @@ Result<void> UdpSocket::configure() {
     const bool both = local.is_v6() && local.is_any();
     if (local.is_v6()) set(descriptor_, IPPROTO_IPV6, IPV6_V6ONLY, both ? 0 : 1);
     NEXAR_TRY(bind());
-    // The path's limit is found by our own probes; the kernel must neither split a datagram nor
-    // answer from what it remembers of a path.
+    // Our own probes find the limit of the path; the kernel must neither fragment a datagram nor
+    // use its cached MTU.
     if (local.is_v6()) {
         set(descriptor_, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
         set(descriptor_, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
@@ -106,7 +106,7 @@ Result<void> UdpSocket::configure() {
     ask_for_errors(!local.is_v6() || both);
     mark_all();
     options_.gro = options_.gro && set(descriptor_, IPPROTO_UDP, UDP_GRO, 1);
-    // Setting it to 0 changes nothing and fails where the kernel does not know it.
+    // Setting it to 0 changes nothing, and fails if the kernel does not support it.
     options_.gso = options_.gso && set(descriptor_, IPPROTO_UDP, UDP_SEGMENT, 0);
     ask_for_buffers();
     receiver_ = std::make_unique<Receiver>(options_);
@@ -114,8 +114,8 @@ Result<void> UdpSocket::configure() {
     return {};
 }
 
-/// On a path that keeps them all packets carry ECT(0), RFC 9000 13.4: the socket sets it, so that
-/// it need not be said, and read by the kernel, with each message.
+/// All packets carry ECT(0) (RFC 9000 13.4) on a path that preserves it: the socket sets it, so
+/// that not every message needs the control data.
 void UdpSocket::mark_all() {
     constexpr std::uint8_t kEct0 = 2;
     const Address& local = habits_.bound;
@@ -129,7 +129,7 @@ void UdpSocket::mark_all() {
     }
 }
 
-/// A host whose process has died refuses datagrams to it at once.
+/// The host of a dead process refuses datagrams to it at once.
 void UdpSocket::ask_for_errors(bool v4) {
     if (habits_.bound.is_v6()) set(descriptor_, IPPROTO_IPV6, IPV6_RECVERR, 1);
     if (v4) set(descriptor_, IPPROTO_IP, IP_RECVERR, 1);
@@ -157,7 +157,7 @@ void UdpSocket::ask_for_buffers() {
 void UdpSocket::ask_for_buffer(int option, int force, std::size_t wanted, const char* sysctl) {
     const auto bytes = static_cast<int>(wanted);
     if (!set(descriptor_, SOL_SOCKET, force, bytes)) set(descriptor_, SOL_SOCKET, option, bytes);
-    // The kernel doubles what was asked, for its own bookkeeping, and says so.
+    // The kernel doubles the requested size for its own bookkeeping, and reports the double.
     const auto granted = static_cast<std::size_t>(read_option(descriptor_, SOL_SOCKET, option)) / 2;
     if (granted >= wanted) return;
     NEXAR_LOG_WARNING(
@@ -167,7 +167,7 @@ void UdpSocket::ask_for_buffer(int option, int force, std::size_t wanted, const 
 }
 
 std::size_t UdpSocket::largest_datagram(const Address& remote) {
-    // Only a connected socket can be asked for the MTU of its route, so ask one that sends nothing.
+    // Only a connected socket reports the MTU of its route, so use one that sends nothing.
     const int probe =
         ::socket(remote.is_v6() ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP);
     if (probe < 0) return kLeastDatagram;
@@ -207,8 +207,8 @@ PacketPath::Sent UdpSocket::send_merged(const PacketBatch& batch) {
     }
     const int error = errno;
     if (would_block(error)) return Sent::blocked;
-    // The kernel or the device refuses the merged form, or one of the datagrams: each goes alone
-    // now, so nothing is lost that can pass.
+    // The kernel or the device refuses the merged form or one of the datagrams: send each one
+    // alone, so that only those that cannot pass are lost.
     ++counts_.gso_refused;
     const bool too_large = error == EMSGSIZE;
     if (!too_large && !is_of_network(error) && no_gso_.size() < 1024) {
@@ -237,7 +237,8 @@ PacketPath::Sent UdpSocket::send_single(const PacketBatch& batch, std::size_t fr
             return Sent::blocked;
         }
         if (sent < 0) {
-            // Of the first one: the network has lost it. PMTUD learns so that a size does not pass.
+            // The first one failed: treat it as lost. PMTUD learns from it that the size is too
+            // large.
             (errno == EMSGSIZE ? counts_.too_large : counts_.lost_in_send) += 1;
             sent = 1;
         } else {

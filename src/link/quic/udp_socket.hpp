@@ -17,11 +17,11 @@
 namespace nexar::quic {
 
 struct UdpOptions {
-    /// What the kernel holds for us while we compute; asked for, and warned about when it gives
-    /// less.
+    /// Bytes that the kernel buffers while we compute. The socket requests them and logs a warning
+    /// if the kernel grants less.
     std::size_t receive_buffer = std::size_t{8} * 1024 * 1024;
     std::size_t send_buffer = std::size_t{4} * 1024 * 1024;
-    /// Off only to measure what they give.
+    /// Turned off only to measure their effect.
     bool gso = true;
     bool gro = true;
     bool batched = true;  // sendmmsg and recvmmsg
@@ -32,14 +32,14 @@ struct UdpCounts {
     std::uint64_t calls_out = 0;
     std::uint64_t datagrams_in = 0;
     std::uint64_t calls_in = 0;
-    std::uint64_t too_large = 0;     // EMSGSIZE: the path is narrower
-    std::uint64_t gso_refused = 0;   // sent again without
-    std::uint64_t lost_in_send = 0;  // any other error: as if the network had lost it
-    std::uint64_t icmp_errors = 0;   // that the network reported of earlier datagrams
+    std::uint64_t too_large = 0;     // EMSGSIZE: larger than the path allows
+    std::uint64_t gso_refused = 0;   // sent again one by one
+    std::uint64_t lost_in_send = 0;  // any other error, treated as loss
+    std::uint64_t icmp_errors = 0;   // reports about earlier datagrams
 };
 
-/// A UDP socket, non-blocking: sends batches in one call where the kernel and the device can, and
-/// receives them merged. What a path cannot do is found out by trying, and remembered for it.
+/// A non-blocking UDP socket: sends batches in one call where the kernel and the device can, and
+/// receives them merged. It finds out by trying what a path cannot do, and remembers it.
 class UdpSocket final : public PacketPath {
 public:
     /// `local` may be "any", and its port 0: the kernel chooses.
@@ -63,26 +63,26 @@ public:
         std::size_t segment_bytes = 0;
     };
 
-    /// Takes what arrived, up to about `limit` bytes, and calls `take` for each batch, whose bytes
-    /// are valid until it returns. True when the limit stopped it.
+    /// Reads arrived datagrams, up to about `limit` bytes, and calls `take` for each batch, whose
+    /// bytes are valid until it returns. Returns true if the limit stopped it.
     bool receive(std::size_t limit, const std::function<void(const Arrival&)>& take);
 
-    /// A datagram that its target's host refused because nobody listens at that port, or so
-    /// somebody says: ICMP can be forged.
+    /// A datagram that the target's host refused because no process listens at that port. ICMP can
+    /// be forged.
     struct Refusal {
         Address remote{};                    // that the datagram was sent to
         std::array<std::byte, 64> quoted{};  // its beginning
         std::size_t bytes = 0;               // of `quoted`; few routers quote nothing
     };
 
-    /// Refusals that send() or receive() came upon, at most 64.
+    /// The refusals that send() or receive() found, at most 64.
     bool has_refusals() const noexcept { return !refusals_.empty(); }
     void take_refusals(const std::function<void(const Refusal&)>& take);
 
 private:
     friend struct OutMessage;
 
-    /// What a datagram leaves with unless it says something else.
+    /// The defaults of outgoing datagrams.
     struct Habits {
         Address bound{};
         std::uint8_t ecn = 0;
@@ -100,9 +100,9 @@ private:
     Sent send_single(const PacketBatch& batch, std::size_t from);
     bool merges(const Address& remote) const noexcept;
     void ask_for_errors(bool v4);
-    /// Takes what the network reported, a bounded amount; how many reports there were.
+    /// Reads a bounded number of error reports; returns how many there were.
     std::size_t drain_errors() noexcept;
-    /// Calls again what failed with the error of another datagram.
+    /// Repeats a call that failed with the error of another datagram.
     template <class Call>
     auto past_errors(Call call);
 
@@ -113,10 +113,10 @@ private:
     Habits habits_;
     UdpOptions options_;
     UdpCounts counts_;
-    std::vector<Address> no_gso_;  // hosts to which it failed; few
+    std::vector<Address> no_gso_;  // hosts to which it failed
     std::unique_ptr<Receiver> receiver_;
     std::unique_ptr<Sender> sender_;
-    std::size_t sent_of_batch_ = 0;  // of a batch that was blocked half way
+    std::size_t sent_of_batch_ = 0;  // of a batch that was blocked halfway
     std::vector<Refusal> refusals_;
 };
 

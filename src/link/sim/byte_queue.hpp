@@ -9,8 +9,8 @@
 
 namespace nexar::sim {
 
-/// Bytes of a stream between two offsets, in one piece of memory: appended at the end, dropped from
-/// the beginning. Views end with the next append.
+/// The bytes of a stream between two offsets, in contiguous memory: appended at the end, dropped
+/// from the beginning. An append invalidates views.
 class ByteQueue {
 public:
     std::uint64_t begin() const noexcept { return begin_; }
@@ -18,12 +18,12 @@ public:
 
     void append(port::ConstBytes bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
 
-    /// Room for `n` more bytes, which stand in the queue at once; see shorten().
+    /// Appends `n` bytes for the caller to fill in; see shorten().
     port::Bytes extend(std::size_t n) {
         bytes_.resize(bytes_.size() + n);
         return port::Bytes(bytes_).last(n);
     }
-    /// Takes back the last `n` bytes of what extend() gave.
+    /// Removes the last `n` bytes that extend() appended.
     void shorten(std::size_t n) { bytes_.resize(bytes_.size() - n); }
 
     port::ConstBytes view(std::uint64_t from, std::uint64_t to) const noexcept {
@@ -36,7 +36,7 @@ public:
         NEXAR_ASSERT(offset >= begin_ && offset <= end());
         head_ += static_cast<std::size_t>(offset - begin_);
         begin_ = offset;
-        // Moves each byte once at most, on average.
+        // On average this moves each byte at most once.
         if (head_ * 2 < bytes_.size()) return;
         bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(head_));
         head_ = 0;

@@ -9,7 +9,7 @@
 namespace nexar::sim {
 
 namespace {
-// What one call of on_ready() takes, so that writing gets its turn.
+// Bounds the bytes that one call of on_ready() takes, so that writing gets its turn.
 constexpr std::size_t kBytesPerTurn = std::size_t{256} * 1024;
 }  // namespace
 
@@ -18,6 +18,18 @@ Carrier::Carrier(Fabric& fabric, World& world, const Identity& identity, std::st
 
 port::LinkId Carrier::dial(const NodeId& node) {
     return fabric_->dial(*this, node);
+}
+
+Result<port::LinkId> Carrier::dial(TimePoint /*now*/, const port::DialTarget& target) {
+    const auto* member = std::get_if<port::MemberTarget>(&target.peer);
+    if (member == nullptr)
+        return Error(Errc::unsupported, "simulated links cannot be dialed to a seed");
+    return dial(member->node);
+}
+
+void Carrier::abandon(port::LinkId id) {
+    Link* const link = find(id);
+    if (link != nullptr) link->give_up();
 }
 
 Link* Carrier::find(port::LinkId link) noexcept {
@@ -32,21 +44,25 @@ Link* Carrier::link_to(const NodeId& node) noexcept {
     return nullptr;
 }
 
-void Carrier::on_ready(TimePoint now) {
+bool Carrier::on_ready(TimePoint now) {
+    bool arrived = false;
     std::size_t budget = kBytesPerTurn;
     while (!arrivals_.empty() && arrivals_.due() <= now && budget != 0) {
         Pipe& pipe = arrivals_.first();
         const std::size_t bytes = pipe.receiver->arrive(pipe);
         budget -= std::min(budget, bytes + kPieceOverhead);
+        arrived = true;
     }
     while (!timers_.empty() && timers_.due() <= now) {
         Link& link = timers_.first();
         timers_.remove(link);
         set_ready(link);
         link.on_time(now);
-        // flush() sets its timer again.
+        // flush() sets the timer again.
         timers_.remove(link);
+        arrived = true;
     }
+    return arrived;
 }
 
 void Carrier::flush(TimePoint now) {
@@ -56,7 +72,7 @@ void Carrier::flush(TimePoint now) {
         timers_.remove(link);
         set_ready(link);
     }
-    // Those that become ready meanwhile get their turn with the next flush.
+    // Links that become ready meanwhile get their turn with the next flush.
     flushing_.swap(ready_);
     for (Link* link : flushing_) {
         link->ready_ = false;
@@ -84,7 +100,7 @@ std::optional<port::LinkEvent> Carrier::poll_event() {
 void Carrier::forget(port::LinkId id) {
     Link* link = find(id);
     if (link == nullptr) return;
-    NEXAR_ASSERT(link->is_down(), "a link is forgotten after its Down");
+    NEXAR_ASSERT(link->is_down(), "a link may be forgotten only after its Down");
     remove(*link);
 }
 

@@ -14,7 +14,7 @@
 
 namespace nexar::sim {
 
-/// All simulated links of one node. Made by Fabric::add_node(), and lives as long as the fabric.
+/// All simulated links of one node. Fabric::add_node() makes it; it lives as long as the fabric.
 class Carrier final : public NodeCarrier {
 public:
     Carrier(Fabric& fabric, World& world, const Identity& identity, std::string name);
@@ -29,17 +29,20 @@ public:
 
     /// Begins a link; Up or Down follows.
     port::LinkId dial(const NodeId& node);
+    /// Ignores the address: the node id is enough. There are no seeds on this level.
+    Result<port::LinkId> dial(TimePoint now, const port::DialTarget& target) override;
+    void abandon(port::LinkId link) override;
 
-    /// Who may dial us; an Error is why not. Empty: everybody.
+    /// Decides whether a peer may dial us; an Error says why not. Empty: every peer may.
     std::function<std::optional<Error>(const Identity& peer)> gate{};
 
-    /// Null when there is none of that number, or it was forgotten.
+    /// Null for an unknown or forgotten link.
     Link* find(port::LinkId link) noexcept;
     /// The first link to that node that is up; null when there is none.
     Link* link_to(const NodeId& node) noexcept;
 
     bool wants_write() const noexcept override { return false; }
-    void on_ready(TimePoint now) override;
+    bool on_ready(TimePoint now) override;
     void flush(TimePoint now) override;
     std::optional<TimePoint> next_deadline() const override;
     std::optional<port::LinkEvent> poll_event() override;
@@ -50,7 +53,7 @@ private:
     friend class Link;
 
     void emit(port::LinkEvent event);
-    /// Puts an event of a link before its Down, if nobody has seen that one yet.
+    /// Inserts an event of a link before its Down, unless that was polled already.
     void emit_before_down(port::LinkEvent event);
     void set_ready(Link& link);
     void detach(Link& link);
@@ -64,9 +67,9 @@ private:
     std::map<std::uint64_t, Link*> links_;
     std::deque<port::LinkEvent> events_;
     std::vector<Link*> ready_;
-    std::vector<Link*> flushing_;  // empty but inside flush()
-    quic::TimerHeap<Pipe> arrivals_;
-    quic::TimerHeap<Link> timers_;
+    std::vector<Link*> flushing_;  // used only inside flush()
+    link::TimerHeap<Pipe> arrivals_;
+    link::TimerHeap<Link> timers_;
 };
 
 }  // namespace nexar::sim

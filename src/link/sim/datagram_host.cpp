@@ -8,7 +8,7 @@
 namespace nexar::sim {
 
 namespace {
-// What one call of on_ready() takes, so that writing gets its turn.
+// Bounds the bytes that one call of on_ready() takes, so that writing gets its turn.
 constexpr std::size_t kReceiveQuantum = std::size_t{128} * 1024;
 }  // namespace
 
@@ -82,7 +82,8 @@ void DatagramHost::arrive(std::shared_ptr<Datagram> datagram) {
     inbox_.push_back(std::move(datagram));
 }
 
-void DatagramHost::on_ready(TimePoint now) {
+bool DatagramHost::on_ready(TimePoint now) {
+    const bool arrived = !inbox_.empty();
     for (std::size_t taken = 0; !inbox_.empty() && taken < kReceiveQuantum;) {
         const std::shared_ptr<Datagram> datagram = std::move(inbox_.front());
         inbox_.pop_front();
@@ -92,6 +93,7 @@ void DatagramHost::on_ready(TimePoint now) {
         endpoint_->receive(now, {.local = datagram->to, .remote = datagram->from}, datagram->ecn,
                            datagram->bytes, std::max<std::size_t>(size, 1));
     }
+    return arrived;
 }
 
 void DatagramHost::flush(TimePoint now) {

@@ -26,39 +26,55 @@ struct Datagram {
 
 /// One QUIC endpoint at an address of a DatagramNet, and the carrier of its node.
 ///
-/// Somebody must drive it: a CarrierLoop, or a node of its own.
+/// A CarrierLoop or a node must drive it.
 class DatagramHost final : public quic::PacketPath, public NodeCarrier {
 public:
     DatagramHost(DatagramNet& net, const Address& address, quic::EndpointOptions options);
 
     quic::Endpoint& endpoint() noexcept { return *endpoint_; }
     const Address& address() const noexcept { return address_; }
+    Address local() const noexcept override { return address_; }
 
-    /// What largest_datagram() says: the MTU of the interface.
+    /// The MTU of the interface, which largest_datagram() returns.
     std::size_t interface_limit = 65000;
     /// While set, nothing can be sent.
     bool blocked = false;
-    /// What waits for a host that does not look, as in a socket's buffer; more is lost.
+    /// Bytes that wait while the host does not read, as in a socket's buffer; more are lost.
     std::size_t inbox_limit = std::size_t{8} * 1024 * 1024;
 
-    /// The process ends without a word and another one begins at the same address.
+    /// The process is killed, and another one starts at the same address.
     void restart(quic::EndpointOptions options);
 
-    /// A NAT in front of the host gives it another address; the old one leads nowhere.
+    /// A NAT in front of the host gives it another address; the old one no longer works.
     void rebind(const Address& address);
-    /// The host has one more address.
+    /// Adds an address to the host.
     void add_address(const Address& address) { more_.push_back(address); }
 
     bool has(const Address& address) const noexcept;
     Result<port::LinkId> dial(const Address& remote, const security::Expectation& expected);
+    Result<port::LinkId> dial(TimePoint now, const port::DialTarget& target) override {
+        return endpoint_->dial(now, target);
+    }
+    void abandon(port::LinkId link) override { endpoint_->abandon(link); }
+    void set_credentials(std::shared_ptr<const security::Credentials> credentials) override {
+        endpoint_->set_credentials(std::move(credentials));
+    }
+    void set_protection(port::Protection protection) override {
+        endpoint_->set_protection(protection);
+    }
+    void set_members(std::span<const Address> members) override { endpoint_->set_members(members); }
+    void set_crowded(bool crowded) noexcept override { endpoint_->set_crowded(crowded); }
+    bool flush_is_urgent(TimePoint now) const noexcept override {
+        return !events_.empty() || endpoint_->flush_is_urgent(now);
+    }
 
     Sent send(const quic::PacketBatch& batch) override;
     std::size_t largest_datagram(const Address& /*remote*/) override { return interface_limit; }
 
-    /// Calls of its links are not seen, so the actor is asked before every step.
+    /// The world does not see calls of the links, so it asks the actor before every step.
     void driven_by(Actor& actor) override;
     bool wants_write() const noexcept override { return endpoint_->blocked(); }
-    void on_ready(TimePoint now) override;
+    bool on_ready(TimePoint now) override;
     void flush(TimePoint now) override;
     std::optional<TimePoint> next_deadline() const override;
     std::optional<port::LinkEvent> poll_event() override;

@@ -58,7 +58,7 @@ void DatagramNet::heal(const DatagramHost& from, const DatagramHost& to, Way way
 }
 
 void DatagramNet::pause(DatagramHost& host, TimePoint until) {
-    NEXAR_ASSERT(host.driver() != nullptr, "nobody drives the host that is to pause");
+    NEXAR_ASSERT(host.driver() != nullptr, "a host can be paused only while an actor drives it");
     world_->pause(*host.driver(), until);
 }
 

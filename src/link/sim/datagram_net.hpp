@@ -17,13 +17,12 @@
 
 namespace nexar::sim {
 
-/// Simulated datagrams between QUIC endpoints: level 2 of the simulator, on which the connections
-/// are the real ones.
+/// Simulated datagrams between QUIC endpoints: level 2 of the simulator, with the real connections.
 ///
-/// A run is replayed by the seed of its world: who sends how many bytes to whom, and when, is the
-/// same, and so is the trace. What GnuTLS makes is not, as it has its own source of random numbers:
-/// keys and signatures, and with them the bits of the datagrams. Their sizes do not depend on it as
-/// long as the certificates are the same ones and signatures have a fixed size (Ed25519).
+/// The seed of the world replays a run: the same hosts send the same number of bytes at the same
+/// times, and the trace is the same. Keys and signatures are not, because GnuTLS has its own random
+/// source, and so the bits of the datagrams differ. Their sizes do not, as long as the certificates
+/// are the same and signatures have a fixed size (Ed25519).
 class DatagramNet final : private Actor {
 public:
     /// The world must outlive it.
@@ -36,31 +35,31 @@ public:
     static Address address(unsigned index);
 
     DatagramHost& add_host(const Address& address, quic::EndpointOptions options);
-    /// As if its machine were switched off: it gets no turn any more. The object stays.
+    /// Switches the machine off: it gets no more turns. The object stays.
     void remove_host(DatagramHost& host);
 
-    /// Of all paths that none of those below is for.
+    /// The default for all paths.
     DatagramWeather weather{};
-    /// Of what goes to one host, whoever sent it.
+    /// The weather of all datagrams to one host.
     void set_weather_to(const DatagramHost& host, const DatagramWeather& weather);
 
-    /// Datagrams of `from` to `to`, those under way included, are lost until heal(), and with
-    /// Way::both the other way round as well.
+    /// Datagrams from `from` to `to`, including those in flight, are lost until heal(); with
+    /// Way::both those in the other direction as well.
     void partition(const DatagramHost& from, const DatagramHost& to, Way way = Way::both);
     void heal(const DatagramHost& from, const DatagramHost& to, Way way = Way::both);
     void heal_all() { cuts_.clear(); }
 
-    /// The process of a host is stopped until then: datagrams wait in its socket's buffer.
+    /// Stops the process of a host until then: datagrams wait in its socket's buffer.
     void pause(DatagramHost& host, TimePoint until);
 
-    /// Sees every datagram when it is sent, and may change it; false: it is lost.
+    /// Called with every datagram that is sent; may change it, or return false to drop it.
     std::function<bool(Datagram&)> tap{};
 
-    /// Puts a datagram on its way, past weather, partitions and tap.
+    /// Sends a datagram that bypasses weather, partitions and tap.
     void inject(Datagram datagram, Duration delay);
 
     std::uint64_t datagrams_sent() const noexcept { return sent_; }
-    /// Datagrams under way.
+    /// Datagrams in flight.
     std::size_t in_flight() const noexcept { return flights_.size(); }
 
 private:
@@ -94,7 +93,7 @@ private:
     BufferPool pool_;
     std::vector<std::unique_ptr<DatagramHost>> hosts_;
     std::vector<Local> local_;
-    std::set<Cut> cuts_;           // looked up only: the order of pointers is not replayed
+    std::set<Cut> cuts_;           // never iterated: the order of pointers is not replayed
     std::vector<Flight> flights_;  // a heap
     std::uint64_t numbers_ = 0;
     std::uint64_t sent_ = 0;

@@ -39,7 +39,8 @@ Identity Fabric::identity(std::uint64_t index, std::uint64_t incarnation) {
 Carrier& Fabric::add_node(const Identity& identity) {
     auto owned =
         std::make_unique<Carrier>(*this, *world_, identity, fmt::format("node {}", nodes_.size()));
-    NEXAR_ASSERT(alive_.emplace(identity.node, owned.get()).second, "that node is alive already");
+    NEXAR_ASSERT(alive_.emplace(identity.node, owned.get()).second,
+                 "a node with this id is alive already");
     return *nodes_.emplace_back(std::move(owned));
 }
 
@@ -49,7 +50,7 @@ Carrier* Fabric::find(const NodeId& node) noexcept {
 }
 
 port::LinkId Fabric::dial(Carrier& from, const NodeId& to) {
-    NEXAR_ASSERT(from.alive(), "a node that was killed dials nobody");
+    NEXAR_ASSERT(from.alive(), "a killed node cannot dial");
     const std::uint64_t number = next_wire_++;
     Wire& wire = wires_[number];
     const auto end = [&](Carrier& at, const Identity& peer, std::string name, bool dialed) {
@@ -148,7 +149,7 @@ void Fabric::break_wire(Link& link, Duration spread) {
 }
 
 void Fabric::kill(Carrier& node, std::optional<Duration> detection) {
-    NEXAR_ASSERT(node.alive(), "a node is killed once");
+    NEXAR_ASSERT(node.alive(), "a node can be killed only once");
     node.alive_ = false;
     alive_.erase(node.identity().node);
     if (node.driver() != nullptr) world_->remove(*node.driver());
@@ -161,14 +162,14 @@ void Fabric::kill(Carrier& node, std::optional<Duration> detection) {
                 const auto most = static_cast<std::uint64_t>(detection->count()) + 1;
                 const Duration late(static_cast<Duration::rep>(world_->random().below(most)));
                 peer->end_at(world_->now() + late,
-                             Error(Errc::link_closed, fmt::format("{} is gone: its host knows "
-                                                                  "no such process any more",
+                             Error(Errc::link_closed, fmt::format("{} is gone: its process "
+                                                                  "no longer exists",
                                                                   node.name())));
             } else {
                 peer->went_silent();
             }
         }
-        // Kept until the fabric ends: what ran on the node may still hold it.
+        // Kept until the fabric ends: code that ran on the node may still refer to it.
         link->disappear();
         node.detach(*link);
     }

@@ -12,9 +12,9 @@
 
 namespace nexar::sim {
 
-/// Nodes with simulated links between them: level 1 of the simulator. Keeps what port::Link
-/// promises, to the letter, under any weather and any failure; of what it leaves open, each run
-/// takes other possibilities.
+/// Nodes with simulated links between them: level 1 of the simulator. Its links keep the contract
+/// of port::Link under any weather and any failure. Where the contract leaves a choice, each run
+/// chooses differently.
 ///
 /// The world must outlive it. Weather, partitions and failures may be changed at any time.
 class Fabric {
@@ -27,37 +27,37 @@ public:
     World& world() const noexcept { return *world_; }
     const FabricOptions& options() const noexcept { return options_; }
 
-    /// A node; one of that node id must not be alive. After kill() the same id may come again.
+    /// Adds a node. No node with the same id may be alive; after kill() the id may be used again.
     Carrier& add_node(const Identity& identity);
-    /// An identity for tests and benches: the same cluster for all, another node for each index.
+    /// An identity for tests and benches: the same cluster for all, a different node per index.
     static Identity identity(std::uint64_t index, std::uint64_t incarnation = 1);
-    /// The one that is alive; null when there is none.
+    /// The live node with this id, or null.
     Carrier* find(const NodeId& node) noexcept;
 
-    /// Links that some end has not forgotten, those of killed nodes included.
+    /// Links that at least one end has not forgotten, including those of killed nodes.
     std::size_t links() const noexcept { return wires_.size(); }
 
-    /// Of all links, those to come included; what was set for a pair is forgotten.
+    /// Sets the weather of all present and future links; replaces settings of pairs.
     void set_weather(const LinkWeather& weather);
-    /// Of what `from` sends to `to`, on links to come too.
+    /// Sets the weather from `from` to `to`, also of future links.
     void set_weather(const NodeId& from, const NodeId& to, const LinkWeather& weather);
 
-    /// Nothing that `from` sends arrives at `to` until heal(), and with Way::both nothing the other
-    /// way either. Lanes and streams are held, datagrams lost. A side that hears nothing for the
-    /// idle timeout gives the link up.
+    /// Nothing from `from` arrives at `to` until heal(); with Way::both nothing in the other
+    /// direction either. Lanes and streams are held, datagrams are lost. A side that receives
+    /// nothing for the idle timeout gives up the link.
     void partition(const NodeId& from, const NodeId& to, Way way = Way::both);
     void heal(const NodeId& from, const NodeId& to, Way way = Way::both);
     void heal_all();
 
-    /// The link breaks now: of each lane and stream some prefix of what is on the way arrives yet,
-    /// then both ends get Down (link_closed), each at some time within `spread`.
+    /// Breaks the link now: a random prefix of the bytes in flight on each lane and stream still
+    /// arrives, then both ends get Down (link_closed), each at a random time within `spread`.
     void break_link(Carrier& node, port::LinkId link, Duration spread = kBreakSpread);
-    /// The same when `node` has sent so many more bytes of lanes and streams on it.
+    /// The same after `node` has sent `bytes` more bytes of lanes and streams on it.
     void break_link_after(Carrier& node, port::LinkId link, std::uint64_t bytes);
 
-    /// The process ends without a word: it gets no turn and no event any more, and of what it sent
-    /// some prefix arrives. Its peers get Down (link_closed) within `detection` and, without one,
-    /// when they have heard nothing for the idle timeout (timed_out).
+    /// Kills the process: it gets no more turns or events, and a random prefix of its bytes in
+    /// flight arrives. Its peers get Down (link_closed) within `detection` or, without one, after
+    /// they have received nothing for the idle timeout (timed_out).
     void kill(Carrier& node, std::optional<Duration> detection);
 
     static constexpr Duration kBreakSpread = std::chrono::milliseconds(1);
@@ -68,7 +68,7 @@ private:
 
     struct Wire {
         std::unique_ptr<Link> dialer{};
-        std::unique_ptr<Link> acceptor{};  // null: nobody was there
+        std::unique_ptr<Link> acceptor{};  // null: there was no such node
     };
     struct Route {
         std::optional<LinkWeather> weather{};
@@ -90,7 +90,7 @@ private:
     std::map<std::uint64_t, Wire> wires_;
     std::map<RouteKey, Route> routes_;
     std::uint64_t next_wire_ = 1;
-    std::vector<std::uint64_t> forgotten_;  // wires with an end that was forgotten
+    std::vector<std::uint64_t> forgotten_;  // wires with a forgotten end
 };
 
 }  // namespace nexar::sim

@@ -8,7 +8,7 @@
 namespace nexar::sim {
 
 void Inlet::offer(ByteQueue& bytes, Random& random, double direct) {
-    // The sink may call the link, which only enqueues: sink_ stays.
+    // The sink may call the link, which only enqueues, so sink_ does not change.
     while (sink_ != nullptr && !pending_ && taken_ < arrived_) {
         const port::ConstBytes piece = bytes.view(taken_, arrived_);
         const port::Bytes room = direct > 0 && random.chance(direct)
@@ -21,7 +21,7 @@ void Inlet::offer(ByteQueue& bytes, Random& random, double direct) {
             continue;
         }
         const std::size_t taken = sink_->write(taken_, piece);
-        NEXAR_ASSERT(taken <= piece.size(), "a sink takes no more than it was given");
+        NEXAR_ASSERT(taken <= piece.size(), "a sink cannot take more than it was given");
         taken_ += taken;
         pending_ = taken < piece.size();
     }

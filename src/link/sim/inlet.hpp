@@ -9,7 +9,7 @@
 
 namespace nexar::sim {
 
-/// The receiving half of a lane or of a payload stream: what arrived, and what its sink took.
+/// The receiving half of a lane or of a payload stream: what has arrived, and what its sink took.
 class Inlet {
 public:
     bool has_sink() const noexcept { return sink_ != nullptr; }
@@ -21,27 +21,27 @@ public:
 
     void ended() noexcept { ended_ = true; }
     bool has_ended() const noexcept { return ended_; }
-    /// All bytes were taken.
+    /// The sink has taken all bytes.
     bool finished() const noexcept { return ended_ && sink_ != nullptr && taken_ == arrived_; }
 
-    /// Gives the sink what arrived, unless it is pending; by direct placement, where it lets us,
-    /// with the probability `direct` for each piece.
+    /// Gives the sink what has arrived, unless it is pending. Places each piece directly with the
+    /// probability `direct`, if the sink offers memory.
     void offer(ByteQueue& bytes, Random& random, double direct);
     /// The sink may have room again.
     void wake() noexcept { pending_ = false; }
 
-    /// Uses the sink no more; what arrives is dropped.
+    /// Stops using the sink; drops everything that arrives.
     void abandon() noexcept {
         sink_ = nullptr;
         handled = true;
     }
 
-    // What the link keeps with it.
-    bool opened = false;       // the other side's stream was told
-    bool handled = false;      // its last event was told
-    bool window_open = false;  // more than the beginning may come
+    // State of the link for this half.
+    bool opened = false;       // Opened was reported
+    bool handled = false;      // its last event was reported
+    bool window_open = false;  // more than the first window may arrive
     bool refused = false;
-    bool stopped = false;  // the other side was told so
+    bool stopped = false;  // the other side was told to stop
     bool look_queued = false;
     bool report_queued = false;
 

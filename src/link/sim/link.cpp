@@ -7,7 +7,7 @@
 
 #include "base/assert.hpp"
 #include "base/printable.hpp"
-#include "link/quic/options.hpp"
+#include "link/common/farewell.hpp"
 #include "link/sim/carrier.hpp"
 #include "link/sim/fabric.hpp"
 
@@ -51,6 +51,11 @@ void Link::close(std::string_view reason) {
     touch();
 }
 
+void Link::give_up() {
+    if (state_ != State::handshaking) return;
+    end(Error(Errc::cancelled, "the link was given up"), Goodbye::say);
+}
+
 void Link::touch() {
     carrier_->set_ready(*this);
 }
@@ -66,7 +71,7 @@ void Link::emit(decltype(port::LinkEvent::what) what) {
 }
 
 bool Link::expects_signals() const noexcept {
-    // Nobody waits for the acknowledgement of a message that had room: it need not wake anyone.
+    // The acknowledgement of a message that had room need not wake anyone.
     const auto waits = [](const PipePtr& lane) {
         return lane->out.sent() < lane->bytes.end() && lane->out.sendable(lane->bytes.end()) == 0;
     };
@@ -113,7 +118,7 @@ void Link::tell(Signal signal) {
     peer_->last_signal_ = signal.due;
     peer_->peer_parts_ = peer_->peer_parts_ || signal.kind == Kind::farewell;
     peer_->signals_.push_back(std::move(signal));
-    // Others wait behind the first, or until somebody waits for them.
+    // The timer of the first signal covers those behind it.
     if (peer_->expects_signals()) peer_->rearm();
 }
 
@@ -139,7 +144,7 @@ void Link::take_signal(TimePoint now, const Signal& signal) {
             return;
         case Kind::refusal:
             end(Error(Errc::unauthenticated,
-                      fmt::format("{} refused us in the handshake: {}; look at its gate",
+                      fmt::format("{} refused us in the handshake: {}; see its gate",
                                   start_.peer_name, peer_->close_reason_)),
                 Goodbye::silent);
             return;
@@ -198,15 +203,15 @@ void Link::on_time(TimePoint now) {
         end(*end_reason_, Goodbye::silent);
     } else if (now >= handshake_until_) {
         end(Error(Errc::timed_out,
-                  fmt::format("the handshake with {} was not complete in time; is it there, and is "
-                              "the way to it open in both directions?",
+                  fmt::format("the handshake with {} was not complete in time; is it running, and "
+                              "is the path to it open in both directions?",
                               start_.peer_name)),
             Goodbye::silent);
     } else if (silent_since_ && state_ != State::waiting &&
                now >= *silent_since_ + options_->idle_timeout) {
         end(Error(Errc::timed_out,
-                  fmt::format("nothing was heard from {} for {} s; it is gone, or the network "
-                              "between is cut",
+                  fmt::format("nothing arrived from {} for {} s; it is gone, or the network "
+                              "path is cut",
                               start_.peer_name, seconds(options_->idle_timeout))),
             Goodbye::silent);
     } else if (now >= linger_until_) {
@@ -238,11 +243,11 @@ bool Link::nothing_unsent() const noexcept {
     return outs_.empty() && datagrams_.empty() && std::ranges::all_of(lanes_out_, acknowledged);
 }
 
-// As QUIC links do with the ends of their control lanes.
+// QUIC links do the same with the ends of their control lanes.
 void Link::say_farewell(TimePoint now) {
     const bool due = state_ == State::lingering || peer_parted_;
     if (!due || !nothing_unsent() || std::exchange(farewell_said_, true)) return;
-    if (state_ == State::lingering) linger_until_ = std::min(linger_until_, now + quic::kFarewell);
+    if (state_ == State::lingering) linger_until_ = std::min(linger_until_, now + link::kFarewell);
     tell({.kind = Kind::farewell});
 }
 
@@ -269,7 +274,7 @@ void Link::end(Error reason, Goodbye goodbye) {
 void Link::end_half_open(const Error& reason) {
     const bool known = state_ == State::handshaking;
     disappear();
-    // Nobody was told that it existed, so nobody will forget it.
+    // It was never reported, so nobody will forget it.
     carrier_->remove(*this);
     if (known) emit(port::Refused{.from = start_.peer_name, .reason = reason});
 }
@@ -298,7 +303,7 @@ void Link::set_blocked(bool blocked) {
     if (blocked) {
         silent_since_ = silent_since_.value_or(world_->now());
     } else {
-        // What came while the way was cut is lost.
+        // Datagrams that arrived during the partition are lost.
         while (!datagrams_in_.empty() && datagrams_in_.front().due <= world_->now()) {
             std::ranges::pop_heap(datagrams_in_, later);
             datagrams_in_.pop_back();
@@ -324,7 +329,7 @@ void Link::end_at(TimePoint when, Error reason) {
     rearm();
 }
 
-// Some prefix of what is on the way to this end arrives yet.
+// A random prefix of what is in flight to this end still arrives.
 void Link::sever() {
     severed_ = true;
     if (state_ == State::down) return;

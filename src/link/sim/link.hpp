@@ -25,9 +25,9 @@ class Fabric;
 
 /// One end of a simulated link.
 ///
-/// Bytes leave inside Carrier::flush(), in the writer's order and as fast as the weather lets them,
-/// and arrive inside on_ready() of the other end. Windows, acknowledgements, refusals and
-/// the handshake are signals that travel back with the weather of their direction.
+/// Bytes leave inside Carrier::flush(), in the writer's order and at the rate of the weather, and
+/// arrive inside on_ready() of the other end. Windows, acknowledgements, refusals and the handshake
+/// are signals that travel with the weather of their direction.
 class Link final : public port::Link {
 public:
     struct Start {
@@ -59,13 +59,13 @@ public:
 
     bool is_up() const noexcept { return state_ == State::up || state_ == State::lingering; }
     bool is_down() const noexcept { return state_ == State::down; }
-    /// Bytes of lanes and streams that this end has put on the way.
+    /// Bytes of lanes and streams that this end has sent.
     std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
 
 private:
     friend class Carrier;
     friend class Fabric;
-    friend class quic::TimerHeap<Link>;
+    friend class link::TimerHeap<Link>;
 
     using PipePtr = std::shared_ptr<Pipe>;
     enum class State : std::uint8_t { waiting, handshaking, up, lingering, down };
@@ -81,15 +81,15 @@ private:
     };
     enum class Goodbye : std::uint8_t { say, silent };
 
-    /// Something one end tells the other beside the bytes.
+    /// A signal from one end to the other, besides the bytes.
     struct Signal {
         TimePoint due{};
         Kind kind{};
         PipePtr pipe{};                  // of progress and stop
         std::uint64_t acknowledged = 0;  // of progress
         std::uint64_t limit = 0;
-        bool all = false;      // everything arrived, the end of the stream included
-        bool retired = false;  // the stream is over: another one may be opened
+        bool all = false;      // everything arrived, including the end of the stream
+        bool retired = false;  // the stream has ended: another one may be opened
     };
     struct Datagram {
         TimePoint due{};
@@ -100,7 +100,7 @@ private:
         return a.due != b.due ? a.due > b.due : a.number > b.number;
     }
 
-    // Life, link.cpp. What the fabric and the carrier call.
+    // link.cpp: life of the link; called by the fabric and the carrier.
     void connect(Link* peer);
     void dial();
     void on_time(TimePoint now);
@@ -108,6 +108,7 @@ private:
     void set_blocked(bool blocked);
     void went_silent();
     void end_at(TimePoint when, Error reason);
+    void give_up();
     void sever();
     void disappear();
 
@@ -129,7 +130,7 @@ private:
     void say_farewell(TimePoint now);
     Duration late();
 
-    // Writing, link_write.cpp
+    // link_write.cpp
     void on_progress(const Signal& signal);
     void on_stop(const Signal& signal);
     void open_waiting();
@@ -144,7 +145,7 @@ private:
     void dequeue(Pipe& pipe);
     void settle(Pipe& pipe, port::SendOutcome outcome);
 
-    // Receiving, link_read.cpp
+    // link_read.cpp
     std::size_t arrive(Pipe& pipe);
     void take_datagrams(TimePoint now);
     void look_at(Pipe& pipe);
@@ -164,19 +165,19 @@ private:
     World* world_;
     const FabricOptions* options_;
     Start start_;
-    Link* peer_ = nullptr;  // null: nobody is there
+    Link* peer_ = nullptr;  // null: there is no such node
     State state_ = State::waiting;
     bool forgotten_ = false;
     bool ready_ = false;  // in the carrier's list of links to flush
     // NOLINTNEXTLINE(readability-identifier-naming): the name that TimerHeap asks for
     std::size_t heap_place = std::numeric_limits<std::size_t>::max();
 
-    LinkWeather weather_{};  // of what this end sends
+    LinkWeather weather_{};  // of the direction from this end
     TimePoint free_at_ = TimePoint::min();
     std::uint64_t bytes_sent_ = 0;
     std::optional<std::uint64_t> break_at_bytes_{};
-    bool severed_ = false;  // nothing leaves any more
-    bool blocked_ = false;  // nothing arrives for now
+    bool severed_ = false;  // nothing more leaves
+    bool blocked_ = false;  // nothing arrives until it is healed
     bool peer_gone_ = false;
     std::optional<TimePoint> silent_since_{};
 
@@ -186,8 +187,8 @@ private:
     std::optional<Error> end_reason_{};
     std::string close_reason_{};
     bool farewell_said_ = false;  // this end has delivered everything, and one of the two closes
-    bool peer_parts_ = false;     // a farewell of the peer is on the way to this end, or has come
-    bool peer_parted_ = false;    // it has come
+    bool peer_parts_ = false;     // a farewell of the peer is in flight to this end, or has arrived
+    bool peer_parted_ = false;    // it has arrived
 
     std::array<PipePtr, port::kLanes> lanes_out_{};
     std::array<PipePtr, port::kLanes> lanes_in_{};
@@ -196,19 +197,19 @@ private:
     std::map<std::uint64_t, PipePtr> ins_;
     std::uint64_t next_out_ = 0;
     std::uint64_t opened_ = 0;   // streams ever opened by this end
-    std::uint64_t retired_ = 0;  // of these, those that are over
-    // Neither takes memory while it is empty: a cluster has many links, and most of them are idle.
+    std::uint64_t retired_ = 0;  // of these, those that have ended
+    // Both take no memory while empty: a cluster has many links, most of them idle.
     std::array<std::list<Pipe*>, port::kPriorities> unopened_{};
-    std::array<std::vector<Pipe*>, quic::kWriteClasses> queues_{};
-    quic::ClassSet queue_set_ = 0;  // classes of queues_ that are not empty
-    quic::WriteOrder order_{};
+    std::array<std::vector<Pipe*>, link::kWriteClasses> queues_{};
+    link::ClassSet queue_set_ = 0;  // classes of queues_ that are not empty
+    link::WriteOrder order_{};
     std::vector<PipePtr> to_cancel_;
     std::vector<PipePtr> to_look_at_;
     std::vector<PipePtr> to_report_;
     std::vector<std::vector<std::byte>> datagrams_;
     std::uint64_t datagram_numbers_ = 0;
 
-    // On the way to this end.
+    // In flight to this end.
     std::deque<Signal> signals_;
     TimePoint last_signal_ = TimePoint::min();
     std::vector<Datagram> datagrams_in_;  // a heap

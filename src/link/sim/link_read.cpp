@@ -13,7 +13,7 @@ namespace nexar::sim {
 void Link::receive(port::Lane lane, port::Sink& sink) {
     if (state_ == State::down) return;
     Pipe& pipe = *lanes_in_[static_cast<std::size_t>(lane)];
-    NEXAR_ASSERT(!pipe.in.has_sink(), "a lane gets a sink once");
+    NEXAR_ASSERT(!pipe.in.has_sink(), "the sink of a lane can be set only once");
     pipe.in.attach(sink);
     look_at(pipe);
 }
@@ -21,7 +21,7 @@ void Link::receive(port::Lane lane, port::Sink& sink) {
 void Link::receive(port::StreamId stream, port::Sink& sink) {
     Pipe* pipe = find_in(stream);
     if (pipe == nullptr) return;
-    NEXAR_ASSERT(!pipe->in.has_sink(), "a stream gets a sink once");
+    NEXAR_ASSERT(!pipe->in.has_sink(), "the sink of a stream can be set only once");
     pipe->in.attach(sink);
     look_at(*pipe);
 }
@@ -135,7 +135,7 @@ void Link::abort(Pipe& pipe) {
     drop(pipe);
 }
 
-// The stream is over for this end: nothing more of it is looked at.
+// The stream has ended for this end, which ignores the rest of it.
 void Link::drop(Pipe& pipe) {
     const PipePtr kept = pipe.shared_from_this();
     pipe.in.abandon();
@@ -162,7 +162,7 @@ void Link::report_later(Pipe& pipe) {
 }
 
 void Link::report() {
-    // Nothing below adds to the list.
+    // The loop below does not add to the list.
     for (const PipePtr& pipe : to_report_) {
         pipe->in.report_queued = false;
         if (pipe->in.stopped) continue;

@@ -10,11 +10,11 @@ namespace nexar::sim {
 
 namespace {
 
-// What one flush may put on the way, so that others get their turn.
+// Bounds the bytes that one flush sends, so that others get their turn.
 constexpr std::size_t kBytesPerFlush = std::size_t{256} * 1024;
-// Datagrams that wait for a node that does not look, as in a socket's buffer.
+// Datagrams that wait while a node does not read, as in a socket's buffer.
 constexpr std::size_t kMostWaitingDatagrams = 1024;
-// How much later, in delays, a datagram may come that others overtake.
+// How many delays later a reordered datagram may arrive.
 constexpr int kReorderFactor = 4;
 
 }  // namespace
@@ -25,7 +25,8 @@ bool Link::write(port::Lane lane, std::span<const port::ConstBytes> pieces) {
     Pipe& pipe = *lanes_out_[index];
     std::size_t total = 0;
     for (const port::ConstBytes piece : pieces) total += piece.size();
-    NEXAR_ASSERT(total <= options_->lane_queue, "a write that is larger than a lane never fits");
+    NEXAR_ASSERT(total <= options_->lane_queue,
+                 "a write larger than the queue of a lane never fits");
     if (pipe.out.held(pipe.bytes.end()) + total > options_->lane_queue) {
         lane_full_[index] = true;
         touch();
@@ -86,7 +87,7 @@ void Link::enqueue(Pipe& pipe) {
     if (pipe.out.queued || !pipe.out.opened || !pipe.out.ready(pipe.bytes.end())) return;
     pipe.out.queued = true;
     queues_[static_cast<std::size_t>(pipe.out.write_class())].push_back(&pipe);
-    queue_set_ |= quic::bit(pipe.out.write_class());
+    queue_set_ |= link::bit(pipe.out.write_class());
 }
 
 void Link::dequeue(Pipe& pipe) {
@@ -94,7 +95,7 @@ void Link::dequeue(Pipe& pipe) {
     auto& queue = queues_[static_cast<std::size_t>(pipe.out.write_class())];
     std::erase(queue, &pipe);
     if (queue.empty()) {
-        queue_set_ &= static_cast<quic::ClassSet>(~quic::bit(pipe.out.write_class()));
+        queue_set_ &= static_cast<link::ClassSet>(~link::bit(pipe.out.write_class()));
     }
 }
 
@@ -142,7 +143,7 @@ void Link::open_waiting() {
             waiting.pop_front();
             pipe.out.opened = true;
             pipe.out.set_limit(options_->first_window);
-            // As QUIC numbers them, so that nobody takes one side's number for the other's.
+            // Numbered as in QUIC, so that the numbers of the two sides differ.
             pipe.in_id = port::StreamId(4 * (opened_++ + port::kLanes) + 2);
             pipe.receiver = peer_;
             if (peer_->state_ == State::down) {
@@ -166,7 +167,7 @@ void Link::cancel_waiting() {
             if (!pipe->in.handled && world_->random().chance(0.5)) pipe->segments.clear();
             put(world_->now(), *pipe, {.end = pipe->out.sent(), .resets = true});
         }
-        // On a way that is cut, what is on it already may arrive, but the reset will not.
+        // During a partition bytes in flight may arrive, but the reset does not.
         settle(*pipe, pipe->out.end_sent() ? port::SendOutcome::cancelled_late
                                            : port::SendOutcome::cancelled);
     }
@@ -212,7 +213,7 @@ std::size_t Link::piece_size(std::uint64_t sendable) {
 }
 
 void Link::put(TimePoint now, Pipe& pipe, Pipe::Segment segment) {
-    // A receiver that is done with the stream would drop it.
+    // The receiver would drop it if it has finished the stream.
     if (severed_ || pipe.in.handled) return;
     segment.due = std::max(pipe.last_due, std::max(now, free_at_) + late());
     pipe.last_due = segment.due;

@@ -14,13 +14,13 @@ class NodeCarrier : public port::Carrier {
 public:
     explicit NodeCarrier(World& world) noexcept : world_(&world) {}
 
-    /// Who calls on_ready(), flush() and poll_event(). Must outlive the carrier's use, or be
-    /// replaced.
+    /// Sets the actor that calls on_ready(), flush() and poll_event(). It must outlive the use of
+    /// the carrier, or be replaced.
     virtual void driven_by(Actor& actor) {
         driver_ = &actor;
         touch();
     }
-    /// Null: nobody.
+    /// Null: no actor.
     Actor* driver() const noexcept { return driver_; }
     void driven_by_nobody() noexcept { driver_ = nullptr; }
 
@@ -38,7 +38,7 @@ private:
     Actor* driver_ = nullptr;
 };
 
-/// Drives one carrier, and gives what comes to a function: a node without anything above its links.
+/// Drives one carrier and passes its events to a function: a node with nothing above its links.
 class CarrierLoop final : public Actor {
 public:
     using OnEvent = std::function<void(TimePoint now, port::LinkEvent event)>;

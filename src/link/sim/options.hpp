@@ -10,15 +10,15 @@
 
 namespace nexar::sim {
 
-/// What a piece takes from the byte budget of a turn, in addition to its own bytes.
+/// What a piece costs of the byte budget of a turn, in addition to its bytes.
 inline constexpr std::size_t kPieceOverhead = 64;
 
-/// The numbers of simulated links; those that QUIC links have too are the same there by default.
+/// Options of simulated links; those that QUIC links share have the same defaults.
 struct FabricOptions {
     LinkWeather weather{};
 
     Duration handshake_timeout = std::chrono::seconds(10);  // of a dialer
-    Duration half_open_life = std::chrono::seconds(3);      // of whoever is dialed
+    Duration half_open_life = std::chrono::seconds(3);      // of the dialed side
     Duration idle_timeout = std::chrono::seconds(30);
     Duration linger = std::chrono::seconds(2);  // of close()
 
@@ -26,16 +26,16 @@ struct FabricOptions {
     std::uint64_t first_window = wire::kBulkHeadBytes + wire::kBulkPreambleBytes;
     std::uint64_t bulk_window = std::uint64_t{1024} * 1024;
     std::uint64_t lane_window = std::uint64_t{1024} * 1024;
-    /// Bytes that one lane holds, unsent and unacknowledged.
+    /// Unsent and unacknowledged bytes that one lane holds.
     std::size_t lane_queue = std::size_t{4} * 1024 * 1024;
     /// Payload streams that a peer may have open.
     std::uint64_t max_streams = 256;
     std::size_t datagram_queue = 64;
     std::size_t max_datagram = 1200;
 
-    /// Reads the memory of sources again before it is released, and asserts that it is as it was.
+    /// Reads the memory of sources again before it is released, and asserts that it is unchanged.
     bool check_sources = true;
-    /// How often bytes are placed directly where a sink offers memory, instead of written.
+    /// Probability that bytes are placed directly where a sink offers memory.
     double direct_placement = 0.5;
 };
 

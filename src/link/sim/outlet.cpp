@@ -8,7 +8,7 @@ namespace nexar::sim {
 
 Outlet::Outlet(port::StreamId id, port::Source& source, const port::StreamOptions& options,
                bool check)
-    : source_(&source), id_(id), class_(quic::write_class(options.priority)) {
+    : source_(&source), id_(id), class_(link::write_class(options.priority)) {
     NEXAR_ASSERT(options.prefix.size() <= port::kMaxPrefixBytes);
     std::ranges::copy(options.prefix, prefix_.begin());
     prefix_bytes_ = options.prefix.size();
@@ -17,7 +17,8 @@ Outlet::Outlet(port::StreamId id, port::Source& source, const port::StreamOption
     if (!check || regions_.empty()) return;
     std::uint64_t shown = 0;
     for (const port::ConstBytes region : regions_) shown += region.size();
-    NEXAR_ASSERT(shown == source.size(), "a source shows its whole content, or nothing");
+    NEXAR_ASSERT(shown == source.size(),
+                 "the regions of a source hold its whole content, or nothing");
     hash_.reset(XXH3_createState());
     XXH3_64bits_reset(hash_.get());
 }
@@ -32,7 +33,7 @@ std::size_t Outlet::send(std::size_t n, ByteQueue& onto) {
         sent_ += n;
         return n;
     }
-    NEXAR_ASSERT(source_ != nullptr, "a stream that was released is not sent any more");
+    NEXAR_ASSERT(source_ != nullptr, "a released stream cannot be sent");
     std::size_t moved = send_prefix(n, onto);
     if (moved < n) {
         moved += regions_.empty() ? send_asked(n - moved, onto) : send_regions(n - moved, onto);
@@ -52,7 +53,7 @@ std::size_t Outlet::send_prefix(std::size_t n, ByteQueue& onto) {
 
 std::size_t Outlet::send_regions(std::size_t n, ByteQueue& onto) {
     const std::uint64_t readable = prefix_bytes_ + source_->ready();
-    NEXAR_ASSERT(readable >= sent_ && readable <= size_, "what is ready only grows, to the whole");
+    NEXAR_ASSERT(readable >= sent_ && readable <= size_, "ready() can only grow, up to size()");
     n = static_cast<std::size_t>(std::min<std::uint64_t>(n, readable - sent_));
     std::size_t moved = 0;
     while (moved < n) {
@@ -75,7 +76,7 @@ std::size_t Outlet::send_regions(std::size_t n, ByteQueue& onto) {
 std::size_t Outlet::send_asked(std::size_t n, ByteQueue& onto) {
     const port::Bytes room = onto.extend(n);
     const std::size_t got = source_->fill(sent_ - prefix_bytes_, room);
-    NEXAR_ASSERT(got <= n, "a source gives no more than it was asked for");
+    NEXAR_ASSERT(got <= n, "a source cannot give more than it was asked for");
     onto.shorten(n - got);
     source_pending = got == 0;
     sent_ += got;

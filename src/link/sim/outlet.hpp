@@ -9,7 +9,7 @@
 #include <optional>
 #include <span>
 
-#include "link/quic/write_order.hpp"
+#include "link/common/write_order.hpp"
 #include "link/sim/byte_queue.hpp"
 #include "port/link.hpp"
 
@@ -18,29 +18,29 @@ namespace nexar::sim {
 /// The sending half of a lane or of a payload stream: which bytes come next, what the peer's window
 /// allows, and what it has acknowledged.
 ///
-/// The memory of a source that shows regions is read when it is sent, and again when it is given
-/// back, as a retransmission would: check_source().
+/// The memory of a source with regions is read when it is sent and again when it is released, as a
+/// retransmission would read it: check_source().
 class Outlet {
 public:
-    explicit Outlet(port::Lane lane) noexcept : lane_(true), class_(quic::write_class(lane)) {}
+    explicit Outlet(port::Lane lane) noexcept : lane_(true), class_(link::write_class(lane)) {}
     Outlet(port::StreamId id, port::Source& source, const port::StreamOptions& options, bool check);
 
     bool is_lane() const noexcept { return lane_; }
     port::StreamId id() const noexcept { return id_; }
-    quic::WriteClass write_class() const noexcept { return class_; }
+    link::WriteClass write_class() const noexcept { return class_; }
 
-    /// Bytes of a lane that are not acknowledged, given `written` bytes so far.
+    /// Unacknowledged bytes of a lane to which `written` bytes were written so far.
     std::uint64_t held(std::uint64_t written) const noexcept { return written - acknowledged_; }
 
-    /// How many bytes may be sent now, if the source has them. `written` is the end of a lane.
+    /// How many bytes may be sent now if the source has them. `written` is the end of a lane.
     std::uint64_t sendable(std::uint64_t written) const noexcept;
     bool end_due() const noexcept { return !is_lane() && !end_sent_ && sent_ == size_; }
     bool ready(std::uint64_t written) const noexcept {
         return !outcome && (end_due() || (!source_pending && sendable(written) != 0));
     }
 
-    /// Moves up to `n` bytes of the source to `onto`; the bytes of a lane stand there already.
-    /// How many; 0 when the source has none for now.
+    /// Moves up to `n` bytes of the source to `onto`, where the bytes of a lane are already, and
+    /// returns how many; 0 when the source has none yet.
     std::size_t send(std::size_t n, ByteQueue& onto);
     void send_end() noexcept { end_sent_ = true; }
     bool end_sent() const noexcept { return end_sent_; }
@@ -48,21 +48,21 @@ public:
     std::uint64_t sent() const noexcept { return sent_; }
     std::uint64_t acknowledged() const noexcept { return acknowledged_; }
 
-    /// The peer's link has everything before `offset`, and takes what is before `limit`.
+    /// The peer's link has everything before `offset` and accepts everything before `limit`.
     void acknowledge(std::uint64_t offset, std::uint64_t limit) noexcept;
     void set_limit(std::uint64_t limit) noexcept { limit_ = limit; }
 
-    /// Asserts that what was sent still stands in memory as it was sent.
+    /// Asserts that the bytes sent are unchanged in memory.
     void check_source() const;
-    /// The source is its owner's again: whoever sends from it afterwards fails an assertion.
+    /// Returns the source to its owner; sending from it afterwards fails an assertion.
     void forget_source() noexcept;
 
-    // What the link keeps with it.
+    // State of the link for this half.
     bool opened = false;
     bool queued = false;  // in a queue of the writer
     bool source_pending = false;
-    std::optional<port::SendOutcome> outcome{};  // decided, but not told yet
-    bool settled = false;                        // told
+    std::optional<port::SendOutcome> outcome{};  // decided, but not reported yet
+    bool settled = false;                        // reported
 
 private:
     struct HashFree {
@@ -77,18 +77,18 @@ private:
     bool lane_ = false;
     port::Source* source_ = nullptr;
     port::StreamId id_{};
-    quic::WriteClass class_;
+    link::WriteClass class_;
     std::array<std::byte, port::kMaxPrefixBytes> prefix_{};
     std::size_t prefix_bytes_ = 0;
     std::span<const port::ConstBytes> regions_{};
-    std::size_t region_ = 0;  // the one that holds the next byte, and that byte's place in it
+    std::size_t region_ = 0;  // that holds the next byte, and the byte's position in it
     std::size_t in_region_ = 0;
     std::uint64_t size_ = 0;  // prefix and content; of a lane: unused
     std::uint64_t sent_ = 0;
     std::uint64_t acknowledged_ = 0;
     std::uint64_t limit_ = 0;
     bool end_sent_ = false;
-    Hash hash_{};  // of what was read from regions; null: not checked
+    Hash hash_{};  // of the bytes read from regions; null: not checked
 };
 
 }  // namespace nexar::sim

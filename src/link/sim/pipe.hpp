@@ -15,12 +15,12 @@ namespace nexar::sim {
 
 class Link;
 
-/// A lane, or a payload stream, in one direction: its two halves, and the bytes between them.
+/// A lane or a payload stream in one direction: its two halves, and the bytes between them.
 ///
-/// Both ends of a link share it. Each end uses its own half only, and what is on the way only when
-/// it is due, so that neither knows what it could not know over a network.
+/// Both ends of a link share it. Each end uses only its own half, and bytes in flight only when
+/// they are due, so neither knows what it could not know over a network.
 struct Pipe : std::enable_shared_from_this<Pipe> {
-    /// What travels together: bytes up to an offset, and how the stream ends, if it does here.
+    /// Bytes up to an offset that travel together, and how the stream ends, if it ends here.
     struct Segment {
         TimePoint due{};
         std::uint64_t end = 0;
@@ -35,9 +35,9 @@ struct Pipe : std::enable_shared_from_this<Pipe> {
     std::optional<port::Lane> lane{};
     Outlet out;
     Inlet in{};
-    port::StreamId in_id{};  // as the receiving side numbers it
+    port::StreamId in_id{};  // the number at the receiving side
     Link* receiver = nullptr;
-    ByteQueue bytes{};  // written or sent, and not taken
+    ByteQueue bytes{};  // written or sent, and not yet taken
     std::deque<Segment> segments{};
     TimePoint last_due = TimePoint::min();
     std::size_t heap_place = std::numeric_limits<std::size_t>::max();

@@ -8,8 +8,8 @@
 namespace nexar::sim {
 
 namespace {
-// Virtual time must move: an actor that wants a turn again and again at the same instant would
-// keep a real loop from ever sleeping.
+// Virtual time must advance: an actor that keeps asking for a turn at the same instant would keep
+// a real loop from ever sleeping.
 constexpr std::uint64_t kMostStepsAtOneInstant = 100'000;
 }  // namespace
 
@@ -31,7 +31,7 @@ void World::at(TimePoint when, std::function<void()> what) {
 }
 
 void World::add(Actor& actor) {
-    NEXAR_ASSERT(actor.world_ == nullptr, "an actor is in one world, once");
+    NEXAR_ASSERT(actor.world_ == nullptr, "an actor can be in only one world, once");
     actor.world_ = this;
     actor.number_ = numbers_++;
     actors_.push_back(&actor);
@@ -92,7 +92,8 @@ void World::ask_everybody() {
 void World::advance_to(TimePoint time) {
     ++steps_;
     steps_at_now_ = time > now_ ? 0 : steps_at_now_ + 1;
-    NEXAR_ASSERT(steps_at_now_ < kMostStepsAtOneInstant, "somebody spins: time stands still");
+    NEXAR_ASSERT(steps_at_now_ < kMostStepsAtOneInstant,
+                 "an actor spins: virtual time does not advance");
     now_ = std::max(now_, time);
 }
 
@@ -101,7 +102,7 @@ void World::run_call() {
     const std::function<void()> what = std::move(calls_.back().what);
     calls_.pop_back();
     what();
-    // It may have done anything to anybody.
+    // The call may have changed any actor.
     ask_everybody();
 }
 
@@ -109,7 +110,7 @@ void World::run_turn() {
     Actor& actor = due_.first();
     trace(actor.number_);
     if (actor.turn_cost_ > Duration::zero()) actor.not_before_ = now_ + actor.turn_cost_;
-    // Before the turn: in it the actor may end.
+    // Before the turn, because the actor may be destroyed in it.
     touch(actor);
     actor.turn(now_);
 }

@@ -9,19 +9,19 @@
 
 #include "base/random.hpp"
 #include "base/time.hpp"
-#include "link/quic/timer_heap.hpp"
+#include "link/common/timer_heap.hpp"
 
 /// The simulator: whole clusters in one thread on virtual time, without sockets and without sleep.
-/// What is random comes from one seed, so that a run is replayed by it. On two levels: links that
-/// are made up (fabric.hpp), and the real QUIC connections over datagrams that are made up
-/// (datagram_net.hpp). Both give carriers, so that what stands on links runs unchanged on either.
+/// All randomness comes from one seed, which replays a run. There are two levels: simulated links
+/// (fabric.hpp), and real QUIC connections over simulated datagrams (datagram_net.hpp). Both
+/// provide carriers, so code above links runs unchanged on either.
 namespace nexar::sim {
 
 class World;
 
-/// Something that acts in a World: a node of a cluster, most often. It gets a turn when its
-/// deadline is due. What others do to it (something arrives) must change what next_deadline()
-/// says, and must be told to the World with touch(); carriers do so for whoever drives them.
+/// Something that acts in a World, usually a node. It gets a turn when its deadline is due. When
+/// something happens to it (a packet arrives), next_deadline() must change, and the World must
+/// learn of it by touch(); carriers call that for the actor that drives them.
 class Actor {
 public:
     Actor() = default;
@@ -30,13 +30,13 @@ public:
     Actor& operator=(const Actor&) = delete;
 
     virtual void turn(TimePoint now) = 0;
-    /// When the next turn is wanted; not later than `now`: at once. None: not until something
-    /// comes.
+    /// When the actor wants its next turn; not later than `now`: at once. None: not until something
+    /// happens.
     virtual std::optional<TimePoint> next_deadline() const = 0;
 
 private:
     friend class World;
-    friend class quic::TimerHeap<Actor>;
+    friend class link::TimerHeap<Actor>;
 
     World* world_ = nullptr;
     // NOLINTNEXTLINE(readability-identifier-naming): the name that TimerHeap asks for
@@ -48,14 +48,14 @@ private:
     bool asked_always_ = false;
 };
 
-/// Virtual time, who acts in it, and the seed of everything random. One thread.
+/// Virtual time, its actors, and the seed of all randomness. One thread.
 ///
-/// At one instant calls of at() come first, in the order in which they were made, then actors. Time
-/// stands still while anything is due, and jumps to what is next.
+/// At one instant the calls of at() run first, in the order in which they were made, then the
+/// actors. Time does not advance while anything is due; then it jumps to the next deadline.
 class World final : public Clock {
 public:
     explicit World(std::uint64_t seed);
-    /// Actors must have been removed, or be gone.
+    /// All actors must have been removed or destroyed.
     ~World() override;
     World(const World&) = delete;
     World& operator=(const World&) = delete;
@@ -64,39 +64,39 @@ public:
     Random& random() noexcept { return random_; }
     std::uint64_t seed() const noexcept { return seed_; }
 
-    /// Calls `what` at that time; at once, but not from within this call, when it has passed.
+    /// Calls `what` at that time; if it has passed, at once, but not from within this call.
     void at(TimePoint when, std::function<void()> what);
     void after(Duration delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
 
-    /// The actor must outlive the world, or be removed; its destructor does that.
+    /// The actor must outlive the world or be removed; its destructor removes it.
     void add(Actor& actor);
     void remove(Actor& actor);
 
-    /// Ask the actor for its deadline again before time moves on. Does nothing for an actor that
+    /// Asks the actor for its deadline again before time advances. Does nothing for an actor that
     /// is in no world.
     void touch(Actor& actor);
 
-    /// Ask it before every step, from now on: what it drives changes without a word. May be said
-    /// before the actor is added.
+    /// From now on asks the actor before every step, because its carrier changes without touch().
+    /// May be called before the actor is added.
     void always_ask(Actor& actor);
 
-    /// No turns before `until`, as if the process were stopped: what arrives waits. Again, with an
-    /// earlier time: it goes on then.
+    /// Gives the actor no turns before `until`, as if its process were stopped. Another call with
+    /// an earlier time shortens the pause.
     void pause(Actor& actor, TimePoint until);
 
-    /// Each turn takes so long: the next one comes that much later at the earliest.
+    /// Each turn takes `cost`: the next one begins that much later at the earliest.
     void set_turn_cost(Actor& actor, Duration cost);
 
-    /// Goes on until `done()`, which is asked after every step, at most for `at_most` of virtual
-    /// time; whether it was done.
+    /// Runs until `done()`, called after every step, returns true, or `at_most` of virtual time has
+    /// passed. Returns the last result of `done()`.
     bool run_until(const std::function<bool()>& done, Duration at_most);
     void run_for(Duration duration);
 
     /// Turns and calls so far.
     std::uint64_t steps() const noexcept { return steps_; }
 
-    /// Notes that something happened: mixed, with the time, into a hash that two runs of one seed
-    /// have in common exactly if the same things happened in the same order.
+    /// Mixes an event, with its time, into a hash. Two runs with one seed have the same hash
+    /// exactly if the same events happened in the same order.
     template <class... Words>
     void trace(Words... words) noexcept {
         mix(static_cast<std::uint64_t>(now_.time_since_epoch().count()));
@@ -133,7 +133,7 @@ private:
     TimePoint now_{std::chrono::seconds(1000)};
     std::vector<TimedAction> calls_;  // a heap
     std::vector<Actor*> actors_;
-    quic::TimerHeap<Actor> due_;
+    link::TimerHeap<Actor> due_;
     std::vector<Actor*> asked_always_;
     std::vector<Actor*> touched_;
     std::uint64_t numbers_ = 0;

@@ -53,7 +53,7 @@ std::vector<Address> reachable_addresses(const Address& bound) {
             return address.is_loopback() == loopback;
         });
     }
-    // A host with very many keeps its loopback, which is the best to itself.
+    // A host with too many addresses keeps its loopback, the best one for peers on the same host.
     while (addresses.size() > wire::kMaxAddresses) {
         addresses.erase(addresses.begin() + wire::kMaxAddresses - 2);
     }
@@ -73,15 +73,15 @@ Result<std::vector<Address>> resolve(const std::string& host_port) {
                          .ai_next = nullptr};
     addrinfo* list = nullptr;
     const int code = ::getaddrinfo(parts.host.c_str(), nullptr, &hints, &list);
-    // This name means the loopback also where no file says so (RFC 6761, 6.3): small containers.
+    // localhost means the loopback even without a hosts file (RFC 6761, 6.3): small containers.
     if (code != 0 && parts.host == "localhost") {
         NEXAR_TRY_VALUE(loopback, Address::parse(fmt::format("127.0.0.1:{}", parts.port)));
         return std::vector{loopback};
     }
     if (code != 0) {
         return Error(Errc::bad_config,
-                     fmt::format("no address is known for the host {} of the seed: {}; give the "
-                                 "address in numbers",
+                     fmt::format("the host name {} of the seed cannot be resolved: {}; give its "
+                                 "numeric address instead",
                                  in_quotes(parts.host), ::gai_strerror(code)));
     }
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(list, ::freeaddrinfo);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <nexar/result.hpp>
@@ -16,14 +17,20 @@
 
 namespace nexar::runtime {
 
-/// What binds a signing request, and the proofs of a job's secret, to one connection.
+/// Binds a signing request, and the proofs of a job's secret, to one link.
 inline constexpr std::string_view kBindingLabel = "EXPORTER-nexar-join-1";
 inline constexpr std::size_t kBindingBytes = 32;
 
-/// The seed lane of one link: frames in, frames out. It stands in the place of the control lane.
+inline Result<std::array<std::byte, kBindingBytes>> binding(const port::Link& link) {
+    std::array<std::byte, kBindingBytes> bytes{};
+    if (auto exported = link.export_key(kBindingLabel, bytes); !exported) return exported.error();
+    return bytes;
+}
+
+/// The seed lane of one link: frames in, frames out. It uses the link's control lane.
 class SeedLane final : private engine::LaneReader::Taker {
 public:
-    /// Takes one frame; an Error ends the link with its words.
+    /// Takes one frame; an Error closes the link with its text.
     using Take = std::function<Result<void>(const wire::FrameHeader&, port::ConstBytes)>;
 
     /// `link` must outlive its use here.
@@ -36,11 +43,11 @@ public:
     SeedLane(const SeedLane&) = delete;
     SeedLane& operator=(const SeedLane&) = delete;
 
-    /// False: the other end does not read, and the link was closed.
+    /// Returns false if it closed the link because the other end does not read.
     template <class Message>
     bool send(const Message& message) {
         if (write(wire::to_bytes(message))) return true;
-        close("you do not read what is said to you");
+        close("you do not read what is sent to you");
         return false;
     }
 

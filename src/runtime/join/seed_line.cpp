@@ -20,61 +20,49 @@ constexpr Duration kRenewPause = std::chrono::milliseconds(500);
 
 }  // namespace
 
-SeedLine::SeedLine(quic::Endpoint& endpoint, JoinTerms terms, security::KeyPair key)
-    : endpoint_(&endpoint),
+SeedLine::SeedLine(port::Carrier& carrier, JoinTerms terms, security::KeyPair key,
+                   HostServices services)
+    : carrier_(&carrier),
       terms_(std::move(terms)),
-      join_key_(std::move(key)),
-      next_seed_(terms_.seeds.size()) {}
+      services_(std::move(services)),
+      join_key_(std::move(key)) {}
 
-void SeedLine::begin_round(TimePoint now) {
-    problems_.clear();
-    next_seed_ = 0;
-    dial_at_ = now;
-    beside_at_ = now + kBeside;
-}
-
-/// All seeds once more: the seed forgets a handshake that was interrupted for too long, and one
-/// that was restarted does not know it.
-void SeedLine::dial_beside(TimePoint now) {
-    next_seed_ = 0;
-    dial_at_ = now;
-    beside_at_ = now + kBesideAgain;
-}
-
-void SeedLine::dial_next(TimePoint now) {
-    const Address& seed = terms_.seeds[next_seed_++];
-    dial_at_ = now + kStagger;
-    std::optional<security::PublicKeyHash> ca;
-    if (terms_.join) ca = terms_.join->ca;
+void SeedLine::dial(TimePoint now, const engine::AddressRace::Attempt& attempt) {
+    port::DialTarget target{.address = attempt.address, .peer = port::SeedTarget{}};
     const bool as_joiner = credentials_ == nullptr;
-    const auto id =
-        as_joiner ? endpoint_->dial_as_joiner(now, seed, ca) : endpoint_->dial_seed(now, seed);
+    if (as_joiner) {
+        port::JoinTarget seed;
+        if (terms_.join) seed.ca = terms_.join->ca;
+        target.peer = seed;
+    }
+    const auto id = carrier_->dial(now, target);
     if (!id) {
-        problems_.insert_or_assign(seed.text(), id.error());
+        problems_.insert_or_assign(attempt.address.text(), id.error());
+        race_.failed(now);
         return;
     }
-    calls_[*id] = {.to = seed, .begun = now, .as_joiner = as_joiner};
-    const auto same = [&](const auto& entry) {
-        return !entry.second.over && entry.second.to == seed;
-    };
-    if (std::ranges::count_if(calls_, same) <= kMostBeside) return;
-    const auto oldest = std::ranges::find_if(calls_, same);  // link ids ascend
-    end(oldest->first, oldest->second, "another attempt is tried");
+    links_[*id] = {.to = attempt.address, .as_joiner = as_joiner};
+    if (const auto surplus = race_.dialed(now, attempt, *id)) {
+        end(*surplus, links_.at(*surplus), "another attempt is tried");
+    }
 }
 
 void SeedLine::ping(TimePoint now) {
     if (!talking_ || epoch_ != Epoch(0) || now < ping_at_) return;
     ping_at_ = now + kPing;
-    calls_.at(*talking_).link->send_datagram(wire::to_bytes(wire::Heartbeat{}));
+    links_.at(*talking_).link->send_datagram(wire::to_bytes(wire::Heartbeat{}));
 }
 
 void SeedLine::turn(TimePoint now) {
     now_ = now;
     if (closing_ || failure_ || dismissed_) return;
     if (!talking_) {
-        if (round_over() && !calling() && now >= dial_at_) begin_round(now);
-        if (round_over() && calling() && now >= beside_at_) dial_beside(now);
-        while (!round_over() && (now >= dial_at_ || !calling())) dial_next(now);
+        if (!race_.running() && now >= race_.next_round_at()) {
+            problems_.clear();
+            race_.begin(now, terms_.seeds);
+        }
+        while (const auto attempt = race_.next(now)) dial(now, *attempt);
+        if (race_.exhausted()) on_round_failed(now);
     }
     ping(now);
     if (renew_at_ && now >= *renew_at_) renew(now);
@@ -82,15 +70,14 @@ void SeedLine::turn(TimePoint now) {
 
 std::optional<TimePoint> SeedLine::next_deadline() const {
     if (closing_ || failure_ || dismissed_) return std::nullopt;
-    if (!talking_) return !round_over() || !calling() ? dial_at_ : beside_at_;
+    if (!talking_) return race_.due();
     if (epoch_ == Epoch(0)) return renew_at_ ? std::min(ping_at_, *renew_at_) : ping_at_;
     return renew_at_;
 }
 
 bool SeedLine::handle(TimePoint now, const port::LinkEvent& event) {
     now_ = now;
-    const auto found = calls_.find(event.link);
-    if (found == calls_.end()) return false;
+    if (!links_.contains(event.link)) return false;
     if (const auto* up = std::get_if<port::Up>(&event.what)) {
         on_up(now, event.link, *up);
     } else if (const auto* down = std::get_if<port::Down>(&event.what)) {
@@ -100,99 +87,99 @@ bool SeedLine::handle(TimePoint now, const port::LinkEvent& event) {
 }
 
 void SeedLine::on_up(TimePoint now, port::LinkId id, const port::Up& up) {
-    Call& call = calls_.at(id);
-    call.link = up.link;
-    if (talking_ || closing_ || call.over) {
-        end(id, call, "another address answered first");
+    SeedLink& one = links_.at(id);
+    one.link = up.link;
+    if (talking_ || closing_ || one.over) {
+        end(id, one, "another address answered first");
         return;
     }
     talking_ = id;
     ping_at_ = now + kPing;
-    next_seed_ = terms_.seeds.size();
-    pause_ = kFirstPause;
-    for (auto& [other, unused] : calls_) {
+    race_.stop_until(now);
+    race_.reset_pause();
+    for (auto& [other, unused] : links_) {
         if (other != id) end(other, unused, "another address answered first");
     }
-    call.lane = std::make_unique<SeedLane>(
+    one.lane = std::make_unique<SeedLane>(
         *up.link, [this, id](const wire::FrameHeader& header, port::ConstBytes body) {
             return take(id, header, body);
         });
-    if (!call.as_joiner) {
-        call.lane->send(
-            wire::Hello{.epoch = epoch_, .software = fmt::format("nexar {}", version())});
-        for (const auto& [rank, report] : reports_) call.lane->send(report);
-        plan_renewal(now);
-        return;
+    if (one.as_joiner) {
+        greet_as_joiner(one);
+    } else {
+        greet_as_member(now, one);
     }
-    ca_ = tls(call).seen_ca();
-    if (!ca_) return call.lane->close("no CA was shown");
+}
+
+void SeedLine::greet_as_member(TimePoint now, SeedLink& one) {
+    one.lane->send(wire::Hello{.epoch = epoch_, .software = fmt::format("nexar {}", version())});
+    for (const auto& [rank, report] : reports_) one.lane->send(report);
+    plan_renewal(now);
+}
+
+void SeedLine::greet_as_joiner(SeedLink& one) {
+    ca_.reset();
+    if (auto shown = security::Certificate::from_der(one.link->peer_ca())) ca_ = std::move(*shown);
+    if (!ca_) return one.lane->close("you showed no CA certificate");
     proved_ = false;
     offered_.reset();
     if (!terms_.job_secret) {
-        if (auto asked = ask_to_join(call); !asked) call.lane->close(asked.error().cause());
+        if (auto asked = ask_to_join(one); !asked) one.lane->close(asked.error().cause());
         return;
     }
-    const auto bound = binding(call);
+    const auto bound = binding(*one.link);
     const auto key = ca_->public_key();
     if (!bound || !key) {
-        call.lane->close("no keying material");
+        one.lane->close("this link has no keying material");
         return;
     }
-    call.lane->send(wire::Proof{terms_.job_secret->proof(security::Role::client, *bound, *key)});
+    one.lane->send(wire::Proof{terms_.job_secret->proof(security::Role::client, *bound, *key)});
 }
 
-void SeedLine::end(port::LinkId id, Call& call, std::string_view why) {
-    call.over = true;
-    if (call.link != nullptr) {
-        call.link->close(why);
+void SeedLine::end(port::LinkId id, SeedLink& one, std::string_view why) {
+    one.over = true;
+    race_.ended(id);
+    if (one.link != nullptr) {
+        one.link->close(why);
     } else {
-        endpoint_->abandon(id);
+        carrier_->abandon(id);
     }
-}
-
-bool SeedLine::calling() const noexcept {
-    return std::ranges::any_of(calls_, [](const auto& entry) { return !entry.second.over; });
 }
 
 void SeedLine::on_down(TimePoint now, port::LinkId id, const Error& reason) {
-    const auto found = calls_.find(id);
+    const auto found = links_.find(id);
     const Address to = found->second.to;
     const bool over = found->second.over;
-    calls_.erase(found);
-    if (talking_ == id) {
+    const bool was_talking = talking_ == id;
+    links_.erase(found);
+    race_.ended(id);
+    if (was_talking) {
         talking_.reset();
         renew_at_.reset();
     }
     if (over) return;
-    // What the seed said is worth more than that the link was closed after it.
+    // A report of the seed is worth more than that the link was closed after it.
     problems_.try_emplace(to.text(), reason);
-    if (calling() || !round_over()) return;
-    // A seed that every address shows to be another one stays so; one that is silent may come.
+    if (was_talking || race_.exhausted()) on_round_failed(now);
+}
+
+void SeedLine::on_round_failed(TimePoint now) {
+    // If every address shows another seed than the expected one, that will not change; a seed that
+    // does not answer may still come.
     const bool refused =
         !credentials_ && !problems_.empty() && std::ranges::all_of(problems_, [](const auto& one) {
             return one.second.code() == Errc::unauthenticated ||
                    one.second.code() == Errc::version_mismatch;
         });
     if (refused && !failure_) failure_ = problems_.begin()->second;
-    dial_at_ = now + pause_;
-    pause_ = std::min(2 * pause_, kLongestPause);
+    race_.end_round(now);
 }
 
-const security::TlsSession& SeedLine::tls(const Call& call) const {
-    return static_cast<const quic::Connection&>(*call.link).tls();
-}
-
-Result<std::array<std::byte, kBindingBytes>> SeedLine::binding(const Call& call) const {
-    std::array<std::byte, kBindingBytes> bytes{};
-    NEXAR_TRY(tls(call).export_key(kBindingLabel, bytes));
-    return bytes;
-}
-
-Result<void> SeedLine::ask_to_join(Call& call) {
+Result<void> SeedLine::ask_to_join(SeedLink& one) {
     if (!join_key_) {
-        return Error(Errc::protocol_violation, "the seed has let this process in already");
+        return Error(Errc::protocol_violation, "the seed has admitted this process already");
     }
-    NEXAR_TRY_VALUE(bound, binding(call));
+    NEXAR_TRY_VALUE(bound, binding(*one.link));
     NEXAR_TRY_VALUE(request, security::SigningRequest::create(*join_key_, bound));
     wire::Hello hello{.software = fmt::format("nexar {}", version()),
                       .wanted_rank = terms_.wanted_rank};
@@ -205,30 +192,30 @@ Result<void> SeedLine::ask_to_join(Call& call) {
             std::ranges::copy(bytes, join.token_secret.begin());
         });
     }
-    call.lane->send(hello);
-    call.lane->send(join);
+    one.lane->send(hello);
+    one.lane->send(join);
     wipe(join.token_secret);
     return {};
 }
 
 void SeedLine::plan_renewal(TimePoint now) {
-    // Half of what is left, not of the whole: the beginning lies in the past, for clocks that are
-    // behind.
-    const auto left = credentials_->validity().not_after - std::chrono::system_clock::now();
+    // Half of the time left, not of the whole life: certificates begin in the past, for nodes whose
+    // clocks are behind.
+    const auto left = credentials_->validity().not_after - services_.wall_clock();
     renew_at_ = now + std::max(std::chrono::duration_cast<Duration>(left / 2), kRenewPause);
 }
 
 void SeedLine::renew(TimePoint now) {
     renew_at_ = now + kRenewRetry;
-    if (!talking_ || calls_.at(*talking_).as_joiner) return;
-    Call& call = calls_.at(*talking_);
-    auto key = security::KeyPair::generate();
-    const auto bound = binding(call);
+    if (!talking_ || links_.at(*talking_).as_joiner) return;
+    SeedLink& one = links_.at(*talking_);
+    auto key = services_.new_key();
+    const auto bound = binding(*one.link);
     if (!key || !bound) return;
     auto request = security::SigningRequest::create(*key, *bound);
     if (!request) return;
     renewal_key_ = std::move(*key);
-    call.lane->send(wire::Renewal{.signing_request = request->der()});
+    one.lane->send(wire::Renewal{.signing_request = request->der()});
 }
 
 void SeedLine::report(const wire::LinkReport& report) {
@@ -236,12 +223,12 @@ void SeedLine::report(const wire::LinkReport& report) {
     tell(report);
 }
 
-/// As a member, if there is a link now.
+/// Sends the message if this node has a link to the seed as a member.
 template <class Message>
 void SeedLine::tell(const Message& message) {
     if (!talking_) return;
-    Call& call = calls_.at(*talking_);
-    if (!call.over && !call.as_joiner && !call.lane->closed()) call.lane->send(message);
+    SeedLink& one = links_.at(*talking_);
+    if (!one.over && !one.as_joiner && !one.lane->closed()) one.lane->send(message);
 }
 
 std::string SeedLine::news() const {
@@ -251,7 +238,7 @@ std::string SeedLine::news() const {
         all += fmt::format("{}seed {}: {}", all.empty() ? "" : "; ", seed, problem.cause());
     }
     if (!all.empty()) return all;
-    if (refusal_) return refusal_->cause();  // the next attempt is on its way
+    if (refusal_) return refusal_->cause();  // the next attempt follows
     std::string seeds;
     for (const Address& seed : terms_.seeds) seeds += (seeds.empty() ? "" : ", ") + seed.text();
     return talking_ ? "the seed answers and has not let this process in yet"
@@ -266,7 +253,7 @@ void SeedLine::abort(const wire::Abort& abort) {
 void SeedLine::close(const std::optional<Error>& why) {
     closing_ = true;
     if (why) tell(wire::report_of(*why, epoch_));
-    for (auto& [id, call] : calls_) end(id, call, "the node was closed");
+    for (auto& [id, one] : links_) end(id, one, "the node was closed");
 }
 
 }  // namespace nexar::runtime

@@ -1,4 +1,4 @@
-// What the seed says to this process, and what follows from it.
+// What a node does with the frames that the seed sends.
 
 #include <fmt/format.h>
 
@@ -38,19 +38,19 @@ Result<security::KeyPair> copy_of(const security::KeyPair& key) {
 
 Result<void> SeedLine::take(port::LinkId id, const wire::FrameHeader& header,
                             port::ConstBytes body) {
-    Call& call = calls_.at(id);
+    SeedLink& one = links_.at(id);
     switch (header.type) {
         case wire::FrameType::proof: {
             NEXAR_TRY_VALUE(proof, wire::decode_body<wire::Proof>(header, body));
-            return on_proof(call, proof.message);
+            return on_proof(one, proof.message);
         }
         case wire::FrameType::admission: {
             NEXAR_TRY_VALUE(admission, wire::decode_body<wire::Admission>(header, body));
-            return on_admission(call, admission.message);
+            return on_admission(one, admission.message);
         }
         case wire::FrameType::welcome: {
             NEXAR_TRY_VALUE(welcome, wire::decode_body<wire::Welcome>(header, body));
-            return on_welcome(call, welcome.message);
+            return on_welcome(one, welcome.message);
         }
         case wire::FrameType::formation: {
             NEXAR_TRY_VALUE(formation, wire::decode_body<wire::Formation>(header, body));
@@ -67,35 +67,37 @@ Result<void> SeedLine::take(port::LinkId id, const wire::FrameHeader& header,
         }
         case wire::FrameType::error_report: {
             NEXAR_TRY_VALUE(report, wire::decode_body<wire::ErrorReport>(header, body));
-            return on_report(call, report.message);
+            return on_report(one, report.message);
         }
         default:
-            return Error(
-                Errc::protocol_violation,
-                fmt::format("a frame of type {} came from the seed", wire::name(header.type)));
+            return Error(Errc::protocol_violation,
+                         fmt::format("the seed sent a frame of type {}", wire::name(header.type)));
     }
 }
 
-Result<void> SeedLine::on_proof(Call& call, const wire::Proof& proof) {
-    if (!terms_.job_secret || !call.as_joiner || proved_ || !ca_) {
-        return Error(Errc::protocol_violation, "a proof came that was not asked for");
+Result<void> SeedLine::on_proof(SeedLink& one, const wire::Proof& proof) {
+    if (!terms_.job_secret || !one.as_joiner || proved_ || !ca_) {
+        return Error(Errc::protocol_violation,
+                     "the seed sent a proof that this node did not ask for");
     }
-    NEXAR_TRY_VALUE(bound, binding(call));
+    NEXAR_TRY_VALUE(bound, binding(*one.link));
     NEXAR_TRY_VALUE(key, ca_->public_key());
     if (!terms_.job_secret->proves(proof.code, security::Role::server, bound, key)) {
-        failure_ = another_job(call.to);
+        failure_ = another_job(one.to);
         return *failure_;
     }
     proved_ = true;
-    return ask_to_join(call);
+    return ask_to_join(one);
 }
 
-Result<void> SeedLine::on_admission(const Call& call, const wire::Admission& admission) {
+Result<void> SeedLine::on_admission(const SeedLink& one, const wire::Admission& admission) {
     NEXAR_TRY_VALUE(certificate, security::Certificate::from_der(admission.certificate));
     NEXAR_TRY_VALUE(identity, certificate.identity());
-    const bool renewed = !call.as_joiner;
+    const bool renewed = !one.as_joiner;
     const auto& key = renewed ? renewal_key_ : join_key_;
-    if (!key || !ca_) return Error(Errc::protocol_violation, "an admission came unasked");
+    if (!key || !ca_)
+        return Error(Errc::protocol_violation,
+                     "the seed sent an admission that this node did not ask for");
     if (identity.node != NodeId(admission.node) ||
         (renewed && identity.node != credentials_->identity().node)) {
         return Error(Errc::protocol_violation, "the certificate names another node");
@@ -108,48 +110,49 @@ Result<void> SeedLine::on_admission(const Call& call, const wire::Admission& adm
     }
     renewal_key_.reset();
     credentials_ = made;
-    endpoint_->set_credentials(credentials_);
+    carrier_->set_credentials(credentials_);
     NEXAR_LOG_INFO("the certificate of this node was renewed");
     plan_renewal(now_);
     return {};
 }
 
-Result<void> SeedLine::on_welcome(Call& call, const wire::Welcome& welcome) {
-    if (!call.as_joiner || !offered_ || !talking_ || call.over) {
-        return Error(Errc::protocol_violation, "a welcome came that was not asked for");
+Result<void> SeedLine::on_welcome(SeedLink& one, const wire::Welcome& welcome) {
+    if (!one.as_joiner || !offered_ || !talking_ || one.over) {
+        return Error(Errc::protocol_violation,
+                     "the seed sent a welcome that this node did not ask for");
     }
     credentials_ = std::exchange(offered_, nullptr);
     refusal_.reset();
-    endpoint_->set_credentials(credentials_);
+    carrier_->set_credentials(credentials_);
     admission_ = Admitted{.credentials = credentials_, .welcome = welcome};
-    // From here on we are known by our certificate.
-    end(*talking_, call, "joined");
+    // From here on the seed knows this node by its certificate.
+    end(*talking_, one, "joined");
     talking_.reset();
-    dial_at_ = now_;
+    race_.stop_until(now_);
     return {};
 }
 
-Result<void> SeedLine::on_report(const Call& call, const wire::ErrorReport& report) {
-    if (!call.as_joiner && report.code != Errc::unauthenticated) {
+Result<void> SeedLine::on_report(const SeedLink& one, const wire::ErrorReport& report) {
+    if (!one.as_joiner && report.code != Errc::unauthenticated) {
         ended_ = Error(report.code, printable(report.text, wire::kMaxReportTextBytes));
         return {};
     }
-    // A seed that has given up refuses everybody, and says all there is to say.
+    // The report of a seed that has given up needs no introduction.
     Error said(report.code,
                report.code == Errc::closed
                    ? report.text
                    : fmt::format("the seed does not let this process in: {}", report.text));
-    // Each side only sees that the other one has another secret.
+    // Each side only sees that the secrets differ.
     if (report.code == Errc::unauthenticated && terms_.job_secret && !proved_) {
-        said = another_job(call.to);
+        said = another_job(one.to);
     }
     refusal_ = said;
-    pause_ = std::max(pause_, kRefusedPause);
+    race_.lengthen_pause(kRefusedPause);
     for (const Address& seed : terms_.seeds) problems_.insert_or_assign(seed.text(), said);
-    if (call.as_joiner) {
+    if (one.as_joiner) {
         if (is_final(report.code)) failure_ = said;
     } else if (epoch_ == Epoch(0)) {
-        // Our place was given away while we were not heard. There may be another one.
+        // The seed gave our place away while it did not hear from us. There may be another one.
         credentials_.reset();
     } else {
         NEXAR_LOG_WARNING("the seed does not know this cluster any more: {}", report.text);

@@ -10,9 +10,9 @@
 
 namespace nexar::runtime {
 
-/// Decides which refusals a seed logs: the first one for each host and reason, then at most one a
-/// minute, with the number of those that were not logged. A process that a full world refuses tries
-/// again and again, and must not fill the log. Sans-I/O.
+/// Decides which refusals a seed logs: the first one for each host and reason, then at most one per
+/// minute, with the number of refusals since. A process that a full cluster refuses keeps trying
+/// and must not fill the log. Sans-I/O.
 class RefusalLog {
 public:
     static constexpr Duration kPause = std::chrono::minutes(1);

@@ -28,7 +28,7 @@ SeedDesk::SeedDesk(const wire::StoredSeed& state, std::uint32_t world,
     : state_(state), new_node_(std::move(new_node)) {
     if (state_.world_size != world) begin_anew();
     state_.world_size = world;
-    // All of them were told that they are members: they have time to find the new life of the seed.
+    // They all know that they are members, so they get time to find the restarted seed.
     for (const wire::StoredMember& one : state_.members) {
         absent_[NodeId(one.member.node)] = {.until = now + kAbsenceAfterRestart, .lost = true};
     }
@@ -41,7 +41,7 @@ std::uint32_t SeedDesk::spent(const wire::Id& token) const noexcept {
 
 void SeedDesk::spend(const wire::Id& token, const security::TokenTable& tokens) {
     if (state_.spent.size() >= kManySpent) {
-        // What the table has forgotten lets nobody in anyway.
+        // A token that the table has forgotten admits nobody anyway.
         std::erase_if(state_.spent, [&](const wire::SpentToken& one) {
             return tokens.find(security::TokenId(one.token)) == nullptr;
         });
@@ -60,7 +60,7 @@ wire::StoredMember* SeedDesk::find(const NodeId& node) noexcept {
     return found == state_.members.end() ? nullptr : &*found;
 }
 
-/// A member that has been away for too long while the world forms.
+/// The member has been absent too long while the world forms.
 bool SeedDesk::can_displace(const wire::StoredMember& member, TimePoint now) const {
     const NodeId node(member.member.node);
     const auto until = absent_.find(node);
@@ -137,7 +137,7 @@ Result<Member> SeedDesk::admit(const Applicant& applicant, const security::Token
     const auto displaced = std::ranges::find(displaced_, std::pair(applicant.key, token));
     const bool returns = displaced != displaced_.end();
     if (!applicant.proved_job_secret) {
-        // Whoever used it up may come again, with the same key.
+        // The process that spent the token may return with the same key.
         const std::uint32_t uses = again || returns ? 0 : spent(token);
         NEXAR_TRY(tokens.check(applicant.token, applicant.secret, uses, wall));
     }
@@ -245,7 +245,7 @@ std::optional<View> SeedDesk::view() const {
 }
 
 void SeedDesk::refused(const std::string& from, const std::string& why) {
-    // Whoever tries again every second changes nothing.
+    // A process that retries every second changes nothing.
     if (std::ranges::find(refusals_, std::pair(from, why)) != refusals_.end()) return;
     std::erase_if(refusals_, [&](const auto& one) { return one.first == from; });
     if (refusals_.size() == kMostRefusals) refusals_.erase(refusals_.begin());

@@ -22,10 +22,10 @@
 
 namespace nexar::runtime {
 
-/// Who asks to be let in, after what it showed was found to be well-formed.
+/// A process that asks to join, after its request was found to be well-formed.
 struct Applicant {
     bool proved_job_secret = false;
-    security::TokenId token{};  // else
+    security::TokenId token{};  // otherwise
     std::span<const std::byte> secret{};
     security::PublicKeyHash key{};
     std::optional<Rank> wanted_rank{};
@@ -33,8 +33,8 @@ struct Applicant {
     std::string host{};
 };
 
-/// Decides who gets in, as which node and rank, and when the cluster is complete. Sans-I/O: what
-/// must survive a restart is state(), to be kept before anybody is told of it.
+/// Decides who joins, as which node and rank, and when the cluster is complete. Sans-I/O: state()
+/// must survive a restart, so the owner writes it before it tells anyone of a change.
 class SeedDesk {
 public:
     /// `new_node` makes random node ids.
@@ -43,38 +43,38 @@ public:
 
     const wire::StoredSeed& state() const noexcept { return state_; }
 
-    /// The member that the applicant is from now on. The same key with the same token is the same
-    /// member again: its answer was lost. Until the world has formed, a member whose place was
-    /// given away may come again with the same key and its spent token: it is a new node, with a
-    /// rank that is free. An Error: unauthenticated, or invalid_argument for a rank that is not
-    /// free, or too_many_pending while the cluster is complete.
+    /// Makes the applicant a member. The same key with the same token is the same member again: its
+    /// answer was lost. Until the world has formed, a member whose place was given away may return
+    /// with the same key and its spent token, as a new node with a free rank. An Error:
+    /// unauthenticated, invalid_argument for a rank that is not free, or too_many_pending while the
+    /// cluster is complete.
     Result<Member> admit(const Applicant& applicant, const security::TokenTable& tokens,
                          security::WallTime wall, TimePoint now);
 
     /// A member has a link to the seed, or lost it. An Error (unauthenticated) for a node that is
     /// not a member. A member that lost its link during formation keeps its place for kAbsence, and
-    /// longer while nobody else needs it; one that said goodbye makes room at once.
+    /// longer while no other process needs it; a member that closed its link makes room at once.
     Result<Member> attend(const Identity& identity);
     void leave(const NodeId& node, TimePoint now, bool with_goodbye = false);
     void expire(TimePoint now);
     std::optional<TimePoint> next_deadline() const;
 
     /// The process for `rank` has ended and will not be started again. Before the first view this
-    /// ends the formation: from now on nobody is let in, and given_up() says why. `how` continues
-    /// "rank 2 ...": "exited with code 0". False, and without effect, once there was a view.
+    /// ends the formation: from now on every applicant is refused, and given_up() says why. `how`
+    /// continues "rank 2 ...": "exited with code 0". Returns false, without effect, after a view.
     bool give_up_on(Rank rank, const std::string& how);
     const std::optional<Error>& given_up() const noexcept { return given_up_; }
 
-    /// Publishes a view when all members of the world attend; true when there is a new one.
+    /// Publishes a view when all members of the world attend; returns true for a new view.
     bool try_form();
-    /// The last one that was published, once there is one.
+    /// The latest published view, if any.
     std::optional<View> view() const;
     bool formed() const noexcept { return state_.formed; }
     std::uint32_t world() const noexcept { return state_.world_size; }
 
-    /// Remembers why somebody was not let in, for who waits.
+    /// Remembers a refusal for status().
     void refused(const std::string& from, const std::string& why);
-    /// Whether the member has a link to the seed now.
+    /// True while the member has a link to the seed.
     bool attends(const NodeId& node) const { return present_.contains(node); }
     /// "3 of 4 joined; 10.0.0.7 presented an expired token".
     std::string status() const;
@@ -85,7 +85,7 @@ public:
     std::uint64_t revision() const noexcept { return revision_; }
 
 private:
-    /// Several times what a member may need to dial again.
+    /// Several times as long as a member may need to dial again.
     static constexpr Duration kAbsence = std::chrono::seconds(30);
     static constexpr Duration kAbsenceAfterRestart = std::chrono::seconds(60);
     static constexpr std::size_t kManySpent = wire::kMaxStoredTokens / 2;
@@ -105,11 +105,11 @@ private:
     std::set<NodeId> present_;
     /// Members without a link.
     struct Absence {
-        TimePoint until{};  // nobody else gets its place before
+        TimePoint until{};  // before that nobody else gets its place
         bool lost = false;  // it had a link
     };
     std::map<NodeId, Absence> absent_;
-    /// Who lost its place during this formation: its key, and the token that it has spent.
+    /// Members that lost their place during this formation: their key, and the token they spent.
     std::vector<std::pair<security::PublicKeyHash, wire::Id>> displaced_;
     std::vector<std::pair<std::string, std::string>> refusals_;
     bool formed_once_ = false;

@@ -1,4 +1,4 @@
-// What a seed keeps in its state directory while it runs.
+// What a seed writes to its state directory while it runs.
 
 #include <fmt/format.h>
 
@@ -8,13 +8,13 @@
 
 #include "base/log.hpp"
 #include "base/printable.hpp"
-#include "runtime/seed/seed_body.hpp"
+#include "runtime/seed/seed_server.hpp"
 
-namespace nexar::detail {
+namespace nexar::runtime {
 
 namespace {
 
-/// Changes of peers.json are gathered for so long.
+/// How long changes of peers.json are collected before it is written.
 constexpr Duration kPeersPause = std::chrono::milliseconds(200);
 /// While the state directory cannot be written, as when a disk is full.
 constexpr Duration kWriteRetry = std::chrono::seconds(1);
@@ -31,28 +31,28 @@ std::string in_json(std::string_view text) {
 
 }  // namespace
 
-bool SeedBody::keep() {
+bool SeedServer::keep() {
     if (!state_ || kept_revision_ == desk_->revision()) return true;
     if (retry_writing_at_ && now_ < *retry_writing_at_) return false;
     if (const auto kept = state_->keep(desk_->state()); !kept) {
         if (!retry_writing_at_) {
-            NEXAR_LOG_ERROR("the seed cannot keep its state and lets nobody in until it can: {}",
+            NEXAR_LOG_ERROR("the seed cannot write its state and admits nobody until it can: {}",
                             kept.error().cause());
         }
         retry_writing_at_ = now_ + kWriteRetry;
         return false;
     }
-    if (retry_writing_at_) NEXAR_LOG_WARNING("the seed can keep its state again");
+    if (retry_writing_at_) NEXAR_LOG_WARNING("the seed can write its state again");
     retry_writing_at_.reset();
     kept_revision_ = desk_->revision();
     return true;
 }
 
-void SeedBody::peers_changed() {
+void SeedServer::peers_changed() {
     if (!peers_due_) peers_due_ = now_ + kPeersPause;
 }
 
-std::string SeedBody::peers_json() const {
+std::string SeedServer::peers_json() const {
     std::string members;
     std::set<Rank> connected;
     for (const auto& one : desk_->state().members) {
@@ -82,8 +82,9 @@ std::string SeedBody::peers_json() const {
         desk_->state().epoch.value(), desk_->world(), in_json(desk_->status()), members, pairs);
 }
 
-/// peers.json follows every change of the members, so that it never shows members that have left.
-void SeedBody::keep_peers(TimePoint now) {
+/// Rewrites peers.json after every change of the members, so that it never shows members that have
+/// left.
+void SeedServer::keep_peers(TimePoint now) {
     if (peers_changes_ != desk_->changes()) {
         peers_changes_ = desk_->changes();
         if (!desk_->formed()) reports_.clear();
@@ -98,10 +99,11 @@ void SeedBody::keep_peers(TimePoint now) {
         return;
     }
     peers_due_ = now + kWriteRetry;
-    // Not where keep() says the same, a moment earlier or later.
+    // Not if keep() logs the same failure.
     if (++peers_failures_ == 2 && !retry_writing_at_) {
-        NEXAR_LOG_WARNING("`nexar peers` shows what was true before: {}", kept.error().cause());
+        NEXAR_LOG_WARNING("peers.json cannot be written, so `nexar peers` shows an old state: {}",
+                          kept.error().cause());
     }
 }
 
-}  // namespace nexar::detail
+}  // namespace nexar::runtime

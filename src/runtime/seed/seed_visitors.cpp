@@ -1,4 +1,4 @@
-// What a seed says to joiners and members, and what it believes of what they say.
+// The conversation of a seed with joiners and members, and what it accepts from them.
 
 #include <fmt/format.h>
 
@@ -12,21 +12,21 @@
 #include "base/log.hpp"
 #include "base/printable.hpp"
 #include "base/try.hpp"
-#include "runtime/seed/seed_body.hpp"
+#include "runtime/seed/seed_server.hpp"
 #include "wire/codec.hpp"
 #include "wire/view.hpp"
 
-namespace nexar::detail {
+namespace nexar::runtime {
 
 namespace {
 
-/// A joiner says all that it has to say at once.
+/// A joiner sends its whole request at once.
 constexpr Duration kJoinerTime = std::chrono::seconds(2);
-/// Joiners whose request has not come. Beyond, the one that is silent for longest goes: one that
-/// behaves needs a round trip, so a crowd of silent ones cannot keep it out.
+/// Joiners whose request has not arrived. Beyond this number the one that has been silent longest
+/// is dropped: an honest joiner needs one round trip, so a crowd of silent ones cannot keep it out.
 constexpr std::size_t kMostJoiners = 256;
 
-/// The address of a link, without its port: one host is one joiner for who reads it.
+/// The address without its port: the status names each host once.
 std::string host_of(const Address& address) {
     const std::string text = address.text();
     return text.substr(0, text.rfind(':'));
@@ -34,12 +34,12 @@ std::string host_of(const Address& address) {
 
 }  // namespace
 
-void SeedBody::take_events(TimePoint now) {
+void SeedServer::take_events(TimePoint now) {
     while (const auto event = carrier_->poll_event()) {
         if (const auto* up = std::get_if<port::Up>(&event->what)) {
             on_up(now, event->link, *up);
         } else if (const auto* refused = std::get_if<port::Refused>(&event->what)) {
-            // Strangers only: a handshake that was never finished is nobody's who waits.
+            // Only refused credentials: nobody waits for a handshake that was never finished.
             if (refused->reason.code() == Errc::unauthenticated) {
                 desk_->refused(refused->from, refused->reason.cause());
             }
@@ -50,7 +50,7 @@ void SeedBody::take_events(TimePoint now) {
     }
 }
 
-void SeedBody::on_down(TimePoint now, port::LinkId id, const Error& reason) {
+void SeedServer::on_down(TimePoint now, port::LinkId id, const Error& reason) {
     const auto found = visitors_.find(id);
     if (found == visitors_.end()) return;
     const auto member = found->second.member;
@@ -62,13 +62,13 @@ void SeedBody::on_down(TimePoint now, port::LinkId id, const Error& reason) {
     if (member && !elsewhere && !closing_) desk_->leave(member->node, now, said_goodbye);
 }
 
-void SeedBody::on_up(TimePoint now, port::LinkId id, const port::Up& up) {
+void SeedServer::on_up(TimePoint now, port::LinkId id, const port::Up& up) {
     Visitor& visitor = visitors_[id];
     visitor.id = id;
     visitor.joiner = up.joiner;
     visitor.deadline = now + kJoinerTime;
-    visitor.from = host_of(static_cast<quic::Connection&>(*up.link).remote());
-    visitor.lane = std::make_unique<runtime::SeedLane>(
+    visitor.from = host_of(up.link->remote());
+    visitor.lane = std::make_unique<SeedLane>(
         *up.link, [this, id](const wire::FrameHeader& header, port::ConstBytes body) {
             return take(id, header, body);
         });
@@ -88,28 +88,28 @@ void SeedBody::on_up(TimePoint now, port::LinkId id, const port::Up& up) {
     visitor.member = up.link->peer();
 }
 
-void SeedBody::make_room_for_joiners() {
+void SeedServer::make_room_for_joiners() {
     std::vector<Visitor*> waiting;
     for (auto& [id, visitor] : visitors_) {
         if (visitor.joiner && !visitor.lane->closed()) waiting.push_back(&visitor);
     }
     if (waiting.size() <= kMostJoiners) return;
-    NEXAR_ASSERT(waiting.size() == kMostJoiners + 1, "each that comes makes one go");
+    NEXAR_ASSERT(waiting.size() == kMostJoiners + 1, "each new joiner drops one");
     (*std::ranges::min_element(waiting, {}, &Visitor::deadline))
-        ->lane->close("too many joiners wait");
+        ->lane->close("too many joiners are waiting");
 }
 
-void SeedBody::expire(TimePoint now) {
+void SeedServer::expire(TimePoint now) {
     for (auto& [id, visitor] : visitors_) {
         if (visitor.joiner && !visitor.lane->closed() && now >= visitor.deadline) {
-            desk_->refused(visitor.from, "it connected and did not say what it wants in 2 s");
-            visitor.lane->close("you did not say what you want in time");
+            desk_->refused(visitor.from, "it connected and sent no join request within 2 s");
+            visitor.lane->close("you sent no join request in time");
         }
     }
     desk_->expire(now);
 }
 
-void SeedBody::refuse(Visitor& visitor, const Error& error) {
+void SeedServer::refuse(Visitor& visitor, const Error& error) {
     if (const auto line = refusal_log_.note(now_, visitor.from, error.cause())) {
         NEXAR_LOG_WARNING("{}", *line);
     }
@@ -118,8 +118,8 @@ void SeedBody::refuse(Visitor& visitor, const Error& error) {
     visitor.lane->close(error.cause());
 }
 
-Result<void> SeedBody::take(port::LinkId id, const wire::FrameHeader& header,
-                            port::ConstBytes body) {
+Result<void> SeedServer::take(port::LinkId id, const wire::FrameHeader& header,
+                              port::ConstBytes body) {
     Visitor& visitor = visitors_.at(id);
     switch (header.type) {
         case wire::FrameType::proof: {
@@ -141,8 +141,8 @@ Result<void> SeedBody::take(port::LinkId id, const wire::FrameHeader& header,
     }
 }
 
-Result<void> SeedBody::take_of_member(Visitor& visitor, const wire::FrameHeader& header,
-                                      port::ConstBytes body) {
+Result<void> SeedServer::take_of_member(Visitor& visitor, const wire::FrameHeader& header,
+                                        port::ConstBytes body) {
     switch (header.type) {
         case wire::FrameType::renewal: {
             NEXAR_TRY_VALUE(renewal, wire::decode_body<wire::Renewal>(header, body));
@@ -163,23 +163,16 @@ Result<void> SeedBody::take_of_member(Visitor& visitor, const wire::FrameHeader&
         default:
             return Error(
                 Errc::protocol_violation,
-                fmt::format("a frame of type {} came where none is due", wire::name(header.type)));
+                fmt::format("a frame of type {} is not allowed here", wire::name(header.type)));
     }
 }
 
-Result<std::array<std::byte, runtime::kBindingBytes>> SeedBody::binding(Visitor& visitor) {
-    std::array<std::byte, runtime::kBindingBytes> bytes{};
-    const auto& connection = static_cast<quic::Connection&>(visitor.lane->link());
-    NEXAR_TRY(connection.tls().export_key(runtime::kBindingLabel, bytes));
-    return bytes;
-}
-
-Result<void> SeedBody::on_proof(Visitor& visitor, const wire::Proof& proof) {
+Result<void> SeedServer::on_proof(Visitor& visitor, const wire::Proof& proof) {
     if (!visitor.joiner || visitor.proved || visitor.greeted) {
-        return Error(Errc::protocol_violation, "a proof came where none is due");
+        return Error(Errc::protocol_violation, "a proof is not allowed here");
     }
     const Error wrong(Errc::unauthenticated, "it does not know the secret of this job");
-    NEXAR_TRY_VALUE(bound, binding(visitor));
+    NEXAR_TRY_VALUE(bound, binding(visitor.lane->link()));
     const security::PublicKey& key = ca_->key().public_key();
     if (!job_secret_ || !job_secret_->proves(proof.code, security::Role::client, bound, key)) {
         refuse(visitor, wrong);
@@ -190,9 +183,9 @@ Result<void> SeedBody::on_proof(Visitor& visitor, const wire::Proof& proof) {
     return {};
 }
 
-Result<void> SeedBody::on_hello(Visitor& visitor, const wire::Hello& hello) {
+Result<void> SeedServer::on_hello(Visitor& visitor, const wire::Hello& hello) {
     if (std::exchange(visitor.greeted, true)) {
-        return Error(Errc::protocol_violation, "a second hello came");
+        return Error(Errc::protocol_violation, "a second hello arrived");
     }
     if (const auto version = wire::check_version(hello, "this seed"); !version) {
         refuse(visitor, version.error());
@@ -202,15 +195,15 @@ Result<void> SeedBody::on_hello(Visitor& visitor, const wire::Hello& hello) {
     return {};
 }
 
-Result<security::SigningRequest> SeedBody::read_request(Visitor& visitor,
-                                                        const std::vector<std::byte>& der) {
-    NEXAR_TRY_VALUE(bound, binding(visitor));
+Result<security::SigningRequest> SeedServer::read_request(Visitor& visitor,
+                                                          const std::vector<std::byte>& der) {
+    NEXAR_TRY_VALUE(bound, binding(visitor.lane->link()));
     return security::SigningRequest::from_der(der, bound);
 }
 
-Result<void> SeedBody::on_join(Visitor& visitor, const wire::JoinRequest& request) {
+Result<void> SeedServer::on_join(Visitor& visitor, const wire::JoinRequest& request) {
     if (!visitor.joiner || !visitor.greeted) {
-        return Error(Errc::protocol_violation, "a join request came where none is due");
+        return Error(Errc::protocol_violation, "a join request is not allowed here");
     }
     const auto signing = read_request(visitor, request.signing_request);
     if (!signing) {
@@ -219,8 +212,8 @@ Result<void> SeedBody::on_join(Visitor& visitor, const wire::JoinRequest& reques
     }
     NEXAR_TRY_VALUE(table, tokens());
     auto addresses = wire::from_wire(request.addresses);
-    const auto seen = static_cast<quic::Connection&>(visitor.lane->link()).remote();
-    // Behind a translation of addresses this may be the only one that works.
+    const Address seen = visitor.lane->link().remote();
+    // Behind a NAT this may be the only address that works.
     if (std::ranges::find(addresses, seen) == addresses.end() && !seen.is_loopback() &&
         addresses.size() < wire::kMaxAddresses) {
         addresses.push_back(seen);
@@ -232,7 +225,7 @@ Result<void> SeedBody::on_join(Visitor& visitor, const wire::JoinRequest& reques
                                       .wanted_rank = visitor.wanted_rank,
                                       .addresses = std::move(addresses),
                                       .host = request.host},
-                                     table, std::chrono::system_clock::now(), now_);
+                                     table, services_.wall_clock(), now_);
     if (!member) {
         refuse(visitor, member.error());
         return {};
@@ -241,8 +234,9 @@ Result<void> SeedBody::on_join(Visitor& visitor, const wire::JoinRequest& reques
     return {};
 }
 
-/// What is told must survive: it is kept before, once for all who came in this turn.
-void SeedBody::answer_all() {
+/// Joiners may only learn what survives a restart, so the state is written first, once for all
+/// joiners of this turn.
+void SeedServer::answer_all() {
     if (answers_.empty() || !keep()) return;
     for (const Answer& one : std::exchange(answers_, {})) {
         const auto found = visitors_.find(one.id);
@@ -250,15 +244,15 @@ void SeedBody::answer_all() {
     }
 }
 
-void SeedBody::answer(Visitor& visitor, const Answer& answer) {
+void SeedServer::answer(Visitor& visitor, const Answer& answer) {
     const Identity identity{.cluster = ca_->cluster(),
                             .node = answer.member.node,
                             .incarnation = answer.member.incarnation};
     const auto lifetime =
-        std::chrono::duration_cast<std::chrono::seconds>(config_->duration("certificate_lifetime"));
+        std::chrono::duration_cast<std::chrono::seconds>(config_.duration("certificate_lifetime"));
     const auto certificate =
         ca_->issue({.public_key = answer.key, .identity = identity, .lifetime = lifetime},
-                   std::chrono::system_clock::now());
+                   services_.wall_clock());
     if (!certificate) {
         refuse(visitor, certificate.error());
         return;
@@ -269,17 +263,18 @@ void SeedBody::answer(Visitor& visitor, const Answer& answer) {
     if (!visitor.joiner) return;
     wire::Welcome welcome{
         .epoch = desk_->state().epoch, .rank = answer.member.rank, .world_size = desk_->world()};
-    for (const ClusterSetting& setting : cluster_settings(*config_)) {
+    for (const ClusterSetting& setting : cluster_settings(config_)) {
         welcome.settings.push_back(
             {setting.name, setting.value, printable(setting.origin, wire::kMaxSettingOriginBytes)});
     }
     std::ranges::sort(welcome.settings, {}, &wire::Setting::name);
     visitor.lane->send(welcome);
-    visitor.deadline = TimePoint::max();  // it closes by itself
+    visitor.deadline = TimePoint::max();  // the joiner closes the link
 }
 
-Result<void> SeedBody::on_renewal(Visitor& visitor, const wire::Renewal& renewal) {
-    if (!visitor.member) return Error(Errc::protocol_violation, "a joiner has nothing to renew");
+Result<void> SeedServer::on_renewal(Visitor& visitor, const wire::Renewal& renewal) {
+    if (!visitor.member)
+        return Error(Errc::protocol_violation, "a joiner has no certificate to renew");
     NEXAR_TRY_VALUE(signing, read_request(visitor, renewal.signing_request));
     answer(visitor,
            {.id = visitor.id,
@@ -288,24 +283,24 @@ Result<void> SeedBody::on_renewal(Visitor& visitor, const wire::Renewal& renewal
     return {};
 }
 
-Result<void> SeedBody::on_link_report(Visitor& visitor, const wire::LinkReport& report) {
+Result<void> SeedServer::on_link_report(Visitor& visitor, const wire::LinkReport& report) {
     const auto view = desk_->view();
     if (!visitor.member || report.rank.value() >= desk_->world()) {
-        return Error(Errc::protocol_violation, "a report came of a link that cannot be");
+        return Error(Errc::protocol_violation, "a report names a rank that does not exist");
     }
     const Member* const own = view ? view->find(visitor.member->node) : nullptr;
-    if (own == nullptr) return {};  // of a world that has ended
+    if (own == nullptr) return {};  // it belongs to a world that has ended
     reports_.insert_or_assign({own->rank, report.rank}, report);
     peers_changed();
     return {};
 }
 
-/// A member gives up: those who wait for links of their own will wait in vain.
-Result<void> SeedBody::on_failed_member(Visitor& visitor, const wire::ErrorReport& report) {
-    if (!visitor.member) return Error(Errc::protocol_violation, "a joiner has nothing to report");
+/// A member gives up: the others would wait in vain for links to it.
+Result<void> SeedServer::on_failed_member(Visitor& visitor, const wire::ErrorReport& report) {
+    if (!visitor.member) return Error(Errc::protocol_violation, "a joiner has no links to report");
     const auto view = desk_->view();
     const Member* const own = view ? view->find(visitor.member->node) : nullptr;
-    // Before the world has formed another one may take its place.
+    // Before the world has formed another process may take its place.
     if (!view || own == nullptr) return {};
     const Error left(Errc::link_closed,
                      fmt::format("rank {} left before all members were connected: {}",
@@ -318,8 +313,8 @@ Result<void> SeedBody::on_failed_member(Visitor& visitor, const wire::ErrorRepor
     return {};
 }
 
-/// Members tell each other; the seed only knows it, for a launcher that asks.
-Result<void> SeedBody::on_abort(Visitor& visitor, const wire::Abort& abort) {
+/// Members tell each other. The seed only remembers the abort for a launcher that asks.
+Result<void> SeedServer::on_abort(Visitor& visitor, const wire::Abort& abort) {
     const auto view = desk_->view();
     const Member* const own = view && visitor.member ? view->find(visitor.member->node) : nullptr;
     if (own == nullptr || own->rank != abort.rank) {
@@ -331,21 +326,21 @@ Result<void> SeedBody::on_abort(Visitor& visitor, const wire::Abort& abort) {
     return {};
 }
 
-void SeedBody::keep_places() {
-    if (std::exchange(places_revision_, desk_->revision()) == desk_->revision()) return;
-    std::vector<Address> places;
+void SeedServer::reserve_for_members() {
+    if (std::exchange(reserved_revision_, desk_->revision()) == desk_->revision()) return;
+    std::vector<Address> addresses_of_members;
     for (const wire::StoredMember& one : desk_->state().members) {
         const auto addresses = wire::from_wire(one.member.addresses);
-        places.insert(places.end(), addresses.begin(), addresses.end());
+        addresses_of_members.insert(addresses_of_members.end(), addresses.begin(), addresses.end());
     }
-    carrier_->endpoint().set_members(places);
+    carrier_->set_members(addresses_of_members);
 }
 
-void SeedBody::tell_members(TimePoint /*now*/) {
+void SeedServer::tell_members() {
     const bool formed_now = desk_->try_form();
     if (formed_now) {
         reports_.clear();
-        aborted_.reset();  // that of the world before
+        aborted_.reset();  // it belongs to the world before
         NEXAR_LOG_INFO("the cluster is complete: epoch {}", desk_->state().epoch.value());
     }
     if (!keep()) return;
@@ -366,4 +361,4 @@ void SeedBody::tell_members(TimePoint /*now*/) {
     }
 }
 
-}  // namespace nexar::detail
+}  // namespace nexar::runtime

@@ -1,4 +1,4 @@
-// Attacks by those who hold a certificate of the cluster, and the life of certificates.
+// Attacks by holders of a certificate of the cluster, and the renewal of certificates.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-/// Two honest nodes, and an attacker who was given a certificate by the same CA.
+/// Two honest nodes, and an attacker with a certificate of the same CA.
 class MemberAttack : public ::testing::Test {
 protected:
     MemberAttack() {
@@ -52,14 +52,11 @@ protected:
         return Address::parse("127.0.0.1:1").value().with_port(bound.port());
     }
 
-    /// The end of a link on which a node with these credentials says Hello to an honest one.
+    /// How a link ends on which a node with these credentials sends Hello to an honest one.
     Error greet(const std::shared_ptr<const security::Credentials>& credentials, const Node& to,
                 const wire::Hello& hello) {
         Stranger stranger(credentials);
-        const auto link = stranger.endpoint()
-                              .dial(stranger.now(), of(to),
-                                    {.cluster = credentials->identity().cluster, .node = {}})
-                              .value();
+        const auto link = stranger.dial_anyone(of(to), credentials->identity().cluster);
         if (!stranger.run_until([&] { return stranger.story(link).link != nullptr; })) {
             return {Errc::timed_out, "it did not come up"};
         }
@@ -80,7 +77,7 @@ protected:
     std::vector<Node> nodes_;
 };
 
-TEST_F(MemberAttack, certificate_of_an_evicted_node) {
+TEST_F(MemberAttack, the_certificate_of_an_evicted_node_is_refused) {
     join_both();
     const auto evicted = certified(security::new_node_id().value());
     const Error refused = greet(evicted, nodes_[0], {.epoch = Epoch(1)});
@@ -88,13 +85,11 @@ TEST_F(MemberAttack, certificate_of_an_evicted_node) {
     expect_connected(nodes_);
 }
 
-TEST_F(MemberAttack, an_evicted_node_at_the_seed) {
+TEST_F(MemberAttack, the_seed_refuses_an_evicted_node) {
     join_both();
     Stranger stranger(certified(security::new_node_id().value()));
-    const auto link =
-        stranger.endpoint()
-            .dial_seed(stranger.now(), Address::parse(seed_->addresses().front()).value())
-            .value();
+    const auto link = stranger.dial({.address = Address::parse(seed_->addresses().front()).value(),
+                                     .peer = port::SeedTarget{}});
     ASSERT_TRUE(stranger.run_until([&] { return stranger.story(link).link != nullptr; }));
     Conversation conversation(*stranger.story(link).link);
     ASSERT_TRUE(stranger.run_until([&] { return conversation.report.has_value(); }));
@@ -103,13 +98,13 @@ TEST_F(MemberAttack, an_evicted_node_at_the_seed) {
     expect_connected(nodes_);
 }
 
-TEST_F(MemberAttack, claiming_another_rank) {
+TEST_F(MemberAttack, claiming_another_rank_is_refused) {
     join_both();
-    // A rank is what the view says of the certificate's node, whatever a Hello asks for.
+    // The view assigns a rank to the certificate's node, whatever a Hello asks for.
     const auto outsider = certified(security::new_node_id().value());
     const Error refused = greet(outsider, nodes_[0], {.epoch = Epoch(1), .wanted_rank = Rank(1)});
     EXPECT_THAT(refused.what(), HasSubstr("not a member of the current view"));
-    // One that has the name of a member finds its place taken.
+    // A node with the id of a member finds its place taken.
     const auto kept = security::StateDirectory::open(state_).value().seed().value().value();
     const auto twin = certified(NodeId(kept.members[1].member.node));
     const Error second = greet(twin, nodes_[0], {.epoch = Epoch(1), .wanted_rank = Rank(0)});
@@ -117,16 +112,13 @@ TEST_F(MemberAttack, claiming_another_rank) {
     expect_connected(nodes_);
 }
 
-TEST_F(MemberAttack, many_links_of_nodes_that_no_view_names) {
+TEST_F(MemberAttack, many_links_of_nodes_outside_the_view_are_dropped) {
     join_both();
     const auto unknown = certified(security::new_node_id().value());
     Stranger stranger(unknown);
     std::vector<port::LinkId> links;
     for (int i = 0; i < 200; ++i) {
-        links.push_back(stranger.endpoint()
-                            .dial(stranger.now(), of(nodes_[0]),
-                                  {.cluster = unknown->identity().cluster, .node = {}})
-                            .value());
+        links.push_back(stranger.dial_anyone(of(nodes_[0]), unknown->identity().cluster));
         stranger.turn();
     }
     const auto gone = [&] {
@@ -144,8 +136,8 @@ TEST(Certificates, are_renewed_while_a_node_runs) {
     options.settings.emplace_back("mesh", "lazy");
     Seed seed(options);
     std::vector<Node> nodes = join_all(seed, 2);
-    std::this_thread::sleep_for(4500ms);  // what is tested is the passing of time
-    // The first certificates have expired; the link that this makes shows the second ones.
+    std::this_thread::sleep_for(4500ms);  // the test needs time to pass
+    // The first certificates have expired; the new link uses the second ones.
     expect_connected(nodes);
 }
 

@@ -1,4 +1,4 @@
-// One test per attack on the door of a cluster. In each the honest nodes still join in time.
+// One test per attack on a seed. In each the honest nodes still join in time.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 #include <random>
 #include <thread>
 
+#include "link/quic/udp_socket.hpp"
 #include "process/join/cluster.hpp"
 #include "process/join/stranger.hpp"
 #include "security/job_proof.hpp"
@@ -31,7 +32,7 @@ Address address_of(const Seed& seed) {
     return Address::parse(seed.addresses().front()).value();
 }
 
-/// A seed for two, whose honest members join whatever else happens.
+/// A seed for a world of two, whose honest members join whatever else happens.
 class Attack : public ::testing::Test {
 protected:
     std::future<Node> join_honestly() { return join_soon(seed_.create_token({})); }
@@ -51,7 +52,7 @@ protected:
     Seed seed_{seed_options(2)};
 };
 
-TEST_F(Attack, wrong_ca_hash) {
+TEST_F(Attack, a_wrong_ca_hash_is_refused) {
     JoinString join = parsed();
     join.ca[7] ^= std::byte{1};
     const Error error = refusal(join.text());
@@ -60,19 +61,19 @@ TEST_F(Attack, wrong_ca_hash) {
     expect_honest_nodes_join();
 }
 
-TEST_F(Attack, forged_seed) {
-    // Another cluster's seed answers where ours should be.
+TEST_F(Attack, a_forged_seed_is_refused) {
+    // The seed of another cluster answers at the address of ours.
     Seed forger(seed_options(2));
     JoinString join = parsed();
     join.seeds = forger.addresses();
     const Error error = refusal(join.text());
     EXPECT_EQ(error.code(), Errc::unauthenticated) << error.what();
-    // It was never shown the token.
+    // The other seed never saw the token.
     EXPECT_THAT(forger.status(), HasSubstr("0 of 2 joined"));
     expect_honest_nodes_join();
 }
 
-TEST_F(Attack, unknown_token) {
+TEST_F(Attack, an_unknown_token_is_refused) {
     JoinString join = parsed();
     join.token = security::TokenId();
     const Error error = refusal(join.text());
@@ -82,27 +83,27 @@ TEST_F(Attack, unknown_token) {
     expect_honest_nodes_join();
 }
 
-TEST_F(Attack, guessed_secret) {
+TEST_F(Attack, a_guessed_secret_is_refused) {
     JoinString join = parsed();
     join.secret = Secret::filled(security::kTokenSecretBytes, [](std::span<std::byte> bytes) {
         std::ranges::fill(bytes, std::byte{7});
     });
     const Error error = refusal(join.text());
-    // As for a token that does not exist: nothing is learned.
+    // The same answer as for an unknown token: the attacker learns nothing.
     EXPECT_THAT(error.what(), HasSubstr("unknown token"));
     expect_honest_nodes_join();
 }
 
-TEST_F(Attack, expired_token) {
+TEST_F(Attack, an_expired_token_is_refused) {
     const std::string join_string = seed_.create_token({.ttl = 1s});
-    std::this_thread::sleep_for(1100ms);  // what is tested is the passing of time
+    std::this_thread::sleep_for(1100ms);  // the test needs time to pass
     const Error error = refusal(join_string);
     EXPECT_EQ(error.code(), Errc::unauthenticated);
     EXPECT_THAT(error.what(), HasSubstr("expired"));
     expect_honest_nodes_join();
 }
 
-TEST_F(Attack, used_token) {
+TEST_F(Attack, a_used_token_is_refused) {
     const std::string join_string = seed_.create_token({});
     auto first = join_soon(join_string);
     await_status(seed_, "1 of 2");
@@ -116,7 +117,7 @@ TEST_F(Attack, used_token) {
     expect_connected(nodes);
 }
 
-TEST_F(Attack, token_used_twice_in_parallel) {
+TEST_F(Attack, a_token_used_twice_in_parallel_admits_one) {
     const std::string join_string = seed_.create_token({});
     std::vector<std::future<Node>> joins;
     for (int i = 0; i < 4; ++i) joins.push_back(join_soon(join_string));
@@ -136,7 +137,7 @@ TEST_F(Attack, token_used_twice_in_parallel) {
     expect_connected(nodes);
 }
 
-/// Stands between two and hands datagrams on.
+/// Relays datagrams between two endpoints.
 class Relay {
 public:
     explicit Relay(const Address& seed) : seed_(seed) {
@@ -189,8 +190,8 @@ private:
     std::thread thread_;
 };
 
-TEST_F(Attack, man_in_the_middle_at_first_contact) {
-    // One who hands packets on sees nothing and changes nothing: the join works.
+TEST_F(Attack, a_man_in_the_middle_learns_nothing_at_first_contact) {
+    // A relay sees and changes nothing: the join works.
     const Relay relay(address_of(seed_));
     JoinString join = parsed();
     join.seeds = {relay.address()};
@@ -201,17 +202,18 @@ TEST_F(Attack, man_in_the_middle_at_first_contact) {
     nodes.push_back(direct.get());
     EXPECT_GT(relay.passed(), 0);
     expect_connected(nodes);
-    // One who ends the handshake itself needs the CA's key: see forged_seed. With a certificate of
-    // the same cluster it is a member, and no seed: see member_in_the_place_of_the_seed.
+    // To terminate the handshake itself it needs the CA's key: see a_forged_seed_is_refused. With a
+    // certificate of the same cluster it is a member, not a seed: see
+    // a_member_cannot_pose_as_the_seed.
 }
 
-TEST(JobSecretAttack, a_man_in_the_middle_cannot_hand_proofs_on) {
+TEST(JobSecretAttack, a_man_in_the_middle_cannot_relay_proofs) {
     SeedOptions options = seed_options(1);
     options.job_secret = "5f0c1d2e3b4a59687786a5b4c3d2e1f0";
     Seed seed(options);
     const auto secret = security::JobSecret::from_text(options.job_secret).value();
     // The victim proves the secret on its connection with the attacker; the attacker, who does not
-    // know it, says the same words to the seed.
+    // know it, repeats the proof to the seed.
     Stranger victim;
     Stranger attacker;
     const Address at = Address::parse(seed.addresses().front()).value();
@@ -219,10 +221,10 @@ TEST(JobSecretAttack, a_man_in_the_middle_cannot_hand_proofs_on) {
     const auto second = attacker.dial_as_joiner(at);
     ASSERT_TRUE(victim.run_until([&] { return victim.story(first).link != nullptr; }));
     ASSERT_TRUE(attacker.run_until([&] { return attacker.story(second).link != nullptr; }));
-    quic::Connection& link = *victim.story(first).link;
+    port::Link& link = *victim.story(first).link;
     Conversation honest(link);
     Conversation relayed(*attacker.story(second).link);
-    const auto key = link.tls().seen_ca()->public_key().value();
+    const auto key = security::Certificate::from_der(link.peer_ca()).value().public_key().value();
     const auto proof = secret.proof(security::Role::client, honest.binding(), key);
     relayed.say(wire::Proof{proof});
     ASSERT_TRUE(attacker.run_until([&] { return attacker.story(second).down.has_value(); }));
@@ -232,8 +234,8 @@ TEST(JobSecretAttack, a_man_in_the_middle_cannot_hand_proofs_on) {
     EXPECT_EQ(honest.types.front(), wire::FrameType::proof);
 }
 
-TEST_F(Attack, relayed_signing_request) {
-    // A token is stolen together with the request of another connection.
+TEST_F(Attack, a_relayed_signing_request_is_refused) {
+    // The attacker stole a token and the request of another connection.
     const JoinString join = parsed();
     Stranger victim;
     Stranger thief;
@@ -249,14 +251,15 @@ TEST_F(Attack, relayed_signing_request) {
     ASSERT_TRUE(thief.run_until([&] { return stolen.report.has_value(); }));
     EXPECT_EQ(stolen.report->code, Errc::unauthenticated);
     EXPECT_FALSE(stolen.admission);
-    // It did not spend the token: the victim is let in.
+    // The token is not spent: the seed admits the victim.
     honest.say(wire::Hello{});
     honest.say(honest.request(key, honest.binding(), &join));
     ASSERT_TRUE(victim.run_until([&] { return honest.admission.has_value(); }));
 }
 
-TEST_F(Attack, member_in_the_place_of_the_seed) {
-    // A node's certificate, even of the right cluster, is no seed's: nodes do not let joiners in.
+TEST_F(Attack, a_member_cannot_pose_as_the_seed) {
+    // The certificate of a node, even of the right cluster, is not that of a seed: nodes refuse
+    // joiners.
     auto first = join_honestly();
     auto second = join_honestly();
     std::vector<Node> nodes;
@@ -271,21 +274,20 @@ TEST_F(Attack, member_in_the_place_of_the_seed) {
     expect_connected(nodes);
 }
 
-TEST_F(Attack, certificate_of_another_cluster) {
+TEST_F(Attack, a_certificate_of_another_cluster_is_refused) {
     const TestCluster other;
     Stranger stranger(other.node(1));
-    const auto link = stranger.endpoint().dial(stranger.now(), address_of(seed_),
-                                               {.cluster = other.id(), .node = {}});
-    ASSERT_TRUE(stranger.run_until([&] { return stranger.story(*link).down.has_value(); }));
-    EXPECT_EQ(stranger.story(*link).down->code(), Errc::unauthenticated);
+    const auto link = stranger.dial_anyone(address_of(seed_), other.id());
+    ASSERT_TRUE(stranger.run_until([&] { return stranger.story(link).down.has_value(); }));
+    EXPECT_EQ(stranger.story(link).down->code(), Errc::unauthenticated);
     expect_honest_nodes_join();
 }
 
-TEST_F(Attack, hello_of_a_gigabyte) {
+TEST_F(Attack, a_hello_of_a_gigabyte_is_refused) {
     Stranger stranger;
     const auto link = stranger.dial_as_joiner(address_of(seed_));
     ASSERT_TRUE(stranger.run_until([&] { return stranger.story(link).link != nullptr; }));
-    // A preamble of the seed lane, and the header of a hello whose body has 2^30 bytes.
+    // The preamble of the seed lane, and the header of a hello with a body of 2^30 bytes.
     const std::array<unsigned char, 16> bytes{0x8e, 'n', 'x', 'r', 1, 6, 0, 0,
                                               1,    1,   0,   0,   0, 0, 0, 0x40};
     const port::ConstBytes piece = std::as_bytes(std::span(bytes));
@@ -295,7 +297,7 @@ TEST_F(Attack, hello_of_a_gigabyte) {
     expect_honest_nodes_join();
 }
 
-TEST_F(Attack, a_thousand_silent_connections) {
+TEST_F(Attack, a_thousand_silent_connections_do_not_keep_nodes_out) {
     std::atomic<std::int64_t> came = 0;
     const std::jthread crowd([&](const std::stop_token& stop) {
         Stranger stranger;
@@ -311,7 +313,7 @@ TEST_F(Attack, a_thousand_silent_connections) {
     expect_honest_nodes_join();
 }
 
-TEST_F(Attack, garbage_datagrams_at_full_speed) {
+TEST_F(Attack, garbage_datagrams_at_full_speed_do_not_keep_nodes_out) {
     std::atomic<std::uint64_t> sent = 0;
     const std::uint64_t number = std::random_device{}();
     std::printf("seed of the garbage: %llu\n", static_cast<unsigned long long>(number));

@@ -15,7 +15,7 @@ namespace nexar::testing {
 
 inline constexpr std::chrono::seconds kPatience{30};
 
-/// A seed on loopback that keeps nothing.
+/// Options of a seed on loopback without a state directory.
 inline SeedOptions seed_options(int world) {
     SeedOptions options;
     options.listen = "127.0.0.1:0";
@@ -31,7 +31,7 @@ inline std::future<Node> join_soon(std::string join_string, JoinOptions options 
     return std::async(std::launch::async, [options] { return join(options); });
 }
 
-/// What a join ended with; fails the test when it succeeded.
+/// The error of a failed join; fails the test if the join succeeded.
 inline Error failure_of(std::future<Node>& joining) {
     try {
         joining.get();
@@ -42,7 +42,7 @@ inline Error failure_of(std::future<Node>& joining) {
     return {Errc::closed, "none"};
 }
 
-/// Every pair exchanges a number that says who sent it to whom.
+/// Every pair exchanges a number that encodes its sender and receiver.
 inline void expect_connected(std::vector<Node>& nodes) {
     std::vector<Communicator> worlds;
     for (Node& node : nodes) worlds.push_back(node.world());
@@ -75,7 +75,7 @@ inline std::vector<Node> all_of(std::vector<std::future<Node>>& joins) {
     return nodes;
 }
 
-/// As many honest nodes as the seed waits for.
+/// Joins as many honest nodes as the seed waits for.
 inline std::vector<Node> join_all(Seed& seed, int world) {
     const std::string join_string = seed.create_token({.uses = world});
     std::vector<std::future<Node>> joins;
@@ -83,7 +83,7 @@ inline std::vector<Node> join_all(Seed& seed, int world) {
     return all_of(joins);
 }
 
-/// Yields until it is so; fails the test when that takes too long.
+/// Yields until the condition holds; fails the test if that takes too long.
 template <class Predicate>
 void await(Predicate is_so, const char* what) {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;

@@ -34,7 +34,7 @@ void serve(const Channel& channel, int world, int rounds) {
     channel.say(seed.status());
 }
 
-/// Joins `world` nodes at once, and says after how many milliseconds the last one was in.
+/// Joins `world` nodes at once; returns after how many milliseconds the last one had joined.
 void join_all(const Channel& channel, const std::string& join_string, int world) {
     const SteadyClock clock;
     const TimePoint start = clock.now();
@@ -84,7 +84,7 @@ void nodes_join_during_a_flood(const JoinFloodCase& scenario) {
     }
     flood.channel().say("stop");
     fmt::print("{} handshakes begun, the seed grew by {} KiB\n", hear(flood), growth / 1024);
-    // What sanitizers keep of freed memory is not ours to bound.
+    // Sanitizers keep freed memory, so the bound does not apply to them.
     if (!kSanitized) {
         EXPECT_LE(growth, kMostGrowth);
     }

@@ -1,4 +1,4 @@
-// As flood_test.cpp, for many worlds one after the other.
+// As flood_test.cpp, for many worlds in sequence.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// A host without any credentials begins handshakes with a seed by the hundred and finishes none,
-// while honest nodes join.
+// A host without credentials begins hundreds of handshakes with a seed and finishes none, while
+// honest nodes join.
 
 #include <gtest/gtest.h>
 

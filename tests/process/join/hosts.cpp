@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::seconds kJoinTime{40};
 constexpr std::chrono::seconds kAnswerTime{60};
-constexpr std::size_t kLargeBytes = 300'000;  // a stream of its own
+constexpr std::size_t kLargeBytes = 300'000;  // sent as a payload stream
 constexpr std::size_t kSmallBytes = 100;
 
 std::vector<std::uint8_t> pattern(int from, int to, std::size_t bytes) {

@@ -11,7 +11,7 @@
 
 namespace nexar::testing {
 
-/// How a rank reached another one, as Node::peers() says it.
+/// How a rank reached another one, as Node::peers() reports it.
 struct Reached {
     int from = 0;
     int to = 0;
@@ -21,27 +21,27 @@ struct Reached {
     std::string why{};
 };
 
-/// A process on a host of its own: a network namespace and a name that no resolver knows. Does what
-/// it is told and answers; what fails there throws here.
+/// A process on its own host: a network namespace and a name that no resolver knows. It executes
+/// commands; a failure there throws here.
 class Host {
 public:
-    /// On a new host, or on the one of `neighbour`. Throws Error (unsupported) where this user may
-    /// not make namespaces.
+    /// On a new host, or on that of `neighbour`. Throws Error (unsupported) if this user may not
+    /// create namespaces.
     explicit Host(const Host* neighbour = nullptr);
 
     pid_t id() const noexcept { return process_->id(); }
 
     void run(const std::string& command);
 
-    /// Becomes the seed, at port 7400 of all addresses, and gives the join string.
+    /// Becomes the seed, at port 7400 of all addresses, and returns the join string.
     std::string serve(int world, const std::string& state_dir);
 
-    /// Joins as `rank`, at `port` of all addresses (0: a free one) and exchanges data that is
-    /// checked with every other rank. Ends with exchanged().
+    /// Joins as `rank`, at `port` of all addresses (0: a free one), and exchanges checked data with
+    /// every other rank. exchanged() waits for it.
     void begin_join(int rank, int port, const std::string& join_string,
                     std::chrono::milliseconds formation_timeout = std::chrono::seconds(40));
     std::vector<Reached> exchanged();
-    /// The words of the error that it ended with instead; empty when it ended well.
+    /// The text of the error that it ended with; empty if it succeeded.
     std::string failure();
 
 private:

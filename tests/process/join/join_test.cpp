@@ -1,4 +1,4 @@
-// Seed and join through the public API: every node has a loop and a socket of its own.
+// Seed and join through the public API: every node has its own loop and socket.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-/// What a call threw.
+/// The error that a call threw.
 template <class Call>
 std::string failure(Call call) {
     try {
@@ -52,7 +52,7 @@ TEST_P(Worlds, form_and_every_pair_is_connected) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Worlds, ::testing::Values(1, 2, 3, 5, 7));
 
-TEST(Join, gives_the_rank_that_was_asked_for_and_fills_the_others) {
+TEST(Join, assigns_the_requested_rank_and_fills_the_others) {
     Seed seed(seed_options(3));
     const std::string join_string = seed.create_token({.uses = 3});
     JoinOptions last;
@@ -66,7 +66,7 @@ TEST(Join, gives_the_rank_that_was_asked_for_and_fills_the_others) {
     expect_connected(nodes);
 }
 
-TEST(Join, refuses_a_rank_that_another_has_and_says_who) {
+TEST(Join, refuses_a_rank_that_is_taken_and_names_its_host) {
     Seed seed(seed_options(2));
     const std::string join_string = seed.create_token({.uses = 3});
     JoinOptions zero;
@@ -84,7 +84,7 @@ TEST(Join, refuses_a_rank_that_another_has_and_says_who) {
     expect_connected(nodes);
 }
 
-TEST(Join, refuses_a_rank_that_the_world_does_not_have) {
+TEST(Join, refuses_a_rank_outside_the_world) {
     Seed seed(seed_options(2));
     JoinOptions far;
     far.rank = 2;
@@ -92,7 +92,7 @@ TEST(Join, refuses_a_rank_that_the_world_does_not_have) {
     EXPECT_EQ(failure_of(joining).code(), Errc::invalid_argument);
 }
 
-TEST(Join, says_whom_it_waits_for_when_time_is_over) {
+TEST(Join, names_the_missing_ranks_when_time_runs_out) {
     Seed seed(seed_options(3));
     const std::string join_string = seed.create_token({.uses = 3});
     auto first = join_soon(join_string, {}, 400ms);
@@ -116,7 +116,7 @@ TEST(Join, says_that_no_seed_answers) {
     EXPECT_THAT(error.what(), HasSubstr("127.0.0.1"));
 }
 
-TEST(Join, a_cluster_setting_travels_and_another_value_is_refused_with_both) {
+TEST(Join, a_cluster_setting_reaches_the_nodes_and_a_conflict_names_both_values) {
     SeedOptions options = seed_options(2);
     options.settings.emplace_back("mesh", "lazy");
     Seed seed(options);
@@ -149,7 +149,7 @@ TEST(Join, a_lazy_mesh_connects_when_something_is_sent) {
     EXPECT_EQ(got, 42);
     EXPECT_TRUE(nodes[0].peers()[1].connected);
     EXPECT_FALSE(nodes[0].peers()[0].connected);
-    // Both ends at the same time: one link is left, and nothing is lost.
+    // Both ends dial at the same time: one link remains, and nothing is lost.
     expect_connected(nodes);
 }
 
@@ -165,7 +165,7 @@ TEST(Join, an_abort_reaches_members_of_a_lazy_mesh_and_the_seed) {
     std::vector<Node> nodes = all_of(joins);
     EXPECT_FALSE(seed.aborted());
     const Communicator aborting = nodes[1].world();
-    // Nobody is connected with anybody, and nobody waits for the rank that aborts.
+    // No ranks are connected, and none waits for the rank that aborts.
     aborting.abort(11, "why");
     for (const Node& node : nodes) {
         int got = 0;
@@ -191,7 +191,7 @@ TEST(Join, simultaneous_first_sends_leave_one_link) {
     }
 }
 
-TEST(Seed, that_is_started_again_knows_its_cluster_and_who_had_joined) {
+TEST(Seed, remembers_its_cluster_and_members_after_a_restart) {
     const TempDirectory directory;
     SeedOptions options = seed_options(2);
     options.state_dir = directory.path() + "/state";
@@ -204,7 +204,7 @@ TEST(Seed, that_is_started_again_knows_its_cluster_and_who_had_joined) {
     seed.reset();
     options.listen = address;
     Seed again(options);
-    // The first finds it by itself; its token is spent even so.
+    // The first node returns by itself; its token stays spent.
     auto replay = join_soon(join_string);
     EXPECT_EQ(failure_of(replay).code(), Errc::unauthenticated);
     auto second = join_soon(again.create_token({}));
@@ -214,7 +214,7 @@ TEST(Seed, that_is_started_again_knows_its_cluster_and_who_had_joined) {
     expect_connected(nodes);
 }
 
-/// Lines of the log while it lives.
+/// Captures the log during its lifetime.
 class LogLines {
 public:
     LogLines() {
@@ -242,7 +242,7 @@ private:
     std::vector<std::string> lines_;
 };
 
-TEST(Seed, logs_a_joiner_of_a_full_world_once_and_the_joiner_says_that_it_is_full) {
+TEST(Seed, logs_a_joiner_of_a_full_world_once_and_the_joiner_reports_that_it_is_full) {
     const LogLines log;
     Seed seed(seed_options(2));
     const std::vector<Node> nodes = join_all(seed, 2);
@@ -255,35 +255,35 @@ TEST(Seed, logs_a_joiner_of_a_full_world_once_and_the_joiner_says_that_it_is_ful
     EXPECT_EQ(log.count("was not let in"), 1);
 }
 
-TEST(Seed, that_cannot_write_says_so_once_and_once_when_it_can_again) {
+TEST(Seed, logs_once_that_it_cannot_write_and_once_that_it_can_again) {
     const TempDirectory directory;
     SeedOptions options = seed_options(2);
     options.state_dir = directory.path() + "/state";
     Seed seed(options);
     const std::string join_string = seed.create_token({.uses = 2});
     const LogLines log;
-    // The file of the seed cannot be replaced, as on a full disk.
+    // The seed cannot replace its file, as on a full disk.
     const std::filesystem::path file = options.state_dir + "/seed";
     const auto block = [&] {
         std::error_code code;
         std::filesystem::remove(file, code);
         return std::filesystem::create_directory(file, code);
     };
-    await(block, "the seed writes its file too often");  // the first turn may do it once more
+    await(block, "the seed writes its file too often");  // the first turn may write once more
     std::vector<std::future<Node>> joins;
     joins.push_back(join_soon(join_string));
     joins.push_back(join_soon(join_string));
-    await([&] { return log.count("cannot keep its state") > 0; }, "no line");
-    std::this_thread::sleep_for(1200ms);  // a second try fails meanwhile, and is not logged
+    await([&] { return log.count("cannot write its state") > 0; }, "no line");
+    std::this_thread::sleep_for(1200ms);  // meanwhile a second attempt fails and is not logged
     EXPECT_EQ(log.size(), 1U);
     std::filesystem::remove(file);
     std::vector<Node> nodes = all_of(joins);
     expect_connected(nodes);
-    EXPECT_EQ(log.count("cannot keep its state"), 1);
-    EXPECT_EQ(log.count("can keep its state again"), 1);
+    EXPECT_EQ(log.count("cannot write its state"), 1);
+    EXPECT_EQ(log.count("can write its state again"), 1);
 }
 
-TEST(Join, takes_the_join_string_out_of_the_environment_and_remembers_it) {
+TEST(Join, removes_the_join_string_from_the_environment_and_remembers_it) {
     Seed seed(seed_options(1));
     const std::string join_string = seed.create_token({.uses = 2});
     ::setenv("NEXAR_JOIN", join_string.c_str(), 1);
@@ -300,7 +300,7 @@ TEST(Join, takes_the_join_string_out_of_the_environment_and_remembers_it) {
     EXPECT_NO_THROW(join());
 }
 
-TEST(Seed, keeps_its_keys_to_itself) {
+TEST(Seed, keeps_its_keys_private) {
     const TempDirectory directory;
     SeedOptions options = seed_options(1);
     options.state_dir = directory.path() + "/state";
@@ -311,7 +311,7 @@ TEST(Seed, keeps_its_keys_to_itself) {
     for (const auto& entry : std::filesystem::directory_iterator(options.state_dir)) {
         EXPECT_EQ(entry.status().permissions() & others, perms::none) << entry.path();
     }
-    // A second one on the same state is refused.
+    // A second seed on the same state directory is refused.
     EXPECT_THROW(Seed{options}, Error);
 }
 
@@ -341,14 +341,14 @@ TEST(Seed, begins_a_new_world_when_the_last_member_has_left) {
     }
 }
 
-TEST(Seed, may_end_and_its_members_go_on) {
+TEST(Seed, may_end_while_its_members_continue) {
     auto seed = std::make_unique<Seed>(seed_options(3));
     std::vector<Node> nodes = join_all(*seed, 3);
     seed.reset();
     expect_connected(nodes);
 }
 
-TEST(JobSecret, lets_all_in_who_know_it) {
+TEST(JobSecret, admits_all_who_know_it) {
     SeedOptions options = seed_options(2);
     options.job_secret = "0123456789abcdef0123456789abcdef";
     EXPECT_NO_THROW(Seed{options});

@@ -1,5 +1,5 @@
-// Seed and ranks on hosts of their own: network namespaces with cables into one bridge, and
-// addresses that lead nowhere or to somebody else.
+// Seed and ranks on separate hosts: network namespaces with cables into one bridge, and addresses
+// that lead nowhere or to another process.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ struct Network {
     bool v4 = true;
     bool v6 = true;
     bool lonely = false;  // host 1 has an interface that leads nowhere
-    int dockers = 0;      // bridges of their own on which hosts 0, 1 and 2 have the same addresses
+    int dockers = 0;      // separate bridges on which hosts 0, 1 and 2 have the same addresses
 };
 
 std::string v4_of(int host) {
@@ -44,7 +44,7 @@ std::string v4_of(int host) {
 std::string v6_of(int host) {
     return fmt::format("fd99::{}", host + 1);
 }
-constexpr const char* kLonely = "10.99.0.200";  // where the others look for it in vain
+constexpr const char* kLonely = "10.99.0.200";  // unreachable for the others
 std::string docker(int bridge) {
     return fmt::format("172.{}.0.1", 17 + bridge);
 }
@@ -63,14 +63,14 @@ protected:
         for (int i = 0; i < kHosts; ++i) configure(i);
     }
 
-    /// Before its cable, so that what leads nowhere stands first among its addresses.
+    /// Added before its cable, so that the dead address is first in its list.
     void add_traps(int host) {
         Host& one = *hosts_[static_cast<std::size_t>(host)];
         if (GetParam().lonely && host == 1) {
             one.run("ip link add lonely type veth peer name nobody && ip link set nobody up");
             one.run(
                 fmt::format("ip address add {}/32 dev lonely && ip link set lonely up", kLonely));
-            // Else the host answers for it on every cable.
+            // Otherwise the host answers for it on every cable.
             one.run("echo 1 > /proc/sys/net/ipv4/conf/all/arp_ignore");
         }
         for (int i = 0; i < GetParam().dockers && host != 3; ++i) {
@@ -98,13 +98,13 @@ protected:
             one.run(fmt::format("ip -6 address add {}/64 dev {} nodad", v6_of(host), device));
         }
         one.run(fmt::format("ip link set {} up", device));
-        // What is nobody's is not refused, it vanishes: the seed's host passes nothing on.
+        // Packets to unknown addresses are dropped, not refused: the seed's host does not forward.
         if (network.v4 && host != 0) {
             one.run(fmt::format("ip route add default via {}", v4_of(0)));
         }
     }
 
-    /// Starts a rank per entry: the host that it is on and its port.
+    /// Starts a rank per entry: its host and its port.
     void start(const std::vector<std::pair<int, int>>& ranks,
                std::chrono::milliseconds formation_timeout = std::chrono::seconds(40)) {
         token_ = hosts_[0]->serve(static_cast<int>(ranks.size()), state_dir());
@@ -123,8 +123,8 @@ protected:
         }
     }
 
-    /// What all of them say of their links. Each pair has one that works over an address by which
-    /// the host of the other end can be reached.
+    /// The links that all ranks report. Each pair has one that uses an address at which the other
+    /// host can be reached.
     std::vector<Reached> expect_mesh() {
         std::vector<Reached> all;
         for (Host* rank : ranks_) {
@@ -151,7 +151,7 @@ protected:
 
     std::string state_dir() const { return directory_.path() + "/state"; }
 
-    /// The addresses of a rank's host, as the seed tells them to `nexar peers`.
+    /// The addresses of a rank's host, as `nexar peers` shows them.
     std::vector<std::string> published(int rank) const {
         const auto until = std::chrono::steady_clock::now() + kPatience;
         while (std::chrono::steady_clock::now() < until) {
@@ -208,8 +208,8 @@ INSTANTIATE_TEST_SUITE_P(Over, Hosts,
 
 class LonelyInterface : public Cluster {};
 
-TEST_P(LonelyInterface, is_published_and_does_not_win) {
-    // The host with the trap is dialed by both others.
+TEST_P(LonelyInterface, is_published_and_does_not_win_the_race) {
+    // Both other hosts dial the host with the dead address.
     start({{1, 0}, {2, 0}, {3, 0}});
     const auto all = expect_mesh();
     EXPECT_EQ(published(0).front(), kLonely);
@@ -227,7 +227,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class CutPair : public Cluster {
 protected:
-    /// What one sends to the other vanishes.
+    /// Drops everything that one host sends to the other.
     void cut(int from, int to) {
         hosts_[static_cast<std::size_t>(from)]->run(fmt::format(
             "ip neighbour replace {} lladdr 02:00:00:00:00:99 dev cable nud permanent", v4_of(to)));
@@ -241,7 +241,7 @@ protected:
     }
 };
 
-TEST_P(CutPair, is_named_to_all_when_the_formation_fails) {
+TEST_P(CutPair, is_named_on_every_rank_when_the_formation_fails) {
     cut(1, 2);
     cut(2, 1);
     start({{1, 0}, {2, 0}, {3, 0}}, std::chrono::milliseconds(1500));
@@ -254,7 +254,7 @@ TEST_P(CutPair, is_named_to_all_when_the_formation_fails) {
         EXPECT_EQ(count(why, "firewall"), 1U) << why;
         EXPECT_EQ(count(why, "127.0.0.1"), 0U) << why;
     }
-    // It was connected with both: what it waits for then fails with their explanation.
+    // It was connected to both, so its wait fails with their explanation.
     const std::string third = ranks_[2]->failure();
     EXPECT_THAT(third, AllOf(HasSubstr(" left"), HasSubstr("the cluster did not form in time")));
     EXPECT_THAT(third, HasSubstr("no answer from 10.99.0."));
@@ -265,16 +265,16 @@ INSTANTIATE_TEST_SUITE_P(Over, CutPair,
 
 class DockerBridge : public Cluster {};
 
-TEST_P(DockerBridge, of_two_hosts_leads_to_the_wrong_process_and_does_not_win) {
-    // On the bridge's address and on loopback 0 finds 1 where 2 should be, and itself where 3
-    // should be. Where the seed is said to be there is 0 itself, too.
+TEST_P(DockerBridge, of_two_hosts_leads_to_the_wrong_process_and_does_not_win_the_race) {
+    // At the bridge's address and on loopback, rank 0 finds 1 instead of 2, and itself instead
+    // of 3. At the seed's address it finds itself, too.
     start({{1, 7400}, {1, 7402}, {2, 7402}, {2, 7400}, {3, 7402}});
     const auto all = expect_mesh();
     EXPECT_EQ(published(0).front(), docker(0));
     EXPECT_EQ(published(2).front(), docker(0));
     if (GetParam().dockers == 1) return;
-    // With most of their addresses in common the two seem to be one host, and only their identities
-    // tell them apart.
+    // The two share most of their addresses and look like one host; only their identities tell them
+    // apart.
     EXPECT_THAT(all, Contains(Field(&Reached::why, AllOf(HasSubstr(docker(0)),
                                                          HasSubstr("belongs to another node")))));
 }

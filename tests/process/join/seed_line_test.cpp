@@ -1,4 +1,4 @@
-// The line of a node to a real seed, driven by hand.
+// The seed line of a node with a real seed, driven by the test.
 
 #include "runtime/join/seed_line.hpp"
 
@@ -6,7 +6,7 @@
 #include <poll.h>
 
 #include "base/pool_profile.hpp"
-#include "link/quic/udp_carrier.hpp"
+#include "link/carriers.hpp"
 #include "process/join/cluster.hpp"
 
 namespace nexar::testing {
@@ -19,8 +19,8 @@ protected:
         terms.join = security::JoinString::parse(seed_.create_token({})).value();
         terms.seeds = {Address::parse(seed_.addresses().front()).value()};
         terms.host = "here";
-        line_.emplace(carrier_->endpoint(), std::move(terms),
-                      security::KeyPair::generate().value());
+        line_.emplace(*carrier_, std::move(terms), security::KeyPair::generate().value(),
+                      runtime::HostServices::of_this_machine());
     }
 
     void turn() {
@@ -49,12 +49,12 @@ protected:
     SteadyClock clock_;
     Seed seed_;
     BufferPool pool_{PoolProfile::inference()};
-    std::unique_ptr<quic::UdpCarrier> carrier_ =
-        quic::UdpCarrier::open(Address::parse("127.0.0.1:0").value(), pool_, {}).value();
+    std::unique_ptr<port::Carrier> carrier_ =
+        link::open_carrier(pool_, {.local = Address::parse("127.0.0.1:0").value()}).value();
     std::optional<runtime::SeedLine> line_;
 };
 
-TEST_F(Line, takes_reports_after_its_link_went_down_while_it_closes) {
+TEST_F(Line, accepts_reports_after_its_link_went_down_while_it_closes) {
     turn_until([&] { return line_->view().has_value(); }, "no view");
     const wire::LinkReport report{.rank = Rank(0), .address = {"10.0.0.9:41000"}};
     line_->report(report);
@@ -69,7 +69,7 @@ protected:
     LineOfTwo() : Line(2) {}
 };
 
-TEST_F(LineOfTwo, tells_whom_the_seed_waits_for) {
+TEST_F(LineOfTwo, names_the_rank_that_the_seed_waits_for) {
     turn_until([&] { return line_->news().find("waiting for rank 1") != std::string::npos; },
                "the missing rank is not named");
     EXPECT_FALSE(line_->failure());

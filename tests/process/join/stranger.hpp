@@ -19,7 +19,7 @@
 
 namespace nexar::testing {
 
-/// One who dials a seed or a node and says what it likes. Driven by hand.
+/// An attacker that dials a seed or a node and sends anything. Driven by the test.
 class Stranger {
 public:
     explicit Stranger(std::shared_ptr<const security::Credentials> credentials = {})
@@ -31,23 +31,29 @@ public:
                 .value();
     }
 
-    quic::Endpoint& endpoint() noexcept { return carrier_->endpoint(); }
+    /// Dials as no node does: accepts whichever member answers.
+    port::LinkId dial_anyone(const Address& to, const ClusterId& cluster) {
+        return carrier_->endpoint().dial(now(), to, {.cluster = cluster, .node = {}}).value();
+    }
     TimePoint now() const noexcept { return clock_.now(); }
 
-    /// What is known of a link of this stranger.
+    /// The history of a link of this stranger.
     struct Story {
-        quic::Connection* link = nullptr;  // while it is up
+        port::Link* link = nullptr;  // while it is up
         bool was_up = false;
         std::optional<Error> down{};
     };
     const Story& story(port::LinkId id) { return stories_[id]; }
 
+    port::LinkId dial(const port::DialTarget& target) {
+        return carrier_->dial(now(), target).value();
+    }
     port::LinkId dial_as_joiner(const Address& seed,
                                 std::optional<security::PublicKeyHash> ca = std::nullopt) {
-        return endpoint().dial_as_joiner(now(), seed, ca).value();
+        return dial({.address = seed, .peer = port::JoinTarget{.ca = ca}});
     }
 
-    /// Drives until `done`; false when it takes too long.
+    /// Drives until `done`; returns false if that takes too long.
     bool run_until(const std::function<bool()>& done, Duration within = std::chrono::seconds(20)) {
         const TimePoint deadline = now() + within;
         while (!done()) {
@@ -63,7 +69,7 @@ public:
         while (const auto event = carrier_->poll_event()) {
             Story& told = stories_[event->link];
             if (const auto* up = std::get_if<port::Up>(&event->what)) {
-                told.link = static_cast<quic::Connection*>(up->link);
+                told.link = up->link;
                 told.was_up = true;
             } else if (const auto* down = std::get_if<port::Down>(&event->what)) {
                 told.link = nullptr;
@@ -81,10 +87,10 @@ private:
     std::map<port::LinkId, Story> stories_;
 };
 
-/// A stranger on the seed lane of a link that is up: collects what it is told.
+/// A stranger on the seed lane of a link that is up: collects what it receives.
 class Conversation {
 public:
-    explicit Conversation(quic::Connection& link)
+    explicit Conversation(port::Link& link)
         : link_(&link), lane_(link, [this](const wire::FrameHeader& header, port::ConstBytes body) {
               types.push_back(header.type);
               if (header.type == wire::FrameType::error_report) {
@@ -102,9 +108,7 @@ public:
     }
 
     std::array<std::byte, runtime::kBindingBytes> binding() const {
-        std::array<std::byte, runtime::kBindingBytes> bytes{};
-        link_->tls().export_key(runtime::kBindingLabel, bytes).value();
-        return bytes;
+        return runtime::binding(*link_).value();
     }
 
     wire::JoinRequest request(const security::KeyPair& key,
@@ -127,7 +131,7 @@ public:
     std::optional<wire::Admission> admission{};
 
 private:
-    quic::Connection* link_;
+    port::Link* link_;
     runtime::SeedLane lane_;
 };
 

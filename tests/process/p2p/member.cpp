@@ -28,7 +28,7 @@ Member::Member(const TestCluster& cluster, std::uint64_t index, const NodeOption
     : Member(cluster, index, runtime::make_loop(options).value(), options) {}
 
 Member::Member(const TestCluster& cluster, std::uint64_t index, std::shared_ptr<runtime::Loop> loop,
-               const NodeOptions& options, const quic::LinkOptions& link)
+               const NodeOptions& options, const link::LinkSettings& link)
     : body_(detail::NodeBody::open(std::move(loop), {.credentials = cluster.node(index),
                                                      .listen = loopback(),
                                                      .options = options,
@@ -51,7 +51,7 @@ Result<void> Member::wait_formed() {
 }
 
 std::unique_ptr<Member> join_as_child(const TestCluster& cluster, const Channel& parent,
-                                      const quic::LinkOptions& link) {
+                                      const link::LinkSettings& link) {
     auto member =
         std::make_unique<Member>(cluster, 0, runtime::make_loop({}).value(), NodeOptions{}, link);
     member->form(std::array{dialer(0), dialer(1)});
@@ -61,7 +61,7 @@ std::unique_ptr<Member> join_as_child(const TestCluster& cluster, const Channel&
 }
 
 std::unique_ptr<Member> join_as_parent(const TestCluster& cluster, const Channel& child,
-                                       const quic::LinkOptions& link) {
+                                       const link::LinkSettings& link) {
     ::nexar::Member server = dialer(0);
     server.addresses = {Address::parse(hear(child, patience(kFormTime))).value()};
     auto member =

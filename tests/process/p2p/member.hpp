@@ -24,7 +24,7 @@ public:
     /// Starts to listen. The loop is the node's own or shared with other nodes of this process.
     Member(const TestCluster& cluster, std::uint64_t index, const NodeOptions& options = {});
     Member(const TestCluster& cluster, std::uint64_t index, std::shared_ptr<runtime::Loop> loop,
-           const NodeOptions& options = {}, const quic::LinkOptions& link = {});
+           const NodeOptions& options = {}, const link::LinkSettings& link = {});
 
     Address address() const { return body_->address(); }
 
@@ -47,9 +47,9 @@ private:
 // A world of two: the child of a test is rank 0, the test itself rank 1.
 
 std::unique_ptr<Member> join_as_child(const TestCluster& cluster, const Channel& parent,
-                                      const quic::LinkOptions& link = {});
+                                      const link::LinkSettings& link = {});
 std::unique_ptr<Member> join_as_parent(const TestCluster& cluster, const Channel& child,
-                                       const quic::LinkOptions& link = {});
+                                       const link::LinkSettings& link = {});
 
 /// Returns the next message of the other process; throws when none arrives in time. await() also
 /// throws when it is not the expected one.

@@ -24,8 +24,8 @@ std::size_t kernel_limit(const char* name) {
     return bytes;
 }
 
-// Root is given any buffer, so a process without rights asks.
-TEST(QuicBuffers, a_user_is_told_once_which_setting_to_raise) {
+// Root gets any buffer size, so an unprivileged process asks.
+TEST(QuicBuffers, the_log_says_once_which_setting_to_raise) {
     const std::size_t most = kernel_limit("rmem_max");
     ASSERT_GT(most, 0U);
     ChildProcess child([&](Channel& parent) {

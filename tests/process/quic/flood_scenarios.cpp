@@ -16,7 +16,7 @@ using std::chrono::seconds;
 
 constexpr std::size_t kMostGrowth = std::size_t{16} << 20U;
 
-/// Bytes that went to somebody else than the honest clients, who are at 127.0.0.1.
+/// Counts the bytes to everyone except the honest clients, which are at 127.0.0.1.
 class StrangersPath final : public quic::PacketPath {
 public:
     StrangersPath(quic::PacketPath& to, std::uint64_t& bytes) noexcept : to_(&to), bytes_(&bytes) {}
@@ -46,7 +46,7 @@ double processor_seconds() {
     return seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
 }
 
-/// A server that says its address, and when told to stop what it saw.
+/// A server that reports its address and, when told to stop, its counts.
 void serve(Channel& channel, const TestCluster& cluster) {
     BufferPool pool(PoolProfile::training());
     std::uint64_t bytes_to_strangers = 0;
@@ -93,7 +93,7 @@ std::string hear(const Channel& channel) {
     return channel.hear(patience(seconds(60))).value_or("(nothing)");
 }
 
-/// An honest client: dials, and closes again; how long it took to come up, if it did.
+/// An honest client: dials and closes; returns how long it took to come up, if it did.
 std::optional<Duration> handshake_time(const Address& server, const TestCluster& cluster,
                                        BufferPool& pool) {
     Station client(loopback(), pool, node_options(cluster, 1));
@@ -110,9 +110,8 @@ std::optional<Duration> handshake_time(const Address& server, const TestCluster&
     return took;
 }
 
-/// Where the machine has no core to spare for the server, the kernel drops packets of honest
-/// clients with those of the flood, and now and then a handshake needs another try: so the median
-/// counts.
+/// If the machine has no core to spare for the server, the kernel drops packets of honest clients
+/// with those of the flood, and a handshake sometimes needs another try: so the median counts.
 void expect_most_within_a_second(std::vector<Duration> took) {
     std::ranges::sort(took);
     std::string all;
@@ -145,8 +144,7 @@ void withstands_a_flood_of_initials(const FloodCase& scenario) {
         while (clock.now() < then) {
             const auto resident = server.resident_bytes();
             growth = std::max(growth, resident - std::min(before, resident));
-            (void)server.channel().hear(
-                milliseconds(50));  // says nothing now: only the time passes
+            (void)server.channel().hear(milliseconds(50));  // no message is due: only time passes
         }
     };
     std::vector<Duration> took;
@@ -173,7 +171,7 @@ void withstands_a_flood_of_initials(const FloodCase& scenario) {
     EXPECT_GT(report.retries, 0U);
     EXPECT_LE(report.most_half_open, quic::GateLimits{}.half_open);
     EXPECT_LE(report.bytes_to_strangers, 3 * 1200 * report.packets_in);
-    // What sanitizers keep of freed memory is not ours to bound.
+    // Sanitizers keep freed memory, so the bound does not apply to them.
     if (!kSanitized) {
         EXPECT_LE(growth, kMostGrowth);
     }

@@ -41,7 +41,7 @@ private:
 FloodSender::Packet random_initial(Random& random) {
     FloodSender::Packet packet(kPacketBytes);
     fill_pattern(random.next(), 0, packet);
-    // RFC 9000 17.2.2: long header, version 1, both ids of 8 bytes, no token, the rest as payload.
+    // RFC 9000 17.2.2: long header, version 1, two ids of 8 bytes, no token, the rest is payload.
     constexpr std::size_t kIdBytes = 8;
     constexpr std::size_t kLengthAt = 1 + 4 + 1 + kIdBytes + 1 + kIdBytes + 1;
     packet[0] = std::byte{0xc3};
@@ -59,7 +59,7 @@ int open_port() {
     const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     sockaddr_in any{};
     any.sin_family = AF_INET;
-    // What comes back is never read: it shall not pile up in the kernel.
+    // Answers are never read and must not pile up in the kernel.
     const int least = 1;
     if (socket < 0 || ::bind(socket, reinterpret_cast<sockaddr*>(&any), sizeof any) != 0 ||
         ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &least, sizeof least) != 0) {
@@ -68,7 +68,7 @@ int open_port() {
     return socket;
 }
 
-/// One datagram with a source address of its own.
+/// One datagram with its own source address.
 struct Spoofed {
     iovec vector{};
     alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(in_pktinfo))> control{};
@@ -145,7 +145,7 @@ void FloodSender::run(double per_second, const Channel& channel) {
         const double due = per_second * seconds;
         while (static_cast<double>(sent) < due) {
             sent += send_batch();
-            // A machine that is too slow for the rate must still hear that it is over.
+            // On a machine that is too slow for the rate the sender must still notice the end.
             if (sent % (64 * kBatch) == 0) break;
         }
         const timespec millisecond{.tv_sec = 0, .tv_nsec = 1'000'000};

@@ -10,9 +10,9 @@
 
 namespace nexar::testing {
 
-/// Sends first packets of clients that do not exist, from invented addresses of 127.0.0.0/8 outside
-/// of 127.0.0.0/24: half of them whole ones, each of which makes a server that takes it begin a
-/// handshake, half random bytes behind a right header.
+/// Sends first packets of clients that do not exist, from spoofed addresses of 127.0.0.0/8 outside
+/// of 127.0.0.0/24: half of them are valid and make a server begin a handshake, the others are
+/// random bytes behind a valid header.
 class FloodSender {
 public:
     using Packet = std::vector<std::byte>;
@@ -22,9 +22,9 @@ public:
     FloodSender& operator=(const FloodSender&) = delete;
     ~FloodSender();
 
-    /// Takes only processor time that nobody else wants, as a flood from other machines takes none.
-    /// Sends at this rate, or as fast as it can, until the channel says something; says "flooding"
-    /// before and how many were sent after.
+    /// Uses only idle processor time, because a flood from other machines uses none. Sends at this
+    /// rate, or as fast as it can, until a message arrives on the channel. Sends "flooding" before
+    /// and the number of packets after.
     void run(double per_second, const Channel& channel);
 
 private:
@@ -36,7 +36,7 @@ private:
     Address target_;
     Random random_;
     std::vector<Packet> packets_;
-    std::vector<int> sockets_;  // each a port
+    std::vector<int> sockets_;  // one port each
     std::size_t next_packet_ = 0;
     std::size_t next_socket_ = 0;
 };

@@ -1,4 +1,4 @@
-// Strangers by the hundred thousand.
+// Hundreds of thousands of strangers.
 
 #include "process/quic/scenarios.hpp"
 #include "support/seed.hpp"
@@ -6,7 +6,7 @@
 namespace nexar::testing {
 namespace {
 
-TEST(QuicFlood, of_spoofed_initials_costs_little_memory_and_lets_honest_clients_in) {
+TEST(QuicFlood, of_spoofed_initials_costs_little_memory_and_honest_clients_connect) {
     withstands_a_flood_of_initials({.length = std::chrono::seconds(4), .seed = test_seed(71)});
 }
 

@@ -10,7 +10,7 @@ namespace nexar::testing {
 namespace {
 
 constexpr std::size_t kFloodPorts = 64;
-/// Handshakes are forgotten together, without a word to the server.
+/// Forgets all handshakes without telling the server.
 constexpr Duration kForgetEvery = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -36,7 +36,7 @@ void HalfOpenFlood::forget_all() {
 
 void HalfOpenFlood::begin_one(TimePoint now) {
     ports_.choose_next();
-    endpoint_->dial_as_joiner(now, target_, std::nullopt).value();
+    endpoint_->dial(now, {.address = target_, .peer = port::JoinTarget{}}).value();
     endpoint_->flush(now);
 }
 
@@ -44,7 +44,7 @@ void HalfOpenFlood::answer_retries(TimePoint now) {
     for (std::size_t i = 0; i < ports_.count(); ++i) {
         ports_.choose_next();
         ports_.chosen().receive(65536, [&](const quic::UdpSocket::Arrival& arrival) {
-            // RFC 9000 17.2.5: everything else is not even looked at.
+            // RFC 9000 17.2.5: ignores everything except Retry.
             if ((std::to_integer<unsigned>(arrival.bytes[0]) & 0xf0U) != 0xf0U) return;
             endpoint_->receive(now, arrival.path, 0, arrival.bytes, arrival.bytes.size());
             endpoint_->flush(now);

@@ -13,20 +13,20 @@
 
 namespace nexar::testing {
 
-/// Begins handshakes with a seed from many ports of one address, proves that it receives there
-/// (Retry), and never finishes one.
+/// Begins handshakes with a seed from many ports of one address, proves its address (Retry), and
+/// never finishes one.
 class HalfOpenFlood {
 public:
-    /// `from`: any address of this host; its port does not count.
+    /// `from`: any address of this host; the port is ignored.
     HalfOpenFlood(const Address& target, const Address& from);
 
-    /// Floods at this rate until the channel says something. Says "flooding" when the first
-    /// `warm_up` handshakes have been begun, and how many there were at the end. Takes only
-    /// processor time that nobody else wants, as a flood from other machines takes none.
+    /// Floods at this rate until a message arrives on the channel. Sends "flooding" after the first
+    /// `warm_up` handshakes, and their total number at the end. Uses only idle processor time,
+    /// because a flood from other machines uses none.
     void run(double per_second, std::uint64_t warm_up, const Channel& channel);
 
 private:
-    /// Sends through the socket that is chosen at the time.
+    /// Sends through the socket that is currently chosen.
     class Ports final : public quic::PacketPath {
     public:
         explicit Ports(const Address& from);

@@ -1,4 +1,4 @@
-// Handshakes on a bad network: loss, corruption, delay, strangers, and peers that must not get in.
+// Handshakes on a bad network: loss, corruption, delay, strangers, and peers that must be refused.
 
 #include <gmock/gmock.h>
 
@@ -10,13 +10,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Connections made one after the other, each closed before the next.
+/// Makes connections in sequence, each closed before the next.
 struct Made {
     std::size_t first_time = 0;
     std::size_t second_time = 0;
 };
 
-/// Dials until the link is up or down, and closes it again; whether it was up.
+/// Dials, waits until the link is up or down, and closes it; returns true if it was up.
 bool connects(Wire& wire) {
     const auto& story = wire.client.story(wire.dial());
     wire.driver.run_until([&] { return story.came_up || story.down; },
@@ -51,8 +51,8 @@ TEST(QuicHandshake, fifty_of_fifty_come_up_with_30_percent_loss_both_ways) {
 
 TEST(QuicHandshake, comes_up_with_30_percent_of_packets_corrupted) {
     Wire wire(both_ways(corrupts(0.3), test_seed(32)));
-    // Unlike the losses above, nothing bounds how many are corrupted in a row; after eight of them
-    // a dialer gives up.
+    // Unlike the losses above, the number of consecutive corruptions is not bounded; after eight of
+    // them a dialer gives up.
     const Made made = make_connections(wire, 20);
     EXPECT_EQ(made.first_time + made.second_time, 20U);
     EXPECT_LE(made.second_time, 2U) << wire.driver.describe();
@@ -68,7 +68,7 @@ TEST(QuicHandshake, comes_up_over_750_ms_one_way) {
 }
 
 TEST(QuicHandshake, a_server_sends_at_most_three_times_what_an_unproven_address_sent) {
-    // Everything after the client's first packet is swallowed: its address is never proven.
+    // Everything after the client's first packet is dropped: its address is never proven.
     WireOptions options;
     options.to_server.blackhole = {
         .after = Duration(1), .lasts = std::chrono::hours(1), .every = {}};
@@ -87,7 +87,7 @@ TEST(QuicHandshake, a_server_sends_at_most_three_times_what_an_unproven_address_
     EXPECT_GT(wire.traffic(kToServer).blackholed, 3U) << "the client did not even insist";
 }
 
-TEST(QuicHandshake, comes_up_through_a_retry_also_with_loss) {
+TEST(QuicHandshake, comes_up_through_a_retry_even_with_loss) {
     WireOptions options = both_ways(loses(0.1), test_seed(33));
     options.gate.half_open_before_retry = 0;
     Wire wire(options);
@@ -96,7 +96,7 @@ TEST(QuicHandshake, comes_up_through_a_retry_also_with_loss) {
     EXPECT_EQ(wire.server.endpoint().counts().bad_tokens, 0U);
 }
 
-TEST(QuicHandshake, a_dialer_of_a_foreign_ca_is_refused_and_both_sides_are_told_why) {
+TEST(QuicHandshake, a_dialer_of_a_foreign_ca_is_refused_and_both_sides_learn_why) {
     Wire wire;
     quic::EndpointOptions options = node_options(wire.cluster, 7);
     options.credentials = wire.cluster.flawed(Flaw::foreign_ca);

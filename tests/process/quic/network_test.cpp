@@ -1,4 +1,4 @@
-// Both families on loopback, and two hosts' worth of network: namespaces with a veth between them.
+// Both IP versions on loopback, and two hosts: namespaces with a veth between them.
 
 #include <fmt/format.h>
 #include <linux/ethtool.h>
@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::seconds;
 
-TEST(QuicNetwork, works_on_ipv4_and_finds_the_width_of_loopback) {
+TEST(QuicNetwork, works_on_ipv4_and_discovers_the_mtu_of_loopback) {
     WireOptions options;
     options.link = {};
     Wire wire(options);
@@ -27,7 +27,7 @@ TEST(QuicNetwork, works_on_ipv4_and_finds_the_width_of_loopback) {
     EXPECT_EQ(wire.client.connection(link).statistics().datagram_bytes, 65000U);
 }
 
-TEST(QuicNetwork, works_on_ipv6_and_finds_the_width_of_loopback) {
+TEST(QuicNetwork, works_on_ipv6_and_discovers_the_mtu_of_loopback) {
     if (::access("/proc/net/if_inet6", F_OK) != 0) GTEST_SKIP() << "this kernel has no IPv6";
     WireOptions options;
     options.link = {};
@@ -41,7 +41,7 @@ TEST(QuicNetwork, works_on_ipv6_and_finds_the_width_of_loopback) {
 struct NetworkCase {
     int mtu = 1500;
     bool v6 = false;
-    bool checksums = true;  // without, the device refuses segmentation offload in many kernels
+    bool checksums = true;  // without them the device refuses segmentation offload in many kernels
 };
 
 void switch_checksums_off(const char* device) {
@@ -70,8 +70,8 @@ std::string hear(const Channel& channel) {
     return message.value_or("(nothing)");
 }
 
-/// The host that is dialed. Makes the cable; its other end goes into the namespace of the process
-/// whose id it is told.
+/// The host that is dialed. Creates the cable, whose other end goes into the namespace of the given
+/// process.
 void serve(Channel& channel, const TestCluster& cluster, const NetworkCase& network) {
     enter_new_network();
     channel.say("entered");
@@ -118,7 +118,7 @@ void dial(Channel& channel, const TestCluster& cluster, const NetworkCase& netwo
                             client.carrier().socket().counts().gso_refused));
 }
 
-/// What the two hosts said; empty when namespaces cannot be made here.
+/// The results of the two hosts; empty if namespaces cannot be created here.
 std::vector<std::string> talk_between_hosts(const NetworkCase& network) {
     const TestCluster cluster;
     ChildProcess server([&](Channel& channel) { serve(channel, cluster, network); });
@@ -135,7 +135,7 @@ std::vector<std::string> talk_between_hosts(const NetworkCase& network) {
 
 class QuicVeth : public ::testing::TestWithParam<NetworkCase> {};
 
-TEST_P(QuicVeth, a_link_finds_the_width_of_the_network) {
+TEST_P(QuicVeth, a_link_discovers_the_mtu_of_the_network) {
     if (!has_ip_command()) GTEST_SKIP() << "no ip command; install iproute2";
     const NetworkCase network = GetParam();
     const auto said = talk_between_hosts(network);

@@ -6,8 +6,8 @@ namespace nexar::testing {
 
 namespace {
 
-/// Keeps payloads going in one direction: as soon as one is released the next is sent, so that a
-/// transfer lasts as long as a test wants it to.
+/// Keeps sending payloads in one direction: the next one follows as soon as one is released, so
+/// that a transfer lasts as long as the test needs.
 class Flow {
 public:
     Flow(Station& from, Station& to, std::uint64_t seed, std::uint64_t bytes)
@@ -48,7 +48,7 @@ void expect_all_arrived(Wire& wire, const Flow& there, const Flow& back) {
     EXPECT_TRUE(wire.client.faults().empty()) << wire.driver.describe();
 }
 
-/// Between which rebinding changes.
+/// The sources between which rebinding switches.
 std::vector<udp_fault::Address> loopback_addresses() {
     std::vector<udp_fault::Address> addresses;
     for (int i = 2; i < 6; ++i) {

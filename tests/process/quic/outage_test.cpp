@@ -1,4 +1,4 @@
-// Networks that go away for a while, and addresses that change.
+// Networks that are down for a while, and addresses that change.
 
 #include "process/quic/scenarios.hpp"
 #include "support/seed.hpp"
@@ -9,7 +9,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-TEST(QuicOutage, a_transfer_goes_on_after_a_network_that_is_gone_500_ms_out_of_1500_ms) {
+TEST(QuicOutage, a_transfer_survives_a_network_that_is_down_500_ms_out_of_1500_ms) {
     survives_blackholes({.lasts = milliseconds(500),
                          .every = milliseconds(1500),
                          .bytes = scaled(2'000'000),

@@ -1,4 +1,4 @@
-// Servers that die, and those that come back.
+// Servers that die, and servers that restart.
 
 #include <gmock/gmock.h>
 
@@ -22,7 +22,7 @@ protected:
         link_.idle_timeout = seconds(30);
     }
 
-    /// A server in a process of its own, which keeps its secret over restarts.
+    /// A server in another process, which keeps its secret over restarts.
     std::unique_ptr<ChildProcess> serve(const Address& local) {
         auto child = std::make_unique<ChildProcess>([&](Channel& channel) {
             BufferPool pool(PoolProfile::training());
@@ -98,8 +98,8 @@ TEST_F(QuicRestart, is_noticed_in_the_middle_of_a_transfer_and_a_new_link_can_be
         << driver.describe();
 }
 
-TEST_F(QuicRestart, a_server_that_is_killed_is_noticed_within_a_second_of_the_next_send) {
-    link_.keep_alive = seconds(60);  // nothing but the message asks for an answer
+TEST_F(QuicRestart, a_killed_server_is_noticed_within_a_second_of_the_next_send) {
+    link_.keep_alive = seconds(60);  // only the message needs an answer
     for (const bool v6 : {false, true}) {
         auto server = serve(loopback(v6));
         Station client(v6 ? Address::any(true) : loopback(), pool_,
@@ -120,7 +120,7 @@ TEST_F(QuicRestart, a_server_that_is_killed_is_noticed_within_a_second_of_the_ne
     }
 }
 
-TEST_F(QuicRestart, an_idle_server_that_is_killed_is_noticed_after_the_next_keep_alive) {
+TEST_F(QuicRestart, a_killed_idle_server_is_noticed_after_the_next_keep_alive) {
     auto server = serve(loopback());
     Station client(loopback(), pool_, node_options(cluster_, 1, link_));
     LinkDriver driver;
@@ -134,7 +134,7 @@ TEST_F(QuicRestart, an_idle_server_that_is_killed_is_noticed_after_the_next_keep
     EXPECT_LT(client.story(link).down_at - killed, link_.keep_alive + patience(seconds(1)));
 }
 
-TEST_F(QuicRestart, a_dialer_of_a_port_where_nobody_listens_gives_up_within_a_second) {
+TEST_F(QuicRestart, a_dial_to_a_closed_port_fails_within_a_second) {
     auto server = serve(loopback());
     server->kill();
     Station client(loopback(), pool_, node_options(cluster_, 1, link_));
@@ -148,7 +148,7 @@ TEST_F(QuicRestart, a_dialer_of_a_port_where_nobody_listens_gives_up_within_a_se
     EXPECT_EQ(client.story(link).down->code(), Errc::timed_out);
 }
 
-TEST_F(QuicRestart, a_server_that_is_stopped_is_given_up_after_the_idle_timeout) {
+TEST_F(QuicRestart, a_stopped_server_is_given_up_after_the_idle_timeout) {
     link_.idle_timeout = seconds(1);
     auto server = serve(loopback());
     Station client(loopback(), pool_, node_options(cluster_, 1, link_));
@@ -164,7 +164,7 @@ TEST_F(QuicRestart, a_server_that_is_stopped_is_given_up_after_the_idle_timeout)
                 AllOf(HasSubstr("nothing was heard from"),
                       HasSubstr("its process ended or is stopped, its host is down, or the network "
                                 "between is interrupted")));
-    // It counts from the last packet that was heard, whatever was sent since.
+    // The timeout counts from the last packet received, whatever was sent since.
     EXPECT_GE(client.story(link).down_at - stopped, milliseconds(500));
     EXPECT_LT(client.story(link).down_at - stopped, patience(seconds(2)));
 }

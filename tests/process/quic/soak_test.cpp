@@ -11,7 +11,7 @@ using std::chrono::seconds;
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
 
-TEST(QuicSoak, a_transfer_goes_on_after_a_network_that_is_gone_2_s_out_of_7_s) {
+TEST(QuicSoak, a_transfer_survives_a_network_that_is_down_2_s_out_of_7_s) {
     survives_blackholes({.lasts = seconds(2),
                          .every = seconds(7),
                          .bytes = scaled(4'000'000),
@@ -46,7 +46,7 @@ TEST(QuicSoak, moves_a_gigabyte_each_way_at_once_in_64_streams_of_the_largest_da
     moves_both_ways_without_stall({.bytes_each_way = scaled(kGiB), .datagram_bytes = 65000});
 }
 
-TEST(QuicSoak, never_reads_memory_again_that_it_released) {
+TEST(QuicSoak, never_reads_released_memory_again) {
     never_reads_released_memory({.bytes_each_way = scaled(kGiB), .seed = test_seed(84)});
 }
 

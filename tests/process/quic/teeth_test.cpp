@@ -1,4 +1,4 @@
-// That the other tests would notice: wrong bytes, missing bytes, and memory that changes too early.
+// Shows that the other tests detect wrong bytes, missing bytes, and memory that changes too early.
 
 #include <gmock/gmock.h>
 
@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 constexpr Payload kPayload{.seed = 77, .bytes = 100'003};
 
-/// The prefix and the content, as they cross the network.
+/// The prefix and the content, as sent over the network.
 std::vector<std::byte> whole_payload() {
     std::vector<std::byte> bytes(Payload::kPrefixBytes + kPayload.bytes);
     std::ranges::copy(kPayload.prefix(), bytes.begin());
@@ -20,7 +20,7 @@ std::vector<std::byte> whole_payload() {
     return bytes;
 }
 
-/// What a sink says that got these bytes in uneven pieces.
+/// The verdict of a sink that got these bytes in uneven pieces.
 std::string verdict_on(port::ConstBytes bytes) {
     HashingSink sink;
     for (std::size_t at = 0, size = 1; at < bytes.size(); at += size, size = size * 3 % 1009) {
@@ -42,7 +42,7 @@ TEST(QuicTeeth, a_sink_accepts_what_was_announced_and_nothing_else) {
     EXPECT_THAT(verdict_on(bytes), HasSubstr("has the hash"));
 }
 
-TEST(QuicTeeth, a_pattern_is_the_same_wherever_one_begins) {
+TEST(QuicTeeth, a_pattern_is_the_same_from_every_offset) {
     std::vector<std::byte> whole(1000);
     fill_pattern(5, 0, whole);
     for (const std::size_t at : {1U, 7U, 8U, 501U}) {
@@ -52,7 +52,7 @@ TEST(QuicTeeth, a_pattern_is_the_same_wherever_one_begins) {
     }
 }
 
-TEST(QuicTeeth, memory_that_is_overwritten_before_its_release_is_noticed) {
+TEST(QuicTeeth, memory_overwritten_before_its_release_is_detected) {
     Wire wire;
     wire.connect();
     MemoryPayloadSource source(kPayload, {});

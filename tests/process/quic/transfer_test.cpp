@@ -62,10 +62,10 @@ TEST(QuicTransfer, keys_are_updated_in_the_middle_by_either_side) {
     std::uint64_t updated = 0;
     const auto update = [&] {
         if (updated == 6 || wire.server.received_bytes() < (updated + 1) * all / 8) return;
-        // Two at once would be one: the peer must have followed the last one.
+        // Two updates at once would be one: the peer must have followed the last one.
         if (updates_of(wire.client) != updated || updates_of(wire.server) != updated) return;
         Station& side = updated % 2 == 0 ? wire.client : wire.server;
-        // Refused until the last one was acknowledged (RFC 9001 6.1): asked again in the next turn.
+        // Refused until the last one was acknowledged (RFC 9001 6.1): retry in the next turn.
         if (side.connection(side.link()->id()).update_keys(wire.driver.now())) ++updated;
     };
     EXPECT_TRUE(
@@ -77,7 +77,7 @@ TEST(QuicTransfer, keys_are_updated_in_the_middle_by_either_side) {
         << updates_of(wire.client) << " and " << updates_of(wire.server) << " of " << updated;
 }
 
-TEST(QuicTransfer, works_on_a_path_that_takes_1300_bytes) {
+TEST(QuicTransfer, works_on_a_path_with_an_mtu_of_1300_bytes) {
     udp_fault::FaultOptions narrow;
     narrow.largest = 1300;
     Wire wire(both_ways(narrow));
@@ -88,7 +88,7 @@ TEST(QuicTransfer, works_on_a_path_that_takes_1300_bytes) {
     EXPECT_GT(wire.traffic(kToServer).oversized, 0U) << "larger ones were not even tried";
 }
 
-TEST(QuicTransfer, goes_on_when_the_path_becomes_narrow_in_the_middle) {
+TEST(QuicTransfer, continues_when_the_mtu_shrinks_in_the_middle) {
     Wire wire;
     const port::LinkId link = wire.connect();
     ASSERT_TRUE(wire.driver.run_until(

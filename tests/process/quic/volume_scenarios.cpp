@@ -4,8 +4,8 @@ namespace nexar::testing {
 
 namespace {
 
-/// Fails when no payload byte arrives anywhere for so long: the figure is far above what a loaded
-/// machine needs, and far below the time that a transfer takes which limps from timeout to timeout.
+/// Fails if no payload byte arrives anywhere for this long: far more than a loaded machine needs,
+/// and far less than a transfer that limps from timeout to timeout takes.
 class StallWatch {
 public:
     explicit StallWatch(Wire& wire) : wire_(&wire), moved_at_(wire.driver.now()) {}
@@ -33,7 +33,7 @@ void moves_both_ways_without_stall(const VolumeCase& scenario) {
     WireOptions options;
     options.link.largest_datagram = scenario.datagram_bytes;
     Wire wire(options);
-    // Past the proxy, which is for faults: this is about volume.
+    // Bypasses the proxy, which injects faults: this test is about volume.
     const port::LinkId link =
         wire.client.dial(wire.server.address(), {.cluster = wire.cluster.id(), .node = {}});
     ASSERT_TRUE(wire.driver.run_until(

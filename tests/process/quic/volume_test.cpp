@@ -18,11 +18,11 @@ TEST(QuicVolume, moves_64_streams_each_way_at_once_in_the_largest_datagrams) {
     moves_both_ways_without_stall({.bytes_each_way = scaled(64 * kMiB), .datagram_bytes = 65000});
 }
 
-TEST(QuicVolume, never_reads_memory_again_that_it_released) {
+TEST(QuicVolume, never_reads_released_memory_again) {
     never_reads_released_memory({.bytes_each_way = scaled(64 * kMiB), .seed = test_seed(61)});
 }
 
-/// Takes so many bytes, and then nothing ever again.
+/// Takes a number of bytes, and then nothing more.
 class StuckSink final : public port::Sink {
 public:
     explicit StuckSink(std::size_t room) noexcept : room_(room) {}
@@ -40,10 +40,10 @@ private:
     std::size_t room_;
 };
 
-TEST(QuicStuckReceiver, stalls_only_the_streams_that_nobody_takes) {
+TEST(QuicStuckReceiver, stalls_only_the_streams_that_nobody_receives) {
     Wire wire;
     wire.connect();
-    // The first stream gets a sink that stops, the second none at all, the rest one that takes.
+    // The first stream gets a sink that stops, the second gets none, the others get working ones.
     StuckSink stuck(100'000);
     std::size_t opened = 0;
     wire.server.on_opened = [&](port::Link& link, port::StreamId stream) {
@@ -71,13 +71,14 @@ TEST(QuicStuckReceiver, stalls_only_the_streams_that_nobody_takes) {
               ethernet_link().bulk_window + ethernet_link().first_window);
 }
 
-TEST(QuicStuckReceiver, a_peer_that_takes_nothing_leaves_other_links_and_its_control_lane_alone) {
+TEST(QuicStuckReceiver,
+     a_peer_that_receives_nothing_does_not_affect_other_links_or_its_control_lane) {
     WireOptions options;
     options.link.park_budget = 4 * kMiB;
     options.link.connection_window = 4 * kMiB;
     Wire wire(options);
     const port::LinkId hopeless = wire.connect();
-    // More than the budget and the connection's window allow to wait.
+    // More than the budget and the connection window allow to be parked.
     wire.server.on_opened = [&](port::Link& link, port::StreamId) {
         return link.peer().node == TestCluster::node_id(1);
     };

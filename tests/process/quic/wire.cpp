@@ -122,7 +122,7 @@ port::LinkId Wire::connect(Duration within) {
     std::vector<Payload> sent;
     const std::size_t had = server.received().size() + client.received().size();
     for (std::size_t i = 0; i < transfer.streams; ++i) {
-        // Uneven lengths, so that no stream ends where a packet does.
+        // Uneven lengths, so that no stream ends at a packet boundary.
         sent.push_back({.seed = ++next_seed_, .bytes = transfer.bytes_each - i});
         client.send(client_link(), sent.back(), transfer.memory);
         if (!transfer.both_ways) continue;

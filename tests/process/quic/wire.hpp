@@ -16,7 +16,7 @@
 
 namespace nexar::testing {
 
-/// The numbers of a link on an Ethernet-sized path: what most faults are about.
+/// Options of a link on a path with the MTU of Ethernet, which most fault tests use.
 quic::LinkOptions ethernet_link();
 
 /// Options of a node with the machine's clock and random source.
@@ -25,14 +25,14 @@ quic::EndpointOptions node_options(const TestCluster& cluster, std::uint64_t ind
 
 Address loopback(bool v6 = false);
 
-/// What went out, as the layer above the socket saw it.
+/// The packets sent, as seen by the layer above the socket.
 struct OutTally {
     static constexpr std::size_t kFirst = 16;
     std::uint64_t bytes = 0;
     std::vector<std::size_t> first_sizes{};  // of the first kFirst datagrams
 };
 
-/// Passes everything on, and counts it.
+/// Passes everything on and counts it.
 class CountingPath final : public quic::PacketPath {
 public:
     /// Both must outlive it.
@@ -80,25 +80,25 @@ public:
     udp_fault::Proxy proxy;
     LinkDriver driver;
 
-    /// Where the client finds the server.
+    /// The address at which the client dials the server.
     Address entrance() const;
 
     port::LinkId dial() { return client.dial(entrance(), {.cluster = cluster.id(), .node = {}}); }
 
-    /// Dials and waits until both sides are up; throws when that does not happen. The client's end.
+    /// Dials and waits until both sides are up, or throws. Returns the client's end.
     port::LinkId connect(Duration within = patience(std::chrono::seconds(20)));
     port::Link& client_link() { return *client.link(); }
     port::Link& server_link() { return *server.link(); }
 
-    /// Sends payloads of these sizes from the client, and as many back if wanted, and waits until
-    /// all are there.
+    /// Sends payloads of these sizes from the client, and the same back if requested, and waits
+    /// until all have arrived.
     struct Transfer {
         std::size_t streams = 1;
         std::uint64_t bytes_each = 0;
         bool both_ways = false;
         Station::Memory memory = Station::Memory::generated;
         Duration within = patience(std::chrono::seconds(60));
-        /// Asked after every turn, to do something in the middle.
+        /// Called after every turn, to act in the middle of the transfer.
         std::function<void()> meanwhile{};
     };
     ::testing::AssertionResult transfers(const Transfer& transfer);

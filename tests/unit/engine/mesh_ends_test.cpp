@@ -53,7 +53,7 @@ TEST_F(OneMesh, prefers_a_newer_hello_to_a_welcome_that_was_not_confirmed) {
     node_.hears_hello(first);
     FakeLink& second = node_.accept(identity(0));
     node_.hears_hello(second);
-    EXPECT_EQ(first.closed(), "you greeted on another link");
+    EXPECT_EQ(first.closed(), "you sent a hello on another link");
     EXPECT_TRUE(said_welcome(second));
     node_.hears_confirm(second);
     EXPECT_TRUE(node_.mesh().complete());

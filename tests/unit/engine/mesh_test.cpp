@@ -178,8 +178,8 @@ TEST_F(OneMesh, drops_what_waited_too_long_for_a_view_or_said_nothing) {
     EXPECT_FALSE(stranger.closed());
     EXPECT_FALSE(silent.closed());
     node_.run(milliseconds(1));
-    EXPECT_EQ(stranger.closed(), "no view names you");
-    EXPECT_EQ(silent.closed(), "you did not say hello in time");
+    EXPECT_EQ(stranger.closed(), "no view contains you");
+    EXPECT_EQ(silent.closed(), "you did not send a hello in time");
 }
 
 TEST_F(OneMesh, drops_the_oldest_when_too_many_wait_for_a_view) {

@@ -11,8 +11,8 @@
 
 namespace nexar::testing {
 
-/// A content in two regions that becomes ready from the front, in steps; what is not ready yet
-/// stands there as other bytes.
+/// Content in two regions that becomes ready from the front, in steps; the part that is not ready
+/// holds other bytes.
 class GrowingSource final : public port::Source {
 public:
     GrowingSource(std::vector<std::byte> content, std::size_t first_region)
@@ -24,7 +24,7 @@ public:
     GrowingSource(const GrowingSource&) = delete;
     GrowingSource& operator=(const GrowingSource&) = delete;
 
-    /// The content up to `bytes` is there; the link must be told.
+    /// Makes the content up to `bytes` ready; the test must wake the link.
     void grow_to(std::size_t bytes) {
         std::copy_n(content_.begin(), bytes, memory_.begin());
         ready_ = bytes;

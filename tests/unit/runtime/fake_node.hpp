@@ -41,7 +41,7 @@ public:
 
     int descriptor() const noexcept override { return near_.number(); }
     bool wants_write() const noexcept override { return wants_write_; }
-    void on_ready(TimePoint /*now*/) override {}
+    bool on_ready(TimePoint /*now*/) override { return false; }
     void flush(TimePoint /*now*/) override {}
     std::optional<TimePoint> next_deadline() const override { return std::nullopt; }
     std::optional<port::LinkEvent> poll_event() override { return std::nullopt; }

@@ -50,7 +50,7 @@ TEST(poller, skips_carriers_without_a_descriptor) {
     struct Bare final : port::Carrier {
         int descriptor() const noexcept override { return -1; }
         bool wants_write() const noexcept override { return true; }
-        void on_ready(TimePoint /*now*/) override {}
+        bool on_ready(TimePoint /*now*/) override { return false; }
         void flush(TimePoint /*now*/) override {}
         std::optional<TimePoint> next_deadline() const override { return {}; }
         std::optional<port::LinkEvent> poll_event() override { return {}; }

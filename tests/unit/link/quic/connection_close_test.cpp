@@ -5,7 +5,7 @@
 #include "support/quic_pair.hpp"
 #include "support/seed.hpp"
 
-// Closing: what is under way, and what each side knows of the other afterwards.
+// Closing: streams in flight, and what each side knows of the other afterwards.
 namespace nexar::quic {
 namespace {
 
@@ -34,7 +34,7 @@ TEST(ConnectionClose, the_sender_knows_that_all_was_delivered_when_the_receiver_
     }
 }
 
-TEST(ConnectionClose, a_peer_goes_on_to_send_what_is_under_way) {
+TEST(ConnectionClose, the_peer_finishes_its_streams) {
     QuicPair pair({.weather = {.delay = 5ms}});
     ASSERT_TRUE(pair.connect());
     const auto content = pattern(1, 5'000'000);
@@ -79,7 +79,7 @@ TEST(ConnectionClose, waits_half_a_second_for_a_peer_that_does_not_answer) {
     EXPECT_EQ(pair.client().down()->code(), Errc::link_closed);
 }
 
-TEST(ConnectionClose, delivers_what_was_sent_on_a_link_that_was_idle_for_long) {
+TEST(ConnectionClose, delivers_messages_on_a_link_that_was_idle_for_long) {
     const LinkOptions seldom{.keep_alive = 20s};
     QuicPair pair({.client = seldom, .server = seldom, .weather = {.delay = 5ms}});
     ASSERT_TRUE(pair.connect());
@@ -105,7 +105,7 @@ TEST(ConnectionClose, waits_three_probe_timeouts_for_a_peer_that_is_far_away) {
     EXPECT_EQ(pair.client().outcome(stream), SendOutcome::delivered);
 }
 
-TEST(ConnectionClose, a_peer_that_answers_is_not_waited_for_longer) {
+TEST(ConnectionClose, does_not_wait_longer_for_a_peer_that_answered) {
     QuicPair pair({.weather = {.delay = 1ms}});
     ASSERT_TRUE(pair.connect());
     pair.world.run_for(1s);
@@ -120,7 +120,7 @@ TEST(ConnectionClose, the_sink_of_a_control_lane_that_ended_can_be_woken) {
     ASSERT_TRUE(pair.connect());
     CollectingSink& control = pair.server().lane(Lane::control);
     control.allowance = 10;
-    // A stream that nobody takes keeps the server from answering.
+    // A stream that nobody receives keeps the server from answering.
     pair.client().on_opened = [](LinkEnd&, port::StreamId) {};
     const auto stuck = pair.server().send(pattern(2, 500'000));
     const auto message = pattern(1, 3000);
@@ -142,7 +142,7 @@ TEST(ConnectionClose, the_sink_of_a_control_lane_that_ended_can_be_woken) {
     EXPECT_EQ(pair.server().outcome(stuck), SendOutcome::link_lost);
 }
 
-TEST(ConnectionClose, what_is_written_to_control_after_its_end_is_dropped) {
+TEST(ConnectionClose, writes_to_the_control_lane_after_its_end_are_dropped) {
     QuicPair pair({.weather = {.delay = 1ms}});
     ASSERT_TRUE(pair.connect());
     pair.client().link().close("bye");

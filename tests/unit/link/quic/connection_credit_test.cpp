@@ -4,7 +4,7 @@
 #include "link/quic/connection.hpp"
 #include "support/quic_pair.hpp"
 
-// What a receiver sends to let its peer go on.
+// The credit that a receiver returns to its peer.
 namespace nexar::quic {
 namespace {
 
@@ -34,7 +34,7 @@ class ConnectionCredit : public ::testing::Test {
 protected:
     void SetUp() override {
         ASSERT_TRUE(pair_.connect());
-        pair_.world.run_for(1s);  // until the path's limit was found
+        pair_.world.run_for(1s);  // until the MTU of the path is known
     }
 
     void send_all() {
@@ -42,7 +42,7 @@ protected:
             pair_.client().send(pattern(i, kStreamBytes));
     }
 
-    /// The sinks take all streams a little at a time, each in its turn.
+    /// The sinks take a little of each stream in turn.
     void take_in_steps() {
         while (pair_.server().is_up() && pair_.server().finished() != kAllowedStreams) {
             for (const port::StreamId stream : pair_.server().opened()) {
@@ -69,7 +69,7 @@ protected:
                     .weather = {.delay = 100us}}};
 };
 
-TEST_F(ConnectionCredit, of_many_streams_that_go_on_in_small_steps_costs_few_packets) {
+TEST_F(ConnectionCredit, for_many_streams_in_small_steps_costs_few_packets) {
     pair_.server().on_opened = [](LinkEnd& end, port::StreamId stream) {
         end.incoming(stream).sink.allowance = 0;
         end.receive(stream);

@@ -5,7 +5,7 @@
 #include "support/quic_pair.hpp"
 #include "unit/base/log_capture.hpp"
 
-// Key updates, and packets that somebody changed.
+// Key updates, and packets changed in flight.
 namespace nexar::quic {
 namespace {
 
@@ -53,7 +53,7 @@ TEST_P(KeyUpdate, several_in_mid_transfer_from_both_sides_disturb_nothing) {
     EXPECT_TRUE(pair.client().incoming(0).sink.bytes == content);
 }
 
-TEST_P(KeyUpdate, too_soon_after_the_last_is_an_error_that_hurts_nothing) {
+TEST_P(KeyUpdate, too_soon_after_the_last_is_a_harmless_error) {
     const LinkOptions options{.protection = GetParam()};
     QuicPair pair({.client = options, .server = options});
     ASSERT_TRUE(pair.connect());
@@ -65,12 +65,12 @@ TEST_P(KeyUpdate, too_soon_after_the_last_is_an_error_that_hurts_nothing) {
     EXPECT_EQ(pair.server().incoming(0).sink.bytes, pattern(1, 100'000));
 }
 
-TEST_P(KeyUpdate, packets_changed_on_the_way_are_noticed_wherever_the_change_is) {
+TEST_P(KeyUpdate, packets_changed_in_flight_are_rejected_wherever_the_change_is) {
     const LinkOptions options{.protection = GetParam()};
     QuicPair pair({.client = options, .server = options, .weather = {.mtu = 1452}});
     ASSERT_TRUE(pair.connect());
     pair.world.run_for(1s);
-    // Each byte position of a packet in turn; all are sent again unchanged.
+    // Changes each byte position of a packet in turn; all are retransmitted unchanged.
     std::size_t position = 0;
     bool change = true;
     pair.net.tap = [&](nexar::sim::Datagram& datagram) {

@@ -9,7 +9,7 @@
 #include "support/quic_pair.hpp"
 #include "unit/base/log_capture.hpp"
 
-// Who is not let in, and what both sides say about it.
+// Peers that are refused, and what both sides report.
 namespace nexar::quic {
 namespace {
 
@@ -26,7 +26,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// Runs a handshake that must fail, to its end on both sides.
+/// Runs a handshake that must fail until it has ended on both sides.
 void run_refused(QuicPair& pair) {
     LinkEnd& client = pair.dial();
     ASSERT_TRUE(pair.run_until(
@@ -37,7 +37,7 @@ void run_refused(QuicPair& pair) {
     EXPECT_EQ(pair.server_side.refused()[0].from, "10.0.0.1:7400");
     EXPECT_EQ(pair.server_side.endpoint().half_open(), 0U);
     pair.world.run_for(30s);
-    EXPECT_EQ(pair.client_side.endpoint().connections(), 0U) << "nothing is left behind";
+    EXPECT_EQ(pair.client_side.endpoint().connections(), 0U) << "no connection is left behind";
     EXPECT_EQ(pair.server_side.endpoint().connections(), 0U);
 }
 
@@ -47,8 +47,8 @@ auto says_something_useful() {
                  Not(HasSubstr("ERR_")));
 }
 
-/// Lets a node send a handshake that it would not receive: GnuTLS has one limit for both. Asked for
-/// its certificate, it gives the same one and lifts the limit of the session.
+/// Lets a node send a handshake that is larger than it would accept: GnuTLS has one limit for both
+/// directions. When asked for its certificate, it returns it and lifts the limit of the session.
 SharedCredentials without_limit(SharedCredentials credentials) {
     static gnutls_certificate_credentials_t native = nullptr;
     native = credentials->native();
@@ -139,7 +139,7 @@ TEST(ConnectionErrors, a_server_with_another_node_id_than_expected_is_refused) {
                 HasSubstr("10.0.0.1:7400 refused us"));
 }
 
-TEST(ConnectionErrors, any_node_of_the_cluster_will_do_when_none_is_expected) {
+TEST(ConnectionErrors, any_node_of_the_cluster_is_accepted_when_none_is_expected) {
     QuicPair pair;
     LinkEnd& client = pair.client_side.dial(pair.server_side.host().address(),
                                             {.cluster = QuicPair::cluster().id(), .node = {}});
@@ -156,7 +156,7 @@ TEST(ConnectionErrors, a_refused_client_learns_the_servers_reason) {
     EXPECT_THAT(pair.server_side.refused()[0].reason.cause(), HasSubstr("expired"));
 }
 
-TEST(ConnectionErrors, a_send_before_down_was_seen_is_released_before_it) {
+TEST(ConnectionErrors, a_send_before_down_was_polled_is_released_before_it) {
     QuicPair pair;
     ASSERT_TRUE(pair.connect());
     pair.client().connection().abandon(Error(Errc::link_closed, "gone"));
@@ -165,21 +165,21 @@ TEST(ConnectionErrors, a_send_before_down_was_seen_is_released_before_it) {
     EXPECT_EQ(pair.client().outcome(stream), port::SendOutcome::link_lost);
 }
 
-TEST(ConnectionErrors, a_handshake_beyond_its_limit_is_not_collected) {
+TEST(ConnectionErrors, a_handshake_beyond_its_limit_is_not_buffered) {
     QuicPair pair({.client_credentials = credentials_with(Flaw::oversized_chain, 1)});
     ASSERT_NO_FATAL_FAILURE(run_refused(pair));
     EXPECT_THAT(pair.server_side.refused()[0].reason.cause(), HasSubstr("bytes of handshake"));
     EXPECT_THAT(pair.client().down()->cause(), HasSubstr("your handshake exceeds"));
 }
 
-TEST(ConnectionErrors, the_client_waits_for_the_servers_word_before_it_is_up) {
+TEST(ConnectionErrors, the_client_waits_for_the_servers_confirmation_before_it_is_up) {
     QuicPair pair({.weather = {.delay = 5ms}});
-    // The client's second flight, with its certificate, is lost for a while.
+    // The client's second flight, which carries its certificate, is lost for a while.
     LinkEnd& client = pair.dial();
     pair.world.run_for(6ms);
     pair.net.set_weather_to(pair.server_side.host(), {.cut = true});
     pair.world.run_for(500ms);
-    EXPECT_FALSE(client.was_up()) << "the server has not seen who we are";
+    EXPECT_FALSE(client.was_up()) << "the server has not checked our certificate";
     pair.net.set_weather_to(pair.server_side.host(), {.delay = 5ms});
     EXPECT_TRUE(pair.run_until([&] { return client.is_up(); }, 5s));
 }
@@ -211,13 +211,13 @@ TEST(ConnectionErrors, without_protection_on_both_sides_one_loud_warning_each_an
     ASSERT_TRUE(pair.run_until([&] { return pair.client().all_released(); }, 5s));
     EXPECT_EQ(pair.server().incoming(0).sink.bytes, content);
     EXPECT_EQ(pair.server().link().peer(), QuicPair::cluster().identity(1))
-        << "still authenticated";
+        << "peers are still authenticated";
     ASSERT_EQ(log.lines().size(), 2U) << "each endpoint warns once";
     EXPECT_EQ(log.lines()[0].level, LogLevel::warning);
     EXPECT_THAT(log.lines()[0].text, HasSubstr("protection=none"));
 }
 
-TEST(ConnectionErrors, without_protection_strangers_are_refused_all_the_same) {
+TEST(ConnectionErrors, without_protection_strangers_are_still_refused) {
     LogCapture log;
     const LinkOptions bare{.protection = Protection::none};
     QuicPair pair({.client = bare,

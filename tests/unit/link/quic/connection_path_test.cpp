@@ -7,7 +7,7 @@
 #include "link/quic/connection.hpp"
 #include "support/quic_pair.hpp"
 
-// The way through the network: its width, and when it changes.
+// The network path: its MTU, and when it changes.
 namespace nexar::quic {
 namespace {
 
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 class PathWidth : public ::testing::TestWithParam<std::pair<std::size_t, std::size_t>> {};
 
-// What the network lets pass, and what is found: the largest size of the list that fits.
+// The MTU of the network, and the discovered size: the largest of the list that fits.
 INSTANTIATE_TEST_SUITE_P(Widths, PathWidth,
                          ::testing::Values(std::pair{65'507U, 65'000U}, std::pair{65'000U, 65'000U},
                                            std::pair{64'999U, 8952U}, std::pair{8952U, 8952U},
@@ -44,7 +44,7 @@ TEST_P(PathWidth, is_discovered_in_both_directions) {
     EXPECT_EQ(pair.server().incoming(0).sink.bytes, content);
 }
 
-TEST(ConnectionPath, goes_on_when_the_path_becomes_narrower_in_mid_transfer) {
+TEST(ConnectionPath, continues_when_the_mtu_shrinks_in_mid_transfer) {
     QuicPair pair({.weather = {.delay = 1ms}});
     ASSERT_TRUE(pair.connect());
     const auto content = pattern(1, 20'000'000);
@@ -58,7 +58,7 @@ TEST(ConnectionPath, goes_on_when_the_path_becomes_narrower_in_mid_transfer) {
     EXPECT_GE(pair.client().connection().statistics().black_holes, 1U);
 }
 
-TEST(ConnectionPath, never_tries_more_than_the_interface_has) {
+TEST(ConnectionPath, never_probes_more_than_the_mtu_of_the_interface) {
     QuicPair pair;
     pair.client_side.host().interface_limit = 1452;
     pair.server_side.host().interface_limit = 8952;
@@ -78,8 +78,7 @@ TEST(ConnectionPath, never_tries_more_than_the_interface_has) {
     EXPECT_EQ(most_back, 8952U);
 }
 
-/// The sizes of datagrams that carry more than acknowledgements, from the client, while `write`
-/// happens.
+/// The sizes of the client's datagrams that carry more than acknowledgements, while `write` runs.
 std::vector<std::size_t> datagrams_of(QuicPair& pair, const std::function<void()>& write) {
     std::vector<std::size_t> sizes;
     pair.net.tap = [&](const nexar::sim::Datagram& datagram) {
@@ -93,7 +92,7 @@ std::vector<std::size_t> datagrams_of(QuicPair& pair, const std::function<void()
     return sizes;
 }
 
-TEST(ConnectionPath, is_looked_for_at_once_when_a_lane_has_more_than_a_packet) {
+TEST(ConnectionPath, is_probed_at_once_when_a_lane_has_more_than_a_packet) {
     QuicPair pair;
     ASSERT_TRUE(pair.connect());
     pair.world.run_for(10ms);
@@ -103,7 +102,7 @@ TEST(ConnectionPath, is_looked_for_at_once_when_a_lane_has_more_than_a_packet) {
     EXPECT_EQ(pair.client().connection().statistics().datagram_bytes, 65'000U);
 }
 
-TEST(ConnectionPath, is_given_messages_in_parts_while_the_peer_has_a_processor_to_open_them) {
+TEST(ConnectionPath, carries_messages_in_parts_while_the_peer_has_a_free_processor) {
     QuicPair pair;
     ASSERT_TRUE(pair.connect());
     pair.world.run_for(5s);
@@ -119,7 +118,7 @@ TEST(ConnectionPath, is_given_messages_in_parts_while_the_peer_has_a_processor_t
     EXPECT_EQ(pair.server().lane(Lane::eager).bytes.size(), 120'000U);
 }
 
-TEST(ConnectionPath, marks_packets_for_congestion_and_believes_the_marks) {
+TEST(ConnectionPath, marks_packets_with_ecn_and_reacts_to_congestion_marks) {
     QuicPair pair({.weather = {.delay = 1ms}});
     std::uint64_t marked = 0;
     bool congested = false;
@@ -139,7 +138,7 @@ TEST(ConnectionPath, marks_packets_for_congestion_and_believes_the_marks) {
     EXPECT_LT(pair.client().connection().statistics().congestion_window, before);
 }
 
-TEST(ConnectionPath, goes_on_when_a_nat_gives_the_client_another_address) {
+TEST(ConnectionPath, continues_when_a_nat_gives_the_client_another_address) {
     QuicPair pair({.weather = {.delay = 1ms}});
     ASSERT_TRUE(pair.connect());
     const auto content = pattern(1, 200'000'000 / 4);
@@ -157,7 +156,7 @@ TEST(ConnectionPath, goes_on_when_a_nat_gives_the_client_another_address) {
         pair.run_until([&] { return pair.client().lane(Lane::eager).bytes.size() == 9; }, 1s));
 }
 
-TEST(ConnectionPath, follows_another_port_and_another_host) {
+TEST(ConnectionPath, follows_a_peer_to_another_port_and_another_host) {
     QuicPair pair({.weather = {.delay = 1ms}});
     ASSERT_TRUE(pair.connect());
     pair.world.run_for(1s);
@@ -203,7 +202,7 @@ TEST(ConnectionPath, the_side_that_was_dialed_cannot_move) {
     EXPECT_THAT(moved.error().cause(), HasSubstr("10.0.0.1:7400"));
 }
 
-TEST(ConnectionPath, a_move_to_where_nothing_passes_ends_in_the_old_place_or_in_an_error) {
+TEST(ConnectionPath, a_move_to_a_dead_path_falls_back_or_fails) {
     QuicPair pair({.client = {.idle_timeout = 5s}, .server = {.idle_timeout = 5s}});
     ASSERT_TRUE(pair.connect());
     pair.world.run_for(1s);

@@ -82,7 +82,7 @@ TEST(ConnectionRead, a_stuck_receiver_stalls_only_its_own_streams) {
     }
 }
 
-TEST(ConnectionRead, what_waits_for_sinks_is_bounded_by_the_budget_and_the_connections_window) {
+TEST(ConnectionRead, parked_bytes_are_bounded_by_the_budget_and_the_connection_window) {
     const LinkOptions small{
         .first_window = 64 * 1024, .connection_window = 512 * 1024, .park_budget = 1024 * 1024};
     QuicPair pair({.server = small});
@@ -120,7 +120,7 @@ TEST(ConnectionRead, control_gets_through_when_payload_used_all_credit) {
                                100ms));
 }
 
-TEST(ConnectionRead, a_lane_whose_sink_is_full_goes_on_when_woken) {
+TEST(ConnectionRead, a_lane_with_a_full_sink_continues_when_woken) {
     QuicPair pair;
     ASSERT_TRUE(pair.connect());
     CollectingSink& lane = pair.server().lane(Lane::rpc);
@@ -150,7 +150,7 @@ TEST(ConnectionRead, a_refused_stream_ends_on_both_sides) {
     EXPECT_TRUE(pair.server().incoming(0).sink.bytes.empty());
 }
 
-TEST(ConnectionRead, a_stream_may_be_refused_half_way_and_after_its_end) {
+TEST(ConnectionRead, a_stream_may_be_refused_halfway_and_after_its_end) {
     QuicPair pair({.weather = {.delay = 1ms}});
     ASSERT_TRUE(pair.connect());
     pair.server().on_opened = [](LinkEnd& end, port::StreamId stream) {

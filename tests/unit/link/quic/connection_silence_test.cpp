@@ -16,7 +16,7 @@ using nexar::testing::pattern;
 using nexar::testing::QuicPair;
 using ::testing::HasSubstr;
 
-/// A pair whose server's host can refuse datagrams, as it does when the process there has died.
+/// A pair in which the server's host can refuse datagrams, as after the death of the process.
 class Refusing : public QuicPair {
 public:
     explicit Refusing(const nexar::testing::PairOptions& options = {}) : QuicPair(options) {
@@ -29,7 +29,7 @@ public:
         };
     }
 
-    /// Goes on, and tells the client of refusals as the kernel would.
+    /// Runs, and reports refusals to the client as the kernel would.
     bool run(const std::function<bool()>& done, Duration at_most) {
         const TimePoint end = world.now() + at_most;
         while (!done() && world.now() < end) {
@@ -52,7 +52,7 @@ private:
     std::vector<std::byte> last_;
 };
 
-TEST(ConnectionSilence, an_idle_peer_that_vanishes_is_noticed_within_the_idle_timeout) {
+TEST(ConnectionSilence, a_vanished_idle_peer_is_noticed_within_the_idle_timeout) {
     const std::uint64_t first = test_seed(510);
     for (std::uint64_t seed = first; seed < first + 20; ++seed) {
         QuicPair pair({.seed = seed, .weather = {.delay = 1ms}});
@@ -144,7 +144,7 @@ TEST(ConnectionSilence, a_dialer_that_is_refused_gives_up_within_a_second) {
 }
 
 TEST(ConnectionSilence, a_live_peer_keeps_its_link_under_forged_refusals) {
-    // The forger sees every packet, so that its quotes are right.
+    // The forger sees every packet, so its quotes are right.
     Refusing pair({.weather = {.delay = 1ms}});
     ASSERT_TRUE(pair.connect());
     for (int i = 0; i < 5000; ++i) {
@@ -163,13 +163,13 @@ TEST(ConnectionSilence, refusals_that_quote_other_packets_are_ignored) {
     pair.run([] { return false; }, 2s);
     auto forged = std::vector(pair.last().begin(), pair.last().end());
     forged[3] ^= std::byte{1};                                       // in the connection id
-    pair.net.pause(pair.server_side.host(), pair.world.now() + 2s);  // and nothing is answered
+    pair.net.pause(pair.server_side.host(), pair.world.now() + 2s);  // so nothing is answered
     const std::size_t before = pair.sent;
     for (int i = 0; i < 150; ++i) {
         pair.refuse(forged);
         pair.run([] { return false; }, 10ms);
     }
-    EXPECT_EQ(pair.sent, before) << "not even a probe is sent";
+    EXPECT_EQ(pair.sent, before) << "the client does not even send a probe";
     EXPECT_TRUE(pair.client().is_up());
 }
 

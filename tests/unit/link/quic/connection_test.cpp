@@ -5,7 +5,7 @@
 
 #include "support/quic_pair.hpp"
 
-// How a link begins, lives and ends. Everything on virtual time.
+// How a link begins, lives and ends, on virtual time.
 namespace nexar::quic {
 namespace {
 
@@ -30,17 +30,18 @@ TEST(Connection, comes_up_on_both_sides_and_names_the_peers) {
 
 TEST(Connection, is_up_for_the_dialer_after_two_round_trips) {
     QuicPair pair({.weather = {.delay = 10ms}});
-    // A probe of 65000 bytes would fill the first congestion window and delay the server's word.
+    // A probe of 65000 bytes would fill the first congestion window and delay the server's
+    // confirmation.
     pair.client_side.host().interface_limit = 1452;
     pair.server_side.host().interface_limit = 1452;
     const TimePoint before = pair.world.now();
     ASSERT_TRUE(pair.connect());
-    // A round trip for keys and certificates, one for the server's word that it accepts ours.
+    // One round trip for keys and certificates, one for the server's confirmation.
     EXPECT_GE(pair.world.now() - before, 40ms);
     EXPECT_LT(pair.world.now() - before, 45ms);
 }
 
-TEST(Connection, finds_out_that_nobody_answers) {
+TEST(Connection, gives_up_when_nobody_answers) {
     QuicPair pair({.client = {.handshake_timeout = 4s}});
     pair.net.weather.cut = true;
     LinkEnd& client = pair.dial();
@@ -55,8 +56,8 @@ TEST(Connection, finds_out_that_nobody_answers) {
     EXPECT_EQ(pair.client_side.endpoint().connections(), 0U);
 }
 
-TEST(Connection, tells_a_dialer_whose_handshake_has_expired) {
-    // An address that is proven may be told more than three times what it sent.
+TEST(Connection, tells_a_dialer_that_its_handshake_has_expired) {
+    // A proven address may get more than three times the bytes it sent.
     QuicPair pair({.gate = {.half_open_before_retry = 0}, .weather = {.delay = 1ms}});
     LinkEnd& client = pair.dial();
     ASSERT_TRUE(pair.run_until([&] { return pair.server_side.endpoint().half_open() == 1; }, 1s));
@@ -87,7 +88,7 @@ TEST(Connection, a_dialer_that_is_never_confirmed_gives_up_after_the_handshake_t
     QuicPair pair({.client = {.handshake_timeout = 4s}, .weather = {.delay = 1ms}});
     LinkEnd& client = pair.dial();
     pair.world.run_for(1500us);
-    // It hears the server, so that TLS is done on its side, and the server does not hear it.
+    // It receives the server's packets, so TLS completes on its side, but not vice versa.
     pair.net.set_weather_to(pair.server_side.host(), {.cut = true});
     const TimePoint before = pair.world.now();
     ASSERT_TRUE(pair.run_until([&] { return client.down().has_value(); }, 60s));
@@ -104,7 +105,7 @@ TEST(Connection, a_server_that_was_stopped_answers_the_dialer_at_once) {
     ASSERT_TRUE(pair.run_until([&] { return client.is_up() || client.down(); }, 100ms));
 }
 
-TEST(Connection, forgets_a_client_that_says_no_more_than_hello) {
+TEST(Connection, forgets_a_client_that_sends_only_its_hello) {
     QuicPair pair;
     pair.net.set_weather_to(pair.client_side.host(), {.cut = true});
     pair.dial();
@@ -119,7 +120,7 @@ TEST(Connection, forgets_a_client_that_says_no_more_than_hello) {
     EXPECT_EQ(pair.server_side.endpoint().counts().refused, 1U);
 }
 
-TEST(Connection, close_delivers_what_was_given_and_tells_both_sides_why) {
+TEST(Connection, close_delivers_what_is_enqueued_and_tells_both_sides_why) {
     QuicPair pair({.weather = {.delay = 2ms}});
     ASSERT_TRUE(pair.connect());
     const auto message = pattern(7, 900'000);
@@ -162,12 +163,12 @@ TEST(Connection, a_reason_for_closing_is_cut_to_200_bytes) {
                 HasSubstr(std::string(150, 'a') + std::string(50, 'b') + "\""));
 }
 
-TEST(Connection, tells_again_that_it_is_over_when_the_peer_did_not_hear) {
+TEST(Connection, repeats_the_close_when_the_peer_missed_it) {
     QuicPair pair({.weather = {.delay = 1ms}});
     ASSERT_TRUE(pair.connect());
     pair.world.run_for(100ms);
-    // The server answers the end of the control lane with the end of its own, and the next
-    // datagram of the client says that it is over.
+    // The server answers the end of the control lane with the end of its own, and the next datagram
+    // of the client closes the connection.
     bool answered = false;
     int lost = 0;
     pair.net.tap = [&](const nexar::sim::Datagram& datagram) {
@@ -210,9 +211,9 @@ TEST(Connection, keeps_an_idle_link_alive) {
         [&] { return pair.client().lane(port::Lane::control).bytes.size() == 11; }, 1s));
 }
 
-TEST(Connection, what_is_said_first_does_not_wait_for_a_probe_of_the_path) {
+TEST(Connection, the_first_message_does_not_wait_for_an_mtu_probe) {
     QuicPair pair({.weather = {.delay = 50ms}});
-    // Two round trips until the client knows that the server has let it in.
+    // Two round trips until the client knows that the server has accepted it.
     ASSERT_TRUE(pair.connect(210ms));
     ASSERT_TRUE(pair.client().write(port::Lane::control, bytes_of("hello")));
     ASSERT_TRUE(pair.run_until(
@@ -222,7 +223,7 @@ TEST(Connection, what_is_said_first_does_not_wait_for_a_probe_of_the_path) {
         [&] { return pair.client().lane(port::Lane::control).bytes.size() == 7; }, 90ms));
 }
 
-TEST(Connection, what_is_said_after_an_interrupted_handshake_does_not_wait_for_a_probe) {
+TEST(Connection, a_message_after_an_interrupted_handshake_does_not_wait_for_an_mtu_probe) {
     QuicPair pair;
     pair.dial();
     ASSERT_TRUE(
@@ -230,7 +231,7 @@ TEST(Connection, what_is_said_after_an_interrupted_handshake_does_not_wait_for_a
     // The handshake sees a round trip of 2.5 s, which paces a probe of 65000 bytes over 9 s.
     pair.net.pause(pair.client_side.host(), pair.world.now() + 2500ms);
     ASSERT_TRUE(pair.run_until([&] { return pair.client().is_up(); }, 2600ms));
-    pair.run_until([] { return false; }, 1s);  // a probe would have been sent by now
+    pair.run_until([] { return false; }, 1s);  // enough time for a probe
     ASSERT_TRUE(pair.client().write(port::Lane::control, bytes_of("hello")));
     ASSERT_TRUE(pair.run_until(
         [&] { return pair.server().lane(port::Lane::control).bytes.size() == 5; }, 50ms));
@@ -239,10 +240,10 @@ TEST(Connection, what_is_said_after_an_interrupted_handshake_does_not_wait_for_a
         [&] { return pair.client().lane(port::Lane::control).bytes.size() == 7; }, 50ms));
 }
 
-TEST(Connection, carries_datagrams_whole_and_loses_some_rather_than_wait) {
+TEST(Connection, carries_datagrams_whole_and_drops_some_rather_than_wait) {
     QuicPair pair;
     ASSERT_TRUE(pair.connect());
-    pair.world.run_for(1s);  // until the path's limit was found
+    pair.world.run_for(1s);  // until the MTU of the path is known
     const std::size_t most = pair.client().link().max_datagram();
     EXPECT_GT(most, 60'000U);
     EXPECT_FALSE(pair.client().link().send_datagram(pattern(1, most + 1)));
@@ -271,12 +272,12 @@ TEST(Connection, drops_datagrams_beyond_its_queue) {
     EXPECT_TRUE(pair.client().link().send_datagram(bytes_of("d")));
 }
 
-TEST(Connection, a_datagram_that_a_narrower_path_cannot_take_holds_nothing_up) {
+TEST(Connection, a_datagram_beyond_a_shrunken_mtu_delays_nothing) {
     QuicPair pair;
     ASSERT_TRUE(pair.connect());
     pair.world.run_for(1s);
     ASSERT_GT(pair.client().link().max_datagram(), 60'000U);
-    // After a move the path's limit is unknown again.
+    // After a move the MTU of the path is unknown again.
     const Address other = nexar::sim::DatagramNet::address(77);
     pair.client_side.host().add_address(other);
     ASSERT_TRUE(pair.client().link().send_datagram(pattern(1, 60'000)));
@@ -286,7 +287,7 @@ TEST(Connection, a_datagram_that_a_narrower_path_cannot_take_holds_nothing_up) {
         [&] { return pair.server().lane(port::Lane::eager).bytes.size() == 9; }, 5s));
 }
 
-TEST(Connection, calls_on_a_link_that_is_down_do_nothing_but_release) {
+TEST(Connection, calls_on_a_link_that_is_down_only_release) {
     QuicPair pair;
     ASSERT_TRUE(pair.connect());
     port::Link& link = pair.client().link();

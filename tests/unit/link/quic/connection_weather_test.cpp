@@ -10,7 +10,7 @@
 #include "support/seed.hpp"
 #include "unit/base/log_capture.hpp"
 
-// Everything at once, over networks that lose, double, reorder and corrupt.
+// Everything at once, over networks that lose, duplicate, reorder and corrupt.
 namespace nexar::quic {
 namespace {
 
@@ -64,13 +64,13 @@ protected:
         return chosen;
     }
 
-    LogCapture log_;  // the warning of those without protection
+    LogCapture log_;  // the warning about missing protection
 };
 
 INSTANTIATE_TEST_SUITE_P(Climates, InWeather, ::testing::ValuesIn(climates()),
                          [](const auto& climate) { return climate.param.name; });
 
-/// Sends a random mix in both directions, and says what must arrive.
+/// Sends a random mix in both directions, and records what must arrive.
 class Traffic {
 public:
     Traffic(LinkEnd& from, LinkEnd& to, std::uint64_t seed)
@@ -84,7 +84,7 @@ public:
             }
         }
         const std::uint64_t seed = random_.next();
-        // Streams are told apart by their first bytes: nothing is ordered between them.
+        // Streams are identified by their first bytes, because there is no order between them.
         auto content = pattern(seed, 8 + random_.below(120'000));
         const auto priority = static_cast<port::Priority>(random_.below(port::kPriorities));
         if (random_.chance(0.3)) {
@@ -156,7 +156,7 @@ TEST_P(InWeather, everything_arrives_once_in_order_and_unchanged) {
     }
 }
 
-TEST_P(InWeather, streams_given_up_at_any_moment_end_once_on_both_sides) {
+TEST_P(InWeather, streams_cancelled_at_any_moment_end_once_on_both_sides) {
     const std::uint64_t first = test_seed(77);
     for (std::uint64_t seed = first; seed < first + 3; ++seed) {
         QuicPair pair(options(seed));
@@ -193,7 +193,7 @@ TEST_P(InWeather, streams_given_up_at_any_moment_end_once_on_both_sides) {
     }
 }
 
-TEST_P(InWeather, a_link_that_is_cut_releases_everything_and_says_so_last) {
+TEST_P(InWeather, a_cut_link_releases_everything_before_down) {
     const std::uint64_t first = test_seed(5);
     for (std::uint64_t seed = first; seed < first + 3; ++seed) {
         PairOptions chosen = options(seed);

@@ -65,12 +65,12 @@ TEST(ConnectionWrite, a_full_lane_refuses_whole_messages_until_it_is_writable) {
     EXPECT_FALSE(pair.client().write(Lane::eager, pattern(2, 60'000)));
     EXPECT_TRUE(pair.client().write(Lane::eager, pattern(3, 40'000)));
     EXPECT_TRUE(pair.client().write(Lane::rpc, pattern(4, 60'000)))
-        << "lanes have queues of their own";
+        << "each lane has its own queue";
     EXPECT_EQ(pair.client().writable, 0U);
     ASSERT_TRUE(pair.run_until([&] { return pair.client().writable == 1; }, 1s));
     EXPECT_TRUE(pair.client().write(Lane::eager, pattern(5, 20'000)));
     pair.world.run_for(1s);
-    EXPECT_EQ(pair.client().writable, 1U) << "only who was refused is told";
+    EXPECT_EQ(pair.client().writable, 1U) << "only the lane that refused a write reports it";
     std::vector<std::byte> whole = pattern(1, 60'000);
     for (const auto& more : {pattern(3, 40'000), pattern(5, 20'000)}) {
         whole.insert(whole.end(), more.begin(), more.end());
@@ -113,7 +113,7 @@ TEST(ConnectionWrite, a_prefix_precedes_the_content) {
     EXPECT_EQ(pair.server().incoming(1).sink.bytes, whole);
 }
 
-TEST(ConnectionWrite, a_source_that_has_nothing_yet_holds_up_only_itself) {
+TEST(ConnectionWrite, a_source_without_bytes_delays_only_its_own_stream) {
     QuicPair pair;
     ASSERT_TRUE(pair.connect());
     const auto content = pattern(9, 4'000'000);
@@ -159,8 +159,8 @@ TEST(ConnectionWrite, many_streams_at_once_share_the_link) {
     for (std::size_t i = 0; i < kStreams; ++i) {
         least = std::min(least, pair.server().incoming(i).sink.bytes.size());
     }
-    // What the connection window leaves for each.
-    EXPECT_GT(least, 80'000U) << "round-robin: nobody is left behind";
+    // The share of the connection window.
+    EXPECT_GT(least, 80'000U) << "round-robin: no stream is left behind";
     ASSERT_TRUE(pair.run_until([&] { return pair.client().all_released(); }));
     for (std::size_t i = 0; i < kStreams; ++i) {
         ASSERT_EQ(pair.server().incoming(i).sink.bytes, pattern(i, 300'000)) << i;
@@ -181,11 +181,11 @@ TEST(ConnectionWrite, a_small_message_overtakes_bulk) {
     }));
     EXPECT_LT(pair.world.now() - asked, 4ms);
     EXPECT_FALSE(pair.server().incoming(0).finished);
-    EXPECT_GT(pair.server().incoming(0).sink.bytes.size(), before) << "bulk goes on";
+    EXPECT_GT(pair.server().incoming(0).sink.bytes.size(), before) << "bulk continues";
 }
 
 TEST(ConnectionWrite, no_class_starves_behind_a_higher_one) {
-    // The window is the bottleneck: a lane that always has more takes what the floor leaves.
+    // The window is the bottleneck: a lane that always has bytes gets all except the floor.
     QuicPair pair({.client = {.lane_queue = 64 << 20}, .weather = {.delay = 1ms}});
     ASSERT_TRUE(pair.connect());
     pair.client().send(pattern(1, 2'000'000));
@@ -224,7 +224,7 @@ TEST(ConnectionWrite, cancel_before_the_stream_is_open_releases_at_once) {
     EXPECT_EQ(pair.server().opened().size(), 1U);
 }
 
-TEST(ConnectionWrite, cancel_half_way_releases_at_once_and_aborts_at_the_peer) {
+TEST(ConnectionWrite, cancel_halfway_releases_at_once_and_aborts_at_the_peer) {
     QuicPair pair({.weather = {.delay = 5ms}});
     ASSERT_TRUE(pair.connect());
     const auto stream = pair.client().send(pattern(1, 30'000'000));
@@ -250,7 +250,7 @@ TEST(ConnectionWrite, cancel_after_all_was_delivered_changes_nothing) {
     EXPECT_TRUE(pair.server().incoming(0).finished);
 }
 
-TEST(ConnectionWrite, cancel_while_the_end_is_on_its_way_says_one_or_the_other) {
+TEST(ConnectionWrite, cancel_while_the_end_is_in_flight_reports_either_outcome) {
     for (const Duration when : {1us, 5'100us, 9'000us, 10'200us}) {
         QuicPair pair({.weather = {.delay = 5ms}});
         ASSERT_TRUE(pair.connect());
@@ -288,7 +288,7 @@ TEST(ConnectionWrite, cancelled_memory_is_not_read_again_however_many_packets_ar
         pair.client().link().cancel(stream);
         pair.world.run_for(0s);
         ASSERT_EQ(pair.client().outcome(stream), SendOutcome::cancelled);
-        memory.unmap();  // whoever reads it ends the test
+        memory.unmap();  // a read would crash the test
         pair.world.run_for(3s);
         pair.net.weather.loss = 0;
         pair.client().send(later);
@@ -297,7 +297,7 @@ TEST(ConnectionWrite, cancelled_memory_is_not_read_again_however_many_packets_ar
     }
 }
 
-TEST(ConnectionWrite, a_socket_that_takes_no_packets_does_not_hold_cancelled_memory_back) {
+TEST(ConnectionWrite, a_blocked_socket_does_not_delay_the_release_of_cancelled_memory) {
     QuicPair pair;
     ASSERT_TRUE(pair.connect());
     pair.server().on_opened = [](LinkEnd&, port::StreamId) {};
@@ -322,8 +322,8 @@ TEST(ConnectionWrite, a_socket_that_takes_no_packets_does_not_hold_cancelled_mem
     EXPECT_EQ(pair.server().outcome(incoming), SendOutcome::refused);
 }
 
-TEST(ConnectionWrite, streams_given_up_cost_the_link_no_credit) {
-    // Each is cut off within its window: were its credit lost, the connection's would soon be gone.
+TEST(ConnectionWrite, cancelled_streams_cost_the_link_no_credit) {
+    // Each stream ends within its window: if its credit were lost, the connection's would run out.
     QuicPair pair({.server = {.connection_window = 2 << 20}, .weather = {.delay = 1ms}});
     pair.net.weather.loss = 0.05;
     ASSERT_TRUE(pair.connect());
@@ -350,18 +350,18 @@ TEST(ConnectionWrite, streams_given_up_cost_the_link_no_credit) {
     EXPECT_EQ(pair.server().incoming(60).sink.bytes, whole);
 }
 
-TEST(ConnectionWrite, can_wait_when_nobody_waits_for_a_packet) {
+TEST(ConnectionWrite, a_flush_is_not_urgent_when_no_packet_is_due) {
     QuicPair pair;
     ASSERT_TRUE(pair.connect());
     pair.world.run_for(1s);
     Connection& client = *pair.client_side.endpoint().find(pair.client().link().id());
     const auto can_wait = [&] { return client.can_wait(pair.world.now()); };
     EXPECT_TRUE(can_wait());
-    EXPECT_FALSE(pair.client_side.endpoint().pressing(pair.world.now()));
+    EXPECT_FALSE(pair.client_side.endpoint().flush_is_urgent(pair.world.now()));
 
     ASSERT_TRUE(pair.client().write(Lane::eager, pattern(1, 10)));
     EXPECT_FALSE(can_wait()) << "the message";
-    EXPECT_TRUE(pair.client_side.endpoint().pressing(pair.world.now()));
+    EXPECT_TRUE(pair.client_side.endpoint().flush_is_urgent(pair.world.now()));
     pair.world.run_for(1s);
     EXPECT_TRUE(can_wait());
 

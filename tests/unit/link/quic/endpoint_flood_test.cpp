@@ -4,7 +4,7 @@
 #include "link/quic/endpoint.hpp"
 #include "support/quic_pair.hpp"
 
-// What strangers, and members who break the rules, may cost.
+// Limits on what strangers and misbehaving members may cost.
 namespace nexar::quic {
 namespace {
 
@@ -20,7 +20,8 @@ using nexar::testing::QuicPair;
 using nexar::testing::Side;
 using ::testing::HasSubstr;
 
-/// A server and a crowd at one address that says hello and never answers, unless it may see Retry.
+/// A server, and a crowd at one address that sends hellos and never answers, except to Retry if the
+/// test allows it.
 class Crowd : public ::testing::Test {
 protected:
     void start(const GateLimits& gate, bool sees_retry = false) {
@@ -70,7 +71,7 @@ TEST_F(Crowd, must_prove_its_address_once_64_handshakes_are_half_open) {
     EXPECT_EQ(server_->endpoint().half_open(), 64U);
     EXPECT_EQ(counts().accepted, 64U);
     EXPECT_GE(counts().retries, 136U);
-    EXPECT_TRUE(gets_in(honest(), 1s)) << "who proves its address is let in";
+    EXPECT_TRUE(gets_in(honest(), 1s)) << "a client that proves its address connects";
 }
 
 TEST_F(Crowd, must_prove_its_address_above_100_new_ones_per_second) {
@@ -84,9 +85,9 @@ TEST_F(Crowd, must_prove_its_address_above_100_new_ones_per_second) {
 TEST_F(Crowd, never_has_more_than_the_cap_half_open) {
     start({.half_open_before_retry = 10'000, .new_per_second_before_retry = 1e6, .half_open = 40});
     knock(100);
-    EXPECT_EQ(server_->endpoint().half_open(), 30U) << "a quarter is kept for members";
+    EXPECT_EQ(server_->endpoint().half_open(), 30U) << "a quarter is reserved for members";
     EXPECT_GE(counts().evicted, 70U);
-    // They end by themselves, whatever they send.
+    // They expire whatever they send.
     world_.run_for(4s);
     EXPECT_LT(server_->endpoint().half_open(), 41U);
     crowd_->host().blocked = true;
@@ -96,10 +97,10 @@ TEST_F(Crowd, never_has_more_than_the_cap_half_open) {
     EXPECT_TRUE(gets_in(honest(), 1s));
 }
 
-TEST_F(Crowd, is_told_when_its_handshakes_end_for_want_of_places) {
+TEST_F(Crowd, learns_that_its_handshakes_ended_for_lack_of_slots) {
     start({.half_open_before_retry = 10'000, .new_per_second_before_retry = 1e6, .half_open = 40});
     net_.tap = {};
-    // Nothing but the server's last words reaches the crowd.
+    // Only the server's last packet reaches the crowd.
     std::vector<LinkEnd*> ends;
     net_.partition(server_->host(), crowd_->host(), nexar::sim::Way::one);
     for (int i = 0; i < 30; ++i)
@@ -117,7 +118,7 @@ TEST_F(Crowd, is_told_when_its_handshakes_end_for_want_of_places) {
 
 TEST_F(Crowd, that_keeps_proving_its_address_does_not_keep_honest_clients_out) {
     start({}, true);
-    // 600 handshakes a second for four seconds, from the address of honest clients too.
+    // 600 handshakes per second for four seconds, also from the address of honest clients.
     for (int i = 0; i < 80; ++i) {
         for (int j = 0; j < 30; ++j) crowd_->dial(server_->host().address(), expected());
         world_.run_for(50ms);
@@ -127,7 +128,7 @@ TEST_F(Crowd, that_keeps_proving_its_address_does_not_keep_honest_clients_out) {
     }
 }
 
-TEST_F(Crowd, of_one_network_cannot_take_the_turn_of_another) {
+TEST_F(Crowd, of_one_network_cannot_use_up_the_rate_of_another) {
     start({.half_open_before_retry = 0, .per_network_per_second = 0.001, .per_network_burst = 10},
           true);
     knock(50);
@@ -151,7 +152,7 @@ TEST_F(Crowd, gets_no_more_stateless_answers_than_the_budget) {
     world_.run_for(1s);
     EXPECT_EQ(counts().unknown, 500U);
     EXPECT_GE(answers_, 5U);
-    EXPECT_LE(answers_, 10U + 5U + 1U) << "a hundredth of a second's worth at once, then the rate";
+    EXPECT_LE(answers_, 10U + 5U + 1U) << "a burst of 10 ms, then the rate";
     EXPECT_EQ(counts().resets_sent, answers_);
 }
 
@@ -203,7 +204,7 @@ TEST(Flood, a_member_that_refuses_streams_without_end_is_cut_off) {
 }
 
 TEST(Flood, a_member_that_sends_packets_without_payload_is_cut_off) {
-    // A keep-alive of a millisecond makes an honest implementation send nothing else.
+    // A keep-alive of a millisecond makes an honest implementation send only pings.
     QuicPair pair({.client = {.keep_alive = 1ms},
                    .server = {.idle_packets_per_second = 100, .idle_packets_burst = 300}});
     ASSERT_TRUE(pair.connect());
@@ -214,9 +215,9 @@ TEST(Flood, a_member_that_sends_packets_without_payload_is_cut_off) {
     ASSERT_TRUE(pair.run_until([&] { return pair.client().down().has_value(); }, 1s));
 }
 
-TEST(Flood, a_member_that_only_answers_is_not_taken_for_one_that_floods) {
+TEST(Flood, a_member_that_only_answers_is_not_cut_off) {
     const LinkOptions strict{.idle_packets_per_second = 50, .idle_packets_burst = 100};
-    // Of bulk, of lanes and of datagrams: what comes back carries acknowledgements only.
+    // For bulk, lanes and datagrams: the answers carry only acknowledgements.
     QuicPair pair({.client = strict, .weather = {.delay = 1ms, .mtu = 1452}});
     ASSERT_TRUE(pair.connect());
     for (std::size_t round = 0; round < 300 && pair.client().is_up(); ++round) {
@@ -241,7 +242,7 @@ TEST(Flood, forged_packets_do_not_make_us_cut_off_an_honest_member) {
     ASSERT_TRUE(pair.connect());
     pair.world.run_for(100ms);
     ASSERT_GE(seen.size(), 9U);
-    // Whoever sees one packet knows the connection id; he has no keys.
+    // Anyone who sees a packet knows the connection id, but has no keys.
     for (std::uint64_t i = 0; i < 1000; ++i) {
         auto forged = pattern(i, 60);
         std::copy_n(seen.begin(), 9, forged.begin());
@@ -254,7 +255,7 @@ TEST(Flood, forged_packets_do_not_make_us_cut_off_an_honest_member) {
     EXPECT_TRUE(pair.server().is_up()) << pair.server().down()->what();
 }
 
-TEST(Flood, packets_sent_again_by_somebody_else_do_not_either) {
+TEST(Flood, replayed_packets_do_not_make_us_cut_off_an_honest_member) {
     const LinkOptions strict{.idle_packets_per_second = 50, .idle_packets_burst = 100};
     QuicPair pair({.server = strict});
     ASSERT_TRUE(pair.connect());
@@ -277,7 +278,7 @@ TEST(Flood, packets_sent_again_by_somebody_else_do_not_either) {
     EXPECT_TRUE(pair.server().is_up()) << pair.server().down()->what();
 }
 
-TEST(Flood, answers_to_bulk_with_losses_are_not_taken_for_a_flood) {
+TEST(Flood, answers_to_bulk_with_losses_do_not_count_as_a_flood) {
     const LinkOptions strict{.idle_packets_per_second = 50, .idle_packets_burst = 100};
     QuicPair pair({.client = strict, .weather = {.delay = 1ms, .loss = 0.03, .mtu = 1452}});
     ASSERT_TRUE(pair.connect());

@@ -5,7 +5,7 @@
 
 #include "support/quic_pair.hpp"
 
-// Many connections over one way in and out, and answers to those who are nobody's.
+// Many connections over one packet path, and answers to packets of unknown connections.
 namespace nexar::quic {
 namespace {
 
@@ -35,7 +35,7 @@ unsigned long_type(const Datagram& datagram) {
     return (std::to_integer<unsigned>(datagram.bytes[0]) >> 4U) & 3U;
 }
 
-TEST(Endpoint, one_serves_many_peers_and_keeps_them_apart) {
+TEST(Endpoint, serves_many_peers_and_keeps_them_apart) {
     World world(1);
     DatagramNet net(world);
     const auto& cluster = QuicPair::cluster();
@@ -45,7 +45,7 @@ TEST(Endpoint, one_serves_many_peers_and_keeps_them_apart) {
     for (unsigned i = 0; i < 20; ++i) {
         clients.push_back(std::make_unique<Side>(net.add_host(
             DatagramNet::address(10 + i), QuicPair::endpoint_options(cluster.node(10 + i)))));
-        // Two links each: addresses do not tell connections apart.
+        // Two links each, because addresses do not identify connections.
         for (int twice = 0; twice < 2; ++twice) {
             ends.push_back(&clients.back()->dial(server.host().address(),
                                                  {.cluster = cluster.id(), .node = {}}));
@@ -120,13 +120,13 @@ TEST(Endpoint, a_restart_with_another_secret_is_noticed_after_the_idle_timeout) 
     end.send(pattern(1, 1000));
     const TimePoint before = world.now();
     ASSERT_TRUE(world.run_until([&] { return end.down().has_value(); }, 60s));
-    EXPECT_GT(world.now() - before, 3s) << "a reset that the peer cannot have made is no reset";
+    EXPECT_GT(world.now() - before, 3s) << "a reset with a token of another secret must be ignored";
     EXPECT_EQ(end.down()->code(), Errc::timed_out);
 }
 
-TEST(Endpoint, two_do_not_answer_each_others_resets_for_ever) {
+TEST(Endpoint, two_endpoints_do_not_answer_resets_of_each_other_forever) {
     QuicPair pair;
-    // A short header that belongs to nobody, from one endpoint's address to the other.
+    // A short header of no connection, from the address of one endpoint to the other.
     auto junk = pattern(3, 1200);
     junk[0] = std::byte{0x41};
     pair.net.inject({.from = pair.client_side.host().address(),
@@ -135,11 +135,12 @@ TEST(Endpoint, two_do_not_answer_each_others_resets_for_ever) {
                     1ms);
     pair.world.run_for(10s);
     EXPECT_GE(pair.server_side.endpoint().counts().resets_sent, 1U);
-    EXPECT_LE(pair.net.datagrams_sent(), 25U) << "each answer is shorter than what it answers";
+    EXPECT_LE(pair.net.datagrams_sent(), 25U)
+        << "each answer is shorter than the packet it answers";
     EXPECT_EQ(pair.net.in_flight(), 0U);
 }
 
-TEST(Endpoint, answers_another_version_with_those_that_it_speaks) {
+TEST(Endpoint, answers_an_unknown_version_with_the_supported_ones) {
     QuicPair pair;
     std::vector<Datagram> answers;
     pair.net.tap = [&](Datagram& datagram) {
@@ -159,7 +160,7 @@ TEST(Endpoint, answers_another_version_with_those_that_it_speaks) {
     ASSERT_EQ(answers.size(), 1U);
     const auto& answer = answers[0].bytes;
     EXPECT_EQ(pair.server_side.endpoint().counts().version_answers, 1U);
-    // RFC 9000 17.2.1: version 0, both ids turned round, then the list.
+    // RFC 9000 17.2.1: version 0, both ids swapped, then the list.
     EXPECT_TRUE(std::ranges::all_of(std::span(answer).subspan(1, 4),
                                     [](std::byte b) { return b == std::byte{0}; }));
     ASSERT_EQ(answer.size(), 1U + 4 + 1 + 5 + 1 + 8 + 4);
@@ -169,11 +170,11 @@ TEST(Endpoint, answers_another_version_with_those_that_it_speaks) {
     EXPECT_EQ(pair.server_side.endpoint().connections(), 0U);
 }
 
-TEST(Endpoint, a_dialer_is_told_that_the_other_side_speaks_another_version) {
+TEST(Endpoint, a_dialer_learns_that_the_other_side_speaks_another_version) {
     QuicPair pair;
     pair.net.tap = [&](Datagram& datagram) {
         const auto& hello = datagram.bytes;
-        // RFC 9000 17.2.1, with both ids turned round and a version that nobody speaks.
+        // RFC 9000 17.2.1, with both ids swapped and an unknown version.
         const std::size_t to = std::to_integer<std::size_t>(hello[5]);
         const std::size_t from = std::to_integer<std::size_t>(hello[6 + to]);
         std::vector<std::byte> answer(5);
@@ -195,7 +196,7 @@ TEST(Endpoint, a_dialer_is_told_that_the_other_side_speaks_another_version) {
     EXPECT_THAT(client.down()->cause(), HasSubstr("10.0.0.2:7400"));
 }
 
-TEST(Endpoint, a_restart_of_the_dialer_is_noticed_by_the_idle_timeout_only) {
+TEST(Endpoint, a_restart_of_the_dialer_is_noticed_only_by_the_idle_timeout) {
     // RFC 9000 gives a client no way to tell the reset token of the id that it began with.
     World world(1);
     DatagramNet net(world);
@@ -221,7 +222,7 @@ TEST(Endpoint, a_restart_of_the_dialer_is_noticed_by_the_idle_timeout_only) {
     EXPECT_GT(world.now() - before, 3s);
 }
 
-TEST(Endpoint, what_is_too_short_or_not_a_first_packet_costs_nothing) {
+TEST(Endpoint, a_packet_that_is_short_or_not_a_first_one_costs_nothing) {
     QuicPair pair;
     for (std::uint64_t i = 0; i < 2000; ++i) {
         auto junk = pattern(i, 1 + i);
@@ -246,7 +247,7 @@ TEST(Endpoint, what_is_too_short_or_not_a_first_packet_costs_nothing) {
     EXPECT_TRUE(pair.connect());
 }
 
-TEST(Endpoint, one_that_does_not_accept_can_still_dial) {
+TEST(Endpoint, an_endpoint_that_does_not_accept_can_still_dial) {
     World world(1);
     DatagramNet net(world);
     const auto& cluster = QuicPair::cluster();
@@ -278,11 +279,11 @@ TEST(Endpoint, asks_for_proof_of_the_address_when_it_is_busy) {
     EXPECT_TRUE(pair.run_until([&] { return pair.client().all_released(); }, 1s));
 }
 
-TEST(Endpoint, a_proof_of_another_address_is_worth_nothing) {
+TEST(Endpoint, a_proof_of_another_address_is_rejected) {
     QuicPair pair({.gate = {.half_open_before_retry = 0}});
     pair.net.tap = [&](Datagram& datagram) {
         const bool answered = pair.server_side.endpoint().counts().retries != 0;
-        // The answer to the Retry seems to come from somebody else.
+        // The answer to the Retry seems to come from another address.
         if (answered && datagram.from == pair.client_side.host().address()) {
             datagram.from = DatagramNet::address(50);
         }
@@ -314,7 +315,7 @@ TEST_P(Amplification, a_server_sends_at_most_three_times_what_an_unproven_client
             sent += datagram.bytes.size();
             return false;
         }
-        if (received != 0) return false;  // a forged source sends no more than the first
+        if (received != 0) return false;  // a forged source sends only the first packet
         received += datagram.bytes.size();
         return true;
     };

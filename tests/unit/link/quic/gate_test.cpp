@@ -40,7 +40,7 @@ TEST(Gate, asks_for_proof_when_many_are_new) {
     EXPECT_EQ(gate.judge(kStart + 150ms, host(2), false), Verdict::accept);
 }
 
-/// A gate with handshakes that began one millisecond after the other.
+/// A gate with handshakes that began one millisecond apart.
 class FullGate : public ::testing::Test {
 protected:
     void open(const Address& from) {
@@ -61,7 +61,7 @@ protected:
     std::vector<port::LinkId> evicted_;
 };
 
-TEST_F(FullGate, nobody_is_in_the_way_while_there_is_room) {
+TEST_F(FullGate, nobody_makes_room_while_slots_are_free) {
     for (unsigned i = 0; i < 192; ++i) open(host(1));
     EXPECT_TRUE(evicted_.empty());
     EXPECT_EQ(gate_.half_open(), 192U);
@@ -99,16 +99,16 @@ TEST_F(FullGate, the_oldest_of_all_makes_room_when_no_network_is_busy_either) {
     EXPECT_EQ(evicted_, std::vector{port::LinkId(0)});
 }
 
-TEST_F(FullGate, strangers_last_a_second_when_half_of_the_places_are_taken) {
+TEST_F(FullGate, strangers_get_one_second_when_half_of_the_slots_are_taken) {
     for (unsigned i = 0; i < 127; ++i) open(host(i));
     now_ += 2s;
     open(host(500));
     EXPECT_TRUE(evicted_.empty());
     open(host(501));
-    EXPECT_EQ(evicted_.size(), 1U) << "then there is room for one more";
+    EXPECT_EQ(evicted_.size(), 1U) << "then a slot is free";
 }
 
-TEST_F(FullGate, a_quarter_of_the_places_is_kept_for_members) {
+TEST_F(FullGate, a_quarter_of_the_slots_is_reserved_for_members) {
     std::vector<Address> members;
     for (unsigned i = 0; i < 300; ++i)
         members.push_back(host(3, 7).with_port(static_cast<std::uint16_t>(3000 + i)));
@@ -123,7 +123,7 @@ TEST_F(FullGate, a_quarter_of_the_places_is_kept_for_members) {
     EXPECT_EQ(gate_.half_open(), 256U);
     evicted_.clear();
     open(host(1));
-    EXPECT_TRUE(evicted_.empty()) << "and members for nobody";
+    EXPECT_TRUE(evicted_.empty()) << "members make room for nobody";
     EXPECT_TRUE(gate_.full(host(1)));
 }
 
@@ -136,7 +136,7 @@ TEST(Gate, rates_of_one_port_and_of_one_address_hold_under_pressure_only) {
     for (int i = 0; i < 100; ++i) begin(host(1));
     EXPECT_EQ(accepted, 100);
     gate.opened(kStart, port::LinkId(1), host(9));
-    int bounded = 0;  // a few may share their bucket with others
+    int bounded = 0;  // a few may share a bucket with others
     for (unsigned network = 100; network < 120; ++network) {
         accepted = 0;
         for (int i = 0; i < 40; ++i) begin(host(network));
@@ -146,10 +146,10 @@ TEST(Gate, rates_of_one_port_and_of_one_address_hold_under_pressure_only) {
     EXPECT_GE(bounded, 18);
 }
 
-TEST(Gate, a_flood_of_one_address_leaves_something_to_its_network) {
+TEST(Gate, a_flood_of_one_address_leaves_capacity_for_its_network) {
     Gate gate({.half_open_before_retry = 0}, 3);
     int others = 0;
-    // 600 a second from ever new ports; ten a second from other addresses of the network.
+    // 600 per second from new ports; ten per second from other addresses of the network.
     for (int i = 0; i < 6000; ++i) {
         const TimePoint now = kStart + i * 1s / 600;
         (void)gate.judge(now, host(1, 7).with_port(static_cast<std::uint16_t>(1000 + i)), true);
@@ -160,7 +160,7 @@ TEST(Gate, a_flood_of_one_address_leaves_something_to_its_network) {
     EXPECT_GE(others, 98) << "few share a bucket with the flood";
 }
 
-TEST(Gate, a_member_is_let_in_however_busy_its_address_is) {
+TEST(Gate, a_member_is_admitted_however_busy_its_address_is) {
     Gate gate({.half_open_before_retry = 0}, 3);
     const Address member = host(1, 7).with_port(999);
     gate.set_members(std::span(&member, 1));
@@ -172,7 +172,7 @@ TEST(Gate, a_member_is_let_in_however_busy_its_address_is) {
     }
 }
 
-TEST(Gate, counts_proven_ones_by_their_network) {
+TEST(Gate, counts_clients_with_a_proven_address_by_network) {
     Gate gate({.per_network_per_second = 1, .per_network_burst = 4}, 7);
     for (unsigned i = 0; i < 4; ++i) {
         EXPECT_EQ(gate.judge(kStart, host(5, i), true), Verdict::accept);

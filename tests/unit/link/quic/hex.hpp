@@ -6,7 +6,7 @@
 
 namespace nexar::quic {
 
-/// Bytes written as hexadecimal digits, as the examples of RFCs are.
+/// Bytes from hexadecimal digits, as in the examples of RFCs.
 inline std::vector<std::uint8_t> unhex(std::string_view digits) {
     const auto value = [](char digit) {
         return static_cast<unsigned>(digit <= '9' ? digit - '0' : digit - 'a' + 10);

@@ -21,20 +21,20 @@ protected:
     CollectingSink sink_;
 };
 
-TEST_F(InStreamTest, hands_bytes_on_without_keeping_them) {
+TEST_F(InStreamTest, passes_bytes_on_without_keeping_them) {
     stream_.attach(sink_);
     const auto bytes = pattern(1, 3000);
     EXPECT_EQ(stream_.arrived(bytes).value(), 3000U);
     EXPECT_EQ(sink_.bytes, bytes);
     EXPECT_EQ(stream_.parked(), 0U);
-    EXPECT_EQ(pool_.statistics().total.misses, 0U) << "no memory was asked for";
+    EXPECT_EQ(pool_.statistics().total.misses, 0U) << "no memory was allocated";
     EXPECT_FALSE(stream_.finished());
     stream_.ended();
     EXPECT_TRUE(stream_.finished());
     EXPECT_EQ(stream_.taken(), 3000U);
 }
 
-TEST_F(InStreamTest, keeps_what_comes_before_its_sink) {
+TEST_F(InStreamTest, keeps_bytes_that_arrive_before_its_sink) {
     EXPECT_EQ(stream_.arrived(pattern(1, 100)).value(), 0U);
     stream_.ended();
     EXPECT_FALSE(stream_.finished());
@@ -45,7 +45,7 @@ TEST_F(InStreamTest, keeps_what_comes_before_its_sink) {
     EXPECT_TRUE(stream_.finished());
 }
 
-TEST_F(InStreamTest, order_survives_a_sink_that_takes_what_it_likes) {
+TEST_F(InStreamTest, order_holds_for_a_sink_that_takes_any_amount) {
     Random random(test_seed(11));
     stream_.attach(sink_);
     sink_.allowance = 0;
@@ -70,18 +70,19 @@ TEST_F(InStreamTest, order_survives_a_sink_that_takes_what_it_likes) {
     EXPECT_EQ(pool_.statistics().total.bytes_in_use, 0U);
 }
 
-TEST_F(InStreamTest, one_that_was_abandoned_drops_everything) {
+TEST_F(InStreamTest, an_abandoned_stream_drops_everything) {
     EXPECT_EQ(stream_.arrived(pattern(1, 700)).value(), 0U);
     stream_.attach(sink_);
     EXPECT_EQ(stream_.abandon(), 700U);
     EXPECT_TRUE(stream_.abandoned());
-    EXPECT_EQ(stream_.arrived(pattern(2, 50)).value(), 50U) << "as if taken, so credit goes back";
+    EXPECT_EQ(stream_.arrived(pattern(2, 50)).value(), 50U)
+        << "counted as taken, so that credit is returned";
     EXPECT_EQ(stream_.retry(), 0U);
     EXPECT_TRUE(sink_.bytes.empty());
     EXPECT_EQ(pool_.statistics().total.bytes_in_use, 0U);
 }
 
-TEST(WindowTuner, doubles_while_half_of_it_goes_within_a_round_trip) {
+TEST(WindowTuner, doubles_while_half_of_it_is_consumed_within_a_round_trip) {
     WindowTuner tuner(1000, 6000);
     TimePoint now{100s};
     EXPECT_EQ(tuner.consumed(now, 400, 10ms), 0U);

@@ -6,7 +6,7 @@
 
 #include "hex.hpp"
 
-// The numbers are those of RFC 9001 appendix A.
+// The values are those of RFC 9001 appendix A.
 namespace nexar::quic {
 namespace {
 
@@ -45,7 +45,7 @@ TEST(KeySchedule, makes_the_chacha20_keys_of_rfc_9001_and_their_update) {
               unhex("1223504755036d556342ee9361d253421a826c9ecdf3c7148684b36b714881f9"));
 }
 
-TEST(KeySchedule, secrets_of_sha_384_stay_that_long) {
+TEST(KeySchedule, secrets_of_sha_384_keep_their_length) {
     std::vector<std::uint8_t> bytes(48);
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i * 7);
     const TrafficSecret secret(bytes);

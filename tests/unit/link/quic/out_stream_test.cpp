@@ -31,12 +31,12 @@ std::vector<std::byte> shown(const OutStream& stream, std::size_t limit, std::si
     return bytes;
 }
 
-/// Writes a stream to its end in random steps; what was shown.
+/// Writes a stream to its end in random steps; returns the bytes it showed.
 std::vector<std::byte> written(OutStream& stream, Random& random) {
     std::vector<std::byte> all;
     while (stream.ready()) {
         const auto bytes = shown(stream, 1 + random.below(5000), 2 + random.below(15));
-        // Only some of it fits the packet.
+        // Only a part fits into the packet.
         const std::size_t fits = random.chance(0.3) ? random.below(bytes.size() + 1) : bytes.size();
         const bool end = stream.ends_after(fits);
         all.insert(all.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(fits));
@@ -86,13 +86,13 @@ TEST_F(OutStreamTest, asks_a_source_for_each_byte_once) {
     }
 }
 
-TEST_F(OutStreamTest, waits_for_a_source_that_has_nothing) {
+TEST_F(OutStreamTest, waits_for_a_source_without_bytes) {
     AskedSource source(pattern(1, 1000), 0);
     OutStream stream(port::StreamId(1), source, {}, pool_);
     EXPECT_FALSE(stream.ready());
     EXPECT_TRUE(stream.source_pending);
     source.available = 10;
-    EXPECT_FALSE(stream.ready()) << "until it says so";
+    EXPECT_FALSE(stream.ready()) << "until the source is woken";
     stream.source_pending = false;
     EXPECT_TRUE(stream.ready());
     EXPECT_EQ(shown(stream, 1000, 4).size(), 10U);
@@ -101,7 +101,7 @@ TEST_F(OutStreamTest, waits_for_a_source_that_has_nothing) {
     EXPECT_FALSE(stream.ends_after(0));
 }
 
-TEST_F(OutStreamTest, shows_of_regions_no_more_than_is_ready) {
+TEST_F(OutStreamTest, shows_only_the_ready_part_of_regions) {
     const auto content = pattern(5, 10'000);
     const auto prefix = pattern(6, 7);
     auto expected = prefix;
@@ -124,25 +124,25 @@ TEST_F(OutStreamTest, shows_of_regions_no_more_than_is_ready) {
     }
 }
 
-TEST_F(OutStreamTest, waits_until_it_is_told_that_more_of_the_regions_is_ready) {
+TEST_F(OutStreamTest, waits_until_more_of_the_regions_is_ready) {
     GrowingSource source(pattern(5, 1000), 300);
     OutStream stream(port::StreamId(1), source, {}, pool_);
     EXPECT_FALSE(stream.ready());
     EXPECT_TRUE(stream.source_pending);
     source.grow_to(310);
-    EXPECT_FALSE(stream.ready()) << "until it says so";
+    EXPECT_FALSE(stream.ready()) << "until the source is woken";
     stream.source_pending = false;
     EXPECT_TRUE(stream.ready());
     EXPECT_EQ(shown(stream, 1000, 4).size(), 310U);
     EXPECT_FALSE(stream.ends_after(310));
     stream.wrote(200, false);
     source.grow_to(1000);
-    EXPECT_TRUE(stream.ready()) << "what is left of the first step";
+    EXPECT_TRUE(stream.ready()) << "the rest of the first step";
     EXPECT_EQ(shown(stream, 1000, 4).size(), 800U);
     EXPECT_TRUE(stream.ends_after(800));
 }
 
-TEST_F(OutStreamTest, stages_a_bounded_amount_that_is_not_acknowledged) {
+TEST_F(OutStreamTest, stages_a_bounded_amount_of_unacknowledged_bytes) {
     AskedSource source(pattern(1, 8 << 20));
     OutStream stream(port::StreamId(1), source, {}, pool_);
     std::size_t steps = 0;
@@ -155,10 +155,10 @@ TEST_F(OutStreamTest, stages_a_bounded_amount_that_is_not_acknowledged) {
     EXPECT_LT(source.asked, OutStream::kMaxStagedBytes + 64 * 1024 + 1);
     EXPECT_LT(pool_.statistics().total.bytes_in_use, 2U << 20U);
     stream.acknowledged(stream.written());
-    EXPECT_TRUE(stream.ready()) << "what was acknowledged makes room";
+    EXPECT_TRUE(stream.ready()) << "acknowledged bytes make room";
 }
 
-TEST_F(OutStreamTest, of_no_bytes_has_an_end_to_write) {
+TEST_F(OutStreamTest, of_zero_bytes_still_writes_its_end) {
     const std::array<port::ConstBytes, 2> nothing{};
     port::MemorySource regions(nothing);
     port::MemorySource none({});
@@ -174,7 +174,7 @@ TEST_F(OutStreamTest, of_no_bytes_has_an_end_to_write) {
     }
 }
 
-TEST_F(OutStreamTest, one_that_was_given_up_has_nothing_to_write) {
+TEST_F(OutStreamTest, a_cancelled_stream_has_nothing_to_write) {
     const auto bytes = pattern(1, 100);
     const std::array<port::ConstBytes, 1> regions{bytes};
     port::MemorySource source(regions);

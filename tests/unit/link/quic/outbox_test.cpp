@@ -49,7 +49,7 @@ protected:
         outbox_.add(to(host), ecn, bytes, alone);
         packets_.push_back(packet);
     }
-    /// Everything that was sent, cut into packets.
+    /// Everything that was sent, as single packets.
     std::vector<std::vector<std::byte>> arrived() const {
         std::vector<std::vector<std::byte>> all;
         for (const auto& batch : path_.batches) {
@@ -68,7 +68,7 @@ protected:
     std::vector<std::vector<std::byte>> packets_;
 };
 
-TEST_F(OutboxTest, packets_of_one_size_go_together_and_a_shorter_one_ends_the_batch) {
+TEST_F(OutboxTest, packets_of_one_size_share_a_batch_and_a_shorter_one_ends_it) {
     for (int i = 0; i < 5; ++i) add(1200);
     add(700);
     add(700);
@@ -139,7 +139,7 @@ TEST_F(OutboxTest, a_blocked_path_loses_nothing_and_mixes_nothing) {
     outbox_.flush();
     EXPECT_FALSE(outbox_.blocked());
     ASSERT_EQ(arrived().size(), packets_.size());
-    EXPECT_TRUE(arrived() == packets_) << "all, once, and in order";
+    EXPECT_TRUE(arrived() == packets_) << "every packet arrives once and in order";
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ Octets octets(std::size_t size, unsigned seed) {
     return bytes;
 }
 
-/// RFC 9001 5.3: the packet's number laid over the end of the IV.
+/// RFC 9001 5.3: the packet number XORed into the end of the IV.
 Octets nonce_of(const PacketKeys& keys, std::uint64_t number) {
     Octets nonce(keys.iv.begin(), keys.iv.end());
     for (std::size_t i = 0; i < 8; ++i) nonce[11 - i] ^= static_cast<std::uint8_t>(number >> 8 * i);
@@ -81,7 +81,7 @@ TEST(PacketCipher, opens_the_server_initial_of_rfc_9001) {
     EXPECT_EQ(Octets(bits.begin(), bits.end()), unhex("2ec0d8356a"));
 }
 
-// RFC 9001 A.4: a Retry carries the tag of nothing, with everything as the header.
+// RFC 9001 A.4: a Retry carries the tag of an empty text, with the whole packet as header.
 TEST(PacketCipher, makes_the_integrity_tag_of_the_retry_of_rfc_9001) {
     PacketCipher cipher(CipherSuite::aes_128_gcm, Direction::seal, retry_key());
     const Octets header = unhex("088394c8f03e515708ff000000010008f067a5502a4262b5746f6b656e");
@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(Suites, EverySuite,
                                            CipherSuite::chacha20_poly1305, CipherSuite::checksum),
                          [](const auto& suite) { return suite_name(suite.param); });
 
-TEST_P(EverySuite, opens_what_it_sealed_of_any_size) {
+TEST_P(EverySuite, opens_its_own_packets_of_any_size) {
     for (const std::size_t size : {0U, 1U, 15U, 16U, 17U, 240U, 241U, 1200U, 9000U, 65'000U}) {
         const Octets plain = octets(size, 3);
         const Octets cipher = sealed(seal_, plain, nonce_, header_);
@@ -140,7 +140,7 @@ TEST_P(EverySuite, seals_in_place) {
     EXPECT_EQ(packet, sealed(seal_, plain, nonce_, header_));
 }
 
-TEST_P(EverySuite, notices_every_flipped_bit) {
+TEST_P(EverySuite, detects_every_flipped_bit) {
     const Octets cipher = sealed(seal_, octets(60, 3), nonce_, header_);
     Octets back(cipher.size());
     const auto noticed = [&](const Octets& packet, const Octets& nonce, const Octets& header) {
@@ -160,10 +160,10 @@ TEST_P(EverySuite, notices_every_flipped_bit) {
     for (std::size_t bit = 0; bit < nonce_.size() * 8; ++bit) {
         ASSERT_TRUE(noticed(cipher, flipped(nonce_, bit), header_)) << bit;
     }
-    EXPECT_FALSE(noticed(cipher, nonce_, header_)) << "a refused packet spoils nothing";
+    EXPECT_FALSE(noticed(cipher, nonce_, header_)) << "a rejected packet changes nothing";
 }
 
-TEST_P(EverySuite, notices_what_was_cut_or_is_of_another_key) {
+TEST_P(EverySuite, rejects_truncated_packets_and_other_keys) {
     const Octets cipher = sealed(seal_, octets(60, 3), nonce_, header_);
     Octets back(cipher.size());
     for (std::size_t size = 0; size < cipher.size(); ++size) {
@@ -174,7 +174,7 @@ TEST_P(EverySuite, notices_what_was_cut_or_is_of_another_key) {
     EXPECT_FALSE(other.open(back.data(), cipher, nonce_, header_));
 }
 
-TEST_P(EverySuite, counts_new_packets_only) {
+TEST_P(EverySuite, counts_only_new_packets) {
     std::uint64_t opened = 0;
     open_.count_in(opened, keys_.iv);
     const Octets plain = octets(40, 1);
@@ -188,7 +188,7 @@ TEST_P(EverySuite, counts_new_packets_only) {
     EXPECT_EQ(opened, 2U);
     EXPECT_TRUE(arrives(3));
     EXPECT_TRUE(arrives(1));
-    EXPECT_EQ(opened, 2U) << "sent again, or late";
+    EXPECT_EQ(opened, 2U) << "replayed or late";
     EXPECT_TRUE(arrives(std::uint64_t{1} << 61U));
     EXPECT_EQ(opened, 3U);
     EXPECT_FALSE(open_.open(back.data(), octets(56, 9), nonce_, header_));

@@ -69,7 +69,7 @@ TEST(PacketHeader, junk_of_any_size_is_survived) {
             junk[4] = std::byte{1};
         }
         if (decode_target(junk)) ++packets;
-        EXPECT_FALSE(decode_client_hello(junk)) << "no first packet is so short";
+        EXPECT_FALSE(decode_client_hello(junk)) << "a first packet is never this short";
     }
     EXPECT_GT(packets, 1000U);
     EXPECT_FALSE(decode_target({}));
@@ -134,7 +134,7 @@ TEST_F(RetryToken, proves_the_address_and_names_the_first_id) {
     EXPECT_EQ(answer_.before_retry, first_.to);
 }
 
-TEST_F(RetryToken, is_worth_nothing_elsewhere_or_later) {
+TEST_F(RetryToken, is_invalid_for_another_address_or_later) {
     question_.remote = DatagramNet::address(8);
     EXPECT_FALSE(verify_retry_token(answer_, secret_, question_)) << "another host";
     question_.remote = DatagramNet::address(7).with_port(1);
@@ -150,7 +150,7 @@ TEST_F(RetryToken, is_worth_nothing_elsewhere_or_later) {
     EXPECT_FALSE(verify_retry_token(answer_, secret_, question_)) << "another connection";
 }
 
-TEST_F(RetryToken, is_worth_nothing_when_altered_or_cut) {
+TEST_F(RetryToken, is_invalid_when_altered_or_truncated) {
     for (std::size_t bit = 0; bit < token_.size() * 8; ++bit) {
         token_[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
         EXPECT_FALSE(verify_retry_token(answer_, secret_, question_)) << bit;
@@ -162,7 +162,7 @@ TEST_F(RetryToken, is_worth_nothing_when_altered_or_cut) {
     }
 }
 
-TEST(PacketHeader, writers_say_when_there_is_no_room) {
+TEST(PacketHeader, writers_report_missing_room) {
     std::vector<std::byte> little(5);
     PacketTarget target;
     target.to = AnyCid(unhex("0102"));

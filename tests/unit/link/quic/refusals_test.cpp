@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 constexpr TimePoint kFirstRefusal{1000s};
 
-/// Sends a probe whenever one is due, and lets the host refuse it; when the peer counts as dead.
+/// Sends a probe whenever one is due, and lets the host refuse it; returns when the peer is dead.
 std::optional<Duration> dies_after(Refusals& refusals, Duration at_most) {
     refusals.refused(kFirstRefusal, true);
     for (TimePoint now = kFirstRefusal; now < kFirstRefusal + at_most; now += 10ms) {
@@ -38,7 +38,7 @@ TEST(Refusals, a_single_refusal_kills_nobody) {
         EXPECT_FALSE(refusals.dead(now));
         if (now >= *refusals.due()) refusals.probed(now);
     }
-    EXPECT_FALSE(refusals.suspects()) << "the probes end when no further refusal comes";
+    EXPECT_FALSE(refusals.suspects()) << "the probes end when no further refusal arrives";
     EXPECT_LT(now - kFirstRefusal, 3s);
 }
 
@@ -48,7 +48,7 @@ TEST(Refusals, a_short_burst_of_five_kills_nobody) {
     EXPECT_FALSE(refusals.dead(kFirstRefusal + 10s));
 }
 
-TEST(Refusals, all_that_a_host_sends_at_once_and_then_silence_is_enough) {
+TEST(Refusals, a_full_burst_of_refusals_followed_by_silence_is_enough) {
     Refusals refusals;
     for (int i = 0; i < 6; ++i) refusals.refused(kFirstRefusal + i * 1us, true);
     EXPECT_FALSE(refusals.dead(kFirstRefusal + 499ms));
@@ -67,7 +67,7 @@ TEST(Refusals, a_peer_that_answers_lives_however_often_it_is_refused) {
     }
 }
 
-TEST(Refusals, those_that_quote_nothing_start_a_probe_and_count_no_further) {
+TEST(Refusals, refusals_without_a_quote_only_start_a_probe) {
     Refusals refusals;
     int probes = 0;
     for (TimePoint now = kFirstRefusal; now < kFirstRefusal + 10s; now += 10ms) {
@@ -81,7 +81,7 @@ TEST(Refusals, those_that_quote_nothing_start_a_probe_and_count_no_further) {
     EXPECT_GT(probes, 0);
 }
 
-TEST(Refusals, one_more_probe_follows_when_the_peer_was_heard) {
+TEST(Refusals, one_more_probe_follows_after_a_packet_of_the_peer) {
     Refusals refusals;
     refusals.refused(kFirstRefusal, true);
     refusals.probed(kFirstRefusal);

@@ -47,7 +47,7 @@ TEST_P(ShortCiphers, seal_in_place) {
     EXPECT_EQ(apart, in_place);
 }
 
-TEST_P(ShortCiphers, a_cipher_with_both_opens_what_it_sealed_on_either_side_of_the_limit) {
+TEST_P(ShortCiphers, packets_on_either_side_of_the_limit_can_be_opened) {
     constexpr std::size_t kLimit = 600;
     PacketCipher seal(GetParam(), PacketCipher::Direction::seal, key, kLimit);
     PacketCipher open(GetParam(), PacketCipher::Direction::open, key, kLimit);

@@ -12,7 +12,7 @@ namespace {
 
 using nexar::testing::pattern;
 
-/// Gives out a number of blocks and then none.
+/// Allocates a number of blocks and then fails.
 class ScarceMemory final : public PoolMemory {
 public:
     PoolBlock allocate(std::size_t bytes) noexcept override {
@@ -44,7 +44,7 @@ protected:
     StagedBytes staged_{pool_};
 };
 
-TEST_F(StagedBytesTest, agrees_with_a_plain_string_whatever_is_done_to_it) {
+TEST_F(StagedBytesTest, matches_a_plain_string_under_random_operations) {
     Random random(test_seed(4));
     std::vector<std::byte> model;
     std::uint64_t begin = 0;
@@ -82,7 +82,7 @@ TEST_F(StagedBytesTest, agrees_with_a_plain_string_whatever_is_done_to_it) {
     }
 }
 
-TEST_F(StagedBytesTest, what_was_shown_stays_where_it_is_until_it_is_released) {
+TEST_F(StagedBytesTest, bytes_keep_their_place_until_they_are_released) {
     const auto first = pattern(1, 40'000);
     const port::ConstBytes piece(first);
     ASSERT_TRUE(staged_.append({&piece, 1}));
@@ -93,7 +93,7 @@ TEST_F(StagedBytesTest, what_was_shown_stays_where_it_is_until_it_is_released) {
     EXPECT_EQ(staged_.at(30'000).front(), first[30'000]);
 }
 
-TEST_F(StagedBytesTest, gives_its_buffers_back_but_the_last) {
+TEST_F(StagedBytesTest, returns_all_buffers_except_the_last) {
     const auto bytes = pattern(1, 1'000'000);
     const port::ConstBytes piece(bytes);
     ASSERT_TRUE(staged_.append({&piece, 1}));

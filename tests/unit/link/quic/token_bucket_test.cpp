@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 constexpr TimePoint kStart{1000s};
 
-TEST(TokenBucket, gives_its_burst_at_once_and_then_its_rate) {
+TEST(TokenBucket, allows_its_burst_at_once_and_then_its_rate) {
     TokenBucket bucket(100, 5);
     for (int i = 0; i < 5; ++i) EXPECT_TRUE(bucket.take(kStart));
     EXPECT_FALSE(bucket.take(kStart));
@@ -31,10 +31,10 @@ TEST(TokenBucket, takes_all_or_nothing) {
     bucket.give(3);
     EXPECT_TRUE(bucket.take(kStart, 3));
     bucket.give(100);
-    EXPECT_FALSE(bucket.has(kStart, 10.5)) << "what is given back does not exceed the burst";
+    EXPECT_FALSE(bucket.has(kStart, 10.5)) << "returned units do not exceed the burst";
 }
 
-TEST(TokenBucket, time_that_stands_still_or_seems_to_go_back_gives_nothing) {
+TEST(TokenBucket, time_that_stops_or_goes_back_adds_nothing) {
     TokenBucket bucket(1000, 1);
     EXPECT_TRUE(bucket.take(kStart));
     EXPECT_FALSE(bucket.take(kStart));

@@ -45,12 +45,12 @@ protected:
             ASSERT_EQ(::poll(&wait, 1, 10'000), 1);
         }
     }
-    /// Serves IPv4 and IPv6, whichever this variant sends with.
+    /// Serves IPv4 and IPv6; the variant chooses which one sends.
     static std::unique_ptr<UdpSocket> open_for_both() {
         return std::move(UdpSocket::open(Address::any(true), GetParam().options)).value();
     }
-    /// Where `everywhere` is reached by this variant's family: not the address that an answer would
-    /// come from by itself, where there is another one.
+    /// An address of `everywhere` in this variant's family: if possible not the one that the kernel
+    /// would choose for an answer.
     static Address way_to(const UdpSocket& everywhere) {
         return Address::parse(GetParam().v6 ? "[::1]:0" : "127.0.0.2:0")
             .value()
@@ -124,7 +124,7 @@ TEST_P(UdpSocketTest, the_largest_datagram_passes) {
     EXPECT_EQ(a_->largest_datagram(b_->local()), 65'000U);
 }
 
-TEST_P(UdpSocketTest, one_that_is_too_large_is_counted_and_lost) {
+TEST_P(UdpSocketTest, a_datagram_that_is_too_large_is_counted_and_lost) {
     const auto bytes = pattern(2, 65'530);
     send(*a_, b_->local(), bytes, 65'530);
     send(*a_, b_->local(), pattern(3, 100), 100);
@@ -143,7 +143,7 @@ TEST_P(UdpSocketTest, a_closed_port_is_reported_and_does_not_disturb_other_datag
         std::vector<UdpSocket::Refusal> refusals;
         for (int round = 0; round < 20; ++round) {
             send(*from, closed, lost, 1452);
-            send(*from, b_->local(), bytes, 1452);  // which the refusal would make fail
+            send(*from, b_->local(), bytes, 1452);  // which the refusal would fail
             const auto got = receive(*b_, 21);
             ASSERT_EQ(got.size(), 21U) << round;
             from->receive(1 << 20, [](const UdpSocket::Arrival&) {});
@@ -160,14 +160,14 @@ TEST_P(UdpSocketTest, a_closed_port_is_reported_and_does_not_disturb_other_datag
                         std::ranges::equal(quoted, std::span(lost).subspan(1452, quoted.size())) ||
                         std::ranges::equal(quoted, std::span(lost).subspan(2904, quoted.size())));
         }
-        // The queue of errors is empty: it would wake a loop that sleeps on the socket.
+        // The error queue must be empty: otherwise it would wake a loop that sleeps on the socket.
         pollfd wait{.fd = from->descriptor(), .events = POLLIN, .revents = 0};
         from->receive(1 << 20, [](const UdpSocket::Arrival&) {});
         EXPECT_EQ(::poll(&wait, 1, 0), 0);
     }
 }
 
-TEST_P(UdpSocketTest, marks_of_congestion_arrive) {
+TEST_P(UdpSocketTest, ecn_marks_arrive) {
     const auto both = open_for_both();
     for (UdpSocket* from : {a_.get(), both.get()}) {
         for (std::uint8_t ecn = 0; ecn < 4; ++ecn) {
@@ -179,14 +179,14 @@ TEST_P(UdpSocketTest, marks_of_congestion_arrive) {
     }
 }
 
-TEST_P(UdpSocketTest, one_that_listens_everywhere_knows_where_it_was_reached) {
+TEST_P(UdpSocketTest, a_socket_bound_to_any_address_knows_where_it_was_reached) {
     const auto everywhere = open(true);
     const Address there = b_->local().with_port(everywhere->local().port());
     send(*a_, there, pattern(1, 50), 50);
     const auto got = receive(*everywhere, 1);
     ASSERT_EQ(got.size(), 1U);
     EXPECT_EQ(got[0].path.local, there);
-    // And answers from there.
+    // The answer comes from there.
     const auto answer = pattern(2, 60);
     const PacketBatch batch{.path = got[0].path, .bytes = answer, .segment_bytes = 60};
     ASSERT_EQ(everywhere->send(batch), PacketPath::Sent::done);
@@ -195,7 +195,7 @@ TEST_P(UdpSocketTest, one_that_listens_everywhere_knows_where_it_was_reached) {
     EXPECT_EQ(back[0].path.remote, there);
 }
 
-TEST_P(UdpSocketTest, one_for_both_families_sees_both_ends_in_their_own_family) {
+TEST_P(UdpSocketTest, a_dual_stack_socket_reports_each_address_in_its_own_family) {
     const auto both = open_for_both();
     const auto bytes = pattern(1, 10 * 1452 + 333);
     send(*a_, way_to(*both), bytes, 1452);
@@ -210,7 +210,7 @@ TEST_P(UdpSocketTest, one_for_both_families_sees_both_ends_in_their_own_family) 
     EXPECT_EQ(joined, bytes);
 }
 
-TEST_P(UdpSocketTest, one_for_both_families_answers_from_where_it_was_reached) {
+TEST_P(UdpSocketTest, a_dual_stack_socket_answers_from_the_address_that_was_reached) {
     const auto both = open_for_both();
     send(*a_, way_to(*both), pattern(1, 50), 50);
     const auto got = receive(*both, 1);
@@ -230,7 +230,7 @@ TEST_P(UdpSocketTest, one_for_both_families_answers_from_where_it_was_reached) {
     EXPECT_EQ(both->counts().gso_refused, 0U);
 }
 
-TEST_P(UdpSocketTest, one_for_both_families_sees_and_sets_marks_of_congestion) {
+TEST_P(UdpSocketTest, a_dual_stack_socket_reads_and_sets_ecn_marks) {
     const auto both = open_for_both();
     for (std::uint8_t ecn = 0; ecn < 4; ++ecn) {
         send(*a_, way_to(*both), pattern(ecn, 3000), 1000, ecn);
@@ -248,7 +248,7 @@ TEST_P(UdpSocketTest, one_for_both_families_sees_and_sets_marks_of_congestion) {
     }
 }
 
-TEST_P(UdpSocketTest, one_for_both_families_serves_them_at_once) {
+TEST_P(UdpSocketTest, a_dual_stack_socket_serves_both_families_at_once) {
     const auto both = open_for_both();
     const Address other_host = Address::parse(GetParam().v6 ? "127.0.0.1:0" : "[::1]:0").value();
     const auto other = std::move(UdpSocket::open(other_host, GetParam().options)).value();
@@ -265,7 +265,7 @@ TEST_P(UdpSocketTest, one_for_both_families_serves_them_at_once) {
     }
 }
 
-TEST_P(UdpSocketTest, one_for_both_families_opens_a_path_to_either) {
+TEST_P(UdpSocketTest, a_dual_stack_socket_sends_to_either_family) {
     const auto both = open_for_both();
     send(*both, a_->local(), pattern(3, 2500), 1000);
     const auto got = receive(*a_, 3);
@@ -276,7 +276,7 @@ TEST_P(UdpSocketTest, one_for_both_families_opens_a_path_to_either) {
     EXPECT_EQ(both->counts().too_large, 1U);
 }
 
-TEST_P(UdpSocketTest, nobody_at_the_other_end_is_no_error) {
+TEST_P(UdpSocketTest, sending_to_a_closed_port_is_not_an_error) {
     Address gone;
     {
         const auto closed = open();
@@ -287,14 +287,14 @@ TEST_P(UdpSocketTest, nobody_at_the_other_end_is_no_error) {
     EXPECT_EQ(receive(*a_, 1).size(), 1U);
 }
 
-TEST_P(UdpSocketTest, a_small_datagram_is_handed_out_before_more_are_asked_for) {
+TEST_P(UdpSocketTest, a_small_datagram_is_delivered_before_the_next_system_call) {
     for (std::uint64_t i = 0; i < 3; ++i) send(*a_, b_->local(), pattern(i, 100 + i), 1000);
     std::vector<std::size_t> sizes;
     const auto take = [&](const UdpSocket::Arrival& arrival) {
         sizes.push_back(arrival.bytes.size());
     };
     EXPECT_FALSE(b_->receive(1 << 20, take));
-    // Without batches they are not read more cheaply together.
+    // Without batches, reading them together is not cheaper.
     EXPECT_EQ(sizes.size(), GetParam().options.batched ? 1U : 3U);
     EXPECT_FALSE(b_->receive(1 << 20, take));
     EXPECT_EQ(sizes, (std::vector<std::size_t>{100, 101, 102}));
@@ -312,7 +312,7 @@ TEST_P(UdpSocketTest, receives_a_bounded_amount_at_once) {
     EXPECT_LT(taken, 40U * 30'000);
 }
 
-TEST(UdpSocket, for_both_families_has_the_port_in_both) {
+TEST(UdpSocket, dual_stack_has_the_same_port_in_both_families) {
     LogCapture log;
     const auto both = UdpSocket::open(Address::any(true), {});
     ASSERT_TRUE(both) << both.error().what();

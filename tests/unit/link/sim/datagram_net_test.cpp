@@ -32,7 +32,7 @@ TEST(DatagramNet, a_partition_between_two_hosts_leaves_others_alone) {
     EXPECT_EQ(pair.server().lane(Lane::rpc).bytes, message);
 }
 
-TEST(DatagramNet, a_partition_one_way_lets_the_other_way_through) {
+TEST(DatagramNet, a_one_way_partition_leaves_the_other_direction_open) {
     QuicPair pair;
     ASSERT_TRUE(pair.connect());
     pair.world.run_for(1s);
@@ -47,7 +47,7 @@ TEST(DatagramNet, a_partition_one_way_lets_the_other_way_through) {
     ASSERT_TRUE(pair.run_until([&] { return pair.server().lane(Lane::rpc).bytes == message; }));
 }
 
-TEST(DatagramNet, a_paused_host_finds_its_datagrams_when_it_goes_on) {
+TEST(DatagramNet, a_paused_host_receives_its_datagrams_when_it_resumes) {
     QuicPair pair;
     ASSERT_TRUE(pair.connect());
     pair.net.pause(pair.server_side.host(), pair.world.now() + 5s);
@@ -97,7 +97,7 @@ Trace datagram_trace_of(std::uint64_t seed) {
     return {.hash = pair.world.trace_hash(), .datagrams = pair.net.datagrams_sent()};
 }
 
-TEST(DatagramNet, the_same_seed_gives_the_same_trace_and_another_one_another) {
+TEST(DatagramNet, the_trace_is_equal_for_equal_seeds_and_differs_for_others) {
     const std::uint64_t first = test_seed(1);
     std::set<std::uint64_t> hashes;
     for (std::uint64_t seed = first; seed < first + 10; ++seed) {

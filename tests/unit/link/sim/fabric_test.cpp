@@ -25,7 +25,7 @@ bool is_prefix(const std::vector<std::byte>& part, const std::vector<std::byte>&
     return part.size() <= whole.size() && std::equal(part.begin(), part.end(), whole.begin());
 }
 
-/// A link with messages and streams under way in one direction.
+/// A link with messages and streams in flight in one direction.
 class BusyPair : public SimPair {
 public:
     BusyPair(std::uint64_t seed, const sim::FabricOptions& options) : SimPair(seed, options) {
@@ -39,7 +39,7 @@ public:
             streams.push_back(client().send(sent.back()));
         }
     }
-    // Whatever arrived of each lane and each stream is the beginning of what was sent.
+    // The bytes that arrived on each lane and stream are a prefix of those sent.
     void expect_prefixes() {
         for (std::size_t i = 0; i < written.size(); ++i) {
             EXPECT_TRUE(is_prefix(server().lane(static_cast<Lane>(i)).bytes, written[i]));
@@ -88,15 +88,15 @@ TEST(Fabric, a_link_breaks_after_any_prefix_of_each_lane_and_stream) {
         EXPECT_TRUE(pair.client().all_released());
         pair.expect_prefixes();
         arrived.insert(pair.arrived());
-        // What the sender was told is delivered did arrive.
+        // Streams reported as delivered have arrived.
         std::size_t delivered = 0;
         for (const StreamId stream : pair.streams) {
             delivered += pair.client().outcome(stream) == SendOutcome::delivered ? 1U : 0U;
         }
         EXPECT_LE(delivered, pair.server().finished());
     }
-    EXPECT_GT(arrived.size(), 150U) << "links break at many places";
-    EXPECT_GT(apart, 250U) << "the two ends learn it at different times";
+    EXPECT_GT(arrived.size(), 150U) << "links must break at many places";
+    EXPECT_GT(apart, 250U) << "the two ends must notice at different times";
 }
 
 TEST(Fabric, streams_may_be_cancelled_on_a_link_that_just_broke) {
@@ -113,7 +113,7 @@ TEST(Fabric, streams_may_be_cancelled_on_a_link_that_just_broke) {
     }
 }
 
-TEST(Fabric, a_link_breaks_after_exactly_so_many_bytes) {
+TEST(Fabric, a_link_breaks_after_exactly_the_given_number_of_bytes) {
     for (const std::uint64_t bytes : {1U, 777U, 50'000U, 100'001U}) {
         sim::FabricOptions options = rough();
         SimPair pair(bytes, options);
@@ -155,7 +155,7 @@ TEST(Fabric, a_partition_holds_bytes_until_it_heals_and_loses_datagrams) {
     EXPECT_EQ(pair.server().datagrams.size(), 1U);
 }
 
-TEST(Fabric, a_partition_one_way_lets_the_other_way_through) {
+TEST(Fabric, a_one_way_partition_leaves_the_other_direction_open) {
     SimPair pair(1, rough());
     ASSERT_TRUE(pair.connect());
     pair.fabric.partition(pair.a.identity().node, pair.b.identity().node, sim::Way::one);
@@ -167,7 +167,7 @@ TEST(Fabric, a_partition_one_way_lets_the_other_way_through) {
     EXPECT_TRUE(pair.server().lane(Lane::rpc).bytes.empty());
 }
 
-TEST(Fabric, who_hears_nothing_for_the_idle_timeout_gives_up_and_then_the_other_does) {
+TEST(Fabric, the_deaf_side_gives_up_after_the_idle_timeout_and_then_the_other_does) {
     sim::FabricOptions options;
     options.idle_timeout = 4s;
     SimPair pair(1, options);
@@ -185,7 +185,7 @@ TEST(Fabric, who_hears_nothing_for_the_idle_timeout_gives_up_and_then_the_other_
     EXPECT_TRUE(pair.client().all_released());
 }
 
-TEST(Fabric, peers_of_a_killed_node_learn_it_within_the_detection_time) {
+TEST(Fabric, peers_notice_a_killed_node_within_the_detection_time) {
     for (std::uint64_t seed = 1; seed < 50; ++seed) {
         SCOPED_TRACE(seed);
         BusyPair pair(seed, rough());
@@ -195,7 +195,7 @@ TEST(Fabric, peers_of_a_killed_node_learn_it_within_the_detection_time) {
         ASSERT_TRUE(pair.run_until([&] { return pair.server().down().has_value(); }));
         EXPECT_LE(pair.world.now() - begin, 50ms);
         EXPECT_EQ(pair.server().down()->code(), Errc::link_closed);
-        EXPECT_FALSE(pair.client().down()) << "who is dead learns nothing";
+        EXPECT_FALSE(pair.client().down()) << "a dead node gets no events";
         EXPECT_EQ(pair.client().released(), 0U);
         pair.expect_prefixes();
         pair.world.run_for(60s);
@@ -223,7 +223,7 @@ TEST(Fabric, a_node_comes_back_with_a_higher_incarnation) {
     EXPECT_EQ(pair.client().link().peer().incarnation, Incarnation(2));
 }
 
-TEST(Fabric, dialing_nobody_ends_with_down_as_the_first_event) {
+TEST(Fabric, dialing_an_absent_node_ends_with_down_as_the_first_event) {
     SimPair pair;
     LinkEnd& end = pair.client_side.dialed(pair.a.dial(sim::Fabric::identity(99).node));
     const TimePoint begin = pair.world.now();
@@ -233,7 +233,7 @@ TEST(Fabric, dialing_nobody_ends_with_down_as_the_first_event) {
     EXPECT_FALSE(end.was_up());
 }
 
-TEST(Fabric, a_dialer_that_the_gate_refuses_is_told_so) {
+TEST(Fabric, a_dialer_refused_by_the_gate_learns_why) {
     SimPair pair;
     pair.b.gate = [](const Identity&) { return Error(Errc::unauthenticated, "not in the view"); };
     LinkEnd& end = pair.dial();
@@ -244,7 +244,7 @@ TEST(Fabric, a_dialer_that_the_gate_refuses_is_told_so) {
     EXPECT_EQ(pair.server_side.accepted_count(), 0U);
 }
 
-TEST(Fabric, a_handshake_that_is_cut_in_the_middle_is_refused_here_and_times_out_there) {
+TEST(Fabric, a_handshake_cut_in_the_middle_is_refused_on_one_side_and_times_out_on_the_other) {
     SimPair pair;
     LinkEnd& end = pair.dial();
     pair.world.after(
@@ -254,7 +254,7 @@ TEST(Fabric, a_handshake_that_is_cut_in_the_middle_is_refused_here_and_times_out
     EXPECT_EQ(pair.server_side.refused().size(), 1U);
 }
 
-TEST(Fabric, a_paused_node_finds_what_arrived_when_it_goes_on) {
+TEST(Fabric, a_paused_node_receives_what_arrived_when_it_resumes) {
     SimPair pair;
     ASSERT_TRUE(pair.connect());
     pair.world.pause(pair.server_side.actor(), pair.world.now() + 5s);
@@ -263,7 +263,7 @@ TEST(Fabric, a_paused_node_finds_what_arrived_when_it_goes_on) {
     const StreamId stream = pair.client().send(pattern(2, 100));
     pair.world.run_for(4s);
     EXPECT_TRUE(pair.server().lane(Lane::rpc).bytes.empty());
-    EXPECT_FALSE(pair.client().outcome(stream)) << "a process that is stopped acknowledges nothing";
+    EXPECT_FALSE(pair.client().outcome(stream)) << "a stopped process acknowledges nothing";
     pair.world.run_for(2s);
     EXPECT_EQ(pair.server().lane(Lane::rpc).bytes, message);
     EXPECT_EQ(pair.client().outcome(stream), SendOutcome::delivered);
@@ -295,7 +295,7 @@ std::uint64_t trace_of(std::uint64_t seed) {
     return pair.world.trace_hash();
 }
 
-TEST(Fabric, the_same_seed_gives_the_same_trace_and_another_one_another) {
+TEST(Fabric, the_trace_is_equal_for_equal_seeds_and_differs_for_others) {
     const std::uint64_t first = test_seed(1);
     std::set<std::uint64_t> hashes;
     for (std::uint64_t seed = first; seed < first + 20; ++seed) {

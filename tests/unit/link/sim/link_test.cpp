@@ -65,7 +65,7 @@ TEST(SimLink, carries_lanes_and_streams_through_any_weather) {
     }
 }
 
-// In some run each of two lanes is first, and pieces are as small as one byte.
+// Each of two lanes is first in some run, and pieces are as small as one byte.
 TEST(SimLink, lanes_overtake_each_other_and_bytes_are_cut_anywhere) {
     std::set<std::string> orders;
     std::set<std::size_t> pieces;
@@ -94,7 +94,7 @@ TEST(SimLink, lanes_overtake_each_other_and_bytes_are_cut_anywhere) {
     EXPECT_TRUE(pieces.contains(1) && pieces.contains(20) && pieces.size() > 10);
 }
 
-TEST(SimLink, is_as_fast_as_the_weather_lets_it) {
+TEST(SimLink, sends_at_the_rate_of_the_weather) {
     sim::FabricOptions options;
     options.weather = {.delay = 1ms, .bytes_per_second = 1'000'000};
     SimPair pair(1, options);
@@ -121,7 +121,7 @@ TEST(SimLink, urgent_streams_go_first_and_leave_the_others_their_share) {
     EXPECT_LE(bulk.sink.bytes.size(), 4'000'000U / 10);
 }
 
-TEST(SimLink, places_bytes_directly_where_a_sink_lets_it_and_writes_the_rest) {
+TEST(SimLink, places_bytes_directly_where_a_sink_offers_memory_and_writes_the_rest) {
     for (const double direct : {0.0, 0.5, 1.0}) {
         sim::FabricOptions options;
         options.direct_placement = direct;
@@ -139,12 +139,12 @@ TEST(SimLink, places_bytes_directly_where_a_sink_lets_it_and_writes_the_rest) {
         ASSERT_TRUE(pair.run_until([&] { return pair.client().all_released(); }));
         EXPECT_EQ(pair.client().outcome(stream), SendOutcome::delivered);
         EXPECT_EQ(memory, content);
-        // What was placed directly the sink never saw.
+        // The sink never saw the bytes that were placed directly.
         EXPECT_EQ(sink.taken() != 0, direct < 1);
     }
 }
 
-TEST(SimLink, datagrams_are_lost_doubled_and_overtaken_as_the_weather_says) {
+TEST(SimLink, datagrams_are_lost_duplicated_and_reordered_as_the_weather_says) {
     sim::FabricOptions options;
     options.weather = {.datagram_loss = 0.3, .datagram_duplicate = 0.2, .datagram_reorder = 0.3};
     SimPair pair(1, options);
@@ -179,7 +179,7 @@ TEST(SimLink, too_many_datagrams_at_once_are_dropped_by_the_sender) {
     EXPECT_EQ(pair.server().datagrams.size(), taken);
 }
 
-// A link that is down already, but whose Down nobody has seen: what is sent is released before it.
+// A link is down, but its Down was not polled yet: a new send is released before it.
 TEST(SimLink, a_send_between_the_end_and_its_down_is_released_before_the_down) {
     sim::World world(1);
     sim::Fabric fabric(world);
@@ -213,9 +213,9 @@ TEST(SimLink, a_send_between_the_end_and_its_down_is_released_before_the_down) {
     a.forget(id);
 }
 
-// Streams given up by either side at any moment, in any weather: each ends once on both sides
-// (LinkEnd asserts it), and what was delivered is whole.
-TEST(SimLink, streams_given_up_at_any_moment_end_once_on_both_sides) {
+// Either side cancels streams at any moment, in any weather: each ends once on both sides (LinkEnd
+// asserts it), and delivered streams are complete.
+TEST(SimLink, streams_cancelled_at_any_moment_end_once_on_both_sides) {
     const std::uint64_t first = test_seed(1);
     for (std::uint64_t seed = first; seed < first + 200; ++seed) {
         SCOPED_TRACE(seed);
@@ -253,7 +253,7 @@ TEST(SimLink, streams_given_up_at_any_moment_end_once_on_both_sides) {
     }
 }
 
-TEST(SimLinkDeathTest, a_buffer_that_is_reused_too_early_is_noticed) {
+TEST(SimLinkDeathTest, reusing_a_buffer_before_its_release_is_detected) {
     SimPair pair;
     ASSERT_TRUE(pair.connect());
     auto content = pattern(1, 5000);
@@ -268,7 +268,7 @@ TEST(SimLinkDeathTest, a_buffer_that_is_reused_too_early_is_noticed) {
     EXPECT_TRUE(pair.client().all_released());
 }
 
-TEST(SimLinkDeathTest, a_message_that_no_lane_can_ever_hold_is_noticed) {
+TEST(SimLinkDeathTest, a_message_larger_than_a_lane_is_detected) {
     SimPair pair;
     ASSERT_TRUE(pair.connect());
     const auto large = pattern(1, pair.fabric.options().lane_queue + 1);

@@ -67,7 +67,7 @@ TEST(Outlet, a_source_without_bytes_is_pending) {
     EXPECT_EQ(bytes.end(), 40U);
 }
 
-TEST(Outlet, sends_of_regions_no_more_than_is_ready) {
+TEST(Outlet, sends_only_the_ready_part_of_regions) {
     const auto prefix = pattern(1, 10);
     const auto content = pattern(2, 1000);
     auto expected = prefix;
@@ -92,7 +92,7 @@ TEST(Outlet, sends_of_regions_no_more_than_is_ready) {
     }
 }
 
-TEST(OutletDeathTest, memory_that_changed_before_it_was_released_is_noticed) {
+TEST(OutletDeathTest, memory_that_changed_before_its_release_is_detected) {
     auto content = pattern(2, 1000);
     const std::array<port::ConstBytes, 1> regions{port::ConstBytes(content)};
     port::MemorySource source(regions);
@@ -100,7 +100,7 @@ TEST(OutletDeathTest, memory_that_changed_before_it_was_released_is_noticed) {
     outlet.set_limit(503);
     ByteQueue bytes;
     outlet.send(503, bytes);
-    // What was not sent may change: nobody has read it.
+    // Bytes that were not sent may change, because nobody has read them.
     content[500] ^= std::byte{1};
     outlet.check_source();
     content[499] ^= std::byte{1};

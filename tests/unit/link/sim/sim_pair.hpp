@@ -7,7 +7,7 @@
 
 namespace nexar::testing {
 
-/// Two nodes on level 1 of the simulator, and a link when connect() was called.
+/// Two nodes on level 1 of the simulator, and a link after connect().
 class SimPair {
 public:
     explicit SimPair(std::uint64_t seed = 1, const sim::FabricOptions& options = {})
@@ -23,7 +23,7 @@ public:
         return *client_;
     }
     bool connect() { return connect_to(server_side); }
-    /// `there` is the side of the node that has the second one's id now.
+    /// `there` is the side of the node that currently has the second id.
     bool connect_to(CarrierSide& there) {
         dial();
         return world.run_until(

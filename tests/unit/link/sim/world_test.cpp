@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Wants a turn at a time that others set, and notes when it got it.
+/// Wants a turn at a time that the test sets, and records its turns.
 class Sleeper final : public Actor {
 public:
     void turn(TimePoint now) override {
@@ -28,7 +28,7 @@ public:
     std::function<void()> on_turn{};
 };
 
-TEST(World, calls_come_at_their_time_and_in_the_order_in_which_they_were_made) {
+TEST(World, calls_run_at_their_time_and_in_the_order_in_which_they_were_made) {
     World world(1);
     const TimePoint begin = world.now();
     std::string order;
@@ -46,7 +46,7 @@ TEST(World, calls_come_at_their_time_and_in_the_order_in_which_they_were_made) {
     EXPECT_EQ(world.now(), begin + 11ms);
 }
 
-TEST(World, a_call_for_a_time_that_has_passed_comes_at_once) {
+TEST(World, a_call_for_a_past_time_runs_at_once) {
     World world(1);
     const TimePoint begin = world.now();
     TimePoint called{};
@@ -83,7 +83,7 @@ TEST(World, an_actor_that_was_touched_is_asked_again) {
     EXPECT_EQ(sleeper.turns, std::vector{begin + 6ms});
 }
 
-TEST(World, one_that_is_always_asked_need_not_be_touched) {
+TEST(World, an_actor_that_is_always_asked_need_not_be_touched) {
     World world(1);
     const TimePoint begin = world.now();
     Sleeper silent;
@@ -97,7 +97,7 @@ TEST(World, one_that_is_always_asked_need_not_be_touched) {
     EXPECT_EQ(silent.turns, std::vector{begin + 6ms});
 }
 
-TEST(World, a_paused_actor_gets_no_turn_until_it_goes_on) {
+TEST(World, a_paused_actor_gets_no_turn_until_the_pause_ends) {
     World world(1);
     const TimePoint begin = world.now();
     Sleeper sleeper;
@@ -126,7 +126,7 @@ TEST(World, turns_of_a_slow_actor_are_at_least_their_cost_apart) {
     EXPECT_EQ(slow.turns, (std::vector{begin, begin + 10ms, begin + 20ms, begin + 30ms}));
 }
 
-TEST(World, an_actor_may_end_in_its_own_turn) {
+TEST(World, an_actor_may_be_destroyed_in_its_own_turn) {
     World world(1);
     auto sleeper = std::make_unique<Sleeper>();
     world.add(*sleeper);
@@ -136,7 +136,7 @@ TEST(World, an_actor_may_end_in_its_own_turn) {
     EXPECT_EQ(sleeper, nullptr);
 }
 
-TEST(World, run_until_says_whether_it_was_done_in_time) {
+TEST(World, run_until_returns_whether_the_condition_was_met_in_time) {
     World world(1);
     bool done = false;
     world.after(5ms, [&] { done = true; });
@@ -156,7 +156,7 @@ TEST(World, the_trace_depends_on_the_seed_on_what_happened_and_on_its_order) {
     EXPECT_NE(hash(1, 2, 3), hash(2, 2, 3));
 }
 
-TEST(WorldDeathTest, somebody_who_keeps_time_from_moving_is_noticed) {
+TEST(WorldDeathTest, an_actor_that_stops_virtual_time_is_detected) {
     World world(1);
     Sleeper spinning;
     world.add(spinning);

@@ -1,9 +1,9 @@
-#include "link/quic/write_order.hpp"
+#include "link/common/write_order.hpp"
 
 #include <algorithm>
 #include <bit>
 
-namespace nexar::quic {
+namespace nexar::link {
 
 std::optional<WriteClass> WriteOrder::next(ClassSet ready) const noexcept {
     if (ready == 0) return std::nullopt;
@@ -21,7 +21,7 @@ void WriteOrder::wrote(WriteClass of, std::size_t bytes, ClassSet ready) noexcep
     const auto written = static_cast<std::size_t>(of);
     for (std::size_t other = 0; other < kWriteClasses; ++other) {
         if ((ready & bit(static_cast<WriteClass>(other))) == 0) {
-            owed_[other] = 0;  // who has nothing to say saves nothing up
+            owed_[other] = 0;  // an idle class does not accumulate credit
         } else if (other > written) {
             owed_[other] += bytes;
         }
@@ -29,4 +29,4 @@ void WriteOrder::wrote(WriteClass of, std::size_t bytes, ClassSet ready) noexcep
     owed_[written] -= std::min(owed_[written], bytes * kFloorDivisor);
 }
 
-}  // namespace nexar::quic
+}  // namespace nexar::link

@@ -8,10 +8,10 @@
 #include "base/assert.hpp"
 #include "base/time.hpp"
 
-namespace nexar::quic {
+namespace nexar::link {
 
-/// Orders things by the time at which they are due. The thing keeps its place in the heap, a
-/// `std::size_t heap_place`, so that changing its time does not search. Does not own the things.
+/// Orders things by due time. Each thing stores its position in the heap as `std::size_t
+/// heap_place`, so changing its time needs no search. Does not own the things.
 template <class T>
 class TimerHeap {
 public:
@@ -21,7 +21,7 @@ public:
     TimePoint due() const noexcept { return heap_.front().due; }
     T& first() const noexcept { return *heap_.front().thing; }
 
-    /// Sets when `thing` is due; adds it if need be. TimePoint::max() removes it.
+    /// Sets when `thing` is due, and adds it if it is not in the heap. TimePoint::max() removes it.
     void set(T& thing, TimePoint due) {
         if (due == TimePoint::max()) {
             remove(thing);
@@ -87,4 +87,4 @@ private:
     std::vector<Entry> heap_;
 };
 
-}  // namespace nexar::quic
+}  // namespace nexar::link

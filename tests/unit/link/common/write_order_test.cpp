@@ -1,4 +1,4 @@
-#include "link/quic/write_order.hpp"
+#include "link/common/write_order.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "base/random.hpp"
 #include "support/seed.hpp"
 
-namespace nexar::quic {
+namespace nexar::link {
 namespace {
 
 constexpr ClassSet kAll = 0x3f;
@@ -51,7 +51,7 @@ TEST(WriteOrder, every_waiting_class_gets_its_floor_under_any_load) {
             ASSERT_TRUE(written.contains(chosen)) << set << " " << i;
             if (!first) {
                 first = chosen;
-                // Five lower classes at 5 % of what is written above them leave the first most.
+                // Five lower classes at 5 % each leave most of the bytes to the first one.
                 EXPECT_GE(written.at(chosen), kTotal * 7 / 10) << set;
             } else {
                 std::size_t above = 0;
@@ -63,7 +63,7 @@ TEST(WriteOrder, every_waiting_class_gets_its_floor_under_any_load) {
     }
 }
 
-TEST(WriteOrder, who_waits_is_served_before_half_a_megabyte_of_others) {
+TEST(WriteOrder, a_waiting_class_is_served_before_half_a_megabyte_of_others) {
     WriteOrder order;
     const ClassSet ready = bit(WriteClass::control) | bit(WriteClass::bulk);
     std::size_t before = 0;
@@ -72,10 +72,10 @@ TEST(WriteOrder, who_waits_is_served_before_half_a_megabyte_of_others) {
         before += 1200;
         ASSERT_LE(before, 512U * 1024);
     }
-    EXPECT_GT(before, 100'000U) << "not dust either";
+    EXPECT_GT(before, 100'000U) << "its turns are not tiny either";
 }
 
-TEST(WriteOrder, who_has_nothing_to_say_saves_nothing_up) {
+TEST(WriteOrder, an_idle_class_accumulates_no_credit) {
     WriteOrder order;
     const ClassSet without = bit(WriteClass::eager);
     for (int i = 0; i < 10'000; ++i) order.wrote(WriteClass::eager, 1200, without);
@@ -85,11 +85,11 @@ TEST(WriteOrder, who_has_nothing_to_say_saves_nothing_up) {
         EXPECT_EQ(order.next(with), WriteClass::eager) << i;
         order.wrote(WriteClass::eager, 1200, with);
     }
-    // And what was owed is forgotten when it falls silent.
+    // An idle class loses its credit.
     while (*order.next(with) == WriteClass::eager) order.wrote(WriteClass::eager, 1200, with);
     order.wrote(WriteClass::eager, 1200, without);
     EXPECT_EQ(order.next(with), WriteClass::eager);
 }
 
 }  // namespace
-}  // namespace nexar::quic
+}  // namespace nexar::link

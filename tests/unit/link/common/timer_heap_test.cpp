@@ -1,4 +1,4 @@
-#include "link/quic/timer_heap.hpp"
+#include "link/common/timer_heap.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "base/random.hpp"
 #include "support/seed.hpp"
 
-namespace nexar::quic {
+namespace nexar::link {
 namespace {
 
 struct Thing {
@@ -19,7 +19,7 @@ TimePoint at(std::uint64_t nanoseconds) {
     return TimePoint(Duration(static_cast<Duration::rep>(nanoseconds)));
 }
 
-TEST(TimerHeap, agrees_with_a_model_whatever_is_done_to_it) {
+TEST(TimerHeap, matches_a_model_under_random_operations) {
     Random random(test_seed(3));
     for (int round = 0; round < 20; ++round) {
         std::vector<Thing> things(1 + random.below(200));
@@ -57,7 +57,7 @@ TEST(TimerHeap, agrees_with_a_model_whatever_is_done_to_it) {
     }
 }
 
-TEST(TimerHeap, removing_what_is_not_in_it_does_nothing) {
+TEST(TimerHeap, removing_an_absent_thing_does_nothing) {
     TimerHeap<Thing> heap;
     Thing in;
     Thing out;
@@ -67,4 +67,4 @@ TEST(TimerHeap, removing_what_is_not_in_it_does_nothing) {
 }
 
 }  // namespace
-}  // namespace nexar::quic
+}  // namespace nexar::link

@@ -7,10 +7,10 @@
 
 #include "port/stream.hpp"
 
-namespace nexar::quic {
+namespace nexar::link {
 
-/// The classes of the writer: the lanes, then the priorities of payload streams, in the order in
-/// which they are served.
+/// The classes of the writer in the order in which it serves them: the lanes, then the priorities
+/// of payload streams.
 enum class WriteClass : std::uint8_t { control, rpc, eager, critical, realtime, bulk };
 inline constexpr std::size_t kWriteClasses = port::kLanes + port::kPriorities;
 
@@ -27,23 +27,23 @@ constexpr ClassSet bit(WriteClass of) noexcept {
     return static_cast<ClassSet>(1U << static_cast<unsigned>(of));
 }
 
-/// Which class writes next: the first that has something, unless a lower one has waited so long
-/// that it would get less than its floor, 5 % of what is written while it waits.
+/// Decides which class writes next: the first one with pending bytes, unless a lower one would get
+/// less than its floor, 5 % of the bytes written while it waits.
 class WriteOrder {
 public:
     static constexpr std::size_t kFloorDivisor = 20;  // 1/20 = 5 %
-    /// A class is let through when this much is owed to it: a jumbo packet, so that one turn of a
-    /// lower class is not a turn of dust.
+    /// A lower class gets a turn when this much is owed to it: a jumbo packet, so that its turns
+    /// are not tiny.
     static constexpr std::size_t kQuantumBytes = std::size_t{8} * 1024;
 
-    /// The class to write from, out of `ready`; none when that is empty.
+    /// The class of `ready` to write from; nullopt when `ready` is empty.
     std::optional<WriteClass> next(ClassSet ready) const noexcept;
 
-    /// `bytes` of `of` were written while the classes `ready` had something.
+    /// Notes that `bytes` of class `of` were written while the classes `ready` had pending bytes.
     void wrote(WriteClass of, std::size_t bytes, ClassSet ready) noexcept;
 
 private:
     std::array<std::size_t, kWriteClasses> owed_{};  // bytes * kFloorDivisor
 };
 
-}  // namespace nexar::quic
+}  // namespace nexar::link

@@ -4,13 +4,13 @@
 #include <memory>
 
 #include "port/memory.hpp"
-#include "sim_pair.hpp"
 #include "support/quic_pair.hpp"
 #include "support/unmappable_memory.hpp"
 #include "unit/link/growing_source.hpp"
+#include "unit/link/sim/sim_pair.hpp"
 
-/// What port::Link promises, on both levels of the simulator: whoever stands on links sees no
-/// difference.
+/// What port::Link promises, for every kind of link: code above links sees no difference. A new
+/// kind adds its pair of nodes to the list of types.
 namespace nexar::testing {
 
 namespace {
@@ -33,8 +33,8 @@ protected:
     Pair pair_;
 };
 
-using Levels = ::testing::Types<SimPair, QuicPair>;
-TYPED_TEST_SUITE(LinkContract, Levels);
+using Kinds = ::testing::Types<SimPair, QuicPair>;
+TYPED_TEST_SUITE(LinkContract, Kinds);
 
 TYPED_TEST(LinkContract, both_sides_come_up_and_know_who_dialed) {
     EXPECT_TRUE(this->client().dialed());
@@ -103,13 +103,13 @@ TYPED_TEST(LinkContract, a_stream_waits_for_its_sink) {
     this->client().send(content);
     this->settle();
     ASSERT_EQ(this->server().opened().size(), 1U);
-    EXPECT_FALSE(this->client().all_released()) << "more than the first window was let in";
+    EXPECT_FALSE(this->client().all_released()) << "more than the first window arrived";
     this->server().receive(this->server().opened()[0]);
     ASSERT_TRUE(this->run_until([&] { return this->client().all_released(); }));
     EXPECT_EQ(this->server().incoming(0).sink.bytes, content);
 }
 
-TYPED_TEST(LinkContract, a_stream_that_fits_the_first_window_is_delivered_before_anybody_takes_it) {
+TYPED_TEST(LinkContract, a_stream_within_the_first_window_is_delivered_before_its_sink_is_set) {
     this->server().on_opened = [](LinkEnd&, StreamId) {};
     const auto content = pattern(3, 60'000);
     const StreamId stream = this->client().send(content);
@@ -128,7 +128,7 @@ TYPED_TEST(LinkContract, no_more_than_the_first_window_arrives_before_it_is_open
     const auto content = pattern(3, 100'000);
     this->client().send(content);
     this->settle();
-    // The sink takes all that it gets, and gets no more for that.
+    // The sink took everything it got, which does not open the window.
     EXPECT_EQ(this->server().incoming(0).sink.bytes.size(),
               wire::kBulkHeadBytes + wire::kBulkPreambleBytes);
     EXPECT_FALSE(this->client().all_released());
@@ -137,7 +137,7 @@ TYPED_TEST(LinkContract, no_more_than_the_first_window_arrives_before_it_is_open
     EXPECT_EQ(this->server().incoming(0).sink.bytes, content);
 }
 
-TYPED_TEST(LinkContract, what_was_delivered_and_not_taken_comes_with_the_end_of_the_link) {
+TYPED_TEST(LinkContract, delivered_bytes_that_no_sink_took_come_with_down) {
     this->server().on_opened = [](LinkEnd& end, StreamId stream) {
         end.incoming(stream).sink.allowance = end.opened().size() == 1 ? 1'000 : 0;
         end.receive(stream);
@@ -187,7 +187,8 @@ TYPED_TEST(LinkContract, a_cancelled_stream_is_released_before_the_peer_can_answ
         const StreamId stream = this->client().send_from(source);
         this->pair_.world.run_for(0s);
         const auto outcome = this->client().outcome(stream);
-        ASSERT_EQ(outcome, std::nullopt) << "it was delivered before it could be cancelled";
+        ASSERT_EQ(outcome, std::nullopt)
+            << "the stream was delivered before the test could cancel it";
         this->client().link().cancel(stream);
         this->pair_.world.run_for(0s);
         EXPECT_EQ(this->client().outcome(stream),
@@ -225,7 +226,7 @@ TYPED_TEST(LinkContract, a_pending_sink_stops_its_own_stream_only) {
     EXPECT_EQ(this->server().incoming(0).sink.bytes, held);
 }
 
-TYPED_TEST(LinkContract, a_pending_lane_goes_on_when_its_sink_is_woken) {
+TYPED_TEST(LinkContract, a_pending_lane_continues_when_its_sink_is_woken) {
     const auto bytes = pattern(9, 200'000);
     this->server().lane(Lane::rpc).allowance = 10;
     ASSERT_TRUE(this->client().write(Lane::rpc, bytes));
@@ -237,7 +238,7 @@ TYPED_TEST(LinkContract, a_pending_lane_goes_on_when_its_sink_is_woken) {
     EXPECT_EQ(this->server().lane(Lane::rpc).bytes, bytes);
 }
 
-TYPED_TEST(LinkContract, a_source_that_has_nothing_yet_is_asked_again_when_it_is_woken) {
+TYPED_TEST(LinkContract, a_source_without_bytes_is_asked_again_when_woken) {
     const auto content = pattern(10, 150'000);
     AskedSource source(content, 5000);
     const StreamId stream = this->client().send_from(source, {.prefix = pattern(1, 4)});
@@ -250,7 +251,7 @@ TYPED_TEST(LinkContract, a_source_that_has_nothing_yet_is_asked_again_when_it_is
     EXPECT_EQ(this->server().incoming(0).sink.bytes.size(), content.size() + 4);
 }
 
-TYPED_TEST(LinkContract, a_lane_without_room_takes_nothing_and_says_when_it_has_some) {
+TYPED_TEST(LinkContract, a_full_lane_rejects_a_write_and_reports_writable_later) {
     this->server().lane(Lane::eager).allowance = 0;
     const auto bytes = pattern(11, 100'000);
     std::size_t taken = 0;
@@ -279,7 +280,7 @@ TYPED_TEST(LinkContract, calls_from_within_a_sink_take_effect) {
     EXPECT_EQ(this->client().lane(Lane::control).bytes, answer);
 }
 
-TYPED_TEST(LinkContract, datagrams_arrive_and_what_is_too_large_does_not_leave) {
+TYPED_TEST(LinkContract, datagrams_arrive_unless_they_are_too_large) {
     const auto small = pattern(14, 500);
     EXPECT_TRUE(this->client().link().send_datagram(small));
     EXPECT_TRUE(this->client().link().send_datagram({}));
@@ -290,7 +291,7 @@ TYPED_TEST(LinkContract, datagrams_arrive_and_what_is_too_large_does_not_leave) 
     EXPECT_EQ(this->server().datagrams[0], small);
 }
 
-TYPED_TEST(LinkContract, close_sends_what_was_given_then_ends_both_sides) {
+TYPED_TEST(LinkContract, close_delivers_what_is_enqueued_then_ends_both_sides) {
     const auto content = pattern(16, 2'000'000);
     const auto message = pattern(17, 50'000);
     const StreamId stream = this->client().send(content);
@@ -305,7 +306,7 @@ TYPED_TEST(LinkContract, close_sends_what_was_given_then_ends_both_sides) {
     EXPECT_EQ(this->client().down()->code(), Errc::link_closed);
 }
 
-TYPED_TEST(LinkContract, close_lets_the_peer_send_what_is_under_way) {
+TYPED_TEST(LinkContract, close_lets_streams_of_the_peer_finish) {
     const auto content = pattern(19, 2'000'000);
     const StreamId stream = this->client().send(content);
     ASSERT_TRUE(this->run_until([&] { return this->server().opened().size() == 1; }));
@@ -315,7 +316,7 @@ TYPED_TEST(LinkContract, close_lets_the_peer_send_what_is_under_way) {
     EXPECT_TRUE(this->server().incoming(0).sink.bytes == content);
 }
 
-TYPED_TEST(LinkContract, close_does_not_wait_for_ever) {
+TYPED_TEST(LinkContract, close_ends_after_the_linger_time) {
     this->server().on_opened = [](LinkEnd&, StreamId) {};
     const StreamId stream = this->client().send(pattern(18, 500'000));
     const TimePoint before = this->pair_.world.now();
@@ -325,7 +326,7 @@ TYPED_TEST(LinkContract, close_does_not_wait_for_ever) {
     EXPECT_EQ(this->client().outcome(stream), SendOutcome::link_lost);
 }
 
-TYPED_TEST(LinkContract, streams_beyond_the_limit_wait_until_others_are_over) {
+TYPED_TEST(LinkContract, streams_beyond_the_limit_wait_until_others_end) {
     this->server().on_opened = [](LinkEnd&, StreamId) {};
     constexpr std::size_t kStreams = 300;
     for (std::uint64_t i = 0; i < kStreams; ++i) this->client().send(pattern(i, 10 + i));

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+#include <nexar/result.hpp>
+#include <span>
+#include <string_view>
+
+#include "base/buffer_pool.hpp"
+#include "link/common/carrier_options.hpp"
+#include "port/link.hpp"
+
+/// The kinds of links that a node can use. docs/links.md says what a new kind has to provide.
+namespace nexar::link {
+
+struct CarrierKind {
+    std::string_view name;
+    /// Opens a carrier of this kind; the pool must outlive it.
+    Result<std::unique_ptr<port::Carrier>> (*open)(BufferPool& pool, CarrierOptions options);
+};
+
+/// All kinds. The first one is the one that nodes and seeds find each other with.
+std::span<const CarrierKind> carrier_kinds() noexcept;
+
+/// Opens a carrier of the first kind.
+Result<std::unique_ptr<port::Carrier>> open_carrier(BufferPool& pool, CarrierOptions options);
+
+}  // namespace nexar::link

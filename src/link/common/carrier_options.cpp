@@ -1,0 +1,16 @@
+#include "link/common/carrier_options.hpp"
+
+namespace nexar::link {
+
+LinkSettings link_settings(const Config& config) noexcept {
+    LinkSettings settings;
+    if (config.choice("protection") == "none") settings.protection = port::Protection::none;
+    settings.idle_timeout = config.duration("link_idle_timeout");
+    // Nine keep-alives may be lost before the link is. The host of a killed process also gets a
+    // packet to refuse soon.
+    settings.keep_alive = settings.idle_timeout / 10;
+    settings.receive_buffer = static_cast<std::size_t>(config.size("udp_buffer"));
+    return settings;
+}
+
+}  // namespace nexar::link

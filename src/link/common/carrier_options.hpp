@@ -1,0 +1,48 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "base/address.hpp"
+#include "base/config.hpp"
+#include "base/secret.hpp"
+#include "base/time.hpp"
+#include "port/dial.hpp"
+#include "security/credentials.hpp"
+#include "security/wall_time.hpp"
+
+namespace nexar::link {
+
+/// User settings of links of every kind. A kind ignores what it has no use for.
+struct LinkSettings {
+    port::Protection protection = port::Protection::full;
+    Duration idle_timeout = std::chrono::seconds(30);
+    Duration keep_alive = std::chrono::seconds(3);
+    Duration linger = std::chrono::seconds(2);  // of Link::close()
+    /// Bytes that the kernel buffers for this node while it computes.
+    std::size_t receive_buffer = std::size_t{8} * 1024 * 1024;
+};
+
+/// The values of a Config of kSettings.
+LinkSettings link_settings(const Config& config) noexcept;
+
+/// Everything that a kind of link may need to open its carrier.
+struct CarrierOptions {
+    Address local{};
+    /// None: see port::Carrier::set_credentials().
+    std::shared_ptr<const security::Credentials> credentials{};
+    /// Whether joiners, who have no certificate, may dial: for a seed.
+    bool accepts_joiners = false;
+    LinkSettings settings{};
+    /// 32 bytes that are the same after a restart: peers of the previous process then notice at
+    /// once that it is gone. Empty: random.
+    Secret restart_secret{};
+    security::WallClock wall_clock{};                       // empty: the machine's
+    std::function<void(std::span<std::uint8_t>)> random{};  // unpredictable; empty: the machine's
+};
+
+}  // namespace nexar::link

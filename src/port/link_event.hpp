@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nexar/error.hpp>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/types.hpp"
+#include "port/stream.hpp"
+
+namespace nexar::port {
+
+/// A link of this process; never reused for another link.
+using LinkId = Strong<struct LinkName, std::uint64_t>;
+
+class Link;
+
+/// Both sides authenticated each other, and everything can be sent. The first event of a link.
+/// `link` lives until Carrier::forget().
+struct Up {
+    Link* link = nullptr;
+    bool dialed = false;  // by this side
+    bool joiner = false;  // the peer has no certificate yet, so peer() says nothing
+};
+
+/// The bytes of a stream that had arrived completely but that its sink had not taken when the link
+/// went down.
+struct Rest {
+    StreamId stream{};
+    std::uint64_t offset = 0;  // of the first byte
+    std::vector<std::byte> bytes{};
+};
+
+/// The last event of a link: nothing is sent or received any more, every stream that was being sent
+/// has had its Released, and the link does not use any source or sink again. Also the first event
+/// when the link could not be established. Bytes that the peer knows to be delivered are not lost:
+/// `rests` has those that were still parked here, at most the park budget.
+struct Down {
+    Error reason;
+    std::vector<Rest> rests{};
+};
+
+/// A peer dialed this carrier and was refused: the only event of its link, which need not be
+/// forgotten.
+struct Refused {
+    std::string from{};  // its apparent source address
+    Error reason;
+};
+
+/// A lane that had no room for a write() has room again.
+struct Writable {
+    Lane lane{};
+};
+
+/// The peer opened a payload stream. The bytes of its first window are kept until receive() or
+/// refuse().
+struct Opened {
+    StreamId stream{};
+};
+
+/// The sink has taken all bytes of a stream; the link does not use it any more.
+struct Finished {
+    StreamId stream{};
+    std::uint64_t bytes = 0;
+};
+
+/// The peer cancelled a stream, or this side refused it; the link does not use its sink any more.
+struct Aborted {
+    StreamId stream{};
+};
+
+enum class SendOutcome : std::uint8_t {
+    delivered,  // the peer's link has all bytes
+    refused,    // by the peer
+    // By cancel() of this side: before everything was sent, so the peer's link never has all bytes;
+    // or after that, so that it may have them.
+    cancelled,
+    cancelled_late,
+    link_lost,
+};
+inline constexpr std::size_t kSendOutcomes = 5;
+
+/// The owner may reuse the source and its memory.
+struct Released {
+    StreamId stream{};
+    SendOutcome outcome{};
+};
+
+struct DatagramArrived {
+    std::vector<std::byte> bytes{};
+};
+
+struct LinkEvent {
+    LinkId link{};
+    std::variant<Up, Down, Refused, Writable, Opened, Finished, Aborted, Released, DatagramArrived>
+        what;
+};
+
+}  // namespace nexar::port
