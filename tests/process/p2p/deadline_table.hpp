@@ -37,7 +37,7 @@ public:
 struct LinkUnderTest {
     std::string_view name;
     NodeOptions node{};
-    quic::LinkOptions link{};
+    link::LinkSettings link{};
     /// Empty if nothing sits between the ranks, so that they cannot be cut off.
     std::function<std::unique_ptr<Route>(const Address& peer)> route{};
 };

@@ -12,8 +12,8 @@ namespace nexar::testing {
 namespace {
 
 /// Options of a link that soon detects a lost peer.
-quic::LinkOptions attentive() {
-    quic::LinkOptions link;
+link::LinkSettings attentive() {
+    link::LinkSettings link;
     link.idle_timeout = patience(std::chrono::seconds(3));
     link.keep_alive = link.idle_timeout / 6;
     return link;
