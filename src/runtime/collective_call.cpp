@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "runtime/collective_caller.hpp"
-#include "runtime/node_body.hpp"
+#include "runtime/node_access.hpp"
 #include "runtime/task.hpp"
 
 namespace nexar::detail {
@@ -156,15 +156,14 @@ Together::~Together() {
         const std::shared_ptr<NodeBody> kept = node.shared_from_this();
         std::vector<Task*> others;
         {
-            const runtime::Progress::Guard guard(node.progress());
+            const NodeAccess access(node);
             for (Task* const task : *tasks) {
                 if (&task->node() == &node) {
-                    task->start_under_lock();
+                    task->start(access.engine());
                 } else {
                     others.push_back(task);
                 }
             }
-            node.settle(node.now());
         }
         tasks->swap(others);
     }

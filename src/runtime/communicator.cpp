@@ -3,7 +3,7 @@
 #include <limits>
 #include <nexar/communicator.hpp>
 
-#include "runtime/node_body.hpp"
+#include "runtime/node_access.hpp"
 #include "runtime/task.hpp"
 
 namespace nexar {
@@ -207,10 +207,10 @@ std::optional<Status> Communicator::try_probe(SourcePattern from, TagPattern tag
     detail::NodeBody& node = *body()->node;
     const auto pattern = checked_pattern(from, tag, *body()->context, "try_probe");
     const auto found = [&] {
-        const runtime::Progress::Guard guard(node.progress());
+        const detail::NodeAccess access(node);
         node.turn(node.now());
         node.check_not_aborted("try_probe");
-        return node.engine().look(*body()->context, pattern);
+        return access->look(*body()->context, pattern);
     }();
     if (!found) return std::nullopt;
     return detail::status_of(*found);
@@ -220,12 +220,11 @@ std::optional<Message> Communicator::try_matched_probe(SourcePattern from, TagPa
     detail::NodeBody& node = *body()->node;
     if (from.rank() == no_rank) throw nothing_to_take("try_matched_probe");
     const auto pattern = checked_pattern(from, tag, *body()->context, "try_matched_probe");
-    const runtime::Progress::Guard guard(node.progress());
+    const detail::NodeAccess access(node);
     node.turn(node.now());
     node.check_not_aborted("try_matched_probe");
-    engine::InMessage* message = node.engine().take(*body()->context, pattern);
+    engine::InMessage* message = access->take(*body()->context, pattern);
     if (message == nullptr) return std::nullopt;
-    node.settle(node.now());
     return Message(
         Message::Owner(new detail::MessageBody{.communicator = body(), .message = message}),
         detail::status_of(engine::envelope_of(*message)));

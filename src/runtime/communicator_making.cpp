@@ -10,7 +10,7 @@
 
 #include "base/mix.hpp"
 #include "runtime/context_id.hpp"
-#include "runtime/node_body.hpp"
+#include "runtime/node_access.hpp"
 
 namespace nexar {
 
@@ -18,9 +18,10 @@ namespace {
 
 using Body = std::shared_ptr<detail::CommunicatorBody>;
 
-/// Under the lock: creates a communicator of the ranks `ranks` of `body`, in this order; `me` is
-/// the index of this node among them.
-Communicator make(const Body& body, std::span<const std::uint32_t> ranks, std::size_t me,
+/// Creates a communicator of the ranks `ranks` of `body`, in this order; `me` is the index of this
+/// node among them.
+Communicator make(const detail::NodeAccess& access, const Body& body,
+                  std::span<const std::uint32_t> ranks, std::size_t me,
                   const wire::ContextOrigin& origin) {
     detail::NodeBody& node = *body->node;
     node.check_not_aborted("making a communicator");
@@ -31,12 +32,11 @@ Communicator make(const Body& body, std::span<const std::uint32_t> ranks, std::s
         members.push_back(pair == nullptr ? node.id() : pair->peer->node);
     }
     engine::Context& made =
-        node.engine().add_context(runtime::context_id(node.cluster(), origin), members,
-                                  Rank(static_cast<std::uint32_t>(me)), origin);
+        access->add_context(runtime::context_id(node.cluster(), origin), members,
+                            Rank(static_cast<std::uint32_t>(me)), origin);
     schedule::Profile profile = body->context->collectives.profile;
     profile.links = profile.links.among(ranks);
     made.collectives.set_profile(profile);
-    node.settle(node.now());
     return Communicator(std::make_shared<detail::CommunicatorBody>(body->node, made, true));
 }
 
@@ -48,11 +48,11 @@ wire::ContextOrigin next_origin(engine::Context& parent, std::uint64_t colour) {
 /// Returns nullopt if this node is not one of the ranks.
 std::optional<Communicator> make_of(const Body& body, std::span<const std::uint32_t> ranks,
                                     std::uint64_t colour) {
-    const runtime::Progress::Guard guard(body->node->progress());
+    const detail::NodeAccess access(*body->node);
     const wire::ContextOrigin origin = next_origin(*body->context, colour);
     const auto me = std::ranges::find(ranks, body->context->me.value());
     if (me == ranks.end()) return std::nullopt;
-    return make(body, ranks, static_cast<std::size_t>(me - ranks.begin()), origin);
+    return make(access, body, ranks, static_cast<std::size_t>(me - ranks.begin()), origin);
 }
 
 std::vector<std::uint32_t> all_ranks(std::size_t size) {
@@ -65,8 +65,9 @@ std::vector<std::uint32_t> all_ranks(std::size_t size) {
 
 Communicator Communicator::duplicate() const {
     engine::Context& parent = *body()->context;
-    const runtime::Progress::Guard guard(body()->node->progress());
-    return make(body(), all_ranks(parent.pairs.size()), parent.me.value(), next_origin(parent, 0));
+    const detail::NodeAccess access(*body()->node);
+    return make(access, body(), all_ranks(parent.pairs.size()), parent.me.value(),
+                next_origin(parent, 0));
 }
 
 std::optional<Communicator> Communicator::split(std::optional<std::uint32_t> colour,

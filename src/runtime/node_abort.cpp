@@ -6,7 +6,7 @@
 
 #include "base/log.hpp"
 #include "base/printable.hpp"
-#include "runtime/node_body.hpp"
+#include "runtime/node_access.hpp"
 
 namespace nexar::detail {
 
@@ -41,10 +41,9 @@ void NodeBody::abort(int code, const std::string& why) {
         NEXAR_LOG_ERROR("{}", engine::error_of(frame).cause());
     }
     {
-        const runtime::Progress::Guard guard(progress());
+        const NodeAccess access(*this);
         if (closing_) throw Error(Errc::closed, "the node is closed", {.operation = "abort"});
-        engine_.abort(code, frame.text);
-        settle(now());
+        access->abort(code, frame.text);
     }
     if (exits) end_process(code >= 1 && code <= 255 ? code : 1);
 }
@@ -54,24 +53,22 @@ void NodeBody::abort(int code, const std::string& why) {
 /// its end shows that the seed has it.
 void NodeBody::tell_seed_of(const wire::Abort& frame) {
     {
-        const runtime::Progress::Guard guard(progress());
+        const NodeAccess access(*this);
         if (!seed_ || closing_ || engine_.aborted()) return;
         if (std::exchange(leaving_seed_, true)) return;
         seed_->abort(frame);
-        settle(now());
     }
     progress().wait(seed_left_, now() + kSeedTime);
 }
 
 void NodeBody::end_process(int status) {
     {
-        const runtime::Progress::Guard guard(progress());
+        const NodeAccess access(*this);
         telling_ = true;
-        settle(now());
     }
     progress().wait(told_, now() + kTellTime);
     {
-        const runtime::Progress::Guard guard(progress());
+        const NodeAccess access(*this);
         begin_closing();
     }
     progress().wait(idle_, now() + kEndTime);

@@ -11,6 +11,7 @@
 #include "base/try.hpp"
 #include "link/carriers.hpp"
 #include "runtime/join/addresses.hpp"
+#include "runtime/node_access.hpp"
 #include "runtime/seed_body.hpp"
 
 namespace nexar::runtime {
@@ -100,9 +101,8 @@ void NodeBody::keep(Task* task) noexcept {
 
 void NodeBody::end(engine::Context& context) noexcept {
     if (progress().forked()) return;  // the parent ends it
-    const runtime::Progress::Guard guard(progress());
-    engine_.end_context(context);
-    settle(now());
+    const NodeAccess access(*this);
+    access->end_context(context);
 }
 
 bool NodeBody::take_events(TimePoint now) {
@@ -124,8 +124,9 @@ bool NodeBody::tell_ended() {
     while (engine::Operation* operation = engine_.poll_done()) {
         any = true;
         Task& task = *static_cast<Task*>(operation->owner);
+        if (task.counted) started_more_ = true;  // the end of its first part starts the second
         // From here on the task may be reused.
-        if (task.ended(*operation)) progress().complete(task.completion);
+        if (task.ended(*operation, engine_)) progress().complete(task.completion);
     }
     look_at_abort();
     if (closing_ && !idle_told_ && all_idle()) {
@@ -184,7 +185,6 @@ void NodeBody::begin_closing() {
     if (seed_) seed_->close(why);
     mesh_.close(why.value_or(Error(Errc::closed, "the node was closed")));
     engine_.close(why);
-    settle(now());
 }
 
 void NodeBody::close() {
@@ -194,7 +194,7 @@ void NodeBody::close() {
                     "for that function; close it from another thread");
     }
     {
-        const runtime::Progress::Guard guard(progress());
+        const NodeAccess access(*this);
         if (closing_) return;
         begin_closing();
     }

@@ -76,7 +76,6 @@ public:
 
     Address address() const noexcept { return carrier_->local(); }
     runtime::Progress& progress() noexcept { return *loop_->progress; }
-    engine::Engine& engine() noexcept { return engine_; }
     /// After form().
     engine::Context& world() noexcept { return *world_; }
     const ClusterId& cluster() const noexcept { return identity_.cluster; }
@@ -87,12 +86,7 @@ public:
     TaskOwner make_task(std::shared_ptr<CommunicatorBody> communicator);
     void keep(Task* task) noexcept;
 
-    /// Under the lock, after a call of the engine: sends what can be sent and completes the
-    /// operations that ended.
-    void settle(TimePoint now) noexcept;
     TimePoint now() const noexcept { return clock_.now(); }
-    /// Under the lock, while operations complete: the engine was called again.
-    void started_more() noexcept { started_more_ = true; }
     /// True after close() was called. Any thread.
     bool closing() const noexcept { return closing_.load(std::memory_order_relaxed); }
 
@@ -125,7 +119,13 @@ public:
     std::optional<TimePoint> next_deadline() const noexcept override;
 
 private:
+    friend class NodeAccess;
+
     NodeBody(std::shared_ptr<runtime::Loop> loop, const Setup& setup);
+
+    /// Under the lock, after a call of the engine: sends what can be sent and completes the
+    /// operations that ended. NodeAccess does this for callers.
+    void settle(TimePoint now) noexcept;
 
     // engine::Dialer
     Result<port::LinkId> dial(TimePoint now, const Address& to, const NodeId& node) override;
@@ -178,7 +178,7 @@ private:
     bool formed_told_ = false;
     runtime::Completion formed_;
     std::atomic<bool> closing_ = false;
-    bool started_more_ = false;
+    bool started_more_ = false;  // while operations completed: settle() must run again
     bool closed_ = false;
     bool idle_told_ = false;
     runtime::Completion idle_;

@@ -13,7 +13,7 @@
 #include "runtime/collective_profile.hpp"
 #include "runtime/context_id.hpp"
 #include "runtime/join/addresses.hpp"
-#include "runtime/node_body.hpp"
+#include "runtime/node_access.hpp"
 
 namespace nexar::detail {
 
@@ -50,18 +50,16 @@ void NodeBody::abandon(port::LinkId link) {
 
 Result<void> NodeBody::join(runtime::JoinTerms terms) {
     NEXAR_TRY_VALUE(key, services_.new_key());
-    const runtime::Progress::Guard guard(progress());
+    const NodeAccess access(*this);
     seed_ =
         std::make_unique<runtime::SeedLine>(*carrier_, std::move(terms), std::move(key), services_);
     seed_->turn(now());
-    settle(now());
     return {};
 }
 
 void NodeBody::form(const View& view) {
-    const runtime::Progress::Guard guard(progress());
+    const NodeAccess access(*this);
     take_view(now(), view);
-    settle(now());
     look_whether_formed();  // a world of one has formed already
 }
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "base/try.hpp"
-#include "runtime/node_body.hpp"
+#include "runtime/node_access.hpp"
 
 namespace nexar::detail {
 
 std::shared_ptr<ServedFunction> NodeBody::serve(std::shared_ptr<ServedFunction> function) {
-    const runtime::Progress::Guard guard(progress());
+    const NodeAccess access(*this);
     check_not_aborted("serve");
     if (closing_) throw Error(Errc::closed, "the node is closed", {.operation = "serve"});
     if (!rpc_) {
@@ -19,15 +19,14 @@ std::shared_ptr<ServedFunction> NodeBody::serve(std::shared_ptr<ServedFunction> 
     }
     function->node = shared_from_this();
     function->entry.owner = function.get();
-    rpc_->add(function).value();
+    rpc_->add(access->calls(), function).value();
     return function;
 }
 
 void NodeBody::respond(engine::InCall& call, Result<Payload> result) noexcept {
-    const TimePoint at = now();
-    engine_.calls().advance(at);
-    engine_.calls().respond(call, std::move(result));
-    settle(at);
+    const NodeAccess access(*this, NodeAccess::LockHeld{});
+    access->calls().advance(now());
+    access->calls().respond(call, std::move(result));
 }
 
 void NodeBody::advance_calls(TimePoint now) {
@@ -36,7 +35,7 @@ void NodeBody::advance_calls(TimePoint now) {
 }
 
 bool NodeBody::dispatch_calls(TimePoint now) {
-    return rpc_ && rpc_->dispatch(now);
+    return rpc_ && rpc_->dispatch(engine_.calls(), now);
 }
 
 void NodeBody::close_calls() {

@@ -8,7 +8,7 @@
 
 #include "base/assert.hpp"
 #include "base/try.hpp"
-#include "runtime/node_body.hpp"
+#include "runtime/node_access.hpp"
 
 namespace nexar::detail {
 
@@ -148,9 +148,8 @@ void CallJob::run_under_lock() noexcept {
 RpcService::RpcService(NodeBody& node, const RpcOptions& options, bool stands_by)
     : node_(&node), pool_(node.progress(), pool_size(options), stands_by) {}
 
-bool RpcService::dispatch(TimePoint now) {
+bool RpcService::dispatch(engine::Calls& calls, TimePoint now) {
     bool any = false;
-    engine::Calls& calls = node_->engine().calls();
     while (engine::InCall* call = calls.poll_call()) {
         any = true;
         auto& function = *static_cast<ServedFunction*>(call->function->owner);
@@ -176,21 +175,20 @@ void RpcService::end(ServedFunction& function) {
     const Error gone(Errc::unknown_function, "the function is no longer served");
     std::vector<std::shared_ptr<runtime::RpcJob>> jobs;  // destroyed without the lock
     {
-        const runtime::Progress::Guard guard(node_->progress());
+        const NodeAccess node(*node_);
         if (std::exchange(function.stopped, true)) return;
-        node_->engine().calls().remove(function.entry);
+        node->calls().remove(function.entry);
         for (auto& job : pool_.take_back(function.queue)) {
             auto& dropped = static_cast<CallJob&>(*job);
-            if (dropped.drop()) node_->engine().calls().respond(dropped.call(), gone);
+            if (dropped.drop()) node->calls().respond(dropped.call(), gone);
             jobs.push_back(std::move(job));
         }
         for (const auto& [address, weak] : std::exchange(function.outside, {})) {
             const auto job = weak.lock();
-            if (job && job->drop()) node_->engine().calls().respond(job->call(), gone);
+            if (job && job->drop()) node->calls().respond(job->call(), gone);
             if (job) jobs.push_back(job);
         }
         std::erase_if(functions_, [&](const auto& one) { return one.get() == &function; });
-        node_->settle(node_->now());
     }
     jobs.clear();
     // Destroys the user's function here, and not later under the loop's lock.
@@ -210,8 +208,8 @@ void RpcService::close() {
     pool_.stop();
 }
 
-Result<void> RpcService::add(std::shared_ptr<ServedFunction> function) {
-    NEXAR_TRY(node_->engine().calls().add(function->entry));
+Result<void> RpcService::add(engine::Calls& calls, std::shared_ptr<ServedFunction> function) {
+    NEXAR_TRY(calls.add(function->entry));
     functions_.push_back(std::move(function));
     return {};
 }

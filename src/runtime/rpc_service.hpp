@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/call.hpp"
+#include "engine/calls.hpp"
 #include "runtime/completion.hpp"
 #include "runtime/progress.hpp"
 #include "runtime/rpc_pool.hpp"
@@ -90,8 +90,8 @@ public:
     Result<void> start() { return pool_.start(); }
 
     // Under the loop's lock.
-    Result<void> add(std::shared_ptr<ServedFunction> function);
-    bool dispatch(TimePoint now);
+    Result<void> add(engine::Calls& calls, std::shared_ptr<ServedFunction> function);
+    bool dispatch(engine::Calls& calls, TimePoint now);
     std::optional<TimePoint> next_deadline() const noexcept { return pool_.next_deadline(); }
     void advance(TimePoint now) { pool_.advance(now); }
 

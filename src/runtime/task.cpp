@@ -5,7 +5,7 @@
 #include "base/assert.hpp"
 #include "base/log.hpp"
 #include "engine/collective_words.hpp"
-#include "runtime/node_body.hpp"
+#include "runtime/node_access.hpp"
 #include "runtime/rpc_pool.hpp"
 
 namespace nexar::detail {
@@ -18,13 +18,12 @@ void Task::run_under_lock() noexcept {
     // Before this returns, the caller may have the task back and drop the last reference to the
     // node.
     const std::shared_ptr<NodeBody> kept = communicator->node;
-    start_under_lock();
-    kept->settle(kept->now());
+    const NodeAccess access(*kept, NodeAccess::LockHeld{});
+    start(access.engine());
 }
 
-void Task::start_under_lock() noexcept {
+void Task::start(engine::Engine& engine) noexcept {
     NodeBody& kept = *communicator->node;
-    engine::Engine& engine = kept.engine();
     engine::Context* const context = communicator->context;
     switch (what) {
         case What::send:
@@ -84,21 +83,20 @@ Status status_of(const engine::Envelope& envelope) noexcept {
             .bytes = static_cast<std::size_t>(envelope.bytes)};
 }
 
-bool Task::ended(engine::Operation& operation) {
+bool Task::ended(engine::Operation& operation, engine::Engine& engine) {
     if (operation.error && !error) error = operation.error;
     if (operation.kind() == engine::Operation::Kind::receive ||
         operation.kind() == engine::Operation::Kind::probe) {
         status = status_of(operation.envelope);
         message = receive.message;
     }
-    if (counted && &operation == counted->exchange.get()) begin_counted(operation.error);
+    if (counted && &operation == counted->exchange.get()) begin_counted(engine, operation.error);
     NEXAR_ASSERT(parts > 0);
     return --parts == 0;
 }
 
-void Task::begin_counted(const std::optional<Error>& failure) {
+void Task::begin_counted(engine::Engine& engine, const std::optional<Error>& failure) {
     if (!collective->active) return;  // the engine rejected it
-    engine::Engine& engine = node().engine();
     if (failure) return engine.abandon(*collective, *failure);
     try {
         set_counted();
@@ -113,7 +111,6 @@ void Task::begin_counted(const std::optional<Error>& failure) {
                               failed.what())));
     }
     engine.begin(*collective);
-    node().started_more();
 }
 
 namespace {
@@ -167,9 +164,8 @@ namespace {
 
 void drop(NodeBody& node, engine::InMessage& message) noexcept {
     if (node.progress().forked()) return;  // the task belongs to the parent
-    const runtime::Progress::Guard guard(node.progress());
-    node.engine().drop(message);
-    node.settle(node.now());
+    const NodeAccess access(node);
+    access->drop(message);
 }
 
 }  // namespace
@@ -231,8 +227,8 @@ void cancel(Task& task) noexcept {
     task.looked_at = true;
     NodeBody& node = task.node();
     if (node.progress().forked()) return;  // the task belongs to the parent
-    const runtime::Progress::Guard guard(node.progress());
-    engine::Engine& engine = node.engine();
+    const NodeAccess access(node);
+    engine::Engine& engine = access.engine();
     engine.advance(node.now());
     if (task.send.active) engine.cancel(task.send);
     if (task.receive.active) engine.cancel(task.receive);
@@ -240,7 +236,6 @@ void cancel(Task& task) noexcept {
     if (task.call && task.call->operation.active) engine.cancel(task.call->operation);
     if (task.collective && task.collective->active) engine.cancel(*task.collective);
     if (task.counted && task.counted->exchange->active) engine.cancel(*task.counted->exchange);
-    node.settle(node.now());
 }
 
 void wait_before_end(TaskOwner& task, bool unwinding) noexcept {

@@ -41,17 +41,16 @@ public:
 
     NodeBody& node() const noexcept;
 
-    /// Starts the operation in the engine.
     void run_under_lock() noexcept override;
-    /// The same without flushing.
-    void start_under_lock() noexcept;
+    /// Under the lock: starts the operation.
+    void start(engine::Engine& engine) noexcept;
 
     /// Makes the task ready for reuse.
     void clear() noexcept;
 
     /// Under the lock: ends one of the engine's operations. Returns true if it was the last one of
     /// this task.
-    bool ended(engine::Operation& operation);
+    bool ended(engine::Operation& operation, engine::Engine& engine);
 
     /// Describes the operation for messages: "receive from rank 2, tag 7".
     std::string description() const;
@@ -105,7 +104,7 @@ public:
 
 private:
     /// Called when the exchange of counts has completed or failed.
-    void begin_counted(const std::optional<Error>& failure);
+    void begin_counted(engine::Engine& engine, const std::optional<Error>& failure);
     /// Throws nexar::Error if the counts are invalid, or std::bad_alloc.
     void set_counted();
 };
