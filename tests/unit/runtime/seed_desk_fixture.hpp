@@ -33,7 +33,7 @@ protected:
             },
             now_);
     }
-    /// What a seed that is started again reads from its file.
+    /// Restarts the desk from its own state.
     void restart(std::uint32_t world = 3) {
         const wire::StoredSeed kept = desk_->state();
         start(kept, world);
@@ -70,7 +70,7 @@ protected:
         now_ += span;
         desk_->expire(now_);
     }
-    /// All members, attending.
+    /// Admits all members and lets them attend.
     std::vector<Member> form(unsigned first_key = 1) {
         const Held held = token(3);
         std::vector<Member> all;
