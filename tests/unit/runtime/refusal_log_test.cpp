@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::seconds;
 
-TEST(RefusalLogTest, logs_a_retrying_joiner_once_and_then_once_per_minute) {
+TEST(RefusalLogTest, logs_a_joiner_that_tries_again_once_and_then_once_a_minute) {
     RefusalLog log;
     TimePoint now{};
     int lines = 0;
@@ -35,7 +35,7 @@ TEST(RefusalLogTest, logs_every_host_and_every_reason) {
     EXPECT_FALSE(log.note(now, "a", "x"));
 }
 
-TEST(RefusalLogTest, counts_only_refusals_that_were_not_logged) {
+TEST(RefusalLogTest, counts_only_what_was_not_logged) {
     RefusalLog log;
     TimePoint now{};
     EXPECT_TRUE(log.note(now, "a", "x"));

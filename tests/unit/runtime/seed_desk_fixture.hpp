@@ -33,7 +33,7 @@ protected:
             },
             now_);
     }
-    /// Restarts the desk from its own state.
+    /// What a seed that is started again reads from its file.
     void restart(std::uint32_t world = 3) {
         const wire::StoredSeed kept = desk_->state();
         start(kept, world);
@@ -70,7 +70,7 @@ protected:
         now_ += span;
         desk_->expire(now_);
     }
-    /// Admits all members and lets them attend.
+    /// All members, attending.
     std::vector<Member> form(unsigned first_key = 1) {
         const Held held = token(3);
         std::vector<Member> all;

@@ -1,4 +1,4 @@
-// What the desk keeps over a restart, when it begins a new world, and its status texts.
+// What the desk keeps over a restart, when it begins a new world, and what it says of both.
 
 #include <gmock/gmock.h>
 
@@ -11,7 +11,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST_F(Desk, remembers_members_and_spent_tokens_after_a_restart) {
+TEST_F(Desk, knows_after_a_restart_who_had_joined_and_what_was_spent) {
     const Held held = token(1);
     const Member first = let_in(held, 1);
     attend(first);
@@ -43,7 +43,7 @@ TEST_F(Desk, keeps_a_view_over_a_restart) {
     EXPECT_FALSE(desk_->try_form());
     attend(all[1]);
     pass(seconds(100));
-    EXPECT_EQ(desk_->view(), before) << "a member that left does not change the view yet";
+    EXPECT_EQ(desk_->view(), before) << "who left does not change it yet";
 }
 
 TEST_F(Desk, begins_a_new_world_when_the_last_member_has_left) {
@@ -60,7 +60,7 @@ TEST_F(Desk, begins_a_new_world_when_the_last_member_has_left) {
     EXPECT_EQ(desk_->attend(identity(all[0])).error().code(), Errc::unauthenticated);
 }
 
-TEST_F(Desk, begins_a_new_world_when_no_member_returns_after_a_restart) {
+TEST_F(Desk, begins_a_new_world_when_nobody_comes_back_after_a_restart) {
     form();
     restart();
     pass(seconds(59));
@@ -80,7 +80,7 @@ TEST_F(Desk, begins_a_new_world_when_its_size_changes) {
     EXPECT_EQ(desk_->state().spent.size(), 1U) << "tokens stay spent";
 }
 
-TEST_F(Desk, status_names_missing_ranks_and_refused_hosts) {
+TEST_F(Desk, says_whom_it_waits_for_and_who_was_refused) {
     EXPECT_EQ(desk_->status(), "0 of 3 joined; waiting for ranks 0, 1, 2");
     const Held held = token(2);
     attend(let_in(held, 1));
@@ -93,7 +93,7 @@ TEST_F(Desk, status_names_missing_ranks_and_refused_hosts) {
     EXPECT_THAT(desk_->status(), HasSubstr("; 10.0.0.7: it presented an expired token"));
 }
 
-TEST_F(Desk, status_names_the_absent_members_of_a_formed_world) {
+TEST_F(Desk, says_which_members_of_a_formed_world_are_gone) {
     const std::vector<Member> all = form();
     desk_->leave(all[1].node, now_);
     EXPECT_EQ(desk_->status(), "3 of 3 joined; not connected now: rank 1 on host2");
@@ -104,7 +104,7 @@ TEST_F(Desk, status_names_the_absent_members_of_a_formed_world) {
     EXPECT_EQ(desk_->status(), "0 of 3 joined; waiting for ranks 0, 1, 2");
 }
 
-TEST_F(Desk, a_repeated_refusal_changes_nothing) {
+TEST_F(Desk, a_refusal_that_is_repeated_changes_nothing) {
     desk_->refused("10.0.0.7", "it presented an expired token");
     const std::uint64_t changes = desk_->changes();
     desk_->refused("10.0.0.7", "it presented an expired token");
@@ -113,7 +113,7 @@ TEST_F(Desk, a_repeated_refusal_changes_nothing) {
     EXPECT_GT(desk_->changes(), changes);
 }
 
-TEST_F(Desk, remembers_one_refusal_per_host_and_few_in_total) {
+TEST_F(Desk, remembers_one_refusal_per_host_and_few_in_all) {
     for (int i = 0; i < 1000; ++i) desk_->refused("10.0.0.1", fmt::format("attempt <{}>", i));
     EXPECT_THAT(desk_->status(), AllOf(HasSubstr("<999>"), Not(HasSubstr("<998>"))));
     for (int i = 0; i < 1000; ++i) desk_->refused(fmt::format("host{}", i), "knocks");
@@ -123,7 +123,7 @@ TEST_F(Desk, remembers_one_refusal_per_host_and_few_in_total) {
     EXPECT_EQ(desk_->status(), "3 of 3 joined");
 }
 
-TEST_F(Desk, gives_up_when_a_rank_ends_before_the_world_has_formed) {
+TEST_F(Desk, gives_up_when_a_rank_is_gone_before_the_world_has_formed) {
     const Held held = token(3);
     const Member first = let_in(held, 1, Rank(0));
     attend(first);
@@ -144,7 +144,7 @@ TEST_F(Desk, gives_up_when_a_rank_ends_before_the_world_has_formed) {
     EXPECT_EQ(desk_->given_up()->cause(), late.error().cause()) << "the first one is the cause";
 }
 
-TEST_F(Desk, does_not_claim_that_a_lost_member_never_joined) {
+TEST_F(Desk, does_not_claim_that_a_member_which_is_gone_never_joined) {
     attend(let_in(token(3), 1, Rank(2)));
     EXPECT_TRUE(desk_->give_up_on(Rank(2), "exited with code 0"));
     EXPECT_EQ(desk_->given_up()->cause(),
@@ -152,7 +152,7 @@ TEST_F(Desk, does_not_claim_that_a_lost_member_never_joined) {
               "joined");
 }
 
-TEST_F(Desk, a_rank_may_end_after_the_world_has_formed) {
+TEST_F(Desk, a_rank_may_be_gone_once_the_world_has_formed) {
     const auto members = form();
     EXPECT_FALSE(desk_->give_up_on(Rank(1), "exited with code 0"));
     for (const Member& member : members) desk_->leave(member.node, now_);

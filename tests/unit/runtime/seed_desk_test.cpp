@@ -1,4 +1,4 @@
-// Admission: which applicant gets which node id and rank.
+// Who gets which place.
 
 #include <gmock/gmock.h>
 
@@ -11,14 +11,14 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST_F(Desk, assigns_ranks_in_the_order_of_arrival) {
+TEST_F(Desk, gives_ranks_in_the_order_of_arrival) {
     const Held held = token(3);
     EXPECT_EQ(let_in(held, 1).rank, Rank(0));
     EXPECT_EQ(let_in(held, 2).rank, Rank(1));
     EXPECT_EQ(let_in(held, 3).rank, Rank(2));
 }
 
-TEST_F(Desk, assigns_the_requested_rank_and_fills_the_gaps) {
+TEST_F(Desk, gives_the_rank_that_is_wanted_and_fills_the_gaps) {
     const Held held = token(3);
     EXPECT_EQ(let_in(held, 1, Rank(1)).rank, Rank(1));
     EXPECT_EQ(let_in(held, 2).rank, Rank(0));
@@ -39,12 +39,12 @@ TEST_F(Desk, refuses_ranks_that_are_taken_or_do_not_exist) {
     ASSERT_FALSE(beyond);
     EXPECT_EQ(beyond.error().code(), Errc::invalid_argument);
     EXPECT_THAT(beyond.error().cause(), HasSubstr("0 to 2"));
-    // The failed attempts did not use the token.
+    // The token was not used by what failed.
     let_in(held, 2);
     let_in(held, 3);
 }
 
-TEST_F(Desk, refuses_more_members_than_the_world_has) {
+TEST_F(Desk, refuses_more_than_the_world_has) {
     form();
     const auto fourth = admit(applicant(token(1), 4));
     ASSERT_FALSE(fourth);
@@ -52,7 +52,7 @@ TEST_F(Desk, refuses_more_members_than_the_world_has) {
     EXPECT_THAT(fourth.error().cause(), HasSubstr("complete"));
 }
 
-TEST_F(Desk, admits_a_token_as_often_as_it_allows) {
+TEST_F(Desk, lets_a_token_in_as_often_as_it_says) {
     const Held held = token(2);
     let_in(held, 1);
     let_in(held, 2);
@@ -79,12 +79,12 @@ TEST_F(Desk, refuses_tokens_that_are_unknown_wrong_expired_or_revoked) {
     EXPECT_EQ(desk_->revision(), revision);
 }
 
-TEST_F(Desk, assigns_the_same_place_to_the_same_key_again) {
+TEST_F(Desk, gives_the_same_key_the_same_place_again) {
     const Held held = token(1);
     const Member first = let_in(held, 1);
     const std::uint64_t revision = desk_->revision();
     EXPECT_EQ(let_in(held, 1), first);
-    EXPECT_EQ(desk_->revision(), revision) << "the state did not change";
+    EXPECT_EQ(desk_->revision(), revision) << "nothing is to be kept anew";
     // The key alone is not enough, nor is the token.
     Held wrong = held;
     wrong.secret.front() ^= std::byte{1};
@@ -93,7 +93,7 @@ TEST_F(Desk, assigns_the_same_place_to_the_same_key_again) {
     EXPECT_NE(let_in(token(1), 1).node, first.node) << "the same key with another token";
 }
 
-TEST_F(Desk, needs_no_token_from_an_applicant_that_proved_the_job_secret) {
+TEST_F(Desk, needs_no_token_of_who_proved_the_secret_of_the_job) {
     Applicant one = applicant({}, 1);
     one.proved_job_secret = true;
     const Member member = admit(one).value();
@@ -111,7 +111,7 @@ TEST_F(Desk, publishes_a_view_when_all_attend_and_not_before) {
     EXPECT_FALSE(desk_->view());
     attend(all[2]);
     EXPECT_TRUE(desk_->try_form());
-    EXPECT_FALSE(desk_->try_form()) << "a view is published once";
+    EXPECT_FALSE(desk_->try_form()) << "once";
     const View view = desk_->view().value();
     EXPECT_EQ(view.epoch, Epoch(1));
     EXPECT_EQ(view.members, all);
@@ -121,18 +121,18 @@ TEST_F(Desk, publishes_a_view_when_all_attend_and_not_before) {
     EXPECT_EQ(desk_->status(), "3 of 3 joined");
 }
 
-TEST_F(Desk, refuses_links_of_nodes_that_are_not_members) {
+TEST_F(Desk, does_not_know_who_is_no_member) {
     const Member member = let_in(token(1), 1);
     Identity other = identity(member);
     other.incarnation = Incarnation(2);
     EXPECT_EQ(desk_->attend(other).error().code(), Errc::unauthenticated);
     EXPECT_EQ(desk_->attend({}).error().code(), Errc::unauthenticated);
     EXPECT_EQ(desk_->attending(), 0U);
-    desk_->leave(member.node, now_);  // it never had a link
+    desk_->leave(member.node, now_);  // was never there
     EXPECT_EQ(desk_->attending(), 0U);
 }
 
-TEST_F(Desk, gives_the_place_of_an_absent_member_to_another) {
+TEST_F(Desk, gives_the_place_of_who_does_not_come_to_another) {
     const Held held = token(3);
     const Member first = let_in(held, 1);
     ASSERT_EQ(desk_->next_deadline(), now_ + seconds(30));
@@ -142,7 +142,7 @@ TEST_F(Desk, gives_the_place_of_an_absent_member_to_another) {
     pass(milliseconds(29'999));
     const auto early = admit(applicant(held, 2, Rank(0)));
     ASSERT_FALSE(early);
-    EXPECT_EQ(early.error().code(), Errc::too_many_pending) << "the applicant may retry";
+    EXPECT_EQ(early.error().code(), Errc::too_many_pending) << "it may ask again";
     EXPECT_THAT(early.error().cause(), HasSubstr("rank 0 is kept for a process on host1"));
     pass(milliseconds(1));
     EXPECT_FALSE(desk_->next_deadline());
@@ -151,39 +151,39 @@ TEST_F(Desk, gives_the_place_of_an_absent_member_to_another) {
     EXPECT_NE(second.node, first.node);
     EXPECT_EQ(desk_->state().members.size(), 1U);
     EXPECT_EQ(desk_->attend(identity(first)).error().code(), Errc::unauthenticated);
-    // The use of the token stays spent: a secret must not be guessed at leisure.
+    // The use is gone all the same: a secret is not to be tried at leisure.
     let_in(held, 3);
     EXPECT_FALSE(admit(applicant(held, 4)));
 }
 
-TEST_F(Desk, keeps_the_place_of_an_absent_member_until_another_needs_it) {
+TEST_F(Desk, keeps_the_place_of_a_member_as_long_as_nobody_else_needs_it) {
     const Held held = token(4);
     const Member first = let_in(held, 1);
     const Member second = let_in(held, 2);
     attend(second);
     pass(seconds(500));
-    EXPECT_EQ(let_in(held, 3).rank, Rank(2)) << "the free rank comes first";
+    EXPECT_EQ(let_in(held, 3).rank, Rank(2)) << "the rank that nobody has";
     attend(first);
     EXPECT_EQ(desk_->attending(), 2U);
     pass(seconds(500));
-    EXPECT_EQ(let_in(held, 4).rank, Rank(2)) << "then the rank of an absent member";
+    EXPECT_EQ(let_in(held, 4).rank, Rank(2)) << "of those who are away";
     EXPECT_TRUE(desk_->attend(identity(first)));
 }
 
-TEST_F(Desk, admits_a_displaced_key_again_with_its_spent_token_as_another_node) {
+TEST_F(Desk, lets_a_displaced_key_in_again_on_its_spent_token_as_another_node) {
     const Held own = token(1);
     const Member first = let_in(own, 1, Rank(1));
     pass(seconds(30));
     const Member other = let_in(token(1), 2, Rank(1));
     EXPECT_EQ(desk_->attend(identity(first)).error().code(), Errc::unauthenticated);
-    EXPECT_FALSE(admit(applicant(own, 3))) << "the token is spent for all others";
+    EXPECT_FALSE(admit(applicant(own, 3))) << "the token is spent for everybody else";
     const auto taken = admit(applicant(own, 1, Rank(1)));
-    ASSERT_FALSE(taken) << "a rank is assigned once";
+    ASSERT_FALSE(taken) << "a rank is granted once";
     EXPECT_EQ(taken.error().code(), Errc::invalid_argument);
     attend(other);
     const Member again = let_in(own, 1);
     EXPECT_NE(again.rank, Rank(1));
-    EXPECT_NE(again.node, first.node) << "an identity is assigned once";
+    EXPECT_NE(again.node, first.node) << "an identity is granted once";
     EXPECT_EQ(let_in(own, 1), again) << "its answer was lost";
     EXPECT_EQ(desk_->state().spent.size(), 2U);
     for (const auto& spent : desk_->state().spent) EXPECT_EQ(spent.uses, 1U);
@@ -193,7 +193,7 @@ TEST_F(Desk, admits_a_displaced_key_again_with_its_spent_token_as_another_node) 
     EXPECT_FALSE(admit(applicant(own, 5)));
 }
 
-TEST_F(Desk, refuses_a_displaced_key_after_the_world_has_formed) {
+TEST_F(Desk, does_not_let_a_displaced_key_in_when_the_world_has_formed) {
     const Held own = token(1);
     let_in(own, 1, Rank(1));
     pass(seconds(30));
@@ -201,7 +201,7 @@ TEST_F(Desk, refuses_a_displaced_key_after_the_world_has_formed) {
     EXPECT_EQ(admit(applicant(own, 1)).error().code(), Errc::unauthenticated);
 }
 
-TEST_F(Desk, gives_the_place_of_a_member_that_closed_its_link_away_at_once) {
+TEST_F(Desk, gives_the_place_of_a_member_that_said_goodbye_away_at_once) {
     const Held held = token(2);
     const Member first = let_in(held, 1, Rank(2));
     attend(first);
@@ -209,7 +209,7 @@ TEST_F(Desk, gives_the_place_of_a_member_that_closed_its_link_away_at_once) {
     EXPECT_EQ(let_in(held, 2, Rank(2)).rank, Rank(2));
 }
 
-TEST_F(Desk, keeps_the_place_of_a_member_that_returns_in_time) {
+TEST_F(Desk, keeps_the_place_of_who_comes_back_in_time) {
     const Member member = let_in(token(1), 1);
     attend(member);
     EXPECT_FALSE(desk_->next_deadline());
