@@ -163,7 +163,7 @@ TEST_F(QuicRestart, a_stopped_server_is_given_up_after_the_idle_timeout) {
     EXPECT_THAT(client.story(link).down->what(),
                 AllOf(HasSubstr("nothing was heard from"),
                       HasSubstr("its process ended or is stopped, its host is down, or the network "
-                                "between is interrupted")));
+                                "path is interrupted")));
     // The timeout counts from the last packet received, whatever was sent since.
     EXPECT_GE(client.story(link).down_at - stopped, milliseconds(500));
     EXPECT_LT(client.story(link).down_at - stopped, patience(seconds(2)));

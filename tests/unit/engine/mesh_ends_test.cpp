@@ -64,7 +64,7 @@ TEST_F(OneMesh, refuses_a_confirm_that_is_not_due) {
     node_.adopt(view_);
     FakeLink& early = node_.accept(identity(0));
     node_.hears(early, wire::Confirm{});
-    EXPECT_THAT(early.closed().value_or(""), HasSubstr("before the ends had greeted"));
+    EXPECT_THAT(early.closed().value_or(""), HasSubstr("before the hello and welcome"));
     EXPECT_FALSE(node_.mesh().complete());
 }
 

@@ -134,7 +134,7 @@ TEST_F(OneMesh, drops_a_link_that_does_not_begin_with_a_hello) {
     EXPECT_TRUE(garbage.closed().has_value());
     FakeLink& early = node_.accept(identity(0));
     node_.hears_welcome(early, Rank(1));
-    EXPECT_THAT(early.closed().value_or(""), HasSubstr("before the ends had greeted"));
+    EXPECT_THAT(early.closed().value_or(""), HasSubstr("before the hello and welcome"));
     FakeLink& twice = node_.accept(identity(0));
     twice.arrive(Lane::control, said(wire::Preamble{.lane = wire::Lane::eager}));
     EXPECT_TRUE(twice.closed().has_value());
