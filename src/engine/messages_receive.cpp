@@ -5,7 +5,7 @@
 
 #include "base/assert.hpp"
 #include "base/try.hpp"
-#include "engine/engine.hpp"
+#include "engine/messages.hpp"
 
 namespace nexar::engine {
 
@@ -23,18 +23,16 @@ Error truncated(const InMessage& message, std::uint64_t capacity) {
 
 }  // namespace
 
-/// Why no message can come that fits, if that is so.
-std::optional<Error> Engine::nobody_sends(const Context& context, const Pattern& pattern) {
-    // This rank itself can always send, so somebody is left who fits an open source.
+/// Why no message can match, if that is so.
+std::optional<Error> Messages::nobody_sends(const Context& context, const Pattern& pattern) {
+    // This rank itself can always send, so an open source can always be matched.
     if (!pattern.source || pattern.source == context.me) return std::nullopt;
     const Pair& pair = *context.pairs[pattern.source->value()];
     if (!pair.peer->lost) return std::nullopt;
     return pair.peer->lost->within({.rank = public_rank(pair.rank)});
 }
 
-void Engine::start(Context& context, ReceiveOperation& receive) {
-    receive.message = nullptr;
-    if (!admit(context, receive)) return;
+void Messages::start(Context& context, ReceiveOperation& receive) {
     if (Arrived* found = context.matcher.find(receive.pattern)) {
         auto& message = static_cast<InMessage&>(*found);
         context.matcher.remove(message);
@@ -49,18 +47,12 @@ void Engine::start(Context& context, ReceiveOperation& receive) {
     context.matcher.add(receive);
 }
 
-void Engine::start(InMessage& message, ReceiveOperation& receive) {
-    receive.message = nullptr;
-    if (!admit(*message.context, receive)) {
-        drop(message);
-        return;
-    }
+void Messages::start(InMessage& message, ReceiveOperation& receive) {
     receive.only_take = false;
     deliver(message, receive);
 }
 
-void Engine::start(Context& context, ProbeOperation& probe) {
-    if (!admit(context, probe)) return;
+void Messages::start(Context& context, ProbeOperation& probe) {
     if (const auto found = look(context, probe.pattern)) {
         probe.envelope = *found;
         finish(probe);
@@ -74,7 +66,13 @@ void Engine::start(Context& context, ProbeOperation& probe) {
     context.probes.push_back(probe);
 }
 
-InMessage* Engine::take(Context& context, const Pattern& pattern) {
+std::optional<Envelope> Messages::look(Context& context, const Pattern& pattern) {
+    const Arrived* found = context.matcher.find(pattern);
+    if (found == nullptr) return std::nullopt;
+    return envelope_of(*static_cast<const InMessage*>(found));
+}
+
+InMessage* Messages::take(Context& context, const Pattern& pattern) {
     Arrived* found = context.matcher.find(pattern);
     if (found == nullptr) return nullptr;
     context.matcher.remove(*found);
@@ -83,42 +81,30 @@ InMessage* Engine::take(Context& context, const Pattern& pattern) {
     return &message;
 }
 
-void Engine::drop(InMessage& message) {
+void Messages::drop(InMessage& message) {
     refuse_payload(message);
 }
 
-/// How much of a payload may come before it is matched.
-std::uint64_t Engine::ahead_of_match(const InMessage& message) const noexcept {
-    return message.bulk ? std::min<std::uint64_t>(message.bytes, options_.bulk_head)
-                        : message.bytes;
+/// How much of a payload may arrive before it is matched.
+std::uint64_t Messages::ahead_of_match(const InMessage& message) const noexcept {
+    return message.bulk ? std::min<std::uint64_t>(message.bytes, limits_.bulk_head) : message.bytes;
 }
 
-Result<void> Engine::charge(Pair& pair, InMessage& message) {
+Result<void> Messages::charge(Pair& pair, InMessage& message) {
     message.charge = {.payload = message.awaits_grant ? 0 : ahead_of_match(message), .headers = 1};
-    CreditIn& pool = message.from_reserve ? pair.reserve_in : pair.peer->shared_in;
+    CreditIn& pool = message.from_reserve ? pair.reserve_in : pair.peer->messages.shared_in;
     const bool open = !message.from_reserve || pair.begun_out;
     if (open && pool.came(message.charge)) return {};
     return Error(Errc::protocol_violation,
                  fmt::format("it sent a message of {} bytes without credit for it", message.bytes));
 }
 
-Result<InMessage*> Engine::on_header(Peer& peer, const wire::MessageHeader& header, bool bulk) {
-    NEXAR_TRY_VALUE(pair, introduced_pair(peer, header.context));
-    if (header.sequence != pair->next_in) {
-        return Error(Errc::protocol_violation,
-                     fmt::format("message {} of a communicator came where {} was due",
-                                 header.sequence.value(), pair->next_in.value()));
-    }
-    const MessageName name{header.context, header.sequence};
-    // Only what has a stream of its own gets one, or is taken back.
-    if (!bulk && !(peer.early_streams.empty() && peer.taken_back.empty()) &&
-        (peer.early_streams.contains(name) || peer.taken_back.contains(name))) {
-        return Error(Errc::protocol_violation, "it sent the payload of one message two ways");
-    }
+InMessage& Messages::make(Peer& peer, Pair& pair, const wire::MessageHeader& header, bool bulk) {
     InMessage& message = store_.make();
-    message.context = pair->context;
+    message.messages = this;
+    message.context = pair.context;
     message.peer = &peer;
-    message.source = pair->rank;
+    message.source = pair.rank;
     message.tag = header.tag;
     message.context_id = header.context;
     message.sequence = header.sequence;
@@ -127,52 +113,72 @@ Result<InMessage*> Engine::on_header(Peer& peer, const wire::MessageHeader& head
     message.awaits_grant = header.awaits_grant;
     message.synchronous = header.synchronous;
     message.from_reserve = header.from_reserve;
-    if (auto charged = charge(*pair, message); !charged) {
+    return message;
+}
+
+Result<LanePayload> Messages::on_header(Peer& peer, Pair& pair, const wire::MessageHeader& header,
+                                        bool bulk) {
+    if (header.sequence != pair.next_in) {
+        return Error(Errc::protocol_violation,
+                     fmt::format("message {} of a communicator came where {} was due",
+                                 header.sequence.value(), pair.next_in.value()));
+    }
+    const MessageName name{header.context, header.sequence};
+    const TransferName transfer{.kind = TransferKind::message,
+                                .context = header.context,
+                                .number = header.sequence.value()};
+    auto& taken_back = peer.messages.taken_back;
+    // Only a message with a stream of its own has one, or can be withdrawn.
+    if (!bulk &&
+        (peer.transfers.is_early(transfer) || (!taken_back.empty() && taken_back.contains(name)))) {
+        return PeerTransfers::sent_twice(TransferKind::message);
+    }
+    InMessage& message = make(peer, pair, header, bulk);
+    if (auto charged = charge(pair, message); !charged) {
         store_.end(message);
         return charged.error();
     }
-    pair->next_in = Sequence(pair->next_in.value() + 1);
+    pair.next_in = Sequence(pair.next_in.value() + 1);
     message.complete = !bulk && message.bytes == 0;
-    if (!message.complete) peer.incomplete.push_back(message);
+    if (!message.complete) peer.messages.incomplete.push_back(message);
     if (bulk) {
-        peer.bulk_in.emplace(name, &message);
-        if (const auto early = peer.early_streams.find(name); early != peer.early_streams.end()) {
-            early->second->early = false;
-            attach(message, *early->second);
-            peer.early_streams.erase(early);
-        }
+        peer.messages.bulk_in.emplace(name, &message);
+        peer.transfers.expect(transfer, message);
     }
-    if (bulk && peer.taken_back.erase(name) != 0) {
+    if (bulk && taken_back.erase(name) != 0) {
         answer(peer, name, wire::WithdrawStep::done);
         message.discard = true;
         withdraw(message, Error(Errc::cancelled, "the sender cancelled the message"));
-        return nullptr;
+        return LanePayload{};
     }
     // A message without payload may be gone after this.
     const bool payload_follows = !bulk && header.size != 0;
-    if (pair->ended) {
+    if (pair.ended) {
         give_back(message);
         refuse_payload(message);
-    } else if (pair->context != nullptr) {
+    } else if (pair.context != nullptr) {
         match(message);
     } else {
         store_payload(message);
-        pair->early.push_back(&message);
+        pair.early.push_back(&message);
     }
-    return payload_follows ? &message : nullptr;
+    if (!payload_follows) return LanePayload{};
+    return LanePayload{.bytes = header.size, .receiver = &message};
 }
 
-/// Makes room for a payload that nobody asked for yet. Without memory a bulk one waits in the link.
-void Engine::store_payload(InMessage& message) {
+/// Makes room for a payload that no receive matches yet. Without memory a bulk payload waits in the
+/// link.
+void Messages::store_payload(InMessage& message) {
     if (message.complete || message.stored != 0 || message.local != nullptr) return;
     if (message.bulk && message.stream == nullptr) return;
     if (!store_.reserve(message, static_cast<std::size_t>(ahead_of_match(message))) &&
         !message.bulk) {
-        violated(*message.peer, Error(Errc::out_of_memory, "there is no memory for its message"));
+        message.peer->transfers.cut_off(
+            Error(Errc::out_of_memory, "there is no memory for its message"));
     }
 }
 
-void Engine::match(InMessage& message) {
+void Messages::match(InMessage& message) {
     Context& context = *message.context;
     if (PostedReceive* posted = context.matcher.take_posted(message.source, message.tag)) {
         deliver(message, static_cast<ReceiveOperation&>(*posted));
@@ -190,32 +196,34 @@ void Engine::match(InMessage& message) {
     }
 }
 
-void Engine::give_back(InMessage& message) {
+void Messages::give_back(InMessage& message) {
     if (message.charge.headers == 0) return;
     Peer& peer = *message.peer;
     const Amount charge = std::exchange(message.charge, {});
     Pair& pair = message.context != nullptr ? *message.context->pairs[message.source.value()]
                                             : *peer.pairs.at(message.context_id);
-    CreditIn& pool = message.from_reserve ? pair.reserve_in : peer.shared_in;
-    if (!pool.matched(charge) || peer.link == nullptr) return;
+    CreditIn& pool = message.from_reserve ? pair.reserve_in : peer.messages.shared_in;
+    if (!pool.matched(charge) || !peer.transfers.up()) return;
     const bool reserve = message.from_reserve;
-    send_control(peer, wire::Credit{.pool = reserve ? wire::CreditPool::communicator
-                                                    : wire::CreditPool::shared,
-                                    .context = reserve ? pair.context_id : ContextId{},
-                                    .payload_bytes = pool.owed().payload,
-                                    .headers = pool.owed().headers});
+    peer.transfers.say_message(
+        port::Lane::control,
+        wire::Credit{.pool = reserve ? wire::CreditPool::communicator : wire::CreditPool::shared,
+                     .context = reserve ? pair.context_id : ContextId{},
+                     .payload_bytes = pool.owed().payload,
+                     .headers = pool.owed().headers});
     pool.gave_back();
 }
 
-void Engine::grant(InMessage& message) {
+void Messages::grant(InMessage& message) {
     message.awaits_grant = false;
-    send_control(*message.peer, wire::Grant{.context = message.context_id,
-                                            .sequence = message.sequence,
-                                            .window_bytes = message.bytes,
-                                            .link = {}});
+    message.peer->transfers.say_message(port::Lane::control,
+                                        wire::Grant{.context = message.context_id,
+                                                    .sequence = message.sequence,
+                                                    .window_bytes = message.bytes,
+                                                    .link = {}});
 }
 
-void Engine::deliver(InMessage& message, ReceiveOperation& receive) {
+void Messages::deliver(InMessage& message, ReceiveOperation& receive) {
     receive.envelope = envelope_of(message);
     give_back(message);
     if (receive.only_take) {
@@ -243,14 +251,12 @@ void Engine::deliver(InMessage& message, ReceiveOperation& receive) {
         receive.write(0, MessageStore::storage(message));
         finish(receive);
         end(message);
-    } else if (message.bulk) {
-        deliver_bulk(message);
     } else {
-        message.direct = message.received == 0;
+        deliver_arriving(message);
     }
 }
 
-void Engine::deliver_local(InMessage& message) {
+void Messages::deliver_local(InMessage& message) {
     SendOperation& send = *message.local;
     std::uint64_t offset = 0;
     for (const port::ConstBytes region : send.content) {
@@ -263,24 +269,22 @@ void Engine::deliver_local(InMessage& message) {
     end(message);
 }
 
-void Engine::deliver_bulk(InMessage& message) {
+/// The rest of the payload will go straight to the receive.
+void Messages::deliver_arriving(InMessage& message) {
     if (message.awaits_grant) grant(message);
-    if (message.stream == nullptr) return;
     const port::Bytes stored = MessageStore::storage(message);
     message.receiver->write(0, stored.first(static_cast<std::size_t>(message.received)));
-    message.peer->link->open_window(message.stream->id());
-    message.peer->link->wake_sink(message.stream->id());
+    if (message.stream != nullptr) message.stream->open();
 }
 
-/// The payload of a message is not wanted any more, or never was; the sender's side ends as if it
-/// had been.
-void Engine::refuse_payload(InMessage& message) {
+/// Nobody wants the payload of a message. Its sender's operation ends as if it had been received.
+void Messages::refuse_payload(InMessage& message) {
     if (message.local != nullptr) {
         SendOperation& send = *message.local;
         end_local(message);
         finish(send);
     }
-    // One that failed while its stream is being refused is the stream's until Aborted.
+    // A failed message whose stream is being refused lives until the stream is aborted.
     const bool failed = message.failure.has_value();
     if (message.peer == nullptr || message.complete || (failed && message.stream == nullptr)) {
         end(message);
@@ -288,39 +292,10 @@ void Engine::refuse_payload(InMessage& message) {
     }
     if (!failed && (message.awaits_grant || message.synchronous)) grant(message);
     message.discard = true;
-    if (message.stream != nullptr) refuse(*message.stream);
+    if (message.stream != nullptr) message.stream->refuse();
 }
 
-void Engine::refuse(InBulk& stream) {
-    if (std::exchange(stream.refused, true)) return;
-    if (stream.peer().link != nullptr) stream.peer().link->refuse(stream.id());
-}
-
-/// All of an eager payload came.
-void Engine::payload_complete(InMessage& message) {
-    message.peer->incomplete.erase(message);
-    message.complete = true;
-    if (message.receiver != nullptr) {
-        if (!message.direct) message.receiver->write(0, MessageStore::storage(message));
-        finish(*message.receiver);
-    }
-    if (message.receiver != nullptr || message.discard) end(message);
-}
-
-void Engine::attach(InMessage& message, InBulk& stream) {
-    message.stream = &stream;
-    stream.message = &message;
-    if (message.discard) {
-        refuse(stream);
-    } else if (message.receiver != nullptr) {
-        stream.peer().link->open_window(stream.id());
-    } else {
-        store_payload(message);
-    }
-    stream.peer().link->wake_sink(stream.id());
-}
-
-void Engine::end(InMessage& message) {
+void Messages::end(InMessage& message) {
     if (message.waiting) message.context->matcher.remove(message);
     if (message.peer == nullptr && message.complete) self_bytes_ -= message.bytes;
     store_.end(message);
