@@ -83,18 +83,6 @@ bool Engine::admit(Context& context, Operation& operation) {
     return true;
 }
 
-void Engine::finish(Operation& operation) {
-    NEXAR_ASSERT(operation.active);
-    operation.active = false;
-    // Everything that ends after an abort ends with the abort.
-    if (aborted_ && !(operation.error && operation.error->abort_code())) {
-        operation.error = aborted_->within(
-            {.operation = operation.error ? operation.error->operation() : std::string{}});
-    }
-    --pending_;
-    done_.push_back(operation);
-}
-
 void Engine::fail(Operation& operation, Error error) {
     operation.error = std::move(error);
     finish(operation);

@@ -64,7 +64,7 @@ struct EngineOptions {
 /// other; they share Services, and Transfers carries what they send and receive.
 ///
 /// poll_done() returns operations in the order in which they ended.
-class Engine final : private Services, private Transfers::Owner {
+class Engine final : private Transfers::Owner, private Services {
 public:
     Engine(const EngineOptions& options, BufferPool& pool);
     ~Engine() override;
@@ -176,7 +176,6 @@ public:
 private:
     // engine.cpp
     bool admit(Context& context, Operation& operation);
-    void finish(Operation& operation) override;
     void fail(Operation& operation, Error error);
     void want(Peer& peer) override;
 
@@ -219,11 +218,8 @@ private:
     Calls calls_;
     CollectiveRunner collectives_;
     std::deque<NodeId> wanted_;
-    IntrusiveList<Operation, &Operation::done_hook> done_;
-    std::size_t pending_ = 0;
     bool closing_ = false;
     std::optional<wire::Abort> abort_{};
-    std::optional<Error> aborted_{};  // the Error of abort_
 };
 
 /// "rank 2 aborted the program with code 3: why", as every operation says it.

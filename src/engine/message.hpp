@@ -24,6 +24,9 @@ struct InMessage final : Arrived, PayloadReceiver {
     static constexpr std::size_t kMaxBlockBytes = 2048;
     using Small = std::array<std::byte, sizeof(PooledBuffer)>;
 
+    // Not defaulted: then every new message would first be filled with zeros as a whole.
+    InMessage() noexcept {}  // NOLINT(modernize-use-equals-default)
+
     Messages* messages = nullptr;
     Context* context = nullptr;
     Peer* peer = nullptr;  // nullptr: this rank itself

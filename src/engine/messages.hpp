@@ -112,9 +112,11 @@ private:
 
     // messages_receive.cpp
     static std::optional<Error> nobody_sends(const Context& context, const Pattern& pattern);
+    static bool stream_known(const Peer& peer, const wire::MessageHeader& header);
+    bool list_bulk(Peer& peer, InMessage& message);
     InMessage& make(Peer& peer, Pair& pair, const wire::MessageHeader& header, bool bulk);
     std::uint64_t ahead_of_match(const InMessage& message) const noexcept;
-    Result<void> charge(Pair& pair, InMessage& message);
+    bool charge(Pair& pair, InMessage& message) const noexcept;
     void store_payload(InMessage& message);
     void give_back(InMessage& message);
     void grant(InMessage& message);
@@ -147,6 +149,9 @@ private:
     void end_waiting(Context& context, const Error& receive, const Error& probe);
     void end_receives_of(Context& context, const Pair& pair, const Error& reason);
     static void warn_if_alone(Context& context);
+    static TransferName transfer_name(ContextId context, Sequence sequence) noexcept {
+        return {.kind = TransferKind::message, .context = context, .number = sequence.value()};
+    }
     static Peer& peer_of(const SendOperation& send) noexcept {
         return *send.context->pairs[send.to.value()]->peer;
     }

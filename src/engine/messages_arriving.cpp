@@ -53,7 +53,9 @@ void Messages::finished(InMessage& message, std::uint64_t came) {
     } else {
         unlist(message);
         message.complete = true;
-        if (message.receiver != nullptr) conclude(message);
+        if (message.receiver == nullptr) return;
+        finish(*message.receiver);
+        end(message);
     }
 }
 

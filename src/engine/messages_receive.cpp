@@ -90,13 +90,11 @@ std::uint64_t Messages::ahead_of_match(const InMessage& message) const noexcept 
     return message.bulk ? std::min<std::uint64_t>(message.bytes, limits_.bulk_head) : message.bytes;
 }
 
-Result<void> Messages::charge(Pair& pair, InMessage& message) {
+/// False: the peer had no credit for the message.
+bool Messages::charge(Pair& pair, InMessage& message) const noexcept {
     message.charge = {.payload = message.awaits_grant ? 0 : ahead_of_match(message), .headers = 1};
-    CreditIn& pool = message.from_reserve ? pair.reserve_in : pair.peer->messages.shared_in;
-    const bool open = !message.from_reserve || pair.begun_out;
-    if (open && pool.came(message.charge)) return {};
-    return Error(Errc::protocol_violation,
-                 fmt::format("it sent a message of {} bytes without credit for it", message.bytes));
+    if (!message.from_reserve) return pair.peer->messages.shared_in.came(message.charge);
+    return pair.begun_out && pair.reserve_in.came(message.charge);
 }
 
 InMessage& Messages::make(Peer& peer, Pair& pair, const wire::MessageHeader& header, bool bulk) {
@@ -116,6 +114,27 @@ InMessage& Messages::make(Peer& peer, Pair& pair, const wire::MessageHeader& hea
     return message;
 }
 
+/// True when the stream of a message has arrived, or the peer has withdrawn the message: only those
+/// with a stream of their own can be.
+bool Messages::stream_known(const Peer& peer, const wire::MessageHeader& header) {
+    const auto& taken_back = peer.messages.taken_back;
+    if (!peer.transfers.has_early() && taken_back.empty()) return false;
+    return taken_back.contains({header.context, header.sequence}) ||
+           peer.transfers.is_early(transfer_name(header.context, header.sequence));
+}
+
+/// Enters a message whose payload travels on a stream. False: it had been withdrawn, and is gone.
+bool Messages::list_bulk(Peer& peer, InMessage& message) {
+    const MessageName name{message.context_id, message.sequence};
+    peer.messages.bulk_in.emplace(name, &message);
+    peer.transfers.expect(transfer_name(message.context_id, message.sequence), message);
+    if (peer.messages.taken_back.erase(name) == 0) return true;
+    answer(peer, name, wire::WithdrawStep::done);
+    message.discard = true;
+    withdraw(message, Error(Errc::cancelled, "the sender cancelled the message"));
+    return false;
+}
+
 Result<LanePayload> Messages::on_header(Peer& peer, Pair& pair, const wire::MessageHeader& header,
                                         bool bulk) {
     if (header.sequence != pair.next_in) {
@@ -123,34 +142,20 @@ Result<LanePayload> Messages::on_header(Peer& peer, Pair& pair, const wire::Mess
                      fmt::format("message {} of a communicator came where {} was due",
                                  header.sequence.value(), pair.next_in.value()));
     }
-    const MessageName name{header.context, header.sequence};
-    const TransferName transfer{.kind = TransferKind::message,
-                                .context = header.context,
-                                .number = header.sequence.value()};
-    auto& taken_back = peer.messages.taken_back;
-    // Only a message with a stream of its own has one, or can be withdrawn.
-    if (!bulk &&
-        (peer.transfers.is_early(transfer) || (!taken_back.empty() && taken_back.contains(name)))) {
+    if (!bulk && stream_known(peer, header)) {
         return PeerTransfers::sent_twice(TransferKind::message);
     }
     InMessage& message = make(peer, pair, header, bulk);
-    if (auto charged = charge(pair, message); !charged) {
+    if (!charge(pair, message)) {
         store_.end(message);
-        return charged.error();
+        return Error(
+            Errc::protocol_violation,
+            fmt::format("it sent a message of {} bytes without credit for it", header.size));
     }
     pair.next_in = Sequence(pair.next_in.value() + 1);
     message.complete = !bulk && message.bytes == 0;
     if (!message.complete) peer.messages.incomplete.push_back(message);
-    if (bulk) {
-        peer.messages.bulk_in.emplace(name, &message);
-        peer.transfers.expect(transfer, message);
-    }
-    if (bulk && taken_back.erase(name) != 0) {
-        answer(peer, name, wire::WithdrawStep::done);
-        message.discard = true;
-        withdraw(message, Error(Errc::cancelled, "the sender cancelled the message"));
-        return LanePayload{};
-    }
+    if (bulk && !list_bulk(peer, message)) return LanePayload{};
     // A message without payload may be gone after this.
     const bool payload_follows = !bulk && header.size != 0;
     if (pair.ended) {
@@ -163,6 +168,8 @@ Result<LanePayload> Messages::on_header(Peer& peer, Pair& pair, const wire::Mess
         pair.early.push_back(&message);
     }
     if (!payload_follows) return LanePayload{};
+    // Without memory for it the payload has no receiver, and must not count as complete.
+    if (const auto& violation = peer.transfers.violation()) return *violation;
     return LanePayload{.bytes = header.size, .receiver = &message};
 }
 
@@ -272,8 +279,10 @@ void Messages::deliver_local(InMessage& message) {
 /// The rest of the payload will go straight to the receive.
 void Messages::deliver_arriving(InMessage& message) {
     if (message.awaits_grant) grant(message);
-    const port::Bytes stored = MessageStore::storage(message);
-    message.receiver->write(0, stored.first(static_cast<std::size_t>(message.received)));
+    if (message.received != 0) {
+        const port::Bytes stored = MessageStore::storage(message);
+        message.receiver->write(0, stored.first(static_cast<std::size_t>(message.received)));
+    }
     if (message.stream != nullptr) message.stream->open();
 }
 

@@ -203,11 +203,7 @@ bool Messages::announce(Pair& pair, SendOperation& send) {
 void Messages::begin_stream(Peer& peer, SendOperation& send) {
     send.state = SendOperation::State::streaming;
     peer.messages.streaming.push_back(send);
-    peer.transfers.send(send,
-                        {.kind = TransferKind::message,
-                         .context = send.context->id,
-                         .number = send.sequence.value()},
-                        send.priority);
+    peer.transfers.send(send, transfer_name(send.context->id, send.sequence), send.priority);
 }
 
 Result<void> Messages::on_grant(Peer& peer, const wire::Grant& grant) {

@@ -28,48 +28,36 @@ constexpr std::array<LaneName, port::kLanes> kLaneNames{{{port::Lane::control, w
 
 }  // namespace
 
-/// Takes the frames of all lanes to the owner.
-class PeerTransfers::Taker final : public LaneReader::Taker {
-public:
-    explicit Taker(PeerTransfers& transfers) noexcept : transfers_(&transfers) {}
-
-    Result<LanePayload> frame(const wire::FrameHeader& header, port::ConstBytes body) override {
-        PeerTransfers& here = *transfers_;
-        if (here.violation_) return LanePayload{};
-        auto payload = here.all_->owner_->on_frame(*here.peer_, header, body);
-        here.all_->offer_rests();
-        // Its receiver may lack what it needs, such as memory.
-        if (here.violation_) return *here.violation_;
-        return payload;
-    }
-
-    void violated(const Error& error) override { transfers_->cut_off(error); }
-
-private:
-    PeerTransfers* transfers_;
-};
-
 PeerTransfers::PeerTransfers(Transfers& all, Peer& peer)
     : all_(&all), peer_(&peer), early_(0, TransferNameHash{all.limits().hash_seed}) {}
 
-PeerTransfers::~PeerTransfers() = default;
+Result<LanePayload> PeerTransfers::frame(const wire::FrameHeader& header, port::ConstBytes body) {
+    if (violation_) return LanePayload{};
+    return take(header, body);
+}
+
+Result<LanePayload> PeerTransfers::take(const wire::FrameHeader& header, port::ConstBytes body) {
+    auto payload = all_->owner_->on_frame(*peer_, header, body);
+    all_->offer_rests();
+    return payload;
+}
 
 void PeerTransfers::connect(port::Link& link, std::unique_ptr<LaneReader> control) {
     NEXAR_ASSERT(link_ == nullptr);
     link_ = &link;
     all_->by_link_.emplace(link.id(), this);
-    taker_ = std::make_unique<Taker>(*this);
+    LaneReader::Taker& taker = *this;
     for (const auto& [lane, name] : kLaneNames) {
         std::unique_ptr<LaneReader>& reader = readers_[static_cast<std::size_t>(lane)];
         if (lane == port::Lane::control && control != nullptr) {
-            control->hand_to(*taker_);
+            control->hand_to(taker);
             reader = std::move(control);
             continue;
         }
         const std::vector<std::byte> preamble = wire::to_bytes(wire::Preamble{.lane = name});
         const bool written = write(lane, preamble);
         NEXAR_ASSERT(written, "a new lane has room");
-        reader = std::make_unique<LaneReader>(name, *taker_);
+        reader = std::make_unique<LaneReader>(name, taker);
         link.receive(lane, *reader);
     }
 }
@@ -90,20 +78,29 @@ bool PeerTransfers::write(port::Lane lane, port::ConstBytes frame,
                           std::span<const port::ConstBytes> payload) {
     LaneOut& to = out(lane);
     if (to.full) return false;
+    if (payload.size() <= 1) {
+        const std::array pieces{frame, payload.empty() ? port::ConstBytes{} : payload[0]};
+        to.full = !link_->write(lane, std::span(pieces).first(payload.size() + 1));
+        return !to.full;
+    }
+    to.full = !write_pieces(lane, frame, payload);
+    return !to.full;
+}
+
+bool PeerTransfers::write_pieces(port::Lane lane, port::ConstBytes frame,
+                                 std::span<const port::ConstBytes> payload) {
     std::array<port::ConstBytes, kMaxPieces + 1> pieces;
     pieces[0] = frame;
     if (payload.size() <= kMaxPieces) {
         std::ranges::copy(payload, pieces.begin() + 1);
-        to.full = !link_->write(lane, std::span(pieces).first(payload.size() + 1));
-        return !to.full;
+        return link_->write(lane, std::span(pieces).first(payload.size() + 1));
     }
     std::vector<std::byte> gathered;
     for (const port::ConstBytes piece : payload) {
         gathered.insert(gathered.end(), piece.begin(), piece.end());
     }
     pieces[1] = gathered;
-    to.full = !link_->write(lane, std::span(pieces).first(2));
-    return !to.full;
+    return link_->write(lane, std::span(pieces).first(2));
 }
 
 void PeerTransfers::say(port::Lane lane, std::vector<std::byte> frame) {

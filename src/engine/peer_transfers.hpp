@@ -21,15 +21,27 @@
 #include "port/link.hpp"
 #include "wire/codec.hpp"
 #include "wire/frame.hpp"
+#include "wire/limits.hpp"
+#include "wire/messages.hpp"
 
 namespace nexar::engine {
 
+/// Room for a frame that is written as it is, without text of any length.
+template <class Message>
+inline constexpr std::size_t kMostFrameBytes = wire::kMaxCallFrameBytes;
+template <>
+inline constexpr std::size_t kMostFrameBytes<wire::EagerHeader> = wire::kMessageHeaderFrameBytes;
+template <>
+inline constexpr std::size_t kMostFrameBytes<wire::BulkHeader> = wire::kMessageHeaderFrameBytes;
+template <>
+inline constexpr std::size_t kMostFrameBytes<wire::CollectiveHeader> =
+    wire::kCollectiveHeaderFrameBytes;
+
 /// The transfers between this node and one peer: its link, the lanes and their backlogs, and the
 /// payload streams in both directions. See Transfers.
-class PeerTransfers {
+class PeerTransfers final : private LaneReader::Taker {
 public:
     PeerTransfers(Transfers& all, Peer& peer);
-    ~PeerTransfers();
     PeerTransfers(const PeerTransfers&) = delete;
     PeerTransfers& operator=(const PeerTransfers&) = delete;
 
@@ -77,9 +89,8 @@ public:
     /// `receiver` if it has arrived before.
     void expect(const TransferName& name, PayloadReceiver& receiver);
     /// True when the stream of a payload has arrived and its header has not.
-    bool is_early(const TransferName& name) const {
-        return !early_.empty() && early_.contains(name);
-    }
+    bool is_early(const TransferName& name) const { return early_.contains(name); }
+    bool has_early() const noexcept { return !early_.empty(); }
     /// Refuses the stream that waits for the header of this name, if there is one; it will not
     /// come, or says that nobody wants the stream.
     void refuse_early(const TransferName& name);
@@ -95,7 +106,6 @@ private:
     friend class InStream;
     friend class OutStream;
     friend class Transfers;
-    class Taker;
 
     /// A lane towards the peer.
     struct LaneOut {
@@ -108,6 +118,14 @@ private:
     const LaneOut& out(port::Lane lane) const noexcept {
         return lanes_[static_cast<std::size_t>(lane)];
     }
+
+    bool write_pieces(port::Lane lane, port::ConstBytes frame,
+                      std::span<const port::ConstBytes> payload);
+
+    // For the lane readers.
+    Result<LanePayload> frame(const wire::FrameHeader& header, port::ConstBytes body) override;
+    Result<LanePayload> take(const wire::FrameHeader& header, port::ConstBytes body);
+    void violated(const Error& error) override { cut_off(error); }
 
     // For InStream and OutStream.
     void named(InStream& stream);
@@ -134,7 +152,6 @@ private:
     std::array<LaneOut, port::kLanes> lanes_{};
 
     // Made with the link.
-    std::unique_ptr<Taker> taker_{};
     std::array<std::unique_ptr<LaneReader>, port::kLanes> readers_{};
 
     std::unordered_map<std::uint64_t, OutStream*> streams_out_{};
@@ -146,8 +163,7 @@ private:
 template <class Message>
 bool PeerTransfers::write_message(port::Lane lane, const Message& message,
                                   std::span<const port::ConstBytes> payload) {
-    constexpr std::size_t kMostBytes = 128;
-    std::array<std::byte, kMostBytes> frame{};
+    std::array<std::byte, kMostFrameBytes<Message>> frame{};
     const auto size = wire::encode(message, std::span(frame));
     NEXAR_ASSERT(size.has_value());
     return write(lane, std::span(frame).first(*size), payload);

@@ -1,8 +1,15 @@
 #pragma once
 
+#include <cstddef>
+#include <nexar/error.hpp>
+#include <optional>
+
+#include "base/assert.hpp"
+#include "engine/intrusive_list.hpp"
+#include "engine/operation.hpp"
+
 namespace nexar::engine {
 
-class Operation;
 struct Pair;
 struct Peer;
 
@@ -13,7 +20,15 @@ public:
     virtual ~Services() = default;
 
     /// The operation has ended, with `error` set or not: poll_done() will return it.
-    virtual void finish(Operation& operation) = 0;
+    void finish(Operation& operation) noexcept {
+        NEXAR_ASSERT(operation.active);
+        operation.active = false;
+        if (aborted_) [[unlikely]] {
+            end_with_abort(operation);
+        }
+        --pending_;
+        done_.push_back(operation);
+    }
 
     /// Something waits for a link to this peer.
     virtual void want(Peer& peer) = 0;
@@ -25,6 +40,18 @@ public:
     /// Says the last words in a communicator that this side has ended. False: there is no room now.
     /// The pair may be gone afterwards.
     virtual bool say_end(Pair& pair) = 0;
+
+protected:
+    Services() = default;
+    Services(const Services&) = delete;
+    Services& operator=(const Services&) = delete;
+
+    IntrusiveList<Operation, &Operation::done_hook> done_;  // for poll_done()
+    std::size_t pending_ = 0;                               // operations that have not ended
+    std::optional<Error> aborted_{};                        // the error of every end after an abort
+
+private:
+    void end_with_abort(Operation& operation) const;
 };
 
 }  // namespace nexar::engine

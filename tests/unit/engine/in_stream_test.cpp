@@ -42,7 +42,6 @@ protected:
         store_.end(message_);
     }
 
-    void finish(Operation& /*operation*/) override {}
     void want(Peer& /*peer*/) override {}
     bool introduce(Pair& /*pair*/) override { return true; }
     bool say_end(Pair& /*pair*/) override { return true; }
