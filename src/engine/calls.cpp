@@ -16,6 +16,7 @@ namespace nexar::engine {
 
 void Calls::advance(TimePoint now) {
     now_ = std::max(now, now_);
+    services_->recording().advance(now_);
     expire_out(now_);
     expire_in(now_);
 }

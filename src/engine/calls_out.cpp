@@ -59,6 +59,10 @@ void Calls::start(Context& context, CallOperation& call) {
     }
     services_->want(*call.peer);
     drain(*call.peer);
+    if (call.state == CallOperation::State::waiting) {
+        services_->recording().waits(
+            call, call.peer->transfers.up() ? WaitReason::room : WaitReason::link);
+    }
 }
 
 bool Calls::write_request(Peer& peer, CallOperation& call) {

@@ -39,9 +39,14 @@ void CollectiveRunner::enqueue(CollectiveSend& send) {
     waiting.insert_after(place, send);
     send.state = CollectiveSend::State::waiting;
     // One that is not the first waits behind others that could not be written.
-    if (pair.collectives_blocked && waiting.first() != &send) return;
-    if (!pair.peer->transfers.up()) services_->want(*pair.peer);
-    drain(pair);
+    if (!pair.collectives_blocked || waiting.first() == &send) {
+        if (!pair.peer->transfers.up()) services_->want(*pair.peer);
+        drain(pair);
+    }
+    // While another call drains the pair, that call will write it.
+    if (send.state != CollectiveSend::State::waiting || pair.collectives->draining) return;
+    services_->recording().waits(*send.operation, pair.rank, send.bytes,
+                                 wait_reason(pair.peer->transfers));
 }
 
 void CollectiveRunner::drain(Pair& pair) {

@@ -32,7 +32,8 @@ MessageLimits message_limits(const EngineOptions& options) {
 }  // namespace
 
 Engine::Engine(const EngineOptions& options, BufferPool& pool)
-    : options_(options),
+    : Services(options.recorder),
+      options_(options),
       transfers_(*this, transfer_limits(options)),
       messages_(*this, message_limits(options), pool),
       calls_(*this, options.calls, options.eager_limit, peers_),
@@ -65,6 +66,7 @@ bool Engine::admit(Context& context, Operation& operation) {
     operation.error.reset();
     operation.active = true;
     ++pending_;
+    recording_.started(operation);
     if (aborted_) {
         fail(operation, *aborted_);
         return false;
@@ -127,6 +129,7 @@ void Engine::start(Context& context, CallOperation& call) {
 }
 
 void Engine::start(Context& context, CollectiveOperation& collective) {
+    collective.number = context.collectives.next;
     if (admit(context, collective)) {
         collectives_.start(context, collective);
     } else if (collective.error) {
@@ -137,6 +140,7 @@ void Engine::start(Context& context, CollectiveOperation& collective) {
 
 void Engine::start(Context& context, CollectiveOperation& counts, CollectiveOperation& collective) {
     start(context, counts);
+    collective.number = context.collectives.next;
     if (admit(context, collective)) {
         collectives_.reserve(context, collective);
     } else if (collective.error) {
@@ -160,6 +164,7 @@ void Engine::cancel(CollectiveOperation& collective) {
 }
 
 void Engine::advance(TimePoint now) {
+    recording_.advance(now);
     calls_.advance(now);
     collectives_.advance(now);
     messages_.advance(now);
@@ -191,7 +196,7 @@ void Engine::close(const std::optional<Error>& why) {
     for (const auto& peer : peers_) {
         PeerTransfers& transfers = peer->transfers;
         if (!transfers.up()) {
-            on_down(*peer, reason);
+            lose(*peer, reason);
             continue;
         }
         if (why) transfers.say_message(port::Lane::control, wire::report_of(*why, {}));

@@ -15,6 +15,7 @@
 
 #include "base/buffer_pool.hpp"
 #include "base/identity.hpp"
+#include "base/recorder.hpp"
 #include "base/time.hpp"
 #include "engine/calls.hpp"
 #include "engine/collective_runner.hpp"
@@ -54,6 +55,9 @@ struct EngineOptions {
     Duration cancel_patience = std::chrono::milliseconds(50);
     /// Changes costs only, see KeyedQueues.
     std::uint64_t hash_seed = 0;
+    /// Records operations, matches, waits and links, see EventKind; must outlive the engine.
+    /// nullptr: nothing is recorded.
+    Recorder* recorder = nullptr;
 };
 
 /// The operations of one node and its peers: messages, calls and collectives. Sans-I/O: the engine
@@ -191,6 +195,7 @@ private:
     // engine_links.cpp
     void on_up(port::LinkId id, const port::Up& up);
     void on_down(Peer& peer, const Error& reason) override;
+    void lose(Peer& peer, const Error& reason);
     Peer* awaited(const NodeId& node) noexcept;
     void connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> control);
     static void on_report(Peer& peer, const wire::ErrorReport& report);
@@ -211,6 +216,7 @@ private:
 
     EngineOptions options_;
     std::unordered_map<ContextId, std::unique_ptr<Context>> contexts_;
+    std::uint16_t next_index_ = 0;                 // see Context::index
     std::unordered_set<ContextId> ended_parents_;  // communicators that others were made from
     Transfers transfers_;
     std::vector<std::unique_ptr<Peer>> peers_;

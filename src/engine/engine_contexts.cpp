@@ -55,6 +55,8 @@ Context& Engine::add_context(ContextId id, std::span<const NodeId> members, Rank
                                            options_.hash_seed);
     Context& context = *contexts_.emplace(id, std::move(owned)).first->second;
     context.origin = origin;
+    context.index = next_index_++;
+    recording_.communicator(EventKind::communicator_made, context);
     for (std::uint32_t rank = 0; rank < members.size(); ++rank) {
         if (rank == me.value()) continue;
         Pair& pair = pair_of(add_peer(members[rank]), id);
@@ -81,6 +83,7 @@ void Engine::end_context(Context& context) {
         pair->collectives_called = context.collectives.next;
         messages_.unblock(*pair);
     }
+    recording_.communicator(EventKind::communicator_ended, context);
     const ContextId id = context.id;
     if (context.creations != 0) ended_parents_.insert(id);
     contexts_.erase(id);

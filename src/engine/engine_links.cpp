@@ -48,6 +48,7 @@ bool Engine::take_over(port::Link& link, std::unique_ptr<LaneReader>& control) {
 }
 
 void Engine::connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> control) {
+    recording_.link(EventKind::link_up, peer.node, 0);
     peer.transfers.connect(link, std::move(control));
     if (abort_) peer.transfers.say_message(port::Lane::control, *abort_);
     messages_.drain(peer);
@@ -56,7 +57,10 @@ void Engine::connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> c
 }
 
 void Engine::give_up(const NodeId& node, const Error& reason) {
-    if (Peer* const peer = awaited(node)) on_down(*peer, reason);
+    Peer* const peer = awaited(node);
+    if (peer == nullptr) return;
+    recording_.link(EventKind::link_given_up, node, static_cast<std::uint16_t>(reason.code()));
+    lose(*peer, reason);
 }
 
 void Engine::on_report(Peer& peer, const wire::ErrorReport& report) {
@@ -76,15 +80,21 @@ std::optional<std::pair<NodeId, Error>> Engine::casualty() const {
 }
 
 void Engine::on_down(Peer& peer, const Error& reason) {
-    if (peer.lost) return;
     // The link only knows that this side closed it.
     const Error told = closing_
                            ? Error(Errc::closed, "the node was closed")
                            : peer.transfers.violation().value_or(peer.farewell.value_or(reason));
-    peer.lost = told;
-    calls_.down(peer, told);
-    collectives_.down(peer, told);
-    messages_.down(peer, told);
+    recording_.link(EventKind::link_down, peer.node, static_cast<std::uint16_t>(told.code()));
+    lose(peer, told);
+}
+
+/// Ends everything with a peer that has no link, and will have none.
+void Engine::lose(Peer& peer, const Error& reason) {
+    if (peer.lost) return;
+    peer.lost = reason;
+    calls_.down(peer, reason);
+    collectives_.down(peer, reason);
+    messages_.down(peer, reason);
     std::erase_if(peer.pairs, [](const auto& entry) { return entry.second->ended; });
     peer.last_pair = nullptr;
 }

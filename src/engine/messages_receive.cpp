@@ -232,6 +232,7 @@ void Messages::grant(InMessage& message) {
 
 void Messages::deliver(InMessage& message, ReceiveOperation& receive) {
     receive.envelope = envelope_of(message);
+    if (!receive.only_take) services_->recording().matched(message);
     give_back(message);
     if (receive.only_take) {
         store_payload(message);

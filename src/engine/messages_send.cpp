@@ -75,6 +75,11 @@ void Messages::start(Context& context, SendOperation& send) {
     pair.waiting.push_back(send);
     services_->want(*pair.peer);
     if (!pair.blocked) drain(pair);
+    if (send.state == SendOperation::State::waiting) {
+        services_->recording().waits(send, wait_reason(pair.peer->transfers));
+    } else if (send.state == SendOperation::State::announced) {
+        services_->recording().waits(send, WaitReason::match);
+    }
 }
 
 void Messages::send_to_self(Context& context, SendOperation& send) {

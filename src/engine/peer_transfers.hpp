@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "base/recorder.hpp"
 #include "engine/in_stream.hpp"
 #include "engine/lane_reader.hpp"
 #include "engine/out_stream.hpp"
@@ -159,6 +160,12 @@ private:
     /// Streams whose header has not arrived.
     std::unordered_map<TransferName, InStream*, TransferNameHash> early_;
 };
+
+/// Why a message to a peer that is not written waits.
+inline WaitReason wait_reason(const PeerTransfers& transfers) noexcept {
+    if (!transfers.up()) return WaitReason::link;
+    return transfers.full(port::Lane::eager) ? WaitReason::room : WaitReason::credit;
+}
 
 template <class Message>
 bool PeerTransfers::write_message(port::Lane lane, const Message& message,

@@ -7,6 +7,7 @@
 #include "base/assert.hpp"
 #include "engine/intrusive_list.hpp"
 #include "engine/operation.hpp"
+#include "engine/recording.hpp"
 
 namespace nexar::engine {
 
@@ -26,6 +27,7 @@ public:
         if (aborted_) [[unlikely]] {
             end_with_abort(operation);
         }
+        recording_.ended(operation);
         --pending_;
         done_.push_back(operation);
     }
@@ -41,11 +43,14 @@ public:
     /// The pair may be gone afterwards.
     virtual bool say_end(Pair& pair) = 0;
 
+    Recording& recording() noexcept { return recording_; }
+
 protected:
-    Services() = default;
+    explicit Services(Recorder* recorder = nullptr) noexcept : recording_(recorder) {}
     Services(const Services&) = delete;
     Services& operator=(const Services&) = delete;
 
+    Recording recording_;
     IntrusiveList<Operation, &Operation::done_hook> done_;  // for poll_done()
     std::size_t pending_ = 0;                               // operations that have not ended
     std::optional<Error> aborted_{};                        // the error of every end after an abort
