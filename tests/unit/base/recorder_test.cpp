@@ -118,8 +118,8 @@ TEST(Recorder, numbers_of_kinds_are_stable) {
 
 TEST(Recorder, packs_a_subject_and_a_detail_into_one_word) {
     for (const std::uint32_t subject : {0U, 1U, 70'000U, kAnyRank - 1, kAnyRank}) {
-        for (const std::uint16_t detail : {0, 1, 402, 4095}) {
-            const std::uint32_t word = event_word(subject, detail);
+        for (const int detail : {0, 1, 402, 4095}) {
+            const std::uint32_t word = event_word(subject, static_cast<std::uint16_t>(detail));
             EXPECT_EQ(event_subject(word), subject);
             EXPECT_EQ(event_detail(word), detail);
         }
