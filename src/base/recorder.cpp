@@ -24,6 +24,52 @@ std::size_t ring_count(const RecorderOptions& options) {
 
 }  // namespace
 
+std::string_view name(EventKind kind) noexcept {
+    switch (kind) {
+        case EventKind::mark:
+            return "mark";
+        case EventKind::send_started:
+            return "send_started";
+        case EventKind::send_ended:
+            return "send_ended";
+        case EventKind::send_waits:
+            return "send_waits";
+        case EventKind::receive_started:
+            return "receive_started";
+        case EventKind::receive_ended:
+            return "receive_ended";
+        case EventKind::probe_started:
+            return "probe_started";
+        case EventKind::probe_ended:
+            return "probe_ended";
+        case EventKind::call_started:
+            return "call_started";
+        case EventKind::call_ended:
+            return "call_ended";
+        case EventKind::call_waits:
+            return "call_waits";
+        case EventKind::collective_started:
+            return "collective_started";
+        case EventKind::collective_ended:
+            return "collective_ended";
+        case EventKind::collective_waits:
+            return "collective_waits";
+        case EventKind::message_matched:
+            return "message_matched";
+        case EventKind::link_up:
+            return "link_up";
+        case EventKind::link_down:
+            return "link_down";
+        case EventKind::link_given_up:
+            return "link_given_up";
+        case EventKind::communicator_made:
+            return "communicator_made";
+        case EventKind::communicator_ended:
+            return "communicator_ended";
+    }
+    return "unknown";
+}
+
 Recorder::Recorder(const RecorderOptions& options)
     : capacity_(ring_capacity(options.events_per_thread)),
       threads_(ring_count(options)),

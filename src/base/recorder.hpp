@@ -1,9 +1,11 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "base/cache_line.hpp"
@@ -12,13 +14,94 @@
 
 namespace nexar {
 
-/// What happened. A kind enters with the code that records it and says what its arguments mean.
-/// Numbers are stable: they end up in trace files.
+/// What happened, and what the arguments a, b, c and d of the event mean. Numbers are stable: they
+/// end up in trace files. A new kind gets a new number in its group; none is used again.
+///
+/// An event of an operation, of a match or of a wait has in
+///   a  the communicator: its number in communicator_made, modulo 2^16
+///   b  a subject and a detail, see event_subject() and event_detail()
+/// The subject is a rank where nothing else is said. The detail of an end is the Errc of the
+/// error, or 0; that of a wait is its WaitReason; else it is 0.
 enum class EventKind : std::uint16_t {
-    mark = 1,  // a moment that whoever looks for a problem marked; the arguments are theirs
+    mark = 1,  // a moment marked for debugging; the arguments mean what its author wants
+
+    // Operations of this node: from the call of the user to the end, whatever it is.
+    send_started = 16,     // subject: the receiver; c: tag; d: bytes
+    send_ended = 17,       // the same
+    send_waits = 18,       // the same
+    receive_started = 20,  // subject: the sender, or kAnyRank; c: tag, or kAnyTag; d: room, bytes
+    receive_ended = 21,    // subject, c: of the message, or as started; d: bytes received
+    probe_started = 24,    // subject: the sender, or kAnyRank; c: tag, or kAnyTag; d: 0
+    probe_ended = 25,      // subject, c: of the message, or as started; d: its bytes
+    call_started = 28,     // subject: the callee; c: function, see below; d: bytes of the request
+    call_ended = 29,       // the same, but d: bytes of the response
+    call_waits = 30,       // as call_started
+    collective_started = 32,  // subject: schedule::Collective; c: number of the call; d: bytes
+    collective_ended = 33,    // the same
+    collective_waits = 34,    // subject: the receiver of a message; c: number of the call; d: bytes
+    // The function of a call is its number, or the first 8 bytes of its name, the first in the
+    // lowest byte.
+
+    message_matched = 48,  // a receive got a message. subject: the sender; c: tag; d: bytes
+
+    // The link to a peer. a: Errc of the reason, or 0; c, d: the node id, its first byte in the
+    // highest byte of c
+    link_up = 64,
+    link_down = 65,
+    link_given_up = 66,  // there was none, and there will be none
+
+    // Communicators. a: number, in the order in which this process made them, from 0, modulo 2^16;
+    // c: context
+    communicator_made = 80,   // b: size; d: rank of this node
+    communicator_ended = 81,  // b: size; d: rank of this node
+};
+inline constexpr std::array kEventKinds{EventKind::mark,
+                                        EventKind::send_started,
+                                        EventKind::send_ended,
+                                        EventKind::send_waits,
+                                        EventKind::receive_started,
+                                        EventKind::receive_ended,
+                                        EventKind::probe_started,
+                                        EventKind::probe_ended,
+                                        EventKind::call_started,
+                                        EventKind::call_ended,
+                                        EventKind::call_waits,
+                                        EventKind::collective_started,
+                                        EventKind::collective_ended,
+                                        EventKind::collective_waits,
+                                        EventKind::message_matched,
+                                        EventKind::link_up,
+                                        EventKind::link_down,
+                                        EventKind::link_given_up,
+                                        EventKind::communicator_made,
+                                        EventKind::communicator_ended};
+
+/// The name as written in the source; "unknown" for a number that is none.
+std::string_view name(EventKind kind) noexcept;
+
+/// What an operation waits for before its peer can know of it. Numbers are stable.
+enum class WaitReason : std::uint16_t {
+    link = 1,    // to the peer
+    credit = 2,  // of the peer
+    room = 3,    // in the lane
+    match = 4,   // of its message, which the peer knows of
 };
 
-/// One thing that happened, as it lies in the ring.
+/// Subjects have 20 bits, details 12. A larger rank is recorded as kAnyRank.
+inline constexpr std::uint32_t kAnyRank = (std::uint32_t{1} << 20) - 1;
+inline constexpr std::uint64_t kAnyTag = ~std::uint64_t{0};
+
+constexpr std::uint32_t event_word(std::uint32_t subject, std::uint16_t detail = 0) noexcept {
+    return (subject < kAnyRank ? subject : kAnyRank) | std::uint32_t{detail} << 20;
+}
+constexpr std::uint32_t event_subject(std::uint32_t b) noexcept {
+    return b & kAnyRank;
+}
+constexpr std::uint16_t event_detail(std::uint32_t b) noexcept {
+    return static_cast<std::uint16_t>(b >> 20);
+}
+
+/// One recorded event, as it is in the ring.
 struct RecordedEvent {
     TimePoint time{};
     EventKind kind{};
@@ -39,7 +122,7 @@ struct RecorderOptions {
     std::size_t threads = 64;
 };
 
-/// The last events of every thread, for finding out afterwards what a node did.
+/// The last events of every thread, to find out afterwards what a node did.
 ///
 /// Each thread writes to a ring of its own, 32 bytes an event, without waiting for anyone; the ring
 /// is allocated at the thread's first event. When a thread ends, its ring goes to the next new
@@ -50,14 +133,14 @@ public:
 
     struct Entry {
         RecordedEvent event{};
-        unsigned thread = 0;       // thread_index() of who recorded it
+        unsigned thread = 0;       // thread_index() of the thread that recorded it
         std::uint64_t number = 0;  // of the event in its thread's ring, from 0; grows without gaps
     };
 
     struct Snapshot {
         std::vector<Entry> events{};
         std::uint64_t overwritten = 0;  // events that newer ones of their thread have replaced
-        std::uint64_t dropped = 0;      // events of threads for which there was no ring
+        std::uint64_t dropped = 0;      // events of threads that had no ring
     };
 
     /// Options beyond the limits are a bug and assert.
@@ -77,7 +160,7 @@ public:
     Snapshot snapshot() const;
 
 private:
-    // An RecordedEvent in words that can be written while they are read.
+    // A RecordedEvent in words that can be written while they are read.
     struct Slot {
         std::atomic<std::uint64_t> time;
         std::atomic<std::uint64_t> small;  // kind, a and b, from the low bits
@@ -108,9 +191,9 @@ private:
 // Inline and word by word, so that the event is put together in registers: loading a word that was
 // just stored in pieces stalls the CPU for longer than all the rest takes.
 //
-// A reader must notice that a slot changed under its eyes, and the event has no room for a number
-// of its own. So the words are stored with release and loaded with acquire: whoever loads a word of
-// event n sees begun > n afterwards, and knows that event n - capacity is gone.
+// A reader must notice that a slot changed while it was read, and the event has no room for a
+// number of its own. So the words are stored with release and loaded with acquire: a reader that
+// loads a word of event n sees begun > n afterwards, and knows that event n - capacity is gone.
 inline void Recorder::record(const RecordedEvent& event) noexcept {
     const unsigned thread = thread_index();
     if (thread >= threads_) [[unlikely]] {

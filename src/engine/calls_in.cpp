@@ -9,7 +9,8 @@
 #include "base/assert.hpp"
 #include "base/printable.hpp"
 #include "engine/calls.hpp"
-#include "engine/engine.hpp"
+#include "engine/context.hpp"
+#include "engine/peer.hpp"
 #include "wire/codec.hpp"
 
 namespace nexar::engine {
@@ -55,8 +56,8 @@ std::optional<Rank> Calls::rank_of(Peer& peer) const {
     return peer.calls.rank;
 }
 
-/// Why a call cannot be taken, if so.
-std::optional<Error> Calls::objection(const PeerCalls& calls, Rank caller, std::uint64_t size,
+/// Why this node does not take a call, if so.
+std::optional<Error> Calls::objection(const Peer* peer, Rank caller, std::uint64_t size,
                                       const Function* function) const {
     if (closing_) return Error(Errc::link_closed, "the node closes");
     if (function == nullptr) return Error(Errc::unknown_function, "nobody serves this function");
@@ -72,18 +73,27 @@ std::optional<Error> Calls::objection(const PeerCalls& calls, Rank caller, std::
                                  "takes",
                                  size, most));
     }
-    if (calls.in.size() + calls.backlog.size() >= limits_.max_in_flight) {
+    const std::size_t unread = peer == nullptr ? 0 : peer->transfers.backlog(port::Lane::rpc);
+    if (calls_of(peer).in.size() + unread >= limits_.max_in_flight) {
         return Error(Errc::overloaded,
                      fmt::format("{} calls of this caller are under way", limits_.max_in_flight));
     }
-    if (size > limits_.max_held - std::min(limits_.max_held, calls.held)) {
+    if (size > limits_.max_held - std::min(limits_.max_held, held(peer))) {
         return Error(Errc::overloaded,
-                     fmt::format("calls of this caller hold {} bytes", calls.held));
+                     fmt::format("calls of this caller hold {} bytes", held(peer)));
     }
     return std::nullopt;
 }
 
-Result<std::uint64_t> Calls::on_request(Peer& peer, const wire::Request& request) {
+/// Bytes that the calls of a caller hold, with the answers that it has not read; see
+/// CallLimits::max_held.
+std::uint64_t Calls::held(const Peer* peer) const noexcept {
+    const std::uint64_t unread =
+        peer == nullptr ? 0 : peer->transfers.backlog_bytes(port::Lane::rpc);
+    return calls_of(peer).held + unread;
+}
+
+Result<LanePayload> Calls::on_request(Peer& peer, const wire::Request& request) {
     PeerCalls& calls = peer.calls;
     const std::uint64_t id = request.call.value();
     if (id != calls.next_in) {
@@ -92,26 +102,15 @@ Result<std::uint64_t> Calls::on_request(Peer& peer, const wire::Request& request
     }
     ++calls.next_in;
     const bool on_lane = request.place == wire::PayloadPlace::lane;
-    const std::uint64_t follows = on_lane ? request.size : 0;
-    InBulk* stream = nullptr;
-    if (const auto early = calls.early.find(id); early != calls.early.end()) {
-        stream = early->second;
-        stream->early = false;
-        calls.early.erase(early);
-        if (on_lane) {
-            return Error(Errc::protocol_violation, "it sent the payload of one call two ways");
-        }
-    }
+    const TransferName name{.kind = TransferKind::request, .number = id};
+    if (on_lane && peer.transfers.is_early(name)) return PeerTransfers::sent_twice(name.kind);
     const std::optional<Rank> known = rank_of(peer);
     const Rank caller = known.value_or(Rank{});
     Function* function = known ? find(request.function, request.name) : nullptr;
-    if (const auto no = objection(calls, caller, request.size, function); no || aborted_) {
-        if (!aborted_) say(peer, response_of(id, *no));
-        if (stream != nullptr) {
-            stream->refused = true;
-            peer.link->refuse(stream->id());
-        }
-        return follows;
+    if (const auto no = objection(&peer, caller, request.size, function); no || aborted_) {
+        if (!aborted_) peer.transfers.say_message(port::Lane::rpc, response_of(id, *no));
+        peer.transfers.refuse_early(name);
+        return LanePayload{.bytes = on_lane ? request.size : 0};
     }
     auto made = std::make_unique<InCall>();
     InCall& call = *made;
@@ -120,47 +119,17 @@ Result<std::uint64_t> Calls::on_request(Peer& peer, const wire::Request& request
     call.id = id;
     call.function = function;
     call.caller = caller;
+    call.incoming.calls = this;
+    call.incoming.request = &call;
     call.held = request.size;
     calls.held += request.size;
     if (request.time_left.count() != 0 && request.time_left < kForEver) {
         call.deadline = now_ + request.time_left;
         due_in_.emplace_hint(due_in_.end(), *call.deadline, &call);
     }
-    if (request.size == 0) {
-        ready(call);
-    } else if (on_lane) {
-        calls.payload = {.part = wire::CallPart::request,
-                         .call = id,
-                         .bytes = std::vector<std::byte>(static_cast<std::size_t>(request.size))};
-    } else {
-        call.incoming.request = &call;
-        call.incoming.size = request.size;
-        call.incoming.known = true;
-        if (stream != nullptr) attach(call.incoming, *stream);
-    }
-    return follows;
-}
-
-Result<void> Calls::named_request(Peer& peer, InBulk& stream, std::uint64_t id) {
-    PeerCalls& calls = peer.calls;
-    const Error twice(Errc::protocol_violation, "it sent the payload of one call two ways");
-    if (id >= calls.next_in) {
-        stream.early = calls.early.emplace(id, &stream).second;
-        if (!stream.early) return twice;
-        return {};
-    }
-    const auto found = calls.in.find(id);
-    const bool awaited = found != calls.in.end() &&
-                         found->second->state == InCall::State::arriving &&
-                         found->second->incoming.request != nullptr;
-    if (awaited && found->second->incoming.stream != nullptr) return twice;
-    if (awaited) {
-        attach(found->second->incoming, stream);
-    } else {
-        stream.refused = true;  // of a call that was answered already
-        peer.link->refuse(stream.id());
-    }
-    return {};
+    if (request.size != 0) return expect(peer, call.incoming, request.size, request.place, name);
+    ready(call);
+    return LanePayload{};
 }
 
 void Calls::ready(InCall& call) {
@@ -189,13 +158,14 @@ void Calls::on_cancel(Peer& peer, std::uint64_t id) {
 
 void Calls::start_local(CallOperation& call, Context& context) {
     Function* function = find(call.function, call.name);
-    if (const auto no = objection(self_, context.me, call.content.size(), function)) {
+    if (const auto no = objection(nullptr, context.me, call.content.size(), function)) {
         return end(call, no);
     }
     auto made = std::make_unique<InCall>();
     InCall& in = *made;
     in.id = self_.next_in++;
     self_.in.emplace(in.id, std::move(made));
+    in.incoming.calls = this;
     in.function = function;
     in.caller = context.me;
     in.held = call.content.size();
@@ -209,15 +179,24 @@ void Calls::start_local(CallOperation& call, Context& context) {
     ready(in);
 }
 
-PeerCalls& Calls::calls_of(InCall& call) noexcept {
-    return call.peer == nullptr ? self_ : call.peer->calls;
+/// The calls of a caller; nullptr: this node itself.
+const PeerCalls& Calls::calls_of(const Peer* peer) const noexcept {
+    return peer == nullptr ? self_ : peer->calls;
+}
+
+PeerCalls& Calls::calls_of(const Peer* peer) noexcept {
+    return const_cast<PeerCalls&>(std::as_const(*this).calls_of(peer));
+}
+
+void InCall::released(port::SendOutcome /*outcome*/) {
+    incoming.calls->destroy(*this);
 }
 
 void Calls::destroy(InCall& call) {
     if (call.deadline) due_in_.erase({*call.deadline, &call});
     if (call.stopping) stopped_.erase(call);
-    detach(call.incoming);
-    PeerCalls& calls = calls_of(call);
+    detach(call.peer, call.incoming);
+    PeerCalls& calls = calls_of(call.peer);
     calls.held -= call.held;
     calls.in.erase(call.id);
 }
@@ -228,7 +207,7 @@ void Calls::answer(InCall& call, const Error& error) {
         local->local = nullptr;
         end(*local, error);
     } else if (call.peer != nullptr) {
-        say(*call.peer, response_of(call.id, error));
+        call.peer->transfers.say_message(port::Lane::rpc, response_of(call.id, error));
     }
 }
 
@@ -277,7 +256,7 @@ void Calls::respond(InCall& call, Result<std::vector<std::byte>> result) {
     answer(call, *std::move(result));
 }
 
-/// The function returned well.
+/// The function returned a response.
 void Calls::answer(InCall& call, std::vector<std::byte> response) {
     if (CallOperation* local = std::exchange(call.local, nullptr); local != nullptr) {
         local->local = nullptr;
@@ -288,14 +267,14 @@ void Calls::answer(InCall& call, std::vector<std::byte> response) {
         return;
     }
     call.answered = true;
-    PeerCalls& calls = calls_of(call);
+    PeerCalls& calls = calls_of(call.peer);
+    Peer& peer = *call.peer;
     calls.held -= std::exchange(call.held, 0);
     const bool on_lane = response.size() <= eager_limit_;
-    if (!on_lane && response.size() > limits_.max_held - std::min(limits_.max_held, calls.held)) {
-        say(*call.peer, response_of(call.id, Error(Errc::overloaded,
-                                                   fmt::format("answers to this caller hold {} "
-                                                               "bytes",
-                                                               calls.held))));
+    if (!on_lane && response.size() > limits_.max_held - std::min(limits_.max_held, held(&peer))) {
+        const Error no(Errc::overloaded,
+                       fmt::format("answers to this caller hold {} bytes", held(&peer)));
+        peer.transfers.say_message(port::Lane::rpc, response_of(call.id, no));
         destroy(call);
         return;
     }
@@ -305,43 +284,32 @@ void Calls::answer(InCall& call, std::vector<std::byte> response) {
         .text = {},
         .size = response.size(),
         .place = on_lane ? wire::PayloadPlace::lane : wire::PayloadPlace::stream};
-    Peer& peer = *call.peer;
     if (on_lane) {
         send_response(peer, header, response);
         destroy(call);
         return;
     }
-    say(peer, header);
-    if (peer.link == nullptr || peer.violation) return destroy(call);
+    peer.transfers.say_message(port::Lane::rpc, header);
+    if (!peer.transfers.usable()) return destroy(call);
     call.held = response.size();
     calls.held += call.held;
     call.response = std::move(response);
     call.shown = call.response;
     call.state = InCall::State::answering;
     if (call.deadline) due_in_.erase({*call.deadline, &call});
-    std::array<std::byte, wire::kBulkPreambleBytes> preamble{};
-    const auto written = wire::encode(
-        wire::Preamble{
-            .lane = wire::Lane::call, .call = header.call, .part = wire::CallPart::response},
-        preamble);
-    NEXAR_ASSERT(written.has_value() && *written == preamble.size());
-    const port::StreamId stream = peer.link->send(call, {.prefix = preamble});
-    calls.responses_out.emplace(stream.value(), &call);
+    peer.transfers.send(call, {.kind = TransferKind::response, .number = call.id},
+                        port::Priority::bulk);
 }
 
 /// A response with its payload behind it, on the lane.
 void Calls::send_response(Peer& peer, const wire::Response& header,
                           const std::vector<std::byte>& payload) {
-    if (peer.link == nullptr || peer.violation) return;
-    std::array<std::byte, wire::kMaxCallFrameBytes> frame{};
-    const auto size = wire::encode(header, std::span(frame));
-    NEXAR_ASSERT(size.has_value());
-    const std::array<port::ConstBytes, 2> pieces{std::span(frame).first(*size), payload};
-    if (!peer.calls.full && peer.link->write(port::Lane::rpc, pieces)) return;
-    std::vector<std::byte> whole(pieces[0].begin(), pieces[0].end());
+    if (!peer.transfers.usable()) return;
+    const port::ConstBytes piece(payload);
+    if (peer.transfers.write_message(port::Lane::rpc, header, {&piece, 1})) return;
+    std::vector<std::byte> whole = wire::to_bytes(header);
     whole.insert(whole.end(), payload.begin(), payload.end());
-    peer.calls.full = true;
-    send_frame(peer, std::move(whole));
+    peer.transfers.say(port::Lane::rpc, std::move(whole));
 }
 
 }  // namespace nexar::engine

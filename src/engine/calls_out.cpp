@@ -8,7 +8,8 @@
 
 #include "base/assert.hpp"
 #include "engine/calls.hpp"
-#include "engine/engine.hpp"
+#include "engine/context.hpp"
+#include "engine/peer.hpp"
 #include "wire/codec.hpp"
 
 namespace nexar::engine {
@@ -30,10 +31,12 @@ void Calls::start(Context& context, CallOperation& call) {
     call.state = CallOperation::State::waiting;
     call.peer = nullptr;
     call.local = nullptr;
-    call.streaming = false;
     call.header_came = false;
-    call.incoming = {};
+    call.incoming.calls = this;
     call.incoming.response = &call;
+    call.incoming.bytes = kUnknownBytes;
+    call.incoming.on_stream = false;
+    call.incoming.content.clear();
     call.response.clear();
     if (call.to != context.me) {
         NEXAR_ASSERT(call.to.value() < context.pairs.size());
@@ -54,8 +57,12 @@ void Calls::start(Context& context, CallOperation& call) {
         return end(call, Error(Errc::link_closed, fmt::format("the link to the peer is down: {}",
                                                               call.peer->lost->cause())));
     }
-    host_->want(*call.peer);
+    services_->want(*call.peer);
     drain(*call.peer);
+    if (call.state == CallOperation::State::waiting) {
+        services_->recording().waits(
+            call, call.peer->transfers.up() ? WaitReason::room : WaitReason::link);
+    }
 }
 
 bool Calls::write_request(Peer& peer, CallOperation& call) {
@@ -69,38 +76,30 @@ bool Calls::write_request(Peer& peer, CallOperation& call) {
         .name = call.name,
         .size = call.content.size(),
         .place = on_lane ? wire::PayloadPlace::lane : wire::PayloadPlace::stream};
-    std::array<std::byte, wire::kMaxCallFrameBytes> frame{};
-    const auto size = wire::encode(request, std::span(frame));
-    NEXAR_ASSERT(size.has_value());
-    const std::array<port::ConstBytes, 2> pieces{std::span(frame).first(*size), call.content};
-    if (!peer.link->write(port::Lane::rpc, std::span(pieces).first(on_lane ? 2 : 1))) {
-        calls.full = true;
-        return false;
-    }
+    const std::span<const port::ConstBytes> payload(&call.content, on_lane ? 1 : 0);
+    if (!peer.transfers.write_message(port::Lane::rpc, request, payload)) return false;
     calls.waiting.erase(call);
     call.id = calls.next_out++;
     call.state = CallOperation::State::sent;
     calls.sent.emplace(call.id, &call);
-    if (on_lane) return true;
-    std::array<std::byte, wire::kBulkPreambleBytes> preamble{};
-    const auto written = wire::encode(
-        wire::Preamble{
-            .lane = wire::Lane::call, .call = request.call, .part = wire::CallPart::request},
-        preamble);
-    NEXAR_ASSERT(written.has_value() && *written == preamble.size());
-    call.streaming = true;
-    call.stream = peer.link->send(call, {.prefix = preamble});
-    calls.requests_out.emplace(call.stream.value(), &call);
+    if (!on_lane) {
+        peer.transfers.send(call, {.kind = TransferKind::request, .number = call.id},
+                            port::Priority::bulk);
+    }
     return true;
 }
 
-/// Takes it out of all tables and ends it, when the link does not read its memory any more.
+void CallOperation::released(port::SendOutcome /*outcome*/) {
+    if (state == State::ended) incoming.calls->services_->finish(*this);
+}
+
+/// Takes a call out of all tables and ends it, once no link reads its memory.
 void Calls::end(CallOperation& call, std::optional<Error> error) {
     if (call.state == CallOperation::State::waiting && call.peer != nullptr) {
         call.peer->calls.waiting.erase(call);
     } else if (call.state == CallOperation::State::sent) {
         call.peer->calls.sent.erase(call.id);
-        detach(call.incoming);
+        detach(call.peer, call.incoming);
     }
     if (call.deadline) due_out_.erase({*call.deadline, &call});
     if (call.local != nullptr) call.local->local = nullptr;
@@ -110,21 +109,21 @@ void Calls::end(CallOperation& call, std::optional<Error> error) {
         call.error = error->within({.rank = public_rank(call.to), .operation = "call"});
         call.response.clear();
     }
-    if (!call.streaming) {
-        host_->finish(call);
-    } else if (call.peer->link != nullptr && error) {
-        call.peer->link->cancel(call.stream);
+    if (!call.sending()) {
+        services_->finish(call);
+    } else if (error) {
+        call.OutStream::cancel();
     }
 }
 
-/// The caller does not wait any more for what the peer may know of.
+/// The caller does not wait any more for a call that the peer may know of.
 void Calls::give_up(CallOperation& call, const Error& reason) {
     if (call.state == CallOperation::State::sent && !call.header_came) {
         Peer& peer = *call.peer;
         peer.calls.owed.insert(call.id);
-        say(peer, wire::Cancel{.call = wire::CallId(call.id)});
+        peer.transfers.say_message(port::Lane::rpc, wire::Cancel{.call = wire::CallId(call.id)});
         if (peer.calls.owed.size() > limits_.max_owed) {
-            host_->violated(peer, Error(Errc::limit_exceeded, "it does not answer its calls"));
+            peer.transfers.cut_off(Error(Errc::limit_exceeded, "it does not answer its calls"));
         }
     } else if (call.state == CallOperation::State::local && call.local != nullptr) {
         // Ends this call as well.
@@ -146,7 +145,7 @@ void Calls::expire_out(TimePoint now) {
     }
 }
 
-/// Why a payload of this size is no answer to the call, if so.
+/// Why a payload of this size cannot be the answer to the call, if so.
 std::optional<Error> Calls::refusal(const CallOperation& call, std::uint64_t size) const {
     if (size > call.max_response) {
         return Error(Errc::limit_exceeded,
@@ -162,14 +161,14 @@ std::optional<Error> Calls::refusal(const CallOperation& call, std::uint64_t siz
                     call.unit));
 }
 
-Result<std::uint64_t> Calls::on_response(Peer& peer, const wire::Response& response) {
+Result<LanePayload> Calls::on_response(Peer& peer, const wire::Response& response) {
     PeerCalls& calls = peer.calls;
     const std::uint64_t id = response.call.value();
     const bool on_lane = response.place == wire::PayloadPlace::lane;
-    const std::uint64_t follows = on_lane ? response.size : 0;
+    const LanePayload dropped{.bytes = on_lane ? response.size : 0};
     const auto found = calls.sent.find(id);
     if (found == calls.sent.end()) {
-        if (calls.owed.erase(id) != 0) return follows;
+        if (calls.owed.erase(id) != 0) return dropped;
         return Error(Errc::protocol_violation,
                      "it answered a call that was not made, or answered it twice");
     }
@@ -177,53 +176,23 @@ Result<std::uint64_t> Calls::on_response(Peer& peer, const wire::Response& respo
     if (std::exchange(call.header_came, true)) {
         return Error(Errc::protocol_violation, "it answered one call twice");
     }
-    // A stream that came before this frame has told its name.
     if (call.incoming.stream != nullptr && on_lane) {
-        return Error(Errc::protocol_violation, "it sent the payload of one answer two ways");
+        return PeerTransfers::sent_twice(TransferKind::response);
     }
     if (response.code != Errc{}) {
         end(call, Error(response.code, response.text));
-        return follows;
+        return dropped;
     }
     if (const auto refused = refusal(call, response.size)) {
         end(call, refused);
-        return follows;
+        return dropped;
     }
     if (response.size == 0) {
         end(call, std::nullopt);
-    } else if (on_lane) {
-        calls.payload = {.part = wire::CallPart::response,
-                         .call = id,
-                         .bytes = std::vector<std::byte>(static_cast<std::size_t>(response.size))};
-    } else {
-        call.incoming.size = response.size;
-        call.incoming.known = true;
-        if (call.incoming.stream != nullptr) attach(call.incoming, *call.incoming.stream);
+        return dropped;
     }
-    return follows;
-}
-
-Result<void> Calls::named_response(Peer& peer, InBulk& stream, std::uint64_t id) {
-    const auto found = peer.calls.sent.find(id);
-    if (found == peer.calls.sent.end()) {
-        if (id >= peer.calls.next_out) {
-            return Error(Errc::protocol_violation, "it sent an answer to a call never made");
-        }
-        stream.refused = true;  // of a call that was given up
-        peer.link->refuse(stream.id());
-        return {};
-    }
-    CallOperation& call = *found->second;
-    if (call.incoming.stream != nullptr || (call.header_came && !call.incoming.known)) {
-        return Error(Errc::protocol_violation, "it sent the payload of one answer two ways");
-    }
-    if (call.header_came) {
-        attach(call.incoming, stream);
-    } else {
-        call.incoming.stream = &stream;  // its bytes wait for the frame that says how many they are
-        stream.call_payload = &call.incoming;
-    }
-    return {};
+    return expect(peer, call.incoming, response.size, response.place,
+                  {.kind = TransferKind::response, .number = id});
 }
 
 }  // namespace nexar::engine

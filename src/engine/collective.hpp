@@ -21,6 +21,8 @@
 #include "engine/credit.hpp"
 #include "engine/intrusive_list.hpp"
 #include "engine/operation.hpp"
+#include "engine/out_stream.hpp"
+#include "engine/payload_receiver.hpp"
 #include "engine/plan_cache.hpp"
 #include "engine/run_memory.hpp"
 #include "schedule/choice.hpp"
@@ -31,18 +33,17 @@ namespace nexar::engine {
 
 class CollectiveOperation;
 class CollectiveRunner;
-class InBulk;
 struct CollectiveIn;
 struct Pair;
 
-/// A message of a collective on its way out: written to the lane as a whole, or read by the link as
-/// far as it is ready.
-class CollectiveSend final : public port::Source {
+/// An outgoing message of a collective: written to the lane as a whole, or read by the link as far
+/// as it is ready.
+class CollectiveSend final : public OutStream {
 public:
     std::uint64_t size() const noexcept override { return bytes; }
     std::span<const port::ConstBytes> regions() const noexcept override { return content; }
-    std::size_t fill(std::uint64_t /*offset*/, port::Bytes /*out*/) noexcept override { return 0; }
     std::uint64_t ready() const noexcept override { return ready_bytes; }
+    void released(port::SendOutcome outcome) override;
 
     enum class State : std::uint8_t {
         idle,
@@ -58,7 +59,6 @@ public:
     std::uint64_t bytes = 0;
     std::uint64_t ready_bytes = 0;
     std::vector<port::ConstBytes> content{};
-    port::StreamId stream{};
     Hook<CollectiveSend> waiting_hook{};
 };
 
@@ -111,6 +111,7 @@ public:
     Duration timeout{};
 
     // The engine's own from here on.
+    CollectiveRunner* runner = nullptr;
     std::uint64_t number = 0;
     bool reserved = false;  // it has its number, and waits for begin()
     std::shared_ptr<const Plan> plan{};
@@ -137,24 +138,40 @@ public:
     Hook<CollectiveOperation> running_hook{};
 };
 
-/// A message of a collective that comes on a stream of its own.
-struct CollectiveIn {
-    CollectiveRunner* owner = nullptr;
+/// An incoming message of a collective on a stream of its own. Its sender may have ended its part
+/// and left when all of it had arrived, so it outlives its link.
+struct CollectiveIn final : PayloadReceiver {
+    CollectiveRunner* runner = nullptr;
     Pair* pair = nullptr;
     wire::CollectiveHeader header{};
-    InBulk* stream = nullptr;                  // when it was opened
     CollectiveOperation* operation = nullptr;  // while it wants the bytes
     std::uint32_t step = 0;
     bool early = false;     // its operation was not called yet
     bool given_up = false;  // by its sender, before the call
     bool complete = false;  // its step has all bytes
-    /// Folds what comes into one piece of memory, which is bytes [fold_begin, fold_end) of the
-    /// message.
+    /// Folds the bytes into one piece of memory, which is [fold_begin, fold_end) of the message.
     std::optional<compute::ByteFold> fold{};
     std::uint64_t fold_begin = 0;
     std::uint64_t fold_end = 0;
 
-    std::size_t write(std::uint64_t offset, port::ConstBytes bytes) noexcept;
+    std::size_t write(std::uint64_t offset, port::ConstBytes from) noexcept override;
+    void attached() override;
+    void finished(std::uint64_t came) override;
+    void aborted() override;
+    bool outlives_link() const noexcept override { return true; }
+};
+
+/// An incoming message of a collective behind its header on the lane: one at a time per peer.
+struct CollectiveOnLane final : PayloadReceiver {
+    CollectiveRunner* runner = nullptr;
+    Pair* pair = nullptr;  // nullptr: none arrives, or nobody wants it
+    wire::CollectiveHeader header{};
+    std::vector<std::byte> content{};  // memory that the next message uses again
+
+    std::size_t write(std::uint64_t offset, port::ConstBytes from) noexcept override;
+    void attached() override {}
+    void finished(std::uint64_t came) override;
+    void aborted() override {}
 };
 
 /// What the members of a pair send each other in the collectives of one communicator.
@@ -178,11 +195,10 @@ struct PairCollectives {
         std::uint32_t messages = 0;
     };
     std::deque<Unsent> unsent{};
-    std::deque<std::vector<std::byte>> said{};  // frames of other kinds that wait for room
+    std::deque<std::vector<std::byte>> said{};  // frames that wait for the introduction or room
     bool draining = false;
 
     std::unordered_map<std::uint64_t, std::unique_ptr<CollectiveIn>> streams{};
-    std::unordered_map<std::uint64_t, InBulk*> early_streams{};
     std::size_t ahead = 0;  // operations that were first heard of by this peer
 };
 
@@ -192,17 +208,6 @@ struct EarlyCollective {
     wire::CollectiveHeader header{};
     std::vector<std::byte> payload{};
     CollectiveIn* stream = nullptr;  // when it comes on one
-};
-
-/// What is sent to one peer, and comes from it, in collectives of any communicator.
-struct PeerCollectives {
-    /// A message that is coming on the lane.
-    Pair* pair = nullptr;  // nullptr: none, or nobody wants it
-    wire::CollectiveHeader header{};
-    std::vector<std::byte> payload{};  // kept for the next one
-    std::size_t came = 0;
-
-    std::unordered_map<std::uint64_t, CollectiveSend*> streams_out{};
 };
 
 /// What is known of an operation before it is called here.

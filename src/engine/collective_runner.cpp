@@ -9,7 +9,8 @@
 #include "base/mix.hpp"
 #include "base/try.hpp"
 #include "engine/collective_words.hpp"
-#include "engine/engine.hpp"
+#include "engine/context.hpp"
+#include "engine/peer.hpp"
 #include "schedule/algorithm.hpp"
 
 namespace nexar::engine {
@@ -155,6 +156,7 @@ void CollectiveRunner::begin(CollectiveOperation& operation) {
 
 void CollectiveRunner::take_number(Context& context, CollectiveOperation& operation) {
     ContextCollectives& here = context.collectives;
+    operation.runner = this;
     operation.number = here.next++;
     operation.reserved = true;
     operation.started = now_;
@@ -302,7 +304,7 @@ void CollectiveRunner::retire(CollectiveOperation& operation) {
         ++here.first;
     }
     operation.error = operation.failure;
-    host_->finish(operation);
+    services_->finish(operation);
 }
 
 void CollectiveRunner::end(Context& context) {
@@ -312,15 +314,12 @@ void CollectiveRunner::end(Context& context) {
         if (pair == nullptr || !pair->collectives) continue;
         PairCollectives& here = *pair->collectives;
         while (!here.streams.empty()) drop(*here.streams.begin()->second);
-        for (const auto& [sequence, stream] : here.early_streams) {
-            stream->early = false;
-            host_->refuse_stream(*stream);
-        }
-        here.early_streams.clear();
+        Peer& peer = *pair->peer;
+        peer.transfers.refuse_early(TransferKind::collective, context.id);
         if (std::exchange(pair->collectives_blocked, false)) {
-            pair->peer->collectives_blocked.erase(*pair);
+            peer.collectives.blocked.erase(*pair);
         }
-        if (pair->peer->collectives.pair == pair) pair->peer->collectives.pair = nullptr;
+        if (peer.collectives.on_lane.pair == pair) peer.collectives.on_lane.pair = nullptr;
         if (!pair->begun_out) here.said.clear();
     }
 }

@@ -12,11 +12,13 @@
 #include "base/buffer_pool.hpp"
 #include "base/time.hpp"
 #include "engine/collective.hpp"
+#include "engine/lane_reader.hpp"
+#include "engine/services.hpp"
+#include "engine/transfers.hpp"
 #include "wire/messages.hpp"
 
 namespace nexar::engine {
 
-class InBulk;
 struct Context;
 struct Peer;
 
@@ -47,24 +49,10 @@ struct CollectiveLimits {
 /// dropped.
 class CollectiveRunner {
 public:
-    class Host {
-    public:
-        virtual ~Host() = default;
-        virtual void finish(Operation& operation) = 0;
-        virtual void violated(Peer& peer, const Error& error) = 0;
-        virtual void want(Peer& peer) = 0;
-        /// Says which communicator it is; true when both sides have.
-        virtual bool introduce(Pair& pair) = 0;
-        virtual void give_credit(Peer& peer, const wire::Credit& credit) = 0;
-        virtual void refuse_stream(InBulk& stream) = 0;
-        /// Its message can take bytes now: all of them may come.
-        virtual void open_stream(InBulk& stream) = 0;
-    };
+    CollectiveRunner(Services& services, const CollectiveLimits& limits, BufferPool& pool) noexcept
+        : services_(&services), limits_(limits), pool_(&pool) {}
 
-    CollectiveRunner(Host& host, const CollectiveLimits& limits, BufferPool& pool) noexcept
-        : host_(&host), limits_(limits), pool_(&pool) {}
-
-    /// What time it is, before anything else is done with it: ends what has no time left.
+    /// Sets the time, before any other call that depends on it, and ends what is too late.
     void advance(TimePoint now);
     std::optional<TimePoint> next_deadline() const noexcept;
 
@@ -81,22 +69,16 @@ public:
     /// A call that could not be admitted: it has its number all the same, and fails for all.
     void pass_over(Context& context, const Error& reason);
 
-    // What comes on the eager lane; how many bytes of payload follow.
-    Result<std::uint64_t> on_header(Peer& peer, Pair& pair, const wire::CollectiveHeader& header);
-    port::Bytes payload_place(Peer& peer);
-    void payload_came(Peer& peer, std::size_t bytes);
+    // Frames, and names of streams.
+    Result<LanePayload> on_header(Peer& peer, Pair& pair, const wire::CollectiveHeader& header);
     Result<void> on_mismatch(Pair& pair, const wire::CollectiveMismatch& mismatch);
     Result<void> on_abort(Pair& pair, const wire::CollectiveAbort& abort);
-    Result<void> on_credit(Pair& pair, const wire::Credit& credit);
+    Result<void> on_credit(Peer& peer, Pair& pair, const wire::Credit& credit);
+    static Awaited look_up(Peer& peer, const TransferName& name);
 
-    // What happens to links. Streams: false, it is not one of a collective.
+    // Links.
     void drain(Peer& peer);
     void drain(Pair& pair);
-    void named(InBulk& stream, const wire::Preamble& preamble);
-    bool finished(Peer& peer, const port::Finished& finished);
-    bool aborted(Peer& peer, port::StreamId stream);
-    bool released(Peer& peer, const port::Released& released);
-    /// Before the streams of the peer are forgotten.
     void down(Peer& peer, const Error& reason);
     /// This side leaves the communicator: whatever it has not ended fails, for all.
     void close(Context& context, const std::optional<Error>& why);
@@ -110,7 +92,9 @@ public:
     bool flush_said(Pair& pair);
 
 private:
+    friend class CollectiveSend;
     friend struct CollectiveIn;
+    friend struct CollectiveOnLane;
 
     // collective_runner.cpp: calls
     void take_number(Context& context, CollectiveOperation& operation);
@@ -139,15 +123,16 @@ private:
     void came_so_far(CollectiveOperation& operation, std::uint32_t step, std::uint64_t done);
     void happened(CollectiveOperation& operation, std::uint32_t step, schedule::Milestone event);
     void finish_step(CollectiveOperation& operation, std::uint32_t step);
-    std::size_t stream_bytes(CollectiveIn& in, std::uint64_t offset, port::ConstBytes bytes);
+    std::size_t stream_bytes(CollectiveIn& in, std::uint64_t offset, port::ConstBytes from);
     void land(CollectiveIn& in, std::uint64_t offset, port::ConstBytes bytes);
 
     // collective_runner_out.cpp: messages to peers
     void enqueue(CollectiveSend& send);
     bool write_waiting(Pair& pair);
     bool write(CollectiveSend& send);
-    bool write_header(CollectiveSend& send, bool from_reserve, bool on_lane);
-    void begin_stream(CollectiveSend& send);
+    static bool write_header(const CollectiveSend& send, bool from_reserve, bool on_lane);
+    static void begin_stream(CollectiveSend& send);
+    void released(CollectiveSend& send, port::SendOutcome outcome);
     static void add_unsent(Pair& pair, std::uint64_t operation, std::uint32_t messages);
     static void forget_places(Context& context, std::uint64_t operation);
     void drain_all(Context& context);
@@ -167,7 +152,9 @@ private:
     void take(CollectiveOperation& operation, std::uint32_t step, CollectiveIn& in);
     void came_late(Pair& pair, const wire::CollectiveHeader& header);
     void give_back(Pair& pair, const wire::CollectiveHeader& header);
-    void attach(CollectiveIn& in, InBulk& stream);
+    void attached(CollectiveIn& in);
+    void finished(CollectiveIn& in, std::uint64_t came);
+    void aborted(CollectiveIn& in);
     void drop(CollectiveIn& in);
     EarlyOperation* early(Pair& pair, std::uint64_t number);
     EarlyOperation called(Context& context, std::uint64_t number);
@@ -191,7 +178,7 @@ private:
     bool needs(const CollectiveOperation& operation, const Peer& peer) const noexcept;
     std::vector<CollectiveOperation*> all_running() const;
 
-    Host* host_;
+    Services* services_;
     CollectiveLimits limits_;
     BufferPool* pool_;
     TimePoint now_{};

@@ -13,7 +13,8 @@
 #include "base/try.hpp"
 #include "engine/collective_runner.hpp"
 #include "engine/collective_words.hpp"
-#include "engine/engine.hpp"
+#include "engine/context.hpp"
+#include "engine/peer.hpp"
 
 namespace nexar::engine {
 
@@ -95,9 +96,8 @@ void CollectiveRunner::let_go(CollectiveOperation& operation) {
         if (send.state == CollectiveSend::State::waiting) {
             send.pair->collectives->waiting.erase(send);
             send.state = CollectiveSend::State::ended;
-        } else if (send.state == CollectiveSend::State::streaming &&
-                   send.pair->peer->link != nullptr) {
-            send.pair->peer->link->cancel(send.stream);
+        } else {
+            send.cancel();
         }
     }
     if (operation.plan == nullptr) return;
@@ -108,7 +108,7 @@ void CollectiveRunner::let_go(CollectiveOperation& operation) {
         if (in.stream == nullptr) {
             drop(in);
         } else {
-            host_->refuse_stream(*in.stream);  // Aborted comes with the next flush
+            in.stream->refuse();  // its aborted() follows
         }
     }
     forget_unsent(operation);
@@ -175,7 +175,7 @@ Result<void> CollectiveRunner::on_mismatch(Pair& pair, const wire::CollectiveMis
 
 Result<void> CollectiveRunner::may_answer(const Pair& pair) const {
     if (!pair.collectives || pair.collectives->said.size() < limits_.max_answers) return {};
-    return Error(Errc::limit_exceeded, "it does not read what is said to it");
+    return Error(Errc::limit_exceeded, "it does not read what this node sends to it");
 }
 
 Error CollectiveRunner::unfit(const CollectiveTerms& terms, std::uint64_t number,
@@ -338,19 +338,18 @@ bool CollectiveRunner::needs(const CollectiveOperation& operation,
 }
 
 void CollectiveRunner::down(Peer& peer, const Error& reason) {
-    peer.collectives.pair = nullptr;
-    while (Pair* blocked = peer.collectives_blocked.pop_front()) {
+    peer.collectives.on_lane.pair = nullptr;
+    while (Pair* blocked = peer.collectives.blocked.pop_front()) {
         blocked->collectives_blocked = false;
     }
     for (const auto& [id, pair] : peer.pairs) {
         if (!pair->collectives) continue;
         PairCollectives& here = *pair->collectives;
         here.said.clear();
-        here.early_streams.clear();
-        // The link uses no sink any more: what its streams were for fails below.
+        // Those that still have a stream had arrived whole. The others fail below.
         std::vector<CollectiveIn*> lost;
         for (const auto& [sequence, in] : here.streams) {
-            if (in->stream == nullptr || !in->stream->rest) lost.push_back(in.get());
+            if (in->stream == nullptr) lost.push_back(in.get());
         }
         for (CollectiveIn* const in : lost) lose(*in);
     }

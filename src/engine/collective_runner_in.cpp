@@ -11,19 +11,15 @@
 #include "base/try.hpp"
 #include "engine/collective_runner.hpp"
 #include "engine/collective_words.hpp"
-#include "engine/engine.hpp"
-#include "wire/preamble.hpp"
+#include "engine/context.hpp"
+#include "engine/peer.hpp"
 
 namespace nexar::engine {
 
-Result<std::uint64_t> CollectiveRunner::on_header(Peer& peer, Pair& pair,
-                                                  const wire::CollectiveHeader& header) {
-    PeerCollectives& lane = peer.collectives;
+Result<LanePayload> CollectiveRunner::on_header(Peer& peer, Pair& pair,
+                                                const wire::CollectiveHeader& header) {
     const bool on_lane = header.place == wire::PayloadPlace::lane;
-    lane.pair = nullptr;
-    lane.came = 0;
-    lane.header = header;
-    if (pair.ended) return on_lane ? header.size : 0;
+    if (pair.ended) return LanePayload{.bytes = on_lane ? header.size : 0};
     if (pair.context == nullptr || !pair.begun_out) {
         return Error(Errc::protocol_violation,
                      "it runs a collective in a communicator that this side has not made");
@@ -42,58 +38,60 @@ Result<std::uint64_t> CollectiveRunner::on_header(Peer& peer, Pair& pair,
             Errc::protocol_violation,
             fmt::format("it sent {} bytes of a collective without credit for them", header.size));
     }
+    const TransferName name{.kind = TransferKind::collective,
+                            .context = header.context,
+                            .number = header.sequence.value()};
     if (on_lane) {
-        if (here.early_streams.contains(header.sequence.value())) {
-            return Error(Errc::protocol_violation, "it sent the payload of one message two ways");
-        }
+        if (peer.transfers.is_early(name)) return PeerTransfers::sent_twice(name.kind);
         if (header.size == 0) {
             arrived(pair, header, {});
-            return std::uint64_t{0};
+            return LanePayload{};
         }
+        CollectiveOnLane& lane = peer.collectives.on_lane;
+        lane.runner = this;
         lane.pair = &pair;
-        lane.payload.resize(static_cast<std::size_t>(header.size));
-        return header.size;
+        lane.header = header;
+        lane.bytes = header.size;
+        lane.content.resize(static_cast<std::size_t>(header.size));
+        return LanePayload{.bytes = header.size, .receiver = &lane};
     }
     auto owned = std::make_unique<CollectiveIn>();
     CollectiveIn& in = *owned;
-    in.owner = this;
+    in.runner = this;
     in.pair = &pair;
     in.header = header;
+    in.bytes = header.size;
     here.streams.emplace(header.sequence.value(), std::move(owned));
-    if (const auto found = here.early_streams.find(header.sequence.value());
-        found != here.early_streams.end()) {
-        InBulk& stream = *found->second;
-        here.early_streams.erase(found);
-        stream.early = false;
-        attach(in, stream);
-    }
+    peer.transfers.expect(name, in);
     arrived(pair, in);
-    return std::uint64_t{0};
+    return LanePayload{};
 }
 
-port::Bytes CollectiveRunner::payload_place(Peer& peer) {
-    PeerCollectives& lane = peer.collectives;
-    if (lane.pair == nullptr) return {};
-    return port::Bytes(lane.payload).subspan(lane.came);
+std::size_t CollectiveOnLane::write(std::uint64_t offset, port::ConstBytes from) noexcept {
+    if (pair != nullptr) std::memcpy(content.data() + offset, from.data(), from.size());
+    return from.size();
 }
 
-void CollectiveRunner::payload_came(Peer& peer, std::size_t bytes) {
-    PeerCollectives& lane = peer.collectives;
-    lane.came += bytes;
-    if (lane.pair == nullptr || lane.came != lane.payload.size()) return;
-    arrived(*std::exchange(lane.pair, nullptr), lane.header, lane.payload);
+void CollectiveOnLane::finished(std::uint64_t /*came*/) {
+    Pair* const from = std::exchange(pair, nullptr);
+    if (from == nullptr) return;
+    Peer& peer = *from->peer;
+    runner->arrived(*from, header, content);
+    peer.transfers.offer_rests();
 }
 
 /// Gives credit back: the operation was called, or will never be.
 void CollectiveRunner::give_back(Pair& pair, const wire::CollectiveHeader& header) {
     const bool reserve = header.from_reserve;
     CreditIn& pool = reserve ? pair.collectives->reserve_in : pair.collectives->pool_in;
-    if (!pool.matched(charge_of(header)) || pair.peer->link == nullptr) return;
-    host_->give_credit(*pair.peer, {.pool = reserve ? wire::CreditPool::collective_reserve
-                                                    : wire::CreditPool::collective,
-                                    .context = pair.context_id,
-                                    .payload_bytes = pool.owed().payload,
-                                    .headers = pool.owed().headers});
+    PeerTransfers& transfers = pair.peer->transfers;
+    if (!pool.matched(charge_of(header)) || !transfers.up()) return;
+    transfers.say_message(port::Lane::control,
+                          wire::Credit{.pool = reserve ? wire::CreditPool::collective_reserve
+                                                       : wire::CreditPool::collective,
+                                       .context = pair.context_id,
+                                       .payload_bytes = pool.owed().payload,
+                                       .headers = pool.owed().headers});
     pool.gave_back();
 }
 
@@ -104,9 +102,9 @@ EarlyOperation* CollectiveRunner::early(Pair& pair, std::uint64_t number) {
     // By peer: what one of them fills must not be missing to another.
     if (!pair.collectives) pair.collectives = std::make_unique<PairCollectives>();
     if (pair.collectives->ahead >= limits_.max_early) {
-        host_->violated(*pair.peer, Error(Errc::limit_exceeded,
-                                          fmt::format("it is ahead in more than {} collectives",
-                                                      limits_.max_early)));
+        pair.peer->transfers.cut_off(
+            Error(Errc::limit_exceeded,
+                  fmt::format("it is ahead in more than {} collectives", limits_.max_early)));
         return nullptr;
     }
     ++pair.collectives->ahead;
@@ -182,8 +180,7 @@ std::optional<std::uint32_t> CollectiveRunner::accept(CollectiveOperation& opera
     if (step && wanted == header.size && !operation.steps[*step].arrived) return step;
     // Only counts that two ranks alone know of can differ without a fingerprint telling it.
     if (!operation.terms.has_counts) {
-        host_->violated(
-            *pair.peer,
+        pair.peer->transfers.cut_off(
             Error(Errc::protocol_violation,
                   fmt::format("it sent message {} of {} #{}, which is none", header.message,
                               schedule::name(operation.terms.what), operation.number)));
@@ -206,7 +203,7 @@ void CollectiveRunner::came_late(Pair& pair, const wire::CollectiveHeader& heade
     if (past == nullptr || !past->ended_well) return;
     const bool differs = header.fingerprint != past->terms.fingerprint;
     if (!differs && knows_all_counts(past->terms)) return;
-    if (const auto may = may_answer(pair); !may) return host_->violated(*pair.peer, may.error());
+    if (const auto may = may_answer(pair); !may) return pair.peer->transfers.cut_off(may.error());
     if (differs) {
         NEXAR_LOG_WARNING(
             "rank {} got a message of rank {} for collective #{}, which ended here as {}: that "
@@ -247,33 +244,33 @@ void CollectiveRunner::take(CollectiveOperation& operation, std::uint32_t step, 
     look_at(operation, in.step);
 }
 
-void CollectiveRunner::named(InBulk& stream, const wire::Preamble& preamble) {
-    Peer& peer = stream.peer();
-    stream.of_collective = true;
-    const auto found = peer.pairs.find(preamble.context);
+Awaited CollectiveRunner::look_up(Peer& peer, const TransferName& name) {
+    const auto found = peer.pairs.find(name.context);
     if (found == peer.pairs.end() || found->second->context == nullptr) {
-        return host_->refuse_stream(stream);  // of a communicator that ended
+        return {.state = Awaited::State::over};  // the communicator has ended
     }
-    Pair& pair = *found->second;
-    if (!pair.collectives) pair.collectives = std::make_unique<PairCollectives>();
-    PairCollectives& here = *pair.collectives;
-    const std::uint64_t sequence = preamble.sequence.value();
-    if (preamble.sequence < here.next_in) {
-        const auto in = here.streams.find(sequence);
-        if (in == here.streams.end()) return host_->refuse_stream(stream);  // nobody wants it
-        if (in->second->stream == nullptr) return attach(*in->second, stream);
-    } else if (here.early_streams.emplace(sequence, &stream).second) {
-        stream.early = true;
-        stream.early_in = &pair;
-        return;
+    const PairCollectives* const here = found->second->collectives.get();
+    if (here == nullptr || Sequence(name.number) >= here->next_in) {
+        return {.state = Awaited::State::not_yet};
     }
-    host_->violated(peer, Error(Errc::protocol_violation, "two streams carry one message"));
-    host_->refuse_stream(stream);
+    const auto in = here->streams.find(name.number);
+    if (in == here->streams.end()) return {.state = Awaited::State::over};
+    return {.state = Awaited::State::known, .receiver = in->second.get()};
 }
 
-void CollectiveRunner::attach(CollectiveIn& in, InBulk& stream) {
-    in.stream = &stream;
-    stream.collective = &in;
+void CollectiveIn::attached() {
+    runner->attached(*this);
+}
+
+void CollectiveIn::finished(std::uint64_t came) {
+    runner->finished(*this, came);
+}
+
+void CollectiveIn::aborted() {
+    runner->aborted(*this);
+}
+
+void CollectiveRunner::attached(CollectiveIn& in) {
     if (in.operation == nullptr) return;
     look_at(*in.operation, in.step);
     pump(*in.operation);
@@ -286,82 +283,33 @@ void CollectiveRunner::drop(CollectiveIn& in) {
         NEXAR_ASSERT(in.operation->links > 0);
         --in.operation->links;
     }
-    if (in.stream != nullptr) {
-        in.stream->collective = nullptr;
-        // What came whole is not to look refused to its sender.
-        if (in.complete) {
-            in.stream->refused = true;
-        } else {
-            host_->refuse_stream(*in.stream);
-        }
-    }
+    // A message that had arrived whole must not look refused to its sender.
+    if (in.complete && in.stream != nullptr) in.stream->ignore();
+    in.reject();
     in.pair->collectives->streams.erase(in.header.sequence.value());
 }
 
-namespace {
-
-/// Takes a stream of a collective out of all tables; its message, if it had one.
-CollectiveIn* forget_collective_stream(Peer& peer, InBulk& stream) {
-    CollectiveIn* const in = stream.collective;
-    if (stream.early) {
-        std::erase_if(stream.early_in->collectives->early_streams,
-                      [&](const auto& entry) { return entry.second == &stream; });
-    }
-    if (in != nullptr) in->stream = nullptr;
-    peer.streams_in.erase(stream.id().value());
-    return in;
-}
-
-InBulk* stream_of(Peer& peer, port::StreamId id) {
-    const auto found = peer.streams_in.find(id.value());
-    NEXAR_ASSERT(found != peer.streams_in.end());
-    return found->second->of_collective ? found->second.get() : nullptr;
-}
-
-}  // namespace
-
-bool CollectiveRunner::finished(Peer& peer, const port::Finished& finished) {
-    InBulk* const stream = stream_of(peer, finished.stream);
-    if (stream == nullptr) return false;
-    const bool refused = stream->refused;
-    CollectiveIn* const in = forget_collective_stream(peer, *stream);
-    if (in == nullptr) {
-        if (refused) return true;
-        host_->violated(peer,
-                        Error(Errc::protocol_violation, "a payload stream ended without one"));
-        return true;
-    }
-    const std::uint64_t bytes = finished.bytes - wire::kBulkPreambleBytes;
-    if (bytes != in->header.size) {
-        host_->violated(peer, Error(Errc::protocol_violation,
-                                    fmt::format("a payload of {} bytes ended after {}",
-                                                in->header.size, bytes)));
-    }
-    // Its step is done since its last byte, or the operation failed and it was refused. Else the
-    // peer breaks the rules: what waits for the message ends with the link.
-    CollectiveOperation* const operation = in->operation;
-    if (in->early || (operation != nullptr && !operation->failure)) return true;
-    drop(*in);
+void CollectiveRunner::finished(CollectiveIn& in, std::uint64_t came) {
+    in.pair->peer->transfers.check_whole(in.bytes, came);
+    // Its step finished with its last byte, or the operation failed and refused it. Else the peer
+    // breaks the rules: what waits for the message ends with the link.
+    CollectiveOperation* const operation = in.operation;
+    if (in.early || (operation != nullptr && !operation->failure)) return;
+    drop(in);
     if (operation != nullptr) conclude(*operation);
-    return true;
 }
 
-bool CollectiveRunner::aborted(Peer& peer, port::StreamId id) {
-    InBulk* const stream = stream_of(peer, id);
-    if (stream == nullptr) return false;
-    CollectiveIn* const in = forget_collective_stream(peer, *stream);
-    if (in == nullptr) return true;
-    if (in->early) {
-        in->given_up = true;
-        return true;
+void CollectiveRunner::aborted(CollectiveIn& in) {
+    if (in.early) {
+        in.given_up = true;
+        return;
     }
-    CollectiveOperation* const operation = in->operation;
-    const Rank from = in->pair->rank;
-    drop(*in);
-    if (operation == nullptr) return true;
+    CollectiveOperation* const operation = in.operation;
+    const Rank from = in.pair->rank;
+    drop(in);
+    if (operation == nullptr) return;
     gave_up(*operation, from);
     conclude(*operation);
-    return true;
 }
 
 }  // namespace nexar::engine

@@ -9,10 +9,9 @@
 
 #include "base/assert.hpp"
 #include "engine/collective_runner.hpp"
-#include "engine/engine.hpp"
-#include "engine/lane_write.hpp"
+#include "engine/context.hpp"
+#include "engine/peer.hpp"
 #include "wire/codec.hpp"
-#include "wire/preamble.hpp"
 
 namespace nexar::engine {
 
@@ -26,7 +25,7 @@ Amount CollectiveRunner::charge_of(const wire::CollectiveHeader& header) const n
 
 void CollectiveRunner::block(Pair& pair) {
     if (std::exchange(pair.collectives_blocked, true)) return;
-    pair.peer->collectives_blocked.push_back(pair);
+    pair.peer->collectives.blocked.push_back(pair);
 }
 
 /// Puts a message in its place among those that wait: behind those of the same operation.
@@ -40,9 +39,14 @@ void CollectiveRunner::enqueue(CollectiveSend& send) {
     waiting.insert_after(place, send);
     send.state = CollectiveSend::State::waiting;
     // One that is not the first waits behind others that could not be written.
-    if (pair.collectives_blocked && waiting.first() != &send) return;
-    if (pair.peer->link == nullptr) host_->want(*pair.peer);
-    drain(pair);
+    if (!pair.collectives_blocked || waiting.first() == &send) {
+        if (!pair.peer->transfers.up()) services_->want(*pair.peer);
+        drain(pair);
+    }
+    // While another call drains the pair, that call will write it.
+    if (send.state != CollectiveSend::State::waiting || pair.collectives->draining) return;
+    services_->recording().waits(*send.operation, pair.rank, send.bytes,
+                                 wait_reason(pair.peer->transfers));
 }
 
 void CollectiveRunner::drain(Pair& pair) {
@@ -53,7 +57,7 @@ void CollectiveRunner::drain(Pair& pair) {
     if (!write_waiting(pair)) {
         block(pair);
     } else if (std::exchange(pair.collectives_blocked, false)) {
-        pair.peer->collectives_blocked.erase(pair);
+        pair.peer->collectives.blocked.erase(pair);
     }
     here->draining = false;
 }
@@ -62,8 +66,9 @@ void CollectiveRunner::drain(Pair& pair) {
 bool CollectiveRunner::write_waiting(Pair& pair) {
     PairCollectives* const here = pair.collectives.get();
     while (!here->waiting.empty() || !here->said.empty()) {
-        const bool open = pair.peer->link != nullptr && !pair.peer->eager_full &&
-                          !pair.peer->violation && host_->introduce(pair);
+        const PeerTransfers& transfers = pair.peer->transfers;
+        const bool open = transfers.usable() && !transfers.full(port::Lane::eager) &&
+                          (pair.begun_out || services_->introduce(pair)) && pair.begun_in;
         if (!open || !flush_said(pair)) return false;
         CollectiveSend* const first = here->waiting.first();
         if (first != nullptr && !write(*first)) return false;
@@ -72,10 +77,10 @@ bool CollectiveRunner::write_waiting(Pair& pair) {
 }
 
 void CollectiveRunner::drain(Peer& peer) {
-    if (peer.link == nullptr) return;
-    // Each gets one try: what stays blocked goes to the end of the list again.
+    if (!peer.transfers.up()) return;
+    // Each pair gets one try; if it stays blocked it goes to the end of the list again.
     IntrusiveList<Pair, &Pair::collectives_hook> waiting;
-    std::swap(waiting, peer.collectives_blocked);
+    std::swap(waiting, peer.collectives.blocked);
     while (Pair* pair = waiting.pop_front()) {
         pair->collectives_blocked = false;
         drain(*pair);
@@ -84,14 +89,10 @@ void CollectiveRunner::drain(Peer& peer) {
 
 bool CollectiveRunner::flush_said(Pair& pair) {
     if (!pair.collectives) return true;
+    PeerTransfers& transfers = pair.peer->transfers;
     auto& said = pair.collectives->said;
-    while (!said.empty()) {
-        if (pair.peer->link == nullptr || pair.peer->eager_full || pair.peer->violation) break;
-        const port::ConstBytes piece(said.front());
-        if (!pair.peer->link->write(port::Lane::eager, {&piece, 1})) {
-            pair.peer->eager_full = true;
-            break;
-        }
+    while (!said.empty() && transfers.usable() &&
+           transfers.write(port::Lane::eager, said.front())) {
         said.pop_front();
     }
     return said.empty();
@@ -115,7 +116,6 @@ bool CollectiveRunner::write(CollectiveSend& send) {
     if (!write_header(send, reserve, on_lane)) {
         NEXAR_ASSERT(
             (reserve ? here.reserve_out : here.pool_out).give_back(charge.payload, charge.headers));
-        pair.peer->eager_full = true;
         return false;
     }
     here.waiting.erase(send);
@@ -130,7 +130,7 @@ bool CollectiveRunner::write(CollectiveSend& send) {
     return true;
 }
 
-bool CollectiveRunner::write_header(CollectiveSend& send, bool from_reserve, bool on_lane) {
+bool CollectiveRunner::write_header(const CollectiveSend& send, bool from_reserve, bool on_lane) {
     const CollectiveOperation& operation = *send.operation;
     const wire::CollectiveHeader header{
         .context = send.pair->context_id,
@@ -141,25 +141,18 @@ bool CollectiveRunner::write_header(CollectiveSend& send, bool from_reserve, boo
         .fingerprint = operation.terms.fingerprint,
         .place = on_lane ? wire::PayloadPlace::lane : wire::PayloadPlace::stream,
         .from_reserve = from_reserve};
-    std::array<std::byte, wire::kCollectiveHeaderFrameBytes> frame{};
-    const auto size = wire::encode(header, frame);
-    NEXAR_ASSERT(size.has_value() && *size == frame.size());
-    port::Link& link = *send.pair->peer->link;
     const std::span<const port::ConstBytes> content(send.content);
-    return write_with_payload(link, frame, content.first(on_lane ? content.size() : 0));
+    return send.pair->peer->transfers.write_message(port::Lane::eager, header,
+                                                    content.first(on_lane ? content.size() : 0));
 }
 
 void CollectiveRunner::begin_stream(CollectiveSend& send) {
-    Peer& peer = *send.pair->peer;
-    std::array<std::byte, wire::kBulkPreambleBytes> preamble{};
-    const auto size = wire::encode(wire::Preamble{.lane = wire::Lane::collective,
-                                                  .context = send.pair->context_id,
-                                                  .sequence = send.pair->collectives->next_out},
-                                   preamble);
-    NEXAR_ASSERT(size.has_value() && *size == preamble.size());
     send.state = CollectiveSend::State::streaming;
-    send.stream = peer.link->send(send, {.priority = port::Priority::bulk, .prefix = preamble});
-    peer.collectives.streams_out.emplace(send.stream.value(), &send);
+    send.pair->peer->transfers.send(send,
+                                    {.kind = TransferKind::collective,
+                                     .context = send.pair->context_id,
+                                     .number = send.pair->collectives->next_out.value()},
+                                    port::Priority::bulk);
     ++send.operation->links;
 }
 
@@ -210,20 +203,17 @@ void CollectiveRunner::forget_unsent(CollectiveOperation& operation) {
     }
 }
 
-bool CollectiveRunner::released(Peer& peer, const port::Released& released) {
-    const auto found = peer.collectives.streams_out.find(released.stream.value());
-    if (found == peer.collectives.streams_out.end()) return false;
-    CollectiveSend& send = *found->second;
-    peer.collectives.streams_out.erase(found);
+void CollectiveSend::released(port::SendOutcome outcome) {
+    operation->runner->released(*this, outcome);
+}
+
+void CollectiveRunner::released(CollectiveSend& send, port::SendOutcome outcome) {
     send.state = CollectiveSend::State::ended;
     CollectiveOperation& operation = *send.operation;
     NEXAR_ASSERT(operation.links > 0);
     --operation.links;
-    if (operation.failure) {
-        conclude(operation);
-        return true;
-    }
-    switch (released.outcome) {
+    if (operation.failure) return conclude(operation);
+    switch (outcome) {
         case port::SendOutcome::delivered:
             finish_step(operation, send.step);
             pump(operation);
@@ -236,7 +226,6 @@ bool CollectiveRunner::released(Peer& peer, const port::Released& released) {
         case port::SendOutcome::link_lost:  // down() follows, with the reason
             break;
     }
-    return true;
 }
 
 template <class Message>
@@ -253,11 +242,14 @@ void CollectiveRunner::say(Pair& pair, const Message& message) {
 template void CollectiveRunner::say(Pair&, const wire::CollectiveMismatch&);
 template void CollectiveRunner::say(Pair&, const wire::CollectiveAbort&);
 
-Result<void> CollectiveRunner::on_credit(Pair& pair, const wire::Credit& credit) {
+Result<void> CollectiveRunner::on_credit(Peer& peer, Pair& pair, const wire::Credit& credit) {
     const bool reserve = credit.pool == wire::CreditPool::collective_reserve;
     if (pair.collectives) {
         CreditOut& pool = reserve ? pair.collectives->reserve_out : pair.collectives->pool_out;
-        if (pool.give_back(credit.payload_bytes, credit.headers)) return {};
+        if (pool.give_back(credit.payload_bytes, credit.headers)) {
+            drain(peer);
+            return {};
+        }
     }
     return Error(Errc::protocol_violation, "it gave back more credit than was taken");
 }

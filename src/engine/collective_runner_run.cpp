@@ -6,7 +6,8 @@
 
 #include "base/assert.hpp"
 #include "engine/collective_runner.hpp"
-#include "engine/engine.hpp"
+#include "engine/context.hpp"
+#include "engine/peer.hpp"
 
 namespace nexar::engine {
 
@@ -147,10 +148,7 @@ void CollectiveRunner::run_send(CollectiveOperation& operation, std::uint32_t st
         CollectiveSend& send = *state.send;
         if (until == send.ready_bytes) return;
         send.ready_bytes = until;
-        port::Link* const link = send.pair->peer->link;
-        if (send.state == CollectiveSend::State::streaming && link != nullptr) {
-            link->wake_source(send.stream);
-        }
+        send.wake();
         return;
     }
     // What travels on the lane travels as a whole.
@@ -185,7 +183,7 @@ void CollectiveRunner::run_receive(CollectiveOperation& operation, std::uint32_t
         return land_whole(operation, step, kept);
     }
     if (state.in->stream == nullptr || until == 0) return;
-    host_->open_stream(*state.in->stream);
+    state.in->stream->open();
 }
 
 /// A message that is there as a whole, of a step that can be run.
@@ -208,20 +206,13 @@ void CollectiveRunner::land_whole(CollectiveOperation& operation, std::uint32_t 
     finish_step(operation, step);
 }
 
-std::size_t CollectiveIn::write(std::uint64_t offset, port::ConstBytes bytes) noexcept {
-    return owner->stream_bytes(*this, offset, bytes);
+std::size_t CollectiveIn::write(std::uint64_t offset, port::ConstBytes from) noexcept {
+    return runner->stream_bytes(*this, offset, from);
 }
 
-/// Bytes of a message on a stream; how many of them its step can take by now.
+/// Takes bytes of a message on a stream as far as its step can use them now.
 std::size_t CollectiveRunner::stream_bytes(CollectiveIn& in, std::uint64_t offset,
-                                           port::ConstBytes bytes) {
-    if (bytes.empty()) return 0;
-    if (bytes.size() > in.header.size - std::min(offset, in.header.size)) {
-        host_->violated(*in.pair->peer, Error(Errc::protocol_violation,
-                                              "a payload is longer than its header said"));
-        host_->refuse_stream(*in.stream);
-        return bytes.size();
-    }
+                                           port::ConstBytes from) {
     if (in.operation == nullptr) return 0;
     CollectiveOperation& operation = *in.operation;
     StepState& state = operation.steps[in.step];
@@ -229,9 +220,9 @@ std::size_t CollectiveRunner::stream_bytes(CollectiveIn& in, std::uint64_t offse
     const std::uint64_t until = allowed(operation, in.step);
     if (offset >= until) return 0;
     const auto taken =
-        static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), until - offset));
-    land(in, offset, bytes.first(taken));
-    if (offset + taken == in.header.size) {
+        static_cast<std::size_t>(std::min<std::uint64_t>(from.size(), until - offset));
+    land(in, offset, from.first(taken));
+    if (offset + taken == in.bytes) {
         in.complete = true;
         in.operation = nullptr;
         in.fold.reset();

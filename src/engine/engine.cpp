@@ -9,9 +9,33 @@
 
 namespace nexar::engine {
 
+namespace {
+
+Transfers::Limits transfer_limits(const EngineOptions& options) {
+    Transfers::Limits limits{.hash_seed = options.hash_seed};
+    const auto set = [&](port::Lane lane, std::size_t most) {
+        limits.max_backlog[static_cast<std::size_t>(lane)] = most;
+    };
+    set(port::Lane::control, options.max_control_backlog);
+    set(port::Lane::rpc, options.calls.max_backlog);
+    return limits;
+}
+
+MessageLimits message_limits(const EngineOptions& options) {
+    return {.eager_limit = options.eager_limit,
+            .bulk_head = options.bulk_head,
+            .shared = options.shared,
+            .max_asking = options.max_control_backlog,
+            .cancel_patience = options.cancel_patience};
+}
+
+}  // namespace
+
 Engine::Engine(const EngineOptions& options, BufferPool& pool)
-    : options_(options),
-      store_(pool),
+    : Services(options.recorder),
+      options_(options),
+      transfers_(*this, transfer_limits(options)),
+      messages_(*this, message_limits(options), pool),
       calls_(*this, options.calls, options.eager_limit, peers_),
       collectives_(*this, options.collectives, pool) {
     NEXAR_ASSERT(options_.eager_limit <= wire::kMaxEagerBytes);
@@ -21,16 +45,9 @@ Engine::Engine(const EngineOptions& options, BufferPool& pool)
 
 Engine::~Engine() {
     NEXAR_ASSERT(idle(), "close() first, and wait until it is idle");
-    for (const auto& [id, context] : contexts_) {
-        for (Arrived* const message : context->matcher.all_arrived()) {
-            context->matcher.remove(*message);
-            store_.end(static_cast<InMessage&>(*message));
-        }
-    }
+    for (const auto& [id, context] : contexts_) messages_.clear(*context);
     for (const auto& peer : peers_) {
-        for (const auto& [id, pair] : peer->pairs) {
-            for (InMessage* message : pair->early) store_.end(*message);
-        }
+        for (const auto& [id, pair] : peer->pairs) messages_.clear(*pair);
     }
 }
 
@@ -39,7 +56,7 @@ Peer& Engine::add_peer(const NodeId& node) {
     if (const auto found = std::ranges::find_if(peers_, same); found != peers_.end()) {
         return **found;
     }
-    peers_.push_back(std::make_unique<Peer>(node, options_.shared, options_.hash_seed));
+    peers_.push_back(std::make_unique<Peer>(transfers_, node, options_.shared));
     return *peers_.back();
 }
 
@@ -49,6 +66,7 @@ bool Engine::admit(Context& context, Operation& operation) {
     operation.error.reset();
     operation.active = true;
     ++pending_;
+    recording_.started(operation);
     if (aborted_) {
         fail(operation, *aborted_);
         return false;
@@ -67,59 +85,122 @@ bool Engine::admit(Context& context, Operation& operation) {
     return true;
 }
 
-void Engine::finish(Operation& operation) {
-    NEXAR_ASSERT(operation.active);
-    operation.active = false;
-    if (operation.give_up_at != TimePoint::max()) {
-        giving_up_.erase({operation.give_up_at, &operation});
-        operation.give_up_at = TimePoint::max();
-    }
-    // Whatever it would have ended with: all that ends after an abort ends with it.
-    if (aborted_ && !(operation.error && operation.error->abort_code())) {
-        operation.error = aborted_->within(
-            {.operation = operation.error ? operation.error->operation() : std::string{}});
-    }
-    --pending_;
-    done_.push_back(operation);
-}
-
 void Engine::fail(Operation& operation, Error error) {
     operation.error = std::move(error);
     finish(operation);
 }
 
-std::optional<Envelope> Engine::look(Context& context, const Pattern& pattern) {
-    const Arrived* found = context.matcher.find(pattern);
-    if (found == nullptr) return std::nullopt;
-    return envelope_of(*static_cast<const InMessage*>(found));
+void Engine::want(Peer& peer) {
+    if (peer.transfers.up() || std::exchange(peer.wanted, true)) return;
+    wanted_.push_back(peer.node);
+}
+
+std::optional<NodeId> Engine::poll_wanted() {
+    if (wanted_.empty()) return std::nullopt;
+    const NodeId node = wanted_.front();
+    wanted_.pop_front();
+    return node;
+}
+
+void Engine::start(Context& context, SendOperation& send) {
+    if (admit(context, send)) messages_.start(context, send);
+}
+
+void Engine::start(Context& context, ReceiveOperation& receive) {
+    receive.message = nullptr;
+    if (admit(context, receive)) messages_.start(context, receive);
+}
+
+void Engine::start(Context& context, ProbeOperation& probe) {
+    if (admit(context, probe)) messages_.start(context, probe);
+}
+
+void Engine::start(InMessage& message, ReceiveOperation& receive) {
+    receive.message = nullptr;
+    if (admit(*message.context, receive)) {
+        messages_.start(message, receive);
+    } else {
+        messages_.drop(message);
+    }
+}
+
+void Engine::start(Context& context, CallOperation& call) {
+    if (admit(context, call)) calls_.start(context, call);
+}
+
+void Engine::start(Context& context, CollectiveOperation& collective) {
+    collective.number = context.collectives.next;
+    if (admit(context, collective)) {
+        collectives_.start(context, collective);
+    } else if (collective.error) {
+        collectives_.pass_over(context, *collective.error);
+    }
+    transfers_.offer_rests();
+}
+
+void Engine::start(Context& context, CollectiveOperation& counts, CollectiveOperation& collective) {
+    start(context, counts);
+    collective.number = context.collectives.next;
+    if (admit(context, collective)) {
+        collectives_.reserve(context, collective);
+    } else if (collective.error) {
+        collectives_.pass_over(context, *collective.error);
+    }
+}
+
+void Engine::begin(CollectiveOperation& collective) {
+    collectives_.begin(collective);
+    transfers_.offer_rests();
+}
+
+void Engine::abandon(CollectiveOperation& collective, const Error& error) {
+    collectives_.abandon(collective, error);
+    transfers_.offer_rests();
+}
+
+void Engine::cancel(CollectiveOperation& collective) {
+    collectives_.cancel(collective);
+    transfers_.offer_rests();
+}
+
+void Engine::advance(TimePoint now) {
+    recording_.advance(now);
+    calls_.advance(now);
+    collectives_.advance(now);
+    messages_.advance(now);
+    transfers_.offer_rests();
+}
+
+std::optional<TimePoint> Engine::next_deadline() const noexcept {
+    std::optional<TimePoint> first;
+    for (const auto& due :
+         {calls_.next_deadline(), collectives_.next_deadline(), messages_.next_deadline()}) {
+        if (due && (!first || *due < *first)) first = due;
+    }
+    return first;
 }
 
 bool Engine::idle() const noexcept {
     return pending_ == 0 &&
-           std::ranges::all_of(peers_, [](const auto& peer) { return peer->link == nullptr; });
+           std::ranges::none_of(peers_, [](const auto& peer) { return peer->transfers.up(); });
 }
 
 void Engine::close(const std::optional<Error>& why) {
     if (std::exchange(closing_, true)) return;
     const Error reason(Errc::closed, "the node was closed");
-    for (const auto& [id, context] : contexts_) {
-        for (PostedReceive* const posted : context->matcher.all_posted()) {
-            context->matcher.remove(*posted);
-            fail(static_cast<ReceiveOperation&>(*posted), reason);
-        }
-        while (ProbeOperation* probe = context->probes.pop_front()) fail(*probe, reason);
-    }
-    while (SendOperation* send = locals_.first()) cancel_local(*send, reason);
+    for (const auto& [id, context] : contexts_) messages_.close(*context, reason);
+    messages_.close_local(reason);
     calls_.close();
     for (const auto& [id, context] : contexts_) collectives_.close(*context, why);
-    offer_rests();
+    transfers_.offer_rests();
     for (const auto& peer : peers_) {
-        if (peer->link == nullptr) {
-            on_down(*peer, reason);
-        } else {
-            if (why) send_control(*peer, wire::report_of(*why, {}));
-            peer->link->close("the node was closed");
+        PeerTransfers& transfers = peer->transfers;
+        if (!transfers.up()) {
+            lose(*peer, reason);
+            continue;
         }
+        if (why) transfers.say_message(port::Lane::control, wire::report_of(*why, {}));
+        transfers.close(reason.cause());
     }
 }
 

@@ -6,7 +6,6 @@
 #include <memory>
 #include <nexar/result.hpp>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -16,14 +15,17 @@
 
 #include "base/buffer_pool.hpp"
 #include "base/identity.hpp"
+#include "base/recorder.hpp"
 #include "base/time.hpp"
 #include "engine/calls.hpp"
 #include "engine/collective_runner.hpp"
+#include "engine/context.hpp"
 #include "engine/credit.hpp"
-#include "engine/matcher.hpp"
-#include "engine/message.hpp"
+#include "engine/messages.hpp"
 #include "engine/operation.hpp"
 #include "engine/peer.hpp"
+#include "engine/services.hpp"
+#include "engine/transfers.hpp"
 #include "port/link.hpp"
 #include "wire/messages.hpp"
 
@@ -53,30 +55,20 @@ struct EngineOptions {
     Duration cancel_patience = std::chrono::milliseconds(50);
     /// Changes costs only, see KeyedQueues.
     std::uint64_t hash_seed = 0;
+    /// Records operations, matches, waits and links, see EventKind; must outlive the engine.
+    /// nullptr: nothing is recorded.
+    Recorder* recorder = nullptr;
 };
 
-/// A communicator, as the engine knows it.
-struct Context {
-    Context(ContextId name, Rank own, std::uint32_t world, std::uint64_t seed)
-        : id(name), me(own), pairs(world), matcher(world, seed) {}
-
-    ContextId id;
-    wire::ContextOrigin origin{};
-    Rank me;
-    std::vector<Pair*> pairs;  // by rank; nullptr for this node itself
-    Matcher matcher;
-    IntrusiveList<ProbeOperation, &ProbeOperation::probe_hook> probes{};
-    std::uint64_t creations = 0;  // communicators made from this one
-    bool alone_told = false;      // see Engine::warn_if_alone()
-    ContextCollectives collectives{};
-};
-
-/// Messages between the members of communicators: matching, flow control, and the operations that
-/// users wait for. Sans-I/O: links bring events and take calls, nothing here reads a clock, blocks
-/// or calls back. One thread at a time.
+/// The operations of one node and its peers: messages, calls and collectives. Sans-I/O: the engine
+/// takes events of links and calls links; it never reads a clock, blocks or calls back. One thread
+/// at a time.
 ///
-/// What ended is told by poll_done(), in the order in which it ended.
-class Engine final : private InBulk::Owner, private Calls::Host, private CollectiveRunner::Host {
+/// It owns the parts and connects them. Messages, Calls and CollectiveRunner do not know each
+/// other; they share Services, and Transfers carries what they send and receive.
+///
+/// poll_done() returns operations in the order in which they ended.
+class Engine final : private Transfers::Owner, private Services {
 public:
     Engine(const EngineOptions& options, BufferPool& pool);
     ~Engine() override;
@@ -111,20 +103,24 @@ public:
     void abandon(CollectiveOperation& collective, const Error& error);
 
     /// The message that a receive with this pattern would get now.
-    std::optional<Envelope> look(Context& context, const Pattern& pattern);
+    static std::optional<Envelope> look(Context& context, const Pattern& pattern) {
+        return Messages::look(context, pattern);
+    }
     /// The same, and takes it out of matching.
-    InMessage* take(Context& context, const Pattern& pattern);
+    InMessage* take(Context& context, const Pattern& pattern) {
+        return messages_.take(context, pattern);
+    }
     /// Throws away what was taken out of matching.
-    void drop(InMessage& message);
+    void drop(InMessage& message) { messages_.drop(message); }
 
     /// Withdraws what nobody else knows of, and gives up what can be given up. It ends in any case,
     /// also when the peer says nothing: as it would have, with Errc::cancelled, or, if it is a
     /// send, with Errc::outcome_unknown; a peer that knows of it has `cancel_patience` for an
     /// answer. advance() first: that time counts from there.
-    void cancel(SendOperation& send);
-    void cancel(ReceiveOperation& receive);
-    void cancel(ProbeOperation& probe);
-    void cancel(CallOperation& call);
+    void cancel(SendOperation& send) { messages_.cancel(send); }
+    void cancel(ReceiveOperation& receive) { messages_.cancel(receive); }
+    void cancel(ProbeOperation& probe) { messages_.cancel(probe); }
+    void cancel(CallOperation& call) { calls_.cancel(call); }
     void cancel(CollectiveOperation& collective);
 
     /// What time it is, before anything else is done with it: ends what has no time left.
@@ -177,33 +173,35 @@ public:
     const EngineOptions& options() const noexcept { return options_; }
     std::size_t pending() const noexcept { return pending_; }
     /// Messages that came and were not received.
-    std::size_t messages() const noexcept { return store_.messages(); }
+    std::size_t messages() const noexcept { return messages_.unreceived(); }
     /// Memory that is held for messages beside the pool's; bounded by the credits of the peers.
-    std::size_t held_bytes() const noexcept { return store_.held_bytes(); }
+    std::size_t held_bytes() const noexcept { return messages_.held_bytes(); }
 
 private:
-    class ControlTaker;
-    class EagerTaker;
-
     // engine.cpp
     bool admit(Context& context, Operation& operation);
-    void finish(Operation& operation) override;
     void fail(Operation& operation, Error error);
+    void want(Peer& peer) override;
 
-    // engine_cancel.cpp
-    void give_up_soon(Operation& operation);
-    void give_up_late(TimePoint now);
-    void give_up(SendOperation& send);
-    void give_up(ReceiveOperation& receive);
-    void let_go(ReceiveOperation& receive, Error reason);
-    void take_back(Peer& peer, SendOperation& send);
-    void ask(Peer& peer, const MessageName& name, SendOperation* send);
-    Result<void> on_withdraw_answer(Peer& peer, const wire::Withdraw& answer);
+    // engine_frames.cpp
+    Result<LanePayload> on_frame(Peer& peer, const wire::FrameHeader& header,
+                                 port::ConstBytes body) override;
+    Result<LanePayload> on_collective_frame(Peer& peer, const wire::FrameHeader& header,
+                                            port::ConstBytes body);
+    Result<Awaited> look_up(Peer& peer, const TransferName& name) override;
+    Result<void> on_credit(Peer& peer, const wire::Credit& credit);
+    void on_writable(Peer& peer, port::Lane lane) override;
+
+    // engine_links.cpp
+    void on_up(port::LinkId id, const port::Up& up);
+    void on_down(Peer& peer, const Error& reason) override;
+    void lose(Peer& peer, const Error& reason);
+    Peer* awaited(const NodeId& node) noexcept;
+    void connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> control);
+    static void on_report(Peer& peer, const wire::ErrorReport& report);
 
     // engine_abort.cpp
     void end_all(const wire::Abort& abort, const Peer* from);
-    void end_sends_to(Peer& peer, const Error& reason);
-    void end_receives_from(Peer& peer, const Error& reason);
 
     // engine_contexts.cpp
     Pair& pair_of(Peer& peer, ContextId context);
@@ -212,99 +210,22 @@ private:
     static Result<Pair*> introduced_pair(Peer& peer, ContextId context);
     Result<void> on_context_begin(Peer& peer, const wire::ContextBegin& begun);
     Result<void> on_context_end(Peer& peer, const wire::ContextEnd& ended);
-    static bool begin_at(Pair& pair);
-    static bool end_at(Pair& pair);
+    bool introduce(Pair& pair) override;
+    bool say_end(Pair& pair) override;
     static void forget_if_over(Pair& pair);
 
-    // engine_send.cpp
-    void send_to_self(Context& context, SendOperation& send);
-    void end_local(InMessage& message);
-    void cancel_local(SendOperation& send, const Error& reason);
-    void drain(Pair& pair);
-    void drain(Peer& peer);
-    bool announce(Pair& pair, SendOperation& send);
-    bool write_eager(Pair& pair, SendOperation& send, bool from_reserve);
-    bool write_bulk_header(Pair& pair, SendOperation& send, bool from_reserve, bool awaits_grant);
-    void begin_stream(Peer& peer, SendOperation& send);
-    Result<void> on_grant(Peer& peer, const wire::Grant& grant);
-    void on_released(Peer& peer, const port::Released& released);
-    Result<void> on_credit(Peer& peer, const wire::Credit& credit);
-
-    // engine_receive.cpp
-    static std::optional<Error> nobody_sends(const Context& context, const Pattern& pattern);
-    Result<InMessage*> on_header(Peer& peer, const wire::MessageHeader& header, bool bulk);
-    std::uint64_t ahead_of_match(const InMessage& message) const noexcept;
-    Result<void> charge(Pair& pair, InMessage& message);
-    void store_payload(InMessage& message);
-    void give_back(InMessage& message);
-    void grant(InMessage& message);
-    void match(InMessage& message);
-    void deliver(InMessage& message, ReceiveOperation& receive);
-    void deliver_local(InMessage& message);
-    void deliver_bulk(InMessage& message);
-    void refuse_payload(InMessage& message);
-    static void refuse(InBulk& stream);
-    void payload_complete(InMessage& message);
-    void attach(InMessage& message, InBulk& stream);
-    void end(InMessage& message);
-
-    // engine_streams.cpp
-    void named(InBulk& stream, port::ConstBytes preamble) override;
-    void overran(InBulk& stream) override;
-    void on_opened(Peer& peer, port::StreamId stream);
-    void on_finished(Peer& peer, const port::Finished& finished);
-    void on_aborted(Peer& peer, port::StreamId stream);
-    Result<void> on_withdraw(Peer& peer, const wire::Withdraw& withdraw);
-    void answer(Peer& peer, const MessageName& name, wire::WithdrawStep step);
-    void unlist(InMessage& message);
-    void conclude(InMessage& message);
-    void withdraw(InMessage& message, const Error& reason);
-
-    // engine_links.cpp
-    void on_up(port::LinkId id, const port::Up& up);
-    void on_down(Peer& peer, const Error& reason);
-    void end_receives_of(Context& context, const Pair& pair, const Error& reason);
-    static void warn_if_alone(Context& context);
-    Peer* awaited(const NodeId& node) noexcept;
-    void connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> control);
-    void begin_lanes(Peer& peer, std::unique_ptr<LaneReader> control);
-    void want(Peer& peer) override;
-    template <class Message>
-    void send_control(Peer& peer, const Message& message);
-    void flush_control(Peer& peer);
-    void violated(Peer& peer, const Error& error) override;
-    void on_report(Peer& peer, const wire::ErrorReport& report);
-
-    // engine_collectives.cpp
-    Result<std::uint64_t> on_collective(Peer& peer, const wire::FrameHeader& header,
-                                        port::ConstBytes body);
-    bool introduce(Pair& pair) override;
-    void give_credit(Peer& peer, const wire::Credit& credit) override;
-    void refuse_stream(InBulk& stream) override;
-    void open_stream(InBulk& stream) override;
-    static void keep_rests(Peer& peer, const std::vector<port::Rest>& rests);
-    void offer_rests();
-
     EngineOptions options_;
-    MessageStore store_;
     std::unordered_map<ContextId, std::unique_ptr<Context>> contexts_;
+    std::uint16_t next_index_ = 0;                 // see Context::index
     std::unordered_set<ContextId> ended_parents_;  // communicators that others were made from
+    Transfers transfers_;
     std::vector<std::unique_ptr<Peer>> peers_;
-    std::unordered_map<port::LinkId, Peer*> by_link_;
+    Messages messages_;
     Calls calls_;
     CollectiveRunner collectives_;
     std::deque<NodeId> wanted_;
-    /// Streams with a rest of which something changed, see offer_rests().
-    std::deque<std::pair<Peer*, port::StreamId>> rests_due_;
-    IntrusiveList<Operation, &Operation::done_hook> done_;
-    std::size_t pending_ = 0;
-    TimePoint now_{};
-    std::set<std::pair<TimePoint, Operation*>> giving_up_;               // by Operation::give_up_at
-    IntrusiveList<SendOperation, &SendOperation::waiting_hook> locals_;  // sends to oneself
-    std::uint64_t self_bytes_ = 0;  // copied messages to oneself that wait
     bool closing_ = false;
     std::optional<wire::Abort> abort_{};
-    std::optional<Error> aborted_{};  // by it
 };
 
 /// "rank 2 aborted the program with code 3: why", as every operation says it.

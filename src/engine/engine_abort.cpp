@@ -1,4 +1,4 @@
-// How a program is aborted: everything that is under way ends here, and all members hear of it.
+// Aborting the program: every operation ends here, and all members hear of it.
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ Error error_of(const wire::Abort& abort) {
 
 bool Engine::abort(std::int32_t code, std::string_view why) {
     const Context* const world = calls_.world();
-    NEXAR_ASSERT(world != nullptr, "a world is there before anybody can abort it");
+    NEXAR_ASSERT(world != nullptr, "set_world() comes before abort()");
     if (abort_) return false;
     for (const auto& peer : peers_) {
         if (!peer->lost) want(*peer);
@@ -48,70 +48,26 @@ Result<void> Engine::hear_abort(const wire::Abort& abort, const Peer* from) {
     return {};
 }
 
-/// Peers hear of it before the streams to them are given up, so that they know why.
+/// Tells peers before it gives the streams to them up, so that they know why.
 void Engine::end_all(const wire::Abort& abort, const Peer* from) {
     const Error reason = error_of(abort);
     abort_ = abort;
     aborted_ = reason;
     for (const auto& peer : peers_) {
-        if (peer.get() != from) send_control(*peer, abort);
+        if (peer.get() != from) peer->transfers.say_message(port::Lane::control, abort);
     }
-    for (const auto& [id, context] : contexts_) {
-        for (PostedReceive* const posted : context->matcher.all_posted()) {
-            context->matcher.remove(*posted);
-            fail(static_cast<ReceiveOperation&>(*posted), reason.within({.operation = "receive"}));
-        }
-        while (ProbeOperation* probe = context->probes.pop_front()) {
-            fail(*probe, reason.within({.operation = "probe"}));
-        }
-    }
-    while (SendOperation* send = locals_.first()) {
-        cancel_local(*send, reason.within({.operation = "send"}));
-    }
-    for (const auto& peer : peers_) {
-        end_sends_to(*peer, reason);
-        end_receives_from(*peer, reason);
-    }
+    for (const auto& [id, context] : contexts_) messages_.abort(*context, reason);
+    messages_.abort_local(reason);
+    for (const auto& peer : peers_) messages_.abort(*peer, reason);
     calls_.abort(reason);
     for (const auto& [id, context] : contexts_) collectives_.abort(*context, reason);
-    offer_rests();
-}
-
-void Engine::end_sends_to(Peer& peer, const Error& reason) {
-    const auto end = [&](SendOperation& send) {
-        send.state = SendOperation::State::ended;
-        fail(send, reason.within({.operation = "send"}));
-    };
-    for (const auto& [id, pair] : peer.pairs) {
-        while (SendOperation* send = pair->waiting.pop_front()) end(*send);
-    }
-    // A grant that still comes for one of them is late, and allowed.
-    for (const auto& [name, send] : peer.announced) end(*send);
-    peer.announced.clear();
-    for (auto& [name, send] : peer.asking) {
-        if (send != nullptr) end(*std::exchange(send, nullptr));
-    }
-    for (const auto& [stream, send] : peer.streams_out) {
-        if (!std::exchange(send->cancelling, true) && peer.link != nullptr) {
-            peer.link->cancel(send->stream);  // ends when it is released
-        }
-    }
-}
-
-/// Those that are matched, while their message arrives.
-void Engine::end_receives_from(Peer& peer, const Error& reason) {
-    for (InMessage* message = peer.incomplete.first(); message != nullptr;) {
-        InMessage& arriving = *message;
-        message = decltype(peer.incomplete)::after(arriving);
-        if (arriving.receiver != nullptr) {
-            let_go(*arriving.receiver, reason.within({.operation = "receive"}));
-        }
-    }
+    transfers_.offer_rests();
 }
 
 bool Engine::abort_told() const noexcept {
     return std::ranges::all_of(peers_, [](const auto& peer) {
-        return peer->lost || (peer->link != nullptr && peer->control_backlog.empty());
+        return peer->lost ||
+               (peer->transfers.up() && peer->transfers.backlog(port::Lane::control) == 0);
     });
 }
 

@@ -1,4 +1,4 @@
-// Communicators: how they begin here and are introduced to peers, and how they end.
+// Communicators: how they begin here, how peers learn of them, and how they end.
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ std::string described(const wire::ContextBegin& begun) {
                        begun.origin.epoch.value());
 }
 
-/// Whether the peer means the same communicator as this side by its id.
+/// Fails when the peer means another communicator than this side by the same id.
 Result<void> compare(const Context& context, Rank peer, const wire::ContextBegin& begun) {
     wire::ContextBegin expected = introduction(context);
     expected.rank = peer;
@@ -38,18 +38,6 @@ Result<void> compare(const Context& context, Rank peer, const wire::ContextBegin
                  fmt::format("it means another communicator by the id {:016x}: it is {} there, {} "
                              "here; make communicators in the same order on all ranks",
                              context.id.value(), described(begun), described(expected)));
-}
-
-/// False: there is no room on the lane.
-template <class Message>
-bool write_frame(Peer& peer, const Message& message) {
-    if (peer.eager_full) return false;
-    std::array<std::byte, wire::kFrameHeaderBytes + 48> frame{};
-    const auto size = wire::encode(message, frame);
-    NEXAR_ASSERT(size.has_value());
-    const port::ConstBytes piece(frame.data(), *size);
-    peer.eager_full = !peer.link->write(port::Lane::eager, {&piece, 1});
-    return !peer.eager_full;
 }
 
 }  // namespace
@@ -67,6 +55,8 @@ Context& Engine::add_context(ContextId id, std::span<const NodeId> members, Rank
                                            options_.hash_seed);
     Context& context = *contexts_.emplace(id, std::move(owned)).first->second;
     context.origin = origin;
+    context.index = next_index_++;
+    recording_.communicator(EventKind::communicator_made, context);
     for (std::uint32_t rank = 0; rank < members.size(); ++rank) {
         if (rank == me.value()) continue;
         Pair& pair = pair_of(add_peer(members[rank]), id);
@@ -74,58 +64,41 @@ Context& Engine::add_context(ContextId id, std::span<const NodeId> members, Rank
         pair.context = &context;
         pair.rank = Rank(rank);
         context.pairs[rank] = &pair;
-        if (const auto same = meet(pair); !same) violated(*pair.peer, same.error());
-        for (InMessage* message : std::exchange(pair.early, {})) {
-            message->context = &context;
-            message->source = pair.rank;
-            match(*message);
-        }
+        if (const auto same = meet(pair); !same) pair.peer->transfers.cut_off(same.error());
+        messages_.begin(pair);
     }
     return context;
 }
 
 void Engine::end_context(Context& context) {
-    NEXAR_ASSERT(context.matcher.all_posted().empty() && context.probes.empty(),
-                 "what is under way keeps its communicator");
     collectives_.end(context);
-    offer_rests();
-    for (Arrived* const arrived : context.matcher.all_arrived()) {
-        auto& message = static_cast<InMessage&>(*arrived);
-        context.matcher.remove(message);
-        if (message.peer != nullptr) give_back(message);
-        refuse_payload(message);
-    }
+    transfers_.offer_rests();
+    messages_.end(context);
     for (Pair* const pair : context.pairs) {
         if (pair == nullptr) continue;
-        NEXAR_ASSERT(pair->waiting.empty());
-        Peer& peer = *pair->peer;
-        for (InMessage* message = peer.incomplete.first(); message != nullptr;
-             message = decltype(peer.incomplete)::after(*message)) {
-            if (message->context == &context) message->context = nullptr;
-        }
+        Messages::leave(*pair);
         pair->context = nullptr;
         pair->ended = true;
         pair->end_due = pair->begun_out;
         pair->collectives_called = context.collectives.next;
-        if (std::exchange(pair->blocked, false)) peer.blocked.erase(*pair);
-        drain(*pair);
+        messages_.unblock(*pair);
     }
+    recording_.communicator(EventKind::communicator_ended, context);
     const ContextId id = context.id;
     if (context.creations != 0) ended_parents_.insert(id);
     contexts_.erase(id);
 }
 
-/// When both sides have a communicator, each tells the other of it, which opens the reserve.
+/// When both sides have a communicator, each introduces it to the other, which opens the reserve.
 Result<void> Engine::meet(Pair& pair) {
     if (pair.context == nullptr || !pair.begun_in) return {};
     NEXAR_TRY(compare(*pair.context, pair.rank, *pair.begun_in));
-    if (std::exchange(pair.blocked, false)) pair.peer->blocked.erase(pair);
-    drain(pair);
+    messages_.unblock(pair);
     collectives_.drain(pair);
     return {};
 }
 
-/// Whether a communicator that is not known here was, and will not be again.
+/// True for the origin of a communicator that this side has ended.
 bool Engine::has_ended(const wire::ContextOrigin& origin) const {
     const auto parent = contexts_.find(origin.parent);
     if (parent == contexts_.end()) return ended_parents_.contains(origin.parent);
@@ -180,19 +153,22 @@ Result<void> Engine::on_context_end(Peer& peer, const wire::ContextEnd& ended) {
     return {};
 }
 
-/// Says that a communicator begins; false: there is no room now.
-bool Engine::begin_at(Pair& pair) {
-    if (pair.peer->link == nullptr || pair.peer->violation) return false;
-    if (!pair.begun_out) pair.begun_out = write_frame(*pair.peer, introduction(*pair.context));
+bool Engine::introduce(Pair& pair) {
+    PeerTransfers& transfers = pair.peer->transfers;
+    if (!transfers.usable()) return false;
+    if (!pair.begun_out) {
+        pair.begun_out = transfers.write_message(port::Lane::eager, introduction(*pair.context));
+    }
     return pair.begun_out;
 }
 
-/// Says that a communicator ended; false: there is no room now. The pair may be gone afterwards.
-bool Engine::end_at(Pair& pair) {
-    Peer& peer = *pair.peer;
-    const bool hears = peer.link != nullptr && !peer.violation;
+bool Engine::say_end(Pair& pair) {
+    if (!collectives_.flush_said(pair)) return false;
+    PeerTransfers& transfers = pair.peer->transfers;
     const wire::ContextEnd end{.context = pair.context_id, .collectives = pair.collectives_called};
-    if (pair.end_due && hears && !write_frame(peer, end)) return false;
+    if (pair.end_due && transfers.usable() && !transfers.write_message(port::Lane::eager, end)) {
+        return false;
+    }
     pair.end_due = false;
     forget_if_over(pair);
     return true;

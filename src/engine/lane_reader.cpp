@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "base/try.hpp"
@@ -34,7 +34,8 @@ Result<std::size_t> LaneReader::take_frame(port::ConstBytes bytes) {
     }
     const auto body = bytes.first(size).subspan(wire::kFrameHeaderBytes);
     NEXAR_TRY_VALUE(payload, taker_->frame(header, body));
-    payload_left_ = payload;
+    payload_ = payload;
+    payload_came_ = 0;
     return size;
 }
 
@@ -43,19 +44,22 @@ Result<std::size_t> LaneReader::take_unit(port::ConstBytes bytes) {
 }
 
 std::size_t LaneReader::take_payload(port::ConstBytes bytes) {
-    const auto most =
-        static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), payload_left_));
-    const port::Bytes place = taker_->payload_place(most);
-    const std::size_t taken = place.empty() ? most : std::min(place.size(), most);
-    if (!place.empty()) std::memcpy(place.data(), bytes.data(), taken);
-    payload_left_ -= taken;
-    taker_->payload_came(taken);
+    const auto taken = static_cast<std::size_t>(
+        std::min<std::uint64_t>(bytes.size(), payload_.bytes - payload_came_));
+    const std::uint64_t offset = payload_came_;
+    payload_came_ += taken;
+    if (payload_.receiver == nullptr) return taken;
+    const std::size_t written = payload_.receiver->write(offset, bytes.first(taken));
+    NEXAR_ASSERT(written == taken, "a payload on a lane never waits");
+    if (payload_came_ == payload_.bytes && payload_.receiver != nullptr) {
+        std::exchange(payload_.receiver, nullptr)->finished(payload_.bytes);
+    }
     return taken;
 }
 
-// The front of `bytes`: payload, or a unit, or the rest of one that began before.
+// Takes the front of `bytes`: payload, a unit, or the rest of a unit that began before.
 Result<std::size_t> LaneReader::take_some(port::ConstBytes bytes) {
-    if (payload_left_ != 0) return take_payload(bytes);
+    if (payload_came_ != payload_.bytes) return take_payload(bytes);
     if (part_.empty()) {
         NEXAR_TRY_VALUE(taken, take_unit(bytes));
         if (taken == 0) part_.assign(bytes.begin(), bytes.end());

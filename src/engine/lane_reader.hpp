@@ -6,35 +6,43 @@
 #include <vector>
 
 #include <nexar/result.hpp>
+#include "engine/payload_receiver.hpp"
 #include "port/stream.hpp"
 #include "wire/frame.hpp"
 #include "wire/preamble.hpp"
 
 namespace nexar::engine {
 
-/// Cuts the bytes of a lane into its preamble, frames, and the payloads behind eager headers. Takes
-/// everything at once: a lane never waits for a receive.
+/// The payload that follows a frame on its lane.
+struct LanePayload {
+    std::uint64_t bytes = 0;
+    PayloadReceiver* receiver = nullptr;  // takes all of it at once; nullptr: it is dropped
+};
+
+/// Cuts the bytes of a lane into its preamble, frames, and the payloads behind frames. Takes
+/// everything at once: a lane never waits.
 class LaneReader final : public port::Sink {
 public:
-    /// What the pieces are for.
+    /// Takes the frames.
     class Taker {
     public:
         virtual ~Taker() = default;
-        /// A whole frame. The answer says how many bytes of payload follow.
-        virtual Result<std::uint64_t> frame(const wire::FrameHeader& header,
-                                            port::ConstBytes body) = 0;
-        /// Where the next payload bytes go: as many as fit, at least one; empty: nowhere.
-        virtual port::Bytes payload_place(std::size_t bytes) = 0;
-        /// So many bytes of payload came, written there or not wanted.
-        virtual void payload_came(std::size_t bytes) = 0;
-        /// The peer broke the rules: nothing of this lane is looked at any more.
+        /// A whole frame. Returns the payload that follows.
+        virtual Result<LanePayload> frame(const wire::FrameHeader& header,
+                                          port::ConstBytes body) = 0;
+        /// The peer broke the rules: the reader drops the rest of the lane.
         virtual void violated(const Error& error) = 0;
     };
 
     LaneReader(wire::Lane lane, Taker& taker) noexcept : lane_(lane), taker_(&taker) {}
 
-    /// From now on frames go there, also from within frame().
+    /// From now on frames go there. May be called from within frame().
     void hand_to(Taker& taker) noexcept { taker_ = &taker; }
+
+    /// If `receiver` is taking a payload, it gets no more of it.
+    void skip(const PayloadReceiver& receiver) noexcept {
+        if (payload_.receiver == &receiver) payload_.receiver = nullptr;
+    }
 
     std::size_t write(std::uint64_t offset, port::ConstBytes bytes) noexcept override;
     port::Bytes region(std::uint64_t /*offset*/, std::size_t /*bytes*/) noexcept override {
@@ -42,7 +50,7 @@ public:
     }
 
 private:
-    /// Takes one unit from the front of what is there: how many bytes; 0: it is not whole yet.
+    /// Takes one unit from the front of `bytes` and returns its size; 0: it is not whole yet.
     Result<std::size_t> take_unit(port::ConstBytes bytes);
     Result<std::size_t> take_preamble(port::ConstBytes bytes);
     Result<std::size_t> take_frame(port::ConstBytes bytes);
@@ -53,8 +61,9 @@ private:
     Taker* taker_;
     bool started_ = false;  // the preamble was read
     bool broken_ = false;
-    std::uint64_t payload_left_ = 0;
-    std::vector<std::byte> part_;  // the beginning of a unit whose end has not come
+    LanePayload payload_{};           // that is arriving
+    std::uint64_t payload_came_ = 0;  // of its bytes
+    std::vector<std::byte> part_;     // the beginning of a unit whose end has not arrived
 };
 
 }  // namespace nexar::engine

@@ -33,13 +33,11 @@ class Mesh::Greeter final : public LaneReader::Taker {
 public:
     Greeter(Mesh& mesh, Candidate& candidate) noexcept : mesh_(&mesh), candidate_(&candidate) {}
 
-    Result<std::uint64_t> frame(const wire::FrameHeader& header, port::ConstBytes body) override {
-        if (candidate_->state == Candidate::State::closing) return std::uint64_t{0};
+    Result<LanePayload> frame(const wire::FrameHeader& header, port::ConstBytes body) override {
+        if (candidate_->state == Candidate::State::closing) return LanePayload{};
         NEXAR_TRY(mesh_->on_frame(*candidate_, header, body));
-        return std::uint64_t{0};
+        return LanePayload{};
     }
-    port::Bytes payload_place(std::size_t /*bytes*/) override { return {}; }
-    void payload_came(std::size_t /*bytes*/) override {}
     void violated(const Error& error) override { mesh_->drop(*candidate_, error.cause()); }
 
 private:

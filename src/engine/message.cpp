@@ -1,8 +1,27 @@
 #include "engine/message.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 #include "base/try.hpp"
 
 namespace nexar::engine {
+
+std::size_t InMessage::write(std::uint64_t offset, port::ConstBytes from) noexcept {
+    if (discard) return from.size();
+    if (receiver != nullptr) return receiver->write(offset, from);
+    const port::Bytes storage = MessageStore::storage(*this);
+    if (offset >= storage.size()) return 0;
+    const port::Bytes room = storage.subspan(static_cast<std::size_t>(offset));
+    const std::size_t taken = std::min(room.size(), from.size());
+    std::memcpy(room.data(), from.data(), taken);
+    received = offset + taken;
+    return taken;
+}
+
+port::Bytes InMessage::region(std::uint64_t offset, std::size_t most) noexcept {
+    return receiver == nullptr ? port::Bytes{} : receiver->region(offset, most);
+}
 
 Result<void> MessageStore::reserve(InMessage& message, std::size_t bytes) {
     if (bytes > InMessage::kMaxBlockBytes) {
@@ -31,7 +50,7 @@ namespace {
 
 template <class Block>
 void end_block(Slab<Block>& blocks, std::byte* block) noexcept {
-    blocks.end(*reinterpret_cast<Block*>(block));  // its first byte is where it stands
+    blocks.end(*reinterpret_cast<Block*>(block));  // the array starts at its first byte
 }
 
 }  // namespace

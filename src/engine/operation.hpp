@@ -9,11 +9,12 @@
 #include "base/time.hpp"
 #include "engine/intrusive_list.hpp"
 #include "engine/matcher.hpp"
-#include "port/link.hpp"
+#include "engine/out_stream.hpp"
 #include "port/stream.hpp"
 
 namespace nexar::engine {
 
+class Messages;
 struct Context;
 struct InMessage;
 struct Peer;
@@ -25,8 +26,8 @@ struct Envelope {
     std::uint64_t bytes = 0;
 };
 
-/// Something that was asked of the engine. Belongs to whoever asked, and must stay where it is,
-/// with the memory that it shows, from start() until the engine says by poll_done() that it ended.
+/// An operation submitted to the engine. The caller owns it and must keep it, and the memory it
+/// refers to, in place from start() until poll_done() returns it.
 class Operation {
 public:
     enum class Kind : std::uint8_t { send, receive, probe, call, collective };
@@ -39,14 +40,14 @@ public:
     // The caller's own.
     void* owner = nullptr;
 
-    // Set by the engine, valid when it ended.
+    // Set by the engine, valid when the operation has ended.
     std::optional<Error> error{};
-    Envelope envelope{};  // of a receive and of a probe: what came
+    Envelope envelope{};  // of the message that a receive or a probe found
 
     // The engine's own.
     Context* context = nullptr;
     bool active = false;
-    TimePoint give_up_at = TimePoint::max();  // when it was cancelled, and a peer knows of it
+    TimePoint give_up_at = TimePoint::max();  // set when it was cancelled and a peer knows of it
     Hook<Operation> done_hook{};
 
 protected:
@@ -57,7 +58,7 @@ private:
     Kind kind_;
 };
 
-class SendOperation final : public Operation, public port::Source {
+class SendOperation final : public Operation, public OutStream {
 public:
     SendOperation() noexcept : Operation(Kind::send) {}
 
@@ -70,26 +71,26 @@ public:
 
     std::uint64_t size() const noexcept override { return bytes; }
     std::span<const port::ConstBytes> regions() const noexcept override { return content; }
-    std::size_t fill(std::uint64_t /*offset*/, port::Bytes /*out*/) noexcept override { return 0; }
+    void released(port::SendOutcome outcome) override;
 
     // The engine's own.
     enum class State : std::uint8_t {
         idle,
-        waiting,    // for credit or room; nobody knows of it
+        waiting,    // for credit or room; the peer does not know of it
         announced,  // its header is out, a grant will come
         streaming,  // the link reads its memory
-        asking,     // the peer, what became of a message that was sent whole
+        asking,     // the peer what became of a message that was sent whole
         local,      // to this rank itself, not matched yet
         ended,
     };
     State state = State::idle;
+    Messages* messages = nullptr;
     std::uint64_t bytes = 0;
     Sequence sequence{};
-    port::StreamId stream{};
     bool payload_sent = false;  // with its header
     bool cancelling = false;
     InMessage* local_message = nullptr;
-    Hook<SendOperation> waiting_hook{};  // of a pair, or of the engine's local ones
+    Hook<SendOperation> hook{};  // in the list of its state: waiting, streaming or local
 };
 
 /// A receive, or a probe that takes the message out of matching: then `message` has it.
@@ -101,11 +102,11 @@ public:
     std::span<const port::Bytes> content{};
     bool only_take = false;
 
-    /// What was taken out of matching; the engine's memory. Must be received.
+    /// The message that was taken out of matching; the engine owns it. Must be received.
     InMessage* message = nullptr;
 
     // The engine's own.
-    InMessage* matched = nullptr;  // whose payload comes to `content`
+    InMessage* matched = nullptr;  // the message whose payload goes to `content`
 
     std::uint64_t capacity() const noexcept;
 
@@ -113,12 +114,12 @@ public:
     port::Bytes region(std::uint64_t offset, std::size_t bytes) noexcept override;
 
 private:
-    // Where in `content` the last byte went: bytes come in order.
+    // Where in `content` the last byte went: bytes arrive in order.
     std::size_t region_ = 0;
     std::uint64_t region_begin_ = 0;
 };
 
-/// Waits for a message that fits, and leaves it where it is.
+/// Waits for a message that matches, and leaves it unreceived.
 class ProbeOperation final : public Operation {
 public:
     ProbeOperation() noexcept : Operation(Kind::probe) {}

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <nexar/error.hpp>
 #include <optional>
@@ -14,13 +13,12 @@
 #include "base/mix.hpp"
 #include "engine/collective.hpp"
 #include "engine/credit.hpp"
-#include "engine/in_bulk.hpp"
 #include "engine/intrusive_list.hpp"
-#include "engine/lane_reader.hpp"
 #include "engine/message.hpp"
 #include "engine/operation.hpp"
 #include "engine/peer_calls.hpp"
-#include "port/link.hpp"
+#include "engine/peer_transfers.hpp"
+#include "engine/transfers.hpp"
 #include "wire/messages.hpp"
 
 namespace nexar::engine {
@@ -33,7 +31,7 @@ struct MessageName {
     friend bool operator==(const MessageName&, const MessageName&) noexcept = default;
 };
 
-/// `seed` keeps names of a peer's choice from meeting in one bucket.
+/// `seed` keeps a peer from choosing names that all fall into one bucket.
 struct MessageNameHash {
     std::uint64_t seed = 0;
 
@@ -51,77 +49,79 @@ struct Pair {
     ContextId context_id;
     Context* context = nullptr;  // nullptr: this side has not made it yet, or has ended it
     Rank rank{};                 // the peer's in the communicator
-    bool ended = false;          // by this side: what comes is dropped
-    bool begun_out = false;      // the peer was told which communicator it is
-    bool end_due = false;        // the peer is to be told that it ended
-    std::optional<wire::ContextBegin> begun_in{};  // what the peer said; none when it ended it
+    bool ended = false;          // by this side: what arrives is dropped
+    bool begun_out = false;      // this side has introduced the communicator to the peer
+    bool end_due = false;        // the peer must hear that this side has ended it
+    std::optional<wire::ContextBegin> begun_in{};  // the peer's introduction, until it ended it
+
+    // Messages.
     Sequence next_out{};
     Sequence next_in{};
     CreditOut reserve_out;
     CreditIn reserve_in;
-    IntrusiveList<SendOperation, &SendOperation::waiting_hook> waiting{};
-    std::vector<InMessage*> early{};  // came before the communicator was made here
+    IntrusiveList<SendOperation, &SendOperation::hook> waiting{};
+    std::vector<InMessage*> early{};  // arrived before the communicator was made here
     bool blocked = false;             // its first waiting send lacks credit or room
     Hook<Pair> blocked_hook{};
 
+    // Collectives.
     std::unique_ptr<PairCollectives> collectives{};  // once there are some
     bool collectives_blocked = false;
-    std::uint64_t collectives_called = 0;  // by this side, when it ended
+    std::uint64_t collectives_called = 0;  // by this side, when it ended the communicator
     Hook<Pair> collectives_hook{};
 };
 
-/// Another node, and everything that is under way to it and from it.
-struct Peer {
-    Peer(const NodeId& id, const Amount& shared, std::uint64_t hash_seed = 0)
-        : node(id), shared_out(shared), shared_in(shared), hash{hash_seed} {}
-
-    NodeId node;
-    port::Link* link = nullptr;   // while it is up
-    std::optional<Error> lost{};  // why there is none any more
-    bool wanted = false;          // somebody was told that a link is needed
-    /// How it broke the rules: nothing of it is looked at any more, Down will come.
-    std::optional<Error> violation{};
-    /// What it said of why it leaves; Down will come.
-    std::optional<Error> farewell{};
+/// The messages between this node and one peer, in all communicators.
+struct PeerMessages {
+    PeerMessages(const Amount& shared, std::uint64_t hash_seed)
+        : shared_out(shared), shared_in(shared), hash{hash_seed} {}
 
     CreditOut shared_out;
     CreditIn shared_in;
+    IntrusiveList<Pair, &Pair::blocked_hook> blocked{};
 
     MessageNameHash hash;  // of the tables below
 
-    std::unordered_map<ContextId, std::unique_ptr<Pair>> pairs{};
-    Pair* last_pair = nullptr;  // of the message before
-    IntrusiveList<Pair, &Pair::blocked_hook> blocked{};
-    bool eager_full = false;
-
-    std::unordered_map<std::uint64_t, SendOperation*> streams_out{};
+    // Sent by this node.
+    IntrusiveList<SendOperation, &SendOperation::hook> streaming{};
     std::unordered_map<MessageName, SendOperation*, MessageNameHash> announced{0, hash};
-    /// Messages that were taken back, until the peer says what became of them; nullptr: the send
-    /// has ended without its answer.
+    /// Messages that this node withdrew, until the peer says what became of them; nullptr: the send
+    /// has ended without the answer.
     std::unordered_map<MessageName, SendOperation*, MessageNameHash> asking{0, hash};
 
-    std::unordered_map<std::uint64_t, std::unique_ptr<InBulk>> streams_in{};
+    // Sent by the peer.
     std::unordered_map<MessageName, InMessage*, MessageNameHash> bulk_in{0, hash};
-    std::unordered_map<MessageName, InBulk*, MessageNameHash> early_streams{0, hash};
-    /// Messages whose stream was given up, until the peer asks what became of them.
+    /// Messages whose stream the peer gave up, until it asks what became of them.
     std::unordered_set<MessageName, MessageNameHash> given_up{0, hash};
-    /// Messages that were taken back before their header came.
+    /// Messages that the peer withdrew before their header arrived.
     std::unordered_set<MessageName, MessageNameHash> taken_back{0, hash};
-    /// Messages whose payload has not come whole, in any state.
+    /// Messages whose payload is not complete, in any state.
     IntrusiveList<InMessage, &InMessage::peer_hook> incomplete{};
+};
 
+/// The collectives of all communicators that this node shares with one peer.
+struct PeerCollectives {
+    CollectiveOnLane on_lane{};
+    IntrusiveList<Pair, &Pair::collectives_hook> blocked{};
+};
+
+/// Another node, and everything in flight to it and from it.
+struct Peer {
+    Peer(Transfers& all, const NodeId& id, const Amount& shared)
+        : node(id), messages(shared, all.limits().hash_seed), transfers(all, *this) {}
+
+    NodeId node;
+    std::optional<Error> lost{};      // why there is no link any more
+    bool wanted = false;              // Engine::poll_wanted() was told that a link is needed
+    std::optional<Error> farewell{};  // the peer's reason for leaving; Down will follow
+
+    std::unordered_map<ContextId, std::unique_ptr<Pair>> pairs{};
+    Pair* last_pair = nullptr;  // of the message before
+
+    PeerMessages messages;
     PeerCalls calls{};
     PeerCollectives collectives{};
-    IntrusiveList<Pair, &Pair::collectives_hook> collectives_blocked{};
-
-    /// Control frames that the lane had no room for.
-    std::deque<std::vector<std::byte>> control_backlog{};
-
-    // The lanes of the link; made with it.
-    std::unique_ptr<LaneReader::Taker> control_taker{};
-    std::unique_ptr<LaneReader::Taker> rpc_taker{};
-    std::unique_ptr<LaneReader::Taker> eager_taker{};
-    std::vector<std::unique_ptr<LaneReader>> readers{};
+    PeerTransfers transfers;  // refers to the above while the link is up
 };
 
 }  // namespace nexar::engine

@@ -64,13 +64,12 @@ private:
         return link_->write(port::Lane::control, {&piece, 1});
     }
 
-    Result<std::uint64_t> frame(const wire::FrameHeader& header, port::ConstBytes body) override {
-        if (closed_) return std::uint64_t{0};
+    Result<engine::LanePayload> frame(const wire::FrameHeader& header,
+                                      port::ConstBytes body) override {
+        if (closed_) return engine::LanePayload{};
         if (auto taken = take_(header, body); !taken) return taken.error();
-        return std::uint64_t{0};
+        return engine::LanePayload{};
     }
-    port::Bytes payload_place(std::size_t /*bytes*/) override { return {}; }
-    void payload_came(std::size_t /*bytes*/) override {}
     void violated(const Error& error) override { close(error.cause()); }
 
     port::Link* link_;

@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <limits>
+#include <set>
+#include <string_view>
+#include <vector>
 
 namespace nexar {
 namespace {
@@ -91,6 +94,38 @@ TEST(Recorder, one_thread_can_use_several_recorders) {
     second.record(numbered(2));
     EXPECT_EQ(first.snapshot().events.at(0).event, numbered(1));
     EXPECT_EQ(second.snapshot().events.at(0).event, numbered(2));
+}
+
+TEST(Recorder, names_every_kind_of_event) {
+    std::set<std::string_view> names;
+    for (const EventKind kind : kEventKinds) names.insert(name(kind));
+    EXPECT_EQ(names.size(), kEventKinds.size());
+    EXPECT_FALSE(names.contains("unknown"));
+    EXPECT_EQ(name(static_cast<EventKind>(0)), "unknown");
+}
+
+// Trace files of older versions must keep their meaning.
+TEST(Recorder, numbers_of_kinds_are_stable) {
+    EXPECT_EQ(static_cast<int>(EventKind::mark), 1);
+    EXPECT_EQ(static_cast<int>(EventKind::send_started), 16);
+    EXPECT_EQ(static_cast<int>(EventKind::receive_ended), 21);
+    EXPECT_EQ(static_cast<int>(EventKind::collective_started), 32);
+    EXPECT_EQ(static_cast<int>(EventKind::message_matched), 48);
+    EXPECT_EQ(static_cast<int>(EventKind::link_down), 65);
+    EXPECT_EQ(static_cast<int>(EventKind::communicator_ended), 81);
+    EXPECT_EQ(static_cast<int>(WaitReason::match), 4);
+}
+
+TEST(Recorder, packs_a_subject_and_a_detail_into_one_word) {
+    for (const std::uint32_t subject : {0U, 1U, 70'000U, kAnyRank - 1, kAnyRank}) {
+        for (const int detail : {0, 1, 402, 4095}) {
+            const std::uint32_t word = event_word(subject, static_cast<std::uint16_t>(detail));
+            EXPECT_EQ(event_subject(word), subject);
+            EXPECT_EQ(event_detail(word), detail);
+        }
+    }
+    EXPECT_EQ(event_subject(event_word(2'000'000, 402)), kAnyRank);
+    EXPECT_EQ(event_detail(event_word(2'000'000, 402)), 402);
 }
 
 TEST(RecorderDeathTest, asserts_on_options_beyond_its_limits) {

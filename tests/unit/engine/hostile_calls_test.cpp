@@ -69,26 +69,26 @@ TEST_F(HostileCalls, sends_one_payload_on_two_streams) {
     says(Lane::rpc, said(request(0, 1000)));
     streams(stream_preamble(0, wire::CallPart::request));
     streams(stream_preamble(0, wire::CallPart::request));
-    expect_cut_off(Errc::protocol_violation, "the payload of one call two ways");
+    expect_cut_off(Errc::protocol_violation, "the payload of one call twice");
 }
 
 TEST_F(HostileCalls, sends_one_payload_on_two_streams_before_its_frame) {
     streams(stream_preamble(0, wire::CallPart::request));
     streams(stream_preamble(0, wire::CallPart::request));
-    expect_cut_off(Errc::protocol_violation, "the payload of one call two ways");
+    expect_cut_off(Errc::protocol_violation, "the payload of one call twice");
 }
 
 TEST_F(HostileCalls, sends_one_payload_on_a_stream_and_on_the_lane) {
     streams(stream_preamble(0, wire::CallPart::request));
     says(Lane::rpc, with_payload(request(0, 10)));
-    expect_cut_off(Errc::protocol_violation, "the payload of one call two ways");
+    expect_cut_off(Errc::protocol_violation, "the payload of one call twice");
 }
 
 TEST_F(HostileCalls, sends_an_answer_on_a_stream_and_on_the_lane) {
     call(kHostile, 1);
     streams(stream_preamble(0, wire::CallPart::response));
     says(Lane::rpc, said(response(0, 10)) + pattern(0, 10));
-    expect_cut_off(Errc::protocol_violation, "the payload of one answer two ways");
+    expect_cut_off(Errc::protocol_violation, "the payload of one answer twice");
 }
 
 TEST_F(HostileCalls, streams_an_answer_to_nothing) {
@@ -100,7 +100,7 @@ TEST_F(HostileCalls, ends_a_payload_before_its_frame) {
     call(kHostile, 1);
     hostile_.finish(streams(stream_preamble(0, wire::CallPart::response)));
     pump();
-    expect_cut_off(Errc::protocol_violation, "ended before its frame came");
+    expect_cut_off(Errc::protocol_violation, "ended before its header came");
 }
 
 TEST_F(HostileCalls, gives_a_payload_up_and_is_answered) {
@@ -136,7 +136,7 @@ TEST_F(HostileCalls, calls_in_a_flood_and_does_not_read_the_answers) {
     std::uint64_t id = 0;
     for (; id < 20 && !hostile_.closed(); ++id) says(Lane::rpc, said(request(id, 0, "none")));
     EXPECT_EQ(id, 17U) << "one more than it may leave unread";
-    expect_cut_off(Errc::limit_exceeded, "does not read what it is answered");
+    expect_cut_off(Errc::limit_exceeded, "does not read what this node sends");
 }
 
 TEST_F(HostileCalls, makes_the_node_hold_no_more_than_is_allowed) {

@@ -237,7 +237,7 @@ TEST_F(HostileCollectiveFailure, a_peer_that_does_not_read_answers_to_late_messa
     }
     expect_not_cut_off();
     says_part(part(most, 0, 1, asked.collective.terms.fingerprint));
-    expect_cut_off(Errc::limit_exceeded, "does not read what is said to it");
+    expect_cut_off(Errc::limit_exceeded, "does not read what this node sends");
 }
 
 TEST_F(HostileCollectiveFailure, a_mismatch_with_a_call_that_is_over_is_answered) {
@@ -276,7 +276,7 @@ TEST_F(HostileCollectiveFailure, a_peer_that_does_not_read_answers_to_its_mismat
     }
     expect_not_cut_off();
     says_mismatch(0, "broadcast u8 x 9, root 0|chain");
-    expect_cut_off(Errc::limit_exceeded, "does not read what is said to it");
+    expect_cut_off(Errc::limit_exceeded, "does not read what this node sends");
 }
 
 TEST_F(HostileCollectiveFailure, another_fingerprint_is_answered_and_its_reason_waited_for) {

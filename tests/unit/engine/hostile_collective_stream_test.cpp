@@ -128,7 +128,7 @@ TEST_F(HostileCollectiveStream, an_empty_stream_of_an_early_message_cuts_it_off)
 TEST_F(HostileCollectiveStream, a_stream_that_ends_without_a_message_cuts_it_off) {
     hostile_.finish(streams(part_stream(0)));
     pump();
-    expect_cut_off(Errc::protocol_violation, "a payload stream ended without one");
+    expect_cut_off(Errc::protocol_violation, "a payload stream ended before its header came");
 }
 
 TEST_F(HostileCollectiveStream, two_streams_for_one_message_cut_it_off) {
@@ -138,14 +138,14 @@ TEST_F(HostileCollectiveStream, two_streams_for_one_message_cut_it_off) {
     expect_not_cut_off();
     streams(part_stream(0) + content_);
     EXPECT_EQ(asked.ended, 0);
-    expect_cut_off(Errc::protocol_violation, "two streams carry one message");
+    expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
 }
 
 TEST_F(HostileCollectiveStream, two_streams_before_their_header_cut_it_off) {
     streams(part_stream(4) + slice(content_, 0, 100));
     expect_not_cut_off();
     streams(part_stream(4) + slice(content_, 0, 100));
-    expect_cut_off(Errc::protocol_violation, "two streams carry one message");
+    expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
 }
 
 TEST_F(HostileCollectiveStream, two_streams_of_an_early_message_cut_it_off) {
@@ -153,13 +153,13 @@ TEST_F(HostileCollectiveStream, two_streams_of_an_early_message_cut_it_off) {
     says_part(streamed(0, 0));
     expect_not_cut_off();
     streams(part_stream(0) + slice(content_, 0, 100));
-    expect_cut_off(Errc::protocol_violation, "two streams carry one message");
+    expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
 }
 
 TEST_F(HostileCollectiveStream, a_payload_on_the_lane_and_on_a_stream_cuts_it_off) {
     streams(part_stream(0) + slice(content_, 0, 100));
     says_part(part(0, 0, 100, 1));
-    expect_cut_off(Errc::protocol_violation, "it sent the payload of one message two ways");
+    expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
 }
 
 TEST_F(HostileCollectiveStream, a_stream_for_a_payload_that_came_on_the_lane_is_refused) {

@@ -171,7 +171,7 @@ TEST_F(HostileCredit, a_peer_that_does_not_read_what_is_said_to_it_is_cut_off) {
         receive(kHostile, 30 + i, 8);
         says(Lane::eager, bulk(made));
     }
-    expect_cut_off(Errc::limit_exceeded, "does not read what is said to it");
+    expect_cut_off(Errc::limit_exceeded, "does not read what this node sends");
 }
 
 }  // namespace

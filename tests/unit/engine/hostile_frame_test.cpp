@@ -128,7 +128,8 @@ TEST_F(HostileFrame, a_second_grant_changes_nothing) {
     ASSERT_EQ(hostile_.outgoing().size(), 1U);
     grants(0);
     EXPECT_EQ(hostile_.outgoing().size(), 1U);
-    hostile_.release(sent.send.stream, port::SendOutcome::delivered);
+    hostile_.release(port::StreamId(hostile_.outgoing().begin()->first),
+                     port::SendOutcome::delivered);
     pump();
     EXPECT_EQ(sent.ended, 1);
     grants(0);
@@ -189,7 +190,7 @@ TEST_F(HostileFrame, a_message_that_is_taken_back_twice_cuts_it_off) {
 TEST_F(HostileFrame, a_message_that_was_taken_back_and_comes_with_its_payload_cuts_it_off) {
     asks_back(0);
     says(Lane::eager, eager(header(0, 1, 10)));
-    expect_cut_off(Errc::protocol_violation, "two ways");
+    expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
 }
 
 TEST_F(HostileFrame, a_message_that_came_whole_is_not_taken_back) {

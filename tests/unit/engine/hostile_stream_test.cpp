@@ -12,7 +12,7 @@ TEST_F(HostileStream, two_streams_for_one_message_cut_it_off) {
     expect_not_cut_off();
     streams(stream_of(kWorld, 0) + pattern(1, 300));
     EXPECT_EQ(asked.ended, 0);
-    expect_cut_off(Errc::protocol_violation, "two streams carry one message");
+    expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
     ASSERT_EQ(asked.ended, 1);
     EXPECT_EQ(asked.error()->code(), Errc::protocol_violation);
 }
@@ -21,7 +21,7 @@ TEST_F(HostileStream, two_streams_before_the_header_of_their_message_cut_it_off)
     streams(stream_of(kWorld, 0) + pattern(1, 100));
     expect_not_cut_off();
     streams(stream_of(kWorld, 0) + pattern(1, 100));
-    expect_cut_off(Errc::protocol_violation, "two streams carry one message");
+    expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
 }
 
 TEST_F(HostileStream, a_stream_that_overruns_the_announced_size_cuts_it_off) {
@@ -79,23 +79,23 @@ TEST_F(HostileStream, a_stream_that_ends_before_it_named_its_message_cuts_it_off
     preamble.pop_back();
     hostile_.finish(streams(preamble));
     pump();
-    expect_cut_off(Errc::protocol_violation, "a payload stream ended without one");
+    expect_cut_off(Errc::protocol_violation, "a payload stream ended before its header came");
 }
 
 TEST_F(HostileStream, a_stream_without_payload_cuts_it_off) {
     hostile_.finish(streams(stream_of(kWorld, 0)));
     pump();
-    expect_cut_off(Errc::protocol_violation, "a payload stream ended without one");
+    expect_cut_off(Errc::protocol_violation, "a payload stream ended before its header came");
 }
 
 TEST_F(HostileStream, a_stream_that_is_a_lane_cuts_it_off) {
     streams(said(wire::Preamble{.lane = wire::Lane::control}) + pattern(1, 16));
-    expect_cut_off(Errc::protocol_violation, "a payload stream began as none");
+    expect_cut_off(Errc::protocol_violation, "a payload stream began without naming its payload");
 }
 
 TEST_F(HostileStream, a_stream_that_begins_with_anything_cuts_it_off) {
     streams(pattern(1, 24));
-    expect_cut_off(Errc::protocol_violation, "a payload stream began as none");
+    expect_cut_off(Errc::protocol_violation, "a payload stream began without naming its payload");
 }
 
 TEST_F(HostileStream, streams_of_messages_that_never_come_hold_nothing_but_their_windows) {
@@ -134,7 +134,7 @@ TEST_F(HostileStream, a_stream_for_a_message_that_came_with_its_header_is_refuse
 TEST_F(HostileStream, a_stream_before_a_message_that_comes_with_its_header_cuts_it_off) {
     streams(stream_of(kWorld, 0) + pattern(9, 10));
     says(Lane::eager, eager(header(0, 1, 10)));
-    expect_cut_off(Errc::protocol_violation, "two ways");
+    expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
 }
 
 TEST_F(HostileStream, sizes_near_the_end_of_numbers_are_refused) {

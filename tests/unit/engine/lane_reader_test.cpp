@@ -22,42 +22,46 @@ using nexar::testing::said;
 using Bytes = nexar::testing::Bytes;
 using ::testing::HasSubstr;
 
-/// Keeps what it is given, and says what follows.
-class Kept final : public LaneReader::Taker {
+/// Keeps every frame, and receives the payloads behind them.
+class Kept final : public LaneReader::Taker, public PayloadReceiver {
 public:
-    Result<std::uint64_t> frame(const wire::FrameHeader& header, port::ConstBytes body) override {
+    Result<LanePayload> frame(const wire::FrameHeader& header, port::ConstBytes body) override {
         types.push_back(header.type);
         bodies.emplace_back(body.begin(), body.end());
         payloads.emplace_back();
         if (refuses) return Error(Errc::protocol_violation, "not that one");
-        if (header.type != wire::FrameType::eager) return std::uint64_t{0};
-        return wire::decode_body<wire::EagerHeader>(header, body).value().message.size;
-    }
-    port::Bytes payload_place(std::size_t bytes) override {
-        if (nowhere) return {};
-        place = Bytes(std::min(bytes, largest_place));
-        return place;
-    }
-    void payload_came(std::size_t bytes) override {
-        came += bytes;
-        if (nowhere) return;
-        payloads.back().insert(payloads.back().end(), place.begin(),
-                               place.begin() + static_cast<std::ptrdiff_t>(bytes));
+        if (header.type != wire::FrameType::eager) return LanePayload{};
+        const auto size = wire::decode_body<wire::EagerHeader>(header, body).value().message.size;
+        return LanePayload{.bytes = size, .receiver = wants ? this : nullptr};
     }
     void violated(const Error& error) override {
         EXPECT_FALSE(violation) << "told once";
         violation = error;
     }
 
+    std::size_t write(std::uint64_t offset, port::ConstBytes from) noexcept override {
+        EXPECT_EQ(offset, payloads.back().size());
+        payloads.back().insert(payloads.back().end(), from.begin(), from.end());
+        came += from.size();
+        if (skipped_by != nullptr) skipped_by->skip(*this);
+        return from.size();
+    }
+    void attached() override { ADD_FAILURE() << "a lane is not a stream"; }
+    void finished(std::uint64_t size) override {
+        EXPECT_EQ(size, payloads.back().size());
+        ++finished_payloads;
+    }
+    void aborted() override { ADD_FAILURE() << "a lane is not a stream"; }
+
     std::vector<wire::FrameType> types{};
     std::vector<Bytes> bodies{};
     std::vector<Bytes> payloads{};  // behind each frame
     std::optional<Error> violation{};
     std::size_t came = 0;
-    std::size_t largest_place = 1'000'000;
-    bool nowhere = false;
+    int finished_payloads = 0;
+    bool wants = true;
     bool refuses = false;
-    Bytes place{};
+    LaneReader* skipped_by = nullptr;
 };
 
 Bytes preamble(wire::Lane lane) {
@@ -86,6 +90,7 @@ void expect_eager_lane(const Kept& kept) {
     EXPECT_TRUE(kept.payloads[2].empty());
     EXPECT_EQ(kept.payloads[3], pattern(3, 7));
     EXPECT_EQ(kept.came, 107U);
+    EXPECT_EQ(kept.finished_payloads, 2);
     EXPECT_EQ(kept.bodies[2].size(), wire::kMessageHeaderFrameBytes - wire::kFrameHeaderBytes);
 }
 
@@ -125,26 +130,38 @@ TEST(LaneReader, takes_a_lane_in_pieces_of_every_size) {
     }
 }
 
-TEST(LaneReader, takes_a_lane_in_pieces_of_random_sizes_into_places_of_any) {
+TEST(LaneReader, takes_a_lane_in_pieces_of_random_sizes) {
     Random random(test_seed(3));
     const Bytes lane = eager_lane();
     for (int round = 0; round < 200; ++round) {
         Kept kept;
-        kept.largest_place = 1 + random.below(40);
         LaneReader reader(wire::Lane::eager, kept);
         feed(reader, lane, [&] { return 1 + random.below(60); });
         expect_eager_lane(kept);
     }
 }
 
-TEST(LaneReader, passes_over_a_payload_that_has_no_place) {
+TEST(LaneReader, drops_a_payload_without_a_receiver) {
     Kept kept;
-    kept.nowhere = true;
+    kept.wants = false;
     LaneReader reader(wire::Lane::eager, kept);
     feed(reader, eager_lane(), [] { return 11; });
     EXPECT_FALSE(kept.violation);
     EXPECT_EQ(kept.types.size(), 4U);
-    EXPECT_EQ(kept.came, 107U);
+    EXPECT_EQ(kept.came, 0U);
+    EXPECT_EQ(kept.finished_payloads, 0);
+}
+
+TEST(LaneReader, drops_the_rest_of_a_payload_that_was_skipped) {
+    Kept kept;
+    LaneReader reader(wire::Lane::eager, kept);
+    kept.skipped_by = &reader;
+    feed(reader, eager_lane(), [] { return 5; });
+    EXPECT_FALSE(kept.violation);
+    EXPECT_EQ(kept.types.size(), 4U) << "the frames behind it still count";
+    EXPECT_GT(kept.came, 0U);
+    EXPECT_LE(kept.came, 10U) << "the first piece of each payload";
+    EXPECT_EQ(kept.finished_payloads, 0);
 }
 
 TEST(LaneReader, offers_no_memory) {

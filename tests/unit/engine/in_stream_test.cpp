@@ -1,12 +1,15 @@
-#include "engine/in_bulk.hpp"
+#include "engine/in_stream.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "base/pool_profile.hpp"
+#include "engine/messages.hpp"
 #include "engine/peer.hpp"
+#include "support/fake_link.hpp"
 #include "support/link_end.hpp"
 #include "support/said.hpp"
 
@@ -14,33 +17,63 @@ namespace nexar::engine {
 namespace {
 
 using nexar::testing::operator+;
+using nexar::testing::FakeLink;
 using nexar::testing::pattern;
 using nexar::testing::stream_of;
+using ::testing::HasSubstr;
 using Bytes = nexar::testing::Bytes;
 
 constexpr std::size_t kSize = 60;
 constexpr std::uint64_t kBehind = wire::kBulkPreambleBytes;
 
-class InBulkTest : public ::testing::Test, public InBulk::Owner {
+/// A stream whose payload is a message that nobody, or one receive, wants.
+class InStreamTest : public ::testing::Test, public Services, public Transfers::Owner {
 protected:
-    InBulkTest() {
+    InStreamTest() {
+        message_.messages = &messages_;
+        message_.peer = &peer_;
         message_.bytes = kSize;
         message_.bulk = true;
         receive_.content = {&region_, 1};
+        peer_.transfers.connect(link_, nullptr);
     }
-    ~InBulkTest() override { store_.end(message_); }
+    ~InStreamTest() override {
+        stream_.ignore();
+        store_.end(message_);
+    }
 
-    void named(InBulk& stream, port::ConstBytes preamble) override {
-        names_.emplace_back(preamble.begin(), preamble.end());
-        if (knows_) stream.message = &message_;
+    void want(Peer& /*peer*/) override {}
+    bool introduce(Pair& /*pair*/) override { return true; }
+    bool say_end(Pair& /*pair*/) override { return true; }
+
+    Result<LanePayload> on_frame(Peer& /*peer*/, const wire::FrameHeader& /*header*/,
+                                 port::ConstBytes /*body*/) override {
+        return LanePayload{};
     }
-    void overran(InBulk& stream) override {
-        ++overruns_;
-        stream.refused = true;
+    Result<Awaited> look_up(Peer& /*peer*/, const TransferName& name) override {
+        names_.push_back(name);
+        message_.stream = nullptr;
+        if (!knows_) return Awaited{.state = Awaited::State::not_yet};
+        return Awaited{.state = Awaited::State::known, .receiver = &message_};
     }
+    void on_writable(Peer& /*peer*/, port::Lane /*lane*/) override {}
+    void on_down(Peer& /*peer*/, const Error& /*reason*/) override {}
 
     std::size_t write(std::uint64_t offset, const Bytes& bytes) {
         return stream_.write(offset, bytes);
+    }
+    bool overran() const {
+        const auto& violation = peer_.transfers.violation();
+        if (violation) {
+            EXPECT_THAT(violation->cause(), HasSubstr("longer than its header said"));
+        }
+        return violation.has_value();
+    }
+
+    static MessageLimits limits() {
+        MessageLimits limits;
+        limits.bulk_head = 40;
+        return limits;
     }
 
     BufferPool pool_{PoolProfile::inference()};
@@ -50,17 +83,19 @@ protected:
     Bytes memory_ = Bytes(100);
     port::Bytes region_{memory_};
     ReceiveOperation receive_{};
-    Peer peer_{NodeId(), Amount{}};
-    InBulk stream_{*this, peer_, port::StreamId(5)};
-    std::vector<Bytes> names_;
-    int overruns_ = 0;
+    Messages messages_{*this, limits(), pool_};
+    Transfers transfers_{*this, {}};
+    Peer peer_{transfers_, NodeId(), Amount{}};
+    FakeLink link_{port::LinkId(1), {}};
+    InStream stream_{peer_.transfers, port::StreamId(5)};
+    std::vector<TransferName> names_;
     bool knows_ = true;
 };
 
-TEST_F(InBulkTest, names_its_message_once_when_its_preamble_is_whole) {
+TEST_F(InStreamTest, names_its_payload_once_when_its_preamble_is_whole) {
     for (std::size_t cut = 0; cut <= whole_.size(); ++cut) {
         SCOPED_TRACE(cut);
-        InBulk stream(*this, peer_, port::StreamId(6));
+        InStream stream(peer_.transfers, port::StreamId(6));
         names_.clear();
         message_.receiver = &receive_;
         std::ranges::fill(memory_, std::byte{0});
@@ -69,24 +104,29 @@ TEST_F(InBulkTest, names_its_message_once_when_its_preamble_is_whole) {
         EXPECT_EQ(names_.size(), cut >= kBehind ? 1U : 0U);
         EXPECT_EQ(stream.write(cut, bytes.subspan(cut)), whole_.size() - cut);
         ASSERT_EQ(names_.size(), 1U);
-        EXPECT_EQ(names_[0], stream_of(ContextId(3), 9));
+        EXPECT_EQ(
+            names_[0],
+            (TransferName{.kind = TransferKind::message, .context = ContextId(3), .number = 9}));
+        EXPECT_EQ(stream.name(), names_[0]);
         EXPECT_EQ(Bytes(memory_.begin(), memory_.begin() + kSize), pattern(1, kSize));
     }
-    EXPECT_EQ(overruns_, 0);
+    EXPECT_FALSE(overran());
 }
 
-TEST_F(InBulkTest, takes_its_preamble_alone_while_its_message_is_not_known) {
+TEST_F(InStreamTest, takes_its_preamble_alone_until_the_header_arrives) {
     knows_ = false;
     EXPECT_EQ(write(0, whole_), kBehind);
     EXPECT_EQ(write(kBehind, pattern(1, 10)), 0U);
     EXPECT_TRUE(stream_.region(kBehind, 10).empty());
-    stream_.message = &message_;
+    EXPECT_TRUE(peer_.transfers.is_early(names_.at(0)));
     message_.receiver = &receive_;
+    peer_.transfers.expect(names_[0], message_);
+    EXPECT_EQ(message_.stream, &stream_);
+    EXPECT_FALSE(peer_.transfers.is_early(names_[0]));
     EXPECT_EQ(write(kBehind, pattern(1, 10)), 10U);
 }
 
-TEST_F(InBulkTest, keeps_the_beginning_with_the_message_while_nobody_receives_it) {
-    ASSERT_TRUE(store_.reserve(message_, 40));
+TEST_F(InStreamTest, keeps_the_beginning_with_the_message_while_no_receive_matches) {
     EXPECT_EQ(write(0, whole_), kBehind + 40);
     EXPECT_EQ(message_.received, 40U);
     EXPECT_EQ(write(kBehind + 40, Bytes(20)), 0U) << "the rest waits in the link";
@@ -95,12 +135,14 @@ TEST_F(InBulkTest, keeps_the_beginning_with_the_message_while_nobody_receives_it
     EXPECT_TRUE(stream_.region(kBehind, 10).empty());
 }
 
-TEST_F(InBulkTest, takes_nothing_without_room_for_it) {
+TEST_F(InStreamTest, takes_nothing_without_room_for_it) {
+    Messages without_room(*this, {}, pool_);
+    message_.messages = &without_room;
     EXPECT_EQ(write(0, whole_), kBehind);
     EXPECT_EQ(message_.received, 0U);
 }
 
-TEST_F(InBulkTest, offers_the_memory_of_its_receive_up_to_the_size_of_the_message) {
+TEST_F(InStreamTest, offers_the_memory_of_its_receive_up_to_the_size_of_the_message) {
     message_.receiver = &receive_;
     EXPECT_TRUE(stream_.region(0, 100).empty()) << "the preamble is not the receive's";
     write(0, stream_of(ContextId(3), 9));
@@ -114,26 +156,26 @@ TEST_F(InBulkTest, offers_the_memory_of_its_receive_up_to_the_size_of_the_messag
     EXPECT_TRUE(stream_.region(~std::uint64_t{0}, 1).empty());
 }
 
-TEST_F(InBulkTest, a_piece_beyond_the_size_is_an_overrun_of_which_nothing_is_written) {
+TEST_F(InStreamTest, writes_nothing_of_a_piece_that_exceeds_the_size) {
     message_.receiver = &receive_;
     write(0, stream_of(ContextId(3), 9) + pattern(1, kSize - 1));
-    EXPECT_EQ(overruns_, 0);
+    EXPECT_FALSE(overran());
     EXPECT_EQ(write(kBehind + kSize - 1, pattern(2, 2)), 2U);
-    EXPECT_EQ(overruns_, 1);
+    EXPECT_TRUE(overran());
+    EXPECT_TRUE(stream_.refused());
     EXPECT_EQ(memory_[kSize - 1], std::byte{0});
     EXPECT_EQ(memory_[kSize], std::byte{0});
-    // It is refused now: what comes is passed over.
-    EXPECT_EQ(write(kBehind + kSize + 1, pattern(2, 50)), 50U);
-    EXPECT_EQ(overruns_, 1);
+    EXPECT_EQ(write(kBehind + kSize + 1, pattern(2, 50)), 50U) << "a refused stream is dropped";
+    EXPECT_EQ(memory_[kSize], std::byte{0});
 }
 
-TEST_F(InBulkTest, the_end_of_a_message_is_no_overrun) {
+TEST_F(InStreamTest, accepts_the_end_of_a_message) {
     message_.receiver = &receive_;
     write(0, whole_);
     EXPECT_EQ(write(kBehind + kSize, Bytes()), 0U);
-    EXPECT_EQ(overruns_, 0);
+    EXPECT_FALSE(overran());
     EXPECT_EQ(write(kBehind + kSize, Bytes(1)), 1U);
-    EXPECT_EQ(overruns_, 1);
+    EXPECT_TRUE(overran());
 }
 
 }  // namespace

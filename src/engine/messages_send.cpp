@@ -7,21 +7,35 @@
 
 #include "base/assert.hpp"
 #include "base/try.hpp"
-#include "engine/engine.hpp"
-#include "engine/lane_write.hpp"
+#include "engine/messages.hpp"
 #include "wire/codec.hpp"
 
 namespace nexar::engine {
 
 namespace {
 
-wire::MessageHeader header_of(const Pair& pair, const SendOperation& send, bool from_reserve) {
-    return {.context = pair.context_id,
-            .sequence = pair.next_out,
-            .tag = send.tag,
-            .size = send.bytes,
-            .synchronous = send.synchronous,
-            .from_reserve = from_reserve};
+/// How a message is announced.
+struct Announcement {
+    bool eager = false;  // its payload follows its header on the lane
+    bool from_reserve = false;
+    bool awaits_grant = false;  // its payload waits for the match
+};
+
+/// False: the lane is full.
+bool write_header(Pair& pair, const SendOperation& send, const Announcement& how) {
+    const wire::MessageHeader header{.context = pair.context_id,
+                                     .sequence = pair.next_out,
+                                     .tag = send.tag,
+                                     .size = send.bytes,
+                                     .synchronous = send.synchronous,
+                                     .from_reserve = how.from_reserve};
+    PeerTransfers& transfers = pair.peer->transfers;
+    if (how.eager) {
+        return transfers.write_message(port::Lane::eager, wire::EagerHeader{header}, send.content);
+    }
+    wire::BulkHeader bulk{header};
+    bulk.awaits_grant = how.awaits_grant;
+    return transfers.write_message(port::Lane::eager, bulk);
 }
 
 Error gone(const Pair& pair, const Error& reason) {
@@ -31,7 +45,7 @@ Error gone(const Pair& pair, const Error& reason) {
 
 void copy_all(std::span<const port::ConstBytes> from, port::Bytes to) {
     for (const port::ConstBytes region : from) {
-        if (region.empty()) continue;  // may be nowhere
+        if (region.empty()) continue;  // its data() may be nullptr
         std::memcpy(to.data(), region.data(), region.size());
         to = to.subspan(region.size());
     }
@@ -39,13 +53,13 @@ void copy_all(std::span<const port::ConstBytes> from, port::Bytes to) {
 
 }  // namespace
 
-void Engine::start(Context& context, SendOperation& send) {
+void Messages::start(Context& context, SendOperation& send) {
+    send.messages = this;
     send.state = SendOperation::State::idle;
     send.cancelling = false;
     send.payload_sent = false;
     send.bytes = 0;
     for (const port::ConstBytes region : send.content) send.bytes += region.size();
-    if (!admit(context, send)) return;
     if (send.to == context.me) {
         send_to_self(context, send);
         return;
@@ -59,12 +73,18 @@ void Engine::start(Context& context, SendOperation& send) {
     }
     send.state = SendOperation::State::waiting;
     pair.waiting.push_back(send);
-    want(*pair.peer);
+    services_->want(*pair.peer);
     if (!pair.blocked) drain(pair);
+    if (send.state == SendOperation::State::waiting) {
+        services_->recording().waits(send, wait_reason(pair.peer->transfers));
+    } else if (send.state == SendOperation::State::announced) {
+        services_->recording().waits(send, WaitReason::match);
+    }
 }
 
-void Engine::send_to_self(Context& context, SendOperation& send) {
+void Messages::send_to_self(Context& context, SendOperation& send) {
     InMessage& message = store_.make();
+    message.messages = this;
     message.context = &context;
     message.source = context.me;
     message.tag = send.tag;
@@ -77,8 +97,8 @@ void Engine::send_to_self(Context& context, SendOperation& send) {
         static_cast<ReceiveOperation*>(context.matcher.take_posted(message.source, message.tag));
     // A matched probe only takes the message: its send need not wait until that is received.
     if (receive != nullptr && !receive->only_take) return deliver(message, *receive);
-    const bool copies = !send.synchronous && send.bytes <= options_.eager_limit &&
-                        self_bytes_ + send.bytes <= options_.shared.payload;
+    const bool copies = !send.synchronous && send.bytes <= limits_.eager_limit &&
+                        self_bytes_ + send.bytes <= limits_.shared.payload;
     if (copies && store_.reserve(message, static_cast<std::size_t>(send.bytes))) {
         copy_all(send.content, MessageStore::storage(message));
         message.complete = true;
@@ -90,80 +110,83 @@ void Engine::send_to_self(Context& context, SendOperation& send) {
     match(message);
 }
 
-/// The message no longer needs the memory of its send, which ends now.
-void Engine::end_local(InMessage& message) {
+/// The message does not need the memory of its send any more, which ends now.
+void Messages::end_local(InMessage& message) {
     SendOperation& send = *std::exchange(message.local, nullptr);
     locals_.erase(send);
     send.local_message = nullptr;
     send.state = SendOperation::State::ended;
 }
 
-void Engine::cancel_local(SendOperation& send, const Error& reason) {
+void Messages::cancel_local(SendOperation& send, const Error& reason) {
     InMessage& message = *send.local_message;
     end_local(message);
     if (message.waiting) {
         end(message);
     } else {
-        message.failure = reason;  // for whoever took it out of matching
+        message.failure = reason;  // for the caller that took it out of matching
     }
     fail(send, reason);
 }
 
-void Engine::drain(Pair& pair) {
+/// True when the peer knows the communicator and can hear more.
+bool Messages::introduced(Pair& pair) {
+    return pair.peer->transfers.usable() && (pair.begun_out || services_->introduce(pair));
+}
+
+void Messages::drain(Pair& pair) {
     const auto block = [&] {
-        if (!pair.blocked) pair.peer->blocked.push_back(pair);
+        if (!pair.blocked) pair.peer->messages.blocked.push_back(pair);
         pair.blocked = true;
     };
-    if (pair.begun_in && pair.context != nullptr && !begin_at(pair)) return block();
+    if (pair.begun_in && pair.context != nullptr && !introduced(pair)) return block();
     while (SendOperation* send = pair.waiting.first()) {
         if (!announce(pair, *send)) return block();
     }
-    if (pair.ended && !(collectives_.flush_said(pair) && end_at(pair))) block();
+    if (pair.ended && !services_->say_end(pair)) block();
 }
 
-void Engine::drain(Peer& peer) {
-    if (peer.link == nullptr) return;
-    // Each gets one try: what stays blocked goes to the end of the list again.
+void Messages::drain(Peer& peer) {
+    if (!peer.transfers.up()) return;
+    // Each pair gets one try; if it stays blocked it goes to the end of the list again.
     IntrusiveList<Pair, &Pair::blocked_hook> waiting;
-    std::swap(waiting, peer.blocked);
+    std::swap(waiting, peer.messages.blocked);
     while (Pair* pair = waiting.pop_front()) {
         pair->blocked = false;
         drain(*pair);
     }
 }
 
-/// Tells the peer of the first waiting message, as far as credit goes: with its payload, without,
-/// or not at all (false).
-bool Engine::announce(Pair& pair, SendOperation& send) {
+/// Announces the first waiting message as far as credit allows: with its payload, without it, or
+/// not at all (false).
+bool Messages::announce(Pair& pair, SendOperation& send) {
     Peer& peer = *pair.peer;
-    if (peer.eager_full || !begin_at(pair)) return false;
-    const bool small = send.bytes <= options_.eager_limit;
+    if (peer.transfers.full(port::Lane::eager) || !introduced(pair)) return false;
+    const bool small = send.bytes <= limits_.eager_limit;
     const Amount head{.payload = 0, .headers = 1};
     const Amount full{
-        .payload = small ? send.bytes : std::min<std::uint64_t>(send.bytes, options_.bulk_head),
+        .payload = small ? send.bytes : std::min<std::uint64_t>(send.bytes, limits_.bulk_head),
         .headers = 1};
     // A larger message that must not end before it is matched holds its payload back.
     const bool may_travel = small || !send.synchronous;
     bool reserve = false;
-    bool payload = may_travel && peer.shared_out.take(full);
-    // A reserve is there for who has made the communicator, and said so.
+    bool payload = may_travel && peer.messages.shared_out.take(full);
+    // The reserve opens when the peer has introduced the communicator.
     const auto take_reserve = [&](const Amount& amount) {
         return pair.begun_in && pair.reserve_out.take(amount);
     };
     if (!payload && may_travel) payload = reserve = take_reserve(full);
     if (!payload && send.bytes == 0) return false;
-    if (!payload && !peer.shared_out.take(head)) {
+    if (!payload && !peer.messages.shared_out.take(head)) {
         reserve = take_reserve(head);
         if (!reserve) return false;
     }
     const bool eager = small && payload;
-    const bool written =
-        eager ? write_eager(pair, send, reserve) : write_bulk_header(pair, send, reserve, !payload);
-    if (!written) {
+    if (!write_header(pair, send,
+                      {.eager = eager, .from_reserve = reserve, .awaits_grant = !payload})) {
         const Amount& taken = payload ? full : head;
-        CreditOut& pool = reserve ? pair.reserve_out : peer.shared_out;
+        CreditOut& pool = reserve ? pair.reserve_out : peer.messages.shared_out;
         NEXAR_ASSERT(pool.give_back(taken.payload, taken.headers));
-        peer.eager_full = true;
         return false;
     }
     pair.waiting.erase(send);
@@ -175,54 +198,29 @@ bool Engine::announce(Pair& pair, SendOperation& send) {
     } else if (eager || !payload) {
         send.payload_sent = eager;
         send.state = SendOperation::State::announced;
-        peer.announced.emplace(MessageName{pair.context_id, send.sequence}, &send);
+        peer.messages.announced.emplace(MessageName{pair.context_id, send.sequence}, &send);
     } else {
         begin_stream(peer, send);
     }
     return true;
 }
 
-bool Engine::write_eager(Pair& pair, SendOperation& send, bool from_reserve) {
-    const wire::EagerHeader header{header_of(pair, send, from_reserve)};
-    std::array<std::byte, wire::kMessageHeaderFrameBytes> frame{};
-    const auto size = wire::encode(header, frame);
-    NEXAR_ASSERT(size.has_value() && *size == frame.size());
-    return write_with_payload(*pair.peer->link, frame, send.content);
-}
-
-bool Engine::write_bulk_header(Pair& pair, SendOperation& send, bool from_reserve,
-                               bool awaits_grant) {
-    wire::BulkHeader header{header_of(pair, send, from_reserve)};
-    header.awaits_grant = awaits_grant;
-    std::array<std::byte, wire::kMessageHeaderFrameBytes> frame{};
-    const auto size = wire::encode(header, frame);
-    NEXAR_ASSERT(size.has_value() && *size == frame.size());
-    const port::ConstBytes piece(frame);
-    return pair.peer->link->write(port::Lane::eager, {&piece, 1});
-}
-
-void Engine::begin_stream(Peer& peer, SendOperation& send) {
-    std::array<std::byte, wire::kBulkPreambleBytes> preamble{};
-    const auto size = wire::encode(
-        wire::Preamble{
-            .lane = wire::Lane::bulk, .context = send.context->id, .sequence = send.sequence},
-        preamble);
-    NEXAR_ASSERT(size.has_value() && *size == preamble.size());
+void Messages::begin_stream(Peer& peer, SendOperation& send) {
     send.state = SendOperation::State::streaming;
-    send.stream = peer.link->send(send, {.priority = send.priority, .prefix = preamble});
-    peer.streams_out.emplace(send.stream.value(), &send);
+    peer.messages.streaming.push_back(send);
+    peer.transfers.send(send, transfer_name(send.context->id, send.sequence), send.priority);
 }
 
-Result<void> Engine::on_grant(Peer& peer, const wire::Grant& grant) {
-    const auto found = peer.announced.find({grant.context, grant.sequence});
-    if (found == peer.announced.end()) {
+Result<void> Messages::on_grant(Peer& peer, const wire::Grant& grant) {
+    const auto found = peer.messages.announced.find({grant.context, grant.sequence});
+    if (found == peer.messages.announced.end()) {
         const auto pair = peer.pairs.find(grant.context);
-        // One that was cancelled, or whose communicator ended, while the grant was under way.
+        // Its send was cancelled, or the communicator ended, while the grant was in flight.
         if (pair == peer.pairs.end() || grant.sequence < pair->second->next_out) return {};
         return Error(Errc::protocol_violation, "it granted a message that was never announced");
     }
     SendOperation& send = *found->second;
-    peer.announced.erase(found);
+    peer.messages.announced.erase(found);
     if (send.payload_sent) {
         send.state = SendOperation::State::ended;
         finish(send);
@@ -232,15 +230,16 @@ Result<void> Engine::on_grant(Peer& peer, const wire::Grant& grant) {
     return {};
 }
 
-void Engine::on_released(Peer& peer, const port::Released& released) {
-    if (calls_.released(peer, released) || collectives_.released(peer, released)) return;
-    const auto found = peer.streams_out.find(released.stream.value());
-    NEXAR_ASSERT(found != peer.streams_out.end());
-    SendOperation& send = *found->second;
-    peer.streams_out.erase(found);
+void SendOperation::released(port::SendOutcome outcome) {
+    messages->released(*this, outcome);
+}
+
+void Messages::released(SendOperation& send, port::SendOutcome outcome) {
+    Peer& peer = peer_of(send);
+    peer.messages.streaming.erase(send);
     send.state = SendOperation::State::ended;
-    if (aborted_) return fail(send, aborted_->within({.operation = "send"}));
-    switch (released.outcome) {
+    if (aborted_) return fail(send, *aborted_);
+    switch (outcome) {
         case port::SendOutcome::delivered:
         case port::SendOutcome::refused:  // consumed by a receive that was too small
             finish(send);
@@ -263,19 +262,9 @@ void Engine::on_released(Peer& peer, const port::Released& released) {
     }
 }
 
-Result<void> Engine::on_credit(Peer& peer, const wire::Credit& credit) {
-    CreditOut* pool = &peer.shared_out;
-    if (credit.pool != wire::CreditPool::shared) {
-        const auto found = peer.pairs.find(credit.context);
-        if (found == peer.pairs.end()) return {};  // of one that ended while it was under way
-        if (credit.pool != wire::CreditPool::communicator) {
-            NEXAR_TRY(collectives_.on_credit(*found->second, credit));
-            collectives_.drain(peer);
-            return {};
-        }
-        pool = &found->second->reserve_out;
-    }
-    if (!pool->give_back(credit.payload_bytes, credit.headers)) {
+Result<void> Messages::on_credit(Peer& peer, Pair* pair, const wire::Credit& credit) {
+    CreditOut& pool = pair == nullptr ? peer.messages.shared_out : pair->reserve_out;
+    if (!pool.give_back(credit.payload_bytes, credit.headers)) {
         return Error(Errc::protocol_violation, "it gave back more credit than was taken");
     }
     drain(peer);

@@ -1,34 +1,44 @@
-// How operations end that were cancelled, also when a peer that knows of them is silent.
+// How cancelled operations end, even if a peer that knows of them is silent.
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "base/assert.hpp"
-#include "engine/engine.hpp"
+#include "engine/messages.hpp"
 
 namespace nexar::engine {
 
-void Engine::advance(TimePoint now) {
+void Messages::advance(TimePoint now) {
     now_ = std::max(now_, now);
-    calls_.advance(now);
-    collectives_.advance(now);
-    if (!giving_up_.empty()) give_up_late(now_);
-    offer_rests();
-}
-
-std::optional<TimePoint> Engine::next_deadline() const noexcept {
-    const std::array all{
-        calls_.next_deadline(), collectives_.next_deadline(),
-        giving_up_.empty() ? std::nullopt : std::optional(giving_up_.begin()->first)};
-    std::optional<TimePoint> first;
-    for (const auto& due : all) {
-        if (due && (!first || *due < *first)) first = due;
+    while (!giving_up_.empty() && giving_up_.begin()->first <= now_) {
+        Operation& operation = *giving_up_.begin()->second;
+        if (operation.kind() == Operation::Kind::send) {
+            give_up(static_cast<SendOperation&>(operation));
+        } else {
+            give_up(static_cast<ReceiveOperation&>(operation));
+        }
     }
-    return first;
 }
 
-void Engine::cancel(SendOperation& send) {
+std::optional<TimePoint> Messages::next_deadline() const noexcept {
+    return giving_up_.empty() ? std::nullopt : std::optional(giving_up_.begin()->first);
+}
+
+void Messages::finish(Operation& operation) {
+    if (operation.give_up_at != TimePoint::max()) {
+        giving_up_.erase({operation.give_up_at, &operation});
+        operation.give_up_at = TimePoint::max();
+    }
+    services_->finish(operation);
+}
+
+void Messages::fail(Operation& operation, Error error) {
+    operation.error = std::move(error);
+    finish(operation);
+}
+
+void Messages::cancel(SendOperation& send) {
     if (!send.active || send.cancelling) return;
     switch (send.state) {
         case SendOperation::State::waiting: {
@@ -39,20 +49,18 @@ void Engine::cancel(SendOperation& send) {
             return;
         }
         case SendOperation::State::announced: {
-            Peer& peer = *send.context->pairs[send.to.value()]->peer;
+            Peer& peer = peer_of(send);
             send.cancelling = true;
-            // An eager one is out already: it has ended if its match is told in time.
+            // An eager message is out already: its send ends well if its match is told in time.
             if (send.payload_sent) return give_up_soon(send);
-            peer.announced.erase({send.context->id, send.sequence});
+            peer.messages.announced.erase({send.context->id, send.sequence});
             take_back(peer, send);
             return;
         }
-        case SendOperation::State::streaming: {
-            Peer& peer = *send.context->pairs[send.to.value()]->peer;
+        case SendOperation::State::streaming:
             send.cancelling = true;
-            if (peer.link != nullptr) peer.link->cancel(send.stream);
+            send.OutStream::cancel();
             return;
-        }
         case SendOperation::State::local:
             cancel_local(send, Error(Errc::cancelled, "the send was cancelled",
                                      {.rank = public_rank(send.to)}));
@@ -64,46 +72,35 @@ void Engine::cancel(SendOperation& send) {
     }
 }
 
-void Engine::cancel(ReceiveOperation& receive) {
+void Messages::cancel(ReceiveOperation& receive) {
     if (!receive.active) return;
     if (!receive.waiting) return give_up_soon(receive);
     receive.context->matcher.remove(receive);
     fail(receive, Error(Errc::cancelled, "the receive was cancelled"));
 }
 
-void Engine::cancel(ProbeOperation& probe) {
+void Messages::cancel(ProbeOperation& probe) {
     if (!probe.active) return;
     probe.context->probes.erase(probe);
     fail(probe, Error(Errc::cancelled, "the probe was cancelled"));
 }
 
-/// A peer knows of the operation: it may still end as it would have, but not late.
-void Engine::give_up_soon(Operation& operation) {
+/// A peer knows of the operation: it may still end as usual, but only within the patience.
+void Messages::give_up_soon(Operation& operation) {
     if (operation.give_up_at != TimePoint::max()) return;
-    operation.give_up_at = now_ + options_.cancel_patience;
+    operation.give_up_at = now_ + limits_.cancel_patience;
     giving_up_.emplace(operation.give_up_at, &operation);
 }
 
-void Engine::give_up_late(TimePoint now) {
-    while (!giving_up_.empty() && giving_up_.begin()->first <= now) {
-        Operation& operation = *giving_up_.begin()->second;
-        if (operation.kind() == Operation::Kind::send) {
-            give_up(static_cast<SendOperation&>(operation));
-        } else {
-            give_up(static_cast<ReceiveOperation&>(operation));
-        }
-    }
-}
-
 /// All of the message was sent, and the peer does not say what became of it.
-void Engine::give_up(SendOperation& send) {
-    Peer& peer = *send.context->pairs[send.to.value()]->peer;
+void Messages::give_up(SendOperation& send) {
+    Peer& peer = peer_of(send);
     const MessageName name{send.context->id, send.sequence};
     if (send.state == SendOperation::State::asking) {
-        peer.asking.at(name) = nullptr;
+        peer.messages.asking.at(name) = nullptr;
     } else {
         NEXAR_ASSERT(send.state == SendOperation::State::announced && send.payload_sent);
-        peer.announced.erase(name);
+        peer.messages.announced.erase(name);
     }
     send.state = SendOperation::State::ended;
     fail(send,
@@ -113,9 +110,9 @@ void Engine::give_up(SendOperation& send) {
                {.rank = public_rank(send.to), .operation = "send", .sequence = send.sequence}));
 }
 
-/// The rest of its message does not come in time. The message is lost; its sender's side ends as if
-/// it had been received.
-void Engine::give_up(ReceiveOperation& receive) {
+/// The rest of its message does not arrive in time. The message is lost; its send ends as if it had
+/// been received.
+void Messages::give_up(ReceiveOperation& receive) {
     const InMessage& message = *receive.matched;
     let_go(receive,
            Error(Errc::cancelled,
@@ -126,41 +123,44 @@ void Engine::give_up(ReceiveOperation& receive) {
 }
 
 /// Ends a receive whose message is arriving; nobody gets the message.
-void Engine::let_go(ReceiveOperation& receive, Error reason) {
+void Messages::let_go(ReceiveOperation& receive, Error reason) {
     InMessage& message = *receive.matched;
     NEXAR_ASSERT(message.receiver == &receive);
     message.receiver = nullptr;
     message.discard = true;
-    if (message.stream != nullptr) refuse(*message.stream);
+    if (message.stream != nullptr) message.stream->refuse();
     fail(receive, std::move(reason));
 }
 
-/// Ends a send of which the peer does not have all and never will; the peer is told to forget it.
-void Engine::take_back(Peer& peer, SendOperation& send) {
+/// Ends a send of a message that the peer does not have whole and never will; tells the peer to
+/// forget it.
+void Messages::take_back(Peer& peer, SendOperation& send) {
     send.state = SendOperation::State::ended;
     ask(peer, {send.context->id, send.sequence}, nullptr);
     fail(send, Error(Errc::cancelled, "the send was cancelled", {.rank = public_rank(send.to)}));
 }
 
-/// Tells the peer that a message was given up, and asks what became of it.
-void Engine::ask(Peer& peer, const MessageName& name, SendOperation* send) {
-    peer.asking.emplace(name, send);
-    send_control(peer, wire::Withdraw{.context = name.context,
-                                      .sequence = name.sequence,
-                                      .step = wire::WithdrawStep::asked});
-    if (peer.asking.size() > options_.max_control_backlog) {
-        violated(peer, Error(Errc::limit_exceeded, "it does not say what became of messages"));
+/// Tells the peer that this side gave a message up, and asks what became of it.
+void Messages::ask(Peer& peer, const MessageName& name, SendOperation* send) {
+    peer.messages.asking.emplace(name, send);
+    peer.transfers.say_message(
+        port::Lane::control,
+        wire::Withdraw{
+            .context = name.context, .sequence = name.sequence, .step = wire::WithdrawStep::asked});
+    if (peer.messages.asking.size() > limits_.max_asking) {
+        peer.transfers.cut_off(
+            Error(Errc::limit_exceeded, "it does not say what became of messages"));
     }
 }
 
-Result<void> Engine::on_withdraw_answer(Peer& peer, const wire::Withdraw& answer) {
-    const auto found = peer.asking.find({answer.context, answer.sequence});
-    if (found == peer.asking.end()) {
+Result<void> Messages::on_withdraw_answer(Peer& peer, const wire::Withdraw& answer) {
+    const auto found = peer.messages.asking.find({answer.context, answer.sequence});
+    if (found == peer.messages.asking.end()) {
         return Error(Errc::protocol_violation,
                      "it answered what it was not asked, or twice: what became of a message");
     }
     SendOperation* const send = found->second;
-    peer.asking.erase(found);
+    peer.messages.asking.erase(found);
     if (send == nullptr) return {};  // ended without the answer
     send->state = SendOperation::State::ended;
     if (answer.step == wire::WithdrawStep::received) {

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+#include "base/types.hpp"
+
+#include "engine/collective.hpp"
+#include "engine/intrusive_list.hpp"
+#include "engine/matcher.hpp"
+#include "engine/operation.hpp"
+#include "wire/messages.hpp"
+
+namespace nexar::engine {
+
+struct Pair;
+
+/// A communicator, as the engine knows it.
+struct Context {
+    Context(ContextId name, Rank own, std::uint32_t world, std::uint64_t seed)
+        : id(name), me(own), pairs(world), matcher(world, seed) {}
+
+    ContextId id;
+    wire::ContextOrigin origin{};
+    Rank me;
+    std::uint16_t index = 0;      // of this process's communicators, see Recording
+    std::vector<Pair*> pairs;     // by rank; nullptr for this node itself
+    std::uint64_t creations = 0;  // communicators made from this one
+
+    // Messages.
+    Matcher matcher;
+    IntrusiveList<ProbeOperation, &ProbeOperation::probe_hook> probes{};
+    bool alone_told = false;  // see Messages::warn_if_alone()
+
+    ContextCollectives collectives{};
+};
+
+}  // namespace nexar::engine

@@ -1,0 +1,124 @@
+// Which part of the engine a frame or a payload stream is for.
+
+#include <fmt/format.h>
+
+#include "base/try.hpp"
+#include "engine/engine.hpp"
+#include "wire/codec.hpp"
+
+namespace nexar::engine {
+
+Result<LanePayload> Engine::on_frame(Peer& peer, const wire::FrameHeader& header,
+                                     port::ConstBytes body) {
+    switch (header.type) {
+        case wire::FrameType::eager: {
+            NEXAR_TRY_VALUE(eager, wire::decode_body<wire::EagerHeader>(header, body));
+            NEXAR_TRY_VALUE(pair, introduced_pair(peer, eager.message.context));
+            return messages_.on_header(peer, *pair, eager.message, false);
+        }
+        case wire::FrameType::bulk: {
+            NEXAR_TRY_VALUE(bulk, wire::decode_body<wire::BulkHeader>(header, body));
+            NEXAR_TRY_VALUE(pair, introduced_pair(peer, bulk.message.context));
+            return messages_.on_header(peer, *pair, bulk.message, true);
+        }
+        case wire::FrameType::collective:
+        case wire::FrameType::collective_mismatch:
+        case wire::FrameType::collective_abort:
+            return on_collective_frame(peer, header, body);
+        case wire::FrameType::request:
+        case wire::FrameType::response:
+        case wire::FrameType::cancel:
+            return calls_.on_frame(peer, header, body);
+        case wire::FrameType::credit: {
+            NEXAR_TRY_VALUE(credit, wire::decode_body<wire::Credit>(header, body));
+            NEXAR_TRY(on_credit(peer, credit.message));
+            return LanePayload{};
+        }
+        case wire::FrameType::grant: {
+            NEXAR_TRY_VALUE(grant, wire::decode_body<wire::Grant>(header, body));
+            NEXAR_TRY(messages_.on_grant(peer, grant.message));
+            return LanePayload{};
+        }
+        case wire::FrameType::withdraw: {
+            NEXAR_TRY_VALUE(withdraw, wire::decode_body<wire::Withdraw>(header, body));
+            NEXAR_TRY(messages_.on_withdraw(peer, withdraw.message));
+            return LanePayload{};
+        }
+        case wire::FrameType::context_begin: {
+            NEXAR_TRY_VALUE(begun, wire::decode_body<wire::ContextBegin>(header, body));
+            NEXAR_TRY(on_context_begin(peer, begun.message));
+            return LanePayload{};
+        }
+        case wire::FrameType::context_end: {
+            NEXAR_TRY_VALUE(ended, wire::decode_body<wire::ContextEnd>(header, body));
+            NEXAR_TRY(on_context_end(peer, ended.message));
+            return LanePayload{};
+        }
+        case wire::FrameType::error_report: {
+            NEXAR_TRY_VALUE(report, wire::decode_body<wire::ErrorReport>(header, body));
+            on_report(peer, report.message);
+            return LanePayload{};
+        }
+        case wire::FrameType::abort: {
+            NEXAR_TRY_VALUE(abort, wire::decode_body<wire::Abort>(header, body));
+            NEXAR_TRY(hear_abort(abort.message, &peer));
+            return LanePayload{};
+        }
+        default:
+            return Error(
+                Errc::protocol_violation,
+                fmt::format("a frame of type {} came where none is due", wire::name(header.type)));
+    }
+}
+
+Result<LanePayload> Engine::on_collective_frame(Peer& peer, const wire::FrameHeader& header,
+                                                port::ConstBytes body) {
+    if (header.type == wire::FrameType::collective) {
+        NEXAR_TRY_VALUE(decoded, wire::decode_body<wire::CollectiveHeader>(header, body));
+        NEXAR_TRY_VALUE(pair, introduced_pair(peer, decoded.message.context));
+        return collectives_.on_header(peer, *pair, decoded.message);
+    }
+    if (header.type == wire::FrameType::collective_mismatch) {
+        NEXAR_TRY_VALUE(mismatch, wire::decode_body<wire::CollectiveMismatch>(header, body));
+        NEXAR_TRY_VALUE(pair, introduced_pair(peer, mismatch.message.context));
+        NEXAR_TRY(collectives_.on_mismatch(*pair, mismatch.message));
+        return LanePayload{};
+    }
+    NEXAR_TRY_VALUE(abort, wire::decode_body<wire::CollectiveAbort>(header, body));
+    NEXAR_TRY_VALUE(pair, introduced_pair(peer, abort.message.context));
+    NEXAR_TRY(collectives_.on_abort(*pair, abort.message));
+    return LanePayload{};
+}
+
+Result<void> Engine::on_credit(Peer& peer, const wire::Credit& credit) {
+    if (credit.pool == wire::CreditPool::shared) return messages_.on_credit(peer, nullptr, credit);
+    const auto found = peer.pairs.find(credit.context);
+    if (found == peer.pairs.end()) return {};  // the communicator ended while it was in flight
+    Pair& pair = *found->second;
+    if (credit.pool == wire::CreditPool::communicator) {
+        return messages_.on_credit(peer, &pair, credit);
+    }
+    return collectives_.on_credit(peer, pair, credit);
+}
+
+Result<Awaited> Engine::look_up(Peer& peer, const TransferName& name) {
+    switch (name.kind) {
+        case TransferKind::message:
+            return Messages::look_up(peer, name);
+        case TransferKind::collective:
+            return CollectiveRunner::look_up(peer, name);
+        case TransferKind::request:
+        case TransferKind::response:
+            break;
+    }
+    return Calls::look_up(peer, name);
+}
+
+void Engine::on_writable(Peer& peer, port::Lane lane) {
+    if (lane == port::Lane::rpc) calls_.drain(peer);
+    if (lane != port::Lane::eager) return;
+    messages_.drain(peer);
+    collectives_.drain(peer);
+}
+
+}  // namespace nexar::engine

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "engine/payload_receiver.hpp"
+#include "engine/transfer_name.hpp"
+#include "port/link.hpp"
+#include "port/stream.hpp"
+#include "wire/limits.hpp"
+
+namespace nexar::engine {
+
+class PeerTransfers;
+
+/// A payload stream from a peer: first the preamble, which names the payload, then the payload. Its
+/// bytes wait in the link until a receiver is attached, and for as long as that takes none.
+class InStream final : public port::Sink {
+public:
+    InStream(PeerTransfers& transfers, port::StreamId id) noexcept
+        : transfers_(&transfers), id_(id) {}
+
+    port::StreamId id() const noexcept { return id_; }
+    PeerTransfers& transfers() const noexcept { return *transfers_; }
+    /// Set when the preamble has arrived.
+    const std::optional<TransferName>& name() const noexcept { return name_; }
+    PayloadReceiver* receiver() const noexcept { return receiver_; }
+    bool refused() const noexcept { return refused_; }
+    /// True when the link is down and this object has what the receiver had not taken yet.
+    bool has_rest() const noexcept { return rest_.has_value(); }
+
+    /// The receiver can take bytes: lets the peer send all of them.
+    void open();
+    /// The receiver can take more of what may arrive already.
+    void wake();
+    /// Drops what is still to come and tells the peer to stop; the receiver's aborted() follows, or
+    /// its finished() when all bytes had been taken.
+    void refuse();
+    /// Drops what is still to come without telling the peer: the payload was complete for its
+    /// receiver, and must not look refused to its sender.
+    void ignore() noexcept { refused_ = true; }
+
+    std::size_t write(std::uint64_t offset, port::ConstBytes bytes) noexcept override;
+    port::Bytes region(std::uint64_t offset, std::size_t bytes) noexcept override;
+
+private:
+    friend class PeerTransfers;
+    friend class PayloadReceiver;
+
+    std::size_t write_payload(std::uint64_t offset, port::ConstBytes bytes) noexcept;
+
+    PeerTransfers* transfers_;
+    port::StreamId id_;
+    std::optional<TransferName> name_{};
+    PayloadReceiver* receiver_ = nullptr;
+    bool refused_ = false;
+    bool early_ = false;  // its header has not arrived, see PeerTransfers::early_
+    std::optional<port::Rest> rest_{};
+    std::size_t rest_taken_ = 0;
+    std::array<std::byte, wire::kBulkPreambleBytes> preamble_{};
+};
+
+}  // namespace nexar::engine

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "port/link.hpp"
+#include "port/stream.hpp"
+
+namespace nexar::engine {
+
+class PeerTransfers;
+
+/// A payload that this node sends on a stream of its own: the part of a send, a call, a response or
+/// a step of a collective that a link reads. PeerTransfers::send() starts it; from then until
+/// released() it and the memory in regions() must stay in place.
+class OutStream : public port::Source {
+public:
+    OutStream() = default;
+    OutStream(const OutStream&) = delete;
+    OutStream& operator=(const OutStream&) = delete;
+
+    std::size_t fill(std::uint64_t /*offset*/, port::Bytes /*out*/) noexcept override { return 0; }
+
+    /// The link reads the memory no more. Called once per send(); the object may end inside.
+    virtual void released(port::SendOutcome outcome) = 0;
+
+    /// True from send() until released().
+    bool sending() const noexcept { return transfers_ != nullptr; }
+    /// Gives the stream up; released() follows. Does nothing when it is not being sent.
+    void cancel();
+    /// ready() has grown. Does nothing when it is not being sent.
+    void wake();
+
+private:
+    friend class PeerTransfers;
+
+    PeerTransfers* transfers_ = nullptr;
+    port::StreamId id_{};
+};
+
+}  // namespace nexar::engine

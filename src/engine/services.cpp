@@ -1,0 +1,14 @@
+#include "engine/services.hpp"
+
+#include <string>
+
+namespace nexar::engine {
+
+/// Everything that ends after an abort ends with the abort.
+void Services::end_with_abort(Operation& operation) const {
+    if (operation.error && operation.error->abort_code()) return;
+    operation.error = aborted_->within(
+        {.operation = operation.error ? operation.error->operation() : std::string{}});
+}
+
+}  // namespace nexar::engine

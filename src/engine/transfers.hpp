@@ -1,0 +1,95 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <nexar/result.hpp>
+#include <unordered_map>
+#include <utility>
+
+#include "engine/lane_reader.hpp"
+#include "engine/transfer_name.hpp"
+#include "port/link.hpp"
+#include "wire/frame.hpp"
+
+namespace nexar::engine {
+
+class PayloadReceiver;
+class PeerTransfers;
+struct Peer;
+
+/// What the owner of a payload knows of it when its stream has told its name.
+struct Awaited {
+    enum class State : std::uint8_t {
+        not_yet,  // its header has not arrived: the stream waits for it
+        over,     // nobody wants it any more: the stream is refused
+        known,    // `receiver` takes it
+    };
+    State state = State::not_yet;
+    PayloadReceiver* receiver = nullptr;
+};
+
+/// Everything that travels between this node and its peers, on any link: frames and the payloads
+/// behind them on lanes, and payloads on streams of their own. This and PeerTransfers, the part of
+/// one peer, are all of the engine that uses port::Link; only the Mesh talks to a link before that.
+///
+/// Messages, calls and collectives see frames, PayloadReceiver and OutStream. They do not see which
+/// link carries what, so that is decided here.
+class Transfers {
+public:
+    /// Distributes what arrives. Its calls may start and end anything except links.
+    class Owner {
+    public:
+        virtual ~Owner() = default;
+        /// A whole frame of a lane on which it belongs. Returns the payload that follows. An Error
+        /// cuts the peer off.
+        virtual Result<LanePayload> on_frame(Peer& peer, const wire::FrameHeader& header,
+                                             port::ConstBytes body) = 0;
+        /// Whose payload a stream carries. An Error cuts the peer off.
+        virtual Result<Awaited> look_up(Peer& peer, const TransferName& name) = 0;
+        /// A lane that was full has room again, and the frames that waited for it were written.
+        virtual void on_writable(Peer& peer, port::Lane lane) = 0;
+        /// The link is gone, and every OutStream was released. No receiver has a stream any more,
+        /// except those that outlive their link.
+        virtual void on_down(Peer& peer, const Error& reason) = 0;
+    };
+
+    struct Limits {
+        /// Frames per lane that may wait because the peer does not read; beyond, it is cut off.
+        std::array<std::size_t, port::kLanes> max_backlog{65536, 65536, 65536};
+        std::uint64_t hash_seed = 0;
+    };
+
+    Transfers(Owner& owner, const Limits& limits) noexcept : owner_(&owner), limits_(limits) {}
+    Transfers(const Transfers&) = delete;
+    Transfers& operator=(const Transfers&) = delete;
+
+    const Limits& limits() const noexcept { return limits_; }
+
+    /// Anything but Up. Events of links that no peer has are ignored.
+    void handle(const port::LinkEvent& event);
+
+    /// Offers to their receivers what had arrived on links that are down. A step of a collective
+    /// may wait for it, so this must follow whatever may let a step go on, when no step is in the
+    /// middle of something: calls of users, events, frames, and time. The bytes of a stream need
+    /// none of it, because Finished follows on the last of them.
+    void offer_rests() {
+        if (!rests_due_.empty()) [[unlikely]] {
+            offer_due_rests();
+        }
+    }
+
+private:
+    friend class PeerTransfers;
+
+    void offer_due_rests();
+
+    Owner* owner_;
+    Limits limits_;
+    std::unordered_map<port::LinkId, PeerTransfers*> by_link_;
+    /// Streams with a rest that their receiver may be able to take, or has refused.
+    std::deque<std::pair<PeerTransfers*, port::StreamId>> rests_due_;
+};
+
+}  // namespace nexar::engine
