@@ -208,7 +208,7 @@ std::optional<Status> Communicator::try_probe(SourcePattern from, TagPattern tag
     const auto pattern = checked_pattern(from, tag, *body()->context, "try_probe");
     const auto found = [&] {
         const detail::NodeAccess access(node);
-        node.turn(node.now());
+        node.turn(access.now());
         node.check_not_aborted("try_probe");
         return access->look(*body()->context, pattern);
     }();
@@ -221,7 +221,7 @@ std::optional<Message> Communicator::try_matched_probe(SourcePattern from, TagPa
     if (from.rank() == no_rank) throw nothing_to_take("try_matched_probe");
     const auto pattern = checked_pattern(from, tag, *body()->context, "try_matched_probe");
     const detail::NodeAccess access(node);
-    node.turn(node.now());
+    node.turn(access.now());
     node.check_not_aborted("try_matched_probe");
     engine::InMessage* message = access->take(*body()->context, pattern);
     if (message == nullptr) return std::nullopt;

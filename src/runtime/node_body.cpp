@@ -35,8 +35,18 @@ namespace {
 // A closed link lingers for at most two seconds; the rest is for a busy machine.
 constexpr Duration kCloseTime = std::chrono::seconds(10);
 
-engine::EngineOptions engine_options(const NodeBody::Setup& setup) {
+RecorderOptions recorder_options(const NodeBody::Setup& setup) {
+    RecorderOptions options;
+    if (setup.config) {
+        options.events_per_thread =
+            static_cast<std::size_t>(setup.config->integer("recorder_events"));
+    }
+    return options;
+}
+
+engine::EngineOptions engine_options(const NodeBody::Setup& setup, Recorder& recorder) {
     engine::EngineOptions options;
+    options.recorder = &recorder;
     options.max_pending = setup.options.max_pending;
     const RpcOptions& rpc = setup.options.rpc;
     options.calls.max_request = rpc.max_request;
@@ -56,7 +66,8 @@ engine::EngineOptions engine_options(const NodeBody::Setup& setup) {
 NodeBody::NodeBody(std::shared_ptr<runtime::Loop> loop, const Setup& setup)
     : loop_(std::move(loop)),
       pool_(setup.config ? pool_profile(*setup.config) : PoolProfile::training()),
-      engine_(engine_options(setup), pool_),
+      recorder_(recorder_options(setup)),
+      engine_(engine_options(setup, recorder_), pool_),
       mesh_(engine_, *this, setup.mesh),
       config_(setup.config),
       options_(setup.options),

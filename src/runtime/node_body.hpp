@@ -12,6 +12,7 @@
 #include "base/bounded_queue.hpp"
 #include "base/buffer_pool.hpp"
 #include "base/config.hpp"
+#include "base/recorder.hpp"
 #include "base/view.hpp"
 #include "engine/engine.hpp"
 #include "engine/mesh.hpp"
@@ -81,6 +82,8 @@ public:
     const ClusterId& cluster() const noexcept { return identity_.cluster; }
     const std::vector<NodeId>& members() const noexcept { return members_; }
     const NodeId& id() const noexcept { return identity_.node; }
+    /// The last events of this node, see EventKind.
+    const Recorder& recorder() const noexcept { return recorder_; }
     Duration collective_timeout() const noexcept { return collective_timeout_; }
 
     TaskOwner make_task(std::shared_ptr<CommunicatorBody> communicator);
@@ -156,6 +159,7 @@ private:
     SteadyClock clock_;
     std::shared_ptr<runtime::Loop> loop_;
     BufferPool pool_;
+    Recorder recorder_;
     std::unique_ptr<port::Carrier> carrier_;
     std::vector<port::Carrier*> carriers_;
     engine::Engine engine_;

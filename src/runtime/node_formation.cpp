@@ -53,13 +53,13 @@ Result<void> NodeBody::join(runtime::JoinTerms terms) {
     const NodeAccess access(*this);
     seed_ =
         std::make_unique<runtime::SeedLine>(*carrier_, std::move(terms), std::move(key), services_);
-    seed_->turn(now());
+    seed_->turn(access.now());
     return {};
 }
 
 void NodeBody::form(const View& view) {
     const NodeAccess access(*this);
-    take_view(now(), view);
+    take_view(access.now(), view);
     look_whether_formed();  // a world of one has formed already
 }
 

@@ -25,7 +25,6 @@ std::shared_ptr<ServedFunction> NodeBody::serve(std::shared_ptr<ServedFunction> 
 
 void NodeBody::respond(engine::InCall& call, Result<Payload> result) noexcept {
     const NodeAccess access(*this, NodeAccess::LockHeld{});
-    access->calls().advance(now());
     access->calls().respond(call, std::move(result));
 }
 

@@ -23,7 +23,6 @@ void Task::run_under_lock() noexcept {
 }
 
 void Task::start(engine::Engine& engine) noexcept {
-    NodeBody& kept = *communicator->node;
     engine::Context* const context = communicator->context;
     switch (what) {
         case What::send:
@@ -45,15 +44,12 @@ void Task::start(engine::Engine& engine) noexcept {
             engine.start(*message, receive);
             break;
         case What::call:
-            engine.advance(kept.now());
             engine.start(*context, call->operation);
             break;
         case What::collective:
-            engine.advance(kept.now());
             engine.start(*context, *collective);
             break;
         case What::counted_collective:
-            engine.advance(kept.now());
             engine.start(*context, *counted->exchange, *collective);
             break;
     }
@@ -229,7 +225,6 @@ void cancel(Task& task) noexcept {
     if (node.progress().forked()) return;  // the task belongs to the parent
     const NodeAccess access(node);
     engine::Engine& engine = access.engine();
-    engine.advance(node.now());
     if (task.send.active) engine.cancel(task.send);
     if (task.receive.active) engine.cancel(task.receive);
     if (task.probe.active) engine.cancel(task.probe);
