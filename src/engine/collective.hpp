@@ -62,46 +62,46 @@ public:
     Hook<CollectiveSend> waiting_hook{};
 };
 
-/// Where one step of a collective stands.
+/// The progress of one step of a collective.
 struct StepState {
-    std::uint32_t waits = 0;  // events that have not come
-    bool queued = false;      // to be looked at
+    std::uint32_t waits = 0;  // events that have not happened
+    bool queued = false;      // in the queue
     bool arrived = false;     // of a receive: its message is known
     bool finished = false;
-    std::uint64_t done = 0;          // bytes from the front that are there, in whole segments
+    std::uint64_t done = 0;          // bytes from the front, in whole segments
     CollectiveSend* send = nullptr;  // once it began
     CollectiveIn* in = nullptr;      // a message on a stream
-    std::vector<std::byte> kept{};   // a message that came on the lane before its step could begin
+    std::vector<std::byte> kept{};   // a message that came on the lane too early
 };
 
-/// What people are told about a call.
+/// The description of a call that users see.
 struct CollectiveTerms {
     schedule::Collective what = schedule::Collective::barrier;
     DType dtype = DType::u8;
     std::uint32_t element_bytes = 1;
-    std::string_view operator_name{};  // lives for ever; empty: it folds nothing
+    std::string_view operator_name{};  // of static lifetime; empty: no reduction
     std::uint32_t root = 0;
     bool has_counts = false;        // a v-variant
     bool exchanges_counts = false;  // for a v-variant that follows
-    std::uint64_t count = 0;        // elements, as people count them: of the vector, or per rank
+    std::uint64_t count = 0;        // elements, as the user counts: in all, or per rank
     std::string_view algorithm{};
     std::uint64_t segment = 0;      // elements
-    std::uint64_t fingerprint = 0;  // of all that must be equal on all ranks
+    std::uint64_t fingerprint = 0;  // of what must be equal on all ranks
 };
 
-/// Whether every rank knows how much every other one has.
+/// True when every rank knows the counts of all ranks.
 inline bool knows_all_counts(const CollectiveTerms& terms) noexcept {
     return !terms.has_counts || terms.what == schedule::Collective::all_gather ||
            terms.what == schedule::Collective::reduce_scatter;
 }
 
-/// A collective on one rank: what was asked for, and how far it is.
+/// A collective on one rank: the call and its progress.
 class CollectiveOperation final : public Operation {
 public:
     CollectiveOperation() noexcept : Operation(Kind::collective) {}
 
     // Set before start(). Memory is the caller's.
-    CollectiveTerms terms{};  // but for the algorithm, which is chosen here
+    CollectiveTerms terms{};  // without the algorithm, which the engine chooses
     std::optional<compute::Reducer> reducer{};
     bool in_place = false;
     schedule::Chunks chunks{};
@@ -115,25 +115,25 @@ public:
     std::uint64_t number = 0;
     bool reserved = false;  // it has its number, and waits for begin()
     std::shared_ptr<const Plan> plan{};
-    schedule::Slice result{};  // where an average is to be divided
+    schedule::Slice result{};  // where an average is divided
     RunMemory memory{};
     PooledBuffer scratch{};
     std::vector<StepState> steps{};
-    std::vector<std::uint32_t> queue{};  // steps to be looked at
+    std::vector<std::uint32_t> queue{};  // steps that may be able to go on
     bool pumping = false;
     std::unique_ptr<CollectiveSend[]> sends{};
     std::uint32_t sends_room = 0;
     std::uint32_t sends_used = 0;
     std::uint32_t unfinished = 0;    // steps
     std::uint32_t links = 0;         // messages whose memory a link uses
-    std::optional<Error> failure{};  // it ends with this when no link uses its memory
-    bool differs = false;            // from a peer's call: who sent it will say how
+    std::optional<Error> failure{};  // its error, once no link uses its memory
+    bool differs = false;            // from the call of a peer, which will say how
     TimePoint started{};
     TimePoint deadline{};
     TimePoint warn{};
-    TimePoint compare{};  // when those that it waits for are told what was called here
+    TimePoint compare{};  // when the awaited ranks next hear what was called here
     Duration compare_after{};
-    /// A message was given up without a word; its sender's reason is waited for until `deadline`.
+    /// A rank that gave a message up and has until `deadline` to say why.
     std::optional<Rank> silent{};
     Hook<CollectiveOperation> running_hook{};
 };
@@ -174,7 +174,7 @@ struct CollectiveOnLane final : PayloadReceiver {
     void aborted() override {}
 };
 
-/// What the members of a pair send each other in the collectives of one communicator.
+/// The messages between two ranks in the collectives of one communicator.
 struct PairCollectives {
     static constexpr Amount kPool{.payload = std::uint64_t{1} << 20U, .headers = 4096};
     static constexpr Amount kReserve{.payload = std::uint64_t{64} << 10U, .headers = 64};
@@ -186,10 +186,10 @@ struct PairCollectives {
     CreditIn pool_in{kPool};
     CreditIn reserve_in{kReserve};
 
-    /// In the order of operations: what an earlier one has to say never waits behind a later one.
+    /// In the order of operations: a message never waits behind one of a later operation.
     IntrusiveList<CollectiveSend, &CollectiveSend::waiting_hook> waiting{};
-    /// Operations that have messages for the peer which were not written, oldest first. Only the
-    /// first may use the reserve: so the oldest one that the peer can be in always gets on.
+    /// Operations with unwritten messages for the peer, oldest first. Only the first may use the
+    /// reserve, so the oldest operation that the peer can be in always progresses.
     struct Unsent {
         std::uint64_t operation = 0;
         std::uint32_t messages = 0;
@@ -199,7 +199,7 @@ struct PairCollectives {
     bool draining = false;
 
     std::unordered_map<std::uint64_t, std::unique_ptr<CollectiveIn>> streams{};
-    std::size_t ahead = 0;  // operations that were first heard of by this peer
+    std::size_t ahead = 0;  // operations that this peer was the first to mention
 };
 
 /// A message of an operation that this rank has not called yet.
@@ -207,17 +207,17 @@ struct EarlyCollective {
     Pair* pair = nullptr;
     wire::CollectiveHeader header{};
     std::vector<std::byte> payload{};
-    CollectiveIn* stream = nullptr;  // when it comes on one
+    CollectiveIn* stream = nullptr;  // when it arrives on one
 };
 
 /// What is known of an operation before it is called here.
 struct EarlyOperation {
-    Pair* first = nullptr;  // who it was first heard of by
+    Pair* first = nullptr;  // the first to mention it
     std::vector<EarlyCollective> messages{};
     std::optional<Error> aborted{};
 };
 
-/// What one rank has for another where only the two know it, by the one and by the other.
+/// How much one rank sends to another, according to each of the two.
 struct Share {
     Rank sender{};
     std::uint64_t sends = 0;  // bytes
@@ -225,12 +225,12 @@ struct Share {
     std::uint64_t expects = 0;
 };
 
-/// What a call was, for a peer whose call was another one.
+/// A past call, to compare with the call of a peer.
 struct PastCollective {
     CollectiveTerms terms{};
     std::vector<bool> sent_to{};  // by rank, where only pairs know the counts
     bool ended_well = false;
-    bool difference_told = false;  // that the call of another rank differs, in the log
+    bool difference_told = false;  // the log has a warning that another rank's call differs
 };
 
 struct CollectiveFailure {
@@ -251,8 +251,8 @@ struct ContextCollectives {
     std::array<PastCollective, kPast> past{};  // the last calls, by number
     /// The first operation that cannot run any more, because a member is gone; nor can later ones.
     std::optional<CollectiveFailure> over{};
-    /// The last failures that were heard of from a peer. It tells all members; but it may be lost
-    /// before all of them got it, and those then wait for others that did.
+    /// The last failures that peers reported. A failing rank tells all members, but it may be lost
+    /// before all of them hear it; those then learn it from others.
     std::deque<CollectiveFailure> heard{};  // at most kPast
     PlanCache plans{};
 
@@ -260,13 +260,13 @@ struct ContextCollectives {
         if (number < first || number - first >= running.size()) return nullptr;
         return running[static_cast<std::size_t>(number - first)];
     }
-    /// Whether messages for it can be understood: not before its call, nor while it is reserved.
+    /// True when messages for it can be processed: not before its call, nor while it is reserved.
     bool is_called(std::uint64_t number) const noexcept {
         if (number >= next) return false;
         const CollectiveOperation* const found = find(number);
         return found == nullptr || !found->reserved;
     }
-    /// None: it is to come, or long over.
+    /// nullptr: it was not called yet, or is long over.
     PastCollective* past_call(std::uint64_t number) noexcept {
         return number < next && next - number <= kPast ? &past[number % kPast] : nullptr;
     }
@@ -282,7 +282,7 @@ struct ContextCollectives {
         heard.push_back({.operation = number, .error = error});
     }
 
-    /// How algorithms are chosen in it, on all members alike. Before the first call.
+    /// Sets how algorithms are chosen, equally on all members. Must precede the first call.
     void set_profile(const schedule::Profile& agreed) {
         NEXAR_ASSERT(next == 0 && agreed.eager_bytes <= wire::kMaxEagerBytes);
         profile = agreed;

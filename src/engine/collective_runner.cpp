@@ -71,7 +71,7 @@ Result<void> CollectiveRunner::plan(Context& context, CollectiveOperation& opera
     return {};
 }
 
-/// Shows the plan its memory, and takes what it needs beside the user's.
+/// Gives the plan its memory: the user's, and scratch from the pool.
 Result<void> CollectiveRunner::lay_out(CollectiveOperation& operation) {
     const Plan& plan = *operation.plan;
     for (const schedule::Space space :
@@ -194,7 +194,7 @@ void CollectiveRunner::run(Context& context, CollectiveOperation& operation) {
     enter(context, operation);
 }
 
-/// For peers whose calls are others.
+/// Keeps the terms of a call, to compare them with the calls of peers.
 void CollectiveRunner::remember(Context& context, const CollectiveOperation& operation) {
     PastCollective* const found = context.collectives.past_call(operation.number);
     if (found == nullptr) return;  // it was reserved, and many others were called since
@@ -209,7 +209,7 @@ void CollectiveRunner::remember(Context& context, const CollectiveOperation& ope
     }
 }
 
-/// Begins: first all that is known of the operation, then its steps.
+/// Begins: first takes what arrived for the operation, then runs its steps.
 void CollectiveRunner::enter(Context& context, CollectiveOperation& operation) {
     const Plan& plan = *operation.plan;
     for (const Plan::Outgoing& outgoing : plan.outgoing()) {
@@ -244,7 +244,7 @@ void CollectiveRunner::take_early(Context& context, CollectiveOperation& operati
     if (known.aborted) fail(operation, *known.aborted, false);
 }
 
-/// What came for an operation that cannot begin.
+/// Drops the messages that arrived for an operation that cannot begin.
 void CollectiveRunner::drop_early(Context& context, std::uint64_t number) {
     const EarlyOperation known = called(context, number);
     for (const EarlyCollective& message : known.messages) {
@@ -255,7 +255,7 @@ void CollectiveRunner::drop_early(Context& context, std::uint64_t number) {
     }
 }
 
-/// A member that is gone and needed ends the operation.
+/// Ends the operation if it needs a member that is gone.
 void CollectiveRunner::look_for_lost(Context& context, CollectiveOperation& operation) {
     if (const Error* const known = context.collectives.heard_of(operation.number)) {
         return fail(operation, *known, false);
@@ -295,7 +295,7 @@ void CollectiveRunner::conclude(CollectiveOperation& operation) {
     retire(operation);
 }
 
-/// Takes it out of the communicator's table and tells its caller.
+/// Takes it out of the communicator's table and finishes it.
 void CollectiveRunner::retire(CollectiveOperation& operation) {
     ContextCollectives& here = operation.context->collectives;
     here.running[static_cast<std::size_t>(operation.number - here.first)] = nullptr;
@@ -308,7 +308,8 @@ void CollectiveRunner::retire(CollectiveOperation& operation) {
 }
 
 void CollectiveRunner::end(Context& context) {
-    NEXAR_ASSERT(context.collectives.running.empty(), "what is under way keeps its communicator");
+    NEXAR_ASSERT(context.collectives.running.empty(),
+                 "an operation that runs keeps its communicator");
     context.collectives.early.clear();
     for (Pair* const pair : context.pairs) {
         if (pair == nullptr || !pair->collectives) continue;

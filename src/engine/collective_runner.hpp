@@ -23,18 +23,19 @@ struct Context;
 struct Peer;
 
 struct CollectiveLimits {
-    /// The part of a message beside the lane that is charged for before its operation is called.
+    /// How much of a message on a stream counts as credit before its operation is called.
     std::size_t bulk_head = wire::kBulkHeadBytes;
-    /// When the ranks are named that an operation waits for.
+    /// When a warning names the ranks that an operation waits for.
     Duration warn_after = std::chrono::seconds(5);
-    /// The least time between two such warnings: ranks that are late every time are no news.
+    /// The least time between two such warnings, so that ranks that are always late do not fill the
+    /// log.
     Duration warn_pause = std::chrono::seconds(30);
-    /// When the ranks that an operation waits for are told what was called here, in case that they
-    /// called something else and nothing of it comes here; then after twice the time, and so on.
+    /// When an operation tells the ranks that it waits for what was called here, in case they
+    /// called something else that sends nothing here; then after twice the time, and so on.
     Duration compare_after = std::chrono::milliseconds(200);
-    /// How long a message that was given up may stay unexplained.
+    /// How long a rank that gave a message up has to say why.
     Duration silence = std::chrono::seconds(5);
-    /// Operations that are first heard of by one peer before they are called here.
+    /// Operations that one peer may be the first to mention before they are called here.
     std::size_t max_early = 8192;
     /// Answers to its mismatches that wait because a peer does not read; beyond, it is cut off.
     std::size_t max_answers = 1024;
@@ -56,17 +57,17 @@ public:
     void advance(TimePoint now);
     std::optional<TimePoint> next_deadline() const noexcept;
 
-    // Of an operation that the engine has admitted.
+    // Of operations that the engine has admitted.
     void start(Context& context, CollectiveOperation& operation);
-    /// Gives an operation its number before it can begin: calls that follow have later ones. What
-    /// comes for it meanwhile waits as if it had not been called. Ends by begin() or abandon().
+    /// Gives an operation its number before it can begin, so later calls have higher numbers. Its
+    /// messages wait as if it had not been called. begin() or abandon() must follow.
     void reserve(Context& context, CollectiveOperation& operation);
-    /// All that is set before start() is set now. Its time has run since reserve().
+    /// The settings that start() needs are made now. Its timeout counts from reserve().
     void begin(CollectiveOperation& operation);
-    /// It cannot begin, and fails for all.
+    /// It cannot begin, and fails on all ranks.
     void abandon(CollectiveOperation& operation, const Error& error);
     void cancel(CollectiveOperation& operation);
-    /// A call that could not be admitted: it has its number all the same, and fails for all.
+    /// A call that the engine did not admit: it uses up a number, and fails on all ranks.
     void pass_over(Context& context, const Error& reason);
 
     // Frames, and names of streams.
@@ -80,15 +81,15 @@ public:
     void drain(Peer& peer);
     void drain(Pair& pair);
     void down(Peer& peer, const Error& reason);
-    /// This side leaves the communicator: whatever it has not ended fails, for all.
+    /// This side leaves the communicator: its pending operations fail on all ranks.
     void close(Context& context, const std::optional<Error>& why);
-    /// The program was aborted: nothing runs in it any more. Nobody is told: all hear of it.
+    /// The program was aborted: all operations end. Members hear of the abort by other means.
     void abort(Context& context, const Error& error);
-    /// Nothing is under way in it.
+    /// Ends a communicator in which no operation is pending.
     void end(Context& context);
-    /// The peer ended the communicator, and took part in so many operations.
+    /// The peer ended the communicator after taking part in `operations` operations.
     void ended(Pair& pair, std::uint64_t operations);
-    /// What was to be said to the peer before the communicator ends; false: there is no room.
+    /// Writes what the peer must hear before the communicator ends; false: there is no room.
     bool flush_said(Pair& pair);
 
 private:
@@ -183,7 +184,7 @@ private:
     BufferPool* pool_;
     TimePoint now_{};
     TimePoint next_warning_{};
-    /// Not later than the first moment at which something has to be done.
+    /// A lower bound of the next deadline.
     std::optional<TimePoint> due_{};
     IntrusiveList<CollectiveOperation, &CollectiveOperation::running_hook> running_{};
 };

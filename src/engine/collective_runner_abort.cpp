@@ -30,8 +30,7 @@ std::string title(const CollectiveOperation& operation) {
 
 }  // namespace
 
-/// Ends an operation with an error, when no link uses its memory any more, and tells all members if
-/// they are not to find out by themselves.
+/// Ends an operation with an error once no link uses its memory. With `tell`, tells all members.
 void CollectiveRunner::fail(CollectiveOperation& operation, const Error& error, bool tell) {
     if (operation.failure) return;
     operation.failure = error.within({.operation = title(operation)});
@@ -68,8 +67,8 @@ void CollectiveRunner::abandon(CollectiveOperation& operation, const Error& erro
     drain_all(context);
 }
 
-/// A member is gone that has not done its part in an operation: neither that one nor a later one
-/// can run, also where nothing is exchanged with that member.
+/// A member left before it did its part in an operation: neither that operation nor a later one can
+/// run, even if it exchanges nothing with that member.
 void CollectiveRunner::end_from(Context& context, std::uint64_t number, const Error& error,
                                 bool tell) {
     ContextCollectives& here = context.collectives;
@@ -89,7 +88,7 @@ void CollectiveRunner::tell_all(Context& context, std::uint64_t number, const Er
     }
 }
 
-/// Takes back what was not sent, and drops what has not come.
+/// Withdraws unsent messages, and drops those that are still to arrive.
 void CollectiveRunner::let_go(CollectiveOperation& operation) {
     for (std::uint32_t i = 0; i < operation.sends_used; ++i) {
         CollectiveSend& send = operation.sends[i];
@@ -125,8 +124,8 @@ void CollectiveRunner::cancel(CollectiveOperation& operation) {
                {.rank = public_rank(operation.context->me)}));
 }
 
-/// A peer called something else. It is told what was called here, and its answer ends the
-/// operation: so both sides know both calls.
+/// A peer called something else. Tells it what was called here; its answer ends the operation, so
+/// both sides know both calls.
 void CollectiveRunner::differ(CollectiveOperation& operation, Pair& pair) {
     operation.differs = true;
     gave_up(operation, pair.rank);
@@ -144,7 +143,7 @@ Result<void> CollectiveRunner::on_mismatch(Pair& pair, const wire::CollectiveMis
         say(pair, abort_of(*pair.context, mismatch.operation, *known));
         return {};
     }
-    // One that was not called yet is compared when it is: by its messages, or the next time.
+    // Too early to compare: its messages will, or the next mismatch.
     if (!here.is_called(mismatch.operation)) return {};
     PastCollective* const past = here.past_call(mismatch.operation);
     if (past == nullptr) return {};  // long over
@@ -163,7 +162,7 @@ Result<void> CollectiveRunner::on_mismatch(Pair& pair, const wire::CollectiveMis
     if (CollectiveOperation* const operation = here.find(mismatch.operation)) {
         fail(*operation, *error);
     } else {
-        // Nothing says more to the caller here: its part was done before the difference showed.
+        // The caller cannot learn it any more: its part ended before the difference showed.
         if (past->ended_well && !std::exchange(past->difference_told, true)) {
             NEXAR_LOG_WARNING("{}; the call of this rank had ended well before it heard of that",
                               error->cause());
@@ -205,13 +204,13 @@ Result<void> CollectiveRunner::on_abort(Pair& pair, const wire::CollectiveAbort&
     }
     CollectiveOperation* const operation = context.collectives.find(abort.operation);
     if (operation == nullptr) return {};
-    // All others hear it from whoever told us, or when they ask: see compare().
+    // The rank that failed tells all others, or they ask: see compare().
     context.collectives.hear(abort.operation, error);
     fail(*operation, error, false);
     return {};
 }
 
-/// A message of it was given up, or a call differs, and who did it has not said why yet.
+/// `rank` gave a message up, or called something else, and has not said why yet.
 void CollectiveRunner::gave_up(CollectiveOperation& operation, Rank rank) {
     if (operation.failure || operation.silent) return;
     operation.silent = rank;
@@ -240,7 +239,7 @@ void CollectiveRunner::be_due(const CollectiveOperation& operation) noexcept {
     due_ = due_ ? std::min(*due_, due) : due;
 }
 
-/// As a list of its own: when one ends, others may.
+/// A copy of the list, because ending one operation may end others.
 std::vector<CollectiveOperation*> CollectiveRunner::all_running() const {
     std::vector<CollectiveOperation*> all;
     for (CollectiveOperation* at = running_.first(); at != nullptr;
@@ -254,7 +253,7 @@ std::optional<TimePoint> CollectiveRunner::next_deadline() const noexcept {
     return running_.empty() ? std::nullopt : due_;
 }
 
-/// Ranks that it waits for, each with the bytes that have not begun to come from there.
+/// The ranks that it waits for, each with the bytes whose header has not arrived.
 std::map<std::uint32_t, std::uint64_t> CollectiveRunner::awaited(
     const CollectiveOperation& operation) {
     std::map<std::uint32_t, std::uint64_t> ranks;
@@ -279,8 +278,8 @@ std::string CollectiveRunner::late_ranks(const CollectiveOperation& operation) {
                        more ? ", ..." : "");
 }
 
-/// Ranks that called different things may wait for each other without a message between them, and a
-/// rank that heard of a failure may be the only one left that knows of it.
+/// Ranks that called different things may wait for each other without exchanging a message, and a
+/// rank that heard of a failure may be the only one left that knows it.
 void CollectiveRunner::compare(CollectiveOperation& operation, TimePoint now) {
     const std::string own = description_of(*operation.context, operation.terms);
     for (const auto& [rank, bytes] : awaited(operation)) {
@@ -324,7 +323,7 @@ void CollectiveRunner::expire(CollectiveOperation& operation) {
                {.rank = public_rank(me)}));
 }
 
-/// Whether something has to come from that peer, or to go there.
+/// True when the operation still needs a message from that peer or to it.
 bool CollectiveRunner::needs(const CollectiveOperation& operation,
                              const Peer& peer) const noexcept {
     if (operation.plan == nullptr) return false;
@@ -355,7 +354,7 @@ void CollectiveRunner::down(Peer& peer, const Error& reason) {
     }
     for (CollectiveOperation* const operation : all_running()) {
         if (!operation->active || operation->failure) continue;
-        const std::optional<Rank> silent = operation->silent;
+        const auto& silent = operation->silent;
         const bool never_said = silent && operation->context->pairs[silent->value()]->peer == &peer;
         if (!never_said && !needs(*operation, peer)) continue;
         const auto& pairs = operation->context->pairs;
@@ -373,7 +372,7 @@ void CollectiveRunner::ended(Pair& pair, std::uint64_t operations) {
     end_from(*pair.context, operations, error, false);  // it says so to all
 }
 
-/// The rest of a message will not come.
+/// The rest of a message will not arrive.
 void CollectiveRunner::lose(CollectiveIn& in) {
     in.stream = nullptr;
     if (in.early) {
@@ -392,11 +391,10 @@ void CollectiveRunner::abort(Context& context, const Error& error) {
 
 void CollectiveRunner::close(Context& context, const std::optional<Error>& why) {
     const auto me = context.me.value();
+    std::string text = why ? fmt::format("rank {} left: {}", me, why->cause())
+                           : fmt::format("rank {} was closed", me);
     end_from(context, context.collectives.first,
-             Error(Errc::closed,
-                   why ? fmt::format("rank {} left: {}", me, why->cause())
-                       : fmt::format("rank {} was closed", me),
-                   {.rank = public_rank(context.me)}));
+             Error(Errc::closed, std::move(text), {.rank = public_rank(context.me)}));
 }
 
 }  // namespace nexar::engine

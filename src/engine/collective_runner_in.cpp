@@ -80,7 +80,7 @@ void CollectiveOnLane::finished(std::uint64_t /*came*/) {
     peer.transfers.offer_rests();
 }
 
-/// Gives credit back: the operation was called, or will never be.
+/// Gives credit back because the operation was called, or never will be.
 void CollectiveRunner::give_back(Pair& pair, const wire::CollectiveHeader& header) {
     const bool reserve = header.from_reserve;
     CreditIn& pool = reserve ? pair.collectives->reserve_in : pair.collectives->pool_in;
@@ -95,11 +95,11 @@ void CollectiveRunner::give_back(Pair& pair, const wire::CollectiveHeader& heade
     pool.gave_back();
 }
 
-/// Where what comes for an operation that was not called yet is kept; nullptr: there is too much.
+/// Keeps what arrives for an operation that was not called yet; nullptr: there is too much.
 EarlyOperation* CollectiveRunner::early(Pair& pair, std::uint64_t number) {
     auto& all = pair.context->collectives.early;
     if (const auto found = all.find(number); found != all.end()) return &found->second;
-    // By peer: what one of them fills must not be missing to another.
+    // Counted per peer, so that one peer cannot use up the share of another.
     if (!pair.collectives) pair.collectives = std::make_unique<PairCollectives>();
     if (pair.collectives->ahead >= limits_.max_early) {
         pair.peer->transfers.cut_off(
@@ -113,7 +113,7 @@ EarlyOperation* CollectiveRunner::early(Pair& pair, std::uint64_t number) {
     return &made;
 }
 
-/// What is known of an operation that is called now.
+/// Removes and returns what arrived for an operation that is called now.
 EarlyOperation CollectiveRunner::called(Context& context, std::uint64_t number) {
     auto& all = context.collectives.early;
     const auto found = all.find(number);
@@ -167,7 +167,7 @@ void CollectiveRunner::arrived(Pair& pair, CollectiveIn& in) {
     pump(*operation);
 }
 
-/// The step that a message is for. None: the operation does not wait for it, and fails, or has.
+/// The step of a message. nullopt: the operation does not expect it, and fails or has failed.
 std::optional<std::uint32_t> CollectiveRunner::accept(CollectiveOperation& operation, Pair& pair,
                                                       const wire::CollectiveHeader& header) {
     if (operation.failure || operation.differs) return std::nullopt;
@@ -178,7 +178,7 @@ std::optional<std::uint32_t> CollectiveRunner::accept(CollectiveOperation& opera
     const auto step = operation.plan->receive(pair.rank.value(), header.message);
     const std::uint64_t wanted = step ? operation.plan->ready(*step).bytes : 0;
     if (step && wanted == header.size && !operation.steps[*step].arrived) return step;
-    // Only counts that two ranks alone know of can differ without a fingerprint telling it.
+    // Equal fingerprints allow only those counts to differ that just two ranks know.
     if (!operation.terms.has_counts) {
         pair.peer->transfers.cut_off(
             Error(Errc::protocol_violation,
@@ -195,8 +195,8 @@ std::optional<std::uint32_t> CollectiveRunner::accept(CollectiveOperation& opera
     return std::nullopt;
 }
 
-/// A message for an operation that is over. After one that failed that is as it must be; one that
-/// ended well had all that it waited for, so that the sender's call is another one.
+/// A message for an operation that is over. That is normal after a failure; but an operation that
+/// ended well had all its messages, so the sender called something else.
 void CollectiveRunner::came_late(Pair& pair, const wire::CollectiveHeader& header) {
     const Context& context = *pair.context;
     const PastCollective* const past = pair.context->collectives.past_call(header.operation);

@@ -15,7 +15,7 @@
 
 namespace nexar::engine {
 
-/// What a message takes of the credit of its pair until its operation is called.
+/// The credit that a message takes until its operation is called.
 Amount CollectiveRunner::charge_of(const wire::CollectiveHeader& header) const noexcept {
     const bool on_lane = header.place == wire::PayloadPlace::lane;
     return {
@@ -28,7 +28,7 @@ void CollectiveRunner::block(Pair& pair) {
     pair.peer->collectives.blocked.push_back(pair);
 }
 
-/// Puts a message in its place among those that wait: behind those of the same operation.
+/// Queues a message behind those of the same and of earlier operations.
 void CollectiveRunner::enqueue(CollectiveSend& send) {
     Pair& pair = *send.pair;
     auto& waiting = pair.collectives->waiting;
@@ -38,7 +38,7 @@ void CollectiveRunner::enqueue(CollectiveSend& send) {
     }
     waiting.insert_after(place, send);
     send.state = CollectiveSend::State::waiting;
-    // One that is not the first waits behind others that could not be written.
+    // If it is not the first, it waits behind messages that could not be written.
     if (!pair.collectives_blocked || waiting.first() == &send) {
         if (!pair.peer->transfers.up()) services_->want(*pair.peer);
         drain(pair);
@@ -51,7 +51,7 @@ void CollectiveRunner::enqueue(CollectiveSend& send) {
 
 void CollectiveRunner::drain(Pair& pair) {
     PairCollectives* const here = pair.collectives.get();
-    // What a written message makes possible is written by whoever is at it already.
+    // The call that is already draining writes what a written message makes possible.
     if (here == nullptr || pair.context == nullptr || here->draining) return;
     here->draining = true;
     if (!write_waiting(pair)) {
@@ -62,7 +62,7 @@ void CollectiveRunner::drain(Pair& pair) {
     here->draining = false;
 }
 
-/// False: some are left.
+/// False: some could not be written.
 bool CollectiveRunner::write_waiting(Pair& pair) {
     PairCollectives* const here = pair.collectives.get();
     while (!here->waiting.empty() || !here->said.empty()) {
@@ -164,7 +164,7 @@ void CollectiveRunner::count_written(Pair& pair, std::uint64_t operation) {
     while (!unsent.empty() && unsent.front().messages == 0) unsent.pop_front();
 }
 
-/// In the order of operations; one that was reserved comes before others that were called later.
+/// Keeps the order of operations: a reserved one comes before those that were called later.
 void CollectiveRunner::add_unsent(Pair& pair, std::uint64_t operation, std::uint32_t messages) {
     if (!pair.collectives) pair.collectives = std::make_unique<PairCollectives>();
     auto& unsent = pair.collectives->unsent;
@@ -173,7 +173,7 @@ void CollectiveRunner::add_unsent(Pair& pair, std::uint64_t operation, std::uint
     unsent.insert(place, {.operation = operation, .messages = messages});
 }
 
-/// What reserve() added.
+/// Undoes add_unsent() of reserve().
 void CollectiveRunner::forget_places(Context& context, std::uint64_t operation) {
     for (Pair* const pair : context.pairs) {
         if (pair == nullptr || !pair->collectives) continue;

@@ -1,4 +1,4 @@
-// The steps of a schedule, as far as what they wait for has come.
+// Runs the steps of a schedule whose dependencies are met.
 
 #include <algorithm>
 #include <cstring>
@@ -19,7 +19,7 @@ namespace {
 /// out = incoming op local, or local op incoming.
 void fold(const CollectiveOperation& operation, compute::Side side, std::byte* out,
           port::ConstBytes incoming, const std::byte* local) {
-    NEXAR_ASSERT(operation.reducer.has_value(), "what folds has an operator");
+    NEXAR_ASSERT(operation.reducer.has_value(), "a reduction has an operator");
     const std::size_t count = incoming.size() / operation.plan->element_bytes();
     if (side == compute::Side::left) {
         operation.reducer->fold(out, incoming.data(), local, count);
@@ -35,7 +35,7 @@ void CollectiveRunner::look_at(CollectiveOperation& operation, std::uint32_t ste
     operation.queue.push_back(step);
 }
 
-/// Runs all steps that can be run. Not from within itself: what a step makes possible is queued.
+/// Runs all steps that can run. Not reentrant: a step queues the steps that it enables.
 void CollectiveRunner::pump(CollectiveOperation& operation) {
     if (operation.pumping) return;
     operation.pumping = true;
@@ -49,7 +49,7 @@ void CollectiveRunner::pump(CollectiveOperation& operation) {
     conclude(operation);
 }
 
-/// How many bytes from the front of a step may be worked on.
+/// How many bytes from the front of a step may be processed.
 std::uint64_t CollectiveRunner::allowed(const CollectiveOperation& operation,
                                         std::uint32_t step) const noexcept {
     const Plan& plan = *operation.plan;
@@ -99,8 +99,8 @@ void CollectiveRunner::run_local(CollectiveOperation& operation, std::uint32_t s
     came_so_far(operation, step, until);
 }
 
-/// The bytes of a step are there up to `done`. Who follows piece by piece is told of whole
-/// segments: not of each packet, and never of a part of an element.
+/// A step has its bytes up to `done`. Steps that follow it piece by piece go on by whole segments:
+/// not with each packet, and never with a part of an element.
 void CollectiveRunner::came_so_far(CollectiveOperation& operation, std::uint32_t step,
                                    std::uint64_t done) {
     StepState& state = operation.steps[step];
@@ -127,7 +127,7 @@ void CollectiveRunner::happened(CollectiveOperation& operation, std::uint32_t st
     }
 }
 
-/// All of a step is done. The memory of a send is free then too.
+/// A step is done. The memory of a send is then free too.
 void CollectiveRunner::finish_step(CollectiveOperation& operation, std::uint32_t step) {
     StepState& state = operation.steps[step];
     NEXAR_ASSERT(!state.finished && operation.unfinished > 0);
@@ -151,7 +151,7 @@ void CollectiveRunner::run_send(CollectiveOperation& operation, std::uint32_t st
         send.wake();
         return;
     }
-    // What travels on the lane travels as a whole.
+    // A message on the lane is written as a whole.
     const bool whole = bytes <= operation.context->collectives.profile.eager_bytes;
     if (whole ? until != bytes : until == 0) return;
     NEXAR_ASSERT(operation.sends_used < operation.sends_room);
@@ -186,7 +186,7 @@ void CollectiveRunner::run_receive(CollectiveOperation& operation, std::uint32_t
     state.in->stream->open();
 }
 
-/// A message that is there as a whole, of a step that can be run.
+/// Processes a complete message of a step that can run.
 void CollectiveRunner::land_whole(CollectiveOperation& operation, std::uint32_t step,
                                   port::ConstBytes bytes) {
     const schedule::Step& what = operation.plan->step(step);
@@ -235,7 +235,7 @@ std::size_t CollectiveRunner::stream_bytes(CollectiveIn& in, std::uint64_t offse
     return taken;
 }
 
-/// To its place, or folded into it, straight from the link's bytes.
+/// Copies or folds bytes to their place, straight from the link's memory.
 void CollectiveRunner::land(CollectiveIn& in, std::uint64_t offset, port::ConstBytes bytes) {
     CollectiveOperation& operation = *in.operation;
     const schedule::Step& what = operation.plan->step(in.step);
@@ -249,7 +249,7 @@ void CollectiveRunner::land(CollectiveIn& in, std::uint64_t offset, port::ConstB
             continue;
         }
         if (offset == in.fold_end) {
-            NEXAR_ASSERT(operation.reducer.has_value(), "what folds has an operator");
+            NEXAR_ASSERT(operation.reducer.has_value(), "a reduction has an operator");
             const std::uint64_t rest = in.header.size - offset;
             const port::Bytes into = operation.memory.at(what.into, offset, rest, element);
             const port::Bytes local = operation.memory.at(what.local, offset, into.size(), element);

@@ -7,7 +7,7 @@
 
 namespace nexar::engine {
 
-/// What may be under way, unmatched, from one side to the other; and what one message takes of it
+/// How much may be in flight, unmatched, in one direction; and how much of that one message takes
 /// until it is matched.
 struct Amount {
     std::uint64_t payload = 0;  // bytes
@@ -26,7 +26,7 @@ public:
         return true;
     }
 
-    /// False: more than was ever taken, which only a peer that breaks the rules gives back.
+    /// False: the peer breaks the rules by giving back more than was taken.
     [[nodiscard]] bool give_back(std::uint64_t payload, std::uint32_t headers) noexcept {
         if (payload > limit_.payload - left_.payload || headers > limit_.headers - left_.headers) {
             return false;
@@ -41,12 +41,13 @@ private:
     Amount left_;
 };
 
-/// The receiver's side of a pool: what came and was not given back, and what of it is to be.
+/// The receiver's side of a pool: credit in use by arrived messages, and the part of it that this
+/// side owes to the sender.
 class CreditIn {
 public:
     explicit CreditIn(const Amount& limit) noexcept : limit_(limit) {}
 
-    /// A message came. False: the sender had no credit for it.
+    /// A message arrived. False: the sender had no credit for it.
     [[nodiscard]] bool came(const Amount& charge) noexcept {
         if (charge.payload > limit_.payload - held_.payload ||
             charge.headers > limit_.headers - held_.headers) {
@@ -57,19 +58,19 @@ public:
         return true;
     }
 
-    /// The message was matched. True: enough has come together to give it back now.
+    /// The message was matched. True: enough is owed to give it back now.
     bool matched(const Amount& charge) noexcept {
         owed_.payload += charge.payload;
         owed_.headers += charge.headers;
-        // A quarter: so few frames that they do not show, and never so much that a sender waits
-        // while the receiver sits on its credit.
+        // A quarter: few frames, and yet a sender never waits for credit that the receiver holds
+        // back.
         return owed_.payload >= limit_.payload / 4 ||
                owed_.headers >= std::max(limit_.headers / 4, 1U);
     }
 
     const Amount& owed() const noexcept { return owed_; }
 
-    /// What was owed was written to the sender.
+    /// The owed credit was written to the sender.
     void gave_back() noexcept {
         NEXAR_ASSERT(owed_.payload <= held_.payload && owed_.headers <= held_.headers);
         held_.payload -= owed_.payload;

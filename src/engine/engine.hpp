@@ -31,13 +31,14 @@
 
 namespace nexar::engine {
 
-/// The numbers of an engine; those that a peer must know are equal on all members.
+/// The limits of an engine. Those that a peer must know are equal on all members.
 struct EngineOptions {
-    /// Up to here a message is copied at the sender and travels with its header.
+    /// A message of at most this many bytes is copied at the sender and travels with its header.
     std::size_t eager_limit = std::size_t{16} * 1024;
     /// The part of a larger message that may travel before it is matched.
     std::size_t bulk_head = wire::kBulkHeadBytes;
-    /// What a peer may send before it is matched: over all communicators, and in addition in each.
+    /// What a peer may send before it is matched: in all communicators together, and in addition
+    /// in each.
     Amount shared{.payload = std::uint64_t{1024} * 1024, .headers = 16384};
     Amount reserve{.payload = std::uint64_t{64} * 1024, .headers = 64};
     /// Operations that were started and have not ended.
@@ -50,10 +51,10 @@ struct EngineOptions {
     std::size_t max_control_backlog = 65536;
     CallLimits calls{};
     CollectiveLimits collectives{};
-    /// How long an operation that was cancelled waits for a peer that knows of it: for the answer
-    /// that says what became of a message, or for the rest of one that was matched.
+    /// How long a cancelled operation waits for a peer that knows of it: for the answer that says
+    /// what became of a message, or for the rest of a matched message.
     Duration cancel_patience = std::chrono::milliseconds(50);
-    /// Changes costs only, see KeyedQueues.
+    /// Affects speed only, see KeyedQueues.
     std::uint64_t hash_seed = 0;
     /// Records operations, matches, waits and links, see EventKind; must outlive the engine.
     /// nullptr: nothing is recorded.
@@ -75,29 +76,30 @@ public:
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
-    /// A node that may connect and be a member; before its link comes up.
+    /// Adds a node that may connect and be a member. Must precede its link.
     Peer& add_peer(const NodeId& node);
 
-    /// Makes a communicator. `members` are known peers by rank, and this node at `me`. A peer that
-    /// means another one by the same id is cut off.
+    /// Makes a communicator. `members` has the node of each rank, with this node at `me`. A peer
+    /// that means another communicator by the same id is cut off.
     Context& add_context(ContextId id, std::span<const NodeId> members, Rank me,
                          const wire::ContextOrigin& origin = {});
 
-    /// Ends a communicator that nothing is under way in: what peers still send in it is dropped.
+    /// Ends a communicator in which no operation is pending. What peers still send in it is
+    /// dropped.
     void end_context(Context& context);
 
-    // Each starts at once and ends at some time, perhaps before the call returns. The operation's
-    // own settings are made before.
+    // Each starts the operation at once; it may end before the call returns. Its settings must be
+    // made before.
     void start(Context& context, SendOperation& send);
     void start(Context& context, ReceiveOperation& receive);
     void start(Context& context, ProbeOperation& probe);
-    /// Receives what was taken out of matching; `message` is the engine's again.
+    /// Receives a message that was taken out of matching; the engine owns `message` again.
     void start(InMessage& message, ReceiveOperation& receive);
     void start(Context& context, CallOperation& call);
     void start(Context& context, CollectiveOperation& collective);
-    /// Two that follow each other: `collective` depends on what `counts` brings. It waits, with its
-    /// number, for begin() or abandon(), one of which must follow when `counts` has ended, unless
-    /// `collective` has ended by then.
+    /// Starts two collectives of which the second depends on the result of `counts`. It keeps its
+    /// number and waits for begin() or abandon(), one of which must follow when `counts` has ended,
+    /// unless `collective` has already ended.
     void start(Context& context, CollectiveOperation& counts, CollectiveOperation& collective);
     void begin(CollectiveOperation& collective);
     void abandon(CollectiveOperation& collective, const Error& error);
@@ -110,71 +112,70 @@ public:
     InMessage* take(Context& context, const Pattern& pattern) {
         return messages_.take(context, pattern);
     }
-    /// Throws away what was taken out of matching.
+    /// Drops a message that was taken out of matching.
     void drop(InMessage& message) { messages_.drop(message); }
 
-    /// Withdraws what nobody else knows of, and gives up what can be given up. It ends in any case,
-    /// also when the peer says nothing: as it would have, with Errc::cancelled, or, if it is a
-    /// send, with Errc::outcome_unknown; a peer that knows of it has `cancel_patience` for an
-    /// answer. advance() first: that time counts from there.
+    /// Cancels an operation. It always ends, even if the peer is silent: as usual, with
+    /// Errc::cancelled, or, if it is a send, with Errc::outcome_unknown. A peer that knows of it
+    /// has `cancel_patience` to answer, counted from the last advance().
     void cancel(SendOperation& send) { messages_.cancel(send); }
     void cancel(ReceiveOperation& receive) { messages_.cancel(receive); }
     void cancel(ProbeOperation& probe) { messages_.cancel(probe); }
     void cancel(CallOperation& call) { calls_.cancel(call); }
     void cancel(CollectiveOperation& collective);
 
-    /// What time it is, before anything else is done with it: ends what has no time left.
+    /// Sets the time, before any other call that depends on it, and ends what is too late.
     void advance(TimePoint now);
     std::optional<TimePoint> next_deadline() const noexcept;
 
-    /// What is served here, and what was called.
+    /// The functions that this node serves, and the calls it gets.
     Calls& calls() noexcept { return calls_; }
     const Calls& calls() const noexcept { return calls_; }
 
     void handle(const port::LinkEvent& event);
 
-    /// Takes a link over on which the two ends have greeted each other; `control` goes on reading
-    /// that lane. False, and nothing happens, when the peer is none, or has a link or had one.
+    /// Takes over a link after the handshake of both ends; `control` keeps reading that lane.
+    /// Returns false and does nothing if the node is not a peer, or has or had a link.
     bool take_over(port::Link& link, std::unique_ptr<LaneReader>& control);
 
-    /// There will be no link to this peer: what waits for it ends with `reason`.
+    /// There will be no link to this peer: operations that wait for it end with `reason`.
     void give_up(const NodeId& node, const Error& reason);
 
     /// A peer whose link ended without a goodbye, or that left because something failed there.
     std::optional<std::pair<NodeId, Error>> casualty() const;
 
-    /// A peer that something waits for and that has no link; each is told once.
+    /// A peer without a link that an operation waits for; each is returned once.
     std::optional<NodeId> poll_wanted();
     bool has_wanted() const noexcept { return !wanted_.empty(); }
 
-    /// The next operation that ended; it and its memory are the caller's again. nullptr: none.
+    /// The next operation that ended; the caller owns it and its memory again. nullptr: none.
     Operation* poll_done() noexcept { return done_.pop_front(); }
 
-    /// Ends every operation with Errc::aborted, so that all that are started later end as well, and
-    /// tells all members, also those whose link comes up later. Only the first abort counts,
-    /// whoever it is of: false, and nothing happens, when there was one.
+    /// Ends every operation with Errc::aborted, also those started later, and tells all members,
+    /// also those whose link comes up later. Only the first abort of any member counts: returns
+    /// false and does nothing if there was one.
     bool abort(std::int32_t code, std::string_view why);
-    /// The same, as a member says; it is passed on to all others than `from`, whose link it came
-    /// over. An Error when it cannot be true.
+    /// The same for an abort that a member announced; passes it on to all members except `from`,
+    /// which sent it. Fails if the announcement cannot be true.
     Result<void> hear_abort(const wire::Abort& abort, const Peer* from = nullptr);
-    /// What every operation ends with, once there was an abort.
+    /// The error of every operation after an abort.
     const std::optional<Error>& aborted() const noexcept { return aborted_; }
     const std::optional<wire::Abort>& abort_frame() const noexcept { return abort_; }
-    /// No member is left that could hear of it and was not told.
+    /// True when every member that can still hear of the abort was told.
     bool abort_told() const noexcept;
 
-    /// Ends every operation with Errc::closed and closes all links; what still uses memory ends
-    /// when they are down, see idle(). Nothing can be started afterwards. Peers are told why, if
-    /// something failed here.
+    /// Ends every operation with Errc::closed and closes all links; operations whose memory a link
+    /// uses end when it is down, see idle(). Nothing can be started afterwards. Tells peers `why`,
+    /// if something failed here.
     void close(const std::optional<Error>& why = {});
-    /// No link is up and no operation under way.
+    /// No link is up and no operation is pending.
     bool idle() const noexcept;
 
     const EngineOptions& options() const noexcept { return options_; }
     std::size_t pending() const noexcept { return pending_; }
-    /// Messages that came and were not received.
+    /// Messages that arrived and were not received.
     std::size_t messages() const noexcept { return messages_.unreceived(); }
-    /// Memory that is held for messages beside the pool's; bounded by the credits of the peers.
+    /// Memory held for messages, without the pool's; the credits of the peers bound it.
     std::size_t held_bytes() const noexcept { return messages_.held_bytes(); }
 
 private:

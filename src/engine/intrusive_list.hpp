@@ -11,9 +11,9 @@ struct Hook {
     T* after = nullptr;
 };
 
-/// Objects in the order in which they came, linked through a member of theirs: nothing is
-/// allocated, and an object leaves from the middle at once. Whoever owns the objects takes them out
-/// before they end.
+/// Objects in the order in which they were added, linked through a member: the list allocates
+/// nothing, and erasing costs the same anywhere. The owner of an object must erase it before the
+/// object ends.
 template <class T, Hook<T> T::* HookOf>
 class IntrusiveList {
 public:

@@ -16,22 +16,22 @@ struct KeyedHook {
     T* last = nullptr;  // of the first of its queue only
 };
 
-/// A queue per key; objects are linked through a member of theirs, and `KeyOf` tells their key.
-/// Finding the first of a key, adding and taking out cost the same however many keys and objects
-/// there are, and touch as few of them as can be: with thousands waiting, memory is what costs. So
-/// the table has the hash beside the pointer (open addressing, linear probing, no tombstones).
-/// Allocates only when there are more keys at once than ever before.
+/// A queue per key; objects are linked through a member, and `KeyOf` returns their key. The cost of
+/// finding the first of a key, adding and removing does not depend on the number of keys and
+/// objects. With thousands waiting cache misses dominate, so the table has the hash next to the
+/// pointer (open addressing, linear probing, no tombstones). Allocates only when there are more
+/// keys at once than ever before.
 template <class T, KeyedHook<T> T::* HookOf, class KeyOf>
 class KeyedQueues {
 public:
     using Key = std::remove_cvref_t<decltype(KeyOf{}(std::declval<const T&>()))>;
 
-    /// `seed` keeps keys of somebody else's choice from meeting in one place.
+    /// `seed` keeps a peer from choosing keys that all fall into one place.
     explicit KeyedQueues(std::uint64_t seed) : seed_(seed), places_(16) {}
 
     KeyedQueues(const KeyedQueues&) = delete;
     KeyedQueues& operator=(const KeyedQueues&) = delete;
-    /// What is still in a queue stays its owner's.
+    /// Objects that are still queued are left alone.
     ~KeyedQueues() = default;
 
     /// The oldest of a key; nullptr: none.
@@ -89,7 +89,7 @@ private:
 
     std::size_t wrapped(std::size_t index) const noexcept { return index & (places_.size() - 1); }
 
-    /// Where the key is, or where it would be: a quarter of all places is free.
+    /// The place of the key, or the place where it would go: a quarter of all places is free.
     std::size_t find(const Key& key) const noexcept {
         const std::uint64_t hash = key.hash(seed_);
         std::size_t at = wrapped(hash);
@@ -114,7 +114,7 @@ private:
         places_[at].first = hook.after;
     }
 
-    /// Those behind it move up, so that none is cut off from where its search begins.
+    /// Moves the entries behind it up, so that searches still reach them.
     void free_place(std::size_t gap) noexcept {
         --keys_;
         for (std::size_t at = wrapped(gap + 1); places_[at].first != nullptr;

@@ -11,7 +11,7 @@
 
 namespace nexar::engine {
 
-/// Which messages a receive or a probe wants; what is not named may be anything.
+/// Which messages a receive or a probe matches; nullopt matches anything.
 struct Pattern {
     std::optional<Rank> source{};
     std::optional<Tag> tag{};
@@ -21,7 +21,7 @@ struct Pattern {
     }
 };
 
-/// What receives are matched by; 0 where anything fits.
+/// The key by which receives are matched; 0 where anything matches.
 struct MatchKey {
     std::uint64_t tag = 0;
     std::uint32_t source = 0;
@@ -63,19 +63,19 @@ struct Arrived : Matchable {
     Hook<Arrived> all_hook{};
 };
 
-/// The receives and messages of one communicator that have not found each other. MPI's rules: of
-/// the receives that fit a message the one posted first gets it; of the messages that fit a receive
-/// the one that came first. A message and a receive that fit are never both in here.
+/// The unmatched receives and messages of one communicator. MPI's rules: of the receives that match
+/// a message, the one posted first gets it; of the messages that match a receive, the one that
+/// arrived first. A message and a receive that match are never both in here.
 ///
-/// Every call costs the same however many wait, but for the first time that so many do, and the
-/// first time that a receive leaves source, tag or both open.
+/// The cost of a call does not depend on how many wait, except when more wait than ever before, and
+/// the first time that a receive leaves source, tag or both open.
 class Matcher {
 public:
-    /// For ranks below `world`. `seed` changes costs only, see KeyedQueues.
+    /// For ranks below `world`. `seed` affects speed only, see KeyedQueues.
     Matcher(std::uint32_t world, std::uint64_t seed)
         : waiting_(seed), by_tag_(seed), by_source_(world) {}
 
-    /// The receive that a message goes to, taken out; nullptr: none waits for it.
+    /// Removes and returns the receive that a message matches; nullptr: none.
     PostedReceive* take_posted(Rank source, Tag tag) noexcept;
     void add(PostedReceive& receive);
     void remove(PostedReceive& receive) noexcept;
@@ -99,16 +99,16 @@ private:
         }
     };
 
-    // Receives by what they name, and messages by source and tag. A queue never has both: they
-    // would have found each other. So one look tells either whom something meets or where it waits.
+    // Receives by what they name, and messages by source and tag. A queue never has both, since
+    // they would match. So one lookup finds either the match or the place to wait.
     KeyedQueues<Matchable, &Matchable::hook, KeyOf> waiting_;
     std::uint64_t next_order_ = 0;
-    // How many receives name source and tag, only the source, only the tag, nothing: what nobody
-    // waits with need not be looked up.
+    // How many receives name source and tag, only the source, only the tag, nothing: a count of 0
+    // saves the lookup.
     std::array<std::uint64_t, 4> counts_{};
 
-    // Messages by tag alone, by source alone, and all of them are kept in order only from the first
-    // time on that somebody asks: each list costs a message some cache lines.
+    // The lists of messages by tag alone, by source alone, and of all messages exist only once a
+    // caller needs them: each costs a message some cache lines.
     void index_tags();
     void index_sources();
     void index_all();

@@ -10,17 +10,17 @@
 
 namespace nexar::engine {
 
-/// A schedule made ready to be run: in bytes, with who waits for what, and which step a message is
-/// for. Does not change; all runs of the same call share it.
+/// A schedule prepared for running: in bytes, with the dependencies of steps and the step of each
+/// message. Immutable; all runs of the same call share it.
 class Plan {
 public:
     struct PlannedStep {
         std::uint64_t bytes = 0;
         std::uint64_t segment = 0;     // bytes; 0: one piece
-        std::uint32_t waits = 0;       // events that must have come before it begins
+        std::uint32_t waits = 0;       // events that must happen before it begins
         std::uint32_t first_gate = 0;  // steps that it follows piece by piece, in gates_
         std::uint32_t gates = 0;
-        std::uint32_t first_after = 0;  // who waits for its events, in after_
+        std::uint32_t first_after = 0;  // steps that wait for its events, in after_
         std::uint32_t after = 0;
     };
     /// A step that waits for an event of another one.
@@ -29,7 +29,7 @@ public:
         schedule::Milestone event{};
         bool piecewise = false;
     };
-    /// What goes to one peer.
+    /// The messages to one peer.
     struct Outgoing {
         std::uint32_t peer = 0;
         std::uint32_t messages = 0;
@@ -47,7 +47,7 @@ public:
         return std::span(after_).subspan(steps_[i].first_after, steps_[i].after);
     }
 
-    /// The step that receives a message; none when there is no such message.
+    /// The step that receives a message; nullopt when there is no such message.
     std::optional<std::uint32_t> receive(std::uint32_t peer, std::uint32_t message) const noexcept;
 
     std::span<const Outgoing> outgoing() const noexcept { return outgoing_; }

@@ -11,8 +11,8 @@
 
 namespace nexar::engine {
 
-/// The memory of one space of a collective: one piece after the other, in any places. Offsets are
-/// in bytes; pieces hold whole elements.
+/// The memory of one space of a collective, as a list of pieces. Offsets are in bytes; pieces hold
+/// whole elements.
 class RunSpace {
 public:
     void clear() noexcept {
@@ -38,8 +38,8 @@ private:
     std::uint64_t size_ = 0;
 };
 
-/// All memory of a collective on one rank. The input is never written: it is there without const
-/// only because the same code reads all three.
+/// All memory of a collective on one rank. The input is never written; it is not const only because
+/// the same code reads all three spaces.
 class RunMemory {
 public:
     RunSpace& space(schedule::Space space) noexcept {

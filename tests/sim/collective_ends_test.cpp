@@ -184,7 +184,7 @@ TEST(CollectiveEnds, concern_one_call_only_when_a_rank_cancels_it) {
     EXPECT_GT(succeeded, 0U);
 }
 
-TEST(CollectiveEnds, come_though_who_told_of_them_is_lost_before_all_heard_it) {
+TEST(CollectiveEnds, come_even_if_the_failed_rank_is_lost_before_all_heard_it) {
     SimCluster cluster(test_seed(1), 4);
     CollectiveTraffic traffic(cluster, 1);
     traffic.set_profile({.forced = "broadcast=chain"});
@@ -242,7 +242,7 @@ TEST(CollectiveEnds, name_the_rank_that_is_late_when_the_time_is_over) {
     });
 }
 
-TEST(CollectiveEnds, are_late_with_one_warning_that_names_who_is_awaited) {
+TEST(CollectiveEnds, are_late_with_one_warning_that_names_the_late_ranks) {
     constexpr std::size_t kWorld = 4;
     constexpr std::size_t kLate = 2;
     SimCluster cluster(test_seed(1), kWorld);

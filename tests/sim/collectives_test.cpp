@@ -93,11 +93,11 @@ TEST(Collectives, are_exact_with_every_algorithm_on_quic_that_loses_packets) {
     }
 }
 
-TEST(Collectives, are_exact_when_many_are_under_way_on_quic_that_loses_packets) {
+TEST(Collectives, are_exact_with_many_pending_on_quic_that_loses_packets) {
     expect_exact_runs<QuicCluster>({.first_seed = test_seed(1), .seeds = 10, .calls = 30});
 }
 
-TEST(Collectives, are_exact_when_many_are_under_way) {
+TEST(Collectives, are_exact_with_many_pending) {
     expect_exact_runs<SimCluster>({.first_seed = test_seed(1), .seeds = 20, .calls = 60});
 }
 

@@ -15,7 +15,7 @@ TEST(Matching, follows_the_rules_of_mpi_on_quic_over_simulated_datagrams) {
     expect_rules_kept<QuicCluster>({.first_seed = test_seed(1), .seeds = 10, .operations = 400});
 }
 
-TEST(Matching, follows_the_rules_of_mpi_when_very_much_is_under_way) {
+TEST(Matching, follows_the_rules_of_mpi_with_many_pending_operations) {
     const std::uint64_t seed = test_seed(1000);
     Traffic<SimCluster> traffic(seed, 3);
     ASSERT_NO_FATAL_FAILURE(traffic.run(20'000));

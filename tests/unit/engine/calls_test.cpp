@@ -24,7 +24,7 @@ TEST_F(CallsOut, writes_a_small_request_at_once_and_ends_with_the_answer) {
     EXPECT_FALSE(engine_->calls().next_deadline()) << "its deadline ends with it";
 }
 
-TEST_F(CallsOut, match_answers_in_any_order) {
+TEST_F(CallsOut, accepts_answers_in_any_order) {
     Called& first = call(kHostile, 1);
     Called& second = call(kHostile, 2);
     says(Lane::rpc, said(response(1, 9)) + pattern(1, 9) + said(response(0, 8)) + pattern(0, 8));
@@ -32,7 +32,7 @@ TEST_F(CallsOut, match_answers_in_any_order) {
     EXPECT_EQ(second.call.response, pattern(1, 9));
 }
 
-TEST_F(CallsOut, send_a_large_request_on_a_stream_that_names_it) {
+TEST_F(CallsOut, sends_a_large_request_on_a_stream_that_names_it) {
     Called& called = call(kHostile, 5000);
     ASSERT_EQ(hostile_.outgoing().size(), 1U);
     const auto& [stream, out] = *hostile_.outgoing().begin();
@@ -46,7 +46,7 @@ TEST_F(CallsOut, send_a_large_request_on_a_stream_that_names_it) {
     EXPECT_FALSE(called.call.error);
 }
 
-TEST_F(CallsOut, take_a_large_answer_before_and_after_its_frame) {
+TEST_F(CallsOut, takes_a_large_answer_before_and_after_its_frame) {
     Called& before = call(kHostile, 1);
     Called& after = call(kHostile, 1);
     const port::StreamId early =
@@ -64,7 +64,7 @@ TEST_F(CallsOut, take_a_large_answer_before_and_after_its_frame) {
     expect_not_cut_off();
 }
 
-TEST_F(CallsOut, end_with_the_error_that_the_peer_gives) {
+TEST_F(CallsOut, call_ends_with_the_error_of_the_peer) {
     Called& called = call(kHostile, 10);
     says(Lane::rpc,
          said(wire::Response{
@@ -73,12 +73,12 @@ TEST_F(CallsOut, end_with_the_error_that_the_peer_gives) {
     EXPECT_EQ(called.call.error->cause(), "no such row");
 }
 
-TEST_F(CallsOut, are_refused_here_when_they_are_too_large) {
+TEST_F(CallsOut, refuses_a_request_that_is_too_large) {
     expect_failed(call(kHostile, 8193), Errc::limit_exceeded);
     EXPECT_TRUE(told_calls<wire::Request>().empty());
 }
 
-TEST_F(CallsOut, refuse_an_answer_that_is_too_large_or_no_value_of_the_type) {
+TEST_F(CallsOut, refuses_an_answer_of_the_wrong_size) {
     Called& large = call(kHostile, 1);
     large.call.max_response = 100;
     says(Lane::rpc, said(response(0, 101)) + pattern(0, 101));
@@ -96,7 +96,7 @@ TEST_F(CallsOut, refuse_an_answer_that_is_too_large_or_no_value_of_the_type) {
     expect_not_cut_off();
 }
 
-TEST_F(CallsOut, end_when_their_time_is_over_and_drop_the_late_answer) {
+TEST_F(CallsOut, call_times_out_and_its_late_answer_is_dropped) {
     Called& called = call(kHostile, 10, 50ms);
     EXPECT_EQ(engine_->calls().next_deadline(), now_ + 50ms);
     pass(49ms);
@@ -111,7 +111,7 @@ TEST_F(CallsOut, end_when_their_time_is_over_and_drop_the_late_answer) {
     EXPECT_FALSE(next.call.error);
 }
 
-TEST_F(CallsOut, that_are_cancelled_tell_the_peer_and_end_at_once) {
+TEST_F(CallsOut, cancelled_call_ends_at_once_and_the_peer_is_told) {
     Called& small = call(kHostile, 10);
     Called& large = call(kHostile, 5000);
     engine_->cancel(small.call);
@@ -123,7 +123,7 @@ TEST_F(CallsOut, that_are_cancelled_tell_the_peer_and_end_at_once) {
     EXPECT_TRUE(hostile_.outgoing().empty());
 }
 
-TEST_F(CallsOut, whose_answer_is_lost_have_an_unknown_outcome) {
+TEST_F(CallsOut, outcome_is_unknown_when_the_link_is_lost) {
     Called& written = call(kHostile, 10);
     Called& answering = call(kHostile, 10);
     says(Lane::rpc, said(response(1, 1000)));
@@ -138,7 +138,7 @@ TEST_F(CallsOut, whose_answer_is_lost_have_an_unknown_outcome) {
     EXPECT_EQ(told_calls<wire::Request>().size(), 2U) << "nothing is sent again";
 }
 
-TEST_F(CallsOut, wait_for_room_in_order) {
+TEST_F(CallsOut, calls_wait_for_room_in_order) {
     hostile_.set_room(Lane::rpc, 0);
     Called& first = call(kHostile, 10);
     Called& second = call(kHostile, 20);
@@ -155,7 +155,7 @@ TEST_F(CallsOut, wait_for_room_in_order) {
     EXPECT_EQ(second.ended, 1);
 }
 
-TEST_F(CallsIn, are_given_to_the_function_with_caller_argument_and_deadline) {
+TEST_F(CallsIn, function_gets_caller_argument_and_deadline) {
     wire::Request made = request(0, 100);
     made.time_left = 3s;
     says(Lane::rpc, with_payload(made));
@@ -173,7 +173,7 @@ TEST_F(CallsIn, are_given_to_the_function_with_caller_argument_and_deadline) {
     EXPECT_FALSE(engine_->calls().next_deadline());
 }
 
-TEST_F(CallsIn, take_a_large_argument_and_give_a_large_answer_on_streams) {
+TEST_F(CallsIn, large_argument_and_answer_travel_on_streams) {
     const port::StreamId stream =
         streams(stream_preamble(0, wire::CallPart::request) + pattern(3, 600));
     EXPECT_EQ(taken(), nullptr);
@@ -195,7 +195,7 @@ TEST_F(CallsIn, take_a_large_argument_and_give_a_large_answer_on_streams) {
     pump();
 }
 
-TEST_F(CallsIn, of_what_is_not_served_not_allowed_or_too_large_are_answered_at_once) {
+TEST_F(CallsIn, rejected_calls_are_answered_at_once) {
     Function guarded;
     guarded.number = 7;
     guarded.callers = {{kHonest}};
@@ -225,7 +225,7 @@ TEST_F(CallsIn, two_functions_cannot_have_one_name) {
     EXPECT_EQ(engine_->calls().add(same).error().code(), Errc::invalid_argument);
 }
 
-TEST_F(CallsIn, beyond_the_limits_of_a_caller_are_overloaded_and_others_are_not) {
+TEST_F(CallsIn, limits_hold_per_caller) {
     for (std::uint64_t id = 0; id < 5; ++id) says(Lane::rpc, with_payload(request(id, 10)));
     expect_answered(4, Errc::overloaded);
     honest_.arrive(Lane::rpc, with_payload(request(0, 10)));
@@ -241,7 +241,7 @@ TEST_F(CallsIn, beyond_the_limits_of_a_caller_are_overloaded_and_others_are_not)
     expect_not_cut_off();
 }
 
-TEST_F(CallsIn, that_are_cancelled_stop_the_function_and_are_answered_once) {
+TEST_F(CallsIn, cancelled_call_stops_the_function_and_is_answered_once) {
     says(Lane::rpc, with_payload(request(0, 10)) + with_payload(request(1, 10)));
     InCall* running = taken();
     ASSERT_NE(running, nullptr);
@@ -256,7 +256,7 @@ TEST_F(CallsIn, that_are_cancelled_stop_the_function_and_are_answered_once) {
     expect_answered(1, Errc::cancelled);
 }
 
-TEST_F(CallsIn, whose_time_is_over_stop_the_function_and_are_answered) {
+TEST_F(CallsIn, late_call_stops_the_function_and_is_answered) {
     wire::Request made = request(0, 10);
     made.time_left = 20ms;
     says(Lane::rpc, with_payload(made));
@@ -268,7 +268,7 @@ TEST_F(CallsIn, whose_time_is_over_stop_the_function_and_are_answered) {
     expect_answered(0, Errc::timed_out);
 }
 
-TEST_F(CallsIn, whose_caller_dies_stop_the_function) {
+TEST_F(CallsIn, function_stops_when_its_caller_dies) {
     says(Lane::rpc, with_payload(request(0, 10)) + with_payload(request(1, 10)));
     InCall* running = taken();
     hostile_.go_down(Error(Errc::timed_out, "dead"));
@@ -278,7 +278,7 @@ TEST_F(CallsIn, whose_caller_dies_stop_the_function) {
     respond(*running, pattern(0, 5000));
 }
 
-TEST_F(CallsIn, end_with_the_node) {
+TEST_F(CallsIn, calls_end_with_the_node) {
     says(Lane::rpc, with_payload(request(0, 10)) + with_payload(request(1, 10)));
     InCall* running = taken();
     engine_->close();
@@ -287,20 +287,20 @@ TEST_F(CallsIn, end_with_the_node) {
     respond(*running, Bytes{});
 }
 
-TEST_F(CallsIn, whose_answer_is_too_large_fail) {
+TEST_F(CallsIn, call_fails_when_the_answer_is_too_large) {
     says(Lane::rpc, with_payload(request(0, 10)));
     respond(*taken(), Bytes(8193));
     expect_answered(0, Errc::limit_exceeded);
 }
 
-TEST_F(CallsIn, of_a_function_that_ends_are_answered) {
+TEST_F(CallsIn, calls_of_a_removed_function_are_answered) {
     says(Lane::rpc, with_payload(request(0, 10)));
     engine_->calls().remove(function_);
     expect_answered(0, Errc::unknown_function);
     EXPECT_EQ(taken(), nullptr);
 }
 
-TEST_F(CallsOut, to_itself_need_no_link) {
+TEST_F(CallsOut, calls_to_this_node_need_no_link) {
     Called& called = call(kMe, 300);
     InCall* in = taken();
     ASSERT_NE(in, nullptr);

@@ -49,7 +49,7 @@ protected:
     }
 };
 
-TEST_F(Cancel, ends_a_send_at_once_that_awaits_its_grant) {
+TEST_F(Cancel, send_without_grant_ends_at_once) {
     Asked& sent = send(kHostile, 2000, true);
     cancel(sent.send);
     expect_ended(sent, Errc::cancelled);
@@ -61,7 +61,7 @@ TEST_F(Cancel, ends_a_send_at_once_that_awaits_its_grant) {
     expect_not_cut_off();
 }
 
-TEST_F(Cancel, ends_a_send_at_once_that_was_not_sent_whole) {
+TEST_F(Cancel, partly_sent_send_ends_at_once) {
     Asked& sent = send(kHostile, 2000);
     ASSERT_EQ(hostile_.outgoing().size(), 1U);
     cancel(sent.send);
@@ -72,7 +72,7 @@ TEST_F(Cancel, ends_a_send_at_once_that_was_not_sent_whole) {
     expect_not_cut_off();
 }
 
-TEST_F(Cancel, of_a_send_that_was_sent_whole_ends_without_the_answer_when_it_is_late) {
+TEST_F(Cancel, fully_sent_send_ends_when_the_answer_is_late) {
     hostile_.sent_whole = true;
     Asked& sent = send(kHostile, 2000);
     cancel(sent.send);
@@ -89,7 +89,7 @@ TEST_F(Cancel, of_a_send_that_was_sent_whole_ends_without_the_answer_when_it_is_
     expect_cut_off(Errc::protocol_violation, "answered what it was not asked");
 }
 
-TEST_F(Cancel, of_a_send_that_was_sent_whole_ends_as_the_peer_answers) {
+TEST_F(Cancel, fully_sent_send_ends_as_the_peer_answers) {
     hostile_.sent_whole = true;
     Asked& kept = send(kHostile, 2000);
     Asked& lost = send(kHostile, 2000);
@@ -103,7 +103,7 @@ TEST_F(Cancel, of_a_send_that_was_sent_whole_ends_as_the_peer_answers) {
     EXPECT_EQ(engine_->next_deadline(), std::nullopt);
 }
 
-TEST_F(Cancel, of_a_small_synchronous_send_waits_a_moment_for_its_match) {
+TEST_F(Cancel, small_synchronous_send_waits_briefly_for_its_match) {
     Asked& matched = send(kHostile, 200, true);
     Asked& unmatched = send(kHostile, 200, true);
     cancel(matched.send);
@@ -119,7 +119,7 @@ TEST_F(Cancel, of_a_small_synchronous_send_waits_a_moment_for_its_match) {
     expect_not_cut_off();
 }
 
-TEST_F(Cancel, of_a_send_changes_nothing_the_second_time) {
+TEST_F(Cancel, second_cancel_of_a_send_changes_nothing) {
     hostile_.sent_whole = true;
     Asked& sent = send(kHostile, 2000);
     cancel(sent.send);
@@ -130,7 +130,7 @@ TEST_F(Cancel, of_a_send_changes_nothing_the_second_time) {
     expect_ended(sent, Errc::outcome_unknown);
 }
 
-TEST_F(Cancel, of_a_matched_receive_lets_the_rest_come_for_a_moment) {
+TEST_F(Cancel, matched_receive_waits_briefly_for_the_rest) {
     says(Lane::eager, bulk(header(0, 1, 3000)));
     const port::StreamId stream = streams(stream_of(kWorld, 0) + pattern(1, 700));
     Asked& asked = receive(kHostile, 1, 3000);
@@ -145,7 +145,7 @@ TEST_F(Cancel, of_a_matched_receive_lets_the_rest_come_for_a_moment) {
     EXPECT_EQ(engine_->next_deadline(), std::nullopt);
 }
 
-TEST_F(Cancel, of_a_matched_receive_ends_it_when_the_rest_does_not_come) {
+TEST_F(Cancel, matched_receive_ends_when_the_rest_is_late) {
     for (const bool direct : {false, true}) {
         SCOPED_TRACE(direct);
         hostile_.direct = direct;
@@ -173,7 +173,7 @@ TEST_F(Cancel, of_a_matched_receive_ends_it_when_the_rest_does_not_come) {
     }
 }
 
-TEST_F(Cancel, of_a_matched_receive_refuses_a_stream_that_begins_later) {
+TEST_F(Cancel, matched_receive_refuses_a_later_stream) {
     says(Lane::eager, bulk(header(0, 1, 3000)));
     Asked& asked = receive(kHostile, 1, 3000);
     cancel(asked.receive);
@@ -187,7 +187,7 @@ TEST_F(Cancel, of_a_matched_receive_refuses_a_stream_that_begins_later) {
     expect_not_cut_off();
 }
 
-TEST_F(Cancel, of_a_receive_whose_small_message_is_cut_ends_it_and_the_lane_goes_on) {
+TEST_F(Cancel, receive_of_a_partial_eager_message_ends_and_the_lane_goes_on) {
     for (const bool early : {false, true}) {
         SCOPED_TRACE(early);
         const std::uint64_t sequence = early ? 1 : 0;
@@ -213,7 +213,7 @@ TEST_F(Cancel, of_a_receive_whose_small_message_is_cut_ends_it_and_the_lane_goes
     expect_not_cut_off();
 }
 
-TEST_F(Cancel, of_operations_whose_link_goes_down_meanwhile_ends_them_once) {
+TEST_F(Cancel, operations_end_once_when_the_link_goes_down_meanwhile) {
     hostile_.sent_whole = true;
     says(Lane::eager, bulk(header(0, 1, 3000)));
     Asked& received = receive(kHostile, 1, 3000);

@@ -40,7 +40,7 @@ TEST_F(ContextTest, is_introduced_before_its_first_message_and_once) {
               (ContextBegin{.context = kChild, .origin = kFirstChild, .rank = kMe, .size = 3}));
 }
 
-TEST_F(ContextTest, is_introduced_to_who_introduced_it_as_soon_as_it_is_made) {
+TEST_F(ContextTest, is_introduced_back_as_soon_as_it_is_made) {
     const auto known = heard<ContextBegin>();
     says(Lane::eager, begins(kChild, kHostile, 3, kFirstChild));
     EXPECT_EQ(heard<ContextBegin>(), known);
@@ -48,7 +48,7 @@ TEST_F(ContextTest, is_introduced_to_who_introduced_it_as_soon_as_it_is_made) {
     EXPECT_EQ(heard<ContextBegin>(), known + 1);
 }
 
-TEST_F(ContextTest, that_is_not_made_yet_has_no_reserve) {
+TEST_F(ContextTest, has_no_reserve_before_it_is_made) {
     says(Lane::eager, begins(kChild, kHostile, 3, kFirstChild));
     wire::MessageHeader reserved = header(0, 1, 3, kChild);
     reserved.from_reserve = true;
@@ -70,7 +70,7 @@ TEST_F(ContextTest, uses_its_reserve_when_the_peer_has_made_it) {
     EXPECT_TRUE(headers.back().from_reserve);
 }
 
-TEST_F(ContextTest, that_was_not_introduced_cannot_be_used) {
+TEST_F(ContextTest, cannot_be_used_before_its_introduction) {
     make_child();
     says(Lane::eager, eager(header(0, 1, 3, kChild)));
     expect_cut_off(Errc::protocol_violation, "without having said which it is");
@@ -81,26 +81,26 @@ TEST_F(ContextTest, is_introduced_only_once) {
     expect_cut_off(Errc::protocol_violation, "introduced one communicator twice");
 }
 
-TEST_F(ContextTest, of_another_origin_under_the_same_id_is_noticed) {
+TEST_F(ContextTest, detects_another_origin_under_the_same_id) {
     make_child();
     says(Lane::eager, begins(kChild, kHostile, 3, {.parent = kWorld, .creation = 1}));
     expect_cut_off(Errc::protocol_violation, "it means another communicator by the id");
 }
 
-TEST_F(ContextTest, of_other_members_under_the_same_id_is_noticed) {
+TEST_F(ContextTest, detects_other_members_under_the_same_id) {
     make_child();
     says(Lane::eager, begins(kChild, kHostile, 4, kFirstChild));
     expect_cut_off(Errc::protocol_violation, "rank 1 of 4");
 }
 
-TEST_F(ContextTest, that_comes_early_is_compared_when_it_is_made) {
+TEST_F(ContextTest, early_introduction_is_compared_when_it_is_made) {
     says(Lane::eager, begins(kChild, kHonest, 3, kFirstChild) + eager(header(0, 1, 3, kChild)));
     expect_not_cut_off();
     make_child();
     expect_cut_off(Errc::protocol_violation, "rank 2 of 3");
 }
 
-TEST_F(ContextTest, that_ended_drops_what_waited_in_it_and_gives_its_credit_back) {
+TEST_F(ContextTest, end_drops_waiting_messages_and_returns_their_credit) {
     Context& child = make_child();
     says(Lane::eager, begins(kChild, kHostile, 3, kFirstChild));
     const auto most = small_options().shared.headers;
@@ -114,7 +114,7 @@ TEST_F(ContextTest, that_ended_drops_what_waited_in_it_and_gives_its_credit_back
     expect_not_cut_off();
 }
 
-TEST_F(ContextTest, that_ended_drops_what_comes_later) {
+TEST_F(ContextTest, ended_communicator_drops_later_messages) {
     Context& child = make_child();
     says(Lane::eager, begins(kChild, kHostile, 3, kFirstChild));
     engine_->end_context(child);
@@ -136,14 +136,14 @@ TEST_F(ContextTest, that_ended_drops_what_comes_later) {
     expect_cut_off(Errc::protocol_violation, "without having said which it is");
 }
 
-TEST_F(ContextTest, that_ended_before_the_peer_came_to_it_is_known_to_have) {
+TEST_F(ContextTest, late_introduction_of_an_ended_communicator_is_recognized) {
     engine_->end_context(make_child());
     says(Lane::eager, begins(kChild, kHostile, 3, kFirstChild) + eager(header(0, 1, 3, kChild)));
     EXPECT_EQ(engine_->messages(), 0U);
     expect_not_cut_off();
 }
 
-TEST_F(ContextTest, made_from_one_that_ended_has_ended_too) {
+TEST_F(ContextTest, child_of_an_ended_communicator_has_ended_too) {
     Context& child = make_child();
     child.creations = 1;
     engine_->end_context(child);
@@ -178,7 +178,7 @@ TEST_F(ContextTest, tells_a_peer_of_its_end_when_there_is_room_again) {
     expect_others_go_on();
 }
 
-TEST_F(ContextTest, whose_end_could_not_be_told_ends_with_the_link) {
+TEST_F(ContextTest, untold_end_is_dropped_with_the_link) {
     Context& child = make_child();
     send_some(child);
     hostile_.set_room(Lane::eager, 0);

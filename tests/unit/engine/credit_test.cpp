@@ -90,7 +90,7 @@ TEST(CreditIn, is_given_back_at_once_when_there_is_one_header) {
     EXPECT_TRUE(credit.matched({.payload = 1, .headers = 1}));
 }
 
-TEST(CreditInDeathTest, never_gives_back_what_did_not_come) {
+TEST(CreditInDeathTest, never_gives_back_more_than_arrived) {
     CreditIn credit(kLimit);
     credit.matched({.payload = 1, .headers = 1});
     EXPECT_DEATH(credit.gave_back(), "owed");

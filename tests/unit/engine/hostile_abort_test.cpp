@@ -58,7 +58,7 @@ TEST_F(HostileAbort, passes_it_on_once_to_all_others) {
     EXPECT_EQ(waiting_->error()->abort_code(), 3);
 }
 
-TEST_F(HostileAbort, ends_what_is_under_way_and_uses_no_memory_afterwards) {
+TEST_F(HostileAbort, ends_pending_operations_and_uses_no_memory_afterwards) {
     Asked& arriving = receive(kHostile, 5, 3000);
     says(Lane::eager, bulk(header(0, 5, 3000)));
     const auto stream = streams(stream_of(kWorld, 0) + pattern(1, 500));

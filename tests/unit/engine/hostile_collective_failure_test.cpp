@@ -147,7 +147,7 @@ TEST_F(HostileCollectiveFailure, a_call_that_is_another_ends_the_operation_with_
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, any_description_is_put_up_with) {
+TEST_F(HostileCollectiveFailure, accepts_any_description) {
     for (const std::string text : {"|", " ", "|||", "broadcast", "broadcast ", "broadcast|",
                                    "broadcast u8 x 100, root 1|"}) {
         SCOPED_TRACE(text);
@@ -316,7 +316,7 @@ TEST_F(HostileCollectiveFailure, an_operation_that_nothing_comes_for_ends_in_tim
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, all_members_hear_of_a_failure_but_who_failed) {
+TEST_F(HostileCollectiveFailure, all_members_except_the_failed_one_hear_of_a_failure) {
     Asked& asked = call_in(*world_, 0, barrier_call(3));
     says(Lane::eager, said(wire::CollectiveMismatch{
                           .context = kWorld, .operation = 0, .description = "scan f32 x 7|x"}));

@@ -335,7 +335,7 @@ TEST_P(LinkGoesDown, and_the_communicator_can_end) {
     expect_others_go_on();
 }
 
-TEST_P(LinkGoesDown, and_who_cancels_at_that_moment_is_told_that_it_ended) {
+TEST_P(LinkGoesDown, and_a_simultaneous_cancel_has_no_effect) {
     Asked* asked = reach(GetParam());
     if (asked == nullptr) return;
     engine_->cancel(asked->collective);

@@ -196,7 +196,7 @@ TEST_F(HostileCollective, operations_that_were_called_make_room_for_others_in_th
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollective, what_one_peer_fills_is_not_missing_to_another) {
+TEST_F(HostileCollective, one_peer_cannot_use_up_the_share_of_another) {
     for (std::uint64_t i = 0; i < collective_options().collectives.max_early; ++i) {
         says(Lane::eager, said(wire::CollectiveAbort{.context = kWorld,
                                                      .operation = i + 1,

@@ -74,7 +74,7 @@ TEST_F(HostileCredit, an_eager_message_counts_with_all_its_bytes) {
     expect_cut_off(Errc::protocol_violation, kWithoutCredit);
 }
 
-TEST_F(HostileCredit, what_it_sends_after_the_rule_was_broken_is_not_looked_at) {
+TEST_F(HostileCredit, frames_after_a_violation_are_ignored) {
     flood(limits_.shared.headers + 5, 0, false);
     EXPECT_EQ(engine_->messages(), limits_.shared.headers);
     says(Lane::control, said(wire::Grant{.context = kWorld, .sequence = Sequence(0)}));

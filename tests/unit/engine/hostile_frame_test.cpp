@@ -203,7 +203,7 @@ TEST_F(HostileFrame, a_message_that_came_whole_is_not_taken_back) {
     EXPECT_EQ(engine_->messages(), 1U);
 }
 
-TEST(MessageNameHash, names_that_a_peer_chose_to_meet_do_not) {
+TEST(MessageNameHash, chosen_names_do_not_collide) {
     std::set<std::size_t> buckets;
     const MessageNameHash hash{.seed = 77};
     for (std::uint64_t i = 0; i < 4096; ++i) {
@@ -220,7 +220,7 @@ protected:
     HostileWithDefaults() : HostilePeer(EngineOptions()) {}
 };
 
-TEST_F(HostileWithDefaults, all_that_it_can_make_us_keep_is_within_64_mib) {
+TEST_F(HostileWithDefaults, a_peer_can_make_us_keep_at_most_64_mib) {
     const EngineOptions limits;
     // Sizes that waste most of the buffers that they get.
     const std::uint64_t wasteful = InMessage::kMaxBlockBytes + 1;

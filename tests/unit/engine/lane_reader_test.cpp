@@ -203,7 +203,7 @@ TEST(LaneReader, refuses_a_lane_that_begins_as_a_payload_stream) {
     EXPECT_EQ(error.code(), Errc::protocol_violation);
 }
 
-TEST(LaneReader, refuses_what_is_no_preamble) {
+TEST(LaneReader, refuses_bytes_that_are_not_a_preamble) {
     EXPECT_EQ(violation_of(pattern(1, 8), 0).code(), Errc::malformed);
 }
 
@@ -224,7 +224,7 @@ TEST(LaneReader, refuses_a_frame_above_its_limit_before_its_body_comes) {
     EXPECT_EQ(violation_of(control() + large, 0).code(), Errc::limit_exceeded);
 }
 
-TEST(LaneReader, looks_at_nothing_after_a_frame_that_was_refused) {
+TEST(LaneReader, ignores_everything_after_a_refused_frame) {
     Kept kept;
     kept.refuses = true;
     LaneReader reader(wire::Lane::control, kept);

@@ -103,7 +103,7 @@ TEST(Matcher, agrees_with_the_rules_written_down_plainly) {
     }
 }
 
-TEST(Matcher, shows_all_that_waits_in_order) {
+TEST(Matcher, lists_waiting_entries_in_order) {
     Both both;
     both.post({.source = Rank(1), .tag = Tag(2)});
     both.post({.source = {}, .tag = Tag(3)});

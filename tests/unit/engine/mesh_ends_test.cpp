@@ -120,7 +120,7 @@ TEST_F(OneMesh, hears_of_an_abort_before_the_ends_have_greeted) {
     EXPECT_FALSE(node_.mesh().failure()) << "nobody left";
 }
 
-TEST_F(OneMesh, tells_of_an_abort_whoever_is_not_connected_when_it_closes) {
+TEST_F(OneMesh, tells_unconnected_peers_of_an_abort_when_it_closes) {
     node_.adopt(view_);
     FakeLink& chosen = up(0);
     ASSERT_TRUE(node_.engine().hear_abort(rank_0_aborted));

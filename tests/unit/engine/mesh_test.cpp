@@ -243,7 +243,7 @@ TEST_F(OneMesh, gives_up_the_dials_to_a_member_that_a_newer_view_does_not_name) 
     EXPECT_TRUE(node_.mesh().idle());
 }
 
-TEST_F(OneMesh, closes_all_that_is_under_way) {
+TEST_F(OneMesh, closes_all_pending_links) {
     node_.adopt(view_);
     FakeLink& held = node_.accept(identity(7));
     node_.close();
@@ -313,7 +313,7 @@ TEST(ManyPeers, are_dialed_a_few_at_a_time_and_silent_ones_do_not_stop_the_other
     EXPECT_EQ(dialed(), 10U);
 }
 
-TEST(ManyPeers, are_dialed_around_the_circle_so_that_nobody_is_the_first_of_all) {
+TEST(ManyPeers, are_dialed_in_a_different_order_by_each_node) {
     const View view = view_of(std::vector<std::vector<Address>>(7, {at_first}));
     for (std::size_t rank = 1; rank < view.members.size(); ++rank) {
         MeshNode node(static_cast<unsigned>(rank), view, {});
@@ -382,7 +382,7 @@ TEST_F(LazyMesh, gives_up_on_addresses_that_stay_silent_and_names_them) {
         << "loopback, of another host";
 }
 
-TEST_F(LazyMesh, what_is_sent_to_a_peer_that_leaves_fails_at_once) {
+TEST_F(LazyMesh, send_to_a_leaving_peer_fails_at_once) {
     node_.adopt(view_);
     send();
     FakeLink& link = up(0);

@@ -131,7 +131,7 @@ TEST_F(WithdrawRace, one_that_was_taken_may_be_dropped_after_its_peer_was_cut_of
     expect_cut_off(Errc::protocol_violation, "never announced");
 }
 
-TEST_F(WithdrawRace, what_is_under_way_to_this_rank_itself_ends_as_closed) {
+TEST_F(WithdrawRace, pending_messages_to_this_rank_end_as_closed) {
     Asked& sent = send(kMe, 100, true);
     Asked& taken = send(kMe, 50'000);
     InMessage* message = engine_->take(*world_, {.source = kMe, .tag = Tag(1)});
