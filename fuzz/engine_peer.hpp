@@ -18,7 +18,7 @@
 
 namespace nexar::fuzz {
 
-/// What stands at a place of a payload of `size` bytes, whoever sends it.
+/// The byte at `offset` of every payload of `size` bytes.
 inline std::byte content(std::uint64_t size, std::uint64_t offset) {
     return static_cast<std::byte>(size * 31 + offset * 7);
 }

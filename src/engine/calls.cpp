@@ -50,15 +50,16 @@ Result<LanePayload> Calls::on_frame(Peer& peer, const wire::FrameHeader& header,
         case wire::FrameType::cancel: {
             NEXAR_TRY_VALUE(cancel, wire::decode_body<wire::Cancel>(header, body));
             if (cancel.message.call.value() >= peer.calls.next_in) {
-                return Error(Errc::protocol_violation, "it cancelled a call that it never made");
+                return Error(Errc::protocol_violation,
+                             "the peer cancelled a call that it never made");
             }
             on_cancel(peer, cancel.message.call.value());
             return LanePayload{};
         }
         default:
-            return Error(
-                Errc::protocol_violation,
-                fmt::format("a frame of type {} came where none is due", wire::name(header.type)));
+            return Error(Errc::protocol_violation,
+                         fmt::format("a frame of type {} arrived where it is not allowed",
+                                     wire::name(header.type)));
     }
 }
 
@@ -100,7 +101,7 @@ Result<Awaited> Calls::look_up(Peer& peer, const TransferName& name) {
     const auto found = calls.sent.find(name.number);
     if (found == calls.sent.end()) {
         if (name.number >= calls.next_out) {
-            return Error(Errc::protocol_violation, "it sent an answer to a call never made");
+            return Error(Errc::protocol_violation, "the peer sent an answer to a call never made");
         }
         return Awaited{.state = Awaited::State::over};  // its caller gave up
     }
@@ -135,7 +136,7 @@ void Calls::finished(CallPayload& payload) {
     PeerTransfers& transfers = (call != nullptr ? call->peer : payload.response->peer)->transfers;
     if (payload.bytes == kUnknownBytes) {
         transfers.cut_off(
-            Error(Errc::protocol_violation, "a payload of a call ended before its header came"));
+            Error(Errc::protocol_violation, "a payload of a call ended before its header arrived"));
     } else if (payload.content.size() != payload.bytes) {
         transfers.check_whole(payload.bytes, payload.content.size());
     } else if (call != nullptr) {
@@ -149,10 +150,10 @@ void Calls::finished(CallPayload& payload) {
 
 void Calls::aborted(CallPayload& payload) {
     if (payload.request != nullptr) {
-        stop(*payload.request, Error(Errc::cancelled, "the caller gave the call up"));
+        stop(*payload.request, Error(Errc::cancelled, "the caller abandoned the call"));
     } else if (!payload.response->peer->transfers.violation()) {
         give_up(*payload.response,
-                Error(Errc::outcome_unknown, "the answer of the function was given up on its way"));
+                Error(Errc::outcome_unknown, "the answer of the function was abandoned in flight"));
     }
 }
 
@@ -175,7 +176,7 @@ void Calls::remove(Function& function) {
     }
     for_each_in([&](InCall& call) {
         if (call.function != &function || call.state >= InCall::State::running) return;
-        stop(call, Error(Errc::unknown_function, "the function is not served any more"));
+        stop(call, Error(Errc::unknown_function, "the function is no longer served"));
     });
 }
 
@@ -220,7 +221,7 @@ void Calls::abort(const Error& reason) {
 
 void Calls::close() {
     closing_ = true;
-    const Error closing(Errc::link_closed, "the node closes, and did not call the function");
+    const Error closing(Errc::link_closed, "the node is closing and did not call the function");
     for_each_in([&](InCall& call) {
         if (call.local != nullptr) {
             stop(call, Error(Errc::closed, "the node was closed"));

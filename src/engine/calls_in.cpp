@@ -59,7 +59,7 @@ std::optional<Rank> Calls::rank_of(Peer& peer) const {
 /// Why this node does not take a call, if so.
 std::optional<Error> Calls::objection(const Peer* peer, Rank caller, std::uint64_t size,
                                       const Function* function) const {
-    if (closing_) return Error(Errc::link_closed, "the node closes");
+    if (closing_) return Error(Errc::link_closed, "the node is closing");
     if (function == nullptr) return Error(Errc::unknown_function, "nobody serves this function");
     if (function->callers &&
         std::ranges::find(*function->callers, caller) == function->callers->end()) {
@@ -76,11 +76,15 @@ std::optional<Error> Calls::objection(const Peer* peer, Rank caller, std::uint64
     const std::size_t unread = peer == nullptr ? 0 : peer->transfers.backlog(port::Lane::rpc);
     if (calls_of(peer).in.size() + unread >= limits_.max_in_flight) {
         return Error(Errc::overloaded,
-                     fmt::format("{} calls of this caller are under way", limits_.max_in_flight));
+                     fmt::format("{} calls of this caller are in progress, which is the maximum",
+                                 limits_.max_in_flight));
     }
     if (size > limits_.max_held - std::min(limits_.max_held, held(peer))) {
-        return Error(Errc::overloaded,
-                     fmt::format("calls of this caller hold {} bytes", held(peer)));
+        return Error(
+            Errc::overloaded,
+            fmt::format(
+                "calls of this caller hold {} bytes; the function must answer some of them first",
+                held(peer)));
     }
     return std::nullopt;
 }
@@ -98,7 +102,7 @@ Result<LanePayload> Calls::on_request(Peer& peer, const wire::Request& request) 
     const std::uint64_t id = request.call.value();
     if (id != calls.next_in) {
         return Error(Errc::protocol_violation,
-                     fmt::format("call {} came where {} was due", id, calls.next_in));
+                     fmt::format("call {} arrived, but call {} was expected", id, calls.next_in));
     }
     ++calls.next_in;
     const bool on_lane = request.place == wire::PayloadPlace::lane;
@@ -272,8 +276,10 @@ void Calls::answer(InCall& call, std::vector<std::byte> response) {
     calls.held -= std::exchange(call.held, 0);
     const bool on_lane = response.size() <= eager_limit_;
     if (!on_lane && response.size() > limits_.max_held - std::min(limits_.max_held, held(&peer))) {
-        const Error no(Errc::overloaded,
-                       fmt::format("answers to this caller hold {} bytes", held(&peer)));
+        const Error no(
+            Errc::overloaded,
+            fmt::format("answers to this caller hold {} bytes; it must read some of them first",
+                        held(&peer)));
         peer.transfers.say_message(port::Lane::rpc, response_of(call.id, no));
         destroy(call);
         return;

@@ -123,7 +123,8 @@ void Calls::give_up(CallOperation& call, const Error& reason) {
         peer.calls.owed.insert(call.id);
         peer.transfers.say_message(port::Lane::rpc, wire::Cancel{.call = wire::CallId(call.id)});
         if (peer.calls.owed.size() > limits_.max_owed) {
-            peer.transfers.cut_off(Error(Errc::limit_exceeded, "it does not answer its calls"));
+            peer.transfers.cut_off(
+                Error(Errc::limit_exceeded, "the peer does not answer its calls"));
         }
     } else if (call.state == CallOperation::State::local && call.local != nullptr) {
         // Ends this call as well.
@@ -170,11 +171,11 @@ Result<LanePayload> Calls::on_response(Peer& peer, const wire::Response& respons
     if (found == calls.sent.end()) {
         if (calls.owed.erase(id) != 0) return dropped;
         return Error(Errc::protocol_violation,
-                     "it answered a call that was not made, or answered it twice");
+                     "the peer answered a call that was not made, or answered it twice");
     }
     CallOperation& call = *found->second;
     if (std::exchange(call.header_came, true)) {
-        return Error(Errc::protocol_violation, "it answered one call twice");
+        return Error(Errc::protocol_violation, "the peer answered one call twice");
     }
     if (call.incoming.stream != nullptr && on_lane) {
         return PeerTransfers::sent_twice(TransferKind::response);

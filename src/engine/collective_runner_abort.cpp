@@ -164,8 +164,9 @@ Result<void> CollectiveRunner::on_mismatch(Pair& pair, const wire::CollectiveMis
     } else {
         // The caller cannot learn it any more: its part ended before the difference showed.
         if (past->ended_well && !std::exchange(past->difference_told, true)) {
-            NEXAR_LOG_WARNING("{}; the call of this rank had ended well before it heard of that",
-                              error->cause());
+            NEXAR_LOG_WARNING(
+                "{}; the call of this rank had already succeeded when it learnt of that",
+                error->cause());
         }
         say(pair, abort_of(*pair.context, mismatch.operation, *error));
     }
@@ -174,7 +175,7 @@ Result<void> CollectiveRunner::on_mismatch(Pair& pair, const wire::CollectiveMis
 
 Result<void> CollectiveRunner::may_answer(const Pair& pair) const {
     if (!pair.collectives || pair.collectives->said.size() < limits_.max_answers) return {};
-    return Error(Errc::limit_exceeded, "it does not read what this node sends to it");
+    return Error(Errc::limit_exceeded, "the peer does not read what this node sends");
 }
 
 Error CollectiveRunner::unfit(const CollectiveTerms& terms, std::uint64_t number,
@@ -308,10 +309,11 @@ void CollectiveRunner::warn(CollectiveOperation& operation, TimePoint now) {
 void CollectiveRunner::expire(CollectiveOperation& operation) {
     const Rank me = operation.context->me;
     if (operation.silent) {
-        return fail(operation, Error(Errc::link_closed,
-                                     fmt::format("rank {} gave its part up and did not say why",
-                                                 operation.silent->value()),
-                                     {.rank = public_rank(*operation.silent)}));
+        return fail(operation,
+                    Error(Errc::link_closed,
+                          fmt::format("rank {} abandoned its part without giving a reason",
+                                      operation.silent->value()),
+                          {.rank = public_rank(*operation.silent)}));
     }
     const auto seconds =
         std::chrono::duration_cast<std::chrono::duration<double>>(now_ - operation.started);

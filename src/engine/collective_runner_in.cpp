@@ -22,21 +22,22 @@ Result<LanePayload> CollectiveRunner::on_header(Peer& peer, Pair& pair,
     if (pair.ended) return LanePayload{.bytes = on_lane ? header.size : 0};
     if (pair.context == nullptr || !pair.begun_out) {
         return Error(Errc::protocol_violation,
-                     "it runs a collective in a communicator that this side has not made");
+                     "the peer runs a collective in a communicator that this side has not made");
     }
     if (!pair.collectives) pair.collectives = std::make_unique<PairCollectives>();
     PairCollectives& here = *pair.collectives;
     if (header.sequence != here.next_in) {
-        return Error(Errc::protocol_violation,
-                     fmt::format("message {} of collectives came where {} was due",
-                                 header.sequence.value(), here.next_in.value()));
+        return Error(
+            Errc::protocol_violation,
+            fmt::format("message {} of the collectives arrived, but message {} was expected",
+                        header.sequence.value(), here.next_in.value()));
     }
     here.next_in = Sequence(here.next_in.value() + 1);
     CreditIn& pool = header.from_reserve ? here.reserve_in : here.pool_in;
     if (!pool.came(charge_of(header))) {
-        return Error(
-            Errc::protocol_violation,
-            fmt::format("it sent {} bytes of a collective without credit for them", header.size));
+        return Error(Errc::protocol_violation,
+                     fmt::format("the peer sent {} bytes of a collective without credit for them",
+                                 header.size));
     }
     const TransferName name{.kind = TransferKind::collective,
                             .context = header.context,
@@ -104,7 +105,7 @@ EarlyOperation* CollectiveRunner::early(Pair& pair, std::uint64_t number) {
     if (pair.collectives->ahead >= limits_.max_early) {
         pair.peer->transfers.cut_off(
             Error(Errc::limit_exceeded,
-                  fmt::format("it is ahead in more than {} collectives", limits_.max_early)));
+                  fmt::format("the peer is ahead in more than {} collectives", limits_.max_early)));
         return nullptr;
     }
     ++pair.collectives->ahead;
@@ -180,10 +181,10 @@ std::optional<std::uint32_t> CollectiveRunner::accept(CollectiveOperation& opera
     if (step && wanted == header.size && !operation.steps[*step].arrived) return step;
     // Equal fingerprints allow only those counts to differ that just two ranks know.
     if (!operation.terms.has_counts) {
-        pair.peer->transfers.cut_off(
-            Error(Errc::protocol_violation,
-                  fmt::format("it sent message {} of {} #{}, which is none", header.message,
-                              schedule::name(operation.terms.what), operation.number)));
+        pair.peer->transfers.cut_off(Error(
+            Errc::protocol_violation,
+            fmt::format("the peer sent message {} of {} #{}, which does not exist", header.message,
+                        schedule::name(operation.terms.what), operation.number)));
         return std::nullopt;
     }
     fail(operation, unfit(operation.terms, operation.number,

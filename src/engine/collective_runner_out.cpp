@@ -251,7 +251,7 @@ Result<void> CollectiveRunner::on_credit(Peer& peer, Pair& pair, const wire::Cre
             return {};
         }
     }
-    return Error(Errc::protocol_violation, "it gave back more credit than was taken");
+    return Error(Errc::protocol_violation, "the peer returned more credit than it had received");
 }
 
 }  // namespace nexar::engine

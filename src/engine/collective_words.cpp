@@ -52,7 +52,7 @@ std::string difference(std::uint64_t number, const Called& a, const Called& b) {
     const bool same = operation == y.call.substr(0, y.call.find(' ')) &&
                       operation.size() < std::min(x.call.size(), y.call.size());
     const std::size_t skip = same ? operation.size() + 1 : 0;
-    return fmt::format("{} #{}: rank {} called {}, rank {} called {}",
+    return fmt::format("{} #{}: rank {} called {}; rank {} called {}",
                        same ? operation : "collective", number, a.rank.value(), x.call.substr(skip),
                        b.rank.value(), y.call.substr(skip));
 }

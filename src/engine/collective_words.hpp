@@ -21,7 +21,7 @@ struct Called {
     std::string description{};
 };
 
-/// "all_reduce #118: rank 2 called f32 x 1024 sum, rank 0 called f32 x 1000 sum"
+/// "all_reduce #118: rank 2 called f32 x 1024 sum; rank 0 called f32 x 1000 sum"
 std::string difference(std::uint64_t number, const Called& a, const Called& b);
 
 /// What the members of a communicator hear when one of its operations failed.

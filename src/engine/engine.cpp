@@ -76,10 +76,11 @@ bool Engine::admit(Context& context, Operation& operation) {
         return false;
     }
     if (pending_ > options_.max_pending) {
-        fail(operation, Error(Errc::too_many_pending,
-                              fmt::format("{} operations are under way, the most that max_pending "
-                                          "allows; wait for some of them first",
-                                          options_.max_pending)));
+        fail(operation,
+             Error(Errc::too_many_pending,
+                   fmt::format("{} operations are pending, which is the maximum (max_pending); "
+                               "wait for some of them first",
+                               options_.max_pending)));
         return false;
     }
     return true;

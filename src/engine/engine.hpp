@@ -161,7 +161,7 @@ public:
     /// The error of every operation after an abort.
     const std::optional<Error>& aborted() const noexcept { return aborted_; }
     const std::optional<wire::Abort>& abort_frame() const noexcept { return abort_; }
-    /// True when every member that can still hear of the abort was told.
+    /// True when every member that can still be reached knows of the abort.
     bool abort_told() const noexcept;
 
     /// Ends every operation with Errc::closed and closes all links; operations whose memory a link

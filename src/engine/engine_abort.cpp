@@ -35,13 +35,13 @@ Result<void> Engine::hear_abort(const wire::Abort& abort, const Peer* from) {
     const Context* const world = calls_.world();
     if (world == nullptr || abort.rank.value() >= world->pairs.size()) {
         return Error(Errc::protocol_violation,
-                     fmt::format("it says that rank {} aborted the program, in a world of {}",
+                     fmt::format("the peer says that rank {} aborted the program, in a world of {}",
                                  abort.rank.value(), world == nullptr ? 0 : world->pairs.size()));
     }
     if (abort_) return {};  // the first one counts
     if (abort.rank == world->me) {
         return Error(Errc::protocol_violation,
-                     "it says that this rank aborted the program, which it did not");
+                     "the peer says that this rank aborted the program, but it did not");
     }
     NEXAR_LOG_INFO("{}", error_of(abort).cause());
     end_all(abort, from);

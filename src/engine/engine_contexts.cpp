@@ -34,10 +34,11 @@ Result<void> compare(const Context& context, Rank peer, const wire::ContextBegin
     wire::ContextBegin expected = introduction(context);
     expected.rank = peer;
     if (begun == expected) return {};
-    return Error(Errc::protocol_violation,
-                 fmt::format("it means another communicator by the id {:016x}: it is {} there, {} "
-                             "here; make communicators in the same order on all ranks",
-                             context.id.value(), described(begun), described(expected)));
+    return Error(
+        Errc::protocol_violation,
+        fmt::format("the peer means another communicator by the id {:016x}: it is {} there, {} "
+                    "here; make communicators in the same order on all ranks",
+                    context.id.value(), described(begun), described(expected)));
 }
 
 }  // namespace
@@ -111,9 +112,10 @@ Result<Pair*> Engine::introduced_pair(Peer& peer, ContextId context) {
     if (pair != nullptr && pair->context_id == context) return pair;
     const auto found = peer.pairs.find(context);
     if (found == peer.pairs.end() || !found->second->begun_in) {
-        return Error(Errc::protocol_violation,
-                     fmt::format("it uses communicator {:016x} without having said which it is",
-                                 context.value()));
+        return Error(
+            Errc::protocol_violation,
+            fmt::format("the peer uses communicator {:016x} without having said which it is",
+                        context.value()));
     }
     peer.last_pair = found->second.get();
     return peer.last_pair;
@@ -123,7 +125,7 @@ Result<void> Engine::on_context_begin(Peer& peer, const wire::ContextBegin& begu
     if (const auto found = peer.pairs.find(begun.context); found != peer.pairs.end()) {
         Pair& pair = *found->second;
         if (pair.begun_in) {
-            return Error(Errc::protocol_violation, "it introduced one communicator twice");
+            return Error(Errc::protocol_violation, "the peer introduced one communicator twice");
         }
         pair.begun_in = begun;
         return meet(pair);
@@ -135,7 +137,7 @@ Result<void> Engine::on_context_begin(Peer& peer, const wire::ContextBegin& begu
     const std::size_t most = ended ? options_.max_ended_contexts : options_.max_early_contexts;
     if (static_cast<std::size_t>(others) >= most) {
         return Error(Errc::limit_exceeded,
-                     fmt::format("it uses more than {} communicators that this side {}", most,
+                     fmt::format("the peer uses more than {} communicators that this side {}", most,
                                  ended ? "has ended" : "has not made"));
     }
     Pair& pair = pair_of(peer, begun.context);

@@ -65,9 +65,9 @@ Result<LanePayload> Engine::on_frame(Peer& peer, const wire::FrameHeader& header
             return LanePayload{};
         }
         default:
-            return Error(
-                Errc::protocol_violation,
-                fmt::format("a frame of type {} came where none is due", wire::name(header.type)));
+            return Error(Errc::protocol_violation,
+                         fmt::format("a frame of type {} arrived where it is not allowed",
+                                     wire::name(header.type)));
     }
 }
 

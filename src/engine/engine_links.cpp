@@ -66,7 +66,7 @@ void Engine::give_up(const NodeId& node, const Error& reason) {
 void Engine::on_report(Peer& peer, const wire::ErrorReport& report) {
     const std::string text = printable(report.text, wire::kMaxReportTextBytes);
     NEXAR_LOG_WARNING("node {} reports {}: {}", peer.node.to_hex(), name(report.code), text);
-    peer.farewell = Error(Errc::link_closed, fmt::format("it left: {}", text));
+    peer.farewell = Error(Errc::link_closed, fmt::format("the peer left: {}", text));
 }
 
 std::optional<std::pair<NodeId, Error>> Engine::casualty() const {

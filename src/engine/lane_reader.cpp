@@ -29,8 +29,8 @@ Result<std::size_t> LaneReader::take_frame(port::ConstBytes bytes) {
     NEXAR_TRY_VALUE(header, wire::decode_frame_header(bytes));
     if (!wire::belongs_on(lane_, header.type)) {
         return Error(Errc::protocol_violation,
-                     fmt::format("a frame of type {} came on the {} lane", wire::name(header.type),
-                                 wire::name(lane_)));
+                     fmt::format("a frame of type {} arrived on the {} lane",
+                                 wire::name(header.type), wire::name(lane_)));
     }
     const auto body = bytes.first(size).subspan(wire::kFrameHeaderBytes);
     NEXAR_TRY_VALUE(payload, taker_->frame(header, body));

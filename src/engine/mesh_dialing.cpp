@@ -45,7 +45,7 @@ void Mesh::dial(TimePoint now, Way& way, const AddressRace::Attempt& attempt) {
     candidates_.emplace(*id, std::move(owned));
     if (const auto surplus = way.race.dialed(now, attempt, *id)) {
         note(way, attempt.address, "no answer", true);
-        drop(*candidates_.at(*surplus), "another attempt is tried");
+        drop(*candidates_.at(*surplus), "another attempt is in progress");
     }
 }
 

@@ -120,10 +120,10 @@ Result<void> Messages::on_withdraw(Peer& peer, const wire::Withdraw& withdraw) {
     const bool header_came = pair != peer.pairs.end() && name.sequence < pair->second->next_in;
     if (!header_came) {
         if (peer.messages.taken_back.size() >= limits_.shared.headers) {
-            return Error(Errc::limit_exceeded, "it takes back messages that it never sent");
+            return Error(Errc::limit_exceeded, "the peer takes back messages that it never sent");
         }
         if (peer.messages.taken_back.insert(name).second) return {};
-        return Error(Errc::protocol_violation, "it took one message back twice");
+        return Error(Errc::protocol_violation, "the peer took one message back twice");
     }
     const auto found = peer.messages.bulk_in.find(name);
     if (found == peer.messages.bulk_in.end()) {

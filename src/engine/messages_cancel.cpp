@@ -51,7 +51,8 @@ void Messages::cancel(SendOperation& send) {
         case SendOperation::State::announced: {
             Peer& peer = peer_of(send);
             send.cancelling = true;
-            // An eager message is out already: its send ends well if its match is told in time.
+            // An eager message has been sent already: its send succeeds if the peer reports its
+            // match in time.
             if (send.payload_sent) return give_up_soon(send);
             peer.messages.announced.erase({send.context->id, send.sequence});
             take_back(peer, send);
@@ -92,7 +93,7 @@ void Messages::give_up_soon(Operation& operation) {
     giving_up_.emplace(operation.give_up_at, &operation);
 }
 
-/// All of the message was sent, and the peer does not say what became of it.
+/// All of the message was sent, and the peer does not say the outcome.
 void Messages::give_up(SendOperation& send) {
     Peer& peer = peer_of(send);
     const MessageName name{send.context->id, send.sequence};
@@ -106,7 +107,7 @@ void Messages::give_up(SendOperation& send) {
     fail(send,
          Error(Errc::outcome_unknown,
                "the send was cancelled when all of the message had been sent, and the peer "
-               "did not say what became of it; it may be received or not",
+               "did not report the outcome; it may or may not be received",
                {.rank = public_rank(send.to), .operation = "send", .sequence = send.sequence}));
 }
 
@@ -140,7 +141,7 @@ void Messages::take_back(Peer& peer, SendOperation& send) {
     fail(send, Error(Errc::cancelled, "the send was cancelled", {.rank = public_rank(send.to)}));
 }
 
-/// Tells the peer that this side gave a message up, and asks what became of it.
+/// Tells the peer that this side gave a message up, and asks the outcome.
 void Messages::ask(Peer& peer, const MessageName& name, SendOperation* send) {
     peer.messages.asking.emplace(name, send);
     peer.transfers.say_message(
@@ -149,7 +150,7 @@ void Messages::ask(Peer& peer, const MessageName& name, SendOperation* send) {
             .context = name.context, .sequence = name.sequence, .step = wire::WithdrawStep::asked});
     if (peer.messages.asking.size() > limits_.max_asking) {
         peer.transfers.cut_off(
-            Error(Errc::limit_exceeded, "it does not say what became of messages"));
+            Error(Errc::limit_exceeded, "the peer does not answer questions about messages"));
     }
 }
 
@@ -157,7 +158,8 @@ Result<void> Messages::on_withdraw_answer(Peer& peer, const wire::Withdraw& answ
     const auto found = peer.messages.asking.find({answer.context, answer.sequence});
     if (found == peer.messages.asking.end()) {
         return Error(Errc::protocol_violation,
-                     "it answered what it was not asked, or twice: what became of a message");
+                     "the peer answered a question about a message that was not asked, or answered "
+                     "it twice");
     }
     SendOperation* const send = found->second;
     peer.messages.asking.erase(found);

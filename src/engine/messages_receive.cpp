@@ -138,9 +138,10 @@ bool Messages::list_bulk(Peer& peer, InMessage& message) {
 Result<LanePayload> Messages::on_header(Peer& peer, Pair& pair, const wire::MessageHeader& header,
                                         bool bulk) {
     if (header.sequence != pair.next_in) {
-        return Error(Errc::protocol_violation,
-                     fmt::format("message {} of a communicator came where {} was due",
-                                 header.sequence.value(), pair.next_in.value()));
+        return Error(
+            Errc::protocol_violation,
+            fmt::format("message {} of a communicator arrived, but message {} was expected",
+                        header.sequence.value(), pair.next_in.value()));
     }
     if (!bulk && stream_known(peer, header)) {
         return PeerTransfers::sent_twice(TransferKind::message);
@@ -150,7 +151,7 @@ Result<LanePayload> Messages::on_header(Peer& peer, Pair& pair, const wire::Mess
         store_.end(message);
         return Error(
             Errc::protocol_violation,
-            fmt::format("it sent a message of {} bytes without credit for it", header.size));
+            fmt::format("the peer sent a message of {} bytes without credit for it", header.size));
     }
     pair.next_in = Sequence(pair.next_in.value() + 1);
     message.complete = !bulk && message.bytes == 0;

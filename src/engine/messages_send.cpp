@@ -217,7 +217,8 @@ Result<void> Messages::on_grant(Peer& peer, const wire::Grant& grant) {
         const auto pair = peer.pairs.find(grant.context);
         // Its send was cancelled, or the communicator ended, while the grant was in flight.
         if (pair == peer.pairs.end() || grant.sequence < pair->second->next_out) return {};
-        return Error(Errc::protocol_violation, "it granted a message that was never announced");
+        return Error(Errc::protocol_violation,
+                     "the peer granted a message that was never announced");
     }
     SendOperation& send = *found->second;
     peer.messages.announced.erase(found);
@@ -265,7 +266,8 @@ void Messages::released(SendOperation& send, port::SendOutcome outcome) {
 Result<void> Messages::on_credit(Peer& peer, Pair* pair, const wire::Credit& credit) {
     CreditOut& pool = pair == nullptr ? peer.messages.shared_out : pair->reserve_out;
     if (!pool.give_back(credit.payload_bytes, credit.headers)) {
-        return Error(Errc::protocol_violation, "it gave back more credit than was taken");
+        return Error(Errc::protocol_violation,
+                     "the peer returned more credit than it had received");
     }
     drain(peer);
     return {};

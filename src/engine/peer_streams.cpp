@@ -181,7 +181,7 @@ void PeerTransfers::offer_rest(port::StreamId id) {
 
 Error PeerTransfers::sent_twice(TransferKind kind) {
     return {Errc::protocol_violation,
-            fmt::format("it sent the payload of one {} twice", noun(kind))};
+            fmt::format("the peer sent the payload of one {} twice", noun(kind))};
 }
 
 void PeerTransfers::check_whole(std::uint64_t announced, std::uint64_t came) {

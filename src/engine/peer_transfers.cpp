@@ -109,7 +109,7 @@ void PeerTransfers::say(port::Lane lane, std::vector<std::byte> frame) {
     to.backlog_bytes += frame.size();
     to.backlog.push_back(std::move(frame));
     if (to.backlog.size() > all_->limits_.max_backlog[static_cast<std::size_t>(lane)]) {
-        cut_off(Error(Errc::limit_exceeded, "it does not read what this node sends to it"));
+        cut_off(Error(Errc::limit_exceeded, "the peer does not read what this node sends"));
     }
 }
 

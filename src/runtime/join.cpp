@@ -89,7 +89,7 @@ std::optional<Error> must_not_be_alone(const JoinOptions& options, const Config&
     }
     if (const int rank = options.rank.value_or(0); rank > 0) {
         return refused(
-            fmt::format("rank {} was asked for, which a world of one does not have", rank));
+            fmt::format("rank {} was requested, but a world of one has only rank 0", rank));
     }
     return std::nullopt;
 }
@@ -217,7 +217,7 @@ Result<Plan> plan_without_join_string(const JoinOptions& options, const Config& 
 Result<Plan> make_plan(const JoinOptions& options, const Config& config) {
     if (const int rank = options.rank.value_or(0); rank < 0) {
         return Error(Errc::invalid_argument,
-                     fmt::format("rank {} was asked for; ranks begin at 0", rank));
+                     fmt::format("rank {} was requested; ranks start at 0", rank));
     }
     const std::vector<NamedValue> launch_environment = read_launch_environment();
     std::optional<Launch> launch;

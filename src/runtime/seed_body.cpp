@@ -36,7 +36,7 @@ Result<std::shared_ptr<SeedBody>> SeedBody::open(const SeedOptions& options,
                                                  runtime::HostServices services) {
     if (options.world < 1 || options.world > static_cast<int>(wire::kMaxViewMembers)) {
         return Error(Errc::invalid_argument,
-                     fmt::format("a cluster of {} members was asked for; allowed: 1 to {}",
+                     fmt::format("a cluster of {} members was requested; allowed: 1 to {}",
                                  options.world, wire::kMaxViewMembers));
     }
     std::vector<NamedValue> code;

@@ -125,7 +125,7 @@ TEST(Alone, a_rank_other_than_0_is_an_error) {
             ADD_FAILURE() << "join() succeeded as rank " << rank;
         } catch (const Error& error) {
             EXPECT_EQ(error.code(), rank < 0 ? Errc::invalid_argument : Errc::bad_config);
-            EXPECT_THAT(error.what(), HasSubstr("rank " + std::to_string(rank) + " was asked for"));
+            EXPECT_THAT(error.what(), HasSubstr("rank " + std::to_string(rank) + " was requested"));
         }
     }
     JoinOptions options = alone();

@@ -41,7 +41,7 @@ public:
     virtual void fill(std::uint32_t rank, engine::CollectiveOperation& operation) = 0;
     /// Of a rank that succeeded: it has the result, and its input as it was.
     virtual void expect_result(std::uint32_t rank) = 0;
-    /// The memory of the rank is ours again: whoever still reads it sees something else.
+    /// The memory of the rank is ours again: a late reader sees something else.
     virtual void overwrite(std::uint32_t rank) = 0;
     /// Nobody has written to it since.
     virtual void expect_untouched(std::uint32_t rank) = 0;

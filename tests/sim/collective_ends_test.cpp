@@ -231,7 +231,7 @@ TEST(CollectiveEnds, name_the_rank_that_is_late_when_the_time_is_over) {
         scene.traffic.start_all_but(late);
         ASSERT_TRUE(scene.traffic.run(std::chrono::seconds(6)));
         EXPECT_GE(scene.cluster.world().now() - begin, std::chrono::seconds(5));
-        // The late one is told when it comes.
+        // The late rank gets the error when it calls.
         scene.cluster.world().run_for(std::chrono::seconds(1));
         scene.traffic.start_next(late);
         ASSERT_TRUE(scene.traffic.run(std::chrono::seconds(1)));

@@ -55,7 +55,7 @@ std::string describe(const Sent& sent);
 
 /// Expects that every message which was not cancelled was received once, by a receive that wanted
 /// it, and that messages and receives met in the order that MPI demands. When all is over: from the
-/// order of sends and of receives alone, since that is what the rules speak of.
+/// order of sends and of receives alone, since the rules refer to that order.
 void expect_rules_of_mpi(const std::vector<std::unique_ptr<Sent>>& sends,
                          const std::vector<std::unique_ptr<Received>>& receives);
 

@@ -219,7 +219,7 @@ private:
             if (done.error && !sent.unknown) {
                 EXPECT_EQ(done.error->code(), Errc::cancelled) << done.error->what();
             }
-            // The memory is ours again: whoever still reads it sees something else.
+            // The memory is ours again: a late reader sees something else.
             if (sent.cancelled) {
                 if (impatient_) originals_[&sent] = sent.content;
                 std::ranges::fill(sent.content, std::byte{0xee});
@@ -246,7 +246,7 @@ private:
     }
 
     /// The message that went with a cancelled receive, if any did. The memory is ours again:
-    /// whoever still writes to it is seen by check().
+    /// check() detects late writes.
     void note_lost(Received& receive, const Error& error) {
         std::ranges::fill(receive.memory, std::byte{0xdd});
         if (!error.sequence()) return;

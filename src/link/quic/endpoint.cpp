@@ -231,7 +231,7 @@ void Endpoint::on_incoming_failed(Entry& entry, const Error& reason) {
     closed_half_open(entry);
     ++counts_.refused;
     entry.forgotten = true;  // its link was never reported
-    NEXAR_LOG_INFO("{} was not let in: {}", entry.connection->remote().text(), reason.what());
+    NEXAR_LOG_INFO("{} was rejected: {}", entry.connection->remote().text(), reason.what());
     events_.push_back(
         {.link = entry.id,
          .what = port::Refused{.from = entry.connection->remote().text(), .reason = reason}});

@@ -41,7 +41,7 @@ public:
     bool handled = false;      // its last event was reported
     bool window_open = false;  // more than the first window may arrive
     bool refused = false;
-    bool stopped = false;  // the other side was told to stop
+    bool stopped = false;  // the other side has been asked to stop
     bool look_queued = false;
     bool report_queued = false;
 

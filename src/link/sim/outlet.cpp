@@ -76,7 +76,7 @@ std::size_t Outlet::send_regions(std::size_t n, ByteQueue& onto) {
 std::size_t Outlet::send_asked(std::size_t n, ByteQueue& onto) {
     const port::Bytes room = onto.extend(n);
     const std::size_t got = source_->fill(sent_ - prefix_bytes_, room);
-    NEXAR_ASSERT(got <= n, "a source cannot give more than it was asked for");
+    NEXAR_ASSERT(got <= n, "a source cannot fill more than its buffer");
     onto.shorten(n - got);
     source_pending = got == 0;
     sent_ += got;

@@ -43,7 +43,7 @@ void SeedLine::dial(TimePoint now, const engine::AddressRace::Attempt& attempt) 
     }
     links_[*id] = {.to = attempt.address, .as_joiner = as_joiner};
     if (const auto surplus = race_.dialed(now, attempt, *id)) {
-        end(*surplus, links_.at(*surplus), "another attempt is tried");
+        end(*surplus, links_.at(*surplus), "another attempt is in progress");
     }
 }
 

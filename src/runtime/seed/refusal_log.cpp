@@ -12,7 +12,7 @@ std::optional<std::string> RefusalLog::note(TimePoint now, const std::string& fr
     if (found == entries_.end()) {
         make_room(now);
         entries_[{from, why}] = {.logged_at = now};
-        return fmt::format("{} was not let in: {}", from, why);
+        return fmt::format("{} was rejected: {}", from, why);
     }
     Entry& entry = found->second;
     const Duration since = now - entry.logged_at;
@@ -21,7 +21,7 @@ std::optional<std::string> RefusalLog::note(TimePoint now, const std::string& fr
         return std::nullopt;
     }
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since).count();
-    std::string line = fmt::format("{} was not let in: {}", from, why);
+    std::string line = fmt::format("{} was rejected: {}", from, why);
     if (entry.unlogged > 0) {
         line += fmt::format(" ({} {} since the last such line, {} s ago)", entry.unlogged,
                             entry.unlogged == 1 ? "refusal" : "refusals", seconds);

@@ -115,9 +115,9 @@ Result<Rank> SeedDesk::free_rank(const std::optional<Rank>& wanted, TimePoint no
         return Error(
             Errc::too_many_pending,
             state_.world_size == 1
-                ? std::string("the cluster is complete: its only rank is taken until that member "
-                              "leaves")
-                : fmt::format("the cluster is complete: all its {} ranks are taken until these "
+                ? std::string("the cluster is complete: its only rank is in use until that "
+                              "member leaves")
+                : fmt::format("the cluster is complete: all its {} ranks are in use until these "
                               "members leave",
                               state_.world_size));
     }

@@ -250,9 +250,9 @@ TEST(Seed, logs_a_joiner_of_a_full_world_once_and_the_joiner_reports_that_it_is_
     const Error error = failure_of(third);
     EXPECT_EQ(error.code(), Errc::timed_out);
     EXPECT_THAT(error.what(),
-                HasSubstr("the cluster is complete: all its 2 ranks are taken until these "
+                HasSubstr("the cluster is complete: all its 2 ranks are in use until these "
                           "members leave"));
-    EXPECT_EQ(log.count("was not let in"), 1);
+    EXPECT_EQ(log.count("was rejected"), 1);
 }
 
 TEST(Seed, logs_once_that_it_cannot_write_and_once_that_it_can_again) {

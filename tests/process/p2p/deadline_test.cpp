@@ -71,7 +71,7 @@ TEST_P(DeadlineTable, deadlines_hold_and_memory_is_not_touched_after_completion)
     const LocalDelay delay;
     world.begin();
     for (const std::size_t size : FaultyWorld::sizes()) run(world, delay, size);
-    // All memory is unmapped by now, so any late access would crash this process.
+    // All memory is unmapped, so any late access would crash this process.
     world.end();
     if (fault == Fault::killed) {
         std::uint8_t none = 0;

@@ -31,7 +31,7 @@ Result<void> must_be_even(int x) {
     return {};
 }
 
-TEST(Error, what_contains_exactly_the_known_context) {
+TEST(Error, message_contains_exactly_the_known_context) {
     const Error bare(Errc::malformed, "the frame ends after 3 of 8 bytes");
     EXPECT_STREQ(bare.what(), "malformed: the frame ends after 3 of 8 bytes");
 

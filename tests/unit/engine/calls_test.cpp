@@ -111,7 +111,7 @@ TEST_F(CallsOut, call_times_out_and_its_late_answer_is_dropped) {
     EXPECT_FALSE(next.call.error);
 }
 
-TEST_F(CallsOut, cancelled_call_ends_at_once_and_the_peer_is_told) {
+TEST_F(CallsOut, cancelled_call_ends_at_once_and_the_peer_is_notified) {
     Called& small = call(kHostile, 10);
     Called& large = call(kHostile, 5000);
     engine_->cancel(small.call);

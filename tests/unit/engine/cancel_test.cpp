@@ -42,7 +42,7 @@ protected:
         EXPECT_EQ(asked.error()->rank(), public_rank(kHostile));
     }
 
-    /// The memory is the caller's again: whatever stands there now has to stay.
+    /// The memory is the caller's again: its content must not change from now on.
     static void claim(Asked& asked) { std::ranges::fill(asked.memory, std::byte{0xee}); }
     static void expect_untouched(const Asked& asked) {
         EXPECT_EQ(asked.memory, Bytes(asked.memory.size(), std::byte{0xee}));

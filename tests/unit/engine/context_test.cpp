@@ -84,7 +84,7 @@ TEST_F(ContextTest, is_introduced_only_once) {
 TEST_F(ContextTest, detects_another_origin_under_the_same_id) {
     make_child();
     says(Lane::eager, begins(kChild, kHostile, 3, {.parent = kWorld, .creation = 1}));
-    expect_cut_off(Errc::protocol_violation, "it means another communicator by the id");
+    expect_cut_off(Errc::protocol_violation, "the peer means another communicator by the id");
 }
 
 TEST_F(ContextTest, detects_other_members_under_the_same_id) {

@@ -172,8 +172,8 @@ protected:
         return stream;
     }
 
-    /// The peer was told which rule it broke; then what waits for it ends, with the rule and the
-    /// peer's name, and the other peer notices nothing.
+    /// The peer learns which rule it broke; then everything that waits for it fails with the rule
+    /// and the peer's name, and the other peer notices nothing.
     void expect_cut_off(Errc code, std::string_view rule) {
         ASSERT_TRUE(hostile_.closed()) << "it was not cut off";
         EXPECT_THAT(*hostile_.closed(), ::testing::HasSubstr(rule));

@@ -34,7 +34,7 @@ TEST_F(HostileAbort, a_rank_outside_of_the_world_cuts_it_off) {
 TEST_F(HostileAbort, an_abort_by_this_rank_that_it_did_not_make_cuts_it_off) {
     says_abort({.code = 3, .rank = kMe, .text = "why"});
     EXPECT_FALSE(engine_->aborted());
-    expect_cut_off(Errc::protocol_violation, "this rank aborted the program, which it did not");
+    expect_cut_off(Errc::protocol_violation, "this rank aborted the program, but it did not");
 }
 
 TEST_F(HostileAbort, text_that_cannot_be_printed_cuts_it_off) {

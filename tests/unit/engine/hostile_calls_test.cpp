@@ -38,13 +38,13 @@ TEST_F(HostileCalls, answers_a_call_twice_that_was_given_up) {
 TEST_F(HostileCalls, uses_a_number_again) {
     says(Lane::rpc, with_payload(request(0, 10)));
     says(Lane::rpc, with_payload(request(0, 10)));
-    expect_cut_off(Errc::protocol_violation, "call 0 came where 1 was due");
+    expect_cut_off(Errc::protocol_violation, "call 0 arrived, but call 1 was expected");
     EXPECT_EQ(taken(), nullptr) << "what it asked for is not run";
 }
 
 TEST_F(HostileCalls, skips_a_number) {
     says(Lane::rpc, with_payload(request(1, 10)));
-    expect_cut_off(Errc::protocol_violation, "call 1 came where 0 was due");
+    expect_cut_off(Errc::protocol_violation, "call 1 arrived, but call 0 was expected");
 }
 
 TEST_F(HostileCalls, cancels_what_it_never_called) {
@@ -153,7 +153,7 @@ TEST_F(HostileCalls, makes_the_node_hold_no_more_than_is_allowed) {
 
 TEST_F(HostileCalls, says_what_no_lane_of_calls_carries) {
     says(Lane::rpc, said(wire::Credit{.headers = 1}));
-    expect_cut_off(Errc::protocol_violation, "came on the rpc lane");
+    expect_cut_off(Errc::protocol_violation, "arrived on the rpc lane");
 }
 
 }  // namespace

@@ -292,7 +292,7 @@ TEST_F(HostileCollectiveFailure, another_fingerprint_is_answered_and_its_reason_
     pass(milliseconds(4999));
     EXPECT_EQ(asked.ended, 0);
     pass(milliseconds(1));
-    expect_failed(asked, Errc::link_closed, "rank 1 gave its part up and did not say why");
+    expect_failed(asked, Errc::link_closed, "rank 1 abandoned its part without giving a reason");
     EXPECT_EQ(asked.memory, Bytes(100));
     expect_not_cut_off();
 }

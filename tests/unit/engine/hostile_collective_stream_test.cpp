@@ -204,7 +204,7 @@ TEST_F(HostileCollectiveStream, a_reset_without_an_abort_ends_the_operation_afte
     pass(milliseconds(4999));
     EXPECT_EQ(asked.ended, 0);
     pass(milliseconds(1));
-    expect_failed(asked, Errc::link_closed, "rank 1 gave its part up and did not say why");
+    expect_failed(asked, Errc::link_closed, "rank 1 abandoned its part without giving a reason");
     EXPECT_EQ(asked.error()->rank(), public_rank(kHostile));
     expect_not_cut_off();
 }
@@ -218,7 +218,7 @@ TEST_F(HostileCollectiveStream, a_reset_before_the_call_ends_the_operation_after
     pass(milliseconds(4999));
     EXPECT_EQ(asked.ended, 0);
     pass(milliseconds(1));
-    expect_failed(asked, Errc::link_closed, "rank 1 gave its part up and did not say why");
+    expect_failed(asked, Errc::link_closed, "rank 1 abandoned its part without giving a reason");
     expect_not_cut_off();
 }
 
@@ -239,7 +239,7 @@ TEST_F(HostileCollectiveStream, a_message_that_is_refused_without_an_abort_is_th
     pump();
     EXPECT_EQ(asked.ended, 0);
     pass(seconds(5));
-    expect_failed(asked, Errc::link_closed, "rank 1 gave its part up and did not say why");
+    expect_failed(asked, Errc::link_closed, "rank 1 abandoned its part without giving a reason");
 }
 
 TEST_F(HostileCollectiveStream, a_stream_that_is_cancelled_ends_when_the_link_let_go) {
@@ -352,7 +352,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Moment::half_a_stream, Moment::reset, Moment::other_fingerprint,
                       Moment::own_stream, Moment::no_room));
 
-TEST_F(HostileCollectiveStream, what_came_whole_before_the_link_went_down_is_used) {
+TEST_F(HostileCollectiveStream, data_that_arrived_completely_before_the_link_went_down_is_used) {
     says_part(part(0, 0, 100, fingerprint(broadcast_call(100), 0)));
     says_abort(1, "the disk is full");
     hostile_.go_down(Error(Errc::timed_out, "nothing was heard for 10 s"));

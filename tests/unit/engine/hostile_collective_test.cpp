@@ -26,13 +26,15 @@ TEST_F(HostileCollective, a_sequence_that_is_not_due_cuts_it_off) {
     says_part(part(0, kFuture, 9, 1));
     expect_not_cut_off();
     says_part(part(2, kFuture, 9, 1));
-    expect_cut_off(Errc::protocol_violation, "message 2 of collectives came where 1 was due");
+    expect_cut_off(Errc::protocol_violation,
+                   "message 2 of the collectives arrived, but message 1 was expected");
 }
 
-TEST_F(HostileCollective, a_sequence_that_was_there_cuts_it_off) {
+TEST_F(HostileCollective, a_repeated_sequence_number_cuts_the_peer_off) {
     says_part(part(0, kFuture, 9, 1));
     says_part(part(0, kFuture, 9, 1));
-    expect_cut_off(Errc::protocol_violation, "message 0 of collectives came where 1 was due");
+    expect_cut_off(Errc::protocol_violation,
+                   "message 0 of the collectives arrived, but message 1 was expected");
 }
 
 TEST_F(HostileCollective, more_headers_than_the_pool_has_cut_it_off) {
@@ -94,8 +96,9 @@ TEST_F(HostileCollective, a_message_that_the_schedule_does_not_have_cuts_it_off)
     made.message = 5;
     says_part(made);
     EXPECT_EQ(asked.ended, 0);
-    expect_cut_off(Errc::protocol_violation, "it sent message 5 of barrier #0, which is none");
-    expect_failed(asked, Errc::protocol_violation, "which is none");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer sent message 5 of barrier #0, which does not exist");
+    expect_failed(asked, Errc::protocol_violation, "which does not exist");
 }
 
 TEST_F(HostileCollective, an_early_message_that_the_schedule_does_not_have_cuts_it_off) {
@@ -105,14 +108,16 @@ TEST_F(HostileCollective, an_early_message_that_the_schedule_does_not_have_cuts_
     barrier();
     expect_not_cut_off();
     Asked& asked = barrier();
-    expect_cut_off(Errc::protocol_violation, "it sent message 5 of barrier #1, which is none");
-    expect_failed(asked, Errc::protocol_violation, "which is none");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer sent message 5 of barrier #1, which does not exist");
+    expect_failed(asked, Errc::protocol_violation, "which does not exist");
 }
 
 TEST_F(HostileCollective, a_message_of_another_size_cuts_it_off) {
     Asked& asked = broadcast(100);
     says_part(part(0, 0, 99, asked.collective.terms.fingerprint));
-    expect_cut_off(Errc::protocol_violation, "it sent message 0 of broadcast #0, which is none");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer sent message 0 of broadcast #0, which does not exist");
     EXPECT_EQ(asked.memory, Bytes(100));
 }
 
@@ -123,8 +128,9 @@ TEST_F(HostileCollective, a_repeated_message_cuts_it_off) {
     expect_not_cut_off();
     says_part(part(1, 0, 300, print));
     EXPECT_EQ(asked.memory, Bytes(300));
-    expect_cut_off(Errc::protocol_violation, "it sent message 0 of broadcast #0, which is none");
-    expect_failed(asked, Errc::protocol_violation, "which is none");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer sent message 0 of broadcast #0, which does not exist");
+    expect_failed(asked, Errc::protocol_violation, "which does not exist");
 }
 
 TEST_F(HostileCollective, a_repeated_early_message_cuts_it_off) {
@@ -133,7 +139,7 @@ TEST_F(HostileCollective, a_repeated_early_message_cuts_it_off) {
     says_part(part(1, 0, 50, print));
     expect_not_cut_off();
     broadcast(50);
-    expect_cut_off(Errc::protocol_violation, "which is none");
+    expect_cut_off(Errc::protocol_violation, "which does not exist");
 }
 
 TEST_F(HostileCollective, counts_that_do_not_fit_end_only_the_operation) {
@@ -175,7 +181,7 @@ TEST_F(HostileCollective, too_many_operations_in_the_future_cut_it_off) {
     says_part(part(most, 0, 9, 1));
     expect_not_cut_off();
     says_part(part(most + 1, ~std::uint64_t{0}, 9, 1));
-    expect_cut_off(Errc::limit_exceeded, "it is ahead in more than 8 collectives");
+    expect_cut_off(Errc::limit_exceeded, "the peer is ahead in more than 8 collectives");
 }
 
 TEST_F(HostileCollective, too_many_streams_of_operations_in_the_future_cut_it_off) {
@@ -185,7 +191,7 @@ TEST_F(HostileCollective, too_many_streams_of_operations_in_the_future_cut_it_of
         streams(part_stream(i) + pattern(i, 9));
         says_part(part(i, i, 9, 1, PayloadPlace::stream));
     }
-    expect_cut_off(Errc::limit_exceeded, "it is ahead in more than 8 collectives");
+    expect_cut_off(Errc::limit_exceeded, "the peer is ahead in more than 8 collectives");
 }
 
 TEST_F(HostileCollective, operations_that_were_called_make_room_for_others_in_the_future) {

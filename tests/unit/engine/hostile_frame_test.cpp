@@ -27,14 +27,16 @@ TEST_F(HostileFrame, a_sequence_that_skips_cuts_it_off) {
     says(Lane::eager, eager(header(0, 1, 3)));
     says(Lane::eager, eager(header(2, 1, 3)));
     EXPECT_EQ(engine_->messages(), 1U);
-    expect_cut_off(Errc::protocol_violation, "message 2 of a communicator came where 1 was due");
+    expect_cut_off(Errc::protocol_violation,
+                   "message 2 of a communicator arrived, but message 1 was expected");
 }
 
 TEST_F(HostileFrame, a_sequence_that_repeats_cuts_it_off) {
     says(Lane::eager, eager(header(0, 1, 3)));
     says(Lane::eager, bulk(header(0, 1, 3)));
     EXPECT_EQ(engine_->messages(), 1U);
-    expect_cut_off(Errc::protocol_violation, "message 0 of a communicator came where 1 was due");
+    expect_cut_off(Errc::protocol_violation,
+                   "message 0 of a communicator arrived, but message 1 was expected");
 }
 
 TEST_F(HostileFrame, the_last_sequence_first_cuts_it_off) {
@@ -73,19 +75,19 @@ TEST_F(HostileFrame, a_communicator_of_others_is_an_unknown_one) {
 TEST_F(HostileFrame, frames_on_the_wrong_lane_cut_it_off) {
     says(Lane::control, eager(header(0, 1, 3)));
     EXPECT_EQ(engine_->messages(), 0U);
-    expect_cut_off(Errc::protocol_violation, "a frame of type eager came on the control lane");
+    expect_cut_off(Errc::protocol_violation, "a frame of type eager arrived on the control lane");
 }
 
 TEST_F(HostileFrame, credit_on_the_eager_lane_cuts_it_off) {
     says(Lane::eager, said(wire::Credit{.headers = 1}));
-    expect_cut_off(Errc::protocol_violation, "a frame of type credit came on the eager lane");
+    expect_cut_off(Errc::protocol_violation, "a frame of type credit arrived on the eager lane");
 }
 
 TEST_F(HostileFrame, a_frame_on_the_rpc_lane_cuts_it_off) {
     says(Lane::rpc, said(wire::Preamble{.lane = wire::Lane::rpc}));
     expect_not_cut_off();
     says(Lane::rpc, said(wire::Grant{.context = kWorld}));
-    expect_cut_off(Errc::protocol_violation, "came on the rpc lane");
+    expect_cut_off(Errc::protocol_violation, "arrived on the rpc lane");
 }
 
 TEST_F(HostileFrame, a_lane_that_begins_as_another_cuts_it_off) {
@@ -95,7 +97,8 @@ TEST_F(HostileFrame, a_lane_that_begins_as_another_cuts_it_off) {
 
 TEST_F(HostileFrame, a_hello_where_none_is_due_cuts_it_off) {
     says(Lane::control, said(wire::Hello{}));
-    expect_cut_off(Errc::protocol_violation, "a frame of type hello came where none is due");
+    expect_cut_off(Errc::protocol_violation,
+                   "a frame of type hello arrived where it is not allowed");
 }
 
 TEST_F(HostileFrame, an_unknown_frame_cuts_it_off) {

@@ -179,7 +179,7 @@ Error violation_of(const Bytes& bytes, std::size_t frames_before) {
         feed(reader, bytes, [&] { return size; });
         EXPECT_TRUE(kept.violation) << "pieces of " << size;
         EXPECT_EQ(kept.types.size(), frames_before) << "pieces of " << size;
-        // Nothing behind it is looked at, whatever it is.
+        // The reader ignores everything behind it.
         feed(reader, said(wire::Credit{.headers = 1}), [] { return 5; });
         EXPECT_EQ(kept.types.size(), frames_before);
         first = first.value_or(kept.violation.value_or(Error(Errc::closed, "")));
@@ -210,7 +210,7 @@ TEST(LaneReader, refuses_bytes_that_are_not_a_preamble) {
 TEST(LaneReader, refuses_a_frame_of_another_lane) {
     const Error error = violation_of(control() + said(wire::Credit{.headers = 1}) + eager(1, 3), 1);
     EXPECT_EQ(error.code(), Errc::protocol_violation);
-    EXPECT_THAT(error.cause(), HasSubstr("a frame of type eager came on the control lane"));
+    EXPECT_THAT(error.cause(), HasSubstr("a frame of type eager arrived on the control lane"));
 }
 
 TEST(LaneReader, refuses_an_unknown_frame) {

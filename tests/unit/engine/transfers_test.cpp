@@ -156,7 +156,7 @@ TEST_F(TransfersTest, cuts_a_peer_off_that_does_not_read) {
     for (int i = 0; i < 3; ++i) transfers().say_message(Lane::rpc, wire::Cancel{});
     EXPECT_FALSE(transfers().violation());
     transfers().say_message(Lane::rpc, wire::Cancel{});
-    expect_cut_off("it does not read what this node sends to it");
+    expect_cut_off("the peer does not read what this node sends");
     transfers().say_message(Lane::rpc, wire::Cancel{});
     EXPECT_EQ(transfers().backlog(Lane::rpc), 4U) << "it cannot hear that any more";
 }
@@ -243,7 +243,7 @@ TEST_F(TransfersTest, refuses_a_stream_that_nobody_wants) {
 TEST_F(TransfersTest, cuts_a_peer_off_that_sends_a_payload_twice) {
     opens(stream_of(ContextId(3), 9));
     opens(stream_of(ContextId(3), 9));
-    expect_cut_off("it sent the payload of one message twice");
+    expect_cut_off("the peer sent the payload of one message twice");
 }
 
 TEST_F(TransfersTest, cuts_a_peer_off_whose_stream_ends_without_a_header) {

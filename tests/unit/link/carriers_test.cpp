@@ -53,7 +53,7 @@ TEST(carriers, each_kind_has_a_name_of_its_own_and_opens) {
     EXPECT_TRUE(names.contains("quic"));
 }
 
-TEST(carriers, the_first_kind_listens_where_it_was_told_to) {
+TEST(carriers, the_first_kind_listens_at_the_given_address) {
     BufferPool pool{PoolProfile::inference()};
     const auto carrier =
         open_carrier(pool, {.local = Address::parse("127.0.0.1:0").value()}).value();

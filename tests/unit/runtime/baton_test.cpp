@@ -42,7 +42,7 @@ TEST(baton, release_grants_it_to_the_first_queued_waiter_that_was_not_told) {
 
 // Otherwise the background thread would release and retake the baton until those waiters are
 // scheduled.
-TEST(baton, waiters_that_were_told_do_not_count_as_contention) {
+TEST(baton, notified_waiters_do_not_count_as_contention) {
     Baton baton;
     Waiter told;
     Waiter next;

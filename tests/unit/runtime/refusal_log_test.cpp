@@ -20,18 +20,17 @@ TEST(RefusalLogTest, logs_a_retrying_joiner_once_and_then_once_a_minute) {
         now += std::chrono::milliseconds(200);
     }
     EXPECT_EQ(lines, 2) << "at the beginning and after a minute";
-    EXPECT_EQ(
-        last,
-        "10.0.0.7 was not let in: the cluster is full (299 refusals since the last such line, "
-        "60 s ago)");
+    EXPECT_EQ(last,
+              "10.0.0.7 was rejected: the cluster is full (299 refusals since the last such line, "
+              "60 s ago)");
 }
 
 TEST(RefusalLogTest, logs_each_host_and_each_reason) {
     RefusalLog log;
     const TimePoint now{};
-    EXPECT_EQ(log.note(now, "a", "x"), "a was not let in: x");
-    EXPECT_EQ(log.note(now, "b", "x"), "b was not let in: x");
-    EXPECT_EQ(log.note(now, "a", "y"), "a was not let in: y");
+    EXPECT_EQ(log.note(now, "a", "x"), "a was rejected: x");
+    EXPECT_EQ(log.note(now, "b", "x"), "b was rejected: x");
+    EXPECT_EQ(log.note(now, "a", "y"), "a was rejected: y");
     EXPECT_FALSE(log.note(now, "a", "x"));
 }
 
@@ -40,11 +39,11 @@ TEST(RefusalLogTest, counts_only_refusals_that_were_not_logged) {
     TimePoint now{};
     EXPECT_TRUE(log.note(now, "a", "x"));
     now += seconds(90);
-    EXPECT_EQ(log.note(now, "a", "x"), "a was not let in: x");
+    EXPECT_EQ(log.note(now, "a", "x"), "a was rejected: x");
     EXPECT_FALSE(log.note(now, "a", "x"));
     now += seconds(61);
     EXPECT_EQ(log.note(now, "a", "x"),
-              "a was not let in: x (1 refusal since the last such line, 61 s ago)");
+              "a was rejected: x (1 refusal since the last such line, 61 s ago)");
 }
 
 TEST(RefusalLogTest, remembers_a_bounded_number_of_refusals_and_forgets_the_oldest) {
