@@ -85,7 +85,8 @@ TEST_F(NexarCommand, config_shows_defaults_and_the_files_it_looked_for) {
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_EQ(outcome.errors, "");
     EXPECT_THAT(outcome.output, StartsWith("setting "));
-    EXPECT_THAT(outcome.output, ContainsRegex("\nlog_level +warning +default +local +Lines of"));
+    EXPECT_THAT(outcome.output,
+                ContainsRegex("\nlog_level +warning +default +local +The log contains"));
     EXPECT_THAT(outcome.output, HasSubstr("\nfiles, in order of precedence:\n  " + home_.path() +
                                           "/.config/nexar.toml (absent)\n"));
 }

@@ -100,7 +100,7 @@ TEST_F(HostileCalls, ends_a_payload_before_its_frame) {
     call(kHostile, 1);
     hostile_.finish(streams(stream_preamble(0, wire::CallPart::response)));
     pump();
-    expect_cut_off(Errc::protocol_violation, "ended before its header came");
+    expect_cut_off(Errc::protocol_violation, "ended before its header arrived");
 }
 
 TEST_F(HostileCalls, gives_a_payload_up_and_is_answered) {

@@ -128,7 +128,7 @@ TEST_F(HostileCollectiveStream, an_empty_stream_of_an_early_message_cuts_it_off)
 TEST_F(HostileCollectiveStream, a_stream_that_ends_without_a_message_cuts_it_off) {
     hostile_.finish(streams(part_stream(0)));
     pump();
-    expect_cut_off(Errc::protocol_violation, "a payload stream ended before its header came");
+    expect_cut_off(Errc::protocol_violation, "a payload stream ended before its header arrived");
 }
 
 TEST_F(HostileCollectiveStream, two_streams_for_one_message_cut_it_off) {

@@ -144,7 +144,8 @@ TEST_F(HostileFrame, an_answer_that_was_not_asked_for_cuts_it_off) {
     Asked& sent = send(kHostile, 2000, true);
     answers(0, wire::WithdrawStep::done);
     EXPECT_EQ(sent.ended, 0);
-    expect_cut_off(Errc::protocol_violation, "answered what it was not asked");
+    expect_cut_off(Errc::protocol_violation,
+                   "answered a question about a message that was not asked");
     EXPECT_EQ(sent.error()->code(), Errc::protocol_violation);
 }
 
@@ -159,7 +160,8 @@ TEST_F(HostileFrame, a_second_answer_cuts_it_off) {
     expect_not_cut_off();
     answers(0, wire::WithdrawStep::done);
     EXPECT_EQ(sent.ended, 1);
-    expect_cut_off(Errc::protocol_violation, "answered what it was not asked");
+    expect_cut_off(Errc::protocol_violation,
+                   "answered a question about a message that was not asked");
 }
 
 TEST_F(HostileFrame, an_answer_that_never_comes_ends_the_send_with_the_link) {

@@ -79,13 +79,13 @@ TEST_F(HostileStream, a_stream_that_ends_before_it_named_its_message_cuts_it_off
     preamble.pop_back();
     hostile_.finish(streams(preamble));
     pump();
-    expect_cut_off(Errc::protocol_violation, "a payload stream ended before its header came");
+    expect_cut_off(Errc::protocol_violation, "a payload stream ended before its header arrived");
 }
 
 TEST_F(HostileStream, a_stream_without_payload_cuts_it_off) {
     hostile_.finish(streams(stream_of(kWorld, 0)));
     pump();
-    expect_cut_off(Errc::protocol_violation, "a payload stream ended before its header came");
+    expect_cut_off(Errc::protocol_violation, "a payload stream ended before its header arrived");
 }
 
 TEST_F(HostileStream, a_stream_that_is_a_lane_cuts_it_off) {
