@@ -144,7 +144,7 @@ void Link::take_signal(TimePoint now, const Signal& signal) {
             return;
         case Kind::refusal:
             end(Error(Errc::unauthenticated,
-                      fmt::format("{} refused us in the handshake: {}; see its gate",
+                      fmt::format("{} refused this node in the handshake: {}; see its gate",
                                   start_.peer_name, peer_->close_reason_)),
                 Goodbye::silent);
             return;

@@ -113,7 +113,7 @@ TEST_F(QuicRestart, a_killed_server_is_noticed_within_a_second_of_the_next_send)
                                      patience(seconds(20))))
             << driver.describe();
         EXPECT_EQ(client.story(link).down->code(), Errc::timed_out);
-        EXPECT_THAT(client.story(link).down->what(), HasSubstr("nobody listens at"));
+        EXPECT_THAT(client.story(link).down->what(), HasSubstr("no process listens at"));
         EXPECT_GE(client.story(link).down_at - sent, milliseconds(450));
         EXPECT_LT(client.story(link).down_at - sent, patience(seconds(1)));
         EXPECT_EQ(client.outcomes(port::SendOutcome::link_lost), 1U);
@@ -130,7 +130,7 @@ TEST_F(QuicRestart, a_killed_idle_server_is_noticed_after_the_next_keep_alive) {
     ASSERT_TRUE(driver.run_until([&] { return client.story(link).down.has_value(); },
                                  patience(seconds(20))))
         << driver.describe();
-    EXPECT_THAT(client.story(link).down->what(), HasSubstr("nobody listens at"));
+    EXPECT_THAT(client.story(link).down->what(), HasSubstr("no process listens at"));
     EXPECT_LT(client.story(link).down_at - killed, link_.keep_alive + patience(seconds(1)));
 }
 

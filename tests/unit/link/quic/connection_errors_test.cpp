@@ -83,8 +83,8 @@ TEST_P(RefusedPeer, a_server_refuses_the_client_inside_the_handshake) {
     ASSERT_NO_FATAL_FAILURE(run_refused(pair));
     const Error& told = *pair.client().down();
     const Error& found = pair.server_side.refused()[0].reason;
-    EXPECT_THAT(told.cause(), HasSubstr("10.0.0.2:7400 refused us"));
-    EXPECT_THAT(found.cause(), Not(HasSubstr("refused us")));
+    EXPECT_THAT(told.cause(), HasSubstr("10.0.0.2:7400 refused this node"));
+    EXPECT_THAT(found.cause(), Not(HasSubstr("refused this node")));
     EXPECT_EQ(found.host(), "10.0.0.1:7400");
     EXPECT_THAT(told.cause(), says_something_useful());
     EXPECT_THAT(found.cause(), says_something_useful());
@@ -98,11 +98,11 @@ TEST_P(RefusedPeer, a_client_refuses_the_server_inside_the_handshake) {
     const Error& found = *pair.client().down();
     const Error& told = pair.server_side.refused()[0].reason;
     if (GetParam() == Flaw::no_certificate) {
-        EXPECT_THAT(found.cause(), HasSubstr("10.0.0.2:7400 refused us"))
+        EXPECT_THAT(found.cause(), HasSubstr("10.0.0.2:7400 refused this node"))
             << "a server without a certificate cannot even answer";
     } else {
-        EXPECT_THAT(told.cause(), HasSubstr("10.0.0.1:7400 refused us"));
-        EXPECT_THAT(found.cause(), Not(HasSubstr("refused us")));
+        EXPECT_THAT(told.cause(), HasSubstr("10.0.0.1:7400 refused this node"));
+        EXPECT_THAT(found.cause(), Not(HasSubstr("refused this node")));
         EXPECT_EQ(found.host(), "10.0.0.2:7400");
     }
     EXPECT_THAT(told.cause(), says_something_useful());
@@ -136,7 +136,7 @@ TEST(ConnectionErrors, a_server_with_another_node_id_than_expected_is_refused) {
     EXPECT_THAT(client.down()->cause(), HasSubstr(TestCluster::node_id(2).to_hex()));
     EXPECT_EQ(pair.server_side.refused()[0].reason.code(), Errc::unauthenticated);
     EXPECT_THAT(pair.server_side.refused()[0].reason.cause(),
-                HasSubstr("10.0.0.1:7400 refused us"));
+                HasSubstr("10.0.0.1:7400 refused this node"));
 }
 
 TEST(ConnectionErrors, any_node_of_the_cluster_is_accepted_when_none_is_expected) {
@@ -151,7 +151,7 @@ TEST(ConnectionErrors, a_refused_client_learns_the_servers_reason) {
     ASSERT_NO_FATAL_FAILURE(run_refused(pair));
     EXPECT_EQ(pair.client().down()->code(), Errc::unauthenticated);
     EXPECT_THAT(pair.client().down()->cause(),
-                AllOf(HasSubstr("10.0.0.2:7400 refused us"), HasSubstr("expired")));
+                AllOf(HasSubstr("10.0.0.2:7400 refused this node"), HasSubstr("expired")));
     EXPECT_EQ(pair.server_side.refused()[0].reason.code(), Errc::unauthenticated);
     EXPECT_THAT(pair.server_side.refused()[0].reason.cause(), HasSubstr("expired"));
 }

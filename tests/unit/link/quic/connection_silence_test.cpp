@@ -108,7 +108,7 @@ TEST(ConnectionSilence, refused_packets_end_a_link_within_a_second) {
     EXPECT_LT(pair.world.now() - before, 1s);
     EXPECT_GE(pair.world.now() - before, Refusals::kPatience);
     EXPECT_EQ(pair.client().down()->code(), Errc::timed_out);
-    EXPECT_THAT(pair.client().down()->cause(), HasSubstr("nobody listens at 10.0.0.2:7400"));
+    EXPECT_THAT(pair.client().down()->cause(), HasSubstr("no process listens at 10.0.0.2:7400"));
 }
 
 TEST(ConnectionSilence, refused_bulk_ends_a_link_within_a_second) {
