@@ -41,14 +41,15 @@ void run_refused(QuicPair& pair) {
     EXPECT_EQ(pair.server_side.endpoint().connections(), 0U);
 }
 
-/// What nobody but the two sides may learn from a message: no key, no bytes of a certificate.
+/// Matches a message without keys, bytes of certificates or bare error codes.
 auto says_something_useful() {
     return AllOf(Not(HasSubstr("PRIVATE")), Not(HasSubstr("-----")), Not(HasSubstr("(0)")),
                  Not(HasSubstr("ERR_")));
 }
 
-/// Lets a node send a handshake that is larger than it would accept: GnuTLS has one limit for both
-/// directions. When asked for its certificate, it returns it and lifts the limit of the session.
+/// Lets a node send a larger handshake than it would accept: GnuTLS has one limit for both
+/// directions. When asked for its certificate, it returns the certificate and lifts the limit of
+/// the session.
 SharedCredentials without_limit(SharedCredentials credentials) {
     static gnutls_certificate_credentials_t native = nullptr;
     native = credentials->native();
@@ -99,7 +100,7 @@ TEST_P(RefusedPeer, a_client_refuses_the_server_inside_the_handshake) {
     const Error& told = pair.server_side.refused()[0].reason;
     if (GetParam() == Flaw::no_certificate) {
         EXPECT_THAT(found.cause(), HasSubstr("10.0.0.2:7400 refused this node"))
-            << "a server without a certificate cannot even answer";
+            << "a server without a certificate cannot answer";
     } else {
         EXPECT_THAT(told.cause(), HasSubstr("10.0.0.1:7400 refused this node"));
         EXPECT_THAT(found.cause(), Not(HasSubstr("refused this node")));
@@ -123,7 +124,7 @@ TEST_P(RefusedPeer, is_refused_on_a_bad_network_as_well) {
     EXPECT_EQ(pair.server_side.endpoint().half_open(), 0U);
 }
 
-TEST(ConnectionErrors, a_server_with_another_node_id_than_expected_is_refused) {
+TEST(ConnectionErrors, a_server_with_an_unexpected_node_id_is_refused) {
     QuicPair pair;
     LinkEnd& client = pair.client_side.dial(
         pair.server_side.host().address(),
@@ -201,7 +202,7 @@ TEST(ConnectionErrors, one_side_without_protection_is_refused_by_the_other) {
     }
 }
 
-TEST(ConnectionErrors, without_protection_on_both_sides_one_loud_warning_each_and_data_flows) {
+TEST(ConnectionErrors, without_protection_on_both_sides_each_warns_once_and_data_flows) {
     LogCapture log;
     const LinkOptions bare{.protection = Protection::none};
     QuicPair pair({.client = bare, .server = bare});

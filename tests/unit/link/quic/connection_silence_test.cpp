@@ -169,7 +169,7 @@ TEST(ConnectionSilence, refusals_that_quote_other_packets_are_ignored) {
         pair.refuse(forged);
         pair.run([] { return false; }, 10ms);
     }
-    EXPECT_EQ(pair.sent, before) << "the client does not even send a probe";
+    EXPECT_EQ(pair.sent, before) << "the client sends no probe";
     EXPECT_TRUE(pair.client().is_up());
 }
 
@@ -185,7 +185,7 @@ TEST(ConnectionSilence, refusals_without_a_quote_do_not_end_the_link_of_a_peer_t
     }
 }
 
-TEST(ConnectionSilence, a_refusal_that_does_not_last_is_survived) {
+TEST(ConnectionSilence, a_link_survives_a_brief_refusal) {
     Refusing pair;
     ASSERT_TRUE(pair.connect());
     pair.run([] { return false; }, 2s);
