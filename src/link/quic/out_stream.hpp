@@ -101,8 +101,7 @@ private:
     std::uint64_t acknowledged_ = 0;
     bool ending_ = false;  // of a lane
     bool end_written_ = false;
-    // `next_` only moves forward, so the search for its position in regions_ starts at the last
-    // one.
+    // `next_` only moves forward, so the search for its region starts at the previous one.
     mutable std::size_t region_ = 0;
     mutable std::uint64_t region_begin_ = 0;
 };

@@ -39,7 +39,7 @@ struct UdpCounts {
 };
 
 /// A non-blocking UDP socket: sends batches in one call where the kernel and the device can, and
-/// receives them merged. It finds out by trying what a path cannot do, and remembers it.
+/// receives them merged. It learns by trying what a path cannot do, and remembers it.
 class UdpSocket final : public PacketPath {
 public:
     /// `local` may be "any", and its port 0: the kernel chooses.

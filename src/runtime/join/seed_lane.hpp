@@ -37,7 +37,7 @@ public:
     SeedLane(port::Link& link, Take take)
         : link_(&link), take_(std::move(take)), reader_(wire::Lane::seed, *this) {
         const bool written = write(wire::to_bytes(wire::Preamble{.lane = wire::Lane::seed}));
-        NEXAR_ASSERT(written, "a new lane has room");
+        NEXAR_ASSERT(written, "a new lane must have room");
         link.receive(port::Lane::control, reader_);
     }
     SeedLane(const SeedLane&) = delete;

@@ -177,7 +177,7 @@ void SeedLine::on_round_failed(TimePoint now) {
 
 Result<void> SeedLine::ask_to_join(SeedLink& one) {
     if (!join_key_) {
-        return Error(Errc::protocol_violation, "the seed has admitted this process already");
+        return Error(Errc::protocol_violation, "the seed has already admitted this process");
     }
     NEXAR_TRY_VALUE(bound, binding(*one.link));
     NEXAR_TRY_VALUE(request, security::SigningRequest::create(*join_key_, bound));
