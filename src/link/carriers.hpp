@@ -18,7 +18,7 @@ struct CarrierKind {
     Result<std::unique_ptr<port::Carrier>> (*open)(BufferPool& pool, CarrierOptions options);
 };
 
-/// All kinds. The first one is the one that nodes and seeds find each other with.
+/// All kinds. Nodes and seeds find each other over links of the first kind.
 std::span<const CarrierKind> carrier_kinds() noexcept;
 
 /// Opens a carrier of the first kind.

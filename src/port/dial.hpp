@@ -27,9 +27,9 @@ struct MemberTarget {
 /// The seed of this node's cluster, dialed with this node's credentials.
 struct SeedTarget {};
 
-/// A seed that this process wants to join: it shows no certificate of its own. The seed must show a
-/// CA whose key has the hash `ca`; without one any CA passes, and the caller must check
-/// Link::peer_ca() by other means.
+/// A seed that this process wants to join: the process shows no certificate of its own. The seed
+/// must show a CA whose key has the hash `ca`; without a hash any CA passes, and the caller must
+/// check Link::peer_ca() by other means.
 struct JoinTarget {
     std::optional<KeyHash> ca{};
 };

@@ -58,7 +58,8 @@ public:
         return Error(Errc::unsupported, "links of this kind have no keying material to export");
     }
 
-    /// The CA certificate, in DER form, that a seed showed to a JoinTarget dialer. Empty otherwise.
+    /// The CA certificate, in DER form, that a seed showed to a dialer of a JoinTarget. Empty
+    /// otherwise.
     virtual ConstBytes peer_ca() const noexcept { return {}; }
 
     /// Appends the pieces, in order, to a lane; copies them. All or nothing: returns false when the
@@ -115,8 +116,8 @@ public:
 ///     on_ready(now); flush(now); while (auto event = poll_event()) engine.handle(now, *event);
 ///     flush(now)
 ///
-/// `now` never goes back. The carrier decides nothing: it dials when the node says so, and admits
-/// the peers that the credentials of the cluster vouch for.
+/// `now` never goes back. The carrier makes no decisions: it dials when the node says so, and
+/// admits the peers that the credentials of the cluster vouch for.
 ///
 /// Functions with a body here are optional: the body is the answer of a kind of link that does not
 /// have the feature, or does not need the hint.
@@ -138,8 +139,8 @@ public:
     /// that knows it will flush soon may skip one while this is false.
     virtual bool flush_is_urgent(TimePoint /*now*/) const noexcept { return true; }
 
-    /// When flush() must be called at the latest; not later than `now` when a bound stopped it or
-    /// events are pending. None: only after a call of Link or when the descriptor is ready.
+    /// When flush() must be called at the latest; not later than `now` if a bound stopped it or
+    /// events are pending. nullopt: only after a call of Link or when the descriptor is ready.
     virtual std::optional<TimePoint> next_deadline() const = 0;
 
     virtual std::optional<LinkEvent> poll_event() = 0;

@@ -25,8 +25,7 @@ struct Up {
     bool joiner = false;  // the peer has no certificate yet, so peer() says nothing
 };
 
-/// The bytes of a stream that had arrived completely but that its sink had not taken when the link
-/// went down.
+/// The bytes of a completely arrived stream that its sink had not taken when the link went down.
 struct Rest {
     StreamId stream{};
     std::uint64_t offset = 0;  // of the first byte

@@ -63,7 +63,7 @@ public:
     virtual ~Sink() = default;
 
     /// Takes the bytes that directly follow those taken before; the first one is at `offset`.
-    /// Returns how many it took. If it took fewer than it was given it is pending: the link keeps
+    /// Returns how many it took. If it took fewer than it was given, it is pending: the link keeps
     /// the rest, within the stream's window, stops only this stream, and continues after
     /// Link::wake_sink().
     virtual std::size_t write(std::uint64_t offset, ConstBytes bytes) noexcept = 0;

@@ -67,10 +67,9 @@ Result<std::vector<Address>> resolve_all(const std::vector<std::string>& seeds) 
 }
 
 constexpr std::string_view kHowToJoin =
-    "give the join string that `nexar token create` prints in JoinOptions::join_string, NEXAR_JOIN "
+    "pass the join string of `nexar token create` in JoinOptions::join_string, NEXAR_JOIN "
     "or NEXAR_JOIN_FILE, or start the program with `nexar run -n 4 -- ./program`, torchrun, "
-    "mpirun, "
-    "srun or as an indexed job of Kubernetes";
+    "mpirun, srun or as an indexed job of Kubernetes";
 
 /// The reason, if any, why a process without a launcher must not be a world of one.
 std::optional<Error> must_not_be_alone(const JoinOptions& options, const Config& config,
@@ -85,7 +84,8 @@ std::optional<Error> must_not_be_alone(const JoinOptions& options, const Config&
     }
     for (const std::string_view name : {"NEXAR_SEED_HOST", "NEXAR_SEED_PORT"}) {
         if (find_value(launch_environment, name) == nullptr) continue;
-        return refused(fmt::format("{} is set, which is for the ranks of a launcher", name));
+        return refused(
+            fmt::format("{} is set, which is meant for ranks that a launcher started", name));
     }
     if (const int rank = options.rank.value_or(0); rank > 0) {
         return refused(
@@ -115,19 +115,19 @@ Result<std::vector<Address>> find_seed(const Launch& launch, const SeedPlace& pl
         auto other = runtime::resolve(host_and_port(address, port));
         if (!other) continue;
         NEXAR_LOG_WARNING(
-            "the name {} cannot be looked up here; trying the address {} that {} "
-            "gives for this host",
+            "this host cannot resolve the name {}; trying the address {} that {} "
+            "gives for rank 0",
             in_quotes(host), address, name(launch.launcher));
         return other;
     }
     return Error(Errc::bad_config,
-                 fmt::format("rank 0 runs on the host {}, and this host cannot look up that name "
+                 fmt::format("rank 0 runs on the host {}, but this host cannot resolve that name "
                              "({}); set NEXAR_SEED_HOST on all ranks to an address of that host: "
                              "NEXAR_SEED_HOST=10.0.0.1",
                              in_quotes(host), found.error().cause()));
 }
 
-/// The address of the seed, where the launcher's ranks meet on a loopback address.
+/// The address of the seed, if the launcher's ranks meet on a loopback address.
 std::optional<Address> given_loopback(const SeedPlace& place) {
     const auto given = Address::parse(host_and_port(place.host, place.port));
     if (!given || !given->is_loopback()) return std::nullopt;
@@ -167,17 +167,18 @@ Result<std::shared_ptr<detail::SeedBody>> host_seed(const SeedPlace& place, std:
 Result<Plan> plan_with_launch(const Launch& launch, std::span<const NamedValue> environment) {
     NEXAR_TRY_VALUE(text, secret_variable(environment, "NEXAR_JOB_SECRET"));
     if (!text) {
-        return Error(Errc::bad_config,
-                     fmt::format("the job was started by {}, and its ranks have no secret by which "
-                                 "they know each other; {}",
-                                 name(launch.launcher), security::kMakeJobSecret));
+        return Error(
+            Errc::bad_config,
+            fmt::format("the job was started by {}, but its ranks have no shared secret with "
+                        "which to recognise each other; {}",
+                        name(launch.launcher), security::kMakeJobSecret));
     }
     // Two jobs of one user may have the same secret; their ranks must not join each other.
     if (!launch.job.empty()) *text += fmt::format(" {}", launch.job);
     NEXAR_TRY_VALUE(secret, security::JobSecret::from_text(*text));
     Plan plan;
     plan.terms.job_secret = std::move(secret);
-    if (!launch.seed) return Error(Errc::bad_config, "the launcher does not say where rank 0 is");
+    if (!launch.seed) return Error(Errc::bad_config, "the launcher does not say where rank 0 runs");
     if (!launch.hosts_seed()) {
         NEXAR_TRY_VALUE(seeds, find_seed(launch, *launch.seed));
         plan.terms.seeds = std::move(seeds);
@@ -209,8 +210,8 @@ Result<Plan> plan_without_join_string(const JoinOptions& options, const Config& 
     if (launch && launch->seed) return plan_with_launch(*launch, read_environment());
     if (auto refused = must_not_be_alone(options, config, launch_environment)) return *refused;
     NEXAR_LOG_INFO(
-        "nobody launched this process, so it is a world of one; start several ranks with `nexar "
-        "run -n 4 -- ./program`, or give them NEXAR_JOIN");
+        "no launcher started this process, so it is a world of one; start several ranks with "
+        "`nexar run -n 4 -- ./program`, or give them NEXAR_JOIN");
     return Plan{.alone = true};
 }
 
@@ -246,8 +247,8 @@ Result<Plan> make_plan(const JoinOptions& options, const Config& config) {
     return plan;
 }
 
-/// Listens on the first of these addresses that works, or only on the setting `listen` if it is
-/// set.
+/// Listens on the first of these addresses that works or, if the setting `listen` is set, only on
+/// that.
 template <class Open>
 Result<std::shared_ptr<detail::NodeBody>> open_at(const JoinOptions& options, const Config& config,
                                                   std::array<std::string_view, 2> places,

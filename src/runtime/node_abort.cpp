@@ -14,9 +14,9 @@ namespace {
 
 /// How long abort() waits for the seed before it tells the members.
 constexpr Duration kSeedTime = std::chrono::milliseconds(300);
-/// How long this process waits for links to members that have none, before it ends.
+/// How long this process waits, before it ends, for links to members to which it has none.
 constexpr Duration kTellTime = std::chrono::milliseconds(500);
-/// More than links need: they end after half a second without an answer.
+/// Longer than links need: they end after half a second without an answer.
 constexpr Duration kEndTime = std::chrono::milliseconds(1200);
 
 /// Only these streams: a thread that waits for input holds the lock of its stream.

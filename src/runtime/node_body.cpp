@@ -167,7 +167,8 @@ bool NodeBody::look(TimePoint now) noexcept {
     if (carrier_->wants_write()) return turn(now);
     if (!carrier_->on_ready(now)) return false;
     // Usually the thread that waited for this arrival is the driver, and its answer carries our
-    // acknowledgement. If not, the next driver sends it: within two looks of the background thread.
+    // acknowledgement. If not, the next driver sends it: at the latest the background thread, the
+    // second time it looks.
     if (!carrier_->flush_is_urgent(now) && tell_ended()) {
         dispatch_calls(now);
         if (started_more_) settle(now);
@@ -210,8 +211,9 @@ void NodeBody::close() {
         begin_closing();
     }
     if (!progress().wait(idle_, now() + kCloseTime)) {
-        NEXAR_LOG_ERROR("a node closed before all its links had ended; {} operations are left",
-                        engine_.pending());
+        NEXAR_LOG_ERROR(
+            "a node closed before all its links had ended; {} operations are still pending",
+            engine_.pending());
     }
     close_calls();
     progress().remove(*this);

@@ -27,7 +27,7 @@
 
 namespace nexar::runtime {
 
-/// A loop and the number of nodes on it; the last node that closes stops the loop.
+/// A loop and the number of nodes on it. The last node to close stops the loop.
 struct Loop {
     std::unique_ptr<Progress> progress{};
     std::atomic<int> nodes = 0;
@@ -48,7 +48,7 @@ class NodeBody final : public runtime::Driven,
                        private engine::Dialer {
 public:
     struct Setup {
-        /// None before a join.
+        /// Null before a join.
         std::shared_ptr<const security::Credentials> credentials{};
         Address listen{};
         NodeOptions options{};
@@ -63,7 +63,7 @@ public:
                                                   const Setup& setup);
     ~NodeBody() override;
 
-    /// Starts to join through a seed; wait_formed() waits for the result.
+    /// Starts to join through a seed; wait_formed() waits for the outcome.
     Result<void> join(runtime::JoinTerms terms);
     /// Becomes a member of a world whose view is known already.
     void form(const View& view);

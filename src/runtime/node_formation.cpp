@@ -1,4 +1,5 @@
-// How a node becomes a member: the seed's answers, and when all members are connected.
+// How a node becomes a member: it handles the seed's answers and waits until all members are
+// connected.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -110,7 +111,7 @@ Result<schedule::Profile> NodeBody::make_profile(const View& view) {
 void NodeBody::take_view(TimePoint now, const View& view) {
     if (formation_failure_) return;
     if (view.find(identity_.node) == nullptr) {
-        NEXAR_LOG_ERROR("the seed published a view without this node");
+        NEXAR_LOG_ERROR("the seed published a view that does not contain this node");
         return;
     }
     carrier_->set_members(addresses_of(view.members));
@@ -150,7 +151,7 @@ void NodeBody::fail_formation(const Error& error) {
 }
 
 /// If a member leaves before it was connected to all others, the world cannot form. A member that
-/// closed in good order and had a link to this node had all its links: nothing is wrong.
+/// closed normally and had a link to this node had all its links, so nothing is wrong.
 void NodeBody::look_for_casualties() {
     if (formation_failure_) return;
     if (const auto& aborted = engine_.aborted()) {
@@ -180,7 +181,7 @@ void NodeBody::look_whether_formed() {
 
 /// The members that formation waits for, and the known reasons.
 std::string NodeBody::what_is_missing() const {
-    if (world_ == nullptr) return seed_ ? seed_->news() : "there is no view";
+    if (world_ == nullptr) return seed_ ? seed_->news() : "no view has arrived";
     std::vector<std::string> missing;
     for (const engine::PeerReport& report : mesh_.reports()) {
         if (report.connected) continue;
@@ -189,7 +190,7 @@ std::string NodeBody::what_is_missing() const {
     }
     const std::size_t count = missing.size();
     if (count > kMostNamed) missing.resize(kMostNamed);
-    return fmt::format("this process, rank {}, is not connected with {} of {} other members; {}{}",
+    return fmt::format("this process, rank {}, is not connected to {} of {} other members; {}{}",
                        world_->me.value(), count, members_.size() - 1, fmt::join(missing, "; "),
                        count > kMostNamed ? "; ..." : "");
 }

@@ -39,9 +39,10 @@ TEST(Alone, a_program_without_a_launcher_is_a_world_of_one) {
 TEST(Alone, logs_one_line_at_level_info) {
     const Outcome outcome = run_alone({"NEXAR_LOG_LEVEL=info"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-    EXPECT_THAT(outcome.errors, AllOf(HasSubstr("nobody launched this process, so it is a world of "
-                                                "one; start several ranks with `nexar run -n 4"),
-                                      Not(HasSubstr("warning"))));
+    EXPECT_THAT(outcome.errors,
+                AllOf(HasSubstr("no launcher started this process, so it is a world of "
+                                "one; start several ranks with `nexar run -n 4"),
+                      Not(HasSubstr("warning"))));
     EXPECT_EQ(std::ranges::count(outcome.errors, '\n'), 1) << outcome.errors;
 }
 

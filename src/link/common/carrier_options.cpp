@@ -6,8 +6,8 @@ LinkSettings link_settings(const Config& config) noexcept {
     LinkSettings settings;
     if (config.choice("protection") == "none") settings.protection = port::Protection::none;
     settings.idle_timeout = config.duration("link_idle_timeout");
-    // Nine keep-alives may be lost before the link is. The host of a killed process also gets a
-    // packet to refuse soon.
+    // Nine keep-alives in a row may be lost before the link times out. They also soon give the host
+    // of a killed process a packet to refuse.
     settings.keep_alive = settings.idle_timeout / 10;
     settings.receive_buffer = static_cast<std::size_t>(config.size("udp_buffer"));
     return settings;

@@ -17,7 +17,7 @@
 
 namespace nexar::link {
 
-/// User settings of links of every kind. A kind ignores what it has no use for.
+/// User settings that apply to links of every kind. A kind ignores the settings it does not need.
 struct LinkSettings {
     port::Protection protection = port::Protection::full;
     Duration idle_timeout = std::chrono::seconds(30);
@@ -27,7 +27,7 @@ struct LinkSettings {
     std::size_t receive_buffer = std::size_t{8} * 1024 * 1024;
 };
 
-/// The values of a Config of kSettings.
+/// The link settings in a Config of kSettings.
 LinkSettings link_settings(const Config& config) noexcept;
 
 /// Everything that a kind of link may need to open its carrier.
@@ -35,10 +35,10 @@ struct CarrierOptions {
     Address local{};
     /// None: see port::Carrier::set_credentials().
     std::shared_ptr<const security::Credentials> credentials{};
-    /// Whether joiners, who have no certificate, may dial: for a seed.
+    /// True for a seed: joiners, which have no certificate, may dial it.
     bool accepts_joiners = false;
     LinkSettings settings{};
-    /// 32 bytes that are the same after a restart: peers of the previous process then notice at
+    /// 32 bytes that stay the same across restarts, so that peers of the previous process notice at
     /// once that it is gone. Empty: random.
     Secret restart_secret{};
     security::WallClock wall_clock{};                       // empty: the machine's

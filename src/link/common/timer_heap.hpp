@@ -10,8 +10,8 @@
 
 namespace nexar::link {
 
-/// Orders things by due time. Each thing stores its position in the heap as `std::size_t
-/// heap_place`, so changing its time needs no search. Does not own the things.
+/// Orders objects by due time. Each object stores its position in the heap as `std::size_t
+/// heap_place`, so changing its time needs no search. Does not own the objects.
 template <class T>
 class TimerHeap {
 public:

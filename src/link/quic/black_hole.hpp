@@ -15,8 +15,8 @@ namespace nexar::quic {
 /// later, at growing intervals.
 class BlackHole {
 public:
-    /// Packets of one stream lost while it made no progress for longer than a retransmission takes:
-    /// this many are not an accident.
+    /// This many packets of one stream, lost while it makes no progress for longer than a
+    /// retransmission takes, are not an accident.
     static constexpr std::size_t kLossesInRow = 8;
 
     /// The largest datagram to send now.
@@ -27,16 +27,17 @@ public:
 
     bool limited() const noexcept { return limited_; }
 
-    /// Reports packets lost by a stream without progress; returns true if that means a black hole.
+    /// Reports the packets that a stream without progress lost; returns true if they mean a black
+    /// hole.
     bool lost(TimePoint now, std::size_t in_row) noexcept {
         if (limited_ || in_row < kLossesInRow) return false;
         begin(now);
         return true;
     }
 
-    /// The peer has not answered for long. It may be busy, or nothing arrives there: small
-    /// datagrams find out. `losses` counts those of all streams being sent. Returns true if that is
-    /// new.
+    /// Reports that the peer has not answered for a long time. It may be busy, or nothing may reach
+    /// it; smaller datagrams show which. `losses` counts the losses of all streams being sent.
+    /// Returns true if the suspicion is new.
     bool silent(TimePoint now, std::size_t losses) noexcept {
         if (limited_) return false;
         begin(now);
@@ -44,7 +45,7 @@ public:
         return true;
     }
 
-    /// The peer answered again. If no more packets were lost it was only busy.
+    /// Reports that the peer answered again. If no more packets were lost, it was only busy.
     void answered(std::size_t losses) noexcept {
         if (suspected_since_ && losses <= *suspected_since_) {
             limited_ = false;
@@ -57,7 +58,7 @@ public:
 
 private:
     void begin(TimePoint now) noexcept {
-        // A black hole that returns at once is not a coincidence.
+        // A black hole that reappears at once is not a coincidence.
         wait_ = now < until_ + kCalm ? std::min(2 * wait_, kMaxWait) : kMinWait;
         limited_ = true;
         until_ = now + wait_;

@@ -227,7 +227,7 @@ void Connection::abandon(Error reason) {
 
 void Connection::give_up() {
     if (state_ == State::handshaking) {
-        fail(now_, Error(Errc::cancelled, "the link was given up"), Closing::say);
+        fail(now_, Error(Errc::cancelled, "this side gave up the link"), Closing::say);
     }
 }
 
@@ -267,8 +267,8 @@ std::vector<port::Rest> Connection::take_rests() {
     return rests;
 }
 
-/// Keeps only the bytes of the last packet, which answer late packets: many refused strangers must
-/// not occupy more memory.
+/// Keeps only the bytes of the last packet, which answers late packets, so that many refused
+/// strangers do not occupy more memory.
 void Connection::drop_handshake() noexcept {
     conn_.reset();
     binding_.reset();

@@ -38,18 +38,18 @@ class Connection;
 struct ConnectionCallbacks;
 struct CryptoCallbacks;
 
-/// The services that a connection uses of its endpoint.
+/// The services that a connection needs from its endpoint.
 class Surroundings {
 public:
     virtual ~Surroundings() = default;
 
     virtual void random_bytes(std::span<std::uint8_t> out) = 0;
-    /// Makes a connection id that leads packets to `connection` from now on.
+    /// Makes a connection id. From now on packets with this id go to `connection`.
     virtual LocalCid new_cid(Connection& connection) = 0;
     virtual void drop_cid(const LocalCid& cid) = 0;
     virtual ResetToken reset_token(const LocalCid& cid) = 0;
-    /// A packet that ends with `token`, whatever its connection id, means that the peer no longer
-    /// knows `connection` (RFC 9000 10.3.1), until expect_no_reset().
+    /// Until expect_no_reset(), a packet that ends with `token`, whatever its connection id, means
+    /// that the peer no longer knows `connection` (RFC 9000 10.3.1).
     virtual void expect_reset(Connection& connection, const ResetToken& token) = 0;
     virtual void expect_no_reset(Connection& connection, const ResetToken& token) = 0;
     virtual void emit(port::LinkEvent event) = 0;
@@ -66,7 +66,7 @@ struct ConnectionStart {
     std::size_t largest_datagram = kLeastDatagram;
     LinkOptions options{};
     security::TlsOptions tls{};
-    /// Whether the dialer may be a joiner, who has no certificate.
+    /// Whether the dialer may be a joiner, which has no certificate.
     bool joins = false;
 };
 
@@ -109,7 +109,7 @@ public:
     std::size_t max_datagram() const noexcept override;
     void close(std::string_view reason) override;
 
-    /// Takes one packet from the peer, or from anyone who knows one of our connection ids.
+    /// Takes one packet from the peer, or from anyone else who knows one of our connection ids.
     void receive(TimePoint now, const Path& path, std::uint8_t ecn,
                  std::span<const std::byte> packet);
 
@@ -138,18 +138,18 @@ public:
     bool dialed() const noexcept { return dialed_; }
     bool is_up() const noexcept { return state_ == State::up || state_ == State::lingering; }
     bool is_down() const noexcept { return state_ == State::down; }
-    /// Down, and late packets of the peer need no more answers.
+    /// True if the link is down and late packets of the peer need no more answers.
     bool finished(TimePoint now) const noexcept { return is_down() && now >= gone_at_; }
-    /// Ends the connection at once: sends nothing, reports Down.
+    /// Ends the connection at once: sends nothing and reports Down.
     void abandon(Error reason);
-    /// Cancels a handshake and tells the peer.
+    /// Cancels a handshake and informs the peer.
     void give_up();
-    /// Ends the handshake of a stranger because its slot is needed, and tells it: an honest peer
-    /// dials again.
+    /// Ends the handshake of a stranger because its slot is needed, and informs the stranger: an
+    /// honest peer dials again.
     void make_room(TimePoint now);
 
-    /// The host of the peer reports that no process listens there (ICMP). `quoted` is the beginning
-    /// of the refused packet, as far as it is known. Anyone may have forged it.
+    /// The peer's host reports that no process listens there (ICMP). `quoted` is the beginning of
+    /// the refused packet, as far as the report contains it. Anyone may have forged the report.
     void refused(TimePoint now, std::span<const std::byte> quoted);
 
     const Address& local() const noexcept { return path_.local; }
@@ -306,7 +306,7 @@ private:
         answered_at_{};  // when the peer last acknowledged something or had nothing to acknowledge
     TimePoint heard_at_{};   // when its last packet arrived
     TimePoint begun_at_{};   // when the handshake began
-    Duration idle_limit_{};  // the smaller one of the two sides
+    Duration idle_limit_{};  // the smaller idle timeout of the two sides
     Refusals refusals_;
     bool asking_ = false;  // the packet being written must elicit an answer
     std::deque<std::vector<std::byte>> datagrams_;
@@ -333,7 +333,7 @@ private:
     std::uint64_t path_changes_ = 0;
     std::uint64_t black_holes_ = 0;
     std::uint64_t turns_ = 0;
-    std::size_t unpaced_ = 0;  // bytes of a burst that was not reported to the pacer yet
+    std::size_t unpaced_ = 0;  // bytes of a burst not yet reported to the pacer
 };
 
 }  // namespace nexar::quic

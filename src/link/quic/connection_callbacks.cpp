@@ -121,8 +121,8 @@ int ConnectionCallbacks::on_stream_window(ngtcp2_conn* /*conn*/, std::int64_t /*
                                           std::uint64_t /*most*/, void* user, void* stream_user) {
     if (auto* stream = static_cast<OutStream*>(stream_user); stream != nullptr) {
         Connection& connection = of(user);
-        // Credit in proportion to what was sent is an answer; more of it would cost the peer
-        // nothing.
+        // Credit in proportion to the bytes sent is an answer. The peer could send any amount of
+        // other credit at no cost.
         const bool answers =
             std::exchange(stream->credited, stream->written()) != stream->written();
         connection.useful_ = connection.useful_ || answers;
@@ -192,7 +192,7 @@ int ConnectionCallbacks::on_stateless_reset(ngtcp2_conn* /*conn*/,
                                             void* user) {
     Connection& connection = of(user);
     connection.callback_failure_ = Error(
-        Errc::link_closed, fmt::format("{} does not know this link any more; it was restarted",
+        Errc::link_closed, fmt::format("{} no longer knows this link, because it was restarted",
                                        connection.remote().text()));
     return 0;
 }

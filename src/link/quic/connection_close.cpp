@@ -6,9 +6,9 @@
 #include "link/quic/connection.hpp"
 #include "link/quic/native.hpp"
 
-// Closes a link so that neither side loses the acknowledgement of what the other has. The closing
-// side ends its control lane when the peer has everything. The peer answers with the end of its own
-// lane when the same holds for it, and only then does the connection close.
+// Closes a link so that each side learns which of its bytes the other has received. The closing
+// side ends its control lane when the peer has acknowledged everything. The peer answers by ending
+// its own lane when the same holds for it, and only then does the connection close.
 namespace nexar::quic {
 
 namespace {

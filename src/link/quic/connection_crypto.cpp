@@ -14,7 +14,7 @@ namespace nexar::quic {
 
 namespace {
 
-// ngtcp2 passes handles of algorithms around but never uses them: each context knows its own.
+// ngtcp2 passes algorithm handles around but never uses them: each context knows its own algorithm.
 constexpr char kAlgorithm = 0;
 void* algorithm() noexcept {
     return const_cast<char*>(&kAlgorithm);
@@ -38,7 +38,7 @@ ngtcp2_crypto_ctx context(CipherSuite suite) noexcept {
 
 using Direction = PacketCipher::Direction;
 
-// Contexts that are being handed to ngtcp2, which owns them once installing them succeeded.
+// Contexts on their way to ngtcp2, which owns them once it has installed them.
 struct Contexts {
     std::unique_ptr<PacketCipher> cipher;
     std::unique_ptr<HeaderMask> mask;
@@ -184,7 +184,7 @@ int CryptoCallbacks::install_initial(ngtcp2_conn* conn, const ngtcp2_cid* cid) {
 }
 
 bool CryptoCallbacks::has_parameters(Connection& connection, ngtcp2_encryption_level level) {
-    // They are in the client's hello, and in the server's second message.
+    // The parameters are in the client's hello, and in the server's second message.
     if (connection.dialed_ && level != NGTCP2_ENCRYPTION_LEVEL_1RTT) return true;
     ngtcp2_conn* conn = connection.conn_.get();
     if (ngtcp2_conn_get_remote_transport_params(conn) != nullptr) return true;

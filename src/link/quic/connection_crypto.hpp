@@ -9,7 +9,7 @@
 /// Connects ngtcp2 and GnuTLS with our packet protection. Only for the files of Connection.
 namespace nexar::quic {
 
-/// GnuTLS keeps a pointer to this, to find the connection.
+/// GnuTLS keeps a pointer to this object, with which the callbacks find the connection.
 struct Connection::TlsBinding {
     ngtcp2_crypto_conn_ref reference{};
 };
@@ -26,7 +26,7 @@ struct CryptoCallbacks {
                           const void* read_secret, const void* write_secret, size_t secret_bytes);
 
     /// True if the peer sent the transport parameters that RFC 9001 8.2 requires. ngtcp2 leaves
-    /// that check to the TLS library and asserts it; GnuTLS does not make it.
+    /// that check to the TLS library and asserts the result; GnuTLS does not check.
     static bool has_parameters(Connection& connection, ngtcp2_encryption_level level);
     static bool install(Connection& connection, ngtcp2_encryption_level level,
                         const TrafficSecret* read, const TrafficSecret* write);

@@ -21,13 +21,14 @@ Error refused_by_tls(const std::string& peer, security::Alert alert, std::string
     if (alert == security::Alert::no_application_protocol) {
         return {Errc::version_mismatch,
                 fmt::format("{} does not speak the same protocol: one side runs with "
-                            "protection=none and the other does not, or it is another version",
+                            "protection=none and the other does not, or their versions differ",
                             peer)};
     }
-    return {Errc::unauthenticated,
-            fmt::format("{} refused us in the handshake with TLS alert {} ({}){}; see its log "
-                        "and the certificate of this node",
-                        peer, static_cast<unsigned>(alert), security::name(alert), said(reason))};
+    return {
+        Errc::unauthenticated,
+        fmt::format("{} refused this node in the handshake with TLS alert {} ({}){}; see its log "
+                    "and the certificate of this node",
+                    peer, static_cast<unsigned>(alert), security::name(alert), said(reason))};
 }
 
 }  // namespace
@@ -50,7 +51,7 @@ Error Connection::describe_peer_close() const {
     }
     if (close->error_code == NGTCP2_CONNECTION_REFUSED) {
         return {Errc::timed_out,
-                fmt::format("{} ended the handshake{}; dial it again", peer, said(reason))};
+                fmt::format("{} ended the handshake{}; dial again", peer, said(reason))};
     }
     return {Errc::link_closed, fmt::format("{} gave up the link with QUIC error {:#x}{}", peer,
                                            close->error_code, said(reason))};
@@ -67,12 +68,14 @@ Error Connection::describe(int code) const {
                             peer, std::chrono::duration<double>(idle_limit_).count())};
         case NGTCP2_ERR_HANDSHAKE_TIMEOUT:
             return {Errc::timed_out,
-                    fmt::format("the handshake with {} was not complete in time; is it the right "
-                                "address, and does a firewall let UDP pass both ways?",
+                    fmt::format("the handshake with {} did not complete in time; check the "
+                                "address, and that firewalls let UDP pass both ways",
                                 peer)};
         case NGTCP2_ERR_RECV_VERSION_NEGOTIATION:
-            return {Errc::version_mismatch,
-                    fmt::format("{} does not speak version 1 of QUIC; is it a nexar node?", peer)};
+            return {
+                Errc::version_mismatch,
+                fmt::format("{} does not speak version 1 of QUIC; check that it is a nexar node",
+                            peer)};
         case NGTCP2_ERR_NOMEM:
             return {Errc::out_of_memory,
                     fmt::format("there is not enough memory for the link to {}", peer)};
@@ -100,7 +103,7 @@ void Connection::say_goodbye(TimePoint now, std::uint64_t code, const Error& rea
     if (alert != 0) {
         ngtcp2_ccerr_set_tls_alert(&close, alert, text, words.size());
     } else if (library_error_ == NGTCP2_ERR_HANDSHAKE_TIMEOUT) {
-        if (words.empty()) words = "it was not complete in time";
+        if (words.empty()) words = "it did not complete in time";
         text = reinterpret_cast<const std::uint8_t*>(words.data());
         ngtcp2_ccerr_set_transport_error(&close, NGTCP2_CONNECTION_REFUSED, text, words.size());
     } else if (library_error_ != 0) {

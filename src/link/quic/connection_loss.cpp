@@ -40,7 +40,8 @@ void Connection::look_for_black_hole(TimePoint now) {
     };
     for (OutStream& lane : lanes_) look(lane);
     for (const auto& [number, stream] : outs_) look(*stream);
-    // If everything is lost nothing is acknowledged, and then nothing counts as lost either.
+    // If all packets are lost, none is acknowledged, and then ngtcp2 does not report any as lost
+    // either.
     const bool silent = now - answered_at_ > std::max(patience, kSilence);
     if (black_hole_.lost(now, most) || (silent && black_hole_.silent(now, losses()))) {
         ++black_holes_;

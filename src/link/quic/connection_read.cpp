@@ -12,10 +12,10 @@ namespace nexar::quic {
 
 namespace {
 
-// When the MTU of the path is probed, unless a payload needs it earlier.
+// When to probe the MTU of the path, unless a payload needs it earlier.
 constexpr Duration kProbesAfter = std::chrono::milliseconds(500);
-// Credit for a stream is returned when this part of its window was consumed: smaller steps cost
-// packets, larger ones may make the peer wait.
+// A stream returns credit when this part of its window was consumed: smaller steps cost packets,
+// larger ones may make the peer wait.
 constexpr std::uint64_t kCreditDivisor = 4;
 
 }  // namespace
@@ -43,7 +43,7 @@ void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
     handle_read(now, code);
     if (state_ == State::down) return;
     if (opened_ != opened || state_ == State::handshaking) heard(now);
-    // Forged packets, and answers to our own, are not the member's fault.
+    // Forged packets, and answers to our own, do not count against the member.
     const bool answered = bytes_in_flight() < in_flight;
     if (answered) answered_at_ = now;
     if (answered && black_hole_.suspected()) black_hole_.answered(losses());
@@ -51,8 +51,8 @@ void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
     if (is_up() && idle && !idle_packets_.take(now)) {
         fail(now,
              Error(Errc::limit_exceeded,
-                   fmt::format("{} sent more than {} packets per second that carry nothing; it "
-                               "was cut off",
+                   fmt::format("{} sent more than {} packets per second that carry nothing, so "
+                               "this node closed the link",
                                path_.remote.text(), options_.idle_packets_per_second)),
              Closing::say);
     }
@@ -102,9 +102,10 @@ void Connection::on_up() {
     for (OutStream& lane : lanes_) {
         const int code = ngtcp2_conn_open_uni_stream(conn_.get(), &lane.quic_id, &lane);
         if (code != 0) {
-            callback_failure_ = Error(
-                Errc::protocol_violation,
-                fmt::format("{} does not let us open the lanes of a link", path_.remote.text()));
+            callback_failure_ =
+                Error(Errc::protocol_violation,
+                      fmt::format("{} does not let this node open the lanes of the link",
+                                  path_.remote.text()));
             return;
         }
         enqueue(lane);
@@ -115,8 +116,9 @@ void Connection::on_up() {
 }
 
 bool Connection::violated(std::string_view what) {
-    callback_failure_ = Error(Errc::protocol_violation,
-                              fmt::format("{} {}; the link was cut", path_.remote.text(), what));
+    callback_failure_ =
+        Error(Errc::protocol_violation,
+              fmt::format("{} {}, so this node closed the link", path_.remote.text(), what));
     return false;
 }
 
@@ -167,12 +169,12 @@ std::uint64_t Connection::window_of(const InStream& stream) const noexcept {
     return stream.tuner ? stream.tuner->window() : options_.lane_window;
 }
 
-// ngtcp2 announces credit when it reaches half of a window. That is enough for the connection, but
-// of a stream it knows only the first window, a fraction of the later ones.
+// ngtcp2 announces credit when it amounts to half of a window. That is enough for the connection.
+// For a stream, however, ngtcp2 knows only the first window, a fraction of the later ones.
 void Connection::consumed(InStream& stream, std::uint64_t bytes) {
     if (bytes == 0 || stream.closed || stream.has_ended()) return;
     stream.owed += bytes;
-    // Before open_window() only the first window arrives, however much of it was taken.
+    // Before open_window() only the first window arrives, however much of it the sink took.
     if (!stream.lane && !stream.tuner) return;
     if (stream.tuner) stream.owed += stream.tuner->consumed(now_, bytes, round_trips_.least());
     if (stream.owed < window_of(stream) / kCreditDivisor) return;
@@ -206,7 +208,8 @@ void Connection::abort(InStream& stream) {
 void Connection::erase_if_done(InStream& stream) {
     if (!stream.handled || !stream.closed) return;
     ins_.erase(stream.id().value());
-    // Only now: a peer that opens streams that nobody receives runs out of them.
+    // Only now does the peer get credit for another stream, so a peer whose streams nobody receives
+    // runs out of them.
     ngtcp2_conn_extend_max_streams_uni(conn_.get(), 1);
 }
 
@@ -223,7 +226,7 @@ bool Connection::on_in_closed(InStream& stream, bool reset) {
 }
 
 bool Connection::on_reset(InStream* stream) {
-    if (!resets_.take(now_)) return violated("resets streams faster than is allowed");
+    if (!resets_.take(now_)) return violated("resets streams faster than allowed");
     if (stream == nullptr) return true;
     if (stream->lane) return violated("reset a lane");
     abort(*stream);
@@ -238,7 +241,7 @@ bool Connection::on_out_closed(OutStream& stream, bool reset) {
     }
     // ngtcp2 answers STOP_SENDING with a reset of its own and reports only this end of it.
     if (reset && !stream.outcome && !resets_.take(now_)) {
-        return violated("refuses streams faster than is allowed");
+        return violated("refuses streams faster than allowed");
     }
     settle(stream, reset ? port::SendOutcome::refused : port::SendOutcome::delivered);
     return true;

@@ -25,12 +25,13 @@ void Connection::heard(TimePoint now) noexcept {
     refusals_.heard();
 }
 
-/// ngtcp2 restarts its idle timer with the first packet that it sends after silence (RFC
-/// 9000 10.1), so a keep-alive prolongs it. Ours counts from the last packet that arrived.
+/// ngtcp2 restarts its idle timer with the first packet that it sends after a silence (RFC 9000
+/// 10.1), so a keep-alive prolongs it. Our timeout counts from the last packet that arrived.
 TimePoint Connection::silence_ends() const noexcept {
     TimePoint due = TimePoint::max();
     if (is_up()) due = heard_at_ + idle_limit_;
-    // For ngtcp2 a handshake ends when TLS completes here, for us when the server has confirmed it.
+    // For ngtcp2 a handshake ends when TLS completes here; for us, when the server has confirmed
+    // it.
     if (!is_up() && dialed_) due = begun_at_ + options_.handshake_timeout;
     if (const auto probe = refusals_.due()) due = std::min(due, *probe);
     return due;
@@ -40,9 +41,9 @@ bool Connection::survives(TimePoint now) {
     if (refusals_.dead(now)) {
         fail(now,
              Error(Errc::timed_out,
-                   fmt::format("nobody listens at {} any more: its host refuses our packets, and "
-                               "nothing was heard from it for {} ms; the process has ended, or was "
-                               "never there",
+                   fmt::format("no process listens at {}: its host refuses our packets, and "
+                               "nothing was heard from it for {} ms; the process has ended or "
+                               "never started",
                                path_.remote.text(), Refusals::kPatience.count() / 1'000'000)),
              Closing::silent);
         return false;
@@ -60,8 +61,8 @@ bool Connection::survives(TimePoint now) {
     return true;
 }
 
-/// A keep-alive that is due makes ngtcp2 add a PING to a packet that would otherwise need no
-/// answer. During a handshake every packet is answered, and ngtcp2 repeats them itself.
+/// When a keep-alive is due, ngtcp2 adds a PING to a packet that would otherwise need no answer.
+/// During a handshake every packet needs an answer, and ngtcp2 retransmits it itself.
 void Connection::start_probe(TimePoint now) {
     refusals_.probed(now);
     if (!is_up()) return;
@@ -78,7 +79,7 @@ void Connection::refused(TimePoint now, std::span<const std::byte> quoted) {
     if (state_ == State::down) return;
     const auto target = decode_target(quoted);
     if (target) {
-        // Only someone who saw a packet of ours knows the peer's connection id.
+        // Only an observer of our packets knows the peer's connection id.
         const ngtcp2_cid* to = ngtcp2_conn_get_dcid(conn_.get());
         const std::span<const std::uint8_t> expected(to->data, to->datalen);
         if (!std::ranges::equal(target->to.span(), expected)) return;

@@ -12,20 +12,20 @@ namespace nexar::quic {
 
 namespace {
 
-// After how many turns the losses of the streams are checked.
+// The number of turns between two checks of the streams' losses.
 constexpr std::uint64_t kTurnsPerLook = 64;
 // After this time without lane messages, throughput matters more than the latency of the next one.
 constexpr Duration kQuietAfter = std::chrono::milliseconds(10);
-// Bytes that are worth a packet of their own, if that lets the peer begin earlier.
+// Fewest bytes that are worth a packet of their own to let the peer begin earlier.
 constexpr std::size_t kLeastPart = std::size_t{16} * 1024;
-// Bytes that may be sent before the pacer is asked.
+// Bytes that may be sent without asking the pacer.
 constexpr std::size_t kUnpaced = std::size_t{4} * 1024;
 
-/// A longer first round trip is not trusted, see may_probe().
+/// may_probe() does not trust a longer first round trip.
 constexpr Duration kProbedRoundTrip = std::chrono::milliseconds(250);
 constexpr Duration kProbesPause = std::chrono::seconds(1);
 constexpr Duration kProbedAnyway = std::chrono::seconds(5);
-// Pieces passed to ngtcp2 at once; a packet of more pieces is just shorter.
+// Pieces passed to ngtcp2 at once. A packet that needs more pieces is just shorter.
 constexpr std::size_t kMaxPieces = 16;
 // A turn that ends in the middle of a batch would make a system call for a few packets.
 std::size_t whole_batches(std::size_t bytes, std::size_t packet_bytes) noexcept {
@@ -46,7 +46,7 @@ struct Connection::Turn {
     ngtcp2_path_storage path{};
     ngtcp2_pkt_info packet{};
     std::size_t bulk_left = 0;
-    std::size_t packet_bytes = 0;  // that the path carries now
+    std::size_t packet_bytes = 0;  // the size that the path carries now
     bool packet_open = false;      // a packet was begun and is not finished
     bool has_lane = false;         // it carries messages of a lane
     bool has_bulk = false;         // it carries payload
@@ -274,8 +274,8 @@ bool Connection::may_send_bulk(TimePoint now) {
     ngtcp2_conn_get_conn_info(conn_.get(), &values);
     const auto time = [](ngtcp2_duration ns) { return Duration(static_cast<Duration::rep>(ns)); };
     round_trips_.saw(now, time(values.latest_rtt));
-    // ngtcp2's congestion window grows without bound while nothing is lost, so it does not keep the
-    // queues short in which small messages wait.
+    // ngtcp2's congestion window grows without bound while nothing is lost, so it does not bound
+    // the queues in which small messages wait.
     return values.bytes_in_flight < options_.bulk_in_flight ||
            !round_trips_.queued(time(values.smoothed_rtt));
 }
@@ -289,7 +289,7 @@ std::size_t Connection::part_limit() const noexcept {
     }
     const std::uint64_t part =
         std::max<std::uint64_t>(std::min(bytes_in_flight(), waiting / 2), kLeastPart);
-    // A much smaller rest is not worth a packet of its own either.
+    // A remainder that is much smaller is not worth a packet of its own either.
     return static_cast<std::size_t>(waiting < part + part / 2 ? Outbox::kLargestPacket : part);
 }
 
@@ -299,10 +299,10 @@ bool Connection::lanes_are_busy() const noexcept {
         lanes_, [](const OutStream& lane) { return lane.waiting_bytes() > kLeastDatagram; });
 }
 
-/// True if the path's MTU may be probed. Not while the round trip is long, as it seems to be when
-/// one of the ends was stopped during the handshake: the pacer spreads a probe over several round
-/// trips, and the next message would wait for seconds. A path that really is that long is probed
-/// when there is something to send.
+/// True if the path's MTU may be probed. False while the round trip looks long, as it does when one
+/// end was stopped during the handshake: the pacer would spread a probe over several round trips,
+/// and the next message would wait for seconds. A path that really is that long is probed when
+/// there is something to send.
 bool Connection::may_probe(TimePoint now) {
     const bool busy = is_up() && (!outs_.empty() || lanes_are_busy());
     if (!busy && now < probes_at_) return false;
@@ -326,7 +326,7 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
     probing_ = probing_ || may_probe(now);
     while (out.has_room()) {
         turn.packet_bytes = ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get());
-        // A probe fills the congestion window several times over and would go first: the first
+        // A probe fills the congestion window several times over and would go first, but the first
         // messages of the two ends must not wait for it.
         std::size_t width =
             probing_ ? std::max(largest_datagram_, kLeastDatagram) : turn.packet_bytes;
@@ -367,7 +367,7 @@ bool Connection::write(TimePoint now, Outbox& out) {
         write_goodbye(now, out);
         return false;
     }
-    // Losses are detected by timers or, while something still gets through, by packets.
+    // Expired timers reveal losses and, while something still gets through, so do packets.
     const bool expired = deadline() <= now;
     if (bytes_in_flight() == 0) answered_at_ = now;
     if (is_up() && (expired || ++turns_ % kTurnsPerLook == 0)) look_for_black_hole(now);

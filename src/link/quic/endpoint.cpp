@@ -15,7 +15,7 @@ namespace nexar::quic {
 
 namespace {
 
-// Each ICMP message, which may be forged, makes us search all links.
+// Each ICMP message, which may be forged, costs a search of all links.
 constexpr double kRefusalsPerSecond = 1000;
 
 Secret random_secret(const std::function<void(std::span<std::uint8_t>)>& random) {
@@ -116,7 +116,8 @@ void Endpoint::drop_cid(const LocalCid& cid) {
 
 void Endpoint::expect_reset(Connection& connection, const ResetToken& token) {
     Entry& entry = *entries_.at(connection.id().value());
-    // The first connection with a token keeps it: a peer cannot take over another one's.
+    // The first connection with a token keeps it, so that a peer cannot take over the token of
+    // another one.
     if (by_reset_token_.emplace(token, &entry).second) entry.reset_tokens.push_back(token);
 }
 
@@ -219,7 +220,7 @@ void Endpoint::emit(port::LinkEvent event) {
     events_.push_back(std::move(event));
 }
 
-/// Down stays the last event of a link even if the owner sent something before it polled Down.
+/// Down must stay the last event of a link even if the owner sent something before it polled Down.
 void Endpoint::emit_before_down(port::LinkEvent event) {
     const auto down = std::ranges::find_if(events_, [&](const port::LinkEvent& waiting) {
         return waiting.link == event.link && std::holds_alternative<port::Down>(waiting.what);
@@ -269,7 +270,7 @@ void Endpoint::flush(TimePoint now) {
         timers_.remove(entry);
         set_ready(entry);
     }
-    // Connections that a bound stopped get their next turn with the next flush.
+    // Connections that reached their bound continue with the next flush.
     serving_.swap(ready_);
     std::size_t served = 0;
     for (; served < serving_.size() && !outbox_.blocked(); ++served) {

@@ -30,12 +30,12 @@ namespace nexar::quic {
 struct EndpointOptions {
     LinkOptions link{};
     GateLimits gate{};
-    /// None: until set_credentials() nobody is admitted, and only a JoinTarget can be dialed.
+    /// Null: until set_credentials() the endpoint admits nobody and can dial only a JoinTarget.
     std::shared_ptr<const security::Credentials> credentials{};
     security::WallClock wall_clock{};  // empty: the machine's
     /// Whether peers may dial us.
     bool accepts = true;
-    /// Whether joiners, who have no certificate, may dial us as well: for a seed.
+    /// Whether joiners, which have no certificate, may dial us as well. True for a seed.
     bool accepts_joiners = false;
     /// 32 bytes from which reset tokens are derived. If they survive a restart, peers notice it at
     /// once. Empty: random.
@@ -55,14 +55,14 @@ struct EndpointCounts {
     std::uint64_t dropped = 0;  // packets of strangers beyond the limits
     std::uint64_t bad_tokens = 0;
     std::uint64_t accepted = 0;  // handshakes begun for strangers
-    std::uint64_t refused = 0;   // of these, those that did not come up
-    std::uint64_t evicted = 0;   // of these, those that made room for others
+    std::uint64_t refused = 0;   // of these, those that failed
+    std::uint64_t evicted = 0;   // of these, those ended to make room for others
     std::uint64_t cut_off = 0;   // authenticated peers that exceeded a limit
 };
 
 /// Many connections over one packet path: finds the connection of a packet, answers strangers, and
-/// keeps the timers of all connections. No I/O: packets enter by receive() and leave by a
-/// PacketPath.
+/// keeps the timers of all connections. No I/O: the owner passes arrived packets to receive(), and
+/// the endpoint sends packets through a PacketPath.
 class Endpoint final : private Surroundings {
 public:
     /// `out` and `pool` must outlive it.
@@ -176,7 +176,7 @@ private:
     TokenBucket refusals_;  // bounds how many ICMP refusals are examined
     EndpointCounts counts_;
     std::uint64_t next_link_ = 1;
-    Entry* making_ = nullptr;  // while its connection is being constructed
+    Entry* making_ = nullptr;  // the entry whose connection is being constructed
     std::unordered_map<std::uint64_t, std::unique_ptr<Entry>> entries_;
     std::unordered_map<LocalCid, Entry*> by_cid_;
     std::unordered_map<AnyCid, Entry*, SeededHash> by_first_cid_;

@@ -88,7 +88,7 @@ void Endpoint::receive_packet(TimePoint now, const Path& path, std::uint8_t ecn,
         }
     }
     Connection& connection = *entry->connection;
-    // A dialer lets the kernel choose the local address, and must not take another choice for
+    // A dialer lets the kernel choose the local address, and must not mistake another choice for
     // another path.
     Path seen = path;
     if (connection.dialed()) seen.local = connection.local();

@@ -11,7 +11,8 @@ namespace nexar::quic {
 
 namespace {
 
-/// Of entries in order of age: the oldest one of the largest group, and the size of that group.
+/// Among entries in order of age, finds the oldest one of the largest group; also returns that
+/// group's size.
 template <class Entry, class Key>
 std::pair<const Entry*, std::size_t> oldest_of_largest(std::span<const Entry* const> entries,
                                                        Key key) {
@@ -73,7 +74,7 @@ Gate::Verdict Gate::judge(TimePoint now, const Address& from, bool proven) {
     TokenBucket& address = addresses_[address_of(from) % kBuckets];
     TokenBucket& network = networks_[network_of(from) % kBuckets];
     const bool within = !pressed() || (source.has(now) && address.has(now));
-    // All or nothing: a packet that one bucket refuses must not use up the others.
+    // All or nothing: a packet that one bucket rejects must not use up the others.
     if (!within || !network.has(now) || !all_.has(now)) return Verdict::drop;
     for (TokenBucket* bucket : {&source, &address, &network, &all_}) bucket->take(now);
     return Verdict::accept;
@@ -98,9 +99,10 @@ bool Gate::full(const Address& from) const noexcept {
            (!is_member(from) && strangers_ >= strangers_allowed());
 }
 
-/// The stranger that must make room first: the oldest handshake of the busiest port of an address
-/// that holds too many slots, else of a network that does, else the oldest of all. An honest client
-/// completes before it becomes the oldest, even at the address of a flood.
+/// The stranger that must make room first: the oldest handshake of the busiest port at an address
+/// that holds too many slots; if there is none, of a network that does; otherwise the oldest of
+/// all. An honest client completes its handshake before it becomes the oldest, even at the address
+/// of a flood.
 const Gate::HalfOpen* Gate::victim() const {
     std::vector<const HalfOpen*> strangers;
     strangers.reserve(strangers_);

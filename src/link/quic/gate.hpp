@@ -15,14 +15,14 @@ namespace nexar::quic {
 
 /// Limits on what strangers may cost.
 struct GateLimits {
-    /// From this number on strangers must prove their address, and each source, address and network
-    /// is rate-limited.
+    /// From this number of handshakes on, strangers must prove their address, and each source,
+    /// address and network is rate-limited.
     std::size_t half_open_before_retry = 64;
     double new_per_second_before_retry = 100;
     /// Handshakes in progress; a quarter of the slots is reserved for members. The memory of all
     /// strangers together must stay below 16 MiB, which the test JoinFlood measures.
     std::size_t half_open = 112;
-    /// Slots that an address and a network may hold when none is free; a newcomer then takes the
+    /// Slots that an address and a network may hold when none is free; a newcomer then gets the
     /// slot of the oldest handshake of the largest holder.
     std::size_t half_open_per_address = 24;
     std::size_t half_open_per_network = 48;
@@ -30,8 +30,8 @@ struct GateLimits {
     Duration short_life = std::chrono::seconds(1);
     double replies_per_second = 50'000;
 
-    // Handshakes begun per second, and in a burst: per port of an address, per address, per network
-    // (/24 or /56), of members, and in total.
+    // Handshakes that may begin per second, and in a burst: per port of an address, per address,
+    // per network (/24 or /56), of members, and in total.
     double per_source_per_second = 16;
     double per_source_burst = 32;
     double per_address_per_second = 400;
@@ -58,7 +58,7 @@ public:
 
     Gate(const GateLimits& limits, std::uint64_t seed);
 
-    /// Judges the first packet of a client. `proven`: a Retry token proves its address.
+    /// Judges the first packet of a client. `proven`: a Retry token proved its address.
     Verdict judge(TimePoint now, const Address& from, bool proven);
 
     /// True if a stateless answer (Retry, version negotiation, reset) may be sent.
@@ -67,13 +67,13 @@ public:
     /// Sets the addresses, ports included, that members dial from: they have reserved slots.
     void set_members(std::span<const Address> members);
 
-    /// The handshake, if any, that must end before one of `from` may begin. Call again when it has
-    /// ended.
+    /// The handshake, if any, that must end before one from `from` may begin. Call again when it
+    /// has ended.
     std::optional<port::LinkId> in_the_way(TimePoint now, const Address& from) const;
-    /// True if there is still no slot for `from` after that.
+    /// True if there is no slot for `from` even then.
     bool full(const Address& from) const noexcept;
 
-    /// A handshake began; it completed or ended.
+    /// Reports that a handshake began, and that it completed or failed.
     void opened(TimePoint now, port::LinkId link, const Address& from);
     void closed(port::LinkId link);
     std::size_t half_open() const noexcept { return half_open_.size(); }
@@ -102,7 +102,7 @@ private:
     GateLimits limits_;
     std::uint64_t seed_;
     std::vector<HalfOpen> half_open_;     // oldest first
-    std::size_t strangers_ = 0;           // of them
+    std::size_t strangers_ = 0;           // in half_open_
     std::vector<std::uint64_t> members_;  // hashes of their sources, sorted
     TokenBucket unproven_;
     TokenBucket replies_;

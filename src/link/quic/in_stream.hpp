@@ -43,8 +43,8 @@ public:
     bool has_sink() const noexcept { return sink_ != nullptr; }
     void attach(port::Sink& sink) noexcept { sink_ = &sink; }
 
-    /// Takes the bytes that follow those before. Returns how many the sink took; the rest is
-    /// parked. Errc::out_of_memory if they cannot be parked.
+    /// Takes the next bytes of the stream. Returns how many the sink took; the rest is parked.
+    /// Errc::out_of_memory if they cannot be parked.
     Result<std::size_t> arrived(port::ConstBytes bytes);
 
     /// Offers parked bytes to the sink again; returns how many it took.
@@ -52,7 +52,7 @@ public:
 
     void ended() noexcept { ended_ = true; }
     bool has_ended() const noexcept { return ended_; }
-    /// The sink has taken all bytes.
+    /// True if the sink has taken all bytes.
     bool finished() const noexcept { return ended_ && sink_ != nullptr && parked_.size() == 0; }
     std::uint64_t taken() const noexcept { return taken_; }
     std::uint64_t parked() const noexcept { return parked_.size(); }
@@ -64,14 +64,14 @@ public:
     std::uint64_t abandon() noexcept;
     bool abandoned() const noexcept { return abandoned_; }
 
-    // State of the connection for this stream.
+    // The connection's state for this stream.
     const std::int64_t quic_id;
     const std::optional<port::Lane> lane;
-    bool closed = false;  // ngtcp2 has forgotten it: no more credit can be given
+    bool closed = false;  // ngtcp2 has forgotten it, so it gets no more credit
     bool queued = false;  // in the list of streams to process
     bool refused = false;
     bool handled = false;    // its last event was reported
-    std::uint64_t owed = 0;  // credit that was not given to the peer yet
+    std::uint64_t owed = 0;  // credit not yet given to the peer
     std::optional<WindowTuner> tuner{};
 
 private:

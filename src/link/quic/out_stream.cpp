@@ -41,7 +41,7 @@ void OutStream::stage() {
     }
 }
 
-// True if the regions have bytes to write, or the end of the stream is due.
+// True if the regions have bytes to write, or if the end of the stream is due.
 bool OutStream::readable() {
     const std::uint64_t content = size_ - prefix_bytes_;
     if (readable_ < content && !source_pending) {

@@ -72,9 +72,9 @@ public:
     bool end_written() const noexcept { return end_written_; }
     std::uint64_t written() const noexcept { return next_; }
 
-    // State of the connection for this stream.
+    // The connection's state for this stream.
     std::int64_t quic_id = -1;   // -1: not opened yet
-    bool queued = false;         // in a queue of the writer
+    bool queued = false;         // in one of the writer's queues
     bool window_spent = false;   // the peer's window for this stream is used up
     std::uint64_t credited = 0;  // bytes written when the peer last gave credit
     bool source_pending = false;
@@ -93,7 +93,7 @@ private:
     std::array<std::byte, port::kMaxPrefixBytes> prefix_{};
     std::size_t prefix_bytes_ = 0;
     std::span<const port::ConstBytes> regions_{};
-    std::uint64_t size_ = 0;      // prefix and content; of a lane: unused
+    std::uint64_t size_ = 0;      // prefix and content; unused in a lane
     std::uint64_t readable_ = 0;  // the last ready() of the source
     bool staging_ = false;
     StagedBytes staged_;
@@ -101,8 +101,7 @@ private:
     std::uint64_t acknowledged_ = 0;
     bool ending_ = false;  // of a lane
     bool end_written_ = false;
-    // The position of `next_` in regions_ is found from the last one, because writing only moves
-    // forward.
+    // `next_` only moves forward, so the search for its region starts at the previous one.
     mutable std::size_t region_ = 0;
     mutable std::uint64_t region_begin_ = 0;
 };

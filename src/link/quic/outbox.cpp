@@ -7,10 +7,10 @@
 namespace nexar::quic {
 
 namespace {
-// The bulk of one turn, so that it is sent in whole batches, and the packet being written.
+// Holds the bulk of one turn, so that it is sent in whole batches, and the packet being written.
 constexpr std::size_t kBufferBytes = 4 * (Outbox::kLargestPacket + 1);
 constexpr std::size_t kMaxSegments = 64;  // UDP_MAX_SEGMENTS of Linux
-// The most that one sendmsg() accepts, with the headers of IPv6.
+// The maximum that one sendmsg() accepts, with the headers of IPv6.
 constexpr std::size_t kLargestBatch = 65535 - 48;
 }  // namespace
 

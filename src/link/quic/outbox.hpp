@@ -18,14 +18,15 @@ public:
     /// Larger than every packet.
     static constexpr std::size_t kLargestPacket = 65535;
 
-    /// How many packets of a size make a full batch.
+    /// The number of packets of this size in a full batch.
     static std::size_t batch_packets(std::size_t packet_bytes) noexcept;
 
     explicit Outbox(PacketPath& path);
 
     bool blocked() const noexcept { return blocked_; }
 
-    /// See port::Carrier::set_crowded(): the receiver has no processor to decrypt packets early.
+    /// See port::Carrier::set_crowded(): the receiver has no free processor to decrypt packets
+    /// early.
     bool crowded() const noexcept { return crowded_; }
     void set_crowded(bool crowded) noexcept { crowded_ = crowded; }
 

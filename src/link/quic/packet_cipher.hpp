@@ -59,12 +59,12 @@ public:
               std::span<const std::uint8_t> nonce, std::span<const std::uint8_t> header) noexcept;
 
     /// Writes sealed.size() - kTagBytes bytes to `plain`. Returns false if the peer did not seal
-    /// it.
+    /// `sealed`.
     bool open(std::uint8_t* plain, std::span<const std::uint8_t> sealed,
               std::span<const std::uint8_t> nonce, std::span<const std::uint8_t> header) noexcept;
 
-    /// Counts opened packets in `opened`, which must outlive this object: only those newer than all
-    /// before, so that replayed packets do not count. `iv` is the one that nonces are made with.
+    /// Counts opened packets in `opened`, which must outlive this object: only packets newer than
+    /// all earlier ones, so that replays do not count. `iv` is the one that nonces are made with.
     void count_in(std::uint64_t& opened, std::span<const std::uint8_t, kNonceBytes> iv) noexcept;
 
 private:

@@ -59,7 +59,7 @@ struct PacketTarget {
     AnyCid from{};  // long headers only
 };
 
-/// nullopt: not a QUIC packet.
+/// Returns nullopt if `packet` is not a QUIC packet.
 std::optional<PacketTarget> decode_target(std::span<const std::byte> packet) noexcept;
 
 /// The first packet of a client, as far as it can be read without keys.
@@ -72,7 +72,7 @@ struct ClientHelloPacket {
     std::optional<AnyCid> before_retry{};
 };
 
-/// nullopt: the packet cannot begin a connection.
+/// Returns nullopt if the packet cannot begin a connection.
 std::optional<ClientHelloPacket> decode_client_hello(std::span<const std::byte> packet) noexcept;
 
 /// Key material for answers to strangers; 32 random bytes.
@@ -84,7 +84,7 @@ struct RetryQuestion {
     TimePoint now{};
 };
 
-/// All write one packet and return its size; 0 when there is no room.
+/// Each of these writes one packet and returns its size, or 0 if `out` is too small.
 std::size_t write_version_negotiation(std::span<std::byte> out, const PacketTarget& to,
                                       std::uint8_t random) noexcept;
 std::size_t write_retry(std::span<std::byte> out, const ClientHelloPacket& to, const LocalCid& from,

@@ -33,12 +33,12 @@ public:
         last_at_ = now;
     }
 
-    /// The peer lives. One more probe follows: the packet may have been sent before it died.
+    /// The peer sent a packet. One more probe follows, because it may have died since.
     void heard() noexcept { count_ = 0; }
 
     bool suspects() const noexcept { return probe_at_.has_value(); }
 
-    /// When to probe the peer next, or to declare it dead.
+    /// When to probe the peer next or declare it dead.
     std::optional<TimePoint> due() const noexcept { return probe_at_; }
 
     /// A probe is being sent.

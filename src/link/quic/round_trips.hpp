@@ -9,8 +9,7 @@
 namespace nexar::quic {
 
 /// Splits the round trip of a path: the minimum of the last seconds is the path itself, the excess
-/// is queueing. Forgets slowly, so that the longer round trip of a new route is believed in the
-/// end.
+/// is queueing. Forgets slowly, so that it accepts the longer round trip of a new route in the end.
 class RoundTrips {
 public:
     void saw(TimePoint now, Duration latest) noexcept {

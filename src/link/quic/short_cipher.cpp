@@ -14,7 +14,7 @@ namespace nexar::quic {
 
 namespace {
 
-// The minimum of several runs, so that an interruption does not decide.
+// The minimum of several runs, so that an interruption does not distort the result.
 template <class Cipher>
 Duration seal_time(Cipher& cipher, std::size_t plain_bytes) {
     constexpr int kTries = 9;

@@ -15,8 +15,8 @@ namespace nexar::quic {
 /// All QUIC links of a node, over its one UDP socket.
 class UdpCarrier final : public port::Carrier {
 public:
-    /// Bounds the bytes that one call of on_ready() takes, one full batch, so that writing gets its
-    /// turn: a sender with a small window is waiting for the acknowledgements.
+    /// Limits the bytes that one call of on_ready() takes to one full batch, so that writing gets
+    /// its turn: a sender with a small window is waiting for acknowledgements.
     static constexpr std::size_t kReceiveQuantum = std::size_t{32} * 1024;
 
     /// `pool` must outlive it. `through` may put a path between the endpoint and the socket, for

@@ -11,9 +11,9 @@
 
 #include "link/quic/udp_socket.hpp"
 
-// Reports of the network about datagrams that it did not deliver (ICMP). The kernel keeps them in a
-// separate queue, and the next call of any kind fails with the oldest error, whatever that call is
-// for.
+// Reads the network's reports (ICMP) about datagrams that it did not deliver. The kernel keeps them
+// in a separate queue, and the next system call on the socket fails with the oldest error, even if
+// that call is about another datagram.
 namespace nexar::quic {
 
 namespace {

@@ -137,7 +137,7 @@ UdpSocket::Arrival UdpSocket::Receiver::arrival(std::size_t index) const {
     arrival.path = {.local = bound_, .remote = from->unmapped()};
     arrival.bytes = {memory_.get() + index * kSlotBytes, headers_[index].msg_len};
     arrival.segment_bytes = std::max<std::size_t>(arrival.bytes.size(), 1);
-    auto* mutable_header = const_cast<msghdr*>(&header);  // CMSG_NXTHDR takes no other
+    auto* mutable_header = const_cast<msghdr*>(&header);  // CMSG_NXTHDR takes no const
     for (cmsghdr* entry = CMSG_FIRSTHDR(mutable_header); entry != nullptr;
          entry = CMSG_NXTHDR(mutable_header, entry)) {
         const auto* content = CMSG_DATA(entry);

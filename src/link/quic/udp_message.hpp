@@ -13,7 +13,8 @@
 /// Socket messages with their control data. Only for the files of UdpSocket.
 namespace nexar::quic {
 
-/// A message for sendmsg(). It must not move after header() was used, which points into it.
+/// A message for sendmsg(). It must not move after header() was called, which returns a pointer
+/// into it.
 struct OutMessage {
     OutMessage(const PacketBatch& batch, std::span<const std::byte> bytes,
                const UdpSocket::Habits& habits);
@@ -21,7 +22,7 @@ struct OutMessage {
     OutMessage& operator=(const OutMessage&) = delete;
     OutMessage(OutMessage&&) = delete;
 
-    /// Lets the kernel cut the bytes into datagrams of this size.
+    /// Tells the kernel to cut the bytes into datagrams of this size.
     void segment(std::size_t bytes) noexcept;
 
     msghdr header{};
@@ -30,7 +31,7 @@ private:
     void* add(int level, int type, std::size_t bytes) noexcept;
 
     Address to_;
-    Address name_;  // of to_, in the form of the kernel
+    Address name_;  // of to_, in the kernel's form
     iovec vector_{};
     alignas(cmsghdr) std::array<std::byte, 128> control_{};
 };

@@ -41,14 +41,14 @@ bool would_block(int error) noexcept {
     return error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS;
 }
 
-/// Errors that concern the network or the peer, not the way of sending.
+/// True for an error of the network or of the peer, not of the way in which the datagram was sent.
 bool is_of_network(int error) noexcept {
     constexpr std::array kErrors = {ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EHOSTDOWN, ENETDOWN,
                                     ENONET,       EPROTO,       ENOPROTOOPT, EACCES,    EPERM};
     return std::ranges::find(kErrors, error) != kErrors.end();
 }
 
-// How often a call that failed with the error of another datagram is repeated.
+// How often to repeat a call that failed with the error of another datagram.
 constexpr int kMostAgain = 4;
 
 }  // namespace
@@ -64,7 +64,7 @@ Result<std::unique_ptr<UdpSocket>> UdpSocket::open(const Address& local,
                                                    const UdpOptions& options) {
     const int descriptor = ::socket(local.is_v6() ? AF_INET6 : AF_INET,
                                     SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
-    if (descriptor < 0) return system_error("make a UDP socket for", local);
+    if (descriptor < 0) return system_error("create a UDP socket for", local);
     std::unique_ptr<UdpSocket> udp(new UdpSocket(descriptor, local, options));
     NEXAR_TRY(udp->configure());
     return udp;
@@ -114,8 +114,8 @@ Result<void> UdpSocket::configure() {
     return {};
 }
 
-/// All packets carry ECT(0) (RFC 9000 13.4) on a path that preserves it: the socket sets it, so
-/// that not every message needs the control data.
+/// All packets carry ECT(0) (RFC 9000 13.4) on a path that preserves it. The socket adds it, so
+/// that messages do not need control data for it.
 void UdpSocket::mark_all() {
     constexpr std::uint8_t kEct0 = 2;
     const Address& local = habits_.bound;
@@ -129,7 +129,7 @@ void UdpSocket::mark_all() {
     }
 }
 
-/// The host of a dead process refuses datagrams to it at once.
+/// Requests ICMP errors: the host of a dead process refuses datagrams to it at once.
 void UdpSocket::ask_for_errors(bool v4) {
     if (habits_.bound.is_v6()) set(descriptor_, IPPROTO_IPV6, IPV6_RECVERR, 1);
     if (v4) set(descriptor_, IPPROTO_IP, IP_RECVERR, 1);
@@ -161,8 +161,9 @@ void UdpSocket::ask_for_buffer(int option, int force, std::size_t wanted, const 
     const auto granted = static_cast<std::size_t>(read_option(descriptor_, SOL_SOCKET, option)) / 2;
     if (granted >= wanted) return;
     NEXAR_LOG_WARNING(
-        "the kernel gives a socket buffer of {} KiB instead of {} KiB: packets will be lost and "
-        "sent again when a peer sends faster than we read. To raise it: sysctl -w {}={}",
+        "the kernel grants a socket buffer of {} KiB instead of {} KiB: packets will be lost and "
+        "retransmitted when a peer sends faster than this node reads. To raise the limit: sysctl "
+        "-w {}={}",
         granted / 1024, wanted / 1024, sysctl, wanted);
 }
 
@@ -207,13 +208,14 @@ PacketPath::Sent UdpSocket::send_merged(const PacketBatch& batch) {
     }
     const int error = errno;
     if (would_block(error)) return Sent::blocked;
-    // The kernel or the device refuses the merged form or one of the datagrams: send each one
+    // The kernel or the device refuses the merged form or one of the datagrams. Send each one
     // alone, so that only those that cannot pass are lost.
     ++counts_.gso_refused;
     const bool too_large = error == EMSGSIZE;
     if (!too_large && !is_of_network(error) && no_gso_.size() < 1024) {
-        NEXAR_LOG_INFO("no segmentation offload to {}: error {}; sending datagrams one by one",
-                       batch.path.remote.text(), error);
+        NEXAR_LOG_INFO(
+            "segmentation offload to {} failed with error {}; sending datagrams one by one",
+            batch.path.remote.text(), error);
         no_gso_.push_back(batch.path.remote);
     }
     const Sent sent = send_single(batch, 0);

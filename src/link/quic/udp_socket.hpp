@@ -33,13 +33,13 @@ struct UdpCounts {
     std::uint64_t datagrams_in = 0;
     std::uint64_t calls_in = 0;
     std::uint64_t too_large = 0;     // EMSGSIZE: larger than the path allows
-    std::uint64_t gso_refused = 0;   // sent again one by one
+    std::uint64_t gso_refused = 0;   // batches sent again one by one
     std::uint64_t lost_in_send = 0;  // any other error, treated as loss
     std::uint64_t icmp_errors = 0;   // reports about earlier datagrams
 };
 
 /// A non-blocking UDP socket: sends batches in one call where the kernel and the device can, and
-/// receives them merged. It finds out by trying what a path cannot do, and remembers it.
+/// receives them merged. It learns by trying what a path cannot do, and remembers it.
 class UdpSocket final : public PacketPath {
 public:
     /// `local` may be "any", and its port 0: the kernel chooses.
@@ -70,9 +70,9 @@ public:
     /// A datagram that the target's host refused because no process listens at that port. ICMP can
     /// be forged.
     struct Refusal {
-        Address remote{};                    // that the datagram was sent to
+        Address remote{};                    // where the datagram was sent to
         std::array<std::byte, 64> quoted{};  // its beginning
-        std::size_t bytes = 0;               // of `quoted`; few routers quote nothing
+        std::size_t bytes = 0;               // of `quoted`; a few routers quote nothing
     };
 
     /// The refusals that send() or receive() found, at most 64.
@@ -82,7 +82,7 @@ public:
 private:
     friend struct OutMessage;
 
-    /// The defaults of outgoing datagrams.
+    /// The defaults for outgoing datagrams.
     struct Habits {
         Address bound{};
         std::uint8_t ecn = 0;

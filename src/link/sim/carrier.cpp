@@ -22,8 +22,7 @@ port::LinkId Carrier::dial(const NodeId& node) {
 
 Result<port::LinkId> Carrier::dial(TimePoint /*now*/, const port::DialTarget& target) {
     const auto* member = std::get_if<port::MemberTarget>(&target.peer);
-    if (member == nullptr)
-        return Error(Errc::unsupported, "simulated links cannot be dialed to a seed");
+    if (member == nullptr) return Error(Errc::unsupported, "a simulated link cannot dial a seed");
     return dial(member->node);
 }
 
@@ -58,7 +57,7 @@ bool Carrier::on_ready(TimePoint now) {
         timers_.remove(link);
         set_ready(link);
         link.on_time(now);
-        // flush() sets the timer again.
+        // flush() rearms the timer.
         timers_.remove(link);
         arrived = true;
     }
@@ -72,7 +71,7 @@ void Carrier::flush(TimePoint now) {
         timers_.remove(link);
         set_ready(link);
     }
-    // Links that become ready meanwhile get their turn with the next flush.
+    // Links that become ready meanwhile get their turn in the next flush.
     flushing_.swap(ready_);
     for (Link* link : flushing_) {
         link->ready_ = false;

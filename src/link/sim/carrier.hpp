@@ -24,7 +24,7 @@ public:
     const Identity& identity() const noexcept { return identity_; }
     /// "node 3", in the order in which nodes were added.
     const std::string& name() const noexcept { return name_; }
-    /// Not killed.
+    /// True until the node is killed.
     bool alive() const noexcept { return alive_; }
 
     /// Begins a link; Up or Down follows.
@@ -38,7 +38,7 @@ public:
 
     /// Null for an unknown or forgotten link.
     Link* find(port::LinkId link) noexcept;
-    /// The first link to that node that is up; null when there is none.
+    /// The first link to that node that is up; null if there is none.
     Link* link_to(const NodeId& node) noexcept;
 
     bool wants_write() const noexcept override { return false; }
@@ -53,7 +53,7 @@ private:
     friend class Link;
 
     void emit(port::LinkEvent event);
-    /// Inserts an event of a link before its Down, unless that was polled already.
+    /// Inserts an event of a link before its Down, unless Down was already polled.
     void emit_before_down(port::LinkEvent event);
     void set_ready(Link& link);
     void detach(Link& link);

@@ -39,13 +39,13 @@ public:
     std::size_t interface_limit = 65000;
     /// While set, nothing can be sent.
     bool blocked = false;
-    /// Bytes that wait while the host does not read, as in a socket's buffer; more are lost.
+    /// Bytes that wait while the host does not read, as in a socket's buffer; more bytes are lost.
     std::size_t inbox_limit = std::size_t{8} * 1024 * 1024;
 
-    /// The process is killed, and another one starts at the same address.
+    /// Kills the process and starts another one at the same address.
     void restart(quic::EndpointOptions options);
 
-    /// A NAT in front of the host gives it another address; the old one no longer works.
+    /// Moves the host to another address, as a NAT does; the old one no longer works.
     void rebind(const Address& address);
     /// Adds an address to the host.
     void add_address(const Address& address) { more_.push_back(address); }

@@ -49,13 +49,13 @@ public:
     void heal(const DatagramHost& from, const DatagramHost& to, Way way = Way::both);
     void heal_all() { cuts_.clear(); }
 
-    /// Stops the process of a host until then: datagrams wait in its socket's buffer.
+    /// Stops the process of a host until that time: datagrams wait in its socket's buffer.
     void pause(DatagramHost& host, TimePoint until);
 
     /// Called with every datagram that is sent; may change it, or return false to drop it.
     std::function<bool(Datagram&)> tap{};
 
-    /// Sends a datagram that bypasses weather, partitions and tap.
+    /// Sends a datagram past weather, partitions and tap.
     void inject(Datagram datagram, Duration delay);
 
     std::uint64_t datagrams_sent() const noexcept { return sent_; }

@@ -40,7 +40,7 @@ Carrier& Fabric::add_node(const Identity& identity) {
     auto owned =
         std::make_unique<Carrier>(*this, *world_, identity, fmt::format("node {}", nodes_.size()));
     NEXAR_ASSERT(alive_.emplace(identity.node, owned.get()).second,
-                 "a node with this id is alive already");
+                 "a node with this id is already alive");
     return *nodes_.emplace_back(std::move(owned));
 }
 

@@ -14,7 +14,7 @@ namespace nexar::sim {
 
 /// Nodes with simulated links between them: level 1 of the simulator. Its links keep the contract
 /// of port::Link under any weather and any failure. Where the contract leaves a choice, each run
-/// chooses differently.
+/// may choose differently.
 ///
 /// The world must outlive it. Weather, partitions and failures may be changed at any time.
 class Fabric {

@@ -9,7 +9,8 @@
 
 namespace nexar::sim {
 
-/// The receiving half of a lane or of a payload stream: what has arrived, and what its sink took.
+/// The receiving half of a lane or of a payload stream: the bytes that arrived and those that its
+/// sink took.
 class Inlet {
 public:
     bool has_sink() const noexcept { return sink_ != nullptr; }
@@ -21,11 +22,11 @@ public:
 
     void ended() noexcept { ended_ = true; }
     bool has_ended() const noexcept { return ended_; }
-    /// The sink has taken all bytes.
+    /// True if the sink has taken all bytes.
     bool finished() const noexcept { return ended_ && sink_ != nullptr && taken_ == arrived_; }
 
-    /// Gives the sink what has arrived, unless it is pending. Places each piece directly with the
-    /// probability `direct`, if the sink offers memory.
+    /// Passes the bytes that arrived to the sink, unless the sink is pending. Places each piece
+    /// directly with probability `direct`, if the sink offers memory.
     void offer(ByteQueue& bytes, Random& random, double direct);
     /// The sink may have room again.
     void wake() noexcept { pending_ = false; }
@@ -36,7 +37,7 @@ public:
         handled = true;
     }
 
-    // State of the link for this half.
+    // The link's state for this half.
     bool opened = false;       // Opened was reported
     bool handled = false;      // its last event was reported
     bool window_open = false;  // more than the first window may arrive

@@ -53,7 +53,7 @@ void Link::close(std::string_view reason) {
 
 void Link::give_up() {
     if (state_ != State::handshaking) return;
-    end(Error(Errc::cancelled, "the link was given up"), Goodbye::say);
+    end(Error(Errc::cancelled, "this side gave up the link"), Goodbye::say);
 }
 
 void Link::touch() {
@@ -71,7 +71,7 @@ void Link::emit(decltype(port::LinkEvent::what) what) {
 }
 
 bool Link::expects_signals() const noexcept {
-    // The acknowledgement of a message that had room need not wake anyone.
+    // The acknowledgement of a message for which the lane had room need not wake anyone.
     const auto waits = [](const PipePtr& lane) {
         return lane->out.sent() < lane->bytes.end() && lane->out.sendable(lane->bytes.end()) == 0;
     };
@@ -118,7 +118,7 @@ void Link::tell(Signal signal) {
     peer_->last_signal_ = signal.due;
     peer_->peer_parts_ = peer_->peer_parts_ || signal.kind == Kind::farewell;
     peer_->signals_.push_back(std::move(signal));
-    // The timer of the first signal covers those behind it.
+    // The timer of the first signal also covers the signals behind it.
     if (peer_->expects_signals()) peer_->rearm();
 }
 
@@ -144,7 +144,7 @@ void Link::take_signal(TimePoint now, const Signal& signal) {
             return;
         case Kind::refusal:
             end(Error(Errc::unauthenticated,
-                      fmt::format("{} refused us in the handshake: {}; see its gate",
+                      fmt::format("{} refused this node in the handshake: {}; see its gate",
                                   start_.peer_name, peer_->close_reason_)),
                 Goodbye::silent);
             return;
@@ -203,9 +203,10 @@ void Link::on_time(TimePoint now) {
         end(*end_reason_, Goodbye::silent);
     } else if (now >= handshake_until_) {
         end(Error(Errc::timed_out,
-                  fmt::format("the handshake with {} was not complete in time; is it running, and "
-                              "is the path to it open in both directions?",
-                              start_.peer_name)),
+                  fmt::format(
+                      "the handshake with {} did not complete in time; check that it runs and "
+                      "that the path to it is open in both directions",
+                      start_.peer_name)),
             Goodbye::silent);
     } else if (silent_since_ && state_ != State::waiting &&
                now >= *silent_since_ + options_->idle_timeout) {
@@ -274,7 +275,7 @@ void Link::end(Error reason, Goodbye goodbye) {
 void Link::end_half_open(const Error& reason) {
     const bool known = state_ == State::handshaking;
     disappear();
-    // It was never reported, so nobody will forget it.
+    // Nobody will forget this link, because it was never reported.
     carrier_->remove(*this);
     if (known) emit(port::Refused{.from = start_.peer_name, .reason = reason});
 }
@@ -329,7 +330,7 @@ void Link::end_at(TimePoint when, Error reason) {
     rearm();
 }
 
-// A random prefix of what is in flight to this end still arrives.
+// A random prefix of the bytes in flight to this end still arrives.
 void Link::sever() {
     severed_ = true;
     if (state_ == State::down) return;

@@ -169,7 +169,7 @@ private:
     State state_ = State::waiting;
     bool forgotten_ = false;
     bool ready_ = false;  // in the carrier's list of links to flush
-    // NOLINTNEXTLINE(readability-identifier-naming): the name that TimerHeap asks for
+    // NOLINTNEXTLINE(readability-identifier-naming): the name that TimerHeap requires
     std::size_t heap_place = std::numeric_limits<std::size_t>::max();
 
     LinkWeather weather_{};  // of the direction from this end

@@ -135,7 +135,7 @@ void Link::abort(Pipe& pipe) {
     drop(pipe);
 }
 
-// The stream has ended for this end, which ignores the rest of it.
+// The stream has ended at this end, which ignores the rest of it.
 void Link::drop(Pipe& pipe) {
     const PipePtr kept = pipe.shared_from_this();
     pipe.in.abandon();

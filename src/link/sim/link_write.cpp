@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kBytesPerFlush = std::size_t{256} * 1024;
 // Datagrams that wait while a node does not read, as in a socket's buffer.
 constexpr std::size_t kMostWaitingDatagrams = 1024;
-// How many delays later a reordered datagram may arrive.
+// How many times the delay a reordered datagram may be late.
 constexpr int kReorderFactor = 4;
 
 }  // namespace

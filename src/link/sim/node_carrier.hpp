@@ -8,14 +8,14 @@
 
 namespace nexar::sim {
 
-/// The carrier of a simulated node, on either level. There is no descriptor to wait for: when
-/// something arrives, next_deadline() says so, and the actor that drives it gets a turn.
+/// The carrier of a simulated node, on either level. It has no descriptor to wait for: when
+/// something arrives, next_deadline() changes, and the actor that drives the carrier gets a turn.
 class NodeCarrier : public port::Carrier {
 public:
     explicit NodeCarrier(World& world) noexcept : world_(&world) {}
 
-    /// Sets the actor that calls on_ready(), flush() and poll_event(). It must outlive the use of
-    /// the carrier, or be replaced.
+    /// Sets the actor that calls on_ready(), flush() and poll_event(). The actor must outlive the
+    /// carrier's use or be replaced.
     virtual void driven_by(Actor& actor) {
         driver_ = &actor;
         touch();

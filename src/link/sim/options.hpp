@@ -10,7 +10,7 @@
 
 namespace nexar::sim {
 
-/// What a piece costs of the byte budget of a turn, in addition to its bytes.
+/// The share of a turn's byte budget that a piece uses in addition to its bytes.
 inline constexpr std::size_t kPieceOverhead = 64;
 
 /// Options of simulated links; those that QUIC links share have the same defaults.

@@ -32,7 +32,8 @@ public:
     /// Unacknowledged bytes of a lane to which `written` bytes were written so far.
     std::uint64_t held(std::uint64_t written) const noexcept { return written - acknowledged_; }
 
-    /// How many bytes may be sent now if the source has them. `written` is the end of a lane.
+    /// How many bytes may be sent now if the source has them. `written` is the number of bytes
+    /// written to a lane.
     std::uint64_t sendable(std::uint64_t written) const noexcept;
     bool end_due() const noexcept { return !is_lane() && !end_sent_ && sent_ == size_; }
     bool ready(std::uint64_t written) const noexcept {
@@ -57,9 +58,9 @@ public:
     /// Returns the source to its owner; sending from it afterwards fails an assertion.
     void forget_source() noexcept;
 
-    // State of the link for this half.
+    // The link's state for this half.
     bool opened = false;
-    bool queued = false;  // in a queue of the writer
+    bool queued = false;  // in one of the writer's queues
     bool source_pending = false;
     std::optional<port::SendOutcome> outcome{};  // decided, but not reported yet
     bool settled = false;                        // reported
@@ -81,9 +82,9 @@ private:
     std::array<std::byte, port::kMaxPrefixBytes> prefix_{};
     std::size_t prefix_bytes_ = 0;
     std::span<const port::ConstBytes> regions_{};
-    std::size_t region_ = 0;  // that holds the next byte, and the byte's position in it
+    std::size_t region_ = 0;  // the region with the next byte, and the byte's position in it
     std::size_t in_region_ = 0;
-    std::uint64_t size_ = 0;  // prefix and content; of a lane: unused
+    std::uint64_t size_ = 0;  // prefix and content; unused in a lane
     std::uint64_t sent_ = 0;
     std::uint64_t acknowledged_ = 0;
     std::uint64_t limit_ = 0;

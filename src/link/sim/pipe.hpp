@@ -17,10 +17,10 @@ class Link;
 
 /// A lane or a payload stream in one direction: its two halves, and the bytes between them.
 ///
-/// Both ends of a link share it. Each end uses only its own half, and bytes in flight only when
-/// they are due, so neither knows what it could not know over a network.
+/// Both ends of a link share it. Each end uses only its own half, and uses bytes in flight only
+/// when they are due, so neither knows anything that it could not know over a network.
 struct Pipe : std::enable_shared_from_this<Pipe> {
-    /// Bytes up to an offset that travel together, and how the stream ends, if it ends here.
+    /// Bytes up to an offset that travel together; if the stream ends there, also how it ends.
     struct Segment {
         TimePoint due{};
         std::uint64_t end = 0;

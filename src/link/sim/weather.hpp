@@ -14,8 +14,8 @@ enum class Way : std::uint8_t { both, one };
 /// The conditions on one direction of a simulated link. Probabilities are per piece or datagram.
 struct LinkWeather {
     Duration delay = std::chrono::microseconds(100);
-    /// A random time up to this is added to the delay of each piece, so lanes, streams and
-    /// datagrams overtake each other. The bytes of one lane or stream never do.
+    /// A random time of up to this is added to the delay of each piece, so lanes, streams and
+    /// datagrams overtake each other. The bytes of one lane or stream never overtake each other.
     Duration jitter{};
     std::uint64_t bytes_per_second = 0;  // 0: no limit
     /// Bytes of a lane or stream travel in pieces no larger than this, at least 1.

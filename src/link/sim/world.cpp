@@ -8,8 +8,8 @@
 namespace nexar::sim {
 
 namespace {
-// Virtual time must advance: an actor that keeps asking for a turn at the same instant would keep
-// a real loop from ever sleeping.
+// Virtual time must advance: an actor that keeps asking for a turn at the same instant would keep a
+// real loop from sleeping.
 constexpr std::uint64_t kMostStepsAtOneInstant = 100'000;
 }  // namespace
 

@@ -20,8 +20,8 @@ namespace nexar::sim {
 class World;
 
 /// Something that acts in a World, usually a node. It gets a turn when its deadline is due. When
-/// something happens to it (a packet arrives), next_deadline() must change, and the World must
-/// learn of it by touch(); carriers call that for the actor that drives them.
+/// something happens to it (a packet arrives), next_deadline() must change, and touch() must inform
+/// the World; carriers call touch() for the actor that drives them.
 class Actor {
 public:
     Actor() = default;
@@ -30,8 +30,8 @@ public:
     Actor& operator=(const Actor&) = delete;
 
     virtual void turn(TimePoint now) = 0;
-    /// When the actor wants its next turn; not later than `now`: at once. None: not until something
-    /// happens.
+    /// When the actor wants its next turn; at once if that is not later than `now`. nullopt: not
+    /// until something happens.
     virtual std::optional<TimePoint> next_deadline() const = 0;
 
 private:
@@ -39,7 +39,7 @@ private:
     friend class link::TimerHeap<Actor>;
 
     World* world_ = nullptr;
-    // NOLINTNEXTLINE(readability-identifier-naming): the name that TimerHeap asks for
+    // NOLINTNEXTLINE(readability-identifier-naming): the name that TimerHeap requires
     std::size_t heap_place = std::numeric_limits<std::size_t>::max();
     TimePoint not_before_ = TimePoint::min();  // paused or busy until then
     Duration turn_cost_{};
@@ -64,7 +64,7 @@ public:
     Random& random() noexcept { return random_; }
     std::uint64_t seed() const noexcept { return seed_; }
 
-    /// Calls `what` at that time; if it has passed, at once, but not from within this call.
+    /// Calls `what` at that time or, if it has passed, at once, but never from within this call.
     void at(TimePoint when, std::function<void()> what);
     void after(Duration delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
 
@@ -72,8 +72,8 @@ public:
     void add(Actor& actor);
     void remove(Actor& actor);
 
-    /// Asks the actor for its deadline again before time advances. Does nothing for an actor that
-    /// is in no world.
+    /// Asks the actor for its deadline again before time advances. Does nothing if the actor is not
+    /// in a world.
     void touch(Actor& actor);
 
     /// From now on asks the actor before every step, because its carrier changes without touch().
@@ -87,12 +87,12 @@ public:
     /// Each turn takes `cost`: the next one begins that much later at the earliest.
     void set_turn_cost(Actor& actor, Duration cost);
 
-    /// Runs until `done()`, called after every step, returns true, or `at_most` of virtual time has
-    /// passed. Returns the last result of `done()`.
+    /// Runs until `done()`, which it calls after every step, returns true, or until `at_most` of
+    /// virtual time has passed. Returns the last result of `done()`.
     bool run_until(const std::function<bool()>& done, Duration at_most);
     void run_for(Duration duration);
 
-    /// Turns and calls so far.
+    /// The number of turns and calls so far.
     std::uint64_t steps() const noexcept { return steps_; }
 
     /// Mixes an event, with its time, into a hash. Two runs with one seed have the same hash

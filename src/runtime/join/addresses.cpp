@@ -73,7 +73,7 @@ Result<std::vector<Address>> resolve(const std::string& host_port) {
                          .ai_next = nullptr};
     addrinfo* list = nullptr;
     const int code = ::getaddrinfo(parts.host.c_str(), nullptr, &hints, &list);
-    // localhost means the loopback even without a hosts file (RFC 6761, 6.3): small containers.
+    // Small containers have no hosts file: localhost means the loopback even there (RFC 6761, 6.3).
     if (code != 0 && parts.host == "localhost") {
         NEXAR_TRY_VALUE(loopback, Address::parse(fmt::format("127.0.0.1:{}", parts.port)));
         return std::vector{loopback};

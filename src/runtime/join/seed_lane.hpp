@@ -30,24 +30,24 @@ inline Result<std::array<std::byte, kBindingBytes>> binding(const port::Link& li
 /// The seed lane of one link: frames in, frames out. It uses the link's control lane.
 class SeedLane final : private engine::LaneReader::Taker {
 public:
-    /// Takes one frame; an Error closes the link with its text.
+    /// Handles one frame; if it returns an Error, the link is closed with the Error's text.
     using Take = std::function<Result<void>(const wire::FrameHeader&, port::ConstBytes)>;
 
     /// `link` must outlive its use here.
     SeedLane(port::Link& link, Take take)
         : link_(&link), take_(std::move(take)), reader_(wire::Lane::seed, *this) {
         const bool written = write(wire::to_bytes(wire::Preamble{.lane = wire::Lane::seed}));
-        NEXAR_ASSERT(written, "a new lane has room");
+        NEXAR_ASSERT(written, "a new lane must have room");
         link.receive(port::Lane::control, reader_);
     }
     SeedLane(const SeedLane&) = delete;
     SeedLane& operator=(const SeedLane&) = delete;
 
-    /// Returns false if it closed the link because the other end does not read.
+    /// Returns false if it closed the link because the peer does not read.
     template <class Message>
     bool send(const Message& message) {
         if (write(wire::to_bytes(message))) return true;
-        close("you do not read what is sent to you");
+        close("you do not read the frames that are sent to you");
         return false;
     }
 

@@ -120,7 +120,7 @@ void SeedLine::greet_as_member(TimePoint now, SeedLink& one) {
 void SeedLine::greet_as_joiner(SeedLink& one) {
     ca_.reset();
     if (auto shown = security::Certificate::from_der(one.link->peer_ca())) ca_ = std::move(*shown);
-    if (!ca_) return one.lane->close("you showed no CA certificate");
+    if (!ca_) return one.lane->close("you presented no CA certificate");
     proved_ = false;
     offered_.reset();
     if (!terms_.job_secret) {
@@ -158,14 +158,14 @@ void SeedLine::on_down(TimePoint now, port::LinkId id, const Error& reason) {
         renew_at_.reset();
     }
     if (over) return;
-    // A report of the seed is worth more than that the link was closed after it.
+    // The seed's report says more than the closing of the link that follows it.
     problems_.try_emplace(to.text(), reason);
     if (was_talking || race_.exhausted()) on_round_failed(now);
 }
 
 void SeedLine::on_round_failed(TimePoint now) {
-    // If every address shows another seed than the expected one, that will not change; a seed that
-    // does not answer may still come.
+    // If every address leads to a seed other than the expected one, that will not change; a seed
+    // that does not answer may still start.
     const bool refused =
         !credentials_ && !problems_.empty() && std::ranges::all_of(problems_, [](const auto& one) {
             return one.second.code() == Errc::unauthenticated ||
@@ -177,7 +177,7 @@ void SeedLine::on_round_failed(TimePoint now) {
 
 Result<void> SeedLine::ask_to_join(SeedLink& one) {
     if (!join_key_) {
-        return Error(Errc::protocol_violation, "the seed has admitted this process already");
+        return Error(Errc::protocol_violation, "the seed has already admitted this process");
     }
     NEXAR_TRY_VALUE(bound, binding(*one.link));
     NEXAR_TRY_VALUE(request, security::SigningRequest::create(*join_key_, bound));
@@ -199,8 +199,8 @@ Result<void> SeedLine::ask_to_join(SeedLink& one) {
 }
 
 void SeedLine::plan_renewal(TimePoint now) {
-    // Half of the time left, not of the whole life: certificates begin in the past, for nodes whose
-    // clocks are behind.
+    // Half of the remaining time, not of the whole lifetime: certificates begin in the past, for
+    // nodes whose clocks are slow.
     const auto left = credentials_->validity().not_after - services_.wall_clock();
     renew_at_ = now + std::max(std::chrono::duration_cast<Duration>(left / 2), kRenewPause);
 }
@@ -241,8 +241,9 @@ std::string SeedLine::news() const {
     if (refusal_) return refusal_->cause();  // the next attempt follows
     std::string seeds;
     for (const Address& seed : terms_.seeds) seeds += (seeds.empty() ? "" : ", ") + seed.text();
-    return talking_ ? "the seed answers and has not let this process in yet"
-                    : fmt::format("no seed answers at {}; is it running, and may UDP pass?", seeds);
+    return talking_ ? "the seed answers but has not admitted this process yet"
+                    : fmt::format("no seed answers at {}; check that it runs and that UDP can pass",
+                                  seeds);
 }
 
 void SeedLine::abort(const wire::Abort& abort) {

@@ -24,7 +24,7 @@
 
 namespace nexar::runtime {
 
-/// What a joiner knows and presents.
+/// The facts that a joiner knows and the credentials that it presents.
 struct JoinTerms {
     std::vector<Address> seeds{};                     // possible addresses of the seed, best first
     std::optional<security::JoinString> join{};       // either this
@@ -40,7 +40,7 @@ struct Admitted {
     wire::Welcome welcome{};
 };
 
-/// A node's side of the conversation with the seed: joins, then keeps a link over which views
+/// A node's side of the conversation with the seed: it joins, then keeps a link over which views
 /// arrive, and renews its certificate at half its life. It redials a seed that is gone, and dials a
 /// silent one again while older attempts continue. Until there is a view, a node whose place the
 /// seed has given away asks to join again with the same key.
@@ -57,14 +57,15 @@ public:
     void turn(TimePoint now);
     std::optional<TimePoint> next_deadline() const;
 
-    /// Once, after the seed has admitted this node. The carrier has the credentials from then on,
-    /// and new ones after each renewal, without another admission.
+    /// Returns the admission once, after the seed has admitted this node. From then on the carrier
+    /// has the credentials, and after each renewal the new ones, without another admission.
     std::optional<Admitted> admission() { return std::exchange(admission_, std::nullopt); }
-    /// The newest view, once.
+    /// Returns the newest view once.
     std::optional<View> view() { return std::exchange(view_, std::nullopt); }
-    /// The seed does not admit this node, or is not the expected one: the line gives up.
+    /// Set if the seed does not admit this node, or is not the expected one; the line has then
+    /// given up.
     const std::optional<Error>& failure() const noexcept { return failure_; }
-    /// Why the cluster will not form, as the seed reported it.
+    /// Why the cluster will not form, as the seed reported.
     const std::optional<Error>& end_of_formation() const noexcept { return ended_; }
     /// What the line is waiting for, in words.
     std::string news() const;
@@ -86,12 +87,12 @@ private:
         bool as_joiner = false;
         bool over = false;  // not chosen, or the conversation is complete
     };
-    /// As the mesh races addresses, with a shorter first pause.
+    /// Races addresses like the mesh, with a shorter first pause.
     static constexpr engine::AddressRace::Options kRace{.pause = std::chrono::milliseconds(50)};
-    /// How often a node that waits for a view sends a datagram: within this time it learns that the
-    /// seed was restarted.
+    /// How often a node that waits for a view sends a datagram. It notices within this time that
+    /// the seed was restarted.
     static constexpr Duration kPing = std::chrono::seconds(1);
-    /// After a refusal that may be temporary, such as that of a full cluster.
+    /// The pause after a refusal that may be temporary, such as that of a full cluster.
     static constexpr Duration kRefusedPause = std::chrono::seconds(1);
 
     void dial(TimePoint now, const engine::AddressRace::Attempt& attempt);
@@ -131,7 +132,7 @@ private:
     TimePoint now_{};
     std::optional<TimePoint> renew_at_{};
     bool closing_ = false;
-    bool dismissed_ = false;  // the seed has lost its state: the members know us, it does not
+    bool dismissed_ = false;  // the seed has lost its state and no longer knows this member
 
     std::optional<Admitted> admission_{};
     std::optional<View> view_{};

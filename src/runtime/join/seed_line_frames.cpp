@@ -1,4 +1,4 @@
-// What a node does with the frames that the seed sends.
+// Handles the frames that the seed sends to a node.
 
 #include <fmt/format.h>
 
@@ -16,13 +16,13 @@ namespace nexar::runtime {
 namespace {
 
 Error another_job(const Address& seed) {
-    return {
-        Errc::unauthenticated,
-        fmt::format("the seed at {} has another secret than this process: it belongs to another "
-                    "job that uses the same port, or the ranks of this job were given different "
-                    "secrets; set NEXAR_SEED_PORT on all ranks to a port that no other job "
-                    "uses, or give all ranks the same NEXAR_JOB_SECRET",
-                    seed.text())};
+    return {Errc::unauthenticated,
+            fmt::format(
+                "the seed at {} does not know the secret of this process: it belongs to another "
+                "job that uses the same port, or the ranks of this job were given different "
+                "secrets; set NEXAR_SEED_PORT on all ranks to a port that no other job "
+                "uses, or give all ranks the same NEXAR_JOB_SECRET",
+                seed.text())};
 }
 
 bool is_final(Errc code) noexcept {
@@ -137,11 +137,10 @@ Result<void> SeedLine::on_report(const SeedLink& one, const wire::ErrorReport& r
         ended_ = Error(report.code, printable(report.text, wire::kMaxReportTextBytes));
         return {};
     }
-    // The report of a seed that has given up needs no introduction.
-    Error said(report.code,
-               report.code == Errc::closed
-                   ? report.text
-                   : fmt::format("the seed does not let this process in: {}", report.text));
+    // The report of a seed that has given up needs no prefix.
+    Error said(report.code, report.code == Errc::closed
+                                ? report.text
+                                : fmt::format("the seed refused this process: {}", report.text));
     // Each side only sees that the secrets differ.
     if (report.code == Errc::unauthenticated && terms_.job_secret && !proved_) {
         said = another_job(one.to);
@@ -152,10 +151,10 @@ Result<void> SeedLine::on_report(const SeedLink& one, const wire::ErrorReport& r
     if (one.as_joiner) {
         if (is_final(report.code)) failure_ = said;
     } else if (epoch_ == Epoch(0)) {
-        // The seed gave our place away while it did not hear from us. There may be another one.
+        // The seed gave our place away when it no longer heard from us. Another place may be free.
         credentials_.reset();
     } else {
-        NEXAR_LOG_WARNING("the seed does not know this cluster any more: {}", report.text);
+        NEXAR_LOG_WARNING("the seed no longer knows this cluster: {}", report.text);
         dismissed_ = true;
     }
     return said;

@@ -11,7 +11,7 @@
 namespace nexar::runtime {
 
 /// Decides which refusals a seed logs: the first one for each host and reason, then at most one per
-/// minute, with the number of refusals since. A process that a full cluster refuses keeps trying
+/// minute, with the number of refusals since. A process that a full cluster refuses keeps retrying
 /// and must not fill the log. Sans-I/O.
 class RefusalLog {
 public:

@@ -28,7 +28,7 @@ SeedDesk::SeedDesk(const wire::StoredSeed& state, std::uint32_t world,
     : state_(state), new_node_(std::move(new_node)) {
     if (state_.world_size != world) begin_anew();
     state_.world_size = world;
-    // They all know that they are members, so they get time to find the restarted seed.
+    // All of them know that they are members, so they get time to find the restarted seed.
     for (const wire::StoredMember& one : state_.members) {
         absent_[NodeId(one.member.node)] = {.until = now + kAbsenceAfterRestart, .lost = true};
     }
@@ -60,7 +60,7 @@ wire::StoredMember* SeedDesk::find(const NodeId& node) noexcept {
     return found == state_.members.end() ? nullptr : &*found;
 }
 
-/// The member has been absent too long while the world forms.
+/// True if the member has been absent too long while the world forms.
 bool SeedDesk::can_displace(const wire::StoredMember& member, TimePoint now) const {
     const NodeId node(member.member.node);
     const auto until = absent_.find(node);
@@ -85,22 +85,24 @@ Result<Rank> SeedDesk::free_rank(const std::optional<Rank>& wanted, TimePoint no
     };
     if (wanted) {
         if (wanted->value() >= state_.world_size) {
-            return Error(Errc::invalid_argument,
-                         fmt::format("it wants rank {}; the ranks of this cluster are 0 to {}",
-                                     wanted->value(), state_.world_size - 1));
+            return Error(
+                Errc::invalid_argument,
+                fmt::format("it requested rank {}, but the ranks of this cluster are 0 to {}",
+                            wanted->value(), state_.world_size - 1));
         }
         const auto other = holder(*wanted);
         if (other == state_.members.end()) return *wanted;
         if (!can_displace(*other, now)) {
             const auto away = absent_.find(NodeId(other->member.node));
             if (!state_.formed && away != absent_.end() && away->second.lost) {
-                return Error(Errc::too_many_pending,
-                             fmt::format("rank {} is kept for a process on {} that has lost its "
-                                         "connection; its place will be free soon",
-                                         wanted->value(), other->host));
+                return Error(
+                    Errc::too_many_pending,
+                    fmt::format("rank {} is reserved for a process on {} that lost its "
+                                "connection; it becomes free soon unless that process returns",
+                                wanted->value(), other->host));
             }
             return Error(Errc::invalid_argument,
-                         fmt::format("it wants rank {}, which a process on {} has already",
+                         fmt::format("it requested rank {}, which a process on {} already has",
                                      wanted->value(), other->host));
         }
         displace(*other);
@@ -167,8 +169,7 @@ Result<Member> SeedDesk::attend(const Identity& identity) {
     const wire::StoredMember* const stored = find(identity.node);
     if (stored == nullptr || stored->member.incarnation != identity.incarnation.value()) {
         return Error(Errc::unauthenticated,
-                     fmt::format("node {} is not a member of this cluster any more; it must join "
-                                 "again",
+                     fmt::format("node {} is not a member of this cluster; it must join again",
                                  identity.node.to_hex()));
     }
     absent_.erase(identity.node);
@@ -245,7 +246,7 @@ std::optional<View> SeedDesk::view() const {
 }
 
 void SeedDesk::refused(const std::string& from, const std::string& why) {
-    // A process that retries every second changes nothing.
+    // A process that retries every second does not change the status.
     if (std::ranges::find(refusals_, std::pair(from, why)) != refusals_.end()) return;
     std::erase_if(refusals_, [&](const auto& one) { return one.first == from; });
     if (refusals_.size() == kMostRefusals) refusals_.erase(refusals_.begin());

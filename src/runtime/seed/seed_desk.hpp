@@ -22,10 +22,10 @@
 
 namespace nexar::runtime {
 
-/// A process that asks to join, after its request was found to be well-formed.
+/// A process that asks to join with a well-formed request.
 struct Applicant {
     bool proved_job_secret = false;
-    security::TokenId token{};  // otherwise
+    security::TokenId token{};  // if the job secret was not proved
     std::span<const std::byte> secret{};
     security::PublicKeyHash key{};
     std::optional<Rank> wanted_rank{};
@@ -33,8 +33,9 @@ struct Applicant {
     std::string host{};
 };
 
-/// Decides who joins, as which node and rank, and when the cluster is complete. Sans-I/O: state()
-/// must survive a restart, so the owner writes it before it tells anyone of a change.
+/// Decides which processes join, as which node and rank, and when the cluster is complete.
+/// Sans-I/O: state() must survive a restart, so the owner writes it before it informs anyone of a
+/// change.
 class SeedDesk {
 public:
     /// `new_node` makes random node ids.
@@ -43,25 +44,27 @@ public:
 
     const wire::StoredSeed& state() const noexcept { return state_; }
 
-    /// Makes the applicant a member. The same key with the same token is the same member again: its
-    /// answer was lost. Until the world has formed, a member whose place was given away may return
-    /// with the same key and its spent token, as a new node with a free rank. An Error:
-    /// unauthenticated, invalid_argument for a rank that is not free, or too_many_pending while the
-    /// cluster is complete.
+    /// Makes the applicant a member. An applicant with the same key and the same token is the same
+    /// member, whose answer was lost. Until the world has formed, a member whose place was given
+    /// away may return with the same key and its spent token, as a new node with a free rank. Fails
+    /// with unauthenticated, with invalid_argument for a rank that is not free, or with
+    /// too_many_pending while the cluster is complete.
     Result<Member> admit(const Applicant& applicant, const security::TokenTable& tokens,
                          security::WallTime wall, TimePoint now);
 
-    /// A member has a link to the seed, or lost it. An Error (unauthenticated) for a node that is
-    /// not a member. A member that lost its link during formation keeps its place for kAbsence, and
-    /// longer while no other process needs it; a member that closed its link makes room at once.
+    /// Reports that a member has a link to the seed, or lost it. Fails with unauthenticated for a
+    /// node that is not a member. A member that lost its link during formation keeps its place for
+    /// kAbsence, and longer while no other process needs it; a member that closed its link makes
+    /// room at once.
     Result<Member> attend(const Identity& identity);
     void leave(const NodeId& node, TimePoint now, bool with_goodbye = false);
     void expire(TimePoint now);
     std::optional<TimePoint> next_deadline() const;
 
-    /// The process for `rank` has ended and will not be started again. Before the first view this
-    /// ends the formation: from now on every applicant is refused, and given_up() says why. `how`
-    /// continues "rank 2 ...": "exited with code 0". Returns false, without effect, after a view.
+    /// Reports that the process for `rank` has ended and will not be started again. Before the
+    /// first view this ends the formation: from now on every applicant is refused, and given_up()
+    /// says why. `how` continues "rank 2 ...": "exited with code 0". Returns false, without effect,
+    /// after a view.
     bool give_up_on(Rank rank, const std::string& how);
     const std::optional<Error>& given_up() const noexcept { return given_up_; }
 
@@ -85,7 +88,7 @@ public:
     std::uint64_t revision() const noexcept { return revision_; }
 
 private:
-    /// Several times as long as a member may need to dial again.
+    /// Several times as long as a member needs to dial again.
     static constexpr Duration kAbsence = std::chrono::seconds(30);
     static constexpr Duration kAbsenceAfterRestart = std::chrono::seconds(60);
     static constexpr std::size_t kManySpent = wire::kMaxStoredTokens / 2;
@@ -105,7 +108,7 @@ private:
     std::set<NodeId> present_;
     /// Members without a link.
     struct Absence {
-        TimePoint until{};  // before that nobody else gets its place
+        TimePoint until{};  // until then nobody else gets its place
         bool lost = false;  // it had a link
     };
     std::map<NodeId, Absence> absent_;

@@ -1,4 +1,4 @@
-// What a seed writes to its state directory while it runs.
+// The files that a seed writes to its state directory while it runs.
 
 #include <fmt/format.h>
 
@@ -16,7 +16,8 @@ namespace {
 
 /// How long changes of peers.json are collected before it is written.
 constexpr Duration kPeersPause = std::chrono::milliseconds(200);
-/// While the state directory cannot be written, as when a disk is full.
+/// How long to wait before the next attempt while the state directory cannot be written, as when a
+/// disk is full.
 constexpr Duration kWriteRetry = std::chrono::seconds(1);
 
 /// Text without control characters as JSON writes it (RFC 8259 section 7).
@@ -99,7 +100,7 @@ void SeedServer::keep_peers(TimePoint now) {
         return;
     }
     peers_due_ = now + kWriteRetry;
-    // Not if keep() logs the same failure.
+    // Unless keep() already logs the same failure.
     if (++peers_failures_ == 2 && !retry_writing_at_) {
         NEXAR_LOG_WARNING("peers.json cannot be written, so `nexar peers` shows an old state: {}",
                           kept.error().cause());

@@ -1,4 +1,4 @@
-// A seed's life: how it starts from its files, its turns, and how it ends.
+// A seed's life: how it starts from its files, runs its turns, and ends.
 
 #include "runtime/seed/seed_server.hpp"
 
@@ -20,8 +20,8 @@ constexpr std::chrono::hours kLifetime{24};
 /// Short, so that the seed notices dead members soon.
 constexpr Duration kIdleTimeout = std::chrono::seconds(15);
 
-/// Derived from the CA's key, so that a restarted seed answers the peers of the process before it,
-/// and they notice at once.
+/// Derived from the CA's key, so that a restarted seed can answer peers of the previous process,
+/// which then notice the restart at once.
 Result<Secret> restart_secret(const security::ClusterCa& ca) {
     constexpr std::string_view kLabel = "nexar stateless resets of a seed 1";
     NEXAR_TRY_VALUE(pem, ca.key().to_pem());
@@ -101,7 +101,7 @@ Result<void> SeedServer::serve(port::Carrier& carrier, TimePoint now) {
     if (!state_) return {};
     NEXAR_TRY(state_->keep(desk_->state()));
     NEXAR_TRY(state_->keep_addresses(addresses()));
-    peers_due_ = now;  // what the last seed wrote is no longer true
+    peers_due_ = now;  // the file of the previous seed is out of date
     return {};
 }
 

@@ -36,12 +36,12 @@ public:
     static Result<std::unique_ptr<SeedServer>> open(const SeedOptions& options, Config config,
                                                     HostServices services, TimePoint now);
 
-    /// How to open the carrier, apart from its address.
+    /// The options for opening the carrier, except its address.
     Result<link::CarrierOptions> carrier_options() const;
-    /// Once, before everything below. The carrier must outlive this object.
+    /// Call once, before all functions below. The carrier must outlive this object.
     Result<void> serve(port::Carrier& carrier, TimePoint now);
 
-    /// Drives the carrier too. Returns true if anything arrived.
+    /// Runs one turn, which includes the carrier's. Returns true if anything arrived.
     bool turn(TimePoint now);
     std::optional<TimePoint> next_deadline() const;
 
@@ -131,7 +131,7 @@ private:
     std::uint64_t reserved_revision_ = 0;
     std::map<std::pair<Rank, Rank>, wire::LinkReport> reports_;  // by reporter and peer
     std::optional<TimePoint> peers_due_{};
-    std::uint64_t peers_changes_ = 0;  // of the desk, that peers.json shows
+    std::uint64_t peers_changes_ = 0;  // the desk's changes() that peers.json shows
     RefusalLog refusal_log_;
     int peers_failures_ = 0;  // consecutive
     /// Set while the state directory cannot be written: when to try again.

@@ -22,8 +22,9 @@ namespace {
 
 /// A joiner sends its whole request at once.
 constexpr Duration kJoinerTime = std::chrono::seconds(2);
-/// Joiners whose request has not arrived. Beyond this number the one that has been silent longest
-/// is dropped: an honest joiner needs one round trip, so a crowd of silent ones cannot keep it out.
+/// Joiners whose request has not arrived. Beyond this number the seed drops the one that has been
+/// silent longest: an honest joiner needs one round trip, so a crowd of silent ones cannot keep it
+/// out.
 constexpr std::size_t kMostJoiners = 256;
 
 /// The address without its port: the status names each host once.
@@ -39,7 +40,8 @@ void SeedServer::take_events(TimePoint now) {
         if (const auto* up = std::get_if<port::Up>(&event->what)) {
             on_up(now, event->link, *up);
         } else if (const auto* refused = std::get_if<port::Refused>(&event->what)) {
-            // Only refused credentials: nobody waits for a handshake that was never finished.
+            // Report only refused credentials: nobody waits for a handshake that was never
+            // finished.
             if (refused->reason.code() == Errc::unauthenticated) {
                 desk_->refused(refused->from, refused->reason.cause());
             }
@@ -94,7 +96,7 @@ void SeedServer::make_room_for_joiners() {
         if (visitor.joiner && !visitor.lane->closed()) waiting.push_back(&visitor);
     }
     if (waiting.size() <= kMostJoiners) return;
-    NEXAR_ASSERT(waiting.size() == kMostJoiners + 1, "each new joiner drops one");
+    NEXAR_ASSERT(waiting.size() == kMostJoiners + 1, "each new joiner evicts one");
     (*std::ranges::min_element(waiting, {}, &Visitor::deadline))
         ->lane->close("too many joiners are waiting");
 }
@@ -161,15 +163,15 @@ Result<void> SeedServer::take_of_member(Visitor& visitor, const wire::FrameHeade
             return on_abort(visitor, abort.message);
         }
         default:
-            return Error(
-                Errc::protocol_violation,
-                fmt::format("a frame of type {} is not allowed here", wire::name(header.type)));
+            return Error(Errc::protocol_violation,
+                         fmt::format("a frame of type {} is not allowed on a link to a seed",
+                                     wire::name(header.type)));
     }
 }
 
 Result<void> SeedServer::on_proof(Visitor& visitor, const wire::Proof& proof) {
     if (!visitor.joiner || visitor.proved || visitor.greeted) {
-        return Error(Errc::protocol_violation, "a proof is not allowed here");
+        return Error(Errc::protocol_violation, "a proof is not allowed in this state");
     }
     const Error wrong(Errc::unauthenticated, "it does not know the secret of this job");
     NEXAR_TRY_VALUE(bound, binding(visitor.lane->link()));
@@ -203,7 +205,7 @@ Result<security::SigningRequest> SeedServer::read_request(Visitor& visitor,
 
 Result<void> SeedServer::on_join(Visitor& visitor, const wire::JoinRequest& request) {
     if (!visitor.joiner || !visitor.greeted) {
-        return Error(Errc::protocol_violation, "a join request is not allowed here");
+        return Error(Errc::protocol_violation, "a join request is not allowed in this state");
     }
     const auto signing = read_request(visitor, request.signing_request);
     if (!signing) {
@@ -234,8 +236,8 @@ Result<void> SeedServer::on_join(Visitor& visitor, const wire::JoinRequest& requ
     return {};
 }
 
-/// Joiners may only learn what survives a restart, so the state is written first, once for all
-/// joiners of this turn.
+/// Joiners may learn only of state that survives a restart, so the state is written first, once for
+/// all joiners of this turn.
 void SeedServer::answer_all() {
     if (answers_.empty() || !keep()) return;
     for (const Answer& one : std::exchange(answers_, {})) {
@@ -295,12 +297,12 @@ Result<void> SeedServer::on_link_report(Visitor& visitor, const wire::LinkReport
     return {};
 }
 
-/// A member gives up: the others would wait in vain for links to it.
+/// A member gave up: the others would wait in vain for links to it.
 Result<void> SeedServer::on_failed_member(Visitor& visitor, const wire::ErrorReport& report) {
     if (!visitor.member) return Error(Errc::protocol_violation, "a joiner has no links to report");
     const auto view = desk_->view();
     const Member* const own = view ? view->find(visitor.member->node) : nullptr;
-    // Before the world has formed another process may take its place.
+    // Before the world has formed, another process may still take its place.
     if (!view || own == nullptr) return {};
     const Error left(Errc::link_closed,
                      fmt::format("rank {} left before all members were connected: {}",
@@ -313,13 +315,13 @@ Result<void> SeedServer::on_failed_member(Visitor& visitor, const wire::ErrorRep
     return {};
 }
 
-/// Members tell each other. The seed only remembers the abort for a launcher that asks.
+/// Members tell each other of an abort. The seed only remembers it for a launcher that asks.
 Result<void> SeedServer::on_abort(Visitor& visitor, const wire::Abort& abort) {
     const auto view = desk_->view();
     const Member* const own = view && visitor.member ? view->find(visitor.member->node) : nullptr;
     if (own == nullptr || own->rank != abort.rank) {
         return Error(Errc::protocol_violation,
-                     fmt::format("rank {} did not say itself that it aborted the program",
+                     fmt::format("only rank {} itself may report that it aborted the program",
                                  abort.rank.value()));
     }
     if (!aborted_) aborted_ = engine::error_of(abort);
@@ -340,7 +342,7 @@ void SeedServer::tell_members() {
     const bool formed_now = desk_->try_form();
     if (formed_now) {
         reports_.clear();
-        aborted_.reset();  // it belongs to the world before
+        aborted_.reset();  // it belongs to the previous world
         NEXAR_LOG_INFO("the cluster is complete: epoch {}", desk_->state().epoch.value());
     }
     if (!keep()) return;

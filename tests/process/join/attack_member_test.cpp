@@ -52,7 +52,8 @@ protected:
         return Address::parse("127.0.0.1:1").value().with_port(bound.port());
     }
 
-    /// How a link ends on which a node with these credentials sends Hello to an honest one.
+    /// The error with which a link ends after a node with these credentials sent Hello to an honest
+    /// one.
     Error greet(const std::shared_ptr<const security::Credentials>& credentials, const Node& to,
                 const wire::Hello& hello) {
         Stranger stranger(credentials);
@@ -104,7 +105,7 @@ TEST_F(MemberAttack, claiming_another_rank_is_refused) {
     const auto outsider = certified(security::new_node_id().value());
     const Error refused = greet(outsider, nodes_[0], {.epoch = Epoch(1), .wanted_rank = Rank(1)});
     EXPECT_THAT(refused.what(), HasSubstr("not a member of the current view"));
-    // A node with the id of a member finds its place taken.
+    // A node with the id of a connected member is refused.
     const auto kept = security::StateDirectory::open(state_).value().seed().value().value();
     const auto twin = certified(NodeId(kept.members[1].member.node));
     const Error second = greet(twin, nodes_[0], {.epoch = Epoch(1), .wanted_rank = Rank(0)});
@@ -126,7 +127,8 @@ TEST_F(MemberAttack, many_links_of_nodes_outside_the_view_are_dropped) {
                    return stranger.story(id).down.has_value();
                }) >= 100;
     };
-    EXPECT_TRUE(stranger.run_until(gone)) << "links of nobody are kept without bound";
+    EXPECT_TRUE(stranger.run_until(gone))
+        << "links of nodes outside the view are kept without bound";
     expect_connected(nodes_);
 }
 

@@ -1,4 +1,4 @@
-// One test per attack on a seed. In each the honest nodes still join in time.
+// One test per attack on a seed. In each of them the honest nodes still join in time.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -191,7 +191,7 @@ private:
 };
 
 TEST_F(Attack, a_man_in_the_middle_learns_nothing_at_first_contact) {
-    // A relay sees and changes nothing: the join works.
+    // A relay cannot read or change anything: the join works.
     const Relay relay(address_of(seed_));
     JoinString join = parsed();
     join.seeds = {relay.address()};
@@ -202,8 +202,8 @@ TEST_F(Attack, a_man_in_the_middle_learns_nothing_at_first_contact) {
     nodes.push_back(direct.get());
     EXPECT_GT(relay.passed(), 0);
     expect_connected(nodes);
-    // To terminate the handshake itself it needs the CA's key: see a_forged_seed_is_refused. With a
-    // certificate of the same cluster it is a member, not a seed: see
+    // To terminate the handshake itself, it would need the CA's key: see a_forged_seed_is_refused.
+    // With a certificate of the same cluster it would be a member, not a seed: see
     // a_member_cannot_pose_as_the_seed.
 }
 
@@ -309,7 +309,7 @@ TEST_F(Attack, a_thousand_silent_connections_do_not_keep_nodes_out) {
                 links, [&](port::LinkId id) { return stranger.story(id).was_up; });
         }
     });
-    await([&] { return came >= 100; }, "the crowd does not come up");
+    await([&] { return came >= 100; }, "the links of the crowd do not come up");
     expect_honest_nodes_join();
 }
 

@@ -38,7 +38,7 @@ inline Error failure_of(std::future<Node>& joining) {
     } catch (const Error& error) {
         return error;
     }
-    ADD_FAILURE() << "a join succeeded that must not";
+    ADD_FAILURE() << "a join that must fail succeeded";
     return {Errc::closed, "none"};
 }
 
@@ -75,7 +75,7 @@ inline std::vector<Node> all_of(std::vector<std::future<Node>>& joins) {
     return nodes;
 }
 
-/// Joins as many honest nodes as the seed waits for.
+/// Joins as many honest nodes as the seed expects.
 inline std::vector<Node> join_all(Seed& seed, int world) {
     const std::string join_string = seed.create_token({.uses = world});
     std::vector<std::future<Node>> joins;

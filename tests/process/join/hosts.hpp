@@ -25,8 +25,8 @@ struct Reached {
 /// commands; a failure there throws here.
 class Host {
 public:
-    /// On a new host, or on that of `neighbour`. Throws Error (unsupported) if this user may not
-    /// create namespaces.
+    /// Starts the process on a new host, or on that of `neighbour`. Throws Error (unsupported) if
+    /// this user may not create namespaces.
     explicit Host(const Host* neighbour = nullptr);
 
     pid_t id() const noexcept { return process_->id(); }
@@ -41,7 +41,7 @@ public:
     void begin_join(int rank, int port, const std::string& join_string,
                     std::chrono::milliseconds formation_timeout = std::chrono::seconds(40));
     std::vector<Reached> exchanged();
-    /// The text of the error that it ended with; empty if it succeeded.
+    /// The text of the error with which the join failed; empty if it succeeded.
     std::string failure();
 
 private:

@@ -103,7 +103,7 @@ TEST(Join, names_the_missing_ranks_when_time_runs_out) {
     EXPECT_EQ(failure_of(second).code(), Errc::timed_out);
 }
 
-TEST(Join, says_that_no_seed_answers) {
+TEST(Join, reports_that_no_seed_answers) {
     std::string join_string;
     {
         Seed seed(seed_options(2));
@@ -273,7 +273,7 @@ TEST(Seed, logs_once_that_it_cannot_write_and_once_that_it_can_again) {
     std::vector<std::future<Node>> joins;
     joins.push_back(join_soon(join_string));
     joins.push_back(join_soon(join_string));
-    await([&] { return log.count("cannot write its state") > 0; }, "no line");
+    await([&] { return log.count("cannot write its state") > 0; }, "the failure was not logged");
     std::this_thread::sleep_for(1200ms);  // meanwhile a second attempt fails and is not logged
     EXPECT_EQ(log.size(), 1U);
     std::filesystem::remove(file);
@@ -293,9 +293,9 @@ TEST(Join, removes_the_join_string_from_the_environment_and_remembers_it) {
         node.close();
         await_status(seed, "0 of 1 joined");
     }
-    // The token has no use left: the remembered string was tried, and not nothing.
+    // The token has no uses left, so this error shows that join() used the remembered string.
     EXPECT_THAT(failure([] { join(); }), HasSubstr("already used"));
-    // A new one counts.
+    // A new join string replaces it.
     ::setenv("NEXAR_JOIN", seed.create_token({}).c_str(), 1);
     EXPECT_NO_THROW(join());
 }
@@ -326,7 +326,7 @@ TEST(Seed, does_not_start_from_a_directory_that_others_can_read) {
     std::filesystem::permissions(options.state_dir, perms::owner_all | perms::group_read);
     try {
         const Seed seed(options);
-        FAIL() << "it started";
+        FAIL() << "the seed started";
     } catch (const Error& error) {
         EXPECT_EQ(error.code(), Errc::bad_config);
         EXPECT_THAT(error.what(), HasSubstr("chmod 0700"));
@@ -348,7 +348,7 @@ TEST(Seed, may_end_while_its_members_continue) {
     expect_connected(nodes);
 }
 
-TEST(JobSecret, admits_all_who_know_it) {
+TEST(JobSecret, admits_every_process_that_knows_it) {
     SeedOptions options = seed_options(2);
     options.job_secret = "0123456789abcdef0123456789abcdef";
     EXPECT_NO_THROW(Seed{options});

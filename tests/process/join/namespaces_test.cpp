@@ -34,7 +34,7 @@ struct Network {
     const char* name = "";
     bool v4 = true;
     bool v6 = true;
-    bool lonely = false;  // host 1 has an interface that leads nowhere
+    bool lonely = false;  // host 1 has an interface without a peer
     int dockers = 0;      // separate bridges on which hosts 0, 1 and 2 have the same addresses
 };
 
@@ -63,14 +63,14 @@ protected:
         for (int i = 0; i < kHosts; ++i) configure(i);
     }
 
-    /// Added before its cable, so that the dead address is first in its list.
+    /// Adds the traps of a host before its cable, so that the dead address is first in its list.
     void add_traps(int host) {
         Host& one = *hosts_[static_cast<std::size_t>(host)];
         if (GetParam().lonely && host == 1) {
             one.run("ip link add lonely type veth peer name nobody && ip link set nobody up");
             one.run(
                 fmt::format("ip address add {}/32 dev lonely && ip link set lonely up", kLonely));
-            // Otherwise the host answers for it on every cable.
+            // Otherwise the host answers ARP requests for this address on every cable.
             one.run("echo 1 > /proc/sys/net/ipv4/conf/all/arp_ignore");
         }
         for (int i = 0; i < GetParam().dockers && host != 3; ++i) {
@@ -104,7 +104,7 @@ protected:
         }
     }
 
-    /// Starts a rank per entry: its host and its port.
+    /// Starts one rank per entry: its host and its port.
     void start(const std::vector<std::pair<int, int>>& ranks,
                std::chrono::milliseconds formation_timeout = std::chrono::seconds(40)) {
         token_ = hosts_[0]->serve(static_cast<int>(ranks.size()), state_dir());
@@ -123,8 +123,8 @@ protected:
         }
     }
 
-    /// The links that all ranks report. Each pair has one that uses an address at which the other
-    /// host can be reached.
+    /// Returns the links that all ranks report, after it has checked that each pair has one link,
+    /// over an address at which the other host can be reached.
     std::vector<Reached> expect_mesh() {
         std::vector<Reached> all;
         for (Host* rank : ranks_) {
@@ -215,7 +215,7 @@ TEST_P(LonelyInterface, is_published_and_does_not_win_the_race) {
     EXPECT_EQ(published(0).front(), kLonely);
     for (const Reached& one : all) {
         if (one.to != 0) continue;
-        EXPECT_THAT(one.why, HasSubstr(kLonely)) << "it was not even tried";
+        EXPECT_THAT(one.why, HasSubstr(kLonely)) << "the dead address was not tried";
     }
 }
 
@@ -254,7 +254,7 @@ TEST_P(CutPair, is_named_on_every_rank_when_the_formation_fails) {
         EXPECT_EQ(count(why, "firewall"), 1U) << why;
         EXPECT_EQ(count(why, "127.0.0.1"), 0U) << why;
     }
-    // It was connected to both, so its wait fails with their explanation.
+    // The third rank was connected to both, so its wait fails with their explanation.
     const std::string third = ranks_[2]->failure();
     EXPECT_THAT(third, AllOf(HasSubstr(" left"), HasSubstr("the cluster did not form in time")));
     EXPECT_THAT(third, HasSubstr("no answer from 10.99.0."));
@@ -266,15 +266,15 @@ INSTANTIATE_TEST_SUITE_P(Over, CutPair,
 class DockerBridge : public Cluster {};
 
 TEST_P(DockerBridge, of_two_hosts_leads_to_the_wrong_process_and_does_not_win_the_race) {
-    // At the bridge's address and on loopback, rank 0 finds 1 instead of 2, and itself instead
+    // At the bridge's address and on loopback, rank 0 finds rank 1 instead of 2, and itself instead
     // of 3. At the seed's address it finds itself, too.
     start({{1, 7400}, {1, 7402}, {2, 7402}, {2, 7400}, {3, 7402}});
     const auto all = expect_mesh();
     EXPECT_EQ(published(0).front(), docker(0));
     EXPECT_EQ(published(2).front(), docker(0));
     if (GetParam().dockers == 1) return;
-    // The two share most of their addresses and look like one host; only their identities tell them
-    // apart.
+    // Both hosts share most of their addresses and look like one host; only their identities
+    // distinguish them.
     EXPECT_THAT(all, Contains(Field(&Reached::why, AllOf(HasSubstr(docker(0)),
                                                          HasSubstr("belongs to another node")))));
 }

@@ -1,4 +1,4 @@
-// The seed line of a node with a real seed, driven by the test.
+// The seed line of a node, connected to a real seed and driven by the test.
 
 #include "runtime/join/seed_line.hpp"
 
@@ -55,7 +55,7 @@ protected:
 };
 
 TEST_F(Line, accepts_reports_after_its_link_went_down_while_it_closes) {
-    turn_until([&] { return line_->view().has_value(); }, "no view");
+    turn_until([&] { return line_->view().has_value(); }, "no view arrives");
     const wire::LinkReport report{.rank = Rank(0), .address = {"10.0.0.9:41000"}};
     line_->report(report);
     line_->close({});

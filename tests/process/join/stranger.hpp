@@ -31,7 +31,7 @@ public:
                 .value();
     }
 
-    /// Dials as no node does: accepts whichever member answers.
+    /// Dials without an expected peer, as no node does: accepts any member that answers.
     port::LinkId dial_anyone(const Address& to, const ClusterId& cluster) {
         return carrier_->endpoint().dial(now(), to, {.cluster = cluster, .node = {}}).value();
     }

@@ -24,7 +24,7 @@ std::size_t kernel_limit(const char* name) {
     return bytes;
 }
 
-// Root gets any buffer size, so an unprivileged process asks.
+// The kernel grants root any buffer size, so an unprivileged process requests it.
 TEST(QuicBuffers, the_log_says_once_which_setting_to_raise) {
     const std::size_t most = kernel_limit("rmem_max");
     ASSERT_GT(most, 0U);

@@ -16,7 +16,7 @@ using std::chrono::seconds;
 
 constexpr std::size_t kMostGrowth = std::size_t{16} << 20U;
 
-/// Counts the bytes to everyone except the honest clients, which are at 127.0.0.1.
+/// Counts the bytes sent to anyone except the honest clients, which are at 127.0.0.1.
 class StrangersPath final : public quic::PacketPath {
 public:
     StrangersPath(quic::PacketPath& to, std::uint64_t& bytes) noexcept : to_(&to), bytes_(&bytes) {}
@@ -93,7 +93,7 @@ std::string hear(const Channel& channel) {
     return channel.hear(patience(seconds(60))).value_or("(nothing)");
 }
 
-/// An honest client: dials and closes; returns how long it took to come up, if it did.
+/// An honest client: dials and closes. Returns how long the handshake took, if it completed.
 std::optional<Duration> handshake_time(const Address& server, const TestCluster& cluster,
                                        BufferPool& pool) {
     Station client(loopback(), pool, node_options(cluster, 1));
@@ -110,8 +110,9 @@ std::optional<Duration> handshake_time(const Address& server, const TestCluster&
     return took;
 }
 
-/// If the machine has no core to spare for the server, the kernel drops packets of honest clients
-/// with those of the flood, and a handshake sometimes needs another try: so the median counts.
+/// If the machine has no free core for the server, the kernel drops packets of honest clients along
+/// with those of the flood, and a handshake sometimes needs another attempt. So the test checks the
+/// median.
 void expect_most_within_a_second(std::vector<Duration> took) {
     std::ranges::sort(took);
     std::string all;
@@ -130,7 +131,8 @@ void withstands_a_flood_of_initials(const FloodCase& scenario) {
     ChildProcess server([&](Channel& channel) { serve(channel, cluster); });
     const Address address = Address::parse(hear(server.channel())).value();
     BufferPool pool(PoolProfile::training());
-    ASSERT_TRUE(handshake_time(address, cluster, pool)) << "not even without a flood";
+    ASSERT_TRUE(handshake_time(address, cluster, pool))
+        << "the handshake fails even without a flood";
     const std::size_t before = server.resident_bytes();
 
     ChildProcess flood([&](Channel& channel) {
@@ -167,7 +169,7 @@ void withstands_a_flood_of_initials(const FloodCase& scenario) {
         sent, length, report.packets_in, report.accepted, report.retries, report.dropped,
         report.most_half_open, report.bytes_to_strangers, growth / 1024,
         static_cast<double>(report.packets_in) / report.processor_seconds);
-    EXPECT_GT(report.packets_in, 10'000U) << "that was no flood";
+    EXPECT_GT(report.packets_in, 10'000U) << "the flood was too small";
     EXPECT_GT(report.retries, 0U);
     EXPECT_LE(report.most_half_open, quic::GateLimits{}.half_open);
     EXPECT_LE(report.bytes_to_strangers, 3 * 1200 * report.packets_in);

@@ -59,7 +59,7 @@ int open_port() {
     const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     sockaddr_in any{};
     any.sin_family = AF_INET;
-    // Answers are never read and must not pile up in the kernel.
+    // Nobody reads the answers, and they must not pile up in the kernel.
     const int least = 1;
     if (socket < 0 || ::bind(socket, reinterpret_cast<sockaddr*>(&any), sizeof any) != 0 ||
         ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &least, sizeof least) != 0) {
@@ -145,7 +145,8 @@ void FloodSender::run(double per_second, const Channel& channel) {
         const double due = per_second * seconds;
         while (static_cast<double>(sent) < due) {
             sent += send_batch();
-            // On a machine that is too slow for the rate the sender must still notice the end.
+            // On a machine that is too slow for the rate, the sender must still notice the request
+            // to stop.
             if (sent % (64 * kBatch) == 0) break;
         }
         const timespec millisecond{.tv_sec = 0, .tv_nsec = 1'000'000};

@@ -10,9 +10,9 @@
 
 namespace nexar::testing {
 
-/// Sends first packets of clients that do not exist, from spoofed addresses of 127.0.0.0/8 outside
-/// of 127.0.0.0/24: half of them are valid and make a server begin a handshake, the others are
-/// random bytes behind a valid header.
+/// Sends first packets of clients that do not exist, from spoofed addresses in 127.0.0.0/8 outside
+/// 127.0.0.0/24: half of them are valid and make a server begin a handshake, the others are random
+/// bytes behind a valid header.
 class FloodSender {
 public:
     using Packet = std::vector<std::byte>;
@@ -22,9 +22,9 @@ public:
     FloodSender& operator=(const FloodSender&) = delete;
     ~FloodSender();
 
-    /// Uses only idle processor time, because a flood from other machines uses none. Sends at this
-    /// rate, or as fast as it can, until a message arrives on the channel. Sends "flooding" before
-    /// and the number of packets after.
+    /// Sends at this rate, or as fast as it can, until a message arrives on the channel. Reports
+    /// "flooding" at the start and the number of packets at the end. Uses only idle processor time,
+    /// because a flood from other machines uses none.
     void run(double per_second, const Channel& channel);
 
 private:

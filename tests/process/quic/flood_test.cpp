@@ -1,4 +1,4 @@
-// Hundreds of thousands of strangers.
+// A server under a flood from hundreds of thousands of strangers.
 
 #include "process/quic/scenarios.hpp"
 #include "support/seed.hpp"

@@ -10,7 +10,7 @@ namespace nexar::testing {
 namespace {
 
 constexpr std::size_t kFloodPorts = 64;
-/// Forgets all handshakes without telling the server.
+/// How often the flood forgets all its handshakes, without telling the server.
 constexpr Duration kForgetEvery = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -44,7 +44,7 @@ void HalfOpenFlood::answer_retries(TimePoint now) {
     for (std::size_t i = 0; i < ports_.count(); ++i) {
         ports_.choose_next();
         ports_.chosen().receive(65536, [&](const quic::UdpSocket::Arrival& arrival) {
-            // RFC 9000 17.2.5: ignores everything except Retry.
+            // RFC 9000 17.2.5: ignore everything except Retry.
             if ((std::to_integer<unsigned>(arrival.bytes[0]) & 0xf0U) != 0xf0U) return;
             endpoint_->receive(now, arrival.path, 0, arrival.bytes, arrival.bytes.size());
             endpoint_->flush(now);

@@ -42,16 +42,16 @@ Made make_connections(Wire& wire, std::size_t wanted) {
     return made;
 }
 
-TEST(QuicHandshake, fifty_of_fifty_come_up_with_30_percent_loss_both_ways) {
+TEST(QuicHandshake, all_of_50_complete_with_30_percent_loss_both_ways) {
     Wire wire(both_ways(loses(0.3, 3), test_seed(31)));
     EXPECT_EQ(make_connections(wire, 50).first_time, 50U) << wire.driver.describe();
     EXPECT_GT(wire.traffic(kToServer).dropped, 20U);
     EXPECT_GT(wire.traffic(kToClient).dropped, 20U);
 }
 
-TEST(QuicHandshake, comes_up_with_30_percent_of_packets_corrupted) {
+TEST(QuicHandshake, completes_with_30_percent_of_packets_corrupted) {
     Wire wire(both_ways(corrupts(0.3), test_seed(32)));
-    // Unlike the losses above, the number of consecutive corruptions is not bounded; after eight of
+    // Unlike the losses above, the number of consecutive corruptions is unbounded; after eight of
     // them a dialer gives up.
     const Made made = make_connections(wire, 20);
     EXPECT_EQ(made.first_time + made.second_time, 20U);
@@ -60,7 +60,7 @@ TEST(QuicHandshake, comes_up_with_30_percent_of_packets_corrupted) {
     EXPECT_GT(wire.traffic(kToClient).corrupted, 10U);
 }
 
-TEST(QuicHandshake, comes_up_over_750_ms_one_way) {
+TEST(QuicHandshake, completes_with_a_delay_of_750_ms_one_way) {
     using std::chrono::milliseconds;
     Wire wire(both_ways(delays(milliseconds(750))));
     const port::LinkId link = wire.connect();
@@ -84,10 +84,10 @@ TEST(QuicHandshake, a_server_sends_at_most_three_times_what_an_unproven_address_
     for (std::size_t i = 0; i < arrived; ++i) bytes_in += wire.client_out.first_sizes[i];
     EXPECT_GT(wire.server_out.bytes, 0U);
     EXPECT_LE(wire.server_out.bytes, 3 * bytes_in);
-    EXPECT_GT(wire.traffic(kToServer).blackholed, 3U) << "the client did not even insist";
+    EXPECT_GT(wire.traffic(kToServer).blackholed, 3U) << "the client did not retry";
 }
 
-TEST(QuicHandshake, comes_up_through_a_retry_even_with_loss) {
+TEST(QuicHandshake, completes_after_a_retry_even_with_loss) {
     WireOptions options = both_ways(loses(0.1), test_seed(33));
     options.gate.half_open_before_retry = 0;
     Wire wire(options);
@@ -96,7 +96,7 @@ TEST(QuicHandshake, comes_up_through_a_retry_even_with_loss) {
     EXPECT_EQ(wire.server.endpoint().counts().bad_tokens, 0U);
 }
 
-TEST(QuicHandshake, a_dialer_of_a_foreign_ca_is_refused_and_both_sides_learn_why) {
+TEST(QuicHandshake, a_dialer_with_a_foreign_ca_is_refused_and_both_sides_learn_why) {
     Wire wire;
     quic::EndpointOptions options = node_options(wire.cluster, 7);
     options.credentials = wire.cluster.flawed(Flaw::foreign_ca);

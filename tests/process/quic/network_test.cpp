@@ -1,4 +1,4 @@
-// Both IP versions on loopback, and two hosts: namespaces with a veth between them.
+// Both IP versions on loopback, and two hosts: namespaces connected by a veth pair.
 
 #include <fmt/format.h>
 #include <linux/ethtool.h>

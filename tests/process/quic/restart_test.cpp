@@ -22,7 +22,7 @@ protected:
         link_.idle_timeout = seconds(30);
     }
 
-    /// A server in another process, which keeps its secret over restarts.
+    /// A server in another process, which keeps its secret across restarts.
     std::unique_ptr<ChildProcess> serve(const Address& local) {
         auto child = std::make_unique<ChildProcess>([&](Channel& channel) {
             BufferPool pool(PoolProfile::training());
@@ -42,7 +42,7 @@ protected:
         return child;
     }
 
-    /// A client with a link to it.
+    /// Makes a link from the client to the server.
     port::LinkId connect(Station& client, LinkDriver& driver) {
         driver.add(client);
         const auto link = client.dial(address_, {.cluster = cluster_.id(), .node = {}});
@@ -113,7 +113,7 @@ TEST_F(QuicRestart, a_killed_server_is_noticed_within_a_second_of_the_next_send)
                                      patience(seconds(20))))
             << driver.describe();
         EXPECT_EQ(client.story(link).down->code(), Errc::timed_out);
-        EXPECT_THAT(client.story(link).down->what(), HasSubstr("nobody listens at"));
+        EXPECT_THAT(client.story(link).down->what(), HasSubstr("no process listens at"));
         EXPECT_GE(client.story(link).down_at - sent, milliseconds(450));
         EXPECT_LT(client.story(link).down_at - sent, patience(seconds(1)));
         EXPECT_EQ(client.outcomes(port::SendOutcome::link_lost), 1U);
@@ -130,7 +130,7 @@ TEST_F(QuicRestart, a_killed_idle_server_is_noticed_after_the_next_keep_alive) {
     ASSERT_TRUE(driver.run_until([&] { return client.story(link).down.has_value(); },
                                  patience(seconds(20))))
         << driver.describe();
-    EXPECT_THAT(client.story(link).down->what(), HasSubstr("nobody listens at"));
+    EXPECT_THAT(client.story(link).down->what(), HasSubstr("no process listens at"));
     EXPECT_LT(client.story(link).down_at - killed, link_.keep_alive + patience(seconds(1)));
 }
 
@@ -148,7 +148,7 @@ TEST_F(QuicRestart, a_dial_to_a_closed_port_fails_within_a_second) {
     EXPECT_EQ(client.story(link).down->code(), Errc::timed_out);
 }
 
-TEST_F(QuicRestart, a_stopped_server_is_given_up_after_the_idle_timeout) {
+TEST_F(QuicRestart, a_link_to_a_stopped_server_ends_after_the_idle_timeout) {
     link_.idle_timeout = seconds(1);
     auto server = serve(loopback());
     Station client(loopback(), pool_, node_options(cluster_, 1, link_));

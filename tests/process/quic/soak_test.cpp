@@ -32,7 +32,7 @@ TEST(QuicSoak, a_link_follows_an_address_that_changes_every_5_s) {
                         .seed = test_seed(83)});
 }
 
-TEST(QuicSoak, ten_megabytes_come_through_over_750_ms_one_way) {
+TEST(QuicSoak, ten_megabytes_arrive_with_a_delay_of_750_ms_one_way) {
     Wire wire(both_ways(delays(milliseconds(750))));
     wire.connect();
     EXPECT_TRUE(wire.transfers({.streams = 1, .bytes_each = 10'000'000}));
@@ -50,7 +50,7 @@ TEST(QuicSoak, never_reads_released_memory_again) {
     never_reads_released_memory({.bytes_each_way = scaled(kGiB), .seed = test_seed(84)});
 }
 
-TEST(QuicSoak, a_flood_of_spoofed_initials_for_30_s) {
+TEST(QuicSoak, honest_clients_connect_during_30_s_of_spoofed_initials) {
     withstands_a_flood_of_initials(
         {.length = seconds(30), .handshakes = 20, .seed = test_seed(85)});
 }

@@ -11,7 +11,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-TEST(QuicTransfer, is_right_with_2_percent_loss_both_ways) {
+TEST(QuicTransfer, arrives_intact_with_2_percent_loss_both_ways) {
     Wire wire(both_ways(loses(0.02), test_seed(51)));
     wire.connect();
     EXPECT_TRUE(wire.transfers({.streams = 8, .bytes_each = scaled(4'000'000), .both_ways = true}));
@@ -19,7 +19,7 @@ TEST(QuicTransfer, is_right_with_2_percent_loss_both_ways) {
     EXPECT_GT(wire.traffic(kToClient).dropped, 10U);
 }
 
-TEST(QuicTransfer, is_right_with_2_percent_of_packets_corrupted) {
+TEST(QuicTransfer, arrives_intact_with_2_percent_of_packets_corrupted) {
     Wire wire(both_ways(corrupts(0.02), test_seed(52)));
     wire.connect();
     EXPECT_TRUE(wire.transfers({.streams = 8, .bytes_each = scaled(4'000'000), .both_ways = true}));
@@ -27,7 +27,7 @@ TEST(QuicTransfer, is_right_with_2_percent_of_packets_corrupted) {
     EXPECT_GT(wire.traffic(kToClient).corrupted, 10U);
 }
 
-TEST(QuicTransfer, is_right_with_everything_wrong_at_once) {
+TEST(QuicTransfer, arrives_intact_with_all_faults_at_once) {
     udp_fault::FaultOptions faults = loses(0.01);
     faults.burst = {.start = 0.002, .shortest = 2, .longest = 8};
     faults.duplicate = 0.02;
@@ -41,7 +41,7 @@ TEST(QuicTransfer, is_right_with_everything_wrong_at_once) {
     EXPECT_TRUE(wire.transfers({.streams = 8, .bytes_each = scaled(500'000), .both_ways = true}));
 }
 
-TEST(QuicTransfer, a_megabyte_comes_through_over_750_ms_one_way) {
+TEST(QuicTransfer, a_megabyte_arrives_with_a_delay_of_750_ms_one_way) {
     Wire wire(both_ways(delays(milliseconds(750))));
     wire.connect();
     EXPECT_TRUE(wire.transfers({.streams = 1, .bytes_each = scaled(1'000'000)}));
@@ -62,10 +62,11 @@ TEST(QuicTransfer, keys_are_updated_in_the_middle_by_either_side) {
     std::uint64_t updated = 0;
     const auto update = [&] {
         if (updated == 6 || wire.server.received_bytes() < (updated + 1) * all / 8) return;
-        // Two updates at once would be one: the peer must have followed the last one.
+        // Two simultaneous updates would become one, so the peer must have followed the last one.
         if (updates_of(wire.client) != updated || updates_of(wire.server) != updated) return;
         Station& side = updated % 2 == 0 ? wire.client : wire.server;
-        // Refused until the last one was acknowledged (RFC 9001 6.1): retry in the next turn.
+        // ngtcp2 refuses an update until the last one was acknowledged (RFC 9001 6.1): retry in the
+        // next turn.
         if (side.connection(side.link()->id()).update_keys(wire.driver.now())) ++updated;
     };
     EXPECT_TRUE(
@@ -85,7 +86,7 @@ TEST(QuicTransfer, works_on_a_path_with_an_mtu_of_1300_bytes) {
     EXPECT_TRUE(wire.transfers({.streams = 4, .bytes_each = scaled(4'000'000), .both_ways = true}));
     const std::size_t found = wire.client.connection(link).statistics().datagram_bytes;
     EXPECT_TRUE(found == 1280 || found == 1200) << found;
-    EXPECT_GT(wire.traffic(kToServer).oversized, 0U) << "larger ones were not even tried";
+    EXPECT_GT(wire.traffic(kToServer).oversized, 0U) << "no larger datagram was tried";
 }
 
 TEST(QuicTransfer, continues_when_the_mtu_shrinks_in_the_middle) {

@@ -4,8 +4,8 @@ namespace nexar::testing {
 
 namespace {
 
-/// Fails if no payload byte arrives anywhere for this long: far more than a loaded machine needs,
-/// and far less than a transfer that limps from timeout to timeout takes.
+/// Fails if no payload byte arrives anywhere for this long: far longer than a loaded machine needs,
+/// and far shorter than a transfer that limps from timeout to timeout takes.
 class StallWatch {
 public:
     explicit StallWatch(Wire& wire) : wire_(&wire), moved_at_(wire.driver.now()) {}

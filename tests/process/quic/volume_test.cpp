@@ -91,7 +91,7 @@ TEST(QuicStuckReceiver,
     ASSERT_TRUE(wire.driver.run_until(
         [&] { return at_server().statistics().parked > options.link.park_budget; },
         patience(seconds(20))))
-        << "the budget for what waits was never spent";
+        << "the park budget was never used up";
     Station other(loopback(), wire.pool, node_options(wire.cluster, 2));
     wire.driver.add(other);
     other.dial(wire.entrance(), {.cluster = wire.cluster.id(), .node = {}});
@@ -113,7 +113,7 @@ TEST(QuicStuckReceiver,
     EXPECT_TRUE(
         wire.driver.run_until([&] { return control.taken() == note.bytes + Payload::kPrefixBytes; },
                               patience(seconds(20))))
-        << control.taken() << " bytes of the control lane came";
+        << control.taken() << " bytes of the control lane arrived";
     EXPECT_EQ(control.verdict(), "");
     EXPECT_EQ(wire.client.sending(), 200U);
     EXPECT_LE(at_server().statistics().parked,

@@ -67,7 +67,7 @@ protected:
 using Kinds = ::testing::Types<SimPair, QuicPair>;
 TYPED_TEST_SUITE(CarrierContract, Kinds);
 
-TYPED_TEST(CarrierContract, a_dialed_member_comes_up_on_both_sides) {
+TYPED_TEST(CarrierContract, a_link_to_a_dialed_member_comes_up_on_both_sides) {
     LinkEnd& end = this->dial();
     EXPECT_FALSE(end.is_up()) << "dial() only enqueues";
     ASSERT_TRUE(this->pair_.run_until(
@@ -77,7 +77,7 @@ TYPED_TEST(CarrierContract, a_dialed_member_comes_up_on_both_sides) {
     EXPECT_EQ(end.link().peer().node, std::get<port::MemberTarget>(target.peer).node);
 }
 
-TYPED_TEST(CarrierContract, a_peer_other_than_the_expected_one_never_comes_up) {
+TYPED_TEST(CarrierContract, a_link_to_an_unexpected_peer_never_comes_up) {
     port::DialTarget target = TestFixture::OfKind::target(this->pair_);
     target.peer = port::MemberTarget{.node = TestCluster::node_id(77)};
     LinkEnd& end = this->dial(target);

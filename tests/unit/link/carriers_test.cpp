@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-TEST(link_settings, the_defaults_are_those_of_the_options_of_quic) {
+TEST(link_settings, the_defaults_equal_those_of_the_quic_options) {
     const LinkSettings settings = link_settings(Config::resolve(kSettings, {}).value());
     const quic::EndpointOptions options = quic::endpoint_options({.settings = settings});
     EXPECT_EQ(options.link.protection, quic::LinkOptions{}.protection);
@@ -40,7 +40,7 @@ TEST(link_settings, each_setting_reaches_its_option) {
     EXPECT_EQ(quic::udp_options(settings).receive_buffer, 256U * 1024);
 }
 
-TEST(carriers, each_kind_has_a_name_of_its_own_and_opens) {
+TEST(carriers, each_kind_has_its_own_name_and_opens) {
     std::set<std::string_view> names;
     BufferPool pool{PoolProfile::inference()};
     for (const CarrierKind& kind : carrier_kinds()) {

@@ -143,7 +143,7 @@ TEST_F(Desk, reassigns_the_rank_of_a_member_that_stays_away) {
     const auto early = admit(applicant(held, 2, Rank(0)));
     ASSERT_FALSE(early);
     EXPECT_EQ(early.error().code(), Errc::too_many_pending) << "it may retry";
-    EXPECT_THAT(early.error().cause(), HasSubstr("rank 0 is kept for a process on host1"));
+    EXPECT_THAT(early.error().cause(), HasSubstr("rank 0 is reserved for a process on host1"));
     pass(milliseconds(1));
     EXPECT_FALSE(desk_->next_deadline());
     const Member second = let_in(held, 2, Rank(0));

@@ -75,8 +75,7 @@ TEST_P(OneSided, link_is_refused_and_the_dialer_learns_the_reason) {
     const auto missing = server->wait_formed(server->now());
     ASSERT_FALSE(missing);
     EXPECT_EQ(missing.error().code(), Errc::timed_out);
-    EXPECT_THAT(missing.error().what(),
-                HasSubstr("not connected with 1 of 1 other members; rank 1"));
+    EXPECT_THAT(missing.error().what(), HasSubstr("not connected to 1 of 1 other members; rank 1"));
 }
 
 INSTANTIATE_TEST_SUITE_P(side, OneSided, ::testing::Bool(), [](const auto& side) {

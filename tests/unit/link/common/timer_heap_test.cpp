@@ -57,7 +57,7 @@ TEST(TimerHeap, matches_a_model_under_random_operations) {
     }
 }
 
-TEST(TimerHeap, removing_an_absent_thing_does_nothing) {
+TEST(TimerHeap, removing_an_absent_object_does_nothing) {
     TimerHeap<Thing> heap;
     Thing in;
     Thing out;

@@ -5,7 +5,7 @@
 #include "support/quic_pair.hpp"
 #include "support/seed.hpp"
 
-// Closing: streams in flight, and what each side knows of the other afterwards.
+// Closing: streams in flight, and what each side knows about the other afterwards.
 namespace nexar::quic {
 namespace {
 
@@ -79,7 +79,7 @@ TEST(ConnectionClose, waits_half_a_second_for_a_peer_that_does_not_answer) {
     EXPECT_EQ(pair.client().down()->code(), Errc::link_closed);
 }
 
-TEST(ConnectionClose, delivers_messages_on_a_link_that_was_idle_for_long) {
+TEST(ConnectionClose, delivers_messages_on_a_link_that_was_idle_for_a_long_time) {
     const LinkOptions seldom{.keep_alive = 20s};
     QuicPair pair({.client = seldom, .server = seldom, .weather = {.delay = 5ms}});
     ASSERT_TRUE(pair.connect());

@@ -80,7 +80,7 @@ TEST_F(ConnectionCredit, for_many_streams_in_small_steps_costs_few_packets) {
     ServerPackets packets(pair_);
     take_in_steps();
     expect_all_arrived();
-    // One for a quarter of a window, and as many acknowledgements.
+    // One packet per quarter of a window, and as many acknowledgements.
     EXPECT_LE(packets.count, 2 * kAllowedStreams * (kStreamBytes / (kWindow / 4)));
 }
 

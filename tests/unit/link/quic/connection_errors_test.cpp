@@ -41,14 +41,15 @@ void run_refused(QuicPair& pair) {
     EXPECT_EQ(pair.server_side.endpoint().connections(), 0U);
 }
 
-/// What nobody but the two sides may learn from a message: no key, no bytes of a certificate.
+/// Matches a message without keys, bytes of certificates or bare error codes.
 auto says_something_useful() {
     return AllOf(Not(HasSubstr("PRIVATE")), Not(HasSubstr("-----")), Not(HasSubstr("(0)")),
                  Not(HasSubstr("ERR_")));
 }
 
-/// Lets a node send a handshake that is larger than it would accept: GnuTLS has one limit for both
-/// directions. When asked for its certificate, it returns it and lifts the limit of the session.
+/// Lets a node send a larger handshake than it would accept: GnuTLS has one limit for both
+/// directions. When asked for its certificate, it returns the certificate and lifts the limit of
+/// the session.
 SharedCredentials without_limit(SharedCredentials credentials) {
     static gnutls_certificate_credentials_t native = nullptr;
     native = credentials->native();
@@ -83,8 +84,8 @@ TEST_P(RefusedPeer, a_server_refuses_the_client_inside_the_handshake) {
     ASSERT_NO_FATAL_FAILURE(run_refused(pair));
     const Error& told = *pair.client().down();
     const Error& found = pair.server_side.refused()[0].reason;
-    EXPECT_THAT(told.cause(), HasSubstr("10.0.0.2:7400 refused us"));
-    EXPECT_THAT(found.cause(), Not(HasSubstr("refused us")));
+    EXPECT_THAT(told.cause(), HasSubstr("10.0.0.2:7400 refused this node"));
+    EXPECT_THAT(found.cause(), Not(HasSubstr("refused this node")));
     EXPECT_EQ(found.host(), "10.0.0.1:7400");
     EXPECT_THAT(told.cause(), says_something_useful());
     EXPECT_THAT(found.cause(), says_something_useful());
@@ -98,11 +99,11 @@ TEST_P(RefusedPeer, a_client_refuses_the_server_inside_the_handshake) {
     const Error& found = *pair.client().down();
     const Error& told = pair.server_side.refused()[0].reason;
     if (GetParam() == Flaw::no_certificate) {
-        EXPECT_THAT(found.cause(), HasSubstr("10.0.0.2:7400 refused us"))
-            << "a server without a certificate cannot even answer";
+        EXPECT_THAT(found.cause(), HasSubstr("10.0.0.2:7400 refused this node"))
+            << "a server without a certificate cannot answer";
     } else {
-        EXPECT_THAT(told.cause(), HasSubstr("10.0.0.1:7400 refused us"));
-        EXPECT_THAT(found.cause(), Not(HasSubstr("refused us")));
+        EXPECT_THAT(told.cause(), HasSubstr("10.0.0.1:7400 refused this node"));
+        EXPECT_THAT(found.cause(), Not(HasSubstr("refused this node")));
         EXPECT_EQ(found.host(), "10.0.0.2:7400");
     }
     EXPECT_THAT(told.cause(), says_something_useful());
@@ -123,7 +124,7 @@ TEST_P(RefusedPeer, is_refused_on_a_bad_network_as_well) {
     EXPECT_EQ(pair.server_side.endpoint().half_open(), 0U);
 }
 
-TEST(ConnectionErrors, a_server_with_another_node_id_than_expected_is_refused) {
+TEST(ConnectionErrors, a_server_with_an_unexpected_node_id_is_refused) {
     QuicPair pair;
     LinkEnd& client = pair.client_side.dial(
         pair.server_side.host().address(),
@@ -136,7 +137,7 @@ TEST(ConnectionErrors, a_server_with_another_node_id_than_expected_is_refused) {
     EXPECT_THAT(client.down()->cause(), HasSubstr(TestCluster::node_id(2).to_hex()));
     EXPECT_EQ(pair.server_side.refused()[0].reason.code(), Errc::unauthenticated);
     EXPECT_THAT(pair.server_side.refused()[0].reason.cause(),
-                HasSubstr("10.0.0.1:7400 refused us"));
+                HasSubstr("10.0.0.1:7400 refused this node"));
 }
 
 TEST(ConnectionErrors, any_node_of_the_cluster_is_accepted_when_none_is_expected) {
@@ -151,7 +152,7 @@ TEST(ConnectionErrors, a_refused_client_learns_the_servers_reason) {
     ASSERT_NO_FATAL_FAILURE(run_refused(pair));
     EXPECT_EQ(pair.client().down()->code(), Errc::unauthenticated);
     EXPECT_THAT(pair.client().down()->cause(),
-                AllOf(HasSubstr("10.0.0.2:7400 refused us"), HasSubstr("expired")));
+                AllOf(HasSubstr("10.0.0.2:7400 refused this node"), HasSubstr("expired")));
     EXPECT_EQ(pair.server_side.refused()[0].reason.code(), Errc::unauthenticated);
     EXPECT_THAT(pair.server_side.refused()[0].reason.cause(), HasSubstr("expired"));
 }
@@ -201,7 +202,7 @@ TEST(ConnectionErrors, one_side_without_protection_is_refused_by_the_other) {
     }
 }
 
-TEST(ConnectionErrors, without_protection_on_both_sides_one_loud_warning_each_and_data_flows) {
+TEST(ConnectionErrors, without_protection_on_both_sides_each_warns_once_and_data_flows) {
     LogCapture log;
     const LinkOptions bare{.protection = Protection::none};
     QuicPair pair({.client = bare, .server = bare});

@@ -193,7 +193,8 @@ TEST(ConnectionRead, the_window_of_a_fast_stream_grows_to_its_limit) {
     const TimePoint before = pair.world.now();
     pair.client().send(pattern(1, 50'000'000));
     ASSERT_TRUE(pair.run_until([&] { return pair.client().all_released(); }));
-    // 50 round trips of 40 ms with the first window of 1 MiB; the eightfold needs about 10.
+    // This takes 50 round trips of 40 ms with the first window of 1 MiB, and about 10 with one
+    // eight times larger.
     EXPECT_LT(pair.world.now() - before, 1s);
 }
 

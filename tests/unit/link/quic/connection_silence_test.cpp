@@ -108,7 +108,7 @@ TEST(ConnectionSilence, refused_packets_end_a_link_within_a_second) {
     EXPECT_LT(pair.world.now() - before, 1s);
     EXPECT_GE(pair.world.now() - before, Refusals::kPatience);
     EXPECT_EQ(pair.client().down()->code(), Errc::timed_out);
-    EXPECT_THAT(pair.client().down()->cause(), HasSubstr("nobody listens at 10.0.0.2:7400"));
+    EXPECT_THAT(pair.client().down()->cause(), HasSubstr("no process listens at 10.0.0.2:7400"));
 }
 
 TEST(ConnectionSilence, refused_bulk_ends_a_link_within_a_second) {
@@ -169,7 +169,7 @@ TEST(ConnectionSilence, refusals_that_quote_other_packets_are_ignored) {
         pair.refuse(forged);
         pair.run([] { return false; }, 10ms);
     }
-    EXPECT_EQ(pair.sent, before) << "the client does not even send a probe";
+    EXPECT_EQ(pair.sent, before) << "the client sends no probe";
     EXPECT_TRUE(pair.client().is_up());
 }
 
@@ -185,7 +185,7 @@ TEST(ConnectionSilence, refusals_without_a_quote_do_not_end_the_link_of_a_peer_t
     }
 }
 
-TEST(ConnectionSilence, a_refusal_that_does_not_last_is_survived) {
+TEST(ConnectionSilence, a_link_survives_a_brief_refusal) {
     Refusing pair;
     ASSERT_TRUE(pair.connect());
     pair.run([] { return false; }, 2s);

@@ -220,7 +220,7 @@ TEST_P(InWeather, a_cut_link_releases_everything_before_down) {
     }
 }
 
-TEST(ConnectionWeather, handshakes_come_through_30_percent_loss_in_both_directions) {
+TEST(ConnectionWeather, handshakes_complete_with_30_percent_loss_in_both_directions) {
     const std::uint64_t first = test_seed(400);
     for (std::uint64_t seed = first; seed < first + 50; ++seed) {
         QuicPair pair({.seed = seed, .weather = {.delay = 1ms, .loss = 0.3}});

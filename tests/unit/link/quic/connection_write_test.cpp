@@ -78,7 +78,7 @@ TEST(ConnectionWrite, a_full_lane_refuses_whole_messages_until_it_is_writable) {
     EXPECT_EQ(pair.server().lane(Lane::eager).bytes, whole);
 }
 
-TEST(ConnectionWrite, payload_streams_of_any_size_and_cut_arrive_whole) {
+TEST(ConnectionWrite, payload_streams_of_any_size_arrive_whole_however_they_are_cut) {
     QuicPair pair;
     ASSERT_TRUE(pair.connect());
     std::vector<std::vector<std::byte>> sent;
@@ -159,7 +159,7 @@ TEST(ConnectionWrite, many_streams_at_once_share_the_link) {
     for (std::size_t i = 0; i < kStreams; ++i) {
         least = std::min(least, pair.server().incoming(i).sink.bytes.size());
     }
-    // The share of the connection window.
+    // Each stream's share of the connection window.
     EXPECT_GT(least, 80'000U) << "round-robin: no stream is left behind";
     ASSERT_TRUE(pair.run_until([&] { return pair.client().all_released(); }));
     for (std::size_t i = 0; i < kStreams; ++i) {
@@ -185,7 +185,7 @@ TEST(ConnectionWrite, a_small_message_overtakes_bulk) {
 }
 
 TEST(ConnectionWrite, no_class_starves_behind_a_higher_one) {
-    // The window is the bottleneck: a lane that always has bytes gets all except the floor.
+    // The window is the bottleneck: a lane that always has bytes gets everything except the floor.
     QuicPair pair({.client = {.lane_queue = 64 << 20}, .weather = {.delay = 1ms}});
     ASSERT_TRUE(pair.connect());
     pair.client().send(pattern(1, 2'000'000));

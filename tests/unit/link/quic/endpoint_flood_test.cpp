@@ -20,8 +20,8 @@ using nexar::testing::QuicPair;
 using nexar::testing::Side;
 using ::testing::HasSubstr;
 
-/// A server, and a crowd at one address that sends hellos and never answers, except to Retry if the
-/// test allows it.
+/// A server, and a crowd at one address that sends hellos and never answers, except to a Retry if
+/// the test allows it.
 class Crowd : public ::testing::Test {
 protected:
     void start(const GateLimits& gate, bool sees_retry = false) {

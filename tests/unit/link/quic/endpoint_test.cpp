@@ -126,7 +126,7 @@ TEST(Endpoint, a_restart_with_another_secret_is_noticed_after_the_idle_timeout) 
 
 TEST(Endpoint, two_endpoints_do_not_answer_resets_of_each_other_forever) {
     QuicPair pair;
-    // A short header of no connection, from the address of one endpoint to the other.
+    // A short header of an unknown connection, from the address of one endpoint to the other.
     auto junk = pattern(3, 1200);
     junk[0] = std::byte{0x41};
     pair.net.inject({.from = pair.client_side.host().address(),
@@ -222,7 +222,7 @@ TEST(Endpoint, a_restart_of_the_dialer_is_noticed_only_by_the_idle_timeout) {
     EXPECT_GT(world.now() - before, 3s);
 }
 
-TEST(Endpoint, a_packet_that_is_short_or_not_a_first_one_costs_nothing) {
+TEST(Endpoint, junk_packets_leave_no_connections_behind) {
     QuicPair pair;
     for (std::uint64_t i = 0; i < 2000; ++i) {
         auto junk = pattern(i, 1 + i);

@@ -20,7 +20,7 @@ Address host(unsigned network, unsigned index = 1) {
         .value();
 }
 
-TEST(Gate, asks_for_proof_when_many_are_half_open) {
+TEST(Gate, asks_for_proof_when_many_handshakes_are_half_open) {
     Gate gate({.half_open_before_retry = 3, .new_per_second_before_retry = 1e6}, 1);
     for (std::uint64_t i = 0; i < 3; ++i) {
         EXPECT_EQ(gate.judge(kStart, host(1), false), Verdict::accept);
@@ -33,7 +33,7 @@ TEST(Gate, asks_for_proof_when_many_are_half_open) {
     EXPECT_EQ(gate.judge(kStart, host(1), false), Verdict::accept);
 }
 
-TEST(Gate, asks_for_proof_when_many_are_new) {
+TEST(Gate, asks_for_proof_when_many_handshakes_are_new) {
     Gate gate({.new_per_second_before_retry = 10}, 1);
     for (int i = 0; i < 10; ++i) EXPECT_EQ(gate.judge(kStart, host(1), false), Verdict::accept);
     EXPECT_EQ(gate.judge(kStart, host(1), false), Verdict::retry);
@@ -79,7 +79,7 @@ TEST_F(FullGate, the_oldest_handshake_of_the_busiest_address_makes_room) {
     EXPECT_EQ(gate_.half_open(), 192U);
 }
 
-TEST_F(FullGate, an_honest_port_keeps_its_place_beside_a_busy_port_of_the_same_address) {
+TEST_F(FullGate, an_honest_port_keeps_its_slot_when_another_port_of_its_address_is_busy) {
     open(host(3, 7).with_port(1000));
     for (unsigned i = 0; i < 500; ++i) open(host(3, 7).with_port(2000));
     EXPECT_EQ(evicted_.size(), 500U + 1U - 192U);
@@ -127,7 +127,7 @@ TEST_F(FullGate, a_quarter_of_the_slots_is_reserved_for_members) {
     EXPECT_TRUE(gate_.full(host(1)));
 }
 
-TEST(Gate, rates_of_one_port_and_of_one_address_hold_under_pressure_only) {
+TEST(Gate, limits_the_rate_of_a_port_and_of_an_address_only_under_pressure) {
     Gate gate({.half_open_before_retry = 1}, 3);
     int accepted = 0;
     const auto begin = [&](const Address& from) {
@@ -157,7 +157,7 @@ TEST(Gate, a_flood_of_one_address_leaves_capacity_for_its_network) {
         const Address honest = host(1, 8 + static_cast<unsigned>(i / 60));
         if (gate.judge(now, honest, true) == Verdict::accept) ++others;
     }
-    EXPECT_GE(others, 98) << "few share a bucket with the flood";
+    EXPECT_GE(others, 98) << "only a few share a bucket with the flood";
 }
 
 TEST(Gate, a_member_is_admitted_however_busy_its_address_is) {
@@ -182,7 +182,7 @@ TEST(Gate, counts_clients_with_a_proven_address_by_network) {
     for (unsigned network = 1000; network < 1100; ++network) {
         if (gate.judge(kStart, host(network), true) == Verdict::accept) ++others;
     }
-    EXPECT_GE(others, 95U) << "few share a bucket";
+    EXPECT_GE(others, 95U) << "only a few share a bucket";
     EXPECT_EQ(gate.judge(kStart + 1100ms, host(5, 9), true), Verdict::accept);
 }
 

@@ -45,7 +45,7 @@ TEST_F(InStreamTest, keeps_bytes_that_arrive_before_its_sink) {
     EXPECT_TRUE(stream_.finished());
 }
 
-TEST_F(InStreamTest, order_holds_for_a_sink_that_takes_any_amount) {
+TEST_F(InStreamTest, keeps_the_order_whatever_amount_the_sink_takes) {
     Random random(test_seed(11));
     stream_.attach(sink_);
     sink_.allowance = 0;

@@ -31,7 +31,8 @@ std::vector<std::byte> shown(const OutStream& stream, std::size_t limit, std::si
     return bytes;
 }
 
-/// Writes a stream to its end in random steps; returns the bytes it showed.
+/// Writes a stream to its end in random steps; returns the bytes in the order in which it wrote
+/// them.
 std::vector<std::byte> written(OutStream& stream, Random& random) {
     std::vector<std::byte> all;
     while (stream.ready()) {
@@ -51,7 +52,7 @@ protected:
     BufferPool pool_{PoolProfile::inference()};
 };
 
-TEST_F(OutStreamTest, shows_regions_of_any_mix_in_order) {
+TEST_F(OutStreamTest, gathers_any_mix_of_regions_in_order) {
     Random random(test_seed(6));
     for (int round = 0; round < 300; ++round) {
         std::vector<std::vector<std::byte>> memory;
@@ -101,7 +102,7 @@ TEST_F(OutStreamTest, waits_for_a_source_without_bytes) {
     EXPECT_FALSE(stream.ends_after(0));
 }
 
-TEST_F(OutStreamTest, shows_only_the_ready_part_of_regions) {
+TEST_F(OutStreamTest, gathers_only_the_ready_part_of_regions) {
     const auto content = pattern(5, 10'000);
     const auto prefix = pattern(6, 7);
     auto expected = prefix;

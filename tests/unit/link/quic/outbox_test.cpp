@@ -49,7 +49,7 @@ protected:
         outbox_.add(to(host), ecn, bytes, alone);
         packets_.push_back(packet);
     }
-    /// Everything that was sent, as single packets.
+    /// Everything that was sent, packet by packet.
     std::vector<std::vector<std::byte>> arrived() const {
         std::vector<std::vector<std::byte>> all;
         for (const auto& batch : path_.batches) {

@@ -48,7 +48,7 @@ TEST(PacketHeader, finds_the_ids_of_a_long_header) {
     EXPECT_EQ(target->from, AnyCid(unhex("ddee")));
 }
 
-TEST(PacketHeader, knows_another_version_by_its_long_header) {
+TEST(PacketHeader, recognises_another_version_by_its_long_header) {
     const auto target =
         decode_target(bytes("c0abababab"
                             "03aabbcc"
@@ -59,7 +59,7 @@ TEST(PacketHeader, knows_another_version_by_its_long_header) {
     EXPECT_EQ(target->from, AnyCid(unhex("ddee")));
 }
 
-TEST(PacketHeader, junk_of_any_size_is_survived) {
+TEST(PacketHeader, decodes_junk_of_any_size_without_harm) {
     std::size_t packets = 0;
     for (std::uint64_t seed = 0; seed < 20'000; ++seed) {
         auto junk = pattern(seed, seed % 70);

@@ -29,7 +29,7 @@ TEST(Refusals, a_peer_whose_probes_are_all_refused_is_dead_within_a_second) {
     EXPECT_LT(*took, 1s);
 }
 
-TEST(Refusals, a_single_refusal_kills_nobody) {
+TEST(Refusals, a_single_refusal_does_not_count_as_death) {
     Refusals refusals;
     refusals.refused(kFirstRefusal, true);
     ASSERT_TRUE(refusals.due());
@@ -42,7 +42,7 @@ TEST(Refusals, a_single_refusal_kills_nobody) {
     EXPECT_LT(now - kFirstRefusal, 3s);
 }
 
-TEST(Refusals, a_short_burst_of_five_kills_nobody) {
+TEST(Refusals, a_short_burst_of_five_does_not_count_as_death) {
     Refusals refusals;
     for (int i = 0; i < 5; ++i) refusals.refused(kFirstRefusal + i * 1ms, true);
     EXPECT_FALSE(refusals.dead(kFirstRefusal + 10s));

@@ -26,7 +26,7 @@ TEST(RoundTrips, keeps_the_minimum_for_some_seconds) {
     EXPECT_EQ(trips.least(), 60us);
 }
 
-TEST(RoundTrips, believes_a_longer_path_in_the_end) {
+TEST(RoundTrips, accepts_a_longer_path_in_the_end) {
     RoundTrips trips;
     trips.saw(at(100s), 100us);
     for (int second = 101; second < 125; ++second) trips.saw(at(second * 1s), 30ms);
@@ -34,7 +34,7 @@ TEST(RoundTrips, believes_a_longer_path_in_the_end) {
     EXPECT_FALSE(trips.queued(31ms));
 }
 
-TEST(RoundTrips, tells_queueing_from_the_path) {
+TEST(RoundTrips, distinguishes_queueing_from_the_path) {
     RoundTrips trips;
     trips.saw(at(100s), 50us);
     EXPECT_FALSE(trips.queued(140us)) << "that much is noise";

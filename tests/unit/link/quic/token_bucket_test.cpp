@@ -42,7 +42,7 @@ TEST(TokenBucket, time_that_stops_or_goes_back_adds_nothing) {
     EXPECT_FALSE(bucket.take(kStart));
 }
 
-TEST(TokenBucket, over_any_span_no_more_passes_than_burst_and_rate) {
+TEST(TokenBucket, never_lets_more_pass_than_burst_plus_rate) {
     Random random(test_seed(8));
     TokenBucket bucket(500, 20);
     TimePoint now = kStart;

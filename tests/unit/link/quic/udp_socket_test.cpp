@@ -96,7 +96,7 @@ std::vector<Variant> variants() {
 INSTANTIATE_TEST_SUITE_P(Variants, UdpSocketTest, ::testing::ValuesIn(variants()),
                          [](const auto& variant) { return variant.param.name; });
 
-TEST_P(UdpSocketTest, datagrams_arrive_as_they_were_cut) {
+TEST_P(UdpSocketTest, datagrams_keep_their_boundaries) {
     const auto bytes = pattern(1, 40 * 1452 + 333);
     send(*a_, b_->local(), bytes, 1452);
     const auto got = receive(*b_, 41);
@@ -143,7 +143,7 @@ TEST_P(UdpSocketTest, a_closed_port_is_reported_and_does_not_disturb_other_datag
         std::vector<UdpSocket::Refusal> refusals;
         for (int round = 0; round < 20; ++round) {
             send(*from, closed, lost, 1452);
-            send(*from, b_->local(), bytes, 1452);  // which the refusal would fail
+            send(*from, b_->local(), bytes, 1452);  // the pending refusal must not affect it
             const auto got = receive(*b_, 21);
             ASSERT_EQ(got.size(), 21U) << round;
             from->receive(1 << 20, [](const UdpSocket::Arrival&) {});
@@ -179,14 +179,14 @@ TEST_P(UdpSocketTest, ecn_marks_arrive) {
     }
 }
 
-TEST_P(UdpSocketTest, a_socket_bound_to_any_address_knows_where_it_was_reached) {
+TEST_P(UdpSocketTest, a_socket_bound_to_any_address_reports_where_datagrams_arrived) {
     const auto everywhere = open(true);
     const Address there = b_->local().with_port(everywhere->local().port());
     send(*a_, there, pattern(1, 50), 50);
     const auto got = receive(*everywhere, 1);
     ASSERT_EQ(got.size(), 1U);
     EXPECT_EQ(got[0].path.local, there);
-    // The answer comes from there.
+    // The answer comes from that address.
     const auto answer = pattern(2, 60);
     const PacketBatch batch{.path = got[0].path, .bytes = answer, .segment_bytes = 60};
     ASSERT_EQ(everywhere->send(batch), PacketPath::Sent::done);

@@ -23,7 +23,7 @@ public:
         return *client_;
     }
     bool connect() { return connect_to(server_side); }
-    /// `there` is the side of the node that currently has the second id.
+    /// Connects to the node that currently has the second id; `there` is its side.
     bool connect_to(CarrierSide& there) {
         dial();
         return world.run_until(
