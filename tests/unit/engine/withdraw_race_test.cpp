@@ -1,11 +1,11 @@
 #include "hostile.hpp"
 
-/// Peers that keep the rules, and what may meet on the way: a message that is taken back while it
-/// arrives, is received or is dropped.
+/// Races with a peer that follows the protocol: it withdraws a message while this side receives or
+/// drops it.
 namespace nexar::engine {
 namespace {
 
-/// The context that this side makes later, or never.
+/// A context that this side makes later or not at all.
 constexpr ContextId kEarly{70};
 
 class WithdrawRace : public HostilePeer {
@@ -16,7 +16,8 @@ protected:
                                                            .step = wire::WithdrawStep::asked}));
     }
 
-    /// A whole message on a stream; the link's Finished for it has not been fetched.
+    /// A complete message arrives on a stream; the engine has not yet handled the link's Finished
+    /// event.
     port::StreamId arrives(std::uint64_t sequence, ContextId context = kWorld) {
         says(Lane::eager, bulk(header(sequence, 1, 300, context)));
         const port::StreamId stream = streams(stream_of(context, sequence) + pattern(1, 300));
@@ -24,7 +25,7 @@ protected:
         return stream;
     }
 
-    /// More often than there is credit: none of it may be lost on the way.
+    /// Runs `round` more often than the credit allows, so that a round that leaks credit fails.
     template <class Round>
     void often(Round&& round) {
         for (std::uint64_t i = 0; i < 3 * small_options().shared.headers; ++i) {
@@ -38,14 +39,14 @@ protected:
     }
 };
 
-TEST_F(WithdrawRace, credit_comes_back_for_a_message_taken_back_as_its_last_byte_came) {
+TEST_F(WithdrawRace, credit_returns_when_a_message_is_withdrawn_as_its_last_byte_arrives) {
     often([&](std::uint64_t i) {
         arrives(i);
         asks_back(i);
     });
 }
 
-TEST_F(WithdrawRace, credit_comes_back_for_one_of_a_communicator_that_is_not_made_yet) {
+TEST_F(WithdrawRace, credit_returns_for_a_withdrawn_message_of_a_communicator_not_made_yet) {
     says(Lane::eager, begins(kEarly, kHostile, 2));
     often([&](std::uint64_t i) {
         arrives(i, kEarly);
@@ -55,7 +56,7 @@ TEST_F(WithdrawRace, credit_comes_back_for_one_of_a_communicator_that_is_not_mad
     EXPECT_FALSE(engine_->look(engine_->add_context(kEarly, members, kMe), {}));
 }
 
-TEST_F(WithdrawRace, credit_comes_back_for_one_whose_stream_and_withdrawal_overtook_its_header) {
+TEST_F(WithdrawRace, credit_returns_when_stream_and_withdrawal_overtake_the_header) {
     often([&](std::uint64_t i) {
         streams(stream_of(kWorld, i) + pattern(1, 50));
         asks_back(i);
@@ -64,7 +65,7 @@ TEST_F(WithdrawRace, credit_comes_back_for_one_whose_stream_and_withdrawal_overt
     EXPECT_EQ(hostile_.incoming(), 0U);
 }
 
-TEST_F(WithdrawRace, credit_comes_back_for_one_whose_stream_was_reset) {
+TEST_F(WithdrawRace, credit_returns_for_a_withdrawn_message_whose_stream_was_reset) {
     often([&](std::uint64_t i) {
         says(Lane::eager, bulk(header(i, 1, 300)));
         hostile_.reset(streams(stream_of(kWorld, i) + pattern(1, 50)));
@@ -73,7 +74,7 @@ TEST_F(WithdrawRace, credit_comes_back_for_one_whose_stream_was_reset) {
     });
 }
 
-TEST_F(WithdrawRace, a_message_that_somebody_took_stays_until_it_is_received) {
+TEST_F(WithdrawRace, a_taken_message_stays_until_it_is_received) {
     says(Lane::eager, bulk(header(0, 1, 300)));
     const port::StreamId stream = streams(stream_of(kWorld, 0) + pattern(1, 300));
     InMessage* taken = engine_->take(*world_, {.source = kHostile, .tag = Tag(1)});
@@ -81,7 +82,7 @@ TEST_F(WithdrawRace, a_message_that_somebody_took_stays_until_it_is_received) {
     hostile_.finish(stream);
     asks_back(0);
     pump();
-    ASSERT_EQ(engine_->messages(), 1U) << "whoever took it has a pointer to it";
+    ASSERT_EQ(engine_->messages(), 1U) << "the caller of take() holds a pointer to it";
     Asked& asked = asked_.emplace_back(300);
     asked.receive.owner = &asked;
     asked.receive.content = {&asked.region, 1};
@@ -92,10 +93,10 @@ TEST_F(WithdrawRace, a_message_that_somebody_took_stays_until_it_is_received) {
     EXPECT_EQ(engine_->messages(), 0U);
 }
 
-TEST_F(WithdrawRace, a_receive_may_match_a_message_whose_stream_is_being_refused) {
+TEST_F(WithdrawRace, a_receive_can_match_a_message_whose_stream_is_being_refused) {
     says(Lane::eager, bulk(header(0, 1, 300)));
     streams(stream_of(kWorld, 0) + pattern(1, 50));
-    asks_back(0);  // the stream is refused; the link has not said Aborted yet
+    asks_back(0);  // refuses the stream; the link has not reported Aborted yet
     Asked& asked = receive(kHostile, 1, 300);
     pump();
     ASSERT_EQ(asked.ended, 1);
@@ -105,7 +106,7 @@ TEST_F(WithdrawRace, a_receive_may_match_a_message_whose_stream_is_being_refused
     expect_not_cut_off();
 }
 
-TEST_F(WithdrawRace, a_message_may_be_dropped_whose_stream_is_being_refused) {
+TEST_F(WithdrawRace, a_message_can_be_dropped_while_its_stream_is_being_refused) {
     says(Lane::eager, bulk(header(0, 1, 300)));
     streams(stream_of(kWorld, 0) + pattern(1, 50));
     InMessage* taken = engine_->take(*world_, {.source = kHostile, .tag = Tag(1)});
@@ -118,7 +119,7 @@ TEST_F(WithdrawRace, a_message_may_be_dropped_whose_stream_is_being_refused) {
     expect_not_cut_off();
 }
 
-TEST_F(WithdrawRace, one_that_was_taken_may_be_dropped_after_its_peer_was_cut_off) {
+TEST_F(WithdrawRace, a_taken_message_can_be_dropped_after_its_peer_was_disconnected) {
     says(Lane::eager, bulk(header(0, 1, 300)));
     streams(stream_of(kWorld, 0) + pattern(1, 50));
     InMessage* taken = engine_->take(*world_, {.source = kHostile, .tag = Tag(1)});
@@ -131,7 +132,7 @@ TEST_F(WithdrawRace, one_that_was_taken_may_be_dropped_after_its_peer_was_cut_of
     expect_cut_off(Errc::protocol_violation, "never announced");
 }
 
-TEST_F(WithdrawRace, pending_messages_to_this_rank_end_as_closed) {
+TEST_F(WithdrawRace, pending_sends_to_this_rank_fail_when_the_engine_closes) {
     Asked& sent = send(kMe, 100, true);
     Asked& taken = send(kMe, 50'000);
     InMessage* message = engine_->take(*world_, {.source = kMe, .tag = Tag(1)});
