@@ -101,7 +101,7 @@ void CollectiveTraffic::on_done(engine::Operation& done) {
 bool CollectiveTraffic::run(Duration at_most) {
     if (cluster_->world().run_until([&] { return under_way_ == 0; }, at_most)) return true;
     for (const auto& one : started_) {
-        if (one->started && !one->ended) ADD_FAILURE() << text(*one) << " does not end";
+        if (one->started && !one->ended) ADD_FAILURE() << text(*one) << " did not end";
     }
     return false;
 }

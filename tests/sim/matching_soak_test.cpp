@@ -7,12 +7,12 @@
 namespace nexar::testing {
 namespace {
 
-TEST(MatchingSoak, follows_the_rules_of_mpi_in_a_thousand_long_runs) {
+TEST(MatchingSoak, follows_mpi_rules_in_a_thousand_long_runs) {
     expect_rules_kept<SimCluster>(
         {.first_seed = test_seed(1), .seeds = 1000, .operations = 100'000});
 }
 
-TEST(MatchingSoak, follows_the_rules_of_mpi_in_a_thousand_long_runs_on_quic) {
+TEST(MatchingSoak, follows_mpi_rules_in_a_thousand_long_runs_on_quic) {
     expect_rules_kept<QuicCluster>(
         {.first_seed = test_seed(1), .seeds = 1000, .operations = 100'000});
 }
