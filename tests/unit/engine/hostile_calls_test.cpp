@@ -39,7 +39,7 @@ TEST_F(HostileCalls, a_repeated_call_number_disconnects_the_peer) {
     says(Lane::rpc, with_payload(request(0, 10)));
     says(Lane::rpc, with_payload(request(0, 10)));
     expect_cut_off(Errc::protocol_violation, "call 0 arrived, but call 1 was expected");
-    EXPECT_EQ(taken(), nullptr) << "the function does not run";
+    EXPECT_EQ(taken(), nullptr) << "what it asked for is not run";
 }
 
 TEST_F(HostileCalls, a_skipped_call_number_disconnects_the_peer) {

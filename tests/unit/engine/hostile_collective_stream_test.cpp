@@ -79,7 +79,7 @@ TEST_F(HostileCollectiveStream, a_stream_longer_than_announced_disconnects_the_p
     Asked& asked = broadcast(kBytes);
     says_part(streamed(0, 0));
     streams(part_stream(0) + content_ + pattern(1, 1));
-    EXPECT_EQ(asked.memory, Bytes(kBytes)) << "no part of it was written";
+    EXPECT_EQ(asked.memory, Bytes(kBytes)) << "it is not taken in part";
     expect_cut_off(Errc::protocol_violation, "a payload is longer than its header said");
     expect_failed(asked, Errc::protocol_violation, "longer than its header said");
 }
