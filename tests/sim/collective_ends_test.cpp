@@ -90,7 +90,7 @@ void lose(Scene& scene, std::size_t victim, Loss how) {
 
 /// On the remaining ranks each call succeeded or failed because of a link. The error names the lost
 /// rank, except when links break one by one: then the lost rank may still report others as lost.
-void expect_errors_of_loss(const Scene& scene, std::size_t victim, Loss how) {
+void expect_loss_errors(const Scene& scene, std::size_t victim, Loss how) {
     for (std::size_t call = 0; call < scene.traffic.calls(); ++call) {
         for (std::size_t rank = 0; rank < scene.world; ++rank) {
             const auto& error = rank == victim ? std::nullopt : scene.traffic.error(call, rank);
@@ -106,9 +106,9 @@ void expect_errors_of_loss(const Scene& scene, std::size_t victim, Loss how) {
 }
 
 /// A barrier without the lost rank fails on every other rank.
-void expect_no_barrier(Scene& scene, std::size_t victim) {
+void expect_barrier_fails(Scene& scene, std::size_t victim) {
     const std::size_t barrier = scene.traffic.add({.what = Op::barrier});
-    scene.traffic.start_all_but(victim);
+    scene.traffic.start_all_except(victim);
     ASSERT_TRUE(scene.traffic.run(std::chrono::seconds(40)));
     for (std::size_t rank = 0; rank < scene.world; ++rank) {
         if (rank == victim) continue;
@@ -116,7 +116,7 @@ void expect_no_barrier(Scene& scene, std::size_t victim) {
     }
 }
 
-void expect_ends_with(Loss how) {
+void expect_calls_end_after(Loss how) {
     const LogCapture log;
     for_seeds(test_seed(1), [&](Scene& scene) {
         Random& random = scene.random();
@@ -127,23 +127,23 @@ void expect_ends_with(Loss how) {
         scene.traffic.start_all();
         scene.cluster.world().run_for(std::chrono::milliseconds(40));
         if (how == Loss::one_by_one) lose(scene, victim, Loss::all_links);
-        ASSERT_NO_FATAL_FAILURE(expect_no_barrier(scene, victim));
-        expect_errors_of_loss(scene, victim, how);
+        ASSERT_NO_FATAL_FAILURE(expect_barrier_fails(scene, victim));
+        expect_loss_errors(scene, victim, how);
         scene.traffic.expect_untouched_and_forget();
         scene.cluster.close();
     });
 }
 
 TEST(CollectiveEnds, calls_end_on_every_rank_when_a_rank_is_lost) {
-    expect_ends_with(Loss::all_links);
+    expect_calls_end_after(Loss::all_links);
 }
 
 TEST(CollectiveEnds, calls_end_on_every_rank_when_links_break_one_by_one) {
-    expect_ends_with(Loss::one_by_one);
+    expect_calls_end_after(Loss::one_by_one);
 }
 
 TEST(CollectiveEnds, calls_end_on_every_rank_when_a_rank_falls_silent) {
-    expect_ends_with(Loss::silent);
+    expect_calls_end_after(Loss::silent);
 }
 
 /// No call failed except `call`, and that one because `rank` cancelled it.
@@ -228,7 +228,7 @@ TEST(CollectiveEnds, timeout_names_the_late_rank) {
                            .in_place = scene.random().chance(0.5),
                            .timeout = std::chrono::seconds(5)});
         const TimePoint begin = scene.cluster.world().now();
-        scene.traffic.start_all_but(late);
+        scene.traffic.start_all_except(late);
         ASSERT_TRUE(scene.traffic.run(std::chrono::seconds(6)));
         EXPECT_GE(scene.cluster.world().now() - begin, std::chrono::seconds(5));
         // The late rank gets the error when it calls.
@@ -252,7 +252,7 @@ TEST(CollectiveEnds, each_waiting_rank_logs_one_warning_that_names_the_late_rank
     traffic.add({.what = Op::all_to_all, .count = 1000});
     configure_log({.lines_per_second = 0});
     const LogCapture log;
-    traffic.start_all_but(kLate);
+    traffic.start_all_except(kLate);
     cluster.world().run_for(std::chrono::seconds(4));
     EXPECT_TRUE(log.lines().empty());
     cluster.world().run_for(std::chrono::seconds(295));

@@ -33,7 +33,7 @@ public:
     /// Makes the remaining calls of all ranks, each rank at its own pace.
     void start_all();
     /// The same without one rank.
-    void start_all_but(std::size_t rank);
+    void start_all_except(std::size_t rank);
     void cancel(std::size_t call, std::size_t rank);
 
     /// Runs until all started calls have ended; false if they take longer than `at_most`.
@@ -76,7 +76,7 @@ private:
     std::vector<std::unique_ptr<CollectiveCall>> calls_;
     std::vector<std::unique_ptr<Started>> started_;  // by call, then rank
     std::vector<std::size_t> next_;                  // the next call of each rank
-    std::size_t under_way_ = 0;
+    std::size_t pending_ = 0;
     /// Ended operations for reuse, because a node reuses its own too.
     std::vector<std::unique_ptr<engine::CollectiveOperation>> spare_;
 };

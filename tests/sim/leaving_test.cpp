@@ -72,7 +72,7 @@ public:
         ASSERT_TRUE(run_until([&] { return !cluster_.node(kReceiver).downs().empty(); }));
     }
 
-    void take_out() {
+    void take_message() {
         match_.pattern = {.source = Rank(kSender), .tag = kTag};
         match_.only_take = true;
         start(kReceiver, match_);
@@ -143,14 +143,14 @@ void deliver_after_the_sender_left(std::uint64_t seed, std::size_t bytes, How ho
     Departure<Cluster> departure(seed, bytes);
     ASSERT_TRUE(departure.connect());
     departure.send();
-    if (how == How::matched_probe_before_it_left) departure.take_out();
+    if (how == How::matched_probe_before_it_left) departure.take_message();
     departure.run_for(3s);
     // Only the head of a message travels before the match, so a larger send is still pending.
     EXPECT_EQ(departure.sent(), bytes <= kHead);
     const bool leaves_first = departure.sent();
     if (leaves_first) departure.leave_when_sent();
     if (how == How::probe) departure.probe();
-    if (how == How::matched_probe) departure.take_out();
+    if (how == How::matched_probe) departure.take_message();
     departure.post_receive(how);
     if (!leaves_first) departure.leave_when_sent();
     departure.expect_received();

@@ -8,12 +8,12 @@ namespace nexar::testing {
 namespace {
 
 TEST(MatchingSoak, follows_mpi_rules_in_a_thousand_long_runs) {
-    expect_rules_kept<SimCluster>(
+    expect_mpi_rules_in_runs<SimCluster>(
         {.first_seed = test_seed(1), .seeds = 1000, .operations = 100'000});
 }
 
 TEST(MatchingSoak, follows_mpi_rules_in_a_thousand_long_runs_on_quic) {
-    expect_rules_kept<QuicCluster>(
+    expect_mpi_rules_in_runs<QuicCluster>(
         {.first_seed = test_seed(1), .seeds = 1000, .operations = 100'000});
 }
 

@@ -8,11 +8,13 @@ namespace nexar::testing {
 namespace {
 
 TEST(Matching, follows_mpi_rules_on_simulated_links) {
-    expect_rules_kept<SimCluster>({.first_seed = test_seed(1), .seeds = 25, .operations = 400});
+    expect_mpi_rules_in_runs<SimCluster>(
+        {.first_seed = test_seed(1), .seeds = 25, .operations = 400});
 }
 
 TEST(Matching, follows_mpi_rules_on_quic_over_simulated_datagrams) {
-    expect_rules_kept<QuicCluster>({.first_seed = test_seed(1), .seeds = 10, .operations = 400});
+    expect_mpi_rules_in_runs<QuicCluster>(
+        {.first_seed = test_seed(1), .seeds = 10, .operations = 400});
 }
 
 TEST(Matching, follows_mpi_rules_with_many_pending_operations) {

@@ -34,7 +34,7 @@ void expect_order(std::vector<const Received*>& receives) {
 }
 
 /// No receive stayed pending while a later one got a message that fits it.
-void expect_nobody_passed_over(const Receives& receives) {
+void expect_no_receive_was_skipped(const Receives& receives) {
     for (const auto& left : receives) {
         if (!left->left_over) continue;
         for (std::size_t later = left->order; later < receives.size(); ++later) {
@@ -52,8 +52,7 @@ std::string describe(const Sent& sent) {
                        sent.content.size(), sent.from, sent.to, sent.context, sent.tag);
 }
 
-void expect_rules_of_mpi(const std::vector<std::unique_ptr<Sent>>& sends,
-                         const Receives& receives) {
+void expect_mpi_rules(const std::vector<std::unique_ptr<Sent>>& sends, const Receives& receives) {
     for (const auto& sent : sends) {
         ASSERT_TRUE(sent->ended) << describe(*sent);
         ASSERT_TRUE(sent->received || sent->cancelled || sent->lost)
@@ -71,7 +70,7 @@ void expect_rules_of_mpi(const std::vector<std::unique_ptr<Sent>>& sends,
     for (auto& [flow, of_one_sender] : flows) {
         ASSERT_NO_FATAL_FAILURE(expect_order(of_one_sender));
     }
-    expect_nobody_passed_over(receives);
+    expect_no_receive_was_skipped(receives);
 }
 
 }  // namespace nexar::testing

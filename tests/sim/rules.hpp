@@ -57,7 +57,7 @@ std::string describe(const Sent& sent);
 /// Expects that every message that was not cancelled was received once, by a receive that it fits,
 /// and that messages and receives matched in the order that MPI requires. Call it at the end of a
 /// run: it uses only the order of sends and of receives, because the rules refer to that order.
-void expect_rules_of_mpi(const std::vector<std::unique_ptr<Sent>>& sends,
-                         const std::vector<std::unique_ptr<Received>>& receives);
+void expect_mpi_rules(const std::vector<std::unique_ptr<Sent>>& sends,
+                      const std::vector<std::unique_ptr<Received>>& receives);
 
 }  // namespace nexar::testing

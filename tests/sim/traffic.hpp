@@ -361,7 +361,7 @@ private:
             ASSERT_TRUE(std::ranges::all_of(receive->memory,
                                             [](std::byte b) { return b == std::byte{0xdd}; }));
         }
-        expect_rules_of_mpi(sends_, receives_);
+        expect_mpi_rules(sends_, receives_);
     }
 
     bool impatient_;
@@ -387,7 +387,7 @@ struct Runs {
 /// Runs traffic between 2 to 7 nodes for all seeds until one fails, and prints its progress every
 /// 50 seeds.
 template <class Cluster>
-void expect_rules_kept(const Runs& runs) {
+void expect_mpi_rules_in_runs(const Runs& runs) {
     for (std::uint64_t seed = runs.first_seed; seed < runs.first_seed + runs.seeds; ++seed) {
         SCOPED_TRACE(seed);
         Traffic<Cluster> traffic(seed, 2 + seed % 6);
