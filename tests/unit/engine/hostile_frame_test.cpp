@@ -9,7 +9,7 @@ namespace {
 
 class HostileFrame : public HostilePeer {
 protected:
-    void asks_back(std::uint64_t sequence, ContextId context = kWorld) {
+    void withdraws(std::uint64_t sequence, ContextId context = kWorld) {
         says(Lane::control, said(wire::Withdraw{.context = context,
                                                 .sequence = Sequence(sequence),
                                                 .step = wire::WithdrawStep::asked}));
@@ -176,30 +176,30 @@ TEST_F(HostileFrame, a_cancelled_send_ends_with_the_link_when_no_answer_arrives)
 
 TEST_F(HostileFrame, withdrawals_of_messages_never_sent_are_limited) {
     const auto most = small_options().shared.headers;
-    for (std::uint64_t i = 0; i < most; ++i) asks_back(5 + i, ContextId(i));
+    for (std::uint64_t i = 0; i < most; ++i) withdraws(5 + i, ContextId(i));
     expect_not_cut_off();
-    asks_back(77);
+    withdraws(77);
     EXPECT_TRUE(told<wire::Withdraw>().empty());
     expect_cut_off(Errc::limit_exceeded, "takes back messages that it never sent");
 }
 
 TEST_F(HostileFrame, withdrawing_a_message_twice_disconnects_the_peer) {
-    asks_back(0);
+    withdraws(0);
     expect_not_cut_off();
-    asks_back(0);
+    withdraws(0);
     expect_cut_off(Errc::protocol_violation, "took one message back twice");
 }
 
 TEST_F(HostileFrame, sending_the_payload_of_a_withdrawn_message_disconnects_the_peer) {
-    asks_back(0);
+    withdraws(0);
     says(Lane::eager, eager(header(0, 1, 10)));
     expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
 }
 
 TEST_F(HostileFrame, a_complete_message_cannot_be_withdrawn) {
     says(Lane::eager, eager(header(0, 1, 10)));
-    asks_back(0);
-    asks_back(0);
+    withdraws(0);
+    withdraws(0);
     expect_not_cut_off();
     ASSERT_EQ(told<wire::Withdraw>().size(), 2U);
     EXPECT_EQ(told<wire::Withdraw>()[0].step, wire::WithdrawStep::received);

@@ -10,7 +10,7 @@ constexpr ContextId kEarly{70};
 
 class WithdrawRace : public HostilePeer {
 protected:
-    void asks_back(std::uint64_t sequence, ContextId context = kWorld) {
+    void withdraws(std::uint64_t sequence, ContextId context = kWorld) {
         hostile_.arrive(Lane::control, said(wire::Withdraw{.context = context,
                                                            .sequence = Sequence(sequence),
                                                            .step = wire::WithdrawStep::asked}));
@@ -27,7 +27,7 @@ protected:
 
     /// Runs `round` more often than the credit allows, so that a round that leaks credit fails.
     template <class Round>
-    void often(Round&& round) {
+    void repeat_beyond_credit(Round&& round) {
         for (std::uint64_t i = 0; i < 3 * small_options().shared.headers; ++i) {
             round(i);
             pump();
@@ -40,37 +40,37 @@ protected:
 };
 
 TEST_F(WithdrawRace, credit_returns_when_a_message_is_withdrawn_as_its_last_byte_arrives) {
-    often([&](std::uint64_t i) {
+    repeat_beyond_credit([&](std::uint64_t i) {
         arrives(i);
-        asks_back(i);
+        withdraws(i);
     });
 }
 
 TEST_F(WithdrawRace, credit_returns_for_a_withdrawn_message_of_a_communicator_not_made_yet) {
     says(Lane::eager, begins(kEarly, kHostile, 2));
-    often([&](std::uint64_t i) {
+    repeat_beyond_credit([&](std::uint64_t i) {
         arrives(i, kEarly);
-        asks_back(i, kEarly);
+        withdraws(i, kEarly);
     });
     const std::array<NodeId, 2> members{node(0), node(1)};
     EXPECT_FALSE(engine_->look(engine_->add_context(kEarly, members, kMe), {}));
 }
 
 TEST_F(WithdrawRace, credit_returns_when_stream_and_withdrawal_overtake_the_header) {
-    often([&](std::uint64_t i) {
+    repeat_beyond_credit([&](std::uint64_t i) {
         streams(stream_of(kWorld, i) + pattern(1, 50));
-        asks_back(i);
+        withdraws(i);
         says(Lane::eager, bulk(header(i, 1, 300)));
     });
     EXPECT_EQ(hostile_.incoming(), 0U);
 }
 
 TEST_F(WithdrawRace, credit_returns_for_a_withdrawn_message_whose_stream_was_reset) {
-    often([&](std::uint64_t i) {
+    repeat_beyond_credit([&](std::uint64_t i) {
         says(Lane::eager, bulk(header(i, 1, 300)));
         hostile_.reset(streams(stream_of(kWorld, i) + pattern(1, 50)));
         pump();
-        asks_back(i);
+        withdraws(i);
     });
 }
 
@@ -80,7 +80,7 @@ TEST_F(WithdrawRace, a_taken_message_stays_until_it_is_received) {
     InMessage* taken = engine_->take(*world_, {.source = kHostile, .tag = Tag(1)});
     ASSERT_NE(taken, nullptr);
     hostile_.finish(stream);
-    asks_back(0);
+    withdraws(0);
     pump();
     ASSERT_EQ(engine_->messages(), 1U) << "the caller of take() holds a pointer to it";
     Asked& asked = asked_.emplace_back(300);
@@ -96,7 +96,7 @@ TEST_F(WithdrawRace, a_taken_message_stays_until_it_is_received) {
 TEST_F(WithdrawRace, a_receive_can_match_a_message_whose_stream_is_being_refused) {
     says(Lane::eager, bulk(header(0, 1, 300)));
     streams(stream_of(kWorld, 0) + pattern(1, 50));
-    asks_back(0);  // refuses the stream; the link has not reported Aborted yet
+    withdraws(0);  // refuses the stream; the link has not reported Aborted yet
     Asked& asked = receive(kHostile, 1, 300);
     pump();
     ASSERT_EQ(asked.ended, 1);
@@ -111,7 +111,7 @@ TEST_F(WithdrawRace, a_message_can_be_dropped_while_its_stream_is_being_refused)
     streams(stream_of(kWorld, 0) + pattern(1, 50));
     InMessage* taken = engine_->take(*world_, {.source = kHostile, .tag = Tag(1)});
     ASSERT_NE(taken, nullptr);
-    asks_back(0);
+    withdraws(0);
     engine_->drop(*taken);
     pump();
     EXPECT_EQ(engine_->messages(), 0U);
@@ -124,7 +124,7 @@ TEST_F(WithdrawRace, a_taken_message_can_be_dropped_after_its_peer_was_disconnec
     streams(stream_of(kWorld, 0) + pattern(1, 50));
     InMessage* taken = engine_->take(*world_, {.source = kHostile, .tag = Tag(1)});
     ASSERT_NE(taken, nullptr);
-    asks_back(0);
+    withdraws(0);
     says(Lane::control, said(wire::Grant{.context = kWorld, .sequence = Sequence(9)}));
     EXPECT_EQ(hostile_.incoming(), 0U);
     engine_->drop(*taken);
