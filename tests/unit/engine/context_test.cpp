@@ -177,7 +177,7 @@ TEST_F(ContextTest, announces_its_end_when_the_lane_has_room_again) {
     hostile_.set_room(Lane::eager, 1000);
     pump();
     EXPECT_EQ(heard<ContextEnd>(), 1U);
-    expect_others_go_on();
+    expect_other_peer_unaffected();
 }
 
 TEST_F(ContextTest, pending_end_frame_is_dropped_with_the_link) {
@@ -187,7 +187,7 @@ TEST_F(ContextTest, pending_end_frame_is_dropped_with_the_link) {
     engine_->end_context(child);
     hostile_.go_down(Error(Errc::link_closed, "gone"));
     pump();
-    expect_others_go_on();
+    expect_other_peer_unaffected();
 }
 
 TEST_F(ContextTest, end_without_an_introduction_disconnects_the_peer) {

@@ -187,7 +187,7 @@ protected:
         EXPECT_EQ(waiting_->error()->rank(), public_rank(kHostile));
         EXPECT_THAT(waiting_->error()->cause(), ::testing::HasSubstr(rule));
         EXPECT_THAT(waiting_->error()->cause(), ::testing::HasSubstr(node(1).to_hex()));
-        expect_others_go_on();
+        expect_other_peer_unaffected();
     }
 
     void expect_not_cut_off() {
@@ -195,7 +195,7 @@ protected:
         EXPECT_EQ(waiting_->ended, 0);
     }
 
-    void expect_others_go_on() {
+    void expect_other_peer_unaffected() {
         const std::uint64_t tag = 500 + honest_sequence_;
         Asked& asked = receive(kHonest, tag, 200);
         honest_.arrive(Lane::eager, eager(header(honest_sequence_++, tag, 200)));

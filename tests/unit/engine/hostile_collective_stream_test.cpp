@@ -324,7 +324,7 @@ TEST_P(LinkGoesDown, operation_fails_with_the_reason_of_the_link) {
     expect_failed(*asked, Errc::timed_out, "nothing was heard for 10 s");
     EXPECT_EQ(asked->error()->rank(), public_rank(kHostile));
     expect_failed(broadcast(kBytes), Errc::timed_out, "nothing was heard for 10 s");
-    expect_others_go_on();
+    expect_other_peer_unaffected();
 }
 
 TEST_P(LinkGoesDown, communicator_can_end_afterwards) {
@@ -332,7 +332,7 @@ TEST_P(LinkGoesDown, communicator_can_end_afterwards) {
     hostile_.go_down(Error(Errc::timed_out, "nothing was heard for 10 s"));
     pump();
     engine_->end_context(*duo_);
-    expect_others_go_on();
+    expect_other_peer_unaffected();
 }
 
 TEST_P(LinkGoesDown, cancel_just_before_decides_the_error) {

@@ -112,7 +112,7 @@ TEST_F(HostileStream, streams_of_messages_that_never_arrive_hold_only_their_wind
     EXPECT_EQ(pool_.statistics().total.bytes_in_use, 0U);
     for (std::size_t i = 0; i < opened.size(); i += 2) hostile_.reset(opened[i]);
     pump();
-    expect_others_go_on();
+    expect_other_peer_unaffected();
     // The name of a reset stream can be used again.
     streams(stream_of(ContextId(~std::uint64_t{0}), ~std::uint64_t{0}) + pattern(1, 5));
     expect_not_cut_off();
@@ -166,7 +166,7 @@ TEST_F(HostileStream, a_message_of_the_largest_size_buffers_only_its_head) {
     EXPECT_EQ(asked.error()->code(), Errc::truncated);
     EXPECT_EQ(engine_->messages(), 0U);
     EXPECT_EQ(hostile_.incoming(), 0U);
-    expect_others_go_on();
+    expect_other_peer_unaffected();
 }
 
 TEST_F(HostileStream, a_receive_ends_with_the_link_when_its_payload_never_arrives) {
@@ -182,7 +182,7 @@ TEST_F(HostileStream, a_receive_ends_with_the_link_when_its_payload_never_arrive
     EXPECT_THAT(asked.error()->cause(), ::testing::HasSubstr("ended the control lane"));
     EXPECT_EQ(waiting_->error()->code(), Errc::protocol_violation);
     EXPECT_EQ(engine_->messages(), 0U);
-    expect_others_go_on();
+    expect_other_peer_unaffected();
 }
 
 }  // namespace
