@@ -25,7 +25,7 @@ protected:
     }
 
     template <class Message>
-    std::size_t heard() const {
+    std::size_t count_written() const {
         return nexar::testing::frames_of<Message>(hostile_.written(Lane::eager)).size();
     }
 };
@@ -42,11 +42,11 @@ TEST_F(ContextTest, is_introduced_once_before_its_first_message) {
 }
 
 TEST_F(ContextTest, answers_an_early_introduction_when_it_is_made) {
-    const auto known = heard<ContextBegin>();
+    const auto known = count_written<ContextBegin>();
     says(Lane::eager, begins(kChild, kHostile, 3, kFirstChild));
-    EXPECT_EQ(heard<ContextBegin>(), known);
+    EXPECT_EQ(count_written<ContextBegin>(), known);
     make_child();
-    EXPECT_EQ(heard<ContextBegin>(), known + 1);
+    EXPECT_EQ(count_written<ContextBegin>(), known + 1);
 }
 
 TEST_F(ContextTest, has_no_reserve_before_it_is_made) {
@@ -159,7 +159,7 @@ TEST_F(ContextTest, announces_its_end_only_to_peers_that_it_was_introduced_to) {
     Context& child = make_child();
     send_some(child);
     engine_->end_context(child);
-    EXPECT_EQ(heard<ContextEnd>(), 1U);
+    EXPECT_EQ(count_written<ContextEnd>(), 1U);
     EXPECT_EQ(nexar::testing::frames_of<ContextEnd>(honest_.written(Lane::eager)).size(), 0U);
     // The id can be introduced again: no state of the first communicator remains.
     says(Lane::eager, begins(kChild, kHostile, 3, kFirstChild));
@@ -173,10 +173,10 @@ TEST_F(ContextTest, announces_its_end_when_the_lane_has_room_again) {
     hostile_.set_room(Lane::eager, 0);
     engine_->end_context(child);
     pump();
-    EXPECT_EQ(heard<ContextEnd>(), 0U);
+    EXPECT_EQ(count_written<ContextEnd>(), 0U);
     hostile_.set_room(Lane::eager, 1000);
     pump();
-    EXPECT_EQ(heard<ContextEnd>(), 1U);
+    EXPECT_EQ(count_written<ContextEnd>(), 1U);
     expect_other_peer_unaffected();
 }
 
