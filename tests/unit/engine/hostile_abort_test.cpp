@@ -10,7 +10,7 @@ protected:
 
     void says_abort(const wire::Abort& abort) { says(Lane::control, said(abort)); }
 
-    static std::vector<wire::Abort> heard(const FakeLink& link) {
+    static std::vector<wire::Abort> aborts_sent_to(const FakeLink& link) {
         return nexar::testing::frames_of<wire::Abort>(link.written(Lane::control));
     }
 
@@ -50,8 +50,8 @@ TEST_F(HostileAbort, an_abort_is_forwarded_once_to_all_other_peers) {
     says_abort({.code = 4, .rank = kHostile, .text = "another"});
     honest_.arrive(Lane::control, said(rank_2_aborted));
     pump();
-    EXPECT_EQ(heard(honest_), std::vector{rank_2_aborted});
-    EXPECT_TRUE(heard(hostile_).empty());
+    EXPECT_EQ(aborts_sent_to(honest_), std::vector{rank_2_aborted});
+    EXPECT_TRUE(aborts_sent_to(hostile_).empty());
     EXPECT_FALSE(hostile_.closed());
     expect_aborted(*waiting_, kText);
     EXPECT_EQ(waiting_->error()->rank(), public_rank(kHonest));
@@ -93,8 +93,8 @@ TEST_F(HostileAbort, a_peer_that_connects_later_learns_of_the_abort) {
     late.come_up();
     while (const auto event = late.poll_event()) engine_->handle(*event);
     const wire::Abort own{.code = 5, .rank = kMe, .text = "own"};
-    EXPECT_EQ(heard(late), std::vector{own});
-    EXPECT_EQ(heard(honest_), std::vector{own});
+    EXPECT_EQ(aborts_sent_to(late), std::vector{own});
+    EXPECT_EQ(aborts_sent_to(honest_), std::vector{own});
     EXPECT_TRUE(engine_->abort_told());
     pump();
     expect_aborted(*waiting_, "rank 0 aborted the program with code 5: own");
