@@ -188,7 +188,7 @@ protected:
 
     /// The frames of one type that the engine wrote to the eager lane of a peer.
     template <class Message>
-    static std::vector<Message> heard(const FakeLink& link) {
+    static std::vector<Message> frames_sent_to(const FakeLink& link) {
         return nexar::testing::frames_of<Message>(link.written(Lane::eager));
     }
 

@@ -12,7 +12,7 @@ protected:
     /// How this side describes its own call to a peer that it waits for.
     std::string own_description() {
         pass(milliseconds(200));
-        const auto said = heard<wire::CollectiveMismatch>(hostile_);
+        const auto said = frames_sent_to<wire::CollectiveMismatch>(hostile_);
         return said.empty() ? std::string() : said.back().description;
     }
 
@@ -29,7 +29,7 @@ TEST_F(HostileCollectiveFailure, an_abort_fails_the_operation_with_its_text) {
     says_abort(0, "the disk is full");
     expect_failed(asked, Errc::invalid_argument, "the disk is full");
     EXPECT_EQ(asked.error()->rank(), public_rank(kHostile));
-    EXPECT_TRUE(heard<wire::CollectiveAbort>(hostile_).empty()) << "the peer knows";
+    EXPECT_TRUE(frames_sent_to<wire::CollectiveAbort>(hostile_).empty()) << "the peer knows";
     expect_not_cut_off();
 }
 
@@ -61,11 +61,11 @@ TEST_F(HostileCollectiveFailure, all_later_calls_fail_when_a_member_is_gone) {
     expect_failed(during, Errc::invalid_argument, "barrier #1");
     expect_failed(behind, Errc::invalid_argument, "barrier #2");
     expect_failed(barrier(), Errc::invalid_argument, "the disk is full");
-    EXPECT_TRUE(heard<wire::CollectiveAbort>(hostile_).empty()) << "the peer knows";
+    EXPECT_TRUE(frames_sent_to<wire::CollectiveAbort>(hostile_).empty()) << "the peer knows";
     says_part(part(0, 0, 0, before.collective.terms.fingerprint));
     expect_ended_well(before, {});
     says_mismatch(17, "barrier|dissemination");
-    const auto answers = heard<wire::CollectiveAbort>(hostile_);
+    const auto answers = frames_sent_to<wire::CollectiveAbort>(hostile_);
     ASSERT_EQ(answers.size(), 1U)
         << "the peer learns that the call it waits for will never be made";
     EXPECT_EQ(answers[0].operation, 17U);
@@ -142,7 +142,7 @@ TEST_F(HostileCollectiveFailure, a_different_call_fails_the_operation_and_the_er
     EXPECT_THAT(asked.error()->what(), HasSubstr("broadcast u8 x 100"));
     EXPECT_THAT(asked.error()->what(), HasSubstr("rank 0"));
     EXPECT_THAT(asked.error()->what(), HasSubstr("rank 1"));
-    const auto aborts = heard<wire::CollectiveAbort>(hostile_);
+    const auto aborts = frames_sent_to<wire::CollectiveAbort>(hostile_);
     ASSERT_EQ(aborts.size(), 1U);
     EXPECT_THAT(aborts[0].text, HasSubstr("all_reduce f32 x 7 sum"));
     expect_not_cut_off();
@@ -162,13 +162,13 @@ TEST_F(HostileCollectiveFailure, accepts_any_description) {
 TEST_F(HostileCollectiveFailure, fails_when_the_peer_expects_bytes_that_this_rank_does_not_send) {
     Asked& asked = call_in(*duo_, 100, exchange_call(100));
     const std::string own = own_description();
-    EXPECT_EQ(heard<wire::CollectiveMismatch>(hostile_).back().expects, 100U);
+    EXPECT_EQ(frames_sent_to<wire::CollectiveMismatch>(hostile_).back().expects, 100U);
     says_mismatch(0, own, 0);  // the peer waits for something else
     EXPECT_EQ(asked.ended, 0);
     says_mismatch(0, own, 20);
     expect_failed(asked, Errc::invalid_argument,
                   "rank 0 sends 0 bytes to rank 1, which expects 20");
-    EXPECT_EQ(heard<wire::CollectiveAbort>(hostile_).size(), 1U);
+    EXPECT_EQ(frames_sent_to<wire::CollectiveAbort>(hostile_).size(), 1U);
     expect_not_cut_off();
 }
 
@@ -178,7 +178,7 @@ TEST_F(HostileCollectiveFailure, a_wrong_byte_expectation_is_answered_after_the_
     says_part(part(0, 0, 100, asked.collective.terms.fingerprint));
     expect_ended_well(asked, pattern(1, 100));
     says_mismatch(0, own, 20);
-    const auto aborts = heard<wire::CollectiveAbort>(hostile_);
+    const auto aborts = frames_sent_to<wire::CollectiveAbort>(hostile_);
     ASSERT_EQ(aborts.size(), 1U);
     EXPECT_THAT(aborts[0].text, HasSubstr("rank 0 sends 0 bytes to rank 1, which expects 20"));
     expect_not_cut_off();
@@ -188,7 +188,7 @@ TEST_F(HostileCollectiveFailure, a_byte_expectation_is_ignored_in_calls_without_
     Asked& asked = broadcast(100);
     says_mismatch(0, own_description(), 20);  // every rank knows all sizes of a broadcast
     EXPECT_EQ(asked.ended, 0);
-    EXPECT_TRUE(heard<wire::CollectiveAbort>(hostile_).empty());
+    EXPECT_TRUE(frames_sent_to<wire::CollectiveAbort>(hostile_).empty());
     expect_not_cut_off();
 }
 
@@ -197,12 +197,12 @@ TEST_F(HostileCollectiveFailure, a_late_message_with_counts_for_a_completed_call
     const std::uint64_t print = asked.collective.terms.fingerprint;
     expect_ended_well(asked, {});
     says_part(part(0, 0, 30, print));
-    auto aborts = heard<wire::CollectiveAbort>(hostile_);
+    auto aborts = frames_sent_to<wire::CollectiveAbort>(hostile_);
     ASSERT_EQ(aborts.size(), 1U);
     EXPECT_EQ(aborts[0].operation, 0U);
     EXPECT_THAT(aborts[0].text, HasSubstr("rank 1 sends 30 bytes to rank 0, which expects 0"));
     says_part(part(1, 0, 300, print, PayloadPlace::stream));
-    aborts = heard<wire::CollectiveAbort>(hostile_);
+    aborts = frames_sent_to<wire::CollectiveAbort>(hostile_);
     ASSERT_EQ(aborts.size(), 2U);
     EXPECT_THAT(aborts[1].text, HasSubstr("rank 1 sends 300 bytes"));
     expect_not_cut_off();
@@ -211,7 +211,7 @@ TEST_F(HostileCollectiveFailure, a_late_message_with_counts_for_a_completed_call
 TEST_F(HostileCollectiveFailure, a_message_of_a_different_call_for_a_completed_one_is_answered) {
     barrier_is_over(0);
     says_part(part(1, 0, 30, 4711));
-    const auto said = heard<wire::CollectiveMismatch>(hostile_);
+    const auto said = frames_sent_to<wire::CollectiveMismatch>(hostile_);
     ASSERT_EQ(said.size(), 1U);
     EXPECT_EQ(said[0].operation, 0U);
     EXPECT_THAT(said[0].description, HasSubstr("barrier"));
@@ -224,8 +224,8 @@ TEST_F(HostileCollectiveFailure, a_message_for_a_failed_call_is_dropped) {
     expect_failed(asked, Errc::invalid_argument, "the disk is full");
     says_part(part(0, 0, 30, asked.collective.terms.fingerprint));
     says_part(part(1, 0, 30, 4711));
-    EXPECT_TRUE(heard<wire::CollectiveAbort>(hostile_).empty());
-    EXPECT_TRUE(heard<wire::CollectiveMismatch>(hostile_).empty());
+    EXPECT_TRUE(frames_sent_to<wire::CollectiveAbort>(hostile_).empty());
+    EXPECT_TRUE(frames_sent_to<wire::CollectiveMismatch>(hostile_).empty());
     expect_not_cut_off();
 }
 
@@ -244,7 +244,7 @@ TEST_F(HostileCollectiveFailure, a_peer_that_reads_no_answers_to_late_messages_i
 TEST_F(HostileCollectiveFailure, a_mismatch_with_a_completed_call_is_answered) {
     barrier_is_over(0);
     says_mismatch(0, "broadcast u8 x 9, root 0|chain");
-    const auto aborts = heard<wire::CollectiveAbort>(hostile_);
+    const auto aborts = frames_sent_to<wire::CollectiveAbort>(hostile_);
     ASSERT_EQ(aborts.size(), 1U);
     EXPECT_EQ(aborts[0].operation, 0U);
     EXPECT_THAT(aborts[0].text, HasSubstr("barrier"));
@@ -255,9 +255,9 @@ TEST_F(HostileCollectiveFailure, a_mismatch_with_a_completed_call_is_answered) {
 TEST_F(HostileCollectiveFailure, a_mismatch_with_a_call_completed_long_ago_is_ignored) {
     for (std::uint64_t i = 0; i <= ContextCollectives::kPast; ++i) barrier_is_over(i);
     says_mismatch(0, "broadcast u8 x 9, root 0|chain");
-    EXPECT_TRUE(heard<wire::CollectiveAbort>(hostile_).empty());
+    EXPECT_TRUE(frames_sent_to<wire::CollectiveAbort>(hostile_).empty());
     says_mismatch(1, "broadcast u8 x 9, root 0|chain");
-    EXPECT_EQ(heard<wire::CollectiveAbort>(hostile_).size(), 1U);
+    EXPECT_EQ(frames_sent_to<wire::CollectiveAbort>(hostile_).size(), 1U);
     expect_not_cut_off();
 }
 
@@ -285,7 +285,7 @@ TEST_F(HostileCollectiveFailure,
     Asked& asked = broadcast(100);
     says_part(part(0, 0, 100, 4711));
     EXPECT_EQ(asked.ended, 0);
-    const auto said = heard<wire::CollectiveMismatch>(hostile_);
+    const auto said = frames_sent_to<wire::CollectiveMismatch>(hostile_);
     ASSERT_EQ(said.size(), 1U);
     EXPECT_THAT(said[0].description, HasSubstr("broadcast u8 x 100, root 1"));
     // A message with the right fingerprint arrives too late.
@@ -302,7 +302,7 @@ TEST_F(HostileCollectiveFailure,
 TEST_F(HostileCollectiveFailure, a_different_fingerprint_of_an_early_message_is_answered) {
     says_part(part(0, 0, 100, 4711));
     Asked& asked = broadcast(100);
-    ASSERT_EQ(heard<wire::CollectiveMismatch>(hostile_).size(), 1U);
+    ASSERT_EQ(frames_sent_to<wire::CollectiveMismatch>(hostile_).size(), 1U);
     says_abort(0, "broadcast #0: rank 1 called 99, rank 0 called 100");
     expect_failed(asked, Errc::invalid_argument, "rank 1 called 99");
 }
@@ -323,8 +323,8 @@ TEST_F(HostileCollectiveFailure, all_members_except_the_failed_one_learn_of_a_fa
     says(Lane::eager, said(wire::CollectiveMismatch{
                           .context = kWorld, .operation = 0, .description = "scan f32 x 7|x"}));
     expect_failed(asked, Errc::invalid_argument, "scan f32 x 7");
-    ASSERT_EQ(heard<wire::CollectiveAbort>(honest_).size(), 1U);
-    EXPECT_THAT(heard<wire::CollectiveAbort>(honest_)[0].text, HasSubstr("scan f32 x 7"));
+    ASSERT_EQ(frames_sent_to<wire::CollectiveAbort>(honest_).size(), 1U);
+    EXPECT_THAT(frames_sent_to<wire::CollectiveAbort>(honest_)[0].text, HasSubstr("scan f32 x 7"));
 }
 
 TEST_F(HostileCollectiveFailure, frames_of_a_communicator_that_ended_here_are_dropped) {

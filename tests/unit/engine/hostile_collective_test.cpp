@@ -147,7 +147,7 @@ TEST_F(HostileCollective, mismatched_counts_fail_only_the_operation) {
     says_part(part(0, 0, 90, asked.collective.terms.fingerprint));
     expect_failed(asked, Errc::invalid_argument,
                   "rank 1 sends 90 bytes to rank 0, which expects 100");
-    const auto aborts = heard<wire::CollectiveAbort>(hostile_);
+    const auto aborts = frames_sent_to<wire::CollectiveAbort>(hostile_);
     ASSERT_EQ(aborts.size(), 1U);
     EXPECT_EQ(aborts[0].operation, 0U);
     EXPECT_EQ(aborts[0].code, Errc::invalid_argument);
@@ -289,7 +289,7 @@ TEST_F(HostileCollective, the_oldest_operation_progresses_when_later_ones_used_u
     }
     Asked& last = asked_.back();
     EXPECT_EQ(last.ended, 0);
-    auto sent = heard<wire::CollectiveHeader>(hostile_);
+    auto sent = frames_sent_to<wire::CollectiveHeader>(hostile_);
     EXPECT_EQ(sent.size(), PairCollectives::kPool.headers);
 
     auto made = part(0, 0, 20, oldest.collective.terms.fingerprint);
@@ -297,7 +297,7 @@ TEST_F(HostileCollective, the_oldest_operation_progresses_when_later_ones_used_u
     honest_.arrive(Lane::eager, said(made) + pattern(3, 20));
     pump();
     expect_ended_well(oldest, pattern(3, 20));
-    sent = heard<wire::CollectiveHeader>(hostile_);
+    sent = frames_sent_to<wire::CollectiveHeader>(hostile_);
     ASSERT_GT(sent.size(), PairCollectives::kPool.headers);
     EXPECT_EQ(sent[PairCollectives::kPool.headers].operation, 0U);
     EXPECT_TRUE(sent[PairCollectives::kPool.headers].from_reserve);
