@@ -110,12 +110,12 @@ protected:
     }
 
     template <class Message>
-    std::vector<Message> told_calls() const {
+    std::vector<Message> rpc_frames() const {
         return nexar::testing::frames_of<Message>(hostile_.written(Lane::rpc));
     }
     void expect_answered(std::uint64_t id, Errc code) const {
         int found = 0;
-        for (const auto& one : told_calls<wire::Response>()) {
+        for (const auto& one : rpc_frames<wire::Response>()) {
             if (one.call.value() != id) continue;
             ++found;
             EXPECT_EQ(name(one.code), name(code)) << one.text;

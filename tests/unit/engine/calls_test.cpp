@@ -11,7 +11,7 @@ class CallsIn : public CallsTest {};
 
 TEST_F(CallsOut, writes_a_small_request_at_once_and_ends_with_the_answer) {
     Called& called = call(kHostile, 100, 2s);
-    const auto requests = told_calls<wire::Request>();
+    const auto requests = rpc_frames<wire::Request>();
     ASSERT_EQ(requests.size(), 1U);
     EXPECT_EQ(requests[0].name, "echo");
     EXPECT_EQ(requests[0].size, 100U);
@@ -37,7 +37,7 @@ TEST_F(CallsOut, sends_a_large_request_on_a_stream_that_names_it) {
     ASSERT_EQ(hostile_.outgoing().size(), 1U);
     const auto& [stream, out] = *hostile_.outgoing().begin();
     EXPECT_EQ(out.prefix, stream_preamble(0, wire::CallPart::request));
-    EXPECT_EQ(told_calls<wire::Request>().at(0).place, wire::PayloadPlace::stream);
+    EXPECT_EQ(rpc_frames<wire::Request>().at(0).place, wire::PayloadPlace::stream);
     says(Lane::rpc, said(response(0, 0)));
     EXPECT_EQ(called.ended, 0) << "the link still reads its memory";
     hostile_.release(port::StreamId(stream), port::SendOutcome::delivered);
@@ -75,7 +75,7 @@ TEST_F(CallsOut, call_ends_with_the_error_of_the_peer) {
 
 TEST_F(CallsOut, refuses_a_request_that_is_too_large) {
     expect_failed(call(kHostile, 8193), Errc::limit_exceeded);
-    EXPECT_TRUE(told_calls<wire::Request>().empty());
+    EXPECT_TRUE(rpc_frames<wire::Request>().empty());
 }
 
 TEST_F(CallsOut, refuses_an_answer_of_the_wrong_size) {
@@ -103,7 +103,7 @@ TEST_F(CallsOut, call_times_out_and_its_late_answer_is_dropped) {
     EXPECT_EQ(called.ended, 0);
     pass(1ms);
     expect_failed(called, Errc::timed_out);
-    ASSERT_EQ(told_calls<wire::Cancel>().size(), 1U);
+    ASSERT_EQ(rpc_frames<wire::Cancel>().size(), 1U);
     says(Lane::rpc, said(response(0, 20)) + pattern(0, 20));
     expect_not_cut_off();
     Called& next = call(kHostile, 1);
@@ -119,7 +119,7 @@ TEST_F(CallsOut, cancelled_call_ends_at_once_and_the_peer_is_notified) {
     pump();
     expect_failed(small, Errc::cancelled);
     expect_failed(large, Errc::cancelled);
-    EXPECT_EQ(told_calls<wire::Cancel>().size(), 2U);
+    EXPECT_EQ(rpc_frames<wire::Cancel>().size(), 2U);
     EXPECT_TRUE(hostile_.outgoing().empty());
 }
 
@@ -135,7 +135,7 @@ TEST_F(CallsOut, outcome_is_unknown_when_the_link_is_lost) {
     expect_failed(answering, Errc::outcome_unknown);
     expect_failed(unwritten, Errc::link_closed);
     expect_failed(call(kHostile, 10), Errc::link_closed);
-    EXPECT_EQ(told_calls<wire::Request>().size(), 2U) << "nothing is sent again";
+    EXPECT_EQ(rpc_frames<wire::Request>().size(), 2U) << "nothing is sent again";
 }
 
 TEST_F(CallsOut, calls_wait_for_room_in_order) {
@@ -147,7 +147,7 @@ TEST_F(CallsOut, calls_wait_for_room_in_order) {
     expect_failed(first, Errc::cancelled);
     hostile_.set_room(Lane::rpc, 10'000);
     pump();
-    const auto requests = told_calls<wire::Request>();
+    const auto requests = rpc_frames<wire::Request>();
     ASSERT_EQ(requests.size(), 1U);
     EXPECT_EQ(requests[0].size, 20U);
     EXPECT_EQ(requests[0].call, wire::CallId(0));
@@ -166,7 +166,7 @@ TEST_F(CallsIn, function_gets_caller_argument_and_deadline) {
     EXPECT_EQ(call->argument, pattern(0, 100));
     EXPECT_EQ(call->deadline, now_ + 3s);
     respond(*call, pattern(9, 40));
-    const auto answers = told_calls<wire::Response>();
+    const auto answers = rpc_frames<wire::Response>();
     ASSERT_EQ(answers.size(), 1U);
     EXPECT_EQ(answers[0].code, Errc{});
     EXPECT_EQ(answers[0].size, 40U);

@@ -53,8 +53,8 @@ TEST_F(Cancel, send_without_grant_ends_at_once) {
     Asked& sent = send(kHostile, 2000, true);
     cancel(sent.send);
     expect_ended(sent, Errc::cancelled);
-    ASSERT_EQ(told<wire::Withdraw>().size(), 1U);
-    EXPECT_EQ(told<wire::Withdraw>()[0].step, wire::WithdrawStep::asked);
+    ASSERT_EQ(control_frames<wire::Withdraw>().size(), 1U);
+    EXPECT_EQ(control_frames<wire::Withdraw>()[0].step, wire::WithdrawStep::asked);
     grants(0);
     EXPECT_TRUE(hostile_.outgoing().empty());
     answers(0, wire::WithdrawStep::done);
@@ -67,7 +67,7 @@ TEST_F(Cancel, partly_sent_send_ends_at_once) {
     cancel(sent.send);
     expect_ended(sent, Errc::cancelled);
     EXPECT_EQ(engine_->next_deadline(), std::nullopt);
-    EXPECT_EQ(told<wire::Withdraw>().size(), 1U) << "the peer must drop the message";
+    EXPECT_EQ(control_frames<wire::Withdraw>().size(), 1U) << "the peer must drop the message";
     answers(0, wire::WithdrawStep::done);
     expect_not_cut_off();
 }
@@ -125,7 +125,7 @@ TEST_F(Cancel, second_cancel_of_a_send_has_no_effect) {
     cancel(sent.send);
     pass(kPatience / 2);
     cancel(sent.send);
-    EXPECT_EQ(told<wire::Withdraw>().size(), 1U);
+    EXPECT_EQ(control_frames<wire::Withdraw>().size(), 1U);
     pass(kPatience);
     expect_ended(sent, Errc::outcome_unknown);
 }

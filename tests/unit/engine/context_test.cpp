@@ -110,7 +110,7 @@ TEST_F(ContextTest, end_drops_waiting_messages_and_returns_their_credit) {
     engine_->end_context(child);
     EXPECT_EQ(engine_->messages(), 0U);
     std::uint32_t credits = 0;
-    for (const auto& credit : told<wire::Credit>()) credits += credit.headers;
+    for (const auto& credit : control_frames<wire::Credit>()) credits += credit.headers;
     EXPECT_EQ(credits, most);
     expect_not_cut_off();
 }
@@ -124,7 +124,7 @@ TEST_F(ContextTest, ended_communicator_drops_later_messages) {
     says(Lane::eager, eager(header(0, 1, 3, kChild)) + bulk(granted));
     // The sender of a large message must not wait forever: it gets its grant, and its payload is
     // refused.
-    ASSERT_EQ(told<wire::Grant>().size(), 1U);
+    ASSERT_EQ(control_frames<wire::Grant>().size(), 1U);
     const port::StreamId stream = hostile_.open();
     pump();
     hostile_.arrive(stream, stream_of(kChild, 1) + pattern(1, 100));

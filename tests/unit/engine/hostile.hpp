@@ -210,7 +210,7 @@ protected:
     }
 
     template <class Message>
-    std::vector<Message> told() const {
+    std::vector<Message> control_frames() const {
         return nexar::testing::frames_of<Message>(hostile_.written(Lane::control));
     }
 

@@ -223,10 +223,10 @@ TEST_F(HostileCollective, credit_returns_when_the_operation_is_called) {
         says_part(part(i, i, kLaneBytes, fingerprint(broadcast_call(kLaneBytes), i)));
     }
     for (std::uint64_t i = 0; i < 4; ++i) {
-        EXPECT_TRUE(told<wire::Credit>().empty());
+        EXPECT_TRUE(control_frames<wire::Credit>().empty());
         expect_ended_well(broadcast(kLaneBytes), pattern(i + 1, kLaneBytes));
     }
-    const auto credits = told<wire::Credit>();
+    const auto credits = control_frames<wire::Credit>();
     ASSERT_EQ(credits.size(), 1U);
     EXPECT_EQ(credits[0].pool, wire::CreditPool::collective);
     EXPECT_EQ(credits[0].context, kDuo);
@@ -239,7 +239,7 @@ TEST_F(HostileCollective, reserve_credit_returns_to_the_reserve) {
     made.from_reserve = true;
     says_part(made);
     expect_ended_well(broadcast(kLaneBytes), pattern(1, kLaneBytes));
-    const auto credits = told<wire::Credit>();
+    const auto credits = control_frames<wire::Credit>();
     ASSERT_EQ(credits.size(), 1U);
     EXPECT_EQ(credits[0].pool, wire::CreditPool::collective_reserve);
     EXPECT_EQ(credits[0].payload_bytes, kLaneBytes);
@@ -253,7 +253,7 @@ TEST_F(HostileCollective, credit_returns_for_messages_of_ended_operations) {
     for (std::uint64_t i = 0; i < 40; ++i) says_part(part(i, 0, kLaneBytes, 1));
     expect_not_cut_off();
     std::uint64_t payload = 0;
-    for (const auto& credit : told<wire::Credit>()) payload += credit.payload_bytes;
+    for (const auto& credit : control_frames<wire::Credit>()) payload += credit.payload_bytes;
     EXPECT_EQ(payload, 40 * kLaneBytes);
 }
 
@@ -265,8 +265,8 @@ TEST_F(HostileCollective, credit_returns_for_messages_of_an_operation_that_canno
     EXPECT_EQ(hostile_.incoming(), 1U);
     expect_failed(broadcast(kLaneBytes), Errc::bad_config, "nothing_like_this");
     EXPECT_EQ(hostile_.incoming(), 0U);
-    ASSERT_EQ(told<wire::Credit>().size(), 1U);
-    EXPECT_EQ(told<wire::Credit>()[0].payload_bytes, 4 * kLaneBytes);
+    ASSERT_EQ(control_frames<wire::Credit>().size(), 1U);
+    EXPECT_EQ(control_frames<wire::Credit>()[0].payload_bytes, 4 * kLaneBytes);
     expect_not_cut_off();
 }
 

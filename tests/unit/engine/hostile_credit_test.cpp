@@ -94,7 +94,7 @@ TEST_F(HostileCredit, credit_of_matched_messages_can_be_used_again) {
     }
     expect_not_cut_off();
     std::uint64_t given_back = 0;
-    for (const auto& credit : told<wire::Credit>()) given_back += credit.headers;
+    for (const auto& credit : control_frames<wire::Credit>()) given_back += credit.headers;
     EXPECT_GT(given_back, 9 * limits_.shared.headers);
     EXPECT_LE(given_back, 10 * limits_.shared.headers);
 }

@@ -179,7 +179,7 @@ TEST_F(HostileFrame, withdrawals_of_messages_never_sent_are_limited) {
     for (std::uint64_t i = 0; i < most; ++i) withdraws(5 + i, ContextId(i));
     expect_not_cut_off();
     withdraws(77);
-    EXPECT_TRUE(told<wire::Withdraw>().empty());
+    EXPECT_TRUE(control_frames<wire::Withdraw>().empty());
     expect_cut_off(Errc::limit_exceeded, "takes back messages that it never sent");
 }
 
@@ -201,8 +201,8 @@ TEST_F(HostileFrame, a_complete_message_cannot_be_withdrawn) {
     withdraws(0);
     withdraws(0);
     expect_not_cut_off();
-    ASSERT_EQ(told<wire::Withdraw>().size(), 2U);
-    EXPECT_EQ(told<wire::Withdraw>()[0].step, wire::WithdrawStep::received);
+    ASSERT_EQ(control_frames<wire::Withdraw>().size(), 2U);
+    EXPECT_EQ(control_frames<wire::Withdraw>()[0].step, wire::WithdrawStep::received);
     EXPECT_EQ(engine_->messages(), 1U);
 }
 

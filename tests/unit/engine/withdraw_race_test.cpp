@@ -33,8 +33,8 @@ protected:
             pump();
             ASSERT_FALSE(hostile_.closed()) << *hostile_.closed();
             ASSERT_EQ(engine_->messages(), 0U);
-            ASSERT_EQ(told<wire::Withdraw>().size(), i + 1);
-            EXPECT_EQ(told<wire::Withdraw>().back().step, wire::WithdrawStep::done);
+            ASSERT_EQ(control_frames<wire::Withdraw>().size(), i + 1);
+            EXPECT_EQ(control_frames<wire::Withdraw>().back().step, wire::WithdrawStep::done);
         }
     }
 };
