@@ -168,7 +168,7 @@ protected:
                                                         .description = description}));
     }
 
-    void expect_ended_well(const Asked& asked, const Bytes& content) {
+    void expect_succeeded(const Asked& asked, const Bytes& content) {
         ASSERT_EQ(asked.ended, 1);
         EXPECT_FALSE(asked.error()) << asked.error()->what();
         EXPECT_EQ(asked.memory, content);

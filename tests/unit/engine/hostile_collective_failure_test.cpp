@@ -17,10 +17,10 @@ protected:
     }
 
     /// Makes and completes call `number`, a barrier.
-    void barrier_is_over(std::uint64_t number) {
+    void complete_barrier(std::uint64_t number) {
         Asked& asked = barrier();
         says_part(part(number, number, 0, asked.collective.terms.fingerprint));
-        expect_ended_well(asked, {});
+        expect_succeeded(asked, {});
     }
 };
 
@@ -63,7 +63,7 @@ TEST_F(HostileCollectiveFailure, all_later_calls_fail_when_a_member_is_gone) {
     expect_failed(barrier(), Errc::invalid_argument, "the disk is full");
     EXPECT_TRUE(frames_sent_to<wire::CollectiveAbort>(hostile_).empty()) << "the peer knows";
     says_part(part(0, 0, 0, before.collective.terms.fingerprint));
-    expect_ended_well(before, {});
+    expect_succeeded(before, {});
     says_mismatch(17, "barrier|dissemination");
     const auto answers = frames_sent_to<wire::CollectiveAbort>(hostile_);
     ASSERT_EQ(answers.size(), 1U)
@@ -108,7 +108,7 @@ TEST_F(HostileCollectiveFailure, an_abort_drops_early_messages) {
 }
 
 TEST_F(HostileCollectiveFailure, an_abort_of_a_completed_operation_is_ignored) {
-    barrier_is_over(0);
+    complete_barrier(0);
     says_abort(0, "the disk is full");
     Asked& next = barrier();
     EXPECT_EQ(next.ended, 0);
@@ -132,7 +132,7 @@ TEST_F(HostileCollectiveFailure, an_equal_description_is_not_a_mismatch) {
     says_mismatch(0, own);
     EXPECT_EQ(asked.ended, 0);
     says_part(part(0, 0, 100, asked.collective.terms.fingerprint));
-    expect_ended_well(asked, pattern(1, 100));
+    expect_succeeded(asked, pattern(1, 100));
 }
 
 TEST_F(HostileCollectiveFailure, a_different_call_fails_the_operation_and_the_error_names_both) {
@@ -176,7 +176,7 @@ TEST_F(HostileCollectiveFailure, a_wrong_byte_expectation_is_answered_after_the_
     Asked& asked = call_in(*duo_, 100, exchange_call(100));
     const std::string own = own_description();
     says_part(part(0, 0, 100, asked.collective.terms.fingerprint));
-    expect_ended_well(asked, pattern(1, 100));
+    expect_succeeded(asked, pattern(1, 100));
     says_mismatch(0, own, 20);
     const auto aborts = frames_sent_to<wire::CollectiveAbort>(hostile_);
     ASSERT_EQ(aborts.size(), 1U);
@@ -195,7 +195,7 @@ TEST_F(HostileCollectiveFailure, a_byte_expectation_is_ignored_in_calls_without_
 TEST_F(HostileCollectiveFailure, a_late_message_with_counts_for_a_completed_call_is_answered) {
     Asked& asked = call_in(*duo_, 0, exchange_call(0));
     const std::uint64_t print = asked.collective.terms.fingerprint;
-    expect_ended_well(asked, {});
+    expect_succeeded(asked, {});
     says_part(part(0, 0, 30, print));
     auto aborts = frames_sent_to<wire::CollectiveAbort>(hostile_);
     ASSERT_EQ(aborts.size(), 1U);
@@ -209,7 +209,7 @@ TEST_F(HostileCollectiveFailure, a_late_message_with_counts_for_a_completed_call
 }
 
 TEST_F(HostileCollectiveFailure, a_message_of_a_different_call_for_a_completed_one_is_answered) {
-    barrier_is_over(0);
+    complete_barrier(0);
     says_part(part(1, 0, 30, 4711));
     const auto said = frames_sent_to<wire::CollectiveMismatch>(hostile_);
     ASSERT_EQ(said.size(), 1U);
@@ -242,7 +242,7 @@ TEST_F(HostileCollectiveFailure, a_peer_that_reads_no_answers_to_late_messages_i
 }
 
 TEST_F(HostileCollectiveFailure, a_mismatch_with_a_completed_call_is_answered) {
-    barrier_is_over(0);
+    complete_barrier(0);
     says_mismatch(0, "broadcast u8 x 9, root 0|chain");
     const auto aborts = frames_sent_to<wire::CollectiveAbort>(hostile_);
     ASSERT_EQ(aborts.size(), 1U);
@@ -253,7 +253,7 @@ TEST_F(HostileCollectiveFailure, a_mismatch_with_a_completed_call_is_answered) {
 }
 
 TEST_F(HostileCollectiveFailure, a_mismatch_with_a_call_completed_long_ago_is_ignored) {
-    for (std::uint64_t i = 0; i <= ContextCollectives::kPast; ++i) barrier_is_over(i);
+    for (std::uint64_t i = 0; i <= ContextCollectives::kPast; ++i) complete_barrier(i);
     says_mismatch(0, "broadcast u8 x 9, root 0|chain");
     EXPECT_TRUE(frames_sent_to<wire::CollectiveAbort>(hostile_).empty());
     says_mismatch(1, "broadcast u8 x 9, root 0|chain");
@@ -270,7 +270,7 @@ TEST_F(HostileCollectiveFailure, a_mismatch_with_a_future_call_is_ignored) {
 }
 
 TEST_F(HostileCollectiveFailure, a_peer_that_reads_no_answers_to_its_mismatches_is_disconnected) {
-    barrier_is_over(0);
+    complete_barrier(0);
     hostile_.set_room(Lane::eager, 0);
     for (std::size_t i = 0; i < collective_options().collectives.max_answers; ++i) {
         says_mismatch(0, "broadcast u8 x 9, root 0|chain");
@@ -328,7 +328,7 @@ TEST_F(HostileCollectiveFailure, all_members_except_the_failed_one_learn_of_a_fa
 }
 
 TEST_F(HostileCollectiveFailure, frames_of_a_communicator_that_ended_here_are_dropped) {
-    barrier_is_over(0);
+    complete_barrier(0);
     engine_->end_context(*duo_);
     says_part(part(77, 9, 100, 1));
     says_part(part(78, 9, 100, 1, PayloadPlace::stream));

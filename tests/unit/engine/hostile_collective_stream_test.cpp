@@ -56,7 +56,7 @@ TEST_F(HostileCollectiveStream, header_call_and_stream_can_come_in_any_order) {
             if (what == 2) hostile_.finish(streams(part_stream(number) + content_));
             pump();
         }
-        expect_ended_well(*asked, content_);
+        expect_succeeded(*asked, content_);
         EXPECT_EQ(hostile_.incoming(), 0U);
         ++number;
     } while (std::ranges::next_permutation(order).found);
@@ -72,7 +72,7 @@ TEST_F(HostileCollectiveStream, elements_split_across_pieces_are_folded_correctl
     more(stream, slice(content_, 3, 10));
     EXPECT_EQ(asked.ended, 0);
     more(stream, slice(content_, 10, kBytes));
-    expect_ended_well(asked, added(own, content_));
+    expect_succeeded(asked, added(own, content_));
 }
 
 TEST_F(HostileCollectiveStream, a_stream_longer_than_announced_disconnects_the_peer) {
@@ -88,7 +88,7 @@ TEST_F(HostileCollectiveStream, bytes_after_the_end_of_the_payload_disconnect_th
     Asked& asked = call_in(*duo_, kBytes, broadcast_call(kBytes));
     says_part(streamed(0, 0));
     const port::StreamId stream = streams(part_stream(0) + content_);
-    expect_ended_well(asked, content_);
+    expect_succeeded(asked, content_);
     more(stream, pattern(1, 1));
     expect_cut_off(Errc::protocol_violation, "a payload is longer than its header said");
     EXPECT_EQ(asked.memory, content_);
@@ -167,7 +167,7 @@ TEST_F(HostileCollectiveStream, a_stream_for_a_payload_that_arrived_on_the_lane_
     says_part(part(0, 0, 100, asked.collective.terms.fingerprint));
     streams(part_stream(0) + content_);
     EXPECT_EQ(hostile_.incoming(), 0U);
-    expect_ended_well(asked, pattern(1, 100));
+    expect_succeeded(asked, pattern(1, 100));
     expect_not_cut_off();
 }
 
@@ -357,7 +357,7 @@ TEST_F(HostileCollectiveStream, data_that_arrived_completely_before_the_link_wen
     says_abort(1, "the disk is full");
     hostile_.go_down(Error(Errc::timed_out, "nothing was heard for 10 s"));
     pump();
-    expect_ended_well(broadcast(100), pattern(1, 100));
+    expect_succeeded(broadcast(100), pattern(1, 100));
     expect_failed(broadcast(100), Errc::invalid_argument, "the disk is full");
     expect_failed(broadcast(100), Errc::timed_out, "nothing was heard for 10 s");
 }

@@ -170,7 +170,7 @@ TEST_F(HostileCollective, messages_of_future_operations_are_kept) {
     }
     for (std::uint64_t i = 0; i < 6; ++i) {
         Asked& asked = broadcast(45 - i);
-        expect_ended_well(asked, pattern(i + 1, 45 - i));
+        expect_succeeded(asked, pattern(i + 1, 45 - i));
     }
     expect_not_cut_off();
 }
@@ -224,7 +224,7 @@ TEST_F(HostileCollective, credit_returns_when_the_operation_is_called) {
     }
     for (std::uint64_t i = 0; i < 4; ++i) {
         EXPECT_TRUE(control_frames<wire::Credit>().empty());
-        expect_ended_well(broadcast(kLaneBytes), pattern(i + 1, kLaneBytes));
+        expect_succeeded(broadcast(kLaneBytes), pattern(i + 1, kLaneBytes));
     }
     const auto credits = control_frames<wire::Credit>();
     ASSERT_EQ(credits.size(), 1U);
@@ -238,7 +238,7 @@ TEST_F(HostileCollective, reserve_credit_returns_to_the_reserve) {
     auto made = part(0, 0, kLaneBytes, fingerprint(broadcast_call(kLaneBytes), 0));
     made.from_reserve = true;
     says_part(made);
-    expect_ended_well(broadcast(kLaneBytes), pattern(1, kLaneBytes));
+    expect_succeeded(broadcast(kLaneBytes), pattern(1, kLaneBytes));
     const auto credits = control_frames<wire::Credit>();
     ASSERT_EQ(credits.size(), 1U);
     EXPECT_EQ(credits[0].pool, wire::CreditPool::collective_reserve);
@@ -296,7 +296,7 @@ TEST_F(HostileCollective, the_oldest_operation_progresses_when_later_ones_used_u
     made.context = kWorld;
     honest_.arrive(Lane::eager, said(made) + pattern(3, 20));
     pump();
-    expect_ended_well(oldest, pattern(3, 20));
+    expect_succeeded(oldest, pattern(3, 20));
     sent = frames_sent_to<wire::CollectiveHeader>(hostile_);
     ASSERT_GT(sent.size(), PairCollectives::kPool.headers);
     EXPECT_EQ(sent[PairCollectives::kPool.headers].operation, 0U);
