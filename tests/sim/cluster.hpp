@@ -14,7 +14,8 @@
 
 namespace nexar::testing {
 
-/// Engines, all members of two communicators; on either level of the simulator.
+/// A set of engines that are all members of two communicators. A subclass connects them on one
+/// level of the simulator: links or datagrams.
 class EngineCluster {
 public:
     static constexpr std::size_t kContexts = 2;
@@ -31,7 +32,7 @@ public:
 
     const NodeId& member(std::size_t i) const noexcept { return members_[i]; }
 
-    /// What the engines keep of messages that nobody asked for, in buffers.
+    /// The most buffer memory that the engines have held for unexpected messages.
     std::size_t pool_bytes() const {
         return static_cast<std::size_t>(pool_.statistics().total.bytes_high_water);
     }
@@ -44,17 +45,17 @@ public:
         const bool idle = world_.run_until(
             [&] { return std::ranges::all_of(nodes_, [](auto& n) { return n->engine().idle(); }); },
             std::chrono::seconds(60));
-        NEXAR_ASSERT(idle, "a cluster that is closed becomes idle");
+        NEXAR_ASSERT(idle, "a closed cluster must become idle");
     }
 
 protected:
     explicit EngineCluster(std::uint64_t seed) : world_(seed), pool_(PoolProfile::inference()) {}
     ~EngineCluster() = default;
 
-    /// Nodes go before the carriers that they drive.
+    /// Destroys the nodes, which must go before the carriers that they drive.
     void end() { nodes_.clear(); }
 
-    /// In the order of their ranks.
+    /// Adds the node of the next rank.
     void add(sim::NodeCarrier& carrier, const NodeId& member,
              const engine::EngineOptions& options = {}) {
         nodes_.push_back(std::make_unique<EngineNode>(carrier, pool_, options));
@@ -87,7 +88,7 @@ private:
     std::vector<NodeId> members_;
 };
 
-/// On simulated links. Every seed has its own weather.
+/// A cluster on simulated links. The seed determines the weather.
 class SimCluster final : public EngineCluster {
 public:
     SimCluster(std::uint64_t seed, std::size_t nodes, const engine::EngineOptions& options = {})
@@ -105,7 +106,7 @@ public:
     sim::Fabric& fabric() noexcept { return fabric_; }
     sim::Carrier& carrier(std::size_t i) noexcept { return *carriers_[i]; }
 
-    /// Those of higher rank dial.
+    /// In each pair the higher rank dials.
     bool connect() {
         for (std::size_t i = 0; i < size(); ++i) {
             for (std::size_t j = 0; j < i; ++j) carriers_[i]->dial(member(j));
@@ -128,8 +129,8 @@ private:
     std::vector<sim::Carrier*> carriers_;
 };
 
-/// On real QUIC connections over simulated datagrams. Every seed has its own weather, once the
-/// links are up.
+/// A cluster on real QUIC connections over simulated datagrams. The seed determines the weather,
+/// which begins once the links are up.
 class QuicCluster final : public EngineCluster {
 public:
     QuicCluster(std::uint64_t seed, std::size_t nodes, const engine::EngineOptions& options = {})
@@ -154,7 +155,7 @@ public:
 
     sim::DatagramNet& net() noexcept { return net_; }
 
-    /// Those of higher rank dial.
+    /// In each pair the higher rank dials.
     bool connect() {
         for (std::size_t i = 0; i < size(); ++i) {
             for (std::size_t j = 0; j < i; ++j) {

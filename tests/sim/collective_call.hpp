@@ -15,7 +15,7 @@
 
 namespace nexar::testing {
 
-/// What all ranks call.
+/// The arguments of a collective call, equal on all ranks.
 struct CallTerms {
     schedule::Collective what = schedule::Collective::barrier;
     std::size_t count = 0;  // elements of a vector, or of a chunk
@@ -27,7 +27,7 @@ struct CallTerms {
     Duration timeout = std::chrono::minutes(10);
 };
 
-/// The memory of one call on all ranks, and what must be in it at the end.
+/// The memory of one call on all ranks and its expected content at the end.
 class CollectiveCall {
 public:
     explicit CollectiveCall(const CallTerms& terms) : terms_(terms) {}
@@ -37,28 +37,29 @@ public:
 
     const CallTerms& terms() const noexcept { return terms_; }
 
-    /// Makes `operation` the part of that rank.
+    /// Sets up `operation` as the call of that rank.
     virtual void fill(std::uint32_t rank, engine::CollectiveOperation& operation) = 0;
-    /// Of a rank that succeeded: it has the result, and its input as it was.
+    /// Expects that a rank that succeeded has the right result and that its input is unchanged.
     virtual void expect_result(std::uint32_t rank) = 0;
-    /// The memory of the rank is ours again: a late reader sees something else.
+    /// Overwrites the memory of the rank, which belongs to the caller again, so that a late read
+    /// finds wrong data.
     virtual void overwrite(std::uint32_t rank) = 0;
-    /// Nobody has written to it since.
+    /// Expects that nothing has written to the memory since overwrite().
     virtual void expect_untouched(std::uint32_t rank) = 0;
 
 private:
     CallTerms terms_;
 };
 
-/// How the data of a call is divided: chunk `to` of what rank `from` sends. All ranks but those of
-/// an all_to_all divide alike.
+/// How the data of a call is divided: chunk `to` of the data that rank `from` sends. The division
+/// depends on `from` only in an all_to_all.
 class Division {
 public:
     Division(const CallTerms& terms, std::uint32_t world) : terms_(terms), world_(world) {}
 
     std::size_t count(std::uint32_t from, std::uint32_t to) const {
         if (!terms_.uneven) return terms_.count;
-        // Symmetric: as much goes to a rank as comes from it, as must be in place.
+        // Symmetric, because an in-place exchange sends as much to a rank as it receives from it.
         const bool exchange = terms_.what == schedule::Collective::all_to_all;
         return terms_.count * ((exchange ? from + to : to) * 3 % 5) / 4;
     }
@@ -163,7 +164,7 @@ private:
             return;
         }
         EXPECT_TRUE(same(rank, got, want));
-        ADD_FAILURE() << "other bits at rank " << rank;
+        ADD_FAILURE() << "different bits at rank " << rank;
     }
 
     std::array<std::span<std::byte>, 2> bytes_of(std::uint32_t rank) {
@@ -239,7 +240,7 @@ private:
         return part;
     }
 
-    /// Empty where the result is nothing, or undefined.
+    /// The expected result; empty if the rank has none or it is undefined.
     std::vector<T> wanted(std::uint32_t rank) {
         switch (terms().what) {
             case Op::all_reduce:
@@ -280,7 +281,7 @@ private:
         return all;
     }
 
-    /// Over the first `ranks` ranks.
+    /// The sum over the first `ranks` ranks.
     const std::vector<T>& sum_of(std::size_t ranks) {
         if (sums_.empty()) sums_.resize(world_ + 1);
         auto& sum = sums_[ranks];

@@ -21,7 +21,7 @@ using Op = schedule::Collective;
 
 constexpr std::uint64_t kSeeds = 60;
 
-/// A cluster in bad weather whose algorithms are drawn, with calls that were not made yet.
+/// A cluster with randomly chosen algorithms, and the calls that it will make.
 struct Scene {
     explicit Scene(std::uint64_t seed, std::size_t nodes)
         : world(nodes), cluster(seed, nodes), traffic(cluster, seed) {
@@ -60,7 +60,7 @@ void for_seeds(std::uint64_t first, const Check& check) {
     }
 }
 
-/// Calls that every rank makes, and that are not concerned by what was before.
+/// Every rank makes further calls, which earlier failures must not affect.
 void expect_next_calls_succeed(Scene& scene) {
     scene.add_random_calls(3);
     scene.traffic.start_all();
@@ -71,7 +71,7 @@ void expect_next_calls_succeed(Scene& scene) {
 
 enum class Loss : std::uint8_t { all_links, one_by_one, silent };
 
-/// A node loses all its links at once, or each after some more bytes, or nothing goes over them.
+/// Breaks all links of a node at once, or each after some more bytes, or makes them silent.
 void lose(Scene& scene, std::size_t victim, Loss how) {
     SimCluster& cluster = scene.cluster;
     sim::Carrier& carrier = cluster.carrier(victim);
@@ -88,14 +88,14 @@ void lose(Scene& scene, std::size_t victim, Loss how) {
     }
 }
 
-/// Of ranks that were not lost: each call ended well, or because of a link. It names the lost rank,
-/// unless that one could still say that others are lost to it.
-void expect_errors_of_loss(const Scene& scene, std::size_t victim, Loss how) {
+/// On the remaining ranks each call succeeded or failed because of a link. The error names the lost
+/// rank, except when links break one by one: then the lost rank may still report others as lost.
+void expect_loss_errors(const Scene& scene, std::size_t victim, Loss how) {
     for (std::size_t call = 0; call < scene.traffic.calls(); ++call) {
         for (std::size_t rank = 0; rank < scene.world; ++rank) {
             const auto& error = rank == victim ? std::nullopt : scene.traffic.error(call, rank);
             if (!error) continue;
-            // A stream that ends with its link tells no more than that.
+            // A stream that ends with its link gives no other reason.
             EXPECT_TRUE(error->code() == Errc::link_closed ||
                         (how == Loss::silent && error->code() == Errc::timed_out))
                 << error->what();
@@ -105,10 +105,10 @@ void expect_errors_of_loss(const Scene& scene, std::size_t victim, Loss how) {
     }
 }
 
-/// No rank gets through a barrier without the lost one.
-void expect_no_barrier(Scene& scene, std::size_t victim) {
+/// A barrier without the lost rank fails on every other rank.
+void expect_barrier_fails(Scene& scene, std::size_t victim) {
     const std::size_t barrier = scene.traffic.add({.what = Op::barrier});
-    scene.traffic.start_all_but(victim);
+    scene.traffic.start_all_except(victim);
     ASSERT_TRUE(scene.traffic.run(std::chrono::seconds(40)));
     for (std::size_t rank = 0; rank < scene.world; ++rank) {
         if (rank == victim) continue;
@@ -116,7 +116,7 @@ void expect_no_barrier(Scene& scene, std::size_t victim) {
     }
 }
 
-void expect_ends_with(Loss how) {
+void expect_calls_end_after(Loss how) {
     const LogCapture log;
     for_seeds(test_seed(1), [&](Scene& scene) {
         Random& random = scene.random();
@@ -127,26 +127,26 @@ void expect_ends_with(Loss how) {
         scene.traffic.start_all();
         scene.cluster.world().run_for(std::chrono::milliseconds(40));
         if (how == Loss::one_by_one) lose(scene, victim, Loss::all_links);
-        ASSERT_NO_FATAL_FAILURE(expect_no_barrier(scene, victim));
-        expect_errors_of_loss(scene, victim, how);
+        ASSERT_NO_FATAL_FAILURE(expect_barrier_fails(scene, victim));
+        expect_loss_errors(scene, victim, how);
         scene.traffic.expect_untouched_and_forget();
         scene.cluster.close();
     });
 }
 
-TEST(CollectiveEnds, come_everywhere_when_a_rank_is_lost) {
-    expect_ends_with(Loss::all_links);
+TEST(CollectiveEnds, calls_end_on_every_rank_when_a_rank_is_lost) {
+    expect_calls_end_after(Loss::all_links);
 }
 
-TEST(CollectiveEnds, come_everywhere_when_links_break_one_by_one) {
-    expect_ends_with(Loss::one_by_one);
+TEST(CollectiveEnds, calls_end_on_every_rank_when_links_break_one_by_one) {
+    expect_calls_end_after(Loss::one_by_one);
 }
 
-TEST(CollectiveEnds, come_everywhere_when_a_rank_falls_silent) {
-    expect_ends_with(Loss::silent);
+TEST(CollectiveEnds, calls_end_on_every_rank_when_a_rank_falls_silent) {
+    expect_calls_end_after(Loss::silent);
 }
 
-/// No call failed but that one, and it because that rank cancelled it.
+/// No call failed except `call`, and that one because `rank` cancelled it.
 void expect_only_cancelled(const Scene& scene, std::size_t call, std::size_t rank) {
     for (std::size_t i = 0; i < scene.traffic.calls(); ++i) {
         for (std::size_t at = 0; at < scene.world; ++at) {
@@ -159,7 +159,7 @@ void expect_only_cancelled(const Scene& scene, std::size_t call, std::size_t ran
     }
 }
 
-TEST(CollectiveEnds, concern_one_call_only_when_a_rank_cancels_it) {
+TEST(CollectiveEnds, cancelling_a_call_affects_no_other_call) {
     std::size_t cancelled = 0;
     std::size_t succeeded = 0;
     for_seeds(test_seed(1), [&](Scene& scene) {
@@ -184,12 +184,12 @@ TEST(CollectiveEnds, concern_one_call_only_when_a_rank_cancels_it) {
     EXPECT_GT(succeeded, 0U);
 }
 
-TEST(CollectiveEnds, come_even_if_the_failed_rank_is_lost_before_all_heard_it) {
+TEST(CollectiveEnds, calls_end_even_if_the_failed_rank_is_lost_before_all_ranks_know) {
     SimCluster cluster(test_seed(1), 4);
     CollectiveTraffic traffic(cluster, 1);
     traffic.set_profile({.forced = "broadcast=chain"});
     ASSERT_TRUE(cluster.connect());
-    // Rank 3 waits for rank 2 alone, as that does for rank 1. Rank 0 has not called it.
+    // Rank 3 waits only for rank 2, and rank 2 only for rank 1. Rank 0 has not made the call.
     traffic.add({.what = Op::broadcast, .count = 100});
     for (const std::size_t rank : {1U, 2U, 3U}) traffic.start_next(rank);
     cluster.world().run_for(std::chrono::milliseconds(50));
@@ -217,9 +217,9 @@ void expect_timed_out(const Scene& scene, std::size_t rank, std::size_t late) {
                 ::testing::HasSubstr("for rank " + std::to_string(late) + "; see why"));
 }
 
-TEST(CollectiveEnds, name_the_rank_that_is_late_when_the_time_is_over) {
+TEST(CollectiveEnds, timeout_names_the_late_rank) {
     for_seeds(test_seed(1), [](Scene& scene) {
-        // Few enough for a window: everybody waits for the late one itself.
+        // In a small world one window covers all ranks, so each waits for the late one directly.
         if (scene.world > 5) return scene.cluster.close();
         scene.traffic.set_profile({.forced = "all_to_all=windowed"});
         const std::size_t late = scene.random().below(scene.world);
@@ -228,7 +228,7 @@ TEST(CollectiveEnds, name_the_rank_that_is_late_when_the_time_is_over) {
                            .in_place = scene.random().chance(0.5),
                            .timeout = std::chrono::seconds(5)});
         const TimePoint begin = scene.cluster.world().now();
-        scene.traffic.start_all_but(late);
+        scene.traffic.start_all_except(late);
         ASSERT_TRUE(scene.traffic.run(std::chrono::seconds(6)));
         EXPECT_GE(scene.cluster.world().now() - begin, std::chrono::seconds(5));
         // The late rank gets the error when it calls.
@@ -242,7 +242,7 @@ TEST(CollectiveEnds, name_the_rank_that_is_late_when_the_time_is_over) {
     });
 }
 
-TEST(CollectiveEnds, are_late_with_one_warning_that_names_the_late_ranks) {
+TEST(CollectiveEnds, each_waiting_rank_logs_one_warning_that_names_the_late_rank) {
     constexpr std::size_t kWorld = 4;
     constexpr std::size_t kLate = 2;
     SimCluster cluster(test_seed(1), kWorld);
@@ -252,7 +252,7 @@ TEST(CollectiveEnds, are_late_with_one_warning_that_names_the_late_ranks) {
     traffic.add({.what = Op::all_to_all, .count = 1000});
     configure_log({.lines_per_second = 0});
     const LogCapture log;
-    traffic.start_all_but(kLate);
+    traffic.start_all_except(kLate);
     cluster.world().run_for(std::chrono::seconds(4));
     EXPECT_TRUE(log.lines().empty());
     cluster.world().run_for(std::chrono::seconds(295));

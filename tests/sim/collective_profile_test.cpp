@@ -1,5 +1,5 @@
-// One rank that would choose in another way than the others: all of them say so, nobody waits, and
-// no result is wrong.
+// One rank has a different profile and would choose other algorithms: every call fails on every
+// rank, none hangs, and no result is wrong.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ constexpr std::size_t kWorld = 5;
 
 class OtherProfile : public ::testing::TestWithParam<std::pair<const char*, Profile>> {};
 
-TEST_P(OtherProfile, of_one_rank_ends_every_call_with_an_error) {
+TEST_P(OtherProfile, on_one_rank_fails_every_call_on_all_ranks) {
     for (std::size_t odd = 0; odd < kWorld; ++odd) {
         SCOPED_TRACE(odd);
         SimCluster cluster(test_seed(1) + odd, kWorld);

@@ -10,12 +10,12 @@
 
 namespace nexar::testing {
 
-/// Every other seed sends much on streams that would fit the lane.
+/// Every other seed has a low limit, so that payloads that would fit the lane travel on streams.
 inline std::uint64_t eager_bytes_of(std::uint64_t seed) {
     return seed % 2 == 0 ? 2048 : schedule::Profile{}.eager_bytes;
 }
 
-/// Lanes and streams overtake each other, in pieces of any size.
+/// Lanes and streams overtake each other and arrive in pieces of any size.
 inline void worsen_weather(SimCluster& cluster, Random& random) {
     sim::LinkWeather weather;
     weather.delay = Duration(random.below(2'000'000));
@@ -25,7 +25,7 @@ inline void worsen_weather(SimCluster& cluster, Random& random) {
     cluster.fabric().set_weather(weather);
 }
 
-/// Losses all the time, and a path so long that much is sent before its acknowledgement comes.
+/// Steady packet loss, and a delay so long that much data is in flight unacknowledged.
 inline void worsen_weather(QuicCluster& cluster, Random& random) {
     sim::DatagramWeather weather;
     weather.delay = std::chrono::milliseconds(1) + Duration(random.below(4'000'000));
@@ -42,7 +42,7 @@ struct CollectiveRuns {
     std::size_t largest_count = 20'000;
 };
 
-/// Calls of any kind with some algorithms, on 1 to 8 nodes: ranks are far ahead of each other.
+/// Random calls with one round of algorithms on 1 to 8 nodes. Ranks run far ahead of each other.
 template <class Cluster>
 void run_random_calls(std::uint64_t seed, const CollectiveRuns& runs) {
     const std::size_t world = 1 + seed % 8;
@@ -66,7 +66,7 @@ void run_random_calls(std::uint64_t seed, const CollectiveRuns& runs) {
     cluster.close();
 }
 
-/// Until a seed fails. Says now and then how far it is.
+/// Runs all seeds until one fails, and prints its progress every 50 seeds.
 template <class Cluster>
 void expect_exact_runs(const CollectiveRuns& runs) {
     for (std::uint64_t seed = runs.first_seed; seed < runs.first_seed + runs.seeds; ++seed) {

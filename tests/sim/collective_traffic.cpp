@@ -49,7 +49,7 @@ void CollectiveTraffic::start_next(std::size_t rank) {
     one.operation->owner = &one;
     calls_[one.call]->fill(static_cast<std::uint32_t>(rank), *one.operation);
     one.started = true;
-    ++under_way_;
+    ++pending_;
     EngineNode& node = cluster_->node(rank);
     node.engine().advance(cluster_->world().now());
     node.engine().start(cluster_->context(rank, 0), *one.operation);
@@ -57,10 +57,10 @@ void CollectiveTraffic::start_next(std::size_t rank) {
 }
 
 void CollectiveTraffic::start_all() {
-    start_all_but(cluster_->size());
+    start_all_except(cluster_->size());
 }
 
-void CollectiveTraffic::start_all_but(std::size_t out) {
+void CollectiveTraffic::start_all_except(std::size_t out) {
     std::vector<std::size_t> left;
     for (std::size_t rank = 0; rank < cluster_->size(); ++rank) {
         if (rank != out) left.push_back(rank);
@@ -89,7 +89,7 @@ void CollectiveTraffic::on_done(engine::Operation& done) {
     Started& one = *static_cast<Started*>(done.owner);
     SCOPED_TRACE(text(one));
     EXPECT_FALSE(std::exchange(one.ended, true)) << "it ended twice";
-    --under_way_;
+    --pending_;
     one.error = done.error;
     CollectiveCall& call = *calls_[one.call];
     const auto rank = static_cast<std::uint32_t>(one.rank);
@@ -99,9 +99,9 @@ void CollectiveTraffic::on_done(engine::Operation& done) {
 }
 
 bool CollectiveTraffic::run(Duration at_most) {
-    if (cluster_->world().run_until([&] { return under_way_ == 0; }, at_most)) return true;
+    if (cluster_->world().run_until([&] { return pending_ == 0; }, at_most)) return true;
     for (const auto& one : started_) {
-        if (one->started && !one->ended) ADD_FAILURE() << text(*one) << " does not end";
+        if (one->started && !one->ended) ADD_FAILURE() << text(*one) << " did not end";
     }
     return false;
 }

@@ -14,37 +14,39 @@
 
 namespace nexar::testing {
 
-/// Collectives between all ranks of a cluster. What ended well is checked at once; then its memory
-/// is overwritten, and must stay so.
+/// Collectives between all ranks of a cluster. A successful call is checked at once; then its
+/// memory is overwritten and must not change again.
 class CollectiveTraffic {
 public:
-    /// The cluster must outlive it, and be closed or have nothing under way when it goes.
+    /// The cluster must outlive this object. When this object is destroyed, the cluster must be
+    /// closed or have no pending call.
     CollectiveTraffic(EngineCluster& cluster, std::uint64_t seed);
 
-    /// Before the first call.
+    /// Call this before the first collective.
     void set_profile(const schedule::Profile& profile);
 
-    /// A call that all ranks will make, after those that were added before; its number.
+    /// Adds a call that all ranks make after the earlier ones, and returns its number.
     std::size_t add(const CallTerms& terms);
 
     /// Makes the next call at a rank.
     void start_next(std::size_t rank);
-    /// The calls of all ranks, each at its own pace.
+    /// Makes the remaining calls of all ranks, each rank at its own pace.
     void start_all();
-    /// Those of all but one.
-    void start_all_but(std::size_t rank);
+    /// The same without one rank.
+    void start_all_except(std::size_t rank);
     void cancel(std::size_t call, std::size_t rank);
 
-    /// Goes on until everything that was started has ended; whether it has.
+    /// Runs until all started calls have ended; false if they take longer than `at_most`.
     bool run(Duration at_most = std::chrono::minutes(5));
-    /// Goes on for a while, in which nobody may touch memory of what ended, and forgets all calls.
+    /// Runs for a while, expects that the memory of ended calls stays untouched, and forgets all
+    /// calls.
     void expect_untouched_and_forget();
 
-    /// How a call ended at a rank; none: with success.
+    /// The error of an ended call at a rank; nullopt if it succeeded.
     const std::optional<Error>& error(std::size_t call, std::size_t rank) const;
     bool ended(std::size_t call, std::size_t rank) const { return at(call, rank).ended; }
     std::size_t calls() const noexcept { return calls_.size(); }
-    /// Every call ended with success everywhere.
+    /// Expects that every call succeeded on every rank.
     void expect_success() const;
 
     Random& random() noexcept { return random_; }
@@ -73,20 +75,19 @@ private:
     Random random_;
     std::vector<std::unique_ptr<CollectiveCall>> calls_;
     std::vector<std::unique_ptr<Started>> started_;  // by call, then rank
-    std::vector<std::size_t> next_;                  // call of each rank
-    std::size_t under_way_ = 0;
-    /// Operations are used again, as those of a node are.
+    std::vector<std::size_t> next_;                  // the next call of each rank
+    std::size_t pending_ = 0;
+    /// Ended operations for reuse, because a node reuses its own too.
     std::vector<std::unique_ptr<engine::CollectiveOperation>> spare_;
 };
 
-/// The algorithms of each operation that can be forced, one of each operation at a time: as many
-/// rounds as the operation with the most algorithms has.
+/// All algorithms that can be forced, divided into rounds with at most one algorithm per operation.
 class ForcedRounds {
 public:
     explicit ForcedRounds(std::size_t world);
 
     std::size_t size() const noexcept { return rounds_.size(); }
-    /// As Profile::forced wants it.
+    /// In the format of Profile::forced.
     std::string forced(std::size_t round) const;
     const std::vector<const schedule::Algorithm*>& algorithms(std::size_t round) const {
         return rounds_[round];
@@ -96,7 +97,7 @@ private:
     std::vector<std::vector<const schedule::Algorithm*>> rounds_;
 };
 
-/// A few draws of calls of these algorithms.
+/// A random call that uses one of these algorithms.
 CallTerms random_call(Random& random, const std::vector<const schedule::Algorithm*>& algorithms,
                       std::size_t world, std::size_t largest_count);
 

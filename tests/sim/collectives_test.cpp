@@ -1,4 +1,4 @@
-// Collectives of whole clusters: exact, with every algorithm, in any weather.
+// Collectives of whole clusters are exact with every algorithm in any weather.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kSegment = 4096;
 
-/// All ways to call one algorithm with vectors or chunks of `count` elements.
+/// Adds calls of one algorithm in all variants, with vectors or chunks of `count` elements.
 void add_calls(CollectiveTraffic& traffic, const schedule::Algorithm& algorithm, std::size_t world,
                std::size_t count) {
     const bool folds = schedule::reduces(algorithm.operation);
@@ -36,7 +36,7 @@ void add_calls(CollectiveTraffic& traffic, const schedule::Algorithm& algorithm,
     }
 }
 
-/// One round of algorithms, every operation called in all ways.
+/// Runs one round of algorithms with all variants of every operation.
 template <class Cluster>
 void expect_exact(Cluster& cluster, CollectiveTraffic& traffic, const ForcedRounds& rounds,
                   std::size_t round, schedule::Profile profile) {
@@ -84,20 +84,20 @@ TEST_P(CollectivesInWorld, are_exact_with_every_algorithm) {
 INSTANTIATE_TEST_SUITE_P(Collectives, CollectivesInWorld,
                          ::testing::Values(1U, 2U, 3U, 4U, 5U, 7U, 8U));
 
-// A datagram that is lost is read again from where it stands: in place, what the result replaces
-// must not be replaced before.
-TEST(Collectives, are_exact_with_every_algorithm_on_quic_that_loses_packets) {
+// A retransmission reads the memory of the sender again, so an in-place call must not overwrite
+// data before the receiver has acknowledged it.
+TEST(Collectives, are_exact_with_every_algorithm_on_quic_with_packet_loss) {
     const std::uint64_t seed = test_seed(1);
     for (const std::size_t world : {2U, 3U, 4U}) {
         ASSERT_NO_FATAL_FAILURE(expect_exact_in_all_rounds<QuicCluster>(seed + world * 100, world));
     }
 }
 
-TEST(Collectives, are_exact_with_many_pending_on_quic_that_loses_packets) {
+TEST(Collectives, are_exact_with_many_pending_calls_on_quic_with_packet_loss) {
     expect_exact_runs<QuicCluster>({.first_seed = test_seed(1), .seeds = 10, .calls = 30});
 }
 
-TEST(Collectives, are_exact_with_many_pending) {
+TEST(Collectives, are_exact_with_many_pending_calls) {
     expect_exact_runs<SimCluster>({.first_seed = test_seed(1), .seeds = 20, .calls = 60});
 }
 

@@ -26,7 +26,7 @@ struct Receive {
     bool ended = false;
 };
 
-/// A sender that floods, and a receiver that asks for nothing.
+/// A sender that floods a node which has posted no receive.
 class Flood : public ::testing::TestWithParam<std::size_t> {
 protected:
     Flood() : cluster_(test_seed(5), 2), content_(pattern(1, GetParam())) {
@@ -68,9 +68,9 @@ protected:
     std::deque<Receive> receives_;
 };
 
-TEST_P(Flood, takes_bounded_memory_and_stops_nobody_else) {
+TEST_P(Flood, uses_bounded_memory_and_does_not_block_another_communicator) {
     ASSERT_TRUE(cluster_.connect());
-    // Always more than credit lets through.
+    // More than the credit allows at each size.
     const std::size_t count = content_.size() < 100         ? 40'000
                               : content_.size() < 1'000'000 ? 1'200
                                                             : 40;
@@ -80,7 +80,7 @@ TEST_P(Flood, takes_bounded_memory_and_stops_nobody_else) {
     EXPECT_LE(cluster_.node(1).engine().messages(), limits.shared.headers + limits.reserve.headers);
     EXPECT_LE(cluster_.pool_bytes(), std::size_t{64} << 20U);
 
-    // A message far inside the flood, and one of another communicator.
+    // A message deep inside the flood, and one in another communicator.
     Receive& inside = receive(0, 77);
     Send& beside = send(1, 5);
     Receive& other = receive(1, 5);

@@ -7,7 +7,7 @@
 #include "cluster.hpp"
 #include "support/pattern.hpp"
 
-// A sender leaves as soon as its send has ended: the message must be received all the same.
+// A sender leaves as soon as its send has ended; the message must still be received.
 namespace nexar::testing {
 namespace {
 
@@ -36,7 +36,7 @@ enum class How : std::uint8_t {
 constexpr std::array kHows{How::receive, How::receive_from_anybody, How::probe, How::matched_probe,
                            How::matched_probe_before_it_left};
 
-/// Three nodes, of which the last sends one message to the first.
+/// Three nodes; the last one sends one message to the first.
 template <class Cluster>
 class Departure {
 public:
@@ -61,18 +61,18 @@ public:
     }
     bool sent() const { return ended(send_) && !send_.error; }
 
-    /// Ends the sender's node when its send has ended.
+    /// Closes the sender's node once its send has ended.
     void leave_when_sent() {
         ASSERT_TRUE(run_until([&] { return ended(send_); }));
         ASSERT_FALSE(send_.error) << send_.error->what();
         cluster_.node(kSender).engine().close();
         cluster_.node(kSender).settle();
         ASSERT_TRUE(run_until([&] { return cluster_.node(kSender).engine().idle(); }));
-        // The receiver hears of it.
+        // The receiver notices that the link is down.
         ASSERT_TRUE(run_until([&] { return !cluster_.node(kReceiver).downs().empty(); }));
     }
 
-    void take_out() {
+    void take_message() {
         match_.pattern = {.source = Rank(kSender), .tag = kTag};
         match_.only_take = true;
         start(kReceiver, match_);
@@ -143,14 +143,14 @@ void deliver_after_the_sender_left(std::uint64_t seed, std::size_t bytes, How ho
     Departure<Cluster> departure(seed, bytes);
     ASSERT_TRUE(departure.connect());
     departure.send();
-    if (how == How::matched_probe_before_it_left) departure.take_out();
+    if (how == How::matched_probe_before_it_left) departure.take_message();
     departure.run_for(3s);
-    // More than the head of a message does not travel before the match, so its send goes on.
+    // Only the head of a message travels before the match, so a larger send is still pending.
     EXPECT_EQ(departure.sent(), bytes <= kHead);
     const bool leaves_first = departure.sent();
     if (leaves_first) departure.leave_when_sent();
     if (how == How::probe) departure.probe();
-    if (how == How::matched_probe) departure.take_out();
+    if (how == How::matched_probe) departure.take_message();
     departure.post_receive(how);
     if (!leaves_first) departure.leave_when_sent();
     departure.expect_received();
@@ -161,7 +161,7 @@ class Leaving : public ::testing::Test {};
 using Clusters = ::testing::Types<SimCluster, QuicCluster>;
 TYPED_TEST_SUITE(Leaving, Clusters);
 
-TYPED_TEST(Leaving, a_message_whose_send_ended_is_received_after_its_sender_left) {
+TYPED_TEST(Leaving, a_sent_message_is_received_after_its_sender_left) {
     std::uint64_t seed = 1;
     for (const std::size_t bytes : kSizes) {
         for (const How how : kHows) {

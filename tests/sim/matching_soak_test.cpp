@@ -7,13 +7,13 @@
 namespace nexar::testing {
 namespace {
 
-TEST(MatchingSoak, follows_the_rules_of_mpi_in_a_thousand_long_runs) {
-    expect_rules_kept<SimCluster>(
+TEST(MatchingSoak, follows_mpi_rules_in_a_thousand_long_runs) {
+    expect_mpi_rules_in_runs<SimCluster>(
         {.first_seed = test_seed(1), .seeds = 1000, .operations = 100'000});
 }
 
-TEST(MatchingSoak, follows_the_rules_of_mpi_in_a_thousand_long_runs_on_quic) {
-    expect_rules_kept<QuicCluster>(
+TEST(MatchingSoak, follows_mpi_rules_in_a_thousand_long_runs_on_quic) {
+    expect_mpi_rules_in_runs<QuicCluster>(
         {.first_seed = test_seed(1), .seeds = 1000, .operations = 100'000});
 }
 

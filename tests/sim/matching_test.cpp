@@ -7,21 +7,23 @@
 namespace nexar::testing {
 namespace {
 
-TEST(Matching, follows_the_rules_of_mpi_on_simulated_links) {
-    expect_rules_kept<SimCluster>({.first_seed = test_seed(1), .seeds = 25, .operations = 400});
+TEST(Matching, follows_mpi_rules_on_simulated_links) {
+    expect_mpi_rules_in_runs<SimCluster>(
+        {.first_seed = test_seed(1), .seeds = 25, .operations = 400});
 }
 
-TEST(Matching, follows_the_rules_of_mpi_on_quic_over_simulated_datagrams) {
-    expect_rules_kept<QuicCluster>({.first_seed = test_seed(1), .seeds = 10, .operations = 400});
+TEST(Matching, follows_mpi_rules_on_quic_over_simulated_datagrams) {
+    expect_mpi_rules_in_runs<QuicCluster>(
+        {.first_seed = test_seed(1), .seeds = 10, .operations = 400});
 }
 
-TEST(Matching, follows_the_rules_of_mpi_with_many_pending_operations) {
+TEST(Matching, follows_mpi_rules_with_many_pending_operations) {
     const std::uint64_t seed = test_seed(1000);
     Traffic<SimCluster> traffic(seed, 3);
     ASSERT_NO_FATAL_FAILURE(traffic.run(20'000));
 }
 
-TEST(Matching, follows_the_rules_when_cancelled_operations_do_not_wait_for_peers) {
+TEST(Matching, follows_mpi_rules_when_cancelled_operations_do_not_wait_for_peers) {
     const std::uint64_t first = test_seed(500);
     std::size_t lost = 0;
     std::size_t unknown = 0;
@@ -43,14 +45,14 @@ std::uint64_t trace_of(std::uint64_t seed) {
     return traffic.trace();
 }
 
-TEST(Matching, is_replayed_by_its_seed) {
+TEST(Matching, runs_identically_with_the_same_seed) {
     const std::uint64_t seed = test_seed(3);
     const std::uint64_t once = trace_of<SimCluster>(seed);
     EXPECT_EQ(once, trace_of<SimCluster>(seed));
     EXPECT_NE(once, trace_of<SimCluster>(seed + 1));
 }
 
-TEST(Matching, is_replayed_by_its_seed_on_quic) {
+TEST(Matching, runs_identically_with_the_same_seed_on_quic) {
     const std::uint64_t seed = test_seed(3);
     const std::uint64_t once = trace_of<QuicCluster>(seed);
     EXPECT_EQ(once, trace_of<QuicCluster>(seed));

@@ -18,8 +18,8 @@ bool fits(const Received& receive, const Sent& sent) {
            receive.pattern.fits(Rank(static_cast<std::uint32_t>(sent.from)), Tag(sent.tag));
 }
 
-/// Of two messages of one sender that both fit a receive it gets the one sent first, unless an
-/// earlier receive got that.
+/// If two messages of one sender fit a receive, it gets the one sent first unless an earlier
+/// receive got that one.
 void expect_order(std::vector<const Received*>& receives) {
     std::ranges::sort(receives, {}, [](const Received* r) { return r->got->number; });
     for (std::size_t later = 0; later < receives.size(); ++later) {
@@ -33,14 +33,14 @@ void expect_order(std::vector<const Received*>& receives) {
     }
 }
 
-/// No receive went without while a later one got a message that it wanted.
-void expect_nobody_passed_over(const Receives& receives) {
+/// No receive stayed pending while a later one got a message that fits it.
+void expect_no_receive_was_skipped(const Receives& receives) {
     for (const auto& left : receives) {
         if (!left->left_over) continue;
         for (std::size_t later = left->order; later < receives.size(); ++later) {
             const Sent* const got = receives[later]->got;
             if (got == nullptr) continue;
-            ASSERT_FALSE(fits(*left, *got)) << describe(*got) << " passed an earlier receive";
+            ASSERT_FALSE(fits(*left, *got)) << describe(*got) << " skipped an earlier receive";
         }
     }
 }
@@ -52,14 +52,13 @@ std::string describe(const Sent& sent) {
                        sent.content.size(), sent.from, sent.to, sent.context, sent.tag);
 }
 
-void expect_rules_of_mpi(const std::vector<std::unique_ptr<Sent>>& sends,
-                         const Receives& receives) {
+void expect_mpi_rules(const std::vector<std::unique_ptr<Sent>>& sends, const Receives& receives) {
     for (const auto& sent : sends) {
         ASSERT_TRUE(sent->ended) << describe(*sent);
         ASSERT_TRUE(sent->received || sent->cancelled || sent->lost)
             << "was lost: " << describe(*sent);
         ASSERT_FALSE(sent->received && sent->cancelled && !sent->unknown)
-            << "was received though it was cancelled: " << describe(*sent);
+            << "was received although it was cancelled: " << describe(*sent);
     }
     std::map<std::array<std::size_t, 3>, std::vector<const Received*>> flows;
     for (const auto& receive : receives) {
@@ -71,7 +70,7 @@ void expect_rules_of_mpi(const std::vector<std::unique_ptr<Sent>>& sends,
     for (auto& [flow, of_one_sender] : flows) {
         ASSERT_NO_FATAL_FAILURE(expect_order(of_one_sender));
     }
-    expect_nobody_passed_over(receives);
+    expect_no_receive_was_skipped(receives);
 }
 
 }  // namespace nexar::testing

@@ -10,24 +10,25 @@
 
 namespace nexar::testing {
 
-/// A message that was sent: what its receiver must find.
+/// A sent message and the content that its receiver must find.
 struct Sent {
     std::size_t from = 0;
     std::size_t to = 0;
     std::size_t context = 0;
-    std::uint64_t number = 0;  // among those of one sender to one receiver in one communicator
+    std::uint64_t number = 0;  // per sender, receiver and communicator
     std::uint64_t tag = 0;
     std::vector<std::byte> content{};
     port::ConstBytes region{};
     engine::SendOperation operation{};
     bool cancelled = false;
-    bool unknown = false;  // cancelled, and nobody said whether it was received
-    bool lost = false;     // with a receive that was cancelled while it arrived
+    bool unknown = false;  // cancelled, and the peer did not say whether it received it
+    bool lost = false;     // dropped with a receive that was cancelled while it arrived
     bool ended = false;
     bool received = false;
 };
 
-/// A receive, or a probe that takes the message, which is received later: both decide who gets it.
+/// A receive, or a matched probe whose message is received later. Both determine who gets the
+/// message.
 struct Received {
     std::size_t at = 0;
     std::size_t context = 0;
@@ -36,10 +37,10 @@ struct Received {
     std::vector<std::byte> memory{};
     port::Bytes region{};
     engine::ReceiveOperation operation{};
-    engine::ReceiveOperation rest{};  // of what was taken
+    engine::ReceiveOperation rest{};  // receives the message that a matched probe took
     bool ended = false;
     bool cancelled = false;
-    bool left_over = false;  // still waited when all was over
+    bool left_over = false;  // still pending at the end of the run
     Sent* got = nullptr;
 };
 
@@ -53,10 +54,10 @@ struct Probed {
 
 std::string describe(const Sent& sent);
 
-/// Expects that every message which was not cancelled was received once, by a receive that wanted
-/// it, and that messages and receives met in the order that MPI demands. When all is over: from the
-/// order of sends and of receives alone, since the rules refer to that order.
-void expect_rules_of_mpi(const std::vector<std::unique_ptr<Sent>>& sends,
-                         const std::vector<std::unique_ptr<Received>>& receives);
+/// Expects that every message that was not cancelled was received once, by a receive that it fits,
+/// and that messages and receives matched in the order that MPI requires. Call it at the end of a
+/// run: it uses only the order of sends and of receives, because the rules refer to that order.
+void expect_mpi_rules(const std::vector<std::unique_ptr<Sent>>& sends,
+                      const std::vector<std::unique_ptr<Received>>& receives);
 
 }  // namespace nexar::testing

@@ -19,12 +19,12 @@
 
 namespace nexar::testing {
 
-/// Random traffic between some engines, held against MPI's rules about who gets what.
+/// Random traffic between engines, checked against the matching rules of MPI.
 template <class Cluster>
 class Traffic {
 public:
-    /// By default so patient that the rules alone say what becomes of a message that is cancelled.
-    /// Else operations may end before the peer has answered.
+    /// The default patience is so long that the matching rules alone determine the outcome of a
+    /// cancel. With a shorter one operations may end before the peer has answered.
     Traffic(std::uint64_t seed, std::size_t nodes, Duration cancel_patience = kPatient)
         : impatient_(cancel_patience < kPatient),
           random_(seed),
@@ -98,7 +98,7 @@ private:
         }
     }
 
-    /// Begins with a number that tells which message it is, if there is any.
+    /// Unless it is empty, the content begins with the number of its message.
     std::vector<std::byte> new_content() {
         const std::uint64_t number = sends_.size() - 1;
         auto content = pattern(number, random_size());
@@ -174,7 +174,7 @@ private:
             node.settle();
         } else if (const auto seen =
                        cluster_.node(at).engine().look(cluster_.context(at, context), pattern)) {
-            // Nobody comes in between: the receive gets what was seen.
+            // Nothing happens in between, so the receive must get the message that look() returned.
             const Received& next = receive(at, context, pattern);
             if (!next.ended || next.cancelled) return;
             EXPECT_EQ(next.operation.envelope.source, seen->source);
@@ -202,7 +202,7 @@ private:
     }
 
     void cancel_send(Sent& sent) {
-        // Those without content cannot be told apart, so it must be known what became of each.
+        // Empty messages are indistinguishable, so the outcome of each must be known.
         if (impatient_ && sent.content.empty()) return;
         EngineNode& node = cluster_.node(sent.from);
         if (impatient_) node.engine().advance(cluster_.world().now());
@@ -219,7 +219,7 @@ private:
             if (done.error && !sent.unknown) {
                 EXPECT_EQ(done.error->code(), Errc::cancelled) << done.error->what();
             }
-            // The memory is ours again: a late reader sees something else.
+            // The memory belongs to the caller again: a late read finds wrong data.
             if (sent.cancelled) {
                 if (impatient_) originals_[&sent] = sent.content;
                 std::ranges::fill(sent.content, std::byte{0xee});
@@ -245,8 +245,8 @@ private:
         identify(receive, done.envelope);
     }
 
-    /// The message that went with a cancelled receive, if any did. The memory is ours again:
-    /// check() detects late writes.
+    /// Marks the message that was lost with a cancelled receive, if any. Overwrites the memory so
+    /// that check() detects late writes.
     void note_lost(Received& receive, const Error& error) {
         std::ranges::fill(receive.memory, std::byte{0xdd});
         if (!error.sequence()) return;
@@ -259,7 +259,7 @@ private:
         }
     }
 
-    /// What it saw was sent.
+    /// Expects that the message that the probe found was sent.
     void probed(Probed& probe) {
         EXPECT_FALSE(std::exchange(probe.ended, true));
         const engine::ProbeOperation& operation = probe.operation;
@@ -295,13 +295,13 @@ private:
     }
 
     static void got(Received& receive, Sent& sent) {
-        ASSERT_FALSE(std::exchange(sent.received, true)) << "twice: " << describe(sent);
+        ASSERT_FALSE(std::exchange(sent.received, true)) << "received twice: " << describe(sent);
         receive.got = &sent;
         std::vector<std::byte>().swap(receive.memory);
     }
 
-    /// Messages without content that agree in all else cannot be told apart: the first one sent is
-    /// the one that the first receive got, as is the rule.
+    /// Empty messages with equal envelopes are indistinguishable. By the matching rules the first
+    /// receive got the one that was sent first.
     void identify_empty() {
         for (auto& [flow, receives] : empty_) {
             std::ranges::sort(receives, {}, &Received::order);
@@ -314,7 +314,7 @@ private:
                 }
                 got(**next++, *sent);
             }
-            EXPECT_EQ(next, receives.end()) << "more messages without content than were sent";
+            EXPECT_EQ(next, receives.end()) << "more empty messages were received than sent";
         }
     }
 
@@ -361,12 +361,12 @@ private:
             ASSERT_TRUE(std::ranges::all_of(receive->memory,
                                             [](std::byte b) { return b == std::byte{0xdd}; }));
         }
-        expect_rules_of_mpi(sends_, receives_);
+        expect_mpi_rules(sends_, receives_);
     }
 
     bool impatient_;
     Random random_;
-    std::map<const Sent*, std::vector<std::byte>> originals_;  // of those that were cancelled
+    std::map<const Sent*, std::vector<std::byte>> originals_;  // content of cancelled sends
     std::size_t lost_ = 0;
     std::vector<std::unique_ptr<Sent>> sends_;
     std::vector<std::unique_ptr<Received>> receives_;
@@ -374,7 +374,7 @@ private:
     std::vector<Received*> taken_;
     std::map<std::array<std::size_t, 3>, std::uint64_t> numbers_;
     std::map<std::array<std::size_t, 4>, std::vector<Received*>> empty_;
-    std::set<std::array<std::size_t, 5>> envelopes_;  // of all that was sent
+    std::set<std::array<std::size_t, 5>> envelopes_;  // of all sent messages
     Cluster cluster_;
 };
 
@@ -384,9 +384,10 @@ struct Runs {
     int operations = 1;
 };
 
-/// Runs traffic between 2 to 7 nodes, until a seed fails. Says now and then how far it is.
+/// Runs traffic between 2 to 7 nodes for all seeds until one fails, and prints its progress every
+/// 50 seeds.
 template <class Cluster>
-void expect_rules_kept(const Runs& runs) {
+void expect_mpi_rules_in_runs(const Runs& runs) {
     for (std::uint64_t seed = runs.first_seed; seed < runs.first_seed + runs.seeds; ++seed) {
         SCOPED_TRACE(seed);
         Traffic<Cluster> traffic(seed, 2 + seed % 6);

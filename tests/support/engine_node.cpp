@@ -29,10 +29,10 @@ void EngineNode::turn(TimePoint now) {
         }
     }
     carrier_->flush(now);
-    tell_done();
+    report_done();
 }
 
-void EngineNode::tell_done() {
+void EngineNode::report_done() {
     while (engine::Operation* operation = engine_.poll_done()) {
         if (on_done) on_done(*operation);
     }
@@ -40,7 +40,7 @@ void EngineNode::tell_done() {
 
 void EngineNode::settle() {
     unsettled_ = true;
-    tell_done();
+    report_done();
     carrier_->world().touch(*this);
 }
 

@@ -36,7 +36,7 @@ public:
     std::optional<TimePoint> next_deadline() const override;
 
 private:
-    void tell_done();
+    void report_done();
 
     sim::NodeCarrier* carrier_;
     engine::Engine engine_;

@@ -149,7 +149,7 @@ TEST_F(Race, is_exhausted_when_every_attempt_at_every_address_has_ended) {
     EXPECT_FALSE(race_.exhausted());
     race_.ended(LinkId(2));
     EXPECT_TRUE(race_.exhausted());
-    EXPECT_FALSE(race_.next(now_ + seconds(9)).has_value()) << "nothing is silent any more";
+    EXPECT_FALSE(race_.next(now_ + seconds(9)).has_value()) << "no attempt is in flight any more";
 }
 
 TEST_F(Race, a_round_without_addresses_is_exhausted_at_once) {

@@ -7,7 +7,8 @@
 
 #include "hostile.hpp"
 
-/// The same as in hostile.hpp for calls; the test plays both peers, and the functions served here.
+/// The fixture of hostile.hpp extended by calls: the test plays both peers and the functions that
+/// this node serves.
 namespace nexar::engine {
 
 using namespace std::chrono_literals;
@@ -40,7 +41,7 @@ protected:
         EXPECT_TRUE(engine_->calls().add(function_));
     }
 
-    /// Everything ends, once.
+    /// Every call must end exactly once.
     ~CallsTest() override {
         engine_->close();
         hostile_.go_down(Error(Errc::link_closed, "closed"));
@@ -96,7 +97,7 @@ protected:
             wire::Preamble{.lane = wire::Lane::call, .call = wire::CallId(id), .part = part});
     }
 
-    /// The next call that is to run.
+    /// The next call whose function should run; null if there is none.
     InCall* taken() {
         InCall* call = engine_->calls().poll_call();
         if (call != nullptr) running_.push_back(call);
@@ -109,12 +110,12 @@ protected:
     }
 
     template <class Message>
-    std::vector<Message> told_calls() const {
+    std::vector<Message> rpc_frames() const {
         return nexar::testing::frames_of<Message>(hostile_.written(Lane::rpc));
     }
     void expect_answered(std::uint64_t id, Errc code) const {
         int found = 0;
-        for (const auto& one : told_calls<wire::Response>()) {
+        for (const auto& one : rpc_frames<wire::Response>()) {
             if (one.call.value() != id) continue;
             ++found;
             EXPECT_EQ(name(one.code), name(code)) << one.text;

@@ -2,7 +2,7 @@
 
 #include "calls.hpp"
 
-/// Calls between peers that keep the rules.
+/// Calls between peers that follow the protocol.
 namespace nexar::engine {
 namespace {
 
@@ -11,7 +11,7 @@ class CallsIn : public CallsTest {};
 
 TEST_F(CallsOut, writes_a_small_request_at_once_and_ends_with_the_answer) {
     Called& called = call(kHostile, 100, 2s);
-    const auto requests = told_calls<wire::Request>();
+    const auto requests = rpc_frames<wire::Request>();
     ASSERT_EQ(requests.size(), 1U);
     EXPECT_EQ(requests[0].name, "echo");
     EXPECT_EQ(requests[0].size, 100U);
@@ -21,7 +21,7 @@ TEST_F(CallsOut, writes_a_small_request_at_once_and_ends_with_the_answer) {
     ASSERT_EQ(called.ended, 1);
     EXPECT_FALSE(called.call.error);
     EXPECT_EQ(called.call.response, pattern(5, 60));
-    EXPECT_FALSE(engine_->calls().next_deadline()) << "its deadline ends with it";
+    EXPECT_FALSE(engine_->calls().next_deadline()) << "an ended call has no deadline";
 }
 
 TEST_F(CallsOut, accepts_answers_in_any_order) {
@@ -37,16 +37,16 @@ TEST_F(CallsOut, sends_a_large_request_on_a_stream_that_names_it) {
     ASSERT_EQ(hostile_.outgoing().size(), 1U);
     const auto& [stream, out] = *hostile_.outgoing().begin();
     EXPECT_EQ(out.prefix, stream_preamble(0, wire::CallPart::request));
-    EXPECT_EQ(told_calls<wire::Request>().at(0).place, wire::PayloadPlace::stream);
+    EXPECT_EQ(rpc_frames<wire::Request>().at(0).place, wire::PayloadPlace::stream);
     says(Lane::rpc, said(response(0, 0)));
-    EXPECT_EQ(called.ended, 0) << "its memory is in use";
+    EXPECT_EQ(called.ended, 0) << "the link still reads its memory";
     hostile_.release(port::StreamId(stream), port::SendOutcome::delivered);
     pump();
     EXPECT_EQ(called.ended, 1);
     EXPECT_FALSE(called.call.error);
 }
 
-TEST_F(CallsOut, takes_a_large_answer_before_and_after_its_frame) {
+TEST_F(CallsOut, accepts_a_large_answer_that_arrives_before_or_after_its_frame) {
     Called& before = call(kHostile, 1);
     Called& after = call(kHostile, 1);
     const port::StreamId early =
@@ -75,7 +75,7 @@ TEST_F(CallsOut, call_ends_with_the_error_of_the_peer) {
 
 TEST_F(CallsOut, refuses_a_request_that_is_too_large) {
     expect_failed(call(kHostile, 8193), Errc::limit_exceeded);
-    EXPECT_TRUE(told_calls<wire::Request>().empty());
+    EXPECT_TRUE(rpc_frames<wire::Request>().empty());
 }
 
 TEST_F(CallsOut, refuses_an_answer_of_the_wrong_size) {
@@ -103,7 +103,7 @@ TEST_F(CallsOut, call_times_out_and_its_late_answer_is_dropped) {
     EXPECT_EQ(called.ended, 0);
     pass(1ms);
     expect_failed(called, Errc::timed_out);
-    ASSERT_EQ(told_calls<wire::Cancel>().size(), 1U);
+    ASSERT_EQ(rpc_frames<wire::Cancel>().size(), 1U);
     says(Lane::rpc, said(response(0, 20)) + pattern(0, 20));
     expect_not_cut_off();
     Called& next = call(kHostile, 1);
@@ -119,7 +119,7 @@ TEST_F(CallsOut, cancelled_call_ends_at_once_and_the_peer_is_notified) {
     pump();
     expect_failed(small, Errc::cancelled);
     expect_failed(large, Errc::cancelled);
-    EXPECT_EQ(told_calls<wire::Cancel>().size(), 2U);
+    EXPECT_EQ(rpc_frames<wire::Cancel>().size(), 2U);
     EXPECT_TRUE(hostile_.outgoing().empty());
 }
 
@@ -135,7 +135,7 @@ TEST_F(CallsOut, outcome_is_unknown_when_the_link_is_lost) {
     expect_failed(answering, Errc::outcome_unknown);
     expect_failed(unwritten, Errc::link_closed);
     expect_failed(call(kHostile, 10), Errc::link_closed);
-    EXPECT_EQ(told_calls<wire::Request>().size(), 2U) << "nothing is sent again";
+    EXPECT_EQ(rpc_frames<wire::Request>().size(), 2U) << "nothing is sent again";
 }
 
 TEST_F(CallsOut, calls_wait_for_room_in_order) {
@@ -147,7 +147,7 @@ TEST_F(CallsOut, calls_wait_for_room_in_order) {
     expect_failed(first, Errc::cancelled);
     hostile_.set_room(Lane::rpc, 10'000);
     pump();
-    const auto requests = told_calls<wire::Request>();
+    const auto requests = rpc_frames<wire::Request>();
     ASSERT_EQ(requests.size(), 1U);
     EXPECT_EQ(requests[0].size, 20U);
     EXPECT_EQ(requests[0].call, wire::CallId(0));
@@ -166,7 +166,7 @@ TEST_F(CallsIn, function_gets_caller_argument_and_deadline) {
     EXPECT_EQ(call->argument, pattern(0, 100));
     EXPECT_EQ(call->deadline, now_ + 3s);
     respond(*call, pattern(9, 40));
-    const auto answers = told_calls<wire::Response>();
+    const auto answers = rpc_frames<wire::Response>();
     ASSERT_EQ(answers.size(), 1U);
     EXPECT_EQ(answers[0].code, Errc{});
     EXPECT_EQ(answers[0].size, 40U);
@@ -219,13 +219,13 @@ TEST_F(CallsIn, rejected_calls_are_answered_at_once) {
     engine_->calls().remove(guarded);
 }
 
-TEST_F(CallsIn, two_functions_cannot_have_one_name) {
+TEST_F(CallsIn, two_functions_cannot_have_the_same_name) {
     Function same;
     same.name = "echo";
     EXPECT_EQ(engine_->calls().add(same).error().code(), Errc::invalid_argument);
 }
 
-TEST_F(CallsIn, limits_hold_per_caller) {
+TEST_F(CallsIn, limits_apply_per_caller) {
     for (std::uint64_t id = 0; id < 5; ++id) says(Lane::rpc, with_payload(request(id, 10)));
     expect_answered(4, Errc::overloaded);
     honest_.arrive(Lane::rpc, with_payload(request(0, 10)));
@@ -250,13 +250,13 @@ TEST_F(CallsIn, cancelled_call_stops_the_function_and_is_answered_once) {
                         said(wire::Cancel{.call = wire::CallId(1)}));
     EXPECT_EQ(engine_->calls().poll_stopped(), running);
     EXPECT_EQ(engine_->calls().poll_stopped(), nullptr);
-    EXPECT_EQ(taken(), nullptr) << "one that did not begin never runs";
+    EXPECT_EQ(taken(), nullptr) << "a call that has not started never runs";
     respond(*running, pattern(0, 8));
     expect_answered(0, Errc::cancelled);
     expect_answered(1, Errc::cancelled);
 }
 
-TEST_F(CallsIn, late_call_stops_the_function_and_is_answered) {
+TEST_F(CallsIn, call_past_its_deadline_stops_the_function_and_is_answered) {
     wire::Request made = request(0, 10);
     made.time_left = 20ms;
     says(Lane::rpc, with_payload(made));
@@ -278,7 +278,7 @@ TEST_F(CallsIn, function_stops_when_its_caller_dies) {
     respond(*running, pattern(0, 5000));
 }
 
-TEST_F(CallsIn, calls_end_with_the_node) {
+TEST_F(CallsIn, calls_end_when_the_node_closes) {
     says(Lane::rpc, with_payload(request(0, 10)) + with_payload(request(1, 10)));
     InCall* running = taken();
     engine_->close();

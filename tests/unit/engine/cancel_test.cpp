@@ -1,7 +1,7 @@
 #include "hostile.hpp"
 
-/// Operations that are cancelled end in time, whatever their peer does, and their memory is not
-/// touched afterwards.
+/// Cancelled operations end within a bounded time whatever the peer does, and the engine does not
+/// touch their memory afterwards.
 namespace nexar::engine {
 namespace {
 
@@ -42,7 +42,7 @@ protected:
         EXPECT_EQ(asked.error()->rank(), public_rank(kHostile));
     }
 
-    /// The memory is the caller's again: its content must not change from now on.
+    /// The memory belongs to the caller again, so its content must not change from now on.
     static void claim(Asked& asked) { std::ranges::fill(asked.memory, std::byte{0xee}); }
     static void expect_untouched(const Asked& asked) {
         EXPECT_EQ(asked.memory, Bytes(asked.memory.size(), std::byte{0xee}));
@@ -53,8 +53,8 @@ TEST_F(Cancel, send_without_grant_ends_at_once) {
     Asked& sent = send(kHostile, 2000, true);
     cancel(sent.send);
     expect_ended(sent, Errc::cancelled);
-    ASSERT_EQ(told<wire::Withdraw>().size(), 1U);
-    EXPECT_EQ(told<wire::Withdraw>()[0].step, wire::WithdrawStep::asked);
+    ASSERT_EQ(control_frames<wire::Withdraw>().size(), 1U);
+    EXPECT_EQ(control_frames<wire::Withdraw>()[0].step, wire::WithdrawStep::asked);
     grants(0);
     EXPECT_TRUE(hostile_.outgoing().empty());
     answers(0, wire::WithdrawStep::done);
@@ -67,7 +67,7 @@ TEST_F(Cancel, partly_sent_send_ends_at_once) {
     cancel(sent.send);
     expect_ended(sent, Errc::cancelled);
     EXPECT_EQ(engine_->next_deadline(), std::nullopt);
-    EXPECT_EQ(told<wire::Withdraw>().size(), 1U) << "the peer forgets it";
+    EXPECT_EQ(control_frames<wire::Withdraw>().size(), 1U) << "the peer must drop the message";
     answers(0, wire::WithdrawStep::done);
     expect_not_cut_off();
 }
@@ -76,7 +76,7 @@ TEST_F(Cancel, fully_sent_send_ends_when_the_answer_is_late) {
     hostile_.sent_whole = true;
     Asked& sent = send(kHostile, 2000);
     cancel(sent.send);
-    EXPECT_EQ(sent.ended, 0) << "the peer may answer";
+    EXPECT_EQ(sent.ended, 0) << "the peer may still answer";
     EXPECT_EQ(engine_->next_deadline(), kBegin + kPatience);
     pass(kPatience - 1ns);
     EXPECT_EQ(sent.ended, 0);
@@ -90,7 +90,7 @@ TEST_F(Cancel, fully_sent_send_ends_when_the_answer_is_late) {
                    "answered a question about a message that was not asked");
 }
 
-TEST_F(Cancel, fully_sent_send_ends_as_the_peer_answers) {
+TEST_F(Cancel, fully_sent_send_ends_with_the_outcome_that_the_peer_reports) {
     hostile_.sent_whole = true;
     Asked& kept = send(kHostile, 2000);
     Asked& lost = send(kHostile, 2000);
@@ -120,13 +120,13 @@ TEST_F(Cancel, small_synchronous_send_waits_briefly_for_its_match) {
     expect_not_cut_off();
 }
 
-TEST_F(Cancel, second_cancel_of_a_send_changes_nothing) {
+TEST_F(Cancel, second_cancel_of_a_send_has_no_effect) {
     hostile_.sent_whole = true;
     Asked& sent = send(kHostile, 2000);
     cancel(sent.send);
     pass(kPatience / 2);
     cancel(sent.send);
-    EXPECT_EQ(told<wire::Withdraw>().size(), 1U);
+    EXPECT_EQ(control_frames<wire::Withdraw>().size(), 1U);
     pass(kPatience);
     expect_ended(sent, Errc::outcome_unknown);
 }
@@ -164,7 +164,7 @@ TEST_F(Cancel, matched_receive_ends_when_the_rest_is_late) {
         }
         expect_ended(asked, Errc::cancelled);
         claim(asked);
-        // Before the link knows that the stream is refused.
+        // These bytes arrive before the link learns that the stream is refused.
         hostile_.arrive(stream, pattern(2, 2000));
         pump();
         expect_untouched(asked);
@@ -188,7 +188,7 @@ TEST_F(Cancel, matched_receive_refuses_a_later_stream) {
     expect_not_cut_off();
 }
 
-TEST_F(Cancel, receive_of_a_partial_eager_message_ends_and_the_lane_goes_on) {
+TEST_F(Cancel, receive_of_a_partial_eager_message_ends_and_the_lane_stays_usable) {
     for (const bool early : {false, true}) {
         SCOPED_TRACE(early);
         const std::uint64_t sequence = early ? 1 : 0;
@@ -230,14 +230,14 @@ TEST_F(Cancel, operations_end_once_when_the_link_goes_down_meanwhile) {
     pass(2 * kPatience);
 }
 
-TEST_F(Cancel, cuts_off_a_peer_that_never_says_what_became_of_messages) {
+TEST_F(Cancel, peer_that_never_answers_withdrawals_is_disconnected) {
     const std::size_t most = small_options().max_control_backlog;
     for (std::uint64_t i = 0; i <= most; ++i) {
         ASSERT_FALSE(hostile_.closed()) << i;
         Asked& sent = send(kHostile, 2000, true);
         cancel(sent.send);
         expect_ended(sent, Errc::cancelled);
-        // It gives credit back, but not the answers.
+        // The peer returns credit but never answers the withdrawal.
         says(Lane::control, said(wire::Credit{.pool = wire::CreditPool::shared, .headers = 1}));
     }
     expect_cut_off(Errc::limit_exceeded, "does not answer questions about messages");

@@ -9,7 +9,8 @@ using wire::ContextEnd;
 constexpr ContextId kChild{70};
 constexpr wire::ContextOrigin kFirstChild{.parent = kWorld, .creation = 0};
 
-/// A communicator made from the world, in which the peer keeps the rules, or does not.
+/// A communicator derived from the world. The peer follows the protocol in some tests and violates
+/// it in others.
 class ContextTest : public HostilePeer {
 protected:
     Context& make_child(const wire::ContextOrigin& origin = kFirstChild) {
@@ -24,28 +25,28 @@ protected:
     }
 
     template <class Message>
-    std::size_t heard() const {
+    std::size_t count_written() const {
         return nexar::testing::frames_of<Message>(hostile_.written(Lane::eager)).size();
     }
 };
 
-TEST_F(ContextTest, is_introduced_before_its_first_message_and_once) {
+TEST_F(ContextTest, is_introduced_once_before_its_first_message) {
     Context& child = make_child();
     send_some(child);
     send_some(child);
     const auto begun = nexar::testing::frames_of<ContextBegin>(hostile_.written(Lane::eager));
     ASSERT_EQ(begun.size(), 2U);
-    EXPECT_EQ(begun[0].context, kWorld);  // because the peer introduced it
+    EXPECT_EQ(begun[0].context, kWorld);  // the answer to the peer's introduction
     EXPECT_EQ(begun[1],
               (ContextBegin{.context = kChild, .origin = kFirstChild, .rank = kMe, .size = 3}));
 }
 
-TEST_F(ContextTest, is_introduced_back_as_soon_as_it_is_made) {
-    const auto known = heard<ContextBegin>();
+TEST_F(ContextTest, answers_an_early_introduction_when_it_is_made) {
+    const auto known = count_written<ContextBegin>();
     says(Lane::eager, begins(kChild, kHostile, 3, kFirstChild));
-    EXPECT_EQ(heard<ContextBegin>(), known);
+    EXPECT_EQ(count_written<ContextBegin>(), known);
     make_child();
-    EXPECT_EQ(heard<ContextBegin>(), known + 1);
+    EXPECT_EQ(count_written<ContextBegin>(), known + 1);
 }
 
 TEST_F(ContextTest, has_no_reserve_before_it_is_made) {
@@ -56,7 +57,7 @@ TEST_F(ContextTest, has_no_reserve_before_it_is_made) {
     expect_cut_off(Errc::protocol_violation, "without credit");
 }
 
-TEST_F(ContextTest, uses_its_reserve_when_the_peer_has_made_it) {
+TEST_F(ContextTest, uses_its_reserve_once_the_peer_has_made_it) {
     Context& child = make_child();
     const auto most = small_options().shared.headers;
     for (std::uint32_t i = 0; i < most; ++i) send(kHostile, 1);
@@ -70,30 +71,30 @@ TEST_F(ContextTest, uses_its_reserve_when_the_peer_has_made_it) {
     EXPECT_TRUE(headers.back().from_reserve);
 }
 
-TEST_F(ContextTest, cannot_be_used_before_its_introduction) {
+TEST_F(ContextTest, message_before_the_introduction_disconnects_the_peer) {
     make_child();
     says(Lane::eager, eager(header(0, 1, 3, kChild)));
     expect_cut_off(Errc::protocol_violation, "without having said which it is");
 }
 
-TEST_F(ContextTest, is_introduced_only_once) {
+TEST_F(ContextTest, second_introduction_disconnects_the_peer) {
     says(Lane::eager, begins(kWorld, kHostile));
     expect_cut_off(Errc::protocol_violation, "introduced one communicator twice");
 }
 
-TEST_F(ContextTest, detects_another_origin_under_the_same_id) {
+TEST_F(ContextTest, detects_a_different_origin_under_the_same_id) {
     make_child();
     says(Lane::eager, begins(kChild, kHostile, 3, {.parent = kWorld, .creation = 1}));
     expect_cut_off(Errc::protocol_violation, "the peer means another communicator by the id");
 }
 
-TEST_F(ContextTest, detects_other_members_under_the_same_id) {
+TEST_F(ContextTest, detects_different_members_under_the_same_id) {
     make_child();
     says(Lane::eager, begins(kChild, kHostile, 4, kFirstChild));
     expect_cut_off(Errc::protocol_violation, "rank 1 of 4");
 }
 
-TEST_F(ContextTest, early_introduction_is_compared_when_it_is_made) {
+TEST_F(ContextTest, early_introduction_is_checked_when_the_communicator_is_made) {
     says(Lane::eager, begins(kChild, kHonest, 3, kFirstChild) + eager(header(0, 1, 3, kChild)));
     expect_not_cut_off();
     make_child();
@@ -109,7 +110,7 @@ TEST_F(ContextTest, end_drops_waiting_messages_and_returns_their_credit) {
     engine_->end_context(child);
     EXPECT_EQ(engine_->messages(), 0U);
     std::uint32_t credits = 0;
-    for (const auto& credit : told<wire::Credit>()) credits += credit.headers;
+    for (const auto& credit : control_frames<wire::Credit>()) credits += credit.headers;
     EXPECT_EQ(credits, most);
     expect_not_cut_off();
 }
@@ -121,8 +122,9 @@ TEST_F(ContextTest, ended_communicator_drops_later_messages) {
     wire::MessageHeader granted = header(1, 1, 2000, kChild);
     granted.awaits_grant = true;
     says(Lane::eager, eager(header(0, 1, 3, kChild)) + bulk(granted));
-    // The sender of a large one is not left waiting: its payload is refused when it comes.
-    ASSERT_EQ(told<wire::Grant>().size(), 1U);
+    // The sender of a large message must not wait forever: it gets its grant, and its payload is
+    // refused.
+    ASSERT_EQ(control_frames<wire::Grant>().size(), 1U);
     const port::StreamId stream = hostile_.open();
     pump();
     hostile_.arrive(stream, stream_of(kChild, 1) + pattern(1, 100));
@@ -153,42 +155,42 @@ TEST_F(ContextTest, child_of_an_ended_communicator_has_ended_too) {
     expect_not_cut_off();
 }
 
-TEST_F(ContextTest, tells_a_peer_of_its_end_when_it_was_introduced) {
+TEST_F(ContextTest, announces_its_end_only_to_peers_that_it_was_introduced_to) {
     Context& child = make_child();
     send_some(child);
     engine_->end_context(child);
-    EXPECT_EQ(heard<ContextEnd>(), 1U);
+    EXPECT_EQ(count_written<ContextEnd>(), 1U);
     EXPECT_EQ(nexar::testing::frames_of<ContextEnd>(honest_.written(Lane::eager)).size(), 0U);
-    // And may be made again: nothing of the first one is left.
+    // The id can be introduced again: no state of the first communicator remains.
     says(Lane::eager, begins(kChild, kHostile, 3, kFirstChild));
     says(Lane::eager, said(ContextEnd{.context = kChild}));
     expect_not_cut_off();
 }
 
-TEST_F(ContextTest, tells_a_peer_of_its_end_when_there_is_room_again) {
+TEST_F(ContextTest, announces_its_end_when_the_lane_has_room_again) {
     Context& child = make_child();
     send_some(child);
     hostile_.set_room(Lane::eager, 0);
     engine_->end_context(child);
     pump();
-    EXPECT_EQ(heard<ContextEnd>(), 0U);
+    EXPECT_EQ(count_written<ContextEnd>(), 0U);
     hostile_.set_room(Lane::eager, 1000);
     pump();
-    EXPECT_EQ(heard<ContextEnd>(), 1U);
-    expect_others_go_on();
+    EXPECT_EQ(count_written<ContextEnd>(), 1U);
+    expect_other_peer_unaffected();
 }
 
-TEST_F(ContextTest, untold_end_is_dropped_with_the_link) {
+TEST_F(ContextTest, pending_end_frame_is_dropped_with_the_link) {
     Context& child = make_child();
     send_some(child);
     hostile_.set_room(Lane::eager, 0);
     engine_->end_context(child);
     hostile_.go_down(Error(Errc::link_closed, "gone"));
     pump();
-    expect_others_go_on();
+    expect_other_peer_unaffected();
 }
 
-TEST_F(ContextTest, an_end_that_had_no_beginning_cuts_it_off) {
+TEST_F(ContextTest, end_without_an_introduction_disconnects_the_peer) {
     says(Lane::eager, said(ContextEnd{.context = kChild}));
     expect_cut_off(Errc::protocol_violation, "without having said which it is");
 }

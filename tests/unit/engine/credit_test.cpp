@@ -15,7 +15,7 @@ namespace {
 constexpr Amount kLimit{.payload = 1000, .headers = 8};
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 
-TEST(CreditOut, is_taken_up_to_its_limit) {
+TEST(CreditOut, can_be_taken_up_to_its_limit) {
     CreditOut credit(kLimit);
     EXPECT_TRUE(credit.take({.payload = 600, .headers = 1}));
     EXPECT_FALSE(credit.take({.payload = 401, .headers = 1}));
@@ -26,14 +26,14 @@ TEST(CreditOut, is_taken_up_to_its_limit) {
     EXPECT_TRUE(credit.take({}));
 }
 
-TEST(CreditOut, takes_nothing_when_one_of_the_two_is_short) {
+TEST(CreditOut, takes_nothing_when_payload_or_headers_run_short) {
     CreditOut credit(kLimit);
     EXPECT_FALSE(credit.take({.payload = 1, .headers = 9}));
     EXPECT_FALSE(credit.take({.payload = 1001, .headers = 1}));
     EXPECT_TRUE(credit.take(kLimit));
 }
 
-TEST(CreditOut, is_given_back_as_far_as_it_was_taken) {
+TEST(CreditOut, accepts_back_no_more_than_was_taken) {
     CreditOut credit(kLimit);
     EXPECT_FALSE(credit.give_back(1, 0));
     EXPECT_FALSE(credit.give_back(0, 1));
@@ -59,7 +59,7 @@ TEST(CreditIn, refuses_more_than_its_limit) {
     EXPECT_FALSE(credit.came({.payload = 0, .headers = 1}));
 }
 
-TEST(CreditIn, counts_what_was_matched_until_it_was_written_to_the_sender) {
+TEST(CreditIn, counts_matched_messages_until_their_credit_is_returned) {
     CreditIn credit(kLimit);
     ASSERT_TRUE(credit.came({.payload = 1000, .headers = 1}));
     EXPECT_TRUE(credit.matched({.payload = 1000, .headers = 1}));
@@ -72,7 +72,7 @@ TEST(CreditIn, counts_what_was_matched_until_it_was_written_to_the_sender) {
     EXPECT_TRUE(credit.came({.payload = 1000, .headers = 8}));
 }
 
-TEST(CreditIn, is_given_back_by_the_quarter) {
+TEST(CreditIn, is_returned_a_quarter_at_a_time) {
     CreditIn bytes(kLimit);
     ASSERT_TRUE(bytes.came({.payload = 1000, .headers = 2}));
     EXPECT_FALSE(bytes.matched({.payload = 249, .headers = 0}));
@@ -84,19 +84,19 @@ TEST(CreditIn, is_given_back_by_the_quarter) {
     EXPECT_TRUE(headers.matched({.payload = 0, .headers = 1}));
 }
 
-TEST(CreditIn, is_given_back_at_once_when_there_is_one_header) {
+TEST(CreditIn, is_returned_at_once_when_the_limit_is_one_header) {
     CreditIn credit({.payload = 1000, .headers = 1});
     ASSERT_TRUE(credit.came({.payload = 1, .headers = 1}));
     EXPECT_TRUE(credit.matched({.payload = 1, .headers = 1}));
 }
 
-TEST(CreditInDeathTest, never_gives_back_more_than_arrived) {
+TEST(CreditInDeathTest, never_returns_more_than_arrived) {
     CreditIn credit(kLimit);
     credit.matched({.payload = 1, .headers = 1});
     EXPECT_DEATH(credit.gave_back(), "owed");
 }
 
-TEST(Credit, both_sides_agree_and_a_sender_never_waits_for_good) {
+TEST(Credit, both_sides_agree_and_a_sender_never_waits_forever) {
     Random random(test_seed(7));
     CreditOut out(kLimit);
     CreditIn in(kLimit);
@@ -109,7 +109,7 @@ TEST(Credit, both_sides_agree_and_a_sender_never_waits_for_good) {
             unmatched.push_back(charge);
             ++sent;
         } else {
-            // A message with its header alone always goes when all before it was matched.
+            // A message without payload can always be sent once all earlier ones are matched.
             ASSERT_TRUE(!unmatched.empty() || out.take({.payload = 0, .headers = 1}));
             if (unmatched.empty()) {
                 ASSERT_TRUE(in.came({.payload = 0, .headers = 1}));

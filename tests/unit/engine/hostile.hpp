@@ -15,7 +15,7 @@
 #include "support/link_end.hpp"
 #include "support/said.hpp"
 
-/// An engine between a peer that breaks the rules and one that keeps them; the test plays both.
+/// An engine with two peers that the test plays: one violates the protocol, the other follows it.
 namespace nexar::engine {
 
 using nexar::testing::FakeLink;
@@ -37,7 +37,7 @@ inline NodeId node(std::uint8_t number) {
     return NodeId(bytes);
 }
 
-/// So small that every limit is met by a few frames.
+/// Limits so small that a few frames reach them.
 inline EngineOptions small_options() {
     EngineOptions options;
     options.eager_limit = 256;
@@ -49,7 +49,7 @@ inline EngineOptions small_options() {
     return options;
 }
 
-/// An operation with its memory, and how often it ended.
+/// An operation with its memory and the number of times that it ended.
 struct Asked {
     explicit Asked(std::size_t bytes) : memory(bytes), region(memory), shown(memory) {}
 
@@ -88,7 +88,7 @@ protected:
         waiting_ = &receive(kHostile, 999'999);
     }
 
-    /// Everything ends, once, and nothing is kept.
+    /// Every operation must end exactly once, and the engine must give all memory back.
     ~HostilePeer() override {
         engine_->close();
         hostile_.go_down(Error(Errc::link_closed, "closed"));
@@ -159,7 +159,7 @@ protected:
     }
     static Bytes bulk(const wire::MessageHeader& header) { return said(wire::BulkHeader{header}); }
 
-    /// The hostile peer speaks.
+    /// Delivers bytes from the hostile peer.
     void says(Lane lane, std::span<const std::byte> bytes) {
         hostile_.arrive(lane, bytes);
         pump();
@@ -172,10 +172,11 @@ protected:
         return stream;
     }
 
-    /// The peer learns which rule it broke; then everything that waits for it fails with the rule
-    /// and the peer's name, and the other peer notices nothing.
+    /// Expects that the engine disconnected the hostile peer and named the rule it broke, that a
+    /// pending receive fails with this rule and the peer's node id, and that the other peer is
+    /// unaffected.
     void expect_cut_off(Errc code, std::string_view rule) {
-        ASSERT_TRUE(hostile_.closed()) << "it was not cut off";
+        ASSERT_TRUE(hostile_.closed()) << "the peer was not disconnected";
         EXPECT_THAT(*hostile_.closed(), ::testing::HasSubstr(rule));
         EXPECT_FALSE(honest_.closed());
         hostile_.go_down(Error(Errc::link_closed, "this side closed the link"));
@@ -186,7 +187,7 @@ protected:
         EXPECT_EQ(waiting_->error()->rank(), public_rank(kHostile));
         EXPECT_THAT(waiting_->error()->cause(), ::testing::HasSubstr(rule));
         EXPECT_THAT(waiting_->error()->cause(), ::testing::HasSubstr(node(1).to_hex()));
-        expect_others_go_on();
+        expect_other_peer_unaffected();
     }
 
     void expect_not_cut_off() {
@@ -194,7 +195,7 @@ protected:
         EXPECT_EQ(waiting_->ended, 0);
     }
 
-    void expect_others_go_on() {
+    void expect_other_peer_unaffected() {
         const std::uint64_t tag = 500 + honest_sequence_;
         Asked& asked = receive(kHonest, tag, 200);
         honest_.arrive(Lane::eager, eager(header(honest_sequence_++, tag, 200)));
@@ -209,7 +210,7 @@ protected:
     }
 
     template <class Message>
-    std::vector<Message> told() const {
+    std::vector<Message> control_frames() const {
         return nexar::testing::frames_of<Message>(hostile_.written(Lane::control));
     }
 

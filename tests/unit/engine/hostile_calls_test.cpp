@@ -1,17 +1,17 @@
 #include "calls.hpp"
 
-/// A peer that breaks the rules of calls is cut off, and nobody else notices.
+/// A peer that violates the rules of calls is disconnected, and the other peer is unaffected.
 namespace nexar::engine {
 namespace {
 
 using HostileCalls = CallsTest;
 
-TEST_F(HostileCalls, answers_a_call_that_was_never_made) {
+TEST_F(HostileCalls, an_answer_to_a_call_never_made_disconnects_the_peer) {
     says(Lane::rpc, said(response(0, 0)));
     expect_cut_off(Errc::protocol_violation, "answered a call that was not made");
 }
 
-TEST_F(HostileCalls, answers_twice) {
+TEST_F(HostileCalls, a_second_answer_disconnects_the_peer) {
     Called& called = call(kHostile, 1);
     says(Lane::rpc, said(response(0, 0)));
     EXPECT_EQ(called.ended, 1);
@@ -19,14 +19,14 @@ TEST_F(HostileCalls, answers_twice) {
     expect_cut_off(Errc::protocol_violation, "answered it twice");
 }
 
-TEST_F(HostileCalls, answers_twice_while_the_payload_comes) {
+TEST_F(HostileCalls, a_second_answer_before_the_payload_disconnects_the_peer) {
     Called& called = call(kHostile, 1);
     says(Lane::rpc, said(response(0, 1000)) + said(response(0, 1000)));
     expect_cut_off(Errc::protocol_violation, "answered one call twice");
     expect_failed(called, Errc::outcome_unknown);
 }
 
-TEST_F(HostileCalls, answers_a_call_twice_that_was_given_up) {
+TEST_F(HostileCalls, a_second_answer_to_a_cancelled_call_disconnects_the_peer) {
     Called& called = call(kHostile, 1);
     engine_->cancel(called.call);
     says(Lane::rpc, said(response(0, 0)));
@@ -35,75 +35,75 @@ TEST_F(HostileCalls, answers_a_call_twice_that_was_given_up) {
     expect_cut_off(Errc::protocol_violation, "answered it twice");
 }
 
-TEST_F(HostileCalls, uses_a_number_again) {
+TEST_F(HostileCalls, a_repeated_call_number_disconnects_the_peer) {
     says(Lane::rpc, with_payload(request(0, 10)));
     says(Lane::rpc, with_payload(request(0, 10)));
     expect_cut_off(Errc::protocol_violation, "call 0 arrived, but call 1 was expected");
     EXPECT_EQ(taken(), nullptr) << "what it asked for is not run";
 }
 
-TEST_F(HostileCalls, skips_a_number) {
+TEST_F(HostileCalls, a_skipped_call_number_disconnects_the_peer) {
     says(Lane::rpc, with_payload(request(1, 10)));
     expect_cut_off(Errc::protocol_violation, "call 1 arrived, but call 0 was expected");
 }
 
-TEST_F(HostileCalls, cancels_what_it_never_called) {
+TEST_F(HostileCalls, cancelling_a_call_never_made_disconnects_the_peer) {
     says(Lane::rpc, said(wire::Cancel{.call = wire::CallId(0)}));
     expect_cut_off(Errc::protocol_violation, "cancelled a call that it never made");
 }
 
-TEST_F(HostileCalls, sends_more_than_it_said) {
+TEST_F(HostileCalls, a_payload_longer_than_announced_disconnects_the_peer) {
     says(Lane::rpc, said(request(0, 1000)));
     streams(stream_preamble(0, wire::CallPart::request) + pattern(0, 1001));
     expect_cut_off(Errc::protocol_violation, "longer than its header said");
 }
 
-TEST_F(HostileCalls, sends_less_than_it_said) {
+TEST_F(HostileCalls, a_payload_shorter_than_announced_disconnects_the_peer) {
     says(Lane::rpc, said(request(0, 1000)));
     hostile_.finish(streams(stream_preamble(0, wire::CallPart::request) + pattern(0, 999)));
     pump();
     expect_cut_off(Errc::protocol_violation, "a payload of 1000 bytes ended after 999");
 }
 
-TEST_F(HostileCalls, sends_one_payload_on_two_streams) {
+TEST_F(HostileCalls, one_payload_on_two_streams_disconnects_the_peer) {
     says(Lane::rpc, said(request(0, 1000)));
     streams(stream_preamble(0, wire::CallPart::request));
     streams(stream_preamble(0, wire::CallPart::request));
     expect_cut_off(Errc::protocol_violation, "the payload of one call twice");
 }
 
-TEST_F(HostileCalls, sends_one_payload_on_two_streams_before_its_frame) {
+TEST_F(HostileCalls, one_payload_on_two_streams_before_its_frame_disconnects_the_peer) {
     streams(stream_preamble(0, wire::CallPart::request));
     streams(stream_preamble(0, wire::CallPart::request));
     expect_cut_off(Errc::protocol_violation, "the payload of one call twice");
 }
 
-TEST_F(HostileCalls, sends_one_payload_on_a_stream_and_on_the_lane) {
+TEST_F(HostileCalls, a_payload_on_a_stream_and_on_the_lane_disconnects_the_peer) {
     streams(stream_preamble(0, wire::CallPart::request));
     says(Lane::rpc, with_payload(request(0, 10)));
     expect_cut_off(Errc::protocol_violation, "the payload of one call twice");
 }
 
-TEST_F(HostileCalls, sends_an_answer_on_a_stream_and_on_the_lane) {
+TEST_F(HostileCalls, an_answer_on_a_stream_and_on_the_lane_disconnects_the_peer) {
     call(kHostile, 1);
     streams(stream_preamble(0, wire::CallPart::response));
     says(Lane::rpc, said(response(0, 10)) + pattern(0, 10));
     expect_cut_off(Errc::protocol_violation, "the payload of one answer twice");
 }
 
-TEST_F(HostileCalls, streams_an_answer_to_nothing) {
+TEST_F(HostileCalls, a_streamed_answer_to_a_call_never_made_disconnects_the_peer) {
     streams(stream_preamble(0, wire::CallPart::response));
     expect_cut_off(Errc::protocol_violation, "an answer to a call never made");
 }
 
-TEST_F(HostileCalls, ends_a_payload_before_its_frame) {
+TEST_F(HostileCalls, a_payload_that_ends_before_its_frame_disconnects_the_peer) {
     call(kHostile, 1);
     hostile_.finish(streams(stream_preamble(0, wire::CallPart::response)));
     pump();
     expect_cut_off(Errc::protocol_violation, "ended before its header arrived");
 }
 
-TEST_F(HostileCalls, gives_a_payload_up_and_is_answered) {
+TEST_F(HostileCalls, a_request_whose_payload_is_reset_is_answered_with_cancelled) {
     says(Lane::rpc, said(request(0, 1000)));
     hostile_.reset(streams(stream_preamble(0, wire::CallPart::request) + pattern(0, 10)));
     pump();
@@ -111,7 +111,7 @@ TEST_F(HostileCalls, gives_a_payload_up_and_is_answered) {
     expect_not_cut_off();
 }
 
-TEST_F(HostileCalls, gives_an_answer_up_and_the_outcome_is_unknown) {
+TEST_F(HostileCalls, the_outcome_is_unknown_when_the_answer_is_reset) {
     Called& early = call(kHostile, 1);
     hostile_.reset(streams(stream_preamble(0, wire::CallPart::response)));
     pump();
@@ -125,22 +125,22 @@ TEST_F(HostileCalls, gives_an_answer_up_and_the_outcome_is_unknown) {
     expect_failed(late, Errc::outcome_unknown);
 }
 
-TEST_F(HostileCalls, does_not_answer_for_ever) {
+TEST_F(HostileCalls, a_peer_that_never_answers_is_disconnected) {
     for (int i = 0; i < 9; ++i) engine_->cancel(call(kHostile, 1).call);
     pump();
     expect_cut_off(Errc::limit_exceeded, "does not answer its calls");
 }
 
-TEST_F(HostileCalls, calls_in_a_flood_and_does_not_read_the_answers) {
+TEST_F(HostileCalls, a_peer_that_floods_calls_and_reads_no_answers_is_disconnected) {
     hostile_.set_room(Lane::rpc, 0);
     std::uint64_t id = 0;
     for (; id < 20 && !hostile_.closed(); ++id) says(Lane::rpc, said(request(id, 0, "none")));
-    EXPECT_EQ(id, 17U) << "one more than it may leave unread";
+    EXPECT_EQ(id, 17U) << "one more than the peer may leave unread";
     expect_cut_off(Errc::limit_exceeded, "does not read what this node sends");
 }
 
-TEST_F(HostileCalls, makes_the_node_hold_no_more_than_is_allowed) {
-    // Answers that it does not read count as well.
+TEST_F(HostileCalls, memory_held_for_one_peer_is_limited) {
+    // Answers that the peer does not read count as well.
     says(Lane::rpc, with_payload(request(0, 10)) + with_payload(request(1, 10)));
     respond(*taken(), Bytes(6000));
     respond(*taken(), Bytes(6000));
@@ -151,7 +151,7 @@ TEST_F(HostileCalls, makes_the_node_hold_no_more_than_is_allowed) {
     expect_not_cut_off();
 }
 
-TEST_F(HostileCalls, says_what_no_lane_of_calls_carries) {
+TEST_F(HostileCalls, a_credit_frame_on_the_rpc_lane_disconnects_the_peer) {
     says(Lane::rpc, said(wire::Credit{.headers = 1}));
     expect_cut_off(Errc::protocol_violation, "arrived on the rpc lane");
 }

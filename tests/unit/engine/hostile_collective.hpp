@@ -7,8 +7,8 @@
 #include "compute/reduce.hpp"
 #include "hostile.hpp"
 
-/// Collectives with a peer that breaks the rules, in a communicator of two: so every message of a
-/// schedule goes to that peer or comes from it.
+/// Collectives with a peer that violates the protocol, in a communicator of two, so that every
+/// message of a schedule goes to that peer or comes from it.
 namespace nexar::engine {
 
 using wire::PayloadPlace;
@@ -28,7 +28,7 @@ inline schedule::Profile collective_profile(std::string forced = {}) {
     return {.forced = std::move(forced), .eager_bytes = 256};
 }
 
-/// What is called: sets everything of an operation but its memory.
+/// Describes a call: sets all fields of an operation except its memory.
 using Starter = std::function<void(CollectiveOperation&)>;
 
 inline Starter broadcast_call(std::uint64_t bytes, Rank root = kHostile, std::uint32_t world = 2) {
@@ -48,7 +48,7 @@ inline Starter barrier_call(std::uint32_t world = 2) {
     };
 }
 
-/// Adds up 32-bit numbers, in place, at this rank.
+/// Reduces 32-bit numbers in place; this rank is the root.
 inline Starter sum_call(std::uint64_t count) {
     return [=](CollectiveOperation& operation) {
         operation.terms = {.what = schedule::Collective::reduce,
@@ -63,7 +63,7 @@ inline Starter sum_call(std::uint64_t count) {
     };
 }
 
-/// `bytes` from the peer, none to it.
+/// An all_to_all that receives `bytes` from the peer and sends it nothing.
 inline Starter exchange_call(std::uint64_t bytes) {
     return [=](CollectiveOperation& operation) {
         operation.terms = {.what = schedule::Collective::all_to_all,
@@ -88,7 +88,7 @@ protected:
     Asked& call_in(Context& context, std::size_t bytes, const Starter& call) {
         return call_with(context, Bytes(bytes), call);
     }
-    /// `memory` is what the output holds at the start.
+    /// `memory` is the initial content of the output.
     Asked& call_with(Context& context, const Bytes& memory, const Starter& call) {
         Asked& asked = asked_.emplace_back(memory.size());
         std::ranges::copy(memory, asked.memory.begin());
@@ -103,7 +103,8 @@ protected:
     Asked& broadcast(std::size_t bytes) { return call_in(*duo_, bytes, broadcast_call(bytes)); }
     Asked& barrier() { return call_in(*duo_, 0, barrier_call()); }
 
-    /// What call number `number` of a communicator of two has on all ranks that call the same.
+    /// The fingerprint of call `number` in a communicator of two on a rank that makes the same
+    /// call.
     std::uint64_t fingerprint(const Starter& call, std::uint64_t number) {
         Engine other(collective_options(), pool_);
         Context& context = other.add_context(kDuo, std::array{node(0), node(1)}, kMe);
@@ -135,7 +136,7 @@ protected:
                 .place = place};
     }
 
-    /// A header, and its payload where it is due on the lane.
+    /// Delivers a header, followed by its payload if that travels on the lane.
     void says_part(const wire::CollectiveHeader& header) {
         Bytes bytes = said(header);
         if (header.place == PayloadPlace::lane) bytes = bytes + payload_of(header);
@@ -167,7 +168,7 @@ protected:
                                                         .description = description}));
     }
 
-    void expect_ended_well(const Asked& asked, const Bytes& content) {
+    void expect_succeeded(const Asked& asked, const Bytes& content) {
         ASSERT_EQ(asked.ended, 1);
         EXPECT_FALSE(asked.error()) << asked.error()->what();
         EXPECT_EQ(asked.memory, content);
@@ -185,9 +186,9 @@ protected:
         pump();
     }
 
-    /// What was said to a peer in collectives.
+    /// The frames of one type that the engine wrote to the eager lane of a peer.
     template <class Message>
-    static std::vector<Message> heard(const FakeLink& link) {
+    static std::vector<Message> frames_sent_to(const FakeLink& link) {
         return nexar::testing::frames_of<Message>(link.written(Lane::eager));
     }
 

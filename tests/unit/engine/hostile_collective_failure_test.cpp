@@ -9,27 +9,27 @@ using ::testing::HasSubstr;
 
 class HostileCollectiveFailure : public HostileCollective {
 protected:
-    /// What this side says of its own call when it waits for the peer.
+    /// How this side describes its own call to a peer that it waits for.
     std::string own_description() {
         pass(milliseconds(200));
-        const auto said = heard<wire::CollectiveMismatch>(hostile_);
+        const auto said = frames_sent_to<wire::CollectiveMismatch>(hostile_);
         return said.empty() ? std::string() : said.back().description;
     }
 
-    /// A call that ended well, number `number`.
-    void barrier_is_over(std::uint64_t number) {
+    /// Makes and completes call `number`, a barrier.
+    void complete_barrier(std::uint64_t number) {
         Asked& asked = barrier();
         says_part(part(number, number, 0, asked.collective.terms.fingerprint));
-        expect_ended_well(asked, {});
+        expect_succeeded(asked, {});
     }
 };
 
-TEST_F(HostileCollectiveFailure, an_abort_ends_the_operation_with_its_text) {
+TEST_F(HostileCollectiveFailure, an_abort_fails_the_operation_with_its_text) {
     Asked& asked = broadcast(100);
     says_abort(0, "the disk is full");
     expect_failed(asked, Errc::invalid_argument, "the disk is full");
     EXPECT_EQ(asked.error()->rank(), public_rank(kHostile));
-    EXPECT_TRUE(heard<wire::CollectiveAbort>(hostile_).empty()) << "it knows";
+    EXPECT_TRUE(frames_sent_to<wire::CollectiveAbort>(hostile_).empty()) << "the peer knows";
     expect_not_cut_off();
 }
 
@@ -46,13 +46,13 @@ TEST_F(HostileCollectiveFailure, an_abort_before_the_call_fails_the_call) {
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, of_two_aborts_before_the_call_the_first_counts) {
+TEST_F(HostileCollectiveFailure, the_first_of_two_aborts_before_the_call_counts) {
     says_abort(0, "the disk is full");
     says_abort(0, "the disk is on fire");
     expect_failed(barrier(), Errc::invalid_argument, "the disk is full");
 }
 
-TEST_F(HostileCollectiveFailure, a_member_that_is_gone_is_missed_by_all_later_calls) {
+TEST_F(HostileCollectiveFailure, all_later_calls_fail_when_a_member_is_gone) {
     Asked& before = barrier();
     Asked& during = barrier();
     Asked& behind = barrier();
@@ -61,18 +61,19 @@ TEST_F(HostileCollectiveFailure, a_member_that_is_gone_is_missed_by_all_later_ca
     expect_failed(during, Errc::invalid_argument, "barrier #1");
     expect_failed(behind, Errc::invalid_argument, "barrier #2");
     expect_failed(barrier(), Errc::invalid_argument, "the disk is full");
-    EXPECT_TRUE(heard<wire::CollectiveAbort>(hostile_).empty()) << "it knows";
+    EXPECT_TRUE(frames_sent_to<wire::CollectiveAbort>(hostile_).empty()) << "the peer knows";
     says_part(part(0, 0, 0, before.collective.terms.fingerprint));
-    expect_ended_well(before, {});
+    expect_succeeded(before, {});
     says_mismatch(17, "barrier|dissemination");
-    const auto answers = heard<wire::CollectiveAbort>(hostile_);
-    ASSERT_EQ(answers.size(), 1U) << "who waits for a call that will never come is told";
+    const auto answers = frames_sent_to<wire::CollectiveAbort>(hostile_);
+    ASSERT_EQ(answers.size(), 1U)
+        << "the peer learns that the call it waits for will never be made";
     EXPECT_EQ(answers[0].operation, 17U);
     EXPECT_TRUE(answers[0].gone);
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, of_two_moments_at_which_members_went_the_earlier_counts) {
+TEST_F(HostileCollectiveFailure, the_earliest_reported_departure_counts) {
     Asked& first = barrier();
     Asked& second = barrier();
     says_abort(1, "the disk is full", kHostile, true);
@@ -84,7 +85,7 @@ TEST_F(HostileCollectiveFailure, of_two_moments_at_which_members_went_the_earlie
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, a_communicator_that_the_peer_ended_runs_nothing_more) {
+TEST_F(HostileCollectiveFailure, calls_fail_in_a_communicator_that_the_peer_ended) {
     Asked& first = barrier();
     Asked& second = barrier();
     says(Lane::eager, said(wire::ContextEnd{.context = kDuo, .collectives = 1}));
@@ -94,7 +95,7 @@ TEST_F(HostileCollectiveFailure, a_communicator_that_the_peer_ended_runs_nothing
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, an_abort_takes_early_messages_with_it) {
+TEST_F(HostileCollectiveFailure, an_abort_drops_early_messages) {
     const std::uint64_t print = fingerprint(broadcast_call(300), 0);
     streams(part_stream(0) + pattern(1, 100));
     says_part(part(0, 0, 300, print, PayloadPlace::stream));
@@ -106,15 +107,15 @@ TEST_F(HostileCollectiveFailure, an_abort_takes_early_messages_with_it) {
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, an_abort_of_an_operation_that_is_over_is_ignored) {
-    barrier_is_over(0);
+TEST_F(HostileCollectiveFailure, an_abort_of_a_completed_operation_is_ignored) {
+    complete_barrier(0);
     says_abort(0, "the disk is full");
     Asked& next = barrier();
     EXPECT_EQ(next.ended, 0);
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, an_abort_that_blames_nobody_is_its_senders) {
+TEST_F(HostileCollectiveFailure, an_abort_with_an_invalid_rank_is_attributed_to_its_sender) {
     Asked& asked = barrier();
     says_abort(0, "somebody failed", Rank(4'000'000));
     expect_failed(asked, Errc::invalid_argument, "somebody failed");
@@ -124,24 +125,24 @@ TEST_F(HostileCollectiveFailure, an_abort_that_blames_nobody_is_its_senders) {
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, a_call_that_is_the_same_is_not_a_mismatch) {
+TEST_F(HostileCollectiveFailure, an_equal_description_is_not_a_mismatch) {
     Asked& asked = broadcast(100);
     const std::string own = own_description();
     EXPECT_THAT(own, HasSubstr("broadcast u8 x 100"));
     says_mismatch(0, own);
     EXPECT_EQ(asked.ended, 0);
     says_part(part(0, 0, 100, asked.collective.terms.fingerprint));
-    expect_ended_well(asked, pattern(1, 100));
+    expect_succeeded(asked, pattern(1, 100));
 }
 
-TEST_F(HostileCollectiveFailure, a_call_that_is_another_ends_the_operation_with_both) {
+TEST_F(HostileCollectiveFailure, a_different_call_fails_the_operation_and_the_error_names_both) {
     Asked& asked = broadcast(100);
     says_mismatch(0, "all_reduce f32 x 7 sum|ring");
     expect_failed(asked, Errc::invalid_argument, "all_reduce f32 x 7 sum");
     EXPECT_THAT(asked.error()->what(), HasSubstr("broadcast u8 x 100"));
     EXPECT_THAT(asked.error()->what(), HasSubstr("rank 0"));
     EXPECT_THAT(asked.error()->what(), HasSubstr("rank 1"));
-    const auto aborts = heard<wire::CollectiveAbort>(hostile_);
+    const auto aborts = frames_sent_to<wire::CollectiveAbort>(hostile_);
     ASSERT_EQ(aborts.size(), 1U);
     EXPECT_THAT(aborts[0].text, HasSubstr("all_reduce f32 x 7 sum"));
     expect_not_cut_off();
@@ -158,77 +159,77 @@ TEST_F(HostileCollectiveFailure, accepts_any_description) {
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, bytes_that_nobody_meant_to_send_are_not_waited_for) {
+TEST_F(HostileCollectiveFailure, fails_when_the_peer_expects_bytes_that_this_rank_does_not_send) {
     Asked& asked = call_in(*duo_, 100, exchange_call(100));
     const std::string own = own_description();
-    EXPECT_EQ(heard<wire::CollectiveMismatch>(hostile_).back().expects, 100U);
-    says_mismatch(0, own, 0);  // it waits for something else
+    EXPECT_EQ(frames_sent_to<wire::CollectiveMismatch>(hostile_).back().expects, 100U);
+    says_mismatch(0, own, 0);  // the peer waits for something else
     EXPECT_EQ(asked.ended, 0);
     says_mismatch(0, own, 20);
     expect_failed(asked, Errc::invalid_argument,
                   "rank 0 sends 0 bytes to rank 1, which expects 20");
-    EXPECT_EQ(heard<wire::CollectiveAbort>(hostile_).size(), 1U);
+    EXPECT_EQ(frames_sent_to<wire::CollectiveAbort>(hostile_).size(), 1U);
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, bytes_that_nobody_meant_to_send_are_denied_afterwards) {
+TEST_F(HostileCollectiveFailure, a_wrong_byte_expectation_is_answered_after_the_call_ended) {
     Asked& asked = call_in(*duo_, 100, exchange_call(100));
     const std::string own = own_description();
     says_part(part(0, 0, 100, asked.collective.terms.fingerprint));
-    expect_ended_well(asked, pattern(1, 100));
+    expect_succeeded(asked, pattern(1, 100));
     says_mismatch(0, own, 20);
-    const auto aborts = heard<wire::CollectiveAbort>(hostile_);
+    const auto aborts = frames_sent_to<wire::CollectiveAbort>(hostile_);
     ASSERT_EQ(aborts.size(), 1U);
     EXPECT_THAT(aborts[0].text, HasSubstr("rank 0 sends 0 bytes to rank 1, which expects 20"));
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, bytes_that_are_on_their_way_are_not_denied) {
+TEST_F(HostileCollectiveFailure, a_byte_expectation_is_ignored_in_calls_without_counts) {
     Asked& asked = broadcast(100);
-    says_mismatch(0, own_description(), 20);  // all know how much everybody has
+    says_mismatch(0, own_description(), 20);  // every rank knows all sizes of a broadcast
     EXPECT_EQ(asked.ended, 0);
-    EXPECT_TRUE(heard<wire::CollectiveAbort>(hostile_).empty());
+    EXPECT_TRUE(frames_sent_to<wire::CollectiveAbort>(hostile_).empty());
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, a_message_with_counts_for_a_call_that_ended_well_is_answered) {
+TEST_F(HostileCollectiveFailure, a_late_message_with_counts_for_a_completed_call_is_answered) {
     Asked& asked = call_in(*duo_, 0, exchange_call(0));
     const std::uint64_t print = asked.collective.terms.fingerprint;
-    expect_ended_well(asked, {});
+    expect_succeeded(asked, {});
     says_part(part(0, 0, 30, print));
-    auto aborts = heard<wire::CollectiveAbort>(hostile_);
+    auto aborts = frames_sent_to<wire::CollectiveAbort>(hostile_);
     ASSERT_EQ(aborts.size(), 1U);
     EXPECT_EQ(aborts[0].operation, 0U);
     EXPECT_THAT(aborts[0].text, HasSubstr("rank 1 sends 30 bytes to rank 0, which expects 0"));
     says_part(part(1, 0, 300, print, PayloadPlace::stream));
-    aborts = heard<wire::CollectiveAbort>(hostile_);
+    aborts = frames_sent_to<wire::CollectiveAbort>(hostile_);
     ASSERT_EQ(aborts.size(), 2U);
     EXPECT_THAT(aborts[1].text, HasSubstr("rank 1 sends 300 bytes"));
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, a_message_of_another_call_for_one_that_ended_well_is_answered) {
-    barrier_is_over(0);
+TEST_F(HostileCollectiveFailure, a_message_of_a_different_call_for_a_completed_one_is_answered) {
+    complete_barrier(0);
     says_part(part(1, 0, 30, 4711));
-    const auto said = heard<wire::CollectiveMismatch>(hostile_);
+    const auto said = frames_sent_to<wire::CollectiveMismatch>(hostile_);
     ASSERT_EQ(said.size(), 1U);
     EXPECT_EQ(said[0].operation, 0U);
     EXPECT_THAT(said[0].description, HasSubstr("barrier"));
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, a_message_for_a_call_that_failed_is_dropped) {
+TEST_F(HostileCollectiveFailure, a_message_for_a_failed_call_is_dropped) {
     Asked& asked = call_in(*duo_, 100, exchange_call(100));
     says_abort(0, "the disk is full");
     expect_failed(asked, Errc::invalid_argument, "the disk is full");
     says_part(part(0, 0, 30, asked.collective.terms.fingerprint));
     says_part(part(1, 0, 30, 4711));
-    EXPECT_TRUE(heard<wire::CollectiveAbort>(hostile_).empty());
-    EXPECT_TRUE(heard<wire::CollectiveMismatch>(hostile_).empty());
+    EXPECT_TRUE(frames_sent_to<wire::CollectiveAbort>(hostile_).empty());
+    EXPECT_TRUE(frames_sent_to<wire::CollectiveMismatch>(hostile_).empty());
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, a_peer_that_does_not_read_answers_to_late_messages_is_cut_off) {
+TEST_F(HostileCollectiveFailure, a_peer_that_reads_no_answers_to_late_messages_is_disconnected) {
     Asked& asked = call_in(*duo_, 0, exchange_call(0));
     hostile_.set_room(Lane::eager, 0);
     const std::size_t most = collective_options().collectives.max_answers;
@@ -240,10 +241,10 @@ TEST_F(HostileCollectiveFailure, a_peer_that_does_not_read_answers_to_late_messa
     expect_cut_off(Errc::limit_exceeded, "does not read what this node sends");
 }
 
-TEST_F(HostileCollectiveFailure, a_mismatch_with_a_call_that_is_over_is_answered) {
-    barrier_is_over(0);
+TEST_F(HostileCollectiveFailure, a_mismatch_with_a_completed_call_is_answered) {
+    complete_barrier(0);
     says_mismatch(0, "broadcast u8 x 9, root 0|chain");
-    const auto aborts = heard<wire::CollectiveAbort>(hostile_);
+    const auto aborts = frames_sent_to<wire::CollectiveAbort>(hostile_);
     ASSERT_EQ(aborts.size(), 1U);
     EXPECT_EQ(aborts[0].operation, 0U);
     EXPECT_THAT(aborts[0].text, HasSubstr("barrier"));
@@ -251,16 +252,16 @@ TEST_F(HostileCollectiveFailure, a_mismatch_with_a_call_that_is_over_is_answered
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, a_mismatch_with_a_call_that_is_long_over_is_ignored) {
-    for (std::uint64_t i = 0; i <= ContextCollectives::kPast; ++i) barrier_is_over(i);
+TEST_F(HostileCollectiveFailure, a_mismatch_with_a_call_completed_long_ago_is_ignored) {
+    for (std::uint64_t i = 0; i <= ContextCollectives::kPast; ++i) complete_barrier(i);
     says_mismatch(0, "broadcast u8 x 9, root 0|chain");
-    EXPECT_TRUE(heard<wire::CollectiveAbort>(hostile_).empty());
+    EXPECT_TRUE(frames_sent_to<wire::CollectiveAbort>(hostile_).empty());
     says_mismatch(1, "broadcast u8 x 9, root 0|chain");
-    EXPECT_EQ(heard<wire::CollectiveAbort>(hostile_).size(), 1U);
+    EXPECT_EQ(frames_sent_to<wire::CollectiveAbort>(hostile_).size(), 1U);
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, a_mismatch_with_a_call_to_come_is_ignored) {
+TEST_F(HostileCollectiveFailure, a_mismatch_with_a_future_call_is_ignored) {
     says_mismatch(0, "broadcast u8 x 9, root 0|chain");
     says_mismatch(~std::uint64_t{0}, "broadcast u8 x 9, root 0|chain");
     Asked& asked = barrier();
@@ -268,8 +269,8 @@ TEST_F(HostileCollectiveFailure, a_mismatch_with_a_call_to_come_is_ignored) {
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, a_peer_that_does_not_read_answers_to_its_mismatches_is_cut_off) {
-    barrier_is_over(0);
+TEST_F(HostileCollectiveFailure, a_peer_that_reads_no_answers_to_its_mismatches_is_disconnected) {
+    complete_barrier(0);
     hostile_.set_room(Lane::eager, 0);
     for (std::size_t i = 0; i < collective_options().collectives.max_answers; ++i) {
         says_mismatch(0, "broadcast u8 x 9, root 0|chain");
@@ -279,14 +280,15 @@ TEST_F(HostileCollectiveFailure, a_peer_that_does_not_read_answers_to_its_mismat
     expect_cut_off(Errc::limit_exceeded, "does not read what this node sends");
 }
 
-TEST_F(HostileCollectiveFailure, another_fingerprint_is_answered_and_its_reason_waited_for) {
+TEST_F(HostileCollectiveFailure,
+       a_different_fingerprint_is_answered_and_the_call_awaits_the_reason) {
     Asked& asked = broadcast(100);
     says_part(part(0, 0, 100, 4711));
     EXPECT_EQ(asked.ended, 0);
-    const auto said = heard<wire::CollectiveMismatch>(hostile_);
+    const auto said = frames_sent_to<wire::CollectiveMismatch>(hostile_);
     ASSERT_EQ(said.size(), 1U);
     EXPECT_THAT(said[0].description, HasSubstr("broadcast u8 x 100, root 1"));
-    // What it sends as the right call comes too late.
+    // A message with the right fingerprint arrives too late.
     says_part(part(1, 0, 100, asked.collective.terms.fingerprint));
     EXPECT_EQ(asked.ended, 0);
     pass(milliseconds(4999));
@@ -297,15 +299,15 @@ TEST_F(HostileCollectiveFailure, another_fingerprint_is_answered_and_its_reason_
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, another_fingerprint_of_an_early_message_is_answered) {
+TEST_F(HostileCollectiveFailure, a_different_fingerprint_of_an_early_message_is_answered) {
     says_part(part(0, 0, 100, 4711));
     Asked& asked = broadcast(100);
-    ASSERT_EQ(heard<wire::CollectiveMismatch>(hostile_).size(), 1U);
+    ASSERT_EQ(frames_sent_to<wire::CollectiveMismatch>(hostile_).size(), 1U);
     says_abort(0, "broadcast #0: rank 1 called 99, rank 0 called 100");
     expect_failed(asked, Errc::invalid_argument, "rank 1 called 99");
 }
 
-TEST_F(HostileCollectiveFailure, an_operation_that_nothing_comes_for_ends_in_time) {
+TEST_F(HostileCollectiveFailure, an_operation_times_out_when_no_message_arrives) {
     Asked& asked = broadcast(100);
     pass(milliseconds(59'999));
     EXPECT_EQ(asked.ended, 0);
@@ -316,38 +318,38 @@ TEST_F(HostileCollectiveFailure, an_operation_that_nothing_comes_for_ends_in_tim
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveFailure, all_members_except_the_failed_one_hear_of_a_failure) {
+TEST_F(HostileCollectiveFailure, all_members_except_the_failed_one_learn_of_a_failure) {
     Asked& asked = call_in(*world_, 0, barrier_call(3));
     says(Lane::eager, said(wire::CollectiveMismatch{
                           .context = kWorld, .operation = 0, .description = "scan f32 x 7|x"}));
     expect_failed(asked, Errc::invalid_argument, "scan f32 x 7");
-    ASSERT_EQ(heard<wire::CollectiveAbort>(honest_).size(), 1U);
-    EXPECT_THAT(heard<wire::CollectiveAbort>(honest_)[0].text, HasSubstr("scan f32 x 7"));
+    ASSERT_EQ(frames_sent_to<wire::CollectiveAbort>(honest_).size(), 1U);
+    EXPECT_THAT(frames_sent_to<wire::CollectiveAbort>(honest_)[0].text, HasSubstr("scan f32 x 7"));
 }
 
 TEST_F(HostileCollectiveFailure, frames_of_a_communicator_that_ended_here_are_dropped) {
-    barrier_is_over(0);
+    complete_barrier(0);
     engine_->end_context(*duo_);
     says_part(part(77, 9, 100, 1));
     says_part(part(78, 9, 100, 1, PayloadPlace::stream));
     says_abort(9, "the disk is full");
     says_mismatch(0, "broadcast u8 x 9, root 0|chain");
     expect_not_cut_off();
-    // The lane is still understood.
+    // The reader of the lane is still in sync.
     Asked& asked = receive(kHostile, 1, 30);
     says(Lane::eager, eager(header(0, 1, 30)));
     EXPECT_EQ(asked.ended, 1);
     EXPECT_EQ(asked.memory, pattern(1, 30));
 }
 
-TEST_F(HostileCollectiveFailure, a_communicator_ends_with_all_that_waits_in_it) {
+TEST_F(HostileCollectiveFailure, ending_a_communicator_drops_everything_that_waits_in_it) {
     says_part(part(0, 3, 100, 1));
     streams(part_stream(1) + pattern(1, 100));
     says_part(part(1, 4, 500, 1, PayloadPlace::stream));
     says_part(part(2, 5, 500, 1, PayloadPlace::stream));
     streams(part_stream(5) + pattern(1, 100));
     says_abort(9, "the disk is full");
-    // The rest of this one comes afterwards.
+    // The rest of this payload arrives after the communicator has ended.
     const auto half = part(3, 6, 100, 1);
     says(Lane::eager, said(half) + pattern(7, 40));
     EXPECT_EQ(hostile_.incoming(), 2U);

@@ -26,7 +26,7 @@ protected:
                 of.begin() + static_cast<std::ptrdiff_t>(until)};
     }
 
-    /// As numbers of 32 bits.
+    /// The element-wise sum of 32-bit numbers.
     static Bytes added(const Bytes& a, const Bytes& b) {
         Bytes sums(a.size());
         for (std::size_t at = 0; at < a.size(); at += sizeof(std::uint32_t)) {
@@ -43,7 +43,7 @@ protected:
     const Bytes content_ = pattern(77, kBytes);
 };
 
-TEST_F(HostileCollectiveStream, header_call_and_stream_may_come_in_any_order) {
+TEST_F(HostileCollectiveStream, header_call_and_stream_can_come_in_any_order) {
     std::array<int, 3> order{0, 1, 2};
     std::uint64_t number = 0;
     do {
@@ -56,7 +56,7 @@ TEST_F(HostileCollectiveStream, header_call_and_stream_may_come_in_any_order) {
             if (what == 2) hostile_.finish(streams(part_stream(number) + content_));
             pump();
         }
-        expect_ended_well(*asked, content_);
+        expect_succeeded(*asked, content_);
         EXPECT_EQ(hostile_.incoming(), 0U);
         ++number;
     } while (std::ranges::next_permutation(order).found);
@@ -64,7 +64,7 @@ TEST_F(HostileCollectiveStream, header_call_and_stream_may_come_in_any_order) {
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveStream, pieces_of_elements_are_folded_as_they_come) {
+TEST_F(HostileCollectiveStream, elements_split_across_pieces_are_folded_correctly) {
     const Bytes own = pattern(5, kBytes);
     Asked& asked = call_with(*duo_, own, sum_call(kBytes / 4));
     says_part(part(0, 0, kBytes, asked.collective.terms.fingerprint, PayloadPlace::stream));
@@ -72,10 +72,10 @@ TEST_F(HostileCollectiveStream, pieces_of_elements_are_folded_as_they_come) {
     more(stream, slice(content_, 3, 10));
     EXPECT_EQ(asked.ended, 0);
     more(stream, slice(content_, 10, kBytes));
-    expect_ended_well(asked, added(own, content_));
+    expect_succeeded(asked, added(own, content_));
 }
 
-TEST_F(HostileCollectiveStream, a_stream_longer_than_its_header_said_cuts_it_off) {
+TEST_F(HostileCollectiveStream, a_stream_longer_than_announced_disconnects_the_peer) {
     Asked& asked = broadcast(kBytes);
     says_part(streamed(0, 0));
     streams(part_stream(0) + content_ + pattern(1, 1));
@@ -84,17 +84,17 @@ TEST_F(HostileCollectiveStream, a_stream_longer_than_its_header_said_cuts_it_off
     expect_failed(asked, Errc::protocol_violation, "longer than its header said");
 }
 
-TEST_F(HostileCollectiveStream, bytes_behind_the_last_one_cut_it_off) {
+TEST_F(HostileCollectiveStream, bytes_after_the_end_of_the_payload_disconnect_the_peer) {
     Asked& asked = call_in(*duo_, kBytes, broadcast_call(kBytes));
     says_part(streamed(0, 0));
     const port::StreamId stream = streams(part_stream(0) + content_);
-    expect_ended_well(asked, content_);
+    expect_succeeded(asked, content_);
     more(stream, pattern(1, 1));
     expect_cut_off(Errc::protocol_violation, "a payload is longer than its header said");
     EXPECT_EQ(asked.memory, content_);
 }
 
-TEST_F(HostileCollectiveStream, an_early_stream_longer_than_its_header_said_cuts_it_off) {
+TEST_F(HostileCollectiveStream, an_early_stream_longer_than_announced_disconnects_the_peer) {
     streams(part_stream(0) + content_ + pattern(1, 1));
     expect_not_cut_off();
     says_part(streamed(0, 0));
@@ -104,7 +104,7 @@ TEST_F(HostileCollectiveStream, an_early_stream_longer_than_its_header_said_cuts
     EXPECT_EQ(asked.error()->code(), Errc::protocol_violation);
 }
 
-TEST_F(HostileCollectiveStream, a_stream_shorter_than_its_header_said_cuts_it_off) {
+TEST_F(HostileCollectiveStream, a_stream_shorter_than_announced_disconnects_the_peer) {
     Asked& asked = broadcast(kBytes);
     says_part(streamed(0, 0));
     const port::StreamId stream = streams(part_stream(0) + slice(content_, 0, 500));
@@ -116,7 +116,7 @@ TEST_F(HostileCollectiveStream, a_stream_shorter_than_its_header_said_cuts_it_of
     expect_failed(asked, Errc::protocol_violation, "ended after 500");
 }
 
-TEST_F(HostileCollectiveStream, an_empty_stream_of_an_early_message_cuts_it_off) {
+TEST_F(HostileCollectiveStream, an_empty_stream_of_an_early_message_disconnects_the_peer) {
     says_part(streamed(0, 0));
     hostile_.finish(streams(part_stream(0)));
     pump();
@@ -125,13 +125,13 @@ TEST_F(HostileCollectiveStream, an_empty_stream_of_an_early_message_cuts_it_off)
     expect_failed(asked, Errc::protocol_violation, "ended after 0");
 }
 
-TEST_F(HostileCollectiveStream, a_stream_that_ends_without_a_message_cuts_it_off) {
+TEST_F(HostileCollectiveStream, a_stream_that_ends_before_its_header_disconnects_the_peer) {
     hostile_.finish(streams(part_stream(0)));
     pump();
     expect_cut_off(Errc::protocol_violation, "a payload stream ended before its header arrived");
 }
 
-TEST_F(HostileCollectiveStream, two_streams_for_one_message_cut_it_off) {
+TEST_F(HostileCollectiveStream, two_streams_for_one_message_disconnect_the_peer) {
     Asked& asked = broadcast(kBytes);
     says_part(streamed(0, 0));
     streams(part_stream(0) + slice(content_, 0, 100));
@@ -141,14 +141,14 @@ TEST_F(HostileCollectiveStream, two_streams_for_one_message_cut_it_off) {
     expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
 }
 
-TEST_F(HostileCollectiveStream, two_streams_before_their_header_cut_it_off) {
+TEST_F(HostileCollectiveStream, two_streams_before_their_header_disconnect_the_peer) {
     streams(part_stream(4) + slice(content_, 0, 100));
     expect_not_cut_off();
     streams(part_stream(4) + slice(content_, 0, 100));
     expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
 }
 
-TEST_F(HostileCollectiveStream, two_streams_of_an_early_message_cut_it_off) {
+TEST_F(HostileCollectiveStream, two_streams_of_an_early_message_disconnect_the_peer) {
     streams(part_stream(0) + slice(content_, 0, 100));
     says_part(streamed(0, 0));
     expect_not_cut_off();
@@ -156,18 +156,18 @@ TEST_F(HostileCollectiveStream, two_streams_of_an_early_message_cut_it_off) {
     expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
 }
 
-TEST_F(HostileCollectiveStream, a_payload_on_the_lane_and_on_a_stream_cuts_it_off) {
+TEST_F(HostileCollectiveStream, a_payload_on_the_lane_and_on_a_stream_disconnects_the_peer) {
     streams(part_stream(0) + slice(content_, 0, 100));
     says_part(part(0, 0, 100, 1));
     expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
 }
 
-TEST_F(HostileCollectiveStream, a_stream_for_a_payload_that_came_on_the_lane_is_refused) {
+TEST_F(HostileCollectiveStream, a_stream_for_a_payload_that_arrived_on_the_lane_is_refused) {
     Asked& asked = broadcast(100);
     says_part(part(0, 0, 100, asked.collective.terms.fingerprint));
     streams(part_stream(0) + content_);
     EXPECT_EQ(hostile_.incoming(), 0U);
-    expect_ended_well(asked, pattern(1, 100));
+    expect_succeeded(asked, pattern(1, 100));
     expect_not_cut_off();
 }
 
@@ -177,7 +177,7 @@ TEST_F(HostileCollectiveStream, a_stream_of_an_unknown_communicator_is_refused) 
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveStream, streams_of_an_operation_that_was_cancelled_are_refused) {
+TEST_F(HostileCollectiveStream, streams_of_a_cancelled_operation_are_refused) {
     Asked& asked = broadcast(kBytes);
     says_part(streamed(0, 0));
     const port::StreamId stream = streams(part_stream(0) + slice(content_, 0, 100));
@@ -195,7 +195,7 @@ TEST_F(HostileCollectiveStream, streams_of_an_operation_that_was_cancelled_are_r
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveStream, a_reset_without_an_abort_ends_the_operation_after_a_while) {
+TEST_F(HostileCollectiveStream, a_reset_without_an_abort_fails_the_operation_after_five_seconds) {
     Asked& asked = broadcast(kBytes);
     pass(seconds(7));
     says_part(streamed(0, 0));
@@ -209,7 +209,7 @@ TEST_F(HostileCollectiveStream, a_reset_without_an_abort_ends_the_operation_afte
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveStream, a_reset_before_the_call_ends_the_operation_after_a_while) {
+TEST_F(HostileCollectiveStream, a_reset_before_the_call_fails_the_operation_after_five_seconds) {
     const port::StreamId stream = streams(part_stream(0) + slice(content_, 0, 100));
     says_part(streamed(0, 0));
     hostile_.reset(stream);
@@ -222,7 +222,7 @@ TEST_F(HostileCollectiveStream, a_reset_before_the_call_ends_the_operation_after
     expect_not_cut_off();
 }
 
-TEST_F(HostileCollectiveStream, after_a_reset_the_reason_counts) {
+TEST_F(HostileCollectiveStream, an_abort_after_a_reset_gives_the_reason) {
     Asked& asked = broadcast(kBytes);
     says_part(streamed(0, 0));
     hostile_.reset(streams(part_stream(0) + slice(content_, 0, 100)));
@@ -231,7 +231,7 @@ TEST_F(HostileCollectiveStream, after_a_reset_the_reason_counts) {
     expect_failed(asked, Errc::invalid_argument, "the disk is full");
 }
 
-TEST_F(HostileCollectiveStream, a_message_that_is_refused_without_an_abort_is_the_same) {
+TEST_F(HostileCollectiveStream, a_refusal_without_an_abort_fails_the_operation_after_five_seconds) {
     Asked& asked = call_in(*duo_, kBytes, broadcast_call(kBytes, kMe));
     ASSERT_EQ(hostile_.outgoing().size(), 1U);
     hostile_.release(port::StreamId(hostile_.outgoing().begin()->first),
@@ -242,7 +242,7 @@ TEST_F(HostileCollectiveStream, a_message_that_is_refused_without_an_abort_is_th
     expect_failed(asked, Errc::link_closed, "rank 1 abandoned its part without giving a reason");
 }
 
-TEST_F(HostileCollectiveStream, a_stream_that_is_cancelled_ends_when_the_link_let_go) {
+TEST_F(HostileCollectiveStream, a_cancelled_operation_ends_when_the_link_releases_its_memory) {
     Asked& asked = call_in(*duo_, kBytes, broadcast_call(kBytes, kMe));
     ASSERT_EQ(hostile_.outgoing().size(), 1U);
     engine_->cancel(asked.collective);
@@ -252,7 +252,7 @@ TEST_F(HostileCollectiveStream, a_stream_that_is_cancelled_ends_when_the_link_le
     expect_failed(asked, Errc::cancelled, "rank 0 cancelled");
 }
 
-/// What was under way when the link went down.
+/// What was in progress when the link went down.
 enum class Moment : std::uint8_t {
     header_before_the_call,
     stream_before_its_header,
@@ -269,7 +269,7 @@ enum class Moment : std::uint8_t {
 
 class LinkGoesDown : public HostileCollectiveStream, public ::testing::WithParamInterface<Moment> {
 protected:
-    /// The operation, when it is called before the link goes down.
+    /// Brings the test to `moment`. Returns the operation, or null if it is called later.
     Asked* reach(Moment moment) {
         const auto half = part_stream(0) + slice(content_, 0, 100);
         switch (moment) {
@@ -312,7 +312,7 @@ protected:
     }
 };
 
-TEST_P(LinkGoesDown, and_the_operation_ends_with_its_reason) {
+TEST_P(LinkGoesDown, operation_fails_with_the_reason_of_the_link) {
     Asked* asked = reach(GetParam());
     expect_not_cut_off();
     if (asked != nullptr) {
@@ -324,18 +324,18 @@ TEST_P(LinkGoesDown, and_the_operation_ends_with_its_reason) {
     expect_failed(*asked, Errc::timed_out, "nothing was heard for 10 s");
     EXPECT_EQ(asked->error()->rank(), public_rank(kHostile));
     expect_failed(broadcast(kBytes), Errc::timed_out, "nothing was heard for 10 s");
-    expect_others_go_on();
+    expect_other_peer_unaffected();
 }
 
-TEST_P(LinkGoesDown, and_the_communicator_can_end) {
+TEST_P(LinkGoesDown, communicator_can_end_afterwards) {
     reach(GetParam());
     hostile_.go_down(Error(Errc::timed_out, "nothing was heard for 10 s"));
     pump();
     engine_->end_context(*duo_);
-    expect_others_go_on();
+    expect_other_peer_unaffected();
 }
 
-TEST_P(LinkGoesDown, and_a_simultaneous_cancel_has_no_effect) {
+TEST_P(LinkGoesDown, cancel_just_before_decides_the_error) {
     Asked* asked = reach(GetParam());
     if (asked == nullptr) return;
     engine_->cancel(asked->collective);
@@ -357,7 +357,7 @@ TEST_F(HostileCollectiveStream, data_that_arrived_completely_before_the_link_wen
     says_abort(1, "the disk is full");
     hostile_.go_down(Error(Errc::timed_out, "nothing was heard for 10 s"));
     pump();
-    expect_ended_well(broadcast(100), pattern(1, 100));
+    expect_succeeded(broadcast(100), pattern(1, 100));
     expect_failed(broadcast(100), Errc::invalid_argument, "the disk is full");
     expect_failed(broadcast(100), Errc::timed_out, "nothing was heard for 10 s");
 }

@@ -7,7 +7,7 @@ constexpr auto kWithoutCredit = "without credit for it";
 
 class HostileCredit : public HostilePeer {
 protected:
-    /// Messages that nobody asked for, up to the header `count`.
+    /// Delivers `count` messages that match no receive.
     void flood(std::uint64_t count, std::uint64_t bytes, bool from_reserve) {
         for (std::uint64_t i = 0; i < count; ++i) {
             auto made = header(sequence_++, 1, bytes);
@@ -20,7 +20,7 @@ protected:
     const EngineOptions limits_ = small_options();
 };
 
-TEST_F(HostileCredit, more_headers_than_the_shared_pool_has_cut_it_off) {
+TEST_F(HostileCredit, more_headers_than_the_shared_pool_allows_disconnect_the_peer) {
     flood(limits_.shared.headers, 0, false);
     expect_not_cut_off();
     EXPECT_EQ(engine_->messages(), limits_.shared.headers);
@@ -29,7 +29,7 @@ TEST_F(HostileCredit, more_headers_than_the_shared_pool_has_cut_it_off) {
     expect_cut_off(Errc::protocol_violation, kWithoutCredit);
 }
 
-TEST_F(HostileCredit, more_payload_than_the_shared_pool_has_cuts_it_off) {
+TEST_F(HostileCredit, more_payload_than_the_shared_pool_allows_disconnects_the_peer) {
     flood(4, 1024, false);
     expect_not_cut_off();
     flood(1, 1, false);
@@ -37,7 +37,7 @@ TEST_F(HostileCredit, more_payload_than_the_shared_pool_has_cuts_it_off) {
     expect_cut_off(Errc::protocol_violation, kWithoutCredit);
 }
 
-TEST_F(HostileCredit, more_headers_than_the_reserve_has_cut_it_off) {
+TEST_F(HostileCredit, more_headers_than_the_reserve_allows_disconnect_the_peer) {
     flood(limits_.reserve.headers, 0, true);
     expect_not_cut_off();
     flood(1, 0, true);
@@ -45,14 +45,14 @@ TEST_F(HostileCredit, more_headers_than_the_reserve_has_cut_it_off) {
     expect_cut_off(Errc::protocol_violation, kWithoutCredit);
 }
 
-TEST_F(HostileCredit, more_payload_than_the_reserve_has_cuts_it_off) {
+TEST_F(HostileCredit, more_payload_than_the_reserve_allows_disconnects_the_peer) {
     flood(1, 1024, true);
     expect_not_cut_off();
     flood(1, 1, true);
     expect_cut_off(Errc::protocol_violation, kWithoutCredit);
 }
 
-TEST_F(HostileCredit, bulk_headers_count_as_much_as_their_head) {
+TEST_F(HostileCredit, a_bulk_message_is_charged_for_its_head_only) {
     for (std::uint64_t i = 0; i < 4; ++i) {
         says(Lane::eager, bulk(header(i, 1, wire::kMaxByteCount)));
     }
@@ -61,8 +61,8 @@ TEST_F(HostileCredit, bulk_headers_count_as_much_as_their_head) {
     expect_cut_off(Errc::protocol_violation, kWithoutCredit);
 }
 
-TEST_F(HostileCredit, an_eager_message_counts_with_all_its_bytes) {
-    // Larger than the head of a bulk one, which is all that those count.
+TEST_F(HostileCredit, an_eager_message_is_charged_for_all_its_bytes) {
+    // Larger than the head of a bulk message, which is all that a bulk message is charged.
     says(Lane::eager, eager(header(0, 1, 4096)));
     expect_not_cut_off();
     Asked& asked = receive(kHostile, 1);
@@ -85,7 +85,7 @@ TEST_F(HostileCredit, frames_after_a_violation_are_ignored) {
     expect_cut_off(Errc::protocol_violation, kWithoutCredit);
 }
 
-TEST_F(HostileCredit, credit_that_was_matched_may_be_used_again) {
+TEST_F(HostileCredit, credit_of_matched_messages_can_be_used_again) {
     for (std::uint64_t i = 0; i < 10 * limits_.shared.headers; ++i) {
         Asked& asked = receive(kHostile, 40 + i);
         says(Lane::eager, eager(header(i, 40 + i, 256)));
@@ -94,17 +94,17 @@ TEST_F(HostileCredit, credit_that_was_matched_may_be_used_again) {
     }
     expect_not_cut_off();
     std::uint64_t given_back = 0;
-    for (const auto& credit : told<wire::Credit>()) given_back += credit.headers;
+    for (const auto& credit : control_frames<wire::Credit>()) given_back += credit.headers;
     EXPECT_GT(given_back, 9 * limits_.shared.headers);
     EXPECT_LE(given_back, 10 * limits_.shared.headers);
 }
 
-TEST_F(HostileCredit, credit_that_was_never_taken_cannot_be_given_back) {
+TEST_F(HostileCredit, returning_credit_that_was_never_taken_disconnects_the_peer) {
     says(Lane::control, said(wire::Credit{.pool = wire::CreditPool::shared, .headers = 1}));
     expect_cut_off(Errc::protocol_violation, "more credit than it had received");
 }
 
-TEST_F(HostileCredit, more_credit_than_was_taken_cannot_be_given_back) {
+TEST_F(HostileCredit, returning_more_credit_than_was_taken_disconnects_the_peer) {
     Asked& sent = send(kHostile, 100);
     pump();
     ASSERT_EQ(sent.ended, 1);
@@ -121,7 +121,7 @@ TEST_F(HostileCredit, credit_of_an_unknown_communicator_is_ignored) {
     expect_not_cut_off();
 }
 
-TEST_F(HostileCredit, credit_of_the_reserve_is_not_of_the_shared_pool) {
+TEST_F(HostileCredit, returning_shared_credit_to_the_reserve_disconnects_the_peer) {
     send(kHostile, 100);
     says(Lane::control,
          said(wire::Credit{
@@ -129,14 +129,14 @@ TEST_F(HostileCredit, credit_of_the_reserve_is_not_of_the_shared_pool) {
     expect_cut_off(Errc::protocol_violation, "more credit than it had received");
 }
 
-TEST_F(HostileCredit, credit_of_collectives_was_never_taken) {
+TEST_F(HostileCredit, returning_collective_credit_never_taken_disconnects_the_peer) {
     send(kHostile, 100);
     says(Lane::control,
          said(wire::Credit{.pool = wire::CreditPool::collective, .context = kWorld, .headers = 1}));
     expect_cut_off(Errc::protocol_violation, "more credit than it had received");
 }
 
-TEST_F(HostileCredit, credit_of_the_reserve_of_collectives_was_never_taken) {
+TEST_F(HostileCredit, returning_collective_reserve_credit_never_taken_disconnects_the_peer) {
     send(kHostile, 100);
     says(Lane::control,
          said(wire::Credit{
@@ -144,7 +144,7 @@ TEST_F(HostileCredit, credit_of_the_reserve_of_collectives_was_never_taken) {
     expect_cut_off(Errc::protocol_violation, "more credit than it had received");
 }
 
-TEST_F(HostileCredit, sends_that_wait_for_credit_end_when_it_is_cut_off) {
+TEST_F(HostileCredit, sends_that_wait_for_credit_fail_when_the_peer_is_disconnected) {
     std::vector<Asked*> sent;
     for (std::uint32_t i = 0; i < limits_.shared.headers + limits_.reserve.headers + 3; ++i) {
         sent.push_back(&send(kHostile, 0));
@@ -157,14 +157,14 @@ TEST_F(HostileCredit, sends_that_wait_for_credit_end_when_it_is_cut_off) {
     ASSERT_TRUE(sent.back()->error());
     EXPECT_EQ(sent.back()->error()->code(), Errc::protocol_violation);
     EXPECT_EQ(sent.back()->error()->rank(), public_rank(kHostile));
-    // And those that are started later.
+    // Sends that start later fail as well.
     EXPECT_EQ(send(kHostile, 0).send.error->code(), Errc::protocol_violation);
     pump();
 }
 
-TEST_F(HostileCredit, a_peer_that_does_not_read_what_is_said_to_it_is_cut_off) {
+TEST_F(HostileCredit, a_peer_that_does_not_read_is_disconnected) {
     hostile_.set_room(Lane::control, 0);
-    // Each is answered by a grant, and some by credit.
+    // The engine answers each message with a grant, and some with credit.
     for (std::uint64_t i = 0; i <= limits_.max_control_backlog && !hostile_.closed(); ++i) {
         auto made = header(i, 30 + i, 8);
         made.awaits_grant = true;

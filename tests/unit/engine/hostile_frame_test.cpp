@@ -9,7 +9,7 @@ namespace {
 
 class HostileFrame : public HostilePeer {
 protected:
-    void asks_back(std::uint64_t sequence, ContextId context = kWorld) {
+    void withdraws(std::uint64_t sequence, ContextId context = kWorld) {
         says(Lane::control, said(wire::Withdraw{.context = context,
                                                 .sequence = Sequence(sequence),
                                                 .step = wire::WithdrawStep::asked}));
@@ -23,7 +23,7 @@ protected:
     }
 };
 
-TEST_F(HostileFrame, a_sequence_that_skips_cuts_it_off) {
+TEST_F(HostileFrame, a_skipped_sequence_number_disconnects_the_peer) {
     says(Lane::eager, eager(header(0, 1, 3)));
     says(Lane::eager, eager(header(2, 1, 3)));
     EXPECT_EQ(engine_->messages(), 1U);
@@ -31,7 +31,7 @@ TEST_F(HostileFrame, a_sequence_that_skips_cuts_it_off) {
                    "message 2 of a communicator arrived, but message 1 was expected");
 }
 
-TEST_F(HostileFrame, a_sequence_that_repeats_cuts_it_off) {
+TEST_F(HostileFrame, a_repeated_sequence_number_disconnects_the_peer) {
     says(Lane::eager, eager(header(0, 1, 3)));
     says(Lane::eager, bulk(header(0, 1, 3)));
     EXPECT_EQ(engine_->messages(), 1U);
@@ -39,7 +39,7 @@ TEST_F(HostileFrame, a_sequence_that_repeats_cuts_it_off) {
                    "message 0 of a communicator arrived, but message 1 was expected");
 }
 
-TEST_F(HostileFrame, the_last_sequence_first_cuts_it_off) {
+TEST_F(HostileFrame, starting_with_the_largest_sequence_number_disconnects_the_peer) {
     says(Lane::eager, eager(header(~std::uint64_t{0}, 1, 3)));
     expect_cut_off(Errc::protocol_violation, "18446744073709551615");
 }
@@ -57,14 +57,14 @@ TEST_F(HostileFrame, unknown_communicators_are_kept_up_to_a_limit) {
     EXPECT_EQ(engine_->messages(), 2 * most);
     expect_cut_off(Errc::limit_exceeded, "more than 3 communicators that this side has not made");
 
-    // What came whole is there for who makes the communicator.
+    // Messages that arrived whole can be received once the communicator is made.
     const std::array<NodeId, 2> members{node(0), node(1)};
     Context& made = engine_->add_context(ContextId(101), members, kMe);
     EXPECT_TRUE(engine_->look(made, {.source = kHostile, .tag = Tag(2)}));
     EXPECT_FALSE(engine_->look(made, {.source = kHostile, .tag = Tag(3)}));
 }
 
-TEST_F(HostileFrame, a_communicator_of_others_is_an_unknown_one) {
+TEST_F(HostileFrame, a_communicator_without_the_peer_counts_as_unknown) {
     const std::array<NodeId, 2> members{node(0), node(2)};
     Context& others = engine_->add_context(ContextId(50), members, kMe);
     says(Lane::eager, begins(ContextId(50), kHostile) + eager(header(0, 1, 10, ContextId(50))));
@@ -72,60 +72,60 @@ TEST_F(HostileFrame, a_communicator_of_others_is_an_unknown_one) {
     EXPECT_FALSE(engine_->look(others, {}));
 }
 
-TEST_F(HostileFrame, frames_on_the_wrong_lane_cut_it_off) {
+TEST_F(HostileFrame, an_eager_frame_on_the_control_lane_disconnects_the_peer) {
     says(Lane::control, eager(header(0, 1, 3)));
     EXPECT_EQ(engine_->messages(), 0U);
     expect_cut_off(Errc::protocol_violation, "a frame of type eager arrived on the control lane");
 }
 
-TEST_F(HostileFrame, credit_on_the_eager_lane_cuts_it_off) {
+TEST_F(HostileFrame, a_credit_frame_on_the_eager_lane_disconnects_the_peer) {
     says(Lane::eager, said(wire::Credit{.headers = 1}));
     expect_cut_off(Errc::protocol_violation, "a frame of type credit arrived on the eager lane");
 }
 
-TEST_F(HostileFrame, a_frame_on_the_rpc_lane_cuts_it_off) {
+TEST_F(HostileFrame, a_grant_on_the_rpc_lane_disconnects_the_peer) {
     says(Lane::rpc, said(wire::Preamble{.lane = wire::Lane::rpc}));
     expect_not_cut_off();
     says(Lane::rpc, said(wire::Grant{.context = kWorld}));
     expect_cut_off(Errc::protocol_violation, "arrived on the rpc lane");
 }
 
-TEST_F(HostileFrame, a_lane_that_begins_as_another_cuts_it_off) {
+TEST_F(HostileFrame, the_preamble_of_another_lane_disconnects_the_peer) {
     says(Lane::rpc, said(wire::Preamble{.lane = wire::Lane::eager}));
     expect_cut_off(Errc::protocol_violation, "the rpc lane began as a eager lane");
 }
 
-TEST_F(HostileFrame, a_hello_where_none_is_due_cuts_it_off) {
+TEST_F(HostileFrame, an_unexpected_hello_disconnects_the_peer) {
     says(Lane::control, said(wire::Hello{}));
     expect_cut_off(Errc::protocol_violation,
                    "a frame of type hello arrived where it is not allowed");
 }
 
-TEST_F(HostileFrame, an_unknown_frame_cuts_it_off) {
+TEST_F(HostileFrame, a_frame_of_unknown_type_disconnects_the_peer) {
     says(Lane::control, Bytes{std::byte{1}, std::byte{99}, {}, {}, {}, {}, {}, {}});
     expect_cut_off(Errc::unsupported, "type");
 }
 
-TEST_F(HostileFrame, a_frame_of_another_version_cuts_it_off) {
+TEST_F(HostileFrame, a_frame_of_another_version_disconnects_the_peer) {
     Bytes frame = said(wire::Credit{.headers = 1});
     frame[0] = std::byte{2};
     says(Lane::control, frame);
     expect_cut_off(Errc::version_mismatch, "version");
 }
 
-TEST_F(HostileFrame, a_grant_for_a_message_that_was_never_announced_cuts_it_off) {
+TEST_F(HostileFrame, a_grant_for_an_unannounced_message_disconnects_the_peer) {
     send(kHostile, 10);
     grants(1);
     expect_cut_off(Errc::protocol_violation, "granted a message that was never announced");
 }
 
-// It may have ended here while the grant was under way.
+// The communicator may have ended here while the grant was in flight.
 TEST_F(HostileFrame, a_grant_in_an_unknown_communicator_is_ignored) {
     grants(0, ContextId(99));
     expect_not_cut_off();
 }
 
-TEST_F(HostileFrame, a_second_grant_changes_nothing) {
+TEST_F(HostileFrame, a_second_grant_has_no_effect) {
     Asked& sent = send(kHostile, 2000, true);
     grants(0);
     ASSERT_EQ(hostile_.outgoing().size(), 1U);
@@ -140,7 +140,7 @@ TEST_F(HostileFrame, a_second_grant_changes_nothing) {
     expect_not_cut_off();
 }
 
-TEST_F(HostileFrame, an_answer_that_was_not_asked_for_cuts_it_off) {
+TEST_F(HostileFrame, an_unrequested_withdraw_answer_disconnects_the_peer) {
     Asked& sent = send(kHostile, 2000, true);
     answers(0, wire::WithdrawStep::done);
     EXPECT_EQ(sent.ended, 0);
@@ -149,7 +149,7 @@ TEST_F(HostileFrame, an_answer_that_was_not_asked_for_cuts_it_off) {
     EXPECT_EQ(sent.error()->code(), Errc::protocol_violation);
 }
 
-TEST_F(HostileFrame, a_second_answer_cuts_it_off) {
+TEST_F(HostileFrame, a_second_withdraw_answer_disconnects_the_peer) {
     hostile_.sent_whole = true;
     Asked& sent = send(kHostile, 2000);
     engine_->cancel(sent.send);
@@ -164,7 +164,7 @@ TEST_F(HostileFrame, a_second_answer_cuts_it_off) {
                    "answered a question about a message that was not asked");
 }
 
-TEST_F(HostileFrame, an_answer_that_never_comes_ends_the_send_with_the_link) {
+TEST_F(HostileFrame, a_cancelled_send_ends_with_the_link_when_no_answer_arrives) {
     hostile_.sent_whole = true;
     Asked& sent = send(kHostile, 2000);
     engine_->cancel(sent.send);
@@ -176,35 +176,35 @@ TEST_F(HostileFrame, an_answer_that_never_comes_ends_the_send_with_the_link) {
     EXPECT_EQ(sent.error()->code(), Errc::timed_out);
 }
 
-TEST_F(HostileFrame, messages_that_were_never_sent_are_taken_back_up_to_a_limit) {
+TEST_F(HostileFrame, withdrawals_of_messages_never_sent_are_limited) {
     const auto most = small_options().shared.headers;
-    for (std::uint64_t i = 0; i < most; ++i) asks_back(5 + i, ContextId(i));
+    for (std::uint64_t i = 0; i < most; ++i) withdraws(5 + i, ContextId(i));
     expect_not_cut_off();
-    asks_back(77);
-    EXPECT_TRUE(told<wire::Withdraw>().empty());
+    withdraws(77);
+    EXPECT_TRUE(control_frames<wire::Withdraw>().empty());
     expect_cut_off(Errc::limit_exceeded, "takes back messages that it never sent");
 }
 
-TEST_F(HostileFrame, a_message_that_is_taken_back_twice_cuts_it_off) {
-    asks_back(0);
+TEST_F(HostileFrame, withdrawing_a_message_twice_disconnects_the_peer) {
+    withdraws(0);
     expect_not_cut_off();
-    asks_back(0);
+    withdraws(0);
     expect_cut_off(Errc::protocol_violation, "took one message back twice");
 }
 
-TEST_F(HostileFrame, a_message_that_was_taken_back_and_comes_with_its_payload_cuts_it_off) {
-    asks_back(0);
+TEST_F(HostileFrame, sending_the_payload_of_a_withdrawn_message_disconnects_the_peer) {
+    withdraws(0);
     says(Lane::eager, eager(header(0, 1, 10)));
     expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
 }
 
-TEST_F(HostileFrame, a_message_that_came_whole_is_not_taken_back) {
+TEST_F(HostileFrame, a_complete_message_cannot_be_withdrawn) {
     says(Lane::eager, eager(header(0, 1, 10)));
-    asks_back(0);
-    asks_back(0);
+    withdraws(0);
+    withdraws(0);
     expect_not_cut_off();
-    ASSERT_EQ(told<wire::Withdraw>().size(), 2U);
-    EXPECT_EQ(told<wire::Withdraw>()[0].step, wire::WithdrawStep::received);
+    ASSERT_EQ(control_frames<wire::Withdraw>().size(), 2U);
+    EXPECT_EQ(control_frames<wire::Withdraw>()[0].step, wire::WithdrawStep::received);
     EXPECT_EQ(engine_->messages(), 1U);
 }
 
@@ -212,7 +212,7 @@ TEST(MessageNameHash, chosen_names_do_not_collide) {
     std::set<std::size_t> buckets;
     const MessageNameHash hash{.seed = 77};
     for (std::uint64_t i = 0; i < 4096; ++i) {
-        // One number each to a hash that adds.
+        // The hash 31 * context + sequence would map all of these to the same value.
         buckets.insert(hash({ContextId(i), Sequence(0 - 31 * i)}) % 4099);
     }
     EXPECT_GT(buckets.size(), 2200U);
@@ -225,9 +225,9 @@ protected:
     HostileWithDefaults() : HostilePeer(EngineOptions()) {}
 };
 
-TEST_F(HostileWithDefaults, a_peer_can_make_us_keep_at_most_64_mib) {
+TEST_F(HostileWithDefaults, a_peer_can_make_this_node_hold_at_most_64_mib) {
     const EngineOptions limits;
-    // Sizes that waste most of the buffers that they get.
+    // The size that wastes the largest part of its buffer.
     const std::uint64_t wasteful = InMessage::kMaxBlockBytes + 1;
     const auto fill = [&](ContextId context, std::uint64_t from, const Amount& pool, bool reserve) {
         for (std::uint64_t i = 0; i < pool.headers; ++i) {
@@ -245,9 +245,10 @@ TEST_F(HostileWithDefaults, a_peer_can_make_us_keep_at_most_64_mib) {
     pump();
     expect_not_cut_off();
     EXPECT_EQ(engine_->messages(), limits.shared.headers + limits.reserve.headers);
-    constexpr std::size_t kInMap = 64;  // what a map takes beside
+    constexpr std::size_t kInMap = 64;  // overhead of a map entry
     const std::uint64_t early = limits.max_early_contexts * (sizeof(Pair) + kInMap);
-    const std::uint64_t parked = 256 * FakeLink::kFirstWindow;  // streams whose message never comes
+    const std::uint64_t parked =
+        256 * FakeLink::kFirstWindow;  // streams whose message never arrives
     const std::uint64_t held =
         engine_->held_bytes() + pool_.statistics().total.bytes_in_use + parked + early;
     EXPECT_LE(held, std::uint64_t{64} << 20U);
@@ -262,7 +263,7 @@ protected:
     }
 };
 
-TEST_F(HostileWithoutMemory, an_eager_message_without_memory_never_arrives) {
+TEST_F(HostileWithoutMemory, an_eager_message_that_cannot_be_buffered_disconnects_the_peer) {
     memory().run_dry_after(0);
     const Bytes message = eager(header(0, 1, 3000));
     const auto pieces = std::span<const std::byte>(message);

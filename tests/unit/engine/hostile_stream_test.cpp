@@ -5,7 +5,7 @@ namespace {
 
 class HostileStream : public HostilePeer {};
 
-TEST_F(HostileStream, two_streams_for_one_message_cut_it_off) {
+TEST_F(HostileStream, two_streams_for_one_message_disconnect_the_peer) {
     Asked& asked = receive(kHostile, 1);
     says(Lane::eager, bulk(header(0, 1, 300)));
     streams(stream_of(kWorld, 0) + pattern(1, 100));
@@ -17,14 +17,14 @@ TEST_F(HostileStream, two_streams_for_one_message_cut_it_off) {
     EXPECT_EQ(asked.error()->code(), Errc::protocol_violation);
 }
 
-TEST_F(HostileStream, two_streams_before_the_header_of_their_message_cut_it_off) {
+TEST_F(HostileStream, two_streams_before_the_header_of_their_message_disconnect_the_peer) {
     streams(stream_of(kWorld, 0) + pattern(1, 100));
     expect_not_cut_off();
     streams(stream_of(kWorld, 0) + pattern(1, 100));
     expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
 }
 
-TEST_F(HostileStream, a_stream_that_overruns_the_announced_size_cuts_it_off) {
+TEST_F(HostileStream, a_stream_that_overruns_the_announced_size_disconnects_the_peer) {
     says(Lane::eager, bulk(header(0, 1, 100)));
     const port::StreamId stream = streams(stream_of(kWorld, 0) + pattern(1, 100));
     expect_not_cut_off();
@@ -33,7 +33,7 @@ TEST_F(HostileStream, a_stream_that_overruns_the_announced_size_cuts_it_off) {
     expect_cut_off(Errc::protocol_violation, "longer than its header said");
 }
 
-TEST_F(HostileStream, a_stream_that_overruns_writes_nothing_behind_the_announced_size) {
+TEST_F(HostileStream, an_overrunning_stream_writes_nothing_past_the_announced_size) {
     for (const bool direct : {false, true}) {
         SCOPED_TRACE(direct);
         hostile_.direct = direct;
@@ -54,7 +54,7 @@ TEST_F(HostileStream, a_stream_that_overruns_writes_nothing_behind_the_announced
     expect_cut_off(Errc::protocol_violation, "longer than its header said");
 }
 
-TEST_F(HostileStream, one_piece_beyond_the_announced_size_is_not_taken_in_part) {
+TEST_F(HostileStream, a_piece_that_overruns_the_announced_size_is_dropped_whole) {
     Asked& asked = receive(kHostile, 1, 200);
     says(Lane::eager, bulk(header(0, 1, 100)));
     streams(stream_of(kWorld, 0) + pattern(1, 101));
@@ -62,7 +62,7 @@ TEST_F(HostileStream, one_piece_beyond_the_announced_size_is_not_taken_in_part) 
     expect_cut_off(Errc::protocol_violation, "longer than its header said");
 }
 
-TEST_F(HostileStream, a_stream_that_ends_short_cuts_it_off) {
+TEST_F(HostileStream, a_stream_that_ends_early_disconnects_the_peer) {
     Asked& asked = receive(kHostile, 1, 200);
     says(Lane::eager, bulk(header(0, 1, 100)));
     hostile_.finish(streams(stream_of(kWorld, 0) + pattern(1, 99)));
@@ -74,7 +74,7 @@ TEST_F(HostileStream, a_stream_that_ends_short_cuts_it_off) {
     EXPECT_EQ(asked.error()->rank(), public_rank(kHostile));
 }
 
-TEST_F(HostileStream, a_stream_that_ends_before_it_named_its_message_cuts_it_off) {
+TEST_F(HostileStream, a_stream_that_ends_within_its_preamble_disconnects_the_peer) {
     Bytes preamble = stream_of(kWorld, 0);
     preamble.pop_back();
     hostile_.finish(streams(preamble));
@@ -82,24 +82,24 @@ TEST_F(HostileStream, a_stream_that_ends_before_it_named_its_message_cuts_it_off
     expect_cut_off(Errc::protocol_violation, "a payload stream ended before its header arrived");
 }
 
-TEST_F(HostileStream, a_stream_without_payload_cuts_it_off) {
+TEST_F(HostileStream, a_stream_without_payload_disconnects_the_peer) {
     hostile_.finish(streams(stream_of(kWorld, 0)));
     pump();
     expect_cut_off(Errc::protocol_violation, "a payload stream ended before its header arrived");
 }
 
-TEST_F(HostileStream, a_stream_that_is_a_lane_cuts_it_off) {
+TEST_F(HostileStream, a_stream_with_the_preamble_of_a_lane_disconnects_the_peer) {
     streams(said(wire::Preamble{.lane = wire::Lane::control}) + pattern(1, 16));
     expect_cut_off(Errc::protocol_violation, "a payload stream began without naming its payload");
 }
 
-TEST_F(HostileStream, a_stream_that_begins_with_anything_cuts_it_off) {
+TEST_F(HostileStream, a_stream_with_an_invalid_preamble_disconnects_the_peer) {
     streams(pattern(1, 24));
     expect_cut_off(Errc::protocol_violation, "a payload stream began without naming its payload");
 }
 
-TEST_F(HostileStream, streams_of_messages_that_never_come_hold_nothing_but_their_windows) {
-    constexpr std::uint64_t kStreams = 256;  // more a link does not let it open
+TEST_F(HostileStream, streams_of_messages_that_never_arrive_hold_only_their_windows) {
+    constexpr std::uint64_t kStreams = 256;  // the most that a link allows
     std::vector<port::StreamId> opened;
     for (std::uint64_t i = 0; i < kStreams; ++i) {
         opened.push_back(
@@ -107,13 +107,13 @@ TEST_F(HostileStream, streams_of_messages_that_never_come_hold_nothing_but_their
     }
     expect_not_cut_off();
     EXPECT_EQ(hostile_.incoming(), kStreams);
-    EXPECT_EQ(hostile_.parked(), kStreams * 500) << "the engine takes the preamble alone";
+    EXPECT_EQ(hostile_.parked(), kStreams * 500) << "the engine takes only the preambles";
     EXPECT_EQ(engine_->messages(), 0U);
     EXPECT_EQ(pool_.statistics().total.bytes_in_use, 0U);
     for (std::size_t i = 0; i < opened.size(); i += 2) hostile_.reset(opened[i]);
     pump();
-    expect_others_go_on();
-    // The name of one that was given up is free again.
+    expect_other_peer_unaffected();
+    // The name of a reset stream can be used again.
     streams(stream_of(ContextId(~std::uint64_t{0}), ~std::uint64_t{0}) + pattern(1, 5));
     expect_not_cut_off();
     hostile_.go_down(Error(Errc::timed_out, "it is gone"));
@@ -121,7 +121,7 @@ TEST_F(HostileStream, streams_of_messages_that_never_come_hold_nothing_but_their
     EXPECT_EQ(waiting_->error()->code(), Errc::timed_out);
 }
 
-TEST_F(HostileStream, a_stream_for_a_message_that_came_with_its_header_is_refused) {
+TEST_F(HostileStream, a_stream_for_a_message_that_arrived_on_the_lane_is_refused) {
     says(Lane::eager, eager(header(0, 1, 10)));
     streams(stream_of(kWorld, 0) + pattern(9, 10));
     expect_not_cut_off();
@@ -131,13 +131,13 @@ TEST_F(HostileStream, a_stream_for_a_message_that_came_with_its_header_is_refuse
     EXPECT_EQ(asked.memory, pattern(1, 10));
 }
 
-TEST_F(HostileStream, a_stream_before_a_message_that_comes_with_its_header_cuts_it_off) {
+TEST_F(HostileStream, a_stream_before_a_message_on_the_lane_disconnects_the_peer) {
     streams(stream_of(kWorld, 0) + pattern(9, 10));
     says(Lane::eager, eager(header(0, 1, 10)));
     expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
 }
 
-TEST_F(HostileStream, sizes_near_the_end_of_numbers_are_refused) {
+TEST_F(HostileStream, sizes_near_the_integer_limit_are_refused) {
     for (const std::uint64_t size :
          {~std::uint64_t{0}, ~std::uint64_t{0} - 23, std::uint64_t{1} << 63U}) {
         const Bytes frame = nexar::testing::with_size(bulk(header(0, 1, 100)), size);
@@ -147,14 +147,14 @@ TEST_F(HostileStream, sizes_near_the_end_of_numbers_are_refused) {
     expect_cut_off(Errc::limit_exceeded, "size");
 }
 
-TEST_F(HostileStream, an_eager_size_above_its_limit_is_refused) {
+TEST_F(HostileStream, an_eager_size_above_the_limit_is_refused) {
     says(Lane::eager,
          nexar::testing::with_size(said(wire::EagerHeader{header(0, 1, 8)}), ~std::uint64_t{0}));
     EXPECT_EQ(engine_->messages(), 0U);
     expect_cut_off(Errc::limit_exceeded, "size");
 }
 
-TEST_F(HostileStream, the_largest_size_takes_no_more_than_a_head) {
+TEST_F(HostileStream, a_message_of_the_largest_size_buffers_only_its_head) {
     says(Lane::eager, bulk(header(0, 1, wire::kMaxByteCount)));
     streams(stream_of(kWorld, 0) + pattern(1, 5000));
     expect_not_cut_off();
@@ -166,10 +166,10 @@ TEST_F(HostileStream, the_largest_size_takes_no_more_than_a_head) {
     EXPECT_EQ(asked.error()->code(), Errc::truncated);
     EXPECT_EQ(engine_->messages(), 0U);
     EXPECT_EQ(hostile_.incoming(), 0U);
-    expect_others_go_on();
+    expect_other_peer_unaffected();
 }
 
-TEST_F(HostileStream, a_payload_that_never_comes_ends_its_receive_with_the_link) {
+TEST_F(HostileStream, a_receive_ends_with_the_link_when_its_payload_never_arrives) {
     Asked& asked = receive(kHostile, 1);
     says(Lane::eager, bulk(header(0, 1, 100)));
     streams(stream_of(kWorld, 0) + pattern(1, 50));
@@ -182,7 +182,7 @@ TEST_F(HostileStream, a_payload_that_never_comes_ends_its_receive_with_the_link)
     EXPECT_THAT(asked.error()->cause(), ::testing::HasSubstr("ended the control lane"));
     EXPECT_EQ(waiting_->error()->code(), Errc::protocol_violation);
     EXPECT_EQ(engine_->messages(), 0U);
-    expect_others_go_on();
+    expect_other_peer_unaffected();
 }
 
 }  // namespace

@@ -24,9 +24,9 @@ using ::testing::HasSubstr;
 using Bytes = nexar::testing::Bytes;
 
 constexpr std::size_t kSize = 60;
-constexpr std::uint64_t kBehind = wire::kBulkPreambleBytes;
+constexpr std::uint64_t kPayloadAt = wire::kBulkPreambleBytes;
 
-/// A stream whose payload is a message that nobody, or one receive, wants.
+/// A stream whose payload is a message that one receive, or none, has matched.
 class InStreamTest : public ::testing::Test, public Services, public Transfers::Owner {
 protected:
     InStreamTest() {
@@ -92,7 +92,7 @@ protected:
     bool knows_ = true;
 };
 
-TEST_F(InStreamTest, names_its_payload_once_when_its_preamble_is_whole) {
+TEST_F(InStreamTest, names_its_payload_once_when_its_preamble_is_complete) {
     for (std::size_t cut = 0; cut <= whole_.size(); ++cut) {
         SCOPED_TRACE(cut);
         InStream stream(peer_.transfers, port::StreamId(6));
@@ -101,7 +101,7 @@ TEST_F(InStreamTest, names_its_payload_once_when_its_preamble_is_whole) {
         std::ranges::fill(memory_, std::byte{0});
         const auto bytes = port::ConstBytes(whole_);
         EXPECT_EQ(stream.write(0, bytes.first(cut)), cut);
-        EXPECT_EQ(names_.size(), cut >= kBehind ? 1U : 0U);
+        EXPECT_EQ(names_.size(), cut >= kPayloadAt ? 1U : 0U);
         EXPECT_EQ(stream.write(cut, bytes.subspan(cut)), whole_.size() - cut);
         ASSERT_EQ(names_.size(), 1U);
         EXPECT_EQ(
@@ -113,46 +113,46 @@ TEST_F(InStreamTest, names_its_payload_once_when_its_preamble_is_whole) {
     EXPECT_FALSE(overran());
 }
 
-TEST_F(InStreamTest, takes_its_preamble_alone_until_the_header_arrives) {
+TEST_F(InStreamTest, takes_only_its_preamble_until_the_header_arrives) {
     knows_ = false;
-    EXPECT_EQ(write(0, whole_), kBehind);
-    EXPECT_EQ(write(kBehind, pattern(1, 10)), 0U);
-    EXPECT_TRUE(stream_.region(kBehind, 10).empty());
+    EXPECT_EQ(write(0, whole_), kPayloadAt);
+    EXPECT_EQ(write(kPayloadAt, pattern(1, 10)), 0U);
+    EXPECT_TRUE(stream_.region(kPayloadAt, 10).empty());
     EXPECT_TRUE(peer_.transfers.is_early(names_.at(0)));
     message_.receiver = &receive_;
     peer_.transfers.expect(names_[0], message_);
     EXPECT_EQ(message_.stream, &stream_);
     EXPECT_FALSE(peer_.transfers.is_early(names_[0]));
-    EXPECT_EQ(write(kBehind, pattern(1, 10)), 10U);
+    EXPECT_EQ(write(kPayloadAt, pattern(1, 10)), 10U);
 }
 
-TEST_F(InStreamTest, keeps_the_beginning_with_the_message_while_no_receive_matches) {
-    EXPECT_EQ(write(0, whole_), kBehind + 40);
+TEST_F(InStreamTest, buffers_the_head_in_the_message_while_no_receive_matches) {
+    EXPECT_EQ(write(0, whole_), kPayloadAt + 40);
     EXPECT_EQ(message_.received, 40U);
-    EXPECT_EQ(write(kBehind + 40, Bytes(20)), 0U) << "the rest waits in the link";
+    EXPECT_EQ(write(kPayloadAt + 40, Bytes(20)), 0U) << "the rest waits in the link";
     const port::Bytes kept = MessageStore::storage(message_);
     EXPECT_EQ(Bytes(kept.begin(), kept.end()), pattern(1, 40));
-    EXPECT_TRUE(stream_.region(kBehind, 10).empty());
+    EXPECT_TRUE(stream_.region(kPayloadAt, 10).empty());
 }
 
-TEST_F(InStreamTest, takes_nothing_without_room_for_it) {
+TEST_F(InStreamTest, takes_no_payload_without_room_for_the_head) {
     Messages without_room(*this, {}, pool_);
     message_.messages = &without_room;
-    EXPECT_EQ(write(0, whole_), kBehind);
+    EXPECT_EQ(write(0, whole_), kPayloadAt);
     EXPECT_EQ(message_.received, 0U);
 }
 
 TEST_F(InStreamTest, offers_the_memory_of_its_receive_up_to_the_size_of_the_message) {
     message_.receiver = &receive_;
-    EXPECT_TRUE(stream_.region(0, 100).empty()) << "the preamble is not the receive's";
+    EXPECT_TRUE(stream_.region(0, 100).empty()) << "the preamble is not part of the payload";
     write(0, stream_of(ContextId(3), 9));
-    EXPECT_TRUE(stream_.region(kBehind - 1, 100).empty());
-    const port::Bytes all = stream_.region(kBehind, 1000);
+    EXPECT_TRUE(stream_.region(kPayloadAt - 1, 100).empty());
+    const port::Bytes all = stream_.region(kPayloadAt, 1000);
     EXPECT_EQ(all.data(), memory_.data());
     EXPECT_EQ(all.size(), kSize);
-    EXPECT_EQ(stream_.region(kBehind + 50, 1000).size(), 10U);
-    EXPECT_EQ(stream_.region(kBehind + 50, 3).size(), 3U);
-    EXPECT_TRUE(stream_.region(kBehind + kSize, 1).empty());
+    EXPECT_EQ(stream_.region(kPayloadAt + 50, 1000).size(), 10U);
+    EXPECT_EQ(stream_.region(kPayloadAt + 50, 3).size(), 3U);
+    EXPECT_TRUE(stream_.region(kPayloadAt + kSize, 1).empty());
     EXPECT_TRUE(stream_.region(~std::uint64_t{0}, 1).empty());
 }
 
@@ -160,21 +160,22 @@ TEST_F(InStreamTest, writes_nothing_of_a_piece_that_exceeds_the_size) {
     message_.receiver = &receive_;
     write(0, stream_of(ContextId(3), 9) + pattern(1, kSize - 1));
     EXPECT_FALSE(overran());
-    EXPECT_EQ(write(kBehind + kSize - 1, pattern(2, 2)), 2U);
+    EXPECT_EQ(write(kPayloadAt + kSize - 1, pattern(2, 2)), 2U);
     EXPECT_TRUE(overran());
     EXPECT_TRUE(stream_.refused());
     EXPECT_EQ(memory_[kSize - 1], std::byte{0});
     EXPECT_EQ(memory_[kSize], std::byte{0});
-    EXPECT_EQ(write(kBehind + kSize + 1, pattern(2, 50)), 50U) << "a refused stream is dropped";
+    EXPECT_EQ(write(kPayloadAt + kSize + 1, pattern(2, 50)), 50U)
+        << "the bytes of a refused stream are dropped";
     EXPECT_EQ(memory_[kSize], std::byte{0});
 }
 
-TEST_F(InStreamTest, accepts_the_end_of_a_message) {
+TEST_F(InStreamTest, accepts_an_empty_write_but_no_byte_after_the_end) {
     message_.receiver = &receive_;
     write(0, whole_);
-    EXPECT_EQ(write(kBehind + kSize, Bytes()), 0U);
+    EXPECT_EQ(write(kPayloadAt + kSize, Bytes()), 0U);
     EXPECT_FALSE(overran());
-    EXPECT_EQ(write(kBehind + kSize, Bytes(1)), 1U);
+    EXPECT_EQ(write(kPayloadAt + kSize, Bytes(1)), 1U);
     EXPECT_TRUE(overran());
 }
 

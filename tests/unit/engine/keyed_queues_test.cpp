@@ -31,7 +31,7 @@ std::vector<int> numbers(const List& list) {
     return found;
 }
 
-TEST(IntrusiveList, keeps_the_order_in_which_objects_came) {
+TEST(IntrusiveList, keeps_insertion_order) {
     std::deque<Object> objects{{.number = 1}, {.number = 2}, {.number = 3}, {.number = 4}};
     List list;
     EXPECT_TRUE(list.empty());
@@ -51,7 +51,7 @@ TEST(IntrusiveList, keeps_the_order_in_which_objects_came) {
     EXPECT_EQ(numbers(list), (std::vector{1}));
 }
 
-TEST(IntrusiveList, an_object_is_in_several_lists) {
+TEST(IntrusiveList, an_object_can_be_in_several_lists) {
     Object first{.number = 1};
     Object second{.number = 2};
     List list;
@@ -66,7 +66,7 @@ TEST(IntrusiveList, an_object_is_in_several_lists) {
     EXPECT_EQ(OtherList::after(second), &first);
 }
 
-TEST(IntrusiveListDeathTest, an_object_that_is_not_in_it_cannot_leave) {
+TEST(IntrusiveListDeathTest, erasing_an_object_that_is_not_in_the_list_aborts) {
     Object in;
     Object out;
     List list;
@@ -90,7 +90,7 @@ struct KeyOf {
     const Key& operator()(const Keyed& one) const noexcept { return one.key; }
 };
 
-/// Against a map of queues; with `spread` false all keys have one hash.
+/// Compares KeyedQueues with a map of queues. With `spread` false all keys have the same hash.
 void compare(std::uint64_t seed, bool spread) {
     Random random(seed);
     std::deque<Keyed> objects(300);
@@ -119,11 +119,11 @@ void compare(std::uint64_t seed, bool spread) {
     EXPECT_EQ(shown, plain);
 }
 
-TEST(KeyedQueues, is_a_map_of_queues) {
+TEST(KeyedQueues, behaves_like_a_map_of_queues) {
     compare(test_seed(11), true);
 }
 
-TEST(KeyedQueues, keeps_keys_apart_that_have_one_hash) {
+TEST(KeyedQueues, distinguishes_keys_with_the_same_hash) {
     compare(test_seed(12), false);
 }
 

@@ -22,7 +22,7 @@ using nexar::testing::said;
 using Bytes = nexar::testing::Bytes;
 using ::testing::HasSubstr;
 
-/// Keeps every frame, and receives the payloads behind them.
+/// Records every frame and receives the payload behind it.
 class Kept final : public LaneReader::Taker, public PayloadReceiver {
 public:
     Result<LanePayload> frame(const wire::FrameHeader& header, port::ConstBytes body) override {
@@ -35,7 +35,7 @@ public:
         return LanePayload{.bytes = size, .receiver = wants ? this : nullptr};
     }
     void violated(const Error& error) override {
-        EXPECT_FALSE(violation) << "told once";
+        EXPECT_FALSE(violation) << "violated() is called once";
         violation = error;
     }
 
@@ -75,7 +75,7 @@ Bytes eager(std::uint64_t tag, std::size_t bytes) {
     return said(header) + pattern(tag, bytes);
 }
 
-/// Three messages and a header alone.
+/// Three eager messages and a bulk header, whose payload is not on the lane.
 Bytes eager_lane() {
     return preamble(wire::Lane::eager) + eager(1, 100) + eager(2, 0) +
            said(wire::BulkHeader{{.size = 5}}) + eager(3, 7);
@@ -94,19 +94,19 @@ void expect_eager_lane(const Kept& kept) {
     EXPECT_EQ(kept.bodies[2].size(), wire::kMessageHeaderFrameBytes - wire::kFrameHeaderBytes);
 }
 
-/// Gives all bytes in pieces of the sizes that `next` says.
+/// Feeds all bytes to the reader in pieces; `next` returns the size of each.
 template <class Next>
 void feed(LaneReader& reader, std::span<const std::byte> bytes, Next next) {
     std::uint64_t offset = 0;
     while (!bytes.empty()) {
         const auto piece = bytes.first(std::min<std::size_t>(bytes.size(), next()));
-        ASSERT_EQ(reader.write(offset, piece), piece.size()) << "a lane never waits";
+        ASSERT_EQ(reader.write(offset, piece), piece.size()) << "a lane accepts every byte at once";
         offset += piece.size();
         bytes = bytes.subspan(piece.size());
     }
 }
 
-TEST(LaneReader, takes_a_lane_cut_at_every_byte) {
+TEST(LaneReader, reads_a_lane_split_at_any_byte) {
     const Bytes lane = eager_lane();
     for (std::size_t cut = 0; cut <= lane.size(); ++cut) {
         SCOPED_TRACE(cut);
@@ -119,7 +119,7 @@ TEST(LaneReader, takes_a_lane_cut_at_every_byte) {
     }
 }
 
-TEST(LaneReader, takes_a_lane_in_pieces_of_every_size) {
+TEST(LaneReader, reads_a_lane_in_pieces_of_any_size) {
     const Bytes lane = eager_lane();
     for (std::size_t size = 1; size <= lane.size(); ++size) {
         SCOPED_TRACE(size);
@@ -130,7 +130,7 @@ TEST(LaneReader, takes_a_lane_in_pieces_of_every_size) {
     }
 }
 
-TEST(LaneReader, takes_a_lane_in_pieces_of_random_sizes) {
+TEST(LaneReader, reads_a_lane_in_pieces_of_random_sizes) {
     Random random(test_seed(3));
     const Bytes lane = eager_lane();
     for (int round = 0; round < 200; ++round) {
@@ -152,13 +152,13 @@ TEST(LaneReader, drops_a_payload_without_a_receiver) {
     EXPECT_EQ(kept.finished_payloads, 0);
 }
 
-TEST(LaneReader, drops_the_rest_of_a_payload_that_was_skipped) {
+TEST(LaneReader, drops_the_rest_of_a_skipped_payload) {
     Kept kept;
     LaneReader reader(wire::Lane::eager, kept);
     kept.skipped_by = &reader;
     feed(reader, eager_lane(), [] { return 5; });
     EXPECT_FALSE(kept.violation);
-    EXPECT_EQ(kept.types.size(), 4U) << "the frames behind it still count";
+    EXPECT_EQ(kept.types.size(), 4U) << "the reader still delivers the frames behind it";
     EXPECT_GT(kept.came, 0U);
     EXPECT_LE(kept.came, 10U) << "the first piece of each payload";
     EXPECT_EQ(kept.finished_payloads, 0);
@@ -170,7 +170,7 @@ TEST(LaneReader, offers_no_memory) {
     EXPECT_TRUE(reader.region(0, 100).empty());
 }
 
-/// What a control lane answers to these bytes, given at once and one by one.
+/// The violation that a control lane reports for these bytes, whether fed at once or one at a time.
 Error violation_of(const Bytes& bytes, std::size_t frames_before) {
     std::optional<Error> first;
     for (const std::size_t size : {bytes.size(), std::size_t{1}}) {
@@ -192,13 +192,13 @@ Bytes control() {
     return preamble(wire::Lane::control);
 }
 
-TEST(LaneReader, refuses_a_lane_that_begins_as_another) {
+TEST(LaneReader, refuses_the_preamble_of_another_lane) {
     const Error error = violation_of(preamble(wire::Lane::eager), 0);
     EXPECT_EQ(error.code(), Errc::protocol_violation);
     EXPECT_THAT(error.cause(), HasSubstr("the control lane began as a eager lane"));
 }
 
-TEST(LaneReader, refuses_a_lane_that_begins_as_a_payload_stream) {
+TEST(LaneReader, refuses_the_preamble_of_a_payload_stream) {
     const Error error = violation_of(nexar::testing::stream_of(ContextId(1), 2), 0);
     EXPECT_EQ(error.code(), Errc::protocol_violation);
 }
@@ -207,19 +207,19 @@ TEST(LaneReader, refuses_bytes_that_are_not_a_preamble) {
     EXPECT_EQ(violation_of(pattern(1, 8), 0).code(), Errc::malformed);
 }
 
-TEST(LaneReader, refuses_a_frame_of_another_lane) {
+TEST(LaneReader, refuses_a_frame_that_belongs_to_another_lane) {
     const Error error = violation_of(control() + said(wire::Credit{.headers = 1}) + eager(1, 3), 1);
     EXPECT_EQ(error.code(), Errc::protocol_violation);
     EXPECT_THAT(error.cause(), HasSubstr("a frame of type eager arrived on the control lane"));
 }
 
-TEST(LaneReader, refuses_an_unknown_frame) {
+TEST(LaneReader, refuses_a_frame_of_unknown_type) {
     const Bytes unknown{std::byte{1}, std::byte{77}, {}, {}, {}, {}, {}, {}};
     EXPECT_EQ(violation_of(control() + unknown, 0).code(), Errc::unsupported);
 }
 
-TEST(LaneReader, refuses_a_frame_above_its_limit_before_its_body_comes) {
-    // A credit of 249 bytes.
+TEST(LaneReader, refuses_an_oversized_frame_before_its_body_arrives) {
+    // A credit frame of 249 bytes.
     const Bytes large{std::byte{1}, std::byte{5}, {}, {}, std::byte{249}, {}, {}, {}};
     EXPECT_EQ(violation_of(control() + large, 0).code(), Errc::limit_exceeded);
 }

@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 
 constexpr std::uint32_t kWorld = 4;
 
-/// The rules as one would write them down: two lists, searched from the front.
+/// The matching rules in their simplest form: two lists, searched from the front.
 class PlainMatcher {
 public:
     PostedReceive* take_posted(Rank source, Tag tag) {
@@ -71,7 +71,7 @@ struct Both {
     }
 };
 
-TEST(Matcher, agrees_with_the_rules_written_down_plainly) {
+TEST(Matcher, agrees_with_a_naive_matcher) {
     const std::uint64_t seed = test_seed(41);
     Random random(seed);
     for (int round = 0; round < 20; ++round) {
@@ -103,7 +103,7 @@ TEST(Matcher, agrees_with_the_rules_written_down_plainly) {
     }
 }
 
-TEST(Matcher, lists_waiting_entries_in_order) {
+TEST(Matcher, lists_pending_entries_in_order) {
     Both both;
     both.post({.source = Rank(1), .tag = Tag(2)});
     both.post({.source = {}, .tag = Tag(3)});
@@ -113,7 +113,7 @@ TEST(Matcher, lists_waiting_entries_in_order) {
     EXPECT_THAT(both.matcher.all_arrived(), ElementsAre(&both.messages[0], &both.messages[1]));
 }
 
-TEST(Matcher, a_rank_that_does_not_exist_has_no_messages) {
+TEST(Matcher, finds_no_messages_from_a_rank_that_does_not_exist) {
     Both both;
     both.arrive(Rank(2), Tag(9));
     EXPECT_EQ(both.matcher.find({.source = Rank(kWorld), .tag = {}}), nullptr);

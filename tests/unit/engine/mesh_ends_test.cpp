@@ -21,13 +21,13 @@ TEST_F(OneMesh, counts_an_accepted_link_only_when_the_peer_has_confirmed_it) {
     EXPECT_THAT(node_.dialer().abandoned, ElementsAre(id(0))) << "the link was chosen";
     down(0);
     node_.run(seconds(60));
-    EXPECT_EQ(dialed().size(), 1U) << "nothing else is tried while the answer is due";
+    EXPECT_EQ(dialed().size(), 1U) << "the mesh tries nothing else while it waits for the confirm";
     node_.hears_confirm(link);
     EXPECT_TRUE(node_.mesh().complete());
     EXPECT_FALSE(link.closed());
 }
 
-TEST_F(OneMesh, counts_the_link_of_a_peer_that_does_not_confirm_at_once) {
+TEST_F(OneMesh, counts_the_link_of_a_peer_without_the_confirm_feature_at_once) {
     node_.adopt(view_);
     FakeLink& link = node_.accept(identity(0));
     node_.hears(link, wire::Hello{.epoch = Epoch(1), .software = "an older build"});
@@ -47,7 +47,7 @@ TEST_F(OneMesh, dials_again_when_a_welcomed_link_goes_down_unconfirmed) {
     EXPECT_TRUE(node_.mesh().complete());
 }
 
-TEST_F(OneMesh, prefers_a_newer_hello_to_a_welcome_that_was_not_confirmed) {
+TEST_F(OneMesh, prefers_a_newer_hello_to_an_unconfirmed_welcome) {
     node_.adopt(view_);
     FakeLink& first = node_.accept(identity(0));
     node_.hears_hello(first);
@@ -60,7 +60,7 @@ TEST_F(OneMesh, prefers_a_newer_hello_to_a_welcome_that_was_not_confirmed) {
     EXPECT_FALSE(second.closed());
 }
 
-TEST_F(OneMesh, refuses_a_confirm_that_is_not_due) {
+TEST_F(OneMesh, refuses_an_unexpected_confirm) {
     node_.adopt(view_);
     FakeLink& early = node_.accept(identity(0));
     node_.hears(early, wire::Confirm{});
@@ -83,7 +83,7 @@ TEST_F(OneMesh, fails_when_a_peer_leaves_before_it_was_connected) {
     EXPECT_EQ(dialed().size(), 1U) << "it is not dialed again";
 }
 
-TEST_F(OneMesh, a_peer_that_leaves_after_its_link_counts_fails_nothing) {
+TEST_F(OneMesh, a_peer_that_leaves_after_it_was_connected_does_not_fail_the_mesh) {
     node_.adopt(view_);
     FakeLink& used = node_.accept(identity(0));
     node_.hears_hello(used);
@@ -94,7 +94,7 @@ TEST_F(OneMesh, a_peer_that_leaves_after_its_link_counts_fails_nothing) {
     EXPECT_TRUE(node_.mesh().complete());
 }
 
-TEST_F(OneMesh, tells_a_peer_that_is_not_connected_why_it_leaves) {
+TEST_F(OneMesh, tells_unconnected_peers_why_it_leaves) {
     node_.adopt(view_);
     FakeLink& chosen = up(0);
     FakeLink& offered = node_.accept(identity(0));
@@ -110,14 +110,14 @@ TEST_F(OneMesh, tells_a_peer_that_is_not_connected_why_it_leaves) {
 
 const wire::Abort rank_0_aborted{.code = 3, .rank = Rank(0), .text = "why"};
 
-TEST_F(OneMesh, hears_of_an_abort_before_the_ends_have_greeted) {
+TEST_F(OneMesh, learns_of_an_abort_before_the_handshake_is_complete) {
     node_.adopt(view_);
     node_.hears(node_.accept(identity(7)), rank_0_aborted);
-    EXPECT_FALSE(node_.engine().aborted()) << "it is no member";
+    EXPECT_FALSE(node_.engine().aborted()) << "the sender is not a member";
     node_.hears(node_.accept(identity(0)), rank_0_aborted);
     ASSERT_TRUE(node_.engine().aborted());
     EXPECT_EQ(node_.engine().aborted()->cause(), "rank 0 aborted the program with code 3: why");
-    EXPECT_FALSE(node_.mesh().failure()) << "nobody left";
+    EXPECT_FALSE(node_.mesh().failure()) << "no peer left";
 }
 
 TEST_F(OneMesh, tells_unconnected_peers_of_an_abort_when_it_closes) {
@@ -133,8 +133,9 @@ TEST_F(OneMesh, tells_unconnected_peers_of_an_abort_when_it_closes) {
     }
 }
 
-/// A pause that outlasts a handshake leaves a dialer with an attempt that nobody answers.
-TEST_F(OneMesh, dials_a_silent_peer_again_beside_the_first_attempts) {
+/// When either process is stopped for longer than a handshake takes, nobody answers the dial
+/// attempt.
+TEST_F(OneMesh, dials_a_silent_peer_again_while_earlier_attempts_are_pending) {
     view_ = view_of({{at_first}, {at_own}});
     node_.adopt(view_);
     node_.run(milliseconds(999));
@@ -147,20 +148,21 @@ TEST_F(OneMesh, dials_a_silent_peer_again_beside_the_first_attempts) {
     EXPECT_TRUE(node_.dialer().abandoned.empty());
     node_.run(seconds(2));
     EXPECT_EQ(dialed().size(), 4U);
-    EXPECT_THAT(node_.dialer().abandoned, ElementsAre(id(0))) << "three are tried at once";
+    EXPECT_THAT(node_.dialer().abandoned, ElementsAre(id(0)))
+        << "at most three attempts are in flight";
     node_.hears_welcome(up(3), Rank(1));
     EXPECT_TRUE(node_.mesh().complete());
     EXPECT_THAT(node_.dialer().abandoned, ElementsAre(id(0), id(1), id(2)));
 }
 
-TEST_F(OneMesh, an_attempt_beside_a_dead_one_starts_right_after_a_pause_of_this_process) {
+TEST_F(OneMesh, starts_a_new_attempt_right_after_this_process_was_paused) {
     view_ = view_of({{at_first}, {at_own}});
     node_.adopt(view_);
     node_.pass(seconds(4));  // stopped
     EXPECT_EQ(dialed().size(), 2U);
 }
 
-TEST_F(OneMesh, names_silent_addresses_in_one_question_without_loopback_of_another_host) {
+TEST_F(OneMesh, names_silent_addresses_once_and_omits_loopback_of_another_host) {
     node_.adopt(view_);
     node_.run(milliseconds(300));
     EXPECT_EQ(node_.report().why, "no answer from " + at_first.text() + ", " + at_second.text() +

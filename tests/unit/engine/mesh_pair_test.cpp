@@ -1,6 +1,6 @@
-// Two meshes that dial each other at the same moment: every order of what the network and the two
-// ends may do leaves exactly one link. The orders are enumerated: a run is a list of choices, and
-// each run ends with the first choice that can still be made otherwise.
+// Two meshes dial each other at the same time. In whatever order the network and the two ends act,
+// exactly one link must remain. The test enumerates all orders: a run is a list of choices, and the
+// next run changes the last choice that has an untried alternative.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace nexar::engine {
 namespace {
 
-/// Both dial at once, and time passes only when the run says so.
+/// Both sides dial at once, and time passes only as an action of the run.
 MeshOptions hasty() {
     MeshOptions options;
     options.deference = Duration::zero();
@@ -18,21 +18,21 @@ MeshOptions hasty() {
     return options;
 }
 
-/// Which dials fail; the other one always works.
+/// Which side's dials fail. At least one side succeeds.
 struct Faults {
     bool low_fails = false;
     bool high_fails = false;
     int ticks = 0;  // how often time may pass
 };
 
-/// A dial of one side with what was not yet told of it: side 0 or 1 each.
+/// One dial and what each side, 0 or 1, knows about it.
 struct Wire {
     std::size_t dialer = 0;
     std::array<port::LinkId, 2> ids{};   // as each side knows it
-    std::array<FakeLink*, 2> ends{};     // once it is up there
-    std::array<std::size_t, 2> heard{};  // bytes of the other end
+    std::array<FakeLink*, 2> ends{};     // set once the link is up at that side
+    std::array<std::size_t, 2> heard{};  // bytes delivered from the other end
     std::array<bool, 2> down{};
-    bool broken = false;  // one end has closed, or it could not be made
+    bool broken = false;  // one end has closed it, or the dial failed
     bool fails = false;
 };
 
@@ -50,7 +50,7 @@ public:
         std::function<void()> run;
     };
 
-    /// What may happen next.
+    /// All actions that are possible next.
     std::vector<Action> actions() {
         std::vector<Action> all;
         for (std::size_t i = 0; i < wires_.size(); ++i) add_actions_of(i, all);
@@ -118,7 +118,7 @@ private:
         for (const std::size_t s : {d, 1 - d}) {
             if (wire.down[s]) continue;
             const bool there = wire.ends[s] != nullptr;
-            // A dialer is up only when the other end is; that one may hear of it at any time.
+            // A dialed link comes up at both ends, which may learn of it in either order.
             if (!there && !wire.broken && !wire.fails && !abandoned(wire)) {
                 add(all, "up", index, s, [s](Wire& one, MeshNode& node) {
                     one.ends[s] = &node.up(one.ids[s], identity(s == 0 ? 1 : 0));
@@ -137,7 +137,7 @@ private:
         }
     }
 
-    /// All that the other end has written comes in one piece.
+    /// Delivers everything that the other end has written in one piece.
     void add_hearing(std::size_t index, std::size_t s, std::vector<Action>& all) {
         const Wire& wire = wires_[index];
         if (wire.ends[s] == nullptr || wire.ends[1 - s] == nullptr || wire.broken) return;
@@ -180,7 +180,7 @@ Enumeration try_every_order(const Faults& faults) {
             const auto actions = meshes.actions();
             if (actions.empty() || step == kMostSteps) break;
             if (step == path.size()) path.emplace_back(0, actions.size());
-            EXPECT_EQ(path[step].second, actions.size()) << "runs do not repeat";
+            EXPECT_EQ(path[step].second, actions.size()) << "a run is not reproducible";
             const auto& action = actions[path[step].first];
             story += action.name + "; ";
             action.run();
@@ -205,12 +205,12 @@ TEST(MeshPair, every_order_of_simultaneous_dials_leaves_one_link) {
     EXPECT_GT(try_every_order({}).runs, 100U);
 }
 
-TEST(MeshPair, every_order_leaves_one_link_when_only_the_lower_node_is_reached) {
+TEST(MeshPair, every_order_leaves_one_link_when_only_the_lower_node_is_reachable) {
     EXPECT_GT(try_every_order({.low_fails = true}).runs, 10U);
     EXPECT_GT(try_every_order({.low_fails = true, .ticks = 2}).runs, 100U);
 }
 
-TEST(MeshPair, every_order_leaves_one_link_when_only_the_higher_node_is_reached) {
+TEST(MeshPair, every_order_leaves_one_link_when_only_the_higher_node_is_reachable) {
     EXPECT_GT(try_every_order({.high_fails = true}).runs, 10U);
     EXPECT_GT(try_every_order({.high_fails = true, .ticks = 2}).runs, 100U);
 }

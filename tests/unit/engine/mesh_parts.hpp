@@ -16,7 +16,7 @@
 #include "support/fake_link.hpp"
 #include "support/said.hpp"
 
-/// A mesh whose dials and links the test plays.
+/// A mesh whose dials and links the test controls.
 namespace nexar::engine {
 
 using nexar::testing::FakeLink;
@@ -42,7 +42,7 @@ inline Identity identity(unsigned number, std::uint64_t incarnation = 1) {
     return {.cluster = {}, .node = node(number), .incarnation = Incarnation(incarnation)};
 }
 
-/// Node i has rank i and the addresses [i].
+/// Node i has rank i and the addresses `addresses[i]`.
 inline View view_of(const std::vector<std::vector<Address>>& addresses, std::uint64_t epoch = 1) {
     View view{.epoch = Epoch(epoch)};
     for (std::uint32_t i = 0; i < addresses.size(); ++i) {
@@ -54,7 +54,7 @@ inline View view_of(const std::vector<std::vector<Address>>& addresses, std::uin
     return view;
 }
 
-/// Remembers what was dialed; everything that was is "on its way" until the test says else.
+/// Records dials. Each stays in flight until the test brings it up or down.
 class FakeDialer final : public Dialer {
 public:
     struct Dial {
@@ -77,7 +77,7 @@ public:
     std::uint64_t next = 1;
 };
 
-/// Node `me` with its engine. Its links come and go by hand.
+/// Node `me` with its engine. The test brings its links up and down.
 class MeshNode {
 public:
     MeshNode(unsigned me, const View& view, const MeshOptions& options)
@@ -105,13 +105,13 @@ public:
         now_ += span;
         mesh_.turn(now_);
     }
-    /// As a loop would: at each deadline, until `span` has passed.
+    /// Turns the mesh at each deadline until `span` has passed, as an event loop would.
     void run(Duration span) {
         const TimePoint end = now_ + span;
         for (int i = 0; i < 10000; ++i) {
             const auto due = mesh_.next_deadline();
             if (!due || *due > end) break;
-            // A deadline that has passed and stays is a loop that never sleeps.
+            // A deadline that stays in the past would make an event loop spin.
             stuck_ = *due <= now_ ? stuck_ + 1 : 0;
             NEXAR_ASSERT(stuck_ < 3, "the deadline does not move");
             now_ = std::max(now_, *due);
@@ -121,7 +121,7 @@ public:
         mesh_.turn(now_);
     }
 
-    /// A link comes up: one that was dialed, or one from `peer` with a number of its own.
+    /// Brings up a link to `peer`. Ids from 1000 on are accepted links, the others were dialed.
     FakeLink& up(port::LinkId id, const Identity& peer) {
         auto& link = links_[id];
         link = std::make_unique<FakeLink>(id, peer);
@@ -137,7 +137,7 @@ public:
         if (!mesh_.handle(now_, event)) engine_.handle(event);
         mesh_.turn(now_);
     }
-    /// What the other end says; a lane's first bytes need the preamble.
+    /// Delivers the first message from the other end, with the preamble of the lane.
     template <class Message>
     void hears(FakeLink& link, const Message& message) {
         link.arrive(
@@ -157,7 +157,7 @@ public:
                                   .rank = rank,
                                   .world_size = 16});
     }
-    /// What follows a first frame.
+    /// Delivers a message after the first one.
     template <class Message>
     void hears_next(FakeLink& link, const Message& message) {
         link.arrive(Lane::control, said(message));

@@ -1,4 +1,5 @@
-// One mesh against peers that the test plays: which address is tried when, and whom it believes.
+// One mesh against peers that the test plays: which addresses it dials when, and which peers it
+// accepts.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST_F(OneMesh, tries_the_best_address_first_and_the_next_ones_beside_it) {
+TEST_F(OneMesh, tries_the_best_address_first_and_the_others_in_parallel) {
     node_.adopt(view_);
     EXPECT_THAT(dialed(), ElementsAre(at_first.text()));
     EXPECT_EQ(node_.dials()[0].node, node(0));
@@ -36,7 +37,7 @@ TEST_F(OneMesh, tries_the_next_address_at_once_when_one_fails) {
     EXPECT_EQ(since_start(1), Duration::zero());
 }
 
-TEST_F(OneMesh, takes_the_first_that_answers_and_gives_the_others_up) {
+TEST_F(OneMesh, uses_the_first_address_that_answers_and_tries_no_other) {
     node_.adopt(view_);
     FakeLink& link = up(0);
     EXPECT_TRUE(said_hello(link));
@@ -51,7 +52,7 @@ TEST_F(OneMesh, takes_the_first_that_answers_and_gives_the_others_up) {
     EXPECT_FALSE(node_.mesh().next_deadline());
 }
 
-TEST_F(OneMesh, a_better_address_that_comes_up_within_the_grace_time_wins) {
+TEST_F(OneMesh, a_better_address_that_comes_up_within_the_grace_period_wins) {
     node_.adopt(view_);
     node_.run(milliseconds(60));
     node_.pass(milliseconds(5));
@@ -68,14 +69,14 @@ TEST_F(OneMesh, a_better_address_that_comes_up_within_the_grace_time_wins) {
     EXPECT_THAT(node_.report().why, HasSubstr(at_second.text() + ": answered in 15.0 ms"));
 }
 
-TEST_F(OneMesh, does_not_wait_for_a_better_address_longer_than_that) {
+TEST_F(OneMesh, does_not_wait_for_a_better_address_after_the_grace_period) {
     node_.adopt(view_);
     node_.run(milliseconds(60));
     FakeLink& second = up(1);
     node_.run(milliseconds(100));
     EXPECT_TRUE(said_hello(second));
     EXPECT_THAT(node_.dialer().abandoned, ElementsAre(id(0)));
-    // It comes up even so: nobody wants it any more.
+    // The mesh closes an abandoned link that comes up anyway.
     FakeLink& first = up(0);
     EXPECT_EQ(first.closed(), "no longer wanted");
     node_.hears_welcome(second, Rank(1));
@@ -83,7 +84,7 @@ TEST_F(OneMesh, does_not_wait_for_a_better_address_longer_than_that) {
     EXPECT_THAT(node_.report().why, HasSubstr(at_first.text() + ": no answer in 160.0 ms"));
 }
 
-TEST_F(OneMesh, begins_again_after_growing_pauses_when_no_address_answers) {
+TEST_F(OneMesh, retries_after_growing_pauses_when_no_address_answers) {
     view_ = view_of({{at_first}, {at_own}});
     node_.adopt(view_);
     std::vector<Duration> pauses;
@@ -100,7 +101,7 @@ TEST_F(OneMesh, begins_again_after_growing_pauses_when_no_address_answers) {
                                     milliseconds(2000)));
 }
 
-TEST_F(OneMesh, goes_on_to_the_next_address_when_the_chosen_link_breaks) {
+TEST_F(OneMesh, tries_the_next_address_when_the_chosen_link_breaks) {
     node_.adopt(view_);
     FakeLink& link = up(0);
     EXPECT_TRUE(said_hello(link));
@@ -111,7 +112,7 @@ TEST_F(OneMesh, goes_on_to_the_next_address_when_the_chosen_link_breaks) {
     EXPECT_THAT(node_.report().why, HasSubstr("broken"));
 }
 
-TEST_F(OneMesh, does_not_spin_while_an_answer_is_due) {
+TEST_F(OneMesh, does_not_spin_while_it_waits_for_an_answer) {
     node_.adopt(view_);
     up(0);
     node_.run(seconds(60));  // asserts that deadlines move
@@ -119,7 +120,7 @@ TEST_F(OneMesh, does_not_spin_while_an_answer_is_due) {
     EXPECT_FALSE(node_.mesh().next_deadline());
 }
 
-TEST_F(OneMesh, refuses_a_welcome_that_takes_it_for_another_rank) {
+TEST_F(OneMesh, refuses_a_welcome_addressed_to_another_rank) {
     node_.adopt(view_);
     FakeLink& link = up(0);
     node_.hears_welcome(link, Rank(0));
@@ -141,7 +142,7 @@ TEST_F(OneMesh, drops_a_link_that_does_not_begin_with_a_hello) {
     EXPECT_FALSE(node_.mesh().complete());
 }
 
-TEST_F(OneMesh, refuses_another_life_of_a_member) {
+TEST_F(OneMesh, refuses_another_incarnation_of_a_member) {
     node_.adopt(view_);
     FakeLink& link = node_.accept(identity(0, 2));
     node_.hears_hello(link);
@@ -149,7 +150,7 @@ TEST_F(OneMesh, refuses_another_life_of_a_member) {
     EXPECT_FALSE(node_.mesh().complete());
 }
 
-TEST_F(OneMesh, refuses_a_protocol_that_it_does_not_speak) {
+TEST_F(OneMesh, refuses_an_unsupported_protocol_version) {
     node_.adopt(view_);
     FakeLink& link = node_.accept(identity(0));
     node_.hears(link, wire::Hello{.min_version = wire::kProtocolVersion + 1,
@@ -159,7 +160,7 @@ TEST_F(OneMesh, refuses_a_protocol_that_it_does_not_speak) {
     EXPECT_THAT(link.closed().value_or(""), HasSubstr("protocol version"));
 }
 
-TEST_F(OneMesh, refuses_a_node_that_no_view_of_its_epoch_names) {
+TEST_F(OneMesh, refuses_a_node_that_is_not_in_the_view_of_its_epoch) {
     node_.adopt(view_);
     FakeLink& same = node_.accept(identity(5));
     node_.hears_hello(same, 1);
@@ -169,7 +170,7 @@ TEST_F(OneMesh, refuses_a_node_that_no_view_of_its_epoch_names) {
     EXPECT_FALSE(newer.closed());
 }
 
-TEST_F(OneMesh, drops_what_waited_too_long_for_a_view_or_said_nothing) {
+TEST_F(OneMesh, drops_links_that_wait_too_long_for_a_view_or_stay_silent) {
     node_.adopt(view_);
     FakeLink& stranger = node_.accept(identity(6));
     node_.hears_hello(stranger, 2);
@@ -182,7 +183,7 @@ TEST_F(OneMesh, drops_what_waited_too_long_for_a_view_or_said_nothing) {
     EXPECT_EQ(silent.closed(), "you did not send a hello in time");
 }
 
-TEST_F(OneMesh, drops_the_oldest_when_too_many_wait_for_a_view) {
+TEST_F(OneMesh, drops_the_oldest_links_when_too_many_wait_for_a_view) {
     std::vector<FakeLink*> held;
     for (unsigned i = 0; i < 70; ++i) {
         held.push_back(&node_.accept(identity(100 + i)));
@@ -193,7 +194,7 @@ TEST_F(OneMesh, drops_the_oldest_when_too_many_wait_for_a_view) {
     }
 }
 
-TEST_F(OneMesh, bounds_what_one_member_begins_and_does_not_greet_on) {
+TEST_F(OneMesh, limits_the_links_that_one_member_opens_without_a_hello) {
     node_.adopt(view_);
     std::vector<FakeLink*> held;
     for (unsigned i = 0; i < 40; ++i) held.push_back(&node_.accept(identity(0)));
@@ -211,7 +212,7 @@ TEST_F(OneMesh, bounds_what_one_member_begins_and_does_not_greet_on) {
     EXPECT_EQ(std::ranges::count_if(held, [](const auto* link) { return !link->closed(); }), 1);
 }
 
-TEST_F(OneMesh, takes_a_held_peer_when_the_view_comes_that_names_it) {
+TEST_F(OneMesh, accepts_a_waiting_peer_when_a_view_names_it) {
     FakeLink& link = node_.accept(identity(0));
     node_.hears_hello(link, 1);
     EXPECT_FALSE(said_welcome(link));
@@ -223,7 +224,7 @@ TEST_F(OneMesh, takes_a_held_peer_when_the_view_comes_that_names_it) {
     EXPECT_TRUE(dialed().empty());
 }
 
-TEST_F(OneMesh, gives_up_the_dials_to_a_member_that_a_newer_view_does_not_name) {
+TEST_F(OneMesh, abandons_dials_to_a_member_that_a_newer_view_omits) {
     node_.adopt(view_);
     FakeLink& offered = node_.accept(identity(2));
     node_.hears_hello(offered, 2);
@@ -236,7 +237,7 @@ TEST_F(OneMesh, gives_up_the_dials_to_a_member_that_a_newer_view_does_not_name) 
     node_.hears_confirm(offered);
     down(0);
     EXPECT_TRUE(node_.mesh().complete());
-    // The engine of this test expects no such peer.
+    // The engine of this test does not know this peer.
     ASSERT_TRUE(offered.closed().has_value());
     EXPECT_FALSE(node_.mesh().idle());
     node_.down(offered.id());
@@ -263,15 +264,15 @@ protected:
     MeshNode node_{0, view_, {}};
 };
 
-TEST_F(Decider, leaves_it_to_the_higher_rank_to_dial_for_a_while) {
+TEST_F(Decider, waits_for_the_higher_rank_to_dial_first) {
     node_.adopt(view_);
-    node_.run(milliseconds(1099));  // and a twentieth for each member
+    node_.run(milliseconds(1099));  // 1 s, and 50 ms for each member
     EXPECT_TRUE(node_.dials().empty());
     node_.run(milliseconds(1));
     EXPECT_EQ(node_.dials().size(), 1U);
 }
 
-TEST_F(Decider, takes_what_the_other_end_offers_when_its_own_dials_do_not_come_up) {
+TEST_F(Decider, accepts_an_offered_link_when_its_own_dials_do_not_come_up) {
     node_.adopt(view_);
     node_.run(milliseconds(1100));
     FakeLink& offered = node_.accept(identity(1));
@@ -287,7 +288,7 @@ TEST_F(Decider, takes_what_the_other_end_offers_when_its_own_dials_do_not_come_u
     EXPECT_FALSE(node_.report().dialed);
 }
 
-TEST(ManyPeers, are_dialed_a_few_at_a_time_and_silent_ones_do_not_stop_the_others) {
+TEST(ManyPeers, are_dialed_a_few_at_a_time_and_silent_ones_do_not_block_the_others) {
     std::vector<std::vector<Address>> addresses(11, {at_first});
     const View view = view_of(addresses);
     MeshNode node(10, view, {});
@@ -305,7 +306,7 @@ TEST(ManyPeers, are_dialed_a_few_at_a_time_and_silent_ones_do_not_stop_the_other
         for (const auto& dial : node.dials()) peers.insert(dial.node);
         return peers.size();
     };
-    // A peer that is silent is dialed again, and takes turns with those not dialed yet.
+    // Silent peers are dialed again, in turn with peers that were not dialed yet.
     node.run(milliseconds(1));
     EXPECT_EQ(node.dials().size(), 9U);
     node.run(seconds(2));
@@ -343,18 +344,18 @@ protected:
     }
 };
 
-TEST_F(LazyMesh, dials_when_something_is_first_sent) {
+TEST_F(LazyMesh, dials_on_the_first_send) {
     node_.adopt(view_);
     node_.run(seconds(100));
     EXPECT_TRUE(dialed().empty());
     send();
     EXPECT_THAT(dialed(), ElementsAre(at_first.text()));
-    // It ends before the node does, which outlives it.
+    // The node outlives the send, which must end first.
     node_.engine().cancel(send_);
     EXPECT_EQ(node_.engine().poll_done(), &send_);
 }
 
-TEST_F(LazyMesh, gives_up_after_its_patience_and_names_the_addresses) {
+TEST_F(LazyMesh, gives_up_after_its_timeout_and_names_the_addresses) {
     node_.adopt(view_);
     send();
     const TimePoint begun = node_.now();
@@ -379,7 +380,7 @@ TEST_F(LazyMesh, gives_up_on_addresses_that_stay_silent_and_names_them) {
     EXPECT_THAT(send_.error->what(), HasSubstr(at_first.text()));
     EXPECT_THAT(send_.error->what(), HasSubstr(at_second.text()));
     EXPECT_THAT(send_.error->what(), Not(HasSubstr(at_third.text())))
-        << "loopback, of another host";
+        << "the loopback address of another host";
 }
 
 TEST_F(LazyMesh, send_to_a_leaving_peer_fails_at_once) {

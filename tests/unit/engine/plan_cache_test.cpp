@@ -17,10 +17,10 @@ PlanCache::Entry plan_of(std::size_t steps) {
     return {.plan = std::make_shared<const Plan>(std::move(schedule), 4)};
 }
 
-TEST(PlanCache, keeps_the_plans_that_were_used_last) {
+TEST(PlanCache, evicts_the_least_recently_used_plan) {
     PlanCache cache;
     for (std::uint64_t i = 0; i < PlanCache::kMost; ++i) cache.add(key(i), plan_of(i + 1));
-    ASSERT_NE(cache.find(key(0)), nullptr);  // now it is not the oldest any more
+    ASSERT_NE(cache.find(key(0)), nullptr);  // now the most recently used
     cache.add(key(1000), plan_of(1));
     EXPECT_EQ(cache.size(), PlanCache::kMost);
     EXPECT_EQ(cache.find(key(1)), nullptr);
@@ -29,7 +29,7 @@ TEST(PlanCache, keeps_the_plans_that_were_used_last) {
     EXPECT_EQ(cache.find(key(7))->plan->size(), 8U);
 }
 
-TEST(PlanCache, tells_calls_apart_that_need_other_plans) {
+TEST(PlanCache, distinguishes_calls_that_need_different_plans) {
     PlanCache cache;
     cache.add(key(5), plan_of(1));
     auto other = key(5);

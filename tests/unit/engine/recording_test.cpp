@@ -5,7 +5,7 @@
 namespace nexar::engine {
 namespace {
 
-/// Outlives the engine, so it is a base of the fixture.
+/// A base of the fixture, because the recorder must outlive the engine.
 struct WithRecorder {
     explicit WithRecorder(std::size_t events) : recorder_({.events_per_thread = events}) {}
 
@@ -32,7 +32,7 @@ protected:
         const auto snapshot = recorder_.snapshot();
         for (std::size_t i = seen_; i < snapshot.events.size(); ++i) {
             made.push_back(snapshot.events[i].event);
-            EXPECT_EQ(made.back().time, now_) << "the engine's own time";
+            EXPECT_EQ(made.back().time, now_) << "events carry the time of the engine";
         }
         seen_ = snapshot.events.size();
         return made;
@@ -48,7 +48,7 @@ protected:
     static std::uint32_t waits(std::uint32_t subject, WaitReason reason) {
         return event_word(subject, static_cast<std::uint16_t>(reason));
     }
-    /// A link of the peer with node id 0...0number.
+    /// An event of the link to the peer whose node id ends in `number`.
     RecordedEvent link(EventKind kind, std::uint8_t number, Errc reason = {}) const {
         return {.time = now_,
                 .kind = kind,
@@ -71,7 +71,7 @@ TEST_F(RecordingTest, records_a_message_and_its_receive) {
                                 event(EventKind::receive_ended, 1, 5, 64)}));
 }
 
-TEST_F(RecordingTest, records_a_receive_of_any_message_with_what_it_got) {
+TEST_F(RecordingTest, records_a_wildcard_receive_with_the_message_that_it_matched) {
     Asked& asked = asked_.emplace_back(100);
     asked.receive.owner = &asked;
     asked.receive.content = {&asked.region, 1};
@@ -109,7 +109,7 @@ TEST_F(RecordingTest, records_what_a_send_waits_for) {
     send(kHostile, 10);
     EXPECT_EQ(events(), (Events{event(EventKind::send_started, 1, 1, 10),
                                 event(EventKind::send_waits, waits(1, WaitReason::room), 1, 10)}));
-    // All headers that the honest peer allows: 8 shared ones, and 4 of the reserve.
+    // Use up the headers that the honest peer allows: 8 shared and 4 of the reserve.
     for (int i = 0; i < 12; ++i) send(kHonest, 0);
     events();
     send(kHonest, 0);
@@ -118,7 +118,7 @@ TEST_F(RecordingTest, records_what_a_send_waits_for) {
     pump();
 }
 
-TEST_F(RecordingTest, records_a_communicator_and_a_peer_that_never_had_a_link) {
+TEST_F(RecordingTest, records_a_communicator_and_a_send_to_a_peer_without_a_link) {
     const std::array<NodeId, 2> members{node(0), node(9)};
     Context& context = engine_->add_context(ContextId(77), members, kMe);
     EXPECT_EQ(events(), (Events{{.time = now_,
@@ -129,15 +129,15 @@ TEST_F(RecordingTest, records_a_communicator_and_a_peer_that_never_had_a_link) {
                                  .d = 0}}));
     send_in(context, Rank(1), 10);
     engine_->give_up(node(9), Error(Errc::timed_out, "nobody answers"));
-    const auto in_it = [](RecordedEvent made) {
+    const auto in_second = [](RecordedEvent made) {
         made.a = 1;
         return made;
     };
     EXPECT_EQ(events(),
-              (Events{in_it(event(EventKind::send_started, 1, 1, 10)),
-                      in_it(event(EventKind::send_waits, waits(1, WaitReason::link), 1, 10)),
+              (Events{in_second(event(EventKind::send_started, 1, 1, 10)),
+                      in_second(event(EventKind::send_waits, waits(1, WaitReason::link), 1, 10)),
                       link(EventKind::link_given_up, 9, Errc::timed_out),
-                      in_it(event(EventKind::send_ended, failed(1, Errc::timed_out), 1, 10))}));
+                      in_second(event(EventKind::send_ended, failed(1, Errc::timed_out), 1, 10))}));
     pump();
     engine_->end_context(context);
     ASSERT_EQ(seen_ + 1, recorder_.snapshot().events.size());
@@ -146,7 +146,7 @@ TEST_F(RecordingTest, records_a_communicator_and_a_peer_that_never_had_a_link) {
 
 TEST_F(RecordingTest, records_a_call) {
     call(kHostile, 20);
-    // "echo", its first letter in the lowest byte.
+    // "echo" with its first letter in the lowest byte.
     constexpr std::uint64_t kEcho = 0x6f686365;
     EXPECT_EQ(events(), (Events{event(EventKind::call_started, 1, kEcho, 20)}));
     pass(1ms);
@@ -202,7 +202,7 @@ TEST_F(RecordingTest, records_a_collective_whose_messages_wait) {
     pump();
 }
 
-TEST_F(RecordingTest, records_a_lost_link_and_what_ends_with_it) {
+TEST_F(RecordingTest, records_a_lost_link_and_the_operations_that_end_with_it) {
     pass(2ms);
     hostile_.go_down(Error(Errc::link_closed, "gone"));
     pump();

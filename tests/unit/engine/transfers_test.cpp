@@ -108,7 +108,7 @@ protected:
         ASSERT_TRUE(transfers().violation());
         EXPECT_THAT(transfers().violation()->cause(), HasSubstr(rule));
         EXPECT_TRUE(link_.closed());
-        EXPECT_TRUE(transfers().up()) << "until the link is down";
+        EXPECT_TRUE(transfers().up()) << "the link stays up until it reports Down";
         EXPECT_FALSE(transfers().usable());
     }
     void goes_down(std::vector<port::Rest> rests = {}) {
@@ -151,17 +151,18 @@ TEST_F(TransfersTest, keeps_frames_in_order_while_a_lane_is_full) {
     EXPECT_THAT(headers, ElementsAre(1U, 2U, 3U));
 }
 
-TEST_F(TransfersTest, cuts_a_peer_off_that_does_not_read) {
+TEST_F(TransfersTest, disconnects_a_peer_that_does_not_read) {
     link_.set_room(Lane::rpc, 0);
     for (int i = 0; i < 3; ++i) transfers().say_message(Lane::rpc, wire::Cancel{});
     EXPECT_FALSE(transfers().violation());
     transfers().say_message(Lane::rpc, wire::Cancel{});
     expect_cut_off("the peer does not read what this node sends");
     transfers().say_message(Lane::rpc, wire::Cancel{});
-    EXPECT_EQ(transfers().backlog(Lane::rpc), 4U) << "it cannot hear that any more";
+    EXPECT_EQ(transfers().backlog(Lane::rpc), 4U)
+        << "the engine queues nothing for a disconnected peer";
 }
 
-TEST_F(TransfersTest, gives_a_payload_on_a_lane_to_its_receiver) {
+TEST_F(TransfersTest, delivers_a_payload_on_a_lane_to_its_receiver) {
     on_lane_ = {.bytes = 20, .receiver = &receiver_};
     const Bytes frame = said(wire::EagerHeader{});
     link_.arrive(Lane::eager, frame + pattern(1, 15));
@@ -173,7 +174,7 @@ TEST_F(TransfersTest, gives_a_payload_on_a_lane_to_its_receiver) {
     EXPECT_EQ(frames_.size(), 2U);
 }
 
-TEST_F(TransfersTest, drops_the_rest_of_a_payload_on_a_lane_whose_receiver_is_gone) {
+TEST_F(TransfersTest, drops_the_rest_of_a_lane_payload_whose_receiver_is_gone) {
     on_lane_ = {.bytes = 20, .receiver = &receiver_};
     const Bytes frame = said(wire::EagerHeader{});
     link_.arrive(Lane::eager, frame + pattern(1, 15));
@@ -201,7 +202,7 @@ TEST_F(TransfersTest, keeps_a_stream_until_its_header_arrives) {
     EXPECT_TRUE(transfers().is_early(kName));
     transfers().expect({.kind = TransferKind::collective, .context = ContextId(3), .number = 9},
                        receiver_);
-    EXPECT_TRUE(receiver_.log.empty()) << "another payload";
+    EXPECT_TRUE(receiver_.log.empty()) << "the receiver expects another payload";
     transfers().expect(kName, receiver_);
     ASSERT_NE(receiver_.stream, nullptr);
     EXPECT_FALSE(transfers().has_early());
@@ -212,7 +213,7 @@ TEST_F(TransfersTest, keeps_a_stream_until_its_header_arrives) {
     EXPECT_EQ(receiver_.content, pattern(2, 20));
 }
 
-TEST_F(TransfersTest, forgets_an_early_stream_that_its_sender_gives_up) {
+TEST_F(TransfersTest, forgets_an_early_stream_that_its_sender_resets) {
     const auto stream = opens(stream_of(ContextId(3), 9));
     link_.reset(stream);
     pump();
@@ -233,20 +234,20 @@ TEST_F(TransfersTest, refuses_early_streams_of_an_ended_communicator) {
     EXPECT_FALSE(transfers().violation());
 }
 
-TEST_F(TransfersTest, refuses_a_stream_that_nobody_wants) {
+TEST_F(TransfersTest, refuses_a_stream_whose_transfer_is_over) {
     awaited_ = {.state = Awaited::State::over};
     opens(stream_of(ContextId(3), 9) + pattern(2, 20));
     EXPECT_EQ(link_.incoming(), 0U);
     EXPECT_FALSE(transfers().violation());
 }
 
-TEST_F(TransfersTest, cuts_a_peer_off_that_sends_a_payload_twice) {
+TEST_F(TransfersTest, disconnects_a_peer_that_sends_a_payload_twice) {
     opens(stream_of(ContextId(3), 9));
     opens(stream_of(ContextId(3), 9));
     expect_cut_off("the peer sent the payload of one message twice");
 }
 
-TEST_F(TransfersTest, cuts_a_peer_off_whose_stream_ends_without_a_header) {
+TEST_F(TransfersTest, disconnects_a_peer_whose_stream_ends_without_a_header) {
     const auto stream = opens(stream_of(ContextId(3), 9));
     link_.finish(stream);
     pump();
@@ -259,11 +260,11 @@ TEST_F(TransfersTest, detaches_a_receiver_that_rejects_its_stream) {
     receiver_.reject();
     EXPECT_EQ(receiver_.stream, nullptr);
     pump();
-    EXPECT_THAT(receiver_.log, ElementsAre("attached")) << "it hears no more";
+    EXPECT_THAT(receiver_.log, ElementsAre("attached")) << "the receiver gets no further calls";
     EXPECT_EQ(link_.incoming(), 0U);
 }
 
-TEST_F(TransfersTest, tells_a_sender_once_that_its_memory_is_free) {
+TEST_F(TransfersTest, notifies_a_sender_once_when_its_memory_is_released) {
     Sent sent;
     sent.cancel();  // has no effect before it is sent
     transfers().send(sent, kName, port::Priority::bulk);
@@ -285,13 +286,13 @@ TEST_F(TransfersTest, detaches_receivers_when_the_link_goes_down) {
     const auto stream = opens(stream_of(ContextId(3), 9) + pattern(2, 5));
     goes_down({{.stream = stream, .offset = wire::kBulkPreambleBytes + 5, .bytes = Bytes(15)}});
     EXPECT_EQ(receiver_.stream, nullptr);
-    EXPECT_THAT(receiver_.log, ElementsAre("attached")) << "its owner ends it";
+    EXPECT_THAT(receiver_.log, ElementsAre("attached")) << "its owner must end it";
     EXPECT_THAT(downs_, ElementsAre("gone"));
     transfers().say_message(Lane::control, wire::Credit{});
     EXPECT_EQ(transfers().backlog(Lane::control), 0U);
 }
 
-TEST_F(TransfersTest, offers_a_payload_that_had_arrived_whole_after_the_link_is_down) {
+TEST_F(TransfersTest, delivers_a_payload_that_arrived_whole_before_the_link_went_down) {
     awaited_ = {.state = Awaited::State::known, .receiver = &receiver_};
     receiver_.ready = false;
     receiver_.outlives = true;
@@ -308,7 +309,7 @@ TEST_F(TransfersTest, offers_a_payload_that_had_arrived_whole_after_the_link_is_
     EXPECT_THAT(receiver_.log, ElementsAre("attached", "finished 20"));
 }
 
-TEST_F(TransfersTest, ends_a_refused_payload_that_outlives_its_link) {
+TEST_F(TransfersTest, aborts_a_refused_payload_that_outlives_its_link) {
     awaited_ = {.state = Awaited::State::known, .receiver = &receiver_};
     receiver_.ready = false;
     receiver_.outlives = true;
