@@ -8,7 +8,7 @@ using HostileCalls = CallsTest;
 
 TEST_F(HostileCalls, answers_a_call_that_was_never_made) {
     says(Lane::rpc, said(response(0, 0)));
-    expect_cut_off(Errc::protocol_violation, "answered a call that was not made");
+    expect_cut_off(Errc::protocol_violation, "answered a call that was never made");
 }
 
 TEST_F(HostileCalls, answers_twice) {
@@ -38,13 +38,13 @@ TEST_F(HostileCalls, answers_a_call_twice_that_was_given_up) {
 TEST_F(HostileCalls, uses_a_number_again) {
     says(Lane::rpc, with_payload(request(0, 10)));
     says(Lane::rpc, with_payload(request(0, 10)));
-    expect_cut_off(Errc::protocol_violation, "call 0 arrived, but call 1 was expected");
+    expect_cut_off(Errc::protocol_violation, "the peer sent call 0, but call 1 was expected");
     EXPECT_EQ(taken(), nullptr) << "what it asked for is not run";
 }
 
 TEST_F(HostileCalls, skips_a_number) {
     says(Lane::rpc, with_payload(request(1, 10)));
-    expect_cut_off(Errc::protocol_violation, "call 1 arrived, but call 0 was expected");
+    expect_cut_off(Errc::protocol_violation, "the peer sent call 1, but call 0 was expected");
 }
 
 TEST_F(HostileCalls, cancels_what_it_never_called) {
@@ -93,14 +93,14 @@ TEST_F(HostileCalls, sends_an_answer_on_a_stream_and_on_the_lane) {
 
 TEST_F(HostileCalls, streams_an_answer_to_nothing) {
     streams(stream_preamble(0, wire::CallPart::response));
-    expect_cut_off(Errc::protocol_violation, "an answer to a call never made");
+    expect_cut_off(Errc::protocol_violation, "answered a call that was never made");
 }
 
 TEST_F(HostileCalls, ends_a_payload_before_its_frame) {
     call(kHostile, 1);
     hostile_.finish(streams(stream_preamble(0, wire::CallPart::response)));
     pump();
-    expect_cut_off(Errc::protocol_violation, "ended before its header came");
+    expect_cut_off(Errc::protocol_violation, "before it sent the header");
 }
 
 TEST_F(HostileCalls, gives_a_payload_up_and_is_answered) {
@@ -128,7 +128,7 @@ TEST_F(HostileCalls, gives_an_answer_up_and_the_outcome_is_unknown) {
 TEST_F(HostileCalls, does_not_answer_for_ever) {
     for (int i = 0; i < 9; ++i) engine_->cancel(call(kHostile, 1).call);
     pump();
-    expect_cut_off(Errc::limit_exceeded, "does not answer its calls");
+    expect_cut_off(Errc::limit_exceeded, "does not answer calls that were cancelled");
 }
 
 TEST_F(HostileCalls, calls_in_a_flood_and_does_not_read_the_answers) {

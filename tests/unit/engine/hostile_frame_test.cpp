@@ -98,7 +98,7 @@ TEST_F(HostileFrame, a_lane_that_begins_as_another_cuts_it_off) {
 TEST_F(HostileFrame, a_hello_where_none_is_due_cuts_it_off) {
     says(Lane::control, said(wire::Hello{}));
     expect_cut_off(Errc::protocol_violation,
-                   "a frame of type hello arrived where it is not allowed");
+                   "the peer sent a frame of type hello where it is not allowed");
 }
 
 TEST_F(HostileFrame, an_unknown_frame_cuts_it_off) {
