@@ -24,7 +24,7 @@ void Messages::unblock(Pair& pair) {
 
 void Messages::end(Context& context) {
     NEXAR_ASSERT(context.matcher.all_posted().empty() && context.probes.empty(),
-                 "an operation that runs keeps its communicator");
+                 "a communicator must outlive its operations");
     for (Arrived* const arrived : context.matcher.all_arrived()) {
         auto& message = static_cast<InMessage&>(*arrived);
         context.matcher.remove(message);

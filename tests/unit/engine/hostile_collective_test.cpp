@@ -27,14 +27,14 @@ TEST_F(HostileCollective, a_sequence_that_is_not_due_cuts_it_off) {
     expect_not_cut_off();
     says_part(part(2, kFuture, 9, 1));
     expect_cut_off(Errc::protocol_violation,
-                   "message 2 of the collectives arrived, but message 1 was expected");
+                   "the peer sent message 2 of its collectives, but message 1 was expected");
 }
 
 TEST_F(HostileCollective, a_repeated_sequence_number_cuts_the_peer_off) {
     says_part(part(0, kFuture, 9, 1));
     says_part(part(0, kFuture, 9, 1));
     expect_cut_off(Errc::protocol_violation,
-                   "message 0 of the collectives arrived, but message 1 was expected");
+                   "the peer sent message 0 of its collectives, but message 1 was expected");
 }
 
 TEST_F(HostileCollective, more_headers_than_the_pool_has_cut_it_off) {
@@ -159,7 +159,7 @@ TEST_F(HostileCollective, a_repeated_message_with_counts_ends_only_the_operation
     const std::uint64_t print = asked.collective.terms.fingerprint;
     says_part(part(0, 0, 300, print, PayloadPlace::stream));
     says_part(part(1, 0, 300, print));
-    expect_failed(asked, Errc::invalid_argument, "give counts that fit");
+    expect_failed(asked, Errc::invalid_argument, "pass matching counts");
     expect_not_cut_off();
 }
 
@@ -181,7 +181,7 @@ TEST_F(HostileCollective, too_many_operations_in_the_future_cut_it_off) {
     says_part(part(most, 0, 9, 1));
     expect_not_cut_off();
     says_part(part(most + 1, ~std::uint64_t{0}, 9, 1));
-    expect_cut_off(Errc::limit_exceeded, "the peer is ahead in more than 8 collectives");
+    expect_cut_off(Errc::limit_exceeded, "the peer is more than 8 collectives ahead");
 }
 
 TEST_F(HostileCollective, too_many_streams_of_operations_in_the_future_cut_it_off) {
@@ -191,7 +191,7 @@ TEST_F(HostileCollective, too_many_streams_of_operations_in_the_future_cut_it_of
         streams(part_stream(i) + pattern(i, 9));
         says_part(part(i, i, 9, 1, PayloadPlace::stream));
     }
-    expect_cut_off(Errc::limit_exceeded, "the peer is ahead in more than 8 collectives");
+    expect_cut_off(Errc::limit_exceeded, "the peer is more than 8 collectives ahead");
 }
 
 TEST_F(HostileCollective, operations_that_were_called_make_room_for_others_in_the_future) {
