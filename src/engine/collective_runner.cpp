@@ -141,7 +141,7 @@ void CollectiveRunner::start(Context& context, CollectiveOperation& operation) {
 
 void CollectiveRunner::reserve(Context& context, CollectiveOperation& operation) {
     take_number(context, operation);
-    // Later operations must leave the reserves to this one, which the peer may need first.
+    // Later operations must leave the reserves to this one: the peer may have to finish it first.
     for (Pair* const pair : context.pairs) {
         if (pair != nullptr) add_unsent(*pair, operation.number, 1);
     }

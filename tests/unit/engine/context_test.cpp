@@ -73,7 +73,7 @@ TEST_F(ContextTest, uses_its_reserve_when_the_peer_has_made_it) {
 TEST_F(ContextTest, cannot_be_used_before_its_introduction) {
     make_child();
     says(Lane::eager, eager(header(0, 1, 3, kChild)));
-    expect_cut_off(Errc::protocol_violation, "without having said which it is");
+    expect_cut_off(Errc::protocol_violation, "without having introduced it");
 }
 
 TEST_F(ContextTest, is_introduced_only_once) {
@@ -84,7 +84,7 @@ TEST_F(ContextTest, is_introduced_only_once) {
 TEST_F(ContextTest, detects_another_origin_under_the_same_id) {
     make_child();
     says(Lane::eager, begins(kChild, kHostile, 3, {.parent = kWorld, .creation = 1}));
-    expect_cut_off(Errc::protocol_violation, "the peer means another communicator by the id");
+    expect_cut_off(Errc::protocol_violation, "for another communicator: ");
 }
 
 TEST_F(ContextTest, detects_other_members_under_the_same_id) {
@@ -133,7 +133,7 @@ TEST_F(ContextTest, ended_communicator_drops_later_messages) {
     says(Lane::eager, said(ContextEnd{.context = kChild}));
     expect_not_cut_off();
     says(Lane::eager, eager(header(2, 1, 3, kChild)));
-    expect_cut_off(Errc::protocol_violation, "without having said which it is");
+    expect_cut_off(Errc::protocol_violation, "without having introduced it");
 }
 
 TEST_F(ContextTest, late_introduction_of_an_ended_communicator_is_recognized) {
@@ -190,7 +190,7 @@ TEST_F(ContextTest, untold_end_is_dropped_with_the_link) {
 
 TEST_F(ContextTest, an_end_that_had_no_beginning_cuts_it_off) {
     says(Lane::eager, said(ContextEnd{.context = kChild}));
-    expect_cut_off(Errc::protocol_violation, "without having said which it is");
+    expect_cut_off(Errc::protocol_violation, "without having introduced it");
 }
 
 }  // namespace

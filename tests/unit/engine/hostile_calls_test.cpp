@@ -153,7 +153,8 @@ TEST_F(HostileCalls, makes_the_node_hold_no_more_than_is_allowed) {
 
 TEST_F(HostileCalls, says_what_no_lane_of_calls_carries) {
     says(Lane::rpc, said(wire::Credit{.headers = 1}));
-    expect_cut_off(Errc::protocol_violation, "arrived on the rpc lane");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer sent a frame of type credit on the rpc lane");
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ TEST_F(HostileCollectiveStream, a_stream_longer_than_its_header_said_cuts_it_off
     says_part(streamed(0, 0));
     streams(part_stream(0) + content_ + pattern(1, 1));
     EXPECT_EQ(asked.memory, Bytes(kBytes)) << "it is not taken in part";
-    expect_cut_off(Errc::protocol_violation, "a payload is longer than its header said");
+    expect_cut_off(Errc::protocol_violation, "a payload that is longer than its header said");
     expect_failed(asked, Errc::protocol_violation, "longer than its header said");
 }
 
@@ -90,7 +90,7 @@ TEST_F(HostileCollectiveStream, bytes_behind_the_last_one_cut_it_off) {
     const port::StreamId stream = streams(part_stream(0) + content_);
     expect_ended_well(asked, content_);
     more(stream, pattern(1, 1));
-    expect_cut_off(Errc::protocol_violation, "a payload is longer than its header said");
+    expect_cut_off(Errc::protocol_violation, "a payload that is longer than its header said");
     EXPECT_EQ(asked.memory, content_);
 }
 
@@ -99,7 +99,7 @@ TEST_F(HostileCollectiveStream, an_early_stream_longer_than_its_header_said_cuts
     expect_not_cut_off();
     says_part(streamed(0, 0));
     Asked& asked = broadcast(kBytes);
-    expect_cut_off(Errc::protocol_violation, "a payload is longer than its header said");
+    expect_cut_off(Errc::protocol_violation, "a payload that is longer than its header said");
     ASSERT_EQ(asked.ended, 1);
     EXPECT_EQ(asked.error()->code(), Errc::protocol_violation);
 }

@@ -10,7 +10,7 @@ TEST_F(HostileCollective, a_communicator_that_was_not_introduced_cuts_it_off) {
     auto made = part(0, 0, 0, 1);
     made.context = ContextId(77);
     says_part(made);
-    expect_cut_off(Errc::protocol_violation, "without having said which it is");
+    expect_cut_off(Errc::protocol_violation, "without having introduced it");
 }
 
 TEST_F(HostileCollective, a_communicator_that_this_side_has_not_made_cuts_it_off) {

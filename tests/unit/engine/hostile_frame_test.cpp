@@ -75,24 +75,27 @@ TEST_F(HostileFrame, a_communicator_of_others_is_an_unknown_one) {
 TEST_F(HostileFrame, frames_on_the_wrong_lane_cut_it_off) {
     says(Lane::control, eager(header(0, 1, 3)));
     EXPECT_EQ(engine_->messages(), 0U);
-    expect_cut_off(Errc::protocol_violation, "a frame of type eager arrived on the control lane");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer sent a frame of type eager on the control lane");
 }
 
 TEST_F(HostileFrame, credit_on_the_eager_lane_cuts_it_off) {
     says(Lane::eager, said(wire::Credit{.headers = 1}));
-    expect_cut_off(Errc::protocol_violation, "a frame of type credit arrived on the eager lane");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer sent a frame of type credit on the eager lane");
 }
 
 TEST_F(HostileFrame, a_frame_on_the_rpc_lane_cuts_it_off) {
     says(Lane::rpc, said(wire::Preamble{.lane = wire::Lane::rpc}));
     expect_not_cut_off();
     says(Lane::rpc, said(wire::Grant{.context = kWorld}));
-    expect_cut_off(Errc::protocol_violation, "arrived on the rpc lane");
+    expect_cut_off(Errc::protocol_violation, "the peer sent a frame of type grant on the rpc lane");
 }
 
 TEST_F(HostileFrame, a_lane_that_begins_as_another_cuts_it_off) {
     says(Lane::rpc, said(wire::Preamble{.lane = wire::Lane::eager}));
-    expect_cut_off(Errc::protocol_violation, "the rpc lane began as a eager lane");
+    expect_cut_off(Errc::protocol_violation,
+                   "began the rpc lane with the preamble of the eager lane");
 }
 
 TEST_F(HostileFrame, a_hello_where_none_is_due_cuts_it_off) {
