@@ -86,7 +86,8 @@ TEST_F(Cancel, fully_sent_send_ends_when_the_answer_is_late) {
     answers(0, wire::WithdrawStep::received);
     expect_not_cut_off();
     answers(0, wire::WithdrawStep::received);
-    expect_cut_off(Errc::protocol_violation, "answered what it was not asked");
+    expect_cut_off(Errc::protocol_violation,
+                   "reported the outcome of a message without being asked");
 }
 
 TEST_F(Cancel, fully_sent_send_ends_as_the_peer_answers) {
@@ -239,7 +240,7 @@ TEST_F(Cancel, cuts_off_a_peer_that_never_says_what_became_of_messages) {
         // It gives credit back, but not the answers.
         says(Lane::control, said(wire::Credit{.pool = wire::CreditPool::shared, .headers = 1}));
     }
-    expect_cut_off(Errc::limit_exceeded, "does not say what became of messages");
+    expect_cut_off(Errc::limit_exceeded, "does not report the outcome of messages");
 }
 
 }  // namespace

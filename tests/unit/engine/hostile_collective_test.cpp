@@ -277,7 +277,7 @@ TEST_F(HostileCollective, more_credit_than_was_taken_cannot_be_given_back) {
     expect_not_cut_off();
     says(Lane::control,
          said(wire::Credit{.pool = wire::CreditPool::collective, .context = kDuo, .headers = 1}));
-    expect_cut_off(Errc::protocol_violation, "more credit than was taken");
+    expect_cut_off(Errc::protocol_violation, "more credit than it had received");
 }
 
 TEST_F(HostileCollective, the_oldest_operation_gets_on_when_later_ones_took_the_whole_pool) {

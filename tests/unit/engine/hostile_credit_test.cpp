@@ -101,7 +101,7 @@ TEST_F(HostileCredit, credit_that_was_matched_may_be_used_again) {
 
 TEST_F(HostileCredit, credit_that_was_never_taken_cannot_be_given_back) {
     says(Lane::control, said(wire::Credit{.pool = wire::CreditPool::shared, .headers = 1}));
-    expect_cut_off(Errc::protocol_violation, "more credit than was taken");
+    expect_cut_off(Errc::protocol_violation, "more credit than it had received");
 }
 
 TEST_F(HostileCredit, more_credit_than_was_taken_cannot_be_given_back) {
@@ -111,7 +111,7 @@ TEST_F(HostileCredit, more_credit_than_was_taken_cannot_be_given_back) {
     says(Lane::control, said(wire::Credit{.payload_bytes = 100, .headers = 1}));
     expect_not_cut_off();
     says(Lane::control, said(wire::Credit{.payload_bytes = wire::kMaxByteCount}));
-    expect_cut_off(Errc::protocol_violation, "more credit than was taken");
+    expect_cut_off(Errc::protocol_violation, "more credit than it had received");
 }
 
 TEST_F(HostileCredit, credit_of_an_unknown_communicator_is_ignored) {
@@ -126,14 +126,14 @@ TEST_F(HostileCredit, credit_of_the_reserve_is_not_of_the_shared_pool) {
     says(Lane::control,
          said(wire::Credit{
              .pool = wire::CreditPool::communicator, .context = kWorld, .headers = 1}));
-    expect_cut_off(Errc::protocol_violation, "more credit than was taken");
+    expect_cut_off(Errc::protocol_violation, "more credit than it had received");
 }
 
 TEST_F(HostileCredit, credit_of_collectives_was_never_taken) {
     send(kHostile, 100);
     says(Lane::control,
          said(wire::Credit{.pool = wire::CreditPool::collective, .context = kWorld, .headers = 1}));
-    expect_cut_off(Errc::protocol_violation, "more credit than was taken");
+    expect_cut_off(Errc::protocol_violation, "more credit than it had received");
 }
 
 TEST_F(HostileCredit, credit_of_the_reserve_of_collectives_was_never_taken) {
@@ -141,7 +141,7 @@ TEST_F(HostileCredit, credit_of_the_reserve_of_collectives_was_never_taken) {
     says(Lane::control,
          said(wire::Credit{
              .pool = wire::CreditPool::collective_reserve, .context = kWorld, .headers = 1}));
-    expect_cut_off(Errc::protocol_violation, "more credit than was taken");
+    expect_cut_off(Errc::protocol_violation, "more credit than it had received");
 }
 
 TEST_F(HostileCredit, sends_that_wait_for_credit_end_when_it_is_cut_off) {
@@ -152,7 +152,7 @@ TEST_F(HostileCredit, sends_that_wait_for_credit_end_when_it_is_cut_off) {
     pump();
     EXPECT_EQ(sent.back()->ended, 0);
     says(Lane::control, said(wire::Credit{.headers = limits_.shared.headers + 1}));
-    expect_cut_off(Errc::protocol_violation, "more credit than was taken");
+    expect_cut_off(Errc::protocol_violation, "more credit than it had received");
     ASSERT_EQ(sent.back()->ended, 1);
     ASSERT_TRUE(sent.back()->error());
     EXPECT_EQ(sent.back()->error()->code(), Errc::protocol_violation);

@@ -28,7 +28,7 @@ TEST_F(HostileFrame, a_sequence_that_skips_cuts_it_off) {
     says(Lane::eager, eager(header(2, 1, 3)));
     EXPECT_EQ(engine_->messages(), 1U);
     expect_cut_off(Errc::protocol_violation,
-                   "message 2 of a communicator arrived, but message 1 was expected");
+                   "the peer sent message 2 of a communicator, but message 1 was expected");
 }
 
 TEST_F(HostileFrame, a_sequence_that_repeats_cuts_it_off) {
@@ -36,7 +36,7 @@ TEST_F(HostileFrame, a_sequence_that_repeats_cuts_it_off) {
     says(Lane::eager, bulk(header(0, 1, 3)));
     EXPECT_EQ(engine_->messages(), 1U);
     expect_cut_off(Errc::protocol_violation,
-                   "message 0 of a communicator arrived, but message 1 was expected");
+                   "the peer sent message 0 of a communicator, but message 1 was expected");
 }
 
 TEST_F(HostileFrame, the_last_sequence_first_cuts_it_off) {
@@ -147,7 +147,8 @@ TEST_F(HostileFrame, an_answer_that_was_not_asked_for_cuts_it_off) {
     Asked& sent = send(kHostile, 2000, true);
     answers(0, wire::WithdrawStep::done);
     EXPECT_EQ(sent.ended, 0);
-    expect_cut_off(Errc::protocol_violation, "answered what it was not asked");
+    expect_cut_off(Errc::protocol_violation,
+                   "reported the outcome of a message without being asked");
     EXPECT_EQ(sent.error()->code(), Errc::protocol_violation);
 }
 
@@ -162,7 +163,8 @@ TEST_F(HostileFrame, a_second_answer_cuts_it_off) {
     expect_not_cut_off();
     answers(0, wire::WithdrawStep::done);
     EXPECT_EQ(sent.ended, 1);
-    expect_cut_off(Errc::protocol_violation, "answered what it was not asked");
+    expect_cut_off(Errc::protocol_violation,
+                   "reported the outcome of a message without being asked");
 }
 
 TEST_F(HostileFrame, an_answer_that_never_comes_ends_the_send_with_the_link) {
@@ -183,14 +185,14 @@ TEST_F(HostileFrame, messages_that_were_never_sent_are_taken_back_up_to_a_limit)
     expect_not_cut_off();
     asks_back(77);
     EXPECT_TRUE(told<wire::Withdraw>().empty());
-    expect_cut_off(Errc::limit_exceeded, "takes back messages that it never sent");
+    expect_cut_off(Errc::limit_exceeded, "withdraws messages that it never sent");
 }
 
 TEST_F(HostileFrame, a_message_that_is_taken_back_twice_cuts_it_off) {
     asks_back(0);
     expect_not_cut_off();
     asks_back(0);
-    expect_cut_off(Errc::protocol_violation, "took one message back twice");
+    expect_cut_off(Errc::protocol_violation, "withdrew one message twice");
 }
 
 TEST_F(HostileFrame, a_message_that_was_taken_back_and_comes_with_its_payload_cuts_it_off) {

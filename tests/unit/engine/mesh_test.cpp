@@ -77,7 +77,7 @@ TEST_F(OneMesh, does_not_wait_for_a_better_address_longer_than_that) {
     EXPECT_THAT(node_.dialer().abandoned, ElementsAre(id(0)));
     // It comes up even so: nobody wants it any more.
     FakeLink& first = up(0);
-    EXPECT_EQ(first.closed(), "no longer wanted");
+    EXPECT_EQ(first.closed(), "this link is no longer needed");
     node_.hears_welcome(second, Rank(1));
     EXPECT_EQ(node_.report().address, at_second);
     EXPECT_THAT(node_.report().why, HasSubstr(at_first.text() + ": no answer in 160.0 ms"));
@@ -178,7 +178,7 @@ TEST_F(OneMesh, drops_what_waited_too_long_for_a_view_or_said_nothing) {
     EXPECT_FALSE(stranger.closed());
     EXPECT_FALSE(silent.closed());
     node_.run(milliseconds(1));
-    EXPECT_EQ(stranger.closed(), "no view contains you");
+    EXPECT_EQ(stranger.closed(), "no view contains your node");
     EXPECT_EQ(silent.closed(), "you did not send a hello in time");
 }
 
@@ -206,7 +206,7 @@ TEST_F(OneMesh, bounds_what_one_member_begins_and_does_not_greet_on) {
     for (unsigned i = 0; i < 40; ++i) held.push_back(&node_.accept(identity(0)));
     EXPECT_EQ(std::ranges::count_if(held, [](const auto* link) { return !link->closed(); }), 33);
     node_.hears_hello(*held.back());
-    EXPECT_EQ(held.back()->closed(), "there is a link already");
+    EXPECT_EQ(held.back()->closed(), "you are already connected");
     node_.run(seconds(10));
     EXPECT_EQ(std::ranges::count_if(held, [](const auto* link) { return !link->closed(); }), 1);
 }
