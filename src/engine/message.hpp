@@ -34,7 +34,7 @@ struct InMessage final : Arrived, PayloadReceiver {
     Sequence sequence{};
     bool bulk = false;          // its payload travels on a stream of its own
     bool awaits_grant = false;  // and only after a grant
-    bool synchronous = false;   // the sender must be told of the match
+    bool synchronous = false;   // the sender must learn of the match
     bool from_reserve = false;
     bool discard = false;            // the payload is no longer needed
     bool complete = false;           // the storage below has the whole payload

@@ -62,7 +62,7 @@ TEST_F(HostileCalls, sends_less_than_it_said) {
     says(Lane::rpc, said(request(0, 1000)));
     hostile_.finish(streams(stream_preamble(0, wire::CallPart::request) + pattern(0, 999)));
     pump();
-    expect_cut_off(Errc::protocol_violation, "a payload of 1000 bytes ended after 999");
+    expect_cut_off(Errc::protocol_violation, "the peer ended a payload of 1000 bytes after 999");
 }
 
 TEST_F(HostileCalls, sends_one_payload_on_two_streams) {

@@ -112,8 +112,8 @@ TEST_F(HostileCollectiveStream, a_stream_shorter_than_its_header_said_cuts_it_of
     hostile_.finish(stream);
     pump();
     EXPECT_EQ(asked.ended, 0);
-    expect_cut_off(Errc::protocol_violation, "a payload of 900 bytes ended after 500");
-    expect_failed(asked, Errc::protocol_violation, "ended after 500");
+    expect_cut_off(Errc::protocol_violation, "the peer ended a payload of 900 bytes after 500");
+    expect_failed(asked, Errc::protocol_violation, "bytes after 500");
 }
 
 TEST_F(HostileCollectiveStream, an_empty_stream_of_an_early_message_cuts_it_off) {
@@ -121,14 +121,15 @@ TEST_F(HostileCollectiveStream, an_empty_stream_of_an_early_message_cuts_it_off)
     hostile_.finish(streams(part_stream(0)));
     pump();
     Asked& asked = broadcast(kBytes);
-    expect_cut_off(Errc::protocol_violation, "a payload of 900 bytes ended after 0");
-    expect_failed(asked, Errc::protocol_violation, "ended after 0");
+    expect_cut_off(Errc::protocol_violation, "the peer ended a payload of 900 bytes after 0");
+    expect_failed(asked, Errc::protocol_violation, "bytes after 0");
 }
 
 TEST_F(HostileCollectiveStream, a_stream_that_ends_without_a_message_cuts_it_off) {
     hostile_.finish(streams(part_stream(0)));
     pump();
-    expect_cut_off(Errc::protocol_violation, "a payload stream ended before its header came");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer ended a payload stream before it sent the header");
 }
 
 TEST_F(HostileCollectiveStream, two_streams_for_one_message_cut_it_off) {

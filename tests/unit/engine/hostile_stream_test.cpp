@@ -68,7 +68,7 @@ TEST_F(HostileStream, a_stream_that_ends_short_cuts_it_off) {
     hostile_.finish(streams(stream_of(kWorld, 0) + pattern(1, 99)));
     pump();
     EXPECT_EQ(asked.ended, 0);
-    expect_cut_off(Errc::protocol_violation, "a payload of 100 bytes ended after 99");
+    expect_cut_off(Errc::protocol_violation, "the peer ended a payload of 100 bytes after 99");
     ASSERT_EQ(asked.ended, 1);
     EXPECT_EQ(asked.error()->code(), Errc::protocol_violation);
     EXPECT_EQ(asked.error()->rank(), public_rank(kHostile));
@@ -79,23 +79,27 @@ TEST_F(HostileStream, a_stream_that_ends_before_it_named_its_message_cuts_it_off
     preamble.pop_back();
     hostile_.finish(streams(preamble));
     pump();
-    expect_cut_off(Errc::protocol_violation, "a payload stream ended before its header came");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer ended a payload stream before it sent the header");
 }
 
 TEST_F(HostileStream, a_stream_without_payload_cuts_it_off) {
     hostile_.finish(streams(stream_of(kWorld, 0)));
     pump();
-    expect_cut_off(Errc::protocol_violation, "a payload stream ended before its header came");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer ended a payload stream before it sent the header");
 }
 
 TEST_F(HostileStream, a_stream_that_is_a_lane_cuts_it_off) {
     streams(said(wire::Preamble{.lane = wire::Lane::control}) + pattern(1, 16));
-    expect_cut_off(Errc::protocol_violation, "a payload stream began without naming its payload");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer opened a payload stream without naming its payload");
 }
 
 TEST_F(HostileStream, a_stream_that_begins_with_anything_cuts_it_off) {
     streams(pattern(1, 24));
-    expect_cut_off(Errc::protocol_violation, "a payload stream began without naming its payload");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer opened a payload stream without naming its payload");
 }
 
 TEST_F(HostileStream, streams_of_messages_that_never_come_hold_nothing_but_their_windows) {
