@@ -50,7 +50,7 @@ public:
 
     // The link.
     bool up() const noexcept { return link_ != nullptr; }
-    /// The link is up and the peer was not cut off: what is sent now may arrive.
+    /// The link is up and is not being closed for a violation: what is sent now may arrive.
     bool usable() const noexcept { return link_ != nullptr && !violation_; }
     /// How the peer violated the protocol, if it did. What it sends is then ignored, and Down will
     /// follow.

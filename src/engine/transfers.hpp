@@ -50,8 +50,8 @@ public:
         virtual Result<Awaited> look_up(Peer& peer, const TransferName& name) = 0;
         /// A lane that was full has room again, and the frames that waited for it were written.
         virtual void on_writable(Peer& peer, port::Lane lane) = 0;
-        /// The link is gone, and every OutStream was released. No receiver has a stream any more,
-        /// except those that outlive their link.
+        /// The link is down, and every OutStream was released. No receiver has a stream, except
+        /// those that outlive their link.
         virtual void on_down(Peer& peer, const Error& reason) = 0;
     };
 
