@@ -15,10 +15,10 @@
 
 namespace nexar::fuzz {
 
-/// Calls of a communicator that a peer knows the fingerprints of.
+/// The peer knows the fingerprints of this many calls of a communicator.
 inline constexpr std::uint64_t kNumbers = 8;
 
-/// So small that a short input meets every limit.
+/// Small enough for a short input to reach every limit.
 inline engine::CollectiveLimits collective_limits() {
     engine::CollectiveLimits limits;
     limits.bulk_head = 256;
@@ -40,7 +40,7 @@ struct Shape {
     Kind kind = Kind::barrier;
     std::uint64_t size = 0;
 
-    /// What rank 1 sends, at most.
+    /// The most that rank 1 sends.
     std::uint64_t bytes() const noexcept { return kind == Kind::barrier ? 0 : size; }
 
     std::size_t input() const noexcept {
@@ -48,7 +48,7 @@ struct Shape {
     }
     std::size_t output() const noexcept {
         if (kind == Kind::barrier) return 0;
-        // Of an exchange: 8 bytes of its own, and what the peer sends.
+        // An exchange has 8 bytes of its own, and what the peer sends.
         return static_cast<std::size_t>(kind == Kind::exchange ? 8 + size : size);
     }
 
@@ -90,7 +90,7 @@ inline Shape script_shape(Script& script) {
             .size = Shape::kSizes[script.byte() % Shape::kSizes.size()]};
 }
 
-/// What such a call has on all ranks, as call `number` of its communicator.
+/// The fingerprint of such a call on all ranks, as call `number` of its communicator.
 inline std::uint64_t fingerprint(const Shape& shape, std::uint64_t number) {
     if (number >= kNumbers) return 0;
     static std::map<std::array<std::uint64_t, 3>, std::uint64_t> known;

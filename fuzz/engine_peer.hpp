@@ -29,14 +29,14 @@ inline std::vector<std::byte> payload(std::uint64_t size, std::uint64_t from, st
     return made;
 }
 
-/// The peer, which says what the input says: frames in good order as a rule, or anything.
+/// The peer. It sends what the input tells it to: usually valid frames in order, or anything.
 class ScriptedPeer {
 public:
     /// `turn` lets the engine handle its events.
     ScriptedPeer(Script& script, testing::FakeLink& link, std::function<void()> turn)
         : script_(&script), link_(&link), turn_(std::move(turn)) {}
 
-    /// Bytes that the input made up: payloads may be any.
+    /// True when the input has sent raw bytes, so payloads may have any content.
     bool said_anything() const noexcept { return anything_; }
 
     void step(Act act) {
@@ -143,7 +143,7 @@ private:
         }
     }
 
-    /// Wrong in one place, or in none.
+    /// Introduces a communicator, with one wrong field or none.
     void begin(ContextId context, unsigned wrong) {
         if (eager_left_ != 0) return;
         begun_.insert(context);
@@ -158,7 +158,7 @@ private:
     }
 
     void header(bool bulk) {
-        if (eager_left_ != 0) return;  // behind a header its payload is due
+        if (eager_left_ != 0) return;  // the payload of the last header must come first
         wire::MessageHeader made;
         made.context = script_->context();
         made.sequence = Sequence(sequence(made.context, true));
@@ -170,7 +170,7 @@ private:
         made.from_reserve = (flags & 2U) != 0;
         if (bulk) {
             made.awaits_grant = (flags & 4U) != 0;
-            // Now and then too large for any receive.
+            // Sometimes too large for any receive.
             if ((flags & 8U) != 0) made.size = made.size << 32U;
             made.size =
                 size_of(made.context, made.sequence.value(), std::max<std::uint64_t>(1, made.size));
@@ -183,7 +183,7 @@ private:
     }
 
     void open(wire::Lane lane, ContextId named, std::uint64_t number, std::uint64_t proposed) {
-        // More a link does not let in.
+        // A link does not admit more streams.
         if (link_->incoming() >= kMaxStreams) return;
         const port::StreamId stream = link_->open();
         if (script_->byte() % 4 != 0) turn_();
@@ -193,7 +193,7 @@ private:
                                   .lane = lane, .context = named, .sequence = Sequence(number)}));
     }
 
-    /// Messages of collectives are counted on their own.
+    /// Messages of collectives have their own sequence numbers.
     static ContextId parts_of(ContextId context) { return ContextId(context.value() + kContexts); }
 
     std::uint64_t operation() {
@@ -201,7 +201,7 @@ private:
         return which == 255 ? ~std::uint64_t{0} : which % kNumbers;
     }
 
-    /// A message of a collective, as a rule one that its schedule has.
+    /// A message of a collective, usually one that its schedule has.
     void part() {
         if (eager_left_ != 0) return;
         wire::CollectiveHeader made;
@@ -239,7 +239,7 @@ private:
                                                                            .text = "given up"}));
             return;
         }
-        // Often what this side said itself.
+        // Often the description that the engine itself sent.
         const auto heard =
             testing::frames_of<wire::CollectiveMismatch>(link_->written(Lane::eager));
         std::string text = which % 2 == 0 || heard.empty() ? "broadcast u8 x 9, root 1|x"
@@ -251,7 +251,7 @@ private:
                                                              .description = std::move(text)}));
     }
 
-    /// As a rule the one that is due.
+    /// Usually the next one.
     std::uint64_t sequence(ContextId of, bool takes) {
         std::uint64_t& next = next_in_[of];
         const unsigned which = script_->byte();
@@ -259,7 +259,7 @@ private:
         return which == 255 ? ~std::uint64_t{0} : next + which - 248;
     }
 
-    /// What header and stream of a message agree on, whichever comes first.
+    /// The size on which header and stream of a message agree, whichever comes first.
     std::uint64_t size_of(ContextId context, std::uint64_t number, std::uint64_t proposed) {
         return sizes_.try_emplace({context, number}, proposed).first->second;
     }

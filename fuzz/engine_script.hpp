@@ -10,8 +10,8 @@
 
 namespace nexar::fuzz {
 
-/// What an input of the harness `engine` consists of: the number of an act, and as many bytes as
-/// the act asks for. Numbers are what the corpus is made of.
+/// An input of the harness `engine` is a list of acts: the number of an act, then as many bytes as
+/// it needs. The corpus depends on these numbers.
 enum class Act : std::uint8_t {
     raw,        // lane, length: bytes as they are
     eager,      // context, which sequence, size (2), flags, tag: a header
@@ -29,12 +29,12 @@ enum class Act : std::uint8_t {
     probe,      // pattern
     cancel,     // which operation
     take,       // pattern
-    drop,       // which of those taken
-    use,        // which of those taken, size (2): receives it
+    drop,       // which taken message
+    use,        // which taken message, size (2): receives it
     release,    // which stream of ours, outcome
     room,       // lane, bytes
     make,       // context: this side makes it
-    turn,       // events are handled
+    turn,       // the engine handles its events
     placement,  // whether bytes are placed directly
     down,       // the link goes down
     close,      // the engine is closed
@@ -50,10 +50,10 @@ enum class Act : std::uint8_t {
     no_more,
 };
 
-inline constexpr ContextId kFirstContext{100};  // which this side has made
+inline constexpr ContextId kFirstContext{100};  // made by this side
 inline constexpr std::uint8_t kContexts = 8;
 
-/// All others are made from the first.
+/// All other communicators are made from the first.
 inline wire::ContextOrigin origin_of(ContextId context) {
     if (context == kFirstContext) return {};
     return {.parent = kFirstContext, .creation = context.value() - kFirstContext.value() - 1};

@@ -12,23 +12,25 @@
 namespace nexar::engine {
 
 /// Decides when to dial which address of one peer ("happy eyeballs", RFC 8305). Sans-I/O: the owner
-/// dials, and reports what came of it.
+/// dials and reports the outcome.
 ///
-/// A round dials the addresses best first. Each one gets a head start of `stagger`; the next one
-/// follows earlier when all attempts so far have failed. When no address answers, the race dials
-/// all of them again while the older attempts continue: the other end may have forgotten a
-/// handshake that was interrupted for too long, and does not always say so. When every attempt has
-/// failed the owner ends the round, and the next one begins after a pause that doubles each time.
+/// A round dials the addresses, best first. Each gets a head start of `stagger` over the next,
+/// which is dialed earlier only if all attempts so far have failed. When no address answers, the
+/// race dials all of them again while the older attempts continue: the other end may have forgotten
+/// a handshake that was interrupted for too long, and does not always report that. When every
+/// attempt has failed the owner ends the round, and the next one begins after a pause that doubles
+/// each time.
 class AddressRace {
 public:
     struct Options {
         Duration stagger = std::chrono::milliseconds(50);
-        /// How long addresses stay silent before they are dialed again: the first time, and later.
+        /// How long the race waits before it dials silent addresses again: the first time, and
+        /// later.
         Duration repeat_after = std::chrono::seconds(1);
         Duration repeat_again_after = std::chrono::seconds(2);
-        /// Attempts per address that are in flight at the same time.
+        /// The most attempts per address that are in flight at the same time.
         std::size_t most_attempts = 3;
-        /// Between rounds: at first, and at most.
+        /// The pause between rounds: the first one, and the longest one.
         Duration pause = std::chrono::milliseconds(100);
         Duration longest_pause = std::chrono::seconds(2);
     };
@@ -48,8 +50,9 @@ public:
     /// Begins a round over these addresses, best first.
     void begin(TimePoint now, std::vector<Address> addresses);
 
-    /// The address to dial now. The owner reports dialed() or failed() and calls again, until there
-    /// is none. Without `may_repeat` the race does not dial silent addresses again.
+    /// Returns the address to dial now, if any. The owner reports dialed() or failed() and calls
+    /// again until the result is nullopt. Without `may_repeat` the race does not dial silent
+    /// addresses again.
     std::optional<Attempt> next(TimePoint now, bool may_repeat = true);
     /// The attempt is in flight as `link`. Returns the oldest attempt at the same address when
     /// there are too many: the owner abandons it.
@@ -61,11 +64,11 @@ public:
 
     /// Attempts are in flight.
     bool dialing() const noexcept { return !attempts_.empty(); }
-    /// Every address was dialed; next() has an address again when they are due to be repeated.
+    /// Every address was dialed; next() returns one again when it is time to repeat them.
     bool all_dialed() const noexcept { return next_ == addresses_.size(); }
     /// Every address was dialed and every attempt has ended: the owner ends the round.
     bool exhausted() const noexcept { return running_ && all_dialed() && !dialing(); }
-    /// When next() has an address, or the next round may begin, if no attempt ends before.
+    /// When next() returns an address or the next round may begin, unless an attempt ends earlier.
     TimePoint due() const noexcept { return running_ && all_dialed() ? repeat_at_ : at_; }
     /// When the round, or its latest repetition, began.
     TimePoint pass_began_at() const noexcept { return pass_began_at_; }
@@ -74,9 +77,9 @@ public:
     void end_round(TimePoint now);
     /// Ends the round, if one is in progress, and sets when the next one may begin.
     void stop_until(TimePoint at) noexcept;
-    /// The next pause is the shortest one again.
+    /// Makes the next pause the shortest one again.
     void reset_pause() noexcept { next_pause_ = options_.pause; }
-    /// The next pause lasts at least this long.
+    /// Makes the next pause last at least this long.
     void lengthen_pause(Duration at_least) noexcept;
 
 private:

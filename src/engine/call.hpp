@@ -22,17 +22,17 @@ class Calls;
 struct InCall;
 struct Peer;
 
-/// How large calls may be, and how much memory the calls of one peer may take here.
+/// Limits on the size of calls, and on the memory that the calls of one peer may use here.
 struct CallLimits {
     std::uint64_t max_request = std::uint64_t{64} << 20U;   // bytes
-    std::uint64_t max_response = std::uint64_t{64} << 20U;  // bytes, of the functions served here
-    /// Calls of one peer that are not answered, or whose function has not returned.
+    std::uint64_t max_response = std::uint64_t{64} << 20U;  // bytes; for functions served here
+    /// Calls from one peer that are unanswered or whose function has not returned.
     std::size_t max_in_flight = 1024;
-    /// Bytes of one peer's requests, and of responses to it that are not sent yet.
+    /// Bytes of requests from one peer and of unsent responses to it.
     std::uint64_t max_held = std::uint64_t{64} << 20U;
-    /// Answers that one peer owes to callers that gave up; beyond, it is cut off.
+    /// Answers that one peer still owes to abandoned calls. A peer that owes more is disconnected.
     std::size_t max_owed = 65536;
-    /// Frames that wait because a peer does not read; beyond, it is cut off.
+    /// Frames queued for a peer that does not read. A peer with a larger backlog is disconnected.
     std::size_t max_backlog = 65536;
 };
 
@@ -47,14 +47,14 @@ struct Function {
 };
 
 /// The incoming payload of a call: the argument of `request`, or the answer to `response`. The
-/// stream of an answer may arrive before the frame that says its size: then `bytes` is unknown, and
-/// the stream waits.
+/// stream of an answer may arrive before the frame that states its size; then `bytes` is unknown,
+/// and the stream waits.
 struct CallPayload final : PayloadReceiver {
     Calls* calls = nullptr;
     InCall* request = nullptr;
     CallOperation* response = nullptr;
-    bool on_stream = false;            // its frame has arrived and says so
-    std::vector<std::byte> content{};  // takes memory as bytes arrive
+    bool on_stream = false;            // as its frame says, once that has arrived
+    std::vector<std::byte> content{};  // grows as bytes arrive
 
     std::size_t write(std::uint64_t offset, port::ConstBytes from) noexcept override;
     void attached() override;
@@ -70,12 +70,12 @@ public:
     // Set before start().
     Rank to{};
     std::uint16_t function = 0;
-    std::string name{};  // empty: `function` says which
+    std::string name{};  // empty: `function` identifies it
     port::ConstBytes content{};
     std::optional<TimePoint> deadline{};
     std::uint64_t max_response = std::uint64_t{64} << 20U;
-    std::uint64_t unit = 1;  // the answer has a multiple of this many bytes,
-    bool single = false;     // or exactly this many
+    std::uint64_t unit = 1;  // the answer's size must be a multiple of this,
+    bool single = false;     // or exactly this
 
     std::vector<std::byte> response{};
 
@@ -83,24 +83,25 @@ public:
     std::span<const port::ConstBytes> regions() const noexcept override { return {&content, 1}; }
     void released(port::SendOutcome outcome) override;
 
-    // The engine's own.
+    // Used by the engine only.
     enum class State : std::uint8_t {
         idle,
-        waiting,  // for a link or room; the peer does not know of it
-        sent,     // the peer may know of it
-        local,    // to this node itself
-        ended,    // except that the link may still read `content`, see sending()
+        waiting,  // for a link or for room; the peer does not know of the call
+        sent,     // the peer may know of the call
+        local,    // a call to this node itself
+        ended,    // but the link may still read `content`, see sending()
     };
     State state = State::idle;
     Peer* peer = nullptr;
     std::uint64_t id = 0;
-    bool header_came = false;  // of the response
+    bool header_came = false;  // the response header has arrived
     CallPayload incoming{};
     InCall* local = nullptr;
     Hook<CallOperation> waiting_hook{};
 };
 
-/// A call of a function of this node, from its request to its answer and the end of the function.
+/// An incoming call of a function that this node serves. It exists until it is answered and the
+/// function has returned.
 struct InCall final : OutStream {
     Peer* peer = nullptr;  // nullptr: this node itself
     std::uint64_t id = 0;
@@ -108,25 +109,25 @@ struct InCall final : OutStream {
     Rank caller{};
     std::optional<TimePoint> deadline{};
     std::vector<std::byte> argument{};
-    void* owner = nullptr;  // for the caller of Calls::poll_call()
+    void* owner = nullptr;  // free for use by the caller of Calls::poll_call()
 
-    // The engine's own.
+    // Used by the engine only.
     enum class State : std::uint8_t {
         arriving,   // its payload is not complete
-        ready,      // for poll_call()
-        running,    // until respond()
+        ready,      // waits for poll_call()
+        running,    // waits for respond()
         answering,  // the link reads `response`
     };
     State state = State::arriving;
-    bool answered = false;  // the result of the function is not wanted
-    bool stopping = false;  // poll_stopped() will return it,
-    bool told = false;      // which happens once
+    bool answered = false;  // the function's result is no longer needed
+    bool stopping = false;  // poll_stopped() will return it
+    bool told = false;      // it was queued for poll_stopped(), which returns it once
     std::uint64_t held = 0;
     CallPayload incoming{};
     CallOperation* local = nullptr;
     std::vector<std::byte> response{};
     port::ConstBytes shown{};
-    Hook<InCall> hook{};  // in the list of the ready calls, or of those to be stopped
+    Hook<InCall> hook{};  // in the list of ready or of stopped calls
 
     std::uint64_t size() const noexcept override { return response.size(); }
     std::span<const port::ConstBytes> regions() const noexcept override { return {&shown, 1}; }

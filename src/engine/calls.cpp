@@ -58,12 +58,12 @@ Result<LanePayload> Calls::on_frame(Peer& peer, const wire::FrameHeader& header,
         }
         default:
             return Error(Errc::protocol_violation,
-                         fmt::format("a frame of type {} arrived where it is not allowed",
+                         fmt::format("the peer sent a frame of type {} where it is not allowed",
                                      wire::name(header.type)));
     }
 }
 
-/// The frame of a payload arrived: the payload follows on the lane, or arrives on a stream.
+/// Called when the frame of a payload arrives; the payload follows on the lane or on a stream.
 LanePayload Calls::expect(Peer& peer, CallPayload& payload, std::uint64_t bytes,
                           wire::PayloadPlace place, const TransferName& name) {
     payload.bytes = bytes;
@@ -73,14 +73,14 @@ LanePayload Calls::expect(Peer& peer, CallPayload& payload, std::uint64_t bytes,
         return {.bytes = bytes, .receiver = &payload};
     }
     if (payload.stream != nullptr) {
-        payload.attached();  // it waited for this frame
+        payload.attached();  // the stream was waiting for this frame
     } else {
         peer.transfers.expect(name, payload);
     }
     return {};
 }
 
-/// Nobody wants the payload any more.
+/// Discards a payload that is no longer needed.
 void Calls::detach(Peer* peer, CallPayload& payload) {
     payload.reject();
     if (peer != nullptr) peer->transfers.skip(port::Lane::rpc, payload);
@@ -91,7 +91,7 @@ Result<Awaited> Calls::look_up(Peer& peer, const TransferName& name) {
     if (name.kind == TransferKind::request) {
         if (name.number >= calls.next_in) return Awaited{.state = Awaited::State::not_yet};
         const auto found = calls.in.find(name.number);
-        // The others were answered already.
+        // Any other call was answered already.
         if (found == calls.in.end() || found->second->state != InCall::State::arriving ||
             !found->second->incoming.on_stream) {
             return Awaited{.state = Awaited::State::over};
@@ -101,9 +101,9 @@ Result<Awaited> Calls::look_up(Peer& peer, const TransferName& name) {
     const auto found = calls.sent.find(name.number);
     if (found == calls.sent.end()) {
         if (name.number >= calls.next_out) {
-            return Error(Errc::protocol_violation, "the peer sent an answer to a call never made");
+            return Error(Errc::protocol_violation, "the peer answered a call that was never made");
         }
-        return Awaited{.state = Awaited::State::over};  // its caller gave up
+        return Awaited{.state = Awaited::State::over};  // the caller abandoned the call
     }
     CallOperation& call = *found->second;
     if (call.header_came && !call.incoming.on_stream) return PeerTransfers::sent_twice(name.kind);
@@ -118,7 +118,7 @@ std::size_t CallPayload::write(std::uint64_t /*offset*/, port::ConstBytes from) 
 
 void CallPayload::attached() {
     if (bytes == kUnknownBytes) return;
-    // Memory is touched as bytes arrive, so a peer that only announces a payload takes none.
+    // Memory is touched only as bytes arrive, so announcing a payload without sending it uses none.
     content.reserve(static_cast<std::size_t>(bytes));
     stream->open();
 }
@@ -135,8 +135,8 @@ void Calls::finished(CallPayload& payload) {
     InCall* const call = payload.request;
     PeerTransfers& transfers = (call != nullptr ? call->peer : payload.response->peer)->transfers;
     if (payload.bytes == kUnknownBytes) {
-        transfers.cut_off(
-            Error(Errc::protocol_violation, "a payload of a call ended before its header arrived"));
+        transfers.cut_off(Error(Errc::protocol_violation,
+                                "the peer ended the payload of a call before it sent the header"));
     } else if (payload.content.size() != payload.bytes) {
         transfers.check_whole(payload.bytes, payload.content.size());
     } else if (call != nullptr) {
@@ -153,7 +153,7 @@ void Calls::aborted(CallPayload& payload) {
         stop(*payload.request, Error(Errc::cancelled, "the caller abandoned the call"));
     } else if (!payload.response->peer->transfers.violation()) {
         give_up(*payload.response,
-                Error(Errc::outcome_unknown, "the answer of the function was abandoned in flight"));
+                Error(Errc::outcome_unknown, "the peer abandoned the answer while sending it"));
     }
 }
 
@@ -196,8 +196,8 @@ void Calls::down(Peer& peer, const Error& reason) {
             stopped ? reason
                     : Error(Errc::outcome_unknown,
                             fmt::format("the link to the peer went down after the request "
-                                        "was sent, so the function may have run or not; it "
-                                        "is not called again: {}",
+                                        "was sent, so the function may or may not have run; "
+                                        "the call is not repeated: {}",
                                         reason.cause())));
     }
     std::vector<InCall*> in;
@@ -228,7 +228,7 @@ void Calls::close() {
         } else if (call.state < InCall::State::running) {
             stop(call, closing);
         } else if (call.state == InCall::State::running) {
-            // The end of the link tells its caller that the outcome is unknown.
+            // When the link goes down, the caller learns that the outcome is unknown.
             call.answered = true;
             stop(call, closing);
         }

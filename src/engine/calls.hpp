@@ -24,11 +24,11 @@ namespace nexar::engine {
 
 struct Context;
 
-/// Remote procedure calls between nodes: the functions that this node serves, the calls it makes,
-/// and the calls it gets. A part of the Engine, under the same rules.
+/// Remote procedure calls between nodes: the functions that this node serves, the calls it makes
+/// and the calls it receives. A part of the Engine, under the same rules.
 ///
-/// Every request is answered once: by its function, or at once when there is no such function, no
-/// room, or no time. A request that was written is never written again.
+/// Every request is answered exactly once: by its function, or with an error if there is no such
+/// function, a limit is reached or the deadline passes. A request is never written twice.
 class Calls {
 public:
     Calls(Services& services, const CallLimits& limits, std::size_t eager_limit,
@@ -37,41 +37,42 @@ public:
 
     const CallLimits& limits() const noexcept { return limits_; }
 
-    /// The communicator that gives callers their ranks; must be set before the first call.
+    /// Sets the communicator that determines the ranks of callers. Must precede the first call.
     void set_world(Context& world) noexcept { world_ = &world; }
     const Context* world() const noexcept { return world_; }
 
-    /// Fails with invalid_argument when another function has its name or number.
+    /// Fails with invalid_argument when another function has the same name or number.
     Result<void> add(Function& function);
-    /// Answers the calls that poll_call() has not returned. For those that it has returned,
-    /// respond() must follow before `function` ends.
+    /// Stops serving a function and fails its calls that poll_call() has not returned. For those
+    /// that it has returned, respond() must follow before `function` is destroyed.
     void remove(Function& function);
 
-    /// Sets the time, before any other call that depends on it, and ends calls that are too late.
+    /// Sets the current time and ends calls whose deadline has passed. Must precede other calls
+    /// that depend on the time.
     void advance(TimePoint now);
     std::optional<TimePoint> next_deadline() const noexcept;
 
-    // Of operations that the engine has admitted.
+    // For operations that the engine has admitted.
     void start(Context& context, CallOperation& call);
     void cancel(CallOperation& call);
 
-    /// A call whose function must now be run; respond() must follow. nullptr: none.
+    /// Returns the next call whose function must run, or nullptr. respond() must follow.
     InCall* poll_call() noexcept;
-    /// A running call whose caller does not want the answer any more; each is returned once.
-    /// nullptr: none.
+    /// Returns the next running call whose answer is no longer needed, or nullptr. Returns each
+    /// call once.
     InCall* poll_stopped() noexcept;
-    /// The function has returned; `call` is gone afterwards.
+    /// Reports what the function returned. The caller must not use `call` afterwards.
     void respond(InCall& call, Result<std::vector<std::byte>> result);
 
-    // Frames, names of streams, and links.
+    // Frames, stream names and links.
     Result<LanePayload> on_frame(Peer& peer, const wire::FrameHeader& header,
                                  port::ConstBytes body);
     static Result<Awaited> look_up(Peer& peer, const TransferName& name);
     void drain(Peer& peer);
     void down(Peer& peer, const Error& reason);
     void close();
-    /// The program was aborted: calls of this node end with `reason`, and calls of its functions
-    /// are not answered any more, since their callers hear of the abort themselves.
+    /// The program was aborted: outgoing calls end with `reason`. Incoming calls are no longer
+    /// answered, since the engine tells their callers of the abort.
     void abort(const Error& reason);
 
 private:
@@ -79,14 +80,14 @@ private:
     friend struct CallPayload;
     friend struct InCall;
 
-    // calls.cpp: payloads, and the end of everything
+    // calls.cpp: payloads and shutdown
     LanePayload expect(Peer& peer, CallPayload& payload, std::uint64_t bytes,
                        wire::PayloadPlace place, const TransferName& name);
     static void detach(Peer* peer, CallPayload& payload);
     void finished(CallPayload& payload);
     void aborted(CallPayload& payload);
 
-    // calls_out.cpp: calls of this node
+    // calls_out.cpp: outgoing calls
     bool write_request(Peer& peer, CallOperation& call);
     Result<LanePayload> on_response(Peer& peer, const wire::Response& response);
     std::optional<Error> refusal(const CallOperation& call, std::uint64_t size) const;
@@ -94,7 +95,7 @@ private:
     void end(CallOperation& call, std::optional<Error> error);
     void expire_out(TimePoint now);
 
-    // calls_in.cpp: calls of this node's functions
+    // calls_in.cpp: incoming calls
     Function* find(std::uint16_t number, std::string_view name) const noexcept;
     Result<LanePayload> on_request(Peer& peer, const wire::Request& request);
     std::optional<Error> objection(const Peer* peer, Rank caller, std::uint64_t size,
@@ -108,7 +109,8 @@ private:
     void answer(InCall& call, std::vector<std::byte> response);
     static void send_response(Peer& peer, const wire::Response& header,
                               const std::vector<std::byte>& payload);
-    /// The call needs no result of its function any more: its answer is `error`, if it has none.
+    /// Ends a call whose result is no longer needed. Answers it with `error`, unless it was
+    /// answered already.
     void stop(InCall& call, const Error& error);
     void destroy(InCall& call);
     const PeerCalls& calls_of(const Peer* peer) const noexcept;

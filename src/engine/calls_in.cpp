@@ -1,4 +1,4 @@
-// Calls of the functions that this node serves.
+// Incoming calls of the functions that this node serves.
 
 #include <fmt/format.h>
 
@@ -56,11 +56,12 @@ std::optional<Rank> Calls::rank_of(Peer& peer) const {
     return peer.calls.rank;
 }
 
-/// Why this node does not take a call, if so.
+/// The reason to reject a call; nullopt: this node accepts it.
 std::optional<Error> Calls::objection(const Peer* peer, Rank caller, std::uint64_t size,
                                       const Function* function) const {
     if (closing_) return Error(Errc::link_closed, "the node is closing");
-    if (function == nullptr) return Error(Errc::unknown_function, "nobody serves this function");
+    if (function == nullptr)
+        return Error(Errc::unknown_function, "the callee has no such function");
     if (function->callers &&
         std::ranges::find(*function->callers, caller) == function->callers->end()) {
         return Error(Errc::not_allowed,
@@ -69,27 +70,26 @@ std::optional<Error> Calls::objection(const Peer* peer, Rank caller, std::uint64
     if (const std::uint64_t most = std::min(limits_.max_request, function->max_request);
         size > most) {
         return Error(Errc::limit_exceeded,
-                     fmt::format("a request of {} bytes is larger than the {} that the function "
-                                 "takes",
+                     fmt::format("the request has {} bytes, but the function accepts at most {}",
                                  size, most));
     }
     const std::size_t unread = peer == nullptr ? 0 : peer->transfers.backlog(port::Lane::rpc);
     if (calls_of(peer).in.size() + unread >= limits_.max_in_flight) {
         return Error(Errc::overloaded,
-                     fmt::format("{} calls of this caller are in progress, which is the maximum",
+                     fmt::format("{} calls from this caller are in progress, which is the maximum",
                                  limits_.max_in_flight));
     }
     if (size > limits_.max_held - std::min(limits_.max_held, held(peer))) {
         return Error(
             Errc::overloaded,
             fmt::format(
-                "calls of this caller hold {} bytes; the function must answer some of them first",
+                "calls from this caller hold {} bytes; try again when some of them are answered",
                 held(peer)));
     }
     return std::nullopt;
 }
 
-/// Bytes that the calls of a caller hold, with the answers that it has not read; see
+/// Bytes held for a caller: its calls and the answers that it has not read. See
 /// CallLimits::max_held.
 std::uint64_t Calls::held(const Peer* peer) const noexcept {
     const std::uint64_t unread =
@@ -101,8 +101,9 @@ Result<LanePayload> Calls::on_request(Peer& peer, const wire::Request& request) 
     PeerCalls& calls = peer.calls;
     const std::uint64_t id = request.call.value();
     if (id != calls.next_in) {
-        return Error(Errc::protocol_violation,
-                     fmt::format("call {} arrived, but call {} was expected", id, calls.next_in));
+        return Error(
+            Errc::protocol_violation,
+            fmt::format("the peer sent call {}, but call {} was expected", id, calls.next_in));
     }
     ++calls.next_in;
     const bool on_lane = request.place == wire::PayloadPlace::lane;
@@ -156,7 +157,7 @@ InCall* Calls::poll_stopped() noexcept {
 
 void Calls::on_cancel(Peer& peer, std::uint64_t id) {
     const auto found = peer.calls.in.find(id);
-    if (found == peer.calls.in.end()) return;  // its answer is on the way
+    if (found == peer.calls.in.end()) return;  // it was answered already
     stop(*found->second, Error(Errc::cancelled, "the caller cancelled the call"));
 }
 
@@ -175,7 +176,7 @@ void Calls::start_local(CallOperation& call, Context& context) {
     in.held = call.content.size();
     self_.held += in.held;
     in.argument.assign(call.content.begin(), call.content.end());
-    // The operation's own deadline ends both.
+    // Not added to due_in_: the deadline of the operation ends both.
     in.deadline = call.deadline;
     in.local = &call;
     call.local = &in;
@@ -248,7 +249,7 @@ void Calls::respond(InCall& call, Result<std::vector<std::byte>> result) {
     if (call.answered) return destroy(call);
     if (result && result->size() > limits_.max_response) {
         result = Error(Errc::limit_exceeded,
-                       fmt::format("the answer of the function has {} bytes, and max_response of "
+                       fmt::format("the answer of the function has {} bytes, but max_response of "
                                    "its node is {}",
                                    result->size(), limits_.max_response));
     }
@@ -260,7 +261,7 @@ void Calls::respond(InCall& call, Result<std::vector<std::byte>> result) {
     answer(call, *std::move(result));
 }
 
-/// The function returned a response.
+/// Sends the response that the function returned.
 void Calls::answer(InCall& call, std::vector<std::byte> response) {
     if (CallOperation* local = std::exchange(call.local, nullptr); local != nullptr) {
         local->local = nullptr;
@@ -278,7 +279,7 @@ void Calls::answer(InCall& call, std::vector<std::byte> response) {
     if (!on_lane && response.size() > limits_.max_held - std::min(limits_.max_held, held(&peer))) {
         const Error no(
             Errc::overloaded,
-            fmt::format("answers to this caller hold {} bytes; it must read some of them first",
+            fmt::format("answers to this caller hold {} bytes; the caller must read some first",
                         held(&peer)));
         peer.transfers.say_message(port::Lane::rpc, response_of(call.id, no));
         destroy(call);
@@ -307,7 +308,7 @@ void Calls::answer(InCall& call, std::vector<std::byte> response) {
                         port::Priority::bulk);
 }
 
-/// A response with its payload behind it, on the lane.
+/// Sends a response on the lane, followed by its payload.
 void Calls::send_response(Peer& peer, const wire::Response& header,
                           const std::vector<std::byte>& payload) {
     if (!peer.transfers.usable()) return;

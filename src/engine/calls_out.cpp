@@ -47,8 +47,8 @@ void Calls::start(Context& context, CallOperation& call) {
     if (call.content.size() > limits_.max_request) {
         return end(call,
                    Error(Errc::limit_exceeded,
-                         fmt::format("a request of {} bytes is larger than max_request, {}; send "
-                                     "it in pieces, or raise the limit on both sides",
+                         fmt::format("the request has {} bytes, but max_request is {}; send it in "
+                                     "pieces, or raise the limit on both sides",
                                      call.content.size(), limits_.max_request)));
     }
     if (call.deadline && *call.deadline <= now_) return end(call, too_late(call));
@@ -93,7 +93,7 @@ void CallOperation::released(port::SendOutcome /*outcome*/) {
     if (state == State::ended) incoming.calls->services_->finish(*this);
 }
 
-/// Takes a call out of all tables and ends it, once no link reads its memory.
+/// Removes a call from all tables, and ends it once no link reads its memory.
 void Calls::end(CallOperation& call, std::optional<Error> error) {
     if (call.state == CallOperation::State::waiting && call.peer != nullptr) {
         call.peer->calls.waiting.erase(call);
@@ -116,7 +116,7 @@ void Calls::end(CallOperation& call, std::optional<Error> error) {
     }
 }
 
-/// The caller does not wait any more for a call that the peer may know of.
+/// Ends a call that the peer may know of, without waiting for its answer.
 void Calls::give_up(CallOperation& call, const Error& reason) {
     if (call.state == CallOperation::State::sent && !call.header_came) {
         Peer& peer = *call.peer;
@@ -124,7 +124,7 @@ void Calls::give_up(CallOperation& call, const Error& reason) {
         peer.transfers.say_message(port::Lane::rpc, wire::Cancel{.call = wire::CallId(call.id)});
         if (peer.calls.owed.size() > limits_.max_owed) {
             peer.transfers.cut_off(
-                Error(Errc::limit_exceeded, "the peer does not answer its calls"));
+                Error(Errc::limit_exceeded, "the peer does not answer calls that were cancelled"));
         }
     } else if (call.state == CallOperation::State::local && call.local != nullptr) {
         // Ends this call as well.
@@ -146,18 +146,18 @@ void Calls::expire_out(TimePoint now) {
     }
 }
 
-/// Why a payload of this size cannot be the answer to the call, if so.
+/// The error if the answer to the call cannot have this size; nullopt: it can.
 std::optional<Error> Calls::refusal(const CallOperation& call, std::uint64_t size) const {
     if (size > call.max_response) {
         return Error(Errc::limit_exceeded,
-                     fmt::format("the answer has {} bytes, and max_response of the call is {}",
+                     fmt::format("the answer has {} bytes, but max_response of the call is {}",
                                  size, call.max_response));
     }
     if (call.single ? size == call.unit : size % call.unit == 0) return std::nullopt;
     return Error(
         Errc::malformed,
-        fmt::format("the answer of {} has {} bytes, and the caller expects {}{}; both sides must "
-                    "mean the same type",
+        fmt::format("the answer of {} has {} bytes, but the caller expects {}{}; both sides must "
+                    "use the same type",
                     words_for(call.function, call.name), size, call.single ? "" : "a multiple of ",
                     call.unit));
 }
@@ -171,7 +171,7 @@ Result<LanePayload> Calls::on_response(Peer& peer, const wire::Response& respons
     if (found == calls.sent.end()) {
         if (calls.owed.erase(id) != 0) return dropped;
         return Error(Errc::protocol_violation,
-                     "the peer answered a call that was not made, or answered it twice");
+                     "the peer answered a call that was never made, or answered it twice");
     }
     CallOperation& call = *found->second;
     if (std::exchange(call.header_came, true)) {

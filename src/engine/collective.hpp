@@ -36,8 +36,8 @@ class CollectiveRunner;
 struct CollectiveIn;
 struct Pair;
 
-/// An outgoing message of a collective: written to the lane as a whole, or read by the link as far
-/// as it is ready.
+/// An outgoing message of a collective. It is written to the lane as a whole, or the link reads it
+/// from memory as far as it is ready.
 class CollectiveSend final : public OutStream {
 public:
     std::uint64_t size() const noexcept override { return bytes; }
@@ -64,14 +64,14 @@ public:
 
 /// The progress of one step of a collective.
 struct StepState {
-    std::uint32_t waits = 0;  // events that have not happened
-    bool queued = false;      // in the queue
-    bool arrived = false;     // of a receive: its message is known
+    std::uint32_t waits = 0;  // events that have not happened yet
+    bool queued = false;      // in CollectiveOperation::queue
+    bool arrived = false;     // for a receive: its message is known
     bool finished = false;
     std::uint64_t done = 0;          // bytes from the front, in whole segments
-    CollectiveSend* send = nullptr;  // once it began
+    CollectiveSend* send = nullptr;  // set when the send begins
     CollectiveIn* in = nullptr;      // a message on a stream
-    std::vector<std::byte> kept{};   // a message that came on the lane too early
+    std::vector<std::byte> kept{};   // a message that arrived on the lane before the step could run
 };
 
 /// The description of a call that users see.
@@ -82,8 +82,8 @@ struct CollectiveTerms {
     std::string_view operator_name{};  // of static lifetime; empty: no reduction
     std::uint32_t root = 0;
     bool has_counts = false;        // a v-variant
-    bool exchanges_counts = false;  // for a v-variant that follows
-    std::uint64_t count = 0;        // elements, as the user counts: in all, or per rank
+    bool exchanges_counts = false;  // the exchange of counts before a v-variant
+    std::uint64_t count = 0;        // elements as the user states them: in total, or per rank
     std::string_view algorithm{};
     std::uint64_t segment = 0;      // elements
     std::uint64_t fingerprint = 0;  // of what must be equal on all ranks
@@ -100,7 +100,7 @@ class CollectiveOperation final : public Operation {
 public:
     CollectiveOperation() noexcept : Operation(Kind::collective) {}
 
-    // Set before start(). Memory is the caller's.
+    // Set before start(). The caller owns the memory.
     CollectiveTerms terms{};  // without the algorithm, which the engine chooses
     std::optional<compute::Reducer> reducer{};
     bool in_place = false;
@@ -110,44 +110,44 @@ public:
     std::vector<port::Bytes> output{};
     Duration timeout{};
 
-    // The engine's own from here on.
+    // Used by the engine only, from here on.
     CollectiveRunner* runner = nullptr;
     std::uint64_t number = 0;
-    bool reserved = false;  // it has its number, and waits for begin()
+    bool reserved = false;  // it has a number and waits for begin()
     std::shared_ptr<const Plan> plan{};
     schedule::Slice result{};  // where an average is divided
     RunMemory memory{};
     PooledBuffer scratch{};
     std::vector<StepState> steps{};
-    std::vector<std::uint32_t> queue{};  // steps that may be able to go on
+    std::vector<std::uint32_t> queue{};  // steps that may be able to progress
     bool pumping = false;
     std::unique_ptr<CollectiveSend[]> sends{};
     std::uint32_t sends_room = 0;
     std::uint32_t sends_used = 0;
     std::uint32_t unfinished = 0;    // steps
     std::uint32_t links = 0;         // messages whose memory a link uses
-    std::optional<Error> failure{};  // its error, once no link uses its memory
-    bool differs = false;            // from the call of a peer, which will say how
+    std::optional<Error> failure{};  // its error; it ends once no link uses its memory
+    bool differs = false;            // a peer called something else and will describe it
     TimePoint started{};
     TimePoint deadline{};
     TimePoint warn{};
-    TimePoint compare{};  // when the awaited ranks next hear what was called here
+    TimePoint compare{};  // when to tell the awaited ranks again what was called here
     Duration compare_after{};
-    /// A rank that gave a message up and has until `deadline` to say why.
+    /// A rank that abandoned a message and has until `deadline` to give a reason.
     std::optional<Rank> silent{};
     Hook<CollectiveOperation> running_hook{};
 };
 
-/// An incoming message of a collective on a stream of its own. Its sender may have ended its part
-/// and left when all of it had arrived, so it outlives its link.
+/// An incoming message of a collective on a stream of its own. It outlives its link, because the
+/// sender may finish and leave once all bytes have arrived.
 struct CollectiveIn final : PayloadReceiver {
     CollectiveRunner* runner = nullptr;
     Pair* pair = nullptr;
     wire::CollectiveHeader header{};
-    CollectiveOperation* operation = nullptr;  // while it wants the bytes
+    CollectiveOperation* operation = nullptr;  // nullptr: it does not need the bytes
     std::uint32_t step = 0;
-    bool early = false;     // its operation was not called yet
-    bool given_up = false;  // by its sender, before the call
+    bool early = false;     // its operation has not been called here yet
+    bool given_up = false;  // its sender abandoned it before the call
     bool complete = false;  // its step has all bytes
     /// Folds the bytes into one piece of memory, which is [fold_begin, fold_end) of the message.
     std::optional<compute::ByteFold> fold{};
@@ -164,9 +164,9 @@ struct CollectiveIn final : PayloadReceiver {
 /// An incoming message of a collective behind its header on the lane: one at a time per peer.
 struct CollectiveOnLane final : PayloadReceiver {
     CollectiveRunner* runner = nullptr;
-    Pair* pair = nullptr;  // nullptr: none arrives, or nobody wants it
+    Pair* pair = nullptr;  // nullptr: no message is arriving, or it is dropped
     wire::CollectiveHeader header{};
-    std::vector<std::byte> content{};  // memory that the next message uses again
+    std::vector<std::byte> content{};  // the next message reuses its memory
 
     std::size_t write(std::uint64_t offset, port::ConstBytes from) noexcept override;
     void attached() override {}
@@ -186,7 +186,7 @@ struct PairCollectives {
     CreditIn pool_in{kPool};
     CreditIn reserve_in{kReserve};
 
-    /// In the order of operations: a message never waits behind one of a later operation.
+    /// Sorted by operation: a message never waits behind one of a later operation.
     IntrusiveList<CollectiveSend, &CollectiveSend::waiting_hook> waiting{};
     /// Operations with unwritten messages for the peer, oldest first. Only the first may use the
     /// reserve, so the oldest operation that the peer can be in always progresses.
@@ -195,7 +195,7 @@ struct PairCollectives {
         std::uint32_t messages = 0;
     };
     std::deque<Unsent> unsent{};
-    std::deque<std::vector<std::byte>> said{};  // frames that wait for the introduction or room
+    std::deque<std::vector<std::byte>> said{};  // frames that wait for the introduction or for room
     bool draining = false;
 
     std::unordered_map<std::uint64_t, std::unique_ptr<CollectiveIn>> streams{};
@@ -207,12 +207,12 @@ struct EarlyCollective {
     Pair* pair = nullptr;
     wire::CollectiveHeader header{};
     std::vector<std::byte> payload{};
-    CollectiveIn* stream = nullptr;  // when it arrives on one
+    CollectiveIn* stream = nullptr;  // set if it arrives on a stream
 };
 
-/// What is known of an operation before it is called here.
+/// What peers have sent for an operation that has not been called here yet.
 struct EarlyOperation {
-    Pair* first = nullptr;  // the first to mention it
+    Pair* first = nullptr;  // the first peer to mention it
     std::vector<EarlyCollective> messages{};
     std::optional<Error> aborted{};
 };
@@ -228,7 +228,7 @@ struct Share {
 /// A past call, to compare with the call of a peer.
 struct PastCollective {
     CollectiveTerms terms{};
-    std::vector<bool> sent_to{};  // by rank, where only pairs know the counts
+    std::vector<bool> sent_to{};  // by rank, if only sender and receiver know a count
     bool ended_well = false;
     bool difference_told = false;  // the log has a warning that another rank's call differs
 };
@@ -243,16 +243,17 @@ struct ContextCollectives {
     schedule::Profile profile{};
     std::uint64_t profile_hash = profile.hash();
     std::uint64_t next = 0;  // the number of the next call
-    /// Calls that have not ended, by number less `first`; nullptr: ended.
+    /// Calls from number `first` on; nullptr: it has ended.
     std::deque<CollectiveOperation*> running{};
     std::uint64_t first = 0;
     std::map<std::uint64_t, EarlyOperation> early{};
     static constexpr std::size_t kPast = 64;
-    std::array<PastCollective, kPast> past{};  // the last calls, by number
-    /// The first operation that cannot run any more, because a member is gone; nor can later ones.
+    std::array<PastCollective, kPast> past{};  // the latest calls, by number modulo kPast
+    /// Set when a member is gone: the first operation that can no longer run. Later ones cannot
+    /// either.
     std::optional<CollectiveFailure> over{};
-    /// The last failures that peers reported. A failing rank tells all members, but it may be lost
-    /// before all of them hear it; those then learn it from others.
+    /// The latest failures that peers reported. A failing rank tells all members, but it may be
+    /// lost before all of them have heard; the rest learn of the failure from the others.
     std::deque<CollectiveFailure> heard{};  // at most kPast
     PlanCache plans{};
 
@@ -260,13 +261,13 @@ struct ContextCollectives {
         if (number < first || number - first >= running.size()) return nullptr;
         return running[static_cast<std::size_t>(number - first)];
     }
-    /// True when messages for it can be processed: not before its call, nor while it is reserved.
+    /// True when messages for the operation can be processed: it was called and is not reserved.
     bool is_called(std::uint64_t number) const noexcept {
         if (number >= next) return false;
         const CollectiveOperation* const found = find(number);
         return found == nullptr || !found->reserved;
     }
-    /// nullptr: it was not called yet, or is long over.
+    /// nullptr: it has not been called yet, or kPast later calls have been.
     PastCollective* past_call(std::uint64_t number) noexcept {
         return number < next && next - number <= kPast ? &past[number % kPast] : nullptr;
     }
@@ -282,7 +283,8 @@ struct ContextCollectives {
         heard.push_back({.operation = number, .error = error});
     }
 
-    /// Sets how algorithms are chosen, equally on all members. Must precede the first call.
+    /// Sets the profile by which algorithms are chosen, which must be equal on all members. Must
+    /// precede the first call.
     void set_profile(const schedule::Profile& agreed) {
         NEXAR_ASSERT(next == 0 && agreed.eager_bytes <= wire::kMaxEagerBytes);
         profile = agreed;

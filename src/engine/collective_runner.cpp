@@ -42,7 +42,7 @@ schedule::Request request_of(const Context& context, const CollectiveOperation& 
 
 }  // namespace
 
-/// Chooses the algorithm and makes its plan, or finds both.
+/// Chooses the algorithm and makes its plan, or takes both from the cache.
 Result<void> CollectiveRunner::plan(Context& context, CollectiveOperation& operation) {
     schedule::Request request = request_of(context, operation);
     operation.result = result_of(request);
@@ -71,7 +71,7 @@ Result<void> CollectiveRunner::plan(Context& context, CollectiveOperation& opera
     return {};
 }
 
-/// Gives the plan its memory: the user's, and scratch from the pool.
+/// Assigns memory to the plan: the user's buffers, and scratch from the pool.
 Result<void> CollectiveRunner::lay_out(CollectiveOperation& operation) {
     const Plan& plan = *operation.plan;
     for (const schedule::Space space :
@@ -125,8 +125,8 @@ std::uint64_t CollectiveRunner::fingerprint_of(const CollectiveOperation& operat
     return all;
 }
 
-/// "all_reduce f32 x 1024 sum|ring with profile 0f..., call 12...": what is behind the bar matters
-/// only to calls that are the same before it. Two that differ are described differently.
+/// "all_reduce f32 x 1024 sum|ring with profile 0f..., call 12...": the part after the bar matters
+/// only for calls that are equal before it. Calls that differ have different descriptions.
 std::string CollectiveRunner::description_of(const Context& context, const CollectiveTerms& terms) {
     std::string text = call_text(terms) + fmt::format("|{}", terms.algorithm);
     if (terms.segment != 0) text += fmt::format(" in segments of {}", terms.segment);
@@ -141,7 +141,7 @@ void CollectiveRunner::start(Context& context, CollectiveOperation& operation) {
 
 void CollectiveRunner::reserve(Context& context, CollectiveOperation& operation) {
     take_number(context, operation);
-    // Later operations must leave it the reserves: the peer may not get to them before this one.
+    // Later operations must leave the reserves to this one: the peer may have to finish it first.
     for (Pair* const pair : context.pairs) {
         if (pair != nullptr) add_unsent(*pair, operation.number, 1);
     }
@@ -197,7 +197,7 @@ void CollectiveRunner::run(Context& context, CollectiveOperation& operation) {
 /// Keeps the terms of a call, to compare them with the calls of peers.
 void CollectiveRunner::remember(Context& context, const CollectiveOperation& operation) {
     PastCollective* const found = context.collectives.past_call(operation.number);
-    if (found == nullptr) return;  // it was reserved, and many others were called since
+    if (found == nullptr) return;  // it was reserved, and many later calls were made
     PastCollective& past = *found;
     past.terms = operation.terms;
     past.ended_well = false;
@@ -209,13 +209,13 @@ void CollectiveRunner::remember(Context& context, const CollectiveOperation& ope
     }
 }
 
-/// Begins: first takes what arrived for the operation, then runs its steps.
+/// Begins the operation: takes the messages that arrived early, then runs its steps.
 void CollectiveRunner::enter(Context& context, CollectiveOperation& operation) {
     const Plan& plan = *operation.plan;
     for (const Plan::Outgoing& outgoing : plan.outgoing()) {
         add_unsent(*context.pairs[outgoing.peer], operation.number, outgoing.messages);
     }
-    // Steps run only when all of them are queued: one that ends the operation must be the last.
+    // No step runs before all are queued: a step that ends the operation must be the last.
     operation.pumping = true;
     for (std::uint32_t i = 0; i < plan.size(); ++i) {
         if (operation.steps[i].waits == 0) look_at(operation, i);
@@ -271,7 +271,7 @@ void CollectiveRunner::look_for_lost(Context& context, CollectiveOperation& oper
     }
 }
 
-/// Ends it when nothing is left to do.
+/// Ends the operation when nothing is left to do.
 void CollectiveRunner::conclude(CollectiveOperation& operation) {
     if (operation.links != 0 || operation.pumping) return;
     if (operation.unfinished != 0 && !operation.failure) return;
@@ -295,7 +295,7 @@ void CollectiveRunner::conclude(CollectiveOperation& operation) {
     retire(operation);
 }
 
-/// Takes it out of the communicator's table and finishes it.
+/// Removes the operation from the communicator's table and finishes it.
 void CollectiveRunner::retire(CollectiveOperation& operation) {
     ContextCollectives& here = operation.context->collectives;
     here.running[static_cast<std::size_t>(operation.number - here.first)] = nullptr;
@@ -308,8 +308,7 @@ void CollectiveRunner::retire(CollectiveOperation& operation) {
 }
 
 void CollectiveRunner::end(Context& context) {
-    NEXAR_ASSERT(context.collectives.running.empty(),
-                 "an operation that runs keeps its communicator");
+    NEXAR_ASSERT(context.collectives.running.empty(), "a communicator must outlive its operations");
     context.collectives.early.clear();
     for (Pair* const pair : context.pairs) {
         if (pair == nullptr || !pair->collectives) continue;

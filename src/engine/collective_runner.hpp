@@ -23,54 +23,57 @@ struct Context;
 struct Peer;
 
 struct CollectiveLimits {
-    /// How much of a message on a stream counts as credit before its operation is called.
+    /// The most credit, in bytes, that a message on a stream uses until its operation is called.
     std::size_t bulk_head = wire::kBulkHeadBytes;
-    /// When a warning names the ranks that an operation waits for.
+    /// After how long a warning names the ranks that an operation is waiting for.
     Duration warn_after = std::chrono::seconds(5);
-    /// The least time between two such warnings, so that ranks that are always late do not fill the
+    /// The shortest time between two such warnings: ranks that are always late must not flood the
     /// log.
     Duration warn_pause = std::chrono::seconds(30);
-    /// When an operation tells the ranks that it waits for what was called here, in case they
-    /// called something else that sends nothing here; then after twice the time, and so on.
+    /// After how long an operation tells the ranks that it waits for what was called here, in case
+    /// they called something else that sends nothing here. The interval doubles each time.
     Duration compare_after = std::chrono::milliseconds(200);
-    /// How long a rank that gave a message up has to say why.
+    /// How long a rank that abandoned a message has to give a reason.
     Duration silence = std::chrono::seconds(5);
     /// Operations that one peer may be the first to mention before they are called here.
     std::size_t max_early = 8192;
-    /// Answers to its mismatches that wait because a peer does not read; beyond, it is cut off.
+    /// Answers to mismatches queued for a peer that does not read. A peer with more is
+    /// disconnected.
     std::size_t max_answers = 1024;
 };
 
 /// Runs schedules between the members of communicators. A part of the Engine, under the same rules.
 ///
-/// Every call of a communicator has a number. A message is found by number, sender and its own
-/// number in the schedule; one whose operation was not called here yet waits, within the credit of
-/// its pair. It carries a fingerprint of what must be equal on all ranks. A rank that fails tells
-/// all members, and those that are still in the operation fail too; what comes later for it is
-/// dropped.
+/// Every call in a communicator has a number. A message is identified by the number of its call,
+/// its sender and its own number in the schedule. A message whose operation has not been called
+/// here yet waits, within the credit of its pair. It carries a fingerprint of everything that must
+/// be equal on all ranks. A rank that fails tells all members; those still in the operation fail
+/// too and drop messages that arrive for it later.
 class CollectiveRunner {
 public:
     CollectiveRunner(Services& services, const CollectiveLimits& limits, BufferPool& pool) noexcept
         : services_(&services), limits_(limits), pool_(&pool) {}
 
-    /// Sets the time, before any other call that depends on it, and ends what is too late.
+    /// Sets the current time and ends operations whose deadline has passed. Must precede other
+    /// calls that depend on the time.
     void advance(TimePoint now);
     std::optional<TimePoint> next_deadline() const noexcept;
 
-    // Of operations that the engine has admitted.
+    // For operations that the engine has admitted.
     void start(Context& context, CollectiveOperation& operation);
     /// Gives an operation its number before it can begin, so later calls have higher numbers. Its
     /// messages wait as if it had not been called. begin() or abandon() must follow.
     void reserve(Context& context, CollectiveOperation& operation);
-    /// The settings that start() needs are made now. Its timeout counts from reserve().
+    /// Begins a reserved operation, whose settings must be complete. Its timeout counts from
+    /// reserve().
     void begin(CollectiveOperation& operation);
-    /// It cannot begin, and fails on all ranks.
+    /// Ends a reserved operation that cannot begin; it fails on all ranks.
     void abandon(CollectiveOperation& operation, const Error& error);
     void cancel(CollectiveOperation& operation);
-    /// A call that the engine did not admit: it uses up a number, and fails on all ranks.
+    /// Uses up a number for a call that the engine did not admit; the call fails on all ranks.
     void pass_over(Context& context, const Error& reason);
 
-    // Frames, and names of streams.
+    // Frames and stream names.
     Result<LanePayload> on_header(Peer& peer, Pair& pair, const wire::CollectiveHeader& header);
     Result<void> on_mismatch(Pair& pair, const wire::CollectiveMismatch& mismatch);
     Result<void> on_abort(Pair& pair, const wire::CollectiveAbort& abort);
@@ -83,13 +86,14 @@ public:
     void down(Peer& peer, const Error& reason);
     /// This side leaves the communicator: its pending operations fail on all ranks.
     void close(Context& context, const std::optional<Error>& why);
-    /// The program was aborted: all operations end. Members hear of the abort by other means.
+    /// The program was aborted: ends all operations. The engine tells the members of the abort.
     void abort(Context& context, const Error& error);
     /// Ends a communicator in which no operation is pending.
     void end(Context& context);
     /// The peer ended the communicator after taking part in `operations` operations.
     void ended(Pair& pair, std::uint64_t operations);
-    /// Writes what the peer must hear before the communicator ends; false: there is no room.
+    /// Writes the frames that must reach the peer before the communicator ends. Returns false if
+    /// there is no room.
     bool flush_said(Pair& pair);
 
 private:
@@ -184,7 +188,7 @@ private:
     BufferPool* pool_;
     TimePoint now_{};
     TimePoint next_warning_{};
-    /// A lower bound of the next deadline.
+    /// A lower bound for the next deadline.
     std::optional<TimePoint> due_{};
     IntrusiveList<CollectiveOperation, &CollectiveOperation::running_hook> running_{};
 };

@@ -124,8 +124,8 @@ void CollectiveRunner::cancel(CollectiveOperation& operation) {
                {.rank = public_rank(operation.context->me)}));
 }
 
-/// A peer called something else. Tells it what was called here; its answer ends the operation, so
-/// both sides know both calls.
+/// Tells a peer that called something else what was called here. The peer's answer ends the
+/// operation, so both sides know both calls.
 void CollectiveRunner::differ(CollectiveOperation& operation, Pair& pair) {
     operation.differs = true;
     gave_up(operation, pair.rank);
@@ -143,10 +143,10 @@ Result<void> CollectiveRunner::on_mismatch(Pair& pair, const wire::CollectiveMis
         say(pair, abort_of(*pair.context, mismatch.operation, *known));
         return {};
     }
-    // Too early to compare: its messages will, or the next mismatch.
+    // Too early to compare: its messages or the next mismatch will show a difference.
     if (!here.is_called(mismatch.operation)) return {};
     PastCollective* const past = here.past_call(mismatch.operation);
-    if (past == nullptr) return {};  // long over
+    if (past == nullptr) return {};  // it ended too long ago
     const Called other{pair.rank, printable(mismatch.description, wire::kMaxReportTextBytes)};
     const Called own{pair.context->me, description_of(*pair.context, past->terms)};
     std::optional<Error> error;
@@ -162,11 +162,9 @@ Result<void> CollectiveRunner::on_mismatch(Pair& pair, const wire::CollectiveMis
     if (CollectiveOperation* const operation = here.find(mismatch.operation)) {
         fail(*operation, *error);
     } else {
-        // The caller cannot learn it any more: its part ended before the difference showed.
+        // Too late to tell the caller: its operation ended before the difference was found.
         if (past->ended_well && !std::exchange(past->difference_told, true)) {
-            NEXAR_LOG_WARNING(
-                "{}; the call of this rank had already succeeded when it learnt of that",
-                error->cause());
+            NEXAR_LOG_WARNING("{}; the call of this rank had already succeeded", error->cause());
         }
         say(pair, abort_of(*pair.context, mismatch.operation, *error));
     }
@@ -181,8 +179,8 @@ Result<void> CollectiveRunner::may_answer(const Pair& pair) const {
 Error CollectiveRunner::unfit(const CollectiveTerms& terms, std::uint64_t number,
                               const Share& share) {
     return {Errc::invalid_argument,
-            fmt::format("{}_v #{}: rank {} sends {} bytes to rank {}, which expects {}; give "
-                        "counts that fit",
+            fmt::format("{}_v #{}: rank {} sends {} bytes to rank {}, which expects {}; pass "
+                        "matching counts",
                         schedule::name(terms.what), number, share.sender.value(), share.sends,
                         share.receiver.value(), share.expects)};
 }
@@ -205,13 +203,13 @@ Result<void> CollectiveRunner::on_abort(Pair& pair, const wire::CollectiveAbort&
     }
     CollectiveOperation* const operation = context.collectives.find(abort.operation);
     if (operation == nullptr) return {};
-    // The rank that failed tells all others, or they ask: see compare().
+    // Not passed on: the rank that failed tells all others, or they ask, see compare().
     context.collectives.hear(abort.operation, error);
     fail(*operation, error, false);
     return {};
 }
 
-/// `rank` gave a message up, or called something else, and has not said why yet.
+/// Called when `rank` abandoned a message or called something else, and has not said why yet.
 void CollectiveRunner::gave_up(CollectiveOperation& operation, Rank rank) {
     if (operation.failure || operation.silent) return;
     operation.silent = rank;
@@ -254,7 +252,7 @@ std::optional<TimePoint> CollectiveRunner::next_deadline() const noexcept {
     return running_.empty() ? std::nullopt : due_;
 }
 
-/// The ranks that it waits for, each with the bytes whose header has not arrived.
+/// The ranks that the operation waits for, each with the bytes whose header has not arrived.
 std::map<std::uint32_t, std::uint64_t> CollectiveRunner::awaited(
     const CollectiveOperation& operation) {
     std::map<std::uint32_t, std::uint64_t> ranks;
@@ -279,8 +277,8 @@ std::string CollectiveRunner::late_ranks(const CollectiveOperation& operation) {
                        more ? ", ..." : "");
 }
 
-/// Ranks that called different things may wait for each other without exchanging a message, and a
-/// rank that heard of a failure may be the only one left that knows it.
+/// Tells the awaited ranks what was called here: ranks that called different things may wait for
+/// each other without a message, and one of them may be the only rank that knows of a failure.
 void CollectiveRunner::compare(CollectiveOperation& operation, TimePoint now) {
     const std::string own = description_of(*operation.context, operation.terms);
     for (const auto& [rank, bytes] : awaited(operation)) {
@@ -319,7 +317,7 @@ void CollectiveRunner::expire(CollectiveOperation& operation) {
         std::chrono::duration_cast<std::chrono::duration<double>>(now_ - operation.started);
     fail(operation,
          Error(Errc::timed_out,
-               fmt::format("rank {} waited {:.1f} s in {} for {}; see why they are late, or "
+               fmt::format("rank {} waited {:.1f} s in {} for {}; find out why they are late, or "
                            "raise collective_timeout",
                            me.value(), seconds.count(), title(operation), late_ranks(operation)),
                {.rank = public_rank(me)}));
@@ -347,7 +345,7 @@ void CollectiveRunner::down(Peer& peer, const Error& reason) {
         if (!pair->collectives) continue;
         PairCollectives& here = *pair->collectives;
         here.said.clear();
-        // Those that still have a stream had arrived whole. The others fail below.
+        // Messages that still have a stream had arrived completely. The others fail below.
         std::vector<CollectiveIn*> lost;
         for (const auto& [sequence, in] : here.streams) {
             if (in->stream == nullptr) lost.push_back(in.get());
@@ -371,10 +369,10 @@ void CollectiveRunner::ended(Pair& pair, std::uint64_t operations) {
     const Error error(Errc::closed,
                       fmt::format("rank {} ended its communicator", pair.rank.value()),
                       {.rank = public_rank(pair.rank)});
-    end_from(*pair.context, operations, error, false);  // it says so to all
+    end_from(*pair.context, operations, error, false);  // that rank tells all members
 }
 
-/// The rest of a message will not arrive.
+/// Called when the rest of a message will not arrive.
 void CollectiveRunner::lose(CollectiveIn& in) {
     in.stream = nullptr;
     if (in.early) {
@@ -394,7 +392,7 @@ void CollectiveRunner::abort(Context& context, const Error& error) {
 void CollectiveRunner::close(Context& context, const std::optional<Error>& why) {
     const auto me = context.me.value();
     std::string text = why ? fmt::format("rank {} left: {}", me, why->cause())
-                           : fmt::format("rank {} was closed", me);
+                           : fmt::format("rank {} closed its node", me);
     end_from(context, context.collectives.first,
              Error(Errc::closed, std::move(text), {.rank = public_rank(context.me)}));
 }

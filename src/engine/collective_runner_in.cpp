@@ -29,7 +29,7 @@ Result<LanePayload> CollectiveRunner::on_header(Peer& peer, Pair& pair,
     if (header.sequence != here.next_in) {
         return Error(
             Errc::protocol_violation,
-            fmt::format("message {} of the collectives arrived, but message {} was expected",
+            fmt::format("the peer sent message {} of its collectives, but message {} was expected",
                         header.sequence.value(), here.next_in.value()));
     }
     here.next_in = Sequence(here.next_in.value() + 1);
@@ -81,7 +81,7 @@ void CollectiveOnLane::finished(std::uint64_t /*came*/) {
     peer.transfers.offer_rests();
 }
 
-/// Gives credit back because the operation was called, or never will be.
+/// Gives back the credit of a message whose operation was called, or never will be.
 void CollectiveRunner::give_back(Pair& pair, const wire::CollectiveHeader& header) {
     const bool reserve = header.from_reserve;
     CreditIn& pool = reserve ? pair.collectives->reserve_in : pair.collectives->pool_in;
@@ -96,16 +96,17 @@ void CollectiveRunner::give_back(Pair& pair, const wire::CollectiveHeader& heade
     pool.gave_back();
 }
 
-/// Keeps what arrives for an operation that was not called yet; nullptr: there is too much.
+/// Where to keep early arrivals for an operation that has not been called yet. nullptr: the peer
+/// has too many such operations and is disconnected.
 EarlyOperation* CollectiveRunner::early(Pair& pair, std::uint64_t number) {
     auto& all = pair.context->collectives.early;
     if (const auto found = all.find(number); found != all.end()) return &found->second;
-    // Counted per peer, so that one peer cannot use up the share of another.
+    // Counted per peer: one peer must not use up the share of another.
     if (!pair.collectives) pair.collectives = std::make_unique<PairCollectives>();
     if (pair.collectives->ahead >= limits_.max_early) {
         pair.peer->transfers.cut_off(
             Error(Errc::limit_exceeded,
-                  fmt::format("the peer is ahead in more than {} collectives", limits_.max_early)));
+                  fmt::format("the peer is more than {} collectives ahead", limits_.max_early)));
         return nullptr;
     }
     ++pair.collectives->ahead;
@@ -114,7 +115,7 @@ EarlyOperation* CollectiveRunner::early(Pair& pair, std::uint64_t number) {
     return &made;
 }
 
-/// Removes and returns what arrived for an operation that is called now.
+/// Removes and returns the early arrivals for an operation that is being called.
 EarlyOperation CollectiveRunner::called(Context& context, std::uint64_t number) {
     auto& all = context.collectives.early;
     const auto found = all.find(number);
@@ -127,7 +128,7 @@ EarlyOperation CollectiveRunner::called(Context& context, std::uint64_t number) 
 
 void CollectiveRunner::arrived(Pair& pair, const wire::CollectiveHeader& header,
                                port::ConstBytes payload) {
-    if (pair.context == nullptr) return;  // it ended meanwhile
+    if (pair.context == nullptr) return;  // the communicator has ended meanwhile
     const Context& context = *pair.context;
     if (!context.collectives.is_called(header.operation)) {
         if (EarlyOperation* known = early(pair, header.operation)) {
@@ -168,7 +169,8 @@ void CollectiveRunner::arrived(Pair& pair, CollectiveIn& in) {
     pump(*operation);
 }
 
-/// The step of a message. nullopt: the operation does not expect it, and fails or has failed.
+/// Returns the step that receives a message. nullopt: the operation does not expect the message,
+/// and fails or has failed.
 std::optional<std::uint32_t> CollectiveRunner::accept(CollectiveOperation& operation, Pair& pair,
                                                       const wire::CollectiveHeader& header) {
     if (operation.failure || operation.differs) return std::nullopt;
@@ -179,7 +181,7 @@ std::optional<std::uint32_t> CollectiveRunner::accept(CollectiveOperation& opera
     const auto step = operation.plan->receive(pair.rank.value(), header.message);
     const std::uint64_t wanted = step ? operation.plan->ready(*step).bytes : 0;
     if (step && wanted == header.size && !operation.steps[*step].arrived) return step;
-    // Equal fingerprints allow only those counts to differ that just two ranks know.
+    // With equal fingerprints, only counts that just two ranks know can differ.
     if (!operation.terms.has_counts) {
         pair.peer->transfers.cut_off(Error(
             Errc::protocol_violation,
@@ -196,8 +198,8 @@ std::optional<std::uint32_t> CollectiveRunner::accept(CollectiveOperation& opera
     return std::nullopt;
 }
 
-/// A message for an operation that is over. That is normal after a failure; but an operation that
-/// ended well had all its messages, so the sender called something else.
+/// Called for a message whose operation has ended. That is normal after a failure, but an operation
+/// that succeeded had all its messages, so the sender called something else.
 void CollectiveRunner::came_late(Pair& pair, const wire::CollectiveHeader& header) {
     const Context& context = *pair.context;
     const PastCollective* const past = pair.context->collectives.past_call(header.operation);
@@ -207,8 +209,8 @@ void CollectiveRunner::came_late(Pair& pair, const wire::CollectiveHeader& heade
     if (const auto may = may_answer(pair); !may) return pair.peer->transfers.cut_off(may.error());
     if (differs) {
         NEXAR_LOG_WARNING(
-            "rank {} got a message of rank {} for collective #{}, which ended here as {}: that "
-            "rank called another one",
+            "rank {} received a message from rank {} for collective #{}, which had ended here "
+            "as {}; that rank called a different collective",
             context.me.value(), pair.rank.value(), header.operation,
             schedule::name(past->terms.what));
         return say(pair,
@@ -277,14 +279,14 @@ void CollectiveRunner::attached(CollectiveIn& in) {
     pump(*in.operation);
 }
 
-/// Nobody wants the message any more. It is gone afterwards.
+/// Discards a message that is no longer needed, and destroys `in`.
 void CollectiveRunner::drop(CollectiveIn& in) {
     if (in.operation != nullptr) {
         in.operation->steps[in.step].in = nullptr;
         NEXAR_ASSERT(in.operation->links > 0);
         --in.operation->links;
     }
-    // A message that had arrived whole must not look refused to its sender.
+    // If the message had arrived completely, it must not look refused to its sender.
     if (in.complete && in.stream != nullptr) in.stream->ignore();
     in.reject();
     in.pair->collectives->streams.erase(in.header.sequence.value());
@@ -292,8 +294,8 @@ void CollectiveRunner::drop(CollectiveIn& in) {
 
 void CollectiveRunner::finished(CollectiveIn& in, std::uint64_t came) {
     in.pair->peer->transfers.check_whole(in.bytes, came);
-    // Its step finished with its last byte, or the operation failed and refused it. Else the peer
-    // breaks the rules: what waits for the message ends with the link.
+    // Its step finished with its last byte, or the operation failed and refused it. Otherwise the
+    // peer violates the protocol, and the operation that waits for the message ends with the link.
     CollectiveOperation* const operation = in.operation;
     if (in.early || (operation != nullptr && !operation->failure)) return;
     drop(in);

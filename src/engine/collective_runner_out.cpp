@@ -43,7 +43,7 @@ void CollectiveRunner::enqueue(CollectiveSend& send) {
         if (!pair.peer->transfers.up()) services_->want(*pair.peer);
         drain(pair);
     }
-    // While another call drains the pair, that call will write it.
+    // If a drain of this pair is in progress, it will write the message.
     if (send.state != CollectiveSend::State::waiting || pair.collectives->draining) return;
     services_->recording().waits(*send.operation, pair.rank, send.bytes,
                                  wait_reason(pair.peer->transfers));
@@ -51,7 +51,7 @@ void CollectiveRunner::enqueue(CollectiveSend& send) {
 
 void CollectiveRunner::drain(Pair& pair) {
     PairCollectives* const here = pair.collectives.get();
-    // The call that is already draining writes what a written message makes possible.
+    // A drain that is in progress also writes what a written message makes possible.
     if (here == nullptr || pair.context == nullptr || here->draining) return;
     here->draining = true;
     if (!write_waiting(pair)) {
@@ -62,7 +62,7 @@ void CollectiveRunner::drain(Pair& pair) {
     here->draining = false;
 }
 
-/// False: some could not be written.
+/// Returns false if some messages could not be written.
 bool CollectiveRunner::write_waiting(Pair& pair) {
     PairCollectives* const here = pair.collectives.get();
     while (!here->waiting.empty() || !here->said.empty()) {
@@ -78,7 +78,7 @@ bool CollectiveRunner::write_waiting(Pair& pair) {
 
 void CollectiveRunner::drain(Peer& peer) {
     if (!peer.transfers.up()) return;
-    // Each pair gets one try; if it stays blocked it goes to the end of the list again.
+    // Each pair gets one try; if it stays blocked it returns to the end of the list.
     IntrusiveList<Pair, &Pair::collectives_hook> waiting;
     std::swap(waiting, peer.collectives.blocked);
     while (Pair* pair = waiting.pop_front()) {
@@ -98,8 +98,8 @@ bool CollectiveRunner::flush_said(Pair& pair) {
     return said.empty();
 }
 
-/// Writes a message, or begins its stream; false: there is no credit or no room. Afterwards it may
-/// have ended, and its operation with it.
+/// Writes a message or begins its stream. Returns false if there is no credit or no room. The
+/// message and its operation may have ended afterwards.
 bool CollectiveRunner::write(CollectiveSend& send) {
     Pair& pair = *send.pair;
     PairCollectives& here = *pair.collectives;
@@ -164,7 +164,7 @@ void CollectiveRunner::count_written(Pair& pair, std::uint64_t operation) {
     while (!unsent.empty() && unsent.front().messages == 0) unsent.pop_front();
 }
 
-/// Keeps the order of operations: a reserved one comes before those that were called later.
+/// Keeps `unsent` in the order of operations: a reserved one precedes those called later.
 void CollectiveRunner::add_unsent(Pair& pair, std::uint64_t operation, std::uint32_t messages) {
     if (!pair.collectives) pair.collectives = std::make_unique<PairCollectives>();
     auto& unsent = pair.collectives->unsent;
@@ -190,7 +190,7 @@ void CollectiveRunner::drain_all(Context& context) {
     }
 }
 
-/// An operation that failed sends nothing more.
+/// Forgets the unsent messages of an operation that failed.
 void CollectiveRunner::forget_unsent(CollectiveOperation& operation) {
     if (operation.plan == nullptr) return;
     for (const Plan::Outgoing& outgoing : operation.plan->outgoing()) {
@@ -232,7 +232,7 @@ template <class Message>
 void CollectiveRunner::say(Pair& pair, const Message& message) {
     if (pair.peer->lost) return;
     if constexpr (std::is_same_v<Message, wire::CollectiveAbort>) {
-        if (message.code == Errc::aborted) return;  // every member hears that from the engine
+        if (message.code == Errc::aborted) return;  // the engine tells every member
     }
     if (!pair.collectives) pair.collectives = std::make_unique<PairCollectives>();
     pair.collectives->said.push_back(wire::to_bytes(message));

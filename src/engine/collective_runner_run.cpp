@@ -99,8 +99,8 @@ void CollectiveRunner::run_local(CollectiveOperation& operation, std::uint32_t s
     came_so_far(operation, step, until);
 }
 
-/// A step has its bytes up to `done`. Steps that follow it piece by piece go on by whole segments:
-/// not with each packet, and never with a part of an element.
+/// Called when a step has its bytes up to `done`. Steps that follow it piece by piece advance by
+/// whole segments: not with each packet, and never by part of an element.
 void CollectiveRunner::came_so_far(CollectiveOperation& operation, std::uint32_t step,
                                    std::uint64_t done) {
     StepState& state = operation.steps[step];
@@ -127,7 +127,7 @@ void CollectiveRunner::happened(CollectiveOperation& operation, std::uint32_t st
     }
 }
 
-/// A step is done. The memory of a send is then free too.
+/// Called when a step is done. The memory of a send is then free too.
 void CollectiveRunner::finish_step(CollectiveOperation& operation, std::uint32_t step) {
     StepState& state = operation.steps[step];
     NEXAR_ASSERT(!state.finished && operation.unfinished > 0);
@@ -262,7 +262,7 @@ void CollectiveRunner::land(CollectiveIn& in, std::uint64_t offset, port::ConstB
             static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), in.fold_end - offset));
         NEXAR_ASSERT(in.fold.has_value());
         const auto fed = in.fold->feed(offset - in.fold_begin, bytes.first(now));
-        NEXAR_ASSERT(fed.has_value(), "bytes of a stream come once and in order");
+        NEXAR_ASSERT(fed.has_value(), "the bytes of a stream arrive once and in order");
         offset += now;
         bytes = bytes.subspan(now);
     }

@@ -11,7 +11,7 @@ namespace nexar::engine {
 
 namespace {
 
-/// A description before its bar, and behind it; see CollectiveRunner::description_of.
+/// The parts of a description before and after its bar; see CollectiveRunner::description_of.
 struct Halves {
     std::string_view call;
     std::string_view way;
@@ -43,7 +43,7 @@ std::string difference(std::uint64_t number, const Called& a, const Called& b) {
     const Halves y = halves(b.description);
     if (x.call == y.call) {
         return fmt::format(
-            "{} #{}: rank {} runs it by {}, rank {} by {}; settings of collectives must be equal "
+            "{} #{}: rank {} uses {}, rank {} uses {}; settings of collectives must be equal "
             "on all ranks",
             x.call.substr(0, x.call.find(' ')), number, a.rank.value(), x.way, b.rank.value(),
             y.way);

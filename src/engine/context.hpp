@@ -22,7 +22,7 @@ struct Context {
     ContextId id;
     wire::ContextOrigin origin{};
     Rank me;
-    std::uint16_t index = 0;      // of this process's communicators, see Recording
+    std::uint16_t index = 0;      // among the communicators of this process, see Recording
     std::vector<Pair*> pairs;     // by rank; nullptr for this node itself
     std::uint64_t creations = 0;  // communicators made from this one
 

@@ -7,8 +7,8 @@
 
 namespace nexar::engine {
 
-/// How much may be in flight, unmatched, in one direction; and how much of that one message takes
-/// until it is matched.
+/// An amount of credit: the limit on unmatched data in flight in one direction, or the part of it
+/// that one message uses until it is matched.
 struct Amount {
     std::uint64_t payload = 0;  // bytes
     std::uint32_t headers = 0;
@@ -26,7 +26,7 @@ public:
         return true;
     }
 
-    /// False: the peer breaks the rules by giving back more than was taken.
+    /// Returns false if the peer violates the protocol by giving back more than was taken.
     [[nodiscard]] bool give_back(std::uint64_t payload, std::uint32_t headers) noexcept {
         if (payload > limit_.payload - left_.payload || headers > limit_.headers - left_.headers) {
             return false;
@@ -47,7 +47,7 @@ class CreditIn {
 public:
     explicit CreditIn(const Amount& limit) noexcept : limit_(limit) {}
 
-    /// A message arrived. False: the sender had no credit for it.
+    /// Counts a message that arrived. Returns false if the sender had no credit for it.
     [[nodiscard]] bool came(const Amount& charge) noexcept {
         if (charge.payload > limit_.payload - held_.payload ||
             charge.headers > limit_.headers - held_.headers) {
@@ -58,12 +58,12 @@ public:
         return true;
     }
 
-    /// The message was matched. True: enough is owed to give it back now.
+    /// Counts a message that was matched. Returns true when enough is owed to give it back now.
     bool matched(const Amount& charge) noexcept {
         owed_.payload += charge.payload;
         owed_.headers += charge.headers;
-        // A quarter: few frames, and yet a sender never waits for credit that the receiver holds
-        // back.
+        // A quarter needs few frames, and a sender never waits for credit that the receiver
+        // withholds.
         return owed_.payload >= limit_.payload / 4 ||
                owed_.headers >= std::max(limit_.headers / 4, 1U);
     }

@@ -44,7 +44,7 @@ Engine::Engine(const EngineOptions& options, BufferPool& pool)
 }
 
 Engine::~Engine() {
-    NEXAR_ASSERT(idle(), "close() first, and wait until it is idle");
+    NEXAR_ASSERT(idle(), "close() must precede, and idle() must be true");
     for (const auto& [id, context] : contexts_) messages_.clear(*context);
     for (const auto& peer : peers_) {
         for (const auto& [id, pair] : peer->pairs) messages_.clear(*pair);

@@ -31,28 +31,29 @@
 
 namespace nexar::engine {
 
-/// The limits of an engine. Those that a peer must know are equal on all members.
+/// The limits of an engine. Those that peers rely on must be equal on all members.
 struct EngineOptions {
     /// A message of at most this many bytes is copied at the sender and travels with its header.
     std::size_t eager_limit = std::size_t{16} * 1024;
     /// The part of a larger message that may travel before it is matched.
     std::size_t bulk_head = wire::kBulkHeadBytes;
-    /// What a peer may send before it is matched: in all communicators together, and in addition
-    /// in each.
+    /// What a peer may have in flight unmatched: in all communicators together, and in addition in
+    /// each.
     Amount shared{.payload = std::uint64_t{1024} * 1024, .headers = 16384};
     Amount reserve{.payload = std::uint64_t{64} * 1024, .headers = 64};
-    /// Operations that were started and have not ended.
+    /// The most operations that may be pending.
     std::size_t max_pending = std::size_t{1} << 20U;
     /// Communicators that a peer may use before this side has made them.
     std::size_t max_early_contexts = 16384;
     /// Communicators that a peer may use after this side has ended them.
     std::size_t max_ended_contexts = 4096;
-    /// Control frames that wait because the peer does not read; beyond, it is cut off.
+    /// Control frames queued for a peer that does not read. A peer with a larger backlog is
+    /// disconnected.
     std::size_t max_control_backlog = 65536;
     CallLimits calls{};
     CollectiveLimits collectives{};
-    /// How long a cancelled operation waits for a peer that knows of it: for the answer that says
-    /// what became of a message, or for the rest of a matched message.
+    /// How long a cancelled operation waits for a peer that knows of it: for the outcome of a
+    /// message that was sent, or for the rest of a matched message.
     Duration cancel_patience = std::chrono::milliseconds(50);
     /// Affects speed only, see KeyedQueues.
     std::uint64_t hash_seed = 0;
@@ -61,9 +62,9 @@ struct EngineOptions {
     Recorder* recorder = nullptr;
 };
 
-/// The operations of one node and its peers: messages, calls and collectives. Sans-I/O: the engine
-/// takes events of links and calls links; it never reads a clock, blocks or calls back. One thread
-/// at a time.
+/// Runs the operations between this node and its peers: messages, calls and collectives. Sans-I/O:
+/// the engine handles link events and calls links; it never reads a clock, blocks or calls back.
+/// Only one thread at a time may use it.
 ///
 /// It owns the parts and connects them. Messages, Calls and CollectiveRunner do not know each
 /// other; they share Services, and Transfers carries what they send and receive.
@@ -80,16 +81,15 @@ public:
     Peer& add_peer(const NodeId& node);
 
     /// Makes a communicator. `members` has the node of each rank, with this node at `me`. A peer
-    /// that means another communicator by the same id is cut off.
+    /// that uses the same id for another communicator is disconnected.
     Context& add_context(ContextId id, std::span<const NodeId> members, Rank me,
                          const wire::ContextOrigin& origin = {});
 
-    /// Ends a communicator in which no operation is pending. What peers still send in it is
-    /// dropped.
+    /// Ends a communicator in which no operation is pending. Drops what peers still send in it.
     void end_context(Context& context);
 
-    // Each starts the operation at once; it may end before the call returns. Its settings must be
-    // made before.
+    // Each starts the operation immediately; it may end before start() returns. Its settings must
+    // be complete.
     void start(Context& context, SendOperation& send);
     void start(Context& context, ReceiveOperation& receive);
     void start(Context& context, ProbeOperation& probe);
@@ -97,65 +97,68 @@ public:
     void start(InMessage& message, ReceiveOperation& receive);
     void start(Context& context, CallOperation& call);
     void start(Context& context, CollectiveOperation& collective);
-    /// Starts two collectives of which the second depends on the result of `counts`. It keeps its
-    /// number and waits for begin() or abandon(), one of which must follow when `counts` has ended,
-    /// unless `collective` has already ended.
+    /// Starts `counts` and reserves a number for `collective`, which depends on its result. When
+    /// `counts` has ended, begin() or abandon() must follow, unless `collective` has already ended.
     void start(Context& context, CollectiveOperation& counts, CollectiveOperation& collective);
     void begin(CollectiveOperation& collective);
     void abandon(CollectiveOperation& collective, const Error& error);
 
-    /// The message that a receive with this pattern would get now.
+    /// The message that a receive with this pattern would get now, if any.
     static std::optional<Envelope> look(Context& context, const Pattern& pattern) {
         return Messages::look(context, pattern);
     }
-    /// The same, and takes it out of matching.
+    /// The same, but takes the message out of matching. nullptr: there is none.
     InMessage* take(Context& context, const Pattern& pattern) {
         return messages_.take(context, pattern);
     }
     /// Drops a message that was taken out of matching.
     void drop(InMessage& message) { messages_.drop(message); }
 
-    /// Cancels an operation. It always ends, even if the peer is silent: as usual, with
-    /// Errc::cancelled, or, if it is a send, with Errc::outcome_unknown. A peer that knows of it
-    /// has `cancel_patience` to answer, counted from the last advance().
+    /// Cancels an operation. It always ends, even if the peer is silent: normally, with
+    /// Errc::cancelled, or, for a send, with Errc::outcome_unknown. A peer that knows of it has
+    /// `cancel_patience` to answer, counted from the last advance().
     void cancel(SendOperation& send) { messages_.cancel(send); }
     void cancel(ReceiveOperation& receive) { messages_.cancel(receive); }
     void cancel(ProbeOperation& probe) { messages_.cancel(probe); }
     void cancel(CallOperation& call) { calls_.cancel(call); }
     void cancel(CollectiveOperation& collective);
 
-    /// Sets the time, before any other call that depends on it, and ends what is too late.
+    /// Sets the current time and ends operations whose deadline has passed. Must precede other
+    /// calls that depend on the time.
     void advance(TimePoint now);
     std::optional<TimePoint> next_deadline() const noexcept;
 
-    /// The functions that this node serves, and the calls it gets.
+    /// The functions that this node serves, and the calls it receives.
     Calls& calls() noexcept { return calls_; }
     const Calls& calls() const noexcept { return calls_; }
 
     void handle(const port::LinkEvent& event);
 
-    /// Takes over a link after the handshake of both ends; `control` keeps reading that lane.
-    /// Returns false and does nothing if the node is not a peer, or has or had a link.
+    /// Takes over a link on which both ends have completed the handshake; `control` keeps reading
+    /// the control lane. Returns false and does nothing if the node is not a peer, or has or had a
+    /// link.
     bool take_over(port::Link& link, std::unique_ptr<LaneReader>& control);
 
-    /// There will be no link to this peer: operations that wait for it end with `reason`.
+    /// Ends the operations that wait for this peer with `reason`: there will be no link to it.
     void give_up(const NodeId& node, const Error& reason);
 
-    /// A peer whose link ended without a goodbye, or that left because something failed there.
+    /// A peer whose link went down without a goodbye, or that left because of a failure there.
     std::optional<std::pair<NodeId, Error>> casualty() const;
 
-    /// A peer without a link that an operation waits for; each is returned once.
+    /// Returns the next peer that an operation waits for and that has no link. Returns each peer
+    /// once.
     std::optional<NodeId> poll_wanted();
     bool has_wanted() const noexcept { return !wanted_.empty(); }
 
-    /// The next operation that ended; the caller owns it and its memory again. nullptr: none.
+    /// Returns the next operation that has ended, or nullptr. The caller owns it and its memory
+    /// again.
     Operation* poll_done() noexcept { return done_.pop_front(); }
 
-    /// Ends every operation with Errc::aborted, also those started later, and tells all members,
-    /// also those whose link comes up later. Only the first abort of any member counts: returns
-    /// false and does nothing if there was one.
+    /// Ends every operation with Errc::aborted, including those started later, and tells all
+    /// members, including those whose link comes up later. Only the first abort of any member
+    /// counts: if there was one, returns false and does nothing.
     bool abort(std::int32_t code, std::string_view why);
-    /// The same for an abort that a member announced; passes it on to all members except `from`,
+    /// Does the same for an abort that a member announced, and tells all members except `from`,
     /// which sent it. Fails if the announcement cannot be true.
     Result<void> hear_abort(const wire::Abort& abort, const Peer* from = nullptr);
     /// The error of every operation after an abort.
@@ -164,18 +167,18 @@ public:
     /// True when every member that can still be reached knows of the abort.
     bool abort_told() const noexcept;
 
-    /// Ends every operation with Errc::closed and closes all links; operations whose memory a link
-    /// uses end when it is down, see idle(). Nothing can be started afterwards. Tells peers `why`,
-    /// if something failed here.
+    /// Ends every operation with Errc::closed and closes all links; an operation whose memory a
+    /// link uses ends when the link is down, see idle(). Nothing can be started afterwards. Tells
+    /// peers `why`, if something failed here.
     void close(const std::optional<Error>& why = {});
     /// No link is up and no operation is pending.
     bool idle() const noexcept;
 
     const EngineOptions& options() const noexcept { return options_; }
     std::size_t pending() const noexcept { return pending_; }
-    /// Messages that arrived and were not received.
+    /// Messages that have arrived and are not received yet.
     std::size_t messages() const noexcept { return messages_.unreceived(); }
-    /// Memory held for messages, without the pool's; the credits of the peers bound it.
+    /// Memory held for messages, not counting the pool. The credit of the peers bounds it.
     std::size_t held_bytes() const noexcept { return messages_.held_bytes(); }
 
 private:
@@ -218,7 +221,7 @@ private:
     EngineOptions options_;
     std::unordered_map<ContextId, std::unique_ptr<Context>> contexts_;
     std::uint16_t next_index_ = 0;                 // see Context::index
-    std::unordered_set<ContextId> ended_parents_;  // communicators that others were made from
+    std::unordered_set<ContextId> ended_parents_;  // ended ones that others were made from
     Transfers transfers_;
     std::vector<std::unique_ptr<Peer>> peers_;
     Messages messages_;
@@ -229,7 +232,7 @@ private:
     std::optional<wire::Abort> abort_{};
 };
 
-/// "rank 2 aborted the program with code 3: why", as every operation says it.
+/// The error of every operation after an abort: "rank 2 aborted the program with code 3: why".
 Error error_of(const wire::Abort& abort);
 
 }  // namespace nexar::engine

@@ -1,4 +1,4 @@
-// Aborting the program: every operation ends here, and all members hear of it.
+// Aborting the program: ends every operation of this node and tells all members.
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ Error error_of(const wire::Abort& abort) {
 
 bool Engine::abort(std::int32_t code, std::string_view why) {
     const Context* const world = calls_.world();
-    NEXAR_ASSERT(world != nullptr, "set_world() comes before abort()");
+    NEXAR_ASSERT(world != nullptr, "set_world() must precede abort()");
     if (abort_) return false;
     for (const auto& peer : peers_) {
         if (!peer->lost) want(*peer);
@@ -34,11 +34,12 @@ bool Engine::abort(std::int32_t code, std::string_view why) {
 Result<void> Engine::hear_abort(const wire::Abort& abort, const Peer* from) {
     const Context* const world = calls_.world();
     if (world == nullptr || abort.rank.value() >= world->pairs.size()) {
-        return Error(Errc::protocol_violation,
-                     fmt::format("the peer says that rank {} aborted the program, in a world of {}",
-                                 abort.rank.value(), world == nullptr ? 0 : world->pairs.size()));
+        return Error(
+            Errc::protocol_violation,
+            fmt::format("the peer says that rank {} aborted the program; the world has {} ranks",
+                        abort.rank.value(), world == nullptr ? 0 : world->pairs.size()));
     }
-    if (abort_) return {};  // the first one counts
+    if (abort_) return {};  // only the first abort counts
     if (abort.rank == world->me) {
         return Error(Errc::protocol_violation,
                      "the peer says that this rank aborted the program, but it did not");
@@ -48,7 +49,7 @@ Result<void> Engine::hear_abort(const wire::Abort& abort, const Peer* from) {
     return {};
 }
 
-/// Tells peers before it gives the streams to them up, so that they know why.
+/// Tells peers before it cancels the streams to them: they must know why.
 void Engine::end_all(const wire::Abort& abort, const Peer* from) {
     const Error reason = error_of(abort);
     abort_ = abort;

@@ -23,21 +23,21 @@ wire::ContextBegin introduction(const Context& context) {
 }
 
 std::string described(const wire::ContextBegin& begun) {
-    return fmt::format("rank {} of {} in number {} made from {:016x}, colour {}, epoch {}",
+    return fmt::format("rank {} of {} in child {} of {:016x}, colour {}, epoch {}",
                        begun.rank.value(), begun.size, begun.origin.creation,
                        begun.origin.parent.value(), begun.origin.colour,
                        begun.origin.epoch.value());
 }
 
-/// Fails when the peer means another communicator than this side by the same id.
+/// Fails when the peer uses the same id for another communicator.
 Result<void> compare(const Context& context, Rank peer, const wire::ContextBegin& begun) {
     wire::ContextBegin expected = introduction(context);
     expected.rank = peer;
     if (begun == expected) return {};
     return Error(
         Errc::protocol_violation,
-        fmt::format("the peer means another communicator by the id {:016x}: it is {} there, {} "
-                    "here; make communicators in the same order on all ranks",
+        fmt::format("the peer uses id {:016x} for another communicator: {} there, {} here; make "
+                    "communicators in the same order on all ranks",
                     context.id.value(), described(begun), described(expected)));
 }
 
@@ -61,7 +61,7 @@ Context& Engine::add_context(ContextId id, std::span<const NodeId> members, Rank
     for (std::uint32_t rank = 0; rank < members.size(); ++rank) {
         if (rank == me.value()) continue;
         Pair& pair = pair_of(add_peer(members[rank]), id);
-        NEXAR_ASSERT(!pair.ended, "a communicator is made once");
+        NEXAR_ASSERT(!pair.ended, "a communicator must be made only once");
         pair.context = &context;
         pair.rank = Rank(rank);
         context.pairs[rank] = &pair;
@@ -90,7 +90,8 @@ void Engine::end_context(Context& context) {
     contexts_.erase(id);
 }
 
-/// When both sides have a communicator, each introduces it to the other, which opens the reserve.
+/// Once both sides have made a communicator, each introduces it to the other, which opens the
+/// reserve.
 Result<void> Engine::meet(Pair& pair) {
     if (pair.context == nullptr || !pair.begun_in) return {};
     NEXAR_TRY(compare(*pair.context, pair.rank, *pair.begun_in));
@@ -106,16 +107,15 @@ bool Engine::has_ended(const wire::ContextOrigin& origin) const {
     return origin.creation < parent->second->creations;
 }
 
-/// What is shared with a peer in a communicator that it introduced.
+/// The pair of a peer in a communicator that the peer has introduced.
 Result<Pair*> Engine::introduced_pair(Peer& peer, ContextId context) {
     Pair* pair = peer.last_pair;
     if (pair != nullptr && pair->context_id == context) return pair;
     const auto found = peer.pairs.find(context);
     if (found == peer.pairs.end() || !found->second->begun_in) {
-        return Error(
-            Errc::protocol_violation,
-            fmt::format("the peer uses communicator {:016x} without having said which it is",
-                        context.value()));
+        return Error(Errc::protocol_violation,
+                     fmt::format("the peer uses communicator {:016x} without having introduced it",
+                                 context.value()));
     }
     peer.last_pair = found->second.get();
     return peer.last_pair;

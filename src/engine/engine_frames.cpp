@@ -1,4 +1,4 @@
-// Which part of the engine a frame or a payload stream is for.
+// Dispatches frames and payload streams to the parts of the engine.
 
 #include <fmt/format.h>
 
@@ -66,7 +66,7 @@ Result<LanePayload> Engine::on_frame(Peer& peer, const wire::FrameHeader& header
         }
         default:
             return Error(Errc::protocol_violation,
-                         fmt::format("a frame of type {} arrived where it is not allowed",
+                         fmt::format("the peer sent a frame of type {} where it is not allowed",
                                      wire::name(header.type)));
     }
 }
@@ -93,7 +93,7 @@ Result<LanePayload> Engine::on_collective_frame(Peer& peer, const wire::FrameHea
 Result<void> Engine::on_credit(Peer& peer, const wire::Credit& credit) {
     if (credit.pool == wire::CreditPool::shared) return messages_.on_credit(peer, nullptr, credit);
     const auto found = peer.pairs.find(credit.context);
-    if (found == peer.pairs.end()) return {};  // the communicator ended while it was in flight
+    if (found == peer.pairs.end()) return {};  // the communicator ended in the meantime
     Pair& pair = *found->second;
     if (credit.pool == wire::CreditPool::communicator) {
         return messages_.on_credit(peer, &pair, credit);

@@ -1,4 +1,4 @@
-// Links of peers: how they come up, and what ends with them.
+// Links to peers: how they come up, and what ends with them.
 
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ void Engine::on_up(port::LinkId id, const port::Up& up) {
     NEXAR_ASSERT(!up.joiner && id == up.link->id());
     Peer* const peer = awaited(up.link->peer().node);
     if (peer == nullptr) {
-        up.link->close("not a member, or there is a link already");
+        up.link->close("you are not a member, or you are already connected");
         return;
     }
     connect(*peer, *up.link, nullptr);
@@ -80,7 +80,7 @@ std::optional<std::pair<NodeId, Error>> Engine::casualty() const {
 }
 
 void Engine::on_down(Peer& peer, const Error& reason) {
-    // The link only knows that this side closed it.
+    // The link itself knows only that this side closed it.
     const Error told = closing_
                            ? Error(Errc::closed, "the node was closed")
                            : peer.transfers.violation().value_or(peer.farewell.value_or(reason));
@@ -88,7 +88,7 @@ void Engine::on_down(Peer& peer, const Error& reason) {
     lose(peer, told);
 }
 
-/// Ends everything with a peer that has no link, and will have none.
+/// Ends everything that involves a peer that has no link and will have none.
 void Engine::lose(Peer& peer, const Error& reason) {
     if (peer.lost) return;
     peer.lost = reason;

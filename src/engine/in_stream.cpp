@@ -32,8 +32,8 @@ std::size_t InStream::write_payload(std::uint64_t offset, port::ConstBytes bytes
     if (refused_) return bytes.size();
     if (receiver_ == nullptr || bytes.empty()) return 0;
     if (bytes.size() > receiver_->bytes - std::min(offset, receiver_->bytes)) {
-        transfers_->cut_off(
-            Error(Errc::protocol_violation, "a payload is longer than its header said"));
+        transfers_->cut_off(Error(Errc::protocol_violation,
+                                  "the peer sent a payload that is longer than its header said"));
         refuse();
         return bytes.size();
     }

@@ -16,7 +16,7 @@ namespace nexar::engine {
 class PeerTransfers;
 
 /// A payload stream from a peer: first the preamble, which names the payload, then the payload. Its
-/// bytes wait in the link until a receiver is attached, and for as long as that takes none.
+/// bytes wait in the link until a receiver is attached and takes them.
 class InStream final : public port::Sink {
 public:
     InStream(PeerTransfers& transfers, port::StreamId id) noexcept
@@ -28,18 +28,18 @@ public:
     const std::optional<TransferName>& name() const noexcept { return name_; }
     PayloadReceiver* receiver() const noexcept { return receiver_; }
     bool refused() const noexcept { return refused_; }
-    /// True when the link is down and this object has what the receiver had not taken yet.
+    /// True when the link is down and this object holds the bytes that the receiver has not taken.
     bool has_rest() const noexcept { return rest_.has_value(); }
 
-    /// The receiver can take bytes: lets the peer send all of them.
+    /// Called when the receiver can take bytes: lets the peer send all of them.
     void open();
-    /// The receiver can take more of what may arrive already.
+    /// Called when the receiver can take more of the bytes that the peer may already send.
     void wake();
-    /// Drops what is still to come and tells the peer to stop; the receiver's aborted() follows, or
-    /// its finished() when all bytes had been taken.
+    /// Drops the rest of the payload and tells the peer to stop. The receiver's aborted() follows,
+    /// or its finished() if it had taken all bytes.
     void refuse();
-    /// Drops what is still to come without telling the peer: the payload was complete for its
-    /// receiver, and must not look refused to its sender.
+    /// Drops the rest of the payload without telling the peer: the payload was complete for its
+    /// receiver and must not look refused to its sender.
     void ignore() noexcept { refused_ = true; }
 
     std::size_t write(std::uint64_t offset, port::ConstBytes bytes) noexcept override;

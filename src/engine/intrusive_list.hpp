@@ -12,8 +12,8 @@ struct Hook {
 };
 
 /// Objects in the order in which they were added, linked through a member: the list allocates
-/// nothing, and erasing costs the same anywhere. The owner of an object must erase it before the
-/// object ends.
+/// nothing, and erasing costs the same anywhere. The owner of an object must erase it before
+/// destroying it.
 template <class T, Hook<T> T::* HookOf>
 class IntrusiveList {
 public:
@@ -30,7 +30,7 @@ public:
         last_ = &object;
     }
 
-    /// Behind `place`; at the front when that is nullptr.
+    /// Inserts behind `place`, or at the front if that is nullptr.
     void insert_after(T* place, T& object) noexcept {
         T* const next = place == nullptr ? first_ : after(*place);
         (object.*HookOf) = {.before = place, .after = next};

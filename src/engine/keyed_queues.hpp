@@ -13,28 +13,28 @@ template <class T>
 struct KeyedHook {
     T* before = nullptr;
     T* after = nullptr;
-    T* last = nullptr;  // of the first of its queue only
+    T* last = nullptr;  // set only in the first object of a queue
 };
 
 /// A queue per key; objects are linked through a member, and `KeyOf` returns their key. The cost of
-/// finding the first of a key, adding and removing does not depend on the number of keys and
-/// objects. With thousands waiting cache misses dominate, so the table has the hash next to the
-/// pointer (open addressing, linear probing, no tombstones). Allocates only when there are more
+/// finding the first object of a key, adding and removing does not depend on the number of keys and
+/// objects. With thousands of objects cache misses dominate, so the table stores the hash next to
+/// the pointer (open addressing, linear probing, no tombstones). Allocates only when there are more
 /// keys at once than ever before.
 template <class T, KeyedHook<T> T::* HookOf, class KeyOf>
 class KeyedQueues {
 public:
     using Key = std::remove_cvref_t<decltype(KeyOf{}(std::declval<const T&>()))>;
 
-    /// `seed` keeps a peer from choosing keys that all fall into one place.
+    /// `seed` keeps a peer from choosing keys that all collide.
     explicit KeyedQueues(std::uint64_t seed) : seed_(seed), places_(16) {}
 
     KeyedQueues(const KeyedQueues&) = delete;
     KeyedQueues& operator=(const KeyedQueues&) = delete;
-    /// Objects that are still queued are left alone.
+    /// Does not touch objects that are still queued.
     ~KeyedQueues() = default;
 
-    /// The oldest of a key; nullptr: none.
+    /// The oldest object of a key, or nullptr.
     T* first(const Key& key) const noexcept { return places_[find(key)].first; }
 
     void push_back(T& object) {
@@ -89,7 +89,8 @@ private:
 
     std::size_t wrapped(std::size_t index) const noexcept { return index & (places_.size() - 1); }
 
-    /// The place of the key, or the place where it would go: a quarter of all places is free.
+    /// The place of the key, or the place where it would go. At least a quarter of all places is
+    /// free.
     std::size_t find(const Key& key) const noexcept {
         const std::uint64_t hash = key.hash(seed_);
         std::size_t at = wrapped(hash);
@@ -114,7 +115,7 @@ private:
         places_[at].first = hook.after;
     }
 
-    /// Moves the entries behind it up, so that searches still reach them.
+    /// Frees a place, and moves up the entries behind it so that searches still reach them.
     void free_place(std::size_t gap) noexcept {
         --keys_;
         for (std::size_t at = wrapped(gap + 1); places_[at].first != nullptr;
@@ -140,7 +141,7 @@ private:
 
     std::uint64_t seed_;
     std::size_t keys_ = 0;
-    std::vector<Place> places_;  // a power of two
+    std::vector<Place> places_;  // their number is a power of two
 };
 
 }  // namespace nexar::engine

@@ -16,8 +16,8 @@ Result<std::size_t> LaneReader::take_preamble(port::ConstBytes bytes) {
     NEXAR_TRY_VALUE(preamble, wire::decode_preamble(bytes.first(size)));
     if (preamble.lane != lane_) {
         return Error(Errc::protocol_violation,
-                     fmt::format("the {} lane began as a {} lane", wire::name(lane_),
-                                 wire::name(preamble.lane)));
+                     fmt::format("the peer began the {} lane with the preamble of the {} lane",
+                                 wire::name(lane_), wire::name(preamble.lane)));
     }
     started_ = true;
     return size;
@@ -29,7 +29,7 @@ Result<std::size_t> LaneReader::take_frame(port::ConstBytes bytes) {
     NEXAR_TRY_VALUE(header, wire::decode_frame_header(bytes));
     if (!wire::belongs_on(lane_, header.type)) {
         return Error(Errc::protocol_violation,
-                     fmt::format("a frame of type {} arrived on the {} lane",
+                     fmt::format("the peer sent a frame of type {} on the {} lane",
                                  wire::name(header.type), wire::name(lane_)));
     }
     const auto body = bytes.first(size).subspan(wire::kFrameHeaderBytes);
@@ -50,14 +50,14 @@ std::size_t LaneReader::take_payload(port::ConstBytes bytes) {
     payload_came_ += taken;
     if (payload_.receiver == nullptr) return taken;
     const std::size_t written = payload_.receiver->write(offset, bytes.first(taken));
-    NEXAR_ASSERT(written == taken, "a payload on a lane never waits");
+    NEXAR_ASSERT(written == taken, "a receiver takes all bytes of a payload on a lane");
     if (payload_came_ == payload_.bytes && payload_.receiver != nullptr) {
         std::exchange(payload_.receiver, nullptr)->finished(payload_.bytes);
     }
     return taken;
 }
 
-// Takes the front of `bytes`: payload, a unit, or the rest of a unit that began before.
+// Takes the front of `bytes`: payload, a unit, or the rest of a unit that began earlier.
 Result<std::size_t> LaneReader::take_some(port::ConstBytes bytes) {
     if (payload_came_ != payload_.bytes) return take_payload(bytes);
     if (part_.empty()) {
@@ -65,7 +65,7 @@ Result<std::size_t> LaneReader::take_some(port::ConstBytes bytes) {
         if (taken == 0) part_.assign(bytes.begin(), bytes.end());
         return taken == 0 ? bytes.size() : taken;
     }
-    // How long the unit is shows in its first bytes, so only what belongs to it is added.
+    // The first bytes of a unit tell its length; only bytes that belong to it are added.
     const std::size_t before = part_.size();
     while (true) {
         NEXAR_TRY_VALUE(size, started_ ? wire::frame_size(part_) : wire::preamble_size(part_));

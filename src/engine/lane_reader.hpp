@@ -16,30 +16,30 @@ namespace nexar::engine {
 /// The payload that follows a frame on its lane.
 struct LanePayload {
     std::uint64_t bytes = 0;
-    PayloadReceiver* receiver = nullptr;  // takes all of it at once; nullptr: it is dropped
+    PayloadReceiver* receiver = nullptr;  // takes every byte as it arrives; nullptr: it is dropped
 };
 
-/// Cuts the bytes of a lane into its preamble, frames, and the payloads behind frames. Takes
-/// everything at once: a lane never waits.
+/// Splits the bytes of a lane into its preamble, frames, and the payloads behind frames. Takes all
+/// bytes immediately: a lane never waits.
 class LaneReader final : public port::Sink {
 public:
-    /// Takes the frames.
+    /// Receives the frames.
     class Taker {
     public:
         virtual ~Taker() = default;
-        /// A whole frame. Returns the payload that follows.
+        /// Called with a whole frame. Returns the payload that follows it.
         virtual Result<LanePayload> frame(const wire::FrameHeader& header,
                                           port::ConstBytes body) = 0;
-        /// The peer broke the rules: the reader drops the rest of the lane.
+        /// Called when the peer violates the protocol; the reader drops the rest of the lane.
         virtual void violated(const Error& error) = 0;
     };
 
     LaneReader(wire::Lane lane, Taker& taker) noexcept : lane_(lane), taker_(&taker) {}
 
-    /// From now on frames go there. May be called from within frame().
+    /// Passes all later frames to `taker`. May be called from within frame().
     void hand_to(Taker& taker) noexcept { taker_ = &taker; }
 
-    /// If `receiver` is taking a payload, it gets no more of it.
+    /// If `receiver` is taking a payload, drops the rest of the payload.
     void skip(const PayloadReceiver& receiver) noexcept {
         if (payload_.receiver == &receiver) payload_.receiver = nullptr;
     }
@@ -50,7 +50,7 @@ public:
     }
 
 private:
-    /// Takes one unit from the front of `bytes` and returns its size; 0: it is not whole yet.
+    /// Takes one unit from the front of `bytes` and returns its size, or 0 if it is incomplete.
     Result<std::size_t> take_unit(port::ConstBytes bytes);
     Result<std::size_t> take_preamble(port::ConstBytes bytes);
     Result<std::size_t> take_frame(port::ConstBytes bytes);
@@ -61,8 +61,8 @@ private:
     Taker* taker_;
     bool started_ = false;  // the preamble was read
     bool broken_ = false;
-    LanePayload payload_{};           // that is arriving
-    std::uint64_t payload_came_ = 0;  // of its bytes
+    LanePayload payload_{};           // the one that is arriving
+    std::uint64_t payload_came_ = 0;  // how many of its bytes have arrived
     std::vector<std::byte> part_;     // the beginning of a unit whose end has not arrived
 };
 

@@ -57,35 +57,36 @@ struct PostedReceive : Matchable {
 struct Arrived : Matchable {
     Rank source{};
     Tag tag{};
-    // For receives that leave something open, see Matcher.
+    // For receives with a wildcard, see Matcher.
     KeyedHook<Arrived> tag_hook{};
     Hook<Arrived> source_hook{};
     Hook<Arrived> all_hook{};
 };
 
-/// The unmatched receives and messages of one communicator. MPI's rules: of the receives that match
-/// a message, the one posted first gets it; of the messages that match a receive, the one that
-/// arrived first. A message and a receive that match are never both in here.
+/// The unmatched receives and messages of one communicator. It follows MPI's rules: of the receives
+/// that match a message, the one posted first gets it; of the messages that match a receive, it
+/// gets the one that arrived first. A message and a receive that match are never both in the
+/// matcher.
 ///
 /// The cost of a call does not depend on how many wait, except when more wait than ever before, and
-/// the first time that a receive leaves source, tag or both open.
+/// when a receive first has a wildcard for source, tag or both.
 class Matcher {
 public:
     /// For ranks below `world`. `seed` affects speed only, see KeyedQueues.
     Matcher(std::uint32_t world, std::uint64_t seed)
         : waiting_(seed), by_tag_(seed), by_source_(world) {}
 
-    /// Removes and returns the receive that a message matches; nullptr: none.
+    /// Removes and returns the receive that a message matches, or nullptr.
     PostedReceive* take_posted(Rank source, Tag tag) noexcept;
     void add(PostedReceive& receive);
     void remove(PostedReceive& receive) noexcept;
 
-    /// The message that a receive gets; stays until remove().
+    /// The message that a receive gets, or nullptr. It stays in the matcher until remove().
     Arrived* find(const Pattern& pattern);
     void add(Arrived& message);
     void remove(Arrived& message) noexcept;
 
-    /// All that waits, in order.
+    /// Everything that waits, in order.
     std::vector<PostedReceive*> all_posted() const;
     std::vector<Arrived*> all_arrived() const;
 
@@ -99,16 +100,16 @@ private:
         }
     };
 
-    // Receives by what they name, and messages by source and tag. A queue never has both, since
-    // they would match. So one lookup finds either the match or the place to wait.
+    // Receives by the source and tag that they name, and messages by source and tag. A queue never
+    // has both, since they would match, so one lookup finds either the match or the place to wait.
     KeyedQueues<Matchable, &Matchable::hook, KeyOf> waiting_;
     std::uint64_t next_order_ = 0;
     // How many receives name source and tag, only the source, only the tag, nothing: a count of 0
     // saves the lookup.
     std::array<std::uint64_t, 4> counts_{};
 
-    // The lists of messages by tag alone, by source alone, and of all messages exist only once a
-    // caller needs them: each costs a message some cache lines.
+    // The lists of messages by tag alone, by source alone, and of all messages are built when first
+    // needed: each costs a few cache lines per message.
     void index_tags();
     void index_sources();
     void index_all();

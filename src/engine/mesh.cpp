@@ -1,4 +1,4 @@
-// The mesh as a whole: its view, its turns, and how it hands links to the engine.
+// The mesh as a whole: its view, its timers, and how it hands links to the engine.
 
 #include "engine/mesh.hpp"
 
@@ -48,7 +48,7 @@ void Mesh::adopt(TimePoint now, const View& view, const NodeId& me) {
     nearest_first_.reserve(ways_.size());
     for (auto& [node, way] : ways_) nearest_first_.push_back(&way);
     std::ranges::sort(nearest_first_, {}, [&](const Way* way) {
-        return rank_.value() - way->member.rank.value();  // around the circle
+        return rank_.value() - way->member.rank.value();  // wraps around
     });
     std::vector<Candidate*> held;
     for (const auto& [id, candidate] : candidates_) {
@@ -80,7 +80,7 @@ void Mesh::turn(TimePoint now) {
         way->wanted = true;
         if (!way->give_up_at && !options_.eager) way->give_up_at = now + options_.patience;
     }
-    // First, because dialing silent peers again takes slots as well.
+    // Rounds come first, because dialing silent peers again takes slots as well.
     for (Way* const way : nearest_first_) {
         const bool idle = way->wanted && !way->connected && !way->race.running();
         if (!idle || now < way->race.next_round_at() || choice(*way).chosen != nullptr) continue;
@@ -103,16 +103,16 @@ void Mesh::turn(TimePoint now) {
     }
     for (Candidate* candidate : late) {
         drop(*candidate, ways_.contains(candidate->node) ? "you did not send a hello in time"
-                                                         : "no view contains you");
+                                                         : "no view contains your node");
     }
     quiet_ = !anything_under_way();
 }
 
-/// The peer cannot be reached: operations that wait for it fail.
+/// Called when the peer cannot be reached: fails the operations that wait for it.
 void Mesh::give_up(Way& way, const Error& reason) {
     way.connected = true;
     way.race.stop_until(now_);
-    close_others(way, nullptr, "given up");
+    close_others(way, nullptr, "this node gave up on the peer");
     engine_->give_up(way.member.node, reason);
     ++changes_;
 }
@@ -138,7 +138,7 @@ bool Mesh::handle(TimePoint now, const port::LinkEvent& event) {
         candidate.node = up->link->peer().node;
         candidate.up_at = now;
         if (candidate.state == Candidate::State::closing) {
-            drop(candidate, "no longer wanted");
+            drop(candidate, "this link is no longer needed");
             return true;
         }
         if (closing_) {
@@ -175,7 +175,7 @@ void Mesh::drop(Candidate& candidate, std::string_view why) {
     }
 }
 
-/// An accepted link that the mesh drops unless it makes progress.
+/// True for an accepted link that the mesh drops unless it makes progress.
 bool Mesh::is_held(const Candidate& candidate) const noexcept {
     if (candidate.dialed || candidate.state == Candidate::State::closing) return false;
     return candidate.state == Candidate::State::up || !ways_.contains(candidate.node);
@@ -213,7 +213,7 @@ void Mesh::hand_over(Candidate& candidate, Way& way) {
     way.report.dialed = candidate.dialed;
     way.report.address = candidate.address;
     way.report.took = candidate.up_at - candidate.begun;
-    way.report.why = "it dialed this node";
+    way.report.why = "the peer dialed this node";
     if (candidate.dialed) {
         const std::string others = outcomes(way);
         const auto took = std::chrono::duration<double, std::milli>(way.report.took);
@@ -221,11 +221,12 @@ void Mesh::hand_over(Candidate& candidate, Way& way) {
                                      others.empty() ? "" : "; ", others);
     }
     ++changes_;
-    close_others(way, &candidate, "another link is used");
+    close_others(way, &candidate, "another link was chosen");
     std::erase(way.candidates, &candidate);
-    // If the engine does not take the reader it lives until its link is down: it may be our caller.
+    // If the engine does not take it, the reader lives until its link is down: it may be our
+    // caller.
     if (!engine_->take_over(*candidate.link, candidate.reader)) {
-        drop(candidate, "no longer wanted");
+        drop(candidate, "this link is no longer needed");
         return;
     }
     const auto found = candidates_.find(candidate.id);

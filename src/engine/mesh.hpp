@@ -21,7 +21,7 @@
 
 namespace nexar::engine {
 
-/// How a mesh reaches others.
+/// Opens links for a mesh.
 class Dialer {
 public:
     virtual ~Dialer() = default;
@@ -34,28 +34,28 @@ public:
 };
 
 struct MeshOptions {
-    /// Connects to every member at once; otherwise when something is first sent to it.
+    /// Connects to every member immediately; otherwise when something is first sent to it.
     bool eager = true;
     /// When to dial which address of a peer.
     AddressRace::Options race{};
     /// How long the mesh waits for a better address after another one has come up.
     Duration grace = std::chrono::milliseconds(100);
-    /// How long a member of lower rank waits for the other one to dial, plus `deference_each` for
-    /// every member.
+    /// How long the member of lower rank waits for the other one to dial before it dials itself,
+    /// plus `deference_each` for every member.
     Duration deference = std::chrono::seconds(1);
     Duration deference_each = std::chrono::milliseconds(50);
-    /// Peers that are dialed at the same time: with more handshakes than the machine can compute,
-    /// each one lasts until the other end gives up. A round that takes longer than `slot` no longer
+    /// The most peers dialed at the same time: with more handshakes than the machine can compute,
+    /// each would time out at the other end. A round that takes longer than `slot` no longer
     /// counts.
     std::size_t max_rounds = 4;
     Duration slot = std::chrono::seconds(1);
     /// How long the mesh tries to reach a peer after something was sent to it.
     Duration patience = std::chrono::seconds(30);
-    /// Links of nodes that are not in any view yet: how long to keep them, and how many.
+    /// Links from nodes that are not in any view yet: how long to keep them, and how many.
     Duration hold = std::chrono::seconds(10);
     std::size_t max_held = 64;
-    /// Links of one member without a Hello: a member that races addresses begins at most one for
-    /// each pair of its addresses and ours.
+    /// The most links from one member without a Hello: a member that races addresses opens at most
+    /// one for each pair of its addresses and ours.
     std::size_t max_offered = 32;
 };
 
@@ -65,7 +65,7 @@ struct PeerReport {
     NodeId node{};
     bool connected = false;
     bool dialed = false;               // by this side
-    std::optional<Address> address{};  // that won, when this side dialed
+    std::optional<Address> address{};  // the one that won, if this side dialed
     Duration took{};                   // the handshake
     std::string why{};                 // which other addresses were tried, with their outcome
 };
@@ -78,31 +78,31 @@ struct PeerReport {
 /// other link is used only if that one fails. So a pair never ends up with two links, or with none.
 ///
 /// The dialer counts the pair as connected when the Welcome arrives, and sends Confirm; the other
-/// end counts it when the Confirm arrives. So a node that has connected to all peers and leaves has
-/// a link to each of them that the other end knows, or will hear of.
+/// end counts it when the Confirm arrives. So when a node that has connected to all peers leaves,
+/// each of them knows of its link or will learn of it.
 class Mesh {
 public:
-    /// All must outlive it.
+    /// `engine` and `dialer` must outlive it.
     Mesh(Engine& engine, Dialer& dialer, const MeshOptions& options);
     ~Mesh();
     Mesh(const Mesh&) = delete;
     Mesh& operator=(const Mesh&) = delete;
 
-    /// Our own addresses: they show which peers may be on the same host or network.
+    /// Sets our own addresses, which show which peers may be on the same host or network.
     void set_addresses(std::vector<Address> own) { own_ = std::move(own); }
     void set_eager(bool eager) { options_.eager = eager; }
 
-    /// A view that contains `me` and is newer than the one before.
+    /// Adopts a view that contains `me` and is newer than the previous one.
     void adopt(TimePoint now, const View& view, const NodeId& me);
 
     /// Returns true when the event belongs to a link that the engine does not have.
     bool handle(TimePoint now, const port::LinkEvent& event);
 
-    /// Timers, and peers that the engine wants.
+    /// Handles timers, and peers that the engine wants.
     void turn(TimePoint now);
     std::optional<TimePoint> next_deadline() const;
 
-    /// Every peer of the view has, or had, a link.
+    /// True when every peer of the view has or had a link.
     bool complete() const noexcept;
     /// A peer left before it was connected to this node: the mesh can never be complete.
     const std::optional<Error>& failure() const noexcept { return failure_; }
@@ -168,21 +168,21 @@ private:
     View view_;
     NodeId me_{};
     Rank rank_{};
-    TimePoint now_{};  // of the call that is being served
+    TimePoint now_{};  // the time of the current call
     std::map<NodeId, Way> ways_;
-    /// By rank, downwards from our own: every node begins with another peer, because a peer that
-    /// all dialed at once would lose packets of some of them.
+    /// By rank, downwards from our own, so every node begins with a different peer: a peer that all
+    /// nodes dialed at once would lose packets.
     std::vector<Way*> nearest_first_;
     std::unordered_map<port::LinkId, std::unique_ptr<Candidate>> candidates_;
     std::vector<std::unique_ptr<Candidate>>
-        spent_;  // until the call ends: its reader may be running
+        spent_;  // until the current call ends: their readers may be running
     std::uint64_t changes_ = 0;
     bool quiet_ = true;  // no attempt is in flight and no timer runs
     std::optional<Error> failure_{};
-    std::optional<Error> closing_{};  // why
+    std::optional<Error> closing_{};  // the reason
 };
 
-/// A link that the engine does not have, or does not have yet.
+/// A link that the engine has not taken over.
 struct Mesh::Candidate {
     enum class State : std::uint8_t {
         dialing,

@@ -95,7 +95,8 @@ void Mesh::look_at(TimePoint now, Way& way) {
     if (race.exhausted()) end_round(now, way);
 }
 
-/// No address led to the peer: take the link that it offers, or try all addresses again later.
+/// Called when no address led to the peer: takes the link that the peer offers, or tries all
+/// addresses again later.
 void Mesh::end_round(TimePoint now, Way& way) {
     way.race.end_round(now);
     ++changes_;

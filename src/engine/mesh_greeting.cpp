@@ -64,7 +64,7 @@ void Mesh::hold(TimePoint now, Candidate& candidate) {
         if (same && is_held(*other)) held.push_back(other.get());
     }
     if (way != nullptr) {
-        drop_oldest(held, options_.max_offered, "too many links without a hello");
+        drop_oldest(held, options_.max_offered, "you opened too many links without a hello");
     } else {
         drop_oldest(held, options_.max_held,
                     "too many links wait for a view that contains their node");
@@ -110,13 +110,13 @@ Result<void> Mesh::on_frame(Candidate& candidate, const wire::FrameHeader& heade
                                                  : engine_->hear_abort(abort.message);
     }
     return Error(Errc::protocol_violation,
-                 fmt::format("a frame of type {} arrived before the hello and welcome of the link",
+                 fmt::format("the peer sent a frame of type {} before the hello and welcome",
                              wire::name(header.type)));
 }
 
 Result<void> Mesh::on_hello(Candidate& candidate, const wire::Hello& hello) {
     if (candidate.state != Candidate::State::up) {
-        return Error(Errc::protocol_violation, "a second hello arrived");
+        return Error(Errc::protocol_violation, "the peer sent a second hello");
     }
     NEXAR_TRY(wire::check_version(hello, "this node"));
     candidate.state = Candidate::State::greeted;
@@ -130,7 +130,7 @@ Result<void> Mesh::on_hello(Candidate& candidate, const wire::Hello& hello) {
 void Mesh::consider(Candidate& candidate) {
     Way* const way = way_to(candidate.node);
     if (way == nullptr) {
-        // A newer view may contain it; the one that we know does not.
+        // A newer view may contain the node; ours does not.
         const bool late = candidate.state == Candidate::State::greeted && view_.epoch > Epoch(0) &&
                           candidate.epoch <= view_.epoch;
         if (late) drop(candidate, "you are not a member of the current view");
@@ -141,7 +141,7 @@ void Mesh::consider(Candidate& candidate) {
     }
     if (candidate.state != Candidate::State::greeted) return;
     if (way->connected) {
-        drop(candidate, "there is a link already");
+        drop(candidate, "you are already connected");
         return;
     }
     const Member& member = way->member;
@@ -150,8 +150,8 @@ void Mesh::consider(Candidate& candidate) {
         return;
     }
     if (decides(*way) && way->race.running()) return;
-    // A peer sends Hello on one link at a time: the link whose Confirm we wait for has failed
-    // there.
+    // A peer sends Hello on one link at a time: the link whose Confirm we wait for has failed at
+    // its end.
     if (Candidate* const before = choice(*way).chosen; before != nullptr && !before->dialed) {
         drop(*before, "you sent a hello on another link");
     }
@@ -169,26 +169,26 @@ void Mesh::welcome(Candidate& candidate, Way& way) {
     if (!candidate.confirms) return hand_over(candidate, way);
     candidate.state = Candidate::State::welcomed;
     way.race.stop_until(now_);  // so that the next round begins at once if this link goes down
-    close_others(way, &candidate, "another link is used");
+    close_others(way, &candidate, "another link was chosen");
 }
 
 Result<void> Mesh::on_confirm(Candidate& candidate) {
     Way* const way = way_to(candidate.node);
     if (way == nullptr || way->connected) {
-        drop(candidate, "there is a link already");
+        drop(candidate, "you are already connected");
     } else {
         hand_over(candidate, *way);
     }
     return {};
 }
 
-/// The peer leaves before it was connected to this node.
+/// Called when the peer leaves before it was connected to this node.
 void Mesh::on_left(Candidate& candidate, const wire::ErrorReport& report) {
     Way* const way = way_to(candidate.node);
     if (way == nullptr || way->connected) return;
     const Rank rank = way->member.rank;
     const Error left(Errc::link_closed,
-                     fmt::format("rank {} left before it was connected with this process: {}",
+                     fmt::format("rank {} left before it was connected to this process: {}",
                                  rank.value(), printable(report.text, wire::kMaxReportTextBytes)),
                      {.rank = public_rank(rank)});
     if (options_.eager && !failure_) failure_ = left;
@@ -207,16 +207,16 @@ void Mesh::say_goodbye(Candidate& candidate, const Error& why) {
 
 Result<void> Mesh::on_welcome(Candidate& candidate, const wire::Welcome& welcome) {
     if (candidate.state != Candidate::State::greeted) {
-        return Error(Errc::protocol_violation, "a welcome arrived without a hello");
+        return Error(Errc::protocol_violation, "the peer sent a welcome without a hello");
     }
     Way* const way = way_to(candidate.node);
     if (way == nullptr || way->connected) {
-        drop(candidate, "there is a link already");
+        drop(candidate, "you are already connected");
         return {};
     }
     if (welcome.rank != rank_) {
         return Error(Errc::protocol_violation,
-                     fmt::format("the peer takes this node for rank {}, but the view says {}",
+                     fmt::format("the peer says that this node is rank {}, but the view says {}",
                                  welcome.rank.value(), rank_.value()));
     }
     if ((welcome.features & wire::kFeatureConfirm) != 0) {

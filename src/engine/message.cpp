@@ -50,7 +50,7 @@ namespace {
 
 template <class Block>
 void end_block(Slab<Block>& blocks, std::byte* block) noexcept {
-    blocks.end(*reinterpret_cast<Block*>(block));  // the array starts at its first byte
+    blocks.end(*reinterpret_cast<Block*>(block));  // the array is at the start of the block
 }
 
 }  // namespace

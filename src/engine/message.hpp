@@ -24,7 +24,7 @@ struct InMessage final : Arrived, PayloadReceiver {
     static constexpr std::size_t kMaxBlockBytes = 2048;
     using Small = std::array<std::byte, sizeof(PooledBuffer)>;
 
-    // Not defaulted: then every new message would first be filled with zeros as a whole.
+    // Not defaulted: value-initialization would zero every new message as a whole.
     InMessage() noexcept {}  // NOLINT(modernize-use-equals-default)
 
     Messages* messages = nullptr;
@@ -34,19 +34,19 @@ struct InMessage final : Arrived, PayloadReceiver {
     Sequence sequence{};
     bool bulk = false;          // its payload travels on a stream of its own
     bool awaits_grant = false;  // and only after a grant
-    bool synchronous = false;   // the sender must hear of the match
+    bool synchronous = false;   // the sender must learn of the match
     bool from_reserve = false;
-    bool discard = false;            // nobody wants the payload any more
+    bool discard = false;            // the payload is no longer needed
     bool complete = false;           // the storage below has the whole payload
     std::optional<Error> failure{};  // why its payload will not arrive
     Amount charge{};
 
-    // The payload, or its beginning, while no receive matches it, in one of three places.
-    std::size_t stored = 0;  // bytes that fit there
+    // The payload, or its beginning, until a receive matches, in one of three places.
+    std::size_t stored = 0;  // its capacity in bytes
     std::variant<Small, std::byte*, PooledBuffer> place{};
     std::uint64_t received = 0;
 
-    SendOperation* local = nullptr;        // the send of a message to this rank, if not copied
+    SendOperation* local = nullptr;        // the send of an uncopied message to this rank
     ReceiveOperation* receiver = nullptr;  // once it was matched
 
     Hook<InMessage> peer_hook{};
@@ -62,23 +62,22 @@ inline Envelope envelope_of(const InMessage& message) noexcept {
     return {.source = message.source, .tag = message.tag, .bytes = message.bytes};
 }
 
-/// Memory for the messages of one engine and their payloads. Small payloads are in blocks of three
-/// sizes, so that many of them do not take a page each: a payload takes less than twice its size,
-/// or the smallest block.
+/// Allocates messages and memory for their payloads. Small payloads are in blocks of three sizes,
+/// so they do not take a page each: a payload uses less than twice its size, or the smallest block.
 class MessageStore {
 public:
     explicit MessageStore(BufferPool& pool) : pool_(&pool) {}
 
     InMessage& make() { return messages_.make(); }
 
-    /// Memory for the first `bytes` of the payload, in `message`. Fails with Errc::out_of_memory.
+    /// Gives `message` memory for the first `bytes` of its payload. Fails with Errc::out_of_memory.
     Result<void> reserve(InMessage& message, std::size_t bytes);
     static port::Bytes storage(InMessage& message) noexcept;
 
     void end(InMessage& message) noexcept;
 
     std::size_t messages() const noexcept { return messages_.used(); }
-    /// Memory in use and kept for later messages, without the pool's.
+    /// Memory in use and kept for later messages, not counting the pool.
     std::size_t held_bytes() const noexcept;
 
 private:

@@ -21,12 +21,12 @@
 
 namespace nexar::engine {
 
-/// See EngineOptions, where they come from.
+/// Taken from EngineOptions, see there.
 struct MessageLimits {
     std::size_t eager_limit = 0;
     std::size_t bulk_head = 0;
     Amount shared{};
-    /// Withdrawn messages that a peer has not answered for; beyond, it is cut off.
+    /// Withdrawn messages whose outcome a peer has not reported. A peer with more is disconnected.
     std::size_t max_asking = 0;
     Duration cancel_patience{};
 };
@@ -38,7 +38,7 @@ public:
     Messages(Services& services, const MessageLimits& limits, BufferPool& pool)
         : services_(&services), limits_(limits), store_(pool) {}
 
-    // Of operations that the engine has admitted.
+    // For operations that the engine has admitted.
     void start(Context& context, SendOperation& send);
     void start(Context& context, ReceiveOperation& receive);
     void start(Context& context, ProbeOperation& probe);
@@ -50,11 +50,11 @@ public:
     void cancel(ReceiveOperation& receive);
     void cancel(ProbeOperation& probe);
 
-    /// Sets the time, and ends cancelled operations whose peer did not answer in time.
+    /// Sets the current time and ends cancelled operations whose peer did not answer in time.
     void advance(TimePoint now);
     std::optional<TimePoint> next_deadline() const noexcept;
 
-    // Frames, and names of streams.
+    // Frames and stream names.
     Result<LanePayload> on_header(Peer& peer, Pair& pair, const wire::MessageHeader& header,
                                   bool bulk);
     Result<void> on_grant(Peer& peer, const wire::Grant& grant);
@@ -64,16 +64,17 @@ public:
     static Awaited look_up(Peer& peer, const TransferName& name);
 
     // Communicators.
-    /// `pair` has just got its context: matches what arrived before.
+    /// `pair` has just got its context: matches the messages that arrived early.
     void begin(Pair& pair);
-    /// What a blocked pair waits for may have come: both sides have introduced the communicator,
-    /// which opens its reserve, or this side has ended it.
+    /// Resumes a blocked pair, because both sides have introduced the communicator, which opens its
+    /// reserve, or because this side has ended it.
     void unblock(Pair& pair);
-    /// This side ends it, and no operation runs in it: drops what arrived and was not received.
+    /// This side ends the communicator, in which no operation is pending: drops messages that were
+    /// not received.
     void end(Context& context);
     /// The same for one member, before its pair loses the context.
     static void leave(Pair& pair);
-    /// Frees messages that nobody received, when no link is left.
+    /// Frees messages that were not received, when no link is left.
     void clear(Context& context);
     void clear(Pair& pair);
 
@@ -81,15 +82,15 @@ public:
     void drain(Peer& peer);
     void down(Peer& peer, const Error& reason);
 
-    // The end of everything: receives and probes of a communicator, sends to this rank itself.
+    // Shutdown: ends receives and probes of a communicator, and sends to this rank itself.
     void close(Context& context, const Error& reason);
     void close_local(const Error& reason);
-    /// The program was aborted: the same, and everything in flight with a peer.
+    /// The program was aborted: the same, and also ends everything in flight with a peer.
     void abort(Context& context, const Error& reason);
     void abort_local(const Error& reason);
     void abort(Peer& peer, const Error& reason);
 
-    /// Messages that arrived and were not received.
+    /// Messages that have arrived and are not received yet.
     std::size_t unreceived() const noexcept { return store_.messages(); }
     std::size_t held_bytes() const noexcept { return store_.held_bytes(); }
 
@@ -162,8 +163,8 @@ private:
     TimePoint now_{};
     std::set<std::pair<TimePoint, Operation*>> giving_up_;       // by Operation::give_up_at
     IntrusiveList<SendOperation, &SendOperation::hook> locals_;  // sends to this rank itself
-    std::uint64_t self_bytes_ = 0;    // copied messages to this rank that wait
-    std::optional<Error> aborted_{};  // what sends end with after an abort
+    std::uint64_t self_bytes_ = 0;    // bytes of copied messages to this rank that wait
+    std::optional<Error> aborted_{};  // the error of sends after an abort
 };
 
 }  // namespace nexar::engine

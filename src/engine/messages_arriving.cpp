@@ -40,13 +40,13 @@ void Messages::attached(InMessage& message) {
     message.stream->wake();
 }
 
-/// The end of a payload, behind its header or on a stream.
+/// Called at the end of a payload, behind its header or on a stream.
 void Messages::finished(InMessage& message, std::uint64_t came) {
     if (message.discard) {
         unlist(message);
         conclude(message);
     } else if (message.failure) {
-        // Withdrawn, and it had arrived whole before the link knew that it is refused.
+        // It was withdrawn, but all of it arrived before the link could refuse it.
         withdraw(message, Error(*message.failure));
     } else if (came != message.bytes) {
         message.peer->transfers.check_whole(message.bytes, came);
@@ -75,7 +75,7 @@ void Messages::aborted(InMessage& message) {
     }
 }
 
-/// Takes a message out of the tables of its peer: nothing more of it will arrive.
+/// Removes a message from the tables of its peer: nothing more of it will arrive.
 void Messages::unlist(InMessage& message) {
     Peer& peer = *message.peer;
     peer.messages.incomplete.erase(message);
@@ -83,7 +83,7 @@ void Messages::unlist(InMessage& message) {
     peer.messages.bulk_in.erase({message.context_id, message.sequence});
 }
 
-/// Ends a message whose payload arrived, failed or is not wanted, and its receive.
+/// Ends a message whose payload arrived, failed or is not needed, and its receive.
 void Messages::conclude(InMessage& message) {
     give_back(message);
     if (ReceiveOperation* receive = message.receiver; receive != nullptr) {
@@ -93,7 +93,7 @@ void Messages::conclude(InMessage& message) {
     end(message);
 }
 
-/// The payload of a message will not arrive.
+/// Called when the payload of a message will not arrive.
 void Messages::withdraw(InMessage& message, const Error& reason) {
     message.failure = reason;
     if (message.stream != nullptr) {
@@ -108,7 +108,7 @@ void Messages::withdraw(InMessage& message, const Error& reason) {
     } else if (message.waiting || message.receiver != nullptr || message.discard) {
         conclude(message);
     }
-    // Else a caller took it out of matching, and will see the failure.
+    // Otherwise a caller took it out of matching and will see the failure.
 }
 
 Result<void> Messages::on_withdraw(Peer& peer, const wire::Withdraw& withdraw) {
@@ -120,10 +120,10 @@ Result<void> Messages::on_withdraw(Peer& peer, const wire::Withdraw& withdraw) {
     const bool header_came = pair != peer.pairs.end() && name.sequence < pair->second->next_in;
     if (!header_came) {
         if (peer.messages.taken_back.size() >= limits_.shared.headers) {
-            return Error(Errc::limit_exceeded, "the peer takes back messages that it never sent");
+            return Error(Errc::limit_exceeded, "the peer withdraws messages that it never sent");
         }
         if (peer.messages.taken_back.insert(name).second) return {};
-        return Error(Errc::protocol_violation, "the peer took one message back twice");
+        return Error(Errc::protocol_violation, "the peer withdrew one message twice");
     }
     const auto found = peer.messages.bulk_in.find(name);
     if (found == peer.messages.bulk_in.end()) {

@@ -86,14 +86,14 @@ void Messages::cancel(ProbeOperation& probe) {
     fail(probe, Error(Errc::cancelled, "the probe was cancelled"));
 }
 
-/// A peer knows of the operation: it may still end as usual, but only within the patience.
+/// A peer knows of the operation, which may still end normally, but only within the patience.
 void Messages::give_up_soon(Operation& operation) {
     if (operation.give_up_at != TimePoint::max()) return;
     operation.give_up_at = now_ + limits_.cancel_patience;
     giving_up_.emplace(operation.give_up_at, &operation);
 }
 
-/// All of the message was sent, and the peer does not say the outcome.
+/// Ends a send whose message was sent completely and whose outcome the peer does not report.
 void Messages::give_up(SendOperation& send) {
     Peer& peer = peer_of(send);
     const MessageName name{send.context->id, send.sequence};
@@ -106,13 +106,13 @@ void Messages::give_up(SendOperation& send) {
     send.state = SendOperation::State::ended;
     fail(send,
          Error(Errc::outcome_unknown,
-               "the send was cancelled when all of the message had been sent, and the peer "
-               "did not report the outcome; it may or may not be received",
+               "the send was cancelled after the whole message had been sent, and the peer "
+               "did not report the outcome; the message may or may not be received",
                {.rank = public_rank(send.to), .operation = "send", .sequence = send.sequence}));
 }
 
-/// The rest of its message does not arrive in time. The message is lost; its send ends as if it had
-/// been received.
+/// Ends a receive whose message did not arrive completely in time. The message is lost; its send
+/// ends as if it had been received.
 void Messages::give_up(ReceiveOperation& receive) {
     const InMessage& message = *receive.matched;
     let_go(receive,
@@ -123,7 +123,7 @@ void Messages::give_up(ReceiveOperation& receive) {
                   .sequence = message.sequence}));
 }
 
-/// Ends a receive whose message is arriving; nobody gets the message.
+/// Ends a receive whose message is arriving, and drops the message.
 void Messages::let_go(ReceiveOperation& receive, Error reason) {
     InMessage& message = *receive.matched;
     NEXAR_ASSERT(message.receiver == &receive);
@@ -133,15 +133,15 @@ void Messages::let_go(ReceiveOperation& receive, Error reason) {
     fail(receive, std::move(reason));
 }
 
-/// Ends a send of a message that the peer does not have whole and never will; tells the peer to
-/// forget it.
+/// Ends the send of a message that the peer does not have completely and never will, and tells the
+/// peer to forget it.
 void Messages::take_back(Peer& peer, SendOperation& send) {
     send.state = SendOperation::State::ended;
     ask(peer, {send.context->id, send.sequence}, nullptr);
     fail(send, Error(Errc::cancelled, "the send was cancelled", {.rank = public_rank(send.to)}));
 }
 
-/// Tells the peer that this side gave a message up, and asks the outcome.
+/// Tells the peer that this side withdraws a message, and asks for the outcome.
 void Messages::ask(Peer& peer, const MessageName& name, SendOperation* send) {
     peer.messages.asking.emplace(name, send);
     peer.transfers.say_message(
@@ -150,7 +150,7 @@ void Messages::ask(Peer& peer, const MessageName& name, SendOperation* send) {
             .context = name.context, .sequence = name.sequence, .step = wire::WithdrawStep::asked});
     if (peer.messages.asking.size() > limits_.max_asking) {
         peer.transfers.cut_off(
-            Error(Errc::limit_exceeded, "the peer does not answer questions about messages"));
+            Error(Errc::limit_exceeded, "the peer does not report the outcome of messages"));
     }
 }
 
@@ -158,12 +158,12 @@ Result<void> Messages::on_withdraw_answer(Peer& peer, const wire::Withdraw& answ
     const auto found = peer.messages.asking.find({answer.context, answer.sequence});
     if (found == peer.messages.asking.end()) {
         return Error(Errc::protocol_violation,
-                     "the peer answered a question about a message that was not asked, or answered "
+                     "the peer reported the outcome of a message without being asked, or reported "
                      "it twice");
     }
     SendOperation* const send = found->second;
     peer.messages.asking.erase(found);
-    if (send == nullptr) return {};  // ended without the answer
+    if (send == nullptr) return {};  // it ended without the answer
     send->state = SendOperation::State::ended;
     if (answer.step == wire::WithdrawStep::received) {
         finish(*send);

@@ -24,7 +24,7 @@ void Messages::unblock(Pair& pair) {
 
 void Messages::end(Context& context) {
     NEXAR_ASSERT(context.matcher.all_posted().empty() && context.probes.empty(),
-                 "an operation that runs keeps its communicator");
+                 "a communicator must outlive its operations");
     for (Arrived* const arrived : context.matcher.all_arrived()) {
         auto& message = static_cast<InMessage&>(*arrived);
         context.matcher.remove(message);
@@ -91,7 +91,7 @@ void Messages::abort(Peer& peer, const Error& reason) {
     for (const auto& [id, pair] : peer.pairs) {
         while (SendOperation* send = pair->waiting.pop_front()) end_send(*send);
     }
-    // A grant that still arrives for one of them is late, and allowed.
+    // A late grant for one of them is allowed.
     for (const auto& [name, send] : here.announced) end_send(*send);
     here.announced.clear();
     for (auto& [name, send] : here.asking) {
@@ -101,7 +101,7 @@ void Messages::abort(Peer& peer, const Error& reason) {
          send = decltype(here.streaming)::after(*send)) {
         if (!std::exchange(send->cancelling, true)) send->OutStream::cancel();
     }
-    // Receives that are matched, while their message arrives.
+    // Matched receives whose message is still arriving.
     for (InMessage* message = here.incomplete.first(); message != nullptr;) {
         InMessage& arriving = *message;
         message = decltype(here.incomplete)::after(arriving);
@@ -118,14 +118,14 @@ void Messages::warn_if_alone(Context& context) {
     if (std::ranges::any_of(context.pairs, left)) return;
     context.alone_told = true;
     NEXAR_LOG_WARNING(
-        "rank {} waits for a message from any source, and every other rank has left: "
+        "rank {} is waiting for a message from any source, and every other rank has left: "
         "only this rank itself can still send one",
         context.me.value());
 }
 
 void Messages::end_receives_of(Context& context, const Pair& pair, const Error& reason) {
-    // After a peer has left in good order the message may still come from another one; if it was
-    // the last one, this rank itself may still send.
+    // After a peer has left in good order, another peer may still send the message; after the last
+    // peer has left, this rank itself may.
     const bool all = reason.code() != Errc::link_closed;
     bool any_source_waits = false;
     const auto concerned = [&](const Pattern& pattern) {
@@ -154,7 +154,7 @@ void Messages::down(Peer& peer, const Error& reason) {
     NEXAR_ASSERT(here.streaming.empty());
     here.announced.merge(here.asking);
     for (const auto& [name, send] : here.announced) {
-        if (send == nullptr) continue;  // ended without the answer
+        if (send == nullptr) continue;  // it ended without the answer
         send->state = SendOperation::State::ended;
         fail(*send, reason.within({.rank = public_rank(send->to), .operation = "send"}));
     }

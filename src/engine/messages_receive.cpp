@@ -12,20 +12,21 @@ namespace nexar::engine {
 namespace {
 
 Error truncated(const InMessage& message, std::uint64_t capacity) {
-    return Error(Errc::truncated,
-                 fmt::format("a message of {} bytes with tag {} matched a receive of {} bytes; the "
-                             "message is lost, receive with at least its size (probe tells it)",
-                             message.bytes, message.tag.value(), capacity),
-                 {.rank = public_rank(message.source),
-                  .operation = "receive",
-                  .sequence = message.sequence});
+    return Error(
+        Errc::truncated,
+        fmt::format("a message of {} bytes with tag {} matched a receive of {} bytes; the "
+                    "message is lost; use a buffer of at least its size (probe returns it)",
+                    message.bytes, message.tag.value(), capacity),
+        {.rank = public_rank(message.source),
+         .operation = "receive",
+         .sequence = message.sequence});
 }
 
 }  // namespace
 
-/// Why no message can match, if that is so.
+/// The error if no message can match any more; nullopt: one can.
 std::optional<Error> Messages::nobody_sends(const Context& context, const Pattern& pattern) {
-    // This rank itself can always send, so an open source can always be matched.
+    // This rank itself can always send, so a receive from any source can always be matched.
     if (!pattern.source || pattern.source == context.me) return std::nullopt;
     const Pair& pair = *context.pairs[pattern.source->value()];
     if (!pair.peer->lost) return std::nullopt;
@@ -90,7 +91,7 @@ std::uint64_t Messages::ahead_of_match(const InMessage& message) const noexcept 
     return message.bulk ? std::min<std::uint64_t>(message.bytes, limits_.bulk_head) : message.bytes;
 }
 
-/// False: the peer had no credit for the message.
+/// Returns false if the peer had no credit for the message.
 bool Messages::charge(Pair& pair, InMessage& message) const noexcept {
     message.charge = {.payload = message.awaits_grant ? 0 : ahead_of_match(message), .headers = 1};
     if (!message.from_reserve) return pair.peer->messages.shared_in.came(message.charge);
@@ -114,8 +115,8 @@ InMessage& Messages::make(Peer& peer, Pair& pair, const wire::MessageHeader& hea
     return message;
 }
 
-/// True when the stream of a message has arrived, or the peer has withdrawn the message: only those
-/// with a stream of their own can be.
+/// True when the stream of a message has arrived, or the peer has withdrawn the message. Only a
+/// message with a stream of its own can be withdrawn.
 bool Messages::stream_known(const Peer& peer, const wire::MessageHeader& header) {
     const auto& taken_back = peer.messages.taken_back;
     if (!peer.transfers.has_early() && taken_back.empty()) return false;
@@ -123,7 +124,8 @@ bool Messages::stream_known(const Peer& peer, const wire::MessageHeader& header)
            peer.transfers.is_early(transfer_name(header.context, header.sequence));
 }
 
-/// Enters a message whose payload travels on a stream. False: it had been withdrawn, and is gone.
+/// Lists a message whose payload travels on a stream. Returns false if it had been withdrawn; it is
+/// then destroyed.
 bool Messages::list_bulk(Peer& peer, InMessage& message) {
     const MessageName name{message.context_id, message.sequence};
     peer.messages.bulk_in.emplace(name, &message);
@@ -140,7 +142,7 @@ Result<LanePayload> Messages::on_header(Peer& peer, Pair& pair, const wire::Mess
     if (header.sequence != pair.next_in) {
         return Error(
             Errc::protocol_violation,
-            fmt::format("message {} of a communicator arrived, but message {} was expected",
+            fmt::format("the peer sent message {} of a communicator, but message {} was expected",
                         header.sequence.value(), pair.next_in.value()));
     }
     if (!bulk && stream_known(peer, header)) {
@@ -157,7 +159,7 @@ Result<LanePayload> Messages::on_header(Peer& peer, Pair& pair, const wire::Mess
     message.complete = !bulk && message.bytes == 0;
     if (!message.complete) peer.messages.incomplete.push_back(message);
     if (bulk && !list_bulk(peer, message)) return LanePayload{};
-    // A message without payload may be gone after this.
+    // A message without payload may be destroyed here.
     const bool payload_follows = !bulk && header.size != 0;
     if (pair.ended) {
         give_back(message);
@@ -174,15 +176,15 @@ Result<LanePayload> Messages::on_header(Peer& peer, Pair& pair, const wire::Mess
     return LanePayload{.bytes = header.size, .receiver = &message};
 }
 
-/// Makes room for a payload that no receive matches yet. Without memory a bulk payload waits in the
-/// link.
+/// Makes room for a payload that no receive matches yet. If there is no memory, a bulk payload
+/// waits in the link.
 void Messages::store_payload(InMessage& message) {
     if (message.complete || message.stored != 0 || message.local != nullptr) return;
     if (message.bulk && message.stream == nullptr) return;
     if (!store_.reserve(message, static_cast<std::size_t>(ahead_of_match(message))) &&
         !message.bulk) {
         message.peer->transfers.cut_off(
-            Error(Errc::out_of_memory, "there is no memory for its message"));
+            Error(Errc::out_of_memory, "this node has no memory for a message of the peer"));
     }
 }
 
@@ -288,7 +290,8 @@ void Messages::deliver_arriving(InMessage& message) {
     if (message.stream != nullptr) message.stream->open();
 }
 
-/// Nobody wants the payload of a message. Its sender's operation ends as if it had been received.
+/// Refuses the payload of a message that is not needed. The send ends as if the message had been
+/// received.
 void Messages::refuse_payload(InMessage& message) {
     if (message.local != nullptr) {
         SendOperation& send = *message.local;

@@ -21,7 +21,7 @@ struct Announcement {
     bool awaits_grant = false;  // its payload waits for the match
 };
 
-/// False: the lane is full.
+/// Returns false if the lane is full.
 bool write_header(Pair& pair, const SendOperation& send, const Announcement& how) {
     const wire::MessageHeader header{.context = pair.context_id,
                                      .sequence = pair.next_out,
@@ -95,7 +95,7 @@ void Messages::send_to_self(Context& context, SendOperation& send) {
     locals_.push_back(send);
     auto* const receive =
         static_cast<ReceiveOperation*>(context.matcher.take_posted(message.source, message.tag));
-    // A matched probe only takes the message: its send need not wait until that is received.
+    // A matched probe only takes the message, whose send need not wait until it is received.
     if (receive != nullptr && !receive->only_take) return deliver(message, *receive);
     const bool copies = !send.synchronous && send.bytes <= limits_.eager_limit &&
                         self_bytes_ + send.bytes <= limits_.shared.payload;
@@ -110,7 +110,7 @@ void Messages::send_to_self(Context& context, SendOperation& send) {
     match(message);
 }
 
-/// The message does not need the memory of its send any more, which ends now.
+/// Ends the send of a message to this rank, which no longer needs the memory of the send.
 void Messages::end_local(InMessage& message) {
     SendOperation& send = *std::exchange(message.local, nullptr);
     locals_.erase(send);
@@ -129,7 +129,7 @@ void Messages::cancel_local(SendOperation& send, const Error& reason) {
     fail(send, reason);
 }
 
-/// True when the peer knows the communicator and can hear more.
+/// True when the link is usable and the communicator has been introduced to the peer.
 bool Messages::introduced(Pair& pair) {
     return pair.peer->transfers.usable() && (pair.begun_out || services_->introduce(pair));
 }
@@ -148,7 +148,7 @@ void Messages::drain(Pair& pair) {
 
 void Messages::drain(Peer& peer) {
     if (!peer.transfers.up()) return;
-    // Each pair gets one try; if it stays blocked it goes to the end of the list again.
+    // Each pair gets one try; if it stays blocked it returns to the end of the list.
     IntrusiveList<Pair, &Pair::blocked_hook> waiting;
     std::swap(waiting, peer.messages.blocked);
     while (Pair* pair = waiting.pop_front()) {
@@ -157,8 +157,8 @@ void Messages::drain(Peer& peer) {
     }
 }
 
-/// Announces the first waiting message as far as credit allows: with its payload, without it, or
-/// not at all (false).
+/// Announces the first waiting message as far as credit allows: with its payload, or without it.
+/// Returns false if it cannot be announced.
 bool Messages::announce(Pair& pair, SendOperation& send) {
     Peer& peer = *pair.peer;
     if (peer.transfers.full(port::Lane::eager) || !introduced(pair)) return false;
@@ -167,7 +167,7 @@ bool Messages::announce(Pair& pair, SendOperation& send) {
     const Amount full{
         .payload = small ? send.bytes : std::min<std::uint64_t>(send.bytes, limits_.bulk_head),
         .headers = 1};
-    // A larger message that must not end before it is matched holds its payload back.
+    // A larger message whose send ends only with the match holds its payload back.
     const bool may_travel = small || !send.synchronous;
     bool reserve = false;
     bool payload = may_travel && peer.messages.shared_out.take(full);
@@ -255,7 +255,7 @@ void Messages::released(SendOperation& send, port::SendOutcome outcome) {
             return;
         case port::SendOutcome::link_lost:
             fail(send,
-                 Error(Errc::link_closed, "the link went down before the message had arrived whole",
+                 Error(Errc::link_closed, "the link went down before the whole message had arrived",
                        {.rank = public_rank(send.to),
                         .operation = "send",
                         .sequence = send.sequence}));

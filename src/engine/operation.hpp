@@ -19,7 +19,7 @@ struct Context;
 struct InMessage;
 struct Peer;
 
-/// Who sent a message and what it is.
+/// The source, tag and size of a message.
 struct Envelope {
     Rank source{};
     Tag tag{};
@@ -37,14 +37,14 @@ public:
 
     Kind kind() const noexcept { return kind_; }
 
-    // The caller's own.
+    // Free for use by the caller.
     void* owner = nullptr;
 
     // Set by the engine, valid when the operation has ended.
     std::optional<Error> error{};
     Envelope envelope{};  // of the message that a receive or a probe found
 
-    // The engine's own.
+    // Used by the engine only.
     Context* context = nullptr;
     bool active = false;
     TimePoint give_up_at = TimePoint::max();  // set when it was cancelled and a peer knows of it
@@ -62,7 +62,7 @@ class SendOperation final : public Operation, public OutStream {
 public:
     SendOperation() noexcept : Operation(Kind::send) {}
 
-    // Set before start(). The list of regions stays the caller's.
+    // Set before start(). The caller owns the list of regions.
     Rank to{};
     Tag tag{};
     std::span<const port::ConstBytes> content{};
@@ -73,13 +73,13 @@ public:
     std::span<const port::ConstBytes> regions() const noexcept override { return content; }
     void released(port::SendOutcome outcome) override;
 
-    // The engine's own.
+    // Used by the engine only.
     enum class State : std::uint8_t {
         idle,
-        waiting,    // for credit or room; the peer does not know of it
-        announced,  // its header is out, a grant will come
+        waiting,    // for credit or room; the peer does not know of the message
+        announced,  // its header was sent; waits for a grant
         streaming,  // the link reads its memory
-        asking,     // the peer what became of a message that was sent whole
+        asking,     // the peer for the outcome of a message that was sent completely
         local,      // to this rank itself, not matched yet
         ended,
     };
@@ -93,19 +93,20 @@ public:
     Hook<SendOperation> hook{};  // in the list of its state: waiting, streaming or local
 };
 
-/// A receive, or a probe that takes the message out of matching: then `message` has it.
+/// A receive, or a probe that takes its message out of matching and stores it in `message`.
 class ReceiveOperation final : public Operation, public PostedReceive, public port::Sink {
 public:
     ReceiveOperation() noexcept : Operation(Kind::receive) {}
 
-    // Set before start(), with `pattern`. The list of regions stays the caller's.
+    // Set before start(), with `pattern`. The caller owns the list of regions.
     std::span<const port::Bytes> content{};
     bool only_take = false;
 
-    /// The message that was taken out of matching; the engine owns it. Must be received.
+    /// The message that was taken out of matching; the engine owns it. The caller must receive or
+    /// drop it.
     InMessage* message = nullptr;
 
-    // The engine's own.
+    // Used by the engine only.
     InMessage* matched = nullptr;  // the message whose payload goes to `content`
 
     std::uint64_t capacity() const noexcept;
@@ -119,14 +120,14 @@ private:
     std::uint64_t region_begin_ = 0;
 };
 
-/// Waits for a message that matches, and leaves it unreceived.
+/// Waits for a matching message and leaves it unreceived.
 class ProbeOperation final : public Operation {
 public:
     ProbeOperation() noexcept : Operation(Kind::probe) {}
 
     Pattern pattern{};
 
-    // The engine's own.
+    // Used by the engine only.
     Hook<ProbeOperation> probe_hook{};
 };
 

@@ -21,14 +21,14 @@ public:
 
     std::size_t fill(std::uint64_t /*offset*/, port::Bytes /*out*/) noexcept override { return 0; }
 
-    /// The link reads the memory no more. Called once per send(); the object may end inside.
+    /// Called once per send(), when the link no longer reads the memory. May destroy the object.
     virtual void released(port::SendOutcome outcome) = 0;
 
     /// True from send() until released().
     bool sending() const noexcept { return transfers_ != nullptr; }
-    /// Gives the stream up; released() follows. Does nothing when it is not being sent.
+    /// Cancels the stream; released() follows. Does nothing unless sending().
     void cancel();
-    /// ready() has grown. Does nothing when it is not being sent.
+    /// Called when ready() has grown. Does nothing unless sending().
     void wake();
 
 private:

@@ -36,9 +36,9 @@ public:
     virtual void attached() = 0;
     /// The payload ended after `came` bytes, all of which were taken. `stream` is nullptr again.
     virtual void finished(std::uint64_t came) = 0;
-    /// The peer gave the stream up, or this side refused it. `stream` is nullptr again.
+    /// The peer abandoned the stream, or this side refused it. `stream` is nullptr again.
     virtual void aborted() = 0;
-    /// True when a payload that had arrived whole is still wanted after its link went down.
+    /// True when a payload that arrived completely is still needed after its link went down.
     virtual bool outlives_link() const noexcept { return false; }
 
     /// Refuses the stream, if there is one, and detaches from it.

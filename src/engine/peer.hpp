@@ -40,7 +40,7 @@ struct MessageNameHash {
     }
 };
 
-/// What this node and a peer share in one communicator.
+/// The state of one communicator between this node and a peer.
 struct Pair {
     Pair(Peer& other, ContextId name, const Amount& reserve) noexcept
         : peer(&other), context_id(name), reserve_out(reserve), reserve_in(reserve) {}
@@ -51,8 +51,8 @@ struct Pair {
     Rank rank{};                 // the peer's in the communicator
     bool ended = false;          // by this side: what arrives is dropped
     bool begun_out = false;      // this side has introduced the communicator to the peer
-    bool end_due = false;        // the peer must hear that this side has ended it
-    std::optional<wire::ContextBegin> begun_in{};  // the peer's introduction, until it ended it
+    bool end_due = false;        // this side must still tell the peer that it has ended it
+    std::optional<wire::ContextBegin> begun_in{};  // the peer's introduction, until it ends it
 
     // Messages.
     Sequence next_out{};
@@ -65,7 +65,7 @@ struct Pair {
     Hook<Pair> blocked_hook{};
 
     // Collectives.
-    std::unique_ptr<PairCollectives> collectives{};  // once there are some
+    std::unique_ptr<PairCollectives> collectives{};  // made when first needed
     bool collectives_blocked = false;
     std::uint64_t collectives_called = 0;  // by this side, when it ended the communicator
     Hook<Pair> collectives_hook{};
@@ -85,13 +85,13 @@ struct PeerMessages {
     // Sent by this node.
     IntrusiveList<SendOperation, &SendOperation::hook> streaming{};
     std::unordered_map<MessageName, SendOperation*, MessageNameHash> announced{0, hash};
-    /// Messages that this node withdrew, until the peer says what became of them; nullptr: the send
+    /// Messages that this node withdrew, until the peer reports their outcome; nullptr: the send
     /// has ended without the answer.
     std::unordered_map<MessageName, SendOperation*, MessageNameHash> asking{0, hash};
 
     // Sent by the peer.
     std::unordered_map<MessageName, InMessage*, MessageNameHash> bulk_in{0, hash};
-    /// Messages whose stream the peer gave up, until it asks what became of them.
+    /// Messages whose stream the peer abandoned, until it asks for their outcome.
     std::unordered_set<MessageName, MessageNameHash> given_up{0, hash};
     /// Messages that the peer withdrew before their header arrived.
     std::unordered_set<MessageName, MessageNameHash> taken_back{0, hash};
@@ -116,12 +116,12 @@ struct Peer {
     std::optional<Error> farewell{};  // the peer's reason for leaving; Down will follow
 
     std::unordered_map<ContextId, std::unique_ptr<Pair>> pairs{};
-    Pair* last_pair = nullptr;  // of the message before
+    Pair* last_pair = nullptr;  // of the previous message
 
     PeerMessages messages;
     PeerCalls calls{};
     PeerCollectives collectives{};
-    PeerTransfers transfers;  // refers to the above while the link is up
+    PeerTransfers transfers;  // refers to the members above while the link is up
 };
 
 }  // namespace nexar::engine

@@ -49,7 +49,7 @@ void PeerTransfers::on_opened(port::StreamId id) {
     }
 }
 
-/// The preamble is whole.
+/// Called when the preamble is complete.
 void PeerTransfers::named(InStream& stream) {
     const auto placed = place(stream);
     if (placed) return;
@@ -57,13 +57,14 @@ void PeerTransfers::named(InStream& stream) {
     stream.refuse();
 }
 
-/// Finds the receiver of a stream that has told its name.
+/// Finds the receiver of a stream whose name is known.
 Result<void> PeerTransfers::place(InStream& stream) {
     if (const auto preamble = wire::decode_preamble(stream.preamble_)) {
         stream.name_ = name_of(*preamble);
     }
     if (!stream.name_) {
-        return Error(Errc::protocol_violation, "a payload stream began without naming its payload");
+        return Error(Errc::protocol_violation,
+                     "the peer opened a payload stream without naming its payload");
     }
     const TransferName& name = *stream.name_;
     NEXAR_TRY_VALUE(awaited, all_->owner_->look_up(*peer_, name));
@@ -138,7 +139,7 @@ void PeerTransfers::refuse(InStream& stream) {
     }
 }
 
-/// Takes a stream out of all tables. Returns its receiver, if it had one.
+/// Removes a stream from all tables. Returns its receiver, if it had one.
 PayloadReceiver* PeerTransfers::forget(InStream& stream) {
     PayloadReceiver* const receiver = stream.receiver_;
     if (receiver != nullptr) receiver->stream = nullptr;
@@ -154,7 +155,8 @@ void PeerTransfers::on_finished(const port::Finished& finished) {
     if (PayloadReceiver* const receiver = forget(*found->second)) {
         receiver->finished(finished.bytes - wire::kBulkPreambleBytes);
     } else if (!refused) {
-        cut_off(Error(Errc::protocol_violation, "a payload stream ended before its header came"));
+        cut_off(Error(Errc::protocol_violation,
+                      "the peer ended a payload stream before it sent the header"));
     }
 }
 
@@ -164,7 +166,7 @@ void PeerTransfers::on_aborted(port::StreamId id) {
     if (PayloadReceiver* const receiver = forget(*found->second)) receiver->aborted();
 }
 
-/// Does what the link of a rest would do.
+/// Offers a rest to its receiver, as its link would have done.
 void PeerTransfers::offer_rest(port::StreamId id) {
     const auto found = streams_in_.find(id.value());
     if (found == streams_in_.end()) return;
@@ -187,7 +189,7 @@ Error PeerTransfers::sent_twice(TransferKind kind) {
 void PeerTransfers::check_whole(std::uint64_t announced, std::uint64_t came) {
     if (came == announced) return;
     cut_off(Error(Errc::protocol_violation,
-                  fmt::format("a payload of {} bytes ended after {}", announced, came)));
+                  fmt::format("the peer ended a payload of {} bytes after {}", announced, came)));
 }
 
 }  // namespace nexar::engine

@@ -15,7 +15,7 @@ namespace nexar::engine {
 
 namespace {
 
-// A payload of at most this many regions is shown to the link as it is; others are gathered first.
+// A payload of at most this many regions is passed to the link as it is; others are gathered first.
 constexpr std::size_t kMaxPieces = 16;
 
 struct LaneName {
@@ -65,8 +65,9 @@ void PeerTransfers::connect(port::Link& link, std::unique_ptr<LaneReader> contro
 void PeerTransfers::cut_off(const Error& error) {
     if (!usable()) return;
     const std::string node = peer_->node.to_hex();
-    NEXAR_LOG_WARNING("node {} is cut off: {}", node, error.what());
-    violation_ = Error(error.code(), fmt::format("node {} was cut off: {}", node, error.cause()));
+    NEXAR_LOG_WARNING("disconnecting node {}: {}", node, error.what());
+    violation_ =
+        Error(error.code(), fmt::format("node {} was disconnected: {}", node, error.cause()));
     link_->close(error.cause());
 }
 
@@ -128,10 +129,10 @@ void PeerTransfers::skip(port::Lane lane, const PayloadReceiver& receiver) noexc
     if (reader != nullptr) reader->skip(receiver);
 }
 
-/// Everything that the link used is free, before the owner hears of it.
+/// Frees everything that the link used, then tells the owner.
 void PeerTransfers::on_down(const port::Down& down) {
     link_ = nullptr;
-    NEXAR_ASSERT(streams_out_.empty(), "a link that goes down releases everything first");
+    NEXAR_ASSERT(streams_out_.empty(), "a link must release everything before it goes down");
     for (const port::Rest& rest : down.rests) {
         const auto found = streams_in_.find(rest.stream.value());
         if (found == streams_in_.end() || violation_) continue;
@@ -150,7 +151,7 @@ void PeerTransfers::on_down(const port::Down& down) {
     for (auto& reader : readers_) reader.reset();
     for (LaneOut& lane : lanes_) lane = {};
     all_->owner_->on_down(*peer_, down.reason);
-    // The link may have been asked to offer them, and has not done it.
+    // The link may have been asked to offer the rests, and has not done so.
     for (const port::Rest& rest : down.rests) all_->rests_due_.emplace_back(this, rest.stream);
 }
 

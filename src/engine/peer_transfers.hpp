@@ -50,57 +50,59 @@ public:
 
     // The link.
     bool up() const noexcept { return link_ != nullptr; }
-    /// Up, and the peer was not cut off: what is sent now may arrive.
+    /// The link is up and is not being closed for a violation: what is sent now may arrive.
     bool usable() const noexcept { return link_ != nullptr && !violation_; }
-    /// How the peer broke the rules; nothing it sends counts any more, and Down will follow.
+    /// How the peer violated the protocol, if it did. What it sends is then ignored, and Down will
+    /// follow.
     const std::optional<Error>& violation() const noexcept { return violation_; }
-    /// Takes a link over. `control` already reads its control lane if the ends have greeted each
-    /// other, else it is nullptr.
+    /// Takes a link over. `control` already reads its control lane if the handshake is complete,
+    /// else it is nullptr.
     void connect(port::Link& link, std::unique_ptr<LaneReader> control);
-    /// Closes the link of a peer that breaks the rules. Only the first call has an effect.
+    /// Disconnects a peer that violates the protocol or exceeds a limit. Only the first call has an
+    /// effect.
     void cut_off(const Error& error);
     void close(std::string_view reason);
 
     // Lanes.
     bool full(port::Lane lane) const noexcept { return out(lane).full; }
-    /// Writes a frame and the payload behind it, all or nothing. False: the lane is full, and
-    /// Transfers::Owner::on_writable() follows. Needs a link.
+    /// Writes a frame and the payload behind it, all or nothing. Returns false if the lane is full;
+    /// then Transfers::Owner::on_writable() follows. Requires a link.
     bool write(port::Lane lane, port::ConstBytes frame,
                std::span<const port::ConstBytes> payload = {});
     template <class Message>
     bool write_message(port::Lane lane, const Message& message,
                        std::span<const port::ConstBytes> payload = {});
-    /// Writes a frame now or when the lane has room, in order with the others that were said.
-    /// Drops it when the peer cannot hear it any more.
+    /// Writes a frame now, or queues it until the lane has room; keeps the order of calls. Drops
+    /// the frame if the link is no longer usable.
     void say(port::Lane lane, std::vector<std::byte> frame);
     template <class Message>
     void say_message(port::Lane lane, const Message& message) {
         if (usable()) say(lane, wire::to_bytes(message));
     }
-    /// Frames that were said and not written, and their bytes.
+    /// Frames queued by say() and not written yet, and their bytes.
     std::size_t backlog(port::Lane lane) const noexcept { return out(lane).backlog.size(); }
     std::uint64_t backlog_bytes(port::Lane lane) const noexcept { return out(lane).backlog_bytes; }
     /// If `receiver` is taking a payload on this lane, the rest of the payload is dropped.
     void skip(port::Lane lane, const PayloadReceiver& receiver) noexcept;
 
     // Payload streams.
-    /// Starts to send a payload; needs a link. `out.released()` follows.
+    /// Starts to send a payload; requires a link. `out.released()` follows.
     void send(OutStream& out, const TransferName& name, port::Priority priority);
-    /// The header of a payload arrived that travels on a stream of its own: attaches the stream to
-    /// `receiver` if it has arrived before.
+    /// Called when the header of a payload that has its own stream arrives: attaches the stream to
+    /// `receiver` if it arrived early.
     void expect(const TransferName& name, PayloadReceiver& receiver);
     /// True when the stream of a payload has arrived and its header has not.
     bool is_early(const TransferName& name) const { return early_.contains(name); }
     bool has_early() const noexcept { return !early_.empty(); }
-    /// Refuses the stream that waits for the header of this name, if there is one; it will not
-    /// come, or says that nobody wants the stream.
+    /// Refuses the stream that waits for the header of this name, if there is one: the header will
+    /// not arrive, or the payload is not needed.
     void refuse_early(const TransferName& name);
     /// The same for all names of one kind in one communicator.
     void refuse_early(TransferKind kind, ContextId context);
     /// The Error for a peer that sent one payload on two streams, or on a stream and a lane.
     static Error sent_twice(TransferKind kind);
     void offer_rests() { all_->offer_rests(); }
-    /// Cuts the peer off if a payload did not end after as many bytes as its header said.
+    /// Disconnects the peer if a payload did not have as many bytes as its header said.
     void check_whole(std::uint64_t announced, std::uint64_t came);
 
 private:
@@ -136,7 +138,7 @@ private:
     void wake(InStream& stream);
     void refuse(InStream& stream);
 
-    // Events of the link, by Transfers.
+    // Events of the link, passed on by Transfers.
     void on_opened(port::StreamId id);
     void on_finished(const port::Finished& finished);
     void on_aborted(port::StreamId id);
@@ -161,7 +163,7 @@ private:
     std::unordered_map<TransferName, InStream*, TransferNameHash> early_;
 };
 
-/// Why a message to a peer that is not written waits.
+/// Why an unwritten message to a peer waits.
 inline WaitReason wait_reason(const PeerTransfers& transfers) noexcept {
     if (!transfers.up()) return WaitReason::link;
     return transfers.full(port::Lane::eager) ? WaitReason::room : WaitReason::credit;

@@ -12,14 +12,14 @@
 
 namespace nexar::engine {
 
-/// Plans of the last different calls of one communicator, with the choice that led to them.
+/// The plans of the latest distinct calls of a communicator, with the choices that led to them.
 class PlanCache {
 public:
     static constexpr std::size_t kMost = 64;
-    /// Steps of all plans together: those of large worlds are long.
+    /// The most steps of all plans together: plans for large worlds are long.
     static constexpr std::size_t kMostSteps = std::size_t{1} << 18U;
 
-    /// All that a plan depends on beside the communicator.
+    /// Everything that a plan depends on besides the communicator.
     struct Key {
         schedule::Collective operation{};
         std::uint32_t root = 0;
@@ -35,7 +35,7 @@ public:
         std::shared_ptr<const Plan> plan{};
     };
 
-    /// nullptr: it is not here.
+    /// nullptr: the cache does not have it.
     const Entry* find(const Key& key) {
         if (last_ != order_.end() && last_->key == key) return &last_->entry;
         const auto found = places_.find(key);
@@ -63,7 +63,7 @@ private:
         Key key;
         Entry entry;
     };
-    std::list<Kept> order_{};  // used last first
+    std::list<Kept> order_{};  // most recently used first
     std::list<Kept>::iterator last_ = order_.end();
     std::map<Key, std::list<Kept>::iterator> places_{};
     std::size_t steps_ = 0;

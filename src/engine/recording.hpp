@@ -14,7 +14,7 @@ class Operation;
 struct Context;
 struct InMessage;
 
-/// Writes what the engine does to a Recorder, with the engine's time; nothing when there is none.
+/// Records what the engine does in a Recorder, with the engine's time. Does nothing without one.
 /// See EventKind for what each event says.
 class Recording {
 public:
@@ -29,19 +29,19 @@ public:
             record(operation, Phase::started, 0);
         }
     }
-    /// With its error, if it has one.
+    /// Records the end of an operation, with its error if it has one.
     void ended(const Operation& operation) noexcept {
         if (recorder_ != nullptr) [[unlikely]] {
             record(operation, Phase::ended, 0);
         }
     }
-    /// Of a send or a call.
+    /// For a send or a call.
     void waits(const Operation& operation, WaitReason reason) noexcept {
         if (recorder_ != nullptr) [[unlikely]] {
             record(operation, Phase::waits, static_cast<std::uint16_t>(reason));
         }
     }
-    /// Of a message of a collective to `to`.
+    /// For a message of a collective to `to`.
     void waits(const Operation& collective, Rank to, std::uint64_t bytes,
                WaitReason reason) noexcept {
         if (recorder_ != nullptr) [[unlikely]] {

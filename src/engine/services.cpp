@@ -4,7 +4,7 @@
 
 namespace nexar::engine {
 
-/// Everything that ends after an abort ends with the abort.
+/// Gives an operation that ends after an abort the error of the abort.
 void Services::end_with_abort(Operation& operation) const {
     if (operation.error && operation.error->abort_code()) return;
     operation.error = aborted_->within(

@@ -14,13 +14,13 @@ namespace nexar::engine {
 struct Pair;
 struct Peer;
 
-/// What messages, calls and collectives need of the engine that owns them. Everything else they
-/// find in the peer, its transfers and the communicator that they are given.
+/// What messages, calls and collectives use of the engine that owns them. Everything else they need
+/// is in the peer, its transfers and the communicator passed to them.
 class Services {
 public:
     virtual ~Services() = default;
 
-    /// The operation has ended, with `error` set or not: poll_done() will return it.
+    /// Ends the operation, with or without `error` set: poll_done() will return it.
     void finish(Operation& operation) noexcept {
         NEXAR_ASSERT(operation.active);
         operation.active = false;
@@ -32,15 +32,15 @@ public:
         done_.push_back(operation);
     }
 
-    /// Something waits for a link to this peer.
+    /// Asks for a link to this peer, because something waits for it.
     virtual void want(Peer& peer) = 0;
 
-    /// Makes sure that the peer knows which communicator this is, before anything else is said in
-    /// it. False: there is no link or no room now.
+    /// Introduces the communicator to the peer, before anything else is sent in it. Returns false
+    /// if there is no link or no room now.
     virtual bool introduce(Pair& pair) = 0;
 
-    /// Says the last words in a communicator that this side has ended. False: there is no room now.
-    /// The pair may be gone afterwards.
+    /// Sends the last frames of a communicator that this side has ended. Returns false if there is
+    /// no room now. The pair may be destroyed afterwards.
     virtual bool say_end(Pair& pair) = 0;
 
     Recording& recording() noexcept { return recording_; }
@@ -53,7 +53,7 @@ protected:
     Recording recording_;
     IntrusiveList<Operation, &Operation::done_hook> done_;  // for poll_done()
     std::size_t pending_ = 0;                               // operations that have not ended
-    std::optional<Error> aborted_{};                        // the error of every end after an abort
+    std::optional<Error> aborted_{};  // the error of every operation after an abort
 
 private:
     void end_with_abort(Operation& operation) const;

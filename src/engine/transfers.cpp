@@ -8,7 +8,7 @@ namespace nexar::engine {
 
 void Transfers::handle(const port::LinkEvent& event) {
     const auto found = by_link_.find(event.link);
-    if (found == by_link_.end()) return;  // a link that nobody took over
+    if (found == by_link_.end()) return;  // no peer has taken over this link
     PeerTransfers& peer = *found->second;
     if (const auto* down = std::get_if<port::Down>(&event.what)) {
         by_link_.erase(found);

@@ -19,11 +19,11 @@ class PayloadReceiver;
 class PeerTransfers;
 struct Peer;
 
-/// What the owner of a payload knows of it when its stream has told its name.
+/// What the owner of a payload knows of it when its stream has named it.
 struct Awaited {
     enum class State : std::uint8_t {
         not_yet,  // its header has not arrived: the stream waits for it
-        over,     // nobody wants it any more: the stream is refused
+        over,     // it is no longer needed: the stream is refused
         known,    // `receiver` takes it
     };
     State state = State::not_yet;
@@ -31,32 +31,33 @@ struct Awaited {
 };
 
 /// Everything that travels between this node and its peers, on any link: frames and the payloads
-/// behind them on lanes, and payloads on streams of their own. This and PeerTransfers, the part of
-/// one peer, are all of the engine that uses port::Link; only the Mesh talks to a link before that.
+/// behind them on lanes, and payloads on streams of their own. Only this class and PeerTransfers,
+/// its part for one peer, use port::Link, except that the Mesh uses a link before it hands it over.
 ///
 /// Messages, calls and collectives see frames, PayloadReceiver and OutStream. They do not see which
-/// link carries what, so that is decided here.
+/// link carries what; that is decided here.
 class Transfers {
 public:
-    /// Distributes what arrives. Its calls may start and end anything except links.
+    /// Dispatches what arrives. Its functions may start and end anything except links.
     class Owner {
     public:
         virtual ~Owner() = default;
-        /// A whole frame of a lane on which it belongs. Returns the payload that follows. An Error
-        /// cuts the peer off.
+        /// Handles a whole frame that is allowed on its lane. Returns the payload that follows it.
+        /// An Error disconnects the peer.
         virtual Result<LanePayload> on_frame(Peer& peer, const wire::FrameHeader& header,
                                              port::ConstBytes body) = 0;
-        /// Whose payload a stream carries. An Error cuts the peer off.
+        /// Finds the receiver of a stream's payload. An Error disconnects the peer.
         virtual Result<Awaited> look_up(Peer& peer, const TransferName& name) = 0;
         /// A lane that was full has room again, and the frames that waited for it were written.
         virtual void on_writable(Peer& peer, port::Lane lane) = 0;
-        /// The link is gone, and every OutStream was released. No receiver has a stream any more,
-        /// except those that outlive their link.
+        /// The link is down, and every OutStream was released. No receiver has a stream, except
+        /// those that outlive their link.
         virtual void on_down(Peer& peer, const Error& reason) = 0;
     };
 
     struct Limits {
-        /// Frames per lane that may wait because the peer does not read; beyond, it is cut off.
+        /// Frames per lane queued for a peer that does not read. A peer with a larger backlog is
+        /// disconnected.
         std::array<std::size_t, port::kLanes> max_backlog{65536, 65536, 65536};
         std::uint64_t hash_seed = 0;
     };
@@ -67,13 +68,13 @@ public:
 
     const Limits& limits() const noexcept { return limits_; }
 
-    /// Anything but Up. Events of links that no peer has are ignored.
+    /// Handles any event except Up. Ignores events of links that no peer has.
     void handle(const port::LinkEvent& event);
 
-    /// Offers to their receivers what had arrived on links that are down. A step of a collective
-    /// may wait for it, so this must follow whatever may let a step go on, when no step is in the
-    /// middle of something: calls of users, events, frames, and time. The bytes of a stream need
-    /// none of it, because Finished follows on the last of them.
+    /// Offers receivers the bytes that had arrived on links that are down. A step of a collective
+    /// may wait for them, so this must follow everything that may let a step progress (user calls,
+    /// events, frames, time), when no step is running. Stream bytes need no such call, because
+    /// Finished follows the last of them.
     void offer_rests() {
         if (!rests_due_.empty()) [[unlikely]] {
             offer_due_rests();

@@ -214,7 +214,7 @@ void expect_timed_out(const Scene& scene, std::size_t rank, std::size_t late) {
     ASSERT_TRUE(error) << "rank " << rank;
     EXPECT_EQ(error->code(), Errc::timed_out) << error->what();
     EXPECT_THAT(error->what(),
-                ::testing::HasSubstr("for rank " + std::to_string(late) + "; see why"));
+                ::testing::HasSubstr("for rank " + std::to_string(late) + "; find out why"));
 }
 
 TEST(CollectiveEnds, timeout_names_the_late_rank) {

@@ -109,7 +109,7 @@ TEST_F(MemberAttack, claiming_another_rank_is_refused) {
     const auto kept = security::StateDirectory::open(state_).value().seed().value().value();
     const auto twin = certified(NodeId(kept.members[1].member.node));
     const Error second = greet(twin, nodes_[0], {.epoch = Epoch(1), .wanted_rank = Rank(0)});
-    EXPECT_THAT(second.what(), HasSubstr("there is a link already"));
+    EXPECT_THAT(second.what(), HasSubstr("you are already connected"));
     expect_connected(nodes_);
 }
 

@@ -87,7 +87,7 @@ TEST_F(Cancel, fully_sent_send_ends_when_the_answer_is_late) {
     expect_not_cut_off();
     answers(0, wire::WithdrawStep::received);
     expect_cut_off(Errc::protocol_violation,
-                   "answered a question about a message that was not asked");
+                   "reported the outcome of a message without being asked");
 }
 
 TEST_F(Cancel, fully_sent_send_ends_with_the_outcome_that_the_peer_reports) {
@@ -240,7 +240,7 @@ TEST_F(Cancel, peer_that_never_answers_withdrawals_is_disconnected) {
         // The peer returns credit but never answers the withdrawal.
         says(Lane::control, said(wire::Credit{.pool = wire::CreditPool::shared, .headers = 1}));
     }
-    expect_cut_off(Errc::limit_exceeded, "does not answer questions about messages");
+    expect_cut_off(Errc::limit_exceeded, "does not report the outcome of messages");
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST_F(ContextTest, uses_its_reserve_once_the_peer_has_made_it) {
 TEST_F(ContextTest, message_before_the_introduction_disconnects_the_peer) {
     make_child();
     says(Lane::eager, eager(header(0, 1, 3, kChild)));
-    expect_cut_off(Errc::protocol_violation, "without having said which it is");
+    expect_cut_off(Errc::protocol_violation, "without having introduced it");
 }
 
 TEST_F(ContextTest, second_introduction_disconnects_the_peer) {
@@ -85,7 +85,7 @@ TEST_F(ContextTest, second_introduction_disconnects_the_peer) {
 TEST_F(ContextTest, detects_a_different_origin_under_the_same_id) {
     make_child();
     says(Lane::eager, begins(kChild, kHostile, 3, {.parent = kWorld, .creation = 1}));
-    expect_cut_off(Errc::protocol_violation, "the peer means another communicator by the id");
+    expect_cut_off(Errc::protocol_violation, "for another communicator: ");
 }
 
 TEST_F(ContextTest, detects_different_members_under_the_same_id) {
@@ -135,7 +135,7 @@ TEST_F(ContextTest, ended_communicator_drops_later_messages) {
     says(Lane::eager, said(ContextEnd{.context = kChild}));
     expect_not_cut_off();
     says(Lane::eager, eager(header(2, 1, 3, kChild)));
-    expect_cut_off(Errc::protocol_violation, "without having said which it is");
+    expect_cut_off(Errc::protocol_violation, "without having introduced it");
 }
 
 TEST_F(ContextTest, late_introduction_of_an_ended_communicator_is_recognized) {
@@ -192,7 +192,7 @@ TEST_F(ContextTest, pending_end_frame_is_dropped_with_the_link) {
 
 TEST_F(ContextTest, end_without_an_introduction_disconnects_the_peer) {
     says(Lane::eager, said(ContextEnd{.context = kChild}));
-    expect_cut_off(Errc::protocol_violation, "without having said which it is");
+    expect_cut_off(Errc::protocol_violation, "without having introduced it");
 }
 
 }  // namespace

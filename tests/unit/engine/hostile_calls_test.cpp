@@ -8,7 +8,7 @@ using HostileCalls = CallsTest;
 
 TEST_F(HostileCalls, an_answer_to_a_call_never_made_disconnects_the_peer) {
     says(Lane::rpc, said(response(0, 0)));
-    expect_cut_off(Errc::protocol_violation, "answered a call that was not made");
+    expect_cut_off(Errc::protocol_violation, "answered a call that was never made");
 }
 
 TEST_F(HostileCalls, a_second_answer_disconnects_the_peer) {
@@ -38,13 +38,13 @@ TEST_F(HostileCalls, a_second_answer_to_a_cancelled_call_disconnects_the_peer) {
 TEST_F(HostileCalls, a_repeated_call_number_disconnects_the_peer) {
     says(Lane::rpc, with_payload(request(0, 10)));
     says(Lane::rpc, with_payload(request(0, 10)));
-    expect_cut_off(Errc::protocol_violation, "call 0 arrived, but call 1 was expected");
+    expect_cut_off(Errc::protocol_violation, "the peer sent call 0, but call 1 was expected");
     EXPECT_EQ(taken(), nullptr) << "what it asked for is not run";
 }
 
 TEST_F(HostileCalls, a_skipped_call_number_disconnects_the_peer) {
     says(Lane::rpc, with_payload(request(1, 10)));
-    expect_cut_off(Errc::protocol_violation, "call 1 arrived, but call 0 was expected");
+    expect_cut_off(Errc::protocol_violation, "the peer sent call 1, but call 0 was expected");
 }
 
 TEST_F(HostileCalls, cancelling_a_call_never_made_disconnects_the_peer) {
@@ -62,7 +62,7 @@ TEST_F(HostileCalls, a_payload_shorter_than_announced_disconnects_the_peer) {
     says(Lane::rpc, said(request(0, 1000)));
     hostile_.finish(streams(stream_preamble(0, wire::CallPart::request) + pattern(0, 999)));
     pump();
-    expect_cut_off(Errc::protocol_violation, "a payload of 1000 bytes ended after 999");
+    expect_cut_off(Errc::protocol_violation, "the peer ended a payload of 1000 bytes after 999");
 }
 
 TEST_F(HostileCalls, one_payload_on_two_streams_disconnects_the_peer) {
@@ -93,14 +93,14 @@ TEST_F(HostileCalls, an_answer_on_a_stream_and_on_the_lane_disconnects_the_peer)
 
 TEST_F(HostileCalls, a_streamed_answer_to_a_call_never_made_disconnects_the_peer) {
     streams(stream_preamble(0, wire::CallPart::response));
-    expect_cut_off(Errc::protocol_violation, "an answer to a call never made");
+    expect_cut_off(Errc::protocol_violation, "answered a call that was never made");
 }
 
 TEST_F(HostileCalls, a_payload_that_ends_before_its_frame_disconnects_the_peer) {
     call(kHostile, 1);
     hostile_.finish(streams(stream_preamble(0, wire::CallPart::response)));
     pump();
-    expect_cut_off(Errc::protocol_violation, "ended before its header arrived");
+    expect_cut_off(Errc::protocol_violation, "before it sent the header");
 }
 
 TEST_F(HostileCalls, a_request_whose_payload_is_reset_is_answered_with_cancelled) {
@@ -128,7 +128,7 @@ TEST_F(HostileCalls, the_outcome_is_unknown_when_the_answer_is_reset) {
 TEST_F(HostileCalls, a_peer_that_never_answers_is_disconnected) {
     for (int i = 0; i < 9; ++i) engine_->cancel(call(kHostile, 1).call);
     pump();
-    expect_cut_off(Errc::limit_exceeded, "does not answer its calls");
+    expect_cut_off(Errc::limit_exceeded, "does not answer calls that were cancelled");
 }
 
 TEST_F(HostileCalls, a_peer_that_floods_calls_and_reads_no_answers_is_disconnected) {
@@ -153,7 +153,8 @@ TEST_F(HostileCalls, memory_held_for_one_peer_is_limited) {
 
 TEST_F(HostileCalls, a_credit_frame_on_the_rpc_lane_disconnects_the_peer) {
     says(Lane::rpc, said(wire::Credit{.headers = 1}));
-    expect_cut_off(Errc::protocol_violation, "arrived on the rpc lane");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer sent a frame of type credit on the rpc lane");
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ TEST_F(HostileCollectiveStream, a_stream_longer_than_announced_disconnects_the_p
     says_part(streamed(0, 0));
     streams(part_stream(0) + content_ + pattern(1, 1));
     EXPECT_EQ(asked.memory, Bytes(kBytes)) << "it is not taken in part";
-    expect_cut_off(Errc::protocol_violation, "a payload is longer than its header said");
+    expect_cut_off(Errc::protocol_violation, "a payload that is longer than its header said");
     expect_failed(asked, Errc::protocol_violation, "longer than its header said");
 }
 
@@ -90,7 +90,7 @@ TEST_F(HostileCollectiveStream, bytes_after_the_end_of_the_payload_disconnect_th
     const port::StreamId stream = streams(part_stream(0) + content_);
     expect_succeeded(asked, content_);
     more(stream, pattern(1, 1));
-    expect_cut_off(Errc::protocol_violation, "a payload is longer than its header said");
+    expect_cut_off(Errc::protocol_violation, "a payload that is longer than its header said");
     EXPECT_EQ(asked.memory, content_);
 }
 
@@ -99,7 +99,7 @@ TEST_F(HostileCollectiveStream, an_early_stream_longer_than_announced_disconnect
     expect_not_cut_off();
     says_part(streamed(0, 0));
     Asked& asked = broadcast(kBytes);
-    expect_cut_off(Errc::protocol_violation, "a payload is longer than its header said");
+    expect_cut_off(Errc::protocol_violation, "a payload that is longer than its header said");
     ASSERT_EQ(asked.ended, 1);
     EXPECT_EQ(asked.error()->code(), Errc::protocol_violation);
 }
@@ -112,8 +112,8 @@ TEST_F(HostileCollectiveStream, a_stream_shorter_than_announced_disconnects_the_
     hostile_.finish(stream);
     pump();
     EXPECT_EQ(asked.ended, 0);
-    expect_cut_off(Errc::protocol_violation, "a payload of 900 bytes ended after 500");
-    expect_failed(asked, Errc::protocol_violation, "ended after 500");
+    expect_cut_off(Errc::protocol_violation, "the peer ended a payload of 900 bytes after 500");
+    expect_failed(asked, Errc::protocol_violation, "bytes after 500");
 }
 
 TEST_F(HostileCollectiveStream, an_empty_stream_of_an_early_message_disconnects_the_peer) {
@@ -121,14 +121,15 @@ TEST_F(HostileCollectiveStream, an_empty_stream_of_an_early_message_disconnects_
     hostile_.finish(streams(part_stream(0)));
     pump();
     Asked& asked = broadcast(kBytes);
-    expect_cut_off(Errc::protocol_violation, "a payload of 900 bytes ended after 0");
-    expect_failed(asked, Errc::protocol_violation, "ended after 0");
+    expect_cut_off(Errc::protocol_violation, "the peer ended a payload of 900 bytes after 0");
+    expect_failed(asked, Errc::protocol_violation, "bytes after 0");
 }
 
 TEST_F(HostileCollectiveStream, a_stream_that_ends_before_its_header_disconnects_the_peer) {
     hostile_.finish(streams(part_stream(0)));
     pump();
-    expect_cut_off(Errc::protocol_violation, "a payload stream ended before its header arrived");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer ended a payload stream before it sent the header");
 }
 
 TEST_F(HostileCollectiveStream, two_streams_for_one_message_disconnect_the_peer) {

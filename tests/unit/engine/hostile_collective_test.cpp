@@ -10,7 +10,7 @@ TEST_F(HostileCollective, a_message_in_an_unintroduced_communicator_disconnects_
     auto made = part(0, 0, 0, 1);
     made.context = ContextId(77);
     says_part(made);
-    expect_cut_off(Errc::protocol_violation, "without having said which it is");
+    expect_cut_off(Errc::protocol_violation, "without having introduced it");
 }
 
 TEST_F(HostileCollective, a_message_in_a_communicator_not_made_here_disconnects_the_peer) {
@@ -27,14 +27,14 @@ TEST_F(HostileCollective, a_skipped_sequence_number_disconnects_the_peer) {
     expect_not_cut_off();
     says_part(part(2, kFuture, 9, 1));
     expect_cut_off(Errc::protocol_violation,
-                   "message 2 of the collectives arrived, but message 1 was expected");
+                   "the peer sent message 2 of its collectives, but message 1 was expected");
 }
 
 TEST_F(HostileCollective, a_repeated_sequence_number_disconnects_the_peer) {
     says_part(part(0, kFuture, 9, 1));
     says_part(part(0, kFuture, 9, 1));
     expect_cut_off(Errc::protocol_violation,
-                   "message 0 of the collectives arrived, but message 1 was expected");
+                   "the peer sent message 0 of its collectives, but message 1 was expected");
 }
 
 TEST_F(HostileCollective, more_headers_than_the_pool_allows_disconnect_the_peer) {
@@ -159,7 +159,7 @@ TEST_F(HostileCollective, a_repeated_message_with_counts_fails_only_the_operatio
     const std::uint64_t print = asked.collective.terms.fingerprint;
     says_part(part(0, 0, 300, print, PayloadPlace::stream));
     says_part(part(1, 0, 300, print));
-    expect_failed(asked, Errc::invalid_argument, "give counts that fit");
+    expect_failed(asked, Errc::invalid_argument, "pass matching counts");
     expect_not_cut_off();
 }
 
@@ -181,7 +181,7 @@ TEST_F(HostileCollective, too_many_future_operations_disconnect_the_peer) {
     says_part(part(most, 0, 9, 1));
     expect_not_cut_off();
     says_part(part(most + 1, ~std::uint64_t{0}, 9, 1));
-    expect_cut_off(Errc::limit_exceeded, "the peer is ahead in more than 8 collectives");
+    expect_cut_off(Errc::limit_exceeded, "the peer is more than 8 collectives ahead");
 }
 
 TEST_F(HostileCollective, too_many_streams_of_future_operations_disconnect_the_peer) {
@@ -191,7 +191,7 @@ TEST_F(HostileCollective, too_many_streams_of_future_operations_disconnect_the_p
         streams(part_stream(i) + pattern(i, 9));
         says_part(part(i, i, 9, 1, PayloadPlace::stream));
     }
-    expect_cut_off(Errc::limit_exceeded, "the peer is ahead in more than 8 collectives");
+    expect_cut_off(Errc::limit_exceeded, "the peer is more than 8 collectives ahead");
 }
 
 TEST_F(HostileCollective, operations_make_room_for_further_future_ones_when_they_are_called) {

@@ -28,7 +28,7 @@ TEST_F(HostileFrame, a_skipped_sequence_number_disconnects_the_peer) {
     says(Lane::eager, eager(header(2, 1, 3)));
     EXPECT_EQ(engine_->messages(), 1U);
     expect_cut_off(Errc::protocol_violation,
-                   "message 2 of a communicator arrived, but message 1 was expected");
+                   "the peer sent message 2 of a communicator, but message 1 was expected");
 }
 
 TEST_F(HostileFrame, a_repeated_sequence_number_disconnects_the_peer) {
@@ -36,7 +36,7 @@ TEST_F(HostileFrame, a_repeated_sequence_number_disconnects_the_peer) {
     says(Lane::eager, bulk(header(0, 1, 3)));
     EXPECT_EQ(engine_->messages(), 1U);
     expect_cut_off(Errc::protocol_violation,
-                   "message 0 of a communicator arrived, but message 1 was expected");
+                   "the peer sent message 0 of a communicator, but message 1 was expected");
 }
 
 TEST_F(HostileFrame, starting_with_the_largest_sequence_number_disconnects_the_peer) {
@@ -75,30 +75,33 @@ TEST_F(HostileFrame, a_communicator_without_the_peer_counts_as_unknown) {
 TEST_F(HostileFrame, an_eager_frame_on_the_control_lane_disconnects_the_peer) {
     says(Lane::control, eager(header(0, 1, 3)));
     EXPECT_EQ(engine_->messages(), 0U);
-    expect_cut_off(Errc::protocol_violation, "a frame of type eager arrived on the control lane");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer sent a frame of type eager on the control lane");
 }
 
 TEST_F(HostileFrame, a_credit_frame_on_the_eager_lane_disconnects_the_peer) {
     says(Lane::eager, said(wire::Credit{.headers = 1}));
-    expect_cut_off(Errc::protocol_violation, "a frame of type credit arrived on the eager lane");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer sent a frame of type credit on the eager lane");
 }
 
 TEST_F(HostileFrame, a_grant_on_the_rpc_lane_disconnects_the_peer) {
     says(Lane::rpc, said(wire::Preamble{.lane = wire::Lane::rpc}));
     expect_not_cut_off();
     says(Lane::rpc, said(wire::Grant{.context = kWorld}));
-    expect_cut_off(Errc::protocol_violation, "arrived on the rpc lane");
+    expect_cut_off(Errc::protocol_violation, "the peer sent a frame of type grant on the rpc lane");
 }
 
 TEST_F(HostileFrame, the_preamble_of_another_lane_disconnects_the_peer) {
     says(Lane::rpc, said(wire::Preamble{.lane = wire::Lane::eager}));
-    expect_cut_off(Errc::protocol_violation, "the rpc lane began as a eager lane");
+    expect_cut_off(Errc::protocol_violation,
+                   "began the rpc lane with the preamble of the eager lane");
 }
 
 TEST_F(HostileFrame, an_unexpected_hello_disconnects_the_peer) {
     says(Lane::control, said(wire::Hello{}));
     expect_cut_off(Errc::protocol_violation,
-                   "a frame of type hello arrived where it is not allowed");
+                   "the peer sent a frame of type hello where it is not allowed");
 }
 
 TEST_F(HostileFrame, a_frame_of_unknown_type_disconnects_the_peer) {
@@ -145,7 +148,7 @@ TEST_F(HostileFrame, an_unrequested_withdraw_answer_disconnects_the_peer) {
     answers(0, wire::WithdrawStep::done);
     EXPECT_EQ(sent.ended, 0);
     expect_cut_off(Errc::protocol_violation,
-                   "answered a question about a message that was not asked");
+                   "reported the outcome of a message without being asked");
     EXPECT_EQ(sent.error()->code(), Errc::protocol_violation);
 }
 
@@ -161,7 +164,7 @@ TEST_F(HostileFrame, a_second_withdraw_answer_disconnects_the_peer) {
     answers(0, wire::WithdrawStep::done);
     EXPECT_EQ(sent.ended, 1);
     expect_cut_off(Errc::protocol_violation,
-                   "answered a question about a message that was not asked");
+                   "reported the outcome of a message without being asked");
 }
 
 TEST_F(HostileFrame, a_cancelled_send_ends_with_the_link_when_no_answer_arrives) {
@@ -180,16 +183,16 @@ TEST_F(HostileFrame, withdrawals_of_messages_never_sent_are_limited) {
     const auto most = small_options().shared.headers;
     for (std::uint64_t i = 0; i < most; ++i) withdraws(5 + i, ContextId(i));
     expect_not_cut_off();
-    withdraws(77);
-    EXPECT_TRUE(control_frames<wire::Withdraw>().empty());
-    expect_cut_off(Errc::limit_exceeded, "takes back messages that it never sent");
+    asks_back(77);
+    EXPECT_TRUE(told<wire::Withdraw>().empty());
+    expect_cut_off(Errc::limit_exceeded, "withdraws messages that it never sent");
 }
 
 TEST_F(HostileFrame, withdrawing_a_message_twice_disconnects_the_peer) {
     withdraws(0);
     expect_not_cut_off();
-    withdraws(0);
-    expect_cut_off(Errc::protocol_violation, "took one message back twice");
+    asks_back(0);
+    expect_cut_off(Errc::protocol_violation, "withdrew one message twice");
 }
 
 TEST_F(HostileFrame, sending_the_payload_of_a_withdrawn_message_disconnects_the_peer) {

@@ -68,7 +68,7 @@ TEST_F(HostileStream, a_stream_that_ends_early_disconnects_the_peer) {
     hostile_.finish(streams(stream_of(kWorld, 0) + pattern(1, 99)));
     pump();
     EXPECT_EQ(asked.ended, 0);
-    expect_cut_off(Errc::protocol_violation, "a payload of 100 bytes ended after 99");
+    expect_cut_off(Errc::protocol_violation, "the peer ended a payload of 100 bytes after 99");
     ASSERT_EQ(asked.ended, 1);
     EXPECT_EQ(asked.error()->code(), Errc::protocol_violation);
     EXPECT_EQ(asked.error()->rank(), public_rank(kHostile));
@@ -79,23 +79,27 @@ TEST_F(HostileStream, a_stream_that_ends_within_its_preamble_disconnects_the_pee
     preamble.pop_back();
     hostile_.finish(streams(preamble));
     pump();
-    expect_cut_off(Errc::protocol_violation, "a payload stream ended before its header arrived");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer ended a payload stream before it sent the header");
 }
 
 TEST_F(HostileStream, a_stream_without_payload_disconnects_the_peer) {
     hostile_.finish(streams(stream_of(kWorld, 0)));
     pump();
-    expect_cut_off(Errc::protocol_violation, "a payload stream ended before its header arrived");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer ended a payload stream before it sent the header");
 }
 
 TEST_F(HostileStream, a_stream_with_the_preamble_of_a_lane_disconnects_the_peer) {
     streams(said(wire::Preamble{.lane = wire::Lane::control}) + pattern(1, 16));
-    expect_cut_off(Errc::protocol_violation, "a payload stream began without naming its payload");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer opened a payload stream without naming its payload");
 }
 
 TEST_F(HostileStream, a_stream_with_an_invalid_preamble_disconnects_the_peer) {
     streams(pattern(1, 24));
-    expect_cut_off(Errc::protocol_violation, "a payload stream began without naming its payload");
+    expect_cut_off(Errc::protocol_violation,
+                   "the peer opened a payload stream without naming its payload");
 }
 
 TEST_F(HostileStream, streams_of_messages_that_never_arrive_hold_only_their_windows) {

@@ -195,7 +195,8 @@ Bytes control() {
 TEST(LaneReader, refuses_the_preamble_of_another_lane) {
     const Error error = violation_of(preamble(wire::Lane::eager), 0);
     EXPECT_EQ(error.code(), Errc::protocol_violation);
-    EXPECT_THAT(error.cause(), HasSubstr("the control lane began as a eager lane"));
+    EXPECT_THAT(error.cause(),
+                HasSubstr("began the control lane with the preamble of the eager lane"));
 }
 
 TEST(LaneReader, refuses_the_preamble_of_a_payload_stream) {
@@ -210,7 +211,8 @@ TEST(LaneReader, refuses_bytes_that_are_not_a_preamble) {
 TEST(LaneReader, refuses_a_frame_that_belongs_to_another_lane) {
     const Error error = violation_of(control() + said(wire::Credit{.headers = 1}) + eager(1, 3), 1);
     EXPECT_EQ(error.code(), Errc::protocol_violation);
-    EXPECT_THAT(error.cause(), HasSubstr("a frame of type eager arrived on the control lane"));
+    EXPECT_THAT(error.cause(),
+                HasSubstr("the peer sent a frame of type eager on the control lane"));
 }
 
 TEST(LaneReader, refuses_a_frame_of_unknown_type) {

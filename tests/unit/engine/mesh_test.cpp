@@ -78,7 +78,7 @@ TEST_F(OneMesh, does_not_wait_for_a_better_address_after_the_grace_period) {
     EXPECT_THAT(node_.dialer().abandoned, ElementsAre(id(0)));
     // The mesh closes an abandoned link that comes up anyway.
     FakeLink& first = up(0);
-    EXPECT_EQ(first.closed(), "no longer wanted");
+    EXPECT_EQ(first.closed(), "this link is no longer needed");
     node_.hears_welcome(second, Rank(1));
     EXPECT_EQ(node_.report().address, at_second);
     EXPECT_THAT(node_.report().why, HasSubstr(at_first.text() + ": no answer in 160.0 ms"));
@@ -179,7 +179,7 @@ TEST_F(OneMesh, drops_links_that_wait_too_long_for_a_view_or_stay_silent) {
     EXPECT_FALSE(stranger.closed());
     EXPECT_FALSE(silent.closed());
     node_.run(milliseconds(1));
-    EXPECT_EQ(stranger.closed(), "no view contains you");
+    EXPECT_EQ(stranger.closed(), "no view contains your node");
     EXPECT_EQ(silent.closed(), "you did not send a hello in time");
 }
 
@@ -207,7 +207,7 @@ TEST_F(OneMesh, limits_the_links_that_one_member_opens_without_a_hello) {
     for (unsigned i = 0; i < 40; ++i) held.push_back(&node_.accept(identity(0)));
     EXPECT_EQ(std::ranges::count_if(held, [](const auto* link) { return !link->closed(); }), 33);
     node_.hears_hello(*held.back());
-    EXPECT_EQ(held.back()->closed(), "there is a link already");
+    EXPECT_EQ(held.back()->closed(), "you are already connected");
     node_.run(seconds(10));
     EXPECT_EQ(std::ranges::count_if(held, [](const auto* link) { return !link->closed(); }), 1);
 }

@@ -251,7 +251,7 @@ TEST_F(TransfersTest, disconnects_a_peer_whose_stream_ends_without_a_header) {
     const auto stream = opens(stream_of(ContextId(3), 9));
     link_.finish(stream);
     pump();
-    expect_cut_off("a payload stream ended before its header arrived");
+    expect_cut_off("the peer ended a payload stream before it sent the header");
 }
 
 TEST_F(TransfersTest, detaches_a_receiver_that_rejects_its_stream) {

@@ -241,7 +241,7 @@ TEST(Gone, a_closed_member_is_noticed_even_without_messages_from_it) {
     nodes[1].close();
     const auto result = outcome(begun);
     ASSERT_EQ(code_name(result), "closed");
-    EXPECT_THAT(result.error().what(), HasSubstr("rank 1 was closed"));
+    EXPECT_THAT(result.error().what(), HasSubstr("rank 1 closed its node"));
     EXPECT_EQ(code_name(outcome(ranks[2].barrier())), "closed");
     EXPECT_EQ(code_name(outcome(ranks[0].barrier())), "closed");
 }
