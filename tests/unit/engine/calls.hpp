@@ -98,7 +98,7 @@ protected:
     }
 
     /// The next call whose function should run; null if there is none.
-    InCall* taken() {
+    InCall* next_call() {
         InCall* call = engine_->calls().poll_call();
         if (call != nullptr) running_.push_back(call);
         return call;

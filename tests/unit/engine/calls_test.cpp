@@ -61,7 +61,7 @@ TEST_F(CallsOut, accepts_a_large_answer_that_arrives_before_or_after_its_frame) 
     EXPECT_EQ(before.call.response, pattern(1, 3000));
     ASSERT_EQ(after.ended, 1);
     EXPECT_EQ(after.call.response, pattern(2, 2000));
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(CallsOut, call_ends_with_the_error_of_the_peer) {
@@ -93,7 +93,7 @@ TEST_F(CallsOut, refuses_an_answer_of_the_wrong_size) {
     typed.call.single = true;
     says(Lane::rpc, said(response(2, 7)) + pattern(0, 7));
     expect_failed(typed, Errc::malformed);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(CallsOut, call_times_out_and_its_late_answer_is_dropped) {
@@ -105,7 +105,7 @@ TEST_F(CallsOut, call_times_out_and_its_late_answer_is_dropped) {
     expect_failed(called, Errc::timed_out);
     ASSERT_EQ(rpc_frames<wire::Cancel>().size(), 1U);
     says(Lane::rpc, said(response(0, 20)) + pattern(0, 20));
-    expect_not_cut_off();
+    expect_not_disconnected();
     Called& next = call(kHostile, 1);
     says(Lane::rpc, said(response(1, 0)));
     EXPECT_FALSE(next.call.error);
@@ -159,7 +159,7 @@ TEST_F(CallsIn, function_gets_caller_argument_and_deadline) {
     wire::Request made = request(0, 100);
     made.time_left = 3s;
     says(Lane::rpc, with_payload(made));
-    InCall* call = taken();
+    InCall* call = next_call();
     ASSERT_NE(call, nullptr);
     EXPECT_EQ(call->function, &function_);
     EXPECT_EQ(call->caller, kHostile);
@@ -176,13 +176,13 @@ TEST_F(CallsIn, function_gets_caller_argument_and_deadline) {
 TEST_F(CallsIn, large_argument_and_answer_travel_on_streams) {
     const port::StreamId stream =
         streams(stream_preamble(0, wire::CallPart::request) + pattern(3, 600));
-    EXPECT_EQ(taken(), nullptr);
+    EXPECT_EQ(next_call(), nullptr);
     says(Lane::rpc, said(request(0, 4000)));
     const Bytes whole = pattern(3, 4000);
     EXPECT_EQ(hostile_.arrive(stream, std::span(whole).subspan(600)), 3400U);
     hostile_.finish(stream);
     pump();
-    InCall* call = taken();
+    InCall* call = next_call();
     ASSERT_NE(call, nullptr);
     EXPECT_EQ(call->argument, pattern(3, 4000));
     respond(*call, pattern(4, 5000));
@@ -209,10 +209,10 @@ TEST_F(CallsIn, rejected_calls_are_answered_at_once) {
     expect_answered(2, Errc::limit_exceeded);
     streams(stream_preamble(2, wire::CallPart::request));
     EXPECT_EQ(hostile_.incoming(), 0U) << "the payload is refused";
-    EXPECT_EQ(taken(), nullptr);
+    EXPECT_EQ(next_call(), nullptr);
     honest_.arrive(Lane::rpc, said(wire::Request{.call = wire::CallId(0), .function = 7}));
     pump();
-    InCall* call = taken();
+    InCall* call = next_call();
     ASSERT_NE(call, nullptr);
     EXPECT_EQ(call->caller, kHonest);
     respond(*call, Bytes{});
@@ -231,26 +231,26 @@ TEST_F(CallsIn, limits_apply_per_caller) {
     honest_.arrive(Lane::rpc, with_payload(request(0, 10)));
     pump();
     for (int i = 0; i < 5; ++i) {
-        InCall* call = taken();
+        InCall* call = next_call();
         ASSERT_NE(call, nullptr) << i;
         respond(*call, Bytes{});
     }
     says(Lane::rpc, said(request(5, 6000)) + said(request(6, 5000)));
     expect_answered(6, Errc::overloaded);
-    EXPECT_EQ(taken(), nullptr);
-    expect_not_cut_off();
+    EXPECT_EQ(next_call(), nullptr);
+    expect_not_disconnected();
 }
 
 TEST_F(CallsIn, cancelled_call_stops_the_function_and_is_answered_once) {
     says(Lane::rpc, with_payload(request(0, 10)) + with_payload(request(1, 10)));
-    InCall* running = taken();
+    InCall* running = next_call();
     ASSERT_NE(running, nullptr);
     says(Lane::rpc, said(wire::Cancel{.call = wire::CallId(0)}) +
                         said(wire::Cancel{.call = wire::CallId(1)}) +
                         said(wire::Cancel{.call = wire::CallId(1)}));
     EXPECT_EQ(engine_->calls().poll_stopped(), running);
     EXPECT_EQ(engine_->calls().poll_stopped(), nullptr);
-    EXPECT_EQ(taken(), nullptr) << "a call that has not started never runs";
+    EXPECT_EQ(next_call(), nullptr) << "a call that has not started never runs";
     respond(*running, pattern(0, 8));
     expect_answered(0, Errc::cancelled);
     expect_answered(1, Errc::cancelled);
@@ -260,7 +260,7 @@ TEST_F(CallsIn, call_past_its_deadline_stops_the_function_and_is_answered) {
     wire::Request made = request(0, 10);
     made.time_left = 20ms;
     says(Lane::rpc, with_payload(made));
-    InCall* running = taken();
+    InCall* running = next_call();
     pass(20ms);
     EXPECT_EQ(engine_->calls().poll_stopped(), running);
     expect_answered(0, Errc::timed_out);
@@ -270,17 +270,17 @@ TEST_F(CallsIn, call_past_its_deadline_stops_the_function_and_is_answered) {
 
 TEST_F(CallsIn, function_stops_when_its_caller_dies) {
     says(Lane::rpc, with_payload(request(0, 10)) + with_payload(request(1, 10)));
-    InCall* running = taken();
+    InCall* running = next_call();
     hostile_.go_down(Error(Errc::timed_out, "dead"));
     pump();
     EXPECT_EQ(engine_->calls().poll_stopped(), running);
-    EXPECT_EQ(taken(), nullptr);
+    EXPECT_EQ(next_call(), nullptr);
     respond(*running, pattern(0, 5000));
 }
 
 TEST_F(CallsIn, calls_end_when_the_node_closes) {
     says(Lane::rpc, with_payload(request(0, 10)) + with_payload(request(1, 10)));
-    InCall* running = taken();
+    InCall* running = next_call();
     engine_->close();
     EXPECT_EQ(engine_->calls().poll_stopped(), running);
     expect_answered(1, Errc::link_closed);
@@ -289,7 +289,7 @@ TEST_F(CallsIn, calls_end_when_the_node_closes) {
 
 TEST_F(CallsIn, call_fails_when_the_answer_is_too_large) {
     says(Lane::rpc, with_payload(request(0, 10)));
-    respond(*taken(), Bytes(8193));
+    respond(*next_call(), Bytes(8193));
     expect_answered(0, Errc::limit_exceeded);
 }
 
@@ -297,12 +297,12 @@ TEST_F(CallsIn, calls_of_a_removed_function_are_answered) {
     says(Lane::rpc, with_payload(request(0, 10)));
     engine_->calls().remove(function_);
     expect_answered(0, Errc::unknown_function);
-    EXPECT_EQ(taken(), nullptr);
+    EXPECT_EQ(next_call(), nullptr);
 }
 
 TEST_F(CallsOut, calls_to_this_node_need_no_link) {
     Called& called = call(kMe, 300);
-    InCall* in = taken();
+    InCall* in = next_call();
     ASSERT_NE(in, nullptr);
     EXPECT_EQ(in->caller, kMe);
     EXPECT_EQ(in->argument, pattern(300, 300));
@@ -311,7 +311,7 @@ TEST_F(CallsOut, calls_to_this_node_need_no_link) {
     EXPECT_EQ(called.call.response, pattern(1, 4000));
 
     Called& late = call(kMe, 1, 10ms);
-    InCall* running = taken();
+    InCall* running = next_call();
     pass(10ms);
     expect_failed(late, Errc::timed_out);
     EXPECT_EQ(engine_->calls().poll_stopped(), running);
@@ -321,7 +321,7 @@ TEST_F(CallsOut, calls_to_this_node_need_no_link) {
     engine_->cancel(cancelled.call);
     pump();
     expect_failed(cancelled, Errc::cancelled);
-    EXPECT_EQ(taken(), nullptr);
+    EXPECT_EQ(next_call(), nullptr);
 }
 
 }  // namespace

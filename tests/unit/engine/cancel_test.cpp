@@ -58,7 +58,7 @@ TEST_F(Cancel, send_without_grant_ends_at_once) {
     grants(0);
     EXPECT_TRUE(hostile_.outgoing().empty());
     answers(0, wire::WithdrawStep::done);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(Cancel, partly_sent_send_ends_at_once) {
@@ -69,7 +69,7 @@ TEST_F(Cancel, partly_sent_send_ends_at_once) {
     EXPECT_EQ(engine_->next_deadline(), std::nullopt);
     EXPECT_EQ(control_frames<wire::Withdraw>().size(), 1U) << "the peer must drop the message";
     answers(0, wire::WithdrawStep::done);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(Cancel, fully_sent_send_ends_when_the_answer_is_late) {
@@ -84,10 +84,10 @@ TEST_F(Cancel, fully_sent_send_ends_when_the_answer_is_late) {
     expect_ended(sent, Errc::outcome_unknown);
     EXPECT_EQ(engine_->next_deadline(), std::nullopt);
     answers(0, wire::WithdrawStep::received);
-    expect_not_cut_off();
+    expect_not_disconnected();
     answers(0, wire::WithdrawStep::received);
-    expect_cut_off(Errc::protocol_violation,
-                   "reported the outcome of a message without being asked");
+    expect_disconnected(Errc::protocol_violation,
+                        "reported the outcome of a message without being asked");
 }
 
 TEST_F(Cancel, fully_sent_send_ends_with_the_outcome_that_the_peer_reports) {
@@ -117,7 +117,7 @@ TEST_F(Cancel, small_synchronous_send_waits_briefly_for_its_match) {
     pass(kPatience);
     expect_ended(unmatched, Errc::outcome_unknown);
     grants(1);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(Cancel, second_cancel_of_a_send_has_no_effect) {
@@ -170,7 +170,7 @@ TEST_F(Cancel, matched_receive_ends_when_the_rest_is_late) {
         expect_untouched(asked);
         EXPECT_EQ(hostile_.incoming(), 0U);
         EXPECT_EQ(engine_->messages(), 0U);
-        expect_not_cut_off();
+        expect_not_disconnected();
     }
 }
 
@@ -185,7 +185,7 @@ TEST_F(Cancel, matched_receive_refuses_a_later_stream) {
     expect_untouched(asked);
     EXPECT_EQ(hostile_.incoming(), 0U);
     EXPECT_EQ(engine_->messages(), 0U);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(Cancel, receive_of_a_partial_eager_message_ends_and_the_lane_stays_usable) {
@@ -211,7 +211,7 @@ TEST_F(Cancel, receive_of_a_partial_eager_message_ends_and_the_lane_stays_usable
     says(Lane::eager, eager(header(2, 7, 100)));
     ASSERT_EQ(next.ended, 1);
     EXPECT_EQ(next.memory, pattern(7, 100));
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(Cancel, operations_end_once_when_the_link_goes_down_meanwhile) {
@@ -240,7 +240,7 @@ TEST_F(Cancel, peer_that_never_answers_withdrawals_is_disconnected) {
         // The peer returns credit but never answers the withdrawal.
         says(Lane::control, said(wire::Credit{.pool = wire::CreditPool::shared, .headers = 1}));
     }
-    expect_cut_off(Errc::limit_exceeded, "does not report the outcome of messages");
+    expect_disconnected(Errc::limit_exceeded, "does not report the outcome of messages");
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST_F(ContextTest, has_no_reserve_before_it_is_made) {
     wire::MessageHeader reserved = header(0, 1, 3, kChild);
     reserved.from_reserve = true;
     says(Lane::eager, eager(reserved));
-    expect_cut_off(Errc::protocol_violation, "without credit");
+    expect_disconnected(Errc::protocol_violation, "without credit");
 }
 
 TEST_F(ContextTest, uses_its_reserve_once_the_peer_has_made_it) {
@@ -74,31 +74,31 @@ TEST_F(ContextTest, uses_its_reserve_once_the_peer_has_made_it) {
 TEST_F(ContextTest, message_before_the_introduction_disconnects_the_peer) {
     make_child();
     says(Lane::eager, eager(header(0, 1, 3, kChild)));
-    expect_cut_off(Errc::protocol_violation, "without having introduced it");
+    expect_disconnected(Errc::protocol_violation, "without having introduced it");
 }
 
 TEST_F(ContextTest, second_introduction_disconnects_the_peer) {
     says(Lane::eager, begins(kWorld, kHostile));
-    expect_cut_off(Errc::protocol_violation, "introduced one communicator twice");
+    expect_disconnected(Errc::protocol_violation, "introduced one communicator twice");
 }
 
 TEST_F(ContextTest, detects_a_different_origin_under_the_same_id) {
     make_child();
     says(Lane::eager, begins(kChild, kHostile, 3, {.parent = kWorld, .creation = 1}));
-    expect_cut_off(Errc::protocol_violation, "for another communicator: ");
+    expect_disconnected(Errc::protocol_violation, "for another communicator: ");
 }
 
 TEST_F(ContextTest, detects_different_members_under_the_same_id) {
     make_child();
     says(Lane::eager, begins(kChild, kHostile, 4, kFirstChild));
-    expect_cut_off(Errc::protocol_violation, "rank 1 of 4");
+    expect_disconnected(Errc::protocol_violation, "rank 1 of 4");
 }
 
 TEST_F(ContextTest, early_introduction_is_checked_when_the_communicator_is_made) {
     says(Lane::eager, begins(kChild, kHonest, 3, kFirstChild) + eager(header(0, 1, 3, kChild)));
-    expect_not_cut_off();
+    expect_not_disconnected();
     make_child();
-    expect_cut_off(Errc::protocol_violation, "rank 2 of 3");
+    expect_disconnected(Errc::protocol_violation, "rank 2 of 3");
 }
 
 TEST_F(ContextTest, end_drops_waiting_messages_and_returns_their_credit) {
@@ -112,7 +112,7 @@ TEST_F(ContextTest, end_drops_waiting_messages_and_returns_their_credit) {
     std::uint32_t credits = 0;
     for (const auto& credit : control_frames<wire::Credit>()) credits += credit.headers;
     EXPECT_EQ(credits, most);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(ContextTest, ended_communicator_drops_later_messages) {
@@ -131,18 +131,18 @@ TEST_F(ContextTest, ended_communicator_drops_later_messages) {
     pump();
     EXPECT_EQ(hostile_.incoming(), 0U);
     EXPECT_EQ(engine_->messages(), 0U);
-    expect_not_cut_off();
+    expect_not_disconnected();
     says(Lane::eager, said(ContextEnd{.context = kChild}));
-    expect_not_cut_off();
+    expect_not_disconnected();
     says(Lane::eager, eager(header(2, 1, 3, kChild)));
-    expect_cut_off(Errc::protocol_violation, "without having introduced it");
+    expect_disconnected(Errc::protocol_violation, "without having introduced it");
 }
 
 TEST_F(ContextTest, late_introduction_of_an_ended_communicator_is_recognized) {
     engine_->end_context(make_child());
     says(Lane::eager, begins(kChild, kHostile, 3, kFirstChild) + eager(header(0, 1, 3, kChild)));
     EXPECT_EQ(engine_->messages(), 0U);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(ContextTest, child_of_an_ended_communicator_has_ended_too) {
@@ -152,7 +152,7 @@ TEST_F(ContextTest, child_of_an_ended_communicator_has_ended_too) {
     says(Lane::eager, begins(ContextId(71), kHostile, 3, {.parent = kChild, .creation = 0}) +
                           eager(header(0, 1, 3, ContextId(71))));
     EXPECT_EQ(engine_->messages(), 0U);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(ContextTest, announces_its_end_only_to_peers_that_it_was_introduced_to) {
@@ -164,7 +164,7 @@ TEST_F(ContextTest, announces_its_end_only_to_peers_that_it_was_introduced_to) {
     // The id can be introduced again: no state of the first communicator remains.
     says(Lane::eager, begins(kChild, kHostile, 3, kFirstChild));
     says(Lane::eager, said(ContextEnd{.context = kChild}));
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(ContextTest, announces_its_end_when_the_lane_has_room_again) {
@@ -192,7 +192,7 @@ TEST_F(ContextTest, pending_end_frame_is_dropped_with_the_link) {
 
 TEST_F(ContextTest, end_without_an_introduction_disconnects_the_peer) {
     says(Lane::eager, said(ContextEnd{.context = kChild}));
-    expect_cut_off(Errc::protocol_violation, "without having introduced it");
+    expect_disconnected(Errc::protocol_violation, "without having introduced it");
 }
 
 }  // namespace

@@ -175,7 +175,7 @@ protected:
     /// Expects that the engine disconnected the hostile peer and named the rule it broke, that a
     /// pending receive fails with this rule and the peer's node id, and that the other peer is
     /// unaffected.
-    void expect_cut_off(Errc code, std::string_view rule) {
+    void expect_disconnected(Errc code, std::string_view rule) {
         ASSERT_TRUE(hostile_.closed()) << "the peer was not disconnected";
         EXPECT_THAT(*hostile_.closed(), ::testing::HasSubstr(rule));
         EXPECT_FALSE(honest_.closed());
@@ -190,7 +190,7 @@ protected:
         expect_other_peer_unaffected();
     }
 
-    void expect_not_cut_off() {
+    void expect_not_disconnected() {
         EXPECT_FALSE(hostile_.closed()) << *hostile_.closed();
         EXPECT_EQ(waiting_->ended, 0);
     }

@@ -28,13 +28,14 @@ const wire::Abort rank_2_aborted{.code = 3, .rank = kHonest, .text = "why"};
 TEST_F(HostileAbort, an_abort_by_a_rank_outside_the_world_disconnects_the_peer) {
     says_abort({.code = 3, .rank = Rank(3), .text = "why"});
     EXPECT_FALSE(engine_->aborted());
-    expect_cut_off(Errc::protocol_violation, "rank 3 aborted the program; the world has 3 ranks");
+    expect_disconnected(Errc::protocol_violation,
+                        "rank 3 aborted the program; the world has 3 ranks");
 }
 
 TEST_F(HostileAbort, a_false_abort_by_this_rank_disconnects_the_peer) {
     says_abort({.code = 3, .rank = kMe, .text = "why"});
     EXPECT_FALSE(engine_->aborted());
-    expect_cut_off(Errc::protocol_violation, "this rank aborted the program, but it did not");
+    expect_disconnected(Errc::protocol_violation, "this rank aborted the program, but it did not");
 }
 
 TEST_F(HostileAbort, unprintable_text_disconnects_the_peer) {
@@ -42,7 +43,7 @@ TEST_F(HostileAbort, unprintable_text_disconnects_the_peer) {
     frame.back() = std::byte{0x1b};
     says(Lane::control, frame);
     EXPECT_FALSE(engine_->aborted());
-    expect_cut_off(Errc::malformed, "text is invalid at byte 2");
+    expect_disconnected(Errc::malformed, "text is invalid at byte 2");
 }
 
 TEST_F(HostileAbort, an_abort_is_forwarded_once_to_all_other_peers) {

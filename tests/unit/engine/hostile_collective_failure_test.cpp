@@ -30,7 +30,7 @@ TEST_F(HostileCollectiveFailure, an_abort_fails_the_operation_with_its_text) {
     expect_failed(asked, Errc::invalid_argument, "the disk is full");
     EXPECT_EQ(asked.error()->rank(), public_rank(kHostile));
     EXPECT_TRUE(frames_sent_to<wire::CollectiveAbort>(hostile_).empty()) << "the peer knows";
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, an_abort_before_the_call_fails_the_call) {
@@ -43,7 +43,7 @@ TEST_F(HostileCollectiveFailure, an_abort_before_the_call_fails_the_call) {
     Asked& third = barrier();
     EXPECT_EQ(third.ended, 0);
     EXPECT_EQ(first.ended, 0);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, the_first_of_two_aborts_before_the_call_counts) {
@@ -70,7 +70,7 @@ TEST_F(HostileCollectiveFailure, all_later_calls_fail_when_a_member_is_gone) {
         << "the peer learns that the call it waits for will never be made";
     EXPECT_EQ(answers[0].operation, 17U);
     EXPECT_TRUE(answers[0].gone);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, the_earliest_reported_departure_counts) {
@@ -82,7 +82,7 @@ TEST_F(HostileCollectiveFailure, the_earliest_reported_departure_counts) {
     EXPECT_EQ(first.ended, 0);
     says_abort(0, "the disk is on fire", kHostile, true);
     expect_failed(first, Errc::invalid_argument, "the disk is on fire");
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, calls_fail_in_a_communicator_that_the_peer_ended) {
@@ -92,7 +92,7 @@ TEST_F(HostileCollectiveFailure, calls_fail_in_a_communicator_that_the_peer_ende
     expect_failed(second, Errc::closed, "ended its communicator");
     expect_failed(barrier(), Errc::closed, "ended its communicator");
     EXPECT_EQ(first.ended, 0);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, an_abort_drops_early_messages) {
@@ -104,7 +104,7 @@ TEST_F(HostileCollectiveFailure, an_abort_drops_early_messages) {
     EXPECT_EQ(hostile_.incoming(), 1U);
     expect_failed(broadcast(300), Errc::invalid_argument, "the disk is full");
     EXPECT_EQ(hostile_.incoming(), 0U);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, an_abort_of_a_completed_operation_is_ignored) {
@@ -112,7 +112,7 @@ TEST_F(HostileCollectiveFailure, an_abort_of_a_completed_operation_is_ignored) {
     says_abort(0, "the disk is full");
     Asked& next = barrier();
     EXPECT_EQ(next.ended, 0);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, an_abort_with_an_invalid_rank_is_attributed_to_its_sender) {
@@ -122,7 +122,7 @@ TEST_F(HostileCollectiveFailure, an_abort_with_an_invalid_rank_is_attributed_to_
     EXPECT_EQ(asked.error()->rank(), public_rank(kHostile));
     says_abort(1, "somebody failed", Rank(2));
     EXPECT_EQ(barrier().error()->rank(), public_rank(kHostile));
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, an_equal_description_is_not_a_mismatch) {
@@ -145,7 +145,7 @@ TEST_F(HostileCollectiveFailure, a_different_call_fails_the_operation_and_the_er
     const auto aborts = frames_sent_to<wire::CollectiveAbort>(hostile_);
     ASSERT_EQ(aborts.size(), 1U);
     EXPECT_THAT(aborts[0].text, HasSubstr("all_reduce f32 x 7 sum"));
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, accepts_any_description) {
@@ -156,7 +156,7 @@ TEST_F(HostileCollectiveFailure, accepts_any_description) {
         says_mismatch(asked.collective.number, text);
         EXPECT_EQ(asked.ended, 1);
     }
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, fails_when_the_peer_expects_bytes_that_this_rank_does_not_send) {
@@ -169,7 +169,7 @@ TEST_F(HostileCollectiveFailure, fails_when_the_peer_expects_bytes_that_this_ran
     expect_failed(asked, Errc::invalid_argument,
                   "rank 0 sends 0 bytes to rank 1, which expects 20");
     EXPECT_EQ(frames_sent_to<wire::CollectiveAbort>(hostile_).size(), 1U);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, a_wrong_byte_expectation_is_answered_after_the_call_ended) {
@@ -181,7 +181,7 @@ TEST_F(HostileCollectiveFailure, a_wrong_byte_expectation_is_answered_after_the_
     const auto aborts = frames_sent_to<wire::CollectiveAbort>(hostile_);
     ASSERT_EQ(aborts.size(), 1U);
     EXPECT_THAT(aborts[0].text, HasSubstr("rank 0 sends 0 bytes to rank 1, which expects 20"));
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, a_byte_expectation_is_ignored_in_calls_without_counts) {
@@ -189,7 +189,7 @@ TEST_F(HostileCollectiveFailure, a_byte_expectation_is_ignored_in_calls_without_
     says_mismatch(0, own_description(), 20);  // every rank knows all sizes of a broadcast
     EXPECT_EQ(asked.ended, 0);
     EXPECT_TRUE(frames_sent_to<wire::CollectiveAbort>(hostile_).empty());
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, a_late_message_with_counts_for_a_completed_call_is_answered) {
@@ -205,7 +205,7 @@ TEST_F(HostileCollectiveFailure, a_late_message_with_counts_for_a_completed_call
     aborts = frames_sent_to<wire::CollectiveAbort>(hostile_);
     ASSERT_EQ(aborts.size(), 2U);
     EXPECT_THAT(aborts[1].text, HasSubstr("rank 1 sends 300 bytes"));
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, a_message_of_a_different_call_for_a_completed_one_is_answered) {
@@ -215,7 +215,7 @@ TEST_F(HostileCollectiveFailure, a_message_of_a_different_call_for_a_completed_o
     ASSERT_EQ(said.size(), 1U);
     EXPECT_EQ(said[0].operation, 0U);
     EXPECT_THAT(said[0].description, HasSubstr("barrier"));
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, a_message_for_a_failed_call_is_dropped) {
@@ -226,7 +226,7 @@ TEST_F(HostileCollectiveFailure, a_message_for_a_failed_call_is_dropped) {
     says_part(part(1, 0, 30, 4711));
     EXPECT_TRUE(frames_sent_to<wire::CollectiveAbort>(hostile_).empty());
     EXPECT_TRUE(frames_sent_to<wire::CollectiveMismatch>(hostile_).empty());
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, a_peer_that_reads_no_answers_to_late_messages_is_disconnected) {
@@ -236,9 +236,9 @@ TEST_F(HostileCollectiveFailure, a_peer_that_reads_no_answers_to_late_messages_i
     for (std::size_t i = 0; i < most; ++i) {
         says_part(part(i, 0, 1, asked.collective.terms.fingerprint));
     }
-    expect_not_cut_off();
+    expect_not_disconnected();
     says_part(part(most, 0, 1, asked.collective.terms.fingerprint));
-    expect_cut_off(Errc::limit_exceeded, "does not read what this node sends");
+    expect_disconnected(Errc::limit_exceeded, "does not read what this node sends");
 }
 
 TEST_F(HostileCollectiveFailure, a_mismatch_with_a_completed_call_is_answered) {
@@ -249,7 +249,7 @@ TEST_F(HostileCollectiveFailure, a_mismatch_with_a_completed_call_is_answered) {
     EXPECT_EQ(aborts[0].operation, 0U);
     EXPECT_THAT(aborts[0].text, HasSubstr("barrier"));
     EXPECT_THAT(aborts[0].text, HasSubstr("broadcast u8 x 9"));
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, a_mismatch_with_a_call_completed_long_ago_is_ignored) {
@@ -258,7 +258,7 @@ TEST_F(HostileCollectiveFailure, a_mismatch_with_a_call_completed_long_ago_is_ig
     EXPECT_TRUE(frames_sent_to<wire::CollectiveAbort>(hostile_).empty());
     says_mismatch(1, "broadcast u8 x 9, root 0|chain");
     EXPECT_EQ(frames_sent_to<wire::CollectiveAbort>(hostile_).size(), 1U);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, a_mismatch_with_a_future_call_is_ignored) {
@@ -266,7 +266,7 @@ TEST_F(HostileCollectiveFailure, a_mismatch_with_a_future_call_is_ignored) {
     says_mismatch(~std::uint64_t{0}, "broadcast u8 x 9, root 0|chain");
     Asked& asked = barrier();
     EXPECT_EQ(asked.ended, 0);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, a_peer_that_reads_no_answers_to_its_mismatches_is_disconnected) {
@@ -275,9 +275,9 @@ TEST_F(HostileCollectiveFailure, a_peer_that_reads_no_answers_to_its_mismatches_
     for (std::size_t i = 0; i < collective_options().collectives.max_answers; ++i) {
         says_mismatch(0, "broadcast u8 x 9, root 0|chain");
     }
-    expect_not_cut_off();
+    expect_not_disconnected();
     says_mismatch(0, "broadcast u8 x 9, root 0|chain");
-    expect_cut_off(Errc::limit_exceeded, "does not read what this node sends");
+    expect_disconnected(Errc::limit_exceeded, "does not read what this node sends");
 }
 
 TEST_F(HostileCollectiveFailure,
@@ -296,7 +296,7 @@ TEST_F(HostileCollectiveFailure,
     pass(milliseconds(1));
     expect_failed(asked, Errc::link_closed, "rank 1 abandoned its part without giving a reason");
     EXPECT_EQ(asked.memory, Bytes(100));
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, a_different_fingerprint_of_an_early_message_is_answered) {
@@ -315,7 +315,7 @@ TEST_F(HostileCollectiveFailure, an_operation_times_out_when_no_message_arrives)
     expect_failed(asked, Errc::timed_out, "for rank 1");
     says_part(part(0, 0, 100, asked.collective.terms.fingerprint));
     EXPECT_EQ(asked.memory, Bytes(100));
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveFailure, all_members_except_the_failed_one_learn_of_a_failure) {
@@ -334,7 +334,7 @@ TEST_F(HostileCollectiveFailure, frames_of_a_communicator_that_ended_here_are_dr
     says_part(part(78, 9, 100, 1, PayloadPlace::stream));
     says_abort(9, "the disk is full");
     says_mismatch(0, "broadcast u8 x 9, root 0|chain");
-    expect_not_cut_off();
+    expect_not_disconnected();
     // The reader of the lane is still in sync.
     Asked& asked = receive(kHostile, 1, 30);
     says(Lane::eager, eager(header(0, 1, 30)));
@@ -365,7 +365,7 @@ TEST_F(HostileCollectiveFailure, ending_a_communicator_drops_everything_that_wai
     says(Lane::eager, said(wire::ContextEnd{.context = kDuo}));
     streams(part_stream(7) + pattern(1, 100));
     EXPECT_EQ(hostile_.incoming(), 0U);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 }  // namespace

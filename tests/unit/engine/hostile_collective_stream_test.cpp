@@ -61,7 +61,7 @@ TEST_F(HostileCollectiveStream, header_call_and_stream_can_come_in_any_order) {
         ++number;
     } while (std::ranges::next_permutation(order).found);
     EXPECT_EQ(number, 6U);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveStream, elements_split_across_pieces_are_folded_correctly) {
@@ -79,8 +79,8 @@ TEST_F(HostileCollectiveStream, a_stream_longer_than_announced_disconnects_the_p
     Asked& asked = broadcast(kBytes);
     says_part(streamed(0, 0));
     streams(part_stream(0) + content_ + pattern(1, 1));
-    EXPECT_EQ(asked.memory, Bytes(kBytes)) << "it is not taken in part";
-    expect_cut_off(Errc::protocol_violation, "a payload that is longer than its header said");
+    EXPECT_EQ(asked.memory, Bytes(kBytes)) << "no part of it was written";
+    expect_disconnected(Errc::protocol_violation, "a payload that is longer than its header said");
     expect_failed(asked, Errc::protocol_violation, "longer than its header said");
 }
 
@@ -90,16 +90,16 @@ TEST_F(HostileCollectiveStream, bytes_after_the_end_of_the_payload_disconnect_th
     const port::StreamId stream = streams(part_stream(0) + content_);
     expect_succeeded(asked, content_);
     more(stream, pattern(1, 1));
-    expect_cut_off(Errc::protocol_violation, "a payload that is longer than its header said");
+    expect_disconnected(Errc::protocol_violation, "a payload that is longer than its header said");
     EXPECT_EQ(asked.memory, content_);
 }
 
 TEST_F(HostileCollectiveStream, an_early_stream_longer_than_announced_disconnects_the_peer) {
     streams(part_stream(0) + content_ + pattern(1, 1));
-    expect_not_cut_off();
+    expect_not_disconnected();
     says_part(streamed(0, 0));
     Asked& asked = broadcast(kBytes);
-    expect_cut_off(Errc::protocol_violation, "a payload that is longer than its header said");
+    expect_disconnected(Errc::protocol_violation, "a payload that is longer than its header said");
     ASSERT_EQ(asked.ended, 1);
     EXPECT_EQ(asked.error()->code(), Errc::protocol_violation);
 }
@@ -108,11 +108,12 @@ TEST_F(HostileCollectiveStream, a_stream_shorter_than_announced_disconnects_the_
     Asked& asked = broadcast(kBytes);
     says_part(streamed(0, 0));
     const port::StreamId stream = streams(part_stream(0) + slice(content_, 0, 500));
-    expect_not_cut_off();
+    expect_not_disconnected();
     hostile_.finish(stream);
     pump();
     EXPECT_EQ(asked.ended, 0);
-    expect_cut_off(Errc::protocol_violation, "the peer ended a payload of 900 bytes after 500");
+    expect_disconnected(Errc::protocol_violation,
+                        "the peer ended a payload of 900 bytes after 500");
     expect_failed(asked, Errc::protocol_violation, "bytes after 500");
 }
 
@@ -121,46 +122,46 @@ TEST_F(HostileCollectiveStream, an_empty_stream_of_an_early_message_disconnects_
     hostile_.finish(streams(part_stream(0)));
     pump();
     Asked& asked = broadcast(kBytes);
-    expect_cut_off(Errc::protocol_violation, "the peer ended a payload of 900 bytes after 0");
+    expect_disconnected(Errc::protocol_violation, "the peer ended a payload of 900 bytes after 0");
     expect_failed(asked, Errc::protocol_violation, "bytes after 0");
 }
 
 TEST_F(HostileCollectiveStream, a_stream_that_ends_before_its_header_disconnects_the_peer) {
     hostile_.finish(streams(part_stream(0)));
     pump();
-    expect_cut_off(Errc::protocol_violation,
-                   "the peer ended a payload stream before it sent the header");
+    expect_disconnected(Errc::protocol_violation,
+                        "the peer ended a payload stream before it sent the header");
 }
 
 TEST_F(HostileCollectiveStream, two_streams_for_one_message_disconnect_the_peer) {
     Asked& asked = broadcast(kBytes);
     says_part(streamed(0, 0));
     streams(part_stream(0) + slice(content_, 0, 100));
-    expect_not_cut_off();
+    expect_not_disconnected();
     streams(part_stream(0) + content_);
     EXPECT_EQ(asked.ended, 0);
-    expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
+    expect_disconnected(Errc::protocol_violation, "the payload of one message twice");
 }
 
 TEST_F(HostileCollectiveStream, two_streams_before_their_header_disconnect_the_peer) {
     streams(part_stream(4) + slice(content_, 0, 100));
-    expect_not_cut_off();
+    expect_not_disconnected();
     streams(part_stream(4) + slice(content_, 0, 100));
-    expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
+    expect_disconnected(Errc::protocol_violation, "the payload of one message twice");
 }
 
 TEST_F(HostileCollectiveStream, two_streams_of_an_early_message_disconnect_the_peer) {
     streams(part_stream(0) + slice(content_, 0, 100));
     says_part(streamed(0, 0));
-    expect_not_cut_off();
+    expect_not_disconnected();
     streams(part_stream(0) + slice(content_, 0, 100));
-    expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
+    expect_disconnected(Errc::protocol_violation, "the payload of one message twice");
 }
 
 TEST_F(HostileCollectiveStream, a_payload_on_the_lane_and_on_a_stream_disconnects_the_peer) {
     streams(part_stream(0) + slice(content_, 0, 100));
     says_part(part(0, 0, 100, 1));
-    expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
+    expect_disconnected(Errc::protocol_violation, "the payload of one message twice");
 }
 
 TEST_F(HostileCollectiveStream, a_stream_for_a_payload_that_arrived_on_the_lane_is_refused) {
@@ -169,13 +170,13 @@ TEST_F(HostileCollectiveStream, a_stream_for_a_payload_that_arrived_on_the_lane_
     streams(part_stream(0) + content_);
     EXPECT_EQ(hostile_.incoming(), 0U);
     expect_succeeded(asked, pattern(1, 100));
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveStream, a_stream_of_an_unknown_communicator_is_refused) {
     streams(part_stream(0, ContextId(66)) + content_);
     EXPECT_EQ(hostile_.incoming(), 0U);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveStream, streams_of_a_cancelled_operation_are_refused) {
@@ -188,12 +189,12 @@ TEST_F(HostileCollectiveStream, streams_of_a_cancelled_operation_are_refused) {
     expect_failed(asked, Errc::cancelled, "rank 0 cancelled broadcast #0");
     more(stream, slice(content_, 100, 200));
     EXPECT_EQ(hostile_.incoming(), 0U);
-    expect_not_cut_off();
+    expect_not_disconnected();
     streams(part_stream(1) + content_);
     says_part(streamed(1, 0));
     pump();
     EXPECT_EQ(hostile_.incoming(), 0U);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveStream, a_reset_without_an_abort_fails_the_operation_after_five_seconds) {
@@ -207,7 +208,7 @@ TEST_F(HostileCollectiveStream, a_reset_without_an_abort_fails_the_operation_aft
     pass(milliseconds(1));
     expect_failed(asked, Errc::link_closed, "rank 1 abandoned its part without giving a reason");
     EXPECT_EQ(asked.error()->rank(), public_rank(kHostile));
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveStream, a_reset_before_the_call_fails_the_operation_after_five_seconds) {
@@ -220,7 +221,7 @@ TEST_F(HostileCollectiveStream, a_reset_before_the_call_fails_the_operation_afte
     EXPECT_EQ(asked.ended, 0);
     pass(milliseconds(1));
     expect_failed(asked, Errc::link_closed, "rank 1 abandoned its part without giving a reason");
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollectiveStream, an_abort_after_a_reset_gives_the_reason) {
@@ -315,7 +316,7 @@ protected:
 
 TEST_P(LinkGoesDown, operation_fails_with_the_reason_of_the_link) {
     Asked* asked = reach(GetParam());
-    expect_not_cut_off();
+    expect_not_disconnected();
     if (asked != nullptr) {
         EXPECT_EQ(asked->ended, 0);
     }

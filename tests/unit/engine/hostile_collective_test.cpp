@@ -10,39 +10,39 @@ TEST_F(HostileCollective, a_message_in_an_unintroduced_communicator_disconnects_
     auto made = part(0, 0, 0, 1);
     made.context = ContextId(77);
     says_part(made);
-    expect_cut_off(Errc::protocol_violation, "without having introduced it");
+    expect_disconnected(Errc::protocol_violation, "without having introduced it");
 }
 
 TEST_F(HostileCollective, a_message_in_a_communicator_not_made_here_disconnects_the_peer) {
     says(Lane::eager, begins(ContextId(78), kHostile, 2));
-    expect_not_cut_off();
+    expect_not_disconnected();
     auto made = part(0, 0, 9, 1);
     made.context = ContextId(78);
     says_part(made);
-    expect_cut_off(Errc::protocol_violation, "that this side has not made");
+    expect_disconnected(Errc::protocol_violation, "that this side has not made");
 }
 
 TEST_F(HostileCollective, a_skipped_sequence_number_disconnects_the_peer) {
     says_part(part(0, kFuture, 9, 1));
-    expect_not_cut_off();
+    expect_not_disconnected();
     says_part(part(2, kFuture, 9, 1));
-    expect_cut_off(Errc::protocol_violation,
-                   "the peer sent message 2 of its collectives, but message 1 was expected");
+    expect_disconnected(Errc::protocol_violation,
+                        "the peer sent message 2 of its collectives, but message 1 was expected");
 }
 
 TEST_F(HostileCollective, a_repeated_sequence_number_disconnects_the_peer) {
     says_part(part(0, kFuture, 9, 1));
     says_part(part(0, kFuture, 9, 1));
-    expect_cut_off(Errc::protocol_violation,
-                   "the peer sent message 0 of its collectives, but message 1 was expected");
+    expect_disconnected(Errc::protocol_violation,
+                        "the peer sent message 0 of its collectives, but message 1 was expected");
 }
 
 TEST_F(HostileCollective, more_headers_than_the_pool_allows_disconnect_the_peer) {
     std::uint64_t next = 0;
     while (next < PairCollectives::kPool.headers) says_part(part(next++, kFuture, 0, 1));
-    expect_not_cut_off();
+    expect_not_disconnected();
     says_part(part(next, kFuture, 0, 1));
-    expect_cut_off(Errc::protocol_violation, kWithoutCredit);
+    expect_disconnected(Errc::protocol_violation, kWithoutCredit);
 }
 
 TEST_F(HostileCollective, more_payload_than_the_pool_allows_disconnects_the_peer) {
@@ -50,9 +50,9 @@ TEST_F(HostileCollective, more_payload_than_the_pool_allows_disconnects_the_peer
     while (next < PairCollectives::kPool.payload / kLaneBytes) {
         says_part(part(next++, kFuture, kLaneBytes, 1));
     }
-    expect_not_cut_off();
+    expect_not_disconnected();
     says_part(part(next, kFuture, 1, 1));
-    expect_cut_off(Errc::protocol_violation, kWithoutCredit);
+    expect_disconnected(Errc::protocol_violation, kWithoutCredit);
 }
 
 TEST_F(HostileCollective, a_streamed_message_is_charged_for_its_head_only) {
@@ -60,9 +60,9 @@ TEST_F(HostileCollective, a_streamed_message_is_charged_for_its_head_only) {
     for (std::uint64_t i = 0; i < heads; ++i) {
         says_part(part(i, kFuture, wire::kMaxByteCount, 1, PayloadPlace::stream));
     }
-    expect_not_cut_off();
+    expect_not_disconnected();
     says_part(part(heads, kFuture, 1, 1, PayloadPlace::stream));
-    expect_cut_off(Errc::protocol_violation, kWithoutCredit);
+    expect_disconnected(Errc::protocol_violation, kWithoutCredit);
 }
 
 TEST_F(HostileCollective, more_headers_than_the_reserve_allows_disconnect_the_peer) {
@@ -72,10 +72,10 @@ TEST_F(HostileCollective, more_headers_than_the_reserve_allows_disconnect_the_pe
         made.sequence = Sequence(i);
         says_part(made);
     }
-    expect_not_cut_off();
+    expect_not_disconnected();
     made.sequence = Sequence(PairCollectives::kReserve.headers);
     says_part(made);
-    expect_cut_off(Errc::protocol_violation, kWithoutCredit);
+    expect_disconnected(Errc::protocol_violation, kWithoutCredit);
 }
 
 TEST_F(HostileCollective, more_payload_than_the_reserve_allows_disconnects_the_peer) {
@@ -83,11 +83,11 @@ TEST_F(HostileCollective, more_payload_than_the_reserve_allows_disconnects_the_p
     made.from_reserve = true;
     says_part(made);
     says_part(part(1, kFuture, 1, 1));
-    expect_not_cut_off();
+    expect_not_disconnected();
     made = part(2, kFuture, 1, 1);
     made.from_reserve = true;
     says_part(made);
-    expect_cut_off(Errc::protocol_violation, kWithoutCredit);
+    expect_disconnected(Errc::protocol_violation, kWithoutCredit);
 }
 
 TEST_F(HostileCollective, a_message_that_is_not_in_the_schedule_disconnects_the_peer) {
@@ -96,8 +96,8 @@ TEST_F(HostileCollective, a_message_that_is_not_in_the_schedule_disconnects_the_
     made.message = 5;
     says_part(made);
     EXPECT_EQ(asked.ended, 0);
-    expect_cut_off(Errc::protocol_violation,
-                   "the peer sent message 5 of barrier #0, which does not exist");
+    expect_disconnected(Errc::protocol_violation,
+                        "the peer sent message 5 of barrier #0, which does not exist");
     expect_failed(asked, Errc::protocol_violation, "which does not exist");
 }
 
@@ -106,18 +106,18 @@ TEST_F(HostileCollective, an_early_message_that_is_not_in_the_schedule_disconnec
     made.message = 5;
     says_part(made);
     barrier();
-    expect_not_cut_off();
+    expect_not_disconnected();
     Asked& asked = barrier();
-    expect_cut_off(Errc::protocol_violation,
-                   "the peer sent message 5 of barrier #1, which does not exist");
+    expect_disconnected(Errc::protocol_violation,
+                        "the peer sent message 5 of barrier #1, which does not exist");
     expect_failed(asked, Errc::protocol_violation, "which does not exist");
 }
 
 TEST_F(HostileCollective, a_message_of_the_wrong_size_disconnects_the_peer) {
     Asked& asked = broadcast(100);
     says_part(part(0, 0, 99, asked.collective.terms.fingerprint));
-    expect_cut_off(Errc::protocol_violation,
-                   "the peer sent message 0 of broadcast #0, which does not exist");
+    expect_disconnected(Errc::protocol_violation,
+                        "the peer sent message 0 of broadcast #0, which does not exist");
     EXPECT_EQ(asked.memory, Bytes(100));
 }
 
@@ -125,11 +125,11 @@ TEST_F(HostileCollective, a_repeated_message_disconnects_the_peer) {
     Asked& asked = broadcast(300);
     const std::uint64_t print = asked.collective.terms.fingerprint;
     says_part(part(0, 0, 300, print, PayloadPlace::stream));
-    expect_not_cut_off();
+    expect_not_disconnected();
     says_part(part(1, 0, 300, print));
     EXPECT_EQ(asked.memory, Bytes(300));
-    expect_cut_off(Errc::protocol_violation,
-                   "the peer sent message 0 of broadcast #0, which does not exist");
+    expect_disconnected(Errc::protocol_violation,
+                        "the peer sent message 0 of broadcast #0, which does not exist");
     expect_failed(asked, Errc::protocol_violation, "which does not exist");
 }
 
@@ -137,9 +137,9 @@ TEST_F(HostileCollective, a_repeated_early_message_disconnects_the_peer) {
     const std::uint64_t print = fingerprint(broadcast_call(50), 0);
     says_part(part(0, 0, 50, print));
     says_part(part(1, 0, 50, print));
-    expect_not_cut_off();
+    expect_not_disconnected();
     broadcast(50);
-    expect_cut_off(Errc::protocol_violation, "which does not exist");
+    expect_disconnected(Errc::protocol_violation, "which does not exist");
 }
 
 TEST_F(HostileCollective, mismatched_counts_fail_only_the_operation) {
@@ -151,7 +151,7 @@ TEST_F(HostileCollective, mismatched_counts_fail_only_the_operation) {
     ASSERT_EQ(aborts.size(), 1U);
     EXPECT_EQ(aborts[0].operation, 0U);
     EXPECT_EQ(aborts[0].code, Errc::invalid_argument);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollective, a_repeated_message_with_counts_fails_only_the_operation) {
@@ -160,7 +160,7 @@ TEST_F(HostileCollective, a_repeated_message_with_counts_fails_only_the_operatio
     says_part(part(0, 0, 300, print, PayloadPlace::stream));
     says_part(part(1, 0, 300, print));
     expect_failed(asked, Errc::invalid_argument, "pass matching counts");
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollective, messages_of_future_operations_are_kept) {
@@ -172,26 +172,26 @@ TEST_F(HostileCollective, messages_of_future_operations_are_kept) {
         Asked& asked = broadcast(45 - i);
         expect_succeeded(asked, pattern(i + 1, 45 - i));
     }
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollective, too_many_future_operations_disconnect_the_peer) {
     const std::uint64_t most = collective_options().collectives.max_early;
     for (std::uint64_t i = 0; i < most; ++i) says_part(part(i, i * 1'000'000, 9, 1));
     says_part(part(most, 0, 9, 1));
-    expect_not_cut_off();
+    expect_not_disconnected();
     says_part(part(most + 1, ~std::uint64_t{0}, 9, 1));
-    expect_cut_off(Errc::limit_exceeded, "the peer is more than 8 collectives ahead");
+    expect_disconnected(Errc::limit_exceeded, "the peer is more than 8 collectives ahead");
 }
 
 TEST_F(HostileCollective, too_many_streams_of_future_operations_disconnect_the_peer) {
     const std::uint64_t most = collective_options().collectives.max_early;
     for (std::uint64_t i = 0; i <= most; ++i) {
-        expect_not_cut_off();
+        expect_not_disconnected();
         streams(part_stream(i) + pattern(i, 9));
         says_part(part(i, i, 9, 1, PayloadPlace::stream));
     }
-    expect_cut_off(Errc::limit_exceeded, "the peer is more than 8 collectives ahead");
+    expect_disconnected(Errc::limit_exceeded, "the peer is more than 8 collectives ahead");
 }
 
 TEST_F(HostileCollective, operations_make_room_for_further_future_ones_when_they_are_called) {
@@ -199,7 +199,7 @@ TEST_F(HostileCollective, operations_make_room_for_further_future_ones_when_they
         says_abort(i + 7, "given up");
         barrier();
     }
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollective, one_peer_cannot_use_up_the_share_of_another) {
@@ -215,7 +215,7 @@ TEST_F(HostileCollective, one_peer_cannot_use_up_the_share_of_another) {
     honest_.arrive(Lane::eager, said(made) + pattern(1, 9));
     pump();
     EXPECT_FALSE(honest_.closed()) << *honest_.closed();
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollective, credit_returns_when_the_operation_is_called) {
@@ -251,7 +251,7 @@ TEST_F(HostileCollective, credit_returns_for_messages_of_ended_operations) {
     pump();
     // More than the pool allows, unless the credit returns.
     for (std::uint64_t i = 0; i < 40; ++i) says_part(part(i, 0, kLaneBytes, 1));
-    expect_not_cut_off();
+    expect_not_disconnected();
     std::uint64_t payload = 0;
     for (const auto& credit : control_frames<wire::Credit>()) payload += credit.payload_bytes;
     EXPECT_EQ(payload, 40 * kLaneBytes);
@@ -267,17 +267,17 @@ TEST_F(HostileCollective, credit_returns_for_messages_of_an_operation_that_canno
     EXPECT_EQ(hostile_.incoming(), 0U);
     ASSERT_EQ(control_frames<wire::Credit>().size(), 1U);
     EXPECT_EQ(control_frames<wire::Credit>()[0].payload_bytes, 4 * kLaneBytes);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(HostileCollective, returning_more_credit_than_was_taken_disconnects_the_peer) {
     barrier();
     says(Lane::control,
          said(wire::Credit{.pool = wire::CreditPool::collective, .context = kDuo, .headers = 1}));
-    expect_not_cut_off();
+    expect_not_disconnected();
     says(Lane::control,
          said(wire::Credit{.pool = wire::CreditPool::collective, .context = kDuo, .headers = 1}));
-    expect_cut_off(Errc::protocol_violation, "more credit than it had received");
+    expect_disconnected(Errc::protocol_violation, "more credit than it had received");
 }
 
 TEST_F(HostileCollective, the_oldest_operation_progresses_when_later_ones_used_up_the_pool) {
@@ -304,7 +304,7 @@ TEST_F(HostileCollective, the_oldest_operation_progresses_when_later_ones_used_u
     // Now the last one is the oldest.
     EXPECT_EQ(last.ended, 1);
     EXPECT_TRUE(sent.back().from_reserve);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 }  // namespace

@@ -9,28 +9,28 @@ TEST_F(HostileStream, two_streams_for_one_message_disconnect_the_peer) {
     Asked& asked = receive(kHostile, 1);
     says(Lane::eager, bulk(header(0, 1, 300)));
     streams(stream_of(kWorld, 0) + pattern(1, 100));
-    expect_not_cut_off();
+    expect_not_disconnected();
     streams(stream_of(kWorld, 0) + pattern(1, 300));
     EXPECT_EQ(asked.ended, 0);
-    expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
+    expect_disconnected(Errc::protocol_violation, "the payload of one message twice");
     ASSERT_EQ(asked.ended, 1);
     EXPECT_EQ(asked.error()->code(), Errc::protocol_violation);
 }
 
 TEST_F(HostileStream, two_streams_before_the_header_of_their_message_disconnect_the_peer) {
     streams(stream_of(kWorld, 0) + pattern(1, 100));
-    expect_not_cut_off();
+    expect_not_disconnected();
     streams(stream_of(kWorld, 0) + pattern(1, 100));
-    expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
+    expect_disconnected(Errc::protocol_violation, "the payload of one message twice");
 }
 
 TEST_F(HostileStream, a_stream_that_overruns_the_announced_size_disconnects_the_peer) {
     says(Lane::eager, bulk(header(0, 1, 100)));
     const port::StreamId stream = streams(stream_of(kWorld, 0) + pattern(1, 100));
-    expect_not_cut_off();
+    expect_not_disconnected();
     hostile_.arrive(stream, pattern(2, 1));
     pump();
-    expect_cut_off(Errc::protocol_violation, "longer than its header said");
+    expect_disconnected(Errc::protocol_violation, "longer than its header said");
 }
 
 TEST_F(HostileStream, an_overrunning_stream_writes_nothing_past_the_announced_size) {
@@ -51,7 +51,7 @@ TEST_F(HostileStream, an_overrunning_stream_writes_nothing_past_the_announced_si
         }
         EXPECT_EQ(Bytes(asked.memory.begin() + 100, asked.memory.end()), Bytes(100));
     }
-    expect_cut_off(Errc::protocol_violation, "longer than its header said");
+    expect_disconnected(Errc::protocol_violation, "longer than its header said");
 }
 
 TEST_F(HostileStream, a_piece_that_overruns_the_announced_size_is_dropped_whole) {
@@ -59,7 +59,7 @@ TEST_F(HostileStream, a_piece_that_overruns_the_announced_size_is_dropped_whole)
     says(Lane::eager, bulk(header(0, 1, 100)));
     streams(stream_of(kWorld, 0) + pattern(1, 101));
     EXPECT_EQ(asked.memory, Bytes(200));
-    expect_cut_off(Errc::protocol_violation, "longer than its header said");
+    expect_disconnected(Errc::protocol_violation, "longer than its header said");
 }
 
 TEST_F(HostileStream, a_stream_that_ends_early_disconnects_the_peer) {
@@ -68,7 +68,7 @@ TEST_F(HostileStream, a_stream_that_ends_early_disconnects_the_peer) {
     hostile_.finish(streams(stream_of(kWorld, 0) + pattern(1, 99)));
     pump();
     EXPECT_EQ(asked.ended, 0);
-    expect_cut_off(Errc::protocol_violation, "the peer ended a payload of 100 bytes after 99");
+    expect_disconnected(Errc::protocol_violation, "the peer ended a payload of 100 bytes after 99");
     ASSERT_EQ(asked.ended, 1);
     EXPECT_EQ(asked.error()->code(), Errc::protocol_violation);
     EXPECT_EQ(asked.error()->rank(), public_rank(kHostile));
@@ -79,27 +79,27 @@ TEST_F(HostileStream, a_stream_that_ends_within_its_preamble_disconnects_the_pee
     preamble.pop_back();
     hostile_.finish(streams(preamble));
     pump();
-    expect_cut_off(Errc::protocol_violation,
-                   "the peer ended a payload stream before it sent the header");
+    expect_disconnected(Errc::protocol_violation,
+                        "the peer ended a payload stream before it sent the header");
 }
 
 TEST_F(HostileStream, a_stream_without_payload_disconnects_the_peer) {
     hostile_.finish(streams(stream_of(kWorld, 0)));
     pump();
-    expect_cut_off(Errc::protocol_violation,
-                   "the peer ended a payload stream before it sent the header");
+    expect_disconnected(Errc::protocol_violation,
+                        "the peer ended a payload stream before it sent the header");
 }
 
 TEST_F(HostileStream, a_stream_with_the_preamble_of_a_lane_disconnects_the_peer) {
     streams(said(wire::Preamble{.lane = wire::Lane::control}) + pattern(1, 16));
-    expect_cut_off(Errc::protocol_violation,
-                   "the peer opened a payload stream without naming its payload");
+    expect_disconnected(Errc::protocol_violation,
+                        "the peer opened a payload stream without naming its payload");
 }
 
 TEST_F(HostileStream, a_stream_with_an_invalid_preamble_disconnects_the_peer) {
     streams(pattern(1, 24));
-    expect_cut_off(Errc::protocol_violation,
-                   "the peer opened a payload stream without naming its payload");
+    expect_disconnected(Errc::protocol_violation,
+                        "the peer opened a payload stream without naming its payload");
 }
 
 TEST_F(HostileStream, streams_of_messages_that_never_arrive_hold_only_their_windows) {
@@ -109,7 +109,7 @@ TEST_F(HostileStream, streams_of_messages_that_never_arrive_hold_only_their_wind
         opened.push_back(
             streams(stream_of(ContextId(~i), ~std::uint64_t{0} - i) + pattern(i, 500)));
     }
-    expect_not_cut_off();
+    expect_not_disconnected();
     EXPECT_EQ(hostile_.incoming(), kStreams);
     EXPECT_EQ(hostile_.parked(), kStreams * 500) << "the engine takes only the preambles";
     EXPECT_EQ(engine_->messages(), 0U);
@@ -119,7 +119,7 @@ TEST_F(HostileStream, streams_of_messages_that_never_arrive_hold_only_their_wind
     expect_other_peer_unaffected();
     // The name of a reset stream can be used again.
     streams(stream_of(ContextId(~std::uint64_t{0}), ~std::uint64_t{0}) + pattern(1, 5));
-    expect_not_cut_off();
+    expect_not_disconnected();
     hostile_.go_down(Error(Errc::timed_out, "it is gone"));
     pump();
     EXPECT_EQ(waiting_->error()->code(), Errc::timed_out);
@@ -128,7 +128,7 @@ TEST_F(HostileStream, streams_of_messages_that_never_arrive_hold_only_their_wind
 TEST_F(HostileStream, a_stream_for_a_message_that_arrived_on_the_lane_is_refused) {
     says(Lane::eager, eager(header(0, 1, 10)));
     streams(stream_of(kWorld, 0) + pattern(9, 10));
-    expect_not_cut_off();
+    expect_not_disconnected();
     EXPECT_EQ(hostile_.incoming(), 0U);
     Asked& asked = receive(kHostile, 1, 10);
     pump();
@@ -138,7 +138,7 @@ TEST_F(HostileStream, a_stream_for_a_message_that_arrived_on_the_lane_is_refused
 TEST_F(HostileStream, a_stream_before_a_message_on_the_lane_disconnects_the_peer) {
     streams(stream_of(kWorld, 0) + pattern(9, 10));
     says(Lane::eager, eager(header(0, 1, 10)));
-    expect_cut_off(Errc::protocol_violation, "the payload of one message twice");
+    expect_disconnected(Errc::protocol_violation, "the payload of one message twice");
 }
 
 TEST_F(HostileStream, sizes_near_the_integer_limit_are_refused) {
@@ -148,20 +148,20 @@ TEST_F(HostileStream, sizes_near_the_integer_limit_are_refused) {
         says(Lane::eager, frame);
         EXPECT_EQ(engine_->messages(), 0U);
     }
-    expect_cut_off(Errc::limit_exceeded, "size");
+    expect_disconnected(Errc::limit_exceeded, "size");
 }
 
 TEST_F(HostileStream, an_eager_size_above_the_limit_is_refused) {
     says(Lane::eager,
          nexar::testing::with_size(said(wire::EagerHeader{header(0, 1, 8)}), ~std::uint64_t{0}));
     EXPECT_EQ(engine_->messages(), 0U);
-    expect_cut_off(Errc::limit_exceeded, "size");
+    expect_disconnected(Errc::limit_exceeded, "size");
 }
 
 TEST_F(HostileStream, a_message_of_the_largest_size_buffers_only_its_head) {
     says(Lane::eager, bulk(header(0, 1, wire::kMaxByteCount)));
     streams(stream_of(kWorld, 0) + pattern(1, 5000));
-    expect_not_cut_off();
+    expect_not_disconnected();
     EXPECT_EQ(hostile_.parked(), 5000U - small_options().bulk_head);
     EXPECT_LE(pool_.statistics().total.bytes_in_use, 4096U);
     Asked& asked = receive(kHostile, 1);

@@ -104,7 +104,7 @@ protected:
         pump();
         return stream;
     }
-    void expect_cut_off(std::string_view rule) {
+    void expect_disconnected(std::string_view rule) {
         ASSERT_TRUE(transfers().violation());
         EXPECT_THAT(transfers().violation()->cause(), HasSubstr(rule));
         EXPECT_TRUE(link_.closed());
@@ -156,7 +156,7 @@ TEST_F(TransfersTest, disconnects_a_peer_that_does_not_read) {
     for (int i = 0; i < 3; ++i) transfers().say_message(Lane::rpc, wire::Cancel{});
     EXPECT_FALSE(transfers().violation());
     transfers().say_message(Lane::rpc, wire::Cancel{});
-    expect_cut_off("the peer does not read what this node sends");
+    expect_disconnected("the peer does not read what this node sends");
     transfers().say_message(Lane::rpc, wire::Cancel{});
     EXPECT_EQ(transfers().backlog(Lane::rpc), 4U)
         << "the engine queues nothing for a disconnected peer";
@@ -244,14 +244,14 @@ TEST_F(TransfersTest, refuses_a_stream_whose_transfer_is_over) {
 TEST_F(TransfersTest, disconnects_a_peer_that_sends_a_payload_twice) {
     opens(stream_of(ContextId(3), 9));
     opens(stream_of(ContextId(3), 9));
-    expect_cut_off("the peer sent the payload of one message twice");
+    expect_disconnected("the peer sent the payload of one message twice");
 }
 
 TEST_F(TransfersTest, disconnects_a_peer_whose_stream_ends_without_a_header) {
     const auto stream = opens(stream_of(ContextId(3), 9));
     link_.finish(stream);
     pump();
-    expect_cut_off("the peer ended a payload stream before it sent the header");
+    expect_disconnected("the peer ended a payload stream before it sent the header");
 }
 
 TEST_F(TransfersTest, detaches_a_receiver_that_rejects_its_stream) {

@@ -103,7 +103,7 @@ TEST_F(WithdrawRace, a_receive_can_match_a_message_whose_stream_is_being_refused
     EXPECT_EQ(asked.error()->code(), Errc::cancelled);
     EXPECT_EQ(engine_->messages(), 0U);
     EXPECT_EQ(hostile_.incoming(), 0U);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(WithdrawRace, a_message_can_be_dropped_while_its_stream_is_being_refused) {
@@ -116,7 +116,7 @@ TEST_F(WithdrawRace, a_message_can_be_dropped_while_its_stream_is_being_refused)
     pump();
     EXPECT_EQ(engine_->messages(), 0U);
     EXPECT_EQ(hostile_.incoming(), 0U);
-    expect_not_cut_off();
+    expect_not_disconnected();
 }
 
 TEST_F(WithdrawRace, a_taken_message_can_be_dropped_after_its_peer_was_disconnected) {
@@ -129,7 +129,7 @@ TEST_F(WithdrawRace, a_taken_message_can_be_dropped_after_its_peer_was_disconnec
     EXPECT_EQ(hostile_.incoming(), 0U);
     engine_->drop(*taken);
     EXPECT_EQ(engine_->messages(), 0U);
-    expect_cut_off(Errc::protocol_violation, "never announced");
+    expect_disconnected(Errc::protocol_violation, "never announced");
 }
 
 TEST_F(WithdrawRace, pending_sends_to_this_rank_fail_when_the_engine_closes) {
