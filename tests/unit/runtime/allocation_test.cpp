@@ -24,6 +24,14 @@ void* operator new(std::size_t bytes) {
 void* operator new[](std::size_t bytes) {
     return counted(bytes);
 }
+void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
+    ++allocations;
+    return std::malloc(bytes);
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
+    ++allocations;
+    return std::malloc(bytes);
+}
 void operator delete(void* memory) noexcept {
     std::free(memory);
 }
