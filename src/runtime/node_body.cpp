@@ -35,15 +35,6 @@ namespace {
 // A closed link lingers for at most two seconds; the rest is for a busy machine.
 constexpr Duration kCloseTime = std::chrono::seconds(10);
 
-RecorderOptions recorder_options(const NodeBody::Setup& setup) {
-    RecorderOptions options;
-    if (setup.config) {
-        options.events_per_thread =
-            static_cast<std::size_t>(setup.config->integer("recorder_events"));
-    }
-    return options;
-}
-
 engine::EngineOptions engine_options(const NodeBody::Setup& setup, Recorder& recorder) {
     engine::EngineOptions options;
     options.recorder = &recorder;
@@ -66,7 +57,7 @@ engine::EngineOptions engine_options(const NodeBody::Setup& setup, Recorder& rec
 NodeBody::NodeBody(std::shared_ptr<runtime::Loop> loop, const Setup& setup)
     : loop_(std::move(loop)),
       pool_(setup.config ? pool_profile(*setup.config) : PoolProfile::training()),
-      recorder_(recorder_options(setup)),
+      recorder_(setup.config ? recorder_options(*setup.config) : RecorderOptions{}),
       engine_(engine_options(setup, recorder_), pool_),
       mesh_(engine_, *this, setup.mesh),
       config_(setup.config),

@@ -238,7 +238,8 @@ TEST(BenchCommand, reports_wrong_arguments_before_it_starts_anything) {
     EXPECT_THAT(refusal({"reduce", "-n", "2", "-r", "2"}), HasSubstr("0 to 1"));
     EXPECT_THAT(refusal({"reduce", "-n", "2", "-d", "f33"}), HasSubstr("f32, f64"));
     EXPECT_THAT(refusal({"reduce", "-n", "2", "-o", "bit_or"}), HasSubstr("bit_or"));
-    EXPECT_THAT(refusal({"scan", "-n", "2", "-o", "average"}), HasSubstr("cannot compute averages"));
+    EXPECT_THAT(refusal({"scan", "-n", "2", "-o", "average"}),
+                HasSubstr("cannot compute averages"));
     EXPECT_THAT(refusal({"reduce", "-n", "2", "-b", "2MiB", "-e", "1MiB"}), HasSubstr("2MiB"));
     EXPECT_THAT(refusal({"reduce", "-n", "2", "--sizes", "8 much"}), HasSubstr("much"));
     EXPECT_THAT(refusal({"reduce", "-n", "2", "--iters", "0"}), HasSubstr("--seconds"));

@@ -141,7 +141,8 @@ TEST_F(ClusterCommand, errors_say_what_to_do) {
         return outcome.errors;
     };
     EXPECT_THAT(failure({"token", "create", "--state", state_}), HasSubstr("nexar token create: "));
-    EXPECT_THAT(failure({"peers", "--state", state_}), HasSubstr("start `nexar seed` with this state directory"));
+    EXPECT_THAT(failure({"peers", "--state", state_}),
+                HasSubstr("start `nexar seed` with this state directory"));
     EXPECT_THAT(failure({"token", "revoke", "00", "--state", state_}),
                 HasSubstr("no token has an id that begins with \"00\""));
     EXPECT_THAT(failure({"token", "create", "--uses", "0"}), HasSubstr("--uses"));

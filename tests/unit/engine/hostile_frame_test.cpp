@@ -185,15 +185,15 @@ TEST_F(HostileFrame, withdrawals_of_messages_never_sent_are_limited) {
     const auto most = small_options().shared.headers;
     for (std::uint64_t i = 0; i < most; ++i) withdraws(5 + i, ContextId(i));
     expect_not_disconnected();
-    asks_back(77);
-    EXPECT_TRUE(told<wire::Withdraw>().empty());
+    withdraws(77);
+    EXPECT_TRUE(control_frames<wire::Withdraw>().empty());
     expect_disconnected(Errc::limit_exceeded, "withdraws messages that it never sent");
 }
 
 TEST_F(HostileFrame, withdrawing_a_message_twice_disconnects_the_peer) {
     withdraws(0);
     expect_not_disconnected();
-    asks_back(0);
+    withdraws(0);
     expect_disconnected(Errc::protocol_violation, "withdrew one message twice");
 }
 
