@@ -116,7 +116,7 @@ TEST_F(Launched, a_rank_that_reaches_the_seed_of_another_job_gets_an_error_sayin
     EXPECT_THAT(other->errors(),
                 AllOf(HasSubstr("it belongs to another job that uses the same port"),
                       HasSubstr("set NEXAR_SEED_PORT on all ranks"), HasSubstr("NEXAR_JOB_SECRET"),
-                      Not(HasSubstr("does not know the secret"))));
+                      Not(HasSubstr("does not know the secret of this job"))));
     // The first job is not disturbed.
     const auto second = start_rank(from_script(kSecret, 1, port));
     EXPECT_EQ(second->wait(), 0) << second->errors();
