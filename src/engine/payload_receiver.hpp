@@ -22,6 +22,7 @@ public:
     PayloadReceiver() = default;
     PayloadReceiver(const PayloadReceiver&) = delete;
     PayloadReceiver& operator=(const PayloadReceiver&) = delete;
+    virtual ~PayloadReceiver() = default;
 
     /// Takes bytes of the payload, in order and never more than `bytes` in all, and returns how
     /// many. On a lane it must take all of them; on a stream the rest waits in the link until
@@ -46,9 +47,6 @@ public:
 
     std::uint64_t bytes = 0;     // of the payload, as its header says
     InStream* stream = nullptr;  // on which the payload arrives
-
-protected:
-    ~PayloadReceiver() = default;
 };
 
 }  // namespace nexar::engine

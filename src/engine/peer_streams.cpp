@@ -143,7 +143,7 @@ void PeerTransfers::refuse(InStream& stream) {
 PayloadReceiver* PeerTransfers::forget(InStream& stream) {
     PayloadReceiver* const receiver = stream.receiver_;
     if (receiver != nullptr) receiver->stream = nullptr;
-    if (stream.early_) early_.erase(*stream.name_);
+    if (stream.early_ && stream.name_) early_.erase(*stream.name_);
     streams_in_.erase(stream.id_.value());
     return receiver;
 }

@@ -51,7 +51,7 @@ void PeerTransfers::connect(port::Link& link, std::unique_ptr<LaneReader> contro
         std::unique_ptr<LaneReader>& reader = readers_[static_cast<std::size_t>(lane)];
         if (lane == port::Lane::control && control != nullptr) {
             control->hand_to(taker);
-            reader = std::move(control);
+            reader = std::exchange(control, nullptr);
             continue;
         }
         const std::vector<std::byte> preamble = wire::to_bytes(wire::Preamble{.lane = name});
