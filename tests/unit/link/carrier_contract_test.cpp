@@ -24,8 +24,8 @@ struct Kind<SimPair> {
     static port::DialTarget target(SimPair& pair) {
         return {.peer = port::MemberTarget{.node = pair.b.identity().node}};
     }
-    static constexpr bool has_addresses = false;
-    static constexpr bool can_carry_joins = false;
+    static constexpr bool kHasAddresses = false;
+    static constexpr bool kCanCarryJoins = false;
 };
 
 template <>
@@ -36,8 +36,8 @@ struct Kind<QuicPair> {
         return {.address = pair.server_side.host().address(),
                 .peer = port::MemberTarget{.node = TestCluster::node_id(2)}};
     }
-    static constexpr bool has_addresses = true;
-    static constexpr bool can_carry_joins = true;
+    static constexpr bool kHasAddresses = true;
+    static constexpr bool kCanCarryJoins = true;
 };
 
 template <class Pair>
@@ -118,7 +118,7 @@ TYPED_TEST(CarrierContract, a_kind_without_seeds_says_that_it_cannot_dial_them) 
          {port::DialTarget{.address = sim::DatagramNet::address(9), .peer = port::SeedTarget{}},
           port::DialTarget{.address = sim::DatagramNet::address(9), .peer = port::JoinTarget{}}}) {
         const auto id = this->client().dial(this->now(), target);
-        EXPECT_EQ(id.has_value(), TestFixture::OfKind::can_carry_joins);
+        EXPECT_EQ(id.has_value(), TestFixture::OfKind::kCanCarryJoins);
         if (id) {
             this->pair_.client_side.dialed(*id);
         } else {
@@ -135,7 +135,7 @@ TYPED_TEST(CarrierContract, both_ends_export_the_same_key_or_say_that_there_is_n
     const port::Link& dialer = this->pair_.client_side.dialed(this->id_).link();
     const auto exported = dialer.export_key("EXPORTER-test", here);
     const auto matching = this->accepted().link().export_key("EXPORTER-test", there);
-    EXPECT_EQ(exported.has_value(), TestFixture::OfKind::can_carry_joins);
+    EXPECT_EQ(exported.has_value(), TestFixture::OfKind::kCanCarryJoins);
     ASSERT_EQ(exported.has_value(), matching.has_value());
     if (!exported) {
         EXPECT_EQ(exported.error().code(), Errc::unsupported);
@@ -157,7 +157,7 @@ TYPED_TEST(CarrierContract, the_remote_address_is_where_the_peer_listens) {
     const Address remote = this->pair_.client_side.dialed(this->id_).link().remote();
     EXPECT_EQ(remote, this->server().local());
     EXPECT_EQ(this->accepted().link().remote(), this->client().local());
-    EXPECT_EQ(remote != Address{}, TestFixture::OfKind::has_addresses);
+    EXPECT_EQ(remote != Address{}, TestFixture::OfKind::kHasAddresses);
 }
 
 TYPED_TEST(CarrierContract, on_ready_returns_false_when_nothing_has_arrived) {
