@@ -111,7 +111,7 @@ struct Peer {
         : node(id), messages(shared, all.limits().hash_seed), transfers(all, *this) {}
 
     NodeId node;
-    std::optional<Error> lost{};  // why there is no link any more
+    std::optional<Error> lost{};  // why the link is gone
     bool wanted = false;  // Engine::poll_wanted() reports, or has reported, that a link is needed
     std::optional<Error> farewell{};  // the peer's reason for leaving; Down will follow
 

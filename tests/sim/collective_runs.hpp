@@ -42,7 +42,8 @@ struct CollectiveRuns {
     std::size_t largest_count = 20'000;
 };
 
-/// Random calls with one round of algorithms on 1 to 8 nodes. Ranks run far ahead of each other.
+/// Runs random calls with one round of algorithms on 1 to 8 nodes. Some ranks run far ahead of the
+/// others.
 template <class Cluster>
 void run_random_calls(std::uint64_t seed, const CollectiveRuns& runs) {
     const std::size_t world = 1 + seed % 8;

@@ -40,7 +40,7 @@ struct AskedCollective {
     std::uint32_t root = 0;
 };
 
-/// Returns nullopt if there is no operation of this name.
+/// Returns nullopt if no operation has this name.
 std::optional<schedule::Collective> operation_named(std::string_view name);
 
 /// "all_reduce, reduce, ..."
