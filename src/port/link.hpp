@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/address.hpp"
 #include "base/identity.hpp"
@@ -31,6 +33,13 @@ struct StreamOptions {
 };
 inline constexpr std::size_t kMaxPrefixBytes = 64;
 
+/// What a kind of link can do on this machine, as an estimate: a pair uses the link with the lowest
+/// latency for its lanes and the one with the highest bandwidth for payload streams.
+struct LinkSpeed {
+    Duration latency = std::chrono::microseconds(10);
+    double bytes_per_second = 1e9;
+};
+
 /// A connection to one authenticated peer.
 ///
 /// Calls only enqueue: they neither block nor call back, so a Sink or a Source may make them. Their
@@ -47,6 +56,12 @@ public:
 
     /// From the peer's certificate; valid from Up on.
     virtual const Identity& peer() const noexcept = 0;
+
+    /// The name of its kind in the table of kinds; the same for all links of a carrier.
+    virtual std::string_view kind() const noexcept { return "unnamed"; }
+
+    /// Constant from Up on.
+    virtual LinkSpeed speed() const noexcept { return {}; }
 
     /// Where the peer's packets come from. Address{} for a kind without addresses.
     virtual Address remote() const noexcept { return {}; }
@@ -109,6 +124,15 @@ public:
     virtual void close(std::string_view reason) = 0;
 };
 
+/// The beginning of a link that two nodes set up over a link that they already have.
+struct Invitation {
+    LinkId link{};
+    /// For Carrier::accept() of the peer, sent over a link that is authenticated and secret. At
+    /// most kMaxInvitationBytes.
+    std::vector<std::byte> bytes{};
+};
+inline constexpr std::size_t kMaxInvitationBytes = 256;
+
 /// All links of one kind and the resources they share: a UDP socket, the rings of one host, a
 /// device. It owns no thread and no loop; one thread at a time drives it:
 ///
@@ -159,7 +183,30 @@ public:
         return Error(Errc::unsupported, "links of this kind cannot be dialed");
     }
 
-    /// Gives up a link that was dialed and is not Up yet; Down follows with the next flush().
+    /// Begins a link to a peer that this node has another link to; Up or Down follows, at the
+    /// latest after the carrier's handshake timeout. Errc::unsupported for a kind that is dialed;
+    /// another Error, whose cause completes "no shared memory because ...", where this node cannot
+    /// have such a link.
+    virtual Result<Invitation> invite(TimePoint /*now*/, const Identity& /*peer*/) {
+        return Error(Errc::unsupported, "links of this kind are dialed");
+    }
+
+    /// The other end of invite(): begins the link to which `peer` invited this node.
+    virtual Result<LinkId> accept(TimePoint /*now*/, const Identity& /*peer*/,
+                                  ConstBytes /*invitation*/) {
+        return Error(Errc::unsupported, "links of this kind are dialed");
+    }
+
+    /// The driver is about to wait for the descriptor instead of polling: from now on everything
+    /// that arrives must make the descriptor readable. Returns false if something has arrived that
+    /// does not; then the driver must poll again first.
+    virtual bool fall_asleep() noexcept { return true; }
+    /// The driver polls again: arrivals need not make the descriptor readable until the next
+    /// fall_asleep().
+    virtual void wake_up() noexcept {}
+
+    /// Gives up a link that was dialed, or begun by invite() or accept(), and is not Up yet; Down
+    /// follows with the next flush().
     virtual void abandon(LinkId /*link*/) {}
 
     /// Sets the credentials of links that begin from now on. Without any, nobody is admitted and

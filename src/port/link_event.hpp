@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <nexar/error.hpp>
@@ -32,13 +33,27 @@ struct Rest {
     std::vector<std::byte> bytes{};
 };
 
+/// Bytes of one lane in one direction of a link; `offset` counts from the lane's first byte.
+struct LaneBytes {
+    std::uint64_t offset = 0;
+    std::vector<std::byte> bytes{};
+};
+
 /// The last event of a link: nothing is sent or received any more, every stream that was being sent
 /// has had its Released, and the link does not use any source or sink again. Also the first event
 /// when the link could not be established. Bytes that the peer knows to be delivered are not lost:
-/// `rests` has those that were still parked here, at most the park budget.
+/// `rests` and `untaken` have those that were still parked here, at most the park budget. The peer
+/// may have other links, so nothing else is lost either: `unconfirmed` has what must be sent again.
 struct Down {
     Error reason;
     std::vector<Rest> rests{};
+    /// Per lane: bytes that arrived and that the sink had not taken.
+    std::array<LaneBytes, kLanes> untaken{};
+    /// Per lane: bytes written here that the peer's link is not known to have. All earlier bytes
+    /// reach the peer's sink or its `untaken`.
+    std::array<LaneBytes, kLanes> unconfirmed{};
+    /// The link knows that the peer's process has ended, so its other links are useless.
+    bool peer_gone = false;
 };
 
 /// A peer dialed this carrier and was refused: the only event of its link, which need not be
