@@ -16,6 +16,7 @@
 #include "base/time.hpp"
 #include "port/dial.hpp"
 #include "port/link_event.hpp"
+#include "port/shared_memory.hpp"
 #include "port/stream.hpp"
 
 namespace nexar::security {
@@ -118,6 +119,18 @@ public:
     virtual bool send_datagram(ConstBytes bytes) = 0;
     virtual std::size_t max_datagram() const noexcept = 0;
 
+    /// Lets the peer read memory that Carrier::allocate() of this link's carrier made: the peer
+    /// gets Shared with `name`. Fails where the kind has no shared memory, or the peer has too much
+    /// of it.
+    virtual Result<void> share(std::uint64_t /*name*/,
+                               const std::shared_ptr<SharedMemory>& /*memory*/) {
+        return Error(Errc::unsupported, "links of this kind cannot share memory");
+    }
+
+    /// Something in shared memory has changed that the peer may wait for: if its driver sleeps, its
+    /// descriptor becomes readable. Cheap if it does not sleep.
+    virtual void nudge() noexcept {}
+
     /// Sends everything enqueued so far, waits until it has arrived, then ends the link. Down
     /// follows, at the latest after the carrier's linger time. The peer gets `reason`, cut to 200
     /// bytes.
@@ -195,6 +208,11 @@ public:
     virtual Result<LinkId> accept(TimePoint /*now*/, const Identity& /*peer*/,
                                   ConstBytes /*invitation*/) {
         return Error(Errc::unsupported, "links of this kind are dialed");
+    }
+
+    /// Memory for Link::share(). Errc::unsupported for a kind without shared memory.
+    virtual Result<std::shared_ptr<SharedMemory>> allocate(std::size_t /*bytes*/) {
+        return Error(Errc::unsupported, "links of this kind cannot share memory");
     }
 
     /// The driver is about to wait for the descriptor instead of polling: from now on everything

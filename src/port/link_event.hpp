@@ -3,12 +3,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <nexar/error.hpp>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "base/types.hpp"
+#include "port/shared_memory.hpp"
 #include "port/stream.hpp"
 
 namespace nexar::port {
@@ -106,9 +108,16 @@ struct DatagramArrived {
     std::vector<std::byte> bytes{};
 };
 
+/// The peer shared memory with this node, see Link::share().
+struct Shared {
+    std::uint64_t name = 0;
+    std::shared_ptr<const PeerMemory> memory{};
+};
+
 struct LinkEvent {
     LinkId link{};
-    std::variant<Up, Down, Refused, Writable, Opened, Finished, Aborted, Released, DatagramArrived>
+    std::variant<Up, Down, Refused, Writable, Opened, Finished, Aborted, Released, DatagramArrived,
+                 Shared>
         what;
 };
 
