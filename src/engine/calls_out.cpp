@@ -35,6 +35,7 @@ void Calls::start(Context& context, CallOperation& call) {
     call.incoming.calls = this;
     call.incoming.response = &call;
     call.incoming.bytes = kUnknownBytes;
+    call.incoming.streamed = 0;
     call.incoming.on_stream = false;
     call.incoming.content.clear();
     call.response.clear();

@@ -52,10 +52,7 @@ Engine::~Engine() {
 }
 
 Peer& Engine::add_peer(const NodeId& node) {
-    const auto same = [&](const auto& peer) { return peer->node == node; };
-    if (const auto found = std::ranges::find_if(peers_, same); found != peers_.end()) {
-        return **found;
-    }
+    if (Peer* const found = find(node)) return *found;
     peers_.push_back(std::make_unique<Peer>(transfers_, node, options_.shared));
     return *peers_.back();
 }
@@ -182,8 +179,9 @@ std::optional<TimePoint> Engine::next_deadline() const noexcept {
 }
 
 bool Engine::idle() const noexcept {
-    return pending_ == 0 &&
-           std::ranges::none_of(peers_, [](const auto& peer) { return peer->transfers.up(); });
+    return pending_ == 0 && std::ranges::none_of(peers_, [](const auto& peer) {
+               return peer->transfers.has_links();
+           });
 }
 
 void Engine::close(const std::optional<Error>& why) {

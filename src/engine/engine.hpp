@@ -134,10 +134,14 @@ public:
 
     void handle(const port::LinkEvent& event);
 
-    /// Takes over a link on which both ends have completed the handshake; `control` keeps reading
-    /// the control lane. Returns false and does nothing if the node is not a peer, or has or had a
-    /// link.
-    bool take_over(port::Link& link, std::unique_ptr<LaneReader>& control);
+    /// Takes over the first link to a peer, on which both ends have completed the handshake;
+    /// `control` keeps reading the control lane, to which `control_bytes` were written after the
+    /// preamble. Returns false and does nothing if the node is not a peer, or has or had a link.
+    /// Further links of a peer come with their Up.
+    bool take_over(port::Link& link, std::unique_ptr<LaneReader>& control,
+                   std::uint64_t control_bytes);
+    /// Uses this link of a peer, whatever its speed is. Returns false if the peer does not have it.
+    bool prefer(const NodeId& node, port::LinkId link);
 
     /// Ends the operations that wait for this peer with `reason`: there will be no link to it.
     void give_up(const NodeId& node, const Error& reason);
@@ -200,8 +204,10 @@ private:
     void on_up(port::LinkId id, const port::Up& up);
     void on_down(Peer& peer, const Error& reason) override;
     void lose(Peer& peer, const Error& reason);
-    Peer* awaited(const NodeId& node) noexcept;
-    void connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> control);
+    Peer* find(const NodeId& node) const noexcept;
+    Peer* awaited(const NodeId& node) const noexcept;
+    void connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> control = nullptr,
+                 std::uint64_t control_bytes = 0);
     static void on_report(Peer& peer, const wire::ErrorReport& report);
 
     // engine_abort.cpp

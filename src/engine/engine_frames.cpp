@@ -109,6 +109,7 @@ Result<Awaited> Engine::look_up(Peer& peer, const TransferName& name) {
             return CollectiveRunner::look_up(peer, name);
         case TransferKind::request:
         case TransferKind::response:
+        case TransferKind::lane:  // does not reach the owner
             break;
     }
     return Calls::look_up(peer, name);

@@ -22,34 +22,46 @@ void Engine::handle(const port::LinkEvent& event) {
 
 void Engine::on_up(port::LinkId id, const port::Up& up) {
     NEXAR_ASSERT(!up.joiner && id == up.link->id());
-    Peer* const peer = awaited(up.link->peer().node);
-    if (peer == nullptr) {
-        up.link->close("you are not a member, or you are already connected");
+    Peer* const peer = find(up.link->peer().node);
+    if (peer == nullptr || peer->lost || closing_ || peer->transfers.violation() ||
+        peer->transfers.links().size() == PeerTransfers::kMaxLinks) {
+        up.link->close("you are not a member, or you have too many links");
         return;
     }
-    connect(*peer, *up.link, nullptr);
+    connect(*peer, *up.link);
 }
 
-/// The peer with that node id, if it may have a link now.
-Peer* Engine::awaited(const NodeId& node) noexcept {
+Peer* Engine::find(const NodeId& node) const noexcept {
     const auto found =
         std::ranges::find_if(peers_, [&](const auto& peer) { return peer->node == node; });
-    if (found == peers_.end() || (*found)->transfers.up() || (*found)->lost || closing_) {
-        return nullptr;
-    }
-    return found->get();
+    return found == peers_.end() ? nullptr : found->get();
 }
 
-bool Engine::take_over(port::Link& link, std::unique_ptr<LaneReader>& control) {
+/// The peer with that node id, if it has no link and may have one.
+Peer* Engine::awaited(const NodeId& node) const noexcept {
+    Peer* const peer = find(node);
+    return peer == nullptr || peer->transfers.up() || peer->lost || closing_ ? nullptr : peer;
+}
+
+bool Engine::take_over(port::Link& link, std::unique_ptr<LaneReader>& control,
+                       std::uint64_t control_bytes) {
     Peer* const peer = awaited(link.peer().node);
     if (peer == nullptr) return false;
-    connect(*peer, link, std::move(control));
+    connect(*peer, link, std::move(control), control_bytes);
     return true;
 }
 
-void Engine::connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> control) {
+bool Engine::prefer(const NodeId& node, port::LinkId link) {
+    Peer* const peer = find(node);
+    return peer != nullptr && peer->transfers.usable() && peer->transfers.prefer(link);
+}
+
+void Engine::connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> control,
+                     std::uint64_t control_bytes) {
+    const bool first = !peer.transfers.up();
     recording_.link(EventKind::link_up, peer.node, 0);
-    peer.transfers.connect(link, std::move(control));
+    peer.transfers.connect(link, std::move(control), control_bytes);
+    if (!first) return;
     if (abort_) peer.transfers.say_message(port::Lane::control, *abort_);
     messages_.drain(peer);
     calls_.drain(peer);

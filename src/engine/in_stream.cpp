@@ -12,6 +12,7 @@ void PayloadReceiver::reject() {
     InStream* const rejected = std::exchange(stream, nullptr);
     if (rejected == nullptr) return;
     rejected->receiver_ = nullptr;
+    streamed = 0;
     rejected->refuse();
 }
 
@@ -37,7 +38,15 @@ std::size_t InStream::write_payload(std::uint64_t offset, port::ConstBytes bytes
         refuse();
         return bytes.size();
     }
-    return receiver_->write(offset, bytes);
+    // They arrived on a link that broke.
+    const auto known = static_cast<std::size_t>(std::min<std::uint64_t>(
+        receiver_->streamed - std::min(offset, receiver_->streamed), bytes.size()));
+    if (known == bytes.size()) return known;
+    PayloadReceiver& receiver = *receiver_;
+    const std::size_t taken = known + receiver.write(offset + known, bytes.subspan(known));
+    // The receiver may have detached itself, and a receiver without a stream begins anew.
+    if (receiver_ == &receiver) receiver.streamed = std::max(receiver.streamed, offset + taken);
+    return taken;
 }
 
 std::size_t InStream::write(std::uint64_t offset, port::ConstBytes bytes) noexcept {
@@ -55,6 +64,8 @@ std::size_t InStream::write(std::uint64_t offset, port::ConstBytes bytes) noexce
 port::Bytes InStream::region(std::uint64_t offset, std::size_t bytes) noexcept {
     if (offset < preamble_.size() || receiver_ == nullptr) return {};
     offset -= preamble_.size();
+    if (offset < receiver_->streamed) return {};
+    receiver_->streamed = offset;
     const std::uint64_t left = receiver_->bytes - std::min(offset, receiver_->bytes);
     return receiver_->region(offset,
                              static_cast<std::size_t>(std::min<std::uint64_t>(bytes, left)));

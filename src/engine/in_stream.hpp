@@ -14,13 +14,14 @@
 namespace nexar::engine {
 
 class PeerTransfers;
+struct PeerLink;
 
 /// A payload stream from a peer: first the preamble, which names the payload, then the payload. Its
 /// bytes wait in the link until a receiver is attached and takes them.
 class InStream final : public port::Sink {
 public:
-    InStream(PeerTransfers& transfers, port::StreamId id) noexcept
-        : transfers_(&transfers), id_(id) {}
+    InStream(PeerTransfers& transfers, PeerLink& link, port::StreamId id) noexcept
+        : transfers_(&transfers), link_(&link), id_(id) {}
 
     port::StreamId id() const noexcept { return id_; }
     PeerTransfers& transfers() const noexcept { return *transfers_; }
@@ -52,12 +53,15 @@ private:
     std::size_t write_payload(std::uint64_t offset, port::ConstBytes bytes) noexcept;
 
     PeerTransfers* transfers_;
+    PeerLink* link_;  // nullptr when it is down
     port::StreamId id_;
     std::optional<TransferName> name_{};
+    std::uint16_t attempt_ = 0;  // see wire::Preamble
     PayloadReceiver* receiver_ = nullptr;
     bool refused_ = false;
     bool early_ = false;  // its header has not arrived, see PeerTransfers::early_
     std::optional<port::Rest> rest_{};
+    std::uint64_t rest_number_ = 0;  // see PeerTransfers::rests_
     std::size_t rest_taken_ = 0;
     std::array<std::byte, wire::kBulkPreambleBytes> preamble_{};
 };

@@ -1,47 +1,44 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <vector>
-
+#include <memory>
 #include <nexar/result.hpp>
-#include "engine/payload_receiver.hpp"
+#include <utility>
+
+#include "engine/frame_reader.hpp"
 #include "port/stream.hpp"
-#include "wire/frame.hpp"
-#include "wire/preamble.hpp"
+#include "wire/limits.hpp"
 
 namespace nexar::engine {
 
-/// The payload that follows a frame on its lane.
-struct LanePayload {
-    std::uint64_t bytes = 0;
-    PayloadReceiver* receiver = nullptr;  // takes every byte as it arrives; nullptr: it is dropped
-};
-
-/// Splits the bytes of a lane into its preamble, frames, and the payloads behind frames. Takes all
-/// bytes immediately: a lane never waits.
+/// A lane as it arrives on one link: preambles, each followed by a part of the lane. Several of
+/// them feed one FrameReader, which takes each byte of the lane once and in order: a reader whose
+/// part comes later waits for the others.
 class LaneReader final : public port::Sink {
 public:
-    /// Receives the frames.
-    class Taker {
-    public:
-        virtual ~Taker() = default;
-        /// Called with a whole frame. Returns the payload that follows it.
-        virtual Result<LanePayload> frame(const wire::FrameHeader& header,
-                                          port::ConstBytes body) = 0;
-        /// Called when the peer violates the protocol; the reader drops the rest of the lane.
-        virtual void violated(const Error& error) = 0;
-    };
+    using Taker = FrameReader::Taker;
 
-    LaneReader(wire::Lane lane, Taker& taker) noexcept : lane_(lane), taker_(&taker) {}
+    /// For a lane that begins on this link.
+    LaneReader(wire::Lane lane, Taker& taker)
+        : owned_(std::make_unique<FrameReader>(lane, taker)), frames_(owned_.get()) {}
+    /// For a further link of a peer; `frames` must outlive it.
+    explicit LaneReader(FrameReader& frames) noexcept : frames_(&frames) {}
 
-    /// Passes all later frames to `taker`. May be called from within frame().
-    void hand_to(Taker& taker) noexcept { taker_ = &taker; }
+    /// Passes on the frame reader, which must outlive this object.
+    std::unique_ptr<FrameReader> release_frames() noexcept { return std::move(owned_); }
+    FrameReader& frames() noexcept { return *frames_; }
 
-    /// If `receiver` is taking a payload, drops the rest of the payload.
-    void skip(const PayloadReceiver& receiver) noexcept {
-        if (payload_.receiver == &receiver) payload_.receiver = nullptr;
+    /// See FrameReader.
+    void hand_to(Taker& taker) noexcept { frames_->hand_to(taker); }
+    void skip(const PayloadReceiver& receiver) noexcept { frames_->skip(receiver); }
+
+    /// True if write() stopped because earlier bytes of the lane were missing.
+    bool waits() const noexcept { return waits_; }
+    /// Returns true once if it waits and they have arrived: the link's sink must be woken.
+    bool stops_waiting() noexcept {
+        return waits_ && position_ <= frames_->position() && std::exchange(waits_, false);
     }
 
     std::size_t write(std::uint64_t offset, port::ConstBytes bytes) noexcept override;
@@ -50,20 +47,16 @@ public:
     }
 
 private:
-    /// Takes one unit from the front of `bytes` and returns its size, or 0 if it is incomplete.
-    Result<std::size_t> take_unit(port::ConstBytes bytes);
     Result<std::size_t> take_preamble(port::ConstBytes bytes);
-    Result<std::size_t> take_frame(port::ConstBytes bytes);
-    std::size_t take_payload(port::ConstBytes bytes);
-    Result<std::size_t> take_some(port::ConstBytes bytes);
 
-    wire::Lane lane_;
-    Taker* taker_;
+    std::unique_ptr<FrameReader> owned_;
+    FrameReader* frames_;
     bool started_ = false;  // the preamble was read
-    bool broken_ = false;
-    LanePayload payload_{};           // the one that is arriving
-    std::uint64_t payload_came_ = 0;  // how many of its bytes have arrived
-    std::vector<std::byte> part_;     // the beginning of a unit whose end has not arrived
+    bool over_ = false;     // what arrives here is dropped
+    bool waits_ = false;    // for other links to bring earlier bytes
+    std::uint64_t position_ = 0;
+    std::array<std::byte, wire::kBulkPreambleBytes> preamble_{};
+    std::size_t preamble_bytes_ = 0;
 };
 
 }  // namespace nexar::engine

@@ -225,7 +225,7 @@ void Mesh::hand_over(Candidate& candidate, Way& way) {
     std::erase(way.candidates, &candidate);
     // If the engine does not take it, the reader lives until its link is down: it may be our
     // caller.
-    if (!engine_->take_over(*candidate.link, candidate.reader)) {
+    if (!engine_->take_over(*candidate.link, candidate.reader, candidate.said_bytes)) {
         drop(candidate, "this link is no longer needed");
         return;
     }

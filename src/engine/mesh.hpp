@@ -201,9 +201,10 @@ struct Mesh::Candidate {
     TimePoint up_at{};
     State state = State::dialing;
     port::Link* link = nullptr;
-    Epoch epoch{};           // the newest one that the peer knows
-    bool confirms = false;   // the peer answers a Welcome
-    bool spoken = false;     // the preamble of the control lane was written
+    Epoch epoch{};                 // the newest one that the peer knows
+    bool confirms = false;         // the peer answers a Welcome
+    bool spoken = false;           // the preamble of the control lane was written
+    std::uint64_t said_bytes = 0;  // written to the control lane after it
     TimePoint held_until{};  // accepted: while no view contains its node or no Hello has arrived
     std::unique_ptr<LaneReader::Taker> taker{};
     std::unique_ptr<LaneReader> reader{};

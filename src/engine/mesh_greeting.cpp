@@ -24,8 +24,10 @@ void Mesh::greet(Candidate& candidate, const Message& message) {
     const std::array<port::ConstBytes, 2> pieces{preamble, frame};
     const std::span<const port::ConstBytes> all(pieces);
     const bool first = !std::exchange(candidate.spoken, true);
-    const bool written = candidate.link->write(port::Lane::control, first ? all : all.subspan(1));
-    NEXAR_ASSERT(written, "a new lane has room");
+    // A new lane has room, unless the link has ended and its Down follows.
+    if (candidate.link->write(port::Lane::control, first ? all : all.subspan(1))) {
+        candidate.said_bytes += frame.size();
+    }
 }
 
 /// Reads the first frames of a link, until the engine takes over its reader.

@@ -28,12 +28,14 @@ public:
     /// many. On a lane it must take all of them; on a stream the rest waits in the link until
     /// InStream::open() or wake().
     virtual std::size_t write(std::uint64_t offset, port::ConstBytes from) noexcept = 0;
-    /// Memory for bytes of a stream, see port::Sink::region().
+    /// Memory for bytes of a stream, see port::Sink::region(). Bytes that were placed in it may
+    /// arrive again through write().
     virtual port::Bytes region(std::uint64_t /*offset*/, std::size_t /*most*/) noexcept {
         return {};
     }
 
-    /// `stream` was just set: the payload has begun to arrive on it.
+    /// `stream` was just set: the payload has begun to arrive on it, or begins again on another
+    /// link after the first one broke.
     virtual void attached() = 0;
     /// The payload ended after `came` bytes, all of which were taken. `stream` is nullptr again.
     virtual void finished(std::uint64_t came) = 0;
@@ -47,6 +49,9 @@ public:
 
     std::uint64_t bytes = 0;     // of the payload, as its header says
     InStream* stream = nullptr;  // on which the payload arrives
+    /// How many bytes from the front arrived on streams, at least: if the link of a stream breaks,
+    /// the payload arrives again from the beginning on another stream, and InStream skips these.
+    std::uint64_t streamed = 0;
 };
 
 }  // namespace nexar::engine

@@ -1,4 +1,4 @@
-// The link of a peer and its lanes.
+// The links of a peer: how they are used, and what happens when one of them breaks.
 
 #include "engine/peer_transfers.hpp"
 
@@ -9,57 +9,57 @@
 
 #include "base/log.hpp"
 #include "engine/peer.hpp"
-#include "wire/preamble.hpp"
 
 namespace nexar::engine {
-
-namespace {
-
-// A payload of at most this many regions is passed to the link as it is; others are gathered first.
-constexpr std::size_t kMaxPieces = 16;
-
-struct LaneName {
-    port::Lane lane{};
-    wire::Lane name{};
-};
-constexpr std::array<LaneName, port::kLanes> kLaneNames{{{port::Lane::control, wire::Lane::control},
-                                                         {port::Lane::rpc, wire::Lane::rpc},
-                                                         {port::Lane::eager, wire::Lane::eager}}};
-
-}  // namespace
 
 PeerTransfers::PeerTransfers(Transfers& all, Peer& peer)
     : all_(&all), peer_(&peer), early_(0, TransferNameHash{all.limits().hash_seed}) {}
 
-Result<LanePayload> PeerTransfers::frame(const wire::FrameHeader& header, port::ConstBytes body) {
-    if (violation_) return LanePayload{};
-    return take(header, body);
-}
-
-Result<LanePayload> PeerTransfers::take(const wire::FrameHeader& header, port::ConstBytes body) {
-    auto payload = all_->owner_->on_frame(*peer_, header, body);
-    all_->offer_rests();
-    return payload;
-}
-
-void PeerTransfers::connect(port::Link& link, std::unique_ptr<LaneReader> control) {
-    NEXAR_ASSERT(link_ == nullptr);
-    link_ = &link;
-    all_->by_link_.emplace(link.id(), this);
-    LaneReader::Taker& taker = *this;
-    for (const auto& [lane, name] : kLaneNames) {
-        std::unique_ptr<LaneReader>& reader = readers_[static_cast<std::size_t>(lane)];
-        if (lane == port::Lane::control && control != nullptr) {
-            control->hand_to(taker);
-            reader = std::exchange(control, nullptr);
-            continue;
+void PeerTransfers::connect(port::Link& link, std::unique_ptr<LaneReader> control,
+                            std::uint64_t control_bytes) {
+    NEXAR_ASSERT(!gone_ && !ended_ && links_.size() < kMaxLinks);
+    const bool first = links_.empty();
+    links_.push_back(std::make_unique<PeerLink>(*this, link));
+    PeerLink& here = *links_.back();
+    all_->by_link_.emplace(link.id(), &here);
+    if (first) {
+        begin_lanes(here, std::move(control), control_bytes);
+    } else {
+        for (std::size_t i = 0; i < port::kLanes; ++i) {
+            here.readers[i] = std::make_unique<LaneReader>(*frames_[i]);
+            link.receive(static_cast<port::Lane>(i), *here.readers[i]);
         }
-        const std::vector<std::byte> preamble = wire::to_bytes(wire::Preamble{.lane = name});
-        const bool written = write(lane, preamble);
-        NEXAR_ASSERT(written, "a new lane has room");
-        reader = std::make_unique<LaneReader>(name, taker);
-        link.receive(lane, *reader);
     }
+    choose();
+}
+
+/// Uses the best links. A link stays in use unless another one is better.
+void PeerTransfers::choose() {
+    const auto best = [&](PeerLink* now, auto better) {
+        if (now == nullptr) now = links_.front().get();
+        for (const auto& other : links_) {
+            if (better(other->link->speed(), now->link->speed())) now = other.get();
+        }
+        return preferred_ != nullptr ? preferred_ : now;
+    };
+    streams_on_ = best(streams_on_, [](const port::LinkSpeed& a, const port::LinkSpeed& b) {
+        return a.bytes_per_second > b.bytes_per_second;
+    });
+    for (std::size_t i = 0; i < port::kLanes; ++i) {
+        move(static_cast<port::Lane>(i),
+             *best(lanes_[i].on, [](const port::LinkSpeed& a, const port::LinkSpeed& b) {
+                 return a.latency < b.latency;
+             }));
+    }
+}
+
+bool PeerTransfers::prefer(port::LinkId link) {
+    const auto found =
+        std::ranges::find_if(links_, [&](const auto& one) { return one->link->id() == link; });
+    if (found == links_.end()) return false;
+    preferred_ = found->get();
+    choose();
+    return true;
 }
 
 void PeerTransfers::cut_off(const Error& error) {
@@ -68,91 +68,157 @@ void PeerTransfers::cut_off(const Error& error) {
     NEXAR_LOG_WARNING("disconnecting node {}: {}", node, error.what());
     violation_ =
         Error(error.code(), fmt::format("node {} was disconnected: {}", node, error.cause()));
-    link_->close(error.cause());
+    for (const auto& one : links_) one->link->close(error.cause());
 }
 
 void PeerTransfers::close(std::string_view reason) {
-    if (link_ != nullptr) link_->close(reason);
+    closed_ = true;
+    for (const auto& one : links_) one->link->close(reason);
 }
 
-bool PeerTransfers::write(port::Lane lane, port::ConstBytes frame,
-                          std::span<const port::ConstBytes> payload) {
-    LaneOut& to = out(lane);
-    if (to.full) return false;
-    if (payload.size() <= 1) {
-        const std::array pieces{frame, payload.empty() ? port::ConstBytes{} : payload[0]};
-        to.full = !link_->write(lane, std::span(pieces).first(payload.size() + 1));
-        return !to.full;
+void PeerTransfers::nudge() const noexcept {
+    for (const auto& one : links_) one->link->nudge();
+}
+
+void PeerTransfers::on_down(PeerLink& link, const port::Down& down) {
+    const auto found =
+        std::ranges::find_if(links_, [&](const auto& one) { return one.get() == &link; });
+    NEXAR_ASSERT(found != links_.end());
+    const std::unique_ptr<PeerLink> here = std::move(*found);
+    links_.erase(found);
+    if (preferred_ == here.get()) preferred_ = nullptr;
+    if (streams_on_ == here.get()) streams_on_ = nullptr;
+    std::vector<OutStream*> unsent = std::move(here->stranded);
+    for (const auto& [id, stream] : here->streams_out) unsent.push_back(stream);
+    for (OutStream* const stream : unsent) stream->link_ = nullptr;
+    if (!links_.empty() && !down.peer_gone && !violation_ && !closed_ && !gone_) {
+        return carry_on(*here, down, unsent);
     }
-    to.full = !write_pieces(lane, frame, payload);
-    return !to.full;
-}
-
-bool PeerTransfers::write_pieces(port::Lane lane, port::ConstBytes frame,
-                                 std::span<const port::ConstBytes> payload) {
-    std::array<port::ConstBytes, kMaxPieces + 1> pieces;
-    pieces[0] = frame;
-    if (payload.size() <= kMaxPieces) {
-        std::ranges::copy(payload, pieces.begin() + 1);
-        return link_->write(lane, std::span(pieces).first(payload.size() + 1));
+    for (OutStream* const stream : unsent) finish(*stream, port::SendOutcome::link_lost);
+    detach_streams(*here, down, false);
+    if (gone_) {
+        end_when_released();
+    } else if (links_.empty()) {
+        end(down.reason);
+    } else if (down.peer_gone) {
+        abandon_links(down.reason);
     }
-    std::vector<std::byte> gathered;
-    for (const port::ConstBytes piece : payload) {
-        gathered.insert(gathered.end(), piece.begin(), piece.end());
-    }
-    pieces[1] = gathered;
-    return link_->write(lane, std::span(pieces).first(2));
+    // Other links of a peer that is being closed follow.
 }
 
-void PeerTransfers::say(port::Lane lane, std::vector<std::byte> frame) {
-    if (!usable() || write(lane, frame)) return;
-    LaneOut& to = out(lane);
-    to.backlog_bytes += frame.size();
-    to.backlog.push_back(std::move(frame));
-    if (to.backlog.size() > all_->limits_.max_backlog[static_cast<std::size_t>(lane)]) {
-        cut_off(Error(Errc::limit_exceeded, "the peer does not read what this node sends"));
-    }
-}
-
-void PeerTransfers::on_writable(port::Lane lane) {
-    LaneOut& to = out(lane);
-    to.full = false;
-    while (!to.backlog.empty() && write(lane, to.backlog.front())) {
-        to.backlog_bytes -= to.backlog.front().size();
-        to.backlog.pop_front();
-    }
-    all_->owner_->on_writable(*peer_, lane);
-}
-
-void PeerTransfers::skip(port::Lane lane, const PayloadReceiver& receiver) noexcept {
-    LaneReader* const reader = readers_[static_cast<std::size_t>(lane)].get();
-    if (reader != nullptr) reader->skip(receiver);
-}
-
-/// Frees everything that the link used, then tells the owner.
-void PeerTransfers::on_down(const port::Down& down) {
-    link_ = nullptr;
-    NEXAR_ASSERT(streams_out_.empty(), "a link must release everything before it goes down");
+/// Frees the streams that arrived on a link that is down. Keeps those that arrived completely, if
+/// the peer `survives` or their receiver outlives it.
+void PeerTransfers::detach_streams(PeerLink& here, const port::Down& down, bool survives) {
+    std::vector<std::uint64_t> due;
     for (const port::Rest& rest : down.rests) {
-        const auto found = streams_in_.find(rest.stream.value());
-        if (found == streams_in_.end() || violation_) continue;
+        const auto found = here.streams_in.find(rest.stream.value());
+        if (found == here.streams_in.end() || violation_) continue;
         InStream& stream = *found->second;
         const PayloadReceiver* const receiver = stream.receiver_;
-        if (receiver == nullptr || stream.refused_ || !receiver->outlives_link()) continue;
+        const bool outlives = receiver != nullptr && receiver->outlives_link();
+        if (stream.refused_ || (!survives && !outlives)) continue;
         stream.rest_ = rest;
+        stream.link_ = nullptr;
+        stream.rest_number_ = next_rest_++;
+        due.push_back(stream.rest_number_);
+        rests_.emplace(stream.rest_number_, std::move(found->second));
+        here.streams_in.erase(found);
     }
-    std::erase_if(streams_in_, [](const auto& entry) {
-        InStream& stream = *entry.second;
-        if (stream.rest_) return false;
-        if (stream.receiver_ != nullptr) stream.receiver_->stream = nullptr;
+    std::vector<PayloadReceiver*> refused;
+    for (const auto& [id, stream] : here.streams_in) {
+        if (stream->early_ && stream->name_) early_.erase(*stream->name_);
+        PayloadReceiver* const receiver = stream->receiver_;
+        if (receiver == nullptr) continue;
+        receiver->stream = nullptr;
+        if (stream->refused_) refused.push_back(receiver);
+    }
+    here.streams_in.clear();
+    if (survives) {
+        for (PayloadReceiver* const receiver : refused) receiver->aborted();
+    }
+    // The link may have been asked to offer the rests, and has not done so.
+    for (const std::uint64_t number : due) all_->rests_due_.emplace_back(this, number);
+}
+
+/// Continues on another link.
+void PeerTransfers::carry_on(PeerLink& here, const port::Down& down,
+                             const std::vector<OutStream*>& unsent) {
+    NEXAR_LOG_DEBUG("a {} link to node {} is down, another one takes over: {}", here.link->kind(),
+                    peer_->node.to_hex(), down.reason.what());
+    detach_streams(here, down, true);
+    std::array<bool, port::kLanes> was_here{};
+    for (std::size_t i = 0; i < port::kLanes; ++i) {
+        const auto lane = static_cast<port::Lane>(i);
+        if (!down.untaken[i].bytes.empty()) {
+            untaken_.push_back({.lane = lane,
+                                .reader = std::move(here.readers[i]),
+                                .bytes = down.untaken[i].bytes});
+        }
+        if (lanes_[i].next == &here) lanes_[i].next = nullptr;
+        was_here[i] = lanes_[i].on == &here;
+        if (was_here[i])
+            begin_part(lane, lanes_[i].next != nullptr ? *std::exchange(lanes_[i].next, nullptr)
+                                                       : *links_.front());
+    }
+    choose();
+    for (std::size_t i = 0; i < port::kLanes; ++i) {
+        resume(here, static_cast<port::Lane>(i), down.unconfirmed[i]);
+    }
+    for (OutStream* const stream : unsent) {
+        if (stream->cancelled_) {
+            finish(*stream, port::SendOutcome::cancelled_late);
+        } else {
+            ++stream->attempt_;
+            begin(*stream);
+        }
+    }
+    for (std::size_t i = 0; i < port::kLanes; ++i) {
+        const auto lane = static_cast<port::Lane>(i);
+        advanced(lane);
+        if (was_here[i] && !lanes_[i].full) write_backlog(lane);
+    }
+}
+
+/// Ends the other links of a peer whose process has ended.
+void PeerTransfers::abandon_links(const Error& reason) {
+    gone_ = reason;
+    for (const auto& one : frames_) one->stop();
+    early_.clear();
+    for (const auto& one : links_) {
+        for (const auto& [id, stream] : one->streams_out) one->link->cancel(stream->id_);
+        for (const auto& [id, stream] : one->streams_in) {
+            stream->early_ = false;
+            if (PayloadReceiver* const receiver = std::exchange(stream->receiver_, nullptr)) {
+                receiver->stream = nullptr;
+            }
+            stream->refuse();
+        }
+        one->link->close(reason.cause());
+    }
+    end_when_released();
+}
+
+void PeerTransfers::end_when_released() {
+    const auto is_free = [](const auto& one) {
+        return one->streams_out.empty() && one->stranded.empty();
+    };
+    if (!ended_ && gone_ && std::ranges::all_of(links_, is_free)) end(*gone_);
+}
+
+/// Frees everything that the links used, then tells the owner that the peer is lost.
+void PeerTransfers::end(const Error& reason) {
+    ended_ = true;
+    std::erase_if(rests_, [](const auto& entry) {
+        PayloadReceiver* const receiver = entry.second->receiver_;
+        if (receiver != nullptr && receiver->outlives_link()) return false;
+        if (receiver != nullptr) receiver->stream = nullptr;
         return true;
     });
     early_.clear();
-    for (auto& reader : readers_) reader.reset();
+    untaken_.clear();
+    for (const auto& one : frames_) one->stop();
     for (LaneOut& lane : lanes_) lane = {};
-    all_->owner_->on_down(*peer_, down.reason);
-    // The link may have been asked to offer the rests, and has not done so.
-    for (const port::Rest& rest : down.rests) all_->rests_due_.emplace_back(this, rest.stream);
+    all_->owner_->on_down(*peer_, reason);
 }
 
 }  // namespace nexar::engine

@@ -16,7 +16,9 @@
 #include "base/recorder.hpp"
 #include "engine/in_stream.hpp"
 #include "engine/lane_reader.hpp"
+#include "engine/lane_tail.hpp"
 #include "engine/out_stream.hpp"
+#include "engine/peer_link.hpp"
 #include "engine/transfer_name.hpp"
 #include "engine/transfers.hpp"
 #include "port/link.hpp"
@@ -38,8 +40,12 @@ template <>
 inline constexpr std::size_t kMostFrameBytes<wire::CollectiveHeader> =
     wire::kCollectiveHeaderFrameBytes;
 
-/// The transfers between this node and one peer: its link, the lanes and their backlogs, and the
+/// The transfers between this node and one peer: its links, the lanes and their backlogs, and the
 /// payload streams in both directions. See Transfers.
+///
+/// A lane is on one link at a time, and a payload stream stays on the link on which it was opened.
+/// A link that breaks while the peer has another one loses nothing: what the peer's link did not
+/// acknowledge is sent again, and the peer skips what it has.
 class PeerTransfers final : private LaneReader::Taker {
 public:
     PeerTransfers(Transfers& all, Peer& peer);
@@ -48,20 +54,32 @@ public:
 
     Peer& peer() const noexcept { return *peer_; }
 
-    // The link.
-    bool up() const noexcept { return link_ != nullptr; }
-    /// The link is up and is not being closed for a violation: what is sent now may arrive.
-    bool usable() const noexcept { return link_ != nullptr && !violation_; }
+    // Links.
+    /// The most links that a peer may have.
+    static constexpr std::size_t kMaxLinks = 8;
+
+    bool up() const noexcept { return !links_.empty() && !gone_; }
+    /// A link is up, and none is being closed for a violation: what is sent now may arrive.
+    bool usable() const noexcept { return up() && !violation_; }
+    /// False when all links are down. A peer that is gone has links until they are closed.
+    bool has_links() const noexcept { return !links_.empty(); }
+    std::span<const std::unique_ptr<PeerLink>> links() const noexcept { return links_; }
     /// How the peer violated the protocol, if it did. What it sends is then ignored, and Down will
     /// follow.
     const std::optional<Error>& violation() const noexcept { return violation_; }
-    /// Takes a link over. `control` already reads its control lane if the handshake is complete,
-    /// else it is nullptr.
-    void connect(port::Link& link, std::unique_ptr<LaneReader> control);
+    /// Takes a link over. If the handshake of the first link is complete, `control` reads its
+    /// control lane, to which `control_bytes` were written after the preamble.
+    void connect(port::Link& link, std::unique_ptr<LaneReader> control = nullptr,
+                 std::uint64_t control_bytes = 0);
+    /// Moves the lanes to this link, and opens streams on it from now on, whatever its speed is.
+    /// Returns false if the peer does not have the link.
+    bool prefer(port::LinkId link);
     /// Disconnects a peer that violates the protocol or exceeds a limit. Only the first call has an
     /// effect.
     void cut_off(const Error& error);
     void close(std::string_view reason);
+    /// Wakes the peer if it sleeps and may wait for something in shared memory.
+    void nudge() const noexcept;
 
     // Lanes.
     bool full(port::Lane lane) const noexcept { return out(lane).full; }
@@ -107,58 +125,109 @@ public:
 
 private:
     friend class InStream;
+    friend class LaneTailIn;
+    friend class LaneTailOut;
     friend class OutStream;
     friend class Transfers;
 
     /// A lane towards the peer.
     struct LaneOut {
         bool full = false;
+        PeerLink* on = nullptr;
+        std::uint64_t position = 0;  // bytes written so far, on all links and without preambles
+        PeerLink* next = nullptr;    // to be moved there when there is room for the Moved frame
+        bool preamble_due = false;   // the link had no room for it
         std::deque<std::vector<std::byte>> backlog{};
         std::uint64_t backlog_bytes = 0;
+    };
+    /// Bytes of a lane that arrived on a link that is down and that wait for earlier ones.
+    struct Untaken {
+        port::Lane lane{};
+        std::unique_ptr<LaneReader> reader{};
+        std::vector<std::byte> bytes{};
+        std::size_t taken = 0;
     };
 
     LaneOut& out(port::Lane lane) noexcept { return lanes_[static_cast<std::size_t>(lane)]; }
     const LaneOut& out(port::Lane lane) const noexcept {
         return lanes_[static_cast<std::size_t>(lane)];
     }
+    FrameReader& frames(port::Lane lane) noexcept {
+        return *frames_[static_cast<std::size_t>(lane)];
+    }
 
-    bool write_pieces(port::Lane lane, port::ConstBytes frame,
+    // peer_lanes.cpp
+    bool put(LaneOut& to, port::Lane lane, std::span<const port::ConstBytes> pieces,
+             std::uint64_t bytes);
+    bool put_gathered(LaneOut& to, port::Lane lane, port::ConstBytes frame,
                       std::span<const port::ConstBytes> payload);
-
+    void begin_lanes(PeerLink& here, std::unique_ptr<LaneReader> control,
+                     std::uint64_t control_bytes);
+    void move(port::Lane lane, PeerLink& to);
+    void try_move(port::Lane lane);
+    void begin_part(port::Lane lane, PeerLink& to);
+    void write_preamble(port::Lane lane);
+    void on_writable(const PeerLink& link, port::Lane lane);
+    void write_backlog(port::Lane lane);
+    void resume(const PeerLink& broken, port::Lane lane, const port::LaneBytes& unconfirmed);
+    void advanced(port::Lane lane);
+    void advance_once(port::Lane lane);
     // For the lane readers.
     Result<LanePayload> frame(const wire::FrameHeader& header, port::ConstBytes body) override;
     Result<LanePayload> take(const wire::FrameHeader& header, port::ConstBytes body);
     void violated(const Error& error) override { cut_off(error); }
+    void advanced(wire::Lane lane) override;
 
-    // For InStream and OutStream.
+    // peer_streams.cpp
+    void begin(OutStream& out);
+    void finish(OutStream& out, port::SendOutcome outcome);
     void named(InStream& stream);
     Result<void> place(InStream& stream);
+    static Result<bool> supersede(InStream& stream, InStream& known);
+    Result<void> place_early(InStream& stream);
+    Result<Awaited> look_up_tail(const TransferName& name);
+    Result<void> attach_or_replace(InStream& stream, PayloadReceiver& receiver);
     void attach(InStream& stream, PayloadReceiver& receiver);
     void open(InStream& stream);
     void wake(InStream& stream);
     void refuse(InStream& stream);
-
-    // Events of the link, passed on by Transfers.
-    void on_opened(port::StreamId id);
-    void on_finished(const port::Finished& finished);
-    void on_aborted(port::StreamId id);
-    void on_released(const port::Released& released);
-    void on_writable(port::Lane lane);
-    void on_down(const port::Down& down);
-    void offer_rest(port::StreamId id);
+    void on_opened(PeerLink& link, port::StreamId id);
+    void on_finished(PeerLink& link, const port::Finished& finished);
+    void on_aborted(PeerLink& link, port::StreamId id);
+    void on_released(PeerLink& link, const port::Released& released);
+    void finished(InStream& stream, std::uint64_t bytes);
+    void aborted(InStream& stream);
+    void offer_rest(std::uint64_t number);
     PayloadReceiver* forget(InStream& stream);
+
+    // peer_transfers.cpp
+    void choose();
+    void on_down(PeerLink& link, const port::Down& down);
+    void detach_streams(PeerLink& here, const port::Down& down, bool survives);
+    void carry_on(PeerLink& here, const port::Down& down, const std::vector<OutStream*>& unsent);
+    void abandon_links(const Error& reason);
+    void end_when_released();
+    void end(const Error& reason);
 
     Transfers* all_;
     Peer* peer_;
-    port::Link* link_ = nullptr;  // while it is up
+    std::vector<std::unique_ptr<PeerLink>> links_{};  // that are up
+    PeerLink* streams_on_ = nullptr;                  // opens new streams
+    PeerLink* preferred_ = nullptr;
     std::optional<Error> violation_{};
+    bool closed_ = false;          // by this side
+    std::optional<Error> gone_{};  // the peer's process has ended, and this side closes other links
+    bool ended_ = false;           // the owner knows that the peer is lost
     std::array<LaneOut, port::kLanes> lanes_{};
-
-    // Made with the link.
-    std::array<std::unique_ptr<LaneReader>, port::kLanes> readers_{};
-
-    std::unordered_map<std::uint64_t, OutStream*> streams_out_{};
-    std::unordered_map<std::uint64_t, std::unique_ptr<InStream>> streams_in_{};
+    std::array<std::unique_ptr<FrameReader>, port::kLanes> frames_{};  // made with the first link
+    std::vector<Untaken> untaken_{};
+    bool advancing_ = false;
+    bool advanced_again_ = false;
+    std::vector<std::unique_ptr<LaneTailOut>> tails_out_{};
+    std::vector<std::unique_ptr<LaneTailIn>> tails_in_{};
+    /// Streams of links that are down, whose bytes the receiver has not taken yet.
+    std::unordered_map<std::uint64_t, std::unique_ptr<InStream>> rests_{};
+    std::uint64_t next_rest_ = 0;
     /// Streams whose header has not arrived.
     std::unordered_map<TransferName, InStream*, TransferNameHash> early_;
 };

@@ -12,14 +12,22 @@
 namespace nexar::engine {
 
 /// What a payload stream carries.
-enum class TransferKind : std::uint8_t { message, collective, request, response };
+enum class TransferKind : std::uint8_t {
+    message,
+    collective,
+    request,
+    response,
+    lane,  // bytes of a lane whose link broke
+};
 
 /// Names a payload between two nodes: its header and its stream both carry the name, and either may
-/// arrive first. `number` is the sequence of a message, or the id of a call.
+/// arrive first. `number` is the sequence of a message, the id of a call, or the position
+/// of the first byte of a lane.
 struct TransferName {
     TransferKind kind = TransferKind::message;
-    ContextId context{};  // 0 for the payloads of calls
+    ContextId context{};  // 0 for the payloads of calls and lanes
     std::uint64_t number = 0;
+    wire::ContinuedLane lane = wire::ContinuedLane::none;
 
     friend bool operator==(const TransferName&, const TransferName&) noexcept = default;
 };
@@ -30,7 +38,7 @@ struct TransferNameHash {
 
     std::size_t operator()(const TransferName& name) const noexcept {
         const auto kind = static_cast<std::uint64_t>(name.kind);
-        return mixed(name.number ^ mixed(seed ^ name.context.value() ^ kind << 62U));
+        return mixed(name.number ^ mixed(seed ^ name.context.value() ^ kind << 61U));
     }
 };
 
@@ -42,6 +50,8 @@ inline wire::Preamble preamble_of(const TransferName& name) noexcept {
                                                                : wire::Lane::collective,
                     .context = name.context,
                     .sequence = Sequence(name.number)};
+        case TransferKind::lane:
+            return {.lane = wire::Lane::continued, .continues = name.lane, .position = name.number};
         case TransferKind::request:
         case TransferKind::response:
             break;
@@ -67,12 +77,16 @@ inline std::optional<TransferName> name_of(const wire::Preamble& preamble) noexc
                                             ? TransferKind::request
                                             : TransferKind::response,
                                 .number = preamble.call.value()};
+        case wire::Lane::continued:
+            return TransferName{.kind = TransferKind::lane,
+                                .number = preamble.position,
+                                .lane = preamble.continues};
         default:
             return std::nullopt;
     }
 }
 
-/// "message", "call" or "answer".
+/// "message", "call", "answer" or "lane".
 constexpr std::string_view noun(TransferKind kind) noexcept {
     switch (kind) {
         case TransferKind::message:
@@ -80,6 +94,8 @@ constexpr std::string_view noun(TransferKind kind) noexcept {
             return "message";
         case TransferKind::request:
             return "call";
+        case TransferKind::lane:
+            return "lane";
         case TransferKind::response:
             break;
     }

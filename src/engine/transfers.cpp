@@ -9,29 +9,30 @@ namespace nexar::engine {
 void Transfers::handle(const port::LinkEvent& event) {
     const auto found = by_link_.find(event.link);
     if (found == by_link_.end()) return;  // no peer has taken over this link
-    PeerTransfers& peer = *found->second;
+    PeerLink& link = *found->second;
+    PeerTransfers& peer = *link.owner;
     if (const auto* down = std::get_if<port::Down>(&event.what)) {
         by_link_.erase(found);
-        peer.on_down(*down);
+        peer.on_down(link, *down);
     } else if (const auto* opened = std::get_if<port::Opened>(&event.what)) {
-        peer.on_opened(opened->stream);
+        peer.on_opened(link, opened->stream);
     } else if (const auto* finished = std::get_if<port::Finished>(&event.what)) {
-        peer.on_finished(*finished);
+        peer.on_finished(link, *finished);
     } else if (const auto* aborted = std::get_if<port::Aborted>(&event.what)) {
-        peer.on_aborted(aborted->stream);
+        peer.on_aborted(link, aborted->stream);
     } else if (const auto* released = std::get_if<port::Released>(&event.what)) {
-        peer.on_released(*released);
+        peer.on_released(link, *released);
     } else if (const auto* writable = std::get_if<port::Writable>(&event.what)) {
-        peer.on_writable(writable->lane);
+        peer.on_writable(link, writable->lane);
     }
     offer_rests();
 }
 
 void Transfers::offer_due_rests() {
     while (!rests_due_.empty()) {
-        const auto [peer, stream] = rests_due_.front();
+        const auto [peer, number] = rests_due_.front();
         rests_due_.pop_front();
-        peer->offer_rest(stream);
+        peer->offer_rest(number);
     }
 }
 

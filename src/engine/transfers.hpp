@@ -18,6 +18,7 @@ namespace nexar::engine {
 class PayloadReceiver;
 class PeerTransfers;
 struct Peer;
+struct PeerLink;
 
 /// What the owner of a payload knows of it when its stream has named it.
 struct Awaited {
@@ -50,8 +51,8 @@ public:
         virtual Result<Awaited> look_up(Peer& peer, const TransferName& name) = 0;
         /// A lane that was full has room again, and the frames that waited for it were written.
         virtual void on_writable(Peer& peer, port::Lane lane) = 0;
-        /// The link is down, and every OutStream was released. No receiver has a stream, except
-        /// those that outlive their link.
+        /// All links are down or useless, and every OutStream was released. No receiver has a
+        /// stream, except those that outlive their link.
         virtual void on_down(Peer& peer, const Error& reason) = 0;
     };
 
@@ -88,9 +89,9 @@ private:
 
     Owner* owner_;
     Limits limits_;
-    std::unordered_map<port::LinkId, PeerTransfers*> by_link_;
+    std::unordered_map<port::LinkId, PeerLink*> by_link_;
     /// Streams with a rest that their receiver may be able to take, or has refused.
-    std::deque<std::pair<PeerTransfers*, port::StreamId>> rests_due_;
+    std::deque<std::pair<PeerTransfers*, std::uint64_t>> rests_due_;
 };
 
 }  // namespace nexar::engine

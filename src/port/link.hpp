@@ -44,7 +44,8 @@ struct LinkSpeed {
 /// A connection to one authenticated peer.
 ///
 /// Calls only enqueue: they neither block nor call back, so a Sink or a Source may make them. Their
-/// results arrive as LinkEvents. After Down they do nothing. Only the thread that drives the
+/// results arrive as LinkEvents. After Down they do
+/// nothing. Only the thread that drives the
 /// carrier may call.
 ///
 /// Functions with a body here are optional: the body is the answer of a kind of link that does not
@@ -79,7 +80,9 @@ public:
     virtual ConstBytes peer_ca() const noexcept { return {}; }
 
     /// Appends the pieces, in order, to a lane; copies them. All or nothing: returns false when the
-    /// lane's queue does not have room for all of them; Writable follows.
+    /// lane's queue does not have room for all of them; Writable follows. Also returns false when
+    /// the link has ended and only its Down has not been polled, so that no byte is lost that
+    /// Down::unconfirmed does not have.
     virtual bool write(Lane lane, std::span<const ConstBytes> pieces) = 0;
 
     /// Starts a payload stream. Released follows exactly once.

@@ -114,6 +114,12 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
             return decode_as<Confirm>(header, body);
         case FrameType::abort:
             return decode_as<Abort>(header, body);
+        case FrameType::link_offer:
+            return decode_as<LinkOffer>(header, body);
+        case FrameType::link_refusal:
+            return decode_as<LinkRefusal>(header, body);
+        case FrameType::moved:
+            return decode_as<Moved>(header, body);
         case FrameType::eager:
             return decode_as<EagerHeader>(header, body);
         case FrameType::bulk:
@@ -174,6 +180,9 @@ NEXAR_INSTANTIATE_CODEC(Grant);
 NEXAR_INSTANTIATE_CODEC(Withdraw);
 NEXAR_INSTANTIATE_CODEC(Confirm);
 NEXAR_INSTANTIATE_CODEC(Abort);
+NEXAR_INSTANTIATE_CODEC(LinkOffer);
+NEXAR_INSTANTIATE_CODEC(LinkRefusal);
+NEXAR_INSTANTIATE_CODEC(Moved);
 NEXAR_INSTANTIATE_CODEC(ContextBegin);
 NEXAR_INSTANTIATE_CODEC(ContextEnd);
 NEXAR_INSTANTIATE_CODEC(CollectiveHeader);

@@ -23,8 +23,10 @@ template <class Io>
 void describe_common(Io& io, Of<Preamble> auto& m) {
     io.constant("magic", load<std::uint32_t>(kMagic.data()), FaultKind::wrong_constant);
     io.constant("version", kProtocolVersion, FaultKind::wrong_version);
-    io.choice("lane", m.lane, Lane::control, Lane::collective, FaultKind::unknown_value);
-    io.constant("reserved", std::uint16_t{0}, FaultKind::wrong_constant);
+    io.choice("lane", m.lane, Lane::control, Lane::continued, FaultKind::unknown_value);
+    io.number("attempt", m.attempt);
+    io.rule([&] { return names_content(m.lane) || m.attempt == 0; }, "attempt", m.attempt,
+            "it must be 0 on a lane");
     io.rule([&] { return m.lane != Lane::file; }, "lane", static_cast<std::uint64_t>(m.lane),
             "it must be one that is used on a stream");
 }
@@ -40,6 +42,16 @@ void describe(Io& io, Of<Preamble> auto& m) {
         io.number("call", m.call);
         io.choice("part", m.part, CallPart::request, CallPart::response, FaultKind::unknown_value);
     }
+    if (m.lane == Lane::continued) {
+        io.choice("continues", m.continues, ContinuedLane::control, ContinuedLane::eager,
+                  FaultKind::unknown_value);
+        io.number("position", m.position);
+    }
+    io.rule([&] { return m.lane == Lane::continued || m.continues == ContinuedLane::none; },
+            "continues", static_cast<std::uint64_t>(m.continues),
+            "it must be 0 except on a continued lane");
+    io.rule([&] { return m.lane == Lane::continued || m.position == 0; }, "position", m.position,
+            "it must be 0 except on a continued lane");
     io.rule([&] { return m.lane == Lane::call || m.call == CallId(0); }, "call", m.call.value(),
             "it must be 0 except on a call lane");
     io.rule([&] { return m.lane == Lane::call || m.part == CallPart::none; }, "part",
@@ -171,6 +183,23 @@ void describe(Io& io, Of<Withdraw> auto& m) {
 template <class Io>
 void describe(Io& io, Of<Confirm> auto& m) {
     io.number("epoch", m.epoch);
+}
+
+template <class Io>
+void describe(Io& io, Of<LinkOffer> auto& m) {
+    io.text("kind", m.kind, {1, kMaxLinkKindBytes});
+    io.bytes("invitation", m.invitation, kMaxLinkBytes);
+}
+
+template <class Io>
+void describe(Io& io, Of<LinkRefusal> auto& m) {
+    io.text("kind", m.kind, {1, kMaxLinkKindBytes});
+    io.text("why", m.why, {0, kMaxReportTextBytes});
+}
+
+template <class Io>
+void describe(Io& io, Of<Moved> auto& m) {
+    io.number("position", m.position);
 }
 
 template <class Io>

@@ -61,6 +61,7 @@ bool belongs_on(Lane lane, FrameType type) noexcept {
     const FrameRules* rules = rules_of(type);
     if (rules == nullptr) return false;
     const bool also_to_seeds = type <= FrameType::error_report || type == FrameType::abort;
+    if (type == FrameType::moved && (lane == Lane::rpc || lane == Lane::eager)) return true;
     return rules->lane == lane || (lane == Lane::seed && also_to_seeds);
 }
 

@@ -41,6 +41,7 @@ inline constexpr std::uint32_t kMaxWorldSize = std::uint32_t{1} << 20;
 inline constexpr std::size_t kMaxSoftwareBytes = 128;
 inline constexpr std::size_t kMaxReportTextBytes = 1024;
 inline constexpr std::size_t kMaxLinkBytes = 256;
+inline constexpr std::size_t kMaxLinkKindBytes = 16;
 inline constexpr std::size_t kMaxFunctionNameBytes = 64;
 
 inline constexpr std::size_t kMaxSettings = 256;

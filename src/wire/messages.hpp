@@ -112,6 +112,35 @@ struct Confirm {
     friend bool operator==(const Confirm&, const Confirm&) noexcept = default;
 };
 
+/// Offers the peer a second link of another kind.
+struct LinkOffer {
+    static constexpr FrameType kType = FrameType::link_offer;
+
+    std::string kind{};
+    std::vector<std::byte> invitation{};  // opaque except to that kind
+
+    friend bool operator==(const LinkOffer&, const LinkOffer&) = default;
+};
+
+/// The reply to a LinkOffer of a link that cannot be had; otherwise the link itself is the reply.
+struct LinkRefusal {
+    static constexpr FrameType kType = FrameType::link_refusal;
+
+    std::string kind{};
+    std::string why{};  // for display
+
+    friend bool operator==(const LinkRefusal&, const LinkRefusal&) = default;
+};
+
+/// The last frame of a lane on one link: the lane continues on another link.
+struct Moved {
+    static constexpr FrameType kType = FrameType::moved;
+
+    std::uint64_t position = 0;  // of the first byte after this frame, see Preamble
+
+    friend bool operator==(const Moved&, const Moved&) noexcept = default;
+};
+
 /// Tells a peer why something failed. A code that this build does not know is kept as its number,
 /// and remedy() still knows its group.
 struct ErrorReport {
@@ -334,8 +363,9 @@ struct Cancel {
 
 using AnyMessage =
     std::variant<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw, Confirm, Abort,
-                 EagerHeader, BulkHeader, ContextBegin, ContextEnd, CollectiveHeader,
-                 CollectiveMismatch, CollectiveAbort, Request, Response, Cancel, Proof, JoinRequest,
-                 Admission, ViewFrame, Formation, Renewal, LinkReport, StoredTokens, StoredSeed>;
+                 LinkOffer, LinkRefusal, Moved, EagerHeader, BulkHeader, ContextBegin, ContextEnd,
+                 CollectiveHeader, CollectiveMismatch, CollectiveAbort, Request, Response, Cancel,
+                 Proof, JoinRequest, Admission, ViewFrame, Formation, Renewal, LinkReport,
+                 StoredTokens, StoredSeed>;
 
 }  // namespace nexar::wire

@@ -28,6 +28,8 @@ std::string_view name(Lane lane) noexcept {
             return "file";
         case Lane::collective:
             return "collective";
+        case Lane::continued:
+            return "continued";
     }
     return "unknown";
 }

@@ -22,6 +22,7 @@ enum class Lane : std::uint8_t {
     seed = 6,        // between a seed and a joiner or member, instead of control
     file = 7,        // never on a stream: the files of a seed
     collective = 8,  // the payload of one large collective message
+    continued = 9,   // a control, rpc or eager lane that began on another link of the pair
 };
 
 /// The name as written in the source; "unknown" for an unknown lane.
@@ -38,15 +39,24 @@ using CallId = Strong<struct CallIdName, std::uint64_t>;
 /// What a call stream carries. Needed because each side numbers its own calls. Numbers are stable.
 enum class CallPart : std::uint64_t { none = 0, request = 1, response = 2 };
 
+/// The lane that a continued lane continues. Numbers are those of Lane.
+enum class ContinuedLane : std::uint64_t { none = 0, control = 1, rpc = 2, eager = 3 };
+
 /// The first bytes of every stream. A bulk or collective stream names its message, and a call
-/// stream its call, because their bytes may arrive before the header on the lane; on other lanes
-/// these fields are 0 and not sent. The connection identifies the sender.
+/// stream its call, because their bytes may arrive before the header on the lane; a continued lane
+/// says which lane it is and at which of its bytes it continues. On other lanes these fields are 0
+/// and not sent. The connection identifies the sender.
 struct Preamble {
     Lane lane = Lane::control;
+    /// How often the same payload was begun before, on links that broke. Only for streams that name
+    /// what they carry.
+    std::uint16_t attempt = 0;
     ContextId context{};
     Sequence sequence{};
     CallId call{};
     CallPart part = CallPart::none;
+    ContinuedLane continues = ContinuedLane::none;
+    std::uint64_t position = 0;  // bytes of the lane before this one, on all links
 
     friend bool operator==(const Preamble&, const Preamble&) noexcept = default;
 };
@@ -56,9 +66,13 @@ constexpr bool names_message(Lane lane) noexcept {
     return lane == Lane::bulk || lane == Lane::collective;
 }
 
+/// True if the preamble of such a stream says more than its lane.
+constexpr bool names_content(Lane lane) noexcept {
+    return names_message(lane) || lane == Lane::call || lane == Lane::continued;
+}
+
 constexpr std::size_t encoded_size(const Preamble& preamble) noexcept {
-    const bool named = names_message(preamble.lane) || preamble.lane == Lane::call;
-    return named ? kBulkPreambleBytes : kPreambleBytes;
+    return names_content(preamble.lane) ? kBulkPreambleBytes : kPreambleBytes;
 }
 
 /// Writes the preamble to the front of `out` and returns its size. Fails with invalid_argument if

@@ -89,7 +89,7 @@ private:
 };
 
 /// A cluster on simulated links. The seed determines the weather.
-class SimCluster final : public EngineCluster {
+class SimCluster : public EngineCluster {
 public:
     SimCluster(std::uint64_t seed, std::size_t nodes, const engine::EngineOptions& options = {})
         : EngineCluster(seed), fabric_(world(), fabric_options(seed)) {

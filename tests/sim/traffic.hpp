@@ -45,6 +45,7 @@ public:
         cluster_.close();
     }
 
+    Cluster& cluster() noexcept { return cluster_; }
     std::uint64_t trace() { return cluster_.world().trace_hash(); }
     std::size_t operations() const { return sends_.size() + receives_.size(); }
     /// Operations that ended before the peer answered.

@@ -21,10 +21,15 @@ void EngineNode::turn(TimePoint now) {
     carrier_->on_ready(now);
     carrier_->flush(now);
     while (const auto event = carrier_->poll_event()) {
-        if (std::holds_alternative<port::Up>(event->what)) ++links_up_;
+        if (const auto* up = std::get_if<port::Up>(&event->what)) {
+            ++links_up_;
+            links_.push_back(up->link);
+        }
         engine_.handle(*event);
         if (const auto* down = std::get_if<port::Down>(&event->what)) {
             downs_.push_back(down->reason);
+            std::erase_if(links_,
+                          [&](const port::Link* link) { return link->id() == event->link; });
             carrier_->forget(event->link);
         }
     }

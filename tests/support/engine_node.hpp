@@ -31,6 +31,8 @@ public:
     /// Why links to peers ended, in order.
     const std::vector<Error>& downs() const noexcept { return downs_; }
     std::size_t links_up() const noexcept { return links_up_; }
+    /// The links that are up now.
+    const std::vector<port::Link*>& links() const noexcept { return links_; }
 
     void turn(TimePoint now) override;
     std::optional<TimePoint> next_deadline() const override;
@@ -42,6 +44,7 @@ private:
     engine::Engine engine_;
     std::vector<Error> downs_;
     std::size_t links_up_ = 0;
+    std::vector<port::Link*> links_;
     bool unsettled_ = false;
 };
 

@@ -56,7 +56,8 @@ struct Connection::Turn {
 bool Connection::write(port::Lane lane, std::span<const port::ConstBytes> pieces) {
     const auto index = static_cast<std::size_t>(lane);
     OutStream& stream = lanes_[index];
-    if (state_ == State::down || stream.ending()) return true;
+    if (state_ == State::down) return false;
+    if (stream.ending()) return true;  // one of the two closes the link
     std::size_t total = 0;
     for (const port::ConstBytes piece : pieces) total += piece.size();
     if (stream.queued_bytes() + total > options_.lane_queue || !stream.append(pieces)) {

@@ -25,7 +25,6 @@ void Inlet::offer(ByteQueue& bytes, Random& random, double direct) {
         taken_ += taken;
         pending_ = taken < piece.size();
     }
-    bytes.drop_to(std::max(bytes.begin(), taken_));
 }
 
 }  // namespace nexar::sim

@@ -267,9 +267,12 @@ void Link::end(Error reason, Goodbye goodbye) {
     sending.reserve(outs_.size());
     for (const auto& [number, pipe] : outs_) sending.push_back(pipe);
     for (const PipePtr& pipe : sending) settle(*pipe, port::SendOutcome::link_lost);
-    std::vector<port::Rest> rests = take_rests();
+    port::Down down{.reason = std::move(reason),
+                    .rests = take_rests(),
+                    .untaken = take_untaken(),
+                    .unconfirmed = take_unconfirmed()};
     disappear();
-    emit(port::Down{.reason = std::move(reason), .rests = std::move(rests)});
+    emit(std::move(down));
 }
 
 void Link::end_half_open(const Error& reason) {

@@ -43,6 +43,7 @@ public:
 
     port::LinkId id() const noexcept override { return start_.id; }
     const Identity& peer() const noexcept override { return start_.peer; }
+    std::string_view kind() const noexcept override { return "fabric"; }
     bool write(port::Lane lane, std::span<const port::ConstBytes> pieces) override;
     port::StreamId send(port::Source& source, const port::StreamOptions& options) override;
     void wake_source(port::StreamId stream) override;
@@ -155,6 +156,8 @@ private:
     void abort(Pipe& pipe);
     void drop(Pipe& pipe);
     std::vector<port::Rest> take_rests();
+    std::array<port::LaneBytes, port::kLanes> take_untaken() const;
+    std::array<port::LaneBytes, port::kLanes> take_unconfirmed() const;
     void report_later(Pipe& pipe);
     void report();
     std::uint64_t window(const Pipe& pipe) const noexcept;

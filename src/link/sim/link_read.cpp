@@ -122,6 +122,7 @@ void Link::take_datagrams(TimePoint now) {
 
 void Link::offer(Pipe& pipe) {
     pipe.in.offer(pipe.bytes, world_->random(), pipe.lane ? 0.0 : options_->direct_placement);
+    pipe.drop_done();
     if (!pipe.lane && pipe.in.finished()) finish(pipe);
 }
 
@@ -154,6 +155,27 @@ std::vector<port::Rest> Link::take_rests() {
             {.stream = pipe->in_id, .offset = in.taken(), .bytes = {bytes.begin(), bytes.end()}});
     }
     return rests;
+}
+
+std::array<port::LaneBytes, port::kLanes> Link::take_untaken() const {
+    std::array<port::LaneBytes, port::kLanes> untaken;
+    for (std::size_t i = 0; i < port::kLanes; ++i) {
+        if (lanes_in_[i] == nullptr) continue;
+        const Inlet& in = lanes_in_[i]->in;
+        const port::ConstBytes bytes = lanes_in_[i]->bytes.view(in.taken(), in.arrived());
+        untaken[i] = {.offset = in.taken(), .bytes = {bytes.begin(), bytes.end()}};
+    }
+    return untaken;
+}
+
+std::array<port::LaneBytes, port::kLanes> Link::take_unconfirmed() const {
+    std::array<port::LaneBytes, port::kLanes> unconfirmed;
+    for (std::size_t i = 0; i < port::kLanes; ++i) {
+        const std::uint64_t known = lanes_out_[i]->out.acknowledged();
+        const port::ConstBytes bytes = lanes_out_[i]->bytes.view(known, lanes_out_[i]->bytes.end());
+        unconfirmed[i] = {.offset = known, .bytes = {bytes.begin(), bytes.end()}};
+    }
+    return unconfirmed;
 }
 
 void Link::report_later(Pipe& pipe) {

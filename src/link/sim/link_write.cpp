@@ -20,7 +20,7 @@ constexpr int kReorderFactor = 4;
 }  // namespace
 
 bool Link::write(port::Lane lane, std::span<const port::ConstBytes> pieces) {
-    if (state_ == State::down) return true;
+    if (state_ == State::down) return false;
     const auto index = static_cast<std::size_t>(lane);
     Pipe& pipe = *lanes_out_[index];
     std::size_t total = 0;
@@ -123,6 +123,7 @@ void Link::on_progress(const Signal& signal) {
         return;
     }
     const auto index = static_cast<std::size_t>(*pipe.lane);
+    pipe.drop_done();
     enqueue(pipe);
     if (lane_full_[index] && pipe.out.held(pipe.bytes.end()) <= options_->lane_queue / 2) {
         lane_full_[index] = false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -31,6 +32,13 @@ struct Pipe : std::enable_shared_from_this<Pipe> {
     explicit Pipe(port::Lane of) : lane(of), out(of) {}
     Pipe(port::StreamId id, port::Source& source, const port::StreamOptions& options, bool check)
         : out(id, source, options, check) {}
+
+    /// Drops the bytes that nobody needs any more. The sender keeps those of a lane until they are
+    /// acknowledged.
+    void drop_done() {
+        const std::uint64_t done = lane ? std::min(in.taken(), out.acknowledged()) : in.taken();
+        bytes.drop_to(std::max(bytes.begin(), done));
+    }
 
     std::optional<port::Lane> lane{};
     Outlet out;

@@ -35,7 +35,6 @@ protected:
         message_.bytes = kSize;
         message_.bulk = true;
         receive_.content = {&region_, 1};
-        peer_.transfers.connect(link_, nullptr);
     }
     ~InStreamTest() override {
         stream_.ignore();
@@ -87,7 +86,11 @@ protected:
     Transfers transfers_{*this, {}};
     Peer peer_{transfers_, NodeId(), Amount{}};
     FakeLink link_{port::LinkId(1), {}};
-    InStream stream_{peer_.transfers, port::StreamId(5)};
+    PeerLink& connect() {
+        peer_.transfers.connect(link_);
+        return *peer_.transfers.links()[0];
+    }
+    InStream stream_{peer_.transfers, connect(), port::StreamId(5)};
     std::vector<TransferName> names_;
     bool knows_ = true;
 };
@@ -95,9 +98,10 @@ protected:
 TEST_F(InStreamTest, names_its_payload_once_when_its_preamble_is_complete) {
     for (std::size_t cut = 0; cut <= whole_.size(); ++cut) {
         SCOPED_TRACE(cut);
-        InStream stream(peer_.transfers, port::StreamId(6));
+        InStream stream(peer_.transfers, *peer_.transfers.links()[0], port::StreamId(6));
         names_.clear();
         message_.receiver = &receive_;
+        message_.streamed = 0;
         std::ranges::fill(memory_, std::byte{0});
         const auto bytes = port::ConstBytes(whole_);
         EXPECT_EQ(stream.write(0, bytes.first(cut)), cut);

@@ -119,8 +119,10 @@ TEST(FrameType, of_a_greeting_or_report_belongs_on_the_control_and_seed_lanes) {
         const bool greets = rules.type == FrameType::hello || rules.type == FrameType::welcome ||
                             rules.type == FrameType::error_report || rules.type == FrameType::abort;
         for (const Lane lane : kLanes) {
+            const bool moves =
+                rules.type == FrameType::moved && (lane == Lane::rpc || lane == Lane::eager);
             EXPECT_EQ(belongs_on(lane, rules.type),
-                      lane == rules.lane || (greets && lane == Lane::seed))
+                      lane == rules.lane || (greets && lane == Lane::seed) || moves)
                 << rules.name << " on " << name(lane);
         }
     }

@@ -33,8 +33,8 @@ Bytes bytes_of(const Preamble& preamble) {
 }
 
 Preamble random_preamble(testing::Random& random) {
-    constexpr std::array kLanes{Lane::control, Lane::rpc,  Lane::eager,     Lane::bulk,
-                                Lane::call,    Lane::seed, Lane::collective};
+    constexpr std::array kLanes{Lane::control, Lane::rpc,  Lane::eager,      Lane::bulk,
+                                Lane::call,    Lane::seed, Lane::collective, Lane::continued};
     Preamble preamble{.lane = kLanes[random.below(kLanes.size())]};
     if (preamble.lane == Lane::bulk || preamble.lane == Lane::collective) {
         preamble.context = ContextId(random.number(0, ~0ULL));
@@ -43,6 +43,13 @@ Preamble random_preamble(testing::Random& random) {
     if (preamble.lane == Lane::call) {
         preamble.call = CallId(random.number(0, ~0ULL));
         preamble.part = random.coin() ? CallPart::request : CallPart::response;
+    }
+    if (preamble.lane == Lane::continued) {
+        preamble.continues = static_cast<ContinuedLane>(random.number(1, 3));
+        preamble.position = random.number(0, ~0ULL);
+    }
+    if (names_content(preamble.lane)) {
+        preamble.attempt = static_cast<std::uint16_t>(random.number(0, 0xffff));
     }
     return preamble;
 }
@@ -70,7 +77,7 @@ TEST(Preamble, names_its_message_on_a_bulk_or_collective_lane_only) {
     wrong.context = ContextId(0);
     EXPECT_THAT(encode(wrong, std::span<std::byte>(room)).error().cause(), HasSubstr("sequence"));
     EXPECT_FALSE(encode(Preamble{.lane = static_cast<Lane>(0)}, std::span<std::byte>(room)));
-    EXPECT_FALSE(encode(Preamble{.lane = static_cast<Lane>(9)}, std::span<std::byte>(room)));
+    EXPECT_FALSE(encode(Preamble{.lane = static_cast<Lane>(10)}, std::span<std::byte>(room)));
 }
 
 TEST(Preamble, opens_a_seed_lane_and_never_a_file) {
@@ -162,10 +169,10 @@ TEST(Preamble, errors_say_what_is_wrong) {
     EXPECT_THAT(error("47 45 54 20 2f 20 48 54").cause(), HasSubstr("magic is 0x20544547"));
     EXPECT_EQ(error("47 45 54 20 2f 20 48 54").code(), Errc::malformed);
     EXPECT_EQ(error("8e 6e 78 72 02 01 00 00").code(), Errc::version_mismatch);
-    EXPECT_THAT(error("8e 6e 78 72 01 09 00 00").cause(), HasSubstr("lane is 9"));
+    EXPECT_THAT(error("8e 6e 78 72 01 0a 00 00").cause(), HasSubstr("lane is 10"));
     EXPECT_THAT(error("8e 6e 78 72 01 07 00 00").cause(), HasSubstr("on a stream"));
     EXPECT_THAT(error("8e 6e 78 72 01 00 00 00").cause(), HasSubstr("lane is 0"));
-    EXPECT_THAT(error("8e 6e 78 72 01 01 00 01").cause(), HasSubstr("reserved is 0x100"));
+    EXPECT_THAT(error("8e 6e 78 72 01 01 00 01").cause(), HasSubstr("attempt is 256"));
 }
 
 TEST(PreambleSize, distinguishes_an_incomplete_preamble_from_a_bad_one) {
@@ -192,7 +199,8 @@ TEST(Lane, has_a_name) {
     EXPECT_EQ(name(Lane::file), "file");
     EXPECT_EQ(name(static_cast<Lane>(0)), "unknown");
     EXPECT_EQ(name(Lane::collective), "collective");
-    EXPECT_EQ(name(static_cast<Lane>(9)), "unknown");
+    EXPECT_EQ(name(Lane::continued), "continued");
+    EXPECT_EQ(name(static_cast<Lane>(10)), "unknown");
 }
 
 }  // namespace

@@ -200,7 +200,7 @@ TEST(SimLink, a_send_between_the_end_and_its_down_is_released_before_the_down) {
     port::Link& link = *std::get<port::Up>(up->what).link;
     port::MemorySource source({});
     const StreamId stream = link.send(source, {});
-    EXPECT_TRUE(link.write(Lane::eager, {}));
+    EXPECT_FALSE(link.write(Lane::eager, {}));
     EXPECT_FALSE(link.send_datagram({}));
     const auto released = a.poll_event();
     ASSERT_TRUE(released && std::holds_alternative<port::Released>(released->what));
