@@ -23,9 +23,14 @@ void Engine::handle(const port::LinkEvent& event) {
 void Engine::on_up(port::LinkId id, const port::Up& up) {
     NEXAR_ASSERT(!up.joiner && id == up.link->id());
     Peer* const peer = find(up.link->peer().node);
-    if (peer == nullptr || peer->lost || closing_ || peer->transfers.violation() ||
-        peer->transfers.links().size() == PeerTransfers::kMaxLinks) {
-        up.link->close("you are not a member, or you have too many links");
+    if (peer == nullptr || peer->lost || closing_ || peer->transfers.violation()) {
+        up.link->close("you are not a member, or you are disconnected");
+        return;
+    }
+    if (peer->transfers.links().size() == PeerTransfers::kMaxLinks) {
+        // The peer may already have moved a lane to this link, so the others are useless.
+        peer->transfers.cut_off(Error(Errc::limit_exceeded, "the peer opened too many links"));
+        up.link->close("you opened too many links");
         return;
     }
     connect(*peer, *up.link);

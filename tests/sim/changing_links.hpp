@@ -35,6 +35,8 @@ public:
 
 private:
     static constexpr std::size_t kMostLinks = 3;
+    /// A link that is dialed is up at both ends within this time.
+    static constexpr Duration kDialTime = std::chrono::milliseconds(30);
     /// Both ends know of a broken link within this time.
     static constexpr Duration kBreakTime = std::chrono::milliseconds(30);
 
@@ -50,10 +52,12 @@ private:
         const std::size_t a = random_.below(size());
         const std::size_t b = (a + 1 + random_.below(size() - 1)) % size();
         const std::vector<port::LinkId> links = links_of(a, b);
+        const std::pair<std::size_t, std::size_t> pair = std::minmax(a, b);
         const bool both = links.size() == links_of(b, a).size();
         switch (random_.below(3)) {
             case 0:
-                if (links.size() >= kMostLinks || !both) return;
+                if (links.size() >= kMostLinks || !both || world().now() < dialing_[pair]) return;
+                dialing_[pair] = world().now() + kDialTime;
                 carrier(a).dial(member(b));
                 node(a).settle();
                 ++added_;
@@ -65,7 +69,7 @@ private:
                 ++preferred_;
                 return;
             default:
-                TimePoint& until = breaking_[std::minmax(a, b)];
+                TimePoint& until = breaking_[pair];
                 if (links.size() < 2 || !both || world().now() < until) return;
                 until = world().now() + kBreakTime;
                 break_one(a, links[random_.below(links.size())]);
@@ -96,6 +100,7 @@ private:
     int preferred_ = 0;
     int broken_ = 0;
     std::map<std::pair<std::size_t, std::size_t>, TimePoint> breaking_;
+    std::map<std::pair<std::size_t, std::size_t>, TimePoint> dialing_;
 };
 
 }  // namespace nexar::testing
