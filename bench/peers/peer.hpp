@@ -225,6 +225,7 @@ inline double warm_up(Peer& peer, const Cell& cell, const Way& way, const Option
 /// The largest median among the ranks, in seconds.
 inline double measure(Peer& peer, Cell& cell, const Way& way, const Options& options) {
     cell.fill();
+    peer.barrier();  // some algorithms write into the memory of ranks that have not started yet
     const double one = warm_up(peer, cell, way, options);
     const double fit = std::clamp(options.seconds / std::max(one, 1e-9), 1.0, 1e6);
     std::vector<double> samples(static_cast<std::size_t>(fit));
@@ -233,6 +234,7 @@ inline double measure(Peer& peer, Cell& cell, const Way& way, const Options& opt
     const double p50 = peer.largest_of_all(median(samples));
 
     cell.fill();
+    peer.barrier();
     (void)time_once(peer, cell, way);
     const double wrong = peer.largest_of_all(static_cast<double>(cell.wrong()));
     if (wrong != 0) {
