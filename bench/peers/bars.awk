@@ -33,6 +33,7 @@ file == 1 {
   peers[bars] = $6; bar[bars] = $7; aim[bars] = $8
   from[bars] = 0; to[bars] = 1e18
   if ($5 != "*") { split($5, ends, "-"); from[bars] = bytes_of(ends[1]); to[bars] = bytes_of(ends[2]) }
+  if (from[bars] == to[bars]) sizes[bars] = ends[1]
   next
 }
 FNR == 1 { next }

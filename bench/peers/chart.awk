@@ -1,6 +1,6 @@
 # Draws the rows of one link and number of ranks as SVG: awk -F, -v link=shm -v ranks=2 -f chart.awk rows.csv. A panel for
 # each operation has the ratio over the size, one line per peer; above the line at 1, nexar is faster. The page is white,
-# so that it can be read on any background.
+# so that it can be read on any background. Ratios beyond the scale are drawn at its edge.
 
 function size_text(bytes) {
   if (bytes == 0) return ""
@@ -10,14 +10,22 @@ function size_text(bytes) {
   return bytes ""
 }
 
-function log2(value) { return log(value) / log(2) }
-
-# The positions of a size and of a ratio inside the panel whose corner is at left, top.
-function x_of(bytes) {
-  if (bytes == 0 || log_to == log_from) return left + width / 2
-  return left + 14 + (width - 28) * (log2(bytes) - log_from) / (log_to - log_from)
+# The positions of a size (by its index) and of a ratio inside the panel whose corner is at left, top.
+function x_of(i) {
+  if (sizes[i] == 0 || size_count == first_size) return left + width / 2
+  return left + 14 + (width - 28) * (i - first_size) / (size_count - first_size)
 }
-function y_of(ratio) { return top + height - height * (log2(ratio) - low) / (high - low) }
+function y_of(ratio,    place) {
+  place = log(ratio) / log(2)
+  if (place > high) place = high
+  if (place < low) place = low
+  return top + height - height * (place - low) / (high - low)
+}
+
+function tick_text(tick) {
+  if (tick == high && beyond_high) return 2 ^ tick "+"
+  return tick < 0 ? "1/" 2 ^ -tick : 2 ^ tick ""
+}
 
 function text(x, y, size, color, anchor, words) {
   printf "  <text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" fill=\"%s\" text-anchor=\"%s\">%s</text>\n", x, y, size, color, anchor, words
@@ -34,8 +42,8 @@ function curve(op, peer,    i, key, path, color) {
   for (i = 1; i <= size_count; i++) {
     key = op SUBSEP peer SUBSEP sizes[i]
     if (!(key in ratio_of)) continue
-    path = path sprintf("%s%.1f %.1f", path == "" ? "M" : "L", x_of(sizes[i]), y_of(ratio_of[key]))
-    printf "  <circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"/>\n", x_of(sizes[i]), y_of(ratio_of[key]), color
+    path = path sprintf("%s%.1f %.1f", path == "" ? "M" : "L", x_of(i), y_of(ratio_of[key]))
+    printf "  <circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"/>\n", x_of(i), y_of(ratio_of[key]), color
   }
   if (path ~ /L/) printf "  <path d=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", path, color
 }
@@ -43,13 +51,12 @@ function curve(op, peer,    i, key, path, color) {
 function panel(op,    i, tick, p, last, x) {
   text(left, top - 9, 14, "#1f2933", "start", op)
   for (tick = low; tick <= high; tick++) {
-    if ((tick - low) % tick_step != 0 && tick != 0) continue
     line(left, y_of(2 ^ tick), left + width, y_of(2 ^ tick), tick == 0 ? "#1f2933" : "#e1e6ec", tick == 0 ? "1.6" : "1")
-    text(left - 6, y_of(2 ^ tick) + 4, 11, "#5b6775", "end", tick < 0 ? "1/" 2 ^ -tick : 2 ^ tick "")
+    text(left - 6, y_of(2 ^ tick) + 4, 11, "#5b6775", "end", tick_text(tick))
   }
   last = -100
   for (i = 1; i <= size_count; i++) {
-    x = x_of(sizes[i])
+    x = x_of(i)
     if (!((op, sizes[i]) in has) || x - last < 26) continue
     text(x, top + height + 15, 11, "#5b6775", "middle", size_text(sizes[i]))
     last = x
@@ -93,17 +100,16 @@ FNR == 1 || $4 != link || $2 != ranks || $8 == "" || $8 <= 0 { next }
   }
   ratio_of[$1, $6, $3 + 0] = $8 + 0
   has[$1, $3 + 0] = 1
-  while (2 ^ low > $8 + 0 && low > -12) low--
-  while (2 ^ high < $8 + 0 && high < 12) high++
+  while (2 ^ low > $8 + 0 && low > -4) low--
+  while (2 ^ high < $8 + 0 && high < 4) high++
+  if ($8 > 16) beyond_high = 1
 }
 
 END {
   if (op_count == 0) exit 1
-  for (i = size_count; i >= 1; i--) if (sizes[i] > 0) log_from = log2(sizes[i])
-  if (sizes[size_count] > 0) log_to = log2(sizes[size_count])
-  tick_step = high - low > 6 ? 2 : 1
+  first_size = sizes[1] == 0 && size_count > 1 ? 2 : 1  # a barrier has size 0 and a panel of its own
   columns = op_count < 3 ? op_count : 3
-  page_width = columns == 1 ? 560 : 70 + columns * 290
+  page_width = columns == 1 ? 660 : 70 + columns * 290
   page_height = 128 + int((op_count + columns - 1) / columns) * 195
   printf "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\" aria-labelledby=\"t\"\n", page_width, page_height, page_width, page_height
   print "     font-family=\"-apple-system, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif\">"

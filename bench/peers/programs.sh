@@ -32,10 +32,10 @@ mpi_command() {
   command -v "$2.$1" && return
   command -v "$2" >/dev/null || return 1
   case "$1" in
-    openmpi) says='open.\?mpi\|open-\?rte' ;;
-    mpich) says='hydra\|mpich' ;;
+    openmpi) says='open.?mpi|open.?rte' ;;
+    mpich) says='hydra|mpich' ;;
   esac
-  { "$2" --version; "$2" -show; } 2>&1 | grep -qi "$says" && command -v "$2"
+  [[ $({ "$2" --version; "$2" -show; } 2>&1 | tr '[:upper:]' '[:lower:]') =~ $says ]] && command -v "$2"
 }
 
 # need_mpi openmpi|mpich: provides $tree/mpi_peer.NAME for the MPI of this machine. Says why and fails if it cannot.
@@ -139,17 +139,20 @@ check_links() {
     case "$link" in
       shm | quic | quic_none) ;;
       shm_buffers)
-        "$nexar" bench --help | grep -q -- '--memory' || {
-          say "this nexar bench has no option --memory; there are no rows for shm_buffers" >&2
-          continue
-        }
+        case "$("$nexar" bench --help)" in
+          *--memory*) ;;
+          *)
+            say "this nexar bench has no option --memory; there are no rows for shm_buffers" >&2
+            continue
+            ;;
+        esac
         ;;
       *) fail "unknown link '$link'; the links are shm, shm_buffers, quic and quic_none" ;;
     esac
     if (sizes=8 seconds=0.001 rows_of "nexar/$link" all_reduce 2) >/dev/null 2>"$tree/errors.log"; then
       kept+=("$link")
     else
-      say "there are no rows for $link, because nexar bench fails with it: $(tail -n 1 "$tree/errors.log")" >&2
+      say "there are no rows for $link, because nexar bench fails with it: $(head -n 1 "$tree/errors.log")" >&2
     fi
   done
   links="${kept[*]}"

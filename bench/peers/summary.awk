@@ -30,7 +30,7 @@ END {
   for (i = 1; i <= keys; i++) {
     key = order[i]
     printf "%s  geometric mean %.3f, worst %.3f: %s", key, exp(logs[key] / n[key]), worst[key], where[key]
-    if (without[key]) printf "; %d cells without a value", without[key]
+    if (without[key]) printf "; %d %s without a value", without[key], without[key] == 1 ? "cell" : "cells"
     print ""
   }
 }
