@@ -113,7 +113,7 @@ END {
   page_height = 128 + int((op_count + columns - 1) / columns) * 195
   printf "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\" aria-labelledby=\"t\"\n", page_width, page_height, page_width, page_height
   print "     font-family=\"-apple-system, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif\">"
-  title = sprintf("nexar over %s, %d ranks, compared with its peers", link_names[link], ranks)
+  title = sprintf("nexar over %s, %d ranks, and its peers", link_names[link], ranks)
   printf "  <title id=\"t\">%s</title>\n", title
   printf "  <rect width=\"%d\" height=\"%d\" rx=\"14\" fill=\"#ffffff\"/>\n", page_width, page_height
   printf "  <rect x=\"0.5\" y=\"0.5\" width=\"%d\" height=\"%d\" rx=\"13.5\" fill=\"none\" stroke=\"#d8dee6\"/>\n", page_width - 1, page_height - 1

@@ -259,7 +259,7 @@ private:
 Context connected(int rank, int world, const std::string& directory) {
     std::filesystem::create_directories(directory);
     gloo::rendezvous::FileStore store(directory);
-    auto device = gloo::transport::tcp::CreateDevice("localhost");
+    auto device = gloo::transport::tcp::CreateDevice("127.0.0.1");
     auto context = std::make_shared<gloo::rendezvous::Context>(rank, world);
     context->connectFullMesh(store, device);
     return context;
