@@ -20,8 +20,8 @@ readonly loader_home=/tmp/nexar_peers
 # place_loader: makes the bundle's loader available under the name that its programs expect.
 place_loader() {
   if [ -e "$loader_home" ] || [ -L "$loader_home" ]; then
-    { [ -L "$loader_home" ] && [ -O "$(readlink -f "$loader_home")" ]; } ||
-      fail "$loader_home exists and does not belong to a bundle of yours; remove it and run this again"
+    { [ -L "$loader_home" ] && [ "$(stat -c %u "$loader_home")" = "$(id -u)" ]; } ||
+      fail "$loader_home exists and is not a link of yours; it must be removed before a bundle can run"
   fi
   ln -sfn "$root/lib" "$loader_home"
 }
