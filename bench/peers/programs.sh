@@ -26,6 +26,14 @@ place_loader() {
   ln -sfn "$root/lib" "$loader_home"
 }
 
+# compile LABEL SOURCE PROGRAM COMPILER [OPTION...]: unless the program is newer than its sources.
+compile() {
+  local label=$1 source=$here/$2 program=$3
+  shift 3
+  [ "$program" -nt "$source" ] && [ "$program" -nt "$here/peer.hpp" ] && return
+  quietly "build-$label" "$1" -std=c++20 -O3 "$source" -o "$program" "${@:2}"
+}
+
 # mpi_command NAME KIND: prints the command mpirun or mpicxx (KIND) of openmpi or mpich (NAME).
 mpi_command() {
   local says
@@ -46,7 +54,7 @@ need_mpi() {
     return 1
   }
   if compiler=$(mpi_command "$name" mpicxx); then
-    (quietly "build-$name-peer" "$compiler" -std=c++20 -O3 "$here/mpi_peer.cpp" -o "$tree/mpi_peer.$name") && return
+    (compile "$name-peer" mpi_peer.cpp "$tree/mpi_peer.$name" "$compiler") && return
   fi
   # A program that was compiled elsewhere runs if the library here has the same interface.
   if [ -x "$root/bin/mpi_peer.$name" ]; then
@@ -67,8 +75,8 @@ build_programs() {
   else
     "$root/scripts/setup.sh" build peers
     need_nexar
-    quietly build-floor g++ -std=c++20 -O3 "$here/floor.cpp" -o "$floor" -lcrypto
-    quietly build-gloo-peer g++ -std=c++20 -O3 "$here/gloo_peer.cpp" -o "$gloo_peer" -lgloo -pthread
+    compile floor floor.cpp "$floor" g++ -lcrypto
+    compile gloo-peer gloo_peer.cpp "$gloo_peer" g++ -lgloo -pthread
   fi
   local name
   for name in openmpi mpich; do
@@ -97,6 +105,9 @@ patience() {
 
 # Each of these, and nexar_rows, prints "bytes p50_us" for every size of one operation.
 
+# only_rows OPERATION: of the peer's output; launchers print there too, for instance when a timeout ends them.
+only_rows() { awk -v operation="$1" '$1 == operation && NF == 4 && $3 > 0 { print $2, $3 }'; }
+
 # mpi_rows openmpi_shm|openmpi_tcp|mpich_shm OPERATION RANKS
 mpi_rows() {
   local launch program=$tree/mpi_peer.${1%_*}
@@ -110,13 +121,13 @@ mpi_rows() {
   # With more ranks than cores, a rank that spins would keep others waiting for whole time slices.
   [ "$3" -le "$(nproc)" ] || [ "$1" = mpich_shm ] || launch+=(--mca mpi_yield_when_idle 1)
   timeout -k 5 "$(patience "$1" "$3")" "${launch[@]}" -n "$3" "$program" --operations "$2" --sizes "$sizes" \
-    --seconds "$seconds" --warmup "$warmup" </dev/null | awk '{ print $2, $3 }'
+    --seconds "$seconds" --warmup "$warmup" </dev/null | only_rows "$2"
 }
 
 # gloo_rows OPERATION RANKS
 gloo_rows() {
   timeout -k 5 "$(patience gloo_tcp "$2")" "$gloo_peer" --ranks "$2" --operations "$1" --sizes "$sizes" \
-    --seconds "$seconds" --warmup "$warmup" | awk '{ print $2, $3 }'
+    --seconds "$seconds" --warmup "$warmup" | only_rows "$1"
 }
 
 # rows_of NAME OPERATION RANKS: the same for nexar/LINK or a peer.

@@ -142,7 +142,16 @@ measure_all() {
   done
 }
 
+# warn_if_busy: a busy machine distorts programs that spin more than others.
+warn_if_busy() {
+  local load
+  read -r load _ </proc/loadavg
+  awk -v load="$load" -v cores="$(nproc)" 'BEGIN { exit !(load > cores / 2) }' || return 0
+  say "the load of this machine is $load on $(nproc) cores; ratios that are measured now mean little" >&2
+}
+
 parse_arguments "$@"
+[ -n "$bundle" ] || warn_if_busy
 build_programs
 if [ -n "$bundle" ]; then
   write_bundle
