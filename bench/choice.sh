@@ -38,7 +38,7 @@ bench() {
   local forced=()
   [ -z "${3:-}" ] || forced=("--nexar-collective-algorithm=$1=$3")
   timeout 600 "$nexar" bench "$1" -n "$2" --sizes "$sizes" --iters 0 --seconds "$seconds" --check 0 \
-    --nexar-log-level=error "${forced[@]}" | awk '!/^#/ { print $1, $(NF - 2), $NF }'
+    --nexar-log-level=error "${forced[@]}" | awk '!/^#/ { print $1, $10, $NF }'
 }
 
 # ranks_per_core WORLD: prints the value that nexar bench sets.

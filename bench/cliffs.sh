@@ -23,7 +23,7 @@ need_nexar
 # times OPERATION RANKS: prints "bytes p50_us" for every size.
 times() {
   timeout 600 "$nexar" bench "$1" -n "$2" -b "$begin" -e "$end" -f 2 --iters 0 --seconds "$seconds" --check 0 \
-    --nexar-log-level=error | awk '!/^#/ { print $1, $(NF - 2) }'
+    --nexar-log-level=error | awk '!/^#/ { print $1, $10 }'
 }
 
 found=0

@@ -27,7 +27,7 @@ lint_packages=(git clang-format-19 clang-tidy-19 shellcheck)
 # clang is also the compiler of the presets asan and tsan.
 fuzz_packages=(clang-19 libclang-rt-19-dev)
 # The libraries that bench/peers/run.sh compares with.
-peers_packages=(openmpi-bin libopenmpi-dev libgloo-dev)
+peers_packages=(openmpi-bin libopenmpi-dev mpich libmpich-dev libgloo-dev)
 # The launchers that the tests with the label `launchers` start: 88 MB.
 launchers_packages=(openmpi-bin mpich munge slurm-client slurmctld slurmd)
 

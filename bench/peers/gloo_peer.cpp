@@ -2,13 +2,16 @@
 // algorithms counts. Starts its ranks itself.
 
 #include <gloo/allgather.h>
+#include <gloo/allgather_ring.h>
 #include <gloo/allreduce.h>
-#include <gloo/allreduce_bcube.h>
 #include <gloo/allreduce_halving_doubling.h>
 #include <gloo/allreduce_ring_chunked.h>
 #include <gloo/alltoall.h>
 #include <gloo/barrier.h>
+#include <gloo/barrier_all_to_all.h>
+#include <gloo/barrier_all_to_one.h>
 #include <gloo/broadcast.h>
+#include <gloo/broadcast_one_to_all.h>
 #include <gloo/gather.h>
 #include <gloo/math.h>
 #include <gloo/reduce.h>
@@ -76,6 +79,27 @@ std::vector<Way> all_reduces(const Context& context, const Context& older, Cell&
             {"bcube", all_reduce(context, cell, Algorithm::BCUBE)},
             {"ring_chunked", in_place<gloo::AllreduceRingChunked<float>>(older, cell)},
             {"halving_doubling", in_place<gloo::AllreduceHalvingDoubling<float>>(older, cell)}};
+}
+
+/// The ways of the older interface for operations that do not reduce; prepared once as well.
+std::vector<Way> older_ways(const Context& context, Cell& cell) {
+    std::vector<Way> ways;
+    const auto add = [&](const char* name, std::shared_ptr<gloo::Algorithm> algorithm) {
+        ways.push_back({name, [algorithm = std::move(algorithm)] { algorithm->run(); }});
+    };
+    const auto chunk = static_cast<int>(cell.chunk);
+    if (cell.is("barrier")) {
+        add("all_to_all", std::make_shared<gloo::BarrierAllToAll>(context));
+        add("all_to_one", std::make_shared<gloo::BarrierAllToOne>(context));
+    } else if (cell.is("broadcast")) {
+        add("one_to_all", std::make_shared<gloo::BroadcastOneToAll<float>>(
+                              context, std::vector<float*>{cell.output.data()}, cell.count, kRoot));
+    } else if (cell.is("all_gather")) {
+        add("ring",
+            std::make_shared<gloo::AllgatherRing<float>>(
+                context, std::vector<const float*>{cell.input.data()}, cell.output.data(), chunk));
+    }
+    return ways;
 }
 
 void reduce(const Context& context, Cell& cell) {
@@ -211,14 +235,19 @@ public:
         if (cell.is("all_reduce")) return all_reduces(context_, older_, cell);
         if (cell.is("latency")) return {{"gloo", ping_pong(context_, cell)}};
         if (cell.is("bandwidth")) return {{"gloo", stream(context_, cell)}};
-        if (cell.is("barrier")) return {{"gloo", [this] { barrier(); }}};
+        std::vector<Way> ways = older_ways(older_, cell);
+        if (cell.is("barrier")) {
+            ways.push_back({"gloo", [this] { barrier(); }});
+            return ways;
+        }
         using Function = void (*)(const Context&, Cell&);
         const std::map<std::string, Function> all{
             {"reduce", reduce}, {"broadcast", broadcast}, {"all_gather", all_gather},
             {"gather", gather}, {"scatter", scatter},     {"all_to_all", all_to_all}};
         const auto found = all.find(cell.operation);
         if (found == all.end()) return {};
-        return {{"gloo", [this, &cell, run = found->second] { run(context_, cell); }}};
+        ways.push_back({"gloo", [this, &cell, run = found->second] { run(context_, cell); }});
+        return ways;
     }
 
 private:
@@ -230,7 +259,7 @@ private:
 Context connected(int rank, int world, const std::string& directory) {
     std::filesystem::create_directories(directory);
     gloo::rendezvous::FileStore store(directory);
-    auto device = gloo::transport::tcp::CreateDevice("localhost");
+    auto device = gloo::transport::tcp::CreateDevice("127.0.0.1");
     auto context = std::make_shared<gloo::rendezvous::Context>(rank, world);
     context->connectFullMesh(store, device);
     return context;

@@ -98,20 +98,31 @@ struct Cell {
         if (is("broadcast") && rank == 0) output = input;
     }
 
-    float expected(std::uint64_t i) const {
-        const std::uint64_t own = static_cast<std::uint64_t>(rank) * chunk;
-        if (is("broadcast")) return element(0, i);
-        if (is("scatter")) return element(0, own + i);
-        if (is_message()) return element(rank == 0 ? 1 : 0, i);
-        if (is("all_gather") || is("gather")) {
-            return element(static_cast<int>(i / chunk), i % chunk);
+    /// The correct value of each element of the output. Looks at the operation once, because
+    /// comparing its name for every element would take longer than the measurement.
+    std::function<float(std::uint64_t)> expected() const {
+        const std::uint64_t part = chunk;
+        const std::uint64_t own = static_cast<std::uint64_t>(rank) * part;
+        const int from = is_message() && rank == 0 ? 1 : 0;
+        if (is("scatter")) return [=](std::uint64_t i) { return element(0, own + i); };
+        if (is("broadcast") || is_message()) {
+            return [=](std::uint64_t i) { return element(from, i); };
         }
-        if (is("all_to_all")) return element(static_cast<int>(i / chunk), own + i % chunk);
+        if (is("all_gather") || is("gather")) {
+            return [=](std::uint64_t i) { return element(static_cast<int>(i / part), i % part); };
+        }
+        if (is("all_to_all")) {
+            return [=](std::uint64_t i) {
+                return element(static_cast<int>(i / part), own + i % part);
+            };
+        }
         const int end = is("scan") ? rank + 1 : is("exclusive_scan") ? rank : world;
-        const std::uint64_t index = is("reduce_scatter") ? own + i : i;
-        float sum = 0;
-        for (int one = 0; one < end; ++one) sum += element(one, index);
-        return sum;
+        const std::uint64_t begin = is("reduce_scatter") ? own : 0;
+        return [=](std::uint64_t i) {
+            float sum = 0;
+            for (int one = 0; one < end; ++one) sum += element(one, begin + i);
+            return sum;
+        };
     }
 
     std::uint64_t wrong() const {
@@ -121,9 +132,10 @@ struct Cell {
         if (is("bandwidth") && rank != 1) return 0;
         if (is("latency") && rank > 1) return 0;
         const std::uint64_t length = is("scatter") || is("reduce_scatter") ? chunk : output.size();
+        const auto right = expected();
         std::uint64_t found = 0;
         for (std::uint64_t i = 0; i < length; ++i) {
-            if (output[i] != expected(i)) ++found;
+            if (output[i] != right(i)) ++found;
         }
         return found;
     }
@@ -225,6 +237,7 @@ inline double warm_up(Peer& peer, const Cell& cell, const Way& way, const Option
 /// The largest median among the ranks, in seconds.
 inline double measure(Peer& peer, Cell& cell, const Way& way, const Options& options) {
     cell.fill();
+    peer.barrier();  // some algorithms write into the memory of ranks that have not started yet
     const double one = warm_up(peer, cell, way, options);
     const double fit = std::clamp(options.seconds / std::max(one, 1e-9), 1.0, 1e6);
     std::vector<double> samples(static_cast<std::size_t>(fit));
@@ -233,6 +246,7 @@ inline double measure(Peer& peer, Cell& cell, const Way& way, const Options& opt
     const double p50 = peer.largest_of_all(median(samples));
 
     cell.fill();
+    peer.barrier();
     (void)time_once(peer, cell, way);
     const double wrong = peer.largest_of_all(static_cast<double>(cell.wrong()));
     if (wrong != 0) {

@@ -15,6 +15,7 @@ namespace nexar {
 // In the order of LogLevel.
 inline constexpr std::array<std::string_view, 5> kLogLevels = {"debug", "info", "warning", "error",
                                                                "off"};
+inline constexpr std::array<std::string_view, 3> kLinks = {"auto", "quic", "shm"};
 inline constexpr std::array<std::string_view, 3> kMeshes = {"auto", "eager", "lazy"};
 inline constexpr std::array<std::string_view, 2> kAbortActions = {"exit", "error"};
 inline constexpr std::array<std::string_view, 2> kPoolProfiles = {"training", "inference"};
@@ -121,6 +122,11 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
      .scope = SettingScope::cluster,
      .help = "Replaces fabric_per_message when all ranks are on one machine; 0 uses "
              "fabric_per_message"},
+    {.name = "link",
+     .spec = ChoiceSpec{.fallback = "auto", .choices = kLinks},
+     .scope = SettingScope::cluster,
+     .help = "Kind of link between members: auto uses shared memory on one machine where possible "
+             "and QUIC elsewhere; quic and shm allow only that kind"},
     {.name = "link_idle_timeout",
      .spec = DurationSpec{.fallback = std::chrono::seconds(30),
                           .min = std::chrono::seconds(1),

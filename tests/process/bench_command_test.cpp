@@ -28,15 +28,17 @@ using ::testing::StartsWith;
 
 using Row = std::vector<std::string>;
 
-// size count type redop root time(us) algbw busbw #wrong p50 p99 algorithm
+// size count type redop root time(us) algbw busbw #wrong p50 p99 cpu/GB %ceil algorithm
 constexpr std::size_t kSize = 0;
 constexpr std::size_t kCount = 1;
 constexpr std::size_t kType = 2;
 constexpr std::size_t kRedop = 3;
 constexpr std::size_t kRoot = 4;
 constexpr std::size_t kWrong = 8;
-constexpr std::size_t kAlgorithm = 11;
-constexpr std::size_t kColumns = 12;
+constexpr std::size_t kCpu = 11;
+constexpr std::size_t kCeiling = 12;
+constexpr std::size_t kAlgorithm = 13;
+constexpr std::size_t kColumns = 14;
 
 Outcome bench(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "bench");
@@ -146,7 +148,7 @@ TEST(BenchCommand, a_single_rank_runs_collectives_but_not_latency) {
     const Outcome outcome = short_bench({"all_reduce", "-n", "1", "--sizes", "64KiB"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     EXPECT_EQ(rows_of(outcome.output).at(0).at(kWrong), "0");
-    EXPECT_THAT(outcome.output, StartsWith("# nexar bench all_reduce: 1 rank, link quic"));
+    EXPECT_THAT(outcome.output, StartsWith("# nexar bench all_reduce: 1 rank, link none"));
     EXPECT_THAT(refusal({"latency", "-n", "1"}), HasSubstr("between two ranks"));
 }
 
@@ -170,6 +172,35 @@ TEST(BenchCommand, protection_applies_to_the_whole_cluster) {
     }
 }
 
+TEST(BenchCommand, a_forced_link_is_the_one_that_pairs_use) {
+    const Outcome quic =
+        short_bench({"all_reduce", "-n", "3", "--sizes", "1KiB", "--link", "quic"});
+    EXPECT_EQ(quic.exit_code, 0) << quic.errors;
+    EXPECT_THAT(quic.output, StartsWith("# nexar bench all_reduce: 3 ranks, link quic, "));
+    // Where ranks cannot share memory, the command says so; it never measures another link instead.
+    const Outcome shm = short_bench({"all_reduce", "-n", "2", "--sizes", "1KiB", "--link", "shm"});
+    if (shm.exit_code == 0) {
+        EXPECT_THAT(shm.output, StartsWith("# nexar bench all_reduce: 2 ranks, link shm"));
+    } else {
+        EXPECT_EQ(shm.exit_code, 1);
+        EXPECT_EQ(shm.output, "");
+        EXPECT_THAT(shm.errors, HasSubstr("shm"));
+    }
+}
+
+TEST(BenchCommand, shows_processor_time_and_the_part_of_the_memory_ceiling) {
+    // 200 iterations of 1 MiB take tens of milliseconds, above the resolution of processor time.
+    const Outcome outcome =
+        bench({"all_reduce", "-n", "2", "--sizes", "1MiB", "--iters", "200", "--warmup", "1"});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+    const Row row = rows_of(outcome.output).at(0);
+    EXPECT_GT(std::stod(row.at(kCpu)), 0.0);
+    EXPECT_GT(std::stod(row.at(kCeiling)), 0.0);
+    const Row barrier = rows_of(short_bench({"barrier", "-n", "2"}).output).at(0);
+    EXPECT_EQ(barrier.at(kCpu), "-") << "a barrier moves no data";
+    EXPECT_EQ(barrier.at(kCeiling), "-");
+}
+
 TEST(BenchCommand, writes_a_json_object_for_each_row) {
     const TempDirectory directory;
     const std::string path = directory.path() + "/rows.json";
@@ -191,6 +222,14 @@ TEST(BenchCommand, writes_a_json_object_for_each_row) {
         EXPECT_EQ(object.at("busbw_GBps"), object.at("algbw_GBps"));
         EXPECT_EQ(object.at("wrong"), 0);
         EXPECT_EQ(object.at("link"), "quic");
+        EXPECT_GE(object.at("cpu_s_per_GB"), 0.0);
+        EXPECT_GT(object.at("copy_GBps"), 0.0);
+        EXPECT_GT(object.at("ceiling_percent"), 0.0);
+        // Every rank reads and writes 1 or 8 KiB.
+        const double copied = 4 * object.at("bytes").get<double>();
+        const double seconds = copied / (object.at("copy_GBps").get<double>() * 1e9);
+        EXPECT_NEAR(object.at("ceiling_percent").get<double>(),
+                    100 * seconds / (object.at("p50_us").get<double>() * 1e-6), 1e-6);
     }
     EXPECT_EQ(objects[0].at("bytes"), 1024);
     EXPECT_EQ(objects[1].at("bytes"), 8192);
@@ -231,8 +270,6 @@ TEST(BenchCommand, reports_wrong_arguments_before_it_starts_anything) {
                 HasSubstr("\"allreduce\" is not a valid operation; allowed: all_reduce, reduce"));
     EXPECT_THAT(refusal({"allreduce", "-n", "2"}),
                 HasSubstr("barrier, latency, bandwidth, exchange"));
-    EXPECT_THAT(refusal({"barrier", "-n", "2", "--link", "shm"}, 1),
-                HasSubstr("there is no shared-memory link in this version"));
     EXPECT_THAT(refusal({"barrier", "-n", "2", "--link", "tcp"}), HasSubstr("auto, quic, shm"));
     EXPECT_THAT(refusal({"barrier", "-n", "0"}), HasSubstr("from 1 to 65536"));
     EXPECT_THAT(refusal({"reduce", "-n", "2", "-r", "2"}), HasSubstr("0 to 1"));

@@ -1,11 +1,15 @@
 // nexar bench: measures collectives and messages, and checks the data.
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/try.hpp"
+#include "bench/ceiling.hpp"
 #include "bench/launch.hpp"
+#include "bench/links.hpp"
 #include "bench/measurement.hpp"
 #include "bench/plan.hpp"
 #include "bench/report.hpp"
@@ -32,6 +36,11 @@ constexpr const char* kBenchHelp =
     "precedes each iteration. latency is half the round-trip time between ranks 0 and\n"
     "1; bandwidth sends 64 messages from rank 0 to rank 1 and then waits for a reply;\n"
     "exchange sends one message in each direction between them at the same time.\n"
+    "\n"
+    "cpu/GB is the processor time of all ranks per GB that they must send to each other.\n"
+    "%ceil compares the median time with the time in which all ranks together, or one\n"
+    "for latency and bandwidth, two for exchange, would read all inputs and write all\n"
+    "outputs once at the rate of memcpy, measured at the start with vectors of this size.\n"
     "\n"
     "Examples:\n"
     "  nexar bench all_reduce -n 4\n"
@@ -90,9 +99,10 @@ void add_how_options(CLI::App& command, Question& question) {
     command.add_option("-c,--check", question.check, "1: counts wrong elements; 0: does not check")
         ->type_name("0|1")
         ->capture_default_str();
-    command.add_option("--link", question.link, "Link between the ranks: auto, quic, shm")
-        ->type_name("LINK")
-        ->capture_default_str();
+    command
+        .add_option("--link", question.ranks.link,
+                    "Link between the ranks: auto, quic, shm; by default the value of the setting")
+        ->type_name("LINK");
     command.add_option("--format", question.format, "Output format: table, osu")
         ->type_name("FORMAT")
         ->capture_default_str();
@@ -111,15 +121,22 @@ schedule::Links links_of(const Communicator& world) {
     return schedule::Links(hosts);
 }
 
-int measure_all(const Plan& plan, const Communicator& world, const Config& config) {
+int measure_all(const Plan& plan, const Node& node, const Config& config) {
+    const Communicator world = node.world();
+    const bench::LinkUse links = bench::links_between(node);
+    if (const auto fine = links.require(config.choice("link")); !fine) {
+        if (world.rank() == 0) throw Error(fine.error());
+        return kExitOk;  // all ranks know, and rank 0 reports it
+    }
+    const std::vector<double> rates = bench::copy_rates(plan, world);
     std::unique_ptr<Report> report;
     if (world.rank() == 0) {
         report = std::make_unique<Report>(plan, static_cast<std::uint32_t>(world.size()),
-                                          std::string(config.choice("protection")));
+                                          std::string(config.choice("protection")), links.text());
     }
-    for (const std::uint64_t size : plan.sizes) {
-        const bench::Measured measured = bench::measure(plan, world, size);
-        if (report) report->row(measured);
+    for (std::size_t i = 0; i < plan.sizes.size(); ++i) {
+        const bench::Measured measured = bench::measure(plan, world, plan.sizes[i]);
+        if (report) report->row(measured, rates[i]);
     }
     // Only rank 0 fails because of wrong data; otherwise every rank would be reported as failed.
     return report == nullptr || report->finish() ? kExitOk : kExitFailure;
@@ -130,10 +147,10 @@ Result<int> run_bench(const Question& question, const CLI::App& command,
     NEXAR_TRY_VALUE(plan, bench::understood(question));
     const bench::Job job{.fits = [&](std::uint32_t world) { return bench::fits(plan, world); },
                          .take_part =
-                             [&](const Communicator& world, const Config& config) {
+                             [&](const Node& node, const Config& config) {
                                  plan.profile = runtime::collective_profile(config).value();
-                                 plan.profile.links = links_of(world);
-                                 return measure_all(plan, world, config);
+                                 plan.profile.links = links_of(node.world());
+                                 return measure_all(plan, node, config);
                              }};
     return bench::run_job(job, question.ranks, command, invocation);
 }

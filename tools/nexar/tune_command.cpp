@@ -210,8 +210,8 @@ Result<int> run_tune(const TuneQuestion& question, const CLI::App& command,
             return Error(Errc::invalid_argument,
                          "messages can only be measured between two ranks; give -n 2 or more");
         },
-        .take_part = [&](const Communicator& world,
-                         const Config& config) { return tune(question, world, config); }};
+        .take_part = [&](const Node& node,
+                         const Config& config) { return tune(question, node.world(), config); }};
     return bench::run_job(job, question.ranks, command, invocation);
 }
 

@@ -40,10 +40,18 @@ TEST(Settings, log_level_names_match_the_log) {
     }
 }
 
+TEST(Settings, link_is_one_of_the_kinds_or_auto) {
+    EXPECT_EQ(resolved_settings({}).choice("link"), "auto");
+    for (const std::string_view kind : kLinks) {
+        EXPECT_EQ(resolved_settings({.code = {{"link", std::string(kind)}}}).choice("link"), kind);
+    }
+}
+
 TEST(Settings, limits_are_enforced) {
     EXPECT_FALSE(Config::resolve(kSettings, {.code = {{"recorder_events", "1048577"}}}));
     EXPECT_FALSE(Config::resolve(kSettings, {.code = {{"recorder_events", "-1"}}}));
     EXPECT_FALSE(Config::resolve(kSettings, {.code = {{"log_rate_limit", "100001"}}}));
+    EXPECT_FALSE(Config::resolve(kSettings, {.code = {{"link", "tcp"}}}));
 }
 
 }  // namespace

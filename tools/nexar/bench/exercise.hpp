@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <nexar/communicator.hpp>
@@ -18,6 +19,9 @@ struct Extent {
     std::uint64_t count = 0;  // elements
 };
 Extent extent_of(const Plan& plan, std::uint32_t world, std::uint64_t size);
+
+/// Messages in flight in "bandwidth": the window of the OSU benchmarks.
+inline constexpr std::size_t kWindow = 64;
 
 /// The operation under measurement, for one size and on one rank: owns the memory and runs one
 /// iteration. All ranks make the same calls in the same order. Throws nexar::Error.

@@ -4,14 +4,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <nexar/join.hpp>
+#include <span>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/settings.hpp"
 #include "base/try.hpp"
 #include "collective.hpp"
 #include "run/embedded_seed.hpp"
@@ -45,14 +49,22 @@ std::vector<std::string> rank_arguments(const CLI::App& command) {
     return arguments;
 }
 
+/// Gives a setting the value of an option, in place of its own flag. Does nothing without a value.
+Result<void> set_choice(run::NamedSettings& settings, const char* name, const std::string& value,
+                        std::span<const std::string_view> choices) {
+    if (value.empty()) return {};
+    if (std::ranges::find(choices, value) == choices.end()) {
+        return not_allowed(name, value, fmt::format("{}", fmt::join(choices, ", ")));
+    }
+    std::erase_if(settings, [&](const auto& one) { return one.first == name; });
+    settings.emplace_back(name, value);
+    return {};
+}
+
 Result<run::NamedSettings> settings_of(const Ranks& ranks, const Invocation& invocation) {
     auto settings = run::flag_settings(invocation.flags);
-    if (ranks.protection.empty()) return settings;
-    if (ranks.protection != "full" && ranks.protection != "none") {
-        return not_allowed("protection", ranks.protection, "full, none");
-    }
-    std::erase_if(settings, [](const auto& one) { return one.first == "protection"; });
-    settings.emplace_back("protection", ranks.protection);
+    NEXAR_TRY(set_choice(settings, "protection", ranks.protection, kProtections));
+    NEXAR_TRY(set_choice(settings, "link", ranks.link, kLinks));
     return settings;
 }
 
@@ -86,9 +98,8 @@ Result<int> be_rank(const Job& job, const run::NamedSettings& settings) {
     // A user who wants to measure a single rank gives -n 1.
     options.settings.emplace_back("require_cluster", "true");
     Node node = join(options);
-    const Communicator world = node.world();
-    NEXAR_TRY(job.fits(static_cast<std::uint32_t>(world.size())));
-    const int exit_code = job.take_part(world, loaded.config);
+    NEXAR_TRY(job.fits(static_cast<std::uint32_t>(node.world().size())));
+    const int exit_code = job.take_part(node, loaded.config);
     node.close();
     return exit_code;
 }

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <nexar/communicator.hpp>
+#include <nexar/node.hpp>
 #include <nexar/result.hpp>
 #include <optional>
 #include <string>
@@ -16,6 +16,7 @@ namespace nexar::bench {
 struct Ranks {
     std::optional<std::uint32_t> started{};  // absent: this is a rank of a launcher's world
     std::string protection{};                // empty: the setting's value
+    std::string link{};                      // empty: the setting's value
 };
 
 void add_rank_options(CLI::App& command, Ranks& ranks);
@@ -25,7 +26,7 @@ struct Job {
     /// Fails with invalid_argument if a world of this size cannot do the job.
     std::function<Result<void>(std::uint32_t world)> fits;
     /// One rank's part, given its configuration. Returns the exit code; throws nexar::Error.
-    std::function<int(const Communicator& world, const Config& config)> take_part;
+    std::function<int(const Node& node, const Config& config)> take_part;
 };
 
 /// Runs the job and returns the exit code. With a number of ranks, starts a seed and that many

@@ -1,5 +1,7 @@
 #include "bench/measurement.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -8,6 +10,8 @@
 #include <numeric>
 #include <span>
 #include <vector>
+
+#include "bench/ceiling.hpp"
 
 namespace nexar::bench {
 
@@ -85,6 +89,16 @@ std::uint64_t iterations_of(const Plan& plan, double typical_seconds) {
     return static_cast<std::uint64_t>(std::clamp(fit, 1.0, most));
 }
 
+/// Processor time of this process, of all its threads and in the kernel too, in seconds.
+double processor_time() {
+    rusage usage{};
+    (void)::getrusage(RUSAGE_SELF, &usage);
+    const auto seconds = [](const timeval& time) {
+        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+    };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 std::uint64_t wrong_elements(const Communicator& world, Exercise& exercise) {
     exercise.fill();
     (void)run_once(world, exercise);
@@ -109,6 +123,12 @@ double Measured::bus_bandwidth(const Subject& subject, std::uint32_t world) cons
     return algorithm_bandwidth();
 }
 
+double Measured::cpu_per_gigabyte(const Subject& subject, std::uint32_t world) const noexcept {
+    const double moved =
+        moved_bytes(subject, world, extent.bytes) * static_cast<double>(iterations);
+    return moved > 0 ? cpu / (moved * 1e-9) : 0;
+}
+
 Measured measure(const Plan& plan, const Communicator& world, std::uint64_t size) {
     const auto ranks = static_cast<std::uint32_t>(world.size());
     Measured measured{.extent = extent_of(plan, ranks, size)};
@@ -119,12 +139,16 @@ Measured measure(const Plan& plan, const Communicator& world, std::uint64_t size
 
     std::vector<double> samples(measured.iterations);
     world.barrier().wait();
+    const double cpu_before = processor_time();
     for (double& sample : samples) sample = run_once(world, *exercise);
+    std::array cpu{processor_time() - cpu_before};
     const double total = std::accumulate(samples.begin(), samples.end(), 0.0);
     std::ranges::sort(samples);
     std::array figures{total / static_cast<double>(samples.size()), percentile(samples, 0.5),
                        percentile(samples, 0.99)};
     largest_of_all(world, figures);
+    world.all_reduce(std::span(cpu), sum).wait();
+    measured.cpu = cpu[0];
     measured.mean = figures[0];
     measured.p50 = figures[1];
     measured.p99 = figures[2];

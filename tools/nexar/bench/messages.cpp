@@ -14,9 +14,6 @@ namespace nexar::bench {
 
 namespace {
 
-// The window of the OSU benchmarks.
-constexpr std::size_t kWindow = 64;
-
 double seconds_since(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }

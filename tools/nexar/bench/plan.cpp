@@ -89,14 +89,6 @@ Result<std::vector<std::uint64_t>> sizes_of(const Question& question) {
     return sizes;
 }
 
-Result<std::string> link_of(const Question& question) {
-    if (question.link == "quic" || question.link == "auto") return std::string("quic");
-    if (question.link == "shm") {
-        return Error(Errc::unsupported, "there is no shared-memory link in this version");
-    }
-    return not_allowed("link", question.link, "auto, quic, shm");
-}
-
 Result<Format> format_of(const Question& question) {
     if (question.format == "table") return Format::table;
     if (question.format == "osu") return Format::osu;
@@ -145,7 +137,6 @@ Result<Plan> understood(const Question& question) {
     NEXAR_TRY_VALUE(dtype, named(kTypes, "element type", question.dtype));
     NEXAR_TRY_VALUE(redop, named(kRedops, "operator", known_as(question.redop)));
     NEXAR_TRY_VALUE(format, format_of(question));
-    NEXAR_TRY_VALUE(link, link_of(question));
     plan.subject = subject;
     plan.sizes = subject.is(Collective::barrier) ? std::vector<std::uint64_t>{0} : sizes;
     plan.iterations = question.iterations;
@@ -157,7 +148,6 @@ Result<Plan> understood(const Question& question) {
     plan.check = question.check == 1;
     plan.format = format;
     plan.json_path = question.json_path;
-    plan.link = link;
     NEXAR_TRY(check_choices(question, plan));
     return plan;
 }

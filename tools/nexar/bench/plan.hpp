@@ -18,7 +18,6 @@ namespace nexar::bench {
 struct Question {
     std::string subject{};
     Ranks ranks{};
-    std::string link = "auto";
     std::string smallest = "8";
     std::string largest = "64MiB";
     std::uint64_t factor = 2;
@@ -66,7 +65,6 @@ struct Plan {
     bool check = true;
     Format format = Format::table;
     std::string json_path{};
-    std::string link{};
     schedule::Profile profile{};  // for choosing algorithms; set on ranks only
 };
 

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "bench/ceiling.hpp"
+
 namespace nexar::bench {
 
 namespace {
@@ -15,13 +17,19 @@ namespace {
 /// The layout shared by the head and the rows.
 template <class... Cell>
 void print_line(const Cell&... cells) {
-    static_assert(sizeof...(Cell) == 12);
-    fmt::print("{:>12} {:>12} {:>6} {:>11} {:>5} {:>11} {:>8} {:>8} {:>7} {:>11} {:>11}  {}\n",
-               cells...);
+    static_assert(sizeof...(Cell) == 14);
+    fmt::print(
+        "{:>12} {:>12} {:>6} {:>11} {:>5} {:>11} {:>8} {:>8} {:>7} {:>11} {:>11} {:>8} {:>7}  {}\n",
+        cells...);
 }
 
 std::string micro(double seconds) {
     return fmt::format("{:.2f}", seconds * 1e6);
+}
+
+/// A figure that some operations do not have.
+std::string positive(double figure, int digits) {
+    return figure > 0 ? fmt::format("{:.{}f}", figure, digits) : "-";
 }
 
 std::string in_billions(double bandwidth) {
@@ -30,8 +38,8 @@ std::string in_billions(double bandwidth) {
 
 }  // namespace
 
-Report::Report(const Plan& plan, std::uint32_t world, std::string protection)
-    : plan_(plan), world_(world), protection_(std::move(protection)) {
+Report::Report(const Plan& plan, std::uint32_t world, std::string protection, std::string links)
+    : plan_(plan), world_(world), protection_(std::move(protection)), links_(std::move(links)) {
     if (!plan.json_path.empty()) {
         json_.open(plan.json_path);
         if (!json_) throw Error(Errc::bad_config, "cannot write " + plan.json_path);
@@ -41,19 +49,21 @@ Report::Report(const Plan& plan, std::uint32_t world, std::string protection)
 
 void Report::print_head() const {
     fmt::print("# nexar bench {}: {} {}, link {}, protection {}\n", plan_.subject.name(), world_,
-               world_ == 1 ? "rank" : "ranks", plan_.link, protection_);
+               world_ == 1 ? "rank" : "ranks", links_, protection_);
     if (plan_.format == Format::osu) {
         const bool streams = plan_.subject.kind == Subject::Kind::bandwidth;
         fmt::print("# Size      {}\n", streams ? "Bandwidth (MB/s)" : "Avg Latency(us)");
     } else {
-        fmt::print("# times in us, of the slowest rank; bandwidths in GB/s\n#\n#");
+        fmt::print(
+            "# times in us, of the slowest rank; bandwidths in GB/s; cpu/GB in seconds, of all "
+            "ranks\n#\n#");
         print_line("size", "count", "type", "redop", "root", "time(us)", "algbw", "busbw", "#wrong",
-                   "p50", "p99", "algorithm");
+                   "p50", "p99", "cpu/GB", "%ceil", "algorithm");
     }
     (void)std::fflush(stdout);
 }
 
-void Report::print_row(const Measured& measured) const {
+void Report::print_row(const Measured& measured, double copy_rate) const {
     if (plan_.format == Format::osu) {
         const bool streams = plan_.subject.kind == Subject::Kind::bandwidth;
         fmt::print("{:<11} {:.2f}\n", measured.extent.bytes,
@@ -68,10 +78,12 @@ void Report::print_row(const Measured& measured) const {
                micro(measured.mean), in_billions(measured.algorithm_bandwidth()),
                in_billions(measured.bus_bandwidth(plan_.subject, world_)),
                plan_.check ? std::to_string(measured.wrong) : "N/A", micro(measured.p50),
-               micro(measured.p99), measured.algorithm);
+               micro(measured.p99), positive(measured.cpu_per_gigabyte(plan_.subject, world_), 3),
+               positive(100 * part_of_ceiling(plan_.subject, world_, measured, copy_rate), 1),
+               measured.algorithm);
 }
 
-void Report::write_json(const Measured& measured) {
+void Report::write_json(const Measured& measured, double copy_rate) {
     const nlohmann::ordered_json row = {
         {"op", plan_.subject.name()},
         {"ranks", world_},
@@ -87,19 +99,22 @@ void Report::write_json(const Measured& measured) {
         {"wrong", measured.wrong},
         {"checked", plan_.check},
         {"algorithm", measured.algorithm},
-        {"link", plan_.link},
+        {"cpu_s_per_GB", measured.cpu_per_gigabyte(plan_.subject, world_)},
+        {"copy_GBps", copy_rate * 1e-9},
+        {"ceiling_percent", 100 * part_of_ceiling(plan_.subject, world_, measured, copy_rate)},
+        {"link", links_},
         {"protection", protection_},
     };
     json_ << row.dump() << '\n' << std::flush;
 }
 
-void Report::row(const Measured& measured) {
+void Report::row(const Measured& measured, double copy_rate) {
     ++rows_;
     wrong_ += measured.wrong;
     bus_bandwidths_ += measured.bus_bandwidth(plan_.subject, world_);
-    print_row(measured);
+    print_row(measured, copy_rate);
     (void)std::fflush(stdout);  // a sweep takes long, and the user watches
-    if (json_.is_open()) write_json(measured);
+    if (json_.is_open()) write_json(measured, copy_rate);
 }
 
 bool Report::finish() {

@@ -14,21 +14,23 @@ namespace nexar::bench {
 class Report {
 public:
     /// Throws nexar::Error when the file cannot be opened.
-    Report(const Plan& plan, std::uint32_t world, std::string protection);
+    Report(const Plan& plan, std::uint32_t world, std::string protection, std::string links);
 
-    void row(const Measured& measured);
+    /// `copy_rate` is that of copy_rates() for this size.
+    void row(const Measured& measured, double copy_rate);
 
     /// Prints the last lines. True if all data was right and the file was written.
     bool finish();
 
 private:
     void print_head() const;
-    void print_row(const Measured& measured) const;
-    void write_json(const Measured& measured);
+    void print_row(const Measured& measured, double copy_rate) const;
+    void write_json(const Measured& measured, double copy_rate);
 
     const Plan& plan_;
     std::uint32_t world_;
     std::string protection_;
+    std::string links_;
     std::ofstream json_{};
     std::uint64_t rows_ = 0;
     std::uint64_t wrong_ = 0;

@@ -1,6 +1,9 @@
-// Open MPI, measured like `nexar bench`. Started by mpirun.
+// MPI, measured like `nexar bench`. Compiled once with each implementation's mpicxx, and started by
+// its mpirun.
 
-#define OMPI_SKIP_MPICXX  // everybody uses the C interface
+// Everybody uses the C interface; these keep Open MPI and MPICH from including the C++ one.
+#define OMPI_SKIP_MPICXX
+#define MPICH_SKIP_MPICXX
 #include <mpi.h>
 
 #include <array>
@@ -80,7 +83,7 @@ std::function<void()> moving(Cell& cell) {
     return found == all.end() ? nullptr : found->second;
 }
 
-class OpenMpi final : public peers::Peer {
+class Mpi final : public peers::Peer {
 public:
     int rank() const override {
         int rank = 0;
@@ -99,8 +102,8 @@ public:
         return largest;
     }
     std::vector<Way> ways(Cell& cell) override {
-        if (auto run = folding(cell)) return {{"openmpi", run}};
-        if (auto run = moving(cell)) return {{"openmpi", run}};
+        if (auto run = folding(cell)) return {{"mpi", run}};
+        if (auto run = moving(cell)) return {{"mpi", run}};
         return {};
     }
 };
@@ -110,10 +113,10 @@ public:
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     try {
-        OpenMpi peer;
+        Mpi peer;
         peers::sweep(peer, peers::parse(argc, argv));
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "openmpi_peer: %s\n", error.what());
+        std::fprintf(stderr, "mpi_peer: %s\n", error.what());
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     MPI_Finalize();
