@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "changing_links.hpp"
 #include "cluster.hpp"
 #include "collective_runs.hpp"
 #include "collective_traffic.hpp"
@@ -99,6 +100,10 @@ TEST(Collectives, are_exact_with_many_pending_calls_on_quic_with_packet_loss) {
 
 TEST(Collectives, are_exact_with_many_pending_calls) {
     expect_exact_runs<SimCluster>({.first_seed = test_seed(1), .seeds = 20, .calls = 60});
+}
+
+TEST(Collectives, are_exact_while_links_come_move_and_break) {
+    expect_exact_runs<ChangingLinks>({.first_seed = test_seed(1), .seeds = 20, .calls = 60});
 }
 
 }  // namespace
