@@ -29,5 +29,7 @@ bool accepts_node_list(std::span<const std::byte> input);
 bool accepts_preamble(std::span<const std::byte> input);
 bool accepts_quic_datagram(std::span<const std::byte> input);
 bool accepts_quic_pair(std::span<const std::byte> input);
+bool accepts_shm_handshake(std::span<const std::byte> input);
+bool accepts_shm_ring(std::span<const std::byte> input);
 
 }  // namespace nexar::fuzz

@@ -79,6 +79,8 @@ constexpr auto kHarnesses = std::to_array<Harness>({
     {"node_list", accepts_node_list},
     {"calls", accepts_calls},
     {"quic_pair", accepts_quic_pair},
+    {"shm_handshake", accepts_shm_handshake},
+    {"shm_ring", accepts_shm_ring},
 });
 
 }  // namespace

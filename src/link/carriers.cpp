@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "link/quic/open_carrier.hpp"
+#include "link/shm/open_carrier.hpp"
 
 namespace nexar::link {
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::array kKinds{
     CarrierKind{.name = "quic", .open = &quic::open_carrier},
+    CarrierKind{.name = "shm", .open = &shm::open_carrier},
 };
 
 }  // namespace

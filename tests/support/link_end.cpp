@@ -98,6 +98,8 @@ void LinkEnd::handle(port::LinkEvent& event) {
         NEXAR_ASSERT(all_released(), "every send must be released before Down");
         down_ = down->reason;
         rests_ = std::move(down->rests);
+        untaken = std::move(down->untaken);
+        unconfirmed = std::move(down->unconfirmed);
         link_ = nullptr;
         return;
     }

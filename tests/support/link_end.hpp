@@ -81,6 +81,9 @@ public:
     const std::optional<Error>& down() const noexcept { return down_; }
     /// The rests delivered with Down.
     const std::vector<port::Rest>& rests() const noexcept { return rests_; }
+    /// The bytes of the lanes that came with Down.
+    std::array<port::LaneBytes, port::kLanes> untaken{};
+    std::array<port::LaneBytes, port::kLanes> unconfirmed{};
 
     /// Sends a copy of `content` split into regions; overwrites and frees the copy as soon as it is
     /// released.

@@ -242,7 +242,8 @@ void Connection::fail(TimePoint now, Error reason, Closing closing) {
     gone_after_ = three_probe_timeouts();
     gone_at_ = TimePoint::max();
     release_all(port::SendOutcome::link_lost);
-    std::vector<port::Rest> rests = take_rests();
+    port::Down down{.reason = std::move(reason), .rests = take_rests()};
+    if (came_up) take_lane_bytes(down);
     ins_.clear();
     lane_streams_ = {};
     lane_sinks_ = {};
@@ -250,8 +251,7 @@ void Connection::fail(TimePoint now, Error reason, Closing closing) {
     datagrams_.clear();
     parked_ = 0;
     if (!came_up) drop_handshake();
-    around_->emit(
-        {.link = id_, .what = port::Down{.reason = std::move(reason), .rests = std::move(rests)}});
+    around_->emit({.link = id_, .what = std::move(down)});
     wake();
 }
 

@@ -90,6 +90,10 @@ public:
     // port::Link
     port::LinkId id() const noexcept override { return id_; }
     const Identity& peer() const noexcept override { return peer_; }
+    std::string_view kind() const noexcept override { return "quic"; }
+    port::LinkSpeed speed() const noexcept override {
+        return {.latency = std::chrono::microseconds(10), .bytes_per_second = 2e9};
+    }
     Address remote() const noexcept override { return path_.remote; }
     Result<void> export_key(std::string_view label, port::Bytes out) const override {
         return tls_->export_key(label, out);
@@ -235,6 +239,8 @@ private:
     /// Ends the control lane if it is time to; returns true if it did.
     bool say_farewell(TimePoint now);
     bool may_end(TimePoint now) const noexcept;
+    /// Moves the bytes of the lanes that others must deliver or send again.
+    void take_lane_bytes(port::Down& down);
     void write_goodbye(TimePoint now, Outbox& out);
     /// How long a packet of this side, or its answer, may still be in flight (RFC 9000 10.2).
     Duration three_probe_timeouts() const noexcept;

@@ -61,6 +61,16 @@ bool Connection::may_end(TimePoint now) const noexcept {
     return (linger_until_ && now >= *linger_until_) || (peer_ended_ && nothing_unsent());
 }
 
+void Connection::take_lane_bytes(port::Down& down) {
+    for (std::size_t i = 0; i < port::kLanes; ++i) {
+        down.unconfirmed[i] = {.offset = lanes_[i].acknowledged(),
+                               .bytes = lanes_[i].take_unacknowledged()};
+        if (InStream* lane = lane_streams_[i]; lane != nullptr) {
+            down.untaken[i] = {.offset = lane->taken(), .bytes = lane->take_parked()};
+        }
+    }
+}
+
 void Connection::write_goodbye(TimePoint now, Outbox& out) {
     if (gone_at_ == TimePoint::max()) gone_at_ = now + gone_after_;
     if (!goodbye_due_ || !out.has_room()) return;

@@ -102,4 +102,16 @@ void OutStream::acknowledged(std::uint64_t offset) noexcept {
     if (staging_ && offset > prefix_bytes_) staged_.release_to(offset - prefix_bytes_);
 }
 
+std::vector<std::byte> OutStream::take_unacknowledged() {
+    std::vector<std::byte> bytes;
+    bytes.reserve(static_cast<std::size_t>(staged_.size()));
+    for (std::uint64_t at = staged_.begin(); at < staged_.end();) {
+        const port::ConstBytes piece = staged_.at(at);
+        bytes.insert(bytes.end(), piece.begin(), piece.end());
+        at += piece.size();
+    }
+    staged_.clear();
+    return bytes;
+}
+
 }  // namespace nexar::quic

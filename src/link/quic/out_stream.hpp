@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "link/common/write_order.hpp"
 #include "link/quic/staged_bytes.hpp"
@@ -67,6 +68,10 @@ public:
 
     /// The peer has everything before `offset`.
     void acknowledged(std::uint64_t offset) noexcept;
+
+    /// Removes and returns the bytes of a lane that the peer has not acknowledged. Ends its use.
+    std::vector<std::byte> take_unacknowledged();
+    std::uint64_t acknowledged() const noexcept { return acknowledged_; }
 
     bool all_acknowledged() const noexcept { return acknowledged_ == next_; }
     bool end_written() const noexcept { return end_written_; }

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "support/quic_pair.hpp"
+#include "support/shm_pair.hpp"
 #include "unit/link/sim/sim_pair.hpp"
 
 namespace nexar::testing {
@@ -40,6 +41,17 @@ struct Kind<QuicPair> {
     static constexpr bool kCanCarryJoins = true;
 };
 
+template <>
+struct Kind<ShmPair> {
+    static port::Carrier& client(ShmPair& pair) { return pair.a; }
+    static port::Carrier& server(ShmPair& pair) { return pair.b; }
+    static port::DialTarget target(ShmPair& pair) {
+        return {.peer = port::MemberTarget{.node = pair.b.identity().node}};
+    }
+    static constexpr bool kHasAddresses = false;
+    static constexpr bool kCanCarryJoins = false;
+};
+
 template <class Pair>
 class CarrierContract : public ::testing::Test {
 protected:
@@ -64,7 +76,7 @@ protected:
     port::LinkId id_{};
 };
 
-using Kinds = ::testing::Types<SimPair, QuicPair>;
+using Kinds = ::testing::Types<SimPair, QuicPair, ShmPair>;
 TYPED_TEST_SUITE(CarrierContract, Kinds);
 
 TYPED_TEST(CarrierContract, a_link_to_a_dialed_member_comes_up_on_both_sides) {

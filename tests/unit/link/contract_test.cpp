@@ -5,6 +5,7 @@
 
 #include "port/memory.hpp"
 #include "support/quic_pair.hpp"
+#include "support/shm_pair.hpp"
 #include "support/unmappable_memory.hpp"
 #include "unit/link/growing_source.hpp"
 #include "unit/link/sim/sim_pair.hpp"
@@ -33,7 +34,7 @@ protected:
     Pair pair_;
 };
 
-using Kinds = ::testing::Types<SimPair, QuicPair>;
+using Kinds = ::testing::Types<SimPair, QuicPair, ShmPair>;
 TYPED_TEST_SUITE(LinkContract, Kinds);
 
 TYPED_TEST(LinkContract, both_sides_come_up_and_know_who_dialed) {

@@ -153,5 +153,30 @@ TEST(ConnectionClose, writes_to_the_control_lane_after_its_end_are_dropped) {
     EXPECT_TRUE(pair.server().lane(Lane::control).bytes.empty());
 }
 
+TEST(ConnectionClose, down_has_the_lane_bytes_that_were_not_taken_and_not_confirmed) {
+    QuicPair pair;
+    ASSERT_TRUE(pair.connect());
+    const auto first = pattern(1, 1'000);
+    const auto second = pattern(2, 70'000);
+    pair.server().lane(Lane::rpc).allowance = 400;
+    ASSERT_TRUE(pair.client().write(Lane::rpc, first));
+    pair.world.run_for(500ms);
+    pair.net.weather.loss = 1;
+    ASSERT_TRUE(pair.client().write(Lane::rpc, second));
+    pair.world.run_for(10ms);
+    EXPECT_EQ(pair.client().link().kind(), "quic");
+    const auto index = static_cast<std::size_t>(Lane::rpc);
+    for (LinkEnd* end : {&pair.client(), &pair.server()}) {
+        end->connection().abandon(Error(Errc::timed_out, "cut"));
+    }
+    ASSERT_TRUE(pair.run_until([&] { return pair.client().down() && pair.server().down(); }, 1s));
+    EXPECT_EQ(pair.client().unconfirmed[index].offset, 1'000U);
+    EXPECT_EQ(pair.client().unconfirmed[index].bytes, second);
+    EXPECT_TRUE(pair.client().unconfirmed[0].bytes.empty());
+    const auto& untaken = pair.server().untaken[index];
+    EXPECT_EQ(untaken.offset, 400U);
+    EXPECT_EQ(untaken.bytes, std::vector(first.begin() + 400, first.end()));
+}
+
 }  // namespace
 }  // namespace nexar::quic
