@@ -2,6 +2,7 @@
 /// it, posting from other threads, and waking a thread.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -49,8 +50,43 @@ private:
     Completion* started_ = nullptr;
 };
 
+// Never has anything to do, and counts how often a spinning driver looks.
+class Idle final : public runtime::Driven {
+public:
+    std::span<port::Carrier* const> carriers() const noexcept override { return {}; }
+    bool turn(TimePoint /*now*/) noexcept override { return false; }
+    bool look(TimePoint /*now*/) noexcept override {
+        ++looks_;
+        return false;
+    }
+    std::optional<TimePoint> next_deadline() const noexcept override { return std::nullopt; }
+
+    long looks() const noexcept { return looks_; }
+
+private:
+    long looks_ = 0;
+};
+
 std::unique_ptr<Progress> make_progress() {
     return std::move(Progress::make({})).value();
+}
+
+// What the loop adds to each look of a driver that spins.
+double idle_turn_ns() {
+    constexpr auto kSpin = std::chrono::milliseconds(50);
+    const auto progress = std::move(Progress::make({.spin = std::chrono::seconds(1)})).value();
+    Idle idle;
+    progress->add(idle).value();
+    double least = 1e9;
+    for (int round = 0; round < 5; ++round) {
+        const long before = idle.looks();
+        Completion never;
+        progress->wait(never, SteadyClock{}.now() + kSpin);
+        const auto looks = static_cast<double>(idle.looks() - before);
+        least = std::min(least, std::chrono::duration<double>(kSpin).count() / looks * 1e9);
+    }
+    progress->remove(idle);
+    return least;
 }
 
 double median_ns(const std::function<void()>& one_batch) {
@@ -158,6 +194,7 @@ int main(int argc, char** argv) {
     CLI11_PARSE(app, argc, argv);
 
     Report report(json_path);
+    report.row("progress_idle_turn", idle_turn_ns(), "ns");
     const auto progress = make_progress();
     {
         Immediate node(*progress);
