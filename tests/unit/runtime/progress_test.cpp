@@ -92,7 +92,7 @@ TEST(progress, a_driver_with_nothing_to_do_sleeps) {
     FakeNode node(*progress);
     Completion never;
     EXPECT_FALSE(progress->wait(never, SteadyClock{}.now() + 50ms));
-    // Spinning takes some hundred turns in its 20 us; 50 ms of it would take tens of thousands.
+    // Spinning takes some hundred turns in its 100 us; 50 ms of it would take tens of thousands.
     EXPECT_LT(node.turns(), 2000U);
 }
 
