@@ -186,7 +186,7 @@ double wake_us(Progress& progress) {
 }
 
 // Barriers of processes on this machine: a processor for each, more ranks than processors, and a
-// rank that computes before each barrier.
+// rank, each in turn, that computes before each barrier.
 void report_barriers(Report& report, bool with_spin) {
     using std::chrono::microseconds;
     for (const int ranks : {2, 4, 8}) {

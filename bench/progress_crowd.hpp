@@ -14,12 +14,12 @@ struct BarrierOptions {
     BarrierWait wait = BarrierWait::progress;
     /// The spin budget of the loop.
     std::chrono::nanoseconds spin = std::chrono::microseconds(100);
-    /// What the last rank computes before each barrier.
+    /// What one rank, each in turn, computes before each barrier.
     std::chrono::nanoseconds compute{};
-    std::chrono::nanoseconds time = std::chrono::milliseconds(500);
+    std::chrono::nanoseconds time = std::chrono::seconds(1);
 };
 
-/// The mean time in microseconds of a barrier between processes that send to each other through
+/// The time in microseconds of a barrier between processes that send to each other through
 /// shared memory, and wake each other through eventfds. Must be called before this process has
 /// threads.
 double measure_barrier(const BarrierOptions& options);
