@@ -35,4 +35,14 @@ NodeOptions with_progress_settings(NodeOptions options, const Config& config) {
     return options;
 }
 
+std::size_t processes_on_host(const schedule::Links& links, std::size_t members, std::size_t me,
+                              std::size_t here) noexcept {
+    const std::uint32_t host = links.host(static_cast<std::uint32_t>(me));
+    std::size_t ranks = 0;
+    for (std::uint32_t rank = 0; rank < members; ++rank) {
+        if (links.host(rank) == host) ++ranks;
+    }
+    return ranks > here ? ranks - here + 1 : 1;
+}
+
 }  // namespace nexar::runtime

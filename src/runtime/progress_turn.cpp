@@ -120,6 +120,7 @@ bool Progress::claim() noexcept {
 //    releases the baton (lull_for_user_loop()).
 // The carriers wake with the next turn, whichever thread takes it, under the same lock.
 bool Progress::lull() noexcept {
+    if (lulled_) return true;  // by the user's loop, since the driver's last turn
     lulled_ = true;
     const bool quiet = std::ranges::all_of(driven_, [](Driven* one) { return one->fall_asleep(); });
     if (!quiet) rouse();
@@ -134,7 +135,7 @@ void Progress::rouse() noexcept {
 // A thread that drove returns, and the user's loop may be asleep.
 void Progress::lull_for_user_loop() noexcept {
     lock();
-    if (!loop_polls_ && !lulled_ && !lull()) missed_ = true;
+    if (!loop_polls_ && !lull()) missed_ = true;
     unlock();
 }
 
@@ -182,7 +183,7 @@ std::optional<TimePoint> Progress::next_deadline() {
     const Guard guard(*this);
     loop_polls_ = false;
     auto first = earliest();
-    if (!lulled_ && !lull()) first = SteadyClock{}.now();
+    if (!lull()) first = SteadyClock{}.now();
     announced_ = first.value_or(TimePoint::max());
     return first;
 }

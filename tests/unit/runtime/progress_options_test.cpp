@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <utility>
+
 #include "base/settings.hpp"
 
 namespace nexar::runtime {
@@ -51,6 +54,17 @@ TEST(progress_options, a_budget_out_of_range_is_an_error) {
     for (const auto spin : {-1ns, std::chrono::nanoseconds(61min)}) {
         EXPECT_FALSE(Config::resolve(kSettings, {.code = progress_settings({.spin = spin})}));
     }
+}
+
+TEST(processes_on_host, counts_the_nodes_of_one_process_once) {
+    const std::array<std::uint32_t, 7> machines{4, 9, 4, 4, 7, 9, 4};
+    const schedule::Links links(machines);
+    EXPECT_EQ(processes_on_host(links, 7, 0, 1), 4U);
+    EXPECT_EQ(processes_on_host(links, 7, 5, 1), 2U);
+    EXPECT_EQ(processes_on_host(links, 7, 4, 1), 1U);
+    EXPECT_EQ(processes_on_host(links, 7, 0, 3), 2U);
+    EXPECT_EQ(processes_on_host(links, 7, 0, 4), 1U);
+    EXPECT_EQ(processes_on_host(schedule::Links(), 7, 3, 1), 1U);
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ public:
     std::optional<port::LinkEvent> poll_event() override { return std::nullopt; }
     void forget(port::LinkId /*link*/) override {}
     bool fall_asleep() noexcept override {
+        EXPECT_FALSE(asleep()) << "wake_up() must come in between";
         asleep_.store(true, std::memory_order_seq_cst);
         return arrived_.load(std::memory_order_seq_cst) == seen_;
     }
