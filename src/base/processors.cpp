@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostProcessors = std::size_t{1} << 16U;
 
-// Less than this is a mistake in the configuration, or leaves no processor time to speak of.
+// A smaller quota is a mistake in the configuration.
 constexpr double kLeast = 0.01;
 
 /// The number of processors in the mask of a process (0: the calling thread); 0 if the kernel does

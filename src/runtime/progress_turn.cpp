@@ -14,6 +14,7 @@ namespace {
 // deadline.
 constexpr int kMostContinuations = 256;
 
+// A look that only reads memory costs less than reading the clock.
 constexpr int kLooksPerClock = 4;
 
 // Quotas and affinity masks change rarely, and reading them takes as long as some wakeups.
@@ -38,8 +39,8 @@ Progress::Turn Progress::turn(TimePoint& now, TimePoint look_until, const Waiter
 }
 
 // Under the lock, which it keeps because taking it costs more than a look. Returns when another
-// thread wants the lock or has posted something. `now` may be some looks old: reading the clock
-// also costs more than a look.
+// thread wants the lock or has posted something. The `now` that Driven sees is up to kLooksPerClock
+// looks old.
 bool Progress::look_repeatedly(TimePoint& now, TimePoint until) noexcept {
     const TimePoint end = std::min(until, quiet_until_);
     while (now < end) {
@@ -89,8 +90,9 @@ Progress::Turn Progress::turn_locked(TimePoint now, bool may_claim) noexcept {
 bool Progress::goes_on(Spin& spin, bool active, TimePoint now) noexcept {
     const Spin::Next next = spin.next(active, now);
     if (next == Spin::Next::offer) {
+        const TimePoint begin = SteadyClock{}.now();  // `now` is that of the turn, which takes time
         std::this_thread::yield();
-        spin.offered(now, SteadyClock{}.now() - now);
+        spin.offered(begin, SteadyClock{}.now() - begin);
     }
     return next != Spin::Next::sleep;
 }

@@ -61,7 +61,7 @@ private:
     std::uint64_t seen_ = 0;
 };
 
-/// Completes operations when so many arrivals have come.
+/// Completes operations when a given number of arrivals has come.
 class QuietNode final : public Driven {
 public:
     explicit QuietNode(Progress& progress) : progress_(progress) { progress_.add(*this).value(); }
