@@ -1,7 +1,10 @@
 /// Measures the overhead of the progress loop: starting and completing an operation, waiting for
 /// it, posting from other threads, and waking a thread.
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -15,6 +18,7 @@
 #include <vector>
 
 #include "measure.hpp"
+#include "progress_crowd.hpp"
 #include "report.hpp"
 #include "runtime/progress.hpp"
 
@@ -49,8 +53,43 @@ private:
     Completion* started_ = nullptr;
 };
 
+// Never has anything to do, and counts how often a spinning driver looks.
+class Idle final : public runtime::Driven {
+public:
+    std::span<port::Carrier* const> carriers() const noexcept override { return {}; }
+    bool turn(TimePoint /*now*/) noexcept override { return false; }
+    bool look(TimePoint /*now*/) noexcept override {
+        ++looks_;
+        return false;
+    }
+    std::optional<TimePoint> next_deadline() const noexcept override { return std::nullopt; }
+
+    long looks() const noexcept { return looks_; }
+
+private:
+    long looks_ = 0;
+};
+
 std::unique_ptr<Progress> make_progress() {
     return std::move(Progress::make({})).value();
+}
+
+// What the loop adds to each look of a driver that spins.
+double idle_turn_ns() {
+    constexpr auto kSpin = std::chrono::milliseconds(50);
+    const auto progress = std::move(Progress::make({.spin = std::chrono::seconds(1)})).value();
+    Idle idle;
+    progress->add(idle).value();
+    double least = 1e9;
+    for (int round = 0; round < 5; ++round) {
+        const long before = idle.looks();
+        Completion never;
+        progress->wait(never, SteadyClock{}.now() + kSpin);
+        const auto looks = static_cast<double>(idle.looks() - before);
+        least = std::min(least, std::chrono::duration<double>(kSpin).count() / looks * 1e9);
+    }
+    progress->remove(idle);
+    return least;
 }
 
 double median_ns(const std::function<void()>& one_batch) {
@@ -146,6 +185,26 @@ double wake_us(Progress& progress) {
     return took.count() / kWakes * 1e6;
 }
 
+// Barriers of processes on this machine: a processor for each, more ranks than processors, and a
+// rank, each in turn, that computes before each barrier.
+void report_barriers(Report& report, bool with_spin) {
+    using std::chrono::microseconds;
+    for (const int ranks : {2, 4, 8}) {
+        const auto row = [&](const char* name, BarrierWait wait) {
+            report.row(fmt::format("progress_barrier_{}_ranks{}", ranks, name),
+                       measure_barrier({.ranks = ranks, .wait = wait}), "us");
+        };
+        row("", BarrierWait::progress);
+        row("_of_yielding", BarrierWait::yield);
+        if (with_spin) row("_of_spinning", BarrierWait::spin);
+    }
+    for (const int spin : {0, 20, 100}) {
+        report.row(fmt::format("progress_barrier_after_50us_spin_{}us", spin),
+                   measure_barrier({.spin = microseconds(spin), .compute = microseconds(50)}),
+                   "us");
+    }
+}
+
 }  // namespace
 }  // namespace nexar::bench
 
@@ -155,9 +214,15 @@ int main(int argc, char** argv) {
     std::string json_path;
     app.add_option("--json", json_path,
                    "Also write the rows to this file, one JSON object per line");
+    bool barriers = false;
+    bool with_spin = false;
+    app.add_flag("--barriers", barriers, "Also measure barriers of 2 to 8 processes");
+    app.add_flag("--spinning", with_spin, "With --barriers: also those of ranks that only spin");
     CLI11_PARSE(app, argc, argv);
 
     Report report(json_path);
+    if (barriers) report_barriers(report, with_spin);  // forks, so before any thread
+    report.row("progress_idle_turn", idle_turn_ns(), "ns");
     const auto progress = make_progress();
     {
         Immediate node(*progress);

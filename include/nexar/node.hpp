@@ -23,12 +23,22 @@ enum class Progressing : std::uint8_t {
     user_loop,   // the user's own loop, see Node::descriptor()
 };
 
+/// What a thread does while it waits for a Work.
+enum class Waiting : std::uint8_t {
+    automatic,  // polls for a while, then sleeps; sleeps sooner if ranks outnumber processors
+    spin,       // polls all the time, but lets other threads run if ranks outnumber processors
+    sleep,      // sleeps at once
+};
+
 struct NodeOptions {
     Progressing progressing = Progressing::background;
     /// Maximum number of pending operations; further ones fail with Errc::too_many_pending.
     std::size_t max_pending = std::size_t{1} << 20U;
-    /// How long a waiting thread polls before it sleeps.
-    std::chrono::nanoseconds spin = std::chrono::microseconds(20);
+    /// If set, overrides the setting `progress`; automatic for nodes that do not read settings.
+    std::optional<Waiting> waiting{};
+    /// How long a waiting thread polls before it sleeps. If set, overrides the setting `spin`, of
+    /// which nodes that do not read settings use the default.
+    std::optional<std::chrono::nanoseconds> spin{};
     /// Sends data unencrypted, for a network that nobody else can reach; peers are still
     /// authenticated.
     bool unprotected = false;

@@ -19,6 +19,8 @@ inline constexpr std::array<std::string_view, 3> kLinks = {"auto", "quic", "shm"
 inline constexpr std::array<std::string_view, 3> kMeshes = {"auto", "eager", "lazy"};
 inline constexpr std::array<std::string_view, 2> kAbortActions = {"exit", "error"};
 inline constexpr std::array<std::string_view, 2> kPoolProfiles = {"training", "inference"};
+// In the order of Waiting (nexar/node.hpp).
+inline constexpr std::array<std::string_view, 3> kProgresses = {"auto", "spin", "sleep"};
 inline constexpr std::array<std::string_view, 2> kProtections = {"full", "none"};
 inline constexpr std::array<std::string_view, 2> kReproducibilities = {"ranks", "runs"};
 
@@ -155,6 +157,11 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
     {.name = "pool_profile",
      .spec = ChoiceSpec{.fallback = "training", .choices = kPoolProfiles},
      .help = "How many idle buffers of each size the buffer pool keeps"},
+    {.name = "progress",
+     .spec = ChoiceSpec{.fallback = "auto", .choices = kProgresses},
+     .help = "What a thread does while it waits: auto polls for the time given by spin, then "
+             "sleeps, and sleeps sooner if ranks outnumber processors; spin polls all the time; "
+             "sleep never polls"},
     {.name = "protection",
      .spec = ChoiceSpec{.fallback = "full", .choices = kProtections},
      .scope = SettingScope::cluster,
@@ -176,6 +183,12 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
      .spec = BooleanSpec{.fallback = false},
      .help = "If true, join() fails in a process that has neither a launcher nor a join string; if "
              "false, such a process forms a world of one"},
+    {.name = "spin",
+     .spec = DurationSpec{.fallback = std::chrono::microseconds(100),
+                          .min = Duration(0),
+                          .max = std::chrono::hours(1)},
+     .help = "How long a waiting thread polls after the last arrival before it sleeps, with "
+             "progress=auto and a processor for each rank"},
     {.name = "udp_buffer",
      .spec = SizeSpec{.fallback = 8U << 20U, .min = 64U << 10U, .max = 1U << 30U},
      .help = "Size of the receive buffer requested from the kernel for UDP packets; the kernel "

@@ -24,7 +24,6 @@ Baton::Taken Baton::take_locked(Waiter& waiter) {
     holder_ = Holder::waiter;
     called_ = false;  // the holder checks wanted_ when it releases the baton
     ++uses_;
-    waiter.grant();
     return stolen ? Taken::stolen : Taken::free;
 }
 

@@ -33,11 +33,10 @@ void wake_sleeper(const FutexWord* word) noexcept {
     ::syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, nullptr, nullptr, 0);
 }
 
-Waiter::Told Waiter::tell() noexcept {
+const FutexWord* Waiter::tell() noexcept {
     const FutexWord* const word = &word_;
     const std::uint32_t before = word_.fetch_add(kOneTold, std::memory_order_acq_rel);
-    return {.sleeper = (before & kSleeping) != 0 ? word : nullptr,
-            .drives = (before & kGranted) != 0};
+    return (before & kSleeping) != 0 ? word : nullptr;
 }
 
 const FutexWord* Waiter::grant() noexcept {

@@ -31,15 +31,12 @@ public:
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
 
-    struct Told {
-        const FutexWord* sleeper = nullptr;  // wake it, if not null
-        bool drives = false;                 // the thread may be asleep in epoll
-    };
-    /// One of its completions is done. Any thread may call.
-    Told tell() noexcept;
+    /// One of its completions is done. Returns the word to wake, or null; the thread may also be
+    /// asleep in epoll, as the driver. Any thread may call.
+    const FutexWord* tell() noexcept;
 
-    /// The waiter holds the baton from now on. Returns the word to wake, or null. Under the baton's
-    /// lock.
+    /// A waiter in the queue holds the baton from now on. Returns the word to wake, or null. Under
+    /// the baton's lock.
     const FutexWord* grant() noexcept;
 
     // The rest is for the waiting thread itself, except told(), which any thread may call that
@@ -51,7 +48,7 @@ public:
     bool granted() const noexcept {
         return (word_.load(std::memory_order_acquire) & kGranted) != 0;
     }
-    /// The waiter gave the baton away.
+    /// The waiter knows that it holds the baton; it may queue again later.
     void clear_grant() noexcept { word_.fetch_and(~kGranted, std::memory_order_acq_rel); }
 
     /// Returns when the waiter was notified or granted the baton, or the deadline passed.

@@ -16,6 +16,7 @@
 #include "runtime/launch.hpp"
 #include "runtime/node_body.hpp"
 #include "runtime/own_cluster.hpp"
+#include "runtime/progress_options.hpp"
 #include "runtime/seed_body.hpp"
 #include "security/private_file.hpp"
 
@@ -286,13 +287,16 @@ Result<Node> join_alone(const JoinOptions& options, const Config& config, TimePo
     return node;
 }
 
-Result<Node> join_with(const JoinOptions& options, std::vector<ConfigFlag> flags) {
+Result<Node> join_with(const JoinOptions& given, std::vector<ConfigFlag> flags) {
     std::vector<NamedValue> code;
-    code.reserve(options.settings.size() + 1);
-    for (const auto& [name, value] : options.settings) code.push_back({name, value});
-    if (options.node.unprotected) code.push_back({"protection", "none"});
+    code.reserve(given.settings.size() + 3);
+    for (const auto& [name, value] : given.settings) code.push_back({name, value});
+    if (given.node.unprotected) code.push_back({"protection", "none"});
+    for (NamedValue& one : runtime::progress_settings(given.node)) code.push_back(std::move(one));
     NEXAR_TRY_VALUE(loaded, load_config(std::move(code), std::move(flags)));
     const Config& config = loaded.config;
+    JoinOptions options = given;
+    options.node = runtime::with_progress_settings(given.node, config);
     const SteadyClock clock;
     const TimePoint deadline = clock.now() + config.duration("formation_timeout");
     NEXAR_TRY_VALUE(plan, make_plan(options, config));

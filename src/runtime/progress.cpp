@@ -20,12 +20,27 @@ constexpr int kMostRounds = 4;
 // for: a mutex favours the thread that is awake.
 constexpr int kMostOffers = 64;
 
+// How often a thread tries to take the lock before it sleeps until the lock is free; some 2 us.
+constexpr int kMostTries = 200;
+
 }  // namespace
 
 thread_local constinit bool Progress::in_user_code = false;
 
+bool Driven::fall_asleep() noexcept {
+    return std::ranges::all_of(carriers(), [](port::Carrier* one) { return one->fall_asleep(); });
+}
+
+void Driven::wake_up() noexcept {
+    for (port::Carrier* const one : carriers()) one->wake_up();
+}
+
 Progress::Progress(const Options& options, Poller poller)
-    : options_(options), poller_(std::move(poller)), posted_(options.posted_capacity) {}
+    : options_(options),
+      poller_(std::move(poller)),
+      posted_(options.posted_capacity),
+      // The user's loop counts as asleep until its first poll().
+      lulled_(options.drive == Drive::user_loop) {}
 
 Result<std::unique_ptr<Progress>> Progress::make(const Options& options) {
     NEXAR_TRY_VALUE(poller, Poller::make());
@@ -44,7 +59,11 @@ Result<void> Progress::add(Driven& driven) {
     const Guard guard(*this);
     driven_.push_back(&driven);
     auto watched = poller_.watch(driven.carriers());
-    if (!watched) driven_.pop_back();
+    if (!watched) {
+        driven_.pop_back();
+    } else if (lulled_ && !driven.fall_asleep()) {
+        missed_ = true;
+    }
     return watched;
 }
 
@@ -53,6 +72,7 @@ void Progress::remove(Driven& driven) {
     if (fork_guard_.forked()) return;
     const Guard guard(*this);
     poller_.unwatch(driven.carriers());
+    if (lulled_) driven.wake_up();
     const auto erased = std::erase(driven_, &driven);
     NEXAR_ASSERT(erased == 1, "only a Driven that was added can be removed");
 }
@@ -63,9 +83,9 @@ void Progress::complete(Completion& completion) noexcept {
     const auto interested = completion.finish();
     if (interested.continuation != nullptr) due_.push(*interested.continuation);
     if (interested.waiter == nullptr) return;
-    const auto told = interested.waiter->tell();
-    wakes_.add(told.sleeper);
-    told_driver_ |= told.drives;
+    // Compared first: after tell() the waiter may be gone.
+    if (interested.waiter == sleeper_) told_driver_ = true;
+    wakes_.add(interested.waiter->tell());
 }
 
 bool Progress::withdraw(Completion& completion, Continuation& continuation) {
@@ -110,8 +130,12 @@ bool Progress::try_lock() noexcept {
 // Takes the lock without marking the state as changed.
 void Progress::acquire() noexcept {
     if (try_acquire()) return;
+    // A driver that spins holds the lock until it sees this, which takes it less time than a thread
+    // takes to sleep and wake.
     blocked_.fetch_add(1, std::memory_order_relaxed);
-    mutex_.lock();
+    bool taken = false;
+    for (int i = 0; i < kMostTries && !taken; ++i) taken = mutex_.try_lock();
+    if (!taken) mutex_.lock();
     blocked_.fetch_sub(1, std::memory_order_relaxed);
     owner_.store(pthread_self(), std::memory_order_relaxed);
     drain_posted();
@@ -183,11 +207,12 @@ void Progress::drain_posted() noexcept {
 // Under the lock, before its release: decides whom to wake besides the waiters.
 Progress::Calls Progress::settle() noexcept {
     const bool told_driver = std::exchange(told_driver_, false);
+    const bool missed = std::exchange(missed_, false);
     const bool continues = !due_.empty() && !running_;
     const bool wanted = continues && runs_continuations();
     baton_.set_wanted(wanted);
     Calls calls;
-    if (options_.drive == Drive::user_loop) calls.summon = settle_user_loop(continues);
+    if (options_.drive == Drive::user_loop) calls.summon = settle_user_loop(continues || missed);
     // Harmless if no thread drives any more: the background thread also takes the baton.
     calls.relief = wanted && barred_;
     if (!asleep_) {
@@ -196,15 +221,16 @@ Progress::Calls Progress::settle() noexcept {
     }
     poller_.follow_writers();
     const bool serves = wanted && !barred_;
-    calls.wake = told_driver || serves || earliest().value_or(TimePoint::max()) < wake_at_;
+    calls.wake =
+        told_driver || missed || serves || earliest().value_or(TimePoint::max()) < wake_at_;
     if (calls.wake) asleep_ = false;  // once is enough
     return calls;
 }
 
-bool Progress::settle_user_loop(bool continues) noexcept {
+bool Progress::settle_user_loop(bool needed) noexcept {
     poller_.follow_writers();
     if (summoned_) return false;
-    summoned_ = continues || earliest().value_or(TimePoint::max()) < announced_;
+    summoned_ = needed || earliest().value_or(TimePoint::max()) < announced_;
     return summoned_;
 }
 

@@ -2,12 +2,14 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <nexar/node.hpp>
 #include <nexar/result.hpp>
 #include <optional>
 #include <span>
@@ -46,6 +48,14 @@ public:
     /// The latest time for the next turn() if no descriptor becomes ready; not later than `now` if
     /// a turn has something to send.
     virtual std::optional<TimePoint> next_deadline() const noexcept = 0;
+
+    /// The driver is about to sleep: from now on every arrival must make a descriptor readable.
+    /// Returns false if something has arrived, since the last turn, that does not; then the driver
+    /// takes another turn instead. What a turn saw and left must not count, or the driver would
+    /// never sleep.
+    virtual bool fall_asleep() noexcept;
+    /// Called before the first turn after fall_asleep().
+    virtual void wake_up() noexcept;
 };
 
 /// An operation that a thread submits without waiting for the lock. The owner keeps it alive until
@@ -80,13 +90,24 @@ public:
     };
     struct Options {
         Drive drive = Drive::background;
-        /// How long a driver keeps polling after the last activity before it sleeps.
-        Duration spin = std::chrono::microseconds(20);
+        Waiting waiting = Waiting::automatic;
+        /// How long a waiting thread keeps polling after the last activity before it sleeps; if not
+        /// set, kDefaultSpin.
+        std::optional<Duration> spin{};
         /// How often the background thread checks whether callers still drive.
         Duration look = std::chrono::milliseconds(1);
         /// Maximum number of operations posted while another thread holds the lock.
         std::size_t posted_capacity = 1024;
     };
+
+    /// A thread that sleeps takes some 10 us to wake, and peers often compute for some 10 us
+    /// between messages.
+    static constexpr Duration kDefaultSpin = std::chrono::microseconds(100);
+    /// The background thread polls for at most this long: its caller computes, perhaps on the same
+    /// processor.
+    static constexpr Duration kBackgroundSpin = std::chrono::microseconds(20);
+    /// How long a driver that gives way to waiting threads polls before it checks for them.
+    static constexpr Duration kLookBeforeGivingWay = std::chrono::microseconds(2);
 
     static Result<std::unique_ptr<Progress>> make(const Options& options);
 
@@ -155,8 +176,12 @@ public:
     /// `completion` is done. Only with a background thread.
     bool stand_by(Completion& completion);
 
-    /// Within turn(): whether other threads compete for the driver's processor.
+    /// Whether other threads compete for the driver's processor.
     bool crowded() const noexcept { return crowd_.here(); }
+
+    /// The number of processes of this job on this host, this one included. If they outnumber the
+    /// usable processors, drivers yield at once instead of spinning. May be called under the lock.
+    void set_local_ranks(std::size_t ranks) noexcept;
 
     /// Withdraws a continuation registered with `completion.then()`. Returns false if it has run or
     /// is running in another thread.
@@ -202,7 +227,7 @@ private:
     void give_way() noexcept;
     void drain_posted() noexcept;
     Calls settle() noexcept;
-    bool settle_user_loop(bool continues) noexcept;
+    bool settle_user_loop(bool needed) noexcept;
     void summon_driver() noexcept;
     std::optional<TimePoint> earliest() const noexcept;
 
@@ -211,7 +236,7 @@ private:
     Outcome drive(Waiter& waiter, std::optional<TimePoint> deadline,
                   bool gives_way = false) noexcept;
     void sleep_driving(const Waiter& waiter, std::optional<TimePoint> deadline) noexcept;
-    void release_baton(Waiter& waiter) noexcept;
+    void release_baton() noexcept;
     void follow(const Baton::Follow& follow) noexcept;
 
     // progress_turn.cpp, also the user's own loop
@@ -219,12 +244,28 @@ private:
         bool active = false;
         bool claimed = false;  // this thread must run_claimed()
     };
-    Turn turn(TimePoint now) noexcept;
+    Turn turn(TimePoint& now, TimePoint look_until, const Waiter* waiter) noexcept;
     Turn turn_locked(TimePoint now, bool may_claim) noexcept;
+    bool look_repeatedly(TimePoint& now, TimePoint until) noexcept;
+    bool look(TimePoint now) noexcept;
     bool claim() noexcept;
     static bool goes_on(Spin& spin, bool active, TimePoint now) noexcept;
+    bool lull() noexcept;
+    void rouse() noexcept;
+    void lull_for_user_loop() noexcept;
     std::optional<TimePoint> fall_asleep() noexcept;
+    void count_processors(TimePoint now) noexcept;
     void run_claimed();
+
+    Spin waiting_spin() noexcept {
+        return {options_.spin.value_or(kDefaultSpin), crowd_, options_.waiting};
+    }
+    // Sleeps also if waiting threads must not: no thread waits.
+    Spin background_spin() noexcept {
+        const bool spins = options_.waiting != Waiting::sleep;
+        return {std::min(options_.spin.value_or(kDefaultSpin), kBackgroundSpin), crowd_,
+                spins ? Waiting::automatic : Waiting::sleep};
+    }
 
     // progress_background.cpp
     Result<void> start_thread();
@@ -253,18 +294,24 @@ private:
     ContinuationQueue due_{};
     bool running_ = false;                      // a thread runs due continuations
     bool barred_ = false;                       // the last driver must not run them
-    bool told_driver_ = false;                  // the driver's own completion is done
+    const Waiter* sleeper_ = nullptr;           // the driver, if it is a waiter and asleep_
+    bool told_driver_ = false;                  // the sleeping driver's own completion is done
     bool asleep_ = false;                       // the driver sleeps or is about to
+    bool lulled_ = false;                       // see lull()
+    bool missed_ = false;                       // something arrived that woke nobody
     TimePoint wake_at_{};                       // the driver's deadline, while asleep_
     TimePoint quiet_until_ = TimePoint::min();  // until then look() is enough
     bool summoned_ = false;                   // summoned the user's loop, which has not polled yet
+    bool loop_polls_ = false;                 // between poll() and next_deadline()
     TimePoint announced_ = TimePoint::max();  // the deadline that the user's loop knows
     PendingWakes wakes_{};
 
     std::atomic<bool> relief_{false};  // the background thread must run due continuations
     std::atomic<bool> stopping_{false};
     Crowd crowd_{};
-    std::optional<pthread_t> thread_{};  // not std::thread, which a child could not abandon
+    std::atomic<std::size_t> local_ranks_{0};  // 0: unknown
+    TimePoint count_again_{};                  // for the holder of the baton
+    std::optional<pthread_t> thread_{};        // not std::thread, which a child could not abandon
 };
 
 }  // namespace nexar::runtime

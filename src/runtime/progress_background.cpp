@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <nexar/error.hpp>
@@ -101,16 +102,19 @@ void Progress::run_background() {
 
 // Called with the baton; returns without it.
 void Progress::drive_background() {
-    Spin spin(options_.spin, crowd_);
+    Spin spin = background_spin();
     for (;;) {
-        const TimePoint now = SteadyClock{}.now();
-        const Turn done = turn(now);
+        TimePoint now = SteadyClock{}.now();
+        const Turn done =
+            turn(now, std::min(spin.look_until(), now + kLookBeforeGivingWay), nullptr);
         if (done.claimed) {
             follow(baton_.release());
             return run_claimed();
         }
         if (stopping_.load(std::memory_order_acquire) || baton_.contended()) break;
-        if (!goes_on(spin, done.active, now) && !rest()) return;
+        if (goes_on(spin, done.active, now)) continue;
+        count_processors(now);
+        if (!rest()) return;
     }
     follow(baton_.release());
 }
@@ -118,6 +122,10 @@ void Progress::drive_background() {
 // Returns false if a caller drives now.
 bool Progress::rest() noexcept {
     lock();
+    if (!lull()) {
+        unlock();
+        return true;
+    }
     const auto until = fall_asleep();
     if (!baton_.rest()) return true;
     poller_.sleep_outside(until);

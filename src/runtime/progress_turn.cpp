@@ -1,7 +1,9 @@
 // One turn of a driver, whichever thread it is, and the functions for a user's event loop.
 
+#include <algorithm>
 #include <thread>
 
+#include "base/processors.hpp"
 #include "runtime/progress.hpp"
 
 namespace nexar::runtime {
@@ -12,15 +14,53 @@ namespace {
 // deadline.
 constexpr int kMostContinuations = 256;
 
+// A look that only reads memory costs less than reading the clock.
+constexpr int kLooksPerClock = 4;
+
+// Quotas and affinity masks change rarely, and reading them takes as long as some wakeups.
+constexpr Duration kCountEvery = std::chrono::seconds(10);
+
 }  // namespace
 
-Progress::Turn Progress::turn(TimePoint now) noexcept {
+// Advances `now`. While nothing happens, repeats look() until `look_until` at the latest, unless
+// `waiter` (null for the background thread) was notified before.
+Progress::Turn Progress::turn(TimePoint& now, TimePoint look_until, const Waiter* waiter) noexcept {
     acquire();
     barred_ = in_user_code;
-    const Turn done = turn_locked(now, runs_continuations() && !barred_);
+    Turn done = turn_locked(now, runs_continuations() && !barred_);
+    const bool told = waiter != nullptr && waiter->told();
+    if (!done.active && !done.claimed && !told && now < look_until) {
+        done.active = look_repeatedly(now, look_until);
+        done.claimed = done.active && runs_continuations() && !barred_ && claim();
+    }
     unlock();
     give_way();
     return done;
+}
+
+// Under the lock, which it keeps because taking it costs more than a look. Returns when another
+// thread wants the lock or has posted something. The `now` that Driven sees is up to kLooksPerClock
+// looks old.
+bool Progress::look_repeatedly(TimePoint& now, TimePoint until) noexcept {
+    const TimePoint end = std::min(until, quiet_until_);
+    while (now < end) {
+        for (int i = 0; i < kLooksPerClock; ++i) {
+            if (look(now)) {
+                quiet_until_ = TimePoint::min();
+                return true;
+            }
+            if (blocked_.load(std::memory_order_relaxed) != 0) return false;
+            if (has_posted_.load(std::memory_order_relaxed) != 0) return false;
+        }
+        now = SteadyClock{}.now();
+    }
+    return false;
+}
+
+bool Progress::look(TimePoint now) noexcept {
+    bool active = false;
+    for (Driven* const one : driven_) active |= one->look(now);
+    return active;
 }
 
 // `may_claim`: this thread runs the due continuations after it releases the baton, unless another
@@ -28,8 +68,15 @@ Progress::Turn Progress::turn(TimePoint now) noexcept {
 Progress::Turn Progress::turn_locked(TimePoint now, bool may_claim) noexcept {
     Turn done;
     asleep_ = false;
+    sleeper_ = nullptr;
+    missed_ = false;
+    if (lulled_) rouse();
     const bool quiet = now < quiet_until_;
-    for (Driven* const one : driven_) done.active |= quiet ? one->look(now) : one->turn(now);
+    if (quiet) {
+        done.active = look(now);
+    } else {
+        for (Driven* const one : driven_) done.active |= one->turn(now);
+    }
     if (done.active) {
         quiet_until_ = TimePoint::min();
     } else if (!quiet) {
@@ -43,8 +90,9 @@ Progress::Turn Progress::turn_locked(TimePoint now, bool may_claim) noexcept {
 bool Progress::goes_on(Spin& spin, bool active, TimePoint now) noexcept {
     const Spin::Next next = spin.next(active, now);
     if (next == Spin::Next::offer) {
+        const TimePoint begin = SteadyClock{}.now();  // `now` is that of the turn, which takes time
         std::this_thread::yield();
-        spin.offered(SteadyClock{}.now() - now);
+        spin.offered(begin, SteadyClock{}.now() - begin);
     }
     return next != Spin::Next::sleep;
 }
@@ -57,6 +105,42 @@ bool Progress::claim() noexcept {
     return true;
 }
 
+// Under the lock: tells everything driven that nobody polls from now on. Returns false if something
+// has arrived that would wake nobody; then nothing sleeps, and the caller needs another turn.
+//
+// No arrival is lost. A carrier may let arrivals pass without an event on its descriptor only while
+// it is awake, and it is awake only
+//  - while a driver takes turns. Before that driver sleeps, it comes here. A carrier publishes that
+//    it sleeps and then looks at what has arrived; a sender publishes what it sends and then looks
+//    whether the carrier sleeps, each with a full fence in between. So at least one of them sees
+//    the other: either this returns false, or the sender makes the descriptor readable, which ends
+//    the sleep even if it has not begun, because the epoll sets are level-triggered.
+//  - while the baton is free and a background thread exists. That thread does not sleep on the
+//    carriers then; it looks at the baton periodically, soon takes it, and begins with a turn.
+//  - between poll() and next_deadline() of a user's loop, which must call both before it sleeps.
+//    next_deadline() comes here, and so does every other thread that drives in between and
+//    releases the baton (lull_for_user_loop()).
+// The carriers wake with the next turn, whichever thread takes it, under the same lock.
+bool Progress::lull() noexcept {
+    if (lulled_) return true;  // by the user's loop, since the driver's last turn
+    lulled_ = true;
+    const bool quiet = std::ranges::all_of(driven_, [](Driven* one) { return one->fall_asleep(); });
+    if (!quiet) rouse();
+    return quiet;
+}
+
+void Progress::rouse() noexcept {
+    lulled_ = false;
+    for (Driven* const one : driven_) one->wake_up();
+}
+
+// A thread that drove returns, and the user's loop may be asleep.
+void Progress::lull_for_user_loop() noexcept {
+    lock();
+    if (!loop_polls_ && !lull()) missed_ = true;
+    unlock();
+}
+
 // Under the lock, which it releases. From here on, a thread that changes what the driver waits for
 // wakes it. Returns the time until which the driver may sleep.
 std::optional<TimePoint> Progress::fall_asleep() noexcept {
@@ -66,6 +150,20 @@ std::optional<TimePoint> Progress::fall_asleep() noexcept {
     wake_at_ = until.value_or(TimePoint::max());
     unlock();
     return until;
+}
+
+void Progress::set_local_ranks(std::size_t ranks) noexcept {
+    local_ranks_.store(ranks, std::memory_order_relaxed);
+    crowd_.set_outnumbered(static_cast<double>(ranks) > usable_processors());
+}
+
+// For a driver that is about to sleep and has nothing better to do.
+void Progress::count_processors(TimePoint now) noexcept {
+    if (now < count_again_) return;
+    const bool first = count_again_ == TimePoint{};
+    count_again_ = now + kCountEvery;
+    const std::size_t ranks = local_ranks_.load(std::memory_order_relaxed);
+    if (!first && ranks != 0) set_local_ranks(ranks);
 }
 
 // If continuations are left when it gives up the claim, releasing the lock finds a driver for them.
@@ -85,7 +183,9 @@ void Progress::run_claimed() {
 
 std::optional<TimePoint> Progress::next_deadline() {
     const Guard guard(*this);
-    const auto first = earliest();
+    loop_polls_ = false;
+    auto first = earliest();
+    if (!lull()) first = SteadyClock{}.now();
     announced_ = first.value_or(TimePoint::max());
     return first;
 }
@@ -99,6 +199,7 @@ void Progress::poll() {
     const bool claimed = drives ? turn_locked(SteadyClock{}.now(), true).claimed : claim();
     summoned_ = false;
     announced_ = TimePoint::min();  // the user now calls next_deadline()
+    loop_polls_ = true;
     unlock();
     if (drives) follow(baton_.release());
     if (claimed) run_claimed();

@@ -46,12 +46,13 @@ bool Progress::stand_by(Completion& completion) {
     if (const auto taken = baton_.take_idle(waiter)) {
         if (*taken == Baton::Taken::stolen) poller_.summon();
         if (*taken == Baton::Taken::queued) waiter.sleep(std::nullopt);
-        if (waiter.granted() && !waiter.told()) {
+        const bool drives = *taken != Baton::Taken::queued || waiter.granted();
+        if (drives && !waiter.told()) {
             const Outcome outcome = drive(waiter, std::nullopt, true);
-            release_baton(waiter);
+            release_baton();
             if (outcome == Outcome::claimed) run_claimed();
         } else if (baton_.leave(waiter)) {
-            release_baton(waiter);
+            release_baton();
         }
     }
     if (waiter.told()) return true;
@@ -68,12 +69,13 @@ void Progress::wait_as(Waiter& waiter, std::optional<TimePoint> deadline) {
         if (taken == Baton::Taken::queued) {
             waiter.sleep(deadline);
             if (waiter.told() || !waiter.granted()) {
-                if (baton_.leave(waiter)) release_baton(waiter);
+                if (baton_.leave(waiter)) release_baton();
                 return;
             }
+            waiter.clear_grant();
         }
         const Outcome outcome = drive(waiter, deadline);
-        release_baton(waiter);
+        release_baton();
         if (outcome != Outcome::claimed) return;
         run_claimed();
         if (waiter.told() || (deadline && SteadyClock{}.now() >= *deadline)) return;
@@ -84,32 +86,40 @@ void Progress::wait_as(Waiter& waiter, std::optional<TimePoint> deadline) {
 // returns between a sleep and a turn, so that asleep_ stays correct.
 Progress::Outcome Progress::drive(Waiter& waiter, std::optional<TimePoint> deadline,
                                   bool gives_way) noexcept {
-    Spin spin(options_.spin, crowd_);
-    for (;;) {
-        const TimePoint now = SteadyClock{}.now();
-        const Turn done = turn(now);
+    Spin spin(gives_way ? background_spin() : waiting_spin());
+    TimePoint now = SteadyClock{}.now();
+    for (;; now = SteadyClock{}.now()) {
+        TimePoint look_until = spin.look_until();
+        if (gives_way) look_until = std::min(look_until, now + kLookBeforeGivingWay);
+        if (deadline) look_until = std::min(look_until, *deadline);
+        const Turn done = turn(now, look_until, &waiter);
         if (done.claimed) return Outcome::claimed;
         if (waiter.told()) return Outcome::told;
         if (deadline && now >= *deadline) return Outcome::expired;
         if (gives_way && baton_.contended()) return Outcome::expired;
-        if (!goes_on(spin, done.active, now)) sleep_driving(waiter, deadline);
+        if (goes_on(spin, done.active, now)) continue;
+        count_processors(now);
+        sleep_driving(waiter, deadline);
     }
 }
 
 void Progress::sleep_driving(const Waiter& waiter, std::optional<TimePoint> deadline) noexcept {
     lock();
-    if (waiter.told()) {
+    if (waiter.told() || !lull()) {
         unlock();
         return;
     }
+    sleeper_ = &waiter;
     auto until = fall_asleep();
     if (deadline && (!until || *deadline < *until)) until = deadline;
     poller_.sleep_driving(until);
 }
 
-void Progress::release_baton(Waiter& waiter) noexcept {
-    waiter.clear_grant();
-    follow(baton_.release());
+void Progress::release_baton() noexcept {
+    const Baton::Follow next = baton_.release();
+    follow(next);
+    const bool free = next.sleeper == nullptr;
+    if (free && options_.drive == Drive::user_loop) lull_for_user_loop();
 }
 
 void Progress::follow(const Baton::Follow& follow) noexcept {

@@ -92,7 +92,18 @@ TEST(progress, a_driver_with_nothing_to_do_sleeps) {
     FakeNode node(*progress);
     Completion never;
     EXPECT_FALSE(progress->wait(never, SteadyClock{}.now() + 50ms));
-    // Spinning takes some hundred turns in its 20 us; 50 ms of it would take tens of thousands.
+    // Spinning takes some hundred turns in its 100 us; 50 ms of it would take tens of thousands.
+    EXPECT_LT(node.turns(), 2000U);
+}
+
+TEST(progress, a_driver_does_not_spin_while_ranks_outnumber_processors) {
+    const auto progress = make_progress({.drive = Progress::Drive::user_loop, .spin = 60s});
+    FakeNode node(*progress);
+    progress->set_local_ranks(1'000'000);
+    EXPECT_TRUE(progress->crowded());
+    Completion never;
+    EXPECT_FALSE(progress->wait(never, SteadyClock{}.now() + 50ms));
+    // It sleeps after some yields; 50 ms of spinning would take tens of thousands of turns.
     EXPECT_LT(node.turns(), 2000U);
 }
 
