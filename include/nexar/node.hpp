@@ -45,6 +45,8 @@ struct NodeOptions {
     RpcOptions rpc{};
     /// Same as the setting collective_algorithm, for nodes that do not read settings.
     std::string collective_algorithm{};
+    /// Same as the setting link, for nodes that do not read settings: auto, quic or shm.
+    std::string link{};
 };
 
 /// The connection to another member.
@@ -55,6 +57,7 @@ struct PeerLink {
     std::string address{};                 // the address that was used, if this node dialed
     std::chrono::nanoseconds handshake{};  // its duration, if this node dialed
     std::string why{};                     // other attempts and their outcome
+    std::vector<std::string> links{};      // kinds of links in use: quic, shm
 };
 
 /// This process's membership in a cluster. Destroying the last handle closes it. Any thread may

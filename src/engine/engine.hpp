@@ -6,10 +6,12 @@
 #include <memory>
 #include <nexar/result.hpp>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <variant>
 #include <vector>
 #include "base/types.hpp"
 
@@ -140,6 +142,17 @@ public:
     /// Further links of a peer come with their Up.
     bool take_over(port::Link& link, std::unique_ptr<LaneReader>& control,
                    std::uint64_t control_bytes);
+    /// A frame of a peer about a further link.
+    struct LinkNews {
+        NodeId node{};
+        std::variant<wire::LinkOffer, wire::LinkRefusal> message{};
+    };
+    std::optional<LinkNews> poll_link_news();
+    void offer_link(const NodeId& node, const wire::LinkOffer& offer);
+    void refuse_link(const NodeId& node, const wire::LinkRefusal& refusal);
+    bool is_connected(const NodeId& node) const noexcept;
+    /// The kinds of the links of a peer.
+    std::vector<std::string> links_of(const NodeId& node) const;
     /// Uses this link of a peer, whatever its speed is. Returns false if the peer does not have it.
     bool prefer(const NodeId& node, port::LinkId link);
 
@@ -209,6 +222,8 @@ private:
     void connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> control = nullptr,
                  std::uint64_t control_bytes = 0);
     static void on_report(Peer& peer, const wire::ErrorReport& report);
+    template <class Message>
+    Result<void> on_link_news(Peer& peer, const Message& message);
 
     // engine_abort.cpp
     void end_all(const wire::Abort& abort, const Peer* from);
@@ -234,6 +249,7 @@ private:
     Calls calls_;
     CollectiveRunner collectives_;
     std::deque<NodeId> wanted_;
+    std::deque<LinkNews> link_news_;
     bool closing_ = false;
     std::optional<wire::Abort> abort_{};
 };

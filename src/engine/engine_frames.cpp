@@ -59,6 +59,16 @@ Result<LanePayload> Engine::on_frame(Peer& peer, const wire::FrameHeader& header
             on_report(peer, report.message);
             return LanePayload{};
         }
+        case wire::FrameType::link_offer: {
+            NEXAR_TRY_VALUE(offer, wire::decode_body<wire::LinkOffer>(header, body));
+            NEXAR_TRY(on_link_news(peer, offer.message));
+            return LanePayload{};
+        }
+        case wire::FrameType::link_refusal: {
+            NEXAR_TRY_VALUE(refusal, wire::decode_body<wire::LinkRefusal>(header, body));
+            NEXAR_TRY(on_link_news(peer, refusal.message));
+            return LanePayload{};
+        }
         case wire::FrameType::abort: {
             NEXAR_TRY_VALUE(abort, wire::decode_body<wire::Abort>(header, body));
             NEXAR_TRY(hear_abort(abort.message, &peer));
@@ -69,6 +79,16 @@ Result<LanePayload> Engine::on_frame(Peer& peer, const wire::FrameHeader& header
                          fmt::format("the peer sent a frame of type {} where it is not allowed",
                                      wire::name(header.type)));
     }
+}
+
+template <class Message>
+Result<void> Engine::on_link_news(Peer& peer, const Message& message) {
+    constexpr std::size_t kMostNews = 16;
+    if (++peer.link_news > kMostNews) {
+        return Error(Errc::limit_exceeded, "the peer offers or refuses too many links");
+    }
+    link_news_.push_back({.node = peer.node, .message = message});
+    return {};
 }
 
 Result<LanePayload> Engine::on_collective_frame(Peer& peer, const wire::FrameHeader& header,

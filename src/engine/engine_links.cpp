@@ -73,6 +73,34 @@ void Engine::connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> c
     collectives_.drain(peer);
 }
 
+std::optional<Engine::LinkNews> Engine::poll_link_news() {
+    if (link_news_.empty()) return std::nullopt;
+    LinkNews first = std::move(link_news_.front());
+    link_news_.pop_front();
+    return first;
+}
+
+void Engine::offer_link(const NodeId& node, const wire::LinkOffer& offer) {
+    if (Peer* const peer = find(node)) peer->transfers.say_message(port::Lane::control, offer);
+}
+
+void Engine::refuse_link(const NodeId& node, const wire::LinkRefusal& refusal) {
+    if (Peer* const peer = find(node)) peer->transfers.say_message(port::Lane::control, refusal);
+}
+
+bool Engine::is_connected(const NodeId& node) const noexcept {
+    const Peer* const peer = find(node);
+    return peer != nullptr && peer->transfers.usable();
+}
+
+std::vector<std::string> Engine::links_of(const NodeId& node) const {
+    std::vector<std::string> kinds;
+    const Peer* const peer = find(node);
+    if (peer == nullptr) return kinds;
+    for (const auto& one : peer->transfers.links()) kinds.emplace_back(one->link->kind());
+    return kinds;
+}
+
 void Engine::give_up(const NodeId& node, const Error& reason) {
     Peer* const peer = awaited(node);
     if (peer == nullptr) return;

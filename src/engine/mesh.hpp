@@ -68,6 +68,7 @@ struct PeerReport {
     std::optional<Address> address{};  // the one that won, if this side dialed
     Duration took{};                   // the handshake
     std::string why{};                 // which other addresses were tried, with their outcome
+    std::vector<std::string> links{};  // kinds; the node sets them
 };
 
 /// Turns a view into links: races the addresses of each member, keeps one link per pair, and gives

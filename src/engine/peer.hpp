@@ -112,6 +112,7 @@ struct Peer {
 
     NodeId node;
     std::optional<Error> lost{};  // why the link is gone
+    std::size_t link_news = 0;    // frames about further links so far
     bool wanted = false;  // Engine::poll_wanted() reports, or has reported, that a link is needed
     std::optional<Error> farewell{};  // the peer's reason for leaving; Down will follow
 

@@ -4,6 +4,7 @@
 #include <nexar/result.hpp>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/buffer_pool.hpp"
 #include "link/common/carrier_options.hpp"
@@ -23,5 +24,13 @@ std::span<const CarrierKind> carrier_kinds() noexcept;
 
 /// Opens a carrier of the first kind.
 Result<std::unique_ptr<port::Carrier>> open_carrier(BufferPool& pool, CarrierOptions options);
+
+/// A carrier of one of the other kinds, whose links are set up over a link of the first kind.
+struct FurtherCarrier {
+    std::string_view kind;
+    std::unique_ptr<port::Carrier> carrier;
+};
+/// Opens a carrier of each of the other kinds that this machine has.
+std::vector<FurtherCarrier> open_further_carriers(BufferPool& pool, const CarrierOptions& options);
 
 }  // namespace nexar::link

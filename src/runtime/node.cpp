@@ -35,7 +35,8 @@ std::vector<PeerLink> Node::peers() const {
                        .dialed = report.dialed,
                        .address = report.address ? report.address->text() : std::string{},
                        .handshake = report.took,
-                       .why = report.why});
+                       .why = report.why,
+                       .links = report.links});
     }
     return all;
 }

@@ -12,16 +12,14 @@
 #include "link/carriers.hpp"
 #include "runtime/join/addresses.hpp"
 #include "runtime/node_access.hpp"
+#include "runtime/progress_options.hpp"
 #include "runtime/seed_body.hpp"
 
 namespace nexar::runtime {
 
 Result<std::shared_ptr<Loop>> make_loop(const NodeOptions& options) {
     auto loop = std::make_shared<Loop>();
-    NEXAR_TRY_VALUE(progress, Progress::make({.drive = options.progressing == Progressing::user_loop
-                                                           ? Progress::Drive::user_loop
-                                                           : Progress::Drive::background,
-                                              .spin = options.spin}));
+    NEXAR_TRY_VALUE(progress, Progress::make(progress_options(options)));
     loop->progress = std::move(progress);
     return loop;
 }
@@ -60,6 +58,7 @@ NodeBody::NodeBody(std::shared_ptr<runtime::Loop> loop, const Setup& setup)
       recorder_(setup.config ? recorder_options(*setup.config) : RecorderOptions{}),
       engine_(engine_options(setup, recorder_), pool_),
       mesh_(engine_, *this, setup.mesh),
+      offers_(engine_),
       config_(setup.config),
       options_(setup.options),
       services_(setup.services) {
@@ -75,9 +74,14 @@ Result<std::shared_ptr<NodeBody>> NodeBody::open(std::shared_ptr<runtime::Loop> 
                                  .wall_clock = setup.services.wall_clock,
                                  .random = setup.services.link_random};
     if (setup.options.unprotected) options.settings.protection = port::Protection::none;
+    auto further = link::open_further_carriers(body->pool_, options);
     NEXAR_TRY_VALUE(carrier, link::open_carrier(body->pool_, std::move(options)));
-    body->carrier_ = std::move(carrier);
-    body->carriers_ = {body->carrier_.get()};
+    body->owned_carriers_.push_back(std::move(carrier));
+    for (link::FurtherCarrier& one : further) {
+        body->offers_.add(one.kind, *one.carrier);
+        body->owned_carriers_.push_back(std::move(one.carrier));
+    }
+    for (const auto& one : body->owned_carriers_) body->carriers_.push_back(one.get());
     body->mesh_.set_addresses(runtime::reachable_addresses(body->address()));
     NEXAR_TRY(body->progress().add(*body));
     ++body->loop_->nodes;
@@ -85,7 +89,7 @@ Result<std::shared_ptr<NodeBody>> NodeBody::open(std::shared_ptr<runtime::Loop> 
 }
 
 NodeBody::~NodeBody() {
-    NEXAR_ASSERT(carrier_ == nullptr || closed_, "a node must be closed before it is destroyed");
+    NEXAR_ASSERT(carriers_.empty() || closed_, "a node must be closed before it is destroyed");
     while (const auto task = spare_tasks_.try_pop()) delete *task;
 }
 
@@ -109,16 +113,41 @@ void NodeBody::end(engine::Context& context) noexcept {
 
 bool NodeBody::take_events(TimePoint now) {
     bool any = false;
-    while (const auto event = carrier_->poll_event()) {
+    while (const auto event = first().poll_event()) {
         any = true;
         const bool of_seed = seed_ && seed_->handle(now, *event);
         if (!of_seed && !mesh_.handle(now, *event)) engine_.handle(*event);
-        if (std::holds_alternative<port::Down>(event->what)) carrier_->forget(event->link);
+        if (std::holds_alternative<port::Down>(event->what)) first().forget(event->link);
     }
+    any = take_further_events(now) || any;
     if (seed_) follow_seed(now);
     mesh_.turn(now);
+    offers_.turn(now);
     if (!formed_told_) look_whether_formed();
     return any;
+}
+
+bool NodeBody::take_further_events(TimePoint /*now*/) {
+    bool any = false;
+    for (std::size_t i = 1; i < carriers_.size(); ++i) {
+        while (const auto event = carriers_[i]->poll_event()) {
+            any = true;
+            offers_.handle(*event);
+            engine_.handle(*event);
+            if (std::holds_alternative<port::Down>(event->what)) carriers_[i]->forget(event->link);
+        }
+    }
+    return any;
+}
+
+bool NodeBody::on_ready(TimePoint now) {
+    bool any = false;
+    for (port::Carrier* const one : carriers_) any = one->on_ready(now) || any;
+    return any;
+}
+
+void NodeBody::flush(TimePoint now) {
+    for (port::Carrier* const one : carriers_) one->flush(now);
 }
 
 bool NodeBody::tell_ended() {
@@ -142,7 +171,7 @@ void NodeBody::settle(TimePoint now) noexcept {
     do {
         started_more_ = false;
         if (engine_.has_wanted()) mesh_.turn(now);
-        carrier_->flush(now);
+        flush(now);
         tell_ended();
     } while (started_more_);
     dispatch_calls(now);
@@ -150,17 +179,32 @@ void NodeBody::settle(TimePoint now) noexcept {
 
 bool NodeBody::turn(TimePoint now) noexcept {
     advance_calls(now);
-    const bool arrived = carrier_->on_ready(now);
+    const bool arrived = on_ready(now);
     return finish_turn(now) || arrived;
 }
 
 bool NodeBody::look(TimePoint now) noexcept {
-    if (carrier_->wants_write()) return turn(now);
-    if (!carrier_->on_ready(now)) return false;
+    if (first().wants_write()) return turn(now);
+    // Looking at the first carrier takes a system call, at the others only a look at memory. While
+    // nothing arrives on the first, most looks leave it out.
+    constexpr std::uint32_t kLooks = 32;
+    constexpr Duration kActive = std::chrono::microseconds(500);
+    bool arrived = false;
+    bool further = false;
+    for (std::size_t i = 1; i < carriers_.size(); ++i) {
+        further = carriers_[i]->on_ready(now) || further;
+    }
+    if (carriers_.size() == 1 || ++looks_ % kLooks == 0 || now - first_active_ < kActive) {
+        arrived = first().on_ready(now);
+        if (arrived) first_active_ = now;
+    }
+    if (!arrived && !further) return false;
     // Usually the thread that waited for this arrival is the driver, and its answer carries our
     // acknowledgement. If not, the next driver sends it: at the latest the background thread, the
     // second time it looks.
-    if (!carrier_->flush_is_urgent(now) && tell_ended()) {
+    const bool urgent = std::ranges::any_of(
+        carriers_, [&](const port::Carrier* one) { return one->flush_is_urgent(now); });
+    if (!urgent && tell_ended()) {
         dispatch_calls(now);
         if (started_more_) settle(now);
         return true;
@@ -170,10 +214,10 @@ bool NodeBody::look(TimePoint now) noexcept {
 }
 
 bool NodeBody::finish_turn(TimePoint now) {
-    carrier_->set_crowded(progress().crowded());
-    carrier_->flush(now);
+    first().set_crowded(progress().crowded());
+    flush(now);
     bool any = take_events(now);
-    if (any) carrier_->flush(now);
+    if (any) flush(now);
     any = tell_ended() || any;
     any = dispatch_calls(now) || any;
     if (started_more_) settle(now);

@@ -20,6 +20,7 @@
 #include "port/link.hpp"
 #include "runtime/join/host_services.hpp"
 #include "runtime/join/seed_line.hpp"
+#include "runtime/link_offers.hpp"
 #include "runtime/progress.hpp"
 #include "runtime/rpc_service.hpp"
 #include "runtime/task.hpp"
@@ -75,7 +76,7 @@ public:
     /// Keeps the seed that a launched job hosts in this process until the node closes.
     void accompany(std::shared_ptr<SeedBody> seed) { companion_ = std::move(seed); }
 
-    Address address() const noexcept { return carrier_->local(); }
+    Address address() const noexcept { return first().local(); }
     runtime::Progress& progress() noexcept { return *loop_->progress; }
     /// After form().
     engine::Context& world() noexcept { return *world_; }
@@ -139,8 +140,15 @@ private:
     [[noreturn]] void end_process(int status);
     void begin_closing();
 
+    port::Carrier& first() const noexcept { return *carriers_.front(); }
+    bool on_ready(TimePoint now);
+    void flush(TimePoint now);
     bool finish_turn(TimePoint now);
     bool take_events(TimePoint now);
+    bool take_further_events(TimePoint now);
+    std::string_view link_choice() const;
+    bool allows_further_links() const;
+    void require_links();
     void follow_seed(TimePoint now);
     Result<void> take_admission(const runtime::Admitted& admitted);
     Result<schedule::Profile> make_profile(const View& view);
@@ -160,10 +168,14 @@ private:
     std::shared_ptr<runtime::Loop> loop_;
     BufferPool pool_;
     Recorder recorder_;
-    std::unique_ptr<port::Carrier> carrier_;
+    /// The first one connects members and seeds; links of the others are set up over it.
+    std::vector<std::unique_ptr<port::Carrier>> owned_carriers_;
     std::vector<port::Carrier*> carriers_;
     engine::Engine engine_;
     engine::Mesh mesh_;
+    runtime::LinkOffers offers_;
+    TimePoint first_active_{};  // when something last arrived on the first carrier
+    std::uint32_t looks_ = 0;
     std::unique_ptr<runtime::SeedLine> seed_;
     std::shared_ptr<SeedBody> companion_;
     std::optional<Config> config_;

@@ -15,6 +15,7 @@
 #include "runtime/context_id.hpp"
 #include "runtime/join/addresses.hpp"
 #include "runtime/node_access.hpp"
+#include "runtime/progress_options.hpp"
 
 namespace nexar::detail {
 
@@ -42,18 +43,18 @@ bool wants_eager(std::string_view mesh, std::size_t members) noexcept {
 }  // namespace
 
 Result<port::LinkId> NodeBody::dial(TimePoint now, const Address& to, const NodeId& node) {
-    return carrier_->dial(now, {.address = to, .peer = port::MemberTarget{.node = node}});
+    return first().dial(now, {.address = to, .peer = port::MemberTarget{.node = node}});
 }
 
 void NodeBody::abandon(port::LinkId link) {
-    carrier_->abandon(link);
+    first().abandon(link);
 }
 
 Result<void> NodeBody::join(runtime::JoinTerms terms) {
     NEXAR_TRY_VALUE(key, services_.new_key());
     const NodeAccess access(*this);
     seed_ =
-        std::make_unique<runtime::SeedLine>(*carrier_, std::move(terms), std::move(key), services_);
+        std::make_unique<runtime::SeedLine>(first(), std::move(terms), std::move(key), services_);
     seed_->turn(access.now());
     return {};
 }
@@ -86,7 +87,7 @@ Result<void> NodeBody::take_admission(const runtime::Admitted& admitted) {
     NEXAR_TRY_VALUE(config, adopt_cluster_settings(*config_, settings));
     config_ = std::move(config);
     if (config_->choice("protection") == "none") {
-        carrier_->set_protection(port::Protection::none);
+        first().set_protection(port::Protection::none);
     }
     return {};
 }
@@ -114,7 +115,7 @@ void NodeBody::take_view(TimePoint now, const View& view) {
         NEXAR_LOG_ERROR("the seed published a view that does not contain this node");
         return;
     }
-    carrier_->set_members(addresses_of(view.members));
+    first().set_members(addresses_of(view.members));
     // Only the first view makes a world; later ones matter to calls that ask for them.
     if (world_ != nullptr) return;
     const auto profile = make_profile(view);
@@ -129,6 +130,10 @@ void NodeBody::take_view(TimePoint now, const View& view) {
     lazy_ = !wants_eager(config_ ? config_->choice("mesh") : "eager", members_.size());
     mesh_.set_eager(!lazy_);
     mesh_.adopt(now, view, identity_.node);
+    if (allows_further_links()) offers_.begin(now, view, identity_, profile->links);
+    const std::size_t here = static_cast<std::size_t>(loop_->nodes.load());
+    progress().set_local_ranks(runtime::processes_on_host(profile->links, members_.size(),
+                                                          static_cast<std::size_t>(me), here));
 }
 
 void NodeBody::tell_seed() {
@@ -173,10 +178,37 @@ void NodeBody::look_for_casualties() {
 void NodeBody::look_whether_formed() {
     if (formed_told_) return;
     look_for_casualties();
-    const bool connected = world_ != nullptr && (lazy_ || mesh_.complete());
+    const bool connected = world_ != nullptr && (lazy_ || (mesh_.complete() && offers_.settled()));
+    if (connected && !formation_failure_) require_links();
     if (!connected && !formation_failure_) return;
     formed_told_ = true;
     progress().complete(formed_);
+}
+
+bool NodeBody::allows_further_links() const {
+    return link_choice() != "quic";
+}
+
+std::string_view NodeBody::link_choice() const {
+    if (!options_.link.empty()) return options_.link;
+    return config_ ? config_->choice("link") : "auto";
+}
+
+/// With link=shm, fails the formation if a pair has no shared memory.
+void NodeBody::require_links() {
+    if (lazy_ || link_choice() != "shm") return;
+    for (std::size_t rank = 0; rank < members_.size(); ++rank) {
+        const NodeId& node = members_[rank];
+        if (node == identity_.node || offers_.has_link(node)) continue;
+        const std::string why = offers_.why_not(node);
+        formation_failure_ =
+            Error(Errc::unsupported,
+                  fmt::format("the setting link=shm requires shared memory between all ranks, but "
+                              "this rank has none with rank {} because {}",
+                              rank, why.empty() ? "the two are on different hosts" : why),
+                  {.rank = static_cast<int>(rank), .operation = "join"});
+        return;
+    }
 }
 
 /// The members that formation waits for, and the known reasons.
@@ -218,15 +250,25 @@ Result<void> NodeBody::wait_formed(TimePoint deadline) {
 
 std::vector<engine::PeerReport> NodeBody::peers() {
     const runtime::Progress::Guard guard(progress());
-    return mesh_.reports();
+    std::vector<engine::PeerReport> all = mesh_.reports();
+    for (engine::PeerReport& one : all) {
+        one.links = engine_.links_of(one.node);
+        if (const std::string why = offers_.why_not(one.node); !why.empty()) {
+            one.why +=
+                fmt::format("{}no shared memory because {}", one.why.empty() ? "" : "; ", why);
+        }
+    }
+    return all;
 }
 
 std::optional<TimePoint> NodeBody::next_deadline() const noexcept {
-    std::optional<TimePoint> due = carrier_->next_deadline();
+    std::optional<TimePoint> due;
     const auto at = [&](const std::optional<TimePoint>& time) {
         if (time) due = due ? std::min(*due, *time) : time;
     };
+    for (const port::Carrier* const one : carriers_) at(one->next_deadline());
     at(mesh_.next_deadline());
+    at(offers_.next_deadline());
     if (seed_) at(seed_->next_deadline());
     at(engine_.next_deadline());
     if (rpc_) at(rpc_->next_deadline());

@@ -38,6 +38,8 @@ struct CarrierOptions {
     /// True for a seed: joiners, which have no certificate, may dial it.
     bool accepts_joiners = false;
     LinkSettings settings{};
+    /// The number of the carrier's first link: links of all carriers of a node differ.
+    std::uint64_t first_link = 1;
     /// 32 bytes that stay the same across restarts, so that peers of the previous process notice at
     /// once that it is gone. Empty: random.
     Secret restart_secret{};

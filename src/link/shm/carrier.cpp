@@ -12,7 +12,10 @@
 namespace nexar::shm {
 
 Carrier::Carrier(const LinkOptions& options, RandomBytes random, Descriptor sockets) noexcept
-    : options_(options), random_(std::move(random)), sockets_(std::move(sockets)) {}
+    : options_(options),
+      random_(std::move(random)),
+      sockets_(std::move(sockets)),
+      next_link_(options.first_link) {}
 
 Result<std::unique_ptr<Carrier>> Carrier::open(const LinkOptions& options, RandomBytes random) {
     NEXAR_ASSERT(valid_ring_size(options.ring_bytes));

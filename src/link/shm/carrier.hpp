@@ -111,7 +111,7 @@ private:
     TimePoint now_{};
 
     std::map<std::uint64_t, std::unique_ptr<Link>> links_;
-    std::uint64_t next_link_ = 1;
+    std::uint64_t next_link_;
     std::map<std::uint64_t, HalfOpen> half_open_;  // the oldest first
     std::uint64_t next_half_open_ = 0;
     std::deque<port::LinkEvent> events_;

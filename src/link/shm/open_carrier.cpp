@@ -15,7 +15,8 @@ LinkOptions link_options(const link::LinkSettings& settings) noexcept {
 
 Result<std::unique_ptr<port::Carrier>> open_carrier(BufferPool& /*pool*/,
                                                     link::CarrierOptions options) {
-    const LinkOptions chosen = link_options(options.settings);
+    LinkOptions chosen = link_options(options.settings);
+    chosen.first_link = options.first_link;
     NEXAR_TRY_VALUE(carrier, Carrier::open(chosen, std::move(options.random)));
     return std::unique_ptr<port::Carrier>(std::move(carrier));
 }

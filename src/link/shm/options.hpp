@@ -19,6 +19,8 @@ struct LinkOptions {
     /// The part of a ring that payload streams leave to the lanes, as a divisor.
     std::size_t lane_share = 8;
 
+    std::uint64_t first_link = 1;  // its number
+
     Duration handshake_timeout = std::chrono::seconds(2);
     Duration linger = std::chrono::seconds(2);  // of close()
     /// How often a driver that never sleeps looks at the sockets: in time, and in polls.

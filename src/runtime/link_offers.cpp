@@ -1,0 +1,167 @@
+#include "runtime/link_offers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/printable.hpp"
+
+namespace nexar::runtime {
+
+namespace {
+
+/// How long the side that is to be invited waits. The handshake has its own timeout.
+constexpr Duration kInvitationTime = std::chrono::seconds(3);
+
+}  // namespace
+
+void LinkOffers::add(std::string_view kind, port::Carrier& carrier) {
+    kinds_.push_back({.name = std::string(kind), .carrier = &carrier});
+}
+
+void LinkOffers::begin(TimePoint now, const View& view, const Identity& me,
+                       const schedule::Links& links) {
+    const auto host_of = [&](std::size_t rank) {
+        return links.host(static_cast<std::uint32_t>(rank));
+    };
+    const auto self = std::ranges::find(view.members, me.node, &Member::node);
+    const auto own = host_of(static_cast<std::size_t>(self - view.members.begin()));
+    for (std::size_t rank = 0; rank < view.members.size(); ++rank) {
+        const NodeId& node = view.members[rank].node;
+        if (node == me.node || host_of(rank) != own) continue;
+        for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
+            offers_.push_back({.kind = kind,
+                               .peer = {.cluster = me.cluster, .node = node},
+                               .invites = me.node < node});
+        }
+    }
+    quiet_ = offers_.empty();
+    turn(now);
+}
+
+LinkOffers::Offer* LinkOffers::find(const NodeId& node, std::string_view kind) noexcept {
+    const auto found = std::ranges::find_if(offers_, [&](const Offer& offer) {
+        return offer.peer.node == node && kinds_[offer.kind].name == kind;
+    });
+    return found == offers_.end() ? nullptr : &*found;
+}
+
+void LinkOffers::fail(Offer& offer, std::string why) {
+    offer.state = State::failed;
+    offer.why = std::move(why);
+    NEXAR_LOG_DEBUG("no further link to node {} because {}", offer.peer.node.to_hex(), offer.why);
+}
+
+void LinkOffers::handle(const port::LinkEvent& event) {
+    const auto found = std::ranges::find_if(
+        offers_, [&](const Offer& offer) { return offer.link && *offer.link == event.link; });
+    if (found == offers_.end()) return;
+    if (std::holds_alternative<port::Up>(event.what)) {
+        found->state = State::up;
+    } else if (const auto* down = std::get_if<port::Down>(&event.what)) {
+        found->link.reset();
+        if (found->state != State::failed) fail(*found, down->reason.cause());
+    }
+}
+
+void LinkOffers::turn(TimePoint now) {
+    while (const auto news = engine_->poll_link_news()) {
+        std::visit(
+            [&](const auto& message) {
+                if constexpr (std::is_same_v<std::decay_t<decltype(message)>, wire::LinkOffer>) {
+                    take(now, news->node, message);
+                } else {
+                    take(news->node, message);
+                }
+            },
+            news->message);
+    }
+    if (quiet_) return;
+    quiet_ = true;
+    for (Offer& offer : offers_) {
+        if (offer.state < State::up) look_at(now, offer);
+        quiet_ = quiet_ && offer.state >= State::up;
+    }
+}
+
+void LinkOffers::look_at(TimePoint now, Offer& offer) {
+    if (offer.state == State::unconnected) {
+        if (!engine_->is_connected(offer.peer.node)) return;
+        offer.state = State::waiting;
+        offer.until = now + kInvitationTime;
+        if (offer.invites) return invite(now, offer);
+    }
+    if (offer.state == State::waiting && now >= offer.until) {
+        fail(offer, "the peer did not offer it in time");
+    }
+}
+
+void LinkOffers::invite(TimePoint now, Offer& offer) {
+    const Kind& kind = kinds_[offer.kind];
+    auto invitation = kind.carrier->invite(now, offer.peer);
+    if (!invitation) {
+        const std::string& why = invitation.error().cause();
+        engine_->refuse_link(offer.peer.node, {.kind = kind.name, .why = why});
+        return fail(offer, why);
+    }
+    offer.link = invitation->link;
+    offer.state = State::begun;
+    engine_->offer_link(offer.peer.node,
+                        {.kind = kind.name, .invitation = std::move(invitation->bytes)});
+}
+
+void LinkOffers::take(TimePoint now, const NodeId& from, const wire::LinkOffer& invitation) {
+    Offer* const offer = find(from, invitation.kind);
+    // Offers may cross with the view that names the member; it then offers nothing again.
+    if (offer == nullptr || offer->invites || offer->state > State::waiting) {
+        return engine_->refuse_link(
+            from, {.kind = invitation.kind, .why = "the other node does not use such a link"});
+    }
+    const Kind& kind = kinds_[offer->kind];
+    auto begun = kind.carrier->accept(now, offer->peer, invitation.invitation);
+    if (!begun) {
+        const std::string& why = begun.error().cause();
+        engine_->refuse_link(from, {.kind = kind.name, .why = why});
+        return fail(*offer, why);
+    }
+    offer->link = *begun;
+    offer->state = State::begun;
+    quiet_ = false;
+}
+
+void LinkOffers::take(const NodeId& from, const wire::LinkRefusal& refusal) {
+    Offer* const offer = find(from, refusal.kind);
+    if (offer == nullptr || offer->state >= State::up) return;
+    fail(*offer, printable(refusal.why, wire::kMaxReportTextBytes));
+    if (offer->link) kinds_[offer->kind].carrier->abandon(*offer->link);
+}
+
+std::optional<TimePoint> LinkOffers::next_deadline() const noexcept {
+    std::optional<TimePoint> first;
+    if (quiet_) return first;
+    for (const Offer& offer : offers_) {
+        if (offer.state != State::waiting) continue;
+        first = first ? std::min(*first, offer.until) : offer.until;
+    }
+    return first;
+}
+
+bool LinkOffers::settled() const noexcept {
+    return std::ranges::all_of(offers_,
+                               [](const Offer& offer) { return offer.state >= State::up; });
+}
+
+std::string LinkOffers::why_not(const NodeId& node) const {
+    for (const Offer& offer : offers_) {
+        if (offer.peer.node == node && offer.state == State::failed) return offer.why;
+    }
+    return {};
+}
+
+bool LinkOffers::has_link(const NodeId& node) const noexcept {
+    return std::ranges::any_of(offers_, [&](const Offer& offer) {
+        return offer.peer.node == node && offer.state == State::up;
+    });
+}
+
+}  // namespace nexar::runtime
