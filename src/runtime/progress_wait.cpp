@@ -89,8 +89,7 @@ Progress::Outcome Progress::drive(Waiter& waiter, std::optional<TimePoint> deadl
     Spin spin(gives_way ? background_spin() : waiting_spin());
     TimePoint now = SteadyClock{}.now();
     for (;; now = SteadyClock{}.now()) {
-        TimePoint look_until = spin.look_until();
-        if (gives_way) look_until = std::min(look_until, now + kLookBeforeGivingWay);
+        TimePoint look_until = gives_way ? TimePoint::min() : spin.look_until();
         if (deadline) look_until = std::min(look_until, *deadline);
         const Turn done = turn(now, look_until, &waiter);
         if (done.claimed) return Outcome::claimed;
