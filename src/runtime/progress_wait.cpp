@@ -117,8 +117,9 @@ void Progress::sleep_driving(const Waiter& waiter, std::optional<TimePoint> dead
 void Progress::release_baton() noexcept {
     const Baton::Follow next = baton_.release();
     follow(next);
-    const bool free = next.sleeper == nullptr;
-    if (free && options_.drive == Drive::user_loop) lull_for_user_loop();
+    // Harmless if a waiter that is awake got the baton: its next turn wakes the carriers.
+    const bool may_be_free = next.sleeper == nullptr;
+    if (may_be_free && options_.drive == Drive::user_loop) lull_for_user_loop();
 }
 
 void Progress::follow(const Baton::Follow& follow) noexcept {
