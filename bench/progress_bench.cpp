@@ -53,21 +53,30 @@ private:
     Completion* started_ = nullptr;
 };
 
-// Never has anything to do, and counts how often a spinning driver looks.
+// Never has anything to do, and measures how often a spinning driver looks.
 class Idle final : public runtime::Driven {
 public:
     std::span<port::Carrier* const> carriers() const noexcept override { return {}; }
     bool turn(TimePoint /*now*/) noexcept override { return false; }
     bool look(TimePoint /*now*/) noexcept override {
-        ++looks_;
+        if (++looks_ % kBatch == 0) {
+            const TimePoint now = SteadyClock{}.now();
+            fastest_ = std::min(fastest_, now - begin_);
+            begin_ = now;
+        }
         return false;
     }
     std::optional<TimePoint> next_deadline() const noexcept override { return std::nullopt; }
 
-    long looks() const noexcept { return looks_; }
+    /// Of the batches of looks, because other programs may have disturbed some of them.
+    double fastest_look_ns() const noexcept {
+        return static_cast<double>(fastest_.count()) / kBatch;
+    }
 
 private:
     long looks_ = 0;
+    TimePoint begin_{};
+    Duration fastest_ = Duration::max();
 };
 
 std::unique_ptr<Progress> make_progress() {
@@ -76,20 +85,13 @@ std::unique_ptr<Progress> make_progress() {
 
 // What the loop adds to each look of a driver that spins.
 double idle_turn_ns() {
-    constexpr auto kSpin = std::chrono::milliseconds(50);
     const auto progress = std::move(Progress::make({.spin = std::chrono::seconds(1)})).value();
     Idle idle;
     progress->add(idle).value();
-    double least = 1e9;
-    for (int round = 0; round < 5; ++round) {
-        const long before = idle.looks();
-        Completion never;
-        progress->wait(never, SteadyClock{}.now() + kSpin);
-        const auto looks = static_cast<double>(idle.looks() - before);
-        least = std::min(least, std::chrono::duration<double>(kSpin).count() / looks * 1e9);
-    }
+    Completion never;
+    progress->wait(never, SteadyClock{}.now() + std::chrono::milliseconds(200));
     progress->remove(idle);
-    return least;
+    return idle.fastest_look_ns();
 }
 
 double median_ns(const std::function<void()>& one_batch) {

@@ -106,8 +106,6 @@ public:
     /// The background thread polls for at most this long: its caller computes, perhaps on the same
     /// processor.
     static constexpr Duration kBackgroundSpin = std::chrono::microseconds(20);
-    /// How long a driver that gives way to waiting threads polls before it checks for them.
-    static constexpr Duration kLookBeforeGivingWay = std::chrono::microseconds(2);
 
     static Result<std::unique_ptr<Progress>> make(const Options& options);
 

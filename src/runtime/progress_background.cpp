@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <nexar/error.hpp>
@@ -105,8 +104,8 @@ void Progress::drive_background() {
     Spin spin = background_spin();
     for (;;) {
         TimePoint now = SteadyClock{}.now();
-        const Turn done =
-            turn(now, std::min(spin.look_until(), now + kLookBeforeGivingWay), nullptr);
+        // One look per turn: a caller that does not wait may need the lock any moment.
+        const Turn done = turn(now, TimePoint::min(), nullptr);
         if (done.claimed) {
             follow(baton_.release());
             return run_claimed();

@@ -89,8 +89,7 @@ Progress::Outcome Progress::drive(Waiter& waiter, std::optional<TimePoint> deadl
     Spin spin(gives_way ? background_spin() : waiting_spin());
     TimePoint now = SteadyClock{}.now();
     for (;; now = SteadyClock{}.now()) {
-        TimePoint look_until = spin.look_until();
-        if (gives_way) look_until = std::min(look_until, now + kLookBeforeGivingWay);
+        TimePoint look_until = gives_way ? TimePoint::min() : spin.look_until();
         if (deadline) look_until = std::min(look_until, *deadline);
         const Turn done = turn(now, look_until, &waiter);
         if (done.claimed) return Outcome::claimed;
@@ -118,8 +117,9 @@ void Progress::sleep_driving(const Waiter& waiter, std::optional<TimePoint> dead
 void Progress::release_baton() noexcept {
     const Baton::Follow next = baton_.release();
     follow(next);
-    const bool free = next.sleeper == nullptr;
-    if (free && options_.drive == Drive::user_loop) lull_for_user_loop();
+    // Harmless if a waiter that is awake got the baton: its next turn wakes the carriers.
+    const bool may_be_free = next.sleeper == nullptr;
+    if (may_be_free && options_.drive == Drive::user_loop) lull_for_user_loop();
 }
 
 void Progress::follow(const Baton::Follow& follow) noexcept {
