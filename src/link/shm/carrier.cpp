@@ -1,6 +1,7 @@
 #include "link/shm/carrier.hpp"
 
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,7 +13,10 @@
 namespace nexar::shm {
 
 Carrier::Carrier(const LinkOptions& options, RandomBytes random, Descriptor sockets) noexcept
-    : options_(options), random_(std::move(random)), sockets_(std::move(sockets)) {}
+    : options_(options),
+      process_(::getpid()),
+      random_(std::move(random)),
+      sockets_(std::move(sockets)) {}
 
 Result<std::unique_ptr<Carrier>> Carrier::open(const LinkOptions& options, RandomBytes random) {
     NEXAR_ASSERT(valid_ring_size(options.ring_bytes));
@@ -27,6 +31,7 @@ Result<std::unique_ptr<Carrier>> Carrier::open(const LinkOptions& options, Rando
 }
 
 Carrier::~Carrier() {
+    if (process_ != ::getpid()) return;
     for (const auto& [number, link] : links_) link->abandon_at_exit();
 }
 
