@@ -92,7 +92,8 @@ void ping_pong(const Settings& settings, std::size_t bytes, bool sleeps) {
                bytes, at(0), at(0.5), at(0.99));
 }
 
-// Streams of `bytes`, one after the other with two in flight, into memory that the receiver reuses.
+// Streams of `bytes`, one after the other, into memory that the receiver reuses. Small ones have
+// two in flight, so that the next one opens while the last one ends.
 void one_way(const Settings& settings, std::size_t bytes) {
     const std::uint64_t count = std::max<std::uint64_t>(4, settings.stream_bytes / bytes);
     ChildProcess child([&](Channel& channel) {
@@ -126,12 +127,13 @@ void one_way(const Settings& settings, std::size_t bytes) {
     if (!side.invite(child.channel())) return;
     // The time from one release to the next one: on a busy machine, the better half shows what the
     // link can do while both processes run.
+    const std::uint64_t in_flight = bytes < (std::size_t{16} << 20U) ? 2 : 1;
     std::vector<double> rates;
     std::uint64_t sent = 0;
     std::uint64_t seen = 0;
     TimePoint last = side.now();
     while (released < count) {
-        while (sent < count && sent - released < 2) {
+        while (sent < count && sent - released < in_flight) {
             side.link().send(source, {});
             ++sent;
         }
