@@ -69,9 +69,9 @@ public:
     std::size_t write(std::uint64_t offset, port::ConstBytes bytes) noexcept override {
         NEXAR_ASSERT(offset == taken);
         for (const std::byte byte : bytes) sum += std::to_integer<unsigned>(byte);
-        if (*full) return bytes.size() / 2;
-        taken += bytes.size();
-        return bytes.size();
+        const std::size_t took = *full ? bytes.size() / 2 : bytes.size();
+        taken += took;
+        return took;
     }
     port::Bytes region(std::uint64_t /*offset*/, std::size_t /*bytes*/) noexcept override {
         return {};

@@ -1,6 +1,7 @@
 #include "link/shm/carrier.hpp"
 
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +14,7 @@ namespace nexar::shm {
 
 Carrier::Carrier(const LinkOptions& options, RandomBytes random, Descriptor sockets) noexcept
     : options_(options),
+      process_(::getpid()),
       random_(std::move(random)),
       sockets_(std::move(sockets)),
       next_link_(options.first_link) {}
@@ -30,6 +32,7 @@ Result<std::unique_ptr<Carrier>> Carrier::open(const LinkOptions& options, Rando
 }
 
 Carrier::~Carrier() {
+    if (process_ != ::getpid()) return;
     for (const auto& [number, link] : links_) link->abandon_at_exit();
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -23,6 +25,9 @@ namespace nexar::shm {
 
 /// All shared-memory links of one process. They are set up over links of another kind: invite() and
 /// accept().
+///
+/// A forked child may only destroy its copy. While such a child lives, the peers of its parent do
+/// not notice that the parent has ended.
 ///
 /// on_ready() reads memory only; it looks at the sockets after a sleep, and otherwise as rarely as
 /// the options say. The descriptor is an epoll set of all sockets.
@@ -96,6 +101,7 @@ private:
     void unwatch(int socket) noexcept;
 
     LinkOptions options_;
+    pid_t process_;  // a forked child must not end its parent's links
     RandomBytes random_;
     Descriptor sockets_;  // the epoll set
     Descriptor listener_;

@@ -13,8 +13,8 @@
 #include "link/shm/carrier.hpp"
 #include "link/shm/system_failure.hpp"
 
-// How links begin. Whoever knows the name of the socket can connect; whatever a stranger sends
-// costs one descriptor for a bounded time, and never touches a link.
+// How links begin. Any process that knows the name of the socket can connect. A stranger costs one
+// descriptor for a bounded time, and nothing that it sends touches a link.
 namespace nexar::shm {
 
 namespace {

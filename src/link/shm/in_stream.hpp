@@ -53,7 +53,7 @@ struct InStream : Inlet {
     bool ended = false;        // all bytes have arrived
     bool window_open = false;  // more than the first window may arrive
     bool refused = false;
-    bool handled = false;  // its last event was reported; kept until the peer is told
+    bool handled = false;  // its last event was reported; kept until the peer has the report
     bool look_queued = false;
     bool report_queued = false;
     std::uint8_t report = 0;  // details of the next report

@@ -287,7 +287,7 @@ void Link::end(const Error& reason, PeerProcess process) {
     own_ = RingMemory();
     theirs_ = RingMemory();
     socket_ = Descriptor();
-    waits_for_reader_ = false;
+    waits_for_ = 0;
     for (OutLane& lane : lanes_out_) lane.queue.clear();
     for (InLane& lane : lanes_in_) lane.drop_parked();
     ins_.clear();

@@ -107,6 +107,7 @@ private:
     bool something_to_do() noexcept;
     void set_sleep(bool asleep) noexcept;
     bool reader_advanced() noexcept;
+    void wait_for_reader(std::uint64_t bytes) noexcept;
     void publish_taken() noexcept;
     void ring_if_asleep() noexcept;
 
@@ -132,7 +133,7 @@ private:
     // link_read.cpp
     bool poll() {
         if (reader_.arrived()) return take_records();
-        if (reader_.read() != published_ || waits_for_reader_) poll_idle();
+        if (reader_.read() != published_ || waits_for_ != 0) poll_idle();
         return false;
     }
     void poll_idle();
@@ -162,8 +163,9 @@ private:
     // What polls and small writes use comes first.
     RingReader reader_;
     RingWriter writer_;
-    std::uint64_t published_ = 0;    // the last value of our Control::taken
-    bool waits_for_reader_ = false;  // for room, or for the peer to have read everything
+    std::uint64_t published_ = 0;  // the last value of our Control::taken
+    /// How far the peer must read until this side can go on; 0: it does not wait for that.
+    std::uint64_t waits_for_ = 0;
     std::uint64_t waits_since_ = 0;  // what the peer had read then
     bool ready_ = false;             // in the carrier's list of links to flush
     std::uint32_t to_tell_ = 0;      // which sleepers a bell may be due for

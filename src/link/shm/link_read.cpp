@@ -103,7 +103,7 @@ void Link::poll_idle() {
         publish_taken();
         ring_if_asleep();
     }
-    if (waits_for_reader_ && reader_advanced()) touch();
+    if (waits_for_ != 0 && reader_advanced()) touch();
 }
 
 bool Link::take_records() {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -35,18 +36,24 @@ void Link::set_sleep(bool asleep) noexcept {
     if (asleep) {
         if (reader_.read() != published_) publish_taken();
         sleep_count_ += kSleepStep;
-        word = sleep_count_ | kWantsArrivals | (waits_for_reader_ ? kWantsRoom : 0);
+        word = sleep_count_ | kWantsArrivals | (waits_for_ != 0 ? kWantsRoom : 0);
     }
     own_.control().sleep.store(word, std::memory_order_relaxed);
 }
 
 bool Link::reader_advanced() noexcept {
     writer_.look();
-    return writer_.read() != waits_since_ || writer_.broken();
+    const std::uint64_t progress = writer_.read() - waits_since_;
+    return progress >= waits_for_ || (progress != 0 && writer_.read() == writer_.written()) ||
+           writer_.broken();
+}
+
+void Link::wait_for_reader(std::uint64_t bytes) noexcept {
+    waits_for_ = waits_for_ == 0 ? bytes : std::min(waits_for_, bytes);
 }
 
 bool Link::something_to_do() noexcept {
-    return reader_.arrived() || (waits_for_reader_ && reader_advanced());
+    return reader_.arrived() || (waits_for_ != 0 && reader_advanced());
 }
 
 }  // namespace nexar::shm

@@ -15,6 +15,9 @@ constexpr std::size_t kBytesPerFlush = std::size_t{256} * 1024;
 constexpr std::size_t kPieceOverhead = 64;
 // Smaller pieces of a longer stream are not worth a record: wait for more room.
 constexpr std::size_t kLeastPiece = std::size_t{8} * 1024;
+// Streams wait until this part of the ring has become free: turns for less cost more than they
+// move.
+constexpr std::uint64_t kRoomDivisor = 8;
 constexpr link::ClassSet kLaneClasses = (1U << port::kLanes) - 1;
 // No honest window gets near it, and sums of a few of them do not overflow.
 constexpr std::uint64_t kMaxLimit = std::uint64_t{1} << 62U;
@@ -112,7 +115,7 @@ std::size_t Link::max_datagram() const noexcept {
 
 void Link::flush(TimePoint now) {
     if (is_up()) {
-        waits_for_reader_ = false;
+        waits_for_ = 0;
         more_to_write_ = false;
         look_at_streams();
         cancel_waiting();
@@ -131,7 +134,7 @@ void Link::flush(TimePoint now) {
             return;
         }
         const bool closing = state_ == State::lingering || peer_parted_;
-        if (look_due_ || (closing && !writer_.all_read())) waits_for_reader_ = true;
+        if (look_due_ || (closing && !writer_.all_read())) wait_for_reader(1);
         waits_since_ = writer_.read();
         ring_if_asleep();
         if (more_to_write_) touch();
@@ -166,7 +169,7 @@ void Link::cancel_waiting() {
 void Link::write_resets() {
     while (!to_reset_.empty()) {
         if (!writer_.has_room(kNumberBytes)) {
-            waits_for_reader_ = true;
+            wait_for_reader(1);
             return;
         }
         put_number(writer_.content(), to_reset_.back());
@@ -179,7 +182,7 @@ void Link::write_reports() {
     for (std::size_t i = 0; lanes_to_report_ != 0 && i < port::kLanes; ++i) {
         if ((lanes_to_report_ & (1U << i)) == 0) continue;
         if (!writer_.has_room(kNumberBytes)) {
-            waits_for_reader_ = true;
+            wait_for_reader(1);
             return;
         }
         lanes_to_report_ &= static_cast<std::uint8_t>(~(1U << i));
@@ -190,7 +193,7 @@ void Link::write_reports() {
     std::size_t written = 0;
     for (const std::uint64_t number : to_report_) {
         if (!writer_.has_room(sizeof(StreamReport))) {
-            waits_for_reader_ = true;
+            wait_for_reader(1);
             break;
         }
         ++written;
@@ -232,7 +235,7 @@ void Link::write_pieces() {
         if (index < port::kLanes) {
             bytes = write_lane(index);
             if (bytes == 0) {
-                waits_for_reader_ = true;
+                wait_for_reader(1);
                 return;
             }
         } else {
@@ -244,7 +247,7 @@ void Link::write_pieces() {
                 dequeue(stream);
             } else if (writer_.written() == before && !stream.source_pending) {
                 // No room for streams; lanes may use what is left.
-                waits_for_reader_ = true;
+                wait_for_reader(writer_.size() / kRoomDivisor);
                 allowed = kLaneClasses;
             } else if (queue.size() > 1) {
                 queue.pop_front();
