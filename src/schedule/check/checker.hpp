@@ -22,6 +22,9 @@ namespace nexar::schedule {
 ///    elements, with each rank's contribution once, in the order, along the tree and equal between
 ///    ranks as the operation and the traits guarantee. For a barrier: a rank that leaves has heard
 ///    from every rank.
+/// 5. In memory (see Medium): both ends of a message have the same place and stage, no two sends of
+///    a rank overlap in its segment unless they are the same copy, and the phases of each round
+///    run the steps in an order that their dependencies allow.
 ///
 /// The running time does not depend on the number of elements. The Error names the algorithm, the
 /// rank, the step and what is wrong.
