@@ -37,6 +37,7 @@ std::vector<std::uint32_t> phases_of(const Schedule& schedule) {
             phases[i] = step.stage + (receives(step.kind) ? 1 : 0);
             continue;
         }
+        phases[i] = 1;
         for (const Dependency& d : schedule.dependencies_of(i))
             if (d.step < i) phases[i] = std::max(phases[i], phases[d.step]);
     }

@@ -29,7 +29,8 @@ std::uint64_t memory_rounds(const Traits& traits, const MemoryUse& use) noexcept
 
 /// The phase of each step in a round. A rank runs a round in phases, and the steps of a phase in
 /// order: phase s has the sends of stage s, and after them the rank publishes the stage; phase s +
-/// 1 has the receives of stage s. Other steps run in the phase of the last step that they wait for.
+/// 1 has the receives of stage s. Other steps run in the phase of the last step that they wait for,
+/// but not before the rank has published stage 0.
 std::vector<std::uint32_t> phases_of(const Schedule& schedule);
 
 /// The place of chunk i when each chunk has its own.

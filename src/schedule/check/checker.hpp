@@ -14,7 +14,7 @@ namespace nexar::schedule {
 ///    send
 ///    has exactly one receive, with the same count and segment.
 /// 2. No deadlock even if a send ends only after its receive has begun: nothing relies on
-///    buffering.
+///    buffering, except in memory, where a send is a copy.
 /// 3. No hazard: dependencies order any two steps that access the same elements if one of them
 ///    writes;
 ///    sent memory is in use until its release.

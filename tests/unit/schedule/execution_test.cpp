@@ -69,7 +69,8 @@ Elements expected(const Case& c, const std::vector<Request>& asked, std::uint32_
 /// Returns an empty string if the run succeeded and every rank has its result.
 std::string outcome(const Case& c, const std::vector<Request>& asked,
                     const std::vector<Schedule>& schedules, Random& random) {
-    testing::Interpreter interpreter(asked, schedules, operator_for(*c.algorithm), random);
+    testing::Interpreter interpreter(asked, schedules, operator_for(*c.algorithm), random,
+                                     c.algorithm->traits.medium);
     if (const std::string wrong = interpreter.run(); !wrong.empty()) return wrong;
     for (std::uint32_t rank = 0; rank < c.world; ++rank) {
         if (c.algorithm->operation == Collective::exclusive_scan && rank == 0) continue;
