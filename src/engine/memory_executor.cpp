@@ -38,7 +38,11 @@ std::size_t MemoryExecutor::buffer_of(std::uint64_t first, std::uint64_t round) 
 MemoryExecutor::State MemoryExecutor::advance() {
     if (state_ != State::waiting || stuck_) return state_;
     const MemoryPlan& plan = *call_.plan;
-    if (plan.empty()) return state_ = State::done;  // no rank has an element
+    if (plan.empty()) {
+        // Others may wait for a sign that this rank needs nothing from them.
+        if (plan.extent_bytes() > 0) publish(kDone);
+        return state_ = State::done;
+    }
     if (next_put_ == 0 && !put_round()) return state_;
     while (true) {
         if (phase_ == 0) {
