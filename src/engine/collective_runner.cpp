@@ -40,6 +40,15 @@ schedule::Request request_of(const Context& context, const CollectiveOperation& 
     return request;
 }
 
+std::shared_ptr<const Plan> plan_of(const schedule::Algorithm& algorithm,
+                                    const schedule::Request& request, std::uint32_t element_bytes) {
+    schedule::Schedule schedule = algorithm.build(request);
+    if (algorithm.traits.medium == schedule::Medium::messages) {
+        return std::make_shared<const Plan>(std::move(schedule), element_bytes);
+    }
+    return std::make_shared<const Plan>(MemoryPlan(schedule, algorithm, request, element_bytes));
+}
+
 }  // namespace
 
 /// Chooses the algorithm and makes its plan, or takes both from the cache.
@@ -60,8 +69,7 @@ Result<void> CollectiveRunner::plan(Context& context, CollectiveOperation& opera
         NEXAR_TRY_VALUE(choice, schedule::choose(workload, context.collectives.profile));
         made.choice = choice;
         request.segment = choice.segment;
-        made.plan =
-            std::make_shared<const Plan>(choice.algorithm->build(request), workload.element_bytes);
+        made.plan = plan_of(*choice.algorithm, request, workload.element_bytes);
         if (!workload.has_counts) cache.add(key, made);
         found = &made;
     }
@@ -94,7 +102,7 @@ Result<void> CollectiveRunner::lay_out(CollectiveOperation& operation) {
     for (std::uint32_t i = 0; i < plan.size(); ++i) {
         operation.steps[i].waits = plan.ready(i).waits;
     }
-    operation.unfinished = plan.size();
+    operation.unfinished = plan.memory() != nullptr ? 1 : plan.size();
     if (operation.sends_room < plan.sends()) {
         operation.sends = std::make_unique<CollectiveSend[]>(plan.sends());
         operation.sends_room = plan.sends();
@@ -127,11 +135,11 @@ std::uint64_t CollectiveRunner::fingerprint_of(const CollectiveOperation& operat
 
 /// "all_reduce f32 x 1024 sum|ring with profile 0f..., call 12...": the part after the bar matters
 /// only for calls that are equal before it. Calls that differ have different descriptions.
-std::string CollectiveRunner::description_of(const Context& context, const CollectiveTerms& terms) {
+std::string CollectiveRunner::description_of(const CollectiveTerms& terms) {
     std::string text = call_text(terms) + fmt::format("|{}", terms.algorithm);
     if (terms.segment != 0) text += fmt::format(" in segments of {}", terms.segment);
-    return text + fmt::format(" with profile {:016x}, call {:016x}",
-                              context.collectives.profile_hash, terms.fingerprint);
+    return text +
+           fmt::format(" with profile {:016x}, call {:016x}", terms.profile, terms.fingerprint);
 }
 
 void CollectiveRunner::start(Context& context, CollectiveOperation& operation) {
@@ -183,6 +191,7 @@ void CollectiveRunner::run(Context& context, CollectiveOperation& operation) {
         NEXAR_TRY(plan(context, operation));
         return lay_out(operation);
     }();
+    operation.terms.profile = context.collectives.profile_hash;
     operation.terms.fingerprint = laid_out ? fingerprint_of(operation) : 0;
     remember(context, operation);
     if (!laid_out) {
@@ -191,6 +200,7 @@ void CollectiveRunner::run(Context& context, CollectiveOperation& operation) {
         drop_early(context, operation.number);
         return fail(operation, laid_out.error());
     }
+    if (operation.plan->memory() != nullptr) return enter_memory(context, operation);
     enter(context, operation);
 }
 

@@ -59,6 +59,11 @@ public:
 
     State state() const noexcept { return state_; }
     std::uint32_t culprit() const noexcept { return culprit_; }
+    /// True if this rank has published a part in the current operation.
+    bool has_published(std::uint32_t rank) const noexcept {
+        return segments_.load(rank, layout().slot(call_.number), std::memory_order_acquire) ==
+               call_.number + 1;
+    }
     /// True when the operation cannot end before this rank does something.
     bool needs(std::uint32_t rank) const noexcept;
     /// True if something was published since the last call; the other ranks may have to be woken.

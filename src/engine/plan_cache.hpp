@@ -56,6 +56,13 @@ public:
         }
     }
 
+    void clear() {
+        order_.clear();
+        places_.clear();
+        last_ = order_.end();
+        steps_ = 0;
+    }
+
     std::size_t size() const noexcept { return order_.size(); }
 
 private:
