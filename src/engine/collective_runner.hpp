@@ -132,6 +132,7 @@ private:
     void leave_memory(CollectiveOperation& operation);
     void nudge_partners(const MemoryCollectives& memory, const CollectiveOperation& operation);
     static bool needs_in_memory(const CollectiveOperation& operation, std::uint32_t rank) noexcept;
+    static bool awaits_in_memory(const CollectiveOperation& operation, std::uint32_t rank) noexcept;
 
     // collective_runner_run.cpp: steps
     void look_at(CollectiveOperation& operation, std::uint32_t step);

@@ -22,7 +22,7 @@ std::map<std::uint32_t, std::uint64_t> CollectiveRunner::awaited(
     const CollectiveOperation& operation) {
     std::map<std::uint32_t, std::uint64_t> ranks;
     for (std::uint32_t rank = 0; rank < operation.context->pairs.size(); ++rank) {
-        if (needs_in_memory(operation, rank)) ranks[rank] = 0;
+        if (awaits_in_memory(operation, rank)) ranks[rank] = 0;
     }
     for (std::uint32_t i = 0; i < operation.plan->size(); ++i) {
         const schedule::Step& step = operation.plan->step(i);

@@ -138,7 +138,14 @@ void CollectiveRunner::nudge_partners(const MemoryCollectives& memory,
     }
 }
 
-/// An operation that is not the first of the queue waits for what the first one needs.
+/// An operation that is not the first of the queue waits for those that the first one waits for.
+bool CollectiveRunner::awaits_in_memory(const CollectiveOperation& operation,
+                                        std::uint32_t rank) noexcept {
+    if (!operation.in_memory_queue) return false;
+    const MemoryCollectives& memory = *operation.context->collectives.memory;
+    return memory.begun && memory.executor.awaits(rank);
+}
+
 bool CollectiveRunner::needs_in_memory(const CollectiveOperation& operation,
                                        std::uint32_t rank) noexcept {
     if (!operation.in_memory_queue) return false;

@@ -22,6 +22,7 @@ void MemoryExecutor::begin(const MemoryCall& call) noexcept {
     call_ = call;
     state_ = State::waiting;
     stuck_ = announced_ = false;
+    blocked_ = nullptr;
     first_ = next_buffer_;
     if (!call.plan->in_slot()) {
         next_buffer_ = buffer_of(next_buffer_, call.plan->rounds());
@@ -153,6 +154,7 @@ bool MemoryExecutor::is_free(Use& use) noexcept {
             if (rank != segments_.me()) all = all && passed(rank);
         }
     }
+    blocked_ = all ? nullptr : &use;
     if (all) {
         use.readers = MemoryPlan::Readers::none;
         return true;
@@ -198,11 +200,14 @@ MemoryExecutor::Ready MemoryExecutor::greet(std::uint32_t rank) noexcept {
     return Ready::yes;
 }
 
-/// Whether a rank has published the stage that this phase reads, in this round.
+/// What a rank must have published before this phase can read it, in this round.
+std::uint64_t MemoryExecutor::wanted_key() const noexcept {
+    return progress_key(call_.number, publish_tick(round_, phase_ - 1, call_.plan->stages()));
+}
+
 MemoryExecutor::Ready MemoryExecutor::ready_in_round(std::uint32_t rank) noexcept {
     const std::uint32_t stage = phase_ - 1;
-    const std::uint64_t wanted =
-        progress_key(call_.number, publish_tick(round_, stage, call_.plan->stages()));
+    const std::uint64_t wanted = wanted_key();
     std::uint64_t progress = known_[rank].progress;
     if (progress < wanted) progress = refresh(rank);
     if (progress < wanted) return Ready::no;
@@ -238,11 +243,29 @@ bool MemoryExecutor::needs(std::uint32_t rank) const noexcept {
         const std::size_t done = phase == phase_ && !more ? group_ : 0;
         for (const MemoryPlan::Group& group : groups.subspan(std::min(done, groups.size()))) {
             if (std::ranges::find(plan.peers(group), rank) == plan.peers(group).end()) continue;
-            if (known_[rank].greeted != call_.number + 1) return true;
+            if (known_[rank].greeted != call_.number + 1 && !has_published(rank)) return true;
             const std::uint64_t last = progress_key(
                 call_.number, publish_tick(plan.rounds() - 1, phase - 1, plan.stages()));
-            if (!plan.in_slot() && known_[rank].progress < last) return true;
+            if (!plan.in_slot() && segments_.progress(rank) < last) return true;
         }
+    }
+    return false;
+}
+
+bool MemoryExecutor::awaits(std::uint32_t rank) const noexcept {
+    if (state_ != State::waiting || rank == segments_.me()) return false;
+    if (blocked_ != nullptr) {
+        const bool reads =
+            blocked_->readers == MemoryPlan::Readers::several || blocked_->reader == rank;
+        return reads && segments_.progress(rank) < blocked_->key;
+    }
+    if (phase_ == 0) return false;
+    const MemoryPlan& plan = *call_.plan;
+    const auto groups = plan.phase(phase_);
+    for (const MemoryPlan::Group& group : groups.subspan(std::min(group_, groups.size()))) {
+        if (std::ranges::find(plan.peers(group), rank) == plan.peers(group).end()) continue;
+        if (known_[rank].greeted != call_.number + 1 && !has_published(rank)) return true;
+        return !plan.in_slot() && segments_.progress(rank) < wanted_key();
     }
     return false;
 }

@@ -64,8 +64,10 @@ public:
         return segments_.load(rank, layout().slot(call_.number), std::memory_order_acquire) ==
                call_.number + 1;
     }
-    /// True when the operation cannot end before this rank does something.
+    /// True if the operation cannot end before this rank does something.
     bool needs(std::uint32_t rank) const noexcept;
+    /// True if the operation cannot go on before this rank does something.
+    bool awaits(std::uint32_t rank) const noexcept;
     /// True if something was published since the last call; the other ranks may have to be woken.
     bool take_published() noexcept {
         const bool published = published_;
@@ -95,6 +97,7 @@ private:
     void publish(std::uint64_t tick) noexcept;
     bool is_free(Use& use) noexcept;
     Ready ready(std::uint32_t rank) noexcept;
+    std::uint64_t wanted_key() const noexcept;
     Ready greet(std::uint32_t rank) noexcept;
     Ready ready_in_round(std::uint32_t rank) noexcept;
     void stop(State state, std::uint32_t rank) noexcept;
@@ -123,7 +126,8 @@ private:
     State state_ = State::idle;
     bool stuck_ = false;
     bool published_ = false;
-    bool announced_ = false;  // that this rank has entered the operation
+    bool announced_ = false;        // that this rank has entered the operation
+    const Use* blocked_ = nullptr;  // a slot or buffer that is still in use
     std::uint32_t culprit_ = 0;
     std::uint32_t looks_ = 0;
     std::uint64_t first_ = 0;     // buffer of round 0
