@@ -254,6 +254,7 @@ bool MemoryExecutor::needs(std::uint32_t rank) const noexcept {
 
 bool MemoryExecutor::awaits(std::uint32_t rank) const noexcept {
     if (state_ != State::waiting || rank == segments_.me()) return false;
+    if (stuck_) return rank == culprit_;
     if (blocked_ != nullptr) {
         const bool reads =
             blocked_->readers == MemoryPlan::Readers::several || blocked_->reader == rank;
