@@ -275,6 +275,8 @@ struct ContextCollectives {
     /// lost before all of them have heard; the rest learn of the failure from the others.
     std::deque<CollectiveFailure> heard{};  // at most kPast
     PlanCache plans{};
+    CollectiveTerms last_call{.has_counts = true};  // see CollectiveRunner::fingerprint_of()
+    std::uint64_t last_hash = 0;
     std::unique_ptr<MemoryCollectives> memory{};  // nullptr: the ranks share no memory
 
     CollectiveOperation* find(std::uint64_t number) const noexcept {

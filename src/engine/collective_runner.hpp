@@ -210,6 +210,7 @@ private:
     std::optional<TimePoint> due_{};
     IntrusiveList<CollectiveOperation, &CollectiveOperation::running_hook> running_{};
     IntrusiveList<MemoryCollectives, &MemoryCollectives::polled_hook> polled_{};
+    bool some_lost_ = false;  // a peer is gone
 };
 
 }  // namespace nexar::engine

@@ -298,6 +298,7 @@ void CollectiveRunner::expire(CollectiveOperation& operation) {
 }
 
 void CollectiveRunner::down(Peer& peer, const Error& reason) {
+    some_lost_ = true;
     peer.collectives.on_lane.pair = nullptr;
     while (Pair* blocked = peer.collectives.blocked.pop_front()) {
         blocked->collectives_blocked = false;

@@ -99,7 +99,7 @@ bool CollectiveRunner::begin_memory(MemoryCollectives& memory, CollectiveOperati
                            .memory = &operation.memory,
                            .reducer = operation.reducer ? &*operation.reducer : nullptr});
     memory.begun = true;
-    end_if_lost(memory, operation);
+    if (some_lost_) end_if_lost(memory, operation);
     return true;
 }
 

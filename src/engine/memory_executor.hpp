@@ -134,8 +134,15 @@ private:
     std::uint64_t next_put_ = 0;  // round whose first phase is next
     std::uint64_t round_ = 0;
     std::uint32_t phase_ = 0;
-    std::size_t group_ = 0;                      // in the phase
-    std::size_t peer_ = 0;                       // in the group
+    std::size_t group_ = 0;  // in the phase
+    std::size_t peer_ = 0;   // in the group
+    /// Where the slices of a step are for the current block, if they are in memory.
+    struct Found {
+        const std::byte* a = nullptr;
+        const std::byte* b = nullptr;
+        std::byte* out = nullptr;
+    };
+    std::vector<Found> found_;
     std::vector<std::byte> blocks_;              // the registers
     std::vector<const std::byte*> in_register_;  // where the value of a register is
 };

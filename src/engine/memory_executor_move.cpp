@@ -79,6 +79,7 @@ void MemoryExecutor::fold_blocks(const MemoryPlan::Group& group, std::uint64_t f
                                  std::uint64_t until, std::byte* put_at) {
     const MemoryPlan& plan = *call_.plan;
     const std::size_t block = block_bytes(plan.element_bytes());
+    if (found_.size() < group.ops) found_.resize(group.ops);
     if (in_register_.size() < plan.registers()) in_register_.resize(plan.registers());
     if (blocks_.size() < plan.registers() * block) blocks_.resize(plan.registers() * block);
     for (std::uint64_t at = from; at < until;) {
@@ -94,40 +95,35 @@ std::size_t MemoryExecutor::fold_block(const MemoryPlan::Group& group, std::uint
     const MemoryPlan& plan = *call_.plan;
     const std::uint32_t element = plan.element_bytes();
     const auto ops = plan.ops(group);
-    const auto cut = [&](const Operand& operand) {
-        if (operand.kind != Operand::Kind::memory) return;
-        bytes = std::min(bytes, call_.memory->at(operand.slice, at, bytes, element).size());
+    const auto find = [&](const Operand& operand) -> std::byte* {
+        if (operand.kind != Operand::Kind::memory) return nullptr;
+        const port::Bytes found = call_.memory->at(operand.slice, at, bytes, element);
+        bytes = std::min(bytes, found.size());
+        return found.data();
     };
-    for (const MemoryPlan::Op& op : ops) {
-        cut(op.a);
-        if (op.folds) cut(op.b);
-        cut(op.out);
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        found_[i] = {.a = find(ops[i].a), .b = find(ops[i].b), .out = find(ops[i].out)};
     }
-    const auto value = [&](const Operand& operand) -> const std::byte* {
-        switch (operand.kind) {
-            case Operand::Kind::peer:
-                return peer_data(operand.index) + operand.place + (at - from);
-            case Operand::Kind::block:
-                return in_register_[operand.index];
-            case Operand::Kind::memory:
-                break;
-        }
-        return call_.memory->at(operand.slice, at, bytes, element).data();
+    const auto value = [&](const Operand& operand, const std::byte* found) -> const std::byte* {
+        if (operand.kind == Operand::Kind::memory) return found;
+        if (operand.kind == Operand::Kind::block) return in_register_[operand.index];
+        return peer_data(operand.index) + operand.place + (at - from);
     };
     const std::byte* result = nullptr;
-    for (const MemoryPlan::Op& op : ops) {
-        const std::byte* const a = value(op.a);
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        const MemoryPlan::Op& op = ops[i];
+        const std::byte* const a = value(op.a, found_[i].a);
         const bool in_block = op.out.kind == Operand::Kind::block;
         if (!op.folds && in_block) {
             // The register shows the data in place.
             result = in_register_[op.out.index] = a;
             continue;
         }
-        std::byte* const out = in_block ? blocks_.data() + op.out.index * block_bytes(element)
-                                        : call_.memory->at(op.out.slice, at, bytes, element).data();
+        std::byte* const out =
+            in_block ? blocks_.data() + op.out.index * block_bytes(element) : found_[i].out;
         if (op.folds) {
             NEXAR_ASSERT(call_.reducer != nullptr, "a reduction has an operator");
-            call_.reducer->fold(out, a, value(op.b), bytes / element);
+            call_.reducer->fold(out, a, value(op.b, found_[i].b), bytes / element);
         } else {
             std::memcpy(out, a, bytes);
         }

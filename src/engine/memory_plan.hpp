@@ -30,7 +30,7 @@ public:
     struct Op {
         bool folds = false;
         Operand a{};
-        Operand b{};
+        Operand b{.kind = Operand::Kind::peer};  // only if it folds
         Operand out{};
     };
     struct Group {

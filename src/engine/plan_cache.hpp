@@ -33,6 +33,7 @@ public:
     struct Entry {
         schedule::Choice choice{};
         std::shared_ptr<const Plan> plan{};
+        schedule::Slice result{};  // where the rank has its result
     };
 
     /// nullptr: the cache does not have it.
