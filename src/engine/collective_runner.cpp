@@ -338,7 +338,12 @@ void CollectiveRunner::retire(CollectiveOperation& operation) {
     ContextCollectives& here = operation.context->collectives;
     here.running[static_cast<std::size_t>(operation.number - here.first)] = nullptr;
     while (!here.running.empty() && here.running.front() == nullptr) {
-        here.running.pop_front();
+        // A deque that grows at one end and shrinks at the other allocates now and then.
+        if (here.running.size() == 1) {
+            here.running.pop_back();
+        } else {
+            here.running.pop_front();
+        }
         ++here.first;
     }
     operation.error = operation.failure;

@@ -173,9 +173,8 @@ TEST(MemoryExecutor, survives_nonsense_in_the_segment_of_another_rank) {
         const std::uint64_t number = random.below(4);
         const MemoryPart part(c, 0);
         pair.rank(0).begin(part.call(number));
-        const auto words = std::span(
-            reinterpret_cast<std::uint64_t*>(pair.segment(1).bytes().data()),
-            kBytes / 8);
+        const auto words =
+            std::span(reinterpret_cast<std::uint64_t*>(pair.segment(1).bytes().data()), kBytes / 8);
         for (int round = 0; round < 20; ++round) {
             for (std::uint64_t& word : words) {
                 if (random.chance(0.5)) word = random.next() >> random.below(64);

@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <string>
 #include <thread>
 
 #include "memory_ranks.hpp"
 #include "support/seed.hpp"
+#include "unit/engine/memory_engines.hpp"
 
 namespace nexar::testing {
 namespace {
@@ -69,6 +71,38 @@ TEST_P(InThreads, random_collectives_are_exact) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Worlds, InThreads, ::testing::Values(2U, 3U, 4U));
+
+/// The sum over all ranks of element i in call k, if each rank passes value_of().
+std::uint64_t value_of(std::uint32_t rank, std::uint64_t call, std::uint64_t i) {
+    return (rank + 1) * 1'000'003 + call * 101 + i;
+}
+
+TEST_P(InThreads, engines_run_calls_one_after_the_other) {
+    const std::uint32_t world = GetParam();
+    MemoryEngines engines(world, std::size_t{64} << 10U);
+    constexpr std::array<std::size_t, 5> kCounts{1, 3, 700, 20'000, 1};
+    const int calls = schedule::testing::kSanitized ? 200 : 2000;
+    std::atomic<int> wrong = 0;
+    std::vector<std::thread> threads;
+    for (std::uint32_t rank = 0; rank < world; ++rank) {
+        threads.emplace_back([&, rank] {
+            for (std::uint64_t call = 0; call < static_cast<std::uint64_t>(calls); ++call) {
+                std::vector<std::uint64_t> data(kCounts.at(call % kCounts.size()));
+                for (std::uint64_t i = 0; i < data.size(); ++i) data[i] = value_of(rank, call, i);
+                engines.start(rank, schedule::Collective::all_reduce, data);
+                while (!engines.poll(rank)) std::this_thread::yield();
+                if (engines.failed(rank)) ++wrong;
+                for (std::uint64_t i = 0; i < data.size(); ++i) {
+                    std::uint64_t sum = 0;
+                    for (std::uint32_t r = 0; r < world; ++r) sum += value_of(r, call, i);
+                    if (data[i] != sum) ++wrong;
+                }
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+}
 
 }  // namespace
 }  // namespace nexar::testing
