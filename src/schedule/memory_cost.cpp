@@ -75,10 +75,10 @@ MemorySegment memory_segment(const Traits& traits, const Extent& extent,
     };
     const MemoryUse use{
         .world = extent.world, .count = elements(extent.bytes), .largest = elements(extent.chunk)};
-    const auto fits_slot = [&] {
-        return memory_extent(traits, use) <= memory.slot_bytes / element_bytes;
-    };
-    if (traits.stages == 1 && most_bytes == 0 && fits_slot()) return {.fits = true};
+    const bool one_piece =
+        most_bytes == 0 || longest_put(traits, use) <= most_bytes / element_bytes;
+    const bool fits_slot = memory_extent(traits, use) <= memory.slot_bytes / element_bytes;
+    if (traits.stages == 1 && one_piece && fits_slot) return {.fits = true};
     const std::uint64_t places = traits.puts == Puts::chunks ? extent.world : 1;
     const auto with = [&](std::uint64_t round_bytes) {
         std::uint64_t bytes = round_bytes / places;
