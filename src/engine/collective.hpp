@@ -20,6 +20,7 @@
 #include "compute/reduce.hpp"
 #include "engine/credit.hpp"
 #include "engine/intrusive_list.hpp"
+#include "engine/memory_executor.hpp"
 #include "engine/operation.hpp"
 #include "engine/out_stream.hpp"
 #include "engine/payload_receiver.hpp"
@@ -33,6 +34,7 @@ namespace nexar::engine {
 
 class CollectiveOperation;
 class CollectiveRunner;
+struct Context;
 struct CollectiveIn;
 struct Pair;
 
@@ -87,6 +89,7 @@ struct CollectiveTerms {
     std::string_view algorithm{};
     std::uint64_t segment = 0;      // elements
     std::uint64_t fingerprint = 0;  // of what must be equal on all ranks
+    std::uint64_t profile = 0;      // hash of the profile that the algorithm was chosen by
 };
 
 /// True when every rank knows the counts of all ranks.
@@ -136,6 +139,22 @@ public:
     /// A rank that abandoned a message and has until `deadline` to give a reason.
     std::optional<Rank> silent{};
     Hook<CollectiveOperation> running_hook{};
+    Hook<CollectiveOperation> memory_hook{};
+    bool in_memory_queue = false;
+};
+
+/// The collectives of one communicator that run in shared memory, one after the other.
+struct MemoryCollectives {
+    MemoryCollectives(Context& owner, MemorySegments segments)
+        : context(&owner), executor(std::move(segments)) {}
+
+    Context* context;
+    MemoryExecutor executor;
+    IntrusiveList<CollectiveOperation, &CollectiveOperation::memory_hook> queue{};
+    bool begun = false;  // the executor runs the first of the queue
+    bool pumping = false;
+    bool polled = false;  // in the list of CollectiveRunner::poll_memory()
+    Hook<MemoryCollectives> polled_hook{};
 };
 
 /// An incoming message of a collective on a stream of its own. It outlives its link, because the
@@ -256,6 +275,9 @@ struct ContextCollectives {
     /// lost before all of them have heard; the rest learn of the failure from the others.
     std::deque<CollectiveFailure> heard{};  // at most kPast
     PlanCache plans{};
+    CollectiveTerms last_call{.has_counts = true};  // see CollectiveRunner::fingerprint_of()
+    std::uint64_t last_hash = 0;
+    std::unique_ptr<MemoryCollectives> memory{};  // nullptr: the ranks share no memory
 
     CollectiveOperation* find(std::uint64_t number) const noexcept {
         if (number < first || number - first >= running.size()) return nullptr;
@@ -286,7 +308,8 @@ struct ContextCollectives {
     /// Sets the profile by which algorithms are chosen, which must be equal on all members. Must
     /// precede the first call.
     void set_profile(const schedule::Profile& agreed) {
-        NEXAR_ASSERT(next == 0 && agreed.eager_bytes <= wire::kMaxEagerBytes);
+        NEXAR_ASSERT(next == 0 && memory == nullptr);
+        NEXAR_ASSERT(agreed.eager_bytes <= wire::kMaxEagerBytes);
         profile = agreed;
         profile_hash = agreed.hash();
     }

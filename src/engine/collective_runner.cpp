@@ -40,13 +40,21 @@ schedule::Request request_of(const Context& context, const CollectiveOperation& 
     return request;
 }
 
+std::shared_ptr<const Plan> plan_of(const schedule::Algorithm& algorithm,
+                                    const schedule::Request& request, std::uint32_t element_bytes) {
+    schedule::Schedule schedule = algorithm.build(request);
+    if (algorithm.traits.medium == schedule::Medium::messages) {
+        return std::make_shared<const Plan>(std::move(schedule), element_bytes);
+    }
+    return std::make_shared<const Plan>(MemoryPlan(schedule, algorithm, request, element_bytes));
+}
+
 }  // namespace
 
 /// Chooses the algorithm and makes its plan, or takes both from the cache.
 Result<void> CollectiveRunner::plan(Context& context, CollectiveOperation& operation) {
-    schedule::Request request = request_of(context, operation);
-    operation.result = result_of(request);
-    const schedule::Workload workload = workload_of(operation, request.world);
+    const schedule::Workload workload =
+        workload_of(operation, static_cast<std::uint32_t>(context.pairs.size()));
     const PlanCache::Key key{.operation = workload.operation,
                              .root = operation.terms.root,
                              .count = workload.count,
@@ -57,15 +65,17 @@ Result<void> CollectiveRunner::plan(Context& context, CollectiveOperation& opera
     const PlanCache::Entry* found = workload.has_counts ? nullptr : cache.find(key);
     PlanCache::Entry made;
     if (found == nullptr) {
+        schedule::Request request = request_of(context, operation);
         NEXAR_TRY_VALUE(choice, schedule::choose(workload, context.collectives.profile));
         made.choice = choice;
+        made.result = result_of(request);
         request.segment = choice.segment;
-        made.plan =
-            std::make_shared<const Plan>(choice.algorithm->build(request), workload.element_bytes);
+        made.plan = plan_of(*choice.algorithm, request, workload.element_bytes);
         if (!workload.has_counts) cache.add(key, made);
         found = &made;
     }
-    operation.plan = found->plan;
+    if (operation.plan != found->plan) operation.plan = found->plan;
+    operation.result = found->result;
     operation.terms.algorithm = found->choice.algorithm->name;
     operation.terms.segment = found->choice.segment;
     return {};
@@ -84,12 +94,16 @@ Result<void> CollectiveRunner::lay_out(CollectiveOperation& operation) {
     for (const port::Bytes piece : operation.output) {
         operation.memory.space(schedule::Space::output).add(piece);
     }
+    operation.steps.clear();
+    if (plan.memory() != nullptr) {
+        operation.unfinished = 1;
+        return {};
+    }
     if (plan.scratch_bytes() != 0) {
         NEXAR_TRY_VALUE(scratch, pool_->checkout(static_cast<std::size_t>(plan.scratch_bytes())));
         operation.scratch = std::move(scratch);
         operation.memory.space(schedule::Space::scratch).add(operation.scratch.span());
     }
-    operation.steps.clear();
     operation.steps.resize(plan.size());
     for (std::uint32_t i = 0; i < plan.size(); ++i) {
         operation.steps[i].waits = plan.ready(i).waits;
@@ -102,9 +116,10 @@ Result<void> CollectiveRunner::lay_out(CollectiveOperation& operation) {
     return {};
 }
 
-std::uint64_t CollectiveRunner::fingerprint_of(const CollectiveOperation& operation) {
-    const CollectiveTerms& terms = operation.terms;
-    std::uint64_t all = mixed(operation.context->collectives.profile_hash ^ operation.number);
+namespace {
+
+std::uint64_t hash_of(const CollectiveTerms& terms, const schedule::Chunks& chunks) {
+    std::uint64_t all = 0;
     const auto add = [&](std::uint64_t value) { all = mixed(all ^ value) + value; };
     add(static_cast<std::uint64_t>(terms.what));
     add(static_cast<std::uint64_t>(terms.dtype));
@@ -118,20 +133,41 @@ std::uint64_t CollectiveRunner::fingerprint_of(const CollectiveOperation& operat
     if (!knows_all_counts(terms)) return all;
     add(terms.count);
     if (terms.has_counts) {
-        for (std::uint32_t i = 0; i < operation.chunks.world(); ++i) {
-            add(operation.chunks.count(i));
-        }
+        for (std::uint32_t i = 0; i < chunks.world(); ++i) add(chunks.count(i));
     }
     return all;
 }
 
+/// True if hash_of() is certainly the same for both.
+bool same_call(const CollectiveTerms& a, const CollectiveTerms& b) noexcept {
+    const auto same_text = [](std::string_view one, std::string_view other) {
+        return one.data() == other.data() && one.size() == other.size();
+    };
+    return a.what == b.what && a.dtype == b.dtype && a.element_bytes == b.element_bytes &&
+           a.root == b.root && a.segment == b.segment && !a.has_counts && !b.has_counts &&
+           a.exchanges_counts == b.exchanges_counts && a.count == b.count &&
+           same_text(a.operator_name, b.operator_name) && same_text(a.algorithm, b.algorithm);
+}
+
+}  // namespace
+
+/// Programs repeat calls, so the hash of the last one is kept.
+std::uint64_t CollectiveRunner::fingerprint_of(const CollectiveOperation& operation) {
+    ContextCollectives& here = operation.context->collectives;
+    if (!same_call(here.last_call, operation.terms)) {
+        here.last_hash = hash_of(operation.terms, operation.chunks);
+        here.last_call = operation.terms;
+    }
+    return mixed(mixed(here.profile_hash ^ operation.number) + here.last_hash);
+}
+
 /// "all_reduce f32 x 1024 sum|ring with profile 0f..., call 12...": the part after the bar matters
 /// only for calls that are equal before it. Calls that differ have different descriptions.
-std::string CollectiveRunner::description_of(const Context& context, const CollectiveTerms& terms) {
+std::string CollectiveRunner::description_of(const CollectiveTerms& terms) {
     std::string text = call_text(terms) + fmt::format("|{}", terms.algorithm);
     if (terms.segment != 0) text += fmt::format(" in segments of {}", terms.segment);
-    return text + fmt::format(" with profile {:016x}, call {:016x}",
-                              context.collectives.profile_hash, terms.fingerprint);
+    return text +
+           fmt::format(" with profile {:016x}, call {:016x}", terms.profile, terms.fingerprint);
 }
 
 void CollectiveRunner::start(Context& context, CollectiveOperation& operation) {
@@ -141,6 +177,8 @@ void CollectiveRunner::start(Context& context, CollectiveOperation& operation) {
 
 void CollectiveRunner::reserve(Context& context, CollectiveOperation& operation) {
     take_number(context, operation);
+    operation.plan.reset();
+    *context.collectives.past_call(operation.number) = {};
     // Later operations must leave the reserves to this one: the peer may have to finish it first.
     for (Pair* const pair : context.pairs) {
         if (pair != nullptr) add_unsent(*pair, operation.number, 1);
@@ -161,10 +199,8 @@ void CollectiveRunner::take_number(Context& context, CollectiveOperation& operat
     operation.reserved = true;
     operation.started = now_;
     operation.failure.reset();
-    operation.plan.reset();
     operation.links = 0;
     here.running.push_back(&operation);
-    *here.past_call(operation.number) = {};
 }
 
 void CollectiveRunner::run(Context& context, CollectiveOperation& operation) {
@@ -183,6 +219,7 @@ void CollectiveRunner::run(Context& context, CollectiveOperation& operation) {
         NEXAR_TRY(plan(context, operation));
         return lay_out(operation);
     }();
+    operation.terms.profile = context.collectives.profile_hash;
     operation.terms.fingerprint = laid_out ? fingerprint_of(operation) : 0;
     remember(context, operation);
     if (!laid_out) {
@@ -191,6 +228,7 @@ void CollectiveRunner::run(Context& context, CollectiveOperation& operation) {
         drop_early(context, operation.number);
         return fail(operation, laid_out.error());
     }
+    if (operation.plan->memory() != nullptr) return enter_memory(context, operation);
     enter(context, operation);
 }
 
@@ -200,7 +238,7 @@ void CollectiveRunner::remember(Context& context, const CollectiveOperation& ope
     if (found == nullptr) return;  // it was reserved, and many later calls were made
     PastCollective& past = *found;
     past.terms = operation.terms;
-    past.ended_well = false;
+    past.ended_well = past.difference_told = false;
     past.sent_to.clear();
     if (operation.plan == nullptr || knows_all_counts(operation.terms)) return;
     past.sent_to.resize(context.pairs.size());
@@ -291,7 +329,7 @@ void CollectiveRunner::conclude(CollectiveOperation& operation) {
         past->ended_well = !operation.failure;
     }
     running_.erase(operation);
-    operation.scratch = {};
+    if (!operation.scratch.span().empty()) operation.scratch = {};
     retire(operation);
 }
 
@@ -300,7 +338,12 @@ void CollectiveRunner::retire(CollectiveOperation& operation) {
     ContextCollectives& here = operation.context->collectives;
     here.running[static_cast<std::size_t>(operation.number - here.first)] = nullptr;
     while (!here.running.empty() && here.running.front() == nullptr) {
-        here.running.pop_front();
+        // A deque that grows at one end and shrinks at the other allocates now and then.
+        if (here.running.size() == 1) {
+            here.running.pop_back();
+        } else {
+            here.running.pop_front();
+        }
         ++here.first;
     }
     operation.error = operation.failure;

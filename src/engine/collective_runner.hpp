@@ -73,6 +73,13 @@ public:
     /// Uses up a number for a call that the engine did not admit; the call fails on all ranks.
     void pass_over(Context& context, const Error& reason);
 
+    // Shared memory.
+    bool set_memory(Context& context, std::shared_ptr<port::SharedMemory> own,
+                    std::vector<std::shared_ptr<const port::PeerMemory>> others);
+    /// Goes on with operations that wait for other ranks in shared memory. Returns true if anything
+    /// happened.
+    bool poll_memory() { return !polled_.empty() && poll_all_memory(); }
+
     // Frames and stream names.
     Result<LanePayload> on_header(Peer& peer, Pair& pair, const wire::CollectiveHeader& header);
     Result<void> on_mismatch(Pair& pair, const wire::CollectiveMismatch& mismatch);
@@ -107,7 +114,7 @@ private:
     static Result<void> plan(Context& context, CollectiveOperation& operation);
     Result<void> lay_out(CollectiveOperation& operation);
     static std::uint64_t fingerprint_of(const CollectiveOperation& operation);
-    static std::string description_of(const Context& context, const CollectiveTerms& terms);
+    static std::string description_of(const CollectiveTerms& terms);
     static void remember(Context& context, const CollectiveOperation& operation);
     void enter(Context& context, CollectiveOperation& operation);
     void take_early(Context& context, CollectiveOperation& operation);
@@ -115,6 +122,17 @@ private:
     void look_for_lost(Context& context, CollectiveOperation& operation);
     void conclude(CollectiveOperation& operation);
     void retire(CollectiveOperation& operation);
+
+    // collective_runner_memory.cpp: operations in shared memory
+    void enter_memory(Context& context, CollectiveOperation& operation);
+    bool poll_all_memory();
+    bool pump_memory(MemoryCollectives& memory);
+    bool begin_memory(MemoryCollectives& memory, CollectiveOperation& operation);
+    bool end_if_lost(MemoryCollectives& memory, CollectiveOperation& operation);
+    void leave_memory(CollectiveOperation& operation);
+    void nudge_partners(const MemoryCollectives& memory, const CollectiveOperation& operation);
+    static bool needs_in_memory(const CollectiveOperation& operation, std::uint32_t rank) noexcept;
+    static bool awaits_in_memory(const CollectiveOperation& operation, std::uint32_t rank) noexcept;
 
     // collective_runner_run.cpp: steps
     void look_at(CollectiveOperation& operation, std::uint32_t step);
@@ -191,6 +209,8 @@ private:
     /// A lower bound for the next deadline.
     std::optional<TimePoint> due_{};
     IntrusiveList<CollectiveOperation, &CollectiveOperation::running_hook> running_{};
+    IntrusiveList<MemoryCollectives, &MemoryCollectives::polled_hook> polled_{};
+    bool some_lost_ = false;  // a peer is gone
 };
 
 }  // namespace nexar::engine

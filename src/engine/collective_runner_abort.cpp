@@ -1,10 +1,8 @@
 // How collectives fail, on all ranks.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -20,8 +18,6 @@ namespace nexar::engine {
 
 namespace {
 
-constexpr std::size_t kMostNamed = 8;
-
 std::string title(const CollectiveOperation& operation) {
     return fmt::format("{}{} #{}", schedule::name(operation.terms.what),
                        operation.terms.has_counts || operation.terms.exchanges_counts ? "_v" : "",
@@ -35,8 +31,11 @@ void CollectiveRunner::fail(CollectiveOperation& operation, const Error& error, 
     if (operation.failure) return;
     operation.failure = error.within({.operation = title(operation)});
     if (tell) tell_all(*operation.context, operation.number, *operation.failure);
+    MemoryCollectives* const memory =
+        operation.in_memory_queue ? operation.context->collectives.memory.get() : nullptr;
     let_go(operation);
     conclude(operation);
+    if (memory != nullptr) pump_memory(*memory);
 }
 
 void CollectiveRunner::pass_over(Context& context, const Error& reason) {
@@ -99,6 +98,7 @@ void CollectiveRunner::let_go(CollectiveOperation& operation) {
             send.cancel();
         }
     }
+    if (operation.in_memory_queue) leave_memory(operation);
     if (operation.plan == nullptr) return;
     for (StepState& state : operation.steps) {
         state.kept.clear();
@@ -129,10 +129,9 @@ void CollectiveRunner::cancel(CollectiveOperation& operation) {
 void CollectiveRunner::differ(CollectiveOperation& operation, Pair& pair) {
     operation.differs = true;
     gave_up(operation, pair.rank);
-    say(pair, wire::CollectiveMismatch{
-                  .context = operation.context->id,
-                  .operation = operation.number,
-                  .description = description_of(*operation.context, operation.terms)});
+    say(pair, wire::CollectiveMismatch{.context = operation.context->id,
+                                       .operation = operation.number,
+                                       .description = description_of(operation.terms)});
 }
 
 Result<void> CollectiveRunner::on_mismatch(Pair& pair, const wire::CollectiveMismatch& mismatch) {
@@ -148,7 +147,7 @@ Result<void> CollectiveRunner::on_mismatch(Pair& pair, const wire::CollectiveMis
     PastCollective* const past = here.past_call(mismatch.operation);
     if (past == nullptr) return {};  // it ended too long ago
     const Called other{pair.rank, printable(mismatch.description, wire::kMaxReportTextBytes)};
-    const Called own{pair.context->me, description_of(*pair.context, past->terms)};
+    const Called own{pair.context->me, description_of(past->terms)};
     std::optional<Error> error;
     if (own.description != other.description) {
         error = Error(Errc::invalid_argument, difference(mismatch.operation, own, other));
@@ -252,35 +251,10 @@ std::optional<TimePoint> CollectiveRunner::next_deadline() const noexcept {
     return running_.empty() ? std::nullopt : due_;
 }
 
-/// The ranks that the operation waits for, each with the bytes whose header has not arrived.
-std::map<std::uint32_t, std::uint64_t> CollectiveRunner::awaited(
-    const CollectiveOperation& operation) {
-    std::map<std::uint32_t, std::uint64_t> ranks;
-    for (std::uint32_t i = 0; i < operation.plan->size(); ++i) {
-        const schedule::Step& step = operation.plan->step(i);
-        const StepState& state = operation.steps[i];
-        if (!schedule::is_message(step.kind) || state.finished) continue;
-        std::uint64_t& bytes = ranks[step.peer];
-        if (schedule::receives(step.kind) && !state.arrived) {
-            bytes += operation.plan->ready(i).bytes;
-        }
-    }
-    return ranks;
-}
-
-std::string CollectiveRunner::late_ranks(const CollectiveOperation& operation) {
-    std::vector<std::uint32_t> named;
-    for (const auto& [rank, bytes] : awaited(operation)) named.push_back(rank);
-    const bool more = named.size() > kMostNamed;
-    if (more) named.resize(kMostNamed);
-    return fmt::format("{} {}{}", named.size() == 1 ? "rank" : "ranks", fmt::join(named, ", "),
-                       more ? ", ..." : "");
-}
-
 /// Tells the awaited ranks what was called here: ranks that called different things may wait for
 /// each other without a message, and one of them may be the only rank that knows of a failure.
 void CollectiveRunner::compare(CollectiveOperation& operation, TimePoint now) {
-    const std::string own = description_of(*operation.context, operation.terms);
+    const std::string own = description_of(operation.terms);
     for (const auto& [rank, bytes] : awaited(operation)) {
         say(*operation.context->pairs[rank],
             wire::CollectiveMismatch{.context = operation.context->id,
@@ -323,20 +297,8 @@ void CollectiveRunner::expire(CollectiveOperation& operation) {
                {.rank = public_rank(me)}));
 }
 
-/// True when the operation still needs a message from that peer or to it.
-bool CollectiveRunner::needs(const CollectiveOperation& operation,
-                             const Peer& peer) const noexcept {
-    if (operation.plan == nullptr) return false;
-    for (std::uint32_t i = 0; i < operation.plan->size(); ++i) {
-        const schedule::Step& step = operation.plan->step(i);
-        const StepState& state = operation.steps[i];
-        if (!schedule::is_message(step.kind) || state.finished || state.arrived) continue;
-        if (operation.context->pairs[step.peer]->peer == &peer) return true;
-    }
-    return false;
-}
-
 void CollectiveRunner::down(Peer& peer, const Error& reason) {
+    some_lost_ = true;
     peer.collectives.on_lane.pair = nullptr;
     while (Pair* blocked = peer.collectives.blocked.pop_front()) {
         blocked->collectives_blocked = false;
@@ -352,6 +314,7 @@ void CollectiveRunner::down(Peer& peer, const Error& reason) {
         }
         for (CollectiveIn* const in : lost) lose(*in);
     }
+    poll_memory();  // the peer may have written its last data since
     for (CollectiveOperation* const operation : all_running()) {
         if (!operation->active || operation->failure) continue;
         const auto& silent = operation->silent;

@@ -213,10 +213,9 @@ void CollectiveRunner::came_late(Pair& pair, const wire::CollectiveHeader& heade
             "as {}; that rank called a different collective",
             context.me.value(), pair.rank.value(), header.operation,
             schedule::name(past->terms.what));
-        return say(pair,
-                   wire::CollectiveMismatch{.context = context.id,
-                                            .operation = header.operation,
-                                            .description = description_of(context, past->terms)});
+        return say(pair, wire::CollectiveMismatch{.context = context.id,
+                                                  .operation = header.operation,
+                                                  .description = description_of(past->terms)});
     }
     const Error error =
         unfit(past->terms, header.operation,

@@ -161,6 +161,12 @@ void Engine::cancel(CollectiveOperation& collective) {
     transfers_.offer_rests();
 }
 
+bool Engine::poll_memory() {
+    if (!collectives_.poll_memory()) return false;
+    transfers_.offer_rests();
+    return true;
+}
+
 void Engine::advance(TimePoint now) {
     recording_.advance(now);
     calls_.advance(now);

@@ -105,6 +105,18 @@ public:
     void begin(CollectiveOperation& collective);
     void abandon(CollectiveOperation& collective, const Error& error);
 
+    /// From the next collective on, the ranks of this communicator share memory: `own` is this
+    /// rank's segment, `others` has those of the other ranks, nullptr for this one. All ranks must
+    /// call it before the same collective, with segments of one size. Returns false if the segments
+    /// are too small or their sizes differ: then nothing changes.
+    bool set_memory(Context& context, std::shared_ptr<port::SharedMemory> own,
+                    std::vector<std::shared_ptr<const port::PeerMemory>> others) {
+        return collectives_.set_memory(context, std::move(own), std::move(others));
+    }
+    /// Goes on with collectives that wait for other ranks in shared memory. Returns true if
+    /// anything happened. Call it often while operations are pending: nothing else wakes them.
+    bool poll_memory();
+
     /// The message that a receive with this pattern would get now, if any.
     static std::optional<Envelope> look(Context& context, const Pattern& pattern) {
         return Messages::look(context, pattern);

@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "engine/memory_plan.hpp"
 #include "schedule/choice.hpp"
 #include "schedule/schedule.hpp"
 
@@ -36,6 +38,12 @@ public:
     };
 
     Plan(schedule::Schedule schedule, std::uint32_t element_bytes);
+    /// A plan in memory has no steps that exchange messages.
+    explicit Plan(MemoryPlan memory)
+        : element_bytes_(memory.element_bytes()), scratch_bytes_(0), memory_(std::move(memory)) {}
+
+    /// nullptr: the plan exchanges messages.
+    const MemoryPlan* memory() const noexcept { return memory_ ? &*memory_ : nullptr; }
 
     std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(steps_.size()); }
     const schedule::Step& step(std::uint32_t i) const noexcept { return schedule_.steps[i]; }
@@ -74,6 +82,7 @@ private:
     std::vector<After> after_;
     std::vector<Incoming> incoming_;  // by peer and message
     std::vector<Outgoing> outgoing_;
+    std::optional<MemoryPlan> memory_{};
 };
 
 }  // namespace nexar::engine

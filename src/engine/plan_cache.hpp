@@ -33,6 +33,7 @@ public:
     struct Entry {
         schedule::Choice choice{};
         std::shared_ptr<const Plan> plan{};
+        schedule::Slice result{};  // where the rank has its result
     };
 
     /// nullptr: the cache does not have it.
@@ -54,6 +55,13 @@ public:
             places_.erase(order_.back().key);
             order_.pop_back();
         }
+    }
+
+    void clear() {
+        order_.clear();
+        places_.clear();
+        last_ = order_.end();
+        steps_ = 0;
     }
 
     std::size_t size() const noexcept { return order_.size(); }

@@ -6,7 +6,7 @@
 
 namespace nexar::engine {
 
-port::Bytes RunSpace::at(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+port::Bytes RunSpace::in_pieces(std::uint64_t offset, std::uint64_t bytes) const noexcept {
     if (bytes == 0) return {};
     NEXAR_ASSERT(offset < size_, "a schedule stays within its buffers");
     const auto behind = std::ranges::upper_bound(pieces_, offset, {}, &Piece::begin);

@@ -27,9 +27,17 @@ public:
     std::uint64_t size() const noexcept { return size_; }
 
     /// The memory from `offset` on that is in one piece, at most `bytes`.
-    port::Bytes at(std::uint64_t offset, std::uint64_t bytes) const noexcept;
+    port::Bytes at(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+        if (pieces_.size() == 1 && offset <= size_ && bytes <= size_ - offset) {
+            return pieces_[0].memory.subspan(static_cast<std::size_t>(offset),
+                                             static_cast<std::size_t>(bytes));
+        }
+        return in_pieces(offset, bytes);
+    }
 
 private:
+    port::Bytes in_pieces(std::uint64_t offset, std::uint64_t bytes) const noexcept;
+
     struct Piece {
         std::uint64_t begin = 0;
         port::Bytes memory{};

@@ -35,6 +35,10 @@ public:
     /// Asks for a link to this peer, because something waits for it.
     virtual void want(Peer& peer) = 0;
 
+    /// Called after this node wrote something to its shared memory that the peer may be waiting
+    /// for, possibly asleep.
+    virtual void nudge(Peer& /*peer*/) {}
+
     /// Introduces the communicator to the peer, before anything else is sent in it. Returns false
     /// if there is no link or no room now.
     virtual bool introduce(Pair& pair) = 0;

@@ -72,6 +72,10 @@ Schedule Builder::build() && {
 Builder::StepId Builder::add(Step step) {
     const auto id = static_cast<StepId>(schedule_.steps.size());
     if (step.count() > segment_) step.segment = segment_;
+    if (is_message(step.kind)) {
+        step.stage = stage_;
+        step.place = place_;
+    }
     step.first_dependency = static_cast<std::uint32_t>(schedule_.dependencies.size());
     schedule_.steps.push_back(step);
     if (reads_from(step.kind)) read(id, step.from);

@@ -48,6 +48,12 @@ public:
     StepId send_signal(std::uint32_t peer);
     StepId receive_signal(std::uint32_t peer);
 
+    /// The messages added from now on are in memory: of this stage, at this place.
+    void in_memory(std::uint32_t stage, std::uint64_t place) {
+        stage_ = stage;
+        place_ = place;
+    }
+
     /// Makes the step that was added last also wait until the `earlier` steps have finished, for a
     /// reason that the slices do not show. Ignores dropped steps.
     void after(StepId last, std::span<const StepId> earlier);
@@ -74,6 +80,8 @@ private:
     bool implied(const Dependency& wanted, std::size_t first) const;
 
     std::uint64_t segment_;
+    std::uint32_t stage_ = 0;
+    std::uint64_t place_ = 0;
     Schedule schedule_;
     std::array<RangeMap<Cell>, 3> cells_;
     std::unordered_map<std::uint32_t, std::uint32_t> sent_;      // to a peer, so far

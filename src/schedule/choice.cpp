@@ -53,17 +53,36 @@ Forced parts_of(std::string_view entry) {
     return parts;
 }
 
+Extent extent_of(const Workload& workload, std::uint64_t segment_bytes) {
+    const auto bytes = [&](std::uint64_t elements) {
+        return static_cast<double>(elements) * workload.element_bytes;
+    };
+    return {.world = workload.world,
+            .bytes = bytes(workload.count),
+            .chunk = bytes(workload.largest),
+            .segment = static_cast<double>(segment_bytes)};
+}
+
 /// Why the algorithm cannot run this workload, as a clause about the algorithm; empty if it can.
 std::string_view objection(const Algorithm& algorithm, const Workload& workload,
                            const Profile& profile) {
     const Traits& traits = algorithm.traits;
+    const bool in_memory = traits.medium == Medium::memory;
+    if (in_memory && !profile.memory.shared()) {
+        return "it runs in memory that all ranks share, and these ranks share none";
+    }
     if (traits.needs_tree) {
         return "it forwards data along a given tree of links and is meant for sparse topologies, "
                "but this cluster is fully connected (every rank has a link to every other) and has "
                "no such tree";
     }
     if (workload.has_counts && !traits.takes_counts) return "it needs chunks of equal size";
-    if (workload.operation == Collective::barrier) {
+    if (in_memory && !memory_segment(traits, extent_of(workload, 0), workload.element_bytes,
+                                     profile.memory, profile.segment_bytes)
+                          .fits) {
+        return "the shared memory is too small for this vector and this many ranks";
+    }
+    if (workload.operation == Collective::barrier && !in_memory) {
         const bool flat = algorithm.name == "flat";
         if (flat == (workload.world <= kMostInFlatBarrier)) return {};
         return flat ? "it is for worlds of at most 4 ranks" : "it is for worlds of 5 or more ranks";
@@ -81,16 +100,6 @@ std::string_view objection(const Algorithm& algorithm, const Workload& workload,
                      "which reproducibility=runs rules out";
 }
 
-Extent extent_of(const Workload& workload, std::uint64_t segment_bytes) {
-    const auto bytes = [&](std::uint64_t elements) {
-        return static_cast<double>(elements) * workload.element_bytes;
-    };
-    return {.world = workload.world,
-            .bytes = bytes(workload.count),
-            .chunk = bytes(workload.largest),
-            .segment = static_cast<double>(segment_bytes)};
-}
-
 Choice with_best_segment(const Algorithm& algorithm, const Workload& workload,
                          const Profile& profile) {
     const auto with = [&](std::uint64_t bytes) {
@@ -101,6 +110,16 @@ Choice with_best_segment(const Algorithm& algorithm, const Workload& workload,
                           algorithm, extent_of(workload, elements * workload.element_bytes),
                           profile.slowest_rates())};
     };
+    if (algorithm.traits.medium == Medium::memory) {
+        const std::uint64_t elements =
+            memory_segment(algorithm.traits, extent_of(workload, 0), workload.element_bytes,
+                           profile.memory, profile.segment_bytes)
+                .segment;
+        const Extent extent = extent_of(workload, elements * workload.element_bytes);
+        return {.algorithm = &algorithm,
+                .segment = elements,
+                .seconds = memory_seconds(algorithm, extent, profile.memory)};
+    }
     Choice best = with(0);
     if (!algorithm.traits.segments) return best;
     if (profile.segment_bytes != 0) {
@@ -123,6 +142,12 @@ std::uint64_t Profile::hash() const noexcept {
               one.copy_byte, one.fill_bytes, one.ranks_per_core}) {
             all = mixed(all ^ std::bit_cast<std::uint64_t>(rate));
         }
+    }
+    for (const std::uint64_t bytes : {memory.slot_bytes, memory.buffer_bytes}) {
+        all = mixed(all ^ bytes);
+    }
+    for (const double rate : {memory.latency, memory.per_peer, memory.put_byte, memory.read_byte}) {
+        all = mixed(all ^ std::bit_cast<std::uint64_t>(rate));
     }
     for (const char letter : forced) all = mixed(all ^ static_cast<unsigned char>(letter));
     all = mixed(all ^ segment_bytes);

@@ -8,6 +8,7 @@
 
 #include "schedule/cost.hpp"
 #include "schedule/links.hpp"
+#include "schedule/memory_cost.hpp"
 
 namespace nexar::schedule {
 
@@ -23,6 +24,7 @@ struct Profile {
     Links links{};
     Rates rates{};       // of links between hosts
     Rates host_rates{};  // of links within a host
+    Memory memory{};     // shared by all ranks, if any
     Reproducibility reproducibility = Reproducibility::ranks;
     /// Algorithms to use whatever they cost: one name, or a list of operation=algorithm entries
     /// with optional maximum sizes of the vector, such as "all_reduce=tree:64KiB,all_reduce=ring";

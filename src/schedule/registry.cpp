@@ -8,6 +8,7 @@
 #include "schedule/barrier.hpp"
 #include "schedule/broadcast.hpp"
 #include "schedule/gather.hpp"
+#include "schedule/memory_slots.hpp"
 #include "schedule/reduce.hpp"
 #include "schedule/reduce_scatter.hpp"
 #include "schedule/scan.hpp"
@@ -29,6 +30,18 @@ constexpr Traits kWindowed{.takes_counts = true, .window = kWindowAsRequested};
 constexpr Traits kOrder{.keeps_order = true};
 constexpr Traits kOrderSegments{.keeps_order = true, .segments = true};
 constexpr Traits kGivenTree{.segments = true, .needs_tree = true};
+
+/// In memory, all folds follow the canonical tree.
+constexpr Traits in_memory(Puts puts, std::uint32_t stages = 1) {
+    return {.keeps_order = true,
+            .canonical = true,
+            .segments = true,
+            .medium = Medium::memory,
+            .stages = stages,
+            .puts = puts};
+}
+constexpr Traits kPrefixInMemory{
+    .keeps_order = true, .segments = true, .medium = Medium::memory, .puts = Puts::vector};
 
 constexpr std::array kAlgorithms{
     Algorithm{Collective::all_reduce, "recursive_doubling", kCanonical,
@@ -67,6 +80,19 @@ constexpr std::array kAlgorithms{
     Algorithm{Collective::exclusive_scan, "linear", kOrderSegments, scan::exclusive_linear},
     Algorithm{Collective::barrier, "flat", kPlain, barrier::flat},
     Algorithm{Collective::barrier, "dissemination", kPlain, barrier::dissemination},
+    Algorithm{Collective::all_reduce, "slots", in_memory(Puts::vector), slots::all_reduce},
+    Algorithm{Collective::all_reduce, "slices", in_memory(Puts::chunks, 2), slices::all_reduce},
+    Algorithm{Collective::reduce, "slots", in_memory(Puts::vector), slots::reduce},
+    Algorithm{Collective::reduce, "slices", in_memory(Puts::chunks, 2), slices::reduce},
+    Algorithm{Collective::broadcast, "slots", in_memory(Puts::vector), slots::broadcast},
+    Algorithm{Collective::all_gather, "slots", in_memory(Puts::chunk), slots::all_gather},
+    Algorithm{Collective::gather, "slots", in_memory(Puts::chunk), slots::gather},
+    Algorithm{Collective::scatter, "slots", in_memory(Puts::chunks), slots::scatter},
+    Algorithm{Collective::reduce_scatter, "slots", in_memory(Puts::chunks), slots::reduce_scatter},
+    Algorithm{Collective::all_to_all, "slots", in_memory(Puts::chunks), slots::all_to_all},
+    Algorithm{Collective::scan, "slots", kPrefixInMemory, slots::scan},
+    Algorithm{Collective::exclusive_scan, "slots", kPrefixInMemory, slots::exclusive_scan},
+    Algorithm{Collective::barrier, "slots", in_memory(Puts::nothing), slots::barrier},
 };
 
 }  // namespace

@@ -82,6 +82,11 @@ struct Step {
     std::uint32_t first_dependency = 0;  // in Schedule::dependencies
     std::uint32_t dependency_count = 0;
     std::uint64_t segment = 0;  // elements; 0: one piece
+    /// For a message in memory, see Medium; equal at both ends. The stage is greater than that of
+    /// every message that the send waits for. The place is where the sender puts a piece in its
+    /// segment, in elements; sends of one slice with one place are one copy.
+    std::uint32_t stage = 0;
+    std::uint64_t place = 0;
     Slice from{};
     Slice into{};
     Slice local{};  // exactly `into`, or disjoint from it

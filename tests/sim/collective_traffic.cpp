@@ -98,8 +98,24 @@ void CollectiveTraffic::on_done(engine::Operation& done) {
     spare_.push_back(std::move(one.operation));
 }
 
+void CollectiveTraffic::poll_memory() {
+    for (bool any = true; any;) {
+        any = false;
+        for (std::size_t rank = 0; rank < cluster_->size(); ++rank) {
+            EngineNode& node = cluster_->node(rank);
+            if (!node.engine().poll_memory()) continue;
+            any = true;
+            node.settle();
+        }
+    }
+}
+
 bool CollectiveTraffic::run(Duration at_most) {
-    if (cluster_->world().run_until([&] { return pending_ == 0; }, at_most)) return true;
+    const auto ended = [&] {
+        poll_memory();
+        return pending_ == 0;
+    };
+    if (cluster_->world().run_until(ended, at_most)) return true;
     for (const auto& one : started_) {
         if (one->started && !one->ended) ADD_FAILURE() << text(*one) << " did not end";
     }

@@ -36,6 +36,8 @@ public:
     void start_all_except(std::size_t rank);
     void cancel(std::size_t call, std::size_t rank);
 
+    /// Lets all ranks go on in shared memory as far as they can.
+    void poll_memory();
     /// Runs until all started calls have ended; false if they take longer than `at_most`.
     bool run(Duration at_most = std::chrono::minutes(5));
     /// Runs for a while, expects that the memory of ended calls stays untouched, and forgets all

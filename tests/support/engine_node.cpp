@@ -33,6 +33,7 @@ void EngineNode::turn(TimePoint now) {
             carrier_->forget(event->link);
         }
     }
+    engine_.poll_memory();
     carrier_->flush(now);
     report_done();
 }

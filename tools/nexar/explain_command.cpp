@@ -6,12 +6,14 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/quantity.hpp"
 #include "base/try.hpp"
 #include "collective.hpp"
 #include "command.hpp"
+#include "engine/memory_layout.hpp"
 #include "help.hpp"
 #include "schedule/picture/svg.hpp"
 #include "schedule/picture/text.hpp"
@@ -30,11 +32,29 @@ constexpr std::uint32_t kMostShown = 256;
 struct ExplainOptions {
     CollectiveQuestion question{};
     bool alternatives = false;
+    std::string memory = "0";
     std::string picture{};  // file; empty: none
 };
 
 std::string segment_of(const AskedCollective& asked, const Choice& choice) {
     return choice.segment == 0 ? "-" : format_size(choice.segment * asked.workload.element_bytes);
+}
+
+std::string medium_of(const Choice& choice) {
+    return choice.algorithm->traits.medium == schedule::Medium::memory ? "memory" : "messages";
+}
+
+/// The memory that ranks share if each has a segment of this size; fails if that is too small.
+Result<schedule::Memory> shared_memory(std::string_view size) {
+    NEXAR_TRY_VALUE(bytes, parse_size(size));
+    if (bytes == 0) return schedule::Memory{};
+    const auto layout = engine::MemoryLayout::of(static_cast<std::size_t>(bytes));
+    if (!layout) {
+        return not_allowed(
+            "size of shared memory", size,
+            fmt::format("0, or {} and more", format_size(engine::MemoryLayout::kLeastBytes)));
+    }
+    return schedule::Memory{.slot_bytes = layout->slot_bytes, .buffer_bytes = layout->buffer_bytes};
 }
 
 std::string reason(const AskedCollective& asked, const std::vector<Choice>& all) {
@@ -68,12 +88,12 @@ std::string work_of_ranks(const AskedCollective& asked,
 
 std::string table_of(const AskedCollective& asked, const std::vector<Choice>& all) {
     std::vector<std::vector<std::string>> rows{
-        {"algorithm", "predicted", "segment", "any operator", "reproducible"}};
+        {"algorithm", "medium", "predicted", "segment", "any operator", "reproducible"}};
     for (const Choice& choice : all) {
         const schedule::Traits& traits = choice.algorithm->traits;
-        rows.push_back({std::string(choice.algorithm->name), as_time(choice.seconds),
-                        segment_of(asked, choice), traits.keeps_order ? "yes" : "-",
-                        traits.canonical ? "yes" : "-"});
+        rows.push_back({std::string(choice.algorithm->name), medium_of(choice),
+                        as_time(choice.seconds), segment_of(asked, choice),
+                        traits.keeps_order ? "yes" : "-", traits.canonical ? "yes" : "-"});
     }
     return aligned(rows);
 }
@@ -98,11 +118,14 @@ Result<void> write_picture(const std::string& path, const AskedCollective& asked
 
 Result<std::string> explanation(const ExplainOptions& options, const Invocation& invocation) {
     NEXAR_TRY_VALUE(asked, understood(options.question, invocation.flags));
+    NEXAR_TRY_VALUE(memory, shared_memory(options.memory));
+    asked.profile.memory = memory;
     NEXAR_TRY_VALUE(chosen, schedule::choose(asked.workload, asked.profile));
     const std::vector<Choice> all = schedule::ranked(asked.workload, asked.profile);
     std::string text = fmt::format(
-        "{} of {} over {} ranks: {}{}, {}\n{}\n", schedule::name(asked.workload.operation),
+        "{} of {} over {} ranks: {}{}{}, {}\n{}\n", schedule::name(asked.workload.operation),
         format_size(asked.workload.bytes()), asked.workload.world, chosen.algorithm->name,
+        chosen.algorithm->traits.medium == schedule::Medium::memory ? " in shared memory" : "",
         chosen.segment == 0 ? "" : " in segments of " + segment_of(asked, chosen),
         as_time(chosen.seconds), reason(asked, all));
     if (asked.workload.world <= kMostShown) {
@@ -124,6 +147,11 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
     add_collective_options(*command, options->question);
     command->add_flag("--all", options->alternatives,
                       "Lists every algorithm that can run the collective, fastest first");
+    command
+        ->add_option("--memory", options->memory,
+                     "Memory that each rank shares with all others, such as 8MiB; 0: none")
+        ->type_name("SIZE")
+        ->capture_default_str();
     command
         ->add_option("--picture", options->picture,
                      "Draws the messages as an SVG image into this file, for up to 8 ranks")

@@ -7,6 +7,7 @@
 #include "base/try.hpp"
 #include "schedule/check/graph.hpp"
 #include "schedule/check/hazards.hpp"
+#include "schedule/check/places.hpp"
 #include "schedule/check/values.hpp"
 
 namespace nexar::schedule {
@@ -105,6 +106,7 @@ Result<void> check(const Algorithm& algorithm, std::span<const Request> requests
     NEXAR_TRY(graph.match());
     NEXAR_TRY(graph.sort());
     NEXAR_TRY(check_hazards(run, graph));
+    if (algorithm.traits.medium == Medium::memory) NEXAR_TRY(check_places(run, graph));
     if (algorithm.traits.window != 0) NEXAR_TRY(check_window(run, graph));
     if (algorithm.operation == Collective::barrier) return check_barrier(run, graph);
     Values values(run, graph);

@@ -14,7 +14,7 @@ namespace nexar::schedule {
 ///    send
 ///    has exactly one receive, with the same count and segment.
 /// 2. No deadlock even if a send ends only after its receive has begun: nothing relies on
-///    buffering.
+///    buffering, except in memory, where a send is a copy.
 /// 3. No hazard: dependencies order any two steps that access the same elements if one of them
 ///    writes;
 ///    sent memory is in use until its release.
@@ -22,6 +22,9 @@ namespace nexar::schedule {
 ///    elements, with each rank's contribution once, in the order, along the tree and equal between
 ///    ranks as the operation and the traits guarantee. For a barrier: a rank that leaves has heard
 ///    from every rank.
+/// 5. In memory (see Medium): both ends of a message have the same place and stage, no two sends of
+///    a rank overlap in its segment unless they are the same copy, and the phases of each round
+///    run the steps in an order that their dependencies allow.
 ///
 /// The running time does not depend on the number of elements. The Error names the algorithm, the
 /// rank, the step and what is wrong.

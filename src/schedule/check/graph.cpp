@@ -57,8 +57,12 @@ std::optional<EventGraph::Edge> EventGraph::predecessor(EventId event, std::uint
     }
     if (i == 0) return Edge{event - 1, false};
     const std::uint32_t other = other_end(rank, step);
-    if (i == 1 && is_finished(event) && other != kNone)
-        return Edge{start(run_.step(rank, step).peer, other), false};
+    if (i == 1 && is_finished(event) && other != kNone) {
+        const Step& s = run_.step(rank, step);
+        if (run_.algorithm.traits.medium == Medium::messages)
+            return Edge{start(s.peer, other), false};
+        if (receives(s.kind)) return Edge{finished(s.peer, other), false};
+    }
     return std::nullopt;
 }
 

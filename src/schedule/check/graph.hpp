@@ -20,6 +20,8 @@ namespace nexar::schedule {
 ///   sends are synchronous and a receive needs its data,
 /// - released: finished.
 ///
+/// In memory (see Medium) a send ends with its copy, so it does not wait for its receive.
+///
 /// An event happens once everything that it waits for has happened. So there is a deadlock if and
 /// only if the graph has a cycle, whatever the network does.
 ///

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "cases.hpp"
+#include "schedule/memory_parts.hpp"
 #include "schedule/timing.hpp"
 
 namespace nexar::schedule::testing {
@@ -229,6 +230,70 @@ TEST(Choosing, depends_on_the_slowest_link) {
     EXPECT_EQ(with({0, 0, 0, 0, 0, 0, 0, 1}).seconds, far.seconds);
 }
 
+constexpr Memory kMemory{.slot_bytes = 64 << 10U, .buffer_bytes = 2 << 20U};
+
+TEST(Choosing, prefers_memory_for_ranks_that_share_some) {
+    const Profile shared{.memory = kMemory};
+    for (const Collective operation : kCollectives) {
+        for (const std::uint32_t world : {2U, 3U, 8U}) {
+            for (const std::uint64_t bytes : {8ULL, 1ULL << 12U, 1ULL << 20U, 1ULL << 30U}) {
+                const Workload one = workload(operation, world, bytes);
+                const auto chosen = choose(one, shared);
+                ASSERT_TRUE(chosen);
+                EXPECT_EQ(chosen->algorithm->traits.medium, Medium::memory)
+                    << name(operation) << " " << world << " " << bytes;
+                const auto alone = choose(one, {});
+                ASSERT_TRUE(alone);
+                EXPECT_EQ(alone->algorithm->traits.medium, Medium::messages);
+            }
+        }
+    }
+    const auto of = [&](std::uint64_t bytes) {
+        return choose(workload(Collective::all_reduce, 8, bytes), shared)->algorithm->name;
+    };
+    EXPECT_EQ(of(8), "slots");
+    EXPECT_EQ(of(1 << 10U), "slots");
+    EXPECT_EQ(of(1 << 20U), "slices");
+}
+
+TEST(Choosing, keeps_rounds_within_the_shared_memory) {
+    for (const Algorithm& algorithm : algorithms()) {
+        if (algorithm.traits.medium != Medium::memory) continue;
+        for (const std::uint32_t world : {2U, 5U, 128U}) {
+            for (const std::uint64_t bytes : {0ULL, 8ULL, 5ULL << 14U, 7ULL << 20U, 1ULL << 33U}) {
+                Profile profile{.memory = kMemory, .forced = std::string(algorithm.name)};
+                for (profile.segment_bytes = 0; profile.segment_bytes < 5000;
+                     profile.segment_bytes += 4096) {
+                    const Workload one = workload(algorithm.operation, world, bytes);
+                    const auto chosen = choose(one, profile);
+                    if (!chosen) continue;
+                    const MemoryUse use{.world = world,
+                                        .count = one.count,
+                                        .largest = one.largest,
+                                        .segment = chosen->segment};
+                    const bool in_slot = chosen->segment == 0 && algorithm.traits.stages == 1;
+                    EXPECT_LE(memory_extent(algorithm.traits, use) * 4,
+                              in_slot ? kMemory.slot_bytes : kMemory.buffer_bytes);
+                    EXPECT_LE(memory_rounds(algorithm.traits, use),
+                              most_rounds(algorithm.traits.stages));
+                }
+            }
+        }
+    }
+}
+
+TEST(Choosing, says_why_an_algorithm_in_memory_cannot_run) {
+    const Workload one = workload(Collective::all_reduce, 4, 1 << 20U);
+    EXPECT_THAT(choose(one, {.forced = "slices"}).error().what(),
+                HasSubstr("it runs in memory that all ranks share, and these ranks share none"));
+    const Profile tiny{.memory = {.slot_bytes = 64, .buffer_bytes = 8}, .forced = "slices"};
+    EXPECT_THAT(choose(one, tiny).error().what(),
+                HasSubstr("the shared memory is too small for this vector and this many ranks"));
+    Workload uneven = workload(Collective::all_gather, 4, 1 << 20U);
+    uneven.has_counts = true;
+    EXPECT_EQ(choose(uneven, {.memory = kMemory})->algorithm->traits.medium, Medium::messages);
+}
+
 TEST(Profiles, have_equal_hashes_only_if_they_are_equal) {
     const Profile plain;
     EXPECT_EQ(plain.hash(), Profile{}.hash());
@@ -244,7 +309,11 @@ TEST(Profiles, have_equal_hashes_only_if_they_are_equal) {
                                       {.eager_bytes = 1},
                                       {.host_rates = {.latency = 9e-6}},
                                       {.links = Links(std::array{0U, 0U, 0U})},
-                                      {.links = Links(std::array{0U, 0U, 1U})}};
+                                      {.links = Links(std::array{0U, 0U, 1U})},
+                                      {.memory = {.slot_bytes = 64}},
+                                      {.memory = {.buffer_bytes = 64}},
+                                      {.memory = {.latency = 1e-6}},
+                                      {.memory = {.read_byte = 1e-9}}};
     for (std::size_t i = 0; i < others.size(); ++i) {
         EXPECT_NE(others[i].hash(), plain.hash()) << i;
         for (std::size_t j = 0; j < i; ++j) EXPECT_NE(others[i].hash(), others[j].hash());

@@ -123,7 +123,8 @@ TEST_P(Formula, predicts_the_traffic_of_all_ranks) {
 std::vector<const Algorithm*> with_formula() {
     std::vector<const Algorithm*> all;
     for (const Algorithm& algorithm : algorithms())
-        if (!algorithm.traits.needs_tree) all.push_back(&algorithm);
+        if (!algorithm.traits.needs_tree && algorithm.traits.medium == Medium::messages)
+            all.push_back(&algorithm);
     return all;
 }
 

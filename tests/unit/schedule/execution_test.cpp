@@ -6,6 +6,7 @@
 #include "schedule/check/checker.hpp"
 #include "support/seed.hpp"
 #include "unit/schedule/cases.hpp"
+#include "unit/schedule/expected.hpp"
 #include "unit/schedule/interpreter.hpp"
 #include "unit/schedule/mutations.hpp"
 
@@ -13,63 +14,15 @@ namespace nexar::schedule {
 namespace {
 
 using testing::Case;
-using testing::element;
+using testing::expected;
+using testing::operator_for;
 using Elements = std::vector<std::uint64_t>;
-
-testing::Operator operator_for(const Algorithm& algorithm) {
-    return algorithm.traits.keeps_order ? testing::compose : testing::sum;
-}
-
-std::uint64_t folded(testing::Operator op, std::uint32_t ranks, std::uint64_t index) {
-    std::uint64_t value = element(0, index);
-    for (std::uint32_t rank = 1; rank < ranks; ++rank) value = op(value, element(rank, index));
-    return value;
-}
-
-/// The definition of the operation: what the result of `rank` must hold, element by element.
-Elements expected(const Case& c, const std::vector<Request>& asked, std::uint32_t rank) {
-    const testing::Operator op = operator_for(*c.algorithm);
-    const Request& own = asked[rank];
-    const std::uint64_t count = result_of(own).count;
-    Elements all;
-    for (std::uint32_t from = 0; from < c.world; ++from) {
-        const bool gathers = own.operation == Collective::all_gather ||
-                             (own.operation == Collective::gather && rank == c.root);
-        for (std::uint64_t i = 0; gathers && i < own.chunks.count(from); ++i)
-            all.push_back(element(from, i));
-        for (std::uint64_t i = 0;
-             own.operation == Collective::all_to_all && i < own.receives.count(from); ++i)
-            all.push_back(element(from, asked[from].chunks.offset(rank) + i));
-    }
-    for (std::uint64_t i = 0; all.size() < count; ++i) {
-        switch (own.operation) {
-            case Collective::broadcast:
-                all.push_back(element(c.root, i));
-                break;
-            case Collective::scatter:
-                all.push_back(element(c.root, asked[c.root].chunks.offset(rank) + i));
-                break;
-            case Collective::reduce_scatter:
-                all.push_back(folded(op, c.world, own.chunks.offset(rank) + i));
-                break;
-            case Collective::scan:
-                all.push_back(folded(op, rank + 1, i));
-                break;
-            case Collective::exclusive_scan:
-                all.push_back(folded(op, rank, i));
-                break;
-            default:
-                all.push_back(folded(op, c.world, i));
-                break;
-        }
-    }
-    return all;
-}
 
 /// Returns an empty string if the run succeeded and every rank has its result.
 std::string outcome(const Case& c, const std::vector<Request>& asked,
                     const std::vector<Schedule>& schedules, Random& random) {
-    testing::Interpreter interpreter(asked, schedules, operator_for(*c.algorithm), random);
+    testing::Interpreter interpreter(asked, schedules, operator_for(*c.algorithm), random,
+                                     c.algorithm->traits.medium);
     if (const std::string wrong = interpreter.run(); !wrong.empty()) return wrong;
     for (std::uint32_t rank = 0; rank < c.world; ++rank) {
         if (c.algorithm->operation == Collective::exclusive_scan && rank == 0) continue;

@@ -36,8 +36,9 @@ std::uint64_t element(std::uint32_t rank, std::uint64_t index) {
 }
 
 Interpreter::Interpreter(const std::vector<Request>& requests,
-                         const std::vector<Schedule>& schedules, Operator op, Random& random)
-    : schedules_(schedules), op_(op), random_(random), memory_(schedules.size()) {
+                         const std::vector<Schedule>& schedules, Operator op, Random& random,
+                         Medium medium)
+    : schedules_(schedules), op_(op), random_(random), medium_(medium), memory_(schedules.size()) {
     for (std::uint32_t rank = 0; rank < schedules.size(); ++rank) {
         const Slice in = input_of(requests[rank]);
         auto& [input, output, scratch] = memory_[rank];
@@ -131,7 +132,8 @@ bool Interpreter::advance(Piece& p) {
             start(p);
             return true;
         case State::started:
-            if (is_message(step(p).kind) && other_end(p).state == State::waiting) return false;
+            if (waits_for_other_end(step(p).kind) && other_end(p).state == State::waiting)
+                return false;
             finish(p);
             return true;
         case State::finished:

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "schedule/request.hpp"
+#include "schedule/algorithm.hpp"
 
 namespace nexar::schedule::testing {
 
@@ -22,15 +22,16 @@ std::uint64_t compose(std::uint64_t a, std::uint64_t b);
 std::uint64_t element(std::uint32_t rank, std::uint64_t index);
 
 /// Runs the schedules of all ranks on real numbers, one event at a time, in a random order that the
-/// dependencies and synchronous sends allow. It is as hostile as a network may be: the target of a
-/// step holds garbage from its start to its end, its operands must not change meanwhile, and sent
-/// memory must not change until its release, which happens at a random time after the end.
+/// dependencies and synchronous sends allow; in memory a send does not wait for its receive. It is
+/// as hostile as a network may be: the target of a step holds garbage from its start to its end,
+/// its operands must not change meanwhile, and sent memory must not change until its release, which
+/// happens at a random time after the end.
 ///
 /// Shares no code with the checker and runs segments one by one.
 class Interpreter {
 public:
     Interpreter(const std::vector<Request>& requests, const std::vector<Schedule>& schedules,
-                Operator op, Random& random);
+                Operator op, Random& random, Medium medium = Medium::messages);
 
     /// Returns what went wrong (a deadlock, memory that changed during a step), or an empty string.
     std::string run();
@@ -60,6 +61,9 @@ private:
     Piece& piece(std::uint32_t rank, std::uint32_t step, std::uint64_t number) {
         return pieces_[first_[rank][step] + number];
     }
+    bool waits_for_other_end(Kind kind) const {
+        return medium_ == Medium::messages ? is_message(kind) : receives(kind);
+    }
     Piece& other_end(const Piece& piece);
     Slice cut(const Piece& piece, const Slice& whole) const;
     Elements load(const Piece& piece, const Slice& whole) const;
@@ -73,6 +77,7 @@ private:
     const std::vector<Schedule>& schedules_;
     Operator op_;
     Random& random_;
+    Medium medium_;
     std::vector<std::array<Elements, 3>> memory_;  // per rank and space
     std::vector<std::vector<std::size_t>> first_;  // first piece of each rank's steps
     std::vector<Piece> pieces_;

@@ -175,10 +175,10 @@ bool ordered_by_messages(const Mutation& left_out) {
 
 const std::vector<Planted>& all_planted() {
     static const std::vector<Planted> all{
-        Planted::wrong_peer,       Planted::wrong_message,       Planted::slice_moved,
-        Planted::slice_shortened,  Planted::dependency_left_out, Planted::release_not_awaited,
-        Planted::side_exchanged,   Planted::slices_exchanged,    Planted::step_left_out,
-        Planted::pipelined_wrongly};
+        Planted::wrong_peer,        Planted::wrong_message,       Planted::slice_moved,
+        Planted::slice_shortened,   Planted::dependency_left_out, Planted::release_not_awaited,
+        Planted::side_exchanged,    Planted::slices_exchanged,    Planted::step_left_out,
+        Planted::pipelined_wrongly, Planted::place_moved,         Planted::stage_changed};
     return all;
 }
 
@@ -200,6 +200,10 @@ std::string name(Planted planted) {
             return "side_exchanged";
         case Planted::slices_exchanged:
             return "slices_exchanged";
+        case Planted::place_moved:
+            return "place_moved";
+        case Planted::stage_changed:
+            return "stage_changed";
         case Planted::step_left_out:
             return "step_left_out";
         case Planted::pipelined_wrongly:
@@ -221,6 +225,18 @@ std::vector<Mutation> mutations(Planted planted, const std::vector<Schedule>& sc
         case Planted::wrong_message:
             plant(found, schedules, "message number", [](Step& step) {
                 ++step.message;
+                return is_message(step.kind);
+            });
+            break;
+        case Planted::place_moved:
+            plant(found, schedules, "place", [](Step& step) {
+                ++step.place;
+                return is_message(step.kind);
+            });
+            break;
+        case Planted::stage_changed:
+            plant(found, schedules, "stage", [](Step& step) {
+                step.stage ^= 1U;
                 return is_message(step.kind);
             });
             break;

@@ -34,6 +34,8 @@ enum class Planted {
     slices_exchanged,   // two steps of one kind swap the slices that they read or write
     step_left_out,      // with its other end, so that messages still match
     pipelined_wrongly,  // a dependency on the whole step becomes one on its pieces
+    place_moved,        // in memory: one end of a message expects another place
+    stage_changed,      // in memory: one end of a message expects another stage
 };
 
 const std::vector<Planted>& all_planted();

@@ -33,7 +33,7 @@ void for_each_picture(const Look& look) {
     for (const Algorithm& algorithm : algorithms()) {
         if (algorithm.traits.needs_tree) continue;
         for (std::uint32_t world = 1; world <= kMostTraced; ++world) {
-            SCOPED_TRACE(std::string(name(algorithm.operation)) + " by " +
+            SCOPED_TRACE(std::string(schedule::name(algorithm.operation)) + " by " +
                          std::string(algorithm.name) + ", world " + std::to_string(world));
             look(algorithm, world);
         }

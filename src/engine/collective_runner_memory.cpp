@@ -1,0 +1,156 @@
+// Collectives in shared memory: the operations of a communicator run one after the other, in the
+// order of their numbers.
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "engine/collective_runner.hpp"
+#include "engine/context.hpp"
+#include "engine/peer.hpp"
+
+namespace nexar::engine {
+
+bool CollectiveRunner::set_memory(Context& context, std::shared_ptr<port::SharedMemory> own,
+                                  std::vector<std::shared_ptr<const port::PeerMemory>> others) {
+    ContextCollectives& here = context.collectives;
+    NEXAR_ASSERT(here.memory == nullptr && others.size() == context.pairs.size());
+    const std::size_t bytes = own->bytes().size();
+    for (const auto& other : others) {
+        if (other != nullptr && other->bytes().size() != bytes) return false;
+    }
+    const auto layout = MemoryLayout::of(bytes);
+    if (!layout || context.pairs.size() < 2) return false;
+    here.memory = std::make_unique<MemoryCollectives>(
+        context, MemorySegments(std::move(own), std::move(others), context.me.value(), *layout));
+    here.profile.memory.slot_bytes = layout->slot_bytes;
+    here.profile.memory.buffer_bytes = layout->buffer_bytes;
+    here.profile_hash = here.profile.hash();
+    here.plans.clear();
+    return true;
+}
+
+void CollectiveRunner::enter_memory(Context& context, CollectiveOperation& operation) {
+    MemoryCollectives& memory = *context.collectives.memory;
+    if (!context.collectives.early.empty()) take_early(context, operation);
+    if (operation.failure) return;
+    if (const Error* const known = context.collectives.heard_of(operation.number)) {
+        return fail(operation, *known, false);
+    }
+    operation.in_memory_queue = true;
+    memory.queue.push_back(operation);
+    if (!std::exchange(memory.polled, true)) polled_.push_back(memory);
+    pump_memory(memory);
+}
+
+bool CollectiveRunner::poll_all_memory() {
+    bool any = false;
+    for (MemoryCollectives* at = polled_.first(); at != nullptr;) {
+        MemoryCollectives* const next = decltype(polled_)::after(*at);
+        any = pump_memory(*at) || any;
+        at = next;
+    }
+    return any;
+}
+
+/// Runs the operations of a communicator as far as possible. Returns true if anything happened.
+bool CollectiveRunner::pump_memory(MemoryCollectives& memory) {
+    if (std::exchange(memory.pumping, true)) return false;
+    bool any = false;
+    while (CollectiveOperation* const operation = memory.queue.first()) {
+        if (!memory.begun && !begin_memory(memory, *operation)) break;
+        if (memory.queue.first() != operation) continue;  // it cannot run
+        const MemoryExecutor::State state = memory.executor.advance();
+        if (memory.executor.take_published()) {
+            any = true;
+            nudge_partners(memory, *operation);
+        }
+        if (state == MemoryExecutor::State::done) {
+            any = true;
+            memory.begun = false;
+            memory.queue.erase(*operation);
+            operation->in_memory_queue = false;
+            operation->unfinished = 0;
+            conclude(*operation);
+            continue;
+        }
+        if (state == MemoryExecutor::State::waiting) break;
+        any = true;
+        Pair& pair = *memory.context->pairs[memory.executor.culprit()];
+        if (state == MemoryExecutor::State::differs) {
+            differ(*operation, pair);
+        } else {
+            gave_up(*operation, pair.rank);
+        }
+        break;
+    }
+    if (memory.queue.empty() && std::exchange(memory.polled, false)) polled_.erase(memory);
+    memory.pumping = false;
+    return any;
+}
+
+/// Begins the first operation of the queue, which may end at once. Returns false if it must not
+/// begin because all operations are about to end.
+bool CollectiveRunner::begin_memory(MemoryCollectives& memory, CollectiveOperation& operation) {
+    if (memory.context->collectives.is_over(operation.number)) return false;
+    memory.executor.begin({.plan = operation.plan->memory(),
+                           .number = operation.number,
+                           .fingerprint = operation.terms.fingerprint,
+                           .memory = &operation.memory,
+                           .reducer = operation.reducer ? &*operation.reducer : nullptr});
+    memory.begun = true;
+    if (some_lost_) end_if_lost(memory, operation);
+    return true;
+}
+
+/// Ends the operation if it needs a member that is gone and has not published its part.
+bool CollectiveRunner::end_if_lost(MemoryCollectives& memory, CollectiveOperation& operation) {
+    for (const std::uint32_t rank : operation.plan->memory()->partners()) {
+        const Pair& pair = *memory.context->pairs[rank];
+        if (!pair.peer->lost || memory.executor.has_published(rank)) continue;
+        end_from(*memory.context, operation.number,
+                 pair.peer->lost->within({.rank = public_rank(pair.rank)}));
+        return true;
+    }
+    return false;
+}
+
+/// Takes an operation that failed out of the queue.
+void CollectiveRunner::leave_memory(CollectiveOperation& operation) {
+    MemoryCollectives& memory = *operation.context->collectives.memory;
+    const bool runs = memory.begun && memory.queue.first() == &operation;
+    memory.queue.erase(operation);
+    operation.in_memory_queue = false;
+    if (runs) {
+        memory.begun = false;
+        memory.executor.give_up();
+        if (memory.executor.take_published()) nudge_partners(memory, operation);
+    }
+    if (memory.queue.empty() && !memory.pumping && std::exchange(memory.polled, false)) {
+        polled_.erase(memory);
+    }
+}
+
+void CollectiveRunner::nudge_partners(const MemoryCollectives& memory,
+                                      const CollectiveOperation& operation) {
+    for (const std::uint32_t rank : operation.plan->memory()->partners()) {
+        services_->nudge(*memory.context->pairs[rank]->peer);
+    }
+}
+
+/// An operation that is not the first of the queue waits for those that the first one waits for.
+bool CollectiveRunner::awaits_in_memory(const CollectiveOperation& operation,
+                                        std::uint32_t rank) noexcept {
+    if (!operation.in_memory_queue) return false;
+    const MemoryCollectives& memory = *operation.context->collectives.memory;
+    return memory.begun && memory.executor.awaits(rank);
+}
+
+bool CollectiveRunner::needs_in_memory(const CollectiveOperation& operation,
+                                       std::uint32_t rank) noexcept {
+    if (!operation.in_memory_queue) return false;
+    const MemoryCollectives& memory = *operation.context->collectives.memory;
+    return memory.begun && memory.executor.needs(rank);
+}
+
+}  // namespace nexar::engine
