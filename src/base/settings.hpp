@@ -44,6 +44,12 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
      .scope = SettingScope::cluster,
      .help =
          "Collective messages up to this size share one stream; each larger message gets its own"},
+    {.name = "collective_memory",
+     .spec = SizeSpec{.fallback = 8U << 20U, .max = 1U << 30U},
+     .scope = SettingScope::cluster,
+     .help =
+         "Shared memory that each rank has for the collectives of a communicator whose ranks are "
+         "on one machine; 0 turns such collectives off"},
     {.name = "collective_segment",
      .spec = SizeSpec{.fallback = 0, .max = 1U << 30U},
      .scope = SettingScope::cluster,

@@ -85,6 +85,7 @@ struct CollectiveTerms {
     std::uint32_t root = 0;
     bool has_counts = false;        // a v-variant
     bool exchanges_counts = false;  // the exchange of counts before a v-variant
+    bool agrees_on_memory = false;  // see MemorySetup
     std::uint64_t count = 0;        // elements as the user states them: in total, or per rank
     std::string_view algorithm{};
     std::uint64_t segment = 0;      // elements

@@ -19,6 +19,7 @@ namespace nexar::engine {
 namespace {
 
 std::string title(const CollectiveOperation& operation) {
+    if (operation.terms.agrees_on_memory) return "set-up of shared memory for collectives";
     return fmt::format("{}{} #{}", schedule::name(operation.terms.what),
                        operation.terms.has_counts || operation.terms.exchanges_counts ? "_v" : "",
                        operation.number);

@@ -25,6 +25,7 @@ Halves halves(std::string_view description) {
 }  // namespace
 
 std::string call_text(const CollectiveTerms& terms) {
+    if (terms.agrees_on_memory) return "set-up of shared memory for collectives";
     std::string text(schedule::name(terms.what));
     if (terms.has_counts || terms.exchanges_counts) text += "_v";
     if (terms.exchanges_counts) text += ", which exchanges counts first,";

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 #include "base/types.hpp"
 
 #include "engine/collective.hpp"
 #include "engine/intrusive_list.hpp"
 #include "engine/matcher.hpp"
+#include "engine/memory_setup.hpp"
 #include "engine/operation.hpp"
 #include "wire/messages.hpp"
 
@@ -32,6 +34,7 @@ struct Context {
     bool alone_told = false;  // see Messages::warn_if_alone()
 
     ContextCollectives collectives{};
+    std::unique_ptr<MemorySetup> memory_setup{};  // nullptr: not wanted, or over
 };
 
 }  // namespace nexar::engine

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "engine/memory_setup.hpp"
 
 namespace nexar::engine {
 
@@ -127,9 +128,17 @@ void Engine::start(Context& context, CallOperation& call) {
 }
 
 void Engine::start(Context& context, CollectiveOperation& collective) {
+    if (context.memory_setup && context.memory_setup->state == MemorySetup::State::wanted)
+        [[unlikely]] {
+        begin_memory(context, collective.timeout);
+    }
     collective.number = context.collectives.next;
     if (admit(context, collective)) {
-        collectives_.start(context, collective);
+        if (context.memory_setup) [[unlikely]] {
+            hold(context, collective);
+        } else {
+            collectives_.start(context, collective);
+        }
     } else if (collective.error) {
         collectives_.pass_over(context, *collective.error);
     }
@@ -157,6 +166,7 @@ void Engine::abandon(CollectiveOperation& collective, const Error& error) {
 }
 
 void Engine::cancel(CollectiveOperation& collective) {
+    if (cancel_held(collective)) return transfers_.offer_rests();
     collectives_.cancel(collective);
     transfers_.offer_rests();
 }
@@ -172,6 +182,9 @@ void Engine::advance(TimePoint now) {
     calls_.advance(now);
     collectives_.advance(now);
     messages_.advance(now);
+    if (!exchanging_.empty()) [[unlikely]] {
+        advance_memory(now);
+    }
     transfers_.offer_rests();
 }
 
@@ -180,6 +193,10 @@ std::optional<TimePoint> Engine::next_deadline() const noexcept {
     for (const auto& due :
          {calls_.next_deadline(), collectives_.next_deadline(), messages_.next_deadline()}) {
         if (due && (!first || *due < *first)) first = due;
+    }
+    for (const Context* const context : exchanging_) {
+        const TimePoint due = context->memory_setup->until;
+        if (!first || due < *first) first = due;
     }
     return first;
 }
@@ -196,6 +213,8 @@ void Engine::close(const std::optional<Error>& why) {
     for (const auto& [id, context] : contexts_) messages_.close(*context, reason);
     messages_.close_local(reason);
     calls_.close();
+    const std::vector<Context*> exchanging = exchanging_;
+    for (Context* const context : exchanging) agree_on_memory(*context, false);
     for (const auto& [id, context] : contexts_) collectives_.close(*context, why);
     transfers_.offer_rests();
     for (const auto& peer : peers_) {

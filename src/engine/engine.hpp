@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <nexar/result.hpp>
 #include <optional>
@@ -59,6 +60,8 @@ struct EngineOptions {
     Duration cancel_patience = std::chrono::milliseconds(50);
     /// Affects speed only, see KeyedQueues.
     std::uint64_t hash_seed = 0;
+    /// Makes memory that peers on the same host can read; empty: there is none.
+    std::function<Result<std::shared_ptr<port::SharedMemory>>(std::size_t bytes)> allocate_shared{};
     /// Records operations, matches, waits and links, see EventKind; must outlive the engine.
     /// nullptr: nothing is recorded.
     Recorder* recorder = nullptr;
@@ -113,6 +116,9 @@ public:
                     std::vector<std::shared_ptr<const port::PeerMemory>> others) {
         return collectives_.set_memory(context, std::move(own), std::move(others));
     }
+    /// Lets the first collective of a communicator set up such memory with segments of this many
+    /// bytes, if all ranks can. All ranks must call it, before the first collective.
+    void want_memory(Context& context, std::size_t bytes);
     /// Goes on with collectives that wait for other ranks in shared memory. Returns true if
     /// anything happened. Call it often while operations are pending: nothing else wakes them.
     bool poll_memory();
@@ -181,7 +187,7 @@ public:
 
     /// Returns the next operation that has ended, or nullptr. The caller owns it and its memory
     /// again.
-    Operation* poll_done() noexcept { return done_.pop_front(); }
+    Operation* poll_done();
 
     /// Ends every operation with Errc::aborted, including those started later, and tells all
     /// members, including those whose link comes up later. Only the first abort of any member
@@ -237,6 +243,19 @@ private:
     template <class Message>
     Result<void> on_link_news(Peer& peer, const Message& message);
 
+    // engine_memory.cpp
+    void begin_memory(Context& context, Duration timeout);
+    bool share_segment(Context& context);
+    void look_at_memory(Context& context);
+    void agree_on_memory(Context& context, bool possible);
+    void advance_memory(TimePoint now);
+    void look_at_exchanges();
+    void on_shared(Peer& peer, const port::Shared& shared) override;
+    void hold(Context& context, CollectiveOperation& collective);
+    bool cancel_held(const CollectiveOperation& collective);
+    void on_agreement(CollectiveOperation& agreement);
+    void nudge(Peer& peer) override { peer.transfers.nudge(); }
+
     // engine_abort.cpp
     void end_all(const wire::Abort& abort, const Peer* from);
 
@@ -262,6 +281,7 @@ private:
     CollectiveRunner collectives_;
     std::deque<NodeId> wanted_;
     std::deque<LinkNews> link_news_;
+    std::vector<Context*> exchanging_;  // whose MemorySetup waits for segments
     bool closing_ = false;
     std::optional<wire::Abort> abort_{};
 };

@@ -79,6 +79,7 @@ void Engine::end_context(Context& context) {
         if (pair == nullptr) continue;
         Messages::leave(*pair);
         pair->context = nullptr;
+        pair->peer->segments.erase(context.id.value());
         pair->ended = true;
         pair->end_due = pair->begun_out;
         pair->collectives_called = context.collectives.next;

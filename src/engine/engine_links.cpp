@@ -140,6 +140,8 @@ void Engine::lose(Peer& peer, const Error& reason) {
     calls_.down(peer, reason);
     collectives_.down(peer, reason);
     messages_.down(peer, reason);
+    peer.segments.clear();
+    look_at_exchanges();
     std::erase_if(peer.pairs, [](const auto& entry) { return entry.second->ended; });
     peer.last_pair = nullptr;
 }

@@ -47,6 +47,7 @@ public:
     // Used by the engine only.
     Context* context = nullptr;
     bool active = false;
+    bool internal = false;                    // started by the engine itself
     TimePoint give_up_at = TimePoint::max();  // set when it was cancelled and a peer knows of it
     Hook<Operation> done_hook{};
 

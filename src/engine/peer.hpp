@@ -19,6 +19,7 @@
 #include "engine/peer_calls.hpp"
 #include "engine/peer_transfers.hpp"
 #include "engine/transfers.hpp"
+#include "port/shared_memory.hpp"
 #include "wire/messages.hpp"
 
 namespace nexar::engine {
@@ -115,6 +116,10 @@ struct Peer {
     std::size_t link_news = 0;    // frames about further links so far
     bool wanted = false;  // Engine::poll_wanted() reports, or has reported, that a link is needed
     std::optional<Error> farewell{};  // the peer's reason for leaving; Down will follow
+
+    /// Memory that the peer shares, by the id of the communicator, until all ranks have agreed to
+    /// use it. The link limits how much it may be.
+    std::unordered_map<std::uint64_t, std::shared_ptr<const port::PeerMemory>> segments{};
 
     std::unordered_map<ContextId, std::unique_ptr<Pair>> pairs{};
     Pair* last_pair = nullptr;  // of the previous message

@@ -76,6 +76,12 @@ void PeerTransfers::close(std::string_view reason) {
     for (const auto& one : links_) one->link->close(reason);
 }
 
+bool PeerTransfers::share(std::uint64_t name, const std::shared_ptr<port::SharedMemory>& memory) {
+    return usable() && std::ranges::any_of(links_, [&](const auto& one) {
+               return one->link->share(name, memory).has_value();
+           });
+}
+
 void PeerTransfers::nudge() const noexcept {
     for (const auto& one : links_) one->link->nudge();
 }

@@ -78,6 +78,8 @@ public:
     /// effect.
     void cut_off(const Error& error);
     void close(std::string_view reason);
+    /// Shares memory with the peer over a link that can; false if there is none.
+    bool share(std::uint64_t name, const std::shared_ptr<port::SharedMemory>& memory);
     /// Wakes the peer if it sleeps and may wait for something in shared memory.
     void nudge() const noexcept;
 

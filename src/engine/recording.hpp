@@ -23,6 +23,7 @@ public:
         : recorder_(recorder != nullptr && recorder->on() ? recorder : nullptr) {}
 
     void advance(TimePoint now) noexcept { now_ = std::max(now_, now); }
+    TimePoint now() const noexcept { return now_; }
 
     void started(const Operation& operation) noexcept {
         if (recorder_ != nullptr) [[unlikely]] {

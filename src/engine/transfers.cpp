@@ -22,6 +22,8 @@ void Transfers::handle(const port::LinkEvent& event) {
         peer.on_aborted(link, aborted->stream);
     } else if (const auto* released = std::get_if<port::Released>(&event.what)) {
         peer.on_released(link, *released);
+    } else if (const auto* shared = std::get_if<port::Shared>(&event.what)) {
+        owner_->on_shared(peer.peer(), *shared);
     } else if (const auto* writable = std::get_if<port::Writable>(&event.what)) {
         peer.on_writable(link, writable->lane);
     }

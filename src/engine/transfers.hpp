@@ -51,6 +51,8 @@ public:
         virtual Result<Awaited> look_up(Peer& peer, const TransferName& name) = 0;
         /// A lane that was full has room again, and the frames that waited for it were written.
         virtual void on_writable(Peer& peer, port::Lane lane) = 0;
+        /// The peer shared memory with this node.
+        virtual void on_shared(Peer& /*peer*/, const port::Shared& /*shared*/) {}
         /// All links are down or useless, and every OutStream was released. No receiver has a
         /// stream, except those that outlive their link.
         virtual void on_down(Peer& peer, const Error& reason) = 0;

@@ -33,8 +33,12 @@ namespace {
 // A closed link lingers for at most two seconds; the rest is for a busy machine.
 constexpr Duration kCloseTime = std::chrono::seconds(10);
 
-engine::EngineOptions engine_options(const NodeBody::Setup& setup, Recorder& recorder) {
+using AllocateShared = decltype(engine::EngineOptions::allocate_shared);
+
+engine::EngineOptions engine_options(const NodeBody::Setup& setup, Recorder& recorder,
+                                     AllocateShared allocate_shared) {
     engine::EngineOptions options;
+    options.allocate_shared = std::move(allocate_shared);
     options.recorder = &recorder;
     options.max_pending = setup.options.max_pending;
     const RpcOptions& rpc = setup.options.rpc;
@@ -56,7 +60,9 @@ NodeBody::NodeBody(std::shared_ptr<runtime::Loop> loop, const Setup& setup)
     : loop_(std::move(loop)),
       pool_(setup.config ? pool_profile(*setup.config) : PoolProfile::training()),
       recorder_(setup.config ? recorder_options(*setup.config) : RecorderOptions{}),
-      engine_(engine_options(setup, recorder_), pool_),
+      engine_(engine_options(setup, recorder_,
+                             [this](std::size_t bytes) { return allocate_shared(bytes); }),
+              pool_),
       mesh_(engine_, *this, setup.mesh),
       offers_(engine_),
       config_(setup.config),
@@ -146,6 +152,19 @@ bool NodeBody::on_ready(TimePoint now) {
     return any;
 }
 
+Result<std::shared_ptr<port::SharedMemory>> NodeBody::allocate_shared(std::size_t bytes) {
+    for (port::Carrier* const one : carriers_) {
+        auto made = one->allocate(bytes);
+        if (made || made.error().code() != Errc::unsupported) return made;
+    }
+    return Error(Errc::unsupported, "this node has no links that share memory");
+}
+
+bool NodeBody::fall_asleep() noexcept {
+    // Peers wake this node from now on, so what they wrote before must be seen now.
+    return Driven::fall_asleep() && !engine_.poll_memory();
+}
+
 void NodeBody::flush(TimePoint now) {
     for (port::Carrier* const one : carriers_) one->flush(now);
 }
@@ -180,7 +199,8 @@ void NodeBody::settle(TimePoint now) noexcept {
 bool NodeBody::turn(TimePoint now) noexcept {
     advance_calls(now);
     const bool arrived = on_ready(now);
-    return finish_turn(now) || arrived;
+    const bool moved = engine_.poll_memory();
+    return finish_turn(now) || arrived || moved;
 }
 
 bool NodeBody::look(TimePoint now) noexcept {
@@ -198,6 +218,7 @@ bool NodeBody::look(TimePoint now) noexcept {
         arrived = first().on_ready(now);
         if (arrived) first_active_ = now;
     }
+    if (engine_.poll_memory()) further = true;
     if (!arrived && !further) return false;
     // Usually the thread that waited for this arrival is the driver, and its answer carries our
     // acknowledgement. If not, the next driver sends it: at the latest the background thread, the

@@ -90,6 +90,9 @@ public:
     TaskOwner make_task(std::shared_ptr<CommunicatorBody> communicator);
     void keep(Task* task) noexcept;
 
+    // node_formation.cpp
+    void share_memory(engine::Context& context);
+
     TimePoint now() const noexcept { return clock_.now(); }
     /// True after close() was called. Any thread.
     bool closing() const noexcept { return closing_.load(std::memory_order_relaxed); }
@@ -120,6 +123,7 @@ public:
     std::span<port::Carrier* const> carriers() const noexcept override { return carriers_; }
     bool turn(TimePoint now) noexcept override;
     bool look(TimePoint now) noexcept override;
+    bool fall_asleep() noexcept override;
     std::optional<TimePoint> next_deadline() const noexcept override;
 
 private:
@@ -143,6 +147,7 @@ private:
     port::Carrier& first() const noexcept { return *carriers_.front(); }
     bool on_ready(TimePoint now);
     void flush(TimePoint now);
+    Result<std::shared_ptr<port::SharedMemory>> allocate_shared(std::size_t bytes);
     bool finish_turn(TimePoint now);
     bool take_events(TimePoint now);
     bool take_further_events(TimePoint now);

@@ -24,6 +24,9 @@ namespace {
 /// Largest cluster in which all members connect when it forms, for mesh=auto.
 constexpr std::size_t kMostEager = 64;
 
+/// Shared memory of a communicator per rank, for nodes that do not read settings.
+constexpr std::size_t kSegmentBytes = std::size_t{8} * 1024 * 1024;
+
 constexpr std::size_t kMostNamed = 4;
 constexpr Duration kWarnAfter = std::chrono::seconds(5);
 constexpr Duration kWarnEvery = std::chrono::seconds(15);
@@ -126,6 +129,7 @@ void NodeBody::take_view(TimePoint now, const View& view) {
     world_ = &engine_.add_context(runtime::context_id(identity_.cluster, origin), members_,
                                   Rank(static_cast<std::uint32_t>(me)), origin);
     world_->collectives.set_profile(*profile);
+    share_memory(*world_);
     engine_.calls().set_world(*world_);
     lazy_ = !wants_eager(config_ ? config_->choice("mesh") : "eager", members_.size());
     mesh_.set_eager(!lazy_);
@@ -183,6 +187,16 @@ void NodeBody::look_whether_formed() {
     if (!connected && !formation_failure_) return;
     formed_told_ = true;
     progress().complete(formed_);
+}
+
+/// Under the lock: lets the collectives of a new communicator use shared memory if all its ranks
+/// are on one host.
+void NodeBody::share_memory(engine::Context& context) {
+    if (!allows_further_links() ||
+        context.collectives.profile.links.slowest() != schedule::LinkKind::host) {
+        return;
+    }
+    engine_.want_memory(context, config_ ? config_->size("collective_memory") : kSegmentBytes);
 }
 
 bool NodeBody::allows_further_links() const {
