@@ -30,6 +30,24 @@ bool CollectiveRunner::set_memory(Context& context, std::shared_ptr<port::Shared
     return true;
 }
 
+/// Runs an operation that nothing precedes before any bookkeeping: what it publishes is visible
+/// early, and it may end at once. Returns false if it is still to be entered.
+bool CollectiveRunner::run_at_once(Context& context, CollectiveOperation& operation) {
+    const ContextCollectives& here = context.collectives;
+    MemoryCollectives& memory = *here.memory;
+    const bool plain =
+        here.early.empty() && here.heard_of(operation.number) == nullptr && !some_lost_;
+    if (!plain || !memory.queue.empty()) return false;
+    begin_call(memory, operation);
+    const MemoryExecutor::State state = memory.executor.advance();
+    if (memory.executor.take_published()) nudge_partners(memory, operation);
+    if (state != MemoryExecutor::State::done) return false;
+    memory.begun = false;
+    operation.unfinished = 0;
+    conclude(operation);
+    return true;
+}
+
 void CollectiveRunner::enter_memory(Context& context, CollectiveOperation& operation) {
     MemoryCollectives& memory = *context.collectives.memory;
     if (!context.collectives.early.empty()) take_early(context, operation);
@@ -75,6 +93,7 @@ bool CollectiveRunner::pump_memory(MemoryCollectives& memory) {
             continue;
         }
         if (state == MemoryExecutor::State::waiting) break;
+        if (operation->silent) break;  // it waits for the reason
         any = true;
         Pair& pair = *memory.context->pairs[memory.executor.culprit()];
         if (state == MemoryExecutor::State::differs) {
@@ -93,14 +112,18 @@ bool CollectiveRunner::pump_memory(MemoryCollectives& memory) {
 /// begin because all operations are about to end.
 bool CollectiveRunner::begin_memory(MemoryCollectives& memory, CollectiveOperation& operation) {
     if (memory.context->collectives.is_over(operation.number)) return false;
+    begin_call(memory, operation);
+    if (some_lost_) end_if_lost(memory, operation);
+    return true;
+}
+
+void CollectiveRunner::begin_call(MemoryCollectives& memory, const CollectiveOperation& operation) {
     memory.executor.begin({.plan = operation.plan->memory(),
                            .number = operation.number,
                            .fingerprint = operation.terms.fingerprint,
                            .memory = &operation.memory,
                            .reducer = operation.reducer ? &*operation.reducer : nullptr});
     memory.begun = true;
-    if (some_lost_) end_if_lost(memory, operation);
-    return true;
 }
 
 /// Ends the operation if it needs a member that is gone and has not published its part.
