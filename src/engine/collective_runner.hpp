@@ -133,7 +133,7 @@ private:
     static void begin_call(MemoryCollectives& memory, const CollectiveOperation& operation);
     bool end_if_lost(MemoryCollectives& memory, CollectiveOperation& operation);
     void leave_memory(CollectiveOperation& operation);
-    void nudge_partners(const MemoryCollectives& memory, const CollectiveOperation& operation);
+    void nudge_all(const MemoryCollectives& memory);
     static bool needs_in_memory(const CollectiveOperation& operation, std::uint32_t rank) noexcept;
     static bool awaits_in_memory(const CollectiveOperation& operation, std::uint32_t rank) noexcept;
 

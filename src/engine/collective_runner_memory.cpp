@@ -40,7 +40,7 @@ bool CollectiveRunner::run_at_once(Context& context, CollectiveOperation& operat
     if (!plain || !memory.queue.empty()) return false;
     begin_call(memory, operation);
     const MemoryExecutor::State state = memory.executor.advance();
-    if (memory.executor.take_published()) nudge_partners(memory, operation);
+    if (memory.executor.take_published()) nudge_all(memory);
     if (state != MemoryExecutor::State::done) return false;
     memory.begun = false;
     operation.unfinished = 0;
@@ -81,7 +81,7 @@ bool CollectiveRunner::pump_memory(MemoryCollectives& memory) {
         const MemoryExecutor::State state = memory.executor.advance();
         if (memory.executor.take_published()) {
             any = true;
-            nudge_partners(memory, *operation);
+            nudge_all(memory);
         }
         if (state == MemoryExecutor::State::done) {
             any = true;
@@ -147,17 +147,18 @@ void CollectiveRunner::leave_memory(CollectiveOperation& operation) {
     if (runs) {
         memory.begun = false;
         memory.executor.give_up();
-        if (memory.executor.take_published()) nudge_partners(memory, operation);
+        if (memory.executor.take_published()) nudge_all(memory);
     }
     if (memory.queue.empty() && !memory.pumping && std::exchange(memory.polled, false)) {
         polled_.erase(memory);
     }
 }
 
-void CollectiveRunner::nudge_partners(const MemoryCollectives& memory,
-                                      const CollectiveOperation& operation) {
-    for (const std::uint32_t rank : operation.plan->memory()->partners()) {
-        services_->nudge(*memory.context->pairs[rank]->peer);
+/// All members, not only the partners of the current operation: another one may wait for a sign
+/// that this rank has finished with an earlier operation.
+void CollectiveRunner::nudge_all(const MemoryCollectives& memory) {
+    for (const Pair* const pair : memory.context->pairs) {
+        if (pair != nullptr) services_->nudge(*pair->peer);
     }
 }
 
