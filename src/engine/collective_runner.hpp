@@ -131,6 +131,7 @@ private:
     bool pump_memory(MemoryCollectives& memory);
     bool begin_memory(MemoryCollectives& memory, CollectiveOperation& operation);
     static void begin_call(MemoryCollectives& memory, const CollectiveOperation& operation);
+    void end_if_absent(MemoryCollectives& memory, CollectiveOperation& operation);
     bool end_if_lost(MemoryCollectives& memory, CollectiveOperation& operation);
     void leave_memory(CollectiveOperation& operation);
     void nudge_all(const MemoryCollectives& memory);

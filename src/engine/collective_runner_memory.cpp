@@ -92,7 +92,10 @@ bool CollectiveRunner::pump_memory(MemoryCollectives& memory) {
             conclude(*operation);
             continue;
         }
-        if (state == MemoryExecutor::State::waiting) break;
+        if (state == MemoryExecutor::State::waiting) {
+            if (some_lost_ && end_if_lost(memory, *operation)) continue;
+            break;
+        }
         if (operation->silent) break;  // it waits for the reason
         any = true;
         Pair& pair = *memory.context->pairs[memory.executor.culprit()];
@@ -113,7 +116,7 @@ bool CollectiveRunner::pump_memory(MemoryCollectives& memory) {
 bool CollectiveRunner::begin_memory(MemoryCollectives& memory, CollectiveOperation& operation) {
     if (memory.context->collectives.is_over(operation.number)) return false;
     begin_call(memory, operation);
-    if (some_lost_) end_if_lost(memory, operation);
+    if (some_lost_) end_if_absent(memory, operation);
     return true;
 }
 
@@ -126,11 +129,21 @@ void CollectiveRunner::begin_call(MemoryCollectives& memory, const CollectiveOpe
     memory.begun = true;
 }
 
-/// Ends the operation if it needs a member that is gone and has not published its part.
-bool CollectiveRunner::end_if_lost(MemoryCollectives& memory, CollectiveOperation& operation) {
+/// Ends an operation that begins if a member is gone that has not published its part in it.
+void CollectiveRunner::end_if_absent(MemoryCollectives& memory, CollectiveOperation& operation) {
     for (const std::uint32_t rank : operation.plan->memory()->partners()) {
         const Pair& pair = *memory.context->pairs[rank];
         if (!pair.peer->lost || memory.executor.has_published(rank)) continue;
+        return end_from(*memory.context, operation.number,
+                        pair.peer->lost->within({.rank = public_rank(pair.rank)}));
+    }
+}
+
+/// Ends an operation that waits for a member that is gone.
+bool CollectiveRunner::end_if_lost(MemoryCollectives& memory, CollectiveOperation& operation) {
+    for (const std::uint32_t rank : operation.plan->memory()->partners()) {
+        const Pair& pair = *memory.context->pairs[rank];
+        if (!pair.peer->lost || !memory.executor.needs(rank)) continue;
         end_from(*memory.context, operation.number,
                  pair.peer->lost->within({.rank = public_rank(pair.rank)}));
         return true;

@@ -107,8 +107,7 @@ private:
     void run_group(const MemoryPlan::Group& group, std::uint64_t round, std::byte* put_at);
     void put(const MemoryPlan::Group& group, std::uint64_t from, std::uint64_t until,
              std::byte* put_at) const;
-    void copy_one(const MemoryPlan::Op& op, std::uint64_t from, std::uint64_t until,
-                  std::uint64_t round) const;
+    void copy_one(const MemoryPlan::Op& op, std::uint64_t from, std::uint64_t until) const;
     void fold_blocks(const MemoryPlan::Group& group, std::uint64_t from, std::uint64_t until,
                      std::byte* put_at);
     std::size_t fold_block(const MemoryPlan::Group& group, std::uint64_t at, std::size_t bytes,
