@@ -142,6 +142,7 @@ public:
     Hook<CollectiveOperation> running_hook{};
     Hook<CollectiveOperation> memory_hook{};
     bool in_memory_queue = false;
+    bool listed = false;  // among the runner's running operations
 };
 
 /// The collectives of one communicator that run in shared memory, one after the other.

@@ -206,15 +206,9 @@ void CollectiveRunner::take_number(Context& context, CollectiveOperation& operat
 void CollectiveRunner::run(Context& context, CollectiveOperation& operation) {
     operation.reserved = false;
     operation.differs = false;
-    operation.silent.reset();
     operation.sends_used = 0;
     operation.queue.clear();
-    operation.deadline = operation.started + operation.timeout;
-    operation.warn = now_ + limits_.warn_after;
-    operation.compare_after = limits_.compare_after;
-    operation.compare = now_ + operation.compare_after;
-    running_.push_back(operation);
-    be_due(operation);
+    operation.silent.reset();
     const auto laid_out = [&]() -> Result<void> {
         NEXAR_TRY(plan(context, operation));
         return lay_out(operation);
@@ -222,14 +216,28 @@ void CollectiveRunner::run(Context& context, CollectiveOperation& operation) {
     operation.terms.profile = context.collectives.profile_hash;
     operation.terms.fingerprint = laid_out ? fingerprint_of(operation) : 0;
     remember(context, operation);
+    const bool in_memory = laid_out && operation.plan->memory() != nullptr;
+    if (in_memory && run_at_once(context, operation)) return;
+    list(operation);
     if (!laid_out) {
         operation.plan.reset();
         operation.unfinished = 1;
         drop_early(context, operation.number);
         return fail(operation, laid_out.error());
     }
-    if (operation.plan->memory() != nullptr) return enter_memory(context, operation);
+    if (in_memory) return enter_memory(context, operation);
     enter(context, operation);
+}
+
+/// Adds an operation to those that have deadlines.
+void CollectiveRunner::list(CollectiveOperation& operation) {
+    operation.deadline = operation.started + operation.timeout;
+    operation.warn = now_ + limits_.warn_after;
+    operation.compare_after = limits_.compare_after;
+    operation.compare = now_ + operation.compare_after;
+    running_.push_back(operation);
+    operation.listed = true;
+    be_due(operation);
 }
 
 /// Keeps the terms of a call, to compare them with the calls of peers.
@@ -328,7 +336,7 @@ void CollectiveRunner::conclude(CollectiveOperation& operation) {
     if (PastCollective* const past = here.past_call(operation.number)) {
         past->ended_well = !operation.failure;
     }
-    running_.erase(operation);
+    if (std::exchange(operation.listed, false)) running_.erase(operation);
     if (!operation.scratch.span().empty()) operation.scratch = {};
     retire(operation);
 }

@@ -111,6 +111,7 @@ private:
     // collective_runner.cpp: calls
     void take_number(Context& context, CollectiveOperation& operation);
     void run(Context& context, CollectiveOperation& operation);
+    void list(CollectiveOperation& operation);
     static Result<void> plan(Context& context, CollectiveOperation& operation);
     Result<void> lay_out(CollectiveOperation& operation);
     static std::uint64_t fingerprint_of(const CollectiveOperation& operation);
@@ -124,13 +125,16 @@ private:
     void retire(CollectiveOperation& operation);
 
     // collective_runner_memory.cpp: operations in shared memory
+    bool run_at_once(Context& context, CollectiveOperation& operation);
     void enter_memory(Context& context, CollectiveOperation& operation);
     bool poll_all_memory();
     bool pump_memory(MemoryCollectives& memory);
     bool begin_memory(MemoryCollectives& memory, CollectiveOperation& operation);
+    static void begin_call(MemoryCollectives& memory, const CollectiveOperation& operation);
+    void end_if_absent(MemoryCollectives& memory, CollectiveOperation& operation);
     bool end_if_lost(MemoryCollectives& memory, CollectiveOperation& operation);
     void leave_memory(CollectiveOperation& operation);
-    void nudge_partners(const MemoryCollectives& memory, const CollectiveOperation& operation);
+    void nudge_all(const MemoryCollectives& memory);
     static bool needs_in_memory(const CollectiveOperation& operation, std::uint32_t rank) noexcept;
     static bool awaits_in_memory(const CollectiveOperation& operation, std::uint32_t rank) noexcept;
 

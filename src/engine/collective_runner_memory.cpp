@@ -30,6 +30,24 @@ bool CollectiveRunner::set_memory(Context& context, std::shared_ptr<port::Shared
     return true;
 }
 
+/// Runs an operation that nothing precedes before any bookkeeping: what it publishes is visible
+/// early, and it may end at once. Returns false if it is still to be entered.
+bool CollectiveRunner::run_at_once(Context& context, CollectiveOperation& operation) {
+    const ContextCollectives& here = context.collectives;
+    MemoryCollectives& memory = *here.memory;
+    const bool plain =
+        here.early.empty() && here.heard_of(operation.number) == nullptr && !some_lost_;
+    if (!plain || !memory.queue.empty()) return false;
+    begin_call(memory, operation);
+    const MemoryExecutor::State state = memory.executor.advance();
+    if (memory.executor.take_published()) nudge_all(memory);
+    if (state != MemoryExecutor::State::done) return false;
+    memory.begun = false;
+    operation.unfinished = 0;
+    conclude(operation);
+    return true;
+}
+
 void CollectiveRunner::enter_memory(Context& context, CollectiveOperation& operation) {
     MemoryCollectives& memory = *context.collectives.memory;
     if (!context.collectives.early.empty()) take_early(context, operation);
@@ -63,7 +81,7 @@ bool CollectiveRunner::pump_memory(MemoryCollectives& memory) {
         const MemoryExecutor::State state = memory.executor.advance();
         if (memory.executor.take_published()) {
             any = true;
-            nudge_partners(memory, *operation);
+            nudge_all(memory);
         }
         if (state == MemoryExecutor::State::done) {
             any = true;
@@ -74,7 +92,11 @@ bool CollectiveRunner::pump_memory(MemoryCollectives& memory) {
             conclude(*operation);
             continue;
         }
-        if (state == MemoryExecutor::State::waiting) break;
+        if (state == MemoryExecutor::State::waiting) {
+            if (some_lost_ && end_if_lost(memory, *operation)) continue;
+            break;
+        }
+        if (operation->silent) break;  // it waits for the reason
         any = true;
         Pair& pair = *memory.context->pairs[memory.executor.culprit()];
         if (state == MemoryExecutor::State::differs) {
@@ -93,21 +115,35 @@ bool CollectiveRunner::pump_memory(MemoryCollectives& memory) {
 /// begin because all operations are about to end.
 bool CollectiveRunner::begin_memory(MemoryCollectives& memory, CollectiveOperation& operation) {
     if (memory.context->collectives.is_over(operation.number)) return false;
+    begin_call(memory, operation);
+    if (some_lost_) end_if_absent(memory, operation);
+    return true;
+}
+
+void CollectiveRunner::begin_call(MemoryCollectives& memory, const CollectiveOperation& operation) {
     memory.executor.begin({.plan = operation.plan->memory(),
                            .number = operation.number,
                            .fingerprint = operation.terms.fingerprint,
                            .memory = &operation.memory,
                            .reducer = operation.reducer ? &*operation.reducer : nullptr});
     memory.begun = true;
-    if (some_lost_) end_if_lost(memory, operation);
-    return true;
 }
 
-/// Ends the operation if it needs a member that is gone and has not published its part.
-bool CollectiveRunner::end_if_lost(MemoryCollectives& memory, CollectiveOperation& operation) {
+/// Ends an operation that begins if a member is gone that has not published its part in it.
+void CollectiveRunner::end_if_absent(MemoryCollectives& memory, CollectiveOperation& operation) {
     for (const std::uint32_t rank : operation.plan->memory()->partners()) {
         const Pair& pair = *memory.context->pairs[rank];
         if (!pair.peer->lost || memory.executor.has_published(rank)) continue;
+        return end_from(*memory.context, operation.number,
+                        pair.peer->lost->within({.rank = public_rank(pair.rank)}));
+    }
+}
+
+/// Ends an operation that waits for a member that is gone.
+bool CollectiveRunner::end_if_lost(MemoryCollectives& memory, CollectiveOperation& operation) {
+    for (const std::uint32_t rank : operation.plan->memory()->partners()) {
+        const Pair& pair = *memory.context->pairs[rank];
+        if (!pair.peer->lost || !memory.executor.needs(rank)) continue;
         end_from(*memory.context, operation.number,
                  pair.peer->lost->within({.rank = public_rank(pair.rank)}));
         return true;
@@ -124,17 +160,18 @@ void CollectiveRunner::leave_memory(CollectiveOperation& operation) {
     if (runs) {
         memory.begun = false;
         memory.executor.give_up();
-        if (memory.executor.take_published()) nudge_partners(memory, operation);
+        if (memory.executor.take_published()) nudge_all(memory);
     }
     if (memory.queue.empty() && !memory.pumping && std::exchange(memory.polled, false)) {
         polled_.erase(memory);
     }
 }
 
-void CollectiveRunner::nudge_partners(const MemoryCollectives& memory,
-                                      const CollectiveOperation& operation) {
-    for (const std::uint32_t rank : operation.plan->memory()->partners()) {
-        services_->nudge(*memory.context->pairs[rank]->peer);
+/// All members, not only the partners of the current operation: another one may wait for a sign
+/// that this rank has finished with an earlier operation.
+void CollectiveRunner::nudge_all(const MemoryCollectives& memory) {
+    for (const Pair* const pair : memory.context->pairs) {
+        if (pair != nullptr) services_->nudge(*pair->peer);
     }
 }
 

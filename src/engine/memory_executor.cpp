@@ -21,7 +21,8 @@ void MemoryExecutor::begin(const MemoryCall& call) noexcept {
     NEXAR_ASSERT(state_ != State::waiting);
     call_ = call;
     state_ = State::waiting;
-    stuck_ = announced_ = false;
+    stuck_ = State::idle;
+    announced_ = false;
     blocked_ = nullptr;
     first_ = next_buffer_;
     if (!call.plan->in_slot()) {
@@ -37,7 +38,8 @@ std::size_t MemoryExecutor::buffer_of(std::uint64_t first, std::uint64_t round) 
 }
 
 MemoryExecutor::State MemoryExecutor::advance() {
-    if (state_ != State::waiting || stuck_) return state_;
+    if (state_ != State::waiting) return state_;
+    if (stuck_ != State::idle) return stuck_;
     const MemoryPlan& plan = *call_.plan;
     if (plan.empty()) {
         // Others may wait for a sign that this rank needs nothing from them.
@@ -50,9 +52,7 @@ MemoryExecutor::State MemoryExecutor::advance() {
             if (next_put_ < plan.rounds() && !put_round()) return state_;
             phase_ = 1;
         }
-        if (!run_phase()) {
-            return stuck_ ? std::exchange(state_, State::waiting) : state_;
-        }
+        if (!run_phase()) return stuck_ != State::idle ? stuck_ : state_;
         if (phase_ < plan.stages()) publish(publish_tick(round_, phase_, plan.stages()));
         group_ = peer_ = 0;
         if (++phase_ <= plan.stages()) continue;
@@ -220,8 +220,7 @@ MemoryExecutor::Ready MemoryExecutor::ready_in_round(std::uint32_t rank) noexcep
 }
 
 void MemoryExecutor::stop(State state, std::uint32_t rank) noexcept {
-    stuck_ = true;
-    state_ = state;
+    stuck_ = state;
     culprit_ = rank;
 }
 
@@ -254,7 +253,7 @@ bool MemoryExecutor::needs(std::uint32_t rank) const noexcept {
 
 bool MemoryExecutor::awaits(std::uint32_t rank) const noexcept {
     if (state_ != State::waiting || rank == segments_.me()) return false;
-    if (stuck_) return rank == culprit_;
+    if (stuck_ != State::idle) return rank == culprit_;
     if (blocked_ != nullptr) {
         const bool reads =
             blocked_->readers == MemoryPlan::Readers::several || blocked_->reader == rank;

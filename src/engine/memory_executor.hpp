@@ -50,8 +50,7 @@ public:
     /// Begins an operation; the last one must have ended. advance() must follow.
     void begin(const MemoryCall& call) noexcept;
 
-    /// Goes as far as possible. Returns differs or passed once; afterwards the operation waits
-    /// until give_up().
+    /// Goes as far as possible. After differs or passed the operation waits until give_up().
     State advance();
 
     /// Ends the operation early. The other ranks can go on without this rank.
@@ -108,8 +107,7 @@ private:
     void run_group(const MemoryPlan::Group& group, std::uint64_t round, std::byte* put_at);
     void put(const MemoryPlan::Group& group, std::uint64_t from, std::uint64_t until,
              std::byte* put_at) const;
-    void copy_one(const MemoryPlan::Op& op, std::uint64_t from, std::uint64_t until,
-                  std::uint64_t round) const;
+    void copy_one(const MemoryPlan::Op& op, std::uint64_t from, std::uint64_t until) const;
     void fold_blocks(const MemoryPlan::Group& group, std::uint64_t from, std::uint64_t until,
                      std::byte* put_at);
     std::size_t fold_block(const MemoryPlan::Group& group, std::uint64_t at, std::size_t bytes,
@@ -124,7 +122,7 @@ private:
 
     MemoryCall call_{};
     State state_ = State::idle;
-    bool stuck_ = false;
+    State stuck_ = State::idle;  // differs or passed, once that is known
     bool published_ = false;
     bool announced_ = false;        // that this rank has entered the operation
     const Use* blocked_ = nullptr;  // a slot or buffer that is still in use

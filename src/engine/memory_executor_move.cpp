@@ -40,7 +40,7 @@ void MemoryExecutor::run_group(const MemoryPlan::Group& group, std::uint64_t rou
         group.segment == 0 ? group.bytes : std::min(group.bytes, from + group.segment);
     if (group.ops == 0) return put(group, from, until, put_at);
     const MemoryPlan::Op& first = call_.plan->ops(group).front();
-    if (group.ops == 1 && !first.folds && !group.puts) return copy_one(first, from, until, round);
+    if (group.ops == 1 && !first.folds && !group.puts) return copy_one(first, from, until);
     fold_blocks(group, from, until, put_at);
 }
 
@@ -56,8 +56,8 @@ void MemoryExecutor::put(const MemoryPlan::Group& group, std::uint64_t from, std
     }
 }
 
-void MemoryExecutor::copy_one(const MemoryPlan::Op& op, std::uint64_t from, std::uint64_t until,
-                              std::uint64_t /*round*/) const {
+void MemoryExecutor::copy_one(const MemoryPlan::Op& op, std::uint64_t from,
+                              std::uint64_t until) const {
     const std::uint32_t element = call_.plan->element_bytes();
     const bool incoming = op.a.kind == Operand::Kind::peer;
     const std::byte* data = incoming ? peer_data(op.a.index) + op.a.place : nullptr;

@@ -22,30 +22,29 @@ struct Moved {
 
 Moved moved(const Algorithm& algorithm, const Extent& extent) {
     const double others = extent.world - 1;
-    const double S = extent.bytes;
-    const double c = extent.chunk;
+    const double whole = extent.bytes;
+    const double chunk = extent.chunk;
     if (algorithm.traits.stages == 2) {
         const bool all = algorithm.operation == Collective::all_reduce;
         // The root of a reduce reads all slices while the others are done.
-        return {.put = (others + (all ? 1 : 0)) * c, .read = 2 * others * c};
+        return {.put = (others + (all ? 1 : 0)) * chunk, .read = 2 * others * chunk};
     }
     switch (algorithm.operation) {
         case Collective::all_reduce:
         case Collective::scan:
         case Collective::exclusive_scan:
-            return {.put = S, .read = others * S};
         case Collective::reduce:
-            return {.put = S, .read = others * S};
+            return {.put = whole, .read = others * whole};
         case Collective::broadcast:
-            return {.put = S, .read = S};
+            return {.put = whole, .read = whole};
         case Collective::all_gather:
         case Collective::gather:
-            return {.put = c, .read = others * c};
+            return {.put = chunk, .read = others * chunk};
         case Collective::scatter:
-            return {.put = others * c, .read = c};
+            return {.put = others * chunk, .read = chunk};
         case Collective::reduce_scatter:
         case Collective::all_to_all:
-            return {.put = others * c, .read = others * c};
+            return {.put = others * chunk, .read = others * chunk};
         case Collective::barrier:
             return {};
     }

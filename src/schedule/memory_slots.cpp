@@ -1,6 +1,6 @@
 // Slots: collectives of ranks that share memory, with one synchronisation. Every rank copies its
-// part into its segment, once, whoever reads it; then the receivers read the parts in place, and
-// copy or fold them.
+// part into its segment, once for all readers; then the receivers read the parts in place, and copy
+// or fold them.
 //
 //     world 4, all_reduce    0, 1, 2, 3: put the vector; then each reads three vectors and folds
 //     broadcast, root 0      0: puts the vector; 1, 2, 3 copy it
