@@ -123,6 +123,7 @@ Result<port::LinkId> Carrier::accept(TimePoint now, const Identity& peer,
                            .invitation = text,
                            .handshake_until = now + options_.handshake_timeout});
     if (const auto said = link.say_hello(); !said) {
+        link.abandon_at_exit();
         detach(link);
         links_.erase(link.id().value());
         return said.error();

@@ -92,6 +92,7 @@ private:
     void on_hang_up();
     void on_time(TimePoint now);
     void give_up();
+    /// Before the link is destroyed: the peer must not believe that this process has ended.
     void abandon_at_exit() noexcept;
     void end(const Error& reason, PeerProcess process);
     void publish_end(std::string_view reason) noexcept;

@@ -289,7 +289,7 @@ TEST(shm_process, the_death_of_a_peer_is_noticed_while_its_child_still_has_the_s
     const auto inside = child.channel().hear(5s);
     ASSERT_TRUE(inside.has_value());
     child.kill();
-    EXPECT_TRUE(side.sleep_until([&] { return side.down().has_value(); }, 100ms));
+    EXPECT_TRUE(side.sleep_until([&] { return side.down().has_value(); }, 2s));
     EXPECT_TRUE(side.down() && side.down()->peer_gone);
     ::kill(static_cast<pid_t>(std::stol(*inside)), SIGKILL);
 }
