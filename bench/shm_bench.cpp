@@ -192,7 +192,7 @@ int run(int argc, char** argv) {
     CLI11_PARSE(app, argc, argv);
     fmt::print("half a round trip in us:\n{:>10} {:>10} {:>10} {:>10} {:>10}\n", "driver", "bytes",
                "least", "p50", "p99");
-    for (const std::size_t bytes : {8U, 1024U, 16384U}) ping_pong(settings, bytes, false);
+    for (const std::size_t bytes : {8U, 1024U, 16384U, 65536U}) ping_pong(settings, bytes, false);
     ping_pong(settings, 8, true);
     fmt::print("GB/s:\n{:>10} {:>10} {:>10} {:>10} {:>10}\n", "", "bytes", "p75", "p50", "p25");
     for (const std::size_t bytes : {std::size_t{1} << 20U, std::size_t{64} << 20U}) {
