@@ -233,7 +233,7 @@ link::ClassSet Link::ready_classes() const noexcept {
 
 void Link::write_pieces() {
     std::size_t budget = kBytesPerFlush;
-    link::ClassSet allowed = static_cast<link::ClassSet>(~0U);
+    auto allowed = static_cast<link::ClassSet>(~0U);
     while (true) {
         const auto ready = static_cast<link::ClassSet>(ready_classes() & allowed);
         const auto chosen = order_.next(ready);
