@@ -152,6 +152,36 @@ void one_way(const Settings& settings, std::size_t bytes) {
     side.spin_until([&] { return side.down().has_value(); });
 }
 
+// What a driver pays per turn for links on which nothing happens.
+void idle(const Settings& settings, std::size_t links) {
+    const SteadyClock clock;
+    const auto here = std::move(*shm::Carrier::open(settings.link));
+    const auto there = std::move(*shm::Carrier::open(settings.link));
+    for (std::size_t i = 0; i < links; ++i) {
+        const auto invitation = here->invite(clock.now(), Identity{});
+        if (!invitation || !there->accept(clock.now(), Identity{}, invitation->bytes)) return;
+    }
+    std::size_t up = 0;
+    while (up < 2 * links) {
+        for (shm::Carrier* carrier : {here.get(), there.get()}) {
+            carrier->on_ready(clock.now());
+            carrier->flush(clock.now());
+            while (carrier->poll_event()) ++up;
+        }
+    }
+    constexpr int kTurns = 100'000;
+    const TimePoint begin = clock.now();
+    for (int i = 0; i < kTurns; ++i) here->on_ready(begin);
+    const double polled = microseconds(clock.now() - begin) * 1'000 / kTurns;
+    const TimePoint again = clock.now();
+    for (int i = 0; i < kTurns; ++i) {
+        here->fall_asleep();
+        here->wake_up();
+    }
+    const double slept = microseconds(clock.now() - again) * 1'000 / kTurns;
+    fmt::print("{:>10} {:>10} {:>10.1f} {:>10.1f}\n", "", links, polled, slept);
+}
+
 int run(int argc, char** argv) {
     Settings settings;
     CLI::App app("Measures shared-memory links between two processes");
@@ -162,12 +192,14 @@ int run(int argc, char** argv) {
     CLI11_PARSE(app, argc, argv);
     fmt::print("half a round trip in us:\n{:>10} {:>10} {:>10} {:>10} {:>10}\n", "driver", "bytes",
                "least", "p50", "p99");
-    for (const std::size_t bytes : {8U, 1024U, 16384U}) ping_pong(settings, bytes, false);
+    for (const std::size_t bytes : {8U, 1024U, 16384U, 65536U}) ping_pong(settings, bytes, false);
     ping_pong(settings, 8, true);
     fmt::print("GB/s:\n{:>10} {:>10} {:>10} {:>10} {:>10}\n", "", "bytes", "p75", "p50", "p25");
     for (const std::size_t bytes : {std::size_t{1} << 20U, std::size_t{64} << 20U}) {
         one_way(settings, bytes);
     }
+    fmt::print("idle links, ns:\n{:>10} {:>10} {:>10} {:>10}\n", "", "links", "on_ready", "sleep");
+    for (const std::size_t links : {1U, 7U, 127U}) idle(settings, links);
     return 0;
 }
 

@@ -39,8 +39,8 @@ Carrier::~Carrier() {
 bool Carrier::on_ready(TimePoint now) {
     now_ = now;
     bool any = false;
-    for (std::size_t i = 0; i < up_.size(); ++i) {
-        if (up_[i] != nullptr && up_[i]->poll()) any = true;
+    for (Link* link : up_) {  // poll() only replaces pointers by null
+        if (link != nullptr && link->poll()) any = true;
     }
     if (look_at_sockets_ || ++polls_ >= options_.socket_polls ||
         now - looked_at_ >= options_.socket_interval) {
@@ -127,6 +127,7 @@ void Carrier::came_up(Link& link) {
 void Carrier::detach(Link& link) noexcept {
     timers_.remove(link);
     if (link.socket_) unwatch(link.socket_.number());
+    if (link.process_) unwatch(link.process_.number());
     const auto found = std::ranges::find(up_, &link);
     if (found == up_.end()) return;
     *found = nullptr;

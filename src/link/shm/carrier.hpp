@@ -82,6 +82,7 @@ private:
     }
     void came_up(Link& link);
     Result<void> watch(Link& link);
+    void watch_process_of(Link& link);
     void detach(Link& link) noexcept;
 
     // carrier_handshake.cpp

@@ -22,6 +22,7 @@ namespace {
 // What an event of the epoll set is about: a link by its number, or one of these.
 constexpr std::uint64_t kListenerMark = ~std::uint64_t{0};
 constexpr std::uint64_t kHalfOpenMark = std::uint64_t{1} << 63U;
+constexpr std::uint64_t kProcessMark = std::uint64_t{1} << 62U;  // and the number of its link
 
 constexpr int kEventsPerLook = 64;
 constexpr int kStrangersPerLook = 16;
@@ -59,6 +60,14 @@ Result<void> Carrier::watch(Link& link) {
     return watch(link.socket_.number(), link.id().value());
 }
 
+void Carrier::watch_process_of(Link& link) {
+    // Without it, the socket still tells when the process and all its children have ended.
+    if (!link.process_) return;
+    if (!watch(link.process_.number(), kProcessMark | link.id().value())) {
+        link.process_ = Descriptor();
+    }
+}
+
 // Explicitly, because a forked child may still have the socket open.
 void Carrier::unwatch(int socket) noexcept {
     ::epoll_ctl(sockets_.number(), EPOLL_CTL_DEL, socket, nullptr);
@@ -78,7 +87,7 @@ Result<void> Carrier::listen() {
 Link& Carrier::add_link(Link::Start start) {
     const std::uint64_t number = next_link_++;
     start.id = port::LinkId(number);
-    auto made = std::make_unique<Link>(*this, std::move(start));
+    auto made = std::make_unique<Link>(*this, start);
     Link& link = *made;
     links_.emplace(number, std::move(made));
     link.rearm();
@@ -114,10 +123,10 @@ Result<port::LinkId> Carrier::accept(TimePoint now, const Identity& peer,
                            .invitation = text,
                            .handshake_until = now + options_.handshake_timeout});
     if (const auto said = link.say_hello(); !said) {
+        link.abandon_at_exit();
         detach(link);
-        const Error reason = said.error();
         links_.erase(link.id().value());
-        return reason;
+        return said.error();
     }
     return link.id();
 }
@@ -133,8 +142,13 @@ bool Carrier::look_at_sockets() {
         } else if ((mark & kHalfOpenMark) != 0) {
             if (!half_open_.contains(mark)) continue;
             if (!take_hello(mark)) drop_half_open(mark);
-        } else if (Link* link = find(port::LinkId(mark)); link != nullptr) {
-            link->on_socket();
+        } else if (Link* link = find(port::LinkId(mark & ~kProcessMark));
+                   link != nullptr && !link->is_down()) {
+            if ((mark & kProcessMark) != 0) {
+                link->on_hang_up();
+            } else {
+                link->on_socket();
+            }
         }
     }
     return count > 0;

@@ -17,6 +17,8 @@ namespace {
 constexpr std::uint32_t kInvitationMagic = 0x6e78'6931;  // "nxi1"
 constexpr std::uint32_t kGreetingMagic = 0x6e78'6731;
 constexpr std::uint32_t kShareMagic = 0x6e78'7331;
+// Stands for all that both sides must agree on: the records, and the windows and limits of
+// LinkOptions, which no message announces.
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kInvitationBytes = 8 + 16 * 4 + 4;
 static_assert(kInvitationBytes <= port::kMaxInvitationBytes);

@@ -37,8 +37,8 @@ Error refused_by_peer(Refusal refusal) {
 
 }  // namespace
 
-Link::Link(Carrier& carrier, Start start)
-    : carrier_(&carrier), options_(&carrier.options()), start_(std::move(start)) {
+Link::Link(Carrier& carrier, const Start& start)
+    : carrier_(&carrier), options_(&carrier.options()), start_(start) {
     for (OutLane& lane : lanes_out_) lane.limit = options_->lane_window;
     for (InLane& lane : lanes_in_) lane.limit = options_->lane_window;
     shares_in_ = std::make_shared<ShareBudget>();
@@ -151,6 +151,10 @@ void Link::come_up(RingMemory theirs) {
     writer_ = RingWriter(own_.ring(), own_.ring_bytes(), &theirs_.control().taken);
     reader_ = RingReader(theirs_.ring(), theirs_.ring_bytes());
     state_ = State::up;
+    if (const auto peer = peer_credentials(socket_.number()); peer) {
+        process_ = watch_process(peer->process);
+        carrier_->watch_process_of(*this);
+    }
     carrier_->came_up(*this);
     emit(port::Up{.link = this, .dialed = start_.dialed});
     rearm();
@@ -287,6 +291,7 @@ void Link::end(const Error& reason, PeerProcess process) {
     own_ = RingMemory();
     theirs_ = RingMemory();
     socket_ = Descriptor();
+    process_ = Descriptor();
     waits_for_ = 0;
     for (OutLane& lane : lanes_out_) lane.queue.clear();
     for (InLane& lane : lanes_in_) lane.drop_parked();

@@ -42,7 +42,7 @@ public:
         InvitationText invitation{};
         TimePoint handshake_until{};
     };
-    Link(Carrier& carrier, Start start);
+    Link(Carrier& carrier, const Start& start);
     ~Link() override;
     Link(const Link&) = delete;
     Link& operator=(const Link&) = delete;
@@ -92,6 +92,7 @@ private:
     void on_hang_up();
     void on_time(TimePoint now);
     void give_up();
+    /// Before the link is destroyed: the peer must not believe that this process has ended.
     void abandon_at_exit() noexcept;
     void end(const Error& reason, PeerProcess process);
     void publish_end(std::string_view reason) noexcept;
@@ -182,6 +183,7 @@ private:
 
     Start start_;
     Descriptor socket_;
+    Descriptor process_;  // of the peer
     // NOLINTNEXTLINE(readability-identifier-naming): the name that TimerHeap requires
     std::size_t heap_place = std::numeric_limits<std::size_t>::max();
     std::optional<Error> failure_{};  // ends the link when the current call allows it

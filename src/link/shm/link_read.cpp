@@ -126,7 +126,9 @@ bool Link::take_records() {
         }
         if (state_ == State::down) return true;  // by a message of the socket
     }
-    if (!end_if_failed()) ring_if_asleep();
+    if (end_if_failed()) return true;
+    ring_if_asleep();
+    if (waits_for_ != 0 && reader_advanced()) touch();
     return true;
 }
 

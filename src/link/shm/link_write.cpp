@@ -38,18 +38,30 @@ bool Link::write(port::Lane lane, std::span<const port::ConstBytes> pieces) {
     std::size_t total = 0;
     for (const port::ConstBytes piece : pieces) total += piece.size();
     if (total == 0) return true;
-    if (!out.queue.empty() || total > options_->chunk_bytes || total > out.window() ||
-        !writer_.has_room(total)) {
+    // Several records let the peer begin with the first while this side copies the next one.
+    const std::size_t records = 1 + (total - 1) / options_->chunk_bytes;
+    if (!out.queue.empty() || total > max_content(writer_.size()) || total > out.window() ||
+        !writer_.has_room(total + (records - 1) * 2 * kHeadBytes)) {
         return write_queued(index, pieces, total);
     }
-    std::byte* place = writer_.content();
-    for (const port::ConstBytes piece : pieces) {
-        if (piece.empty()) continue;
-        std::memcpy(place, piece.data(), piece.size());
-        place += piece.size();
-    }
     out.sent += total;
-    put(RecordKind::lane, static_cast<std::uint8_t>(index), total);
+    std::size_t left = std::min(total, options_->chunk_bytes);  // of the current record
+    std::byte* place = writer_.content();
+    std::size_t filled = 0;
+    for (port::ConstBytes piece : pieces) {
+        while (!piece.empty()) {
+            const std::size_t bytes = std::min(piece.size(), left - filled);
+            std::memcpy(place + filled, piece.data(), bytes);
+            piece = piece.subspan(bytes);
+            filled += bytes;
+            if (filled < left) continue;
+            put(RecordKind::lane, static_cast<std::uint8_t>(index), filled);
+            total -= filled;
+            left = std::min(total, options_->chunk_bytes);
+            place = writer_.content();
+            filled = 0;
+        }
+    }
     touch();
     return true;
 }
@@ -221,7 +233,7 @@ link::ClassSet Link::ready_classes() const noexcept {
 
 void Link::write_pieces() {
     std::size_t budget = kBytesPerFlush;
-    link::ClassSet allowed = static_cast<link::ClassSet>(~0U);
+    auto allowed = static_cast<link::ClassSet>(~0U);
     while (true) {
         const auto ready = static_cast<link::ClassSet>(ready_classes() & allowed);
         const auto chosen = order_.next(ready);

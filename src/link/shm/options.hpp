@@ -10,7 +10,7 @@
 namespace nexar::shm {
 
 /// The options of shared-memory links. open_carrier.cpp fills in those that users may set;
-/// shm_bench measures the others.
+/// shm_bench measures the others. Both sides of a link must have the same windows and limits.
 struct LinkOptions {
     /// Bytes of the ring of one direction: a power of two, at least 64 KiB.
     std::size_t ring_bytes = std::size_t{512} * 1024;

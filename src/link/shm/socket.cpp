@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -81,6 +83,11 @@ Result<Credentials> peer_credentials(int socket) {
         return system_failure("ask for the credentials of the peer");
     }
     return Credentials{.user = found.uid, .process = found.pid};
+}
+
+Descriptor watch_process(pid_t process) noexcept {
+    const auto made = ::syscall(SYS_pidfd_open, process, 0);
+    return Descriptor(static_cast<int>(made));
 }
 
 Received receive_message(int socket, Message& out) noexcept {

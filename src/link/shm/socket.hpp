@@ -33,6 +33,10 @@ struct Credentials {
 };
 Result<Credentials> peer_credentials(int socket);
 
+/// Becomes readable when that process ends, even if a child of it still has its sockets. A
+/// descriptor of -1 if the kernel does not let us watch it.
+Descriptor watch_process(pid_t process) noexcept;
+
 struct Message {
     static constexpr std::size_t kMaxBytes = 128;
     /// One is all that a message may have; the kernel's padding has room for a second one.

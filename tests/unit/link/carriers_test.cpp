@@ -7,6 +7,7 @@
 #include "base/pool_profile.hpp"
 #include "base/settings.hpp"
 #include "link/quic/open_carrier.hpp"
+#include "link/shm/open_carrier.hpp"
 
 namespace nexar::link {
 namespace {
@@ -25,6 +26,12 @@ TEST(link_settings, the_defaults_equal_those_of_the_quic_options) {
     EXPECT_EQ(LinkSettings{}.idle_timeout, settings.idle_timeout);
     EXPECT_EQ(LinkSettings{}.keep_alive, settings.keep_alive);
     EXPECT_EQ(LinkSettings{}.receive_buffer, settings.receive_buffer);
+}
+
+TEST(link_settings, the_linger_time_reaches_shared_memory_links) {
+    const LinkSettings settings = link_settings(Config::resolve(kSettings, {}).value());
+    EXPECT_EQ(shm::link_options(settings).linger, shm::LinkOptions{}.linger);
+    EXPECT_EQ(shm::link_options({.linger = seconds(7)}).linger, seconds(7));
 }
 
 TEST(link_settings, each_setting_reaches_its_option) {
@@ -51,6 +58,7 @@ TEST(carriers, each_kind_has_its_own_name_and_opens) {
         EXPECT_FALSE((*carrier)->on_ready(TimePoint(seconds(1))));
     }
     EXPECT_TRUE(names.contains("quic"));
+    EXPECT_TRUE(names.contains("shm"));
 }
 
 TEST(carriers, the_first_kind_listens_at_the_given_address) {

@@ -133,6 +133,17 @@ TEST_F(ShmLink, a_writer_that_waits_for_room_is_woken_when_there_is_some) {
     EXPECT_TRUE(b_.lanes[2].bytes == bytes);
 }
 
+TEST_F(ShmLink, a_writer_that_waits_for_room_goes_on_while_messages_keep_arriving) {
+    const auto bytes = pattern(2, std::size_t{2} * 1024 * 1024);
+    ASSERT_TRUE(a_.write(Lane::eager, bytes));
+    for (int i = 0; i < 60; ++i) {
+        ASSERT_TRUE(b_.write(Lane::eager, pattern(1, 8)));
+        turn(b_);
+        turn(a_);
+    }
+    EXPECT_TRUE(b_.lanes[2].bytes == bytes);
+}
+
 TEST_F(ShmLink, nudge_wakes_a_sleeping_peer) {
     a_.link->nudge();
     EXPECT_FALSE(readable(*b_.carrier));

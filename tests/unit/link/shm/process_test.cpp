@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <deque>
@@ -269,6 +270,28 @@ TEST(shm_process, the_death_of_a_peer_is_noticed_within_100_ms_and_leaves_nothin
         sinks.clear();
     }
     EXPECT_EQ(OpenResources::count(), before);
+}
+
+TEST(shm_process, the_death_of_a_peer_is_noticed_while_its_child_still_has_the_socket) {
+    ChildProcess child([](Channel& channel) {
+        ShmProcess side;
+        if (!side.accept(channel)) return;
+        const pid_t inside = ::fork();
+        if (inside == 0) {
+            ::pause();
+            ::_exit(0);
+        }
+        channel.say(std::to_string(inside));
+        side.sleep_until([] { return false; }, 60s);
+    });
+    ShmProcess side;
+    ASSERT_TRUE(side.invite(child.channel()));
+    const auto inside = child.channel().hear(5s);
+    ASSERT_TRUE(inside.has_value());
+    child.kill();
+    EXPECT_TRUE(side.sleep_until([&] { return side.down().has_value(); }, 2s));
+    EXPECT_TRUE(side.down() && side.down()->peer_gone);
+    ::kill(static_cast<pid_t>(std::stol(*inside)), SIGKILL);
 }
 
 TEST(shm_process, traffic_goes_on_after_a_pause) {
