@@ -95,7 +95,7 @@ public:
                 return (written_ == kWrites && released_ == kStreams && all_arrived()) ||
                        side.down();
             },
-            60s);
+            20s);
     }
     void on_event(ShmProcess& side, port::LinkEvent& event) {
         if (auto* opened = std::get_if<port::Opened>(&event.what)) {
@@ -109,6 +109,10 @@ public:
             sending_.erase(released->stream.value());
             ++released_;
         }
+    }
+    std::string state() const {
+        return std::to_string(written_) + " writes, " + std::to_string(sent_) + " streams sent, " +
+               std::to_string(released_) + " released, " + std::to_string(finished_) + " finished";
     }
     /// Empty if everything arrived as it was sent.
     std::string mistakes() const {
@@ -148,7 +152,9 @@ private:
                 ++written_;
             }
         }
-        if (sent_ < kStreams && random_.chance(0.3)) {
+        // With none in flight, nothing that arrives would lead to another step.
+        const bool in_flight = sent_ != released_;
+        if (sent_ < kStreams && (!in_flight || random_.chance(0.3))) {
             Sending sending{.content = stream_content(own_, sent_)};
             sending.regions = {port::ConstBytes(sending.content)};
             auto& kept = sending_[sent_] = std::move(sending);
@@ -191,7 +197,7 @@ std::string run_traffic(Traffic& traffic, const std::function<bool(ShmProcess&)>
     ShmProcess side({}, [&](port::LinkEvent& event) { traffic.on_event(*there, event); });
     there = &side;
     if (!connect(side)) return "the link did not come up";
-    if (!traffic.run(side)) return "the traffic did not end";
+    if (!traffic.run(side)) return "the traffic did not end: " + traffic.state();
     side.link().close("done");
     side.sleep_until([&] { return side.down().has_value(); });
     return traffic.mistakes();
