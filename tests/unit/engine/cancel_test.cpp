@@ -8,7 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr TimePoint kBegin{1000s};
-constexpr Duration kPatience = EngineOptions{}.cancel_patience;
+const Duration kPatience = EngineOptions{}.cancel_patience;
 
 class Cancel : public HostilePeer {
 protected:
