@@ -263,7 +263,8 @@ struct CollectiveFailure {
 struct ContextCollectives {
     schedule::Profile profile{};
     std::uint64_t profile_hash = profile.hash();
-    std::uint64_t next = 0;  // the number of the next call
+    std::uint64_t next = 0;      // the number of the next call
+    std::uint64_t internal = 0;  // calls of the engine itself, before all others
     /// Calls from number `first` on; nullptr: it has ended.
     std::deque<CollectiveOperation*> running{};
     std::uint64_t first = 0;
@@ -281,6 +282,10 @@ struct ContextCollectives {
     std::uint64_t last_hash = 0;
     std::unique_ptr<MemoryCollectives> memory{};  // nullptr: the ranks share no memory
 
+    /// The number of a call as users count their calls.
+    std::uint64_t shown(std::uint64_t number) const noexcept {
+        return number - std::min(number, internal);
+    }
     CollectiveOperation* find(std::uint64_t number) const noexcept {
         if (number < first || number - first >= running.size()) return nullptr;
         return running[static_cast<std::size_t>(number - first)];

@@ -22,7 +22,7 @@ std::string title(const CollectiveOperation& operation) {
     if (operation.terms.agrees_on_memory) return "set-up of shared memory for collectives";
     return fmt::format("{}{} #{}", schedule::name(operation.terms.what),
                        operation.terms.has_counts || operation.terms.exchanges_counts ? "_v" : "",
-                       operation.number);
+                       operation.context->collectives.shown(operation.number));
 }
 
 }  // namespace
@@ -151,10 +151,11 @@ Result<void> CollectiveRunner::on_mismatch(Pair& pair, const wire::CollectiveMis
     const Called own{pair.context->me, description_of(past->terms)};
     std::optional<Error> error;
     if (own.description != other.description) {
-        error = Error(Errc::invalid_argument, difference(mismatch.operation, own, other));
+        error =
+            Error(Errc::invalid_argument, difference(here.shown(mismatch.operation), own, other));
     } else if (mismatch.expects != 0 && !past->sent_to.empty() &&
                !past->sent_to[pair.rank.value()]) {
-        error = unfit(past->terms, mismatch.operation,
+        error = unfit(past->terms, here.shown(mismatch.operation),
                       {.sender = own.rank, .receiver = pair.rank, .expects = mismatch.expects});
     }
     if (!error) return {};

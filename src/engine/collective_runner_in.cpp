@@ -183,13 +183,14 @@ std::optional<std::uint32_t> CollectiveRunner::accept(CollectiveOperation& opera
     if (step && wanted == header.size && !operation.steps[*step].arrived) return step;
     // With equal fingerprints, only counts that just two ranks know can differ.
     if (!operation.terms.has_counts) {
-        pair.peer->transfers.cut_off(Error(
-            Errc::protocol_violation,
-            fmt::format("the peer sent message {} of {} #{}, which does not exist", header.message,
-                        schedule::name(operation.terms.what), operation.number)));
+        pair.peer->transfers.cut_off(
+            Error(Errc::protocol_violation,
+                  fmt::format("the peer sent message {} of {} #{}, which does not exist",
+                              header.message, schedule::name(operation.terms.what),
+                              operation.context->collectives.shown(operation.number))));
         return std::nullopt;
     }
-    fail(operation, unfit(operation.terms, operation.number,
+    fail(operation, unfit(operation.terms, operation.context->collectives.shown(operation.number),
                           {.sender = pair.rank,
                            .sends = header.size,
                            .receiver = operation.context->me,
@@ -211,14 +212,14 @@ void CollectiveRunner::came_late(Pair& pair, const wire::CollectiveHeader& heade
         NEXAR_LOG_WARNING(
             "rank {} received a message from rank {} for collective #{}, which had ended here "
             "as {}; that rank called a different collective",
-            context.me.value(), pair.rank.value(), header.operation,
+            context.me.value(), pair.rank.value(), context.collectives.shown(header.operation),
             schedule::name(past->terms.what));
         return say(pair, wire::CollectiveMismatch{.context = context.id,
                                                   .operation = header.operation,
                                                   .description = description_of(past->terms)});
     }
     const Error error =
-        unfit(past->terms, header.operation,
+        unfit(past->terms, context.collectives.shown(header.operation),
               {.sender = pair.rank, .sends = header.size, .receiver = context.me, .expects = 0});
     NEXAR_LOG_WARNING("{}", error.cause());
     say(pair, abort_of(context, header.operation, error));

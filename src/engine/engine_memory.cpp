@@ -43,6 +43,7 @@ void Engine::begin_memory(Context& context, Duration timeout) {
     agreement.output = {setup.agreed};
     agreement.timeout = timeout;
     agreement.number = context.collectives.next;
+    context.collectives.internal = 1;
     if (!admit(context, agreement)) {
         collectives_.pass_over(context, *agreement.error);
         return;  // its end follows
@@ -85,6 +86,11 @@ void Engine::agree_on_memory(Context& context, bool possible) {
     MemorySetup& setup = *context.memory_setup;
     std::erase(exchanging_, &context);
     setup.state = MemorySetup::State::agrees;
+    // A rank that ends the communicator tells those that know it, and in memory each rank may wait
+    // for every other one.
+    for (Pair* const pair : context.pairs) {
+        if (pair != nullptr && possible) possible = pair->begun_out || introduce(*pair);
+    }
     setup.agreed[0] = possible ? std::byte{1} : std::byte{0};
     collectives_.begin(setup.agreement);
 }

@@ -108,8 +108,15 @@ void PeerTransfers::on_down(PeerLink& link, const port::Down& down) {
         end(down.reason);
     } else if (down.peer_gone) {
         abandon_links(down.reason);
+    } else {
+        // The others are being closed. What is written to them now may be lost.
+        for (std::size_t i = 0; i < port::kLanes; ++i) {
+            LaneOut& lane = lanes_[i];
+            if (lane.next == here.get()) lane.next = nullptr;
+            if (lane.on == here.get()) begin_part(static_cast<port::Lane>(i), *links_.front());
+        }
+        if (streams_on_ == nullptr) streams_on_ = links_.front().get();
     }
-    // Other links of a peer that is being closed follow.
 }
 
 /// Frees the streams that arrived on a link that is down. Keeps those that arrived completely, if

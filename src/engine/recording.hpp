@@ -26,13 +26,13 @@ public:
     TimePoint now() const noexcept { return now_; }
 
     void started(const Operation& operation) noexcept {
-        if (recorder_ != nullptr) [[unlikely]] {
+        if (recorder_ != nullptr && !operation.internal) [[unlikely]] {
             record(operation, Phase::started, 0);
         }
     }
     /// Records the end of an operation, with its error if it has one.
     void ended(const Operation& operation) noexcept {
-        if (recorder_ != nullptr) [[unlikely]] {
+        if (recorder_ != nullptr && !operation.internal) [[unlikely]] {
             record(operation, Phase::ended, 0);
         }
     }

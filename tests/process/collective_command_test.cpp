@@ -44,7 +44,7 @@ TEST(ExplainCommand, lists_the_algorithms_that_meet_the_requirements) {
     const std::vector<std::string> base{"explain", "all_reduce", "--bytes", "64MiB",
                                         "--world", "8",          "--all"};
     EXPECT_THAT(nexar(base).output,
-                AllOf(ContainsRegex("\nring +[0-9.]+ ms +- +-"),
+                AllOf(ContainsRegex("\nring +messages +[0-9.]+ ms +- +-"),
                       HasSubstr("  round 1-14   8MiB each:  0 -> 1  1 -> 2  2 -> 3")));
     auto strict = base;
     strict.emplace_back("--ordered");

@@ -90,7 +90,7 @@ TEST_F(NodeRecorder, keeps_starts_matches_ends_and_links) {
     ASSERT_EQ(matches.size(), 1U);
     EXPECT_EQ(event_subject(matches[0].b), 0U);
     for (std::size_t rank = 0; rank < 2; ++rank) {
-        EXPECT_EQ(events(rank, EventKind::link_up).size(), 1U);
+        EXPECT_EQ(events(rank, EventKind::link_up).size(), 2U) << "QUIC and shared memory";
         const auto ends = events(rank, EventKind::collective_ended);
         ASSERT_EQ(ends.size(), 1U);
         EXPECT_EQ(event_detail(ends[0].b), 0U) << "without an error";

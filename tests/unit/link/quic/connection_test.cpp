@@ -295,7 +295,7 @@ TEST(Connection, calls_on_a_link_that_is_down_only_release) {
     // Inside the turn in which it goes down the link still exists.
     pair.client().connection().abandon(Error(Errc::link_closed, "for a test"));
     const auto stream = client.send(pattern(1, 100));
-    EXPECT_TRUE(client.write(port::Lane::eager, bytes_of("nothing")));
+    EXPECT_FALSE(client.write(port::Lane::eager, bytes_of("nothing")));
     link.close("again");
     link.cancel(stream);
     link.wake_source(stream);
