@@ -20,7 +20,7 @@ public:
 
     bool connect() {
         if (!SimCluster::connect()) return false;
-        change_later();
+        if (size() > 1) change_later();
         return true;
     }
     void close() {
