@@ -148,8 +148,18 @@ bool NodeBody::take_further_events(TimePoint /*now*/) {
 
 bool NodeBody::on_ready(TimePoint now) {
     bool any = false;
-    for (port::Carrier* const one : carriers_) any = one->on_ready(now) || any;
-    return any;
+    for (std::size_t i = 1; i < carriers_.size(); ++i) any = carriers_[i]->on_ready(now) || any;
+    // Looking at the first carrier takes a system call, at the others only a look at memory. While
+    // nothing arrives on the first, a driver that does not sleep looks at it only now and then.
+    constexpr Duration kActive = std::chrono::microseconds(500);
+    constexpr Duration kPause = std::chrono::microseconds(10);
+    const bool looks = carriers_.size() == 1 || std::exchange(slept_, false) ||
+                       now - first_looked_ >= kPause || now - first_active_ < kActive;
+    if (!looks) return any;
+    first_looked_ = now;
+    if (!first().on_ready(now)) return any;
+    first_active_ = now;
+    return true;
 }
 
 Result<std::shared_ptr<port::SharedMemory>> NodeBody::allocate_shared(std::size_t bytes) {
@@ -161,6 +171,7 @@ Result<std::shared_ptr<port::SharedMemory>> NodeBody::allocate_shared(std::size_
 }
 
 bool NodeBody::fall_asleep() noexcept {
+    slept_ = true;
     // Peers wake this node from now on, so what they wrote before must be seen now.
     return Driven::fall_asleep() && !engine_.poll_memory();
 }
@@ -205,21 +216,8 @@ bool NodeBody::turn(TimePoint now) noexcept {
 
 bool NodeBody::look(TimePoint now) noexcept {
     if (first().wants_write()) return turn(now);
-    // Looking at the first carrier takes a system call, at the others only a look at memory. While
-    // nothing arrives on the first, most looks leave it out.
-    constexpr std::uint32_t kLooks = 32;
-    constexpr Duration kActive = std::chrono::microseconds(500);
-    bool arrived = false;
-    bool further = false;
-    for (std::size_t i = 1; i < carriers_.size(); ++i) {
-        further = carriers_[i]->on_ready(now) || further;
-    }
-    if (carriers_.size() == 1 || ++looks_ % kLooks == 0 || now - first_active_ < kActive) {
-        arrived = first().on_ready(now);
-        if (arrived) first_active_ = now;
-    }
-    if (engine_.poll_memory()) further = true;
-    if (!arrived && !further) return false;
+    const bool arrived = on_ready(now);
+    if (!engine_.poll_memory() && !arrived) return false;
     // Usually the thread that waited for this arrival is the driver, and its answer carries our
     // acknowledgement. If not, the next driver sends it: at the latest the background thread, the
     // second time it looks.

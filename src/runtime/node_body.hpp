@@ -179,8 +179,9 @@ private:
     engine::Engine engine_;
     engine::Mesh mesh_;
     runtime::LinkOffers offers_;
-    TimePoint first_active_{};  // when something last arrived on the first carrier
-    std::uint32_t looks_ = 0;
+    TimePoint first_looked_{};  // when this node last looked at the first carrier
+    TimePoint first_active_{};  // when something last arrived on it
+    bool slept_ = false;        // since then
     std::unique_ptr<runtime::SeedLine> seed_;
     std::shared_ptr<SeedBody> companion_;
     std::optional<Config> config_;
