@@ -105,7 +105,8 @@ std::optional<double> cpu_quota(const std::string& root) {
             }
         } else if (names_cpu(controllers)) {
             for (const std::string& place : {controllers, std::string("cpu")}) {
-                const std::string folder = mount + "/" + place;
+                std::string folder = mount;
+                folder.append("/").append(place);
                 smallest = smaller(smallest, smallest_on_path(folder, group, quota_v1));
             }
         }

@@ -45,7 +45,7 @@ void Engine::begin_memory(Context& context, Duration timeout) {
     agreement.number = context.collectives.next;
     context.collectives.internal = 1;
     if (!admit(context, agreement)) {
-        collectives_.pass_over(context, *agreement.error);
+        if (agreement.error) collectives_.pass_over(context, *agreement.error);
         return;  // its end follows
     }
     collectives_.reserve(context, agreement);

@@ -155,7 +155,8 @@ void PeerTransfers::write_preamble(port::Lane lane) {
     if (!put(moving, lane, {&piece, 1}, 0)) return;
     moving.preamble_due = false;
     auto& parts = moving.on->parts[static_cast<std::size_t>(lane)];
-    const std::uint64_t before = parts.empty() ? 0 : offset_of(parts.back(), *parts.back().end);
+    const std::uint64_t before =
+        parts.empty() ? 0 : offset_of(parts.back(), parts.back().end.value_or(0));
     parts.push_back({.offset = before + preamble.size(), .position = moving.position});
 }
 

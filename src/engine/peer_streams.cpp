@@ -109,9 +109,9 @@ Result<void> PeerTransfers::place(InStream& stream) {
             stream.refuse();
             return {};
         case Awaited::State::not_yet:
-            return place_early(stream);
+            return place_early(stream, name);
         case Awaited::State::known:
-            return attach_or_replace(stream, *awaited.receiver);
+            return attach_or_replace(stream, *awaited.receiver, name.kind);
     }
     return {};
 }
@@ -119,10 +119,8 @@ Result<void> PeerTransfers::place(InStream& stream) {
 /// A second stream with one name is allowed if the first one's link broke. Refuses the older of the
 /// two; this side may not know yet that the link broke, and both may arrive in any order. Returns
 /// whether `stream` is used.
-Result<bool> PeerTransfers::supersede(InStream& stream, InStream& known) {
-    if (known.link_ == stream.link_ || known.attempt_ == stream.attempt_) {
-        return sent_twice(stream.name_->kind);
-    }
+Result<bool> PeerTransfers::supersede(InStream& stream, InStream& known, TransferKind kind) {
+    if (known.link_ == stream.link_ || known.attempt_ == stream.attempt_) return sent_twice(kind);
     // A rest is complete.
     const bool newer = stream.attempt_ > known.attempt_ && !known.rest_;
     InStream& older = newer ? known : stream;
@@ -132,11 +130,11 @@ Result<bool> PeerTransfers::supersede(InStream& stream, InStream& known) {
     return newer;
 }
 
-Result<void> PeerTransfers::place_early(InStream& stream) {
-    InStream*& known = early_[*stream.name_];
+Result<void> PeerTransfers::place_early(InStream& stream, const TransferName& name) {
+    InStream*& known = early_[name];
     bool used = true;
     if (known != nullptr) {
-        NEXAR_TRY_VALUE(newer, supersede(stream, *known));
+        NEXAR_TRY_VALUE(newer, supersede(stream, *known, name.kind));
         used = newer;
     }
     stream.early_ = used;
@@ -144,9 +142,10 @@ Result<void> PeerTransfers::place_early(InStream& stream) {
     return {};
 }
 
-Result<void> PeerTransfers::attach_or_replace(InStream& stream, PayloadReceiver& receiver) {
+Result<void> PeerTransfers::attach_or_replace(InStream& stream, PayloadReceiver& receiver,
+                                              TransferKind kind) {
     if (receiver.stream != nullptr) {
-        NEXAR_TRY_VALUE(newer, supersede(stream, *receiver.stream));
+        NEXAR_TRY_VALUE(newer, supersede(stream, *receiver.stream, kind));
         if (!newer) return {};
     }
     attach(stream, receiver);
@@ -273,6 +272,7 @@ void PeerTransfers::offer_rest(std::uint64_t number) {
     if (found == rests_.end()) return;
     InStream& stream = *found->second;
     if (stream.refused_) return aborted(stream);
+    if (!stream.rest_) return;
     const port::ConstBytes bytes(stream.rest_->bytes);
     const std::uint64_t offset = stream.rest_->offset;
     stream.rest_taken_ +=

@@ -139,7 +139,8 @@ void PeerTransfers::detach_streams(PeerLink& here, const port::Down& down, bool 
     }
     std::vector<PayloadReceiver*> refused;
     for (const auto& [id, stream] : here.streams_in) {
-        if (stream->early_ && stream->name_) early_.erase(*stream->name_);
+        const std::optional<TransferName>& name = stream->name();
+        if (stream->early_ && name) early_.erase(*name);
         PayloadReceiver* const receiver = stream->receiver_;
         if (receiver == nullptr) continue;
         receiver->stream = nullptr;

@@ -185,10 +185,10 @@ private:
     void finish(OutStream& out, port::SendOutcome outcome);
     void named(InStream& stream);
     Result<void> place(InStream& stream);
-    static Result<bool> supersede(InStream& stream, InStream& known);
-    Result<void> place_early(InStream& stream);
+    static Result<bool> supersede(InStream& stream, InStream& known, TransferKind kind);
+    Result<void> place_early(InStream& stream, const TransferName& name);
     Result<Awaited> look_up_tail(const TransferName& name);
-    Result<void> attach_or_replace(InStream& stream, PayloadReceiver& receiver);
+    Result<void> attach_or_replace(InStream& stream, PayloadReceiver& receiver, TransferKind kind);
     void attach(InStream& stream, PayloadReceiver& receiver);
     void open(InStream& stream);
     void wake(InStream& stream);

@@ -7,6 +7,7 @@
 #include "base/recorder.hpp"
 #include "base/time.hpp"
 #include "base/types.hpp"
+#include "engine/operation.hpp"
 
 namespace nexar::engine {
 
