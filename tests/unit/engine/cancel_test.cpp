@@ -8,7 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr TimePoint kBegin{1000s};
-const Duration kPatience = EngineOptions{}.cancel_patience;
+const Duration patience = EngineOptions{}.cancel_patience;
 
 class Cancel : public HostilePeer {
 protected:
@@ -77,10 +77,10 @@ TEST_F(Cancel, fully_sent_send_ends_when_the_answer_is_late) {
     Asked& sent = send(kHostile, 2000);
     cancel(sent.send);
     EXPECT_EQ(sent.ended, 0) << "the peer may still answer";
-    EXPECT_EQ(engine_->next_deadline(), kBegin + kPatience);
-    pass(kPatience - 1ns);
+    EXPECT_EQ(engine_->next_deadline(), kBegin + patience);
+    pass(patience - 1ns);
     EXPECT_EQ(sent.ended, 0);
-    pass(kPatience);
+    pass(patience);
     expect_ended(sent, Errc::outcome_unknown);
     EXPECT_EQ(engine_->next_deadline(), std::nullopt);
     answers(0, wire::WithdrawStep::received);
@@ -109,12 +109,12 @@ TEST_F(Cancel, small_synchronous_send_waits_briefly_for_its_match) {
     Asked& unmatched = send(kHostile, 200, true);
     cancel(matched.send);
     cancel(unmatched.send);
-    pass(kPatience / 2);
+    pass(patience / 2);
     grants(0);
     ASSERT_EQ(matched.ended, 1);
     EXPECT_FALSE(matched.error());
     EXPECT_EQ(unmatched.ended, 0);
-    pass(kPatience);
+    pass(patience);
     expect_ended(unmatched, Errc::outcome_unknown);
     grants(1);
     expect_not_disconnected();
@@ -124,10 +124,10 @@ TEST_F(Cancel, second_cancel_of_a_send_has_no_effect) {
     hostile_.sent_whole = true;
     Asked& sent = send(kHostile, 2000);
     cancel(sent.send);
-    pass(kPatience / 2);
+    pass(patience / 2);
     cancel(sent.send);
     EXPECT_EQ(control_frames<wire::Withdraw>().size(), 1U);
-    pass(kPatience);
+    pass(patience);
     expect_ended(sent, Errc::outcome_unknown);
 }
 
@@ -178,7 +178,7 @@ TEST_F(Cancel, matched_receive_refuses_a_later_stream) {
     says(Lane::eager, bulk(header(0, 1, 3000)));
     Asked& asked = receive(kHostile, 1, 3000);
     cancel(asked.receive);
-    pass(kPatience);
+    pass(patience);
     expect_ended(asked, Errc::cancelled);
     claim(asked);
     streams(stream_of(kWorld, 0) + pattern(1, 700));
@@ -200,7 +200,7 @@ TEST_F(Cancel, receive_of_a_partial_eager_message_ends_and_the_lane_stays_usable
         engine_->advance(kBegin);
         cancel(asked.receive);
         EXPECT_EQ(asked.ended, 0);
-        pass(early ? 2 * kPatience : kPatience);
+        pass(early ? 2 * patience : patience);
         expect_ended(asked, Errc::cancelled);
         claim(asked);
         says(Lane::eager, std::span(message).subspan(cut));
@@ -227,7 +227,7 @@ TEST_F(Cancel, operations_end_once_when_the_link_goes_down_meanwhile) {
     pump();
     for (const Asked* asked : {&received, &sent, &small}) expect_ended(*asked, Errc::timed_out);
     EXPECT_EQ(engine_->next_deadline(), std::nullopt);
-    pass(2 * kPatience);
+    pass(2 * patience);
 }
 
 TEST_F(Cancel, peer_that_never_answers_withdrawals_is_disconnected) {

@@ -61,7 +61,7 @@ public:
             }
             case 1:
                 if (sent < 300) {
-                    link->send(source, {});
+                    link->send(source_, {});
                     ++sent;
                 }
                 break;
@@ -127,7 +127,7 @@ private:
     Random* random_;
     std::vector<std::byte> content_ = pattern(9, 100'000);
     std::array<port::ConstBytes, 1> regions_{port::ConstBytes(content_)};
-    port::MemorySource source{regions_};
+    port::MemorySource source_{regions_};
     std::map<std::uint64_t, std::unique_ptr<FickleSink>> sinks_;
     std::vector<std::unique_ptr<FickleSink>> lanes_;
     std::vector<std::shared_ptr<const port::PeerMemory>> memories_;
