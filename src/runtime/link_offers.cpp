@@ -48,6 +48,7 @@ LinkOffers::Offer* LinkOffers::find(const NodeId& node, std::string_view kind) n
 
 void LinkOffers::fail(Offer& offer, std::string why) {
     offer.state = State::failed;
+    ++changes_;
     offer.why = std::move(why);
     NEXAR_LOG_DEBUG("no further link to node {} because {}", offer.peer.node.to_hex(), offer.why);
 }
@@ -58,6 +59,7 @@ void LinkOffers::handle(const port::LinkEvent& event) {
     if (found == offers_.end()) return;
     if (std::holds_alternative<port::Up>(event.what)) {
         found->state = State::up;
+        ++changes_;
     } else if (const auto* down = std::get_if<port::Down>(&event.what)) {
         found->link.reset();
         if (found->state != State::failed) fail(*found, down->reason.cause());

@@ -38,6 +38,8 @@ public:
 
     /// True when every pair that may have a link of every kind has it or never will.
     bool settled() const noexcept;
+    /// Changes whenever the outcome of an offer is known.
+    std::uint64_t changes() const noexcept { return changes_; }
     /// Why the pair with this member has no link of a further kind. Empty if it has one, or it is
     /// not known yet.
     std::string why_not(const NodeId& node) const;
@@ -66,12 +68,13 @@ private:
     void take(TimePoint now, const NodeId& from, const wire::LinkOffer& invitation);
     void take(const NodeId& from, const wire::LinkRefusal& refusal);
     Offer* find(const NodeId& node, std::string_view kind) noexcept;
-    static void fail(Offer& offer, std::string why);
+    void fail(Offer& offer, std::string why);
 
     engine::Engine* engine_;
     std::vector<Kind> kinds_;
     std::vector<Offer> offers_;
     bool quiet_ = true;  // no offer is pending
+    std::uint64_t changes_ = 0;
 };
 
 }  // namespace nexar::runtime

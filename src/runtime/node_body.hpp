@@ -152,6 +152,7 @@ private:
     bool take_events(TimePoint now);
     bool take_further_events(TimePoint now);
     std::string_view link_choice() const;
+    std::vector<engine::PeerReport> reports() const;
     bool allows_further_links() const;
     void require_links();
     void follow_seed(TimePoint now);

@@ -141,9 +141,10 @@ void NodeBody::take_view(TimePoint now, const View& view) {
 }
 
 void NodeBody::tell_seed() {
-    if (!seed_ || world_ == nullptr || told_changes_ == mesh_.changes()) return;
-    told_changes_ = mesh_.changes();
-    for (const engine::PeerReport& report : mesh_.reports()) {
+    const std::uint64_t changes = mesh_.changes() + offers_.changes();
+    if (!seed_ || world_ == nullptr || told_changes_ == changes) return;
+    told_changes_ = changes;
+    for (const engine::PeerReport& report : reports()) {
         if (!report.connected || !report.address) continue;
         seed_->report(
             {.rank = report.rank,
@@ -264,9 +265,16 @@ Result<void> NodeBody::wait_formed(TimePoint deadline) {
 
 std::vector<engine::PeerReport> NodeBody::peers() {
     const runtime::Progress::Guard guard(progress());
+    return reports();
+}
+
+/// Under the lock: how this node reached its peers, with the links that it uses.
+std::vector<engine::PeerReport> NodeBody::reports() const {
     std::vector<engine::PeerReport> all = mesh_.reports();
     for (engine::PeerReport& one : all) {
         one.links = engine_.links_of(one.node);
+        if (offers_.has_link(one.node))
+            one.why += one.why.empty() ? "shared memory" : "; shared memory";
         if (const std::string why = offers_.why_not(one.node); !why.empty()) {
             one.why +=
                 fmt::format("{}no shared memory because {}", one.why.empty() ? "" : "; ", why);

@@ -14,6 +14,7 @@
 #include "bench/plan.hpp"
 #include "bench/report.hpp"
 #include "command.hpp"
+#include "engine/memory_layout.hpp"
 #include "help.hpp"
 #include "runtime/collective_profile.hpp"
 
@@ -121,9 +122,14 @@ schedule::Links links_of(const Communicator& world) {
     return schedule::Links(hosts);
 }
 
-int measure_all(const Plan& plan, const Node& node, const Config& config) {
+int measure_all(Plan& plan, const Node& node, const Config& config) {
     const Communicator world = node.world();
     const bench::LinkUse links = bench::links_between(node);
+    if (const auto layout = engine::MemoryLayout::of(config.size("collective_memory"));
+        layout && links.all_share_memory()) {
+        plan.profile.memory.slot_bytes = layout->slot_bytes;
+        plan.profile.memory.buffer_bytes = layout->buffer_bytes;
+    }
     if (const auto fine = links.require(config.choice("link")); !fine) {
         if (world.rank() == 0) throw Error(fine.error());
         return kExitOk;  // all ranks know, and rank 0 reports it

@@ -44,6 +44,15 @@ std::string name_of(unsigned set) {
 
 }  // namespace
 
+bool LinkUse::all_share_memory() const {
+    for (std::uint32_t rank = 0; rank < world_; ++rank) {
+        for (std::uint32_t peer = rank + 1; peer < world_; ++peer) {
+            if ((between(rank, peer) & shm) == 0) return false;
+        }
+    }
+    return world_ > 1;
+}
+
 std::string LinkUse::text() const {
     std::array<std::uint32_t, 8> pairs{};  // by set
     for (std::uint32_t rank = 0; rank < world_; ++rank) {

@@ -25,6 +25,9 @@ public:
     /// "shm"; "shm between 5 pairs, quic between 1 pair" if pairs differ; "none" without pairs.
     std::string text() const;
 
+    /// True if every pair, of which there is at least one, has shared memory.
+    bool all_share_memory() const;
+
     /// Fails with unsupported, naming a pair, if a connected pair does not send its data over
     /// `link`, which is quic, shm or auto (any).
     Result<void> require(std::string_view link) const;
