@@ -298,7 +298,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested) { return tested.param.name; });
 
 TEST(progress_wait, a_spinning_thread_only_looks_until_something_is_due_or_the_lock_was_taken) {
-    const auto progress = make_progress({.spin = 60s});
+    const auto progress = make_progress({.waiting = Waiting::spin});
     Watcher watcher(*progress);
     FakeNode node(*progress);
     Completion completion;
