@@ -135,7 +135,7 @@ void NodeBody::take_view(TimePoint now, const View& view) {
     mesh_.set_eager(!lazy_);
     mesh_.adopt(now, view, identity_.node);
     if (allows_further_links()) offers_.begin(now, view, identity_, profile->links);
-    const std::size_t here = static_cast<std::size_t>(loop_->nodes.load());
+    const auto here = static_cast<std::size_t>(loop_->nodes.load());
     progress().set_local_ranks(runtime::processes_on_host(profile->links, members_.size(),
                                                           static_cast<std::size_t>(me), here));
 }
@@ -206,7 +206,11 @@ bool NodeBody::allows_further_links() const {
 
 std::string_view NodeBody::link_choice() const {
     if (!options_.link.empty()) return options_.link;
-    return config_ ? config_->choice("link") : "auto";
+    if (!config_) return "auto";
+    // A side that has the shared-memory link may use it, finish and leave before the other side has
+    // it, and what it sent is then lost. Until both sides confirm the link first, members that
+    // joined use it only if they ask for it.
+    return config_->choice("link") == "auto" ? "quic" : config_->choice("link");
 }
 
 /// With link=shm, fails the formation if a pair has no shared memory.
