@@ -45,7 +45,8 @@ struct NodeOptions {
     RpcOptions rpc{};
     /// Same as the setting collective_algorithm, for nodes that do not read settings.
     std::string collective_algorithm{};
-    /// Same as the setting link, for nodes that do not read settings: auto, quic or shm.
+    /// For nodes that do not read settings: quic and shm as in the setting link; empty or auto:
+    /// shared memory where it can be had, and QUIC.
     std::string link{};
 };
 

@@ -125,7 +125,7 @@ bool NodeBody::take_events(TimePoint now) {
         if (!of_seed && !mesh_.handle(now, *event)) engine_.handle(*event);
         if (std::holds_alternative<port::Down>(event->what)) first().forget(event->link);
     }
-    any = take_further_events(now) || any;
+    any = take_further_events() || any;
     if (seed_) follow_seed(now);
     mesh_.turn(now);
     offers_.turn(now);
@@ -133,7 +133,7 @@ bool NodeBody::take_events(TimePoint now) {
     return any;
 }
 
-bool NodeBody::take_further_events(TimePoint /*now*/) {
+bool NodeBody::take_further_events() {
     bool any = false;
     for (std::size_t i = 1; i < carriers_.size(); ++i) {
         while (const auto event = carriers_[i]->poll_event()) {
