@@ -46,7 +46,7 @@ struct NodeOptions {
     /// Same as the setting collective_algorithm, for nodes that do not read settings.
     std::string collective_algorithm{};
     /// For nodes that do not read settings: quic and shm as in the setting link; empty or auto:
-    /// shared memory where it can be had, and QUIC.
+    /// shared memory where it is available, and QUIC.
     std::string link{};
 };
 
