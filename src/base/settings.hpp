@@ -133,8 +133,8 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
     {.name = "link",
      .spec = ChoiceSpec{.fallback = "auto", .choices = kLinks},
      .scope = SettingScope::cluster,
-     .help = "Kind of link between members: auto and quic use QUIC; shm uses shared memory and "
-             "requires all ranks on one machine"},
+     .help = "Kind of link between members: auto uses shared memory on one machine where possible "
+             "and QUIC elsewhere; quic and shm allow only that kind"},
     {.name = "link_idle_timeout",
      .spec = DurationSpec{.fallback = std::chrono::seconds(30),
                           .min = std::chrono::seconds(1),

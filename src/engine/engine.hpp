@@ -163,13 +163,16 @@ public:
     bool take_over(port::Link& link, std::unique_ptr<LaneReader>& control,
                    std::uint64_t control_bytes);
     /// A frame of a peer about a further link.
+    using LinkMessage = std::variant<wire::LinkOffer, wire::LinkRefusal, wire::LinkReady>;
     struct LinkNews {
         NodeId node{};
-        std::variant<wire::LinkOffer, wire::LinkRefusal> message{};
+        LinkMessage message{};
     };
     std::optional<LinkNews> poll_link_news();
-    void offer_link(const NodeId& node, const wire::LinkOffer& offer);
-    void refuse_link(const NodeId& node, const wire::LinkRefusal& refusal);
+    void send_link_news(const NodeId& node, const LinkMessage& message);
+    /// Lets a further link be used: the peer has it too. Until then this node only reads it, unless
+    /// it has no other. Returns false if the peer's link is not up.
+    bool use_link(const NodeId& node, port::LinkId link);
     bool is_connected(const NodeId& node) const noexcept;
     /// The kinds of the links of a peer.
     std::vector<std::string> links_of(const NodeId& node) const;

@@ -69,6 +69,11 @@ Result<LanePayload> Engine::on_frame(Peer& peer, const wire::FrameHeader& header
             NEXAR_TRY(on_link_news(peer, refusal.message));
             return LanePayload{};
         }
+        case wire::FrameType::link_ready: {
+            NEXAR_TRY_VALUE(ready, wire::decode_body<wire::LinkReady>(header, body));
+            NEXAR_TRY(on_link_news(peer, ready.message));
+            return LanePayload{};
+        }
         case wire::FrameType::abort: {
             NEXAR_TRY_VALUE(abort, wire::decode_body<wire::Abort>(header, body));
             NEXAR_TRY(hear_abort(abort.message, &peer));
@@ -85,7 +90,7 @@ template <class Message>
 Result<void> Engine::on_link_news(Peer& peer, const Message& message) {
     constexpr std::size_t kMostNews = 16;
     if (++peer.link_news > kMostNews) {
-        return Error(Errc::limit_exceeded, "the peer offers or refuses too many links");
+        return Error(Errc::limit_exceeded, "the peer sent too many frames about links");
     }
     link_news_.push_back({.node = peer.node, .message = message});
     return {};

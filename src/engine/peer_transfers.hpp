@@ -71,6 +71,9 @@ public:
     /// control lane, to which `control_bytes` were written after the preamble.
     void connect(port::Link& link, std::unique_ptr<LaneReader> control = nullptr,
                  std::uint64_t control_bytes = 0);
+    /// Says that the peer has this link too; it is then used if it is the best. A further link is
+    /// only read before that, unless no other is left. Returns false if this side does not have it.
+    bool use(port::LinkId link);
     /// Moves the lanes to this link, and opens streams on it from now on, whatever its speed is.
     /// Returns false if the peer does not have the link.
     bool prefer(port::LinkId link);
@@ -203,6 +206,9 @@ private:
     PayloadReceiver* forget(InStream& stream);
 
     // peer_transfers.cpp
+    PeerLink* find(port::LinkId link) const noexcept;
+    /// A link to use where any will do.
+    PeerLink& any_link() const noexcept;
     void choose();
     void on_down(PeerLink& link, const port::Down& down);
     void detach_streams(PeerLink& here, const port::Down& down, bool survives);

@@ -125,7 +125,7 @@ bool NodeBody::take_events(TimePoint now) {
         if (!of_seed && !mesh_.handle(now, *event)) engine_.handle(*event);
         if (std::holds_alternative<port::Down>(event->what)) first().forget(event->link);
     }
-    any = take_further_events() || any;
+    any = take_further_events(now) || any;
     if (seed_) follow_seed(now);
     mesh_.turn(now);
     offers_.turn(now);
@@ -133,13 +133,13 @@ bool NodeBody::take_events(TimePoint now) {
     return any;
 }
 
-bool NodeBody::take_further_events() {
+bool NodeBody::take_further_events(TimePoint now) {
     bool any = false;
     for (std::size_t i = 1; i < carriers_.size(); ++i) {
         while (const auto event = carriers_[i]->poll_event()) {
             any = true;
-            offers_.handle(*event);
             engine_.handle(*event);
+            offers_.handle(now, *event);
             if (std::holds_alternative<port::Down>(event->what)) carriers_[i]->forget(event->link);
         }
     }

@@ -150,7 +150,7 @@ private:
     Result<std::shared_ptr<port::SharedMemory>> allocate_shared(std::size_t bytes);
     bool finish_turn(TimePoint now);
     bool take_events(TimePoint now);
-    bool take_further_events();
+    bool take_further_events(TimePoint now);
     std::string_view link_choice() const;
     std::vector<engine::PeerReport> reports() const;
     bool allows_further_links() const;

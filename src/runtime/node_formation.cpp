@@ -206,11 +206,7 @@ bool NodeBody::allows_further_links() const {
 
 std::string_view NodeBody::link_choice() const {
     if (!options_.link.empty()) return options_.link;
-    if (!config_) return "auto";
-    // A side that has the shared-memory link may use it, finish and leave before the other side has
-    // it, and what it sent is then lost. Until both sides confirm the link first, members that
-    // joined use it only if they ask for it.
-    return config_->choice("link") == "auto" ? "quic" : config_->choice("link");
+    return config_ ? config_->choice("link") : "auto";
 }
 
 /// With link=shm, fails the formation if a pair has no shared memory.
