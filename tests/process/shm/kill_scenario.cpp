@@ -30,7 +30,6 @@ constexpr auto kNoticedWithin = kSanitized ? 500ms : 100ms;
 constexpr int kWarmUp = 3;
 constexpr std::size_t kMostGrowth = std::size_t{8} << 20U;
 constexpr std::size_t kMostHeapGrowth = std::size_t{256} << 10U;
-constexpr auto kLatestKill = 40ms;
 
 std::int64_t in_us(std::chrono::steady_clock::time_point time) {
     return std::chrono::duration_cast<Microseconds>(time.time_since_epoch()).count();
@@ -194,7 +193,7 @@ private:
         const auto sockets = abstract_sockets_of(victim.id());
         // This sleep waits for nothing: the test is about the moment of the kill.
         std::this_thread::sleep_for(
-            Microseconds(random_() % static_cast<unsigned>(Microseconds(kLatestKill).count())));
+            Microseconds(random_() % static_cast<std::uint64_t>(plan_.latest.count())));
         const auto killed = std::chrono::steady_clock::now();
         victim.kill();
         expect_reports(in_us(killed));

@@ -9,6 +9,7 @@ struct KillPlan {
     int kills = 0;
     int world = 4;
     std::uint64_t seed = 0;
+    std::chrono::microseconds latest = std::chrono::milliseconds(40);  // after the traffic began
 };
 
 /// Kills one rank after the other in the middle of shared-memory traffic, each time in a new world

@@ -11,11 +11,11 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(ShmSoak, survivors_notice_200_killed_ranks_within_100_ms_and_nothing_is_left_behind) {
-    survive_kills({.kills = 200, .seed = test_seed(1)});
+    survive_kills({.kills = 200, .seed = test_seed(1), .latest = 200ms});
 }
 
 TEST(ShmSoak, survivors_notice_killed_ranks_in_a_world_of_8) {
-    survive_kills({.kills = 50, .world = 8, .seed = test_seed(3)});
+    survive_kills({.kills = 50, .world = 8, .seed = test_seed(3), .latest = 200ms});
 }
 
 TEST(ShmSoak, traffic_goes_on_after_stops_of_5_s) {

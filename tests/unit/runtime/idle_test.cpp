@@ -23,7 +23,7 @@ std::chrono::microseconds used() {
     return duration(usage.ru_utime) + duration(usage.ru_stime);
 }
 
-class Idle : public testing::TestWithParam<std::string> {};
+class Idle : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Idle, a_receive_that_never_matches_uses_less_than_5_percent_of_a_processor) {
     for (const auto progressing : {Progressing::background, Progressing::user_loop}) {
@@ -45,7 +45,7 @@ TEST_P(Idle, nodes_whose_callers_compute_nothing_use_less_than_5_percent_of_a_pr
     EXPECT_LT(used() - before, 50ms);
 }
 
-INSTANTIATE_TEST_SUITE_P(Over, Idle, testing::Values("quic", "shm"),
+INSTANTIATE_TEST_SUITE_P(Over, Idle, ::testing::Values("quic", "shm"),
                          [](const auto& link) { return link.param; });
 
 }  // namespace
