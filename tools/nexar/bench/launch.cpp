@@ -87,6 +87,20 @@ Result<int> start_ranks(std::uint32_t world, std::vector<std::string> arguments,
         {.world = part.world, .settings = settings});
 }
 
+/// A rank that fails ends the whole job, so that its own error is reported and not those of the
+/// ranks that waited for it.
+int take_part(const Job& job, const Node& node, const Config& config) {
+    try {
+        return job.take_part(node, config);
+    } catch (const Error& error) {
+        const bool everywhere =
+            error.code() == Errc::invalid_argument || error.code() == Errc::aborted;
+        if (everywhere) throw;
+        node.world().abort(kExitFailure, error.what());
+        throw;
+    }
+}
+
 Result<int> be_rank(const Job& job, const run::NamedSettings& settings) {
     std::vector<NamedValue> code;
     code.reserve(settings.size());
@@ -99,7 +113,7 @@ Result<int> be_rank(const Job& job, const run::NamedSettings& settings) {
     options.settings.emplace_back("require_cluster", "true");
     Node node = join(options);
     NEXAR_TRY(job.fits(static_cast<std::uint32_t>(node.world().size())));
-    const int exit_code = job.take_part(node, loaded.config);
+    const int exit_code = take_part(job, node, loaded.config);
     node.close();
     return exit_code;
 }
