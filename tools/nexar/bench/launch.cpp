@@ -77,7 +77,8 @@ Result<int> start_ranks(std::uint32_t world, std::vector<std::string> arguments,
                          .count = shares.front().count,
                          .command = std::move(arguments),
                          .environment = run::as_variables(settings),
-                         .grace = std::chrono::seconds(10)};
+                         .grace = std::chrono::seconds(10),
+                         .bind = true};
     auto units = run::rank_units(part);
     for (run::Unit& unit : units) unit.gets_input = false;
     units.front()
