@@ -119,6 +119,8 @@ public:
     /// Lets the first collective of a communicator set up such memory with segments of this many
     /// bytes, if all ranks can. All ranks must call it, before the first collective.
     void want_memory(Context& context, std::size_t bytes);
+    /// After close(): frees the shared memory of all communicators. No operation may be pending.
+    void release_memory() noexcept;
     /// Goes on with collectives that wait for other ranks in shared memory. Returns true if
     /// anything happened. Call it often while operations are pending: nothing else wakes them.
     bool poll_memory();

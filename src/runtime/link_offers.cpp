@@ -37,6 +37,7 @@ void LinkOffers::begin(TimePoint now, const View& view, const Identity& me,
         }
     }
     quiet_ = offers_.empty();
+    begun_ = true;
     turn(now);
 }
 
@@ -64,7 +65,14 @@ void LinkOffers::handle(TimePoint now, const port::LinkEvent& event) {
         engine_->send_link_news(found->peer.node, wire::LinkReady{kinds_[found->kind].name});
     } else if (const auto* down = std::get_if<port::Down>(&event.what)) {
         found->link.reset();
-        if (found->state != State::failed) fail(*found, down->reason.cause());
+        if (found->state == State::failed) return;
+        const std::string& why = down->reason.cause();
+        if (found->state == State::begun && !found->invites) {
+            // Only this side may know why. The other one would wait for the handshake.
+            engine_->send_link_news(found->peer.node,
+                                    wire::LinkRefusal{kinds_[found->kind].name, why});
+        }
+        fail(*found, why);
     }
 }
 
@@ -164,10 +172,15 @@ bool LinkOffers::settled() const noexcept {
 }
 
 std::string LinkOffers::why_not(const NodeId& node) const {
+    bool offered = false;
     for (const Offer& offer : offers_) {
-        if (offer.peer.node == node && offer.state == State::failed) return offer.why;
+        if (offer.peer.node != node) continue;
+        if (offer.state == State::failed) return offer.why;
+        offered = true;
     }
-    return {};
+    if (offered || !begun_ || kinds_.empty()) return {};
+    return "the two have different addresses, so they run on different hosts or in different "
+           "network namespaces (containers)";
 }
 
 bool LinkOffers::has_link(const NodeId& node) const noexcept {

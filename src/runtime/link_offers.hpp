@@ -85,6 +85,7 @@ private:
     engine::Engine* engine_;
     std::vector<Kind> kinds_;
     std::vector<Offer> offers_;
+    bool begun_ = false;
     bool quiet_ = true;  // no offer is pending
     std::uint64_t changes_ = 0;
 };

@@ -272,6 +272,10 @@ void NodeBody::close() {
     close_calls();
     progress().remove(*this);
     closed_ = true;
+    if (const runtime::Progress::Guard guard(progress()); engine_.pending() == 0) {
+        // Handles of communicators may outlive this call by far.
+        engine_.release_memory();
+    }
     if (companion_) companion_->close();
     if (--loop_->nodes == 0) progress().stop();
 }

@@ -215,12 +215,11 @@ void NodeBody::require_links() {
     for (std::size_t rank = 0; rank < members_.size(); ++rank) {
         const NodeId& node = members_[rank];
         if (node == identity_.node || offers_.has_link(node)) continue;
-        const std::string why = offers_.why_not(node);
         formation_failure_ =
             Error(Errc::unsupported,
                   fmt::format("the setting link=shm requires shared memory between all ranks, but "
                               "this rank has none with rank {} because {}",
-                              rank, why.empty() ? "the two are on different hosts" : why),
+                              rank, offers_.why_not(node)),
                   {.rank = static_cast<int>(rank), .operation = "join"});
         return;
     }
