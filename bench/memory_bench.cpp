@@ -57,10 +57,15 @@ void in_memory(Report& report, const std::string& name, Collective what, std::si
 }
 
 /// The same with a thread per rank.
+struct Threads {
+    int batch = 1;  // operations
+    bool shared = false;
+};
 void between_threads(Report& report, const std::string& name, Collective what, std::size_t count,
-                     int batch) {
+                     const Threads& how) {
+    const int batch = how.batch;
     MemoryRanks ranks(2);
-    ranks.prepare(what, count);
+    ranks.prepare(what, count, how.shared);
     std::atomic<int> go = 0;
     std::atomic<int> ended = 0;
     std::atomic<bool> stop = false;
@@ -110,17 +115,19 @@ int main(int argc, char** argv) {
     in_memory(report, "one_thread_all_reduce_4KiB_ns", Collective::all_reduce, 1024);
     if (quick) return report.finish() ? 0 : 1;
     constexpr std::size_t kKiB = 256;  // elements
-    between_threads(report, "barrier_ns", Collective::barrier, 0, kBatch);
+    between_threads(report, "barrier_ns", Collective::barrier, 0, {.batch = kBatch});
     for (const std::size_t bytes : {8U, 1024U, 4096U, 16384U, 65536U}) {
         between_threads(report, "all_reduce_" + std::to_string(bytes) + "B_ns",
-                        Collective::all_reduce, bytes / 4, kBatch);
+                        Collective::all_reduce, bytes / 4, {.batch = kBatch});
     }
+    between_threads(report, "shared_all_reduce_256KiB_ns", Collective::all_reduce, 256 * kKiB,
+                    {.batch = 8, .shared = true});
     for (const std::size_t mib : {1U, 16U, 64U}) {
         for (const Collective what : {Collective::all_reduce, Collective::broadcast}) {
-            between_threads(
-                report,
-                std::string(nexar::schedule::name(what)) + "_" + std::to_string(mib) + "MiB_ns",
-                what, mib * 1024 * kKiB, 1);
+            const std::string name =
+                std::string(nexar::schedule::name(what)) + "_" + std::to_string(mib) + "MiB_ns";
+            between_threads(report, name, what, mib * 1024 * kKiB, {});
+            between_threads(report, "shared_" + name, what, mib * 1024 * kKiB, {.shared = true});
         }
     }
     return report.finish() ? 0 : 1;

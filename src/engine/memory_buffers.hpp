@@ -54,8 +54,10 @@ private:
 /// knows.
 class PeerBuffers {
 public:
-    /// Shares that the peer may not have seen yet. Beyond it this node copies instead, so that the
-    /// peer never has more mappings than its link allows.
+    /// Buffers that the peer knows, and those of them that it may not have seen yet. Beyond these
+    /// limits this node copies instead, so that the link always allows the segments of further
+    /// communicators, and the peer never has more mappings than its link allows.
+    static constexpr std::size_t kMostKnown = 48;
     static constexpr std::size_t kMostUnproven = 32;
 
     /// Also drops the buffers that the peer has released. Ignores memory that has no room for the
@@ -66,7 +68,9 @@ public:
     std::size_t size() const noexcept { return in_.size(); }
 
     bool knows(std::uint64_t name) const noexcept;
-    bool may_share() const noexcept { return unproven_ < kMostUnproven; }
+    bool may_share() const noexcept {
+        return out_.size() < kMostKnown && unproven_ < kMostUnproven;
+    }
     void shared(std::uint64_t name);
     /// The peer has read a buffer in place, so it has seen everything that was shared before.
     void prove() noexcept { unproven_ = 0; }

@@ -232,9 +232,15 @@ TEST(PeerBuffers, limit_what_a_peer_may_not_have_seen_yet) {
     EXPECT_FALSE(peer.may_share());
     peer.prove();
     EXPECT_TRUE(peer.may_share());
+    for (std::uint64_t name = 100; peer.may_share(); ++name) {
+        peer.shared(name);
+        peer.prove();
+        ASSERT_LE(name, 100 + engine::PeerBuffers::kMostKnown);
+    }
     EXPECT_TRUE(peer.knows(3));
     peer.forget(3);
     EXPECT_FALSE(peer.knows(3));
+    EXPECT_TRUE(peer.may_share());
 }
 
 TEST(OwnBuffers, are_found_by_memory_that_lies_in_them_entirely) {
