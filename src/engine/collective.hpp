@@ -146,14 +146,21 @@ public:
 };
 
 /// The collectives of one communicator that run in shared memory, one after the other.
-struct MemoryCollectives {
+struct MemoryCollectives final : BufferFinder {
     MemoryCollectives(Context& owner, MemorySegments segments)
-        : context(&owner), executor(std::move(segments)) {}
+        : context(&owner), executor(std::move(segments), this) {}
+    MemoryCollectives(const MemoryCollectives&) = delete;
+    MemoryCollectives& operator=(const MemoryCollectives&) = delete;
+    ~MemoryCollectives() override = default;
+
+    std::shared_ptr<const port::PeerMemory> find(std::uint32_t rank,
+                                                 std::uint64_t name) const override;
 
     Context* context;
     MemoryExecutor executor;
     IntrusiveList<CollectiveOperation, &CollectiveOperation::memory_hook> queue{};
     bool begun = false;  // the executor runs the first of the queue
+    bool shows = false;  // and the others read its shared buffers in place
     bool pumping = false;
     bool polled = false;  // in the list of CollectiveRunner::poll_memory()
     Hook<MemoryCollectives> polled_hook{};

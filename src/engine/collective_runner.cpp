@@ -62,16 +62,20 @@ Result<void> CollectiveRunner::plan(Context& context, CollectiveOperation& opera
                              .commutative = workload.commutative,
                              .in_place = operation.in_place};
     PlanCache& cache = context.collectives.plans;
-    const PlanCache::Entry* found = workload.has_counts ? nullptr : cache.find(key);
+    const bool cached = !workload.has_counts && !operation.terms.agrees_on_memory;
+    const PlanCache::Entry* found = cached ? cache.find(key) : nullptr;
     PlanCache::Entry made;
     if (found == nullptr) {
         schedule::Request request = request_of(context, operation);
-        NEXAR_TRY_VALUE(choice, schedule::choose(workload, context.collectives.profile));
+        schedule::Profile profile = context.collectives.profile;
+        // An algorithm that is forced may need the memory that the ranks are about to agree on.
+        if (operation.terms.agrees_on_memory) profile.forced.clear();
+        NEXAR_TRY_VALUE(choice, schedule::choose(workload, profile));
         made.choice = choice;
         made.result = result_of(request);
         request.segment = choice.segment;
         made.plan = plan_of(*choice.algorithm, request, workload.element_bytes);
-        if (!workload.has_counts) cache.add(key, made);
+        if (cached) cache.add(key, made);
         found = &made;
     }
     if (operation.plan != found->plan) operation.plan = found->plan;

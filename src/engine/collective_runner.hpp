@@ -79,6 +79,8 @@ public:
     /// Goes on with operations that wait for other ranks in shared memory. Returns true if anything
     /// happened.
     bool poll_memory() { return !polled_.empty() && poll_all_memory(); }
+    /// The user's memory that peers can read in place.
+    OwnBuffers& buffers() noexcept { return buffers_; }
 
     // Frames and stream names.
     Result<LanePayload> on_header(Peer& peer, Pair& pair, const wire::CollectiveHeader& header);
@@ -130,7 +132,11 @@ private:
     bool poll_all_memory();
     bool pump_memory(MemoryCollectives& memory);
     bool begin_memory(MemoryCollectives& memory, CollectiveOperation& operation);
-    static void begin_call(MemoryCollectives& memory, const CollectiveOperation& operation);
+    void begin_call(MemoryCollectives& memory, const CollectiveOperation& operation);
+    ShownVector show(const Context& context, const CollectiveOperation& operation,
+                     std::uint32_t stage);
+    static bool share(const OwnBuffers::Entry& buffer, Peer& peer);
+    static void end_call(MemoryCollectives& memory);
     void end_if_absent(MemoryCollectives& memory, CollectiveOperation& operation);
     bool end_if_lost(MemoryCollectives& memory, CollectiveOperation& operation);
     void leave_memory(CollectiveOperation& operation);
@@ -214,6 +220,7 @@ private:
     std::optional<TimePoint> due_{};
     IntrusiveList<CollectiveOperation, &CollectiveOperation::running_hook> running_{};
     IntrusiveList<MemoryCollectives, &MemoryCollectives::polled_hook> polled_{};
+    OwnBuffers buffers_{};
     bool some_lost_ = false;  // a peer is gone
 };
 

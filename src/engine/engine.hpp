@@ -125,6 +125,12 @@ public:
     /// anything happened. Call it often while operations are pending: nothing else wakes them.
     bool poll_memory();
 
+    /// Lets peers that share memory with this node read a buffer of the user in place, in
+    /// collectives that use it; see memory_buffers.hpp. Returns its name.
+    std::uint64_t add_buffer(std::shared_ptr<port::SharedMemory> memory);
+    /// The user released the buffer.
+    void remove_buffer(std::uint64_t name) noexcept;
+
     /// The message that a receive with this pattern would get now, if any.
     static std::optional<Envelope> look(Context& context, const Pattern& pattern) {
         return Messages::look(context, pattern);

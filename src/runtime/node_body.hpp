@@ -92,6 +92,8 @@ public:
 
     // node_formation.cpp
     void share_memory(engine::Context& context);
+    /// Under the lock: memory that peers can read. Errc::unsupported where there is none.
+    Result<std::shared_ptr<port::SharedMemory>> allocate_buffer(std::size_t bytes);
 
     TimePoint now() const noexcept { return clock_.now(); }
     /// True after close() was called. Any thread.

@@ -56,6 +56,27 @@ TEST(ExplainCommand, lists_the_algorithms_that_meet_the_requirements) {
                 AllOf(HasSubstr("tree in segments of 1MiB"), HasSubstr("because it is forced")));
 }
 
+TEST(ExplainCommand, names_the_path_of_a_payload_in_shared_memory) {
+    const auto path = [](const char* operation, const char* bytes, const char* buffers) {
+        return nexar({"explain", operation, "--bytes", bytes, "--world", "4", "--memory", "8MiB",
+                      "--buffers", buffers})
+            .output;
+    };
+    EXPECT_THAT(path("all_reduce", "1KiB", "shared"),
+                HasSubstr("copies its payload into its slot"));
+    EXPECT_THAT(path("all_reduce", "1MiB", "private"), HasSubstr("into its segment in "));
+    for (const char* operation : {"all_reduce", "reduce", "broadcast", "all_gather", "gather",
+                                  "scatter", "reduce_scatter"}) {
+        EXPECT_THAT(path(operation, "1MiB", "shared"),
+                    HasSubstr("in the shared buffer of its rank\n"))
+            << operation;
+    }
+    EXPECT_THAT(path("all_to_all", "1MiB", "shared"),
+                HasSubstr("; in-place calls copy it first\n"));
+    EXPECT_THAT(collective_refusal({"explain", "all_reduce", "--buffers", "mine"}),
+                HasSubstr("private, shared"));
+}
+
 TEST(ExplainCommand, chooses_according_to_the_settings) {
     const std::vector<std::string> base{"explain", "broadcast", "--bytes", "1MiB", "--world", "8"};
     const auto with = [&](const std::string& setting) {

@@ -14,6 +14,7 @@
 #include "collective.hpp"
 #include "command.hpp"
 #include "engine/memory_layout.hpp"
+#include "engine/memory_plan.hpp"
 #include "help.hpp"
 #include "schedule/picture/svg.hpp"
 #include "schedule/picture/text.hpp"
@@ -33,6 +34,7 @@ struct ExplainOptions {
     CollectiveQuestion question{};
     bool alternatives = false;
     std::string memory = "0";
+    std::string buffers = "private";
     std::string picture{};  // file; empty: none
 };
 
@@ -55,6 +57,44 @@ Result<schedule::Memory> shared_memory(std::string_view size) {
             fmt::format("0, or {} and more", format_size(engine::MemoryLayout::kLeastBytes)));
     }
     return schedule::Memory{.slot_bytes = layout->slot_bytes, .buffer_bytes = layout->buffer_bytes};
+}
+
+/// The path that the payload of an algorithm in memory takes.
+std::string path_of(const AskedCollective& asked, const Choice& choice, bool shared) {
+    schedule::Request request;
+    request.operation = asked.workload.operation;
+    request.world = asked.workload.world;
+    request.root = asked.root;
+    request.segment = choice.segment;
+    request.chunks = schedule::Chunks::even(asked.workload.count, asked.workload.world);
+    request.receives = request.chunks;
+    // A rank whose payload others read.
+    const bool from_root = request.operation == schedule::Collective::broadcast ||
+                           request.operation == schedule::Collective::scatter;
+    if (from_root || schedule::rooted(request.operation)) {
+        request.rank = (asked.root + (from_root ? 0 : 1)) % request.world;
+    }
+    const auto plan_of = [&](bool in_place) {
+        request.in_place = in_place;
+        return engine::MemoryPlan(choice.algorithm->build(request), *choice.algorithm, request,
+                                  asked.workload.element_bytes);
+    };
+    const engine::MemoryPlan plan = plan_of(false);
+    if (asked.workload.count == 0) return "there is no payload\n";
+    if (plan.in_slot()) {
+        return "a rank copies its payload into its slot, and the others read it there, whatever "
+               "memory it comes from\n";
+    }
+    if (!shared || !plan.shown(0)) {
+        return fmt::format(
+            "a rank copies its payload into its segment in {} rounds, and the others read it "
+            "there\n",
+            plan.rounds());
+    }
+    return fmt::format(
+        "the other ranks read the payload in place, in the shared buffer of its "
+        "rank{}\n",
+        plan_of(true).shown(0) ? "" : "; in-place calls copy it first");
 }
 
 std::string reason(const AskedCollective& asked, const std::vector<Choice>& all) {
@@ -128,6 +168,12 @@ Result<std::string> explanation(const ExplainOptions& options, const Invocation&
         chosen.algorithm->traits.medium == schedule::Medium::memory ? " in shared memory" : "",
         chosen.segment == 0 ? "" : " in segments of " + segment_of(asked, chosen),
         as_time(chosen.seconds), reason(asked, all));
+    if (options.buffers != "private" && options.buffers != "shared") {
+        return not_allowed("kind of buffers", options.buffers, "private, shared");
+    }
+    if (chosen.algorithm->traits.medium == schedule::Medium::memory) {
+        text += path_of(asked, chosen, options.buffers == "shared");
+    }
     if (asked.workload.world <= kMostShown) {
         NEXAR_TRY_VALUE(ranks, all_schedules(asked, chosen));
         text += work_of_ranks(asked, ranks);
@@ -153,6 +199,12 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
         ->type_name("SIZE")
         ->capture_default_str();
     command
+        ->add_option("--buffers", options->buffers,
+                     "With --memory: whether inputs and outputs are private memory or shared "
+                     "buffers")
+        ->type_name("KIND")
+        ->capture_default_str();
+    command
         ->add_option("--picture", options->picture,
                      "Draws the messages as an SVG image into this file, for up to 8 ranks")
         ->type_name("FILE");
@@ -168,7 +220,8 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
              "  nexar explain all_reduce --bytes 64MiB --world 8\n"
              "  nexar explain broadcast --bytes 1KiB --world 100 --all\n"
              "  nexar explain all_reduce --world 4 --algorithm ring --picture ring.svg\n"
-             "  nexar explain all_reduce --world 1024 --latency 2us --bandwidth 400Gbps");
+             "  nexar explain all_reduce --world 1024 --latency 2us --bandwidth 400Gbps\n"
+             "  nexar explain all_reduce --world 8 --bytes 1MiB --memory 8MiB --buffers shared");
     command->callback(
         [options, &invocation] { invocation.exit_code = say(explanation(*options, invocation)); });
 }
