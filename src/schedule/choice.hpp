@@ -34,7 +34,7 @@ struct Profile {
     /// Messages up to this size travel on the lane, directly behind their header.
     std::uint64_t eager_bytes = std::uint64_t{64} << 10U;
 
-    /// The rates used to compare algorithms: those of the slowest link, which all ranks wait for.
+    /// The rates of the slowest link.
     const Rates& slowest_rates() const noexcept {
         return links.slowest() == LinkKind::host ? host_rates : rates;
     }

@@ -190,6 +190,16 @@ Schedule all_gather(const Request& request) {
 
 namespace {
 
+/// The runs of a share, those of the hosts after this one first: owners then send to the next host
+/// first, each to another one.
+std::vector<Span> runs_from_next_host(const Hosts& hosts, std::uint32_t owner) {
+    auto runs = runs_of(hosts.owned(owner));
+    const std::uint32_t own = hosts.owned(hosts.host(), owner).front();
+    const auto next = std::ranges::find_if(runs, [&](const Span& run) { return run.begin > own; });
+    std::ranges::rotate(runs, next);
+    return runs;
+}
+
 /// Where an owner keeps the chunks of its share while it folds them, one slice per run.
 std::vector<Slice> places_of(Builder& builder, const Request& request, const Slice& in,
                              std::span<const Span> runs, bool in_input) {
@@ -219,14 +229,14 @@ Schedule reduce_scatter(const Request& request) {
     for (std::uint32_t d = 1; d < local.size(); ++d) {
         const std::uint32_t peer = around(local.me, d, local.size());
         if (peer >= hosts.owners()) continue;
-        for (const Span& run : runs_of(hosts.owned(peer)))
+        for (const Span& run : runs_from_next_host(hosts, peer))
             builder.send(peer, chunk_range(in, chunks, run.begin, run.end));
     }
     if (owner != local.me) {
         builder.receive(owner, result);
         return std::move(builder).build();
     }
-    const auto runs = runs_of(hosts.owned(owner));
+    const auto runs = runs_from_next_host(hosts, owner);
     // In place the rest of the vector may be overwritten.
     const auto held = places_of(builder, request, in, runs, alone || in_place_here(request));
     for (std::size_t i = 0; !alone && i < runs.size(); ++i)
@@ -235,7 +245,7 @@ Schedule reduce_scatter(const Request& request) {
             .add();
     const auto place = [&](const Span& run) {
         std::size_t i = 0;
-        while (run.begin >= runs[i].end) ++i;
+        while (run.begin < runs[i].begin || run.begin >= runs[i].end) ++i;
         return part(held[i], chunks.offset(run.begin) - chunks.offset(runs[i].begin),
                     chunks.offset(run.end) - chunks.offset(run.begin));
     };
