@@ -37,6 +37,7 @@ schedule::Request request_of(const Context& context, const CollectiveOperation& 
     request.in_place = operation.in_place;
     request.chunks = operation.chunks;
     request.receives = operation.receives;
+    request.links = context.collectives.profile.links;
     return request;
 }
 

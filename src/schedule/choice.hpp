@@ -22,9 +22,9 @@ enum class Reproducibility : std::uint8_t {
 /// of a communicator, so that all of them make the same choice.
 struct Profile {
     Links links{};
-    Rates rates{};       // of links between hosts
-    Rates host_rates{};  // of links within a host
-    Memory memory{};     // shared by all ranks, if any
+    Rates rates{};                          // of links between hosts
+    Rates host_rates = kSharedMemoryRates;  // of links within a host
+    Memory memory{};                        // shared by all ranks, if any
     Reproducibility reproducibility = Reproducibility::ranks;
     /// Algorithms to use whatever they cost: one name, or a list of operation=algorithm entries
     /// with optional maximum sizes of the vector, such as "all_reduce=tree:64KiB,all_reduce=ring";

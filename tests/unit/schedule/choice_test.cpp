@@ -304,6 +304,7 @@ TEST(Profiles, have_equal_hashes_only_if_they_are_equal) {
                                       {.rates = {.both_byte = 1e-9}},
                                       {.rates = {.fill_bytes = 1}},
                                       {.rates = {.ranks_per_core = 2}},
+                                      {.rates = {.shared_byte = 1e-9}},
                                       {.reproducibility = Reproducibility::runs},
                                       {.forced = "ring"},
                                       {.forced = "gnir"},
