@@ -100,7 +100,7 @@ Result<std::vector<std::uint32_t>> hosts_of(const CollectiveQuestion& question) 
         if (sizes[host] == 0 || sizes[host] > kMostRanks - machines.size()) return refused();
         machines.insert(machines.end(), sizes[host], host);
     }
-    if (machines.empty()) return refused();
+    if (machines.empty() || text.ends_with(',')) return refused();
     if (question.world && *question.world != machines.size()) {
         return not_allowed("world size for these hosts", std::to_string(*question.world),
                            fmt::format("{}; --world can be left out", machines.size()));
