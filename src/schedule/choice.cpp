@@ -74,6 +74,10 @@ std::string_view objection(const Algorithm& algorithm, const Workload& workload,
     if (in_memory && !profile.memory.shared()) {
         return "it runs in memory that all ranks share, and these ranks share none";
     }
+    if (in_memory && workload.begins_late) {
+        return "operations in memory run in the order of calls, and this one begins after an "
+               "exchange of counts";
+    }
     if (traits.two_level && !levels.two()) {
         return levels.hosts == 1 ? "it has a phase between hosts, and all ranks are on one host"
                                  : "it has a phase within hosts, and every rank has its own host";

@@ -58,6 +58,8 @@ struct Workload {
     std::uint32_t element_bytes = 1;
     bool commutative = true;
     bool has_counts = false;  // a v-variant
+    /// Later calls may have begun already, because this one had to exchange counts first.
+    bool begins_late = false;
 
     std::uint64_t bytes() const noexcept { return count * element_bytes; }
 };

@@ -42,6 +42,12 @@ constexpr Traits in_memory(Puts puts, std::uint32_t stages = 1) {
             .stages = stages,
             .puts = puts};
 }
+/// The same for chunks of different sizes that all ranks know.
+constexpr Traits counts_in_memory(Puts puts) {
+    Traits traits = in_memory(puts);
+    traits.takes_counts = true;
+    return traits;
+}
 constexpr Traits kPrefixInMemory{
     .keeps_order = true, .segments = true, .medium = Medium::memory, .puts = Puts::vector};
 
@@ -108,10 +114,11 @@ constexpr std::array kAlgorithms{
     Algorithm{Collective::reduce, "slots", in_memory(Puts::vector), slots::reduce},
     Algorithm{Collective::reduce, "slices", in_memory(Puts::chunks, 2), slices::reduce},
     Algorithm{Collective::broadcast, "slots", in_memory(Puts::vector), slots::broadcast},
-    Algorithm{Collective::all_gather, "slots", in_memory(Puts::chunk), slots::all_gather},
+    Algorithm{Collective::all_gather, "slots", counts_in_memory(Puts::chunk), slots::all_gather},
     Algorithm{Collective::gather, "slots", in_memory(Puts::chunk), slots::gather},
     Algorithm{Collective::scatter, "slots", in_memory(Puts::chunks), slots::scatter},
-    Algorithm{Collective::reduce_scatter, "slots", in_memory(Puts::chunks), slots::reduce_scatter},
+    Algorithm{Collective::reduce_scatter, "slots", counts_in_memory(Puts::chunks),
+              slots::reduce_scatter},
     Algorithm{Collective::all_to_all, "slots", in_memory(Puts::chunks), slots::all_to_all},
     Algorithm{Collective::scan, "slots", kPrefixInMemory, slots::scan},
     Algorithm{Collective::exclusive_scan, "slots", kPrefixInMemory, slots::exclusive_scan},

@@ -293,6 +293,13 @@ TEST(Choosing, says_why_an_algorithm_in_memory_cannot_run) {
                 HasSubstr("the shared memory is too small for this vector and this many ranks"));
     Workload uneven = workload(Collective::all_gather, 4, 1 << 20U);
     uneven.has_counts = true;
+    EXPECT_EQ(choose(uneven, {.memory = kMemory})->algorithm->traits.medium, Medium::memory);
+    uneven.begins_late = true;
+    EXPECT_EQ(choose(uneven, {.memory = kMemory})->algorithm->traits.medium, Medium::messages);
+    EXPECT_THAT(choose(uneven, {.memory = kMemory, .forced = "slots"}).error().what(),
+                HasSubstr("operations in memory run in the order of calls"));
+    uneven = workload(Collective::gather, 4, 1 << 20U);
+    uneven.has_counts = true;
     EXPECT_EQ(choose(uneven, {.memory = kMemory})->algorithm->traits.medium, Medium::messages);
 }
 
