@@ -98,6 +98,18 @@ public:
     void start(Context& context, SendOperation& send);
     void start(Context& context, ReceiveOperation& receive);
     void start(Context& context, ProbeOperation& probe);
+    /// Sends a small message without an operation, as if start() had been called and the send had
+    /// ended. Returns false, having done nothing, if that is not possible now. record_sent() should
+    /// follow.
+    bool send_at_once(Context& context, Rank to, Tag tag, port::ConstBytes content) {
+        if (aborted_ || closing_ || pending_ >= options_.max_pending) return false;
+        return messages_.send_at_once(context, to, tag, content);
+    }
+    void record_sent(TimePoint now, const Context& context, Rank to, Tag tag,
+                     std::size_t bytes) noexcept {
+        recording_.advance(now);
+        recording_.sent(context, to, tag, bytes);
+    }
     /// Receives a message that was taken out of matching; the engine owns `message` again.
     void start(InMessage& message, ReceiveOperation& receive);
     void start(Context& context, CallOperation& call);
@@ -147,6 +159,8 @@ public:
     /// calls that depend on the time.
     void advance(TimePoint now);
     std::optional<TimePoint> next_deadline() const noexcept;
+    /// The time of events that are recorded from now on; advance() sets it too.
+    void set_recording_time(TimePoint now) noexcept { recording_.advance(now); }
 
     /// The functions that this node serves, and the calls it receives.
     Calls& calls() noexcept { return calls_; }

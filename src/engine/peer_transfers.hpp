@@ -105,6 +105,9 @@ public:
     /// If `receiver` is taking a payload on this lane, the rest of the payload is dropped.
     void skip(port::Lane lane, const PayloadReceiver& receiver) noexcept;
 
+    /// Inside Transfers::Owner::on_frame(): see FrameReader::Taker.
+    using LaneReader::Taker::behind_frame;
+
     // Payload streams.
     /// Starts to send a payload; requires a link. `out.released()` follows.
     void send(OutStream& out, const TransferName& name, port::Priority priority);

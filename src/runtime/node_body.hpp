@@ -87,6 +87,12 @@ public:
     const Recorder& recorder() const noexcept { return recorder_; }
     Duration collective_timeout() const noexcept { return collective_timeout_; }
 
+    /// Sends a small message without a task. Returns false, having done nothing, if that is not
+    /// possible now.
+    bool send_at_once(engine::Context& context, Rank to, Tag tag, port::ConstBytes content);
+    /// Under the lock, after this thread has started `operation`: looks whether it ends soon.
+    void look_at_once(const engine::CollectiveOperation& operation) noexcept;
+
     TaskOwner make_task(std::shared_ptr<CommunicatorBody> communicator);
     void keep(Task* task) noexcept;
 
@@ -147,6 +153,7 @@ private:
     port::Carrier& first() const noexcept { return *carriers_.front(); }
     bool on_ready(TimePoint now);
     void flush(TimePoint now);
+    bool flush_unsent(TimePoint now);
     Result<std::shared_ptr<port::SharedMemory>> allocate_shared(std::size_t bytes);
     bool finish_turn(TimePoint now);
     bool take_events(TimePoint now);
@@ -180,6 +187,7 @@ private:
     engine::Engine engine_;
     engine::Mesh mesh_;
     runtime::LinkOffers offers_;
+    bool looks_at_once_;
     TimePoint first_looked_{};  // when this node last looked at the first carrier
     TimePoint first_active_{};  // when something last arrived on it
     bool slept_ = false;        // since then
