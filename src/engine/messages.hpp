@@ -55,6 +55,7 @@ public:
 
     /// Sets the current time and ends cancelled operations whose peer did not answer in time.
     void advance(TimePoint now);
+    bool has_deadline() const noexcept { return !giving_up_.empty(); }
     std::optional<TimePoint> next_deadline() const noexcept;
 
     // Frames and stream names.

@@ -162,6 +162,7 @@ bool NodeBody::on_ready(TimePoint now) {
     first_looked_ = now;
     if (!first().on_ready(now)) return any;
     first_active_ = now;
+    first_came_ = true;
     return true;
 }
 
@@ -243,6 +244,22 @@ bool NodeBody::send_at_once(engine::Context& context, Rank to, Tag tag, port::Co
     return true;
 }
 
+void NodeBody::start_by_poster(Task& task) noexcept {
+    engine::Context& context = *task.communicator->context;
+    const bool published =
+        task.what == Task::What::collective && engine_.publish(context, *task.collective);
+    // A published collective is visible to the other ranks; the rest is done while they read it.
+    const TimePoint time = now();
+    if (published) {
+        engine_.enter_published(time, *task.collective);
+    } else {
+        engine_.advance(time);
+        task.start(engine_);
+    }
+    if (task.what == Task::What::collective) look_at_once(*task.collective);
+    settle(time);
+}
+
 // A collective in shared memory usually ends within the time that a thread needs to begin to wait,
 // so the caller looks for the other ranks' parts right away.
 void NodeBody::look_at_once(const engine::CollectiveOperation& operation) noexcept {
@@ -265,7 +282,8 @@ bool NodeBody::turn(TimePoint now) noexcept {
 bool NodeBody::look(TimePoint now) noexcept {
     if (first().wants_write()) return turn(now);
     engine_.set_recording_time(now);
-    const TimePoint active = first_active_;
+    const std::uint64_t rare = engine_.rare_frames();
+    first_came_ = false;
     const bool arrived = on_ready(now);
     if (!engine_.poll_memory() && !arrived) return false;
     // Usually the thread that waited for this arrival is the driver, and its answer carries our
@@ -277,8 +295,12 @@ bool NodeBody::look(TimePoint now) noexcept {
         const bool called = dispatch_calls(now);
         if (started_more_) {
             settle(now);
-        } else if (!called && active == first_active_) {
-            progress().stay_quiet(engine_.next_deadline());  // nothing to acknowledge
+            return true;
+        }
+        const bool unsent = std::ranges::any_of(carriers_, &port::Carrier::has_unsent);
+        // Otherwise there is nothing to acknowledge, and nothing for other parts of the node.
+        if (!called && !unsent && !first_came_ && rare == engine_.rare_frames()) {
+            progress().stay_quiet(engine_.next_deadline());
         }
         return true;
     }

@@ -24,12 +24,7 @@ void Task::run_under_lock() noexcept {
 
 void Task::run_by_poster() noexcept {
     posting = true;
-    {
-        NodeBody& here = node();
-        const NodeAccess access(here, NodeAccess::LockHeld{});
-        start(access.engine());
-        if (what == What::collective) here.look_at_once(*collective);
-    }
+    node().start_by_poster(*this);
     posting = false;
 }
 
