@@ -211,12 +211,16 @@ void CollectiveRunner::take_number(Context& context, CollectiveOperation& operat
     here.running.push_back(&operation);
 }
 
-void CollectiveRunner::run(Context& context, CollectiveOperation& operation) {
+void CollectiveRunner::reset(CollectiveOperation& operation) noexcept {
     operation.reserved = false;
     operation.differs = false;
     operation.sends_used = 0;
     operation.queue.clear();
     operation.silent.reset();
+}
+
+void CollectiveRunner::run(Context& context, CollectiveOperation& operation) {
+    reset(operation);
     const auto laid_out = [&]() -> Result<void> {
         NEXAR_TRY(plan(context, operation));
         return lay_out(operation);
