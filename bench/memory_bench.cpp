@@ -32,16 +32,21 @@ double cpu_seconds() {
 
 /// A collective of two ranks that share memory, in one thread: the cost inside of the engines, with
 /// everything in the cache of one core.
-void in_memory(Report& report, const std::string& name, Collective what, std::size_t count) {
+void in_memory(Report& report, const std::string& name, Collective what, std::size_t count,
+               bool shared = false) {
     MemoryRanks ranks(2);
-    ranks.prepare(what, count);
+    ranks.prepare(what, count, shared);
+    const int repeat = count > 10'000 ? 1 : kBatch;
+    const int batches = count > 10'000 ? 4 : 40;
     const auto batch = [&] {
-        for (int i = 0; i < kBatch; ++i) {
+        for (int i = 0; i < repeat; ++i) {
             ranks.start(0);
             ranks.start(1);
-            while (!ranks.poll(1)) {
-            }
-            while (!ranks.poll(0)) {
+            bool first = false;
+            bool second = false;
+            while (!first || !second) {
+                second = second || ranks.poll(1);
+                first = first || ranks.poll(0);
             }
         }
     };
@@ -49,18 +54,23 @@ void in_memory(Report& report, const std::string& name, Collective what, std::si
     std::vector<double> seconds;
     for (int i = 0; i < 21; ++i) {
         const double begin = cpu_seconds();
-        for (int k = 0; k < 40; ++k) batch();
+        for (int k = 0; k < batches; ++k) batch();
         seconds.push_back(cpu_seconds() - begin);
     }
     std::ranges::sort(seconds);
-    report.row(name, seconds[seconds.size() / 2] * 1e9 / (40 * 2 * kBatch), "ns");
+    report.row(name, seconds[seconds.size() / 2] * 1e9 / (batches * 2 * repeat), "ns");
 }
 
 /// The same with a thread per rank.
+struct Threads {
+    int batch = 1;  // operations
+    bool shared = false;
+};
 void between_threads(Report& report, const std::string& name, Collective what, std::size_t count,
-                     int batch) {
+                     const Threads& how) {
+    const int batch = how.batch;
     MemoryRanks ranks(2);
-    ranks.prepare(what, count);
+    ranks.prepare(what, count, how.shared);
     std::atomic<int> go = 0;
     std::atomic<int> ended = 0;
     std::atomic<bool> stop = false;
@@ -108,19 +118,24 @@ int main(int argc, char** argv) {
     in_memory(report, "one_thread_all_reduce_8B_ns", Collective::all_reduce, 2);
     in_memory(report, "one_thread_broadcast_8B_ns", Collective::broadcast, 2);
     in_memory(report, "one_thread_all_reduce_4KiB_ns", Collective::all_reduce, 1024);
+    constexpr std::size_t kMiB = std::size_t{1} << 18U;  // elements
+    in_memory(report, "one_thread_all_reduce_1MiB_ns", Collective::all_reduce, kMiB);
+    in_memory(report, "one_thread_shared_all_reduce_1MiB_ns", Collective::all_reduce, kMiB, true);
     if (quick) return report.finish() ? 0 : 1;
     constexpr std::size_t kKiB = 256;  // elements
-    between_threads(report, "barrier_ns", Collective::barrier, 0, kBatch);
+    between_threads(report, "barrier_ns", Collective::barrier, 0, {.batch = kBatch});
     for (const std::size_t bytes : {8U, 1024U, 4096U, 16384U, 65536U}) {
         between_threads(report, "all_reduce_" + std::to_string(bytes) + "B_ns",
-                        Collective::all_reduce, bytes / 4, kBatch);
+                        Collective::all_reduce, bytes / 4, {.batch = kBatch});
     }
+    between_threads(report, "shared_all_reduce_256KiB_ns", Collective::all_reduce, 256 * kKiB,
+                    {.batch = 8, .shared = true});
     for (const std::size_t mib : {1U, 16U, 64U}) {
         for (const Collective what : {Collective::all_reduce, Collective::broadcast}) {
-            between_threads(
-                report,
-                std::string(nexar::schedule::name(what)) + "_" + std::to_string(mib) + "MiB_ns",
-                what, mib * 1024 * kKiB, 1);
+            const std::string name =
+                std::string(nexar::schedule::name(what)) + "_" + std::to_string(mib) + "MiB_ns";
+            between_threads(report, name, what, mib * 1024 * kKiB, {});
+            between_threads(report, "shared_" + name, what, mib * 1024 * kKiB, {.shared = true});
         }
     }
     return report.finish() ? 0 : 1;

@@ -10,7 +10,9 @@
 
 #include "base/buffer_pool.hpp"
 #include "base/pool_profile.hpp"
+#include "engine/context.hpp"
 #include "engine/engine.hpp"
+#include "engine/peer.hpp"
 
 namespace nexar::bench {
 
@@ -41,6 +43,7 @@ public:
         }
         for (std::uint32_t rank = 0; rank < world; ++rank) {
             Member& one = ranks_.emplace_back();
+            one.rank = rank;
             one.context = &one.engine.add_context(ContextId(1), members, Rank(rank));
             std::vector<std::shared_ptr<const port::PeerMemory>> others(segments.begin(),
                                                                         segments.end());
@@ -59,9 +62,10 @@ public:
     MemoryRanks& operator=(const MemoryRanks&) = delete;
 
     /// Sets up the operation that start() starts: an all-reduce of f32, a broadcast or a barrier.
-    void prepare(schedule::Collective what, std::size_t count) {
+    /// With `shared` its data is in shared buffers.
+    void prepare(schedule::Collective what, std::size_t count, bool shared = false) {
         for (Member& one : ranks_) {
-            one.data.resize(count);
+            one.data.resize(shared ? 0 : count);
             one.operation.terms = {
                 .what = what, .dtype = DType::f32, .element_bytes = sizeof(float), .count = count};
             one.operation.reducer.reset();
@@ -72,7 +76,8 @@ public:
             one.operation.in_place = true;
             one.operation.chunks =
                 schedule::Chunks::even(count, static_cast<std::uint32_t>(ranks_.size()));
-            one.operation.output.assign(1, std::as_writable_bytes(std::span(one.data)));
+            one.operation.output.assign(1, shared ? share(one, count * sizeof(float))
+                                                  : std::as_writable_bytes(std::span(one.data)));
             one.operation.timeout = std::chrono::hours(1);
         }
     }
@@ -94,10 +99,23 @@ private:
     struct Member {
         BufferPool pool{PoolProfile::inference()};
         engine::Engine engine{{}, pool};
+        std::uint32_t rank = 0;
         engine::Context* context = nullptr;
         engine::CollectiveOperation operation;
         std::vector<float> data;
     };
+    /// A shared buffer of a rank, as if its links had carried it to the others.
+    port::Bytes share(Member& owner, std::size_t bytes) {
+        const auto memory = std::make_shared<Segment>(engine::whole_buffer(bytes));
+        const std::uint64_t name = owner.engine.add_buffer(memory);
+        for (Member& other : ranks_) {
+            if (other.rank == owner.rank) continue;
+            owner.context->pairs[other.rank]->peer->buffers.shared(name);
+            other.context->pairs[owner.rank]->peer->buffers.add(name, memory);
+        }
+        return memory->bytes().first(bytes);
+    }
+
     std::deque<Member> ranks_;
 };
 

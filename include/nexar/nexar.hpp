@@ -20,6 +20,7 @@
 #include <nexar/result.hpp>
 #include <nexar/rpc.hpp>
 #include <nexar/seed.hpp>
+#include <nexar/shared_buffer.hpp>
 #include <nexar/status.hpp>
 #include <nexar/types.hpp>
 #include <nexar/version.hpp>

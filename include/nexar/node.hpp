@@ -7,6 +7,7 @@
 #include <nexar/communicator.hpp>
 #include <nexar/export.hpp>
 #include <nexar/rpc.hpp>
+#include <nexar/shared_buffer.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -72,6 +73,14 @@ public:
 
     /// The communicator of all members.
     Communicator world() const;
+
+    /// Elements, all zero, in memory that the other ranks of this host can read in place; see
+    /// SharedBuffer. Where the node has no shared memory with other ranks, this is ordinary memory.
+    /// Throws Errc::out_of_memory. Local: the ranks need not call it together.
+    template <class T>
+    SharedBuffer<T> allocate(std::size_t count) const {
+        return SharedBuffer<T>(body_, count);
+    }
 
     // Remote procedure calls between members, by world rank. A call that arrives before the
     // function is served fails with Errc::unknown_function: serve first, then tell the callers.

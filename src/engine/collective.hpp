@@ -117,7 +117,8 @@ public:
     // Used by the engine only, from here on.
     CollectiveRunner* runner = nullptr;
     std::uint64_t number = 0;
-    bool reserved = false;  // it has a number and waits for begin()
+    bool reserved = false;     // it has a number and waits for begin()
+    bool begins_late = false;  // it was reserved
     std::shared_ptr<const Plan> plan{};
     schedule::Slice result{};  // where an average is divided
     RunMemory memory{};
@@ -146,14 +147,21 @@ public:
 };
 
 /// The collectives of one communicator that run in shared memory, one after the other.
-struct MemoryCollectives {
+struct MemoryCollectives final : BufferFinder {
     MemoryCollectives(Context& owner, MemorySegments segments)
-        : context(&owner), executor(std::move(segments)) {}
+        : context(&owner), executor(std::move(segments), this) {}
+    MemoryCollectives(const MemoryCollectives&) = delete;
+    MemoryCollectives& operator=(const MemoryCollectives&) = delete;
+    ~MemoryCollectives() override = default;
+
+    std::shared_ptr<const port::PeerMemory> find(std::uint32_t rank,
+                                                 std::uint64_t name) const override;
 
     Context* context;
     MemoryExecutor executor;
     IntrusiveList<CollectiveOperation, &CollectiveOperation::memory_hook> queue{};
     bool begun = false;  // the executor runs the first of the queue
+    bool shows = false;  // and the others read its shared buffers in place
     bool pumping = false;
     bool polled = false;  // in the list of CollectiveRunner::poll_memory()
     Hook<MemoryCollectives> polled_hook{};

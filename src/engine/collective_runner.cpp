@@ -25,7 +25,8 @@ schedule::Workload workload_of(const CollectiveOperation& operation, std::uint32
             .largest = known ? operation.chunks.largest() : 0,
             .element_bytes = operation.terms.element_bytes,
             .commutative = !operation.reducer || operation.reducer->commutative(),
-            .has_counts = operation.terms.has_counts};
+            .has_counts = operation.terms.has_counts,
+            .begins_late = operation.begins_late};
 }
 
 schedule::Request request_of(const Context& context, const CollectiveOperation& operation) {
@@ -37,6 +38,7 @@ schedule::Request request_of(const Context& context, const CollectiveOperation& 
     request.in_place = operation.in_place;
     request.chunks = operation.chunks;
     request.receives = operation.receives;
+    request.links = context.collectives.profile.links;
     return request;
 }
 
@@ -62,16 +64,20 @@ Result<void> CollectiveRunner::plan(Context& context, CollectiveOperation& opera
                              .commutative = workload.commutative,
                              .in_place = operation.in_place};
     PlanCache& cache = context.collectives.plans;
-    const PlanCache::Entry* found = workload.has_counts ? nullptr : cache.find(key);
+    const bool cached = !workload.has_counts && !operation.terms.agrees_on_memory;
+    const PlanCache::Entry* found = cached ? cache.find(key) : nullptr;
     PlanCache::Entry made;
     if (found == nullptr) {
         schedule::Request request = request_of(context, operation);
-        NEXAR_TRY_VALUE(choice, schedule::choose(workload, context.collectives.profile));
+        schedule::Profile profile = context.collectives.profile;
+        // An algorithm that is forced may need the memory that the ranks are about to agree on.
+        if (operation.terms.agrees_on_memory) profile.forced.clear();
+        NEXAR_TRY_VALUE(choice, schedule::choose(workload, profile));
         made.choice = choice;
         made.result = result_of(request);
         request.segment = choice.segment;
         made.plan = plan_of(*choice.algorithm, request, workload.element_bytes);
-        if (!workload.has_counts) cache.add(key, made);
+        if (cached) cache.add(key, made);
         found = &made;
     }
     if (operation.plan != found->plan) operation.plan = found->plan;
@@ -177,6 +183,7 @@ void CollectiveRunner::start(Context& context, CollectiveOperation& operation) {
 
 void CollectiveRunner::reserve(Context& context, CollectiveOperation& operation) {
     take_number(context, operation);
+    operation.begins_late = true;
     operation.plan.reset();
     *context.collectives.past_call(operation.number) = {};
     // Later operations must leave the reserves to this one: the peer may have to finish it first.
@@ -197,18 +204,23 @@ void CollectiveRunner::take_number(Context& context, CollectiveOperation& operat
     operation.runner = this;
     operation.number = here.next++;
     operation.reserved = true;
+    operation.begins_late = false;
     operation.started = now_;
     operation.failure.reset();
     operation.links = 0;
     here.running.push_back(&operation);
 }
 
-void CollectiveRunner::run(Context& context, CollectiveOperation& operation) {
+void CollectiveRunner::reset(CollectiveOperation& operation) noexcept {
     operation.reserved = false;
     operation.differs = false;
     operation.sends_used = 0;
     operation.queue.clear();
     operation.silent.reset();
+}
+
+void CollectiveRunner::run(Context& context, CollectiveOperation& operation) {
+    reset(operation);
     const auto laid_out = [&]() -> Result<void> {
         NEXAR_TRY(plan(context, operation));
         return lay_out(operation);

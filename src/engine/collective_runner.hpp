@@ -61,6 +61,11 @@ public:
 
     // For operations that the engine has admitted.
     void start(Context& context, CollectiveOperation& operation);
+    /// Begins an operation in shared memory before any bookkeeping, and before the time is known,
+    /// so that the other ranks see this rank's part early. Returns false, having done nothing, if
+    /// that is not possible. enter_published() must follow at once.
+    bool publish(Context& context, CollectiveOperation& operation);
+    void enter_published(TimePoint now, CollectiveOperation& operation);
     /// Gives an operation its number before it can begin, so later calls have higher numbers. Its
     /// messages wait as if it had not been called. begin() or abandon() must follow.
     void reserve(Context& context, CollectiveOperation& operation);
@@ -79,6 +84,8 @@ public:
     /// Goes on with operations that wait for other ranks in shared memory. Returns true if anything
     /// happened.
     bool poll_memory() { return !polled_.empty() && poll_all_memory(); }
+    /// The user's memory that peers can read in place.
+    OwnBuffers& buffers() noexcept { return buffers_; }
 
     // Frames and stream names.
     Result<LanePayload> on_header(Peer& peer, Pair& pair, const wire::CollectiveHeader& header);
@@ -111,6 +118,7 @@ private:
     // collective_runner.cpp: calls
     void take_number(Context& context, CollectiveOperation& operation);
     void run(Context& context, CollectiveOperation& operation);
+    static void reset(CollectiveOperation& operation) noexcept;
     void list(CollectiveOperation& operation);
     static Result<void> plan(Context& context, CollectiveOperation& operation);
     Result<void> lay_out(CollectiveOperation& operation);
@@ -130,7 +138,11 @@ private:
     bool poll_all_memory();
     bool pump_memory(MemoryCollectives& memory);
     bool begin_memory(MemoryCollectives& memory, CollectiveOperation& operation);
-    static void begin_call(MemoryCollectives& memory, const CollectiveOperation& operation);
+    void begin_call(MemoryCollectives& memory, const CollectiveOperation& operation);
+    ShownVector show(const Context& context, const CollectiveOperation& operation,
+                     std::uint32_t stage);
+    static bool share(const OwnBuffers::Entry& buffer, Peer& peer);
+    static void end_call(MemoryCollectives& memory);
     void end_if_absent(MemoryCollectives& memory, CollectiveOperation& operation);
     bool end_if_lost(MemoryCollectives& memory, CollectiveOperation& operation);
     void leave_memory(CollectiveOperation& operation);
@@ -214,6 +226,7 @@ private:
     std::optional<TimePoint> due_{};
     IntrusiveList<CollectiveOperation, &CollectiveOperation::running_hook> running_{};
     IntrusiveList<MemoryCollectives, &MemoryCollectives::polled_hook> polled_{};
+    OwnBuffers buffers_{};
     bool some_lost_ = false;  // a peer is gone
 };
 

@@ -2,6 +2,7 @@
 // order of their numbers.
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -42,7 +43,7 @@ bool CollectiveRunner::run_at_once(Context& context, CollectiveOperation& operat
     const MemoryExecutor::State state = memory.executor.advance();
     if (memory.executor.take_published()) nudge_all(memory);
     if (state != MemoryExecutor::State::done) return false;
-    memory.begun = false;
+    end_call(memory);
     operation.unfinished = 0;
     conclude(operation);
     return true;
@@ -85,7 +86,7 @@ bool CollectiveRunner::pump_memory(MemoryCollectives& memory) {
         }
         if (state == MemoryExecutor::State::done) {
             any = true;
-            memory.begun = false;
+            end_call(memory);
             memory.queue.erase(*operation);
             operation->in_memory_queue = false;
             operation->unfinished = 0;
@@ -121,12 +122,70 @@ bool CollectiveRunner::begin_memory(MemoryCollectives& memory, CollectiveOperati
 }
 
 void CollectiveRunner::begin_call(MemoryCollectives& memory, const CollectiveOperation& operation) {
-    memory.executor.begin({.plan = operation.plan->memory(),
-                           .number = operation.number,
-                           .fingerprint = operation.terms.fingerprint,
-                           .memory = &operation.memory,
-                           .reducer = operation.reducer ? &*operation.reducer : nullptr});
+    MemoryCall call{.plan = operation.plan->memory(),
+                    .number = operation.number,
+                    .fingerprint = operation.terms.fingerprint,
+                    .memory = &operation.memory,
+                    .reducer = operation.reducer ? &*operation.reducer : nullptr};
+    if (!call.plan->in_slot()) {
+        for (const Pair* const pair : memory.context->pairs) {
+            if (pair != nullptr) pair->peer->buffers.drop_released();
+        }
+        for (std::uint32_t stage = 0; stage < call.plan->stages() && !buffers_.empty(); ++stage) {
+            call.shown.at(stage) = show(*memory.context, operation, stage);
+        }
+    }
+    memory.shows = call.shows();
+    memory.executor.begin(call);
     memory.begun = true;
+}
+
+/// Where the others can read what this rank would put in a stage: nowhere if it is not in a shared
+/// buffer, or a reader cannot get that buffer.
+ShownVector CollectiveRunner::show(const Context& context, const CollectiveOperation& operation,
+                                   std::uint32_t stage) {
+    const MemoryPlan& plan = *operation.plan->memory();
+    const auto& slice = plan.shown(stage);
+    if (!slice) return {};
+    const std::uint64_t bytes = slice->count * plan.element_bytes();
+    const port::Bytes vector = operation.memory.at(*slice, 0, bytes, plan.element_bytes());
+    if (vector.size() != bytes) return {};  // it is in several pieces
+    const OwnBuffers::Entry* const buffer = buffers_.find(vector);
+    if (buffer == nullptr) return {};
+    const ShownVector shown{
+        .name = buffer->name,
+        .offset = static_cast<std::uint64_t>(vector.data() - buffer->memory->bytes().data())};
+    if (!plan.aligned(shown.offset)) return {};
+    if (plan.readers() == MemoryPlan::Readers::one) {
+        return share(*buffer, *context.pairs[plan.reader()]->peer) ? shown : ShownVector{};
+    }
+    const bool all = std::ranges::all_of(context.pairs, [&](const Pair* pair) {
+        return pair == nullptr || share(*buffer, *pair->peer);
+    });
+    return all ? shown : ShownVector{};
+}
+
+bool CollectiveRunner::share(const OwnBuffers::Entry& buffer, Peer& peer) {
+    if (peer.buffers.knows(buffer.name)) return true;
+    if (!peer.buffers.may_share() || !peer.transfers.share(buffer.name, buffer.memory)) {
+        return false;
+    }
+    peer.buffers.shared(buffer.name);
+    return true;
+}
+
+/// The operation that the executor runs has succeeded.
+void CollectiveRunner::end_call(MemoryCollectives& memory) {
+    memory.begun = false;
+    if (!std::exchange(memory.shows, false)) return;
+    for (const Pair* const pair : memory.context->pairs) {
+        if (pair != nullptr) pair->peer->buffers.prove();
+    }
+}
+
+std::shared_ptr<const port::PeerMemory> MemoryCollectives::find(std::uint32_t rank,
+                                                                std::uint64_t name) const {
+    return context->pairs[rank]->peer->buffers.find(name);
 }
 
 /// Ends an operation that begins if a member is gone that has not published its part in it.
@@ -170,6 +229,7 @@ void CollectiveRunner::leave_memory(CollectiveOperation& operation) {
 /// All members, not only the partners of the current operation: another one may wait for a sign
 /// that this rank has finished with an earlier operation.
 void CollectiveRunner::nudge_all(const MemoryCollectives& memory) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // one for all, see port::Link::nudge()
     for (const Pair* const pair : memory.context->pairs) {
         if (pair != nullptr) services_->nudge(*pair->peer);
     }

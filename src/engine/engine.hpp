@@ -98,10 +98,27 @@ public:
     void start(Context& context, SendOperation& send);
     void start(Context& context, ReceiveOperation& receive);
     void start(Context& context, ProbeOperation& probe);
+    /// Sends a small message without an operation, as if start() had been called and the send had
+    /// ended. Returns false, having done nothing, if that is not possible now. record_sent() should
+    /// follow.
+    bool send_at_once(Context& context, Rank to, Tag tag, port::ConstBytes content) {
+        if (aborted_ || closing_ || pending_ >= options_.max_pending) return false;
+        return messages_.send_at_once(context, to, tag, content);
+    }
+    void record_sent(TimePoint now, const Context& context, Rank to, Tag tag,
+                     std::size_t bytes) noexcept {
+        recording_.advance(now);
+        recording_.sent(context, to, tag, bytes);
+    }
     /// Receives a message that was taken out of matching; the engine owns `message` again.
     void start(InMessage& message, ReceiveOperation& receive);
     void start(Context& context, CallOperation& call);
     void start(Context& context, CollectiveOperation& collective);
+    /// Begins a collective in shared memory, as the first thing of its start. Returns false, having
+    /// done nothing, if that is not possible: call start(). Otherwise enter_published() must follow
+    /// at once, with the time, which this call does not need.
+    bool publish(Context& context, CollectiveOperation& collective);
+    void enter_published(TimePoint now, CollectiveOperation& collective);
     /// Starts `counts` and reserves a number for `collective`, which depends on its result. When
     /// `counts` has ended, begin() or abandon() must follow, unless `collective` has already ended.
     void start(Context& context, CollectiveOperation& counts, CollectiveOperation& collective);
@@ -124,6 +141,12 @@ public:
     /// Goes on with collectives that wait for other ranks in shared memory. Returns true if
     /// anything happened. Call it often while operations are pending: nothing else wakes them.
     bool poll_memory();
+
+    /// Lets peers that share memory with this node read a buffer of the user in place, in
+    /// collectives that use it; see memory_buffers.hpp. Returns its name.
+    std::uint64_t add_buffer(std::shared_ptr<port::SharedMemory> memory);
+    /// The user released the buffer.
+    void remove_buffer(std::uint64_t name) noexcept;
 
     /// The message that a receive with this pattern would get now, if any.
     static std::optional<Envelope> look(Context& context, const Pattern& pattern) {
@@ -149,6 +172,11 @@ public:
     /// calls that depend on the time.
     void advance(TimePoint now);
     std::optional<TimePoint> next_deadline() const noexcept;
+    /// Counts frames other than those of messages, calls and collectives. When it changes, parts of
+    /// the node besides the engine may have something to do.
+    std::uint64_t rare_frames() const noexcept { return rare_frames_; }
+    /// The time of events that are recorded from now on; advance() sets it too.
+    void set_recording_time(TimePoint now) noexcept { recording_.advance(now); }
 
     /// The functions that this node serves, and the calls it receives.
     Calls& calls() noexcept { return calls_; }
@@ -287,6 +315,7 @@ private:
     std::deque<NodeId> wanted_;
     std::deque<LinkNews> link_news_;
     std::vector<Context*> exchanging_;  // whose MemorySetup waits for segments
+    std::uint64_t rare_frames_ = 0;
     bool closing_ = false;
     std::optional<wire::Abort> abort_{};
 };

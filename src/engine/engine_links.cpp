@@ -144,6 +144,7 @@ void Engine::lose(Peer& peer, const Error& reason) {
     collectives_.down(peer, reason);
     messages_.down(peer, reason);
     peer.segments.clear();
+    peer.buffers.clear();
     look_at_exchanges();
     std::erase_if(peer.pairs, [](const auto& entry) { return entry.second->ended; });
     peer.last_pair = nullptr;

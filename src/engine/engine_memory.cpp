@@ -114,8 +114,18 @@ void Engine::look_at_exchanges() {
 }
 
 void Engine::on_shared(Peer& peer, const port::Shared& shared) {
+    if (names_buffer(shared.name)) return peer.buffers.add(shared.name, shared.memory);
     peer.segments[shared.name] = shared.memory;
     look_at_exchanges();
+}
+
+std::uint64_t Engine::add_buffer(std::shared_ptr<port::SharedMemory> memory) {
+    return collectives_.buffers().add(std::move(memory));
+}
+
+void Engine::remove_buffer(std::uint64_t name) noexcept {
+    collectives_.buffers().remove(name);
+    for (const auto& peer : peers_) peer->buffers.forget(name);
 }
 
 /// Keeps a call until the ranks have agreed.

@@ -14,8 +14,11 @@ constexpr std::uint32_t kLooks = 64;
 
 }  // namespace
 
-MemoryExecutor::MemoryExecutor(MemorySegments segments)
-    : segments_(std::move(segments)), known_(segments_.world()) {}
+MemoryExecutor::MemoryExecutor(MemorySegments segments, const BufferFinder* buffers)
+    : segments_(std::move(segments)),
+      buffers_found_(buffers),
+      known_(segments_.world()),
+      seen_(segments_.world()) {}
 
 void MemoryExecutor::begin(const MemoryCall& call) noexcept {
     NEXAR_ASSERT(state_ != State::waiting);
@@ -25,10 +28,16 @@ void MemoryExecutor::begin(const MemoryCall& call) noexcept {
     announced_ = false;
     blocked_ = nullptr;
     first_ = next_buffer_;
-    if (!call.plan->in_slot()) {
+    if (copies()) {
         next_buffer_ = buffer_of(next_buffer_, call.plan->rounds());
     }
-    next_put_ = round_ = 0;
+    if (call.shows()) {
+        shown_use_ = {
+            .key = last_read_key(), .readers = call.plan->readers(), .reader = call.plan->reader()};
+    }
+    finishing_ = false;
+    unseen_.reset();
+    next_put_ = round_ = last_ = 0;
     phase_ = 0;
     group_ = peer_ = 0;
 }
@@ -47,20 +56,28 @@ MemoryExecutor::State MemoryExecutor::advance() {
         return state_ = State::done;
     }
     if (next_put_ == 0 && !put_round()) return state_;
-    while (true) {
+    while (round_ < plan.rounds()) {
         if (phase_ == 0) {
             if (next_put_ < plan.rounds() && !put_round()) return state_;
             phase_ = 1;
+            last_ = round_;
         }
         if (!run_phase()) return stuck_ != State::idle ? stuck_ : state_;
-        if (phase_ < plan.stages()) publish(publish_tick(round_, phase_, plan.stages()));
+        if (phase_ < plan.stages()) publish(publish_tick(last_, phase_, plan.stages()));
         group_ = peer_ = 0;
         if (++phase_ <= plan.stages()) continue;
         phase_ = 0;
-        if (++round_ < plan.rounds()) continue;
-        if (!plan.in_slot()) publish(kDone);
-        return state_ = State::done;
+        round_ = last_ + 1;
     }
+    return finish();
+}
+
+/// Ends the operation, unless others still read what this rank shows.
+MemoryExecutor::State MemoryExecutor::finish() {
+    if (!call_.plan->in_slot() && !std::exchange(finishing_, true)) publish(kDone);
+    if (call_.shows() && !is_free(shown_use_)) return state_;
+    look_away();
+    return state_ = State::done;
 }
 
 /// Runs the first phase of the next round. Returns false if its slot or buffer is still in use.
@@ -72,7 +89,7 @@ bool MemoryExecutor::put_round() {
     if (plan.in_slot()) {
         target =
             segments_.own(layout().slot(call_.number) + MemoryLayout::payload(plan.extent_bytes()));
-    } else {
+    } else if (copies()) {
         const std::size_t i = buffer_of(first_, next_put_);
         if (!is_free(buffers_[i])) return false;
         target = segments_.own(layout().buffer(i));
@@ -80,7 +97,11 @@ bool MemoryExecutor::put_round() {
                        .readers = plan.readers(),
                        .reader = plan.reader()};
     }
-    for (const MemoryPlan::Group& group : plan.phase(0)) run_group(group, next_put_, target);
+    if (call_.shown[0].name == 0) {
+        for (const MemoryPlan::Group& group : plan.phase(0)) {
+            run_group(group, next_put_, next_put_, target);
+        }
+    }
     if (next_put_ == 0) {
         slot = {.key = progress_key(call_.number, kDone),
                 .readers = plan.readers(),
@@ -89,8 +110,10 @@ bool MemoryExecutor::put_round() {
     }
     if (!plan.in_slot()) {
         const std::uint64_t tick = publish_tick(next_put_, 0, plan.stages());
-        segments_.store(MemoryLayout::stamp(buffer_of(first_, next_put_), 0),
-                        progress_key(call_.number, tick));
+        if (copies()) {
+            segments_.store(MemoryLayout::stamp(buffer_of(first_, next_put_), 0),
+                            progress_key(call_.number, tick));
+        }
         publish(tick);
     }
     ++next_put_;
@@ -102,7 +125,9 @@ bool MemoryExecutor::run_phase() {
     const MemoryPlan& plan = *call_.plan;
     const auto groups = plan.phase(phase_);
     std::byte* put_at = nullptr;
-    if (!plan.in_slot()) put_at = segments_.own(layout().buffer(buffer_of(first_, round_)));
+    if (!plan.in_slot() && (phase_ == plan.stages() || call_.shown.at(phase_).name == 0)) {
+        put_at = segments_.own(layout().buffer(buffer_of(first_, round_)));
+    }
     for (; group_ < groups.size(); ++group_, peer_ = 0) {
         const MemoryPlan::Group& group = groups[group_];
         const std::uint64_t begin = round_ * group.segment;
@@ -112,9 +137,14 @@ bool MemoryExecutor::run_phase() {
         for (; peer_ < peers.size(); ++peer_) {
             if (ready(peers[peer_]) != Ready::yes) return false;
         }
-        if (group.bytes > 0) run_group(group, round_, put_at);
+        if (phase_ == 1 && group_ == 0 && !plan.in_slot()) {
+            last_ = round_ + rounds_together() - 1;
+            while (next_put_ < plan.rounds() && next_put_ < last_ + 2) put_round();
+        }
+        if (group.bytes > 0) run_group(group, round_, last_, put_at);
     }
-    if (phase_ < plan.stages()) {
+    if (!still_shown()) return false;
+    if (phase_ < plan.stages() && copies()) {
         segments_.store(MemoryLayout::stamp(buffer_of(first_, round_), phase_),
                         progress_key(call_.number, publish_tick(round_, phase_, plan.stages())));
     }
@@ -125,7 +155,15 @@ void MemoryExecutor::publish_slot() noexcept {
     const std::size_t slot = layout().slot(call_.number);
     segments_.store(slot + MemoryLayout::kFingerprint, call_.fingerprint);
     segments_.store(slot + MemoryLayout::kSize, call_.plan->extent_bytes());
-    if (!call_.plan->in_slot()) segments_.store(slot + MemoryLayout::kFirst, first_);
+    if (!call_.plan->in_slot()) {
+        segments_.store(slot + MemoryLayout::kFirst, first_);
+        std::size_t at = slot + MemoryLayout::kShown;
+        for (const ShownVector& shown : call_.shown) {
+            segments_.store(at, shown.name);
+            segments_.store(at + 8, shown.offset);
+            at += 16;
+        }
+    }
     segments_.store(slot, call_.number + 1, std::memory_order_release);
     published_ = true;
 }
@@ -194,6 +232,9 @@ MemoryExecutor::Ready MemoryExecutor::greet(std::uint32_t rank) noexcept {
         stop(State::differs, rank);
         return Ready::never;
     }
+    if (!call_.plan->in_slot()) {
+        if (const Ready seen = see(rank); seen != Ready::yes) return seen;
+    }
     known.first = segments_.load(rank, slot + MemoryLayout::kFirst) % MemoryLayout::kBuffers;
     known.greeted = wanted;
     known.progress = std::max(known.progress, progress_key(call_.number, kEntered));
@@ -202,17 +243,20 @@ MemoryExecutor::Ready MemoryExecutor::greet(std::uint32_t rank) noexcept {
 
 /// What a rank must have published before this phase can read it, in this round.
 std::uint64_t MemoryExecutor::wanted_key() const noexcept {
-    return progress_key(call_.number, publish_tick(round_, phase_ - 1, call_.plan->stages()));
+    return progress_key(call_.number, publish_tick(last_, phase_ - 1, call_.plan->stages()));
 }
 
 MemoryExecutor::Ready MemoryExecutor::ready_in_round(std::uint32_t rank) noexcept {
     const std::uint32_t stage = phase_ - 1;
+    // A shown vector is complete from the start; still_shown() notices if its owner gives up.
+    const bool shown = seen_[rank].at(stage).data != nullptr;
+    if (shown && stage == 0) return Ready::yes;
     const std::uint64_t wanted = wanted_key();
     std::uint64_t progress = known_[rank].progress;
     if (progress < wanted) progress = refresh(rank);
     if (progress < wanted) return Ready::no;
     // Up to its end the operation itself shows that the data is there.
-    if (progress <= progress_key(call_.number, kDone)) return Ready::yes;
+    if (progress <= progress_key(call_.number, kDone) || shown) return Ready::yes;
     const std::size_t buffer = buffer_of(known_[rank].first, round_);
     if (segments_.load(rank, MemoryLayout::stamp(buffer, stage)) == wanted) return Ready::yes;
     stop(State::passed, rank);
@@ -227,12 +271,19 @@ void MemoryExecutor::stop(State state, std::uint32_t rank) noexcept {
 void MemoryExecutor::give_up() noexcept {
     if (state_ != State::waiting) return;
     publish(kGaveUp);
+    // The caller may write to its memory from now on: whoever sees that must also see the word.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    look_away();
     state_ = State::idle;
 }
 
 bool MemoryExecutor::needs(std::uint32_t rank) const noexcept {
     if (state_ != State::waiting) return false;
     const MemoryPlan& plan = *call_.plan;
+    if (call_.shows() && reads_shown(rank) && segments_.progress(rank) < shown_use_.key) {
+        return true;
+    }
+    if (finishing_) return false;
     const bool puts_left = next_put_ < plan.rounds();
     if (puts_left && std::ranges::binary_search(plan.partners(), rank)) return true;
     const bool more = round_ + 1 < plan.rounds();
@@ -243,6 +294,8 @@ bool MemoryExecutor::needs(std::uint32_t rank) const noexcept {
         for (const MemoryPlan::Group& group : groups.subspan(std::min(done, groups.size()))) {
             if (std::ranges::find(plan.peers(group), rank) == plan.peers(group).end()) continue;
             if (known_[rank].greeted != call_.number + 1 && !has_published(rank)) return true;
+            if (rank == unseen_) return true;
+            if (seen_[rank][0].data != nullptr && phase == 1) continue;
             const std::uint64_t last = progress_key(
                 call_.number, publish_tick(plan.rounds() - 1, phase - 1, plan.stages()));
             if (!plan.in_slot() && segments_.progress(rank) < last) return true;
@@ -259,6 +312,7 @@ bool MemoryExecutor::awaits(std::uint32_t rank) const noexcept {
             blocked_->readers == MemoryPlan::Readers::several || blocked_->reader == rank;
         return reads && segments_.progress(rank) < blocked_->key;
     }
+    if (unseen_) return rank == unseen_;
     if (phase_ == 0) return false;
     const MemoryPlan& plan = *call_.plan;
     const auto groups = plan.phase(phase_);

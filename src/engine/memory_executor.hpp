@@ -3,14 +3,23 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "compute/reduce.hpp"
+#include "engine/memory_buffers.hpp"
 #include "engine/memory_plan.hpp"
 #include "engine/memory_segments.hpp"
 #include "engine/run_memory.hpp"
 
 namespace nexar::engine {
+
+/// Where a rank shows its vector instead of copying it into its segment.
+struct ShownVector {
+    std::uint64_t name = 0;    // of a shared buffer; 0: it is copied
+    std::uint64_t offset = 0;  // in the buffer
+};
 
 /// An operation for MemoryExecutor. Everything that it refers to must outlive the operation.
 struct MemoryCall {
@@ -19,6 +28,10 @@ struct MemoryCall {
     std::uint64_t fingerprint = 0;
     const RunMemory* memory = nullptr;
     const compute::Reducer* reducer = nullptr;
+    /// By stage; only for plans in rounds, and only what MemoryPlan::shown() allows.
+    std::array<ShownVector, MemoryLayout::kStages> shown{};
+
+    bool shows() const noexcept { return shown[0].name != 0 || shown[1].name != 0; }
 };
 
 /// Runs the collectives of one communicator in the segments of its ranks, one after the other.
@@ -32,6 +45,12 @@ struct MemoryCall {
 /// it: by publishing something later, or by giving up. That needs no extra message where ranks wait
 /// for each other anyway.
 ///
+/// A rank whose vector is in a shared buffer publishes where it is instead of copying it, and the
+/// others read it in place. Its operation ends when they have. If it gives up before, it publishes
+/// that first, and releases its memory then: the word with its progress is the generation of what
+/// it shows. A reader looks at that word after it has read, and before it publishes or returns
+/// anything that it made of the data.
+///
 /// Never blocks. Other ranks may write anything to their segments at any time.
 class MemoryExecutor {
 public:
@@ -43,7 +62,9 @@ public:
         passed,   // another rank gave this operation up, see culprit()
     };
 
-    explicit MemoryExecutor(MemorySegments segments);
+    /// `buffers` finds the shared buffers of other ranks; it must outlive this object. Without it
+    /// operations in which other ranks show vectors wait.
+    explicit MemoryExecutor(MemorySegments segments, const BufferFinder* buffers = nullptr);
 
     const MemoryLayout& layout() const noexcept { return segments_.layout(); }
 
@@ -87,11 +108,17 @@ private:
         std::uint64_t greeted = 0;  // number + 1 of the last operation whose call was compared
         std::uint64_t first = 0;    // buffer of its first round
     };
+    /// A vector that another rank shows in the current operation.
+    struct Seen {
+        std::shared_ptr<const port::PeerMemory> memory{};
+        const std::byte* data = nullptr;  // nullptr: it is copied
+    };
     enum class Ready : std::uint8_t { yes, no, never };
 
     // memory_executor.cpp: the order of things
     bool put_round();
     bool run_phase();
+    State finish();
     void publish_slot() noexcept;
     void publish(std::uint64_t tick) noexcept;
     bool is_free(Use& use) noexcept;
@@ -103,19 +130,35 @@ private:
     std::uint64_t refresh(std::uint32_t rank) noexcept;
     std::size_t buffer_of(std::uint64_t first, std::uint64_t round) const noexcept;
 
+    // memory_executor_shown.cpp: vectors that ranks show
+    bool copies() const noexcept;
+    Ready see(std::uint32_t rank);
+    bool still_shown() noexcept;
+    void look_away() noexcept;
+    std::uint64_t rounds_together() const noexcept;
+    bool shows_all(std::uint32_t rank) const noexcept;
+    bool reads_shown(std::uint32_t rank) const noexcept;
+    std::uint64_t last_read_key() const noexcept;
+
     // memory_executor_move.cpp: bytes
-    void run_group(const MemoryPlan::Group& group, std::uint64_t round, std::byte* put_at);
+    void run_group(const MemoryPlan::Group& group, std::uint64_t round, std::uint64_t last,
+                   std::byte* put_at);
     void put(const MemoryPlan::Group& group, std::uint64_t from, std::uint64_t until,
              std::byte* put_at) const;
     void copy_one(const MemoryPlan::Op& op, std::uint64_t from, std::uint64_t until) const;
+    void copy_out(std::byte* to, const std::byte* from, std::size_t bytes) const noexcept;
     void fold_blocks(const MemoryPlan::Group& group, std::uint64_t from, std::uint64_t until,
                      std::byte* put_at);
     std::size_t fold_block(const MemoryPlan::Group& group, std::uint64_t at, std::size_t bytes,
                            std::uint64_t from, std::byte* put_at);
-    const std::byte* peer_data(std::uint32_t rank) const noexcept;
+    const std::byte* peer_data(const MemoryPlan::Operand& operand,
+                               std::uint64_t from) const noexcept;
 
     MemorySegments segments_;
-    std::vector<Known> known_;  // by rank
+    const BufferFinder* buffers_found_;
+    std::vector<Known> known_;                                   // by rank
+    std::vector<std::array<Seen, MemoryLayout::kStages>> seen_;  // by rank
+    bool sees_ = false;                                          // any vector
     std::array<Use, 2> slots_{};
     std::array<Use, MemoryLayout::kBuffers> buffers_{};
     std::uint64_t next_buffer_ = 0;
@@ -131,6 +174,10 @@ private:
     std::uint64_t first_ = 0;     // buffer of round 0
     std::uint64_t next_put_ = 0;  // round whose first phase is next
     std::uint64_t round_ = 0;
+    std::uint64_t last_ = 0;  // round that runs together with round_
+    bool finishing_ = false;  // everything is read; others may still read what this rank shows
+    Use shown_use_{};         // what this rank shows
+    std::optional<std::uint32_t> unseen_{};  // a rank whose buffer has not arrived yet
     std::uint32_t phase_ = 0;
     std::size_t group_ = 0;  // in the phase
     std::size_t peer_ = 0;   // in the group

@@ -15,6 +15,8 @@ namespace nexar::engine {
 ///              8   fingerprint of the call
 ///              16  payload bytes, equal on all ranks
 ///              24  the buffer of the first round, or a payload of up to 40 bytes
+///              32  in rounds, for each stage: the name of the shared buffer in which the owner
+///                  shows its vector, and where the vector begins there; 0: it is in the buffers
 ///            and continues with a longer payload
 ///            four buffers; round r uses buffer (first + r) modulo 4
 ///
@@ -26,6 +28,7 @@ struct MemoryLayout {
     static constexpr std::size_t kFingerprint = 8;
     static constexpr std::size_t kSize = 16;
     static constexpr std::size_t kFirst = 24;
+    static constexpr std::size_t kShown = 32;
     static constexpr std::size_t kInline = 24;
     static constexpr std::size_t kInlineBytes = kLine - kInline;
     static constexpr std::size_t kBuffers = 4;
@@ -66,6 +69,7 @@ private:
     }
 };
 static_assert(MemoryLayout::kBuffers * MemoryLayout::kStages * 8 <= MemoryLayout::kLine);
+static_assert(MemoryLayout::kShown + MemoryLayout::kStages * 16 <= MemoryLayout::kLine);
 
 /// How far a rank is: the number of an operation and a tick within it. Keys only rise. A rank that
 /// shows a key has finished with everything that it did before.

@@ -29,7 +29,12 @@ MemoryPlan::MemoryPlan(const schedule::Schedule& schedule, const schedule::Algor
       stages_(algorithm.traits.stages),
       rounds_(schedule::memory_rounds(algorithm.traits, use_of(request))),
       extent_bytes_(schedule::memory_extent(algorithm.traits, use_of(request)) * element_bytes),
-      in_slot_(algorithm.traits.stages == 1 && request.segment == 0) {
+      in_slot_(algorithm.traits.stages == 1 && request.segment == 0),
+      reach_(request.world) {
+    if (algorithm.traits.puts == schedule::Puts::chunks) {
+        chunks_ = request.chunks;
+        place_size_ = schedule::place_of(1, request);
+    }
     const auto phases = schedule::phases_of(schedule);
     for (std::uint32_t phase = 0; phase <= stages_; ++phase) {
         phases_.push_back(groups_.size());
@@ -41,7 +46,19 @@ MemoryPlan::MemoryPlan(const schedule::Schedule& schedule, const schedule::Algor
         NEXAR_ASSERT(!open_ || groups_.back().puts, "a register holds its value within a group");
     }
     phases_.push_back(groups_.size());
+    for (const Group& group : groups_) {
+        for (const Op& op : ops(group)) {
+            if (op.out.kind == Operand::Kind::memory) written_bytes_ += group.bytes;
+        }
+    }
     find_partners(schedule);
+    if (!in_slot_) find_shown(schedule, phases);
+}
+
+/// Where the slice at a place begins in the vector of the rank that puts it.
+std::uint64_t MemoryPlan::offset_at(std::uint64_t place) const {
+    if (place_size_ == 0) return 0;
+    return chunks_.offset(static_cast<std::uint32_t>(place / place_size_));
 }
 
 void MemoryPlan::find_partners(const schedule::Schedule& schedule) {
@@ -67,8 +84,12 @@ void MemoryPlan::add(const Step& step) {
     Op op{.folds = schedule::folds(step.kind)};
     Operand given{};
     if (schedule::receives(step.kind)) {
-        given = {
-            .kind = Operand::Kind::peer, .index = step.peer, .place = step.place * element_bytes_};
+        given = {.kind = Operand::Kind::peer,
+                 .index = step.peer,
+                 .place = step.place * element_bytes_,
+                 .offset = offset_at(step.place) * element_bytes_};
+        std::uint64_t& reach = reach_[step.peer].at(step.stage);
+        reach = std::max(reach, given.offset + step.count() * element_bytes_);
         peers_.push_back(step.peer);
         ++group.peers;
     } else {
@@ -135,6 +156,48 @@ MemoryPlan::Operand MemoryPlan::written(const Slice& slice) {
         registers_ = std::max(registers_, static_cast<std::uint32_t>(in_registers_.size()));
     }
     return read(slice);
+}
+
+namespace {
+
+/// True if a rank that shows what `send` sends may run `write`, which is in phase `phase`.
+///
+/// Writing the same slice before the stage is published is how the data comes about. Writing it
+/// later is safe only in a step that receives a later stage from the only reader: a rank publishes
+/// a stage of a round after it has finished reading the stages before. That is what makes slices
+/// safe in place: chunk p is read by rank p alone, and replaced by what rank p makes of it.
+bool leaves_shown(const Step& send, const Step& write, std::uint32_t phase) noexcept {
+    if (!schedule::overlap(send.from, write.into)) return true;
+    if (send.from != write.into) return false;
+    if (phase <= send.stage) return true;
+    return schedule::receives(write.kind) && write.peer == send.peer && write.stage > send.stage;
+}
+
+}  // namespace
+
+void MemoryPlan::find_shown(const schedule::Schedule& schedule,
+                            std::span<const std::uint32_t> phases) {
+    for (std::uint32_t stage = 0; stage < stages_; ++stage) {
+        std::optional<Slice> all;
+        bool possible = true;
+        for (const Step& send : schedule.steps) {
+            if (send.kind != Kind::send || send.stage != stage || send.count() == 0) continue;
+            const std::uint64_t offset = offset_at(send.place);
+            possible = possible && send.from.space != Space::scratch && send.from.offset >= offset;
+            if (!possible) break;
+            const Slice vector{.space = send.from.space,
+                               .offset = send.from.offset - offset,
+                               .count = offset + send.count()};
+            if (!all) all = vector;
+            possible = all->space == vector.space && all->offset == vector.offset;
+            all->count = std::max(all->count, vector.count);
+            for (std::size_t i = 0; possible && i < schedule.steps.size(); ++i) {
+                const Step& write = schedule.steps[i];
+                possible = write.kind == Kind::send || leaves_shown(send, write, phases[i]);
+            }
+        }
+        if (possible) shown_.at(stage) = all;
+    }
 }
 
 }  // namespace nexar::engine

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "engine/memory_layout.hpp"
 #include "schedule/algorithm.hpp"
 #include "schedule/schedule.hpp"
 
@@ -14,17 +17,18 @@ namespace nexar::engine {
 ///
 /// A group processes one slice block by block: it reads or folds the slices of other ranks, writes
 /// the result, and may put it into the segment. Intermediate results are in registers, which hold
-/// one block. A send whose slice is in memory that peers can read could publish an address instead
-/// of a copy: that would be a group without `put`.
+/// one block. A rank whose memory its peers can read does not put: it shows them where its vector
+/// is, see shown().
 class MemoryPlan {
 public:
     /// Where a group finds or leaves a slice.
     struct Operand {
         enum class Kind : std::uint8_t { memory, peer, block };
         Kind kind = Kind::memory;
-        std::uint32_t index = 0;  // of the peer or the register
-        std::uint64_t place = 0;  // at a peer: bytes
-        schedule::Slice slice{};  // in memory
+        std::uint32_t index = 0;   // of the peer or the register
+        std::uint64_t place = 0;   // at a peer, in its segment: bytes
+        std::uint64_t offset = 0;  // at a peer, in the vector that it shows: bytes
+        schedule::Slice slice{};   // in memory
     };
     /// out = a, or out = a op b
     struct Op {
@@ -55,6 +59,8 @@ public:
     /// One round in a slot.
     bool in_slot() const noexcept { return in_slot_; }
     std::uint64_t extent_bytes() const noexcept { return extent_bytes_; }
+    /// How much this rank copies into the memory of the call.
+    std::uint64_t written_bytes() const noexcept { return written_bytes_; }
     std::uint32_t element_bytes() const noexcept { return element_bytes_; }
     std::uint32_t registers() const noexcept { return registers_; }
     bool empty() const noexcept { return groups_.empty(); }
@@ -74,6 +80,23 @@ public:
     Readers readers() const noexcept { return readers_; }
     std::uint32_t reader() const noexcept { return reader_; }  // if there is one
 
+    /// Everything that this rank puts in a stage, as one vector in its memory which other ranks
+    /// could read in place. nullopt: it is not in memory, or this rank would overwrite it while
+    /// others read it.
+    const std::optional<schedule::Slice>& shown(std::uint32_t stage) const noexcept {
+        return shown_.at(stage);
+    }
+    /// Where, in such a vector of another rank, the last byte ends that this rank reads.
+    std::uint64_t reach(std::uint32_t rank, std::uint32_t stage) const noexcept {
+        return reach_[rank].at(stage);
+    }
+    /// True if elements that begin at this address are aligned, whatever their type is: the
+    /// alignment of a type is a power of two that divides its size.
+    bool aligned(std::uint64_t address) const noexcept {
+        const std::uint64_t strictest = element_bytes_ & (~element_bytes_ + 1);
+        return address % strictest == 0;
+    }
+
 private:
     void add(const schedule::Step& step);
     void add_put(const schedule::Step& step);
@@ -81,12 +104,15 @@ private:
     Operand written(const schedule::Slice& slice);
     Operand read(const schedule::Slice& slice);
     void find_partners(const schedule::Schedule& schedule);
+    void find_shown(const schedule::Schedule& schedule, std::span<const std::uint32_t> phases);
+    std::uint64_t offset_at(std::uint64_t place) const;
 
     std::uint32_t element_bytes_;
     std::uint32_t stages_;
     std::uint64_t rounds_;
     std::uint64_t extent_bytes_;
     bool in_slot_;
+    std::uint64_t written_bytes_ = 0;
     std::uint32_t registers_ = 0;
     std::vector<Op> ops_;
     std::vector<std::uint32_t> peers_;
@@ -95,8 +121,12 @@ private:
     std::vector<std::uint32_t> partners_;
     Readers readers_ = Readers::none;
     std::uint32_t reader_ = 0;
+    std::array<std::optional<schedule::Slice>, MemoryLayout::kStages> shown_{};
+    std::vector<std::array<std::uint64_t, MemoryLayout::kStages>> reach_;  // by rank
 
     // While it is built.
+    schedule::Chunks chunks_{};     // one place each
+    std::uint64_t place_size_ = 0;  // elements; 0: there is only one place
     struct Copied {
         schedule::Slice from{};
         std::uint64_t place = 0;

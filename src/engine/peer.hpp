@@ -14,6 +14,7 @@
 #include "engine/collective.hpp"
 #include "engine/credit.hpp"
 #include "engine/intrusive_list.hpp"
+#include "engine/memory_buffers.hpp"
 #include "engine/message.hpp"
 #include "engine/operation.hpp"
 #include "engine/peer_calls.hpp"
@@ -120,6 +121,7 @@ struct Peer {
     /// Memory that the peer shares, by the id of the communicator, until all ranks have agreed to
     /// use it. The link limits how much it may be.
     std::unordered_map<std::uint64_t, std::shared_ptr<const port::PeerMemory>> segments{};
+    PeerBuffers buffers{};
 
     std::unordered_map<ContextId, std::unique_ptr<Pair>> pairs{};
     Pair* last_pair = nullptr;  // of the previous message

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -100,13 +101,21 @@ public:
     void say(port::Lane lane, std::vector<std::byte> frame);
     template <class Message>
     void say_message(port::Lane lane, const Message& message) {
-        if (usable()) say(lane, wire::to_bytes(message));
+        if (!usable()) return;
+        if constexpr (std::is_same_v<Message, wire::Credit>) {
+            // Frequent, so it allocates nothing if there is room.
+            if (out(lane).backlog.empty() && write_message(lane, message)) return;
+        }
+        say(lane, wire::to_bytes(message));
     }
     /// Frames queued by say() and not written yet, and their bytes.
     std::size_t backlog(port::Lane lane) const noexcept { return out(lane).backlog.size(); }
     std::uint64_t backlog_bytes(port::Lane lane) const noexcept { return out(lane).backlog_bytes; }
     /// If `receiver` is taking a payload on this lane, the rest of the payload is dropped.
     void skip(port::Lane lane, const PayloadReceiver& receiver) noexcept;
+
+    /// Inside Transfers::Owner::on_frame(): see FrameReader::Taker.
+    using LaneReader::Taker::behind_frame;
 
     // Payload streams.
     /// Starts to send a payload; requires a link. `out.released()` follows.

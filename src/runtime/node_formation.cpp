@@ -200,6 +200,13 @@ void NodeBody::share_memory(engine::Context& context) {
     engine_.want_memory(context, config_ ? config_->size("collective_memory") : kSegmentBytes);
 }
 
+Result<std::shared_ptr<port::SharedMemory>> NodeBody::allocate_buffer(std::size_t bytes) {
+    if (!allows_further_links()) {
+        return Error(Errc::unsupported, "the setting link excludes shared memory");
+    }
+    return allocate_shared(bytes);
+}
+
 bool NodeBody::allows_further_links() const {
     return link_choice() != "quic";
 }

@@ -236,6 +236,19 @@ TEST(BenchCommand, writes_a_json_object_for_each_row) {
     EXPECT_EQ(objects[1].at("algorithm"), rows_of(outcome.output).at(1).at(kAlgorithm));
 }
 
+TEST(BenchCommand, gives_correct_data_in_shared_buffers) {
+    for (const auto operation : schedule::kCollectives) {
+        const Outcome outcome =
+            short_bench({std::string(schedule::name(operation)), "-n", "3", "--sizes",
+                         "1KiB 200KB 3MiB", "--link", "shm", "--memory", "shared"});
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+        EXPECT_THAT(outcome.output, HasSubstr(", shared buffers\n"));
+        EXPECT_THAT(column(rows_of(outcome.output), kWrong), Each("0"));
+    }
+    EXPECT_THAT(refusal({"all_reduce", "-n", "2", "--memory", "mine"}),
+                HasSubstr("private, shared"));
+}
+
 TEST(BenchCommand, writes_two_columns_like_osu) {
     const Outcome latency =
         short_bench({"latency", "-n", "2", "--sizes", "8 1KiB", "--format", "osu"});

@@ -27,7 +27,8 @@ using bench::Question;
 using bench::Report;
 
 constexpr const char* kBenchHelp =
-    "With -n, nexar bench starts that many processes and a seed on this machine.\n"
+    "With -n, nexar bench starts that many processes and a seed on this machine, each\n"
+    "bound to its own share of the processors if there are enough.\n"
     "Without -n, it is one rank of a world that a launcher started.\n"
     "\n"
     "Sizes are counted as in nccl-tests: the whole vector, which is the complete output\n"
@@ -47,6 +48,7 @@ constexpr const char* kBenchHelp =
     "  nexar bench all_reduce -n 4\n"
     "  nexar bench broadcast -n 2 --sizes \"8 64KiB 1MiB\" --seconds 1 --iters 0\n"
     "  nexar bench latency -n 2 -e 64KiB --format osu\n"
+    "  nexar bench all_reduce -n 8 --link shm --memory shared\n"
     "  nexar run --host node1:2,node2:2 -- nexar bench all_reduce\n"
     "\n"
     "The exit code is 1 if any element is wrong.";
@@ -104,6 +106,12 @@ void add_how_options(CLI::App& command, Question& question) {
         .add_option("--link", question.ranks.link,
                     "Link between the ranks: auto, quic, shm; by default the value of the setting")
         ->type_name("LINK");
+    command
+        .add_option("--memory", question.memory,
+                    "Memory of inputs and outputs: private; shared: buffers that other ranks of "
+                    "the host read in place")
+        ->type_name("KIND")
+        ->capture_default_str();
     command.add_option("--format", question.format, "Output format: table, osu")
         ->type_name("FORMAT")
         ->capture_default_str();
@@ -156,6 +164,7 @@ Result<int> run_bench(const Question& question, const CLI::App& command,
                              [&](const Node& node, const Config& config) {
                                  plan.profile = runtime::collective_profile(config).value();
                                  plan.profile.links = links_of(node.world());
+                                 if (plan.shared) plan.allocator = &node;
                                  return measure_all(plan, node, config);
                              }};
     return bench::run_job(job, question.ranks, command, invocation);

@@ -14,6 +14,7 @@
 #include "collective.hpp"
 #include "command.hpp"
 #include "engine/memory_layout.hpp"
+#include "engine/memory_plan.hpp"
 #include "help.hpp"
 #include "schedule/picture/svg.hpp"
 #include "schedule/picture/text.hpp"
@@ -33,6 +34,7 @@ struct ExplainOptions {
     CollectiveQuestion question{};
     bool alternatives = false;
     std::string memory = "0";
+    std::string buffers = "private";
     std::string picture{};  // file; empty: none
 };
 
@@ -55,6 +57,44 @@ Result<schedule::Memory> shared_memory(std::string_view size) {
             fmt::format("0, or {} and more", format_size(engine::MemoryLayout::kLeastBytes)));
     }
     return schedule::Memory{.slot_bytes = layout->slot_bytes, .buffer_bytes = layout->buffer_bytes};
+}
+
+/// The path that the payload of an algorithm in memory takes.
+std::string path_of(const AskedCollective& asked, const Choice& choice, bool shared) {
+    schedule::Request request;
+    request.operation = asked.workload.operation;
+    request.world = asked.workload.world;
+    request.root = asked.root;
+    request.segment = choice.segment;
+    request.chunks = schedule::Chunks::even(asked.workload.count, asked.workload.world);
+    request.receives = request.chunks;
+    // A rank whose payload others read.
+    const bool from_root = request.operation == schedule::Collective::broadcast ||
+                           request.operation == schedule::Collective::scatter;
+    if (from_root || schedule::rooted(request.operation)) {
+        request.rank = (asked.root + (from_root ? 0 : 1)) % request.world;
+    }
+    const auto plan_of = [&](bool in_place) {
+        request.in_place = in_place;
+        return engine::MemoryPlan(choice.algorithm->build(request), *choice.algorithm, request,
+                                  asked.workload.element_bytes);
+    };
+    const engine::MemoryPlan plan = plan_of(false);
+    if (asked.workload.count == 0) return "there is no payload\n";
+    if (plan.in_slot()) {
+        return "a rank copies its payload into its slot, and the others read it there, whatever "
+               "memory it comes from\n";
+    }
+    if (!shared || !plan.shown(0)) {
+        return fmt::format(
+            "a rank copies its payload into its segment in {} rounds, and the others read it "
+            "there\n",
+            plan.rounds());
+    }
+    return fmt::format(
+        "the other ranks read the payload in place, in the shared buffer of its "
+        "rank{}\n",
+        plan_of(true).shown(0) ? "" : "; in-place calls copy it first");
 }
 
 std::string reason(const AskedCollective& asked, const std::vector<Choice>& all) {
@@ -90,7 +130,8 @@ std::string table_of(const AskedCollective& asked, const std::vector<Choice>& al
     std::vector<std::vector<std::string>> rows{
         {"algorithm", "medium", "predicted", "segment", "any operator", "reproducible"}};
     for (const Choice& choice : all) {
-        const schedule::Traits& traits = choice.algorithm->traits;
+        const schedule::Traits traits = schedule::traits_for(
+            *choice.algorithm, asked.profile.links.levels(asked.workload.world));
         rows.push_back({std::string(choice.algorithm->name), medium_of(choice),
                         as_time(choice.seconds), segment_of(asked, choice),
                         traits.keeps_order ? "yes" : "-", traits.canonical ? "yes" : "-"});
@@ -107,7 +148,8 @@ Result<void> write_picture(const std::string& path, const AskedCollective& asked
                                  schedule::kMostTraced, asked.workload.world));
     }
     std::ofstream file(path, std::ios::binary);
-    file << schedule::svg_picture(*chosen.algorithm, asked.workload.world, asked.root);
+    file << schedule::svg_picture(*chosen.algorithm, asked.workload.world, asked.root,
+                                  asked.profile.links);
     file.flush();
     if (file) return {};
     return Error(Errc::invalid_argument,
@@ -119,15 +161,24 @@ Result<void> write_picture(const std::string& path, const AskedCollective& asked
 Result<std::string> explanation(const ExplainOptions& options, const Invocation& invocation) {
     NEXAR_TRY_VALUE(asked, understood(options.question, invocation.flags));
     NEXAR_TRY_VALUE(memory, shared_memory(options.memory));
-    asked.profile.memory = memory;
+    asked.profile.memory.slot_bytes = memory.slot_bytes;
+    asked.profile.memory.buffer_bytes = memory.buffer_bytes;
     NEXAR_TRY_VALUE(chosen, schedule::choose(asked.workload, asked.profile));
     const std::vector<Choice> all = schedule::ranked(asked.workload, asked.profile);
+    const schedule::Levels levels = asked.profile.links.levels(asked.workload.world);
     std::string text = fmt::format(
-        "{} of {} over {} ranks: {}{}{}, {}\n{}\n", schedule::name(asked.workload.operation),
-        format_size(asked.workload.bytes()), asked.workload.world, chosen.algorithm->name,
+        "{} of {} over {} ranks{}: {}{}{}, {}\n{}\n", schedule::name(asked.workload.operation),
+        format_size(asked.workload.bytes()), asked.workload.world,
+        levels.two() ? fmt::format(" on {} hosts", levels.hosts) : "", chosen.algorithm->name,
         chosen.algorithm->traits.medium == schedule::Medium::memory ? " in shared memory" : "",
         chosen.segment == 0 ? "" : " in segments of " + segment_of(asked, chosen),
         as_time(chosen.seconds), reason(asked, all));
+    if (options.buffers != "private" && options.buffers != "shared") {
+        return not_allowed("kind of buffers", options.buffers, "private, shared");
+    }
+    if (chosen.algorithm->traits.medium == schedule::Medium::memory) {
+        text += path_of(asked, chosen, options.buffers == "shared");
+    }
     if (asked.workload.world <= kMostShown) {
         NEXAR_TRY_VALUE(ranks, all_schedules(asked, chosen));
         text += work_of_ranks(asked, ranks);
@@ -153,6 +204,12 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
         ->type_name("SIZE")
         ->capture_default_str();
     command
+        ->add_option("--buffers", options->buffers,
+                     "With --memory: whether inputs and outputs are private memory or shared "
+                     "buffers")
+        ->type_name("KIND")
+        ->capture_default_str();
+    command
         ->add_option("--picture", options->picture,
                      "Draws the messages as an SVG image into this file, for up to 8 ranks")
         ->type_name("FILE");
@@ -168,7 +225,9 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
              "  nexar explain all_reduce --bytes 64MiB --world 8\n"
              "  nexar explain broadcast --bytes 1KiB --world 100 --all\n"
              "  nexar explain all_reduce --world 4 --algorithm ring --picture ring.svg\n"
-             "  nexar explain all_reduce --world 1024 --latency 2us --bandwidth 400Gbps");
+             "  nexar explain all_reduce --hosts 2x4 --all\n"
+             "  nexar explain all_reduce --world 1024 --latency 2us --bandwidth 400Gbps\n"
+             "  nexar explain all_reduce --world 8 --bytes 1MiB --memory 8MiB --buffers shared");
     command->callback(
         [options, &invocation] { invocation.exit_code = say(explanation(*options, invocation)); });
 }

@@ -13,15 +13,6 @@ using schedule::Collective;
 using schedule::testing::Case;
 using State = MemoryExecutor::State;
 
-constexpr std::size_t kBytes = std::size_t{16} << 10U;
-
-/// Goes on until the state changes, at most so often that giving up is noticed.
-State settle(MemoryExecutor& executor) {
-    State state = State::waiting;
-    for (int i = 0; i < 1000 && state == State::waiting; ++i) state = executor.advance();
-    return state;
-}
-
 class Pair {
 public:
     Pair()

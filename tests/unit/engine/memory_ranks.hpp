@@ -12,6 +12,7 @@
 #include "engine/memory_executor.hpp"
 #include "schedule/memory_cost.hpp"
 #include "unit/engine/heap_segment.hpp"
+#include "unit/engine/shared_parts.hpp"
 #include "unit/schedule/cases.hpp"
 #include "unit/schedule/expected.hpp"
 #include "unit/schedule/interpreter.hpp"
@@ -19,10 +20,22 @@
 namespace nexar::testing {
 
 inline std::unique_ptr<engine::MemoryExecutor> executor_of(
-    const std::vector<std::shared_ptr<HeapSegment>>& all, std::uint32_t me) {
+    const std::vector<std::shared_ptr<HeapSegment>>& all, std::uint32_t me,
+    const TestBuffers* buffers = nullptr) {
     const auto layout = engine::MemoryLayout::of(all[me]->bytes().size());
     return std::make_unique<engine::MemoryExecutor>(
-        engine::MemorySegments(all[me], others_of(all, me), me, layout.value()));
+        engine::MemorySegments(all[me], others_of(all, me), me, layout.value()), buffers);
+}
+
+/// The smallest segment.
+constexpr std::size_t kBytes = engine::MemoryLayout::kLeastBytes;
+
+/// Goes on until the state changes, at most so often that giving up is noticed.
+inline engine::MemoryExecutor::State settle(engine::MemoryExecutor& executor) {
+    using State = engine::MemoryExecutor::State;
+    State state = State::waiting;
+    for (int i = 0; i < 1000 && state == State::waiting; ++i) state = executor.advance();
+    return state;
 }
 
 /// Folds 64-bit numbers with an operator of the tests of schedules.
@@ -52,34 +65,53 @@ public:
     static constexpr std::uint32_t kElement = 8;
 
     /// With `pieces` > 1 its buffers consist of several pieces of memory.
-    MemoryPart(const schedule::testing::Case& c, std::uint32_t rank, std::size_t pieces = 1)
+    MemoryPart(const schedule::testing::Case& c, std::uint32_t rank, std::size_t pieces = 1,
+               const Sharing& sharing = {})
         : case_(c),
           rank_(rank),
           asked_(schedule::testing::requests(c)),
           reducer_(DType::u64, kElement,
                    std::make_shared<NumberFold>(schedule::testing::operator_for(*c.algorithm)),
                    false),
-          plan_(c.algorithm->build(asked_[rank]), *c.algorithm, asked_[rank], kElement) {
-        const schedule::Request& request = asked_[rank];
-        const schedule::Slice in = input_of(request);
-        input_.resize(in.space == schedule::Space::input ? in.count : 0);
-        output_.resize(output_of(request).count, ~std::uint64_t{0});
-        auto& given = in.space == schedule::Space::input ? input_ : output_;
+          plan_(c.algorithm->build(asked_[rank]), *c.algorithm, asked_[rank], kElement),
+          input_(input_of(asked_[rank]).space == schedule::Space::input
+                     ? input_of(asked_[rank]).count
+                     : 0,
+                 rank, sharing, sharing.input),
+          output_(output_of(asked_[rank]).count, rank, sharing, sharing.output) {
+        const schedule::Slice in = input_of(asked_[rank]);
+        std::ranges::fill(output_.elements(), ~std::uint64_t{0});
+        const auto given = (in.space == schedule::Space::input ? input_ : output_).elements();
         for (std::uint64_t i = 0; i < in.count; ++i) {
             given[in.offset + i] = schedule::testing::element(rank, i);
         }
-        add(schedule::Space::input, input_, pieces);
-        add(schedule::Space::output, output_, pieces + 1);
+        add(schedule::Space::input, input_.elements(), sharing.input ? 1 : pieces);
+        add(schedule::Space::output, output_.elements(), sharing.output ? 1 : pieces + 1);
     }
 
     const engine::MemoryPlan& plan() const noexcept { return plan_; }
 
     engine::MemoryCall call(std::uint64_t number, std::uint64_t fingerprint = 1) const {
-        return {.plan = &plan_,
-                .number = number,
-                .fingerprint = fingerprint,
-                .memory = &memory_,
-                .reducer = &reducer_};
+        engine::MemoryCall made{.plan = &plan_,
+                                .number = number,
+                                .fingerprint = fingerprint,
+                                .memory = &memory_,
+                                .reducer = &reducer_};
+        for (std::uint32_t stage = 0; stage < plan_.stages(); ++stage) {
+            const auto& slice = plan_.shown(stage);
+            if (!slice) continue;
+            const PartMemory& shown = slice->space == schedule::Space::input ? input_ : output_;
+            if (shown.name() == 0) continue;
+            made.shown.at(stage) = {.name = shown.name(),
+                                    .offset = shown.begin() + slice->offset * kElement};
+        }
+        return made;
+    }
+
+    /// As a caller that uses its memory for something else after the operation.
+    void spoil() const noexcept {
+        input_.spoil();
+        output_.spoil();
     }
 
     /// What is wrong with the result; empty if it is right.
@@ -90,20 +122,20 @@ public:
         const schedule::Slice result = result_of(asked_[rank_]);
         const auto want = schedule::testing::expected(case_, asked_, rank_);
         for (std::uint64_t i = 0; i < result.count; ++i) {
-            if (output_[result.offset + i] == want[i]) continue;
+            if (output_.elements()[result.offset + i] == want[i]) continue;
             return to_text(case_) + ": element " + std::to_string(i) + " of rank " +
                    std::to_string(rank_) + " is wrong";
         }
-        for (std::uint64_t i = 0; i < input_.size(); ++i) {
-            if (input_[i] != schedule::testing::element(rank_, i)) return "the input changed";
+        const auto input = input_.elements();
+        for (std::uint64_t i = 0; i < input.size(); ++i) {
+            if (input[i] != schedule::testing::element(rank_, i)) return "the input changed";
         }
         return {};
     }
 
 private:
-    void add(schedule::Space space, std::vector<std::uint64_t>& elements, std::size_t pieces) {
-        const std::size_t each = elements.size() / pieces;
-        std::span<std::uint64_t> rest(elements);
+    void add(schedule::Space space, std::span<std::uint64_t> rest, std::size_t pieces) {
+        const std::size_t each = rest.size() / pieces;
         for (std::size_t i = 0; i + 1 < pieces; ++i) {
             memory_.space(space).add(std::as_writable_bytes(rest.first(each)));
             rest = rest.subspan(each);
@@ -116,8 +148,8 @@ private:
     std::vector<schedule::Request> asked_;
     compute::Reducer reducer_;
     engine::MemoryPlan plan_;
-    std::vector<std::uint64_t> input_;
-    std::vector<std::uint64_t> output_;
+    PartMemory input_;
+    PartMemory output_;
     engine::RunMemory memory_;
 };
 

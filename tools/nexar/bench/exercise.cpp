@@ -72,8 +72,8 @@ public:
                      .chunk = extent.count / static_cast<std::uint32_t>(world.size())} {
         const Counts counts =
             counts_of(reference_.operation, extent.count, reference_.chunk, world.rank() == root_);
-        input_ = Memory(counts.input, plan.dtype);
-        output_ = Memory(counts.output, plan.dtype);
+        input_ = Memory(counts.input, plan.dtype, plan.allocator);
+        output_ = Memory(counts.output, plan.dtype, plan.allocator);
     }
 
     void fill() override {

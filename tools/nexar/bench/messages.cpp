@@ -22,7 +22,9 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 class MessageExercise : public Exercise {
 public:
     MessageExercise(const Plan& plan, const Communicator& world, const Extent& extent)
-        : world_(world), outgoing_(extent.count, plan.dtype), incoming_(extent.count, plan.dtype) {
+        : world_(world),
+          outgoing_(extent.count, plan.dtype, plan.allocator),
+          incoming_(extent.count, plan.dtype, plan.allocator) {
         own_.dtype = plan.dtype;
         own_.rank = static_cast<std::uint32_t>(world.rank());
         // The received data equals the other rank's data, as after a broadcast.

@@ -148,6 +148,10 @@ Result<Plan> understood(const Question& question) {
     plan.check = question.check == 1;
     plan.format = format;
     plan.json_path = question.json_path;
+    if (question.memory != "private" && question.memory != "shared") {
+        return not_allowed("kind of memory", question.memory, "private, shared");
+    }
+    plan.shared = question.memory == "shared";
     NEXAR_TRY(check_choices(question, plan));
     return plan;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <nexar/dtype.hpp>
+#include <nexar/node.hpp>
 #include <nexar/result.hpp>
 #include <optional>
 #include <string>
@@ -31,6 +32,7 @@ struct Question {
     int check = 1;
     std::string format = "table";
     std::string json_path{};
+    std::string memory = "private";
 };
 
 /// What is measured: a collective, or messages between ranks 0 and 1.
@@ -65,7 +67,9 @@ struct Plan {
     bool check = true;
     Format format = Format::table;
     std::string json_path{};
-    schedule::Profile profile{};  // for choosing algorithms; set on ranks only
+    bool shared = false;              // inputs and outputs are in shared buffers
+    const Node* allocator = nullptr;  // of shared buffers; set on ranks only
+    schedule::Profile profile{};      // for choosing algorithms; set on ranks only
 };
 
 /// Fails with invalid_argument, naming the allowed values, or with unsupported.

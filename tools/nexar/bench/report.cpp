@@ -48,8 +48,9 @@ Report::Report(const Plan& plan, std::uint32_t world, std::string protection, st
 }
 
 void Report::print_head() const {
-    fmt::print("# nexar bench {}: {} {}, link {}, protection {}\n", plan_.subject.name(), world_,
-               world_ == 1 ? "rank" : "ranks", links_, protection_);
+    fmt::print("# nexar bench {}: {} {}, link {}, protection {}{}\n", plan_.subject.name(), world_,
+               world_ == 1 ? "rank" : "ranks", links_, protection_,
+               plan_.shared ? ", shared buffers" : "");
     if (plan_.format == Format::osu) {
         const bool streams = plan_.subject.kind == Subject::Kind::bandwidth;
         fmt::print("# Size      {}\n", streams ? "Bandwidth (MB/s)" : "Avg Latency(us)");
@@ -102,6 +103,7 @@ void Report::write_json(const Measured& measured, double copy_rate) {
         {"cpu_s_per_GB", measured.cpu_per_gigabyte(plan_.subject, world_)},
         {"copy_GBps", copy_rate * 1e-9},
         {"ceiling_percent", 100 * part_of_ceiling(plan_.subject, world_, measured, copy_rate)},
+        {"memory", plan_.shared ? "shared" : "private"},
         {"link", links_},
         {"protection", protection_},
     };
