@@ -271,7 +271,7 @@ void MemoryExecutor::stop(State state, std::uint32_t rank) noexcept {
 void MemoryExecutor::give_up() noexcept {
     if (state_ != State::waiting) return;
     publish(kGaveUp);
-    // The caller may write to its memory from now on: whoever sees that must also see the word.
+    // The caller may write to its memory from now on: a reader that sees that must also see this.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     look_away();
     state_ = State::idle;
