@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "measure.hpp"
+#include "operation_cost.hpp"
 #include "progress_crowd.hpp"
 #include "report.hpp"
 #include "runtime/progress.hpp"
@@ -207,6 +208,20 @@ void report_barriers(Report& report, bool with_spin) {
     }
 }
 
+// How much longer a barrier takes than the computation of one rank before it, for several spin
+// budgets: a rank that still spins when the other arrives saves the wakeup.
+void report_spin(Report& report) {
+    using std::chrono::microseconds;
+    for (const int compute : {5, 20, 50, 100, 200, 500}) {
+        for (const int spin : {0, 20, 50, 100, 200, 400}) {
+            const double took = measure_barrier({.spin = microseconds(spin),
+                                                 .compute = microseconds(compute),
+                                                 .time = std::chrono::milliseconds(300)});
+            report.row(fmt::format("spin_{}us_after_{}us", spin, compute), took - compute, "us");
+        }
+    }
+}
+
 }  // namespace
 }  // namespace nexar::bench
 
@@ -220,9 +235,16 @@ int main(int argc, char** argv) {
     bool with_spin = false;
     app.add_flag("--barriers", barriers, "Also measure barriers of 2 to 8 processes");
     app.add_flag("--spinning", with_spin, "With --barriers: also those of ranks that only spin");
+    bool cost = false;
+    bool spin = false;
+    app.add_flag("--cost", cost, "Only print what the steps of 8-byte operations cost");
+    app.add_flag("--spin", spin, "Only print what spin budgets save if a rank is late");
     CLI11_PARSE(app, argc, argv);
 
     Report report(json_path);
+    if (spin) report_spin(report);  // forks, so before any thread
+    if (cost) report_operation_cost(report);
+    if (spin || cost) return report.finish() ? 0 : 1;
     if (barriers) report_barriers(report, with_spin);  // forks, so before any thread
     report.row("progress_idle_turn", idle_turn_ns(), "ns");
     const auto progress = make_progress();

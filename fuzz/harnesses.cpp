@@ -52,6 +52,7 @@ constexpr auto kHarnesses = std::to_array<Harness>({
     {"abort", accepts_message<wire::Abort>},
     {"link_offer", accepts_message<wire::LinkOffer>},
     {"link_refusal", accepts_message<wire::LinkRefusal>},
+    {"link_ready", accepts_message<wire::LinkReady>},
     {"moved", accepts_message<wire::Moved>},
     {"context_begin", accepts_message<wire::ContextBegin>},
     {"context_end", accepts_message<wire::ContextEnd>},

@@ -93,6 +93,7 @@ void add_control(const std::filesystem::path& root) {
     add_message<wire::LinkOffer>(root, {.kind = "x"},
                                  {.kind = "shm", .invitation = Bytes(64, std::byte{0xfe})});
     add_message<wire::LinkRefusal>(root, {.kind = "x"}, {.kind = "shm", .why = "another host"});
+    add_message<wire::LinkReady>(root, {.kind = "x"}, {.kind = "shm"});
     add_message<wire::Moved>(root, {}, {.position = 4096});
     add_message<wire::Abort>(root, {},
                              {.code = -3, .rank = Rank(2), .text = "the input has no header"});

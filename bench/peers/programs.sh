@@ -118,6 +118,8 @@ mpi_rows() {
     openmpi_tcp) launch+=(--mca btl 'tcp,self' --mca btl_tcp_if_include lo) ;;
     mpich_shm) launch+=(-launcher fork) ;; # neither ssh nor a host name that resolves
   esac
+  # As nexar bench does, ranks that have a core each stay there.
+  [ "$3" -gt "$(nproc)" ] || launch+=("$([ "$1" = mpich_shm ] && echo -bind-to || echo --bind-to)" core)
   # With more ranks than cores, a rank that spins would keep others waiting for whole time slices.
   [ "$3" -le "$(nproc)" ] || [ "$1" = mpich_shm ] || launch+=(--mca mpi_yield_when_idle 1)
   timeout -k 5 "$(patience "$1" "$3")" "${launch[@]}" -n "$3" "$program" --operations "$2" --sizes "$sizes" \

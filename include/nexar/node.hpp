@@ -46,8 +46,7 @@ struct NodeOptions {
     RpcOptions rpc{};
     /// Same as the setting collective_algorithm, for nodes that do not read settings.
     std::string collective_algorithm{};
-    /// For nodes that do not read settings: quic and shm as in the setting link; empty or auto:
-    /// shared memory where it is available, and QUIC.
+    /// Same as the setting link, for nodes that do not read settings: auto, quic or shm.
     std::string link{};
 };
 

@@ -100,6 +100,13 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
      .spec = SizeSpec{.fallback = 8'000'000'000, .min = 1000, .max = 1'000'000'000'000'000},
      .scope = SettingScope::cluster,
      .help = "Bytes per second that a rank can reduce"},
+    {.name = "fabric_shared_bandwidth",
+     .spec = SizeSpec{.fallback = 0, .max = 1'000'000'000'000'000},
+     .scope = SettingScope::cluster,
+     .help =
+         "Bytes per second that all ranks of one machine together can send to other machines, "
+         "and receive from them; 0 means that every rank can reach fabric_bandwidth at the same "
+         "time"},
     {.name = "formation_timeout",
      .spec = DurationSpec{.fallback = std::chrono::seconds(60),
                           .min = std::chrono::milliseconds(100),
@@ -109,32 +116,35 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
      .spec = SizeSpec{.fallback = 0, .max = 1'000'000'000'000'000},
      .scope = SettingScope::cluster,
      .help =
-         "Replaces fabric_bandwidth when all ranks are on one machine; 0 uses fabric_bandwidth"},
+         "Replaces fabric_bandwidth for ranks on one machine; 0 uses the rate of shared memory, "
+         "or with link=quic fabric_bandwidth"},
     {.name = "host_both_bandwidth",
      .spec = SizeSpec{.fallback = 0, .max = 1'000'000'000'000'000},
      .scope = SettingScope::cluster,
-     .help = "Replaces fabric_both_bandwidth when all ranks are on one machine; 0 uses "
-             "fabric_both_bandwidth"},
+     .help = "Replaces fabric_both_bandwidth for ranks on one machine; 0 uses the rate of shared "
+             "memory, or with link=quic fabric_both_bandwidth"},
     {.name = "host_fill",
      .spec = SizeSpec{.fallback = 0, .max = 1U << 30U},
      .scope = SettingScope::cluster,
-     .help = "Replaces fabric_fill when all ranks are on one machine; 0 uses fabric_fill"},
+     .help = "Replaces fabric_fill for ranks on one machine; 0 uses that of shared memory, or with "
+             "link=quic fabric_fill"},
     {.name = "host_latency",
      .spec =
          DurationSpec{.fallback = Duration(0), .min = Duration(0), .max = std::chrono::minutes(1)},
      .scope = SettingScope::cluster,
-     .help = "Replaces fabric_latency when all ranks are on one machine; 0 uses fabric_latency"},
+     .help = "Replaces fabric_latency for ranks on one machine; 0 uses that of shared memory, or "
+             "with link=quic fabric_latency"},
     {.name = "host_per_message",
      .spec =
          DurationSpec{.fallback = Duration(0), .min = Duration(0), .max = std::chrono::minutes(1)},
      .scope = SettingScope::cluster,
-     .help = "Replaces fabric_per_message when all ranks are on one machine; 0 uses "
-             "fabric_per_message"},
+     .help = "Replaces fabric_per_message for ranks on one machine; 0 uses that of shared memory, "
+             "or with link=quic fabric_per_message"},
     {.name = "link",
      .spec = ChoiceSpec{.fallback = "auto", .choices = kLinks},
      .scope = SettingScope::cluster,
-     .help = "Kind of link between members: auto and quic use QUIC; shm uses shared memory and "
-             "requires all ranks on one machine"},
+     .help = "Kind of link between members: auto uses shared memory on one machine where possible "
+             "and QUIC elsewhere; quic and shm allow only that kind"},
     {.name = "link_idle_timeout",
      .spec = DurationSpec{.fallback = std::chrono::seconds(30),
                           .min = std::chrono::seconds(1),
@@ -151,6 +161,27 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
      .spec = IntegerSpec{.fallback = 10, .min = 0, .max = 100'000, .unit = "lines/s"},
      .help = "Maximum number of lines per second from each log statement in the source; 0 means no "
              "limit"},
+    {.name = "memory_latency",
+     .spec =
+         DurationSpec{
+             .fallback = Duration(250), .min = Duration(1), .max = std::chrono::minutes(1)},
+     .scope = SettingScope::cluster,
+     .help = "Time until a rank sees what another rank published in collective_memory"},
+    {.name = "memory_per_peer",
+     .spec =
+         DurationSpec{.fallback = Duration(40), .min = Duration(0), .max = std::chrono::minutes(1)},
+     .scope = SettingScope::cluster,
+     .help = "Time that each further rank costs a collective in collective_memory"},
+    {.name = "memory_put",
+     .spec = SizeSpec{.fallback = 12'000'000'000, .min = 1000, .max = 1'000'000'000'000'000},
+     .scope = SettingScope::cluster,
+     .help = "Bytes per second that a rank can copy into its collective_memory"},
+    {.name = "memory_read",
+     .spec = SizeSpec{.fallback = 6'000'000'000, .min = 1000, .max = 1'000'000'000'000'000},
+     .scope = SettingScope::cluster,
+     .help =
+         "Bytes per second that a rank can copy or reduce from the collective_memory of another "
+         "rank"},
     {.name = "mesh",
      .spec = ChoiceSpec{.fallback = "auto", .choices = kMeshes},
      .scope = SettingScope::cluster,

@@ -50,6 +50,7 @@ public:
     /// Sets the current time and ends calls whose deadline has passed. Must precede other calls
     /// that depend on the time.
     void advance(TimePoint now);
+    bool has_deadline() const noexcept { return !due_out_.empty() || !due_in_.empty(); }
     std::optional<TimePoint> next_deadline() const noexcept;
 
     // For operations that the engine has admitted.

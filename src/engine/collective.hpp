@@ -117,7 +117,8 @@ public:
     // Used by the engine only, from here on.
     CollectiveRunner* runner = nullptr;
     std::uint64_t number = 0;
-    bool reserved = false;  // it has a number and waits for begin()
+    bool reserved = false;     // it has a number and waits for begin()
+    bool begins_late = false;  // it was reserved
     std::shared_ptr<const Plan> plan{};
     schedule::Slice result{};  // where an average is divided
     RunMemory memory{};

@@ -25,7 +25,8 @@ schedule::Workload workload_of(const CollectiveOperation& operation, std::uint32
             .largest = known ? operation.chunks.largest() : 0,
             .element_bytes = operation.terms.element_bytes,
             .commutative = !operation.reducer || operation.reducer->commutative(),
-            .has_counts = operation.terms.has_counts};
+            .has_counts = operation.terms.has_counts,
+            .begins_late = operation.begins_late};
 }
 
 schedule::Request request_of(const Context& context, const CollectiveOperation& operation) {
@@ -37,6 +38,7 @@ schedule::Request request_of(const Context& context, const CollectiveOperation& 
     request.in_place = operation.in_place;
     request.chunks = operation.chunks;
     request.receives = operation.receives;
+    request.links = context.collectives.profile.links;
     return request;
 }
 
@@ -181,6 +183,7 @@ void CollectiveRunner::start(Context& context, CollectiveOperation& operation) {
 
 void CollectiveRunner::reserve(Context& context, CollectiveOperation& operation) {
     take_number(context, operation);
+    operation.begins_late = true;
     operation.plan.reset();
     *context.collectives.past_call(operation.number) = {};
     // Later operations must leave the reserves to this one: the peer may have to finish it first.
@@ -201,18 +204,23 @@ void CollectiveRunner::take_number(Context& context, CollectiveOperation& operat
     operation.runner = this;
     operation.number = here.next++;
     operation.reserved = true;
+    operation.begins_late = false;
     operation.started = now_;
     operation.failure.reset();
     operation.links = 0;
     here.running.push_back(&operation);
 }
 
-void CollectiveRunner::run(Context& context, CollectiveOperation& operation) {
+void CollectiveRunner::reset(CollectiveOperation& operation) noexcept {
     operation.reserved = false;
     operation.differs = false;
     operation.sends_used = 0;
     operation.queue.clear();
     operation.silent.reset();
+}
+
+void CollectiveRunner::run(Context& context, CollectiveOperation& operation) {
+    reset(operation);
     const auto laid_out = [&]() -> Result<void> {
         NEXAR_TRY(plan(context, operation));
         return lay_out(operation);

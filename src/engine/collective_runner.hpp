@@ -61,6 +61,11 @@ public:
 
     // For operations that the engine has admitted.
     void start(Context& context, CollectiveOperation& operation);
+    /// Begins an operation in shared memory before any bookkeeping, and before the time is known,
+    /// so that the other ranks see this rank's part early. Returns false, having done nothing, if
+    /// that is not possible. enter_published() must follow at once.
+    bool publish(Context& context, CollectiveOperation& operation);
+    void enter_published(TimePoint now, CollectiveOperation& operation);
     /// Gives an operation its number before it can begin, so later calls have higher numbers. Its
     /// messages wait as if it had not been called. begin() or abandon() must follow.
     void reserve(Context& context, CollectiveOperation& operation);
@@ -113,6 +118,7 @@ private:
     // collective_runner.cpp: calls
     void take_number(Context& context, CollectiveOperation& operation);
     void run(Context& context, CollectiveOperation& operation);
+    static void reset(CollectiveOperation& operation) noexcept;
     void list(CollectiveOperation& operation);
     static Result<void> plan(Context& context, CollectiveOperation& operation);
     Result<void> lay_out(CollectiveOperation& operation);

@@ -2,6 +2,7 @@
 // order of their numbers.
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -236,6 +237,7 @@ void CollectiveRunner::leave_memory(CollectiveOperation& operation) {
 /// All members, not only the partners of the current operation: another one may wait for a sign
 /// that this rank has finished with an earlier operation.
 void CollectiveRunner::nudge_all(const MemoryCollectives& memory) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // one for all, see port::Link::nudge()
     for (const Pair* const pair : memory.context->pairs) {
         if (pair != nullptr) services_->nudge(*pair->peer);
     }

@@ -145,6 +145,26 @@ void Engine::start(Context& context, CollectiveOperation& collective) {
     transfers_.offer_rests();
 }
 
+bool Engine::publish(Context& context, CollectiveOperation& collective) {
+    NEXAR_ASSERT(!collective.active);
+    if (aborted_ || closing_ || pending_ >= options_.max_pending || context.memory_setup) {
+        return false;
+    }
+    collective.context = &context;
+    if (!collectives_.publish(context, collective)) return false;
+    collective.error.reset();
+    collective.active = true;
+    ++pending_;
+    return true;
+}
+
+void Engine::enter_published(TimePoint now, CollectiveOperation& collective) {
+    recording_.advance(now);
+    recording_.started(collective);
+    collectives_.enter_published(now, collective);
+    transfers_.offer_rests();
+}
+
 void Engine::start(Context& context, CollectiveOperation& counts, CollectiveOperation& collective) {
     start(context, counts);
     collective.number = context.collectives.next;
@@ -189,11 +209,12 @@ void Engine::advance(TimePoint now) {
 }
 
 std::optional<TimePoint> Engine::next_deadline() const noexcept {
-    std::optional<TimePoint> first;
-    for (const auto& due :
-         {calls_.next_deadline(), collectives_.next_deadline(), messages_.next_deadline()}) {
+    std::optional<TimePoint> first = collectives_.next_deadline();
+    const auto add = [&](const std::optional<TimePoint>& due) {
         if (due && (!first || *due < *first)) first = due;
-    }
+    };
+    if (calls_.has_deadline()) add(calls_.next_deadline());
+    if (messages_.has_deadline()) add(messages_.next_deadline());
     for (const Context* const context : exchanging_) {
         const TimePoint due = context->memory_setup->until;
         if (!first || due < *first) first = due;

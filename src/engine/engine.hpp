@@ -98,10 +98,27 @@ public:
     void start(Context& context, SendOperation& send);
     void start(Context& context, ReceiveOperation& receive);
     void start(Context& context, ProbeOperation& probe);
+    /// Sends a small message without an operation, as if start() had been called and the send had
+    /// ended. Returns false, having done nothing, if that is not possible now. record_sent() should
+    /// follow.
+    bool send_at_once(Context& context, Rank to, Tag tag, port::ConstBytes content) {
+        if (aborted_ || closing_ || pending_ >= options_.max_pending) return false;
+        return messages_.send_at_once(context, to, tag, content);
+    }
+    void record_sent(TimePoint now, const Context& context, Rank to, Tag tag,
+                     std::size_t bytes) noexcept {
+        recording_.advance(now);
+        recording_.sent(context, to, tag, bytes);
+    }
     /// Receives a message that was taken out of matching; the engine owns `message` again.
     void start(InMessage& message, ReceiveOperation& receive);
     void start(Context& context, CallOperation& call);
     void start(Context& context, CollectiveOperation& collective);
+    /// Begins a collective in shared memory, as the first thing of its start. Returns false, having
+    /// done nothing, if that is not possible: call start(). Otherwise enter_published() must follow
+    /// at once, with the time, which this call does not need.
+    bool publish(Context& context, CollectiveOperation& collective);
+    void enter_published(TimePoint now, CollectiveOperation& collective);
     /// Starts `counts` and reserves a number for `collective`, which depends on its result. When
     /// `counts` has ended, begin() or abandon() must follow, unless `collective` has already ended.
     void start(Context& context, CollectiveOperation& counts, CollectiveOperation& collective);
@@ -119,6 +136,8 @@ public:
     /// Lets the first collective of a communicator set up such memory with segments of this many
     /// bytes, if all ranks can. All ranks must call it, before the first collective.
     void want_memory(Context& context, std::size_t bytes);
+    /// After close(): frees the shared memory of all communicators. No operation may be pending.
+    void release_memory() noexcept;
     /// Goes on with collectives that wait for other ranks in shared memory. Returns true if
     /// anything happened. Call it often while operations are pending: nothing else wakes them.
     bool poll_memory();
@@ -153,6 +172,11 @@ public:
     /// calls that depend on the time.
     void advance(TimePoint now);
     std::optional<TimePoint> next_deadline() const noexcept;
+    /// Counts frames other than those of messages, calls and collectives. When it changes, parts of
+    /// the node besides the engine may have something to do.
+    std::uint64_t rare_frames() const noexcept { return rare_frames_; }
+    /// The time of events that are recorded from now on; advance() sets it too.
+    void set_recording_time(TimePoint now) noexcept { recording_.advance(now); }
 
     /// The functions that this node serves, and the calls it receives.
     Calls& calls() noexcept { return calls_; }
@@ -167,13 +191,16 @@ public:
     bool take_over(port::Link& link, std::unique_ptr<LaneReader>& control,
                    std::uint64_t control_bytes);
     /// A frame of a peer about a further link.
+    using LinkMessage = std::variant<wire::LinkOffer, wire::LinkRefusal, wire::LinkReady>;
     struct LinkNews {
         NodeId node{};
-        std::variant<wire::LinkOffer, wire::LinkRefusal> message{};
+        LinkMessage message{};
     };
     std::optional<LinkNews> poll_link_news();
-    void offer_link(const NodeId& node, const wire::LinkOffer& offer);
-    void refuse_link(const NodeId& node, const wire::LinkRefusal& refusal);
+    void send_link_news(const NodeId& node, const LinkMessage& message);
+    /// Lets a further link be used: the peer has it too. Until then this node only reads it, unless
+    /// it has no other. Returns false if the peer's link is not up.
+    bool use_link(const NodeId& node, port::LinkId link);
     bool is_connected(const NodeId& node) const noexcept;
     /// The kinds of the links of a peer.
     std::vector<std::string> links_of(const NodeId& node) const;
@@ -288,6 +315,7 @@ private:
     std::deque<NodeId> wanted_;
     std::deque<LinkNews> link_news_;
     std::vector<Context*> exchanging_;  // whose MemorySetup waits for segments
+    std::uint64_t rare_frames_ = 0;
     bool closing_ = false;
     std::optional<wire::Abort> abort_{};
 };

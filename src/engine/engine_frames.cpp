@@ -45,31 +45,42 @@ Result<LanePayload> Engine::on_frame(Peer& peer, const wire::FrameHeader& header
             return LanePayload{};
         }
         case wire::FrameType::context_begin: {
+            ++rare_frames_;
             NEXAR_TRY_VALUE(begun, wire::decode_body<wire::ContextBegin>(header, body));
             NEXAR_TRY(on_context_begin(peer, begun.message));
             return LanePayload{};
         }
         case wire::FrameType::context_end: {
+            ++rare_frames_;
             NEXAR_TRY_VALUE(ended, wire::decode_body<wire::ContextEnd>(header, body));
             NEXAR_TRY(on_context_end(peer, ended.message));
             return LanePayload{};
         }
         case wire::FrameType::error_report: {
+            ++rare_frames_;
             NEXAR_TRY_VALUE(report, wire::decode_body<wire::ErrorReport>(header, body));
             on_report(peer, report.message);
             return LanePayload{};
         }
         case wire::FrameType::link_offer: {
+            ++rare_frames_;
             NEXAR_TRY_VALUE(offer, wire::decode_body<wire::LinkOffer>(header, body));
             NEXAR_TRY(on_link_news(peer, offer.message));
             return LanePayload{};
         }
         case wire::FrameType::link_refusal: {
+            ++rare_frames_;
             NEXAR_TRY_VALUE(refusal, wire::decode_body<wire::LinkRefusal>(header, body));
             NEXAR_TRY(on_link_news(peer, refusal.message));
             return LanePayload{};
         }
+        case wire::FrameType::link_ready: {
+            NEXAR_TRY_VALUE(ready, wire::decode_body<wire::LinkReady>(header, body));
+            NEXAR_TRY(on_link_news(peer, ready.message));
+            return LanePayload{};
+        }
         case wire::FrameType::abort: {
+            ++rare_frames_;
             NEXAR_TRY_VALUE(abort, wire::decode_body<wire::Abort>(header, body));
             NEXAR_TRY(hear_abort(abort.message, &peer));
             return LanePayload{};
@@ -85,7 +96,7 @@ template <class Message>
 Result<void> Engine::on_link_news(Peer& peer, const Message& message) {
     constexpr std::size_t kMostNews = 16;
     if (++peer.link_news > kMostNews) {
-        return Error(Errc::limit_exceeded, "the peer offers or refuses too many links");
+        return Error(Errc::limit_exceeded, "the peer sent too many frames about links");
     }
     link_news_.push_back({.node = peer.node, .message = message});
     return {};

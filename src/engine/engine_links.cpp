@@ -28,7 +28,6 @@ void Engine::on_up(port::LinkId id, const port::Up& up) {
         return;
     }
     if (peer->transfers.links().size() == PeerTransfers::kMaxLinks) {
-        // The peer may already have moved a lane to this link, so the others are useless.
         peer->transfers.cut_off(Error(Errc::limit_exceeded, "the peer opened too many links"));
         up.link->close("you opened too many links");
         return;
@@ -80,12 +79,16 @@ std::optional<Engine::LinkNews> Engine::poll_link_news() {
     return first;
 }
 
-void Engine::offer_link(const NodeId& node, const wire::LinkOffer& offer) {
-    if (Peer* const peer = find(node)) peer->transfers.say_message(port::Lane::control, offer);
+void Engine::send_link_news(const NodeId& node, const LinkMessage& message) {
+    Peer* const peer = find(node);
+    if (peer == nullptr) return;
+    std::visit([&](const auto& one) { peer->transfers.say_message(port::Lane::control, one); },
+               message);
 }
 
-void Engine::refuse_link(const NodeId& node, const wire::LinkRefusal& refusal) {
-    if (Peer* const peer = find(node)) peer->transfers.say_message(port::Lane::control, refusal);
+bool Engine::use_link(const NodeId& node, port::LinkId link) {
+    Peer* const peer = find(node);
+    return peer != nullptr && peer->transfers.usable() && peer->transfers.use(link);
 }
 
 bool Engine::is_connected(const NodeId& node) const noexcept {

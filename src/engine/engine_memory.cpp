@@ -102,6 +102,11 @@ void Engine::advance_memory(TimePoint now) {
     }
 }
 
+void Engine::release_memory() noexcept {
+    NEXAR_ASSERT(closing_ && pending_ == 0);
+    for (const auto& [id, context] : contexts_) context->collectives.memory.reset();
+}
+
 /// Something happened that exchanges may wait for.
 void Engine::look_at_exchanges() {
     const std::vector<Context*> exchanging = exchanging_;

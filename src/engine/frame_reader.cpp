@@ -25,7 +25,7 @@ void FrameReader::fail(const Error& error) {
     taker_->violated(error);
 }
 
-Result<void> FrameReader::take_frame(port::ConstBytes frame) {
+Result<void> FrameReader::take_frame(port::ConstBytes frame, port::ConstBytes behind) {
     NEXAR_TRY_VALUE(header, wire::decode_frame_header(frame));
     if (!wire::belongs_on(lane_, header.type)) {
         return Error(Errc::protocol_violation,
@@ -39,6 +39,7 @@ Result<void> FrameReader::take_frame(port::ConstBytes frame) {
         moved_to_ = moved.message.position;
         return {};
     }
+    taker_->behind_ = behind;
     NEXAR_TRY_VALUE(payload, taker_->frame(header, body));
     payload_ = payload;
     payload_came_ = 0;
@@ -72,7 +73,7 @@ Result<std::size_t> FrameReader::take_first(port::ConstBytes bytes) {
     const port::ConstBytes front = port::ConstBytes(copy).first(copied);
     NEXAR_TRY_VALUE(size, wire::frame_size(front));
     if (size <= copied) {
-        NEXAR_TRY(take_frame(front.first(size)));
+        NEXAR_TRY(take_frame(front.first(size), bytes.subspan(size)));
         return size;
     }
     part_.assign(front.begin(), front.end());
@@ -96,7 +97,7 @@ Result<std::size_t> FrameReader::take_more(port::ConstBytes bytes) {
     const std::size_t used = part_.size() - before;
     std::vector<std::byte> whole;
     whole.swap(part_);
-    NEXAR_TRY(take_frame(whole));
+    NEXAR_TRY(take_frame(whole, bytes.subspan(used)));
     whole.clear();
     part_.swap(whole);  // keeps its memory
     return used;

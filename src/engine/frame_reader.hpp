@@ -29,7 +29,8 @@ public:
     class Taker {
     public:
         virtual ~Taker() = default;
-        /// Called with a whole frame. Returns the payload that follows it.
+        /// Called with a whole frame. Returns the payload that follows it. A taker that has already
+        /// processed the whole payload, from behind_frame(), returns no receiver for it.
         virtual Result<LanePayload> frame(const wire::FrameHeader& header,
                                           port::ConstBytes body) = 0;
         /// Called when the peer violates the protocol; the reader drops the rest of the lane.
@@ -37,6 +38,14 @@ public:
         /// The lane has advanced, and somebody waits for that: bytes of this lane have arrived on
         /// another link before the ones that precede them.
         virtual void advanced(wire::Lane /*lane*/) {}
+
+        /// Inside frame(): what has arrived behind the frame, as far as it is in one piece of
+        /// memory. The peer may change it at any time.
+        port::ConstBytes behind_frame() const noexcept { return behind_; }
+
+    private:
+        friend class FrameReader;
+        port::ConstBytes behind_{};
     };
 
     FrameReader(wire::Lane lane, Taker& taker) noexcept : lane_(lane), taker_(&taker) {}
@@ -76,7 +85,7 @@ public:
     void fail(const Error& error);
 
 private:
-    Result<void> take_frame(port::ConstBytes frame);
+    Result<void> take_frame(port::ConstBytes frame, port::ConstBytes behind);
     std::size_t take_payload(port::ConstBytes bytes);
     Result<std::size_t> take_some(port::ConstBytes bytes);
     Result<std::size_t> take_first(port::ConstBytes bytes);

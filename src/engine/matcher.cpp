@@ -1,7 +1,6 @@
 #include "engine/matcher.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -45,20 +44,28 @@ void Matcher::take_out(Matchable& one) noexcept {
     one.waiting = false;
 }
 
-PostedReceive* Matcher::take_posted(Rank source, Tag tag) noexcept {
-    const std::array<Pattern, 4> patterns{Pattern{.source = source, .tag = tag},
-                                          Pattern{.source = source, .tag = {}},
-                                          Pattern{.source = {}, .tag = tag}, Pattern{}};
+PostedReceive* Matcher::first_posted(Rank source, Tag tag) const noexcept {
     Matchable* oldest = nullptr;
-    for (const Pattern& pattern : patterns) {
-        if (counts_[kind_of(pattern)] == 0) continue;
-        Matchable* found = waiting_.first(key_of(pattern));
-        if (found == nullptr || found->is_message) continue;
+    const auto look = [&](const MatchKey& key) {
+        Matchable* const found = waiting_.first(key);
+        if (found == nullptr || found->is_message) return;
         if (oldest == nullptr || found->order < oldest->order) oldest = found;
+    };
+    if (counts_[0] != 0) {
+        look({.tag = tag.value(), .source = source.value(), .any_source = false, .any_tag = false});
     }
-    if (oldest == nullptr) return nullptr;
-    remove(static_cast<PostedReceive&>(*oldest));
+    if ((counts_[1] | counts_[2] | counts_[3]) != 0) {  // with a wildcard
+        if (counts_[1] != 0) look({.source = source.value(), .any_source = false});
+        if (counts_[2] != 0) look({.tag = tag.value(), .any_tag = false});
+        if (counts_[3] != 0) look({});
+    }
     return static_cast<PostedReceive*>(oldest);
+}
+
+PostedReceive* Matcher::take_posted(Rank source, Tag tag) noexcept {
+    PostedReceive* const found = first_posted(source, tag);
+    if (found != nullptr) remove(*found);
+    return found;
 }
 
 void Matcher::add(PostedReceive& receive) {

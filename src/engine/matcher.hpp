@@ -76,7 +76,9 @@ public:
     Matcher(std::uint32_t world, std::uint64_t seed)
         : waiting_(seed), by_tag_(seed), by_source_(world) {}
 
-    /// Removes and returns the receive that a message matches, or nullptr.
+    /// The receive that a message matches, or nullptr. It stays in the matcher until remove().
+    PostedReceive* first_posted(Rank source, Tag tag) const noexcept;
+    /// The same, but removes it.
     PostedReceive* take_posted(Rank source, Tag tag) noexcept;
     void add(PostedReceive& receive);
     void remove(PostedReceive& receive) noexcept;

@@ -150,6 +150,7 @@ private:
     void put(const MemoryPlan::Group& group, std::uint64_t from, std::uint64_t until,
              std::byte* put_at) const;
     void copy_one(const MemoryPlan::Op& op, std::uint64_t from, std::uint64_t until) const;
+    void copy_out(std::byte* to, const std::byte* from, std::size_t bytes) const noexcept;
     void fold_blocks(const MemoryPlan::Group& group, std::uint64_t from, std::uint64_t until,
                      std::byte* put_at);
     std::size_t fold_block(const MemoryPlan::Group& group, std::uint64_t at, std::size_t bytes,

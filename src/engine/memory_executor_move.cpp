@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/assert.hpp"
+#include "compute/stream_copy.hpp"
 #include "engine/memory_executor.hpp"
 
 namespace nexar::engine {
@@ -14,6 +15,10 @@ namespace {
 
 // Two operands and a result fit the first-level cache.
 constexpr std::size_t kBlock = std::size_t{16} << 10U;
+
+// Results from here on would displace the buffers, which other ranks are about to read, from the
+// caches.
+constexpr std::uint64_t kStreamedBytes = std::uint64_t{1} << 20U;
 
 std::size_t block_bytes(std::uint32_t element) {
     return element >= kBlock ? element : kBlock / element * element;
@@ -74,14 +79,24 @@ void MemoryExecutor::copy_one(const MemoryPlan::Op& op, std::uint64_t from,
     for (std::uint64_t at = from; at < until;) {
         port::Bytes into = call_.memory->at(op.out.slice, at, until - at, element);
         if (incoming) {
-            std::memcpy(into.data(), data, into.size());
+            copy_out(into.data(), data, into.size());
             data += into.size();
         } else {
             const port::Bytes own = call_.memory->at(op.a.slice, at, into.size(), element);
             into = into.first(own.size());
-            std::memcpy(into.data(), own.data(), own.size());
+            copy_out(into.data(), own.data(), own.size());
         }
         at += into.size();
+    }
+}
+
+/// Copies into the memory of the call.
+void MemoryExecutor::copy_out(std::byte* to, const std::byte* from,
+                              std::size_t bytes) const noexcept {
+    if (call_.plan->written_bytes() >= kStreamedBytes) {
+        compute::stream_copy(to, from, bytes);
+    } else {
+        std::memcpy(to, from, bytes);
     }
 }
 
@@ -135,7 +150,7 @@ std::size_t MemoryExecutor::fold_block(const MemoryPlan::Group& group, std::uint
             NEXAR_ASSERT(call_.reducer != nullptr, "a reduction has an operator");
             call_.reducer->fold(out, a, value(op.b, found_[i].b), bytes / element);
         } else {
-            std::memcpy(out, a, bytes);
+            copy_out(out, a, bytes);
         }
         if (in_block) in_register_[op.out.index] = out;
         result = out;

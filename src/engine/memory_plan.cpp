@@ -46,6 +46,11 @@ MemoryPlan::MemoryPlan(const schedule::Schedule& schedule, const schedule::Algor
         NEXAR_ASSERT(!open_ || groups_.back().puts, "a register holds its value within a group");
     }
     phases_.push_back(groups_.size());
+    for (const Group& group : groups_) {
+        for (const Op& op : ops(group)) {
+            if (op.out.kind == Operand::Kind::memory) written_bytes_ += group.bytes;
+        }
+    }
     find_partners(schedule);
     if (!in_slot_) find_shown(schedule, phases);
 }

@@ -59,6 +59,8 @@ public:
     /// One round in a slot.
     bool in_slot() const noexcept { return in_slot_; }
     std::uint64_t extent_bytes() const noexcept { return extent_bytes_; }
+    /// How much this rank copies into the memory of the call.
+    std::uint64_t written_bytes() const noexcept { return written_bytes_; }
     std::uint32_t element_bytes() const noexcept { return element_bytes_; }
     std::uint32_t registers() const noexcept { return registers_; }
     bool empty() const noexcept { return groups_.empty(); }
@@ -110,6 +112,7 @@ private:
     std::uint64_t rounds_;
     std::uint64_t extent_bytes_;
     bool in_slot_;
+    std::uint64_t written_bytes_ = 0;
     std::uint32_t registers_ = 0;
     std::vector<Op> ops_;
     std::vector<std::uint32_t> peers_;

@@ -38,6 +38,9 @@ public:
     Messages(Services& services, const MessageLimits& limits, BufferPool& pool)
         : services_(&services), limits_(limits), store_(pool) {}
 
+    /// See Engine::send_at_once().
+    bool send_at_once(Context& context, Rank to, Tag tag, port::ConstBytes content);
+
     // For operations that the engine has admitted.
     void start(Context& context, SendOperation& send);
     void start(Context& context, ReceiveOperation& receive);
@@ -52,6 +55,7 @@ public:
 
     /// Sets the current time and ends cancelled operations whose peer did not answer in time.
     void advance(TimePoint now);
+    bool has_deadline() const noexcept { return !giving_up_.empty(); }
     std::optional<TimePoint> next_deadline() const noexcept;
 
     // Frames and stream names.
@@ -119,7 +123,9 @@ private:
     std::uint64_t ahead_of_match(const InMessage& message) const noexcept;
     bool charge(Pair& pair, InMessage& message) const noexcept;
     void store_payload(InMessage& message);
+    bool deliver_at_once(Peer& peer, Pair& pair, const wire::MessageHeader& header);
     void give_back(InMessage& message);
+    static void give_back(Pair& pair, const Amount& charge, bool reserve);
     void grant(InMessage& message);
     void match(InMessage& message);
     void deliver(InMessage& message, ReceiveOperation& receive);

@@ -148,6 +148,7 @@ Result<LanePayload> Messages::on_header(Peer& peer, Pair& pair, const wire::Mess
     if (!bulk && stream_known(peer, header)) {
         return PeerTransfers::sent_twice(TransferKind::message);
     }
+    if (!bulk && deliver_at_once(peer, pair, header)) return LanePayload{.bytes = header.size};
     InMessage& message = make(peer, pair, header, bulk);
     if (!charge(pair, message)) {
         store_.end(message);
@@ -174,6 +175,33 @@ Result<LanePayload> Messages::on_header(Peer& peer, Pair& pair, const wire::Mess
     // Without memory for it the payload has no receiver, and must not count as complete.
     if (const auto& violation = peer.transfers.violation()) return *violation;
     return LanePayload{.bytes = header.size, .receiver = &message};
+}
+
+/// Delivers a message whose payload has arrived with its header to a receive that waits for it.
+/// Returns false, having done nothing, if that is not possible.
+bool Messages::deliver_at_once(Peer& peer, Pair& pair, const wire::MessageHeader& header) {
+    const port::ConstBytes behind = peer.transfers.behind_frame();
+    if (behind.size() < header.size || header.synchronous || header.from_reserve || pair.ended ||
+        pair.context == nullptr) {
+        return false;
+    }
+    Matcher& matcher = pair.context->matcher;
+    PostedReceive* const posted = matcher.first_posted(pair.rank, header.tag);
+    if (posted == nullptr) return false;
+    auto& receive = static_cast<ReceiveOperation&>(*posted);
+    const Amount charge{.payload = header.size, .headers = 1};
+    CreditIn& pool = peer.messages.shared_in;
+    if (receive.only_take || header.size > receive.capacity() || !pool.came(charge)) return false;
+    matcher.remove(receive);
+    pair.next_in = Sequence(pair.next_in.value() + 1);
+    receive.envelope = {.source = pair.rank, .tag = header.tag, .bytes = header.size};
+    services_->recording().matched(*pair.context, receive.envelope);
+    give_back(pair, charge, false);
+    const auto size = static_cast<std::size_t>(header.size);
+    const std::size_t written = receive.write(0, behind.first(size));
+    NEXAR_ASSERT(written == size);
+    finish(receive);
+    return true;
 }
 
 /// Makes room for a payload that no receive matches yet. If there is no memory, a bulk payload
@@ -212,9 +240,13 @@ void Messages::give_back(InMessage& message) {
     const Amount charge = std::exchange(message.charge, {});
     Pair& pair = message.context != nullptr ? *message.context->pairs[message.source.value()]
                                             : *peer.pairs.at(message.context_id);
-    CreditIn& pool = message.from_reserve ? pair.reserve_in : peer.messages.shared_in;
+    give_back(pair, charge, message.from_reserve);
+}
+
+void Messages::give_back(Pair& pair, const Amount& charge, bool reserve) {
+    Peer& peer = *pair.peer;
+    CreditIn& pool = reserve ? pair.reserve_in : peer.messages.shared_in;
     if (!pool.matched(charge) || !peer.transfers.up()) return;
-    const bool reserve = message.from_reserve;
     peer.transfers.say_message(
         port::Lane::control,
         wire::Credit{.pool = reserve ? wire::CreditPool::communicator : wire::CreditPool::shared,
@@ -235,7 +267,7 @@ void Messages::grant(InMessage& message) {
 
 void Messages::deliver(InMessage& message, ReceiveOperation& receive) {
     receive.envelope = envelope_of(message);
-    if (!receive.only_take) services_->recording().matched(message);
+    if (!receive.only_take) services_->recording().matched(*message.context, receive.envelope);
     give_back(message);
     if (receive.only_take) {
         store_payload(message);

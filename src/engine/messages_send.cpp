@@ -82,6 +82,25 @@ void Messages::start(Context& context, SendOperation& send) {
     }
 }
 
+bool Messages::send_at_once(Context& context, Rank to, Tag tag, port::ConstBytes content) {
+    if (to == context.me || content.size() > limits_.eager_limit) return false;
+    Pair& pair = *context.pairs[to.value()];
+    Peer& peer = *pair.peer;
+    PeerTransfers& transfers = peer.transfers;
+    const bool ready = pair.begun_out && !pair.blocked && pair.waiting.empty() &&
+                       transfers.usable() && !transfers.full(port::Lane::eager) && !peer.lost;
+    const Amount charge{.payload = content.size(), .headers = 1};
+    if (!ready || !peer.messages.shared_out.take(charge)) return false;
+    const wire::MessageHeader header{
+        .context = pair.context_id, .sequence = pair.next_out, .tag = tag, .size = content.size()};
+    if (!transfers.write_message(port::Lane::eager, wire::EagerHeader{header}, {&content, 1})) {
+        NEXAR_ASSERT(peer.messages.shared_out.give_back(charge.payload, charge.headers));
+        return false;
+    }
+    pair.next_out = Sequence(pair.next_out.value() + 1);
+    return true;
+}
+
 void Messages::send_to_self(Context& context, SendOperation& send) {
     InMessage& message = store_.make();
     message.messages = this;

@@ -31,6 +31,7 @@ struct PeerLink {
 
     PeerTransfers* owner;
     port::Link* link;
+    bool ready = false;  // the peer has the link too, so this side may use it
     std::array<std::unique_ptr<LaneReader>, port::kLanes> readers{};
     std::array<std::vector<Part>, port::kLanes> parts{};  // in order
     std::unordered_map<std::uint64_t, std::unique_ptr<InStream>> streams_in{};

@@ -22,6 +22,7 @@ void PeerTransfers::connect(port::Link& link, std::unique_ptr<LaneReader> contro
     links_.push_back(std::make_unique<PeerLink>(*this, link));
     PeerLink& here = *links_.back();
     all_->by_link_.emplace(link.id(), &here);
+    here.ready = first;
     if (first) {
         begin_lanes(here, std::move(control), control_bytes);
     } else {
@@ -33,12 +34,23 @@ void PeerTransfers::connect(port::Link& link, std::unique_ptr<LaneReader> contro
     choose();
 }
 
+PeerLink* PeerTransfers::find(port::LinkId link) const noexcept {
+    const auto found =
+        std::ranges::find_if(links_, [&](const auto& one) { return one->link->id() == link; });
+    return found == links_.end() ? nullptr : found->get();
+}
+
+PeerLink& PeerTransfers::any_link() const noexcept {
+    const auto found = std::ranges::find_if(links_, [](const auto& one) { return one->ready; });
+    return found == links_.end() ? *links_.front() : **found;
+}
+
 /// Uses the best links. A link stays in use unless another one is better.
 void PeerTransfers::choose() {
     const auto best = [&](PeerLink* now, auto better) {
-        if (now == nullptr) now = links_.front().get();
+        if (now == nullptr || !now->ready) now = &any_link();
         for (const auto& other : links_) {
-            if (better(other->link->speed(), now->link->speed())) now = other.get();
+            if (other->ready && better(other->link->speed(), now->link->speed())) now = other.get();
         }
         return preferred_ != nullptr ? preferred_ : now;
     };
@@ -54,10 +66,17 @@ void PeerTransfers::choose() {
 }
 
 bool PeerTransfers::prefer(port::LinkId link) {
-    const auto found =
-        std::ranges::find_if(links_, [&](const auto& one) { return one->link->id() == link; });
-    if (found == links_.end()) return false;
-    preferred_ = found->get();
+    PeerLink* const found = find(link);
+    if (found == nullptr) return false;
+    preferred_ = found;
+    choose();
+    return true;
+}
+
+bool PeerTransfers::use(port::LinkId link) {
+    PeerLink* const found = find(link);
+    if (found == nullptr) return false;
+    found->ready = true;
     choose();
     return true;
 }
@@ -78,7 +97,7 @@ void PeerTransfers::close(std::string_view reason) {
 
 bool PeerTransfers::share(std::uint64_t name, const std::shared_ptr<port::SharedMemory>& memory) {
     return usable() && std::ranges::any_of(links_, [&](const auto& one) {
-               return one->link->share(name, memory).has_value();
+               return one->ready && one->link->share(name, memory).has_value();
            });
 }
 
@@ -113,9 +132,9 @@ void PeerTransfers::on_down(PeerLink& link, const port::Down& down) {
         for (std::size_t i = 0; i < port::kLanes; ++i) {
             LaneOut& lane = lanes_[i];
             if (lane.next == here.get()) lane.next = nullptr;
-            if (lane.on == here.get()) begin_part(static_cast<port::Lane>(i), *links_.front());
+            if (lane.on == here.get()) begin_part(static_cast<port::Lane>(i), any_link());
         }
-        if (streams_on_ == nullptr) streams_on_ = links_.front().get();
+        if (streams_on_ == nullptr) streams_on_ = &any_link();
     }
 }
 
@@ -172,7 +191,7 @@ void PeerTransfers::carry_on(PeerLink& here, const port::Down& down,
         was_here[i] = lanes_[i].on == &here;
         if (was_here[i])
             begin_part(lane, lanes_[i].next != nullptr ? *std::exchange(lanes_[i].next, nullptr)
-                                                       : *links_.front());
+                                                       : any_link());
     }
     choose();
     for (std::size_t i = 0; i < port::kLanes; ++i) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -71,6 +72,9 @@ public:
     /// control lane, to which `control_bytes` were written after the preamble.
     void connect(port::Link& link, std::unique_ptr<LaneReader> control = nullptr,
                  std::uint64_t control_bytes = 0);
+    /// Says that the peer has this link too; it is then used if it is the best. A further link is
+    /// only read before that, unless no other is left. Returns false if this side does not have it.
+    bool use(port::LinkId link);
     /// Moves the lanes to this link, and opens streams on it from now on, whatever its speed is.
     /// Returns false if the peer does not have the link.
     bool prefer(port::LinkId link);
@@ -97,13 +101,21 @@ public:
     void say(port::Lane lane, std::vector<std::byte> frame);
     template <class Message>
     void say_message(port::Lane lane, const Message& message) {
-        if (usable()) say(lane, wire::to_bytes(message));
+        if (!usable()) return;
+        if constexpr (std::is_same_v<Message, wire::Credit>) {
+            // Frequent, so it allocates nothing if there is room.
+            if (out(lane).backlog.empty() && write_message(lane, message)) return;
+        }
+        say(lane, wire::to_bytes(message));
     }
     /// Frames queued by say() and not written yet, and their bytes.
     std::size_t backlog(port::Lane lane) const noexcept { return out(lane).backlog.size(); }
     std::uint64_t backlog_bytes(port::Lane lane) const noexcept { return out(lane).backlog_bytes; }
     /// If `receiver` is taking a payload on this lane, the rest of the payload is dropped.
     void skip(port::Lane lane, const PayloadReceiver& receiver) noexcept;
+
+    /// Inside Transfers::Owner::on_frame(): see FrameReader::Taker.
+    using LaneReader::Taker::behind_frame;
 
     // Payload streams.
     /// Starts to send a payload; requires a link. `out.released()` follows.
@@ -203,6 +215,9 @@ private:
     PayloadReceiver* forget(InStream& stream);
 
     // peer_transfers.cpp
+    PeerLink* find(port::LinkId link) const noexcept;
+    /// A link to use where any will do.
+    PeerLink& any_link() const noexcept;
     void choose();
     void on_down(PeerLink& link, const port::Down& down);
     void detach_streams(PeerLink& here, const port::Down& down, bool survives);

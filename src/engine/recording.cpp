@@ -8,7 +8,6 @@
 #include "engine/call.hpp"
 #include "engine/collective.hpp"
 #include "engine/context.hpp"
-#include "engine/message.hpp"
 #include "engine/operation.hpp"
 
 namespace nexar::engine {
@@ -115,13 +114,25 @@ void Recording::record(const Operation& collective, Rank to, std::uint64_t bytes
                        .d = bytes});
 }
 
-void Recording::record(const InMessage& message) const noexcept {
+void Recording::record_sent(const Context& context, Rank to, Tag tag,
+                            std::uint64_t bytes) const noexcept {
+    for (const EventKind kind : {EventKind::send_started, EventKind::send_ended}) {
+        recorder_->record({.time = now_,
+                           .kind = kind,
+                           .a = context.index,
+                           .b = event_word(to.value()),
+                           .c = tag.value(),
+                           .d = bytes});
+    }
+}
+
+void Recording::record(const Context& context, const Envelope& envelope) const noexcept {
     recorder_->record({.time = now_,
                        .kind = EventKind::message_matched,
-                       .a = message.context->index,
-                       .b = event_word(message.source.value()),
-                       .c = message.tag.value(),
-                       .d = message.bytes});
+                       .a = context.index,
+                       .b = event_word(envelope.source.value()),
+                       .c = envelope.tag.value(),
+                       .d = envelope.bytes});
 }
 
 void Recording::record(EventKind kind, const NodeId& node, std::uint16_t reason) const noexcept {

@@ -13,7 +13,6 @@ namespace nexar::engine {
 
 class Operation;
 struct Context;
-struct InMessage;
 
 /// Records what the engine does in a Recorder, with the engine's time. Does nothing without one.
 /// See EventKind for what each event says.
@@ -50,9 +49,16 @@ public:
             record(collective, to, bytes, reason);
         }
     }
-    void matched(const InMessage& message) noexcept {
+    /// For a send that ended when it was started.
+    void sent(const Context& context, Rank to, Tag tag, std::uint64_t bytes) noexcept {
         if (recorder_ != nullptr) [[unlikely]] {
-            record(message);
+            record_sent(context, to, tag, bytes);
+        }
+    }
+    /// `envelope`: of the message that a receive of this communicator got.
+    void matched(const Context& context, const Envelope& envelope) noexcept {
+        if (recorder_ != nullptr) [[unlikely]] {
+            record(context, envelope);
         }
     }
     /// `reason`: an Errc, or 0.
@@ -73,7 +79,8 @@ private:
     void record(const Operation& operation, Phase phase, std::uint16_t detail) const noexcept;
     void record(const Operation& collective, Rank to, std::uint64_t bytes,
                 WaitReason reason) const noexcept;
-    void record(const InMessage& message) const noexcept;
+    void record_sent(const Context& context, Rank to, Tag tag, std::uint64_t bytes) const noexcept;
+    void record(const Context& context, const Envelope& envelope) const noexcept;
     void record(EventKind kind, const NodeId& node, std::uint16_t reason) const noexcept;
     void record(EventKind kind, const Context& context) const noexcept;
 

@@ -131,7 +131,8 @@ public:
     }
 
     /// Something in shared memory has changed that the peer may wait for: if its driver sleeps, its
-    /// descriptor becomes readable. Cheap if it does not sleep.
+    /// descriptor becomes readable. Cheap if it does not sleep. The caller must have issued a
+    /// sequentially consistent fence after the change, which may serve several links.
     virtual void nudge() noexcept {}
 
     /// Sends everything enqueued so far, waits until it has arrived, then ends the link. Down
@@ -174,6 +175,9 @@ public:
 
     /// Sends a bounded amount of what is due, timers included.
     virtual void flush(TimePoint now) = 0;
+
+    /// True if flush() has something to do besides timers. May be true without need.
+    virtual bool has_unsent() const noexcept { return true; }
 
     /// True if a peer would notice that the next flush() is late, or events are pending. A driver
     /// that knows it will flush soon may skip one while this is false.

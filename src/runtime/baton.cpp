@@ -4,13 +4,34 @@
 
 namespace nexar::runtime {
 
-Baton::Taken Baton::take(Waiter& waiter) {
-    const std::scoped_lock lock(mutex_);
+Baton::Locked::Locked(Baton& baton) : baton_(baton), lock_(baton.mutex_) {
+    switch (baton_.fast_.exchange(Fast::in_members, std::memory_order_acq_rel)) {
+        case Fast::nobody:
+            baton_.holder_ = Holder::nobody;
+            break;
+        case Fast::waiter:
+            baton_.holder_ = Holder::waiter;
+            break;
+        case Fast::in_members:
+            break;
+    }
+}
+
+Baton::Locked::~Locked() {
+    const bool plain =
+        baton_.first_ == nullptr && !baton_.called_ && !baton_.away_;  // nobody is interested
+    if (plain && baton_.holder_ == Holder::nobody) {
+        baton_.fast_.store(Fast::nobody, std::memory_order_release);
+    }
+}
+
+Baton::Taken Baton::take_or_queue(Waiter& waiter) {
+    const Locked lock(*this);
     return take_locked(waiter);
 }
 
 std::optional<Baton::Taken> Baton::take_idle(Waiter& waiter) {
-    const std::scoped_lock lock(mutex_);
+    const Locked lock(*this);
     if (holder_ == Holder::waiter) return std::nullopt;
     return take_locked(waiter);
 }
@@ -23,16 +44,16 @@ Baton::Taken Baton::take_locked(Waiter& waiter) {
     const bool stolen = holder_ == Holder::background_resting;
     holder_ = Holder::waiter;
     called_ = false;  // the holder checks wanted_ when it releases the baton
-    ++uses_;
+    count_use();
     return stolen ? Taken::stolen : Taken::free;
 }
 
 bool Baton::try_take() {
-    const std::scoped_lock lock(mutex_);
+    const Locked lock(*this);
     if (holder_ != Holder::nobody) return false;
     holder_ = Holder::waiter;
     called_ = false;
-    ++uses_;
+    count_use();
     return true;
 }
 
@@ -43,13 +64,13 @@ bool Baton::leave(Waiter& waiter) {
     return false;
 }
 
-Baton::Follow Baton::release() {
-    const std::scoped_lock lock(mutex_);
+Baton::Follow Baton::release_or_grant() {
+    const Locked lock(*this);
     NEXAR_ASSERT(holder_ != Holder::nobody, "only the holder can release the baton");
     if (Waiter* const next = first_untold()) {
         unlink(*next);
         holder_ = Holder::waiter;
-        ++uses_;
+        count_use();
         return {.sleeper = next->grant(), .summon = false};
     }
     holder_ = Holder::nobody;
@@ -60,7 +81,7 @@ Baton::Follow Baton::release() {
 }
 
 bool Baton::call() {
-    const std::scoped_lock lock(mutex_);
+    const Locked lock(*this);
     if (holder_ != Holder::nobody) return false;
     called_ = true;
     away_ = false;
@@ -68,9 +89,10 @@ bool Baton::call() {
 }
 
 Baton::Look Baton::look() {
-    const std::scoped_lock lock(mutex_);
-    const bool unused = uses_ == seen_;
-    seen_ = uses_;
+    const Locked lock(*this);
+    const std::uint64_t uses = uses_.load(std::memory_order_relaxed);
+    const bool unused = uses == seen_;
+    seen_ = uses;
     if (holder_ == Holder::nobody && (unused || called_)) {
         holder_ = Holder::background;
         called_ = false;
@@ -81,7 +103,7 @@ Baton::Look Baton::look() {
 }
 
 bool Baton::rest() {
-    const std::scoped_lock lock(mutex_);
+    const Locked lock(*this);
     NEXAR_ASSERT(holder_ == Holder::background, "only the background thread can rest");
     if (first_untold() != nullptr) return false;
     holder_ = Holder::background_resting;
@@ -89,7 +111,7 @@ bool Baton::rest() {
 }
 
 bool Baton::resume() {
-    const std::scoped_lock lock(mutex_);
+    const Locked lock(*this);
     if (holder_ != Holder::background_resting) return false;
     holder_ = Holder::background;
     return true;

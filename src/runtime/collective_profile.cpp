@@ -20,6 +20,16 @@ double per_byte(std::uint64_t bytes_per_second) noexcept {
     return 1.0 / static_cast<double>(bytes_per_second);
 }
 
+/// The rates within a host if no setting gives them.
+schedule::Rates host_rates(const schedule::Rates& fabric, bool shared_memory) {
+    schedule::Rates rates = shared_memory ? schedule::kSharedMemoryRates : fabric;
+    rates.reduce_byte = fabric.reduce_byte;
+    rates.copy_byte = fabric.copy_byte;
+    rates.ranks_per_core = fabric.ranks_per_core;
+    rates.shared_byte = 0;  // ranks of one host do not need the network
+    return rates;
+}
+
 }  // namespace
 
 Result<schedule::Profile> collective_profile(const Config& config) {
@@ -39,7 +49,10 @@ Result<schedule::Profile> collective_profile(const Config& config) {
                      .copy_byte = per_byte(config.size("fabric_copy")),
                      .fill_bytes = static_cast<double>(config.size("fabric_fill")),
                      .ranks_per_core = config.real("fabric_ranks_per_core")};
-    profile.host_rates = profile.rates;
+    if (const std::uint64_t shared = config.size("fabric_shared_bandwidth"); shared != 0) {
+        profile.rates.shared_byte = per_byte(shared);
+    }
+    profile.host_rates = host_rates(profile.rates, config.choice("link") != "quic");
     const auto set_duration = [&](double& rate, std::string_view name) {
         if (const Duration set = config.duration(name); set != Duration{}) rate = seconds(set);
     };
@@ -53,6 +66,10 @@ Result<schedule::Profile> collective_profile(const Config& config) {
     if (const std::uint64_t fill = config.size("host_fill"); fill != 0) {
         profile.host_rates.fill_bytes = static_cast<double>(fill);
     }
+    profile.memory.latency = seconds(config.duration("memory_latency"));
+    profile.memory.per_peer = seconds(config.duration("memory_per_peer"));
+    profile.memory.put_byte = per_byte(config.size("memory_put"));
+    profile.memory.read_byte = per_byte(config.size("memory_read"));
     return profile;
 }
 

@@ -125,10 +125,17 @@ void Communicator::abort(int code, std::string why) const {
 
 TaskOwner Communicator::start_send(const ConstBuffer& elements, int to, TagValue tag,
                                    SendOptions options, std::unique_ptr<detail::Held> held) const {
+    const port::ConstBytes content{static_cast<const std::byte*>(elements.data),
+                                   checked_bytes(elements, "send")};
+    if (to == no_rank) return nullptr;
+    detail::CommunicatorBody& here = *body();
+    const Rank rank = checked_rank(to, *here.context, "send");
+    if (!options.synchronous && here.node->send_at_once(*here.context, rank, tag.tag(), content)) {
+        return TaskOwner(&detail::sent_task());
+    }
     TaskOwner task = new_task(body(), Task::What::send);
     set_outgoing(*task, elements, options);
-    if (to == no_rank) return nullptr;
-    task->send.to = checked_rank(to, *body()->context, "send");
+    task->send.to = rank;
     task->send.tag = tag.tag();
     task->held = std::move(held);
     return started(std::move(task));

@@ -36,7 +36,8 @@ Communicator make(const detail::NodeAccess& access, const Body& body,
                             Rank(static_cast<std::uint32_t>(me)), origin);
     schedule::Profile profile = body->context->collectives.profile;
     profile.links = profile.links.among(ranks);
-    profile.memory = {};  // a communicator has its own
+    profile.memory.slot_bytes = 0;  // a communicator has its own
+    profile.memory.buffer_bytes = 0;
     made.collectives.set_profile(profile);
     node.share_memory(made);
     return Communicator(std::make_shared<detail::CommunicatorBody>(body->node, made, true));

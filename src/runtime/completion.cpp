@@ -62,6 +62,11 @@ Completion::Interested Completion::finish() noexcept {
     }
 }
 
+void Completion::finish_unshared() noexcept {
+    NEXAR_ASSERT(state_.load(std::memory_order_relaxed) == 0, "an operation completes once");
+    state_.store(kDone, std::memory_order_release);
+}
+
 bool Completion::enlist(Waiter& waiter) noexcept {
     static_assert(alignof(Waiter) > kFlags,
                   "the flags are in the low bits of the waiter's address");

@@ -80,6 +80,8 @@ private:
 
     /// Marks it done; `this` may be destroyed before finish() returns.
     Interested finish() noexcept;
+    /// The same when no other thread can use it and nobody waits: no atomic exchange is needed.
+    void finish_unshared() noexcept;
 
     /// Returns false if it is done.
     bool enlist(Waiter& waiter) noexcept;

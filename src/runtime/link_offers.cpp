@@ -10,8 +10,9 @@ namespace nexar::runtime {
 
 namespace {
 
-/// How long the side that is to be invited waits. The handshake has its own timeout.
-constexpr Duration kInvitationTime = std::chrono::seconds(3);
+/// How long a side waits for the other one's invitation, and for its word that it has the link. The
+/// handshake has its own timeout.
+constexpr Duration kPatience = std::chrono::seconds(3);
 
 }  // namespace
 
@@ -36,6 +37,7 @@ void LinkOffers::begin(TimePoint now, const View& view, const Identity& me,
         }
     }
     quiet_ = offers_.empty();
+    begun_ = true;
     turn(now);
 }
 
@@ -53,36 +55,36 @@ void LinkOffers::fail(Offer& offer, std::string why) {
     NEXAR_LOG_DEBUG("no further link to node {} because {}", offer.peer.node.to_hex(), offer.why);
 }
 
-void LinkOffers::handle(const port::LinkEvent& event) {
+void LinkOffers::handle(TimePoint now, const port::LinkEvent& event) {
     const auto found = std::ranges::find_if(
         offers_, [&](const Offer& offer) { return offer.link && *offer.link == event.link; });
     if (found == offers_.end()) return;
     if (std::holds_alternative<port::Up>(event.what)) {
         found->state = State::up;
-        ++changes_;
+        found->until = now + kPatience;
+        engine_->send_link_news(found->peer.node, wire::LinkReady{kinds_[found->kind].name});
     } else if (const auto* down = std::get_if<port::Down>(&event.what)) {
         found->link.reset();
-        if (found->state != State::failed) fail(*found, down->reason.cause());
+        if (found->state == State::failed) return;
+        const std::string& why = down->reason.cause();
+        if (found->state == State::begun && !found->invites) {
+            // Only this side may know why. The other one would wait for the handshake.
+            engine_->send_link_news(found->peer.node,
+                                    wire::LinkRefusal{kinds_[found->kind].name, why});
+        }
+        fail(*found, why);
     }
 }
 
 void LinkOffers::turn(TimePoint now) {
     while (const auto news = engine_->poll_link_news()) {
-        std::visit(
-            [&](const auto& message) {
-                if constexpr (std::is_same_v<std::decay_t<decltype(message)>, wire::LinkOffer>) {
-                    take(now, news->node, message);
-                } else {
-                    take(news->node, message);
-                }
-            },
-            news->message);
+        std::visit([&](const auto& message) { take(now, news->node, message); }, news->message);
     }
     if (quiet_) return;
     quiet_ = true;
     for (Offer& offer : offers_) {
-        if (offer.state < State::up) look_at(now, offer);
-        quiet_ = quiet_ && offer.state >= State::up;
+        if (offer.state < State::used) look_at(now, offer);
+        quiet_ = quiet_ && offer.state >= State::used;
     }
 }
 
@@ -90,12 +92,20 @@ void LinkOffers::look_at(TimePoint now, Offer& offer) {
     if (offer.state == State::unconnected) {
         if (!engine_->is_connected(offer.peer.node)) return;
         offer.state = State::waiting;
-        offer.until = now + kInvitationTime;
+        offer.until = now + kPatience;
         if (offer.invites) return invite(now, offer);
     }
-    if (offer.state == State::waiting && now >= offer.until) {
-        fail(offer, "the peer did not offer it in time");
-    }
+    if (offer.state == State::up && offer.peer_ready) return use(offer);
+    if (now < offer.until) return;
+    if (offer.state == State::waiting) fail(offer, "the peer did not offer it in time");
+    if (offer.state == State::up) fail(offer, "the peer did not say in time that it has the link");
+}
+
+void LinkOffers::use(Offer& offer) {
+    // False: the link is down, and its event follows.
+    if (!offer.link || !engine_->use_link(offer.peer.node, *offer.link)) return;
+    offer.state = State::used;
+    ++changes_;
 }
 
 void LinkOffers::invite(TimePoint now, Offer& offer) {
@@ -103,27 +113,27 @@ void LinkOffers::invite(TimePoint now, Offer& offer) {
     auto invitation = kind.carrier->invite(now, offer.peer);
     if (!invitation) {
         const std::string& why = invitation.error().cause();
-        engine_->refuse_link(offer.peer.node, {.kind = kind.name, .why = why});
+        engine_->send_link_news(offer.peer.node, wire::LinkRefusal{kind.name, why});
         return fail(offer, why);
     }
     offer.link = invitation->link;
     offer.state = State::begun;
-    engine_->offer_link(offer.peer.node,
-                        {.kind = kind.name, .invitation = std::move(invitation->bytes)});
+    engine_->send_link_news(offer.peer.node,
+                            wire::LinkOffer{kind.name, std::move(invitation->bytes)});
 }
 
 void LinkOffers::take(TimePoint now, const NodeId& from, const wire::LinkOffer& invitation) {
     Offer* const offer = find(from, invitation.kind);
     // Offers may cross with the view that names the member; it then offers nothing again.
     if (offer == nullptr || offer->invites || offer->state > State::waiting) {
-        return engine_->refuse_link(
-            from, {.kind = invitation.kind, .why = "the other node does not use such a link"});
+        return engine_->send_link_news(
+            from, wire::LinkRefusal{invitation.kind, "the other node does not use such a link"});
     }
     const Kind& kind = kinds_[offer->kind];
     auto begun = kind.carrier->accept(now, offer->peer, invitation.invitation);
     if (!begun) {
         const std::string& why = begun.error().cause();
-        engine_->refuse_link(from, {.kind = kind.name, .why = why});
+        engine_->send_link_news(from, wire::LinkRefusal{kind.name, why});
         return fail(*offer, why);
     }
     offer->link = *begun;
@@ -131,7 +141,15 @@ void LinkOffers::take(TimePoint now, const NodeId& from, const wire::LinkOffer& 
     quiet_ = false;
 }
 
-void LinkOffers::take(const NodeId& from, const wire::LinkRefusal& refusal) {
+void LinkOffers::take(TimePoint /*now*/, const NodeId& from, const wire::LinkReady& ready) {
+    Offer* const offer = find(from, ready.kind);
+    if (offer == nullptr) return;
+    offer->peer_ready = true;
+    // After the patience of this side: the link is there, so it is used.
+    if (offer->state == State::failed && offer->link) use(*offer);
+}
+
+void LinkOffers::take(TimePoint /*now*/, const NodeId& from, const wire::LinkRefusal& refusal) {
     Offer* const offer = find(from, refusal.kind);
     if (offer == nullptr || offer->state >= State::up) return;
     fail(*offer, printable(refusal.why, wire::kMaxReportTextBytes));
@@ -142,7 +160,7 @@ std::optional<TimePoint> LinkOffers::next_deadline() const noexcept {
     std::optional<TimePoint> first;
     if (quiet_) return first;
     for (const Offer& offer : offers_) {
-        if (offer.state != State::waiting) continue;
+        if (offer.state != State::waiting && offer.state != State::up) continue;
         first = first ? std::min(*first, offer.until) : offer.until;
     }
     return first;
@@ -150,19 +168,24 @@ std::optional<TimePoint> LinkOffers::next_deadline() const noexcept {
 
 bool LinkOffers::settled() const noexcept {
     return std::ranges::all_of(offers_,
-                               [](const Offer& offer) { return offer.state >= State::up; });
+                               [](const Offer& offer) { return offer.state >= State::used; });
 }
 
 std::string LinkOffers::why_not(const NodeId& node) const {
+    bool offered = false;
     for (const Offer& offer : offers_) {
-        if (offer.peer.node == node && offer.state == State::failed) return offer.why;
+        if (offer.peer.node != node) continue;
+        if (offer.state == State::failed) return offer.why;
+        offered = true;
     }
-    return {};
+    if (offered || !begun_ || kinds_.empty()) return {};
+    return "the two have different addresses, so they run on different hosts or in different "
+           "network namespaces (containers)";
 }
 
 bool LinkOffers::has_link(const NodeId& node) const noexcept {
     return std::ranges::any_of(offers_, [&](const Offer& offer) {
-        return offer.peer.node == node && offer.state == State::up;
+        return offer.peer.node == node && offer.state == State::used;
     });
 }
 

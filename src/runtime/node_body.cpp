@@ -14,6 +14,7 @@
 #include "runtime/node_access.hpp"
 #include "runtime/progress_options.hpp"
 #include "runtime/seed_body.hpp"
+#include "runtime/spare_tasks.hpp"
 
 namespace nexar::runtime {
 
@@ -65,6 +66,7 @@ NodeBody::NodeBody(std::shared_ptr<runtime::Loop> loop, const Setup& setup)
               pool_),
       mesh_(engine_, *this, setup.mesh),
       offers_(engine_),
+      looks_at_once_(setup.options.waiting != Waiting::sleep),
       config_(setup.config),
       options_(setup.options),
       services_(setup.services) {
@@ -100,15 +102,16 @@ NodeBody::~NodeBody() {
 }
 
 TaskOwner NodeBody::make_task(std::shared_ptr<CommunicatorBody> communicator) {
-    const auto spare = spare_tasks_.try_pop();
-    TaskOwner task(spare ? *spare : new Task);
+    Task* spare = take_spare_task();
+    if (spare == nullptr) spare = spare_tasks_.try_pop().value_or(nullptr);
+    TaskOwner task(spare != nullptr ? spare : new Task);
     task->communicator = std::move(communicator);
     return task;
 }
 
 void NodeBody::keep(Task* task) noexcept {
     task->clear();
-    if (!spare_tasks_.try_push(task)) delete task;
+    if (!keep_spare_task(task) && !spare_tasks_.try_push(task)) delete task;
 }
 
 void NodeBody::end(engine::Context& context) noexcept {
@@ -125,7 +128,7 @@ bool NodeBody::take_events(TimePoint now) {
         if (!of_seed && !mesh_.handle(now, *event)) engine_.handle(*event);
         if (std::holds_alternative<port::Down>(event->what)) first().forget(event->link);
     }
-    any = take_further_events() || any;
+    any = take_further_events(now) || any;
     if (seed_) follow_seed(now);
     mesh_.turn(now);
     offers_.turn(now);
@@ -133,13 +136,13 @@ bool NodeBody::take_events(TimePoint now) {
     return any;
 }
 
-bool NodeBody::take_further_events() {
+bool NodeBody::take_further_events(TimePoint now) {
     bool any = false;
     for (std::size_t i = 1; i < carriers_.size(); ++i) {
         while (const auto event = carriers_[i]->poll_event()) {
             any = true;
-            offers_.handle(*event);
             engine_.handle(*event);
+            offers_.handle(now, *event);
             if (std::holds_alternative<port::Down>(event->what)) carriers_[i]->forget(event->link);
         }
     }
@@ -150,15 +153,16 @@ bool NodeBody::on_ready(TimePoint now) {
     bool any = false;
     for (std::size_t i = 1; i < carriers_.size(); ++i) any = carriers_[i]->on_ready(now) || any;
     // Looking at the first carrier takes a system call, at the others only a look at memory. While
-    // nothing arrives on the first, a driver that does not sleep looks at it only now and then.
+    // nothing moves on the first, a driver that does not sleep looks at it only now and then.
     constexpr Duration kActive = std::chrono::microseconds(500);
-    constexpr Duration kPause = std::chrono::microseconds(10);
+    constexpr Duration kPause = std::chrono::microseconds(20);
     const bool looks = carriers_.size() == 1 || std::exchange(slept_, false) ||
                        now - first_looked_ >= kPause || now - first_active_ < kActive;
     if (!looks) return any;
     first_looked_ = now;
     if (!first().on_ready(now)) return any;
     first_active_ = now;
+    first_came_ = true;
     return true;
 }
 
@@ -180,14 +184,32 @@ void NodeBody::flush(TimePoint now) {
     for (port::Carrier* const one : carriers_) one->flush(now);
 }
 
+// Timers can wait for the next turn. Returns whether the links need no turn because of this.
+bool NodeBody::flush_unsent(TimePoint now) {
+    bool quiet = true;
+    for (port::Carrier* const one : carriers_) {
+        if (!one->has_unsent()) continue;
+        one->flush(now);
+        // The first carrier sets timers when it sends, and an answer may come.
+        const bool is_first = one == carriers_.front();
+        if (is_first) first_active_ = now;
+        quiet = quiet && !is_first && !one->flush_is_urgent(now);
+    }
+    return quiet;
+}
+
 bool NodeBody::tell_ended() {
     bool any = false;
     while (engine::Operation* operation = engine_.poll_done()) {
         any = true;
         Task& task = *static_cast<Task*>(operation->owner);
         if (task.counted) started_more_ = true;  // the end of its first part starts the second
-        // From here on the task may be reused.
-        if (task.ended(*operation, engine_)) progress().complete(task.completion);
+        if (!task.ended(*operation, engine_)) continue;
+        if (task.posting) {
+            runtime::Progress::complete_unshared(task.completion);
+        } else {
+            progress().complete(task.completion);  // from here on the task may be reused
+        }
     }
     look_at_abort();
     if (closing_ && !idle_told_ && all_idle()) {
@@ -198,13 +220,56 @@ bool NodeBody::tell_ended() {
 }
 
 void NodeBody::settle(TimePoint now) noexcept {
+    bool quiet = true;
     do {
         started_more_ = false;
-        if (engine_.has_wanted()) mesh_.turn(now);
-        flush(now);
+        if (engine_.has_wanted()) {
+            mesh_.turn(now);
+            quiet = false;
+        }
+        quiet = flush_unsent(now) && quiet;
         tell_ended();
     } while (started_more_);
-    dispatch_calls(now);
+    if (dispatch_calls(now)) quiet = false;
+    if (quiet) progress().stay_quiet(engine_.next_deadline());
+}
+
+bool NodeBody::send_at_once(engine::Context& context, Rank to, Tag tag, port::ConstBytes content) {
+    const runtime::Progress::FreeGuard guard(progress());
+    if (!guard.locked() || !engine_.send_at_once(context, to, tag, content)) return false;
+    // The message is on its way; everything below is done while it travels.
+    const TimePoint time = now();
+    engine_.record_sent(time, context, to, tag, content.size());
+    if (flush_unsent(time)) progress().stay_quiet(std::nullopt);
+    return true;
+}
+
+void NodeBody::start_by_poster(Task& task) noexcept {
+    engine::Context& context = *task.communicator->context;
+    const bool published =
+        task.what == Task::What::collective && engine_.publish(context, *task.collective);
+    // A published collective is visible to the other ranks; the rest is done while they read it.
+    const TimePoint time = now();
+    if (published) {
+        engine_.enter_published(time, *task.collective);
+    } else {
+        engine_.advance(time);
+        task.start(engine_);
+    }
+    if (task.what == Task::What::collective) look_at_once(*task.collective);
+    settle(time);
+}
+
+// A collective in shared memory usually ends within the time that a thread needs to begin to wait,
+// so the caller looks for the other ranks' parts right away.
+void NodeBody::look_at_once(const engine::CollectiveOperation& operation) noexcept {
+    constexpr int kLooks = 64;
+    // Nodes of one loop cannot proceed meanwhile.
+    if (!looks_at_once_ || !operation.in_memory_queue || loop_->nodes > 1) return;
+    for (int i = 0; i < kLooks && operation.active; ++i) {
+        if (engine_.poll_memory()) continue;
+        if (progress().lock_is_wanted() || progress().crowded()) return;
+    }
 }
 
 bool NodeBody::turn(TimePoint now) noexcept {
@@ -216,6 +281,9 @@ bool NodeBody::turn(TimePoint now) noexcept {
 
 bool NodeBody::look(TimePoint now) noexcept {
     if (first().wants_write()) return turn(now);
+    engine_.set_recording_time(now);
+    const std::uint64_t rare = engine_.rare_frames();
+    first_came_ = false;
     const bool arrived = on_ready(now);
     if (!engine_.poll_memory() && !arrived) return false;
     // Usually the thread that waited for this arrival is the driver, and its answer carries our
@@ -224,8 +292,16 @@ bool NodeBody::look(TimePoint now) noexcept {
     const bool urgent = std::ranges::any_of(
         carriers_, [&](const port::Carrier* one) { return one->flush_is_urgent(now); });
     if (!urgent && tell_ended()) {
-        dispatch_calls(now);
-        if (started_more_) settle(now);
+        const bool called = dispatch_calls(now);
+        if (started_more_) {
+            settle(now);
+            return true;
+        }
+        const bool unsent = std::ranges::any_of(carriers_, &port::Carrier::has_unsent);
+        // Otherwise there is nothing to acknowledge, and nothing for other parts of the node.
+        if (!called && !unsent && !first_came_ && rare == engine_.rare_frames()) {
+            progress().stay_quiet(engine_.next_deadline());
+        }
         return true;
     }
     finish_turn(now);
@@ -272,6 +348,10 @@ void NodeBody::close() {
     close_calls();
     progress().remove(*this);
     closed_ = true;
+    if (const runtime::Progress::Guard guard(progress()); engine_.pending() == 0) {
+        // Handles of communicators may outlive this call by far.
+        engine_.release_memory();
+    }
     if (companion_) companion_->close();
     if (--loop_->nodes == 0) progress().stop();
 }

@@ -87,6 +87,12 @@ public:
     const Recorder& recorder() const noexcept { return recorder_; }
     Duration collective_timeout() const noexcept { return collective_timeout_; }
 
+    /// Sends a small message without a task. Returns false, having done nothing, if that is not
+    /// possible now.
+    bool send_at_once(engine::Context& context, Rank to, Tag tag, port::ConstBytes content);
+    /// Under the lock, in the thread that made the task and still has it.
+    void start_by_poster(Task& task) noexcept;
+
     TaskOwner make_task(std::shared_ptr<CommunicatorBody> communicator);
     void keep(Task* task) noexcept;
 
@@ -149,10 +155,12 @@ private:
     port::Carrier& first() const noexcept { return *carriers_.front(); }
     bool on_ready(TimePoint now);
     void flush(TimePoint now);
+    bool flush_unsent(TimePoint now);
+    void look_at_once(const engine::CollectiveOperation& operation) noexcept;
     Result<std::shared_ptr<port::SharedMemory>> allocate_shared(std::size_t bytes);
     bool finish_turn(TimePoint now);
     bool take_events(TimePoint now);
-    bool take_further_events();
+    bool take_further_events(TimePoint now);
     std::string_view link_choice() const;
     std::vector<engine::PeerReport> reports() const;
     bool allows_further_links() const;
@@ -182,9 +190,11 @@ private:
     engine::Engine engine_;
     engine::Mesh mesh_;
     runtime::LinkOffers offers_;
+    bool looks_at_once_;
     TimePoint first_looked_{};  // when this node last looked at the first carrier
-    TimePoint first_active_{};  // when something last arrived on it
-    bool slept_ = false;        // since then
+    TimePoint first_active_{};  // when it last sent or received something
+    bool first_came_ = false;   // something arrived on it since look() cleared this
+    bool slept_ = false;        // since this node last looked at it
     std::unique_ptr<runtime::SeedLine> seed_;
     std::shared_ptr<SeedBody> companion_;
     std::optional<Config> config_;

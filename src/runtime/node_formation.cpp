@@ -213,11 +213,7 @@ bool NodeBody::allows_further_links() const {
 
 std::string_view NodeBody::link_choice() const {
     if (!options_.link.empty()) return options_.link;
-    if (!config_) return "auto";
-    // A side that has the shared-memory link may use it, finish and leave before the other side has
-    // it, and what it sent is then lost. Until both sides confirm the link first, members that
-    // joined use it only if they ask for it.
-    return config_->choice("link") == "auto" ? "quic" : config_->choice("link");
+    return config_ ? config_->choice("link") : "auto";
 }
 
 /// With link=shm, fails the formation if a pair has no shared memory.
@@ -226,12 +222,11 @@ void NodeBody::require_links() {
     for (std::size_t rank = 0; rank < members_.size(); ++rank) {
         const NodeId& node = members_[rank];
         if (node == identity_.node || offers_.has_link(node)) continue;
-        const std::string why = offers_.why_not(node);
         formation_failure_ =
             Error(Errc::unsupported,
                   fmt::format("the setting link=shm requires shared memory between all ranks, but "
                               "this rank has none with rank {} because {}",
-                              rank, why.empty() ? "the two are on different hosts" : why),
+                              rank, offers_.why_not(node)),
                   {.rank = static_cast<int>(rank), .operation = "join"});
         return;
     }

@@ -95,15 +95,16 @@ bool Progress::withdraw(Completion& completion, Continuation& continuation) {
 
 void Progress::post(Submission& posted) {
     enter("post an operation");
-    if (!try_lock()) {
+    if (!try_acquire()) {
         if (posted_.try_push(std::ref(posted))) {
-            has_posted_.exchange(1, std::memory_order_acq_rel);
-            if (try_lock()) unlock();
+            if (!lock_.set_posted() && try_lock()) unlock();
             return;
         }
-        lock();
+        acquire();
     }
-    posted.run_under_lock();
+    const TimePoint quiet = begin_changes();
+    posted.run_by_poster();
+    end_changes(quiet);
     unlock();
 }
 
@@ -134,32 +135,28 @@ void Progress::acquire() noexcept {
     // takes to sleep and wake.
     blocked_.fetch_add(1, std::memory_order_relaxed);
     bool taken = false;
-    for (int i = 0; i < kMostTries && !taken; ++i) taken = mutex_.try_lock();
-    if (!taken) mutex_.lock();
+    for (int i = 0; i < kMostTries && !taken; ++i) taken = lock_.try_lock();
+    if (!taken) lock_.lock();
     blocked_.fetch_sub(1, std::memory_order_relaxed);
     owner_.store(pthread_self(), std::memory_order_relaxed);
     drain_posted();
 }
 
 bool Progress::try_acquire() noexcept {
-    if (!mutex_.try_lock()) return false;
+    if (!lock_.try_lock()) return false;
     owner_.store(pthread_self(), std::memory_order_relaxed);
     // Operations that this thread posted come before what it does now.
     drain_posted();
     return true;
 }
 
-// No posted operation is lost. The poster pushes, sets has_posted_, and then tries the lock; the
-// unlocker unlocks and then checks has_posted_. Both write the flag (the check is a
-// read-modify-write), so one of them comes first. If it is the poster, the unlocker sees the flag.
-// If it is the unlocker, its unlock happened before the poster's attempt, which then fails only if
-// a third thread holds the lock, and that thread will check later. (glibc's try_lock does not fail
-// spuriously.)
+// No posted operation is lost. The poster pushes and then sets the flag in the word of the lock. If
+// a thread holds the lock at this moment, its unlock() returns true. Otherwise the poster tries the
+// lock, which fails only if a third thread holds it, and that thread's unlock() will return true.
 void Progress::unlock() noexcept {
     for (int round = 0;; ++round) {
         drain_posted();
-        release_and_call(settle());
-        if (has_posted_.fetch_add(0, std::memory_order_acq_rel) == 0) return;
+        if (!release_and_call(settle())) return;
         if (round >= kMostRounds && !stopping_.load(std::memory_order_acquire)) {
             return summon_driver();
         }
@@ -167,19 +164,22 @@ void Progress::unlock() noexcept {
     }
 }
 
-// Wakeups follow the release of the lock: a thread woken earlier would block on it.
-void Progress::release_and_call(const Calls& calls) noexcept {
+// Wakeups follow the release of the lock: a thread woken earlier would block on it. Returns true if
+// something was posted meanwhile.
+bool Progress::release_and_call(const Calls& calls) noexcept {
     owner_.store(pthread_t{}, std::memory_order_relaxed);
+    bool posted = false;
     if (wakes_.empty()) {
-        mutex_.unlock();
+        posted = lock_.unlock();
     } else {
         const PendingWakes wakes(std::exchange(wakes_, {}));
-        mutex_.unlock();
+        posted = lock_.unlock();
         wakes.send();
     }
     if (calls.wake) poller_.wake();
     if (calls.relief) relief_.store(true, std::memory_order_release);
     if (calls.summon || calls.relief || (calls.driver && baton_.call())) poller_.summon();
+    return posted;
 }
 
 void Progress::give_way() noexcept {
@@ -189,8 +189,8 @@ void Progress::give_way() noexcept {
 }
 
 void Progress::drain_posted() noexcept {
-    if (has_posted_.load(std::memory_order_relaxed) == 0) return;
-    has_posted_.exchange(0, std::memory_order_acq_rel);
+    if (!lock_.has_posted()) return;
+    lock_.clear_posted();
     quiet_until_ = TimePoint::min();
     // Runs the operations that are in the queue now; later ones set the flag again. Waits for an
     // operation that another thread is just pushing, because one of this thread's may be behind it.

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <nexar/node.hpp>
 #include <nexar/result.hpp>
 #include <optional>
@@ -23,6 +22,7 @@
 #include "runtime/completion.hpp"
 #include "runtime/completion_waiter.hpp"
 #include "runtime/fork_guard.hpp"
+#include "runtime/loop_lock.hpp"
 #include "runtime/progress_poller.hpp"
 #include "runtime/spin.hpp"
 
@@ -41,8 +41,9 @@ public:
     /// whether anything happened, in which case the loop does not sleep. `now` never decreases.
     virtual bool turn(TimePoint now) noexcept = 0;
 
-    /// A turn before next_deadline() with no other activity under the lock since the last one, so
-    /// that only arrivals matter. A driver calls this repeatedly while it spins.
+    /// A turn before next_deadline() when nothing was done under the lock since the last one,
+    /// except what Progress::stay_quiet() allows, so that only arrivals matter. A driver calls this
+    /// repeatedly while it spins.
     virtual bool look(TimePoint now) noexcept { return turn(now); }
 
     /// The latest time for the next turn() if no descriptor becomes ready; not later than `now` if
@@ -66,6 +67,9 @@ public:
     virtual ~Submission() = default;
 
     virtual void run_under_lock() noexcept = 0;
+
+    /// The same in the thread that called post(), which has not returned yet.
+    virtual void run_by_poster() noexcept { run_under_lock(); }
 };
 
 /// Drives the nodes of a process: polls their links and timers, wakes waiting threads, and runs
@@ -141,6 +145,41 @@ public:
         Progress& progress_;
     };
 
+    /// Holds the lock if it was free, to start one operation. Needs stay_quiet() like post().
+    class FreeGuard {
+    public:
+        explicit FreeGuard(Progress& progress) : progress_(progress) {
+            progress_.enter("start an operation");
+            locked_ = progress_.try_acquire();
+            if (locked_) quiet_ = progress_.begin_changes();
+        }
+        FreeGuard(const FreeGuard&) = delete;
+        FreeGuard& operator=(const FreeGuard&) = delete;
+        ~FreeGuard() {
+            if (!locked_) return;
+            progress_.end_changes(quiet_);
+            progress_.unlock();
+        }
+
+        bool locked() const noexcept { return locked_; }
+
+    private:
+        Progress& progress_;
+        TimePoint quiet_{};
+        bool locked_ = false;
+    };
+
+    /// Under the lock, in Driven::look() or an operation that its poster starts: what was done
+    /// needs no turn() before `deadline`, so a driver may go on with look().
+    void stay_quiet(std::optional<TimePoint> deadline) noexcept {
+        calm_until_ = deadline.value_or(TimePoint::max());
+    }
+
+    /// Under the lock: whether another thread waits for it or has posted something.
+    bool lock_is_wanted() const noexcept {
+        return blocked_.load(std::memory_order_relaxed) != 0 || lock_.has_posted();
+    }
+
     /// Marks that the calling thread runs user code. A wait() in it does not run other users'
     /// continuations; the background thread runs those that become due.
     class UserCode {
@@ -157,6 +196,8 @@ public:
     /// Under the lock: marks `completion` done; its owner may then destroy it. After the lock is
     /// released, its waiter wakes and its continuation runs.
     void complete(Completion& completion) noexcept;
+    /// The same in Submission::run_by_poster(), for a completion that no other thread knows yet.
+    static void complete_unshared(Completion& completion) noexcept { completion.finish_unshared(); }
 
     /// Drives, or sleeps while another thread drives, until `completion` is done. Returns false if
     /// the deadline passed. Polls at least once in any case, so that repeated calls with a past
@@ -216,12 +257,17 @@ private:
         bool relief = false;  // the background thread must run what the driver must not
     };
     void enter(const char* doing) const;
+    TimePoint begin_changes() noexcept {
+        calm_until_ = TimePoint::min();
+        return std::exchange(quiet_until_, TimePoint::min());
+    }
+    void end_changes(TimePoint quiet) noexcept { quiet_until_ = std::min(quiet, calm_until_); }
     void lock() noexcept;
     bool try_lock() noexcept;
     void acquire() noexcept;
     bool try_acquire() noexcept;
     void unlock() noexcept;
-    void release_and_call(const Calls& calls) noexcept;
+    bool release_and_call(const Calls& calls) noexcept;
     void give_way() noexcept;
     void drain_posted() noexcept;
     Calls settle() noexcept;
@@ -230,10 +276,25 @@ private:
     std::optional<TimePoint> earliest() const noexcept;
 
     // progress_wait.cpp
-    void wait_as(Waiter& waiter, std::optional<TimePoint> deadline);
-    Outcome drive(Waiter& waiter, std::optional<TimePoint> deadline,
-                  bool gives_way = false) noexcept;
-    void sleep_driving(const Waiter& waiter, std::optional<TimePoint> deadline) noexcept;
+    // A thread that waits for one completion enlists in it only before it sleeps.
+    struct Wait {
+        bool over() const noexcept {
+            return waiter.told() || (unlisted != nullptr && unlisted->done());
+        }
+        // Returns false if there is nothing to wait for.
+        bool enlist() noexcept {
+            if (unlisted == nullptr) return !waiter.told();
+            if (!unlisted->enlist(waiter)) return false;
+            unlisted = nullptr;
+            return true;
+        }
+
+        Waiter waiter{};
+        Completion* unlisted = nullptr;
+    };
+    void wait_as(Wait& wait, std::optional<TimePoint> deadline);
+    Outcome drive(Wait& wait, std::optional<TimePoint> deadline, bool gives_way = false) noexcept;
+    void sleep_driving(Wait& wait, std::optional<TimePoint> deadline) noexcept;
     void release_baton() noexcept;
     void follow(const Baton::Follow& follow) noexcept;
 
@@ -242,7 +303,7 @@ private:
         bool active = false;
         bool claimed = false;  // this thread must run_claimed()
     };
-    Turn turn(TimePoint& now, TimePoint look_until, const Waiter* waiter) noexcept;
+    Turn turn(TimePoint& now, TimePoint look_until, const Wait* wait) noexcept;
     Turn turn_locked(TimePoint now, bool may_claim) noexcept;
     bool look_repeatedly(TimePoint& now, TimePoint until) noexcept;
     bool look(TimePoint now) noexcept;
@@ -281,13 +342,12 @@ private:
     Poller poller_;
     Baton baton_;
 
-    std::mutex mutex_;
-    std::atomic<pthread_t> owner_{};         // the holder of mutex_, or 0
-    std::atomic<std::uint32_t> blocked_{0};  // threads blocked on mutex_
+    LoopLock lock_;                          // its flag: posted_ is not empty
+    std::atomic<pthread_t> owner_{};         // the holder of lock_, or 0
+    std::atomic<std::uint32_t> blocked_{0};  // threads blocked on lock_
     BoundedQueue<std::reference_wrapper<Submission>> posted_;
-    std::atomic<std::uint32_t> has_posted_{0};  // see unlock()
 
-    // Guarded by mutex_.
+    // Guarded by lock_.
     std::vector<Driven*> driven_{};
     ContinuationQueue due_{};
     bool running_ = false;                      // a thread runs due continuations
@@ -299,6 +359,7 @@ private:
     bool missed_ = false;                       // something arrived that woke nobody
     TimePoint wake_at_{};                       // the driver's deadline, while asleep_
     TimePoint quiet_until_ = TimePoint::min();  // until then look() is enough
+    TimePoint calm_until_ = TimePoint::min();   // see stay_quiet()
     bool summoned_ = false;                   // summoned the user's loop, which has not polled yet
     bool loop_polls_ = false;                 // between poll() and next_deadline()
     TimePoint announced_ = TimePoint::max();  // the deadline that the user's loop knows

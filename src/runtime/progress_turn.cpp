@@ -23,13 +23,13 @@ constexpr Duration kCountEvery = std::chrono::seconds(10);
 }  // namespace
 
 // Advances `now`. While nothing happens, repeats look() until `look_until` at the latest, unless
-// `waiter` (null for the background thread) was notified before.
-Progress::Turn Progress::turn(TimePoint& now, TimePoint look_until, const Waiter* waiter) noexcept {
+// `wait` (null for the background thread) is over before.
+Progress::Turn Progress::turn(TimePoint& now, TimePoint look_until, const Wait* wait) noexcept {
     acquire();
     barred_ = in_user_code;
     Turn done = turn_locked(now, runs_continuations() && !barred_);
-    const bool told = waiter != nullptr && waiter->told();
-    if (!done.active && !done.claimed && !told && now < look_until) {
+    const bool over = wait != nullptr && wait->over();
+    if (!done.active && !done.claimed && !over && now < look_until) {
         done.active = look_repeatedly(now, look_until);
         done.claimed = done.active && runs_continuations() && !barred_ && claim();
     }
@@ -45,12 +45,8 @@ bool Progress::look_repeatedly(TimePoint& now, TimePoint until) noexcept {
     const TimePoint end = std::min(until, quiet_until_);
     while (now < end) {
         for (int i = 0; i < kLooksPerClock; ++i) {
-            if (look(now)) {
-                quiet_until_ = TimePoint::min();
-                return true;
-            }
-            if (blocked_.load(std::memory_order_relaxed) != 0) return false;
-            if (has_posted_.load(std::memory_order_relaxed) != 0) return false;
+            if (look(now)) return true;
+            if (lock_is_wanted()) return false;
         }
         now = SteadyClock{}.now();
     }
@@ -59,7 +55,12 @@ bool Progress::look_repeatedly(TimePoint& now, TimePoint until) noexcept {
 
 bool Progress::look(TimePoint now) noexcept {
     bool active = false;
-    for (Driven* const one : driven_) active |= one->look(now);
+    for (Driven* const one : driven_) {
+        calm_until_ = TimePoint::min();
+        if (!one->look(now)) continue;
+        active = true;
+        quiet_until_ = std::min(quiet_until_, calm_until_);
+    }
     return active;
 }
 
@@ -76,10 +77,6 @@ Progress::Turn Progress::turn_locked(TimePoint now, bool may_claim) noexcept {
         done.active = look(now);
     } else {
         for (Driven* const one : driven_) done.active |= one->turn(now);
-    }
-    if (done.active) {
-        quiet_until_ = TimePoint::min();
-    } else if (!quiet) {
         quiet_until_ = earliest().value_or(TimePoint::max());
     }
     done.claimed = may_claim && claim();

@@ -62,15 +62,21 @@ public:
     Spin(Duration budget, Crowd& crowd, Waiting waiting = Waiting::automatic) noexcept
         : budget_(budget), crowd_(&crowd), waiting_(waiting) {}
 
+    /// Before the first turn, so that already this one may look repeatedly.
+    void begin(TimePoint now) noexcept {
+        if (waiting_ == Waiting::sleep) return;
+        began_ = true;
+        until_ = waiting_ == Waiting::spin ? TimePoint::max() : now + budget_;
+        offer_at_ = now + kOfferEvery;
+        refused_ = 0;
+        away_ = Duration::zero();
+    }
+
     /// Call after a turn at `now`. After Next::sleep, a driver that wakes for nothing sleeps again.
     Next next(bool active, TimePoint now) noexcept {
         if (waiting_ == Waiting::sleep) return active ? Next::look : Next::sleep;
         if (active || !began_) {
-            began_ = true;
-            until_ = waiting_ == Waiting::spin ? TimePoint::max() : now + budget_;
-            offer_at_ = now + kOfferEvery;
-            refused_ = 0;
-            away_ = Duration::zero();
+            begin(now);
             return Next::look;
         }
         if (now < look_until()) return Next::look;

@@ -22,6 +22,22 @@ void Task::run_under_lock() noexcept {
     start(access.engine());
 }
 
+void Task::run_by_poster() noexcept {
+    posting = true;
+    node().start_by_poster(*this);
+    posting = false;
+}
+
+Task& sent_task() {
+    static Task& sent = *[] {
+        auto* const made = new Task;
+        made->looked_at = true;
+        runtime::Progress::complete_unshared(made->completion);
+        return made;
+    }();
+    return sent;
+}
+
 void Task::start(engine::Engine& engine) noexcept {
     engine::Context* const context = communicator->context;
     switch (what) {
@@ -67,7 +83,7 @@ void Task::clear() noexcept {
     counted.reset();
     looked_at = false;
     if (collective) {
-        collective->plan.reset();
+        // It keeps its plan: the next operation often has the same one.
         collective->reducer.reset();
         collective->steps.clear();
     }
@@ -167,6 +183,7 @@ void drop(NodeBody& node, engine::InMessage& message) noexcept {
 }  // namespace
 
 void TaskEnd::operator()(Task* task) const noexcept {
+    if (task->communicator == nullptr) return;  // sent_task()
     // Keeps the node, which owns the task, alive.
     const std::shared_ptr<CommunicatorBody> communicator = std::move(task->communicator);
     NodeBody& node = *communicator->node;
@@ -250,7 +267,7 @@ bool follow(Task& task, Follower& follower) {
 }
 
 const std::optional<Error>& error(Task& task) noexcept {
-    task.looked_at = true;
+    if (!task.looked_at) task.looked_at = true;  // not for sent_task(), which threads share
     return task.error;
 }
 

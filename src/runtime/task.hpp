@@ -42,6 +42,7 @@ public:
     NodeBody& node() const noexcept;
 
     void run_under_lock() noexcept override;
+    void run_by_poster() noexcept override;
     /// Under the lock: starts the operation.
     void start(engine::Engine& engine) noexcept;
 
@@ -89,6 +90,8 @@ public:
     Follow follow{};
     std::unique_ptr<Held> held{};  // memory that the task owns
     bool looked_at = false;        // the user has seen the outcome or does not want to
+    bool posting = false;          // its starter has not returned: no other thread knows it
+    Task* next_spare = nullptr;
     std::unique_ptr<CountedPart> counted{};
     std::unique_ptr<CallPart> call{};
     std::unique_ptr<engine::CollectiveOperation> collective{};
@@ -108,6 +111,10 @@ private:
     /// Throws nexar::Error if the counts are invalid, or std::bad_alloc.
     void set_counted();
 };
+
+/// A send that ended without error, for sends that need no task. Shared; never destroyed or
+/// changed.
+Task& sent_task();
 
 /// The message that a successful matched probe found.
 Result<Message> take_message(Task& task);

@@ -40,6 +40,9 @@ struct Traits {
     Medium medium = Medium::messages;
     std::uint32_t stages = 1;  // in memory: the number of stages of messages
     Puts puts = Puts::nothing;
+    /// Works within hosts and between them, see Request::links. Where keeps_order and canonical are
+    /// set, they hold only for some placements of the ranks: see traits_for().
+    bool two_level = false;
 };
 
 /// One way to run an operation.
@@ -49,5 +52,15 @@ struct Algorithm {
     Traits traits;
     Schedule (*build)(const Request& request);
 };
+
+/// What an algorithm guarantees for ranks that are spread over hosts like this. A two-level
+/// algorithm folds host by host.
+constexpr Traits traits_for(const Algorithm& algorithm, const Levels& levels) noexcept {
+    Traits traits = algorithm.traits;
+    if (!traits.two_level) return traits;
+    traits.keeps_order = traits.keeps_order && levels.consecutive;
+    traits.canonical = traits.canonical && levels.canonical;
+    return traits;
+}
 
 }  // namespace nexar::schedule

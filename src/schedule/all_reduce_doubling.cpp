@@ -16,20 +16,18 @@
 #include "schedule/all_reduce.hpp"
 #include "schedule/builder.hpp"
 #include "schedule/fold_tree.hpp"
+#include "schedule/tree_parts.hpp"
 
-namespace nexar::schedule::all_reduce {
+namespace nexar::schedule {
 
-Schedule recursive_doubling(const Request& request) {
-    const Slice in = input_of(request);
-    const Slice out = output_of(request);
-    const std::uint32_t rank = request.rank;
-    const FoldTree tree(request.world);
+void doubling_all_reduce(Builder& builder, std::uint32_t world, std::uint32_t rank, const Slice& in,
+                         const Slice& out) {
+    const FoldTree tree(world);
     const std::uint32_t group = tree.group_of(rank);
-    Builder builder;
     if (!tree.is_leader(rank)) {
         builder.send(rank - 1, in);
         builder.receive(rank - 1, out);
-        return std::move(builder).build();
+        return;
     }
     const std::uint32_t rounds = tree.rounds();
     const bool spared = rounds == 1 && !tree.is_pair(group) && in != out;
@@ -54,7 +52,17 @@ Schedule recursive_doubling(const Request& request) {
         current = next;
     }
     if (tree.is_pair(group)) builder.send(rank + 1, out);
+}
+
+namespace all_reduce {
+
+Schedule recursive_doubling(const Request& request) {
+    Builder builder;
+    doubling_all_reduce(builder, request.world, request.rank, input_of(request),
+                        output_of(request));
     return std::move(builder).build();
 }
 
-}  // namespace nexar::schedule::all_reduce
+}  // namespace all_reduce
+
+}  // namespace nexar::schedule

@@ -15,24 +15,18 @@ Slice Builder::scratch(std::uint64_t count) {
 
 Builder::StepId Builder::send(std::uint32_t peer, const Slice& from) {
     if (from.count == 0) return kNone;
-    return add({.kind = Kind::send, .peer = peer, .message = sent_[peer]++, .from = from});
+    return add_message(Kind::send, peer, {.from = from});
 }
 
 Builder::StepId Builder::receive(std::uint32_t peer, const Slice& into) {
     if (into.count == 0) return kNone;
-    return add(
-        {.kind = Kind::receive_copy, .peer = peer, .message = received_[peer]++, .into = into});
+    return add_message(Kind::receive_copy, peer, {.into = into});
 }
 
 Builder::StepId Builder::receive_reduce(std::uint32_t peer, const Slice& into, const Slice& local,
                                         compute::Side side) {
     if (into.count == 0) return kNone;
-    return add({.kind = Kind::receive_reduce,
-                .side = side,
-                .peer = peer,
-                .message = received_[peer]++,
-                .into = into,
-                .local = local});
+    return add_message(Kind::receive_reduce, peer, {.side = side, .into = into, .local = local});
 }
 
 Builder::StepId Builder::copy(const Slice& from, const Slice& into) {
@@ -47,14 +41,11 @@ Builder::StepId Builder::reduce(const Slice& from, const Slice& into, const Slic
 }
 
 Builder::StepId Builder::send_signal(std::uint32_t peer) {
-    return add({.kind = Kind::send, .peer = peer, .message = sent_[peer]++});
+    return add_message(Kind::send, peer, {});
 }
 
 Builder::StepId Builder::receive_signal(std::uint32_t peer) {
-    return add({.kind = Kind::receive_copy,
-                .peer = peer,
-                .message = received_[peer]++,
-                .into = {Space::output, 0, 0}});
+    return add_message(Kind::receive_copy, peer, {.into = {Space::output, 0, 0}});
 }
 
 void Builder::after(StepId last, std::span<const StepId> earlier) {
@@ -67,6 +58,13 @@ void Builder::after(StepId last, std::span<const StepId> earlier) {
 
 Schedule Builder::build() && {
     return std::move(schedule_);
+}
+
+Builder::StepId Builder::add_message(Kind kind, std::uint32_t peer, Step step) {
+    step.kind = kind;
+    step.peer = rank_at(peer);
+    step.message = (kind == Kind::send ? sent_ : received_)[step.peer]++;
+    return add(step);
 }
 
 Builder::StepId Builder::add(Step step) {

@@ -48,6 +48,10 @@ public:
     StepId send_signal(std::uint32_t peer);
     StepId receive_signal(std::uint32_t peer);
 
+    /// The peers of the messages added from now on are positions in this list of ranks, so that a
+    /// part of an algorithm for a whole world runs among some of its ranks. Empty: peers are ranks.
+    void among(std::span<const std::uint32_t> ranks) { ranks_.assign(ranks.begin(), ranks.end()); }
+
     /// The messages added from now on are in memory: of this stage, at this place.
     void in_memory(std::uint32_t stage, std::uint64_t place) {
         stage_ = stage;
@@ -71,6 +75,8 @@ private:
         std::vector<Access> readers;  // since the writer
     };
 
+    std::uint32_t rank_at(std::uint32_t peer) const { return ranks_.empty() ? peer : ranks_[peer]; }
+    StepId add_message(Kind kind, std::uint32_t peer, Step step);
     StepId add(Step step);
     void read(StepId step, const Slice& slice);
     void write(StepId step, const Slice& slice);
@@ -82,6 +88,7 @@ private:
     std::uint64_t segment_;
     std::uint32_t stage_ = 0;
     std::uint64_t place_ = 0;
+    std::vector<std::uint32_t> ranks_;  // see among()
     Schedule schedule_;
     std::array<RangeMap<Cell>, 3> cells_;
     std::unordered_map<std::uint32_t, std::uint32_t> sent_;      // to a peer, so far

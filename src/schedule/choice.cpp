@@ -53,23 +53,34 @@ Forced parts_of(std::string_view entry) {
     return parts;
 }
 
-Extent extent_of(const Workload& workload, std::uint64_t segment_bytes) {
+Extent extent_of(const Workload& workload, std::uint64_t segment_bytes,
+                 const Levels& levels = {.hosts = 0}) {
     const auto bytes = [&](std::uint64_t elements) {
         return static_cast<double>(elements) * workload.element_bytes;
     };
     return {.world = workload.world,
             .bytes = bytes(workload.count),
             .chunk = bytes(workload.largest),
-            .segment = static_cast<double>(segment_bytes)};
+            .segment = static_cast<double>(segment_bytes),
+            .levels = levels};
 }
 
 /// Why the algorithm cannot run this workload, as a clause about the algorithm; empty if it can.
 std::string_view objection(const Algorithm& algorithm, const Workload& workload,
                            const Profile& profile) {
-    const Traits& traits = algorithm.traits;
+    const Levels levels = profile.links.levels(workload.world);
+    const Traits traits = traits_for(algorithm, levels);
     const bool in_memory = traits.medium == Medium::memory;
     if (in_memory && !profile.memory.shared()) {
         return "it runs in memory that all ranks share, and these ranks share none";
+    }
+    if (in_memory && workload.begins_late) {
+        return "operations in memory run in the order of calls, and this one begins after an "
+               "exchange of counts";
+    }
+    if (traits.two_level && !levels.two()) {
+        return levels.hosts == 1 ? "it has a phase between hosts, and all ranks are on one host"
+                                 : "it has a phase within hosts, and every rank has its own host";
     }
     if (traits.needs_tree) {
         return "it forwards data along a given tree of links and is meant for sparse topologies, "
@@ -82,14 +93,17 @@ std::string_view objection(const Algorithm& algorithm, const Workload& workload,
                           .fits) {
         return "the shared memory is too small for this vector and this many ranks";
     }
-    if (workload.operation == Collective::barrier && !in_memory) {
+    if (workload.operation == Collective::barrier && !in_memory && !traits.two_level) {
         const bool flat = algorithm.name == "flat";
         if (flat == (workload.world <= kMostInFlatBarrier)) return {};
         return flat ? "it is for worlds of at most 4 ranks" : "it is for worlds of 5 or more ranks";
     }
     if (!reduces(workload.operation)) return {};
     if (!workload.commutative && !traits.keeps_order)
-        return "it reorders operands, and the operator is not commutative";
+        return traits.two_level
+                   ? "it folds the ranks of each host first, which are not consecutive, and the "
+                     "operator is not commutative"
+                   : "it reorders operands, and the operator is not commutative";
     if (profile.reproducibility != Reproducibility::runs) return {};
     // The prefixes of a scan have no common fold tree; using one algorithm for every size gives the
     // same guarantee.
@@ -102,13 +116,14 @@ std::string_view objection(const Algorithm& algorithm, const Workload& workload,
 
 Choice with_best_segment(const Algorithm& algorithm, const Workload& workload,
                          const Profile& profile) {
+    const Levels levels = profile.links.levels(workload.world);
     const auto with = [&](std::uint64_t bytes) {
         const std::uint64_t elements = bytes / workload.element_bytes;
         return Choice{.algorithm = &algorithm,
                       .segment = elements,
                       .seconds = predicted_seconds(
-                          algorithm, extent_of(workload, elements * workload.element_bytes),
-                          profile.slowest_rates())};
+                          algorithm, extent_of(workload, elements * workload.element_bytes, levels),
+                          profile.slowest_rates(), profile.host_rates)};
     };
     if (algorithm.traits.medium == Medium::memory) {
         const std::uint64_t elements =
@@ -139,7 +154,7 @@ std::uint64_t Profile::hash() const noexcept {
     for (const Rates& one : {rates, host_rates}) {
         for (const double rate :
              {one.latency, one.per_message, one.per_byte, one.both_byte, one.reduce_byte,
-              one.copy_byte, one.fill_bytes, one.ranks_per_core}) {
+              one.copy_byte, one.fill_bytes, one.ranks_per_core, one.shared_byte}) {
             all = mixed(all ^ std::bit_cast<std::uint64_t>(rate));
         }
     }

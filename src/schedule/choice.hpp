@@ -22,9 +22,9 @@ enum class Reproducibility : std::uint8_t {
 /// of a communicator, so that all of them make the same choice.
 struct Profile {
     Links links{};
-    Rates rates{};       // of links between hosts
-    Rates host_rates{};  // of links within a host
-    Memory memory{};     // shared by all ranks, if any
+    Rates rates{};                          // of links between hosts
+    Rates host_rates = kSharedMemoryRates;  // of links within a host
+    Memory memory{};                        // shared by all ranks, if any
     Reproducibility reproducibility = Reproducibility::ranks;
     /// Algorithms to use whatever they cost: one name, or a list of operation=algorithm entries
     /// with optional maximum sizes of the vector, such as "all_reduce=tree:64KiB,all_reduce=ring";
@@ -34,7 +34,7 @@ struct Profile {
     /// Messages up to this size travel on the lane, directly behind their header.
     std::uint64_t eager_bytes = std::uint64_t{64} << 10U;
 
-    /// The rates used to compare algorithms: those of the slowest link, which all ranks wait for.
+    /// The rates of the slowest link.
     const Rates& slowest_rates() const noexcept {
         return links.slowest() == LinkKind::host ? host_rates : rates;
     }
@@ -58,6 +58,8 @@ struct Workload {
     std::uint32_t element_bytes = 1;
     bool commutative = true;
     bool has_counts = false;  // a v-variant
+    /// Later calls may have begun already, because this one had to exchange counts first.
+    bool begins_late = false;
 
     std::uint64_t bytes() const noexcept { return count * element_bytes; }
 };

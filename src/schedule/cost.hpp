@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "schedule/algorithm.hpp"
+#include "schedule/links.hpp"
 #include "schedule/rates.hpp"
 
 namespace nexar::schedule {
@@ -14,6 +15,7 @@ struct Extent {
     double chunk = 0;    // of the largest chunk
     double segment = 0;  // 0: none
     std::uint32_t window = 4;
+    Levels levels{.hosts = 0};  // hosts = 0: every rank has its own host
 };
 
 /// Predicts how long an algorithm takes, in seconds, by a formula: the rounds, messages, bytes and
@@ -21,6 +23,17 @@ struct Extent {
 /// the processors, plus the time that ranks wait for their turn. run_on_clock() simulates the
 /// schedules and gives similar times (cost_test.cpp bounds the difference), but its running time
 /// grows with the world. Returns infinity for algorithms that need a given tree.
-double predicted_seconds(const Algorithm& algorithm, const Extent& extent, const Rates& rates);
+///
+/// `rates` are those of links between hosts, `host_rates` those within a host. An algorithm of one
+/// level is assumed to wait for a link between hosts in every round, except in those that
+/// Extent::levels says are within hosts for all ranks.
+double predicted_seconds(const Algorithm& algorithm, const Extent& extent, const Rates& rates,
+                         const Rates& host_rates);
+
+/// The same where all links are equal.
+inline double predicted_seconds(const Algorithm& algorithm, const Extent& extent,
+                                const Rates& rates) {
+    return predicted_seconds(algorithm, extent, rates, rates);
+}
 
 }  // namespace nexar::schedule

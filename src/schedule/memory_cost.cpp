@@ -10,12 +10,9 @@ namespace nexar::schedule {
 
 namespace {
 
-// Few rounds are best as long as the vectors stay in the caches. Beyond that, and where every rank
-// puts other bytes for every peer, all four buffers of a segment should stay in the second-level
-// cache of a core. Measured with 8 ranks on 16 cores and different values of collective_memory.
+// All four buffers of a segment stay in the second-level cache of a core. Smaller rounds cost more
+// synchronisation, larger ones leave the cache. Measured with 8 ranks on 16 cores.
 constexpr std::uint64_t kRoundBytes = std::uint64_t{256} << 10U;
-constexpr std::uint64_t kLongRoundBytes = std::uint64_t{64} << 10U;
-constexpr double kLongBytes = 4 << 20U;
 constexpr std::uint64_t kLineBytes = 64;
 // Reading a byte to copy it takes this part of the time that folding it takes. memory_bench: two
 // ranks take 0.85 of the time for an all_reduce of 1 to 16 MiB if each folds half and copies half.
@@ -92,12 +89,8 @@ MemorySegment memory_segment(const Traits& traits, const Extent& extent,
         if (bytes > kLineBytes) bytes -= bytes % kLineBytes;
         return std::max<std::uint64_t>(bytes / element_bytes, most_bytes != 0 ? 1 : 0);
     };
-    const bool exchanges = traits.stages == 1 && traits.puts == Puts::chunks;
-    const std::uint64_t best =
-        exchanges || extent.bytes > kLongBytes ? kLongRoundBytes : kRoundBytes;
     for (const std::uint64_t round :
-         {std::min(best, memory.buffer_bytes), std::min(kRoundBytes, memory.buffer_bytes),
-          memory.buffer_bytes}) {
+         {std::min(kRoundBytes, memory.buffer_bytes), memory.buffer_bytes}) {
         MemoryUse piece = use;
         piece.segment = with(round);
         if (piece.segment == 0 ||

@@ -4,8 +4,6 @@
 #include <vector>
 
 #include "schedule/algorithm.hpp"
-#include "schedule/builder.hpp"
-#include "schedule/fold_tree.hpp"
 
 /// Parts of the algorithms in memory, see Medium.
 namespace nexar::schedule {
@@ -35,38 +33,5 @@ std::vector<std::uint32_t> phases_of(const Schedule& schedule);
 
 /// The place of chunk i when each chunk has its own.
 std::uint64_t place_of(std::uint32_t i, const Request& request);
-
-/// Adds the fold of the slices of several ranks along the canonical tree: the slice of this rank,
-/// and those of the others, read from their segments. Intermediate results are in scratch, which
-/// the executor keeps in registers of one block each.
-class MemoryFold {
-public:
-    /// Folds ranks 0 to `ranks` - 1. `own` is the slice of `rank`, which may be `into`.
-    MemoryFold(Builder& builder, std::uint32_t ranks, std::uint32_t rank, const Slice& own,
-               const Slice& into)
-        : builder_(builder), tree_(ranks), rank_(rank), own_(own), into_(into) {}
-
-    void add();
-
-private:
-    struct Operand {
-        bool incoming = false;
-        bool is_register = false;
-        std::uint32_t peer = 0;
-        Slice slice{};
-    };
-
-    Operand leaf(std::uint32_t rank) const;
-    Operand node(std::uint32_t level, std::uint32_t index, bool top);
-    Operand join(const Operand& left, const Operand& right, bool top);
-    Slice take_register();
-
-    Builder& builder_;
-    FoldTree tree_;
-    std::uint32_t rank_;
-    Slice own_;
-    Slice into_;
-    std::vector<Slice> free_;
-};
 
 }  // namespace nexar::schedule

@@ -17,6 +17,7 @@
 #include "schedule/layout.hpp"
 #include "schedule/memory_parts.hpp"
 #include "schedule/memory_slots.hpp"
+#include "schedule/tree_fold.hpp"
 
 namespace nexar::schedule::slices {
 
@@ -30,7 +31,7 @@ void fold_own(Builder& builder, const Request& request, const Slice& fold) {
         builder.send(peer, chunk(in, request.chunks, peer));
     }
     builder.in_memory(0, place_of(request.rank, request));
-    MemoryFold(builder, request.world, request.rank, chunk(in, request.chunks, request.rank), fold)
+    TreeFold(builder, request.world, request.rank, chunk(in, request.chunks, request.rank), fold)
         .add();
     builder.in_memory(1, place_of(request.rank, request));
 }

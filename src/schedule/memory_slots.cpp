@@ -18,6 +18,7 @@
 #include "schedule/builder.hpp"
 #include "schedule/layout.hpp"
 #include "schedule/memory_parts.hpp"
+#include "schedule/tree_fold.hpp"
 
 namespace nexar::schedule::slots {
 
@@ -36,7 +37,7 @@ Schedule prefix(const Request& request, bool inclusive) {
     for (std::uint32_t peer = request.rank + 1; peer < request.world; ++peer)
         builder.send(peer, in);
     const std::uint32_t ranks = request.rank + (inclusive ? 1 : 0);
-    if (ranks > 0) MemoryFold(builder, ranks, request.rank, in, out).add();
+    if (ranks > 0) TreeFold(builder, ranks, request.rank, in, out).add();
     return std::move(builder).build();
 }
 
@@ -46,7 +47,7 @@ Schedule all_reduce(const Request& request) {
     const Slice in = input_of(request);
     Builder builder(request.segment);
     send_to_others(builder, request, in);
-    MemoryFold(builder, request.world, request.rank, in, output_of(request)).add();
+    TreeFold(builder, request.world, request.rank, in, output_of(request)).add();
     return std::move(builder).build();
 }
 
@@ -56,7 +57,7 @@ Schedule reduce(const Request& request) {
     if (!request.is_root()) {
         builder.send(request.root, in);
     } else {
-        MemoryFold(builder, request.world, request.rank, in, output_of(request)).add();
+        TreeFold(builder, request.world, request.rank, in, output_of(request)).add();
     }
     return std::move(builder).build();
 }
@@ -127,7 +128,7 @@ Schedule reduce_scatter(const Request& request) {
         builder.send(peer, chunk(in, request.chunks, peer));
     }
     builder.in_memory(0, place_of(request.rank, request));
-    MemoryFold(builder, request.world, request.rank, chunk(in, request.chunks, request.rank),
+    TreeFold(builder, request.world, request.rank, chunk(in, request.chunks, request.rank),
                result_of(request))
         .add();
     return std::move(builder).build();

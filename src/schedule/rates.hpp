@@ -21,6 +21,19 @@ struct Rates {
     double fill_bytes = 128 * 1024;
     /// Ranks per processor of a host; above 1 they take turns, see predicted_seconds().
     double ranks_per_core = 1;
+    /// Of all ranks of a host together, in each direction, between hosts; 0: every rank can reach
+    /// per_byte at the same time.
+    double shared_byte = 0;
+
+    /// The rates of a rank while this many ranks of its host use the network at the same time.
+    Rates shared_by(double ranks) const noexcept {
+        Rates rates = *this;
+        rates.per_byte = std::max(per_byte, ranks * shared_byte);
+        rates.both_byte = std::max(both_byte, ranks * shared_byte);
+        // The receiver of a long message begins as early as before.
+        rates.fill_bytes *= per_byte / rates.per_byte;
+        return rates;
+    }
 
     double occupies(double bytes) const noexcept { return per_message + bytes * per_byte; }
     /// The same for a rank that sends and receives this much at the same time.
@@ -38,5 +51,13 @@ struct Rates {
                                                 : hop(bytes);
     }
 };
+
+/// About what a pair of processes achieves through the shared memory of a host: two copies, through
+/// a ring (nexar bench latency -n 2 --link shm, and bandwidth).
+inline constexpr Rates kSharedMemoryRates{.latency = 1e-6,
+                                          .per_message = 0.4e-6,
+                                          .per_byte = 1.0 / 9e9,
+                                          .both_byte = 1.0 / 6e9,
+                                          .fill_bytes = 64 * 1024};
 
 }  // namespace nexar::schedule

@@ -8,11 +8,13 @@
 #include "schedule/barrier.hpp"
 #include "schedule/broadcast.hpp"
 #include "schedule/gather.hpp"
+#include "schedule/leaders.hpp"
 #include "schedule/memory_slots.hpp"
 #include "schedule/reduce.hpp"
 #include "schedule/reduce_scatter.hpp"
 #include "schedule/scan.hpp"
 #include "schedule/scatter.hpp"
+#include "schedule/shares.hpp"
 
 namespace nexar::schedule {
 
@@ -40,8 +42,23 @@ constexpr Traits in_memory(Puts puts, std::uint32_t stages = 1) {
             .stages = stages,
             .puts = puts};
 }
+/// The same for chunks of different sizes that all ranks know.
+constexpr Traits counts_in_memory(Puts puts) {
+    Traits traits = in_memory(puts);
+    traits.takes_counts = true;
+    return traits;
+}
 constexpr Traits kPrefixInMemory{
     .keeps_order = true, .segments = true, .medium = Medium::memory, .puts = Puts::vector};
+
+constexpr Traits kTwoLevel{.two_level = true};
+constexpr Traits kTwoLevelSegments{.segments = true, .two_level = true};
+constexpr Traits kTwoLevelCounts{.takes_counts = true, .two_level = true};
+constexpr Traits kTwoLevelFold{.keeps_order = true, .canonical = true, .two_level = true};
+constexpr Traits kTwoLevelFoldSegments{
+    .keeps_order = true, .canonical = true, .segments = true, .two_level = true};
+constexpr Traits kTwoLevelFoldCounts{
+    .keeps_order = true, .canonical = true, .takes_counts = true, .two_level = true};
 
 constexpr std::array kAlgorithms{
     Algorithm{Collective::all_reduce, "recursive_doubling", kCanonical,
@@ -80,15 +97,28 @@ constexpr std::array kAlgorithms{
     Algorithm{Collective::exclusive_scan, "linear", kOrderSegments, scan::exclusive_linear},
     Algorithm{Collective::barrier, "flat", kPlain, barrier::flat},
     Algorithm{Collective::barrier, "dissemination", kPlain, barrier::dissemination},
+    Algorithm{Collective::all_reduce, "leaders", kTwoLevelFold, leaders::all_reduce},
+    Algorithm{Collective::all_reduce, "shares", kTwoLevelFold, shares::all_reduce},
+    Algorithm{Collective::reduce, "leaders", kTwoLevelFoldSegments, leaders::reduce},
+    Algorithm{Collective::reduce, "shares", kTwoLevelFold, shares::reduce},
+    Algorithm{Collective::broadcast, "leaders", kTwoLevelSegments, leaders::broadcast},
+    Algorithm{Collective::broadcast, "shares", kTwoLevel, shares::broadcast},
+    Algorithm{Collective::all_gather, "leaders", kTwoLevelCounts, leaders::all_gather},
+    Algorithm{Collective::all_gather, "shares", kTwoLevelCounts, shares::all_gather},
+    Algorithm{Collective::gather, "leaders", kTwoLevel, leaders::gather},
+    Algorithm{Collective::scatter, "leaders", kTwoLevel, leaders::scatter},
+    Algorithm{Collective::reduce_scatter, "shares", kTwoLevelFoldCounts, shares::reduce_scatter},
+    Algorithm{Collective::barrier, "leaders", kTwoLevel, leaders::barrier},
     Algorithm{Collective::all_reduce, "slots", in_memory(Puts::vector), slots::all_reduce},
     Algorithm{Collective::all_reduce, "slices", in_memory(Puts::chunks, 2), slices::all_reduce},
     Algorithm{Collective::reduce, "slots", in_memory(Puts::vector), slots::reduce},
     Algorithm{Collective::reduce, "slices", in_memory(Puts::chunks, 2), slices::reduce},
     Algorithm{Collective::broadcast, "slots", in_memory(Puts::vector), slots::broadcast},
-    Algorithm{Collective::all_gather, "slots", in_memory(Puts::chunk), slots::all_gather},
+    Algorithm{Collective::all_gather, "slots", counts_in_memory(Puts::chunk), slots::all_gather},
     Algorithm{Collective::gather, "slots", in_memory(Puts::chunk), slots::gather},
     Algorithm{Collective::scatter, "slots", in_memory(Puts::chunks), slots::scatter},
-    Algorithm{Collective::reduce_scatter, "slots", in_memory(Puts::chunks), slots::reduce_scatter},
+    Algorithm{Collective::reduce_scatter, "slots", counts_in_memory(Puts::chunks),
+              slots::reduce_scatter},
     Algorithm{Collective::all_to_all, "slots", in_memory(Puts::chunks), slots::all_to_all},
     Algorithm{Collective::scan, "slots", kPrefixInMemory, slots::scan},
     Algorithm{Collective::exclusive_scan, "slots", kPrefixInMemory, slots::exclusive_scan},

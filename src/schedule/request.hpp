@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "schedule/chunks.hpp"
+#include "schedule/links.hpp"
 #include "schedule/schedule.hpp"
 
 namespace nexar::schedule {
@@ -76,6 +77,8 @@ struct Request {
     Chunks receives;
     /// For broadcast by spanning tree.
     TreePlace tree;
+    /// The hosts of the ranks, for two-level algorithms. Equal on all ranks.
+    Links links;
 
     bool is_root() const noexcept { return rank == root; }
 };

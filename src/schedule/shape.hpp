@@ -20,7 +20,11 @@ struct Shape {
           S(extent.bytes),
           c(extent.chunk),
           segment(extent.segment),
-          window(extent.window) {}
+          window(extent.window),
+          hosts(extent.levels.hosts == 0 ? n : extent.levels.hosts),
+          smallest(extent.levels.smallest),
+          largest(extent.levels.largest),
+          crossings(extent.levels.crossings) {}
 
     double n;        // ranks
     double p;        // groups: the largest power of two up to n
@@ -33,6 +37,10 @@ struct Shape {
     double c;        // bytes of a chunk
     double segment;  // bytes; 0: none
     double window;
+    double hosts;
+    double smallest;  // ranks of the smallest host, and of the largest
+    double largest;
+    double crossings;  // the most ranks of a host whose next rank is on another host
 
     /// For a vector or chunk of this many bytes: the size of its longest piece, and the number of
     /// pieces.

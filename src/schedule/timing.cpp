@@ -59,6 +59,13 @@ struct PieceState {
     std::uint32_t waits_for = 0;
     bool ready = false;
     bool came = false;
+    double through = 0;  // when the network has carried all of it
+};
+
+/// When the network of a host is free again, in each direction.
+struct Network {
+    double out = 0;
+    double in = 0;
 };
 
 /// When each of a rank's three servers is free again.
@@ -75,8 +82,8 @@ double serve(double& free_at, double now, double time) noexcept {
 
 class TimedRun {
 public:
-    TimedRun(std::span<const Schedule> ranks, std::uint64_t element_bytes, const Rates& rates)
-        : ranks_(ranks), bytes_(static_cast<double>(element_bytes)), rates_(rates) {}
+    TimedRun(std::span<const Schedule> ranks, std::uint64_t element_bytes, const Fabric& fabric)
+        : ranks_(ranks), bytes_(static_cast<double>(element_bytes)), fabric_(fabric) {}
 
     Result<void> prepare(std::uint64_t max_pieces);
     Result<double> run();
@@ -88,20 +95,30 @@ private:
     void connect();
     void start();
     double bytes_of(const StepState& step, PieceId piece) const;
+    bool far(const StepState& step) const {
+        return fabric_.links.between(step.rank, step.step->peer) == LinkKind::fabric;
+    }
+    const Rates& rates_of(const StepState& step) const {
+        return far(step) ? fabric_.rates : fabric_.host_rates;
+    }
+    Network& network_of(std::uint32_t rank) { return networks_[fabric_.links.host(rank)]; }
     void push(double at, Moment moment, StepId step, PieceId piece);
     void on_ready(double now, StepId id, PieceId piece);
+    void leave(double now, StepId id, PieceId piece);
+    void arrive(double now, StepId id, PieceId piece);
     void take_in(double now, StepId id, PieceId piece);
     void tell(double now, StepId id, PieceId piece, Milestone event);
     void satisfy(double now, StepId id, PieceId piece);
 
     std::span<const Schedule> ranks_;
     double bytes_;  // of an element
-    Rates rates_;
+    const Fabric& fabric_;
     std::vector<StepId> first_step_;  // of each rank
     std::vector<StepState> steps_;
     std::vector<PieceState> pieces_;
     std::vector<Dependent> dependents_;
     std::vector<Servers> servers_;
+    std::vector<Network> networks_;  // by host
     std::priority_queue<Happening, std::vector<Happening>, std::greater<>> queue_;
     std::uint64_t happenings_ = 0;
     std::uint64_t unfinished_ = 0;
@@ -125,6 +142,7 @@ Result<void> TimedRun::prepare(std::uint64_t max_pieces) {
     }
     pieces_.resize(static_cast<std::size_t>(all));
     servers_.resize(ranks_.size());
+    networks_.resize(ranks_.size());
     add_steps();
     if (auto matched = match(); !matched) return matched;
     connect();
@@ -237,28 +255,50 @@ void TimedRun::on_ready(double now, StepId id, PieceId piece) {
     PieceState& state = pieces_[step.first_piece + piece];
     state.ready = true;
     if (piece + 1 < step.pieces) satisfy(now, id, piece + 1);
-    const double bytes = bytes_of(step, piece);
-    Servers& servers = servers_[step.rank];
     if (step.step->kind == Kind::send) {
-        const double busy = servers.in > now ? rates_.occupies_both(bytes) : rates_.occupies(bytes);
-        const double left = serve(servers.out, now, busy) - busy;
-        push(left + rates_.arrival(bytes), Moment::arrives, step.partner, piece);
-    } else if (step.step->kind == Kind::copy) {
-        const double end = serve(servers.processor, now, bytes * rates_.copy_byte);
-        push(end, Moment::finished, id, piece);
-    } else if (step.step->kind == Kind::reduce) {
-        const double end = serve(servers.processor, now, bytes * rates_.reduce_byte);
+        leave(now, id, piece);
+    } else if (step.step->kind == Kind::copy || step.step->kind == Kind::reduce) {
+        const Rates& rates = fabric_.rates;
+        const double byte = step.step->kind == Kind::copy ? rates.copy_byte : rates.reduce_byte;
+        const double end = serve(servers_[step.rank].processor, now, bytes_of(step, piece) * byte);
         push(end, Moment::finished, id, piece);
     } else if (state.came) {
         take_in(now, id, piece);
     }
 }
 
+void TimedRun::leave(double now, StepId id, PieceId piece) {
+    const StepState& step = steps_[id];
+    const Rates& rates = rates_of(step);
+    const double bytes = bytes_of(step, piece);
+    Servers& servers = servers_[step.rank];
+    const double busy = servers.in > now ? rates.occupies_both(bytes) : rates.occupies(bytes);
+    const double left = serve(servers.out, now, busy) - busy;
+    push(left + rates.arrival(bytes), Moment::arrives, step.partner, piece);
+    if (!far(step)) return;
+    const double sent = serve(network_of(step.rank).out, left, bytes * rates.shared_byte);
+    pieces_[steps_[step.partner].first_piece + piece].through = sent + rates.latency;
+}
+
+void TimedRun::arrive(double now, StepId id, PieceId piece) {
+    const StepState& step = steps_[id];
+    const Rates& rates = rates_of(step);
+    const double bytes = bytes_of(step, piece);
+    Servers& servers = servers_[step.rank];
+    const double busy = servers.out > now ? rates.occupies_both(bytes) : rates.occupies(bytes);
+    double end = serve(servers.in, now, busy);
+    if (far(step)) {
+        const double received = serve(network_of(step.rank).in, now, bytes * rates.shared_byte);
+        end = std::max({end, received, pieces_[step.first_piece + piece].through});
+    }
+    push(end, Moment::came, id, piece);
+}
+
 void TimedRun::take_in(double now, StepId id, PieceId piece) {
     const StepState& step = steps_[id];
     double end = now;
     if (step.step->kind == Kind::receive_reduce) {
-        const double time = bytes_of(step, piece) * rates_.reduce_byte;
+        const double time = bytes_of(step, piece) * fabric_.rates.reduce_byte;
         end = serve(servers_[step.rank].processor, now, time);
     }
     push(end, Moment::finished, id, piece);
@@ -275,18 +315,13 @@ Result<double> TimedRun::run() {
             case Moment::ready:
                 on_ready(next.at, next.step, next.piece);
                 break;
-            case Moment::arrives: {
-                Servers& servers = servers_[step.rank];
-                const double bytes = bytes_of(step, next.piece);
-                const double busy =
-                    servers.out > next.at ? rates_.occupies_both(bytes) : rates_.occupies(bytes);
-                push(serve(servers.in, next.at, busy), Moment::came, next.step, next.piece);
+            case Moment::arrives:
+                arrive(next.at, next.step, next.piece);
                 break;
-            }
             case Moment::came:
                 piece.came = true;
                 push(next.at, Moment::finished, step.partner, next.piece);
-                push(next.at + rates_.latency, Moment::released, step.partner, next.piece);
+                push(next.at + rates_of(step).latency, Moment::released, step.partner, next.piece);
                 if (piece.ready) take_in(next.at, next.step, next.piece);
                 break;
             case Moment::finished:
@@ -308,8 +343,8 @@ Result<double> TimedRun::run() {
 }  // namespace
 
 Result<Timing> run_on_clock(std::span<const Schedule> ranks, std::uint64_t element_bytes,
-                            const Rates& rates, std::uint64_t max_pieces) {
-    TimedRun run(ranks, element_bytes, rates);
+                            const Fabric& fabric, std::uint64_t max_pieces) {
+    TimedRun run(ranks, element_bytes, fabric);
     if (const auto prepared = run.prepare(max_pieces); !prepared) return prepared.error();
     const auto seconds = run.run();
     if (!seconds) return seconds.error();

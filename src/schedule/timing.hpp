@@ -4,6 +4,7 @@
 #include <nexar/result.hpp>
 #include <span>
 
+#include "schedule/links.hpp"
 #include "schedule/rates.hpp"
 #include "schedule/schedule.hpp"
 
@@ -18,12 +19,25 @@ struct Timing {
     std::uint32_t most_connections = 0;  // peers of one rank
 };
 
+/// What the simulated messages cost.
+struct Fabric {
+    Rates rates{};       // between hosts
+    Rates host_rates{};  // within a host
+    Links links{};
+};
+
 /// Simulates the schedules of all ranks for one request on a virtual clock. Every rank has one
 /// sender, one receiver and one processor; each handles one piece at a time, in the order of
-/// arrival. Ranks share nothing else. Fails with limit_exceeded if there are more than
-/// `max_pieces`, and with invalid_argument if the schedules do not belong together (the checker
-/// says more).
+/// arrival. Ranks of a host share its network (Rates::shared_byte), and nothing else. Fails with
+/// limit_exceeded if there are more than `max_pieces`, and with invalid_argument if the schedules
+/// do not belong together (the checker says more).
 Result<Timing> run_on_clock(std::span<const Schedule> ranks, std::uint64_t element_bytes,
-                            const Rates& rates, std::uint64_t max_pieces = 1U << 25U);
+                            const Fabric& fabric, std::uint64_t max_pieces = 1U << 25U);
+
+/// The same with one rank on each host.
+inline Result<Timing> run_on_clock(std::span<const Schedule> ranks, std::uint64_t element_bytes,
+                                   const Rates& rates, std::uint64_t max_pieces = 1U << 25U) {
+    return run_on_clock(ranks, element_bytes, Fabric{.rates = rates}, max_pieces);
+}
 
 }  // namespace nexar::schedule

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/assert.hpp"
+#include "schedule/level_cost.hpp"
 #include "schedule/shape.hpp"
 
 namespace nexar::schedule {
@@ -162,6 +163,7 @@ constexpr std::array kTrafficFormulas{
 
 Traffic traffic_of(const Algorithm& algorithm, const Extent& extent) {
     if (extent.world == 1) return {};
+    if (algorithm.traits.two_level) return level_traffic(algorithm, extent);
     const auto found = std::ranges::find_if(kTrafficFormulas, [&](const TrafficEntry& entry) {
         return entry.operation == algorithm.operation && entry.name == algorithm.name;
     });

@@ -25,6 +25,10 @@ struct FoldToRoot {
     void add_to(Builder& builder) const;
 };
 
+/// All-reduce by recursive doubling, see all_reduce_doubling.cpp; `in` may be `out`.
+void doubling_all_reduce(Builder& builder, std::uint32_t world, std::uint32_t rank, const Slice& in,
+                         const Slice& out);
+
 /// Broadcast from the root down a binomial tree. Steps: ceil(log2(world)).
 void binomial_broadcast(Builder& builder, std::uint32_t world, std::uint32_t rank,
                         std::uint32_t root, const Slice& slice);

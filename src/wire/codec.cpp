@@ -118,6 +118,8 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
             return decode_as<LinkOffer>(header, body);
         case FrameType::link_refusal:
             return decode_as<LinkRefusal>(header, body);
+        case FrameType::link_ready:
+            return decode_as<LinkReady>(header, body);
         case FrameType::moved:
             return decode_as<Moved>(header, body);
         case FrameType::eager:
@@ -182,6 +184,7 @@ NEXAR_INSTANTIATE_CODEC(Confirm);
 NEXAR_INSTANTIATE_CODEC(Abort);
 NEXAR_INSTANTIATE_CODEC(LinkOffer);
 NEXAR_INSTANTIATE_CODEC(LinkRefusal);
+NEXAR_INSTANTIATE_CODEC(LinkReady);
 NEXAR_INSTANTIATE_CODEC(Moved);
 NEXAR_INSTANTIATE_CODEC(ContextBegin);
 NEXAR_INSTANTIATE_CODEC(ContextEnd);

@@ -198,6 +198,11 @@ void describe(Io& io, Of<LinkRefusal> auto& m) {
 }
 
 template <class Io>
+void describe(Io& io, Of<LinkReady> auto& m) {
+    io.text("kind", m.kind, {1, kMaxLinkKindBytes});
+}
+
+template <class Io>
 void describe(Io& io, Of<Moved> auto& m) {
     io.number("position", m.position);
 }

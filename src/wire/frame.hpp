@@ -13,9 +13,8 @@
 namespace nexar::wire {
 
 /// What a frame carries. Numbers are stable: 1-15 belong to the control lane (12 also to the rpc
-/// and eager lanes), 16-31 to the eager
-/// lane, 32-47 to the rpc lane and 48-63 to the seed lane, which also uses 1-3 and 9; those from 64
-/// on occur only in files.
+/// and eager lanes), 16-31 to the eager lane, 32-47 to the rpc lane and 48-63 to the seed lane,
+/// which also uses 1-3 and 9; those from 64 on occur only in files.
 enum class FrameType : std::uint8_t {
     hello = 1,
     welcome = 2,
@@ -29,6 +28,7 @@ enum class FrameType : std::uint8_t {
     link_offer = 10,
     link_refusal = 11,
     moved = 12,
+    link_ready = 13,
     eager = 16,
     bulk = 17,
     context_begin = 18,
@@ -61,7 +61,7 @@ struct FrameRules {
 
 /// The limits leave room for optional fields of later builds: a whole Hello is at most 4 KiB, a
 /// Welcome 160 KiB. A View has room for kMaxViewMembers members with all their addresses.
-inline constexpr std::array<FrameRules, 31> kFrameRules{{
+inline constexpr std::array<FrameRules, 32> kFrameRules{{
     {FrameType::hello, "hello", 4096 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::welcome, "welcome", 163840 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::error_report, "error_report", 2048 - kFrameHeaderBytes, Lane::control, false},
@@ -74,6 +74,7 @@ inline constexpr std::array<FrameRules, 31> kFrameRules{{
     {FrameType::link_offer, "link_offer", 512 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::link_refusal, "link_refusal", 2048 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::moved, "moved", 256 - kFrameHeaderBytes, Lane::control, false},
+    {FrameType::link_ready, "link_ready", 256 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::eager, "eager", 256 - kFrameHeaderBytes, Lane::eager, false},
     {FrameType::bulk, "bulk", 256 - kFrameHeaderBytes, Lane::eager, false},
     {FrameType::context_begin, "context_begin", 256 - kFrameHeaderBytes, Lane::eager, false},

@@ -132,6 +132,17 @@ struct LinkRefusal {
     friend bool operator==(const LinkRefusal&, const LinkRefusal&) = default;
 };
 
+/// Tells the peer that this end has the link that was offered and reads it. Neither end uses the
+/// link before it has this frame: an end that sent something on it and left at once would otherwise
+/// be gone before its peer knew the link.
+struct LinkReady {
+    static constexpr FrameType kType = FrameType::link_ready;
+
+    std::string kind{};
+
+    friend bool operator==(const LinkReady&, const LinkReady&) = default;
+};
+
 /// The last frame of a lane on one link: the lane continues on another link.
 struct Moved {
     static constexpr FrameType kType = FrameType::moved;
@@ -363,9 +374,9 @@ struct Cancel {
 
 using AnyMessage =
     std::variant<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw, Confirm, Abort,
-                 LinkOffer, LinkRefusal, Moved, EagerHeader, BulkHeader, ContextBegin, ContextEnd,
-                 CollectiveHeader, CollectiveMismatch, CollectiveAbort, Request, Response, Cancel,
-                 Proof, JoinRequest, Admission, ViewFrame, Formation, Renewal, LinkReport,
-                 StoredTokens, StoredSeed>;
+                 LinkOffer, LinkRefusal, LinkReady, Moved, EagerHeader, BulkHeader, ContextBegin,
+                 ContextEnd, CollectiveHeader, CollectiveMismatch, CollectiveAbort, Request,
+                 Response, Cancel, Proof, JoinRequest, Admission, ViewFrame, Formation, Renewal,
+                 LinkReport, StoredTokens, StoredSeed>;
 
 }  // namespace nexar::wire

@@ -159,7 +159,7 @@ TEST(BenchCommand, runs_as_a_rank_under_a_launcher) {
                                         {"HOME=/nowhere", "PATH=/usr/local/bin:/usr/bin:/bin"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     EXPECT_THAT(outcome.output,
-                AllOf(StartsWith("[0] # nexar bench all_gather: 2 ranks, link quic, protection "
+                AllOf(StartsWith("[0] # nexar bench all_gather: 2 ranks, link shm+quic, protection "
                                  "none\n"),
                       Not(HasSubstr("[1]")), HasSubstr("values : 0 OK\n")));
 }
@@ -168,7 +168,7 @@ TEST(BenchCommand, protection_applies_to_the_whole_cluster) {
     for (const char* const flag : {"--protection=none", "--nexar-protection=none"}) {
         const Outcome outcome = short_bench({"all_reduce", "-n", "2", "--sizes", "1KiB", flag});
         EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-        EXPECT_THAT(outcome.output, HasSubstr("2 ranks, link quic, protection none\n"));
+        EXPECT_THAT(outcome.output, HasSubstr("2 ranks, link shm+quic, protection none\n"));
     }
 }
 

@@ -108,12 +108,48 @@ TEST(ExplainCommand, chooses_according_to_the_links_between_the_ranks) {
             .output;
     };
     EXPECT_THAT(on("8"), HasSubstr("8 ranks: chain"));
-    EXPECT_EQ(on("2"), on("8"));
     EXPECT_EQ(on("0"), on("8"));
+    EXPECT_THAT(on("2"), HasSubstr("8 ranks on 2 hosts: shares"));
+    EXPECT_EQ(on("2x4"), on("2"));
+    EXPECT_EQ(on("4,4"), on("2"));
+    EXPECT_THAT(on("5,3"), HasSubstr("8 ranks on 2 hosts: "));
     EXPECT_THAT(on("1"), Not(HasSubstr("8 ranks: chain")));
     const Outcome many = nexar({"explain", "broadcast", "--world", "8", "--hosts", "9"});
     EXPECT_EQ(many.exit_code, 1);
     EXPECT_THAT(many.errors, HasSubstr("allowed: 1 to 8"));
+    for (const std::string wrong : {"2x", "x4", "2x4x2", "5,", "5,0", "3,-1", "two", "0x4", ""})
+        EXPECT_THAT(collective_refusal({"explain", "barrier", "--hosts", wrong}),
+                    HasSubstr("is not a valid list of hosts"))
+            << wrong;
+    EXPECT_THAT(collective_refusal({"explain", "barrier", "--hosts", "2x4", "--world", "9"}),
+                HasSubstr("\"9\" is not a valid world size for these hosts; allowed: 8"));
+}
+
+TEST(ExplainCommand, explains_a_communicator_that_spans_hosts) {
+    const auto on = [](std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), {"explain", "all_reduce", "--all"});
+        return nexar(std::move(arguments)).output;
+    };
+    EXPECT_THAT(on({"--hosts", "2x4", "--bytes", "1MiB"}),
+                AllOf(HasSubstr("over 8 ranks on 2 hosts: shares, "),
+                      HasSubstr("128KiB each:  0 -> 4  1 -> 5  2 -> 6  3 -> 7"),
+                      ContainsRegex("\nleaders +messages +[0-9.]+ ms +- +yes +yes")));
+    // Host by host, nine ranks are not folded along the canonical tree.
+    EXPECT_THAT(on({"--hosts", "3x3"}),
+                ContainsRegex("\nleaders +messages +[0-9.]+ [mu]s +- +yes +-"));
+    EXPECT_THAT(on({"--hosts", "3x3", "--reproducibility", "runs"}), Not(HasSubstr("\nleaders")));
+    EXPECT_THAT(on({"--hosts", "8", "--bytes", "1MiB"}), Not(HasSubstr("\nleaders")));
+}
+
+TEST(SimCommand, simulates_both_kinds_of_links) {
+    const auto seconds = [](const std::string& hosts) {
+        const Outcome outcome = nexar({"sim", "barrier", "--hosts", hosts, "--latency", "1s"});
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+        return outcome.output;
+    };
+    // One round between two hosts; three between eight.
+    EXPECT_THAT(seconds("2x4"), HasSubstr("\ntime              1.25 s\n"));
+    EXPECT_THAT(seconds("8"), HasSubstr("\ntime              3.75 s\n"));
 }
 
 TEST(SimCommand, simulates_four_thousand_ranks) {

@@ -44,6 +44,17 @@ TEST_F(RunCommand, ranks_know_their_numbers_and_every_line_names_its_rank) {
     EXPECT_EQ(outcome.errors, "");
 }
 
+TEST_F(RunCommand, bound_ranks_have_processors_of_their_own) {
+    if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two processors";
+    const Outcome outcome = run({"-n", "2", "--bind"},
+                                "sed -n 's/Cpus_allowed_list:.//p' "
+                                "/proc/self/status");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+    const auto lines = sorted_lines(outcome.output);
+    ASSERT_EQ(lines.size(), 2U) << outcome.output;
+    EXPECT_NE(lines[0].substr(4), lines[1].substr(4)) << outcome.output;
+}
+
 TEST_F(RunCommand, output_and_errors_stay_separate_and_every_line_ends) {
     const Outcome outcome = run({"-n", "1"}, "printf out; printf 'bad\\n\\nworse' >&2");
     EXPECT_EQ(outcome.output, "[0] out\n");

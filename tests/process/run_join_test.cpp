@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "process/launch_fixture.hpp"
+#include "support/temp_directory.hpp"
 
 namespace nexar {
 namespace {
@@ -54,6 +56,23 @@ TEST_F(RunJoin, ranks_that_join_after_another_rank_exited_learn_of_it) {
     EXPECT_THAT(outcome.errors,
                 HasSubstr("the cluster cannot form: rank 1 exited with code 0 before it had "
                           "joined"));
+}
+
+TEST_F(RunJoin, killed_rank_that_shared_memory_leaves_no_files_behind) {
+    const TempDirectory home;
+    const TempDirectory temporary;
+    const Outcome outcome = run_program(
+        NEXAR_COMMAND,
+        {"run", "-n", "4", "--nexar-link=shm", "--env", "TEST_KILLED=2", "--", NEXAR_JOINING_RANK},
+        {"HOME=" + home.path(), "TMPDIR=" + temporary.path(), "XDG_RUNTIME_DIR=" + temporary.path(),
+         "PATH=" + path_, mark()});
+    EXPECT_EQ(outcome.exit_code, 128 + SIGKILL) << outcome.errors;
+    for (const std::string& directory : {home.path(), temporary.path()}) {
+        EXPECT_TRUE(std::filesystem::is_empty(directory)) << directory;
+    }
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+        EXPECT_THAT(entry.path().filename().string(), testing::Not(HasSubstr("nexar")));
+    }
 }
 
 TEST_F(RunJoin, killed_ranks_and_ranks_that_exit_without_leaving_are_reported_as_such) {

@@ -64,7 +64,11 @@ private:
                 return;
             case 1:
                 if (links.empty()) return;
-                node(a).engine().prefer(member(b), links[random_.below(links.size())]);
+                if (random_.chance(0.5)) {
+                    node(a).engine().use_link(member(b), links[random_.below(links.size())]);
+                } else {
+                    node(a).engine().prefer(member(b), links[random_.below(links.size())]);
+                }
                 node(a).settle();
                 ++preferred_;
                 return;

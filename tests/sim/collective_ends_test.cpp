@@ -26,7 +26,8 @@ struct Scene {
     explicit Scene(std::uint64_t seed, std::size_t nodes)
         : world(nodes), cluster(seed, nodes), traffic(cluster, seed) {
         round = random().below(rounds.size());
-        traffic.set_profile({.forced = rounds.forced(round),
+        traffic.set_profile({.links = links,
+                             .forced = rounds.forced(round),
                              .segment_bytes = random().chance(0.5) ? 0 : kSegment,
                              .eager_bytes = eager_bytes_of(seed)});
     }
@@ -43,7 +44,8 @@ struct Scene {
     std::size_t world;
     SimCluster cluster;
     CollectiveTraffic traffic;
-    ForcedRounds rounds{world};
+    schedule::Links links = random_hosts(traffic.random(), world);
+    ForcedRounds rounds{world, links};
     std::size_t round = 0;
 };
 

@@ -20,7 +20,8 @@ namespace {
 using ::testing::HasSubstr;
 using Op = schedule::Collective;
 
-/// Every algorithm; those that need chunks of different sizes run over links.
+/// Every algorithm. Where ranks do not know all counts, chunks of different sizes travel over
+/// links.
 std::vector<const schedule::Algorithm*> all_algorithms() {
     std::vector<const schedule::Algorithm*> all;
     for (const schedule::Algorithm& algorithm : schedule::algorithms()) {
@@ -95,15 +96,16 @@ TEST(CollectivesInMemory, are_exact_with_every_algorithm_in_every_variant) {
         for (const schedule::Algorithm* const algorithm : scene.algorithms) {
             if (algorithm->traits.medium != schedule::Medium::memory) continue;
             for (const std::size_t count : {0U, 1U, 9U, 1000U, 30'000U}) {
-                for (const bool in_place : {false, true}) {
-                    for (const bool floats : {false, true}) {
-                        scene.traffic.add({.what = algorithm->operation,
-                                           .count = count,
-                                           .in_place = in_place,
-                                           .floats = floats,
-                                           .root = static_cast<std::uint32_t>(count % world),
-                                           .seed = count + world});
-                    }
+                for (std::uint64_t variant = 0; variant < 8; ++variant) {
+                    const bool uneven = (variant & 4U) != 0;
+                    if (uneven && !algorithm->traits.takes_counts) continue;
+                    scene.traffic.add({.what = algorithm->operation,
+                                       .count = count,
+                                       .in_place = (variant & 1U) != 0,
+                                       .uneven = uneven,
+                                       .floats = (variant & 2U) != 0,
+                                       .root = static_cast<std::uint32_t>(count % world),
+                                       .seed = count + world});
                 }
             }
         }

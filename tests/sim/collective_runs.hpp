@@ -42,17 +42,19 @@ struct CollectiveRuns {
     std::size_t largest_count = 20'000;
 };
 
-/// Runs random calls with one round of algorithms on 1 to 8 nodes. Some ranks run far ahead of the
-/// others.
+/// Runs random calls with one round of algorithms on 1 to 8 nodes, placed on hosts at random. Some
+/// ranks run far ahead of the others.
 template <class Cluster>
 void run_random_calls(std::uint64_t seed, const CollectiveRuns& runs) {
     const std::size_t world = 1 + seed % 8;
     Cluster cluster(seed, world);
     CollectiveTraffic traffic(cluster, seed);
     Random& random = traffic.random();
-    const ForcedRounds rounds(world);
+    const schedule::Links links = random_hosts(random, world);
+    const ForcedRounds rounds(world, links);
     const std::size_t round = random.below(rounds.size());
-    traffic.set_profile({.forced = rounds.forced(round),
+    traffic.set_profile({.links = links,
+                         .forced = rounds.forced(round),
                          .segment_bytes = random.chance(0.5) ? 0 : 64 + random.below(20'000),
                          .eager_bytes = eager_bytes_of(seed / 8)});
     ASSERT_TRUE(cluster.connect());

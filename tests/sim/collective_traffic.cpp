@@ -155,10 +155,10 @@ std::string CollectiveTraffic::text(const Started& one) const {
                        profile.forced_for(terms.what, terms.count * 4), profile.segment_bytes);
 }
 
-ForcedRounds::ForcedRounds(std::size_t world) {
+ForcedRounds::ForcedRounds(std::size_t world, const schedule::Links& links) {
     std::map<schedule::Collective, std::size_t> seen;
     for (const schedule::Algorithm& algorithm : schedule::algorithms()) {
-        const schedule::Profile profile{.forced = std::string(algorithm.name)};
+        const schedule::Profile profile{.links = links, .forced = std::string(algorithm.name)};
         const schedule::Workload workload{.operation = algorithm.operation,
                                           .world = static_cast<std::uint32_t>(world)};
         if (!schedule::choose(workload, profile)) continue;
@@ -175,6 +175,13 @@ std::string ForcedRounds::forced(std::size_t round) const {
                             schedule::name(algorithm->operation), algorithm->name);
     }
     return list;
+}
+
+schedule::Links random_hosts(Random& random, std::size_t world) {
+    std::vector<std::uint32_t> machines(world);
+    for (std::uint32_t& machine : machines) machine = static_cast<std::uint32_t>(random.below(4));
+    if (random.chance(0.5)) std::ranges::sort(machines);
+    return schedule::Links(machines);
 }
 
 CallTerms random_call(Random& random, const std::vector<const schedule::Algorithm*>& algorithms,

@@ -86,7 +86,7 @@ private:
 /// All algorithms that can be forced, divided into rounds with at most one algorithm per operation.
 class ForcedRounds {
 public:
-    explicit ForcedRounds(std::size_t world);
+    explicit ForcedRounds(std::size_t world, const schedule::Links& links = {});
 
     std::size_t size() const noexcept { return rounds_.size(); }
     /// In the format of Profile::forced.
@@ -98,6 +98,9 @@ public:
 private:
     std::vector<std::vector<const schedule::Algorithm*>> rounds_;
 };
+
+/// Spreads the ranks over up to four hosts at random; half of the time in blocks.
+schedule::Links random_hosts(Random& random, std::size_t world);
 
 /// A random call that uses one of these algorithms.
 CallTerms random_call(Random& random, const std::vector<const schedule::Algorithm*>& algorithms,

@@ -28,6 +28,7 @@ public:
 
     port::LinkId id() const noexcept override { return id_; }
     const Identity& peer() const noexcept override { return peer_; }
+    port::LinkSpeed speed() const noexcept override { return pace; }
     bool write(port::Lane lane, std::span<const port::ConstBytes> pieces) override;
     port::StreamId send(port::Source& source, const port::StreamOptions& options) override;
     void wake_source(port::StreamId /*stream*/) override {}
@@ -82,6 +83,7 @@ public:
     };
     const std::map<std::uint64_t, Outgoing>& outgoing() const noexcept { return outs_; }
 
+    port::LinkSpeed pace{};
     /// Writes bytes directly into memory that a sink offers.
     bool direct = false;
     /// Cancelled streams count as completely sent.

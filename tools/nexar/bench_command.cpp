@@ -27,7 +27,8 @@ using bench::Question;
 using bench::Report;
 
 constexpr const char* kBenchHelp =
-    "With -n, nexar bench starts that many processes and a seed on this machine.\n"
+    "With -n, nexar bench starts that many processes and a seed on this machine, each\n"
+    "bound to its own share of the processors if there are enough.\n"
     "Without -n, it is one rank of a world that a launcher started.\n"
     "\n"
     "Sizes are counted as in nccl-tests: the whole vector, which is the complete output\n"

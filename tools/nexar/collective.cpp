@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
+#include <span>
 #include <utility>
 
 #include "base/quantity.hpp"
@@ -43,26 +45,82 @@ Result<schedule::Rates> rates_of(const CollectiveQuestion& question, schedule::R
     return rates;
 }
 
-/// Spreads the ranks evenly over the hosts, neighbours together.
-schedule::Links links_of(const CollectiveQuestion& question) {
-    if (question.hosts == 0) return {};
-    std::vector<std::uint32_t> machines;
-    machines.reserve(question.world);
-    for (std::uint64_t rank = 0; rank < question.world; ++rank) {
-        machines.push_back(static_cast<std::uint32_t>(rank * question.hosts / question.world));
+/// A whole number without sign or unit.
+std::optional<std::uint32_t> number_in(std::string_view text) {
+    std::uint32_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return number;
+}
+
+/// The host of each rank, by --world and --hosts: "2" hosts that share the ranks evenly, "2x4"
+/// hosts and ranks of each, "5,3" ranks of each host. Neighbours are on one host.
+Result<std::vector<std::uint32_t>> hosts_of(const CollectiveQuestion& question) {
+    constexpr std::uint32_t kUsual = 4;
+    const std::string_view text = question.hosts;
+    const auto refused = [&] {
+        return not_allowed("list of hosts", text,
+                           "a number of hosts up to that of ranks, such as 2, hosts and ranks of "
+                           "each, such as 2x4, or the ranks of every host, such as 5,3");
+    };
+    std::vector<std::uint32_t> sizes;
+    if (const auto alone = number_in(text)) {
+        const std::uint32_t world = question.world.value_or(std::max(kUsual, *alone));
+        const std::uint32_t hosts = *alone == 0 ? world : *alone;
+        if (world == 0 || world > kMostRanks) {
+            return not_allowed("world size", std::to_string(world),
+                               fmt::format("1 to {}", kMostRanks));
+        }
+        if (hosts > world) {
+            return not_allowed("number of hosts for these ranks", text,
+                               fmt::format("1 to {}", world));
+        }
+        std::vector<std::uint32_t> machines;
+        for (std::uint64_t rank = 0; rank < world; ++rank) {
+            machines.push_back(static_cast<std::uint32_t>(rank * hosts / world));
+        }
+        return machines;
     }
-    return schedule::Links(machines);
+    if (const std::size_t times = text.find('x'); times != std::string_view::npos) {
+        const auto hosts = number_in(text.substr(0, times));
+        const auto each = number_in(text.substr(times + 1));
+        if (!hosts || !each || *hosts > kMostRanks) return refused();
+        sizes.assign(*hosts, *each);
+    } else {
+        for (std::string_view rest = text; !rest.empty();) {
+            const std::size_t comma = std::min(rest.find(','), rest.size());
+            const auto size = number_in(rest.substr(0, comma));
+            if (!size) return refused();
+            sizes.push_back(*size);
+            rest.remove_prefix(std::min(comma + 1, rest.size()));
+        }
+    }
+    std::vector<std::uint32_t> machines;
+    for (std::uint32_t host = 0; host < sizes.size(); ++host) {
+        if (sizes[host] == 0 || sizes[host] > kMostRanks - machines.size()) return refused();
+        machines.insert(machines.end(), sizes[host], host);
+    }
+    if (machines.empty() || text.ends_with(',')) return refused();
+    if (question.world && *question.world != machines.size()) {
+        return not_allowed("world size for these hosts", std::to_string(*question.world),
+                           fmt::format("{}; --world can be left out", machines.size()));
+    }
+    return machines;
 }
 
 Result<schedule::Profile> profile_of(const CollectiveQuestion& question,
-                                     const std::vector<ConfigFlag>& flags) {
+                                     const std::vector<ConfigFlag>& flags,
+                                     std::span<const std::uint32_t> hosts) {
     NEXAR_TRY_VALUE(loaded, load_config({}, flags));
     NEXAR_TRY_VALUE(profile, runtime::collective_profile(loaded.config));
-    profile.links = links_of(question);
+    profile.links = schedule::Links(hosts);
     NEXAR_TRY_VALUE(rates, rates_of(question, profile.rates));
-    NEXAR_TRY_VALUE(host_rates, rates_of(question, profile.host_rates));
     profile.rates = rates;
-    profile.host_rates = host_rates;
+    // The options describe the slowest links.
+    if (profile.links.slowest() == schedule::LinkKind::host) {
+        NEXAR_TRY_VALUE(host_rates, rates_of(question, profile.host_rates));
+        profile.host_rates = host_rates;
+    }
     if (question.reproducibility == "runs") {
         profile.reproducibility = schedule::Reproducibility::runs;
     } else if (question.reproducibility == "ranks") {
@@ -109,13 +167,14 @@ void add_collective_options(CLI::App& command, CollectiveQuestion& question) {
     command.add_option("--bytes", question.bytes, "Size of the whole vector, such as 64MiB")
         ->type_name("SIZE")
         ->capture_default_str();
-    command.add_option("--world", question.world, "Number of ranks")
-        ->type_name("N")
-        ->capture_default_str();
+    command
+        .add_option("--world", question.world, "Number of ranks; default: those of --hosts, or 4")
+        ->type_name("N");
     command
         .add_option("--hosts", question.hosts,
-                    "Number of hosts that the ranks run on; 0: one per rank")
-        ->type_name("N")
+                    "Hosts that the ranks run on: their number (0: one per rank), 2x4 for 2 hosts "
+                    "with 4 ranks each, or the ranks of every host, such as 5,3")
+        ->type_name("HOSTS")
         ->capture_default_str();
     command.add_option("--root", question.root, "Root of the operation, if it has one")
         ->type_name("RANK")
@@ -150,18 +209,12 @@ Result<AskedCollective> understood(const CollectiveQuestion& question,
     if (!named) return not_allowed("operation", question.operation, operation_names());
     const Collective operation = *named;
     NEXAR_TRY_VALUE(bytes, parse_size(question.bytes));
-    if (question.world == 0 || question.world > kMostRanks) {
-        return not_allowed("world size", std::to_string(question.world),
-                           fmt::format("1 to {}", kMostRanks));
-    }
-    if (question.hosts > question.world) {
-        return not_allowed("number of hosts for these ranks", std::to_string(question.hosts),
-                           fmt::format("1 to {}", question.world));
-    }
-    NEXAR_TRY_VALUE(profile, profile_of(question, flags));
-    if (question.root >= question.world) {
+    NEXAR_TRY_VALUE(hosts, hosts_of(question));
+    const auto world = static_cast<std::uint32_t>(hosts.size());
+    NEXAR_TRY_VALUE(profile, profile_of(question, flags, hosts));
+    if (question.root >= world) {
         return not_allowed("rank of this world", std::to_string(question.root),
-                           fmt::format("0 to {}", question.world - 1));
+                           fmt::format("0 to {}", world - 1));
     }
     if (question.element_bytes == 0 || bytes % question.element_bytes != 0) {
         return not_allowed("element size", std::to_string(question.element_bytes),
@@ -169,11 +222,11 @@ Result<AskedCollective> understood(const CollectiveQuestion& question,
     }
     std::uint64_t count = operation == Collective::barrier ? 0 : bytes / question.element_bytes;
     // All pairs exchange the same amount.
-    if (operation == Collective::all_to_all) count -= count % question.world;
+    if (operation == Collective::all_to_all) count -= count % world;
     asked.workload = {.operation = operation,
-                      .world = question.world,
+                      .world = world,
                       .count = count,
-                      .largest = schedule::Chunks::even(count, question.world).largest(),
+                      .largest = schedule::Chunks::even(count, world).largest(),
                       .element_bytes = question.element_bytes,
                       .commutative = !question.ordered};
     asked.profile = std::move(profile);
@@ -190,6 +243,7 @@ Result<std::vector<schedule::Schedule>> all_schedules(const AskedCollective& col
     request.segment = choice.segment;
     request.chunks = schedule::Chunks::even(collective.workload.count, collective.workload.world);
     request.receives = request.chunks;
+    request.links = collective.profile.links;
     std::vector<schedule::Schedule> all;
     all.reserve(collective.workload.world);
     for (request.rank = 0; request.rank < request.world; ++request.rank) {

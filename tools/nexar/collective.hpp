@@ -17,8 +17,8 @@ namespace nexar {
 struct CollectiveQuestion {
     std::string operation{};
     std::string bytes = "1MiB";
-    std::uint32_t world = 4;
-    std::uint32_t hosts = 0;  // 0: one per rank
+    std::optional<std::uint32_t> world{};  // absent: as many as `hosts` has, or 4
+    std::string hosts = "0";
     std::uint32_t root = 0;
     std::uint32_t element_bytes = 4;
     bool ordered = false;

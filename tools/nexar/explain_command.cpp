@@ -130,7 +130,8 @@ std::string table_of(const AskedCollective& asked, const std::vector<Choice>& al
     std::vector<std::vector<std::string>> rows{
         {"algorithm", "medium", "predicted", "segment", "any operator", "reproducible"}};
     for (const Choice& choice : all) {
-        const schedule::Traits& traits = choice.algorithm->traits;
+        const schedule::Traits traits = schedule::traits_for(
+            *choice.algorithm, asked.profile.links.levels(asked.workload.world));
         rows.push_back({std::string(choice.algorithm->name), medium_of(choice),
                         as_time(choice.seconds), segment_of(asked, choice),
                         traits.keeps_order ? "yes" : "-", traits.canonical ? "yes" : "-"});
@@ -147,7 +148,8 @@ Result<void> write_picture(const std::string& path, const AskedCollective& asked
                                  schedule::kMostTraced, asked.workload.world));
     }
     std::ofstream file(path, std::ios::binary);
-    file << schedule::svg_picture(*chosen.algorithm, asked.workload.world, asked.root);
+    file << schedule::svg_picture(*chosen.algorithm, asked.workload.world, asked.root,
+                                  asked.profile.links);
     file.flush();
     if (file) return {};
     return Error(Errc::invalid_argument,
@@ -159,12 +161,15 @@ Result<void> write_picture(const std::string& path, const AskedCollective& asked
 Result<std::string> explanation(const ExplainOptions& options, const Invocation& invocation) {
     NEXAR_TRY_VALUE(asked, understood(options.question, invocation.flags));
     NEXAR_TRY_VALUE(memory, shared_memory(options.memory));
-    asked.profile.memory = memory;
+    asked.profile.memory.slot_bytes = memory.slot_bytes;
+    asked.profile.memory.buffer_bytes = memory.buffer_bytes;
     NEXAR_TRY_VALUE(chosen, schedule::choose(asked.workload, asked.profile));
     const std::vector<Choice> all = schedule::ranked(asked.workload, asked.profile);
+    const schedule::Levels levels = asked.profile.links.levels(asked.workload.world);
     std::string text = fmt::format(
-        "{} of {} over {} ranks: {}{}{}, {}\n{}\n", schedule::name(asked.workload.operation),
-        format_size(asked.workload.bytes()), asked.workload.world, chosen.algorithm->name,
+        "{} of {} over {} ranks{}: {}{}{}, {}\n{}\n", schedule::name(asked.workload.operation),
+        format_size(asked.workload.bytes()), asked.workload.world,
+        levels.two() ? fmt::format(" on {} hosts", levels.hosts) : "", chosen.algorithm->name,
         chosen.algorithm->traits.medium == schedule::Medium::memory ? " in shared memory" : "",
         chosen.segment == 0 ? "" : " in segments of " + segment_of(asked, chosen),
         as_time(chosen.seconds), reason(asked, all));
@@ -220,6 +225,7 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
              "  nexar explain all_reduce --bytes 64MiB --world 8\n"
              "  nexar explain broadcast --bytes 1KiB --world 100 --all\n"
              "  nexar explain all_reduce --world 4 --algorithm ring --picture ring.svg\n"
+             "  nexar explain all_reduce --hosts 2x4 --all\n"
              "  nexar explain all_reduce --world 1024 --latency 2us --bandwidth 400Gbps\n"
              "  nexar explain all_reduce --world 8 --bytes 1MiB --memory 8MiB --buffers shared");
     command->callback(

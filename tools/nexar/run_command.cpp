@@ -37,6 +37,7 @@ struct RunOptions {
     std::string grace = "10s";
     std::string host_timeout = "15s";
     std::string remote_nexar = "nexar";
+    bool bind = false;
 };
 
 constexpr const char* kRunHelp =
@@ -100,6 +101,7 @@ Result<run::Part> whole_run(const RunOptions& options, const Invocation& invocat
                                  format_duration(run::kMaxHostTimeout)));
     }
     part.host_timeout = host_timeout;
+    part.bind = options.bind;
     part.output_in_colour = wants_colour(STDOUT_FILENO);
     part.errors_in_colour = wants_colour(STDERR_FILENO);
     std::error_code error;
@@ -229,6 +231,9 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
                      "Path of nexar on the other hosts, if it is not on their PATH")
         ->capture_default_str()
         ->type_name("PATH");
+    command->add_flag("--bind", options->bind,
+                      "Binds each rank to its own share of its host's processors, unless ranks "
+                      "outnumber processors");
     command->callback([options, command, &invocation] { start(*options, invocation, *command); });
 }
 

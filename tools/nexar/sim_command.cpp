@@ -22,8 +22,10 @@ Result<std::string> simulated(const CollectiveQuestion& question, const Invocati
     if (!chosen) return chosen.error();
     const auto ranks = all_schedules(*asked, *chosen);
     if (!ranks) return ranks.error();
-    const auto timing = schedule::run_on_clock(*ranks, asked->workload.element_bytes,
-                                               asked->profile.slowest_rates());
+    const schedule::Fabric fabric{.rates = asked->profile.slowest_rates(),
+                                  .host_rates = asked->profile.host_rates,
+                                  .links = asked->profile.links};
+    const auto timing = schedule::run_on_clock(*ranks, asked->workload.element_bytes, fabric);
     if (!timing) return timing.error();
     return fmt::format(
         "operation         {}\n"

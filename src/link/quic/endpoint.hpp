@@ -92,6 +92,8 @@ public:
     void refused(TimePoint now, const Address& remote, std::span<const std::byte> quoted);
 
     void flush(TimePoint now);
+    /// As port::Carrier::has_unsent().
+    bool has_unsent() const noexcept { return !ready_.empty() || blocked(); }
     /// As port::Carrier::flush_is_urgent().
     bool flush_is_urgent(TimePoint now) const noexcept;
     bool blocked() const noexcept { return outbox_.blocked(); }

@@ -34,6 +34,7 @@ public:
     bool wants_write() const noexcept override { return endpoint_->blocked(); }
     bool on_ready(TimePoint now) override;
     void flush(TimePoint now) override;
+    bool has_unsent() const noexcept override { return endpoint_->has_unsent(); }
     bool flush_is_urgent(TimePoint now) const noexcept override {
         return endpoint_->flush_is_urgent(now);
     }

@@ -68,15 +68,20 @@ void Carrier::flush(TimePoint now) {
         for (Link* link : flushing_) link->flush(now);
         flushing_.clear();
     }
+    for (Link* link : bells_) {
+        link->bell_due_ = false;
+        if (link->is_up()) link->ring_if_asleep();
+    }
+    bells_.clear();
     if (std::exchange(went_down_, false)) std::erase(up_, nullptr);
 }
 
 bool Carrier::flush_is_urgent(TimePoint now) const noexcept {
-    return !events_.empty() || !ready_.empty() || (!timers_.empty() && timers_.due() <= now);
+    return !events_.empty() || has_unsent() || (!timers_.empty() && timers_.due() <= now);
 }
 
 std::optional<TimePoint> Carrier::next_deadline() const {
-    if (!events_.empty() || !ready_.empty()) return now_;
+    if (!events_.empty() || has_unsent()) return now_;
     TimePoint due = timers_.empty() ? TimePoint::max() : timers_.due();
     if (!half_open_.empty()) due = std::min(due, half_open_.begin()->second.until);
     return due == TimePoint::max() ? std::nullopt : std::optional(due);
@@ -94,6 +99,7 @@ void Carrier::forget(port::LinkId id) {
     if (found == links_.end()) return;
     NEXAR_ASSERT(found->second->is_down(), "only a link that is Down can be forgotten");
     if (found->second->ready_) std::erase(ready_, found->second.get());
+    if (found->second->bell_due_) std::erase(bells_, found->second.get());
     links_.erase(found);
 }
 

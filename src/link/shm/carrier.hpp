@@ -46,6 +46,7 @@ public:
     bool wants_write() const noexcept override { return false; }
     bool on_ready(TimePoint now) override;
     void flush(TimePoint now) override;
+    bool has_unsent() const noexcept override { return !ready_.empty() || !bells_.empty(); }
     bool flush_is_urgent(TimePoint now) const noexcept override;
     std::optional<TimePoint> next_deadline() const override;
     std::optional<port::LinkEvent> poll_event() override;
@@ -79,6 +80,11 @@ private:
     void set_ready(Link& link) {
         if (std::exchange(link.ready_, true)) return;
         ready_.push_back(&link);
+    }
+    /// The next flush() only has to ring the bell of this link.
+    void set_bell(Link& link) {
+        if (link.ready_ || std::exchange(link.bell_due_, true)) return;
+        bells_.push_back(&link);
     }
     void came_up(Link& link);
     Result<void> watch(Link& link);
@@ -122,6 +128,7 @@ private:
     std::map<std::uint64_t, HalfOpen> half_open_;  // the oldest first
     std::uint64_t next_half_open_ = 0;
     std::deque<port::LinkEvent> events_;
+    std::vector<Link*> bells_;  // may contain links that are ready too, or down
     std::vector<Link*> ready_;
     std::vector<Link*> flushing_;  // used only inside flush()
     link::TimerHeap<Link> timers_;

@@ -90,6 +90,12 @@ Result<void> Link::say_hello() {
     if (credentials.process == 0) return refused_by_peer(Refusal::other_pid_namespace);
     const Greeting hello{.nonce = start_.invitation.presented, .ring_bytes = own_.ring_bytes()};
     if (send_message(socket.number(), hello.encoded(), own_.descriptor()) != Sent::sent) {
+        // It may have said why before.
+        Message message;
+        if (receive_message(socket.number(), message) == Received::message) {
+            const auto answer = Greeting::decode(message.content());
+            if (answer && answer->refusal != Refusal::none) return refused_by_peer(answer->refusal);
+        }
         return Error(Errc::link_closed, "the peer closed its socket during the handshake");
     }
     socket_ = std::move(socket);

@@ -111,6 +111,7 @@ private:
     void wait_for_reader(std::uint64_t bytes) noexcept;
     void publish_taken() noexcept;
     void ring_if_asleep() noexcept;
+    void ring_after_fence(std::uint32_t told) noexcept;
 
     // link_write.cpp
     bool write_queued(std::size_t index, std::span<const port::ConstBytes> pieces,
@@ -169,6 +170,7 @@ private:
     std::uint64_t waits_for_ = 0;
     std::uint64_t waits_since_ = 0;  // what the peer had read then
     bool ready_ = false;             // in the carrier's list of links to flush
+    bool bell_due_ = false;          // in the carrier's list of links whose bell may be due
     std::uint32_t to_tell_ = 0;      // which sleepers a bell may be due for
     State state_ = State::handshaking;
     Carrier* carrier_;

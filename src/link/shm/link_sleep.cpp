@@ -17,7 +17,10 @@ void Link::publish_taken() noexcept {
 void Link::ring_if_asleep() noexcept {
     if (to_tell_ == 0) return;
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    const std::uint32_t told = std::exchange(to_tell_, 0);
+    ring_after_fence(std::exchange(to_tell_, 0));
+}
+
+void Link::ring_after_fence(std::uint32_t told) noexcept {
     const std::uint32_t sleep = theirs_.control().sleep.load(std::memory_order_relaxed);
     // The count in the word changes whenever the peer falls asleep: one bell each time is enough.
     if ((sleep & told) == 0 || sleep == rung_) return;
@@ -26,9 +29,7 @@ void Link::ring_if_asleep() noexcept {
 }
 
 void Link::nudge() noexcept {
-    if (!is_up()) return;
-    to_tell_ |= kWantsArrivals;
-    ring_if_asleep();
+    if (is_up()) ring_after_fence(kWantsArrivals);
 }
 
 void Link::set_sleep(bool asleep) noexcept {

@@ -62,7 +62,7 @@ bool Link::write(port::Lane lane, std::span<const port::ConstBytes> pieces) {
             filled = 0;
         }
     }
-    touch();
+    carrier_->set_bell(*this);
     return true;
 }
 

@@ -103,7 +103,10 @@ Received receive_message(int socket, Message& out) noexcept {
     header.msg_iovlen = 1;
     header.msg_control = control.data();
     header.msg_controllen = control.size();
-    const ssize_t size = ::recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    constexpr int kFlags = MSG_DONTWAIT | MSG_CMSG_CLOEXEC;
+    ssize_t size = ::recvmsg(socket, &header, kFlags);
+    // The peer closed its socket before it read everything. What it sent follows.
+    if (size < 0 && errno == ECONNRESET) size = ::recvmsg(socket, &header, kFlags);
     if (size < 0) {
         return errno == EAGAIN || errno == EINTR ? Received::nothing : Received::closed;
     }

@@ -74,7 +74,7 @@ Result<void> Values::expect(std::uint32_t rank, const Wanted& wanted) {
 }
 
 Result<void> Values::expect_fold(std::uint32_t rank, const Wanted& wanted, Expressions::Id got) {
-    const Traits& traits = run_.algorithm.traits;
+    const Traits traits = run_.traits();
     if (traits.canonical && wanted.first != wanted.last && got != canonical_)
         return run_.fault(rank, "the fold does not follow the canonical tree");
     if (right_.contains({got, wanted.last})) return {};

@@ -16,6 +16,8 @@ struct Run {
     std::span<const Schedule> schedules;
 
     std::uint32_t world() const noexcept { return static_cast<std::uint32_t>(schedules.size()); }
+    /// What the algorithm guarantees for these hosts of the ranks.
+    Traits traits() const { return traits_for(algorithm, requests.front().links.levels(world())); }
     const Step& step(std::uint32_t rank, std::uint32_t step) const {
         return schedules[rank].steps[step];
     }

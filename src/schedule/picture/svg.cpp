@@ -79,8 +79,9 @@ std::string list_of(const std::vector<std::uint32_t>& numbers) {
 
 class SvgPicture {
 public:
-    SvgPicture(const Algorithm& algorithm, std::uint32_t world, std::uint32_t root)
-        : algorithm_(algorithm), trace_(trace(algorithm, world, root)) {}
+    SvgPicture(const Algorithm& algorithm, std::uint32_t world, std::uint32_t root,
+               const Links& links)
+        : algorithm_(algorithm), trace_(trace(algorithm, world, root, links)) {}
 
     std::string draw() {
         place_arrows();
@@ -349,8 +350,9 @@ private:
 
 }  // namespace
 
-std::string svg_picture(const Algorithm& algorithm, std::uint32_t world, std::uint32_t root) {
-    return SvgPicture(algorithm, world, root).draw();
+std::string svg_picture(const Algorithm& algorithm, std::uint32_t world, std::uint32_t root,
+                        const Links& links) {
+    return SvgPicture(algorithm, world, root, links).draw();
 }
 
 }  // namespace nexar::schedule

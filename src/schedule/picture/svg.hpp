@@ -12,6 +12,7 @@ namespace nexar::schedule {
 /// folds. Below each round, cells show which pieces each rank holds and how complete they are.
 ///
 /// Equal arguments give equal bytes. The same limits as trace(): worlds up to kMostTraced.
-std::string svg_picture(const Algorithm& algorithm, std::uint32_t world, std::uint32_t root);
+std::string svg_picture(const Algorithm& algorithm, std::uint32_t world, std::uint32_t root,
+                        const Links& links = {});
 
 }  // namespace nexar::schedule

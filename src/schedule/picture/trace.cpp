@@ -25,9 +25,9 @@ using Elements = std::vector<Element>;
 
 class Tracer {
 public:
-    Tracer(const Algorithm& algorithm, std::uint32_t world, std::uint32_t root)
+    Tracer(const Algorithm& algorithm, std::uint32_t world, std::uint32_t root, const Links& links)
         : algorithm_(algorithm),
-          requests_(requests(algorithm, world, root)),
+          requests_(requests(algorithm, world, root, links)),
           ranks_(all()),
           rounds_(ranks_),
           buffers_(world),
@@ -66,7 +66,7 @@ private:
     /// Requests over so few elements that each can be followed, and as many as every algorithm
     /// divides evenly: by the ranks, and by the groups of the canonical tree.
     static std::vector<Request> requests(const Algorithm& algorithm, std::uint32_t world,
-                                         std::uint32_t root) {
+                                         std::uint32_t root, const Links& links) {
         NEXAR_ASSERT(world <= kMostTraced && !algorithm.traits.needs_tree);
         std::uint64_t count = std::uint64_t{world} * std::bit_floor(world);
         if (algorithm.operation == Collective::all_to_all) count = world;
@@ -77,6 +77,7 @@ private:
         request.root = root;
         request.chunks = Chunks::even(count, world);
         request.receives = request.chunks;
+        request.links = links;
         std::vector<Request> all(world, request);
         for (std::uint32_t rank = 0; rank < world; ++rank) all[rank].rank = rank;
         return all;
@@ -241,8 +242,9 @@ private:
 
 }  // namespace
 
-Trace trace(const Algorithm& algorithm, std::uint32_t world, std::uint32_t root) {
-    return Tracer(algorithm, world, root).run();
+Trace trace(const Algorithm& algorithm, std::uint32_t world, std::uint32_t root,
+            const Links& links) {
+    return Tracer(algorithm, world, root, links).run();
 }
 
 }  // namespace nexar::schedule

@@ -37,6 +37,7 @@ struct Trace {
 inline constexpr std::uint32_t kMostTraced = 8;
 
 /// The world must not exceed kMostTraced, and the algorithm must not need a given tree.
-Trace trace(const Algorithm& algorithm, std::uint32_t world, std::uint32_t root);
+Trace trace(const Algorithm& algorithm, std::uint32_t world, std::uint32_t root,
+            const Links& links = {});
 
 }  // namespace nexar::schedule

@@ -55,7 +55,9 @@ void wait_for_the_end(const Channel& channel) {
 
 void be_the_seed(const Channel& channel, std::istringstream& order) {
     SeedOptions options;
-    order >> options.world >> options.state_dir;
+    std::string link;
+    order >> options.world >> options.state_dir >> link;
+    options.settings = {{"link", link}};
     Seed seed(options);
     channel.say("token " + seed.create_token({.uses = options.world}));
     wait_for_the_end(channel);
@@ -127,8 +129,8 @@ void Host::run(const std::string& command) {
     answer();
 }
 
-std::string Host::serve(int world, const std::string& state_dir) {
-    process_->channel().say(fmt::format("seed {} {}", world, state_dir));
+std::string Host::serve(int world, const std::string& state_dir, const std::string& link) {
+    process_->channel().say(fmt::format("seed {} {} {}", world, state_dir, link));
     return answer().substr(std::string_view("token ").size());
 }
 

@@ -34,7 +34,7 @@ public:
     void run(const std::string& command);
 
     /// Becomes the seed, at port 7400 of all addresses, and returns the join string.
-    std::string serve(int world, const std::string& state_dir);
+    std::string serve(int world, const std::string& state_dir, const std::string& link = "auto");
 
     /// Joins as `rank`, at `port` of all addresses (0: a free one), and exchanges checked data with
     /// every other rank. exchanged() waits for it.

@@ -24,6 +24,7 @@ using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::Field;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAreArray;
 
@@ -106,8 +107,9 @@ protected:
 
     /// Starts one rank per entry: its host and its port.
     void start(const std::vector<std::pair<int, int>>& ranks,
-               std::chrono::milliseconds formation_timeout = std::chrono::seconds(40)) {
-        token_ = hosts_[0]->serve(static_cast<int>(ranks.size()), state_dir());
+               std::chrono::milliseconds formation_timeout = std::chrono::seconds(40),
+               const std::string& link = "auto") {
+        token_ = hosts_[0]->serve(static_cast<int>(ranks.size()), state_dir(), link);
         std::map<int, Host*> first;
         for (const auto& [host, port] : ranks) {
             Host* const there = hosts_[static_cast<std::size_t>(host)].get();
@@ -199,6 +201,36 @@ TEST_P(Hosts, form_a_cluster_and_exchange_checked_data) {
     if (GetParam().v6) expected.insert(expected.end(), {"[" + v6_of(1) + "]", "[::1]"});
     EXPECT_THAT(addresses, UnorderedElementsAreArray(expected));
 }
+
+class NetworkNamespaces : public Cluster {
+protected:
+    static constexpr const char* kWhy =
+        "the two have different addresses, so they run on different hosts or in different network "
+        "namespaces (containers)";
+};
+
+TEST_P(NetworkNamespaces, fall_back_to_quic_and_each_pair_knows_why) {
+    start({{1, 0}, {2, 0}, {2, 0}});
+    for (const Reached& one : expect_mesh()) {
+        const bool together = one.from + one.to == 3;
+        EXPECT_THAT(one.why, HasSubstr(together ? "shared memory"
+                                                : std::string("no shared memory because ") + kWhy));
+        if (together) {
+            EXPECT_THAT(one.why, Not(HasSubstr("no shared memory")));
+        }
+    }
+}
+
+TEST_P(NetworkNamespaces, cannot_join_with_link_shm) {
+    start({{1, 0}, {2, 0}}, std::chrono::seconds(40), "shm");
+    for (Host* rank : ranks_) {
+        EXPECT_THAT(rank->failure(), AllOf(HasSubstr("the setting link=shm requires shared memory"),
+                                           HasSubstr(kWhy)));
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, NetworkNamespaces,
+                         ::testing::Values(Network{.name = "ipv4_only", .v6 = false}), name_of);
 
 INSTANTIATE_TEST_SUITE_P(Over, Hosts,
                          ::testing::Values(Network{.name = "ipv4_only", .v6 = false},

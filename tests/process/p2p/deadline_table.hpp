@@ -43,6 +43,7 @@ struct LinkUnderTest {
 };
 
 LinkUnderTest quic_link();
+LinkUnderTest shm_link();
 
 enum class Fault : std::uint8_t { stopped, killed, cut_off };
 std::string_view name(Fault fault) noexcept;

@@ -85,7 +85,7 @@ TEST_P(DeadlineTable, deadlines_hold_and_memory_is_not_touched_after_completion)
 }
 
 INSTANTIATE_TEST_SUITE_P(Links, DeadlineTable,
-                         ::testing::Combine(::testing::Values(quic_link()),
+                         ::testing::Combine(::testing::Values(quic_link(), shm_link()),
                                             ::testing::Values(Fault::stopped, Fault::killed,
                                                               Fault::cut_off)),
                          [](const auto& row) {

@@ -98,9 +98,17 @@ void be_peer(const TestCluster& cluster, std::uint64_t index, const LinkUnderTes
 
 LinkUnderTest quic_link() {
     LinkUnderTest link{.name = "quic"};
+    link.node.link = "quic";
     // At the end of a test no peer answers a node that closes.
     link.link.linger = std::chrono::milliseconds(100);
     link.route = [](const Address& peer) { return std::make_unique<ProxyRoute>(peer); };
+    return link;
+}
+
+LinkUnderTest shm_link() {
+    LinkUnderTest link{.name = "shm"};
+    link.node.link = "shm";
+    link.link.linger = std::chrono::milliseconds(100);
     return link;
 }
 

@@ -94,7 +94,7 @@ public:
           content_(plan.message_bytes),
           slots_(std::clamp<std::size_t>(64 * kMiB / plan.message_bytes, 4, 256)),
           memory_(slots_ * plan.message_bytes, 1),
-          member_(join_as_child(cluster, sender)),
+          member_(join_as_child(cluster, sender, {.link = plan.link})),
           side_(member_->world().duplicate()) {}
 
     void run() {
@@ -167,7 +167,7 @@ public:
           receiver_(&receiver),
           deadline_(Clock::now() + plan.within),
           content_(plan.message_bytes),
-          member_(join_as_parent(cluster, receiver)),
+          member_(join_as_parent(cluster, receiver, {.link = plan.link})),
           world_(member_->world()),
           side_(world_.duplicate()) {}
 

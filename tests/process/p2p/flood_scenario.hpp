@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "base/time.hpp"
 
@@ -11,6 +12,7 @@ struct FloodPlan {
     std::size_t message_bytes = 8;
     std::uint64_t messages = 0;
     Duration within{};
+    std::string link = "quic";
 };
 
 /// One process sends to another that posts no receives, until it has as many sends in flight as a

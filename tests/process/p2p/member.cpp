@@ -29,7 +29,8 @@ Member::Member(const TestCluster& cluster, std::uint64_t index, const NodeOption
 
 Member::Member(const TestCluster& cluster, std::uint64_t index, std::shared_ptr<runtime::Loop> loop,
                const NodeOptions& options, const link::LinkSettings& link)
-    : body_(detail::NodeBody::open(std::move(loop), {.credentials = cluster.node(index),
+    : shares_memory_(options.link == "shm"),
+      body_(detail::NodeBody::open(std::move(loop), {.credentials = cluster.node(index),
                                                      .listen = loopback(),
                                                      .options = options,
                                                      .link = link})
@@ -37,7 +38,13 @@ Member::Member(const TestCluster& cluster, std::uint64_t index, std::shared_ptr<
       node_(std::make_unique<Node>(body_)) {}
 
 void Member::form(std::span<const ::nexar::Member> members) {
-    body_->form({.epoch = Epoch(1), .members = {members.begin(), members.end()}});
+    std::vector<::nexar::Member> all(members.begin(), members.end());
+    for (::nexar::Member& member : all) {
+        // A node recognises members on its host by their addresses. Nobody dials this one.
+        if (shares_memory_ && member.addresses.empty())
+            member.addresses = {Address::parse("127.0.0.1:1").value()};
+    }
+    body_->form({.epoch = Epoch(1), .members = std::move(all)});
 }
 
 Result<void> Member::wait_formed() {
@@ -50,10 +57,21 @@ Result<void> Member::wait_formed() {
             .rank = Rank(static_cast<std::uint32_t>(index))};
 }
 
+namespace {
+
+std::unique_ptr<Member> open_member(const TestCluster& cluster, std::uint64_t index,
+                                    const PairOptions& options) {
+    NodeOptions node;
+    node.link = options.link;
+    return std::make_unique<Member>(cluster, index, runtime::make_loop(node).value(), node,
+                                    options.settings);
+}
+
+}  // namespace
+
 std::unique_ptr<Member> join_as_child(const TestCluster& cluster, const Channel& parent,
-                                      const link::LinkSettings& link) {
-    auto member =
-        std::make_unique<Member>(cluster, 0, runtime::make_loop({}).value(), NodeOptions{}, link);
+                                      const PairOptions& options) {
+    auto member = open_member(cluster, 0, options);
     member->form(std::array{dialer(0), dialer(1)});
     parent.say(member->address().text());
     member->wait_formed().value();
@@ -61,11 +79,10 @@ std::unique_ptr<Member> join_as_child(const TestCluster& cluster, const Channel&
 }
 
 std::unique_ptr<Member> join_as_parent(const TestCluster& cluster, const Channel& child,
-                                       const link::LinkSettings& link) {
+                                       const PairOptions& options) {
     ::nexar::Member server = dialer(0);
     server.addresses = {Address::parse(hear(child, patience(kFormTime))).value()};
-    auto member =
-        std::make_unique<Member>(cluster, 1, runtime::make_loop({}).value(), NodeOptions{}, link);
+    auto member = open_member(cluster, 1, options);
     member->form(std::array{server, dialer(1)});
     member->wait_formed().value();
     return member;

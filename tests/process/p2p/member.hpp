@@ -17,8 +17,8 @@
 
 namespace nexar::testing {
 
-/// A node of a world whose members may be in several processes: the public API on real QUIC over
-/// loopback. Failures throw nexar::Error.
+/// A node of a world whose members may be in several processes: the public API on loopback.
+/// Failures throw nexar::Error.
 class Member {
 public:
     /// Starts to listen. The loop is the node's own or shared with other nodes of this process.
@@ -28,7 +28,8 @@ public:
 
     Address address() const { return body_->address(); }
 
-    /// Joins the world of these members and dials those with lower ranks.
+    /// Joins the world of these members and dials those with lower ranks. Members have shared
+    /// memory only if NodeOptions::link is "shm" or all have addresses of one host.
     void form(std::span<const ::nexar::Member> members);
     /// Waits until all members are connected.
     Result<void> wait_formed();
@@ -37,6 +38,7 @@ public:
     Communicator world() const { return node_->world(); }
 
 private:
+    bool shares_memory_;
     std::shared_ptr<detail::NodeBody> body_;
     std::unique_ptr<Node> node_;
 };
@@ -46,10 +48,14 @@ private:
 
 // A world of two: the child of a test is rank 0, the test itself rank 1.
 
+struct PairOptions {
+    std::string link = "quic";
+    link::LinkSettings settings{};
+};
 std::unique_ptr<Member> join_as_child(const TestCluster& cluster, const Channel& parent,
-                                      const link::LinkSettings& link = {});
+                                      const PairOptions& options = {});
 std::unique_ptr<Member> join_as_parent(const TestCluster& cluster, const Channel& child,
-                                       const link::LinkSettings& link = {});
+                                       const PairOptions& options = {});
 
 /// Returns the next message of the other process; throws when none arrives in time. await() also
 /// throws when it is not the expected one.

@@ -57,15 +57,15 @@ std::size_t growth_of(Member& member, const Transfer& transfer) {
     return peak.growth();
 }
 
-void expect_little_growth(const Transfer& transfer) {
+void expect_little_growth(const std::string& link, const Transfer& transfer) {
     const TestCluster cluster;
     ChildProcess child([&](const Channel& parent) {
-        const auto member = join_as_child(cluster, parent);
+        const auto member = join_as_child(cluster, parent, {.link = link});
         parent.say(std::to_string(growth_of(*member, transfer)));
         await(parent, "leave", kWithin);
         member->node().close();
     });
-    const auto member = join_as_parent(cluster, child.channel());
+    const auto member = join_as_parent(cluster, child.channel(), {.link = link});
     const std::size_t here = growth_of(*member, transfer);
     const std::size_t there = std::stoull(hear(child.channel(), kWithin));
     child.channel().say("leave");
@@ -77,8 +77,10 @@ void expect_little_growth(const Transfer& transfer) {
     EXPECT_LT(there, kMostGrowth);
 }
 
-TEST(Memory, both_ends_of_a_64_mib_message_grow_by_less_than_8_mib) {
-    expect_little_growth([](Communicator& world, Vector& values) {
+class Memory : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Memory, both_ends_of_a_64_mib_message_grow_by_less_than_8_mib) {
+    expect_little_growth(GetParam(), [](Communicator& world, Vector& values) {
         if (world.rank() == 0) {
             auto send = world.send(std::span<const std::uint32_t>(values), 1, 1);
             finish(send, soon());
@@ -91,14 +93,17 @@ TEST(Memory, both_ends_of_a_64_mib_message_grow_by_less_than_8_mib) {
     });
 }
 
-TEST(Memory, all_ranks_of_a_64_mib_all_reduce_grow_by_less_than_8_mib) {
-    expect_little_growth([](Communicator& world, Vector& values) {
+TEST_P(Memory, all_ranks_of_a_64_mib_all_reduce_grow_by_less_than_8_mib) {
+    expect_little_growth(GetParam(), [](Communicator& world, Vector& values) {
         auto work = world.all_reduce(std::span(values), sum);
         finish(work, soon());
         const auto last = static_cast<std::uint32_t>(2 * (values.size() + 6) + 1);
         if (values.back() != last) throw Error(Errc::malformed, "the data is wrong");
     });
 }
+
+INSTANTIATE_TEST_SUITE_P(Over, Memory, ::testing::Values("quic", "shm"),
+                         [](const auto& link) { return link.param; });
 
 }  // namespace
 }  // namespace nexar::testing

@@ -12,11 +12,11 @@ namespace nexar::testing {
 namespace {
 
 /// Options of a link that soon detects a lost peer.
-link::LinkSettings attentive() {
-    link::LinkSettings link;
-    link.idle_timeout = patience(std::chrono::seconds(3));
-    link.keep_alive = link.idle_timeout / 6;
-    return link;
+PairOptions attentive(const std::string& link) {
+    PairOptions options{.link = link};
+    options.settings.idle_timeout = patience(std::chrono::seconds(3));
+    options.settings.keep_alive = options.settings.idle_timeout / 6;
+    return options;
 }
 
 template <class T>
@@ -26,14 +26,16 @@ Error error_of(Work<T>& work) {
     return result ? Error(Errc::invalid_argument, "the call returned a value") : result.error();
 }
 
-TEST(KilledProcess, a_function_is_stopped_when_its_caller_is_killed) {
+class KilledProcess : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(KilledProcess, a_function_is_stopped_when_its_caller_is_killed) {
     const TestCluster cluster;
     ChildProcess child([&](const Channel& parent) {
-        const auto member = join_as_child(cluster, parent, attentive());
+        const auto member = join_as_child(cluster, parent, attentive(GetParam()));
         await(parent, "served", kWithin);
         member->node().call<void>(1, "slow").wait();
     });
-    const auto member = join_as_parent(cluster, child.channel(), attentive());
+    const auto member = join_as_parent(cluster, child.channel(), attentive(GetParam()));
     std::promise<void> began;
     std::promise<void> stopped;
     auto slow = member->node().serve("slow", [&](const Call& call) {
@@ -51,10 +53,10 @@ TEST(KilledProcess, a_function_is_stopped_when_its_caller_is_killed) {
     slow.stop();
 }
 
-TEST(KilledProcess, calls_to_a_killed_process_fail_with_outcome_unknown) {
+TEST_P(KilledProcess, calls_to_a_killed_process_fail_with_outcome_unknown) {
     const TestCluster cluster;
     ChildProcess child([&](const Channel& parent) {
-        const auto member = join_as_child(cluster, parent, attentive());
+        const auto member = join_as_child(cluster, parent, attentive(GetParam()));
         const auto slow = member->node().serve("slow", [&](const Call& call) {
             std::promise<void> never;
             parent.say("began");
@@ -65,7 +67,7 @@ TEST(KilledProcess, calls_to_a_killed_process_fail_with_outcome_unknown) {
         parent.say("served");
         await(parent, "leave", kWithin);
     });
-    const auto member = join_as_parent(cluster, child.channel(), attentive());
+    const auto member = join_as_parent(cluster, child.channel(), attentive(GetParam()));
     await(child.channel(), "served", kWithin);
     auto twice = member->node().call<int>(0, "twice", 4);
     EXPECT_EQ(finish(twice, soon()), 8);
@@ -85,6 +87,9 @@ TEST(KilledProcess, calls_to_a_killed_process_fail_with_outcome_unknown) {
     auto again = member->node().call<int>(0, "twice", 4);
     EXPECT_EQ(error_of(again).code(), Errc::link_closed);
 }
+
+INSTANTIATE_TEST_SUITE_P(Over, KilledProcess, ::testing::Values("quic", "shm"),
+                         [](const auto& link) { return link.param; });
 
 }  // namespace
 }  // namespace nexar::testing

@@ -1,46 +1,11 @@
-/// Counts heap allocations: repeated small collectives in shared memory must cause none. Replaces
-/// operator new in this program.
+/// Counts heap allocations: repeated small collectives in shared memory must cause none.
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstddef>
-#include <cstdlib>
-#include <new>
 
+#include "support/allocations.hpp"
 #include "unit/engine/memory_engines.hpp"
-
-namespace {
-
-std::atomic<std::size_t> allocations{0};
-
-void* counted(std::size_t size) {
-    allocations.fetch_add(1, std::memory_order_relaxed);
-    void* p = std::malloc(size);
-    if (p == nullptr) std::abort();
-    return p;
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-    return counted(size);
-}
-void* operator new[](std::size_t size) {
-    return counted(size);
-}
-void operator delete(void* p) noexcept {
-    std::free(p);
-}
-void operator delete[](void* p) noexcept {
-    std::free(p);
-}
-void operator delete(void* p, std::size_t) noexcept {
-    std::free(p);
-}
-void operator delete[](void* p, std::size_t) noexcept {
-    std::free(p);
-}
 
 namespace nexar::testing {
 namespace {
@@ -62,9 +27,9 @@ TEST_P(Repeated, collectives_in_memory_allocate_nothing) {
             }
         };
         for (int i = 0; i < 10; ++i) run();
-        const std::size_t before = allocations;
+        const Allocations allocations;
         for (int i = 0; i < 300; ++i) run();
-        EXPECT_EQ(allocations - before, 0U) << count;
+        EXPECT_EQ(allocations.count(), 0U) << count;
         EXPECT_FALSE(ranks.failed(0) || ranks.failed(1));
     }
 }

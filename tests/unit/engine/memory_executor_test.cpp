@@ -107,6 +107,13 @@ TEST_P(InMemory, operations_of_different_kinds_follow_each_other) {
     }
 }
 
+TEST_P(InMemory, results_that_bypass_the_caches_are_exact) {
+    Ranks ranks(3, std::size_t{1} << 20U, test_seed(7));
+    Case c{.algorithm = GetParam(), .world = 3, .root = 1, .count = 1'000'003};
+    if (c.algorithm->operation == schedule::Collective::barrier) c.count = 0;
+    ASSERT_NO_FATAL_FAILURE(ranks.run({fitted(c, ranks.layout())}));
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, InMemory, ::testing::ValuesIn(algorithms_in_memory()),
                          [](const auto& one) { return schedule::testing::full_name(*one.param); });
 

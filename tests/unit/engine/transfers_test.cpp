@@ -128,6 +128,37 @@ protected:
     std::vector<std::string> downs_;
 };
 
+TEST_F(TransfersTest, uses_a_further_link_when_the_peer_has_it_too) {
+    FakeLink faster{port::LinkId(2), {}};
+    faster.pace = {.latency = std::chrono::microseconds(1), .bytes_per_second = 1e10};
+    transfers().connect(faster);
+    EXPECT_TRUE(faster.reads(Lane::eager));
+    const std::size_t before = link_.written(Lane::eager).size();
+    EXPECT_TRUE(transfers().write_message(Lane::eager, wire::ContextEnd{}));
+    Sent first;
+    transfers().send(first, kName, port::Priority::bulk);
+    EXPECT_GT(link_.written(Lane::eager).size(), before);
+    EXPECT_EQ(link_.outgoing().size(), 1U);
+    EXPECT_TRUE(faster.written(Lane::eager).empty());
+
+    EXPECT_TRUE(transfers().use(faster.id()));
+    EXPECT_TRUE(transfers().write_message(Lane::eager, wire::ContextEnd{}));
+    Sent second;
+    transfers().send(second, kName, port::Priority::bulk);
+    EXPECT_FALSE(faster.written(Lane::eager).empty());
+    EXPECT_EQ(faster.outgoing().size(), 1U);
+    EXPECT_FALSE(transfers().use(port::LinkId(3))) << "there is no such link";
+}
+
+TEST_F(TransfersTest, uses_a_further_link_at_once_if_it_is_the_last_one) {
+    FakeLink further{port::LinkId(2), {}};
+    transfers().connect(further);
+    goes_down();
+    EXPECT_TRUE(transfers().write_message(Lane::eager, wire::ContextEnd{}));
+    EXPECT_FALSE(further.written(Lane::eager).empty());
+    EXPECT_TRUE(downs_.empty());
+}
+
 TEST_F(TransfersTest, keeps_frames_in_order_while_a_lane_is_full) {
     const auto credit = [](std::uint32_t headers) { return wire::Credit{.headers = headers}; };
     transfers().say_message(Lane::control, credit(1));

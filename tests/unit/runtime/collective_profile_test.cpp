@@ -40,11 +40,24 @@ TEST(CollectiveProfile, from_default_settings_equals_the_default_profile) {
     EXPECT_EQ(profile_of({}).value().hash(), Profile{}.hash());
 }
 
-TEST(CollectiveProfile, uses_fabric_rates_for_host_rates_that_are_not_set) {
+TEST(CollectiveProfile, uses_rates_of_the_kind_of_link_for_host_rates_that_are_not_set) {
     const Profile fabric =
-        profile_of({{"fabric_latency", "50us"}, {"fabric_bandwidth", "2GB"}}).value();
+        profile_of({{"fabric_latency", "50us"}, {"fabric_bandwidth", "2GB"}, {"link", "quic"}})
+            .value();
     EXPECT_DOUBLE_EQ(fabric.host_rates.latency, 50e-6);
     EXPECT_DOUBLE_EQ(fabric.host_rates.per_byte, 0.5e-9);
+
+    const Profile memory = profile_of({{"fabric_latency", "50us"},
+                                       {"fabric_reduce", "4GB"},
+                                       {"fabric_shared_bandwidth", "10GB"},
+                                       {"fabric_ranks_per_core", "2"}})
+                               .value();
+    EXPECT_DOUBLE_EQ(memory.rates.shared_byte, 0.1e-9);
+    EXPECT_DOUBLE_EQ(memory.host_rates.latency, schedule::kSharedMemoryRates.latency);
+    EXPECT_DOUBLE_EQ(memory.host_rates.per_byte, schedule::kSharedMemoryRates.per_byte);
+    EXPECT_DOUBLE_EQ(memory.host_rates.reduce_byte, 0.25e-9);
+    EXPECT_DOUBLE_EQ(memory.host_rates.ranks_per_core, 2);
+    EXPECT_DOUBLE_EQ(memory.host_rates.shared_byte, 0);
 
     const Profile both = profile_of({{"fabric_latency", "50us"},
                                      {"fabric_fill", "1MiB"},
@@ -63,6 +76,19 @@ TEST(CollectiveProfile, uses_fabric_rates_for_host_rates_that_are_not_set) {
     EXPECT_DOUBLE_EQ(both.host_rates.both_byte, 0.2e-9);
     EXPECT_DOUBLE_EQ(both.host_rates.fill_bytes, 4096);
     EXPECT_DOUBLE_EQ(both.host_rates.reduce_byte, both.rates.reduce_byte);
+}
+
+TEST(CollectiveProfile, has_the_rates_of_collective_memory) {
+    const Profile profile = profile_of({{"memory_latency", "1us"},
+                                        {"memory_per_peer", "0ns"},
+                                        {"memory_put", "10GB"},
+                                        {"memory_read", "5GB"}})
+                                .value();
+    EXPECT_DOUBLE_EQ(profile.memory.latency, 1e-6);
+    EXPECT_DOUBLE_EQ(profile.memory.per_peer, 0);
+    EXPECT_DOUBLE_EQ(profile.memory.put_byte, 0.1e-9);
+    EXPECT_DOUBLE_EQ(profile.memory.read_byte, 0.2e-9);
+    EXPECT_FALSE(profile.memory.shared());
 }
 
 TEST(CollectiveProfile, rejects_a_forced_algorithm_that_does_not_exist) {

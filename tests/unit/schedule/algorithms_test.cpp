@@ -1,6 +1,7 @@
 // The checker proves every algorithm: in worlds of 1 to 33, 64, 100 and 128 ranks, for every root
 // (a few in the largest worlds), for counts around the world size and large ones, in place and out
-// of place, with and without segments.
+// of place, with and without segments; two-level algorithms for many placements of the ranks on
+// hosts.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +22,7 @@ class Algorithms : public ::testing::TestWithParam<Algorithm> {};
 
 std::set<std::uint32_t> roots(const Algorithm& algorithm, std::uint32_t world) {
     if (!rooted(algorithm.operation)) return {0};
-    if (world > 33) return {0, 1, world / 2, world - 1};
+    if (world > (algorithm.traits.two_level ? 12U : 33U)) return {0, 1, world / 2, world - 1};
     std::set<std::uint32_t> all;
     for (std::uint32_t root = 0; root < world; ++root) all.insert(root);
     return all;
@@ -45,11 +46,16 @@ void expect_proven(Case c) {
 }
 
 void expect_proven(const Algorithm& algorithm, std::uint32_t world) {
-    for (const std::uint32_t root : roots(algorithm, world))
-        for (const std::uint64_t count : counts(algorithm, world)) {
-            expect_proven({.algorithm = &algorithm, .world = world, .root = root, .count = count});
-            if (::testing::Test::HasFatalFailure()) return;
-        }
+    // The placements that come first are the most common ones.
+    const std::size_t most = world > 33 ? 2 : world > 16 ? 4 : 100;
+    for (const Links& links : testing::placements(algorithm, world, most))
+        for (const std::uint32_t root : roots(algorithm, world))
+            for (const std::uint64_t count : counts(algorithm, world)) {
+                Case c{.algorithm = &algorithm, .world = world, .root = root, .count = count};
+                c.links = links;
+                expect_proven(c);
+                if (::testing::Test::HasFatalFailure()) return;
+            }
 }
 
 void expect_proven(const Algorithm& algorithm, std::uint32_t first, std::uint32_t last) {
@@ -85,8 +91,11 @@ TEST_P(Algorithms, are_proven_for_uneven_and_zero_counts_if_they_support_counts)
                 Case c{.algorithm = &GetParam(), .world = world, .root = world / 2, .count = most};
                 c.uneven = seed * 1000 + world;
                 c.window = 1 + static_cast<std::uint32_t>(seed);
-                expect_proven(c);
-                if (HasFatalFailure()) return;
+                for (const Links& links : testing::placements(GetParam(), world, 5)) {
+                    c.links = links;
+                    expect_proven(c);
+                    if (HasFatalFailure()) return;
+                }
             }
         }
     }
@@ -97,6 +106,7 @@ TEST_P(Algorithms, build_schedules_whose_length_does_not_depend_on_the_count) {
         Case c{.algorithm = &GetParam(), .world = world};
         c.count = GetParam().operation == Collective::barrier ? 0 : world;
         c.segment = 1;
+        c.links = testing::placements(GetParam(), world).front();
         const auto small = testing::schedules(c, testing::requests(c));
         c.count *= std::uint64_t{1} << 40U;
         const auto large = testing::schedules(c, testing::requests(c));

@@ -72,6 +72,14 @@ void fill_tree(const Case& c, std::vector<Request>& all) {
     }
 }
 
+std::string hosts_text(const Case& c) {
+    if (!c.algorithm->traits.two_level) return "";
+    std::string text = " hosts";
+    for (std::uint32_t rank = 0; rank < c.world; ++rank)
+        text += fmt::format(" {}", c.links.host(rank));
+    return text;
+}
+
 }  // namespace
 
 std::string full_name(const Algorithm& algorithm) {
@@ -81,7 +89,37 @@ std::string full_name(const Algorithm& algorithm) {
 std::string to_text(const Case& c) {
     return fmt::format("{}: world {} root {} count {}{} segment {} window {} uneven {}",
                        full_name(*c.algorithm), c.world, c.root, c.count,
-                       c.in_place ? " in place" : "", c.segment, c.window, c.uneven);
+                       c.in_place ? " in place" : "", c.segment, c.window, c.uneven) +
+           hosts_text(c);
+}
+
+std::vector<Links> placements(std::uint32_t world, std::size_t most) {
+    using Machines = std::vector<std::uint32_t>;
+    std::vector<Links> all;
+    const auto add = [&](const auto& host_of) {
+        Machines machines(world);
+        for (std::uint32_t rank = 0; rank < world; ++rank) machines[rank] = host_of(rank);
+        const Links links(machines);
+        if (all.size() < most && std::find(all.begin(), all.end(), links) == all.end())
+            all.push_back(links);
+    };
+    Random random(world);
+    add([&](std::uint32_t rank) { return rank * 2 / world; });  // two blocks
+    add([](std::uint32_t rank) { return rank % 3; });           // in turn
+    add([&](std::uint32_t rank) { return rank * rank * 4 / (world * world); });
+    add([](std::uint32_t rank) { return rank == 1 ? 0U : 1 + rank % 2; });  // rank 1 is alone
+    add([](std::uint32_t rank) { return rank / 2; });
+    add([](std::uint32_t rank) { return rank / 4; });
+    add([&](std::uint32_t) { return static_cast<std::uint32_t>(random.below(4)); });
+    add([&](std::uint32_t) { return static_cast<std::uint32_t>(random.below(7)); });
+    add([](std::uint32_t) { return 0U; });
+    add([](std::uint32_t rank) { return rank; });
+    return all;
+}
+
+std::vector<Links> placements(const Algorithm& algorithm, std::uint32_t world, std::size_t most) {
+    if (!algorithm.traits.two_level) return {Links()};
+    return placements(world, most);
 }
 
 std::uint64_t some_segment(const Case& c) {
@@ -96,6 +134,7 @@ std::vector<Request> requests(const Case& c) {
     common.in_place = c.in_place;
     common.segment = c.segment;
     common.window = c.window;
+    common.links = c.links;
     common.chunks = Chunks::even(c.count, c.world);
     std::vector<Request> all(c.world, common);
     for (std::uint32_t rank = 0; rank < c.world; ++rank) all[rank].rank = rank;

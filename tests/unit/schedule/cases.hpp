@@ -33,7 +33,17 @@ struct Case {
     /// If not 0: chunks of uneven sizes up to `count`, some of them empty, drawn with this seed;
     /// each rank knows only the counts that it would know in a program.
     std::uint64_t uneven = 0;
+    /// The hosts of the ranks; two-level algorithms depend on it.
+    Links links{};
 };
+
+/// Ways to spread a world over hosts: in blocks, in turn, on hosts of different sizes, with a rank
+/// alone on its host, at random; and all ranks on one host. At most `most`.
+std::vector<Links> placements(std::uint32_t world, std::size_t most = 100);
+
+/// The placements that an algorithm is proven for: one unless it has two levels.
+std::vector<Links> placements(const Algorithm& algorithm, std::uint32_t world,
+                              std::size_t most = 100);
 
 std::string to_text(const Case& c);
 

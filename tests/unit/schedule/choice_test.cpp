@@ -227,6 +227,8 @@ TEST(Choosing, depends_on_the_slowest_link) {
     EXPECT_EQ(far.algorithm->name, "recursive_doubling");
     EXPECT_NE(near.algorithm->name, far.algorithm->name);
     EXPECT_LT(near.seconds, far.seconds);
+    // An algorithm of one level waits for the slowest link in every round.
+    profile.forced = "recursive_doubling";
     EXPECT_EQ(with({0, 0, 0, 0, 0, 0, 0, 1}).seconds, far.seconds);
 }
 
@@ -291,6 +293,13 @@ TEST(Choosing, says_why_an_algorithm_in_memory_cannot_run) {
                 HasSubstr("the shared memory is too small for this vector and this many ranks"));
     Workload uneven = workload(Collective::all_gather, 4, 1 << 20U);
     uneven.has_counts = true;
+    EXPECT_EQ(choose(uneven, {.memory = kMemory})->algorithm->traits.medium, Medium::memory);
+    uneven.begins_late = true;
+    EXPECT_EQ(choose(uneven, {.memory = kMemory})->algorithm->traits.medium, Medium::messages);
+    EXPECT_THAT(choose(uneven, {.memory = kMemory, .forced = "slots"}).error().what(),
+                HasSubstr("operations in memory run in the order of calls"));
+    uneven = workload(Collective::gather, 4, 1 << 20U);
+    uneven.has_counts = true;
     EXPECT_EQ(choose(uneven, {.memory = kMemory})->algorithm->traits.medium, Medium::messages);
 }
 
@@ -302,6 +311,7 @@ TEST(Profiles, have_equal_hashes_only_if_they_are_equal) {
                                       {.rates = {.both_byte = 1e-9}},
                                       {.rates = {.fill_bytes = 1}},
                                       {.rates = {.ranks_per_core = 2}},
+                                      {.rates = {.shared_byte = 1e-9}},
                                       {.reproducibility = Reproducibility::runs},
                                       {.forced = "ring"},
                                       {.forced = "gnir"},

@@ -21,7 +21,7 @@ using Elements = std::vector<std::uint64_t>;
 /// Returns an empty string if the run succeeded and every rank has its result.
 std::string outcome(const Case& c, const std::vector<Request>& asked,
                     const std::vector<Schedule>& schedules, Random& random) {
-    testing::Interpreter interpreter(asked, schedules, operator_for(*c.algorithm), random,
+    testing::Interpreter interpreter(asked, schedules, operator_for(c), random,
                                      c.algorithm->traits.medium);
     if (const std::string wrong = interpreter.run(); !wrong.empty()) return wrong;
     for (std::uint32_t rank = 0; rank < c.world; ++rank) {
@@ -38,8 +38,11 @@ std::string outcome(const Case& c, const std::vector<Request>& asked,
 std::vector<Case> cases(const Algorithm& algorithm, std::uint32_t largest) {
     std::vector<Case> all;
     for (std::uint32_t world = 1; world <= largest; ++world) {
-        for (const bool in_place : {false, true}) {
+        const auto placements = testing::placements(algorithm, world, 6);
+        for (std::size_t i = 0; i < 2 * placements.size(); ++i) {
+            const bool in_place = i % 2 == 1;
             Case c{.algorithm = &algorithm, .world = world, .root = world / 2};
+            c.links = placements[i / 2];
             c.count = algorithm.operation == Collective::barrier ? 0 : 5 * world + 2;
             c.in_place = in_place;
             c.window = 2;

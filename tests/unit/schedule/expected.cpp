@@ -12,13 +12,13 @@ std::uint64_t folded(Operator op, std::uint32_t ranks, std::uint64_t index) {
 
 }  // namespace
 
-Operator operator_for(const Algorithm& algorithm) {
-    return algorithm.traits.keeps_order ? compose : sum;
+Operator operator_for(const Case& c) {
+    return traits_for(*c.algorithm, c.links.levels(c.world)).keeps_order ? compose : sum;
 }
 
 std::vector<std::uint64_t> expected(const Case& c, const std::vector<Request>& asked,
                                     std::uint32_t rank) {
-    const Operator op = operator_for(*c.algorithm);
+    const Operator op = operator_for(c);
     const Request& own = asked[rank];
     const std::uint64_t count = result_of(own).count;
     std::vector<std::uint64_t> all;

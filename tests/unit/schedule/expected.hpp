@@ -10,7 +10,7 @@ namespace nexar::schedule::testing {
 
 /// An operator that shows errors of the algorithm: if it keeps the order, one that does not
 /// commute.
-Operator operator_for(const Algorithm& algorithm);
+Operator operator_for(const Case& c);
 
 /// The definition of the operation: what the result of `rank` must hold, element by element, if
 /// element(rank, i) is element i of the input of a rank.

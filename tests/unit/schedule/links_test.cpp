@@ -61,5 +61,44 @@ TEST(Links, of_a_subset_of_ranks_keep_their_kind) {
     EXPECT_EQ(links.among(std::array{4U}), Links());
 }
 
+TEST(Links, tell_how_ranks_are_spread_over_hosts) {
+    EXPECT_EQ(Links().levels(6), (Levels{.hosts = 6}));
+    const Levels one = Links(Machines{0, 0, 0}).levels(3);
+    EXPECT_EQ(one.hosts, 1U);
+    EXPECT_EQ(one.crossings, 0U);
+    EXPECT_FALSE(one.two());
+
+    const Levels blocks = Links(Machines{0, 0, 0, 0, 1, 1, 1, 1}).levels(8);
+    EXPECT_EQ(blocks, (Levels{.hosts = 2,
+                              .smallest = 4,
+                              .largest = 4,
+                              .near_rounds = 2,
+                              .near_pairs = true,
+                              .crossings = 1}));
+    EXPECT_TRUE(blocks.two());
+
+    const Levels in_turn = Links(Machines{0, 1, 0, 1, 0}).levels(5);
+    EXPECT_EQ(in_turn.smallest, 2U);
+    EXPECT_EQ(in_turn.largest, 3U);
+    EXPECT_EQ(in_turn.crossings, 2U);  // the last rank and the first are on one host
+    EXPECT_EQ(in_turn.near_rounds, 0U);
+    EXPECT_FALSE(in_turn.near_pairs);
+    EXPECT_FALSE(in_turn.consecutive);
+    EXPECT_FALSE(in_turn.canonical);
+}
+
+TEST(Links, know_whether_folding_host_by_host_follows_the_canonical_tree) {
+    const auto canonical = [](const Machines& machines) {
+        return Links(machines).levels(static_cast<std::uint32_t>(machines.size())).canonical;
+    };
+    EXPECT_TRUE(canonical({0, 0, 1, 1, 2, 2, 3, 3}));
+    EXPECT_TRUE(canonical({0, 0, 0, 0, 1, 1, 1, 1}));
+    EXPECT_TRUE(canonical({0, 0, 1, 1, 2, 3}));  // ((0 1)(2 3))(4 5)
+    EXPECT_TRUE(canonical({0, 0, 1, 1, 2, 2}));
+    EXPECT_FALSE(canonical({0, 0, 1, 2, 3, 3}));
+    EXPECT_FALSE(canonical({0, 0, 0, 1, 1, 1}));
+    EXPECT_FALSE(canonical({0, 1, 1, 0}));
+}
+
 }  // namespace
 }  // namespace nexar::schedule::testing

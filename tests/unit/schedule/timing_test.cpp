@@ -88,6 +88,27 @@ TEST(Clock, waits_for_the_release_of_memory_before_overwriting_it) {
     EXPECT_DOUBLE_EQ(run_on_clock(ranks, 1, kRates).value().seconds, 10 + 5 + 10);
 }
 
+TEST(Clock, has_other_rates_within_a_host_and_shares_the_network_of_a_host) {
+    // Ranks 0 and 1 on one host send 8 bytes each to ranks 2 and 3 on another one.
+    const auto one = [](Kind kind, std::uint32_t peer) {
+        Schedule schedule;
+        const Slice slice{Space::output, 0, 8};
+        schedule.steps = {{.kind = kind, .peer = peer, .from = slice, .into = slice}};
+        return schedule;
+    };
+    const std::vector<Schedule> ranks{one(Kind::send, 2), one(Kind::send, 3),
+                                      one(Kind::receive_copy, 0), one(Kind::receive_copy, 1)};
+    Fabric fabric{.rates = kRates,
+                  .host_rates = {.latency = 1, .per_message = 0, .per_byte = 0.25, .fill_bytes = 0},
+                  .links = Links(std::vector<std::uint32_t>{0, 0, 1, 1})};
+    EXPECT_DOUBLE_EQ(run_on_clock(ranks, 1, fabric).value().seconds, 10 + 1 + 4);
+    // The network needs 8 for each message: the second one is through after 16 and the latency.
+    fabric.rates.shared_byte = 1;
+    EXPECT_DOUBLE_EQ(run_on_clock(ranks, 1, fabric).value().seconds, 16 + 10);
+    fabric.links = Links(std::vector<std::uint32_t>{0, 1, 0, 1});
+    EXPECT_DOUBLE_EQ(run_on_clock(ranks, 1, fabric).value().seconds, 1 + 2);
+}
+
 TEST(Clock, rejects_schedules_that_do_not_match_or_are_too_long) {
     Case c{.algorithm = find_algorithm(Collective::all_reduce, "ring"), .world = 4, .count = 8};
     auto ranks = schedules(c, requests(c));

@@ -21,6 +21,7 @@ Part example() {
             .directory = "/some where",
             .grace = std::chrono::milliseconds(1500),
             .host_timeout = std::chrono::seconds(7),
+            .bind = true,
             .output_in_colour = true};
 }
 
@@ -38,6 +39,7 @@ TEST(PartTest, survives_encoding_as_one_line) {
     EXPECT_EQ(part.grace, std::chrono::milliseconds(1500));
     EXPECT_EQ(part.host_timeout, std::chrono::seconds(7));
     EXPECT_TRUE(part.output_in_colour);
+    EXPECT_TRUE(part.bind);
     EXPECT_FALSE(part.errors_in_colour);
 }
 

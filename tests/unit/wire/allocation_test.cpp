@@ -1,87 +1,42 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <atomic>
 #include <cstddef>
-#include <cstdlib>
-#include <new>
 #include <string>
 
 #include "samples.hpp"
+#include "support/allocations.hpp"
 #include "wire/codec.hpp"
 
 /// Counts the codec's heap allocations: frequent messages must cause none, nor may the length in a
-/// hostile frame. Replaces operator new in this program.
-namespace {
-
-std::atomic<std::size_t> allocations{0};
-std::atomic<std::size_t> allocated_bytes{0};
-
-void* counted(std::size_t size) {
-    allocations.fetch_add(1, std::memory_order_relaxed);
-    allocated_bytes.fetch_add(size, std::memory_order_relaxed);
-    void* p = std::malloc(size);
-    if (p == nullptr) std::abort();
-    return p;
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-    return counted(size);
-}
-void* operator new[](std::size_t size) {
-    return counted(size);
-}
-void operator delete(void* p) noexcept {
-    std::free(p);
-}
-void operator delete[](void* p) noexcept {
-    std::free(p);
-}
-void operator delete(void* p, std::size_t) noexcept {
-    std::free(p);
-}
-void operator delete[](void* p, std::size_t) noexcept {
-    std::free(p);
-}
-
+/// hostile frame.
 namespace nexar::wire {
 namespace {
 
+using ::nexar::testing::Allocations;
 using testing::Bytes;
 
 /// Heap bytes of an error: its text twice (cause and what), the shared state and fmt's buffers.
 constexpr std::size_t kErrorBytes = 2048;
 
-class Heap {
-public:
-    std::size_t calls() const { return allocations - calls_; }
-    std::size_t bytes() const { return allocated_bytes - bytes_; }
-
-private:
-    std::size_t calls_ = allocations;
-    std::size_t bytes_ = allocated_bytes;
-};
-
 template <class Message>
 std::size_t allocations_of_a_round_trip() {
     const auto message = testing::example<Message>();
     std::array<std::byte, 512> room{};
-    const Heap heap;
+    const Allocations heap;
     const auto written = encode(message, std::span<std::byte>(room));
     const auto header = decode_frame_header(room);
     const auto decoded = decode_body<Message>(
         *header, std::span<const std::byte>(room).subspan(kFrameHeaderBytes, header->body_bytes));
-    const std::size_t calls = heap.calls();
+    const std::size_t calls = heap.count();
     EXPECT_TRUE(written && decoded && decoded->message == message);
     return calls;
 }
 
 TEST(Allocation, is_counted) {
-    const Heap heap;
+    const Allocations heap;
     const std::string text(100, 'x');
-    EXPECT_EQ(heap.calls(), 1U);
+    EXPECT_EQ(heap.count(), 1U);
     EXPECT_GT(heap.bytes(), text.size());
 }
 
@@ -96,11 +51,11 @@ TEST(Allocation, is_none_for_frequent_messages) {
 TEST(Allocation, is_none_for_a_preamble) {
     std::array<std::byte, kBulkPreambleBytes> room{};
     const Preamble preamble{.lane = Lane::bulk, .context = ContextId(3), .sequence = Sequence(4)};
-    const Heap heap;
+    const Allocations heap;
     const auto written = encode(preamble, std::span<std::byte>(room));
     const auto size = preamble_size(room);
     const auto decoded = decode_preamble(room);
-    const std::size_t calls = heap.calls();
+    const std::size_t calls = heap.count();
     EXPECT_TRUE(written && size && decoded && *decoded == preamble);
     EXPECT_EQ(calls, 0U);
 }
@@ -109,7 +64,7 @@ TEST(Allocation, an_excessive_length_allocates_only_the_error) {
     const auto refused_bytes = [](Bytes bytes, std::size_t at, std::byte low, std::byte high) {
         bytes.at(at) = low;
         bytes.at(at + 1) = high;
-        const Heap heap;
+        const Allocations heap;
         const auto decoded = decode_frame(bytes);
         const std::size_t taken = heap.bytes();
         EXPECT_FALSE(decoded);
@@ -141,7 +96,7 @@ TEST(Allocation, missing_bytes_of_many_entries_allocate_only_the_error) {
     const auto refused_bytes = [](Bytes bytes, std::size_t at) {
         bytes.at(at) = std::byte{0x00};
         bytes.at(at + 1) = std::byte{0x40};  // 16384 entries are allowed
-        const Heap heap;
+        const Allocations heap;
         const auto decoded = decode_frame(bytes);
         const std::size_t taken = heap.bytes();
         EXPECT_FALSE(decoded);
@@ -165,7 +120,7 @@ TEST(Allocation, is_bounded_for_the_largest_welcome) {
                                     std::string(kMaxSettingOriginBytes, 'z')});
     }
     const Bytes bytes = testing::encoded(welcome);
-    const Heap heap;
+    const Allocations heap;
     const auto decoded = decode_frame(bytes);
     const std::size_t taken = heap.bytes();
     ASSERT_TRUE(decoded);

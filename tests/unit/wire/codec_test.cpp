@@ -29,10 +29,10 @@ struct MessageNames {
 
 using Messages =
     ::testing::Types<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw, Confirm,
-                     Abort, LinkOffer, LinkRefusal, Moved, EagerHeader, BulkHeader, ContextBegin,
-                     ContextEnd, CollectiveHeader, CollectiveMismatch, CollectiveAbort, Request,
-                     Response, Cancel, Proof, JoinRequest, Admission, ViewFrame, Formation, Renewal,
-                     LinkReport, StoredTokens, StoredSeed>;
+                     Abort, LinkOffer, LinkRefusal, LinkReady, Moved, EagerHeader, BulkHeader,
+                     ContextBegin, ContextEnd, CollectiveHeader, CollectiveMismatch,
+                     CollectiveAbort, Request, Response, Cancel, Proof, JoinRequest, Admission,
+                     ViewFrame, Formation, Renewal, LinkReport, StoredTokens, StoredSeed>;
 TYPED_TEST_SUITE(EveryMessage, Messages, MessageNames);
 
 Bytes encoded(const AnyMessage& message) {

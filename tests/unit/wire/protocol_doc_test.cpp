@@ -91,6 +91,7 @@ std::map<std::string, Bytes> examples_of_the_code() {
         {"abort", encoded(example<Abort>())},
         {"link_offer", encoded(example<LinkOffer>())},
         {"link_refusal", encoded(example<LinkRefusal>())},
+        {"link_ready", encoded(example<LinkReady>())},
         {"moved", encoded(example<Moved>())},
         {"preamble_continued",
          encoded_preamble(

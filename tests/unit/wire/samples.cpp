@@ -187,23 +187,6 @@ Confirm random_message<Confirm>(Random& random) {
 }
 
 template <>
-LinkOffer random_message<LinkOffer>(Random& random) {
-    return {.kind = "x" + random.text(kMaxLinkKindBytes - 1),
-            .invitation = random.bytes(kMaxLinkBytes)};
-}
-
-template <>
-LinkRefusal random_message<LinkRefusal>(Random& random) {
-    return {.kind = "x" + random.text(kMaxLinkKindBytes - 1),
-            .why = random.text(kMaxReportTextBytes)};
-}
-
-template <>
-Moved random_message<Moved>(Random& random) {
-    return {.position = random.number(0, kAny)};
-}
-
-template <>
 Abort random_message<Abort>(Random& random) {
     return {.code = static_cast<std::int32_t>(random.number(0, ~0U)),
             .rank = Rank(static_cast<std::uint32_t>(random.number(0, ~0U))),
@@ -335,21 +318,6 @@ Withdraw example<Withdraw>() {
 template <>
 Confirm example<Confirm>() {
     return {.epoch = Epoch(4)};
-}
-
-template <>
-LinkOffer example<LinkOffer>() {
-    return {.kind = "shm", .invitation = from_hex("de ad be ef")};
-}
-
-template <>
-LinkRefusal example<LinkRefusal>() {
-    return {.kind = "shm", .why = "the nodes run on different hosts"};
-}
-
-template <>
-Moved example<Moved>() {
-    return {.position = 4096};
 }
 
 template <>

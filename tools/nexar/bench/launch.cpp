@@ -77,7 +77,8 @@ Result<int> start_ranks(std::uint32_t world, std::vector<std::string> arguments,
                          .count = shares.front().count,
                          .command = std::move(arguments),
                          .environment = run::as_variables(settings),
-                         .grace = std::chrono::seconds(10)};
+                         .grace = std::chrono::seconds(10),
+                         .bind = true};
     auto units = run::rank_units(part);
     for (run::Unit& unit : units) unit.gets_input = false;
     units.front()
@@ -85,6 +86,20 @@ Result<int> start_ranks(std::uint32_t world, std::vector<std::string> arguments,
     return run::supervise_with_seed(
         {.units = std::move(units), .grace = part.grace, .world = part.world},
         {.world = part.world, .settings = settings});
+}
+
+/// A rank that fails ends the whole job, so that its own error is reported and not those of the
+/// ranks that waited for it.
+int take_part(const Job& job, const Node& node, const Config& config) {
+    try {
+        return job.take_part(node, config);
+    } catch (const Error& error) {
+        const bool everywhere =
+            error.code() == Errc::invalid_argument || error.code() == Errc::aborted;
+        if (everywhere) throw;
+        node.world().abort(kExitFailure, error.what());
+        throw;
+    }
 }
 
 Result<int> be_rank(const Job& job, const run::NamedSettings& settings) {
@@ -99,7 +114,7 @@ Result<int> be_rank(const Job& job, const run::NamedSettings& settings) {
     options.settings.emplace_back("require_cluster", "true");
     Node node = join(options);
     NEXAR_TRY(job.fits(static_cast<std::uint32_t>(node.world().size())));
-    const int exit_code = job.take_part(node, loaded.config);
+    const int exit_code = take_part(job, node, loaded.config);
     node.close();
     return exit_code;
 }

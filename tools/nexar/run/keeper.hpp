@@ -20,7 +20,8 @@ namespace nexar::run {
 /// One process to start.
 struct UnitPlan {
     std::vector<std::string> command;
-    std::vector<std::string> environment;  // "NAME=value"
+    std::vector<std::string> environment;   // "NAME=value"
+    std::vector<std::size_t> processors{};  // that it is bound to; empty: all
     bool is_rank = true;  // gets NEXAR_JOIN and signals; a part gets them as messages
     int input = -1;       // descriptors for 0, 1 and 2
     int output = -1;

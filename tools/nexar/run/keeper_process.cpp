@@ -14,6 +14,7 @@
 #include <cstring>
 #include <string>
 
+#include "run/binding.hpp"
 #include "run/process_tree.hpp"
 
 namespace nexar::run {
@@ -144,6 +145,7 @@ private:
         if (::getppid() != keeper) ::_exit(kExitUnableToStart);
         if (plan.is_rank && !join.empty())
             plan.environment.push_back("NEXAR_JOIN=" + std::string(join));
+        bind_to(plan.processors);
         const bool placed = place(plan.input, STDIN_FILENO) && place(plan.output, STDOUT_FILENO) &&
                             place(plan.errors, STDERR_FILENO);
         ::signal(SIGPIPE, SIG_DFL);

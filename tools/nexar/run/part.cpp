@@ -8,7 +8,7 @@ namespace nexar::run {
 namespace {
 
 /// The version of the Part and of the messages that follow it in both directions.
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 
 Error malformed() {
     return {Errc::malformed,
@@ -73,6 +73,7 @@ std::string encode(const Part& part) {
                                 {"directory", as_bytes(part.directory)},
                                 {"grace_ns", part.grace.count()},
                                 {"host_timeout_ns", part.host_timeout.count()},
+                                {"bind", part.bind},
                                 {"output_in_colour", part.output_in_colour},
                                 {"errors_in_colour", part.errors_in_colour}};
     return all.dump() + '\n';
@@ -92,6 +93,7 @@ Result<Part> decode_part(std::string_view line) {
                   .directory = from_bytes(all.at("directory")),
                   .grace = Duration(all.at("grace_ns").get<std::int64_t>()),
                   .host_timeout = Duration(all.at("host_timeout_ns").get<std::int64_t>()),
+                  .bind = all.at("bind").get<bool>(),
                   .output_in_colour = all.at("output_in_colour").get<bool>(),
                   .errors_in_colour = all.at("errors_in_colour").get<bool>()};
         if (!possible(part)) return malformed();

@@ -23,6 +23,7 @@ struct Part {
     std::string directory{};
     Duration grace{};
     Duration host_timeout = std::chrono::seconds(15);  // see SupervisorOptions
+    bool bind = false;  // each rank to its own share of the processors
     bool output_in_colour = false;
     bool errors_in_colour = false;
 };

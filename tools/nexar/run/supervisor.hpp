@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <nexar/result.hpp>
@@ -19,8 +20,9 @@ struct Unit {
     std::string output_prefix{};
     std::string errors_prefix{};
     std::vector<std::string> command;
-    std::vector<std::string> environment;  // "NAME=value"
-    bool gets_input = false;               // the launcher's standard input; otherwise none
+    std::vector<std::string> environment;   // "NAME=value"
+    std::vector<std::size_t> processors{};  // that it is bound to; empty: all
+    bool gets_input = false;                // the launcher's standard input; otherwise none
     /// For a part on another host, which is not a rank: makes the first line of its input from the
     /// join string. Messages follow on the same stream.
     std::function<std::string(const std::string& join)> header{};

@@ -86,6 +86,7 @@ Result<PlannedUnit> plan_unit(const Unit& unit, bool pumps) {
     make_non_blocking(errors.read);
     UnitPlan plan{.command = unit.command,
                   .environment = unit.environment,
+                  .processors = unit.processors,
                   .is_rank = unit.is_rank(),
                   .output = released(output.write),
                   .errors = released(errors.write)};

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/config.hpp"
+#include "run/binding.hpp"
 
 namespace nexar::run {
 
@@ -86,6 +87,8 @@ std::vector<std::string> setting_variables() {
 
 std::vector<Unit> rank_units(const Part& part) {
     const std::vector<std::string> shared = environment_with(part.environment);
+    const std::vector<std::size_t> processors =
+        part.bind ? own_processors() : std::vector<std::size_t>{};
     std::vector<Unit> units;
     units.reserve(part.count);
     for (std::uint32_t i = 0; i < part.count; ++i) {
@@ -96,6 +99,7 @@ std::vector<Unit> rank_units(const Part& part) {
                   .errors_prefix = prefix(rank, part.errors_in_colour),
                   .command = part.command,
                   .environment = shared,
+                  .processors = share_of(processors, i, part.count),
                   .gets_input = rank == 0};
         unit.environment.push_back(fmt::format("NEXAR_RANK={}", rank));
         unit.environment.push_back(fmt::format("NEXAR_WORLD_SIZE={}", part.world));
