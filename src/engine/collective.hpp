@@ -160,8 +160,9 @@ struct MemoryCollectives final : BufferFinder {
     Context* context;
     MemoryExecutor executor;
     IntrusiveList<CollectiveOperation, &CollectiveOperation::memory_hook> queue{};
-    bool begun = false;  // the executor runs the first of the queue
-    bool shows = false;  // and the others read its shared buffers in place
+    bool begun = false;    // the executor runs the first of the queue
+    ShownVectors shown{};  // what the others read in place in the operation that it runs
+    bool shows = false;    // any of them
     bool pumping = false;
     bool polled = false;  // in the list of CollectiveRunner::poll_memory()
     Hook<MemoryCollectives> polled_hook{};

@@ -139,6 +139,7 @@ private:
     bool pump_memory(MemoryCollectives& memory);
     bool begin_memory(MemoryCollectives& memory, CollectiveOperation& operation);
     void begin_call(MemoryCollectives& memory, const CollectiveOperation& operation);
+    bool show_all(MemoryCollectives& memory, const CollectiveOperation& operation);
     ShownVector show(const Context& context, const CollectiveOperation& operation,
                      std::uint32_t stage);
     static bool share(const OwnBuffers::Entry& buffer, Peer& peer);

@@ -127,17 +127,25 @@ void CollectiveRunner::begin_call(MemoryCollectives& memory, const CollectiveOpe
                     .fingerprint = operation.terms.fingerprint,
                     .memory = &operation.memory,
                     .reducer = operation.reducer ? &*operation.reducer : nullptr};
-    if (!call.plan->in_slot()) {
-        for (const Pair* const pair : memory.context->pairs) {
-            if (pair != nullptr) pair->peer->buffers.drop_released();
-        }
-        for (std::uint32_t stage = 0; stage < call.plan->stages() && !buffers_.empty(); ++stage) {
-            call.shown.at(stage) = show(*memory.context, operation, stage);
-        }
-    }
-    memory.shows = call.shows();
+    memory.shows = !call.plan->in_slot() && show_all(memory, operation);
+    if (memory.shows) call.shown = &memory.shown;
     memory.executor.begin(call);
     memory.begun = true;
+}
+
+/// Finds what the others can read in place in an operation that runs in rounds.
+bool CollectiveRunner::show_all(MemoryCollectives& memory, const CollectiveOperation& operation) {
+    for (const Pair* const pair : memory.context->pairs) {
+        if (pair != nullptr) pair->peer->buffers.drop_released();
+    }
+    if (buffers_.empty()) return false;
+    memory.shown = {};
+    bool any = false;
+    for (std::uint32_t stage = 0; stage < operation.plan->memory()->stages(); ++stage) {
+        memory.shown.at(stage) = show(*memory.context, operation, stage);
+        any = any || memory.shown.at(stage).name != 0;
+    }
+    return any;
 }
 
 /// Where the others can read what this rank would put in a stage: nowhere if it is not in a shared

@@ -34,7 +34,7 @@ void CollectiveRunner::enter_published(TimePoint now, CollectiveOperation& opera
         list(operation);
         return enter_memory(context, operation);
     }
-    memory.begun = false;
+    end_call(memory);
     operation.unfinished = 0;
     conclude(operation);
 }

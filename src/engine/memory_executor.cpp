@@ -27,19 +27,22 @@ void MemoryExecutor::begin(const MemoryCall& call) noexcept {
     stuck_ = State::idle;
     announced_ = false;
     blocked_ = nullptr;
-    first_ = next_buffer_;
-    if (copies()) {
-        next_buffer_ = buffer_of(next_buffer_, call.plan->rounds());
-    }
-    if (call.shows()) {
-        shown_use_ = {
-            .key = last_read_key(), .readers = call.plan->readers(), .reader = call.plan->reader()};
-    }
-    finishing_ = false;
+    copies_ = finishing_ = false;
     unseen_.reset();
+    first_ = next_buffer_;
+    if (!call.plan->in_slot()) begin_rounds();
     next_put_ = round_ = last_ = 0;
     phase_ = 0;
     group_ = peer_ = 0;
+}
+
+void MemoryExecutor::begin_rounds() noexcept {
+    const MemoryPlan& plan = *call_.plan;
+    copies_ = !shows(0) || (plan.stages() > 1 && !shows(1));
+    if (copies_) next_buffer_ = buffer_of(next_buffer_, plan.rounds());
+    if (call_.shown != nullptr) {
+        shown_use_ = {.key = last_read_key(), .readers = plan.readers(), .reader = plan.reader()};
+    }
 }
 
 std::size_t MemoryExecutor::buffer_of(std::uint64_t first, std::uint64_t round) const noexcept {
@@ -69,14 +72,7 @@ MemoryExecutor::State MemoryExecutor::advance() {
         phase_ = 0;
         round_ = last_ + 1;
     }
-    return finish();
-}
-
-/// Ends the operation, unless others still read what this rank shows.
-MemoryExecutor::State MemoryExecutor::finish() {
-    if (!call_.plan->in_slot() && !std::exchange(finishing_, true)) publish(kDone);
-    if (call_.shows() && !is_free(shown_use_)) return state_;
-    look_away();
+    if (!plan.in_slot() && !finish_rounds()) return state_;
     return state_ = State::done;
 }
 
@@ -89,7 +85,7 @@ bool MemoryExecutor::put_round() {
     if (plan.in_slot()) {
         target =
             segments_.own(layout().slot(call_.number) + MemoryLayout::payload(plan.extent_bytes()));
-    } else if (copies()) {
+    } else if (copies_) {
         const std::size_t i = buffer_of(first_, next_put_);
         if (!is_free(buffers_[i])) return false;
         target = segments_.own(layout().buffer(i));
@@ -97,7 +93,7 @@ bool MemoryExecutor::put_round() {
                        .readers = plan.readers(),
                        .reader = plan.reader()};
     }
-    if (call_.shown[0].name == 0) {
+    if (!shows(0)) {
         for (const MemoryPlan::Group& group : plan.phase(0)) {
             run_group(group, next_put_, next_put_, target);
         }
@@ -110,7 +106,7 @@ bool MemoryExecutor::put_round() {
     }
     if (!plan.in_slot()) {
         const std::uint64_t tick = publish_tick(next_put_, 0, plan.stages());
-        if (copies()) {
+        if (copies_) {
             segments_.store(MemoryLayout::stamp(buffer_of(first_, next_put_), 0),
                             progress_key(call_.number, tick));
         }
@@ -125,7 +121,7 @@ bool MemoryExecutor::run_phase() {
     const MemoryPlan& plan = *call_.plan;
     const auto groups = plan.phase(phase_);
     std::byte* put_at = nullptr;
-    if (!plan.in_slot() && (phase_ == plan.stages() || call_.shown.at(phase_).name == 0)) {
+    if (!plan.in_slot() && (phase_ == plan.stages() || !shows(phase_))) {
         put_at = segments_.own(layout().buffer(buffer_of(first_, round_)));
     }
     for (; group_ < groups.size(); ++group_, peer_ = 0) {
@@ -144,7 +140,7 @@ bool MemoryExecutor::run_phase() {
         if (group.bytes > 0) run_group(group, round_, last_, put_at);
     }
     if (!still_shown()) return false;
-    if (phase_ < plan.stages() && copies()) {
+    if (phase_ < plan.stages() && copies_) {
         segments_.store(MemoryLayout::stamp(buffer_of(first_, round_), phase_),
                         progress_key(call_.number, publish_tick(round_, phase_, plan.stages())));
     }
@@ -158,7 +154,7 @@ void MemoryExecutor::publish_slot() noexcept {
     if (!call_.plan->in_slot()) {
         segments_.store(slot + MemoryLayout::kFirst, first_);
         std::size_t at = slot + MemoryLayout::kShown;
-        for (const ShownVector& shown : call_.shown) {
+        for (const ShownVector& shown : call_.shown != nullptr ? *call_.shown : ShownVectors{}) {
             segments_.store(at, shown.name);
             segments_.store(at + 8, shown.offset);
             at += 16;
@@ -271,7 +267,7 @@ void MemoryExecutor::stop(State state, std::uint32_t rank) noexcept {
 void MemoryExecutor::give_up() noexcept {
     if (state_ != State::waiting) return;
     publish(kGaveUp);
-    // The caller may write to its memory from now on: whoever sees that must also see the word.
+    // The caller may write to its memory from now on: a reader that sees that must also see this.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     look_away();
     state_ = State::idle;
@@ -280,7 +276,7 @@ void MemoryExecutor::give_up() noexcept {
 bool MemoryExecutor::needs(std::uint32_t rank) const noexcept {
     if (state_ != State::waiting) return false;
     const MemoryPlan& plan = *call_.plan;
-    if (call_.shows() && reads_shown(rank) && segments_.progress(rank) < shown_use_.key) {
+    if (call_.shown != nullptr && reads_shown(rank) && segments_.progress(rank) < shown_use_.key) {
         return true;
     }
     if (finishing_) return false;

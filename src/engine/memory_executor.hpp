@@ -21,6 +21,8 @@ struct ShownVector {
     std::uint64_t offset = 0;  // in the buffer
 };
 
+using ShownVectors = std::array<ShownVector, MemoryLayout::kStages>;  // by stage
+
 /// An operation for MemoryExecutor. Everything that it refers to must outlive the operation.
 struct MemoryCall {
     const MemoryPlan* plan = nullptr;
@@ -28,10 +30,8 @@ struct MemoryCall {
     std::uint64_t fingerprint = 0;
     const RunMemory* memory = nullptr;
     const compute::Reducer* reducer = nullptr;
-    /// By stage; only for plans in rounds, and only what MemoryPlan::shown() allows.
-    std::array<ShownVector, MemoryLayout::kStages> shown{};
-
-    bool shows() const noexcept { return shown[0].name != 0 || shown[1].name != 0; }
+    /// Only for a plan in rounds, and only what MemoryPlan::shown() allows. nullptr: nothing.
+    const ShownVectors* shown = nullptr;
 };
 
 /// Runs the collectives of one communicator in the segments of its ranks, one after the other.
@@ -116,9 +116,9 @@ private:
     enum class Ready : std::uint8_t { yes, no, never };
 
     // memory_executor.cpp: the order of things
+    void begin_rounds() noexcept;
     bool put_round();
     bool run_phase();
-    State finish();
     void publish_slot() noexcept;
     void publish(std::uint64_t tick) noexcept;
     bool is_free(Use& use) noexcept;
@@ -131,10 +131,14 @@ private:
     std::size_t buffer_of(std::uint64_t first, std::uint64_t round) const noexcept;
 
     // memory_executor_shown.cpp: vectors that ranks show
-    bool copies() const noexcept;
+    bool shows(std::uint32_t stage) const noexcept {
+        return call_.shown != nullptr && call_.shown->at(stage).name != 0;
+    }
     Ready see(std::uint32_t rank);
-    bool still_shown() noexcept;
+    bool still_shown() noexcept { return !sees_ || all_still_shown(); }
+    bool all_still_shown() noexcept;
     void look_away() noexcept;
+    bool finish_rounds() noexcept;
     std::uint64_t rounds_together() const noexcept;
     bool shows_all(std::uint32_t rank) const noexcept;
     bool reads_shown(std::uint32_t rank) const noexcept;
@@ -168,6 +172,7 @@ private:
     State stuck_ = State::idle;  // differs or passed, once that is known
     bool published_ = false;
     bool announced_ = false;        // that this rank has entered the operation
+    bool copies_ = false;           // this rank uses the buffers of its segment
     const Use* blocked_ = nullptr;  // a slot or buffer that is still in use
     std::uint32_t culprit_ = 0;
     std::uint32_t looks_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "engine/memory_executor.hpp"
 
@@ -14,13 +15,6 @@ namespace {
 constexpr std::uint64_t kPieceBytes = std::uint64_t{128} << 10U;
 
 }  // namespace
-
-/// True if this rank copies something into the buffers of its segment.
-bool MemoryExecutor::copies() const noexcept {
-    const MemoryPlan& plan = *call_.plan;
-    return !plan.in_slot() &&
-           (call_.shown[0].name == 0 || (plan.stages() > 1 && call_.shown[1].name == 0));
-}
 
 /// Reads where a rank shows its vectors. The rank may write anything there, so every word is read
 /// once and checked.
@@ -59,8 +53,7 @@ MemoryExecutor::Ready MemoryExecutor::see(std::uint32_t rank) {
 
 /// Whether everything that the current phase read in place is data: the ranks that show it have not
 /// given up. Otherwise nothing that was made of it is published or returned.
-bool MemoryExecutor::still_shown() noexcept {
-    if (!sees_) return true;
+bool MemoryExecutor::all_still_shown() noexcept {
     // After the reads: a rank that reads what a released buffer was overwritten with also sees that
     // its owner gave up, see give_up().
     std::atomic_thread_fence(std::memory_order_acquire);
@@ -79,13 +72,21 @@ void MemoryExecutor::look_away() noexcept {
     for (auto& seen : seen_) seen = {};
 }
 
+/// Publishes that this rank has read everything. Returns false while others still read what it
+/// shows.
+bool MemoryExecutor::finish_rounds() noexcept {
+    if (!std::exchange(finishing_, true)) publish(kDone);
+    if (call_.shown != nullptr && !is_free(shown_use_)) return false;
+    look_away();
+    return true;
+}
+
 /// How many rounds run without waiting in between, from the current one on. While all ranks show
 /// their vectors, nothing has to be copied into the few buffers of a segment.
 std::uint64_t MemoryExecutor::rounds_together() const noexcept {
     const MemoryPlan& plan = *call_.plan;
     const bool all =
-        plan.stages() == MemoryLayout::kStages && call_.shown[0].name != 0 &&
-        call_.shown[1].name != 0 &&
+        plan.stages() == MemoryLayout::kStages && shows(0) && shows(1) &&
         std::ranges::all_of(plan.partners(), [&](std::uint32_t rank) { return shows_all(rank); });
     if (!all) return 1;
     const std::uint64_t segment = plan.phase(1).front().segment;
@@ -109,7 +110,7 @@ bool MemoryExecutor::reads_shown(std::uint32_t rank) const noexcept {
 std::uint64_t MemoryExecutor::last_read_key() const noexcept {
     const MemoryPlan& plan = *call_.plan;
     // A rank publishes the second stage of the last round after it has read the first one.
-    if (plan.stages() > 1 && call_.shown[1].name == 0) {
+    if (plan.stages() > 1 && !shows(1)) {
         return progress_key(call_.number, publish_tick(plan.rounds() - 1, 1, plan.stages()));
     }
     return progress_key(call_.number, kDone);

@@ -102,8 +102,9 @@ public:
             if (!slice) continue;
             const PartMemory& shown = slice->space == schedule::Space::input ? input_ : output_;
             if (shown.name() == 0) continue;
-            made.shown.at(stage) = {.name = shown.name(),
-                                    .offset = shown.begin() + slice->offset * kElement};
+            shown_.at(stage) = {.name = shown.name(),
+                                .offset = shown.begin() + slice->offset * kElement};
+            made.shown = &shown_;
         }
         return made;
     }
@@ -151,6 +152,7 @@ private:
     PartMemory input_;
     PartMemory output_;
     engine::RunMemory memory_;
+    mutable engine::ShownVectors shown_{};
 };
 
 /// The segment of an algorithm for this many elements, as choose() would give it.

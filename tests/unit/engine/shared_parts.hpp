@@ -1,7 +1,7 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -86,7 +86,9 @@ public:
     std::uint64_t name() const noexcept { return made_.name; }  // 0: not shared
     std::uint64_t begin() const noexcept { return begin_; }     // bytes, in the buffer
     /// As a program that uses the memory for something else.
-    void spoil() const noexcept { std::memset(elements_.data(), 0xee, elements_.size_bytes()); }
+    void spoil() const noexcept {
+        std::ranges::fill(elements_, std::uint64_t{0xeeee'eeee'eeee'eeee});
+    }
 
 private:
     std::uint32_t rank_ = 0;
