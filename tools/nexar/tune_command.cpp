@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -165,7 +166,16 @@ private:
 int tune(const TuneQuestion& question, const Node& node, const Config& config) {
     const bool writes = node.world().rank() == 0;
     std::unique_ptr<NewFile> file;  // opened first, before the measurements take time
-    if (writes && !question.path.empty()) file = std::make_unique<NewFile>(question.path);
+    std::exception_ptr failure;
+    try {
+        if (writes && !question.path.empty()) file = std::make_unique<NewFile>(question.path);
+    } catch (const Error&) {
+        failure = std::current_exception();
+    }
+    // Only rank 0 fails, so that its reason is the only error.
+    const bool opened = node.world().broadcast(failure == nullptr, 0).wait();
+    if (failure) std::rethrow_exception(failure);
+    if (!opened) return kExitOk;
     const Tuned tuned = measure_world(node, question.seconds);
     if (!writes) return kExitOk;
     const auto text = as_settings(tuned, config.choice("protection"));
