@@ -91,9 +91,12 @@ struct LevelEntry {
     double (*seconds)(const LevelTerms& t);
 };
 
+double fold_within(const LevelTerms& t) {
+    return t.m == 1 ? 0 : t.near.direct(t.share()) + t.fold(t.share());
+}
+
 double fold_shares(const LevelTerms& t) {
-    const double within = t.m == 1 ? 0 : t.near.direct(t.share()) + t.fold(t.share());
-    return within + t.columns.direct(t.block()) + t.fold(t.block());
+    return fold_within(t) + t.columns.direct(t.block()) + t.fold(t.block());
 }
 
 double through_leaders(const LevelTerms& t) {
@@ -122,8 +125,10 @@ constexpr std::array kLevelFormulas{
                }},
     LevelEntry{Collective::reduce, "shares",
                [](const LevelTerms& t) {
-                   return fold_shares(t) + t.columns.fan(t.h - 1, t.block()) +
-                          t.near.fan(t.k - 1, t.share());
+                   const double last = t.near.fan(t.k - 1, t.share());
+                   if (t.h > 2) return fold_shares(t) + t.columns.fan(t.h - 1, t.block()) + last;
+                   return fold_within(t) + t.columns.rates.hop(t.share()) + t.fold(t.share()) +
+                          last;
                }},
     LevelEntry{Collective::broadcast, "leaders",
                [](const LevelTerms& t) {
@@ -131,18 +136,17 @@ constexpr std::array kLevelFormulas{
                        return one.pipeline(one.up, one.up, one.S, false);
                    });
                }},
-    LevelEntry{
-        Collective::broadcast, "shares",
-        [](const LevelTerms& t) {
-            const Rates& far = t.columns.rates;
-            // The owner on the host of the root sends a block to each owner of the share, and
-            // then its own; the others exchange theirs at the same time.
-            const double first = far.arrival(t.block()) + (t.h - 1) * far.occupies(t.block());
-            const double blocks =
-                first + far.occupies(t.block()) +
-                (t.h > 2 ? far.arrival(t.block()) + (t.h - 2) * far.occupies_both(t.block()) : 0);
-            return t.near.fan(t.k - 1, t.share()) + blocks + t.near.direct(t.share());
-        }},
+    LevelEntry{Collective::broadcast, "shares",
+               [](const LevelTerms& t) {
+                   const Rates& far = t.columns.rates;
+                   // The owner on the host of the root sends a block to each owner of the share,
+                   // and then its own; the others exchange theirs at the same time.
+                   const double blocks = t.h == 2 ? far.hop(t.share())
+                                                  : 2 * far.arrival(t.block()) +
+                                                        t.h * far.occupies(t.block()) +
+                                                        (t.h - 2) * far.occupies_both(t.block());
+                   return t.near.fan(t.k - 1, t.share()) + blocks + t.near.direct(t.share());
+               }},
     LevelEntry{Collective::all_gather, "leaders",
                [](const LevelTerms& t) {
                    double between = 0;
@@ -233,8 +237,9 @@ Traffic level_traffic(const Algorithm& algorithm, const Extent& extent) {
             }
             // The folded blocks of a share go to the host of the root, and from there to the root.
             const double more = folds ? 1 : 0;
-            return {.messages = pairs + more * k * (h - 1),
-                    .bytes = far_fold + more * (h - 1) / h * t.S,
+            const double blocks = h > 2 ? more : 0;
+            return {.messages = h > 2 ? pairs + blocks * k * (h - 1) : k,
+                    .bytes = far_fold + blocks * (h - 1) / h * t.S,
                     .folded = folded,
                     .near_messages = inner_pairs + more * (k - 1),
                     .near_bytes = near_fold + more * (k - 1) / k * t.S};
