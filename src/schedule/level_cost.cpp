@@ -104,6 +104,16 @@ double through_leaders(const LevelTerms& t) {
            t.leaders.fan(t.h - 1, t.m * t.shape.c, t.shape.crossings);
 }
 
+/// Each rank of the host of the root exchanges with about one rank of every other host, and those
+/// chunks with the root; from the second one on often at the same time.
+double through_partners(const LevelTerms& t) {
+    const double c = t.shape.c;
+    const Rates& far = t.columns.rates;
+    if (t.k == 1) return t.columns.fan(t.shape.n - 1, c);
+    return far.hop(c) + (t.h - 2) * (far.occupies(c) + far.occupies_both(c)) / 2 +
+           t.near.fan(t.shape.n - t.h, c);
+}
+
 constexpr std::array kLevelFormulas{
     LevelEntry{Collective::all_reduce, "leaders",
                [](const LevelTerms& t) {
@@ -166,7 +176,9 @@ constexpr std::array kLevelFormulas{
                           t.near.direct(t.owned() * t.shape.c, t.h);
                }},
     LevelEntry{Collective::gather, "leaders", through_leaders},
+    LevelEntry{Collective::gather, "shares", through_partners},
     LevelEntry{Collective::scatter, "leaders", through_leaders},
+    LevelEntry{Collective::scatter, "shares", through_partners},
     LevelEntry{Collective::reduce_scatter, "shares",
                [](const LevelTerms& t) {
                    const double chunks = t.owned() * t.shape.c;
@@ -257,6 +269,14 @@ Traffic level_traffic(const Algorithm& algorithm, const Extent& extent) {
                     .near_bytes = near_fold};
         case Collective::gather:
         case Collective::scatter:
+            if (!leaders) {
+                const double own = t.n / h;  // ranks on the host of the root
+                const double passed = (t.n - own) * (own - 1) / own;
+                return {.messages = t.n - own,
+                        .bytes = (t.n - own) * t.c,
+                        .near_messages = own - 1 + passed,
+                        .near_bytes = (own - 1 + passed) * t.c};
+            }
             return {.messages = h - 1,
                     .bytes = t.S * (h - 1) / h,
                     .near_messages = inner,
