@@ -120,6 +120,20 @@ TEST(baton, a_waiter_steals_it_from_a_resting_background_thread_which_notices) {
     EXPECT_EQ(baton.look(), Baton::Look::again);
 }
 
+TEST(baton, a_thread_that_does_not_wait_takes_or_steals_it_but_never_queues) {
+    Baton baton;
+    EXPECT_EQ(baton.try_take_or_steal(), Baton::Taken::free);
+    EXPECT_EQ(baton.try_take_or_steal(), std::nullopt) << "a waiter holds it";
+    EXPECT_EQ(baton.look(), Baton::Look::again) << "counts as used";
+    EXPECT_FALSE(baton.contended());
+    EXPECT_FALSE(baton.release().summon);
+    ASSERT_EQ(baton.look(), Baton::Look::took);
+    EXPECT_EQ(baton.try_take_or_steal(), std::nullopt) << "the background thread is awake";
+    ASSERT_TRUE(baton.rest());
+    EXPECT_EQ(baton.try_take_or_steal(), Baton::Taken::stolen);
+    EXPECT_FALSE(baton.resume());
+}
+
 TEST(baton, an_awake_background_thread_keeps_it_and_cannot_rest_while_others_wait) {
     Baton baton;
     Waiter waiter;
