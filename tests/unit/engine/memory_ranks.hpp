@@ -71,8 +71,7 @@ public:
           rank_(rank),
           asked_(schedule::testing::requests(c)),
           reducer_(DType::u64, kElement,
-                   std::make_shared<NumberFold>(schedule::testing::operator_for(*c.algorithm)),
-                   false),
+                   std::make_shared<NumberFold>(schedule::testing::operator_for(c)), false),
           plan_(c.algorithm->build(asked_[rank]), *c.algorithm, asked_[rank], kElement),
           input_(input_of(asked_[rank]).space == schedule::Space::input
                      ? input_of(asked_[rank]).count
