@@ -39,6 +39,8 @@ std::map<std::uint32_t, std::uint64_t> CollectiveRunner::awaited(
 std::string CollectiveRunner::late_ranks(const CollectiveOperation& operation) {
     std::vector<std::uint32_t> named;
     for (const auto& [rank, bytes] : awaited(operation)) named.push_back(rank);
+    // This process was stopped, for instance, and has not yet handled what arrived meanwhile.
+    if (named.empty()) return "this rank itself";
     const bool more = named.size() > kMostNamed;
     if (more) named.resize(kMostNamed);
     return fmt::format("{} {}{}", named.size() == 1 ? "rank" : "ranks", fmt::join(named, ", "),

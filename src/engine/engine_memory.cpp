@@ -131,6 +131,8 @@ void Engine::remove_buffer(std::uint64_t name) noexcept {
 /// Keeps a call until the ranks have agreed.
 void Engine::hold(Context& context, CollectiveOperation& collective) {
     collectives_.reserve(context, collective);
+    // On a rank that calls after the agreement nothing holds it, and all must choose alike.
+    collective.begins_late = false;
     context.memory_setup->held.push_back(collective.number);
 }
 

@@ -57,6 +57,17 @@ bool Baton::try_take() {
     return true;
 }
 
+std::optional<Baton::Taken> Baton::try_take_or_steal() {
+    if (take_free()) return Taken::free;
+    const Locked lock(*this);
+    if (holder_ == Holder::waiter || holder_ == Holder::background) return std::nullopt;
+    const bool stolen = holder_ == Holder::background_resting;
+    holder_ = Holder::waiter;
+    called_ = false;
+    count_use();
+    return stolen ? Taken::stolen : Taken::free;
+}
+
 bool Baton::leave(Waiter& waiter) {
     const std::scoped_lock lock(mutex_);
     if (!waiter.in_line_) return true;

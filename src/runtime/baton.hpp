@@ -38,6 +38,9 @@ public:
     /// Takes the baton only if it is free. For a thread that does not wait; release() gives it
     /// back.
     bool try_take();
+    /// The same, but also steals it from a resting background thread. Returns nullopt if another
+    /// thread drives.
+    std::optional<Taken> try_take_or_steal();
 
     /// Leaves the queue. Returns true if the waiter had already been granted the baton and must
     /// release it.

@@ -258,6 +258,7 @@ void NodeBody::start_by_poster(Task& task) noexcept {
     }
     if (task.what == Task::What::collective) look_at_once(*task.collective);
     settle(time);
+    if (published && task.completion.done()) progress().looked_in_place(time);
 }
 
 // A collective in shared memory usually ends within the time that a thread needs to begin to wait,

@@ -105,7 +105,11 @@ void Progress::post(Submission& posted) {
     const TimePoint quiet = begin_changes();
     posted.run_by_poster();
     end_changes(quiet);
+    const auto drives = drive_in_place();
     unlock();
+    if (!drives) return;
+    if (*drives == Baton::Taken::stolen) poller_.summon();
+    release_baton();
 }
 
 void Progress::enter(const char* doing) const {

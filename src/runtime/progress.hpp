@@ -175,6 +175,11 @@ public:
         calm_until_ = deadline.value_or(TimePoint::max());
     }
 
+    /// Under the lock, in an operation that its poster starts: the poster has looked for arrivals
+    /// at `now`, and does not wait. A thread that goes on like this must also drive now and then:
+    /// the background thread would compete with it for the lock.
+    void looked_in_place(TimePoint now) noexcept { looked_in_place_ = now; }
+
     /// Under the lock: whether another thread waits for it or has posted something.
     bool lock_is_wanted() const noexcept {
         return blocked_.load(std::memory_order_relaxed) != 0 || lock_.has_posted();
@@ -305,6 +310,7 @@ private:
     };
     Turn turn(TimePoint& now, TimePoint look_until, const Wait* wait) noexcept;
     Turn turn_locked(TimePoint now, bool may_claim) noexcept;
+    std::optional<Baton::Taken> drive_in_place() noexcept;
     bool look_repeatedly(TimePoint& now, TimePoint until) noexcept;
     bool look(TimePoint now) noexcept;
     bool claim() noexcept;
@@ -360,6 +366,8 @@ private:
     TimePoint wake_at_{};                       // the driver's deadline, while asleep_
     TimePoint quiet_until_ = TimePoint::min();  // until then look() is enough
     TimePoint calm_until_ = TimePoint::min();   // see stay_quiet()
+    TimePoint looked_in_place_ = TimePoint::min();
+    TimePoint drive_in_place_at_ = TimePoint::min();
     bool summoned_ = false;                   // summoned the user's loop, which has not polled yet
     bool loop_polls_ = false;                 // between poll() and next_deadline()
     TimePoint announced_ = TimePoint::max();  // the deadline that the user's loop knows

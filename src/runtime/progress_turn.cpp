@@ -83,6 +83,20 @@ Progress::Turn Progress::turn_locked(TimePoint now, bool may_claim) noexcept {
     return done;
 }
 
+// Under the lock: makes a turn if the poster of an operation has looked for arrivals and nobody has
+// driven for some time. Returns how it took the baton, if it did; the caller must release it.
+std::optional<Baton::Taken> Progress::drive_in_place() noexcept {
+    constexpr Duration kEvery = std::chrono::microseconds(20);
+    const TimePoint now = std::exchange(looked_in_place_, TimePoint::min());
+    if (now < drive_in_place_at_ || now == TimePoint::min() || !runs_continuations()) return {};
+    const auto taken = baton_.try_take_or_steal();
+    if (!taken) return {};
+    drive_in_place_at_ = now + kEvery;
+    barred_ = true;  // the poster runs no continuations
+    turn_locked(now, false);
+    return taken;
+}
+
 // Returns false if the driver should sleep.
 bool Progress::goes_on(Spin& spin, bool active, TimePoint now) noexcept {
     const Spin::Next next = spin.next(active, now);

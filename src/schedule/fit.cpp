@@ -34,4 +34,23 @@ Rates fitted(const LinkTimes& times) noexcept {
     return rates;
 }
 
+Memory fitted_memory(const MemoryTimes& times) noexcept {
+    Memory memory;
+    const double pair = std::max(times.pair_barrier, 2e-9);
+    if (times.ranks > 2) {
+        memory.per_peer = (times.barrier - pair) / (times.ranks - 2);
+    }
+    memory.per_peer = std::clamp(memory.per_peer, 0.0, pair / 2);
+    memory.latency = pair - memory.per_peer;
+    // A broadcast puts every byte once, and the others read it.
+    memory.put_byte = std::max(times.copy_byte, kFastestByte);
+    memory.read_byte = std::max(slope(times.medium, times.large) - memory.put_byte, kFastestByte);
+    return memory;
+}
+
+double shared_bandwidth(std::uint32_t ranks, double alone, double together) noexcept {
+    constexpr double kNoLimit = 0.9;
+    return together < kNoLimit * ranks * alone ? together : 0;
+}
+
 }  // namespace nexar::schedule

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "schedule/memory_cost.hpp"
 #include "schedule/rates.hpp"
 
 namespace nexar::schedule {
@@ -23,6 +24,23 @@ struct LinkTimes {
     double reduce_byte = 0;
     double copy_byte = 0;
 };
+
+/// Measurements of collectives in the memory that ranks of a host share, in seconds.
+struct MemoryTimes {
+    std::uint32_t ranks = 2;
+    double pair_barrier = 0;  // of two ranks
+    double barrier = 0;       // of `ranks` ranks
+    double medium = 0;        // a broadcast of LinkTimes::kMedium bytes, and of kLarge bytes
+    double large = 0;
+    double copy_byte = 0;
+};
+
+/// The costs of shared memory that explain these times, without its size; see fitted().
+Memory fitted_memory(const MemoryTimes& times) noexcept;
+
+/// The bytes per second that the ranks of a host reach together, if that is a limit: 0 if
+/// `together` is about as much as the ranks reach alone, `alone` being the rate of one of them.
+double shared_bandwidth(std::uint32_t ranks, double alone, double together) noexcept;
 
 /// The rates that explain these times. If measurement noise makes the times contradictory, returns
 /// rates that come close; no rate is negative, and every byte takes some time.

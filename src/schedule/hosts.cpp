@@ -32,8 +32,11 @@ Group Hosts::local() const {
 }
 
 Group Hosts::local_from_root() const {
-    Group group = local();
-    if (host_ != root_host_) return group;
+    return host_ == root_host_ ? from_root() : local();
+}
+
+Group Hosts::from_root() const {
+    Group group{hosts_[root_host_], 0};
     std::ranges::rotate(group.ranks, std::ranges::find(group.ranks, root_));
     group.me = position_of(group.ranks, rank_);
     return group;

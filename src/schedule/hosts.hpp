@@ -36,6 +36,9 @@ public:
     /// The same, but on the host of the root the root is first.
     Group local_from_root() const;
 
+    /// The ranks of the host of the root, beginning with the root; `me` only if this rank is there.
+    Group from_root() const;
+
     /// The number of owners per host: as many as the smallest host has ranks.
     std::uint32_t owners() const noexcept { return owners_; }
     /// The ranks at one position of every host, which is below owners().

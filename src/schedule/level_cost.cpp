@@ -91,14 +91,27 @@ struct LevelEntry {
     double (*seconds)(const LevelTerms& t);
 };
 
+double fold_within(const LevelTerms& t) {
+    return t.m == 1 ? 0 : t.near.direct(t.share()) + t.fold(t.share());
+}
+
 double fold_shares(const LevelTerms& t) {
-    const double within = t.m == 1 ? 0 : t.near.direct(t.share()) + t.fold(t.share());
-    return within + t.columns.direct(t.block()) + t.fold(t.block());
+    return fold_within(t) + t.columns.direct(t.block()) + t.fold(t.block());
 }
 
 double through_leaders(const LevelTerms& t) {
     return t.near.fan(t.m - 1, t.shape.c) +
            t.leaders.fan(t.h - 1, t.m * t.shape.c, t.shape.crossings);
+}
+
+/// Each rank of the host of the root exchanges with about one rank of every other host, and those
+/// chunks with the root; from the second one on often at the same time.
+double through_partners(const LevelTerms& t) {
+    const double c = t.shape.c;
+    const Rates& far = t.columns.rates;
+    if (t.k == 1) return t.columns.fan(t.shape.n - 1, c);
+    return far.hop(c) + (t.h - 2) * (far.occupies(c) + far.occupies_both(c)) / 2 +
+           t.near.fan(t.shape.n - t.h, c);
 }
 
 constexpr std::array kLevelFormulas{
@@ -122,8 +135,10 @@ constexpr std::array kLevelFormulas{
                }},
     LevelEntry{Collective::reduce, "shares",
                [](const LevelTerms& t) {
-                   return fold_shares(t) + t.columns.fan(t.h - 1, t.block()) +
-                          t.near.fan(t.k - 1, t.share());
+                   const double last = t.near.fan(t.k - 1, t.share());
+                   if (t.h > 2) return fold_shares(t) + t.columns.fan(t.h - 1, t.block()) + last;
+                   return fold_within(t) + t.columns.rates.hop(t.share()) + t.fold(t.share()) +
+                          last;
                }},
     LevelEntry{Collective::broadcast, "leaders",
                [](const LevelTerms& t) {
@@ -131,18 +146,17 @@ constexpr std::array kLevelFormulas{
                        return one.pipeline(one.up, one.up, one.S, false);
                    });
                }},
-    LevelEntry{
-        Collective::broadcast, "shares",
-        [](const LevelTerms& t) {
-            const Rates& far = t.columns.rates;
-            // The owner on the host of the root sends a block to each owner of the share, and
-            // then its own; the others exchange theirs at the same time.
-            const double first = far.arrival(t.block()) + (t.h - 1) * far.occupies(t.block());
-            const double blocks =
-                first + far.occupies(t.block()) +
-                (t.h > 2 ? far.arrival(t.block()) + (t.h - 2) * far.occupies_both(t.block()) : 0);
-            return t.near.fan(t.k - 1, t.share()) + blocks + t.near.direct(t.share());
-        }},
+    LevelEntry{Collective::broadcast, "shares",
+               [](const LevelTerms& t) {
+                   const Rates& far = t.columns.rates;
+                   // The owner on the host of the root sends a block to each owner of the share,
+                   // and then its own; the others exchange theirs at the same time.
+                   const double blocks = t.h == 2 ? far.hop(t.share())
+                                                  : 2 * far.arrival(t.block()) +
+                                                        t.h * far.occupies(t.block()) +
+                                                        (t.h - 2) * far.occupies_both(t.block());
+                   return t.near.fan(t.k - 1, t.share()) + blocks + t.near.direct(t.share());
+               }},
     LevelEntry{Collective::all_gather, "leaders",
                [](const LevelTerms& t) {
                    double between = 0;
@@ -162,7 +176,9 @@ constexpr std::array kLevelFormulas{
                           t.near.direct(t.owned() * t.shape.c, t.h);
                }},
     LevelEntry{Collective::gather, "leaders", through_leaders},
+    LevelEntry{Collective::gather, "shares", through_partners},
     LevelEntry{Collective::scatter, "leaders", through_leaders},
+    LevelEntry{Collective::scatter, "shares", through_partners},
     LevelEntry{Collective::reduce_scatter, "shares",
                [](const LevelTerms& t) {
                    const double chunks = t.owned() * t.shape.c;
@@ -233,8 +249,9 @@ Traffic level_traffic(const Algorithm& algorithm, const Extent& extent) {
             }
             // The folded blocks of a share go to the host of the root, and from there to the root.
             const double more = folds ? 1 : 0;
-            return {.messages = pairs + more * k * (h - 1),
-                    .bytes = far_fold + more * (h - 1) / h * t.S,
+            const double blocks = h > 2 ? more : 0;
+            return {.messages = h > 2 ? pairs + blocks * k * (h - 1) : k,
+                    .bytes = far_fold + blocks * (h - 1) / h * t.S,
                     .folded = folded,
                     .near_messages = inner_pairs + more * (k - 1),
                     .near_bytes = near_fold + more * (k - 1) / k * t.S};
@@ -252,6 +269,14 @@ Traffic level_traffic(const Algorithm& algorithm, const Extent& extent) {
                     .near_bytes = near_fold};
         case Collective::gather:
         case Collective::scatter:
+            if (!leaders) {
+                const double own = t.n / h;  // ranks on the host of the root
+                const double passed = (t.n - own) * (own - 1) / own;
+                return {.messages = t.n - own,
+                        .bytes = (t.n - own) * t.c,
+                        .near_messages = own - 1 + passed,
+                        .near_bytes = (own - 1 + passed) * t.c};
+            }
             return {.messages = h - 1,
                     .bytes = t.S * (h - 1) / h,
                     .near_messages = inner,

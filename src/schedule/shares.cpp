@@ -24,6 +24,7 @@
 #include "schedule/direct.hpp"
 #include "schedule/hosts.hpp"
 #include "schedule/tree_fold.hpp"
+#include "schedule/tree_parts.hpp"
 
 namespace nexar::schedule::shares {
 
@@ -49,8 +50,37 @@ Schedule all_reduce(const Request& request) {
     return std::move(builder).build();
 }
 
+namespace {
+
+/// The owners of a share fold what they `hold`; the one on the host of the root gets the result in
+/// `share`, which is what the others hold.
+void fold_to_host_of_root(Builder& builder, const Hosts& hosts, const Group& column,
+                          const Slice& held, const Slice& share) {
+    const bool here = hosts.host() == hosts.root_host();
+    builder.among(column.ranks);
+    if (column.size() <= 2) {
+        FoldToRoot fold{column.size(), column.me, hosts.root_host(), held, {}};
+        if (here) fold.into = share;
+        fold.add_to(builder);
+        return;
+    }
+    const Chunks blocks = Chunks::even(share.count, column.size());
+    Slice block = chunk(share, blocks, column.me);
+    // The input must not change.
+    if (block.space == Space::input) block = builder.scratch(block.count);
+    direct_reduce_scatter(builder, column, blocks, held, block);
+    if (!here) builder.send(hosts.root_host(), block);
+    for (std::uint32_t d = 1; here && d < column.size(); ++d) {
+        const std::uint32_t peer = around(column.me, d, column.size());
+        builder.receive(peer, chunk(share, blocks, peer));
+    }
+}
+
+}  // namespace
+
 // Folds every share as an all_reduce does; then the owners send their blocks to the owner on the
-// host of the root, and the owners there send their shares to the root.
+// host of the root, and the owners there send their shares to the root. With two hosts the owners
+// on the other one send their shares at once.
 Schedule reduce(const Request& request) {
     const Slice in = input_of(request);
     const Slice out = output_of(request);
@@ -69,17 +99,7 @@ Schedule reduce(const Request& request) {
     }
     if (!alone) direct_reduce_scatter(builder, local, shares, in, share);
     if (local.me < hosts.owners()) {
-        const Group column = hosts.column(local.me);
-        const Chunks blocks = Chunks::even(share.count, column.size());
-        Slice block = chunk(share, blocks, column.me);
-        // The input must not change.
-        if (alone && !request.is_root()) block = builder.scratch(block.count);
-        direct_reduce_scatter(builder, column, blocks, alone ? in : share, block);
-        if (!here) builder.send(hosts.root_host(), block);
-        for (std::uint32_t d = 1; here && d < column.size(); ++d) {
-            const std::uint32_t peer = around(column.me, d, column.size());
-            builder.receive(peer, chunk(share, blocks, peer));
-        }
+        fold_to_host_of_root(builder, hosts, hosts.column(local.me), alone ? in : share, share);
     }
     if (!here) return std::move(builder).build();
     builder.among({});
@@ -94,7 +114,8 @@ Schedule reduce(const Request& request) {
 
 // The root is the first owner of its host, and gives the other owners their shares. The owner of a
 // share on the host of the root sends one block of it to each other host; then all owners of the
-// share exchange their blocks, and the owners of each host their shares.
+// share exchange their blocks, and the owners of each host their shares. With two hosts a share
+// travels as a whole.
 Schedule broadcast(const Request& request) {
     const Slice out = output_of(request);
     const Hosts hosts(request);
@@ -111,12 +132,17 @@ Schedule broadcast(const Request& request) {
         const Group column = hosts.column_from_root(local.me);
         const Chunks blocks = Chunks::even(share.count, column.size());
         builder.among(column.ranks);
-        for (std::uint32_t d = 1; here && d < column.size(); ++d) {
-            const std::uint32_t peer = around(column.me, d, column.size());
-            builder.send(peer, chunk(share, blocks, peer));
+        if (column.size() == 2) {
+            if (here) builder.send(1 - column.me, share);
+            if (!here) builder.receive(hosts.root_host(), share);
+        } else {
+            for (std::uint32_t d = 1; here && d < column.size(); ++d) {
+                const std::uint32_t peer = around(column.me, d, column.size());
+                builder.send(peer, chunk(share, blocks, peer));
+            }
+            if (!here) builder.receive(hosts.root_host(), chunk(share, blocks, column.me));
+            direct_all_gather(builder, column, blocks, share, hosts.root_host());
         }
-        if (!here) builder.receive(hosts.root_host(), chunk(share, blocks, column.me));
-        direct_all_gather(builder, column, blocks, share, hosts.root_host());
     }
     direct_all_gather(builder, local, shares, out, here ? 0 : Builder::kNone);
     return std::move(builder).build();

@@ -10,6 +10,8 @@ Schedule all_reduce(const Request& request);
 Schedule reduce(const Request& request);
 Schedule broadcast(const Request& request);
 Schedule all_gather(const Request& request);
+Schedule gather(const Request& request);
+Schedule scatter(const Request& request);
 Schedule reduce_scatter(const Request& request);
 
 }  // namespace nexar::schedule::shares

@@ -65,6 +65,54 @@ TEST(TuneCommand, measures_the_fabric_between_machines) {
                       ContainsRegex("fabric_fill = [1-9][0-9]*\n"), Not(HasSubstr("host_"))));
 }
 
+TEST(TuneCommand, measures_collectives_in_shared_memory) {
+    const TempDirectory directory;
+    const std::string path = directory.path() + "/memory.toml";
+    const Outcome outcome =
+        run_nexar({"tune", "-n", "3", "--link", "shm", "--seconds", "0.01", "-o", path});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+    EXPECT_THAT(text_of(path), AllOf(HasSubstr("In memory that the 3 ranks of a machine share"),
+                                     ContainsRegex("\nhost_latency = \"[1-9][0-9]*ns\"\n"),
+                                     ContainsRegex("\nmemory_latency = \"[1-9][0-9]*ns\"\n"),
+                                     ContainsRegex("\nmemory_per_peer = \"[0-9]+ns\"\n"),
+                                     ContainsRegex("\nmemory_put = [1-9][0-9]+\n"),
+                                     ContainsRegex("\nmemory_read = [1-9][0-9]+\n"),
+                                     Not(HasSubstr("fabric_latency"))));
+
+    // Every rate comes from the file, and the choice uses them.
+    const std::vector<std::string> environment{"NEXAR_CONFIG=" + path};
+    const Outcome config = run_nexar({"config"}, environment);
+    ASSERT_EQ(config.exit_code, 0) << config.errors;
+    for (const std::string setting :
+         {"memory_latency", "memory_per_peer", "memory_put", "memory_read", "host_bandwidth"}) {
+        EXPECT_THAT(config.output, ContainsRegex(setting + " .*memory\\.toml:[0-9]+"));
+    }
+    const auto explained = [&](std::vector<std::string> variables) {
+        return run_nexar({"explain", "barrier", "--hosts", "1x3", "--memory", "8MiB", "--algorithm",
+                          "slots"},
+                         std::move(variables))
+            .output;
+    };
+    EXPECT_THAT(explained(environment), HasSubstr("over 3 ranks: slots in shared memory"));
+    EXPECT_THAT(explained({"NEXAR_MEMORY_LATENCY=500us"}),
+                HasSubstr("slots in shared memory, 500.1 us"));
+}
+
+// As on two machines with two ranks each: the ranks of a machine have the same address.
+TEST(TuneCommand, measures_both_kinds_of_links_in_a_world_that_spans_machines) {
+    const Outcome outcome =
+        run_nexar({"run", "-n", "4", "--", "/bin/sh", "-c",
+                   "NEXAR_LISTEN=127.0.0.$((NEXAR_RANK / 2 + 1)):0 exec " NEXAR_COMMAND
+                   " tune --seconds 0.01"});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+    EXPECT_THAT(outcome.output, AllOf(ContainsRegex(" fabric_latency = \"[1-9][0-9]*ns\"\n"),
+                                      ContainsRegex(" fabric_bandwidth = [1-9][0-9]+\n"),
+                                      ContainsRegex(" host_latency = \"[1-9][0-9]*ns\"\n"),
+                                      ContainsRegex(" host_bandwidth = [1-9][0-9]+\n"),
+                                      ContainsRegex(" fabric_reduce = [1-9][0-9]+\n"),
+                                      ContainsRegex(" fabric_copy = [1-9][0-9]+\n")));
+}
+
 TEST(TuneCommand, prints_the_settings_when_no_file_is_given) {
     const Outcome outcome = run_nexar({"tune", "-n", "3", "--seconds", "0.01", "--protection",
                                        "none", "--nexar-log-level=error"});

@@ -63,5 +63,41 @@ TEST(Fit, returns_usable_rates_for_contradictory_times) {
     EXPECT_GT(nothing.copy_byte, 0);
 }
 
+TEST(Fit, recovers_the_costs_of_shared_memory_from_exact_times) {
+    const Memory memory{.latency = 1e-6, .per_peer = 50e-9, .put_byte = 1e-10, .read_byte = 3e-10};
+    const auto moved = [&](std::uint64_t bytes) {
+        return 5e-6 + static_cast<double>(bytes) * (memory.put_byte + memory.read_byte);
+    };
+    MemoryTimes times{.ranks = 6,
+                      .pair_barrier = memory.latency + memory.per_peer,
+                      .barrier = memory.latency + 5 * memory.per_peer,
+                      .medium = moved(LinkTimes::kMedium),
+                      .large = moved(LinkTimes::kLarge),
+                      .copy_byte = memory.put_byte};
+    const Memory found = fitted_memory(times);
+    EXPECT_NEAR(found.latency, memory.latency, 1e-12);
+    EXPECT_NEAR(found.per_peer, memory.per_peer, 1e-12);
+    EXPECT_NEAR(found.put_byte, memory.put_byte, 1e-15);
+    EXPECT_NEAR(found.read_byte, memory.read_byte, 1e-15);
+    EXPECT_FALSE(found.shared());
+
+    // Two ranks do not tell what a further one costs, and noise must not give negative costs.
+    times.ranks = 2;
+    EXPECT_NEAR(fitted_memory(times).latency + fitted_memory(times).per_peer, times.pair_barrier,
+                1e-12);
+    times.ranks = 3;
+    times.barrier = 0;
+    times.large = 0;
+    EXPECT_EQ(fitted_memory(times).per_peer, 0);
+    EXPECT_GT(fitted_memory(times).read_byte, 0);
+    EXPECT_GT(fitted_memory(MemoryTimes{}).latency, 0);
+}
+
+TEST(Fit, finds_a_limit_of_the_network_only_if_ranks_slow_each_other_down) {
+    EXPECT_EQ(shared_bandwidth(4, 1e9, 3.8e9), 0);
+    EXPECT_EQ(shared_bandwidth(4, 1e9, 1.2e9), 1.2e9);
+    EXPECT_EQ(shared_bandwidth(1, 1e9, 1e9), 0);
+}
+
 }  // namespace
 }  // namespace nexar::schedule

@@ -1,14 +1,20 @@
 #include "schedule/registry.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <set>
+#include <string>
 
 #include "schedule/request.hpp"
 
 namespace nexar::schedule {
 namespace {
+
+using ::testing::HasSubstr;
 
 bool any_of(Collective operation, bool Traits::* trait) {
     return std::any_of(algorithms().begin(), algorithms().end(), [&](const Algorithm& a) {
@@ -43,6 +49,30 @@ TEST(Registry, finds_exactly_the_algorithm_of_a_name) {
         EXPECT_TRUE(names.insert({algorithm.operation, algorithm.name}).second);
     }
     EXPECT_EQ(find_algorithm(Collective::barrier, "ring"), nullptr);
+}
+
+std::string document(const std::string& path) {
+    std::ifstream file(NEXAR_SOURCE_DIR "/" + path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Registry, has_as_many_algorithms_as_the_documents_say) {
+    const auto in_memory = std::ranges::count(
+        algorithms(), Medium::memory, [](const Algorithm& one) { return one.traits.medium; });
+    const auto two_level = std::ranges::count(
+        algorithms(), true, [](const Algorithm& one) { return one.traits.two_level; });
+    const std::string all = std::to_string(algorithms().size());
+    EXPECT_THAT(document("README.md"), HasSubstr("the fastest of " + all + " proven algorithms"));
+    EXPECT_THAT(document("docs/features.md"),
+                HasSubstr(all + " algorithms for 11 operations, " + std::to_string(in_memory) +
+                          " of them in memory that ranks of a host share and " +
+                          std::to_string(two_level) + " in two levels"));
+}
+
+TEST(Registry, has_only_algorithms_that_the_documents_list) {
+    const std::string listed = document("docs/collectives.md");
+    for (const Algorithm& algorithm : algorithms())
+        EXPECT_THAT(listed, HasSubstr("| `" + std::string(algorithm.name) + "` |"));
 }
 
 TEST(Chunks, spread_the_remainder_over_the_first_ranks) {

@@ -70,6 +70,17 @@ std::string LinkUse::text() const {
     return parts.size() <= 1 ? only : fmt::format("{}", fmt::join(parts, ", "));
 }
 
+bool LinkUse::all_share_memory(std::span<const int> ranks) const {
+    for (const int rank : ranks) {
+        for (const int peer : ranks) {
+            const auto used =
+                between(static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(peer));
+            if (rank != peer && (used & shm) == 0) return false;
+        }
+    }
+    return ranks.size() > 1;
+}
+
 Result<void> LinkUse::require(std::string_view link) const {
     if (link == "auto") return {};
     const std::uint8_t wanted = kind_named(link);

@@ -5,6 +5,7 @@
 #include <nexar/communicator.hpp>
 #include <nexar/node.hpp>
 #include <nexar/result.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,8 @@ public:
 
     /// True if every pair, of which there is at least one, has shared memory.
     bool all_share_memory() const;
+    /// The same for the pairs among these ranks.
+    bool all_share_memory(std::span<const int> ranks) const;
 
     /// Fails with unsupported, naming a pair, if a connected pair does not send its data over
     /// `link`, which is quic, shm or auto (any).
