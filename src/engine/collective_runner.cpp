@@ -64,7 +64,8 @@ Result<void> CollectiveRunner::plan(Context& context, CollectiveOperation& opera
                              .commutative = workload.commutative,
                              .in_place = operation.in_place};
     PlanCache& cache = context.collectives.plans;
-    const bool cached = !workload.has_counts && !operation.terms.agrees_on_memory;
+    const bool cached =
+        !workload.has_counts && !workload.begins_late && !operation.terms.agrees_on_memory;
     const PlanCache::Entry* found = cached ? cache.find(key) : nullptr;
     PlanCache::Entry made;
     if (found == nullptr) {

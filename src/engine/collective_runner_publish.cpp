@@ -10,6 +10,7 @@ bool CollectiveRunner::publish(Context& context, CollectiveOperation& operation)
     MemoryCollectives* const memory = here.memory.get();
     if (memory == nullptr || some_lost_ || memory->begun || !memory->queue.empty()) return false;
     if (!here.early.empty() || here.heard_of(here.next) != nullptr) return false;
+    operation.begins_late = false;  // as an earlier call with the same object may have done
     if (!plan(context, operation) || operation.plan->memory() == nullptr) return false;
     if (!lay_out(operation)) return false;
     take_number(context, operation);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "base/mix.hpp"
@@ -176,9 +177,12 @@ std::vector<Choice> ranked(const Workload& workload, const Profile& profile) {
             objection(algorithm, workload, profile).empty())
             all.push_back(with_best_segment(algorithm, workload, profile));
     }
+    // Where ranks share memory, a link between them copies every byte twice through a ring, so an
+    // algorithm over links is never faster. The two models are too far apart to show that.
     // Algorithms with equal times stay in the order of the table.
     std::ranges::sort(all, {}, [](const Choice& choice) {
-        return std::pair(choice.seconds, choice.algorithm - algorithms().data());
+        return std::tuple(choice.algorithm->traits.medium != Medium::memory, choice.seconds,
+                          choice.algorithm - algorithms().data());
     });
     return all;
 }

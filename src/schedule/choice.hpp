@@ -70,7 +70,8 @@ struct Choice {
     double seconds = 0;         // predicted
 };
 
-/// Every algorithm that can run the workload, each with its best segment, fastest first. Algorithms
+/// Every algorithm that can run the workload, each with its best segment: those in shared memory
+/// before those over links, and fastest first. Algorithms
 /// with the same predicted time keep the order of algorithms().
 std::vector<Choice> ranked(const Workload& workload, const Profile& profile);
 

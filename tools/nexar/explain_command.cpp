@@ -101,6 +101,10 @@ std::string reason(const AskedCollective& asked, const std::vector<Choice>& all)
     if (!asked.profile.forced_for(asked.workload.operation, asked.workload.bytes()).empty())
         return "chosen because it is forced";
     if (all.size() == 1) return "chosen because it is the only algorithm that can run this";
+    if (all[1].seconds < all[0].seconds) {
+        return fmt::format("chosen because ranks that share memory prefer it to links; {} takes {}",
+                           all[1].algorithm->name, as_time(all[1].seconds));
+    }
     return fmt::format(
         "chosen because it is predicted to be the fastest of {}; the next one, {}, takes "
         "{:.2f} times as long",
