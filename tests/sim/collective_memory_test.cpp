@@ -139,6 +139,31 @@ TEST(CollectivesInMemory, begin_in_the_middle_of_a_program) {
     cluster.close();
 }
 
+TEST(CollectivesInMemory, do_not_wait_for_a_call_that_exchanges_counts_first) {
+    MemoryScene scene(1, 3);
+    ASSERT_TRUE(scene.cluster.connect());
+    scene.traffic.add({.what = Op::all_gather, .count = 3});
+    scene.traffic.add({.what = Op::all_gather, .count = 1000, .uneven = true});
+    scene.traffic.add({.what = Op::all_gather, .count = 1000, .uneven = true});
+    for (std::size_t rank = 0; rank < scene.world; ++rank) {
+        scene.traffic.start_and_reserve(rank);
+        scene.traffic.start_next(rank);
+    }
+    // The last call runs in memory; the one before it begins later and uses messages.
+    scene.traffic.poll_memory();
+    for (std::size_t rank = 0; rank < scene.world; ++rank) {
+        EXPECT_TRUE(scene.traffic.ended(0, rank));
+        EXPECT_TRUE(scene.traffic.ended(2, rank));
+        scene.traffic.begin(1, rank);
+        EXPECT_FALSE(scene.traffic.ended(1, rank));
+    }
+    ASSERT_TRUE(scene.traffic.run());
+    scene.traffic.expect_success();
+    scene.traffic.expect_untouched_and_forget();
+    scene.expect_next_calls_succeed();
+    scene.cluster.close();
+}
+
 TEST(CollectivesInMemory, cancelling_a_call_affects_no_other_call) {
     std::size_t cancelled = 0;
     std::size_t succeeded = 0;

@@ -37,7 +37,7 @@ std::size_t CollectiveTraffic::add(const CallTerms& terms) {
     return call;
 }
 
-void CollectiveTraffic::start_next(std::size_t rank) {
+CollectiveTraffic::Started& CollectiveTraffic::prepare_next(std::size_t rank) {
     Started& one = at(next_[rank]++, rank);
     if (spare_.empty()) {
         one.operation = std::make_unique<engine::CollectiveOperation>();
@@ -50,9 +50,30 @@ void CollectiveTraffic::start_next(std::size_t rank) {
     calls_[one.call]->fill(static_cast<std::uint32_t>(rank), *one.operation);
     one.started = true;
     ++pending_;
+    return one;
+}
+
+void CollectiveTraffic::start_next(std::size_t rank) {
+    Started& one = prepare_next(rank);
     EngineNode& node = cluster_->node(rank);
     node.engine().advance(cluster_->world().now());
     node.engine().start(cluster_->context(rank, 0), *one.operation);
+    node.settle();
+}
+
+void CollectiveTraffic::start_and_reserve(std::size_t rank) {
+    Started& counts = prepare_next(rank);
+    Started& later = prepare_next(rank);
+    EngineNode& node = cluster_->node(rank);
+    node.engine().advance(cluster_->world().now());
+    node.engine().start(cluster_->context(rank, 0), *counts.operation, *later.operation);
+    node.settle();
+}
+
+void CollectiveTraffic::begin(std::size_t call, std::size_t rank) {
+    EngineNode& node = cluster_->node(rank);
+    node.engine().advance(cluster_->world().now());
+    node.engine().begin(*at(call, rank).operation);
     node.settle();
 }
 

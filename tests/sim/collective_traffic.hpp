@@ -30,6 +30,10 @@ public:
 
     /// Makes the next call at a rank.
     void start_next(std::size_t rank);
+    /// Makes the next call at a rank, and reserves a number for the one after it, which begin()
+    /// begins, as v-variants do that exchange counts first.
+    void start_and_reserve(std::size_t rank);
+    void begin(std::size_t call, std::size_t rank);
     /// Makes the remaining calls of all ranks, each rank at its own pace.
     void start_all();
     /// The same without one rank.
@@ -70,6 +74,7 @@ private:
     Started& at(std::size_t call, std::size_t rank) {
         return *started_[call * cluster_->size() + rank];
     }
+    Started& prepare_next(std::size_t rank);
     std::string text(const Started& one) const;
     void on_done(engine::Operation& done);
 

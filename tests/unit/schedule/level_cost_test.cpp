@@ -187,8 +187,10 @@ TEST(ChoosingOnHosts, prefers_leaders_for_small_vectors_and_shares_for_large_one
     }
     EXPECT_EQ(taken(Collective::all_gather, 16U << 20U), "shares");
     EXPECT_EQ(taken(Collective::reduce_scatter, 16U << 20U), "shares");
-    EXPECT_EQ(taken(Collective::gather, 64), "leaders");
-    EXPECT_EQ(taken(Collective::scatter, 64), "leaders");
+    for (const Collective operation : {Collective::gather, Collective::scatter}) {
+        EXPECT_EQ(taken(operation, 64), "leaders") << schedule::name(operation);
+        EXPECT_EQ(taken(operation, 16U << 20U), "shares") << schedule::name(operation);
+    }
     EXPECT_EQ(taken(Collective::barrier, 0), "leaders");
 }
 
