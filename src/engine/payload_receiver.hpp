@@ -47,6 +47,9 @@ public:
     /// Refuses the stream, if there is one, and detaches from it.
     void reject();
 
+    /// True when all bytes have arrived on streams; the end of the last stream may be missing.
+    bool complete() const noexcept { return streamed == bytes; }
+
     std::uint64_t bytes = 0;     // of the payload, as its header says
     InStream* stream = nullptr;  // on which the payload arrives
     /// How many bytes from the front arrived on streams, at least: if the link of a stream breaks,

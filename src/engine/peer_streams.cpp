@@ -117,12 +117,13 @@ Result<void> PeerTransfers::place(InStream& stream) {
 }
 
 /// A second stream with one name is allowed if the first one's link broke. Refuses the older of the
-/// two; this side may not know yet that the link broke, and both may arrive in any order. Returns
-/// whether `stream` is used.
+/// two, or the newer one if all bytes of the older one have arrived; this side may not know yet
+/// that the link broke, and both may arrive in any order. Returns whether `stream` is used.
 Result<bool> PeerTransfers::supersede(InStream& stream, InStream& known, TransferKind kind) {
     if (known.link_ == stream.link_ || known.attempt_ == stream.attempt_) return sent_twice(kind);
-    // A rest is complete.
-    const bool newer = stream.attempt_ > known.attempt_ && !known.rest_;
+    const bool complete =
+        known.rest_ || (known.receiver_ != nullptr && known.receiver_->complete());
+    const bool newer = stream.attempt_ > known.attempt_ && !complete;
     InStream& older = newer ? known : stream;
     older.early_ = false;
     older.receiver_ = nullptr;

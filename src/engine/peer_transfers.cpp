@@ -173,11 +173,24 @@ void PeerTransfers::detach_streams(PeerLink& here, const port::Down& down, bool 
     for (const std::uint64_t number : due) all_->rests_due_.emplace_back(this, number);
 }
 
+/// The receivers that have all bytes of a payload: only the end of its stream is missing.
+std::vector<PayloadReceiver*> PeerTransfers::complete_receivers(const PeerLink& here) {
+    std::vector<PayloadReceiver*> complete;
+    for (const auto& [id, stream] : here.streams_in) {
+        PayloadReceiver* const receiver = stream->receiver_;
+        if (receiver != nullptr && !stream->refused_ && receiver->complete()) {
+            complete.push_back(receiver);
+        }
+    }
+    return complete;
+}
+
 /// Continues on another link.
 void PeerTransfers::carry_on(PeerLink& here, const port::Down& down,
                              const std::vector<OutStream*>& unsent) {
     NEXAR_LOG_DEBUG("a {} link to node {} is down, another one takes over: {}", here.link->kind(),
                     peer_->node.to_hex(), down.reason.what());
+    const std::vector<PayloadReceiver*> complete = complete_receivers(here);
     detach_streams(here, down, true);
     std::array<bool, port::kLanes> was_here{};
     for (std::size_t i = 0; i < port::kLanes; ++i) {
@@ -204,6 +217,11 @@ void PeerTransfers::carry_on(PeerLink& here, const port::Down& down,
             ++stream->attempt_;
             begin(*stream);
         }
+    }
+    for (PayloadReceiver* const receiver : complete) {
+        if (receiver->stream != nullptr) continue;  // it kept the end of its stream
+        receiver->streamed = 0;
+        receiver->finished(receiver->bytes);
     }
     for (std::size_t i = 0; i < port::kLanes; ++i) {
         const auto lane = static_cast<port::Lane>(i);

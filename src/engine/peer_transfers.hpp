@@ -220,6 +220,7 @@ private:
     PeerLink& any_link() const noexcept;
     void choose();
     void on_down(PeerLink& link, const port::Down& down);
+    static std::vector<PayloadReceiver*> complete_receivers(const PeerLink& here);
     void detach_streams(PeerLink& here, const port::Down& down, bool survives);
     void carry_on(PeerLink& here, const port::Down& down, const std::vector<OutStream*>& unsent);
     void abandon_links(const Error& reason);

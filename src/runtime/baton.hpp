@@ -86,8 +86,8 @@ public:
 private:
     enum class Holder : std::uint8_t { nobody, waiter, background, background_resting };
 
-    // The baton without the lock. Whoever has the lock sets it to `in_members`; then the members
-    // below say who holds the baton. Otherwise they are as if nobody did and nobody were
+    // The baton without the lock. The thread that has the lock sets it to `in_members`; then the
+    // members below say who holds the baton. Otherwise they are as if nobody did and nobody were
     // interested.
     enum class Fast : std::uint32_t { nobody, waiter, in_members };
 

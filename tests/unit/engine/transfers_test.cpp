@@ -159,6 +159,36 @@ TEST_F(TransfersTest, uses_a_further_link_at_once_if_it_is_the_last_one) {
     EXPECT_TRUE(downs_.empty());
 }
 
+TEST_F(TransfersTest, a_payload_is_complete_when_only_the_end_of_its_stream_is_missing) {
+    awaited_ = {.state = Awaited::State::known, .receiver = &receiver_};
+    opens(stream_of(ContextId(3), 9) + pattern(2, 20));
+    FakeLink further{port::LinkId(2), {}};
+    transfers().connect(further);
+    goes_down();
+    EXPECT_THAT(receiver_.log, ElementsAre("attached", "finished 20"));
+}
+
+TEST_F(TransfersTest, refuses_to_receive_a_payload_again_that_has_arrived) {
+    awaited_ = {.state = Awaited::State::known, .receiver = &receiver_};
+    opens(stream_of(ContextId(3), 9) + pattern(2, 20));
+    FakeLink further{port::LinkId(2), {}};
+    transfers().connect(further);
+    const auto pump_further = [&] {
+        while (const auto event = further.poll_event()) all_.handle(*event);
+    };
+    const port::StreamId again = further.open();
+    pump_further();
+    further.arrive(again, said(wire::Preamble{.lane = wire::Lane::bulk,
+                                              .attempt = 1,
+                                              .context = ContextId(3),
+                                              .sequence = Sequence(9)}));
+    pump_further();
+    EXPECT_EQ(further.incoming(), 0U) << "the sender counts it as delivered";
+    EXPECT_FALSE(transfers().violation());
+    goes_down();
+    EXPECT_THAT(receiver_.log, ElementsAre("attached", "finished 20"));
+}
+
 TEST_F(TransfersTest, keeps_frames_in_order_while_a_lane_is_full) {
     const auto credit = [](std::uint32_t headers) { return wire::Credit{.headers = headers}; };
     transfers().say_message(Lane::control, credit(1));
