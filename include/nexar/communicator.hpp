@@ -255,6 +255,7 @@ public:
     template <detail::Integers R>
     std::optional<Communicator> subgroup(const R& ranks) const {
         std::vector<std::int64_t> members;
+        if constexpr (std::ranges::sized_range<R>) members.reserve(std::ranges::size(ranks));
         for (const auto rank : ranks) members.push_back(static_cast<std::int64_t>(rank));
         return subgroup_of(members);
     }

@@ -22,7 +22,8 @@ MemoryExecutor::Ready MemoryExecutor::see(std::uint32_t rank) {
     const MemoryPlan& plan = *call_.plan;
     std::array<Seen, MemoryLayout::kStages> seen{};
     for (std::uint32_t stage = 0; stage < plan.stages(); ++stage) {
-        const std::size_t at = layout().slot(call_.number) + MemoryLayout::kShown + stage * 16;
+        const std::size_t at =
+            layout().slot(call_.number) + MemoryLayout::kShown + std::size_t{stage} * 16;
         const std::uint64_t name = segments_.load(rank, at);
         const std::uint64_t offset = segments_.load(rank, at + 8);
         // Its owner does not wait for ranks that read nothing there.

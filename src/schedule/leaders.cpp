@@ -68,7 +68,8 @@ Schedule reduce(const Request& request) {
     if (local.size() > 1) FoldToRoot{local.size(), local.me, position, in, held}.add_to(builder);
     if (request.rank != leader) return std::move(builder).build();
     builder.among(leaders.ranks);
-    FoldToRoot{leaders.size(), leaders.me, hosts.root_host(), local.size() > 1 ? *held : in, held}
+    FoldToRoot{leaders.size(), leaders.me, hosts.root_host(),
+               local.size() > 1 ? held.value_or(in) : in, held}
         .add_to(builder);
     return std::move(builder).build();
 }

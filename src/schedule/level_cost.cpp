@@ -117,13 +117,14 @@ double through_partners(const LevelTerms& t) {
 constexpr std::array kLevelFormulas{
     LevelEntry{Collective::all_reduce, "leaders",
                [](const LevelTerms& t) {
-                   const double S = t.shape.S;
-                   const Terms far = t.leaders.terms(S);
-                   const Terms near = t.near.terms(S);
-                   const double between = far.swaps(S) + far.down * far.fold(S) +
-                                          far.odd * far.pair_fold_hop(S) + far.late * far.hop(S);
+                   const double whole = t.shape.S;
+                   const Terms far = t.leaders.terms(whole);
+                   const Terms near = t.near.terms(whole);
+                   const double between = far.swaps(whole) + far.down * far.fold(whole) +
+                                          far.odd * far.pair_fold_hop(whole) +
+                                          far.late * far.hop(whole);
                    if (t.m == 1) return between;
-                   return between + near.fold_to_one() + near.up * near.hop(S);
+                   return between + near.fold_to_one() + near.up * near.hop(whole);
                }},
     LevelEntry{Collective::all_reduce, "shares",
                [](const LevelTerms& t) {

@@ -129,7 +129,7 @@ Schedule reduce_scatter(const Request& request) {
     }
     builder.in_memory(0, place_of(request.rank, request));
     TreeFold(builder, request.world, request.rank, chunk(in, request.chunks, request.rank),
-               result_of(request))
+             result_of(request))
         .add();
     return std::move(builder).build();
 }

@@ -76,6 +76,7 @@ Result<std::vector<std::uint32_t>> hosts_of(const CollectiveQuestion& question) 
                                fmt::format("1 to {}", world));
         }
         std::vector<std::uint32_t> machines;
+        machines.reserve(world);
         for (std::uint64_t rank = 0; rank < world; ++rank) {
             machines.push_back(static_cast<std::uint32_t>(rank * hosts / world));
         }

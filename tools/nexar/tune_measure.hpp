@@ -15,7 +15,9 @@ struct Tuned {
     double shared_bandwidth = 0;  // of a host, if that is a limit
 
     /// The times of the rank itself are in both kinds of links.
-    const schedule::LinkTimes& any() const { return fabric ? *fabric : *host; }
+    schedule::LinkTimes any() const {
+        return fabric.value_or(host.value_or(schedule::LinkTimes{}));
+    }
 };
 
 /// Measures a world of two or more ranks; all ranks call it together, and rank 0 gets the result.

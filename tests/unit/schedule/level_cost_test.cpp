@@ -78,7 +78,7 @@ double clock_on(const Choice& choice, const Workload& workload, const Profile& p
     return run_on_clock(schedules(c, requests(c)), kElementOnHosts, fabric).value().seconds;
 }
 
-const std::vector<std::uint64_t> kSizes{256, 16U << 10U, 1U << 20U, 32U << 20U};
+const std::vector<std::uint64_t> sizes{256, 16U << 10U, 1U << 20U, 32U << 20U};
 
 std::vector<std::string_view> names_on(const Workload& workload, const Profile& profile) {
     std::vector<std::string_view> all;
@@ -93,7 +93,7 @@ TEST(LevelFormula, predicts_the_simulated_time_of_two_level_algorithms) {
         for (const Place& place : places()) {
             const Profile profile = profile_on(place.links, network);
             for (const Collective operation : kCollectives) {
-                for (const std::uint64_t bytes : kSizes) {
+                for (const std::uint64_t bytes : sizes) {
                     const Workload one = workload_on(operation, place.world, bytes);
                     for (const Choice& choice : ranked(one, profile)) {
                         if (!choice.algorithm->traits.two_level) continue;
@@ -122,7 +122,7 @@ TEST(LevelFormula, leads_to_a_choice_that_simulates_about_as_fast_as_the_best) {
             for (const Collective operation :
                  {Collective::all_reduce, Collective::reduce, Collective::broadcast,
                   Collective::all_gather, Collective::reduce_scatter, Collective::barrier}) {
-                for (const std::uint64_t bytes : kSizes) {
+                for (const std::uint64_t bytes : sizes) {
                     const Workload one = workload_on(operation, place.world, bytes);
                     const auto all = ranked(one, profile);
                     double best = clock_on(all.front(), one, profile);
@@ -197,7 +197,7 @@ TEST(ChoosingOnHosts, prefers_leaders_for_small_vectors_and_shares_for_large_one
 TEST(ChoosingOnHosts, offers_two_level_algorithms_only_where_there_are_two_levels) {
     for (const Links& links : {blocks(8, 1), blocks(1, 8)}) {
         for (const Collective operation : kCollectives) {
-            for (const std::uint64_t bytes : kSizes) {
+            for (const std::uint64_t bytes : sizes) {
                 for (const Choice& choice :
                      ranked(workload_on(operation, 8, bytes), profile_on(links, 0)))
                     EXPECT_FALSE(choice.algorithm->traits.two_level);
