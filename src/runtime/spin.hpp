@@ -52,9 +52,9 @@ private:
 /// because a response that is in flight, or that the peer is about to compute, arrives sooner than
 /// a thread wakes. Now and then it yields the processor, to learn whether another thread needs it;
 /// then it sleeps. With more drivers than cores, the driver waits for the very threads that it
-/// competes with, so it yields at once, and repeats that while other threads run. It does so only
-/// for a short time, because a thread that computes keeps the processor until the kernel takes it
-/// away; but it lets in a thread that wakes.
+/// competes with, so it yields all the time, which lets in a thread that wakes. After 100 us it
+/// repeats that only while other threads run, and only for a short time, because a thread that
+/// computes keeps the processor until the kernel takes it away.
 class Spin {
 public:
     enum class Next : std::uint8_t { look, offer, sleep };
@@ -67,6 +67,7 @@ public:
         if (waiting_ == Waiting::sleep) return;
         began_ = true;
         until_ = waiting_ == Waiting::spin ? TimePoint::max() : now + budget_;
+        yield_until_ = now + std::min(budget_, kYieldTime);
         offer_at_ = now + kOfferEvery;
         refused_ = 0;
         away_ = Duration::zero();
@@ -81,6 +82,7 @@ public:
         }
         if (now < look_until()) return Next::look;
         if (waiting_ == Waiting::spin || spins(now)) return Next::offer;
+        if (now < yield_until_ && away_ <= kMostAway) return Next::offer;
         return refused_ == kMostRefused || away_ > kMostAway ? Next::sleep : Next::offer;
     }
 
@@ -93,7 +95,7 @@ public:
     void offered(TimePoint now, Duration time) noexcept {
         away_ += time;
         if (crowd_->saw_away(time)) return;
-        if (spins(now)) {
+        if (spins(now) || now < yield_until_) {
             offer_at_ = now + time + kOfferEvery;
         } else {
             refused_ = std::min(refused_ + 1, kMostRefused);
@@ -103,6 +105,7 @@ public:
 private:
     static constexpr int kMostRefused = 4;
     static constexpr Duration kMostAway = std::chrono::milliseconds(1);
+    static constexpr Duration kYieldTime = std::chrono::microseconds(100);
     static constexpr Duration kOfferEvery = std::chrono::microseconds(20);
 
     bool spins(TimePoint now) const noexcept { return now < until_ && !crowd_->here(); }
@@ -110,7 +113,8 @@ private:
     Duration budget_;
     Crowd* crowd_;
     Waiting waiting_;
-    TimePoint until_ = TimePoint::min();  // the end of the budget
+    TimePoint until_ = TimePoint::min();        // the end of the budget
+    TimePoint yield_until_ = TimePoint::min();  // in a crowd
     TimePoint offer_at_ = TimePoint::min();
     Duration away_{};
     bool began_ = false;

@@ -98,6 +98,22 @@ TEST(spin, offers_now_and_then_within_its_budget) {
     EXPECT_EQ(spin.next(false, kStart + 101us), Next::sleep);
 }
 
+TEST(spin, yields_in_a_crowd_for_a_while_even_if_no_other_thread_runs) {
+    Crowd crowd;
+    crowd.set_outnumbered(true);
+    Spin spin(60s, crowd);
+    spin.next(false, kStart);
+    for (auto now = kStart + 1us; now < kStart + 100us; now += 1us) {
+        ASSERT_EQ(spin.next(false, now), Next::offer);
+        spin.offered(now, 300ns);
+    }
+    for (int i = 0; i < 4; ++i) {
+        EXPECT_EQ(spin.next(false, kStart + 100us), Next::offer);
+        spin.offered(kStart + 100us, 300ns);
+    }
+    EXPECT_EQ(spin.next(false, kStart + 101us), Next::sleep);
+}
+
 TEST(spin, within_its_budget_notices_a_crowd) {
     Crowd crowd;
     Spin spin(1ms, crowd);
