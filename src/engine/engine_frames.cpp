@@ -5,8 +5,18 @@
 #include "base/try.hpp"
 #include "engine/engine.hpp"
 #include "wire/codec.hpp"
+#include "wire/plain_eager.hpp"
 
 namespace nexar::engine {
+
+std::size_t Engine::on_eager(Peer& peer, port::ConstBytes bytes) {
+    const auto header = wire::decode_plain_eager(bytes);
+    Pair* const pair = peer.last_pair;
+    if (!header || pair == nullptr || pair->context_id != header->context) return 0;
+    const port::ConstBytes behind = bytes.subspan(wire::kPlainEagerBytes);
+    if (!messages_.take_at_once(peer, *pair, *header, behind)) return 0;
+    return wire::kPlainEagerBytes + static_cast<std::size_t>(header->size);
+}
 
 Result<LanePayload> Engine::on_frame(Peer& peer, const wire::FrameHeader& header,
                                      port::ConstBytes body) {

@@ -25,14 +25,13 @@ void FrameReader::fail(const Error& error) {
     taker_->violated(error);
 }
 
-Result<void> FrameReader::take_frame(port::ConstBytes frame, port::ConstBytes behind) {
-    NEXAR_TRY_VALUE(header, wire::decode_frame_header(frame));
+Result<void> FrameReader::take_frame(const wire::FrameHeader& header, port::ConstBytes body,
+                                     port::ConstBytes behind) {
     if (!wire::belongs_on(lane_, header.type)) {
         return Error(Errc::protocol_violation,
                      fmt::format("the peer sent a frame of type {} on the {} lane",
                                  wire::name(header.type), wire::name(lane_)));
     }
-    const auto body = frame.subspan(wire::kFrameHeaderBytes);
     if (header.type == wire::FrameType::moved) [[unlikely]] {
         NEXAR_TRY_VALUE(moved, wire::decode_body<wire::Moved>(header, body));
         moved_ = true;
@@ -63,6 +62,9 @@ std::size_t FrameReader::take_payload(port::ConstBytes bytes) {
 /// Takes the front of `bytes`: payload, a frame, or the rest of a frame that began earlier.
 Result<std::size_t> FrameReader::take_some(port::ConstBytes bytes) {
     if (payload_came_ != payload_.bytes) return take_payload(bytes);
+    if (lane_ == wire::Lane::eager && part_.empty()) {
+        if (const std::size_t taken = taker_->take_at_once(bytes); taken != 0) return taken;
+    }
     return part_.empty() ? take_first(bytes) : take_more(bytes);
 }
 
@@ -71,10 +73,14 @@ Result<std::size_t> FrameReader::take_first(port::ConstBytes bytes) {
     const std::size_t copied = std::min(bytes.size(), copy.size());
     std::memcpy(copy.data(), bytes.data(), copied);
     const port::ConstBytes front = port::ConstBytes(copy).first(copied);
-    NEXAR_TRY_VALUE(size, wire::frame_size(front));
-    if (size <= copied) {
-        NEXAR_TRY(take_frame(front.first(size), bytes.subspan(size)));
-        return size;
+    if (copied >= wire::kFrameHeaderBytes) {
+        NEXAR_TRY_VALUE(header, wire::decode_frame_header(front));
+        const port::ConstBytes body = front.subspan(wire::kFrameHeaderBytes);
+        const std::size_t size = wire::kFrameHeaderBytes + header.body_bytes;
+        if (size <= copied) {
+            NEXAR_TRY(take_frame(header, body.first(header.body_bytes), bytes.subspan(size)));
+            return size;
+        }
     }
     part_.assign(front.begin(), front.end());
     if (copied == bytes.size()) return copied;
@@ -97,7 +103,9 @@ Result<std::size_t> FrameReader::take_more(port::ConstBytes bytes) {
     const std::size_t used = part_.size() - before;
     std::vector<std::byte> whole;
     whole.swap(part_);
-    NEXAR_TRY(take_frame(whole, bytes.subspan(used)));
+    NEXAR_TRY_VALUE(header, wire::decode_frame_header(whole));
+    const port::ConstBytes body = port::ConstBytes(whole).subspan(wire::kFrameHeaderBytes);
+    NEXAR_TRY(take_frame(header, body, bytes.subspan(used)));
     whole.clear();
     part_.swap(whole);  // keeps its memory
     return used;

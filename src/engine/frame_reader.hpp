@@ -33,6 +33,10 @@ public:
         /// processed the whole payload, from behind_frame(), returns no receiver for it.
         virtual Result<LanePayload> frame(const wire::FrameHeader& header,
                                           port::ConstBytes body) = 0;
+        /// Called on the eager lane where a frame begins, with what has arrived. May process this
+        /// frame and its whole payload as frame() would; returns how many bytes it took, or 0 if it
+        /// did nothing.
+        virtual std::size_t take_at_once(port::ConstBytes /*bytes*/) { return 0; }
         /// Called when the peer violates the protocol; the reader drops the rest of the lane.
         virtual void violated(const Error& error) = 0;
         /// The lane has advanced, and somebody waits for that: bytes of this lane have arrived on
@@ -85,7 +89,8 @@ public:
     void fail(const Error& error);
 
 private:
-    Result<void> take_frame(port::ConstBytes frame, port::ConstBytes behind);
+    Result<void> take_frame(const wire::FrameHeader& header, port::ConstBytes body,
+                            port::ConstBytes behind);
     std::size_t take_payload(port::ConstBytes bytes);
     Result<std::size_t> take_some(port::ConstBytes bytes);
     Result<std::size_t> take_first(port::ConstBytes bytes);

@@ -45,6 +45,7 @@ void Matcher::take_out(Matchable& one) noexcept {
 }
 
 PostedReceive* Matcher::first_posted(Rank source, Tag tag) const noexcept {
+    if (only_ != nullptr) return only_->pattern.fits(source, tag) ? only_ : nullptr;
     Matchable* oldest = nullptr;
     const auto look = [&](const MatchKey& key) {
         Matchable* const found = waiting_.first(key);
@@ -69,17 +70,39 @@ PostedReceive* Matcher::take_posted(Rank source, Tag tag) noexcept {
 }
 
 void Matcher::add(PostedReceive& receive) {
+    if (only_ == nullptr && (counts_[0] | counts_[1] | counts_[2] | counts_[3]) == 0) {
+        NEXAR_ASSERT(!receive.waiting);
+        only_ = &receive;
+        receive.order = next_order_++;
+        receive.waiting = true;
+        return;
+    }
+    if (only_ != nullptr) put_only();
     receive.key = key_of(receive.pattern);
     put(receive);
     ++counts_[kind_of(receive.pattern)];
 }
 
+/// A second receive follows, so the first one needs a queue too.
+void Matcher::put_only() {
+    PostedReceive& first = *std::exchange(only_, nullptr);
+    first.key = key_of(first.pattern);
+    waiting_.push_back(first);
+    ++counts_[kind_of(first.pattern)];
+}
+
 void Matcher::remove(PostedReceive& receive) noexcept {
+    if (only_ == &receive) {
+        only_ = nullptr;
+        receive.waiting = false;
+        return;
+    }
     take_out(receive);
     --counts_[kind_of(receive.pattern)];
 }
 
 std::vector<PostedReceive*> Matcher::all_posted() const {
+    if (only_ != nullptr) return {only_};
     return in_order<PostedReceive>(waiting_, false);
 }
 

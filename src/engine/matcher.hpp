@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <vector>
-#include "base/types.hpp"
 
+#include "base/types.hpp"
 #include "engine/intrusive_list.hpp"
 #include "engine/keyed_queues.hpp"
 
@@ -106,6 +106,8 @@ private:
     // has both, since they would match, so one lookup finds either the match or the place to wait.
     KeyedQueues<Matchable, &Matchable::hook, KeyOf> waiting_;
     std::uint64_t next_order_ = 0;
+    // The only receive, which is not in a queue then: programs often receive one message at a time.
+    PostedReceive* only_ = nullptr;
     // How many receives name source and tag, only the source, only the tag, nothing: a count of 0
     // saves the lookup.
     std::array<std::uint64_t, 4> counts_{};
@@ -123,6 +125,7 @@ private:
     IntrusiveList<Arrived, &Arrived::all_hook> all_;
 
     void put(Matchable& one);
+    void put_only();
     void take_out(Matchable& one) noexcept;
 };
 

@@ -61,6 +61,10 @@ public:
     // Frames and stream names.
     Result<LanePayload> on_header(Peer& peer, Pair& pair, const wire::MessageHeader& header,
                                   bool bulk);
+    /// Takes an eager message with its payload, the front of `behind`, if a receive waits for it.
+    /// Returns false, having done nothing, if on_header() must take it.
+    bool take_at_once(Peer& peer, Pair& pair, const wire::MessageHeader& header,
+                      port::ConstBytes behind);
     Result<void> on_grant(Peer& peer, const wire::Grant& grant);
     Result<void> on_withdraw(Peer& peer, const wire::Withdraw& withdraw);
     /// Credit of the shared pool when `pair` is nullptr, else of its reserve.
@@ -106,6 +110,7 @@ private:
     void fail(Operation& operation, Error error);
 
     // messages_send.cpp
+    std::size_t eager_limit(const Peer& peer) const noexcept;
     void send_to_self(Context& context, SendOperation& send);
     void end_local(InMessage& message);
     void cancel_local(SendOperation& send, const Error& reason);
@@ -123,7 +128,8 @@ private:
     std::uint64_t ahead_of_match(const InMessage& message) const noexcept;
     bool charge(Pair& pair, InMessage& message) const noexcept;
     void store_payload(InMessage& message);
-    bool deliver_at_once(Peer& peer, Pair& pair, const wire::MessageHeader& header);
+    bool deliver_at_once(Peer& peer, Pair& pair, const wire::MessageHeader& header,
+                         port::ConstBytes behind);
     void give_back(InMessage& message);
     static void give_back(Pair& pair, const Amount& charge, bool reserve);
     void grant(InMessage& message);

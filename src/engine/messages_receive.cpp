@@ -148,7 +148,9 @@ Result<LanePayload> Messages::on_header(Peer& peer, Pair& pair, const wire::Mess
     if (!bulk && stream_known(peer, header)) {
         return PeerTransfers::sent_twice(TransferKind::message);
     }
-    if (!bulk && deliver_at_once(peer, pair, header)) return LanePayload{.bytes = header.size};
+    if (!bulk && deliver_at_once(peer, pair, header, peer.transfers.behind_frame())) {
+        return LanePayload{.bytes = header.size};
+    }
     InMessage& message = make(peer, pair, header, bulk);
     if (!charge(pair, message)) {
         store_.end(message);
@@ -177,10 +179,16 @@ Result<LanePayload> Messages::on_header(Peer& peer, Pair& pair, const wire::Mess
     return LanePayload{.bytes = header.size, .receiver = &message};
 }
 
+bool Messages::take_at_once(Peer& peer, Pair& pair, const wire::MessageHeader& header,
+                            port::ConstBytes behind) {
+    return header.sequence == pair.next_in && !stream_known(peer, header) &&
+           deliver_at_once(peer, pair, header, behind);
+}
+
 /// Delivers a message whose payload has arrived with its header to a receive that waits for it.
 /// Returns false, having done nothing, if that is not possible.
-bool Messages::deliver_at_once(Peer& peer, Pair& pair, const wire::MessageHeader& header) {
-    const port::ConstBytes behind = peer.transfers.behind_frame();
+bool Messages::deliver_at_once(Peer& peer, Pair& pair, const wire::MessageHeader& header,
+                               port::ConstBytes behind) {
     if (behind.size() < header.size || header.synchronous || header.from_reserve || pair.ended ||
         pair.context == nullptr) {
         return false;

@@ -82,10 +82,15 @@ void Messages::start(Context& context, SendOperation& send) {
     }
 }
 
+std::size_t Messages::eager_limit(const Peer& peer) const noexcept {
+    return std::max(limits_.eager_limit, peer.transfers.eager_bytes());
+}
+
 bool Messages::send_at_once(Context& context, Rank to, Tag tag, port::ConstBytes content) {
-    if (to == context.me || content.size() > limits_.eager_limit) return false;
+    if (to == context.me) return false;
     Pair& pair = *context.pairs[to.value()];
     Peer& peer = *pair.peer;
+    if (content.size() > eager_limit(peer)) return false;
     PeerTransfers& transfers = peer.transfers;
     const bool ready = pair.begun_out && !pair.blocked && pair.waiting.empty() &&
                        transfers.usable() && !transfers.full(port::Lane::eager) && !peer.lost;
@@ -181,7 +186,7 @@ void Messages::drain(Peer& peer) {
 bool Messages::announce(Pair& pair, SendOperation& send) {
     Peer& peer = *pair.peer;
     if (peer.transfers.full(port::Lane::eager) || !introduced(pair)) return false;
-    const bool small = send.bytes <= limits_.eager_limit;
+    const bool small = send.bytes <= eager_limit(peer);
     const Amount head{.payload = 0, .headers = 1};
     const Amount full{
         .payload = small ? send.bytes : std::min<std::uint64_t>(send.bytes, limits_.bulk_head),

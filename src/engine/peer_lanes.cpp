@@ -42,6 +42,13 @@ Result<LanePayload> PeerTransfers::frame(const wire::FrameHeader& header, port::
     return take(header, body);
 }
 
+std::size_t PeerTransfers::take_at_once(port::ConstBytes bytes) {
+    if (violation_) return 0;
+    const std::size_t taken = all_->owner_->on_eager(*peer_, bytes);
+    if (taken != 0) all_->offer_rests();
+    return taken;
+}
+
 Result<LanePayload> PeerTransfers::take(const wire::FrameHeader& header, port::ConstBytes body) {
     auto payload = all_->owner_->on_frame(*peer_, header, body);
     all_->offer_rests();

@@ -20,7 +20,7 @@ class PeerTransfers;
 /// the payload streams in both directions.
 struct PeerLink {
     PeerLink(PeerTransfers& transfers, port::Link& opened) noexcept
-        : owner(&transfers), link(&opened) {}
+        : owner(&transfers), link(&opened), eager_bytes(opened.speed().eager_bytes) {}
 
     /// A part of a lane that was written to this link.
     struct Part {
@@ -31,6 +31,7 @@ struct PeerLink {
 
     PeerTransfers* owner;
     port::Link* link;
+    std::size_t eager_bytes;
     bool ready = false;  // the peer has the link too, so this side may use it
     std::array<std::unique_ptr<LaneReader>, port::kLanes> readers{};
     std::array<std::vector<Part>, port::kLanes> parts{};  // in order

@@ -62,6 +62,11 @@ public:
     bool up() const noexcept { return !links_.empty() && !gone_; }
     /// A link is up, and none is being closed for a violation: what is sent now may arrive.
     bool usable() const noexcept { return up() && !violation_; }
+    /// See port::LinkSpeed.
+    std::size_t eager_bytes() const noexcept {
+        const PeerLink* const link = out(port::Lane::eager).on;
+        return link == nullptr ? 0 : link->eager_bytes;
+    }
     /// False when all links are down. A peer that is gone has links until they are closed.
     bool has_links() const noexcept { return !links_.empty(); }
     std::span<const std::unique_ptr<PeerLink>> links() const noexcept { return links_; }
@@ -187,6 +192,7 @@ private:
     void advanced(port::Lane lane);
     void advance_once(port::Lane lane);
     // For the lane readers.
+    std::size_t take_at_once(port::ConstBytes bytes) override;
     Result<LanePayload> frame(const wire::FrameHeader& header, port::ConstBytes body) override;
     Result<LanePayload> take(const wire::FrameHeader& header, port::ConstBytes body);
     void violated(const Error& error) override { cut_off(error); }

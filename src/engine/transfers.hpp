@@ -47,6 +47,9 @@ public:
         /// An Error disconnects the peer.
         virtual Result<LanePayload> on_frame(Peer& peer, const wire::FrameHeader& header,
                                              port::ConstBytes body) = 0;
+        /// May handle the frame at the front of `bytes`, and its payload behind it, if it is a
+        /// message that somebody waits for. Returns how many bytes it took, or 0.
+        virtual std::size_t on_eager(Peer& /*peer*/, port::ConstBytes /*bytes*/) { return 0; }
         /// Finds the receiver of a stream's payload. An Error disconnects the peer.
         virtual Result<Awaited> look_up(Peer& peer, const TransferName& name) = 0;
         /// A lane that was full has room again, and the frames that waited for it were written.

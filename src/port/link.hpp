@@ -39,6 +39,9 @@ inline constexpr std::size_t kMaxPrefixBytes = 64;
 struct LinkSpeed {
     Duration latency = std::chrono::microseconds(10);
     double bytes_per_second = 1e9;
+    /// Messages up to this size travel on a lane even if the engine would open a stream for them:
+    /// the link copies so fast that the stream would cost more.
+    std::size_t eager_bytes = 0;
 };
 
 /// A connection to one authenticated peer.

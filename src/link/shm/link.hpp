@@ -51,7 +51,9 @@ public:
     const Identity& peer() const noexcept override { return start_.peer; }
     std::string_view kind() const noexcept override { return "shm"; }
     port::LinkSpeed speed() const noexcept override {
-        return {.latency = std::chrono::nanoseconds(300), .bytes_per_second = 12e9};
+        return {.latency = std::chrono::nanoseconds(300),
+                .bytes_per_second = 12e9,
+                .eager_bytes = wire::kMaxEagerBytes};
     }
     bool write(port::Lane lane, std::span<const port::ConstBytes> pieces) override;
     port::StreamId send(port::Source& source, const port::StreamOptions& options) override;

@@ -113,6 +113,43 @@ TEST(Matcher, lists_pending_entries_in_order) {
     EXPECT_THAT(both.matcher.all_arrived(), ElementsAre(&both.messages[0], &both.messages[1]));
 }
 
+TEST(Matcher, keeps_a_single_receive_and_its_place_before_later_ones) {
+    Both both;
+    both.post({.source = {}, .tag = Tag(2)});
+    EXPECT_THAT(both.matcher.all_posted(), ElementsAre(&both.receives[0]));
+    EXPECT_EQ(both.matcher.first_posted(Rank(1), Tag(3)), nullptr);
+    both.post({.source = Rank(1), .tag = Tag(2)});
+    both.arrive(Rank(1), Tag(2));
+    EXPECT_THAT(both.matcher.all_posted(), ElementsAre(&both.receives[1]));
+    both.arrive(Rank(1), Tag(2));
+    EXPECT_THAT(both.matcher.all_posted(), ElementsAre());
+    both.post({.source = Rank(0), .tag = {}});
+    both.matcher.remove(both.receives[2]);
+    EXPECT_EQ(both.matcher.first_posted(Rank(0), Tag(1)), nullptr);
+}
+
+TEST(Matcher, agrees_with_a_naive_matcher_when_few_receives_wait) {
+    Random random(test_seed(42));
+    for (int round = 0; round < 2000; ++round) {
+        Both both;
+        for (int step = 0; step < 20; ++step) {
+            const Rank source(static_cast<std::uint32_t>(random.below(2)));
+            const Tag tag(random.below(2));
+            if (both.plain.posted.size() < 2 && random.chance(0.5)) {
+                Pattern pattern{.source = source, .tag = tag};
+                if (random.chance(0.3)) pattern.source.reset();
+                if (random.chance(0.3)) pattern.tag.reset();
+                ASSERT_NO_FATAL_FAILURE(both.post(pattern)) << step;
+            } else if (!both.plain.posted.empty() && random.chance(0.2)) {
+                both.matcher.remove(*both.plain.posted.front());
+                both.plain.posted.pop_front();
+            } else {
+                ASSERT_NO_FATAL_FAILURE(both.arrive(source, tag)) << step;
+            }
+        }
+    }
+}
+
 TEST(Matcher, finds_no_messages_from_a_rank_that_does_not_exist) {
     Both both;
     both.arrive(Rank(2), Tag(9));
