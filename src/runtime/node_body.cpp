@@ -153,11 +153,14 @@ bool NodeBody::on_ready(TimePoint now) {
     bool any = false;
     for (std::size_t i = 1; i < carriers_.size(); ++i) any = carriers_[i]->on_ready(now) || any;
     // Looking at the first carrier takes a system call, at the others only a look at memory. While
-    // nothing moves on the first, a driver that does not sleep looks at it only now and then.
+    // nothing moves on the first, a driver that does not sleep looks at it only now and then, and
+    // even less often if it yields: after a switch of processes, the call costs more than the rest.
     constexpr Duration kActive = std::chrono::microseconds(500);
     constexpr Duration kPause = std::chrono::microseconds(20);
+    constexpr Duration kCrowdedPause = std::chrono::microseconds(200);
+    const Duration pause = progress().crowded() ? kCrowdedPause : kPause;
     const bool looks = carriers_.size() == 1 || std::exchange(slept_, false) ||
-                       now - first_looked_ >= kPause || now - first_active_ < kActive;
+                       now - first_looked_ >= pause || now - first_active_ < kActive;
     if (!looks) return any;
     first_looked_ = now;
     if (!first().on_ready(now)) return any;
