@@ -10,12 +10,12 @@ namespace nexar::schedule {
 
 namespace {
 
-// How much a rank puts in one round. An operation of two stages reads what it put a moment before,
-// so its four buffers should stay in the second-level cache of a core. Others only copy, and a core
-// reads faster what has already left the cache of the core that wrote it. Measured with 2 ranks on
-// 2 cores (aarch64) and, for two stages, with 8 ranks on 16 cores (x86_64).
-constexpr std::uint64_t kCopiedRound = std::uint64_t{1} << 20U;
-constexpr std::uint64_t kFoldedRound = std::uint64_t{256} << 10U;
+// How much a rank puts in one round. Usually all four buffers of a segment stay in the second-level
+// cache of a core, and readers begin early. If all ranks put and read chunks by turns, nobody waits
+// for the first round, and a core reads faster what has already left the cache of the core that
+// wrote it. Measured with 8 ranks on 16 cores (x86_64) and 2 ranks on 2 cores (aarch64).
+constexpr std::uint64_t kUsualRound = std::uint64_t{256} << 10U;
+constexpr std::uint64_t kChunksRound = std::uint64_t{1} << 20U;
 constexpr std::uint64_t kLineBytes = 64;
 // Reading a byte to copy it takes this part of the time that folding it takes. memory_bench: two
 // ranks take 0.85 of the time for an all_reduce of 1 to 16 MiB if each folds half and copies half.
@@ -92,8 +92,9 @@ MemorySegment memory_segment(const Traits& traits, const Extent& extent,
         if (bytes > kLineBytes) bytes -= bytes % kLineBytes;
         return std::max<std::uint64_t>(bytes / element_bytes, most_bytes != 0 ? 1 : 0);
     };
-    const std::uint64_t usual = traits.stages == 1 ? kCopiedRound : kFoldedRound;
-    for (const std::uint64_t round : {std::min(usual, memory.buffer_bytes), memory.buffer_bytes}) {
+    const bool by_turns = traits.stages == 1 && traits.puts != Puts::vector;
+    const std::uint64_t best = by_turns ? kChunksRound : kUsualRound;
+    for (const std::uint64_t round : {std::min(best, memory.buffer_bytes), memory.buffer_bytes}) {
         MemoryUse piece = use;
         piece.segment = with(round);
         if (piece.segment == 0 ||
