@@ -3,11 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
-#include <iostream>
+#include <cstring>
 #include <map>
 #include <memory>
-#include <set>
 #include <utility>
 #include <vector>
 
