@@ -162,6 +162,11 @@ void add_preambles(const std::filesystem::path& root) {
         .lane = Lane::call, .call = wire::CallId(9), .part = wire::CallPart::request});
     no_part.at(16) = std::byte{0x18};
     corpus.add("call_of_no_part", no_part);
+    Bytes continued = encoded(wire::Preamble{
+        .lane = Lane::continued, .continues = wire::ContinuedLane::eager, .position = 4711});
+    corpus.add("continued", continued);
+    continued.at(8) = std::byte{5};
+    corpus.add("continued_of_no_lane", continued);
     corpus.add("cut", without_last_byte(bulk));
     corpus.add("trailing", with_byte_behind(bulk));
     corpus.add("version_2", in_version_2(bulk, 4));

@@ -16,10 +16,15 @@ bool accepts_preamble(std::span<const std::byte> input) {
     const bool whole = size.has_value() && *size == input.size();
     NEXAR_ASSERT(whole || !preamble, "only a complete preamble may decode");
     if (!preamble) {
-        // After the first bytes, only the part of a call can be invalid.
+        // After the first bytes, only the part of a call and the lane that continues can be
+        // invalid.
         constexpr std::size_t kLaneAt = 5;
-        NEXAR_ASSERT(!whole || input[kLaneAt] == static_cast<std::byte>(wire::Lane::call),
-                     "a complete preamble must decode unless it is for a call");
+        const auto may_be_invalid = [](std::byte lane) {
+            return lane == static_cast<std::byte>(wire::Lane::call) ||
+                   lane == static_cast<std::byte>(wire::Lane::continued);
+        };
+        NEXAR_ASSERT(!whole || may_be_invalid(input[kLaneAt]),
+                     "a complete preamble must decode unless it is for a call or continues a lane");
         return false;
     }
     std::array<std::byte, wire::kBulkPreambleBytes> again{};
