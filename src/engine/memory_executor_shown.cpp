@@ -60,7 +60,9 @@ bool MemoryExecutor::all_still_shown() noexcept {
     std::atomic_thread_fence(std::memory_order_acquire);
     for (const std::uint32_t rank : call_.plan->partners()) {
         if (seen_[rank].at(phase_ - 1).data == nullptr) continue;
-        if (segments_.load(rank, 0) <= progress_key(call_.number, kDone)) continue;
+        // Acquire: this rank may then overwrite what the other one read before it gave up.
+        const std::uint64_t word = segments_.load(rank, 0, std::memory_order_acquire);
+        if (word <= progress_key(call_.number, kDone)) continue;
         stop(State::passed, rank);
         return false;
     }
