@@ -11,9 +11,9 @@ namespace nexar::schedule {
 namespace {
 
 // How much a rank puts in one round. Usually all four buffers of a segment stay in the second-level
-// cache of a core, and readers begin early: measured with 8 ranks on 16 cores (x86_64). If all ranks
-// put and read chunks by turns, nobody waits for the first round, and larger rounds were faster with
-// 2 ranks on 2 cores (aarch64).
+// cache of a core, and readers begin early: measured with 8 ranks on 16 cores (x86_64). If all
+// ranks put and read chunks by turns, nobody waits for the first round, and larger rounds were
+// faster with 2 ranks on 2 cores (aarch64).
 constexpr std::uint64_t kUsualRound = std::uint64_t{256} << 10U;
 constexpr std::uint64_t kChunksRound = std::uint64_t{1} << 20U;
 constexpr std::uint64_t kLineBytes = 64;
