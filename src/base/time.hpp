@@ -20,8 +20,9 @@ public:
     virtual TimePoint now() const noexcept = 0;
 };
 
-/// The machine's monotonic clock. Most readings only look at a counter of the processor and take a
-/// few nanoseconds. The result is never ahead of CLOCK_MONOTONIC and at most 2 us behind it.
+/// The machine's monotonic clock. Most calls read only a counter of the processor
+/// (docs/decisions/0021-clock.md). At that moment the result is not ahead of CLOCK_MONOTONIC, and
+/// at most 2 us behind it.
 class SteadyClock final : public Clock {
 public:
     TimePoint now() const noexcept override;

@@ -57,7 +57,6 @@ public:
     /// Sets the current time and ends operations whose deadline has passed. Must precede other
     /// calls that depend on the time.
     void advance(TimePoint now);
-    bool has_deadline() const noexcept { return !running_.empty(); }
     std::optional<TimePoint> next_deadline() const noexcept;
 
     // For operations that the engine has admitted.

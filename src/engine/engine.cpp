@@ -208,7 +208,7 @@ void Engine::advance(TimePoint now) {
     transfers_.offer_rests();
 }
 
-std::optional<TimePoint> Engine::first_deadline() const noexcept {
+std::optional<TimePoint> Engine::next_deadline() const noexcept {
     std::optional<TimePoint> first = collectives_.next_deadline();
     const auto add = [&](const std::optional<TimePoint>& due) {
         if (due && (!first || *due < *first)) first = due;

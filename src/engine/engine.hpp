@@ -171,10 +171,7 @@ public:
     /// Sets the current time and ends operations whose deadline has passed. Must precede other
     /// calls that depend on the time.
     void advance(TimePoint now);
-    std::optional<TimePoint> next_deadline() const noexcept {
-        if (has_deadline()) return first_deadline();
-        return std::nullopt;
-    }
+    std::optional<TimePoint> next_deadline() const noexcept;
     /// Counts frames other than those of messages, calls and collectives. When it changes, parts of
     /// the node besides the engine may have something to do.
     std::uint64_t rare_frames() const noexcept { return rare_frames_; }
@@ -254,11 +251,6 @@ public:
 
 private:
     // engine.cpp
-    bool has_deadline() const noexcept {
-        return collectives_.has_deadline() || calls_.has_deadline() || messages_.has_deadline() ||
-               !exchanging_.empty();
-    }
-    std::optional<TimePoint> first_deadline() const noexcept;
     bool admit(Context& context, Operation& operation);
     void fail(Operation& operation, Error error);
     void want(Peer& peer) override;

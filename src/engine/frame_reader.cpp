@@ -62,10 +62,11 @@ std::size_t FrameReader::take_payload(port::ConstBytes bytes) {
 /// Takes the front of `bytes`: payload, a frame, or the rest of a frame that began earlier.
 Result<std::size_t> FrameReader::take_some(port::ConstBytes bytes) {
     if (payload_came_ != payload_.bytes) return take_payload(bytes);
-    if (lane_ == wire::Lane::eager && part_.empty()) {
+    if (!part_.empty()) return take_more(bytes);
+    if (lane_ == wire::Lane::eager) {
         if (const std::size_t taken = taker_->take_at_once(bytes); taken != 0) return taken;
     }
-    return part_.empty() ? take_first(bytes) : take_more(bytes);
+    return take_first(bytes);
 }
 
 Result<std::size_t> FrameReader::take_first(port::ConstBytes bytes) {

@@ -71,6 +71,14 @@ struct Both {
     }
 };
 
+/// Either may be a wildcard.
+Pattern random_pattern(Random& random, Rank source, Tag tag) {
+    Pattern pattern{.source = source, .tag = tag};
+    if (random.chance(0.3)) pattern.source.reset();
+    if (random.chance(0.3)) pattern.tag.reset();
+    return pattern;
+}
+
 TEST(Matcher, agrees_with_a_naive_matcher) {
     const std::uint64_t seed = test_seed(41);
     Random random(seed);
@@ -82,10 +90,7 @@ TEST(Matcher, agrees_with_a_naive_matcher) {
             const Tag tag(random.below(tags));
             const std::uint64_t choice = random.below(20);
             if (choice < 9) {
-                Pattern pattern{.source = source, .tag = tag};
-                if (random.chance(0.3)) pattern.source.reset();
-                if (random.chance(0.3)) pattern.tag.reset();
-                ASSERT_NO_FATAL_FAILURE(both.post(pattern)) << step;
+                ASSERT_NO_FATAL_FAILURE(both.post(random_pattern(random, source, tag))) << step;
             } else if (choice < 18) {
                 ASSERT_NO_FATAL_FAILURE(both.arrive(source, tag)) << step;
             } else if (choice == 18 && !both.plain.posted.empty()) {
@@ -136,10 +141,7 @@ TEST(Matcher, agrees_with_a_naive_matcher_when_few_receives_wait) {
             const Rank source(static_cast<std::uint32_t>(random.below(2)));
             const Tag tag(random.below(2));
             if (both.plain.posted.size() < 2 && random.chance(0.5)) {
-                Pattern pattern{.source = source, .tag = tag};
-                if (random.chance(0.3)) pattern.source.reset();
-                if (random.chance(0.3)) pattern.tag.reset();
-                ASSERT_NO_FATAL_FAILURE(both.post(pattern)) << step;
+                ASSERT_NO_FATAL_FAILURE(both.post(random_pattern(random, source, tag))) << step;
             } else if (!both.plain.posted.empty() && random.chance(0.2)) {
                 both.matcher.remove(*both.plain.posted.front());
                 both.plain.posted.pop_front();

@@ -14,6 +14,7 @@
 #include "port/link.hpp"
 #include "runtime/progress.hpp"
 #include "runtime/waker.hpp"
+#include "support/linkless_carrier.hpp"
 
 namespace nexar::runtime {
 
@@ -30,7 +31,7 @@ inline std::unique_ptr<Progress> make_user_loop() {
 }
 
 /// A carrier with one descriptor and no links. Any thread may send it numbers.
-class FakeCarrier final : public port::Carrier {
+class FakeCarrier final : public LinklessCarrier {
 public:
     FakeCarrier();
 
@@ -41,11 +42,6 @@ public:
 
     int descriptor() const noexcept override { return near_.number(); }
     bool wants_write() const noexcept override { return wants_write_; }
-    bool on_ready(TimePoint /*now*/) override { return false; }
-    void flush(TimePoint /*now*/) override {}
-    std::optional<TimePoint> next_deadline() const override { return std::nullopt; }
-    std::optional<port::LinkEvent> poll_event() override { return std::nullopt; }
-    void forget(port::LinkId /*link*/) override {}
 
 private:
     Descriptor near_;

@@ -10,6 +10,7 @@
 #include "base/buffer_pool.hpp"
 #include "support/fake_link.hpp"
 #include "support/link_end.hpp"
+#include "support/linkless_carrier.hpp"
 #include "support/said.hpp"
 
 namespace nexar::runtime {
@@ -31,17 +32,10 @@ NodeId node(std::uint8_t number) {
 }
 
 /// Invites to the one link that the test plays.
-class OneLinkCarrier final : public port::Carrier {
+class OneLinkCarrier final : public LinklessCarrier {
 public:
     explicit OneLinkCarrier(port::LinkId link) : link_(link) {}
 
-    int descriptor() const noexcept override { return -1; }
-    bool wants_write() const noexcept override { return false; }
-    bool on_ready(TimePoint /*now*/) override { return false; }
-    void flush(TimePoint /*now*/) override {}
-    std::optional<TimePoint> next_deadline() const override { return std::nullopt; }
-    std::optional<port::LinkEvent> poll_event() override { return std::nullopt; }
-    void forget(port::LinkId /*link*/) override {}
     Result<port::Invitation> invite(TimePoint /*now*/, const Identity& /*peer*/) override {
         return port::Invitation{.link = link_, .bytes = {std::byte{1}}};
     }

@@ -13,12 +13,13 @@
 #include "port/link.hpp"
 #include "runtime/progress.hpp"
 #include "runtime/waker.hpp"
+#include "support/linkless_carrier.hpp"
 
 namespace nexar::runtime {
 
 /// A carrier like that of shared memory: an arrival makes the descriptor readable only if the
 /// carrier sleeps.
-class QuietCarrier final : public port::Carrier {
+class QuietCarrier final : public LinklessCarrier {
 public:
     /// Any thread may call. The order of the two operations, here and in fall_asleep(), is that of
     /// the argument in Progress::lull().
@@ -37,12 +38,6 @@ public:
         return seen_;
     }
     int descriptor() const noexcept override { return waker_.descriptor(); }
-    bool wants_write() const noexcept override { return false; }
-    bool on_ready(TimePoint /*now*/) override { return false; }
-    void flush(TimePoint /*now*/) override {}
-    std::optional<TimePoint> next_deadline() const override { return std::nullopt; }
-    std::optional<port::LinkEvent> poll_event() override { return std::nullopt; }
-    void forget(port::LinkId /*link*/) override {}
     bool fall_asleep() noexcept override {
         EXPECT_FALSE(asleep()) << "wake_up() must come in between";
         asleep_.store(true, std::memory_order_seq_cst);
