@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,9 +15,14 @@ public:
     explicit Report(std::string json_path) : json_path_(std::move(json_path)) {}
 
     void row(std::string_view name, double value, std::string_view unit);
+    /// A figure that must not exceed `bar`. The row also has "bar" and "ok".
+    void row(std::string_view name, double value, std::string_view unit, double bar);
 
     /// Adds a row without printing it, for figures that a table has already shown.
     void keep(std::string_view name, double value, std::string_view unit);
+
+    /// True if no figure exceeds its bar.
+    bool all_ok() const;
 
     /// Writes the file. On failure prints an error and returns false.
     bool finish() const;
@@ -26,6 +32,7 @@ private:
         std::string name;
         double value;
         std::string unit;
+        std::optional<double> bar{};
     };
 
     std::string json_path_;

@@ -73,9 +73,18 @@ void add_control(const std::filesystem::path& root) {
                                     .rank = Rank(1),
                                     .context = kContext,
                                     .sequence = Sequence(7)});
-    add_message<wire::Heartbeat>(
-        root, {},
-        {.epoch = Epoch(3), .number = 12, .sent_at = 5s, .echo = 4999ms, .echo_delay = 250us});
+    add_message<wire::Heartbeat>(root, {},
+                                 {.epoch = Epoch(3),
+                                  .number = 12,
+                                  .sent_at = 5s,
+                                  .echo = 4999ms,
+                                  .echo_delay = 250us,
+                                  .counter = 2,
+                                  .wants_answer = true});
+    add_message<wire::Revoke>(root, {}, {.context = kContext});
+    add_message<wire::NewWorld>(
+        root, {.members = std::vector<wire::WorldMember>(2)},
+        {.context = kContext, .members = std::vector<wire::WorldMember>(3)});
     add_message<wire::Credit>(root, {.headers = 1},
                               {.pool = wire::CreditPool::communicator,
                                .context = kContext,
@@ -127,6 +136,49 @@ void add_collectives(const std::filesystem::path& root) {
                                         .code = static_cast<Errc>(999),
                                         .rank = Rank(2),
                                         .text = "it was cancelled"});
+}
+
+void add_agreements(const std::filesystem::path& root) {
+    using wire::AgreementStep;
+    const wire::AgreementValue value{.flags = 5,
+                                     .fingerprint = 0xfeedfacecafebeef,
+                                     .creation = 8,
+                                     .epoch = Epoch(4),
+                                     .words = {9, 10, 11, 12},
+                                     .lost = {Rank(0), Rank(3)}};
+    const wire::Agreement question{
+        .step = AgreementStep::question, .context = kContext, .number = 2, .epoch = Epoch(5)};
+    wire::Agreement state = question;
+    state.step = AgreementStep::state;
+    state.call = {{.kind = wire::AgreementKind::exclude,
+                   .flags = 7,
+                   .fingerprint = value.fingerprint,
+                   .creations = 3,
+                   .newest = Epoch(6),
+                   .words = {1, 2, 3, 4},
+                   .excluded = {Rank(1)}}};
+    state.stored_in = Epoch(4);
+    state.value = {value};
+    add_message<wire::Agreement>(root, question, state);
+    const Corpus corpus(root, "agreement");
+    const auto add = [&](const std::string& name, AgreementStep step, auto change) {
+        wire::Agreement agreement = question;
+        agreement.step = step;
+        change(agreement);
+        corpus.add(name, encoded(agreement));
+    };
+    add("proposal", AgreementStep::proposal, [&](auto& x) { x.value = {value}; });
+    add("stored", AgreementStep::stored, [](auto&) {});
+    add("decision", AgreementStep::decision, [&](auto& x) { x.value = {value}; });
+    add("failure", AgreementStep::decision,
+        [](auto& x) { x.value = {{.code = static_cast<Errc>(999), .text = "different calls"}}; });
+    add("waiting", AgreementStep::waiting, [](auto& x) { x.missing = {Rank(1), Rank(2)}; });
+    Bytes without_value = encoded(question);
+    without_value.at(wire::kFrameHeaderBytes) = static_cast<std::byte>(AgreementStep::decision);
+    corpus.add("decision_without_value", without_value);
+    Bytes unordered = encoded(state);
+    unordered.at(wire::kFrameHeaderBytes + 176) = std::byte{3};
+    corpus.add("unordered_ranks", unordered);
 }
 
 void add_calls(const std::filesystem::path& root) {
@@ -225,6 +277,7 @@ int main(int argc, char** argv) {
     add_headers(root);
     add_control(root);
     add_collectives(root);
+    add_agreements(root);
     add_calls(root);
     add_certificates(root);
     fuzz::add_join(root);

@@ -21,7 +21,20 @@ wire::ViewMember member(std::uint32_t rank) {
     return {.node = counted<16>(0x10 + rank),
             .incarnation = rank,
             .rank = Rank(rank),
-            .addresses = {{"10.0.0.7:7400"}, {"[fd00::7]:7400"}}};
+            .addresses = {{"10.0.0.7:7400"}, {"[fd00::7]:7400"}},
+            .key_hash = counted<32>(0xc0),
+            .token = counted<16>(0x30),
+            .host = "node7"};
+}
+
+wire::ViewFrame view() {
+    return {.epoch = Epoch(4),
+            .witness = counted<16>(0x40),
+            .witness_incarnation = 3,
+            .next_rank = Rank(5),
+            .members = {member(0), member(2)},
+            .spent = {{.token = counted<16>(0x30), .uses = 2}, {.token = counted<16>(0x50)}},
+            .left = {Rank(1), Rank(3)}};
 }
 
 void add_lane(const std::filesystem::path& root) {
@@ -36,11 +49,7 @@ void add_lane(const std::filesystem::path& root) {
     add_message<wire::Admission>(
         root, {},
         {.node = counted<16>(0x10), .incarnation = 1, .certificate = Bytes(60, std::byte{0x30})});
-    add_message<wire::ViewFrame>(root, {.epoch = Epoch(1)},
-                                 {.epoch = Epoch(4),
-                                  .witness = counted<16>(0x40),
-                                  .witness_incarnation = 3,
-                                  .members = {member(0), member(2)}});
+    add_message<wire::ViewFrame>(root, {.epoch = Epoch(1)}, view());
     add_message<wire::Formation>(
         root, {}, {.joined = 3, .world_size = 4, .text = "3 of 4 joined; rank 2 is missing"});
     add_message<wire::Renewal>(root, {}, {.signing_request = Bytes(40, std::byte{0x30})});
@@ -49,6 +58,41 @@ void add_lane(const std::filesystem::path& root) {
                                    .address = {"10.0.0.9:41000"},
                                    .round_trip = std::chrono::microseconds(120),
                                    .why = "172.17.0.1:41000: another node"});
+}
+
+void add_membership(const std::filesystem::path& root) {
+    using wire::BallotStep;
+    add_message<wire::Suspicion>(root, {},
+                                 {.step = wire::SuspicionStep::suspected,
+                                  .node = counted<16>(0x20),
+                                  .incarnation = 6,
+                                  .counter = 2});
+    const wire::BallotNumber number{.round = 7, .proposer = counted<16>(0x10)};
+    const wire::BallotNumber lower{.round = 4, .proposer = counted<16>(0x20)};
+    const wire::Ballot prepare{.epoch = Epoch(4), .number = number};
+    wire::Ballot promise = prepare;
+    promise.step = BallotStep::promise;
+    promise.other = lower;
+    promise.view = {view()};
+    add_message<wire::Ballot>(root, prepare, promise);
+    const Corpus ballots(root, "ballot");
+    const auto add = [&](const std::string& name, BallotStep step) {
+        wire::Ballot ballot = prepare;
+        ballot.step = step;
+        if (step == BallotStep::accept) ballot.view = {view()};
+        if (step == BallotStep::refused) ballot.other = lower;
+        ballots.add(name, encoded(ballot));
+    };
+    add("promise_of_no_vote", BallotStep::promise);
+    add("accept", BallotStep::accept);
+    add("accepted", BallotStep::accepted);
+    add("refused", BallotStep::refused);
+    Bytes empty_accept = encoded(prepare);
+    empty_accept.at(wire::kFrameHeaderBytes) = static_cast<std::byte>(BallotStep::accept);
+    ballots.add("accept_without_view", empty_accept);
+    Bytes other_epoch = encoded(promise);
+    other_epoch.at(wire::kFrameHeaderBytes + 1) = std::byte{5};
+    ballots.add("view_of_another_epoch", other_epoch);
 }
 
 void add_files(const std::filesystem::path& root) {
@@ -66,9 +110,16 @@ void add_files(const std::filesystem::path& root) {
          .incarnation = 3,
          .epoch = Epoch(4),
          .world_size = 2,
-         .formed = true,
-         .members = {{.member = member(1), .token = counted<16>(0x30), .host = "node7"}},
-         .spent = {{.token = counted<16>(0x30), .uses = 2}, {.token = counted<16>(0x50)}}});
+         .members = {member(1)},
+         .spent = {{.token = counted<16>(0x30), .uses = 2}, {.token = counted<16>(0x50)}},
+         .origin = counted<32>(0x60),
+         .least_epoch = Epoch(6),
+         .view = {{.epoch = Epoch(4), .next_rank = Rank(5), .members = {member(2)}}},
+         .promised_round = 2,
+         .promised_by = counted<16>(0x10),
+         .accepted_round = 1,
+         .accepted_by = counted<16>(0x20),
+         .accepted = {{.epoch = Epoch(5), .next_rank = Rank(5)}}});
 }
 
 void add_join_strings(const std::filesystem::path& root) {
@@ -109,6 +160,7 @@ void add_join_strings(const std::filesystem::path& root) {
 
 void add_join(const std::filesystem::path& root) {
     add_lane(root);
+    add_membership(root);
     add_files(root);
     add_join_strings(root);
 }

@@ -7,6 +7,7 @@
 #include <nexar/buffer.hpp>
 #include <nexar/chunk_collectives.hpp>
 #include <nexar/export.hpp>
+#include <nexar/rpc.hpp>
 #include <nexar/status.hpp>
 #include <nexar/wait.hpp>
 #include <nexar/work.hpp>
@@ -85,6 +86,12 @@ template <class R>
 concept Regions = AnyRange<R> && std::convertible_to<std::ranges::range_reference_t<R>, Region>;
 
 }  // namespace detail
+
+/// The outcome of Communicator::agree(), equal on all ranks.
+struct Agreed {
+    std::uint64_t flags = 0;  // the bitwise AND of the flags of all ranks that took part
+    std::vector<int> lost{};  // ranks of the communicator that have failed or left, ascending
+};
 
 /// A set of ranks that exchange messages and run collectives. A handle: copies refer to the same
 /// communicator.
@@ -260,6 +267,68 @@ public:
         return subgroup_of(members);
     }
 
+    // Going on after a failure. When a member fails, all pending and later calls in this
+    // communicator end with Errc::membership_changed; communicators without that member are not
+    // affected. The calls below still work then, and after revoke(). Every surviving rank must make
+    // them in the same order.
+
+    /// Ends all pending and later calls in this communicator, on all its ranks, with Errc::revoked,
+    /// so that ranks that do not know of a failure do not wait for those that do. One rank
+    /// suffices.
+    void revoke() const;
+
+    /// Agrees on the AND of the flags, and on the ranks that are lost. Uniform: if any rank gets a
+    /// result, even one that fails right afterwards, all surviving ranks get the same result.
+    Work<Agreed> agree(std::uint64_t flags = ~std::uint64_t{0}) const;
+
+    /// A communicator of the surviving ranks, in the same order. Waits for all of them. If this one
+    /// is the node's world(), the new one takes its place.
+    Communicator shrink() const;
+
+    /// The same, and without these ranks, whether they have failed or not. Only the other ranks
+    /// call it, and all pass the same list.
+    template <detail::Integers R>
+    Communicator rebuild_excluding(const R& ranks) const {
+        std::vector<std::int64_t> excluded;
+        for (const auto rank : ranks) excluded.push_back(static_cast<std::int64_t>(rank));
+        return rebuilt_excluding(excluded);
+    }
+
+    // Taking in processes that have joined, see Node::elastic_checkpoint().
+
+    /// A communicator of the surviving ranks, in the same order, followed by all members of the
+    /// cluster that are not in this one. Waits for the ranks of this communicator. On a process
+    /// that has just joined, Node::world() returns the new communicator.
+    Communicator grow() const;
+    /// The same with only these members; they are named by their rank in the cluster, see
+    /// Node::members(). Every rank passes the same list.
+    template <detail::Integers R>
+    Communicator rebuild_adding(const R& members) const {
+        std::vector<std::int64_t> added;
+        for (const auto member : members) added.push_back(static_cast<std::int64_t>(member));
+        return rebuilt_adding(added);
+    }
+
+    /// Calls a function that a rank of this communicator serves, see Node::call() and Node::serve().
+    template <class R = Payload, class A>
+        requires detail::Passable<std::remove_cvref_t<A>> && detail::Returnable<R>
+    Work<R> call(int rank, const FunctionName& name, A&& argument,
+                 const CallOptions& options = {}) const {
+        return Work<R>(
+            detail::start_call(body(), rank, name, detail::argument_of(std::forward<A>(argument)),
+                               options, detail::expected<R>()),
+            &detail::take_response<R>);
+    }
+    template <class R = Payload>
+        requires detail::Returnable<R>
+    Work<R> call(int rank, const FunctionName& name, const CallOptions& options = {}) const {
+        return Work<R>(detail::start_call(body(), rank, name, {}, options, detail::expected<R>()),
+                       &detail::take_response<R>);
+    }
+
+    /// The rank in the cluster of each rank of this communicator, see Node::members().
+    std::vector<int> members() const;
+
     /// Ends the program on every rank of the world, not only of this communicator. All pending and
     /// later calls of every member fail with Errc::aborted, in all communicators, including remote
     /// procedure calls and a join() that has not returned: Error::abort_code() is `code`,
@@ -288,6 +357,8 @@ private:
                      SendOptions options) const;
     Work<Status> recv_list(std::vector<Region> regions, SourcePattern from, TagPattern tag) const;
     std::optional<Communicator> subgroup_of(std::span<const std::int64_t> ranks) const;
+    Communicator rebuilt_excluding(std::span<const std::int64_t> ranks) const;
+    Communicator rebuilt_adding(std::span<const std::int64_t> members) const;
 };
 
 }  // namespace nexar

@@ -41,10 +41,16 @@ enum class Errc : std::uint16_t {
     cancelled = 400,
     closed = 401,
     aborted = 402,
+    // Recover: the members of the cluster have changed; shrink the communicator, or join again.
+    membership_changed = 500,
+    minority_partition = 501,
+    peer_unreachable = 502,
+    revoked = 503,
+    evicted = 504,
 };
 
 /// What the caller can do about an error.
-enum class Remedy : std::uint8_t { own_fault, give_up, retry, stopped };
+enum class Remedy : std::uint8_t { own_fault, give_up, retry, stopped, recover };
 
 NEXAR_EXPORT Remedy remedy(Errc code) noexcept;
 

@@ -13,10 +13,12 @@
 #include <nexar/join.hpp>
 #include <nexar/kept.hpp>
 #include <nexar/log.hpp>
+#include <nexar/membership.hpp>
 #include <nexar/node.hpp>
 #include <nexar/numeric.hpp>
 #include <nexar/operators.hpp>
 #include <nexar/range.hpp>
+#include <nexar/resilient.hpp>
 #include <nexar/result.hpp>
 #include <nexar/rpc.hpp>
 #include <nexar/seed.hpp>

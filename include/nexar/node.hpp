@@ -6,6 +6,7 @@
 #include <memory>
 #include <nexar/communicator.hpp>
 #include <nexar/export.hpp>
+#include <nexar/membership.hpp>
 #include <nexar/rpc.hpp>
 #include <nexar/shared_buffer.hpp>
 #include <optional>
@@ -71,8 +72,33 @@ public:
     Node& operator=(Node&&) noexcept;
     ~Node();
 
-    /// The communicator of all members.
+    /// The newest world: at first the communicator of all members; later the one that
+    /// Communicator::shrink(), grow() or elastic_checkpoint() made from it. In a process that has
+    /// joined a running cluster, the first call waits until the others have called one of the last
+    /// two.
     Communicator world() const;
+
+    // Members that come and go. docs/membership.md explains them.
+
+    /// The rank of this process in the cluster; see nexar/membership.hpp.
+    int rank() const;
+    /// The ranks of all members, ascending, and the epoch in which the members agreed on them.
+    std::vector<int> members() const;
+    std::uint64_t epoch() const;
+
+    Failures failures() const { return Failures(body_); }
+
+    /// A point at which the world may change. Every rank of the world must call it, at the same
+    /// place of the program: processes that have joined meanwhile are taken in, and ranks that have
+    /// called leave() are let go. Returns nullopt if nothing has changed; that costs one barrier.
+    std::optional<WorldChange> elastic_checkpoint() const;
+    /// Asks to leave: the next elastic_checkpoint() makes a world without this rank.
+    void leave() const;
+    /// Sets what carries the application's state to processes that join.
+    void on_join(StateHooks hooks) const;
+    /// Overrides the setting `recovery`. With Recovery::automatic, calls `on_change` after the
+    /// world has shrunk, on the thread that makes progress.
+    void recover(Recovery policy, std::function<void(const WorldChange&)> on_change = {}) const;
 
     /// Elements, all zero, in memory that the other ranks of this host can read in place; see
     /// SharedBuffer. Where the node has no shared memory with other ranks, this is ordinary memory.
@@ -82,7 +108,8 @@ public:
         return SharedBuffer<T>(body_, count);
     }
 
-    // Remote procedure calls between members, by world rank. A call that arrives before the
+    // Remote procedure calls between members, by their rank in the cluster; Communicator::call()
+    // calls by rank in a communicator. A call that arrives before the
     // function is served fails with Errc::unknown_function: serve first, then tell the callers.
 
     /// Lets members call `function`: R(), R(const Call&), R(T) or R(const Call&, T). T is a

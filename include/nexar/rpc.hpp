@@ -26,6 +26,7 @@
 namespace nexar {
 
 namespace detail {
+class CommunicatorBody;
 class NodeBody;
 class ServedFunction;
 NEXAR_EXPORT std::uint16_t checked_number(std::int64_t number);
@@ -85,7 +86,7 @@ struct CallOptions {
 
 /// A call as seen by the function. Valid until the function returns.
 struct Call {
-    int caller = 0;  // world rank, from the caller's certificate
+    int caller = 0;  // its rank in the cluster (Node::rank()), from its certificate
     std::span<const std::byte> argument{};
     /// Stop is requested when the caller cancels, dies or times out, when this node closes, or when
     /// the program aborts.
@@ -105,7 +106,7 @@ struct FunctionOptions {
     /// Called on the thread that makes progress, so it must not block. Empty selects the node's
     /// thread pool.
     Executor executor{};
-    /// World ranks that may call the function; nullopt allows all.
+    /// Members that may call the function, by their rank in the cluster; nullopt allows all.
     std::optional<std::vector<int>> callers{};
     std::size_t max_request = std::size_t{64} << 20U;
 };
@@ -300,6 +301,9 @@ Argument argument_of(A&& value) {
 }
 
 NEXAR_EXPORT TaskOwner start_call(const std::shared_ptr<NodeBody>& node, int rank,
+                                  const FunctionName& function, const Argument& argument,
+                                  const CallOptions& options, const Expected& expected);
+NEXAR_EXPORT TaskOwner start_call(const std::shared_ptr<CommunicatorBody>& communicator, int rank,
                                   const FunctionName& function, const Argument& argument,
                                   const CallOptions& options, const Expected& expected);
 NEXAR_EXPORT Served serve(const std::shared_ptr<NodeBody>& node, const FunctionName& name,

@@ -23,11 +23,26 @@ struct TokenOptions {
 struct SeedOptions {
     /// Address and UDP port; port 0 selects a free one. Empty means all addresses, port 7400.
     std::string listen{};
-    /// Number of members of the cluster.
+    /// Number of members with which the cluster forms. Later, processes may join it and leave it.
     int world = 1;
+    /// The most members that the cluster may ever have at the same time; 0: no limit.
+    int max_world = 0;
     /// Directory for the cluster's keys and members; created if absent. If empty, nothing is
     /// stored, and the cluster ends with this object.
     std::string state_dir{};
+    /// The state was restored from a copy that the seed cannot recognise as one, such as a snapshot
+    /// of the disk or of the whole machine. The seed then does not vote on changes of the members
+    /// until they accept it again: votes that it has forgotten could otherwise split the cluster.
+    bool restored = false;
+    /// This seed stands in for another one, which forms the cluster: it learns the members from
+    /// them, lets processes join, and becomes the witness when the other seed is gone. Both need
+    /// the same CA.
+    bool second = false;
+    /// A directory with the CA (ca.key, ca.pem) of another seed of the same cluster, which a seed
+    /// without a CA of its own copies into its state directory.
+    std::string ca_dir{};
+    /// Addresses of the other seeds of this cluster; join strings name them after this seed's own.
+    std::vector<std::string> other_seeds{};
     /// Processes that prove that they know this secret may join without a token. At least 128 bits.
     std::string job_secret{};
     /// Settings by name; the seed sends cluster settings to all members.

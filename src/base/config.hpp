@@ -57,6 +57,7 @@ inline constexpr auto kOtherVariables = std::to_array<std::string_view>({
     "NEXAR_LOCAL_RANK",       // set by `nexar run` for the processes it starts
     "NEXAR_LOCAL_SIZE",       //
     "NEXAR_RANK",             //
+    "NEXAR_RESTARTED",        //
     "NEXAR_SEED_HOST",        // where rank 0 of a launched job runs
     "NEXAR_SEED_PORT",        //
     "NEXAR_TEST_SEED",        // repeats a randomised test

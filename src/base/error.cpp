@@ -42,6 +42,8 @@ Remedy remedy(Errc code) noexcept {
             return Remedy::retry;
         case 4:
             return Remedy::stopped;
+        case 5:
+            return Remedy::recover;
         default:
             return Remedy::give_up;
     }
@@ -95,6 +97,16 @@ std::string_view name(Errc code) noexcept {
             return "closed";
         case Errc::aborted:
             return "aborted";
+        case Errc::membership_changed:
+            return "membership_changed";
+        case Errc::minority_partition:
+            return "minority_partition";
+        case Errc::peer_unreachable:
+            return "peer_unreachable";
+        case Errc::revoked:
+            return "revoked";
+        case Errc::evicted:
+            return "evicted";
     }
     return "unknown";
 }

@@ -54,6 +54,10 @@ std::string_view name(EventKind kind) noexcept {
             return "collective_ended";
         case EventKind::collective_waits:
             return "collective_waits";
+        case EventKind::agreement_started:
+            return "agreement_started";
+        case EventKind::agreement_ended:
+            return "agreement_ended";
         case EventKind::message_matched:
             return "message_matched";
         case EventKind::link_up:

@@ -39,6 +39,8 @@ enum class EventKind : std::uint16_t {
     collective_started = 32,  // subject: schedule::Collective; c: number of the call; d: bytes
     collective_ended = 33,    // the same
     collective_waits = 34,    // subject: the receiver of a message; c: number of the call; d: bytes
+    agreement_started = 36,   // subject: wire::AgreementKind; c: 0; d: flags
+    agreement_ended = 37,     // subject: the same; c: number of the agreement; d: agreed flags
     // The function of a call is its number, or the first 8 bytes of its name, the first in the
     // lowest byte.
 
@@ -69,6 +71,8 @@ inline constexpr std::array kEventKinds{EventKind::mark,
                                         EventKind::collective_started,
                                         EventKind::collective_ended,
                                         EventKind::collective_waits,
+                                        EventKind::agreement_started,
+                                        EventKind::agreement_ended,
                                         EventKind::message_matched,
                                         EventKind::link_up,
                                         EventKind::link_down,

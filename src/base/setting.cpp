@@ -61,7 +61,8 @@ std::string allowed_by(const SizeSpec& spec) {
     return "a size (written like 64KiB)" + bounds(spec.min, spec.max, Limits::min(), Limits::max());
 }
 std::string allowed_by(const DurationSpec& spec) {
-    return "a duration (written like 250ms)" +
+    return (spec.can_be_off ? "off, or a duration (written like 250ms)"
+                            : "a duration (written like 250ms)") +
            bounds(spec.min, spec.max, Duration::zero(), Duration::max());
 }
 std::string allowed_by(const ChoiceSpec& spec) {
@@ -98,6 +99,7 @@ Result<SettingValue> read(const SizeSpec& spec, std::string_view text) {
     return in_range(spec, value, in_quotes(text));
 }
 Result<SettingValue> read(const DurationSpec& spec, std::string_view text) {
+    if (spec.can_be_off && text == "off") return SettingValue(Duration::zero());
     NEXAR_TRY_VALUE(value, parse_duration(text));
     return in_range(spec, value, in_quotes(text));
 }

@@ -45,6 +45,7 @@ struct DurationSpec {
     Duration fallback = Duration::zero();
     Duration min = Duration::zero();
     Duration max = Duration::max();
+    bool can_be_off = false;  // "off" means 0
 };
 
 /// One of a list of names; case matters.

@@ -22,6 +22,8 @@ inline constexpr std::array<std::string_view, 2> kPoolProfiles = {"training", "i
 // In the order of Waiting (nexar/node.hpp).
 inline constexpr std::array<std::string_view, 3> kProgresses = {"auto", "spin", "sleep"};
 inline constexpr std::array<std::string_view, 2> kProtections = {"full", "none"};
+// In the order of Recovery (nexar/membership.hpp).
+inline constexpr std::array<std::string_view, 3> kRecoveries = {"manual", "automatic", "abort"};
 inline constexpr std::array<std::string_view, 2> kReproducibilities = {"ranks", "runs"};
 
 /// Every setting of nexar. Add a setting together with the code that reads it and its row in
@@ -107,6 +109,15 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
          "Bytes per second that all ranks of one machine together can send to other machines, "
          "and receive from them; 0 means that every rank can reach fabric_bandwidth at the same "
          "time"},
+    {.name = "failure_budget",
+     .spec = DurationSpec{.fallback = std::chrono::milliseconds(500),
+                          .min = Duration(0),
+                          .max = std::chrono::minutes(10),
+                          .can_be_off = true},
+     .scope = SettingScope::cluster,
+     .help = "How long a member may be silent until the others agree that it has failed; all other "
+             "times of failure detection follow from it. off, or 0s, turns detection off, for "
+             "debuggers and tests that stop processes"},
     {.name = "formation_timeout",
      .spec = DurationSpec{.fallback = std::chrono::seconds(60),
                           .min = std::chrono::milliseconds(100),
@@ -187,6 +198,11 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
      .scope = SettingScope::cluster,
      .help = "When members connect to each other: eager when the cluster forms, lazy on first use; "
              "auto is eager up to 64 members"},
+    {.name = "min_world",
+     .spec = IntegerSpec{.fallback = 1, .min = 1, .max = 16384, .unit = "ranks"},
+     .scope = SettingScope::cluster,
+     .help = "Fewest ranks with which a program continues: shrink() and elastic_checkpoint() fail "
+             "on all ranks instead of making a smaller communicator"},
     {.name = "on_abort",
      .spec = ChoiceSpec{.fallback = "exit", .choices = kAbortActions},
      .help = "What Communicator::abort() does in the calling process once all ranks know: exit "
@@ -210,6 +226,12 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
              .fallback = 4096, .min = 0, .max = Recorder::kMaxEventsPerThread, .unit = "events"},
      .help = "Number of recent events that the recorder keeps per thread, 32 bytes each; 0 turns "
              "it off"},
+    {.name = "recovery",
+     .spec = ChoiceSpec{.fallback = "manual", .choices = kRecoveries},
+     .scope = SettingScope::cluster,
+     .help = "What a node does when a member of its world fails: manual lets calls fail and leaves "
+             "the rest to the program, automatic also shrinks the world, abort ends the program "
+             "on all ranks"},
     {.name = "reproducibility",
      .spec = ChoiceSpec{.fallback = "ranks", .choices = kReproducibilities},
      .scope = SettingScope::cluster,

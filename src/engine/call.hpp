@@ -68,7 +68,8 @@ public:
     CallOperation() noexcept : Operation(Kind::call) {}
 
     // Set before start().
-    Rank to{};
+    Rank to{};                     // in the communicator,
+    std::optional<NodeId> node{};  // or this node; then `to` is only its name in messages
     std::uint16_t function = 0;
     std::string name{};  // empty: `function` identifies it
     port::ConstBytes content{};

@@ -180,10 +180,23 @@ void Calls::remove(Function& function) {
     });
 }
 
+namespace {
+
+/// The error of a call whose request was sent. A node that is closed does not care.
+Error after_request(const Error& reason) {
+    if (reason.code() == Errc::closed) return reason;
+    return {reason.code(),
+            fmt::format("{}; the request was sent, so the function may or may not have run",
+                        reason.cause()),
+            {.rank = reason.rank(), .host = reason.host()}};
+}
+
+}  // namespace
+
 void Calls::down(Peer& peer, const Error& reason) {
     PeerCalls& calls = peer.calls;
     calls.owed.clear();
-    const bool stopped = reason.code() == Errc::closed;
+    const bool stopped = reason.code() == Errc::closed || remedy(reason.code()) == Remedy::recover;
     while (CallOperation* call = calls.waiting.first()) {
         end(*call, stopped ? reason
                            : Error(Errc::link_closed,
@@ -193,7 +206,7 @@ void Calls::down(Peer& peer, const Error& reason) {
     }
     while (!calls.sent.empty()) {
         end(*calls.sent.begin()->second,
-            stopped ? reason
+            stopped ? after_request(reason)
                     : Error(Errc::outcome_unknown,
                             fmt::format("the link to the peer went down after the request "
                                         "was sent, so the function may or may not have run; "
@@ -204,6 +217,19 @@ void Calls::down(Peer& peer, const Error& reason) {
     in.reserve(calls.in.size());
     for (const auto& [id, call] : calls.in) in.push_back(call.get());
     for (InCall* call : in) stop(*call, reason);
+}
+
+void Calls::halt(Peer& peer, const Error& reason) {
+    PeerCalls& calls = peer.calls;
+    while (CallOperation* call = calls.waiting.first()) end(*call, reason);
+    while (!calls.sent.empty()) give_up(*calls.sent.begin()->second, after_request(reason));
+}
+
+void Calls::halt(const Error& reason) {
+    for (const auto& peer : *peers_) halt(*peer, reason);
+    for_each_in([&](InCall& call) {
+        if (call.local != nullptr) stop(call, reason);
+    });
 }
 
 void Calls::abort(const Error& reason) {

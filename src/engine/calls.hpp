@@ -40,6 +40,10 @@ public:
     /// Sets the communicator that determines the ranks of callers. Must precede the first call.
     void set_world(Context& world) noexcept { world_ = &world; }
     const Context* world() const noexcept { return world_; }
+    /// Sets the rank of this node in the cluster.
+    void set_own_rank(Rank rank) noexcept { own_rank_ = rank; }
+    /// The rank of this node in the cluster, or in the world if there is no cluster.
+    std::optional<Rank> own_rank() const noexcept;
 
     /// Fails with invalid_argument when another function has the same name or number.
     Result<void> add(Function& function);
@@ -72,6 +76,10 @@ public:
     void drain(Peer& peer);
     void down(Peer& peer, const Error& reason);
     void close();
+    /// Ends the calls of this node: all, or those to one peer whose links may be up. Those of peers
+    /// go on.
+    void halt(const Error& reason);
+    void halt(Peer& peer, const Error& reason);
     /// The program was aborted: outgoing calls end with `reason`. Incoming calls are no longer
     /// answered, since the engine tells their callers of the abort.
     void abort(const Error& reason);
@@ -125,6 +133,7 @@ private:
     std::size_t eager_limit_;
     const std::vector<std::unique_ptr<Peer>>* peers_;
     Context* world_ = nullptr;
+    std::optional<Rank> own_rank_{};
     TimePoint now_{};
     bool closing_ = false;
     bool aborted_ = false;

@@ -47,7 +47,13 @@ Function* Calls::find(std::uint16_t number, std::string_view name) const noexcep
     return found == by_name_.end() ? nullptr : found->second;
 }
 
+std::optional<Rank> Calls::own_rank() const noexcept {
+    if (own_rank_ || world_ == nullptr) return own_rank_;
+    return world_->me;
+}
+
 std::optional<Rank> Calls::rank_of(Peer& peer) const {
+    if (peer.rank) return peer.rank;
     if (!peer.calls.rank && world_ != nullptr) {
         const auto same = [&](const Pair* pair) { return pair != nullptr && pair->peer == &peer; };
         const auto found = std::ranges::find_if(world_->pairs, same);
@@ -163,7 +169,8 @@ void Calls::on_cancel(Peer& peer, std::uint64_t id) {
 
 void Calls::start_local(CallOperation& call, Context& context) {
     Function* function = find(call.function, call.name);
-    if (const auto no = objection(nullptr, context.me, call.content.size(), function)) {
+    const Rank caller = own_rank_.value_or(context.me);
+    if (const auto no = objection(nullptr, caller, call.content.size(), function)) {
         return end(call, no);
     }
     auto made = std::make_unique<InCall>();
@@ -172,7 +179,7 @@ void Calls::start_local(CallOperation& call, Context& context) {
     self_.in.emplace(in.id, std::move(made));
     in.incoming.calls = this;
     in.function = function;
-    in.caller = context.me;
+    in.caller = caller;
     in.held = call.content.size();
     self_.held += in.held;
     in.argument.assign(call.content.begin(), call.content.end());

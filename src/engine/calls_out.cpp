@@ -39,11 +39,15 @@ void Calls::start(Context& context, CallOperation& call) {
     call.incoming.on_stream = false;
     call.incoming.content.clear();
     call.response.clear();
-    if (call.to != context.me) {
+    if (call.node) {
+        const auto found = std::ranges::find_if(
+            *peers_, [&](const auto& peer) { return peer->node == *call.node && !peer->replaced; });
+        call.peer = found == peers_->end() ? nullptr : found->get();
+    } else if (call.to != context.me) {
         NEXAR_ASSERT(call.to.value() < context.pairs.size());
         call.peer = context.pairs[call.to.value()]->peer;
-        call.peer->calls.waiting.push_back(call);
     }
+    if (call.peer != nullptr) call.peer->calls.waiting.push_back(call);
     if (call.deadline) due_out_.emplace_hint(due_out_.end(), *call.deadline, &call);
     if (call.content.size() > limits_.max_request) {
         return end(call,
@@ -54,6 +58,9 @@ void Calls::start(Context& context, CallOperation& call) {
     }
     if (call.deadline && *call.deadline <= now_) return end(call, too_late(call));
     if (call.peer == nullptr) return start_local(call, context);
+    if (call.peer->lost && remedy(call.peer->lost->code()) == Remedy::recover) {
+        return end(call, *call.peer->lost);
+    }
     if (call.peer->lost) {
         return end(call, Error(Errc::link_closed, fmt::format("the link to the peer is down: {}",
                                                               call.peer->lost->cause())));

@@ -274,6 +274,8 @@ struct ContextCollectives {
     std::uint64_t profile_hash = profile.hash();
     std::uint64_t next = 0;      // the number of the next call
     std::uint64_t internal = 0;  // calls of the engine itself, before all others
+    std::uint64_t halted = 0;    // calls that failed because this node may not run any
+    bool some_lost = false;      // a member is gone
     /// Calls from number `first` on; nullptr: it has ended.
     std::deque<CollectiveOperation*> running{};
     std::uint64_t first = 0;

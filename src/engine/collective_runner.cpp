@@ -195,6 +195,8 @@ void CollectiveRunner::reserve(Context& context, CollectiveOperation& operation)
 
 void CollectiveRunner::begin(CollectiveOperation& operation) {
     Context& context = *operation.context;
+    if (context.over) return abandon(operation, *context.over);
+    if (services_->halted()) return abandon(operation, *services_->halted());
     forget_places(context, operation.number);
     run(context, operation);
     drain_all(context);

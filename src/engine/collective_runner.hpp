@@ -100,8 +100,15 @@ public:
     void down(Peer& peer, const Error& reason);
     /// This side leaves the communicator: its pending operations fail on all ranks.
     void close(Context& context, const std::optional<Error>& why);
-    /// The program was aborted: ends all operations. The engine tells the members of the abort.
-    void abort(Context& context, const Error& error);
+    /// Ends all operations. With `tell`, tells the members, who learn of an abort otherwise.
+    void abort(Context& context, const Error& error, bool tell = false);
+    /// All operations of the communicator fail from now on. With `tell`, tells the members.
+    void stop(Context& context, const Error& error, bool tell);
+    /// This node may not run operations for now: ends those of a communicator, on all ranks.
+    void halt(Context& context, const Error& error);
+    /// The links of a peer are down, and nobody knows yet whether the peer is lost: ends what only
+    /// waited for a link.
+    void strand(Peer& peer);
     /// Ends a communicator in which no operation is pending.
     void end(Context& context);
     /// The peer ended the communicator after taking part in `operations` operations.
@@ -228,7 +235,6 @@ private:
     IntrusiveList<CollectiveOperation, &CollectiveOperation::running_hook> running_{};
     IntrusiveList<MemoryCollectives, &MemoryCollectives::polled_hook> polled_{};
     OwnBuffers buffers_{};
-    bool some_lost_ = false;  // a peer is gone
 };
 
 }  // namespace nexar::engine

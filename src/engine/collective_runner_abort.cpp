@@ -49,6 +49,9 @@ void CollectiveRunner::pass_over(Context& context, const Error& reason) {
     }
     *here.past_call(number) = {};
     drop_early(context, number);
+    // A program that calls on and on must not fill the queues of frames to its peers.
+    constexpr std::uint64_t kMostHalted = 256;
+    if (services_->halted() && ++here.halted > kMostHalted) end_from(context, number, reason);
     if (!here.is_over(number))
         tell_all(context, number, reason.within({.rank = public_rank(context.me)}));
 }
@@ -187,7 +190,7 @@ Error CollectiveRunner::unfit(const CollectiveTerms& terms, std::uint64_t number
 }
 
 Result<void> CollectiveRunner::on_abort(Pair& pair, const wire::CollectiveAbort& abort) {
-    if (pair.context == nullptr) return {};
+    if (pair.context == nullptr || is_over(pair)) return {};
     Context& context = *pair.context;
     const Rank rank = abort.rank.value() < context.pairs.size() ? abort.rank : pair.rank;
     const Error error(abort.code, printable(abort.text, wire::kMaxReportTextBytes),
@@ -300,12 +303,12 @@ void CollectiveRunner::expire(CollectiveOperation& operation) {
 }
 
 void CollectiveRunner::down(Peer& peer, const Error& reason) {
-    some_lost_ = true;
     peer.collectives.on_lane.pair = nullptr;
     while (Pair* blocked = peer.collectives.blocked.pop_front()) {
         blocked->collectives_blocked = false;
     }
     for (const auto& [id, pair] : peer.pairs) {
+        if (pair->context != nullptr) pair->context->collectives.some_lost = true;
         if (!pair->collectives) continue;
         PairCollectives& here = *pair->collectives;
         here.said.clear();
@@ -350,8 +353,8 @@ void CollectiveRunner::lose(CollectiveIn& in) {
     if (operation != nullptr) conclude(*operation);
 }
 
-void CollectiveRunner::abort(Context& context, const Error& error) {
-    end_from(context, context.collectives.first, error, false);
+void CollectiveRunner::abort(Context& context, const Error& error, bool tell) {
+    end_from(context, context.collectives.first, error, tell);
 }
 
 void CollectiveRunner::close(Context& context, const std::optional<Error>& why) {

@@ -19,7 +19,7 @@ namespace nexar::engine {
 Result<LanePayload> CollectiveRunner::on_header(Peer& peer, Pair& pair,
                                                 const wire::CollectiveHeader& header) {
     const bool on_lane = header.place == wire::PayloadPlace::lane;
-    if (pair.ended) return LanePayload{.bytes = on_lane ? header.size : 0};
+    if (pair.ended || is_over(pair)) return LanePayload{.bytes = on_lane ? header.size : 0};
     if (pair.context == nullptr || !pair.begun_out) {
         return Error(Errc::protocol_violation,
                      "the peer runs a collective in a communicator that this side has not made");
@@ -249,7 +249,7 @@ void CollectiveRunner::take(CollectiveOperation& operation, std::uint32_t step, 
 
 Awaited CollectiveRunner::look_up(Peer& peer, const TransferName& name) {
     const auto found = peer.pairs.find(name.context);
-    if (found == peer.pairs.end() || found->second->context == nullptr) {
+    if (found == peer.pairs.end() || found->second->context == nullptr || is_over(*found->second)) {
         return {.state = Awaited::State::over};  // the communicator has ended
     }
     const PairCollectives* const here = found->second->collectives.get();

@@ -37,7 +37,7 @@ bool CollectiveRunner::run_at_once(Context& context, CollectiveOperation& operat
     const ContextCollectives& here = context.collectives;
     MemoryCollectives& memory = *here.memory;
     const bool plain =
-        here.early.empty() && here.heard_of(operation.number) == nullptr && !some_lost_;
+        here.early.empty() && here.heard_of(operation.number) == nullptr && !here.some_lost;
     if (!plain || !memory.queue.empty()) return false;
     begin_call(memory, operation);
     const MemoryExecutor::State state = memory.executor.advance();
@@ -94,7 +94,7 @@ bool CollectiveRunner::pump_memory(MemoryCollectives& memory) {
             continue;
         }
         if (state == MemoryExecutor::State::waiting) {
-            if (some_lost_ && end_if_lost(memory, *operation)) continue;
+            if (memory.context->collectives.some_lost && end_if_lost(memory, *operation)) continue;
             break;
         }
         if (operation->silent) break;  // it waits for the reason
@@ -117,7 +117,7 @@ bool CollectiveRunner::pump_memory(MemoryCollectives& memory) {
 bool CollectiveRunner::begin_memory(MemoryCollectives& memory, CollectiveOperation& operation) {
     if (memory.context->collectives.is_over(operation.number)) return false;
     begin_call(memory, operation);
-    if (some_lost_) end_if_absent(memory, operation);
+    if (memory.context->collectives.some_lost) end_if_absent(memory, operation);
     return true;
 }
 

@@ -230,9 +230,10 @@ void CollectiveRunner::released(CollectiveSend& send, port::SendOutcome outcome)
 
 template <class Message>
 void CollectiveRunner::say(Pair& pair, const Message& message) {
-    if (pair.peer->lost) return;
+    if (pair.peer->lost || pair.peer->transfers.over()) return;
     if constexpr (std::is_same_v<Message, wire::CollectiveAbort>) {
-        if (message.code == Errc::aborted) return;  // the engine tells every member
+        // The engine tells every member of an abort, and nobody listens to an evicted node.
+        if (message.code == Errc::aborted || message.code == Errc::evicted) return;
     }
     if (!pair.collectives) pair.collectives = std::make_unique<PairCollectives>();
     pair.collectives->said.push_back(wire::to_bytes(message));

@@ -8,7 +8,8 @@ namespace nexar::engine {
 bool CollectiveRunner::publish(Context& context, CollectiveOperation& operation) {
     ContextCollectives& here = context.collectives;
     MemoryCollectives* const memory = here.memory.get();
-    if (memory == nullptr || some_lost_ || memory->begun || !memory->queue.empty()) return false;
+    if (memory == nullptr || here.some_lost || memory->begun || !memory->queue.empty())
+        return false;
     if (!here.early.empty() || here.heard_of(here.next) != nullptr) return false;
     operation.begins_late = false;  // as an earlier call with the same object may have done
     if (!plan(context, operation) || operation.plan->memory() == nullptr) return false;

@@ -2,6 +2,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <nexar/error.hpp>
+#include <optional>
+#include <utility>
 #include <vector>
 #include "base/types.hpp"
 
@@ -27,6 +30,10 @@ struct Context {
     std::uint16_t index = 0;      // among the communicators of this process, see Recording
     std::vector<Pair*> pairs;     // by rank; nullptr for this node itself
     std::uint64_t creations = 0;  // communicators made from this one
+    /// Why every operation of this communicator fails: it lost a member, or a rank revoked it.
+    std::optional<Error> over{};
+    bool revoked = false;
+    std::vector<std::pair<Epoch, Rank>> lost{};  // members that were evicted, in order
 
     // Messages.
     Matcher matcher;

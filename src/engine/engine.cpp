@@ -27,7 +27,8 @@ MessageLimits message_limits(const EngineOptions& options) {
             .bulk_head = options.bulk_head,
             .shared = options.shared,
             .max_asking = options.max_control_backlog,
-            .cancel_patience = options.cancel_patience};
+            .cancel_patience = options.cancel_patience,
+            .awaits_verdicts = options.awaits_verdicts};
 }
 
 }  // namespace
@@ -38,7 +39,8 @@ Engine::Engine(const EngineOptions& options, BufferPool& pool)
       transfers_(*this, transfer_limits(options)),
       messages_(*this, message_limits(options), pool),
       calls_(*this, options.calls, options.eager_limit, peers_),
-      collectives_(*this, options.collectives, pool) {
+      collectives_(*this, options.collectives, pool),
+      agreements_(*this) {
     NEXAR_ASSERT(options_.eager_limit <= wire::kMaxEagerBytes);
     NEXAR_ASSERT(options_.reserve.payload >= options_.eager_limit && options_.reserve.headers > 0);
     NEXAR_ASSERT(options_.shared.payload >= options_.bulk_head);
@@ -54,8 +56,9 @@ Engine::~Engine() {
 
 Peer& Engine::add_peer(const NodeId& node) {
     if (Peer* const found = find(node)) return *found;
-    peers_.push_back(std::make_unique<Peer>(transfers_, node, options_.shared));
-    return *peers_.back();
+    Peer& made = *peers_.emplace_back(std::make_unique<Peer>(transfers_, node, options_.shared));
+    if (const Member* const member = view_.find(node)) made.rank = member->rank;
+    return made;
 }
 
 bool Engine::admit(Context& context, Operation& operation) {
@@ -71,6 +74,16 @@ bool Engine::admit(Context& context, Operation& operation) {
     }
     if (closing_) {
         fail(operation, Error(Errc::closed, "the node is closed"));
+        return false;
+    }
+    if (halted_) {
+        fail(operation, *halted_);
+        return false;
+    }
+    // Calls are between two nodes, whatever happens to others. Agreements are for what comes after.
+    if (context.over && operation.kind() != Operation::Kind::call &&
+        operation.kind() != Operation::Kind::agreement) {
+        fail(operation, *context.over);
         return false;
     }
     if (pending_ > options_.max_pending) {
@@ -147,7 +160,8 @@ void Engine::start(Context& context, CollectiveOperation& collective) {
 
 bool Engine::publish(Context& context, CollectiveOperation& collective) {
     NEXAR_ASSERT(!collective.active);
-    if (aborted_ || closing_ || pending_ >= options_.max_pending || context.memory_setup) {
+    if (aborted_ || closing_ || halted_ || context.over || context.memory_setup ||
+        pending_ >= options_.max_pending) {
         return false;
     }
     collective.context = &context;
@@ -202,6 +216,7 @@ void Engine::advance(TimePoint now) {
     calls_.advance(now);
     collectives_.advance(now);
     messages_.advance(now);
+    agreements_.advance(now);
     if (!exchanging_.empty()) [[unlikely]] {
         advance_memory(now);
     }
@@ -215,6 +230,7 @@ std::optional<TimePoint> Engine::next_deadline() const noexcept {
     };
     if (calls_.has_deadline()) add(calls_.next_deadline());
     if (messages_.has_deadline()) add(messages_.next_deadline());
+    add(agreements_.next_deadline());
     for (const Context* const context : exchanging_) {
         const TimePoint due = context->memory_setup->until;
         if (!first || due < *first) first = due;
@@ -234,6 +250,7 @@ void Engine::close(const std::optional<Error>& why) {
     for (const auto& [id, context] : contexts_) messages_.close(*context, reason);
     messages_.close_local(reason);
     calls_.close();
+    agreements_.end_all(reason);
     const std::vector<Context*> exchanging = exchanging_;
     for (Context* const context : exchanging) agree_on_memory(*context, false);
     for (const auto& [id, context] : contexts_) collectives_.close(*context, why);
@@ -241,8 +258,11 @@ void Engine::close(const std::optional<Error>& why) {
     for (const auto& peer : peers_) {
         PeerTransfers& transfers = peer->transfers;
         if (!transfers.up()) {
-            lose(*peer, reason);
+            if (!transfers.ending()) lose(*peer, reason);
             continue;
+        }
+        if (!why && epoch() != Epoch(0)) {
+            transfers.say_message(port::Lane::control, goodbye());
         }
         if (why) transfers.say_message(port::Lane::control, wire::report_of(*why, {}));
         transfers.close(reason.cause());

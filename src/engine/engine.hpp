@@ -7,6 +7,7 @@
 #include <memory>
 #include <nexar/result.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,10 +21,14 @@
 #include "base/identity.hpp"
 #include "base/recorder.hpp"
 #include "base/time.hpp"
+#include "base/view.hpp"
+#include "engine/agreements.hpp"
 #include "engine/calls.hpp"
 #include "engine/collective_runner.hpp"
 #include "engine/context.hpp"
 #include "engine/credit.hpp"
+#include "engine/engine_options.hpp"
+#include "engine/membership_queue.hpp"
 #include "engine/messages.hpp"
 #include "engine/operation.hpp"
 #include "engine/peer.hpp"
@@ -34,39 +39,6 @@
 
 namespace nexar::engine {
 
-/// The limits of an engine. Those that peers rely on must be equal on all members.
-struct EngineOptions {
-    /// A message of at most this many bytes is copied at the sender and travels with its header.
-    std::size_t eager_limit = std::size_t{16} * 1024;
-    /// The part of a larger message that may travel before it is matched.
-    std::size_t bulk_head = wire::kBulkHeadBytes;
-    /// What a peer may have in flight unmatched: in all communicators together, and in addition in
-    /// each.
-    Amount shared{.payload = std::uint64_t{1024} * 1024, .headers = 16384};
-    Amount reserve{.payload = std::uint64_t{64} * 1024, .headers = 64};
-    /// The most operations that may be pending.
-    std::size_t max_pending = std::size_t{1} << 20U;
-    /// Communicators that a peer may use before this side has made them.
-    std::size_t max_early_contexts = 16384;
-    /// Communicators that a peer may use after this side has ended them.
-    std::size_t max_ended_contexts = 4096;
-    /// Control frames queued for a peer that does not read. A peer with a larger backlog is
-    /// disconnected.
-    std::size_t max_control_backlog = 65536;
-    CallLimits calls{};
-    CollectiveLimits collectives{};
-    /// How long a cancelled operation waits for a peer that knows of it: for the outcome of a
-    /// message that was sent, or for the rest of a matched message.
-    Duration cancel_patience = std::chrono::milliseconds(50);
-    /// Affects speed only, see KeyedQueues.
-    std::uint64_t hash_seed = 0;
-    /// Makes memory that peers on the same host can read; empty: there is none.
-    std::function<Result<std::shared_ptr<port::SharedMemory>>(std::size_t bytes)> allocate_shared{};
-    /// Records operations, matches, waits and links, see EventKind; must outlive the engine.
-    /// nullptr: nothing is recorded.
-    Recorder* recorder = nullptr;
-};
-
 /// Runs the operations between this node and its peers: messages, calls and collectives. Sans-I/O:
 /// the engine handles link events and calls links; it never reads a clock, blocks or calls back.
 /// Only one thread at a time may use it.
@@ -75,7 +47,7 @@ struct EngineOptions {
 /// other; they share Services, and Transfers carries what they send and receive.
 ///
 /// poll_done() returns operations in the order in which they ended.
-class Engine final : private Transfers::Owner, private Services {
+class Engine final : private Transfers::Owner, private Services, private Agreements::Owner {
 public:
     Engine(const EngineOptions& options, BufferPool& pool);
     ~Engine() override;
@@ -102,7 +74,8 @@ public:
     /// ended. Returns false, having done nothing, if that is not possible now. record_sent() should
     /// follow.
     bool send_at_once(Context& context, Rank to, Tag tag, port::ConstBytes content) {
-        if (aborted_ || closing_ || pending_ >= options_.max_pending) return false;
+        if (aborted_ || closing_ || halted_ || context.over) return false;
+        if (pending_ >= options_.max_pending) return false;
         return messages_.send_at_once(context, to, tag, content);
     }
     void record_sent(TimePoint now, const Context& context, Rank to, Tag tag,
@@ -114,6 +87,7 @@ public:
     void start(InMessage& message, ReceiveOperation& receive);
     void start(Context& context, CallOperation& call);
     void start(Context& context, CollectiveOperation& collective);
+    void start(Context& context, AgreeOperation& agreement);
     /// Begins a collective in shared memory, as the first thing of its start. Returns false, having
     /// done nothing, if that is not possible: call start(). Otherwise enter_published() must follow
     /// at once, with the time, which this call does not need.
@@ -150,11 +124,11 @@ public:
 
     /// The message that a receive with this pattern would get now, if any.
     static std::optional<Envelope> look(Context& context, const Pattern& pattern) {
-        return Messages::look(context, pattern);
+        return context.over ? std::nullopt : Messages::look(context, pattern);
     }
     /// The same, but takes the message out of matching. nullptr: there is none.
     InMessage* take(Context& context, const Pattern& pattern) {
-        return messages_.take(context, pattern);
+        return context.over ? nullptr : messages_.take(context, pattern);
     }
     /// Drops a message that was taken out of matching.
     void drop(InMessage& message) { messages_.drop(message); }
@@ -167,6 +141,7 @@ public:
     void cancel(ProbeOperation& probe) { messages_.cancel(probe); }
     void cancel(CallOperation& call) { calls_.cancel(call); }
     void cancel(CollectiveOperation& collective);
+    void cancel(AgreeOperation& agreement) { agreements_.cancel(agreement); }
 
     /// Sets the current time and ends operations whose deadline has passed. Must precede other
     /// calls that depend on the time.
@@ -222,6 +197,49 @@ public:
     /// again.
     Operation* poll_done();
 
+    // Members come and go.
+
+    /// Adopts a decided view. Must precede evict() of the nodes that it no longer contains.
+    void set_view(const View& view);
+    Epoch epoch() const noexcept { return view_.epoch; }
+    /// True if the node, which may be this one, is a member of the current view.
+    bool in_view(const NodeId& node) const noexcept { return view_.find(node) != nullptr; }
+    /// See EngineOptions::awaits_verdicts.
+    void await_verdicts(bool awaits) noexcept {
+        options_.awaits_verdicts = awaits;
+        messages_.await_verdicts(awaits);
+    }
+    /// The members agreed in this epoch that these nodes are gone. Cuts their links at once;
+    /// nothing of them is delivered any more, and they cannot connect again. Every operation of a
+    /// communicator that contains one of them ends with Errc::membership_changed, now or when no
+    /// link uses its memory, and so do later ones; so do calls of such a node. Everything else goes
+    /// on.
+    void evict(std::span<const NodeId> nodes, Epoch epoch);
+    /// This node cannot reach a member that others can reach: operations with it end with `reason`,
+    /// and so do collectives of all communicators that contain it. A link that is up stays up.
+    void set_unreachable(const NodeId& node, const Error& reason);
+    /// Allows operations with the node again, if its link is still up or there was none. The
+    /// collectives that set_unreachable() ended do not come back: make a new communicator.
+    void set_reachable(const NodeId& node);
+    /// While set, every operation ends with Errc::minority_partition. Links stay up.
+    void set_minority(bool minority);
+    /// This node was evicted in this epoch: every operation ends with Errc::evicted, for ever.
+    void expel(Epoch epoch);
+    /// Ends the operations of a communicator with Errc::revoked, here and on all its members.
+    void revoke(Context& context);
+
+    /// Returns the next message of a peer for the membership of this node.
+    std::optional<MembershipNews> poll_membership() { return membership_.poll(); }
+    /// Heartbeats travel as datagrams, the rest on the control lane. Drops the message if the peer
+    /// is not connected or does not read.
+    void send_membership(const NodeId& node, const membership::Message& message);
+    std::optional<PeerHint> poll_hint() { return membership_.poll_hint(); }
+
+    /// Tells a node that has joined which communicator is its world.
+    void send_new_world(const NodeId& node, const wire::NewWorld& world);
+    /// Returns the world that members have made for this node, once.
+    std::optional<wire::NewWorld> poll_new_world() { return std::exchange(new_world_, {}); }
+
     /// Ends every operation with Errc::aborted, including those started later, and tells all
     /// members, including those whose link comes up later. Only the first abort of any member
     /// counts: if there was one, returns false and does nothing.
@@ -270,12 +288,33 @@ private:
     void on_down(Peer& peer, const Error& reason) override;
     void lose(Peer& peer, const Error& reason);
     Peer* find(const NodeId& node) const noexcept;
-    Peer* awaited(const NodeId& node) const noexcept;
+    bool admits(const Peer& peer, const port::Link& link) const noexcept;
     void connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> control = nullptr,
                  std::uint64_t control_bytes = 0);
     static void on_report(Peer& peer, const wire::ErrorReport& report);
     template <class Message>
     Result<void> on_link_news(Peer& peer, const Message& message);
+
+    // engine_agreements.cpp
+    void send(const NodeId& to, const wire::Agreement& frame) override;
+    void end(AgreeOperation& operation) override;
+    void agreed(ContextId context, std::uint64_t creation) override;
+
+    // engine_membership.cpp
+    void stop(Context& context, const Error& reason, bool tell);
+    void stop_if_lost(Context& context);
+    void halt(const Error& reason);
+
+    // engine_verdicts.cpp
+    void on_link_down(Peer& peer, const port::Down& down) override;
+    void on_refused(Peer& peer) override;
+    void spread_revocation(Context& context, const Peer* from);
+    void say_revocations(Peer& peer);
+    Result<void> on_revoke(Peer& peer, const wire::Revoke& revoke);
+    void look_for_revocation(Context& context);
+    Result<void> on_datagram(Peer& peer, port::ConstBytes bytes) override;
+    Result<void> on_membership_frame(Peer& peer, const wire::FrameHeader& header,
+                                     port::ConstBytes body);
 
     // engine_memory.cpp
     void begin_memory(Context& context, Duration timeout);
@@ -313,13 +352,21 @@ private:
     Messages messages_;
     Calls calls_;
     CollectiveRunner collectives_;
+    Agreements agreements_;
     std::deque<NodeId> wanted_;
     std::deque<LinkNews> link_news_;
+    View view_;
+    bool expelled_ = false;
+    std::optional<wire::NewWorld> new_world_{};  // the first one that any peer has named
+    MembershipQueue membership_;
     std::vector<Context*> exchanging_;  // whose MemorySetup waits for segments
     std::uint64_t rare_frames_ = 0;
     bool closing_ = false;
     std::optional<wire::Abort> abort_{};
 };
+
+/// Says that the sender closes its node in good order.
+wire::ErrorReport goodbye();
 
 /// The error of every operation after an abort: "rank 2 aborted the program with code 3: why".
 Error error_of(const wire::Abort& abort);

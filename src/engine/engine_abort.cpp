@@ -20,27 +20,31 @@ Error error_of(const wire::Abort& abort) {
 }
 
 bool Engine::abort(std::int32_t code, std::string_view why) {
-    const Context* const world = calls_.world();
-    NEXAR_ASSERT(world != nullptr, "set_world() must precede abort()");
+    const auto own = calls_.own_rank();
+    NEXAR_ASSERT(own.has_value(), "set_world() or set_own_rank() must precede abort()");
     if (abort_) return false;
     for (const auto& peer : peers_) {
         if (!peer->lost) want(*peer);
     }
-    end_all({.code = code, .rank = world->me, .text = printable(why, wire::kMaxReportTextBytes)},
+    end_all({.code = code,
+             .rank = own.value_or(Rank(0)),
+             .text = printable(why, wire::kMaxReportTextBytes)},
             nullptr);
     return true;
 }
 
 Result<void> Engine::hear_abort(const wire::Abort& abort, const Peer* from) {
     const Context* const world = calls_.world();
-    if (world == nullptr || abort.rank.value() >= world->pairs.size()) {
+    const std::size_t known = world == nullptr ? 0 : world->pairs.size();
+    const std::size_t ranks = std::max<std::size_t>(known, view_.next_rank.value());
+    if (abort.rank.value() >= ranks) {
         return Error(
             Errc::protocol_violation,
-            fmt::format("the peer says that rank {} aborted the program; the world has {} ranks",
-                        abort.rank.value(), world == nullptr ? 0 : world->pairs.size()));
+            fmt::format("the peer says that rank {} aborted the program; there are {} ranks",
+                        abort.rank.value(), ranks));
     }
     if (abort_) return {};  // only the first abort counts
-    if (abort.rank == world->me) {
+    if (abort.rank == calls_.own_rank()) {
         return Error(Errc::protocol_violation,
                      "the peer says that this rank aborted the program, but it did not");
     }
@@ -61,13 +65,14 @@ void Engine::end_all(const wire::Abort& abort, const Peer* from) {
     messages_.abort_local(reason);
     for (const auto& peer : peers_) messages_.abort(*peer, reason);
     calls_.abort(reason);
+    agreements_.end_all(reason);
     for (const auto& [id, context] : contexts_) collectives_.abort(*context, reason);
     transfers_.offer_rests();
 }
 
 bool Engine::abort_told() const noexcept {
     return std::ranges::all_of(peers_, [](const auto& peer) {
-        return peer->lost ||
+        return peer->lost || peer->transfers.over() ||
                (peer->transfers.up() && peer->transfers.backlog(port::Lane::control) == 0);
     });
 }

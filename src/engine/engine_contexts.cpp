@@ -65,9 +65,13 @@ Context& Engine::add_context(ContextId id, std::span<const NodeId> members, Rank
         pair.context = &context;
         pair.rank = Rank(rank);
         context.pairs[rank] = &pair;
+        if (pair.peer->lost) context.collectives.some_lost = true;
         if (const auto same = meet(pair); !same) pair.peer->transfers.cut_off(same.error());
         messages_.begin(pair);
     }
+    agreements_.add(id, members, me, origin.parent);
+    stop_if_lost(context);
+    look_for_revocation(context);
     return context;
 }
 
@@ -75,6 +79,7 @@ void Engine::end_context(Context& context) {
     collectives_.end(context);
     transfers_.offer_rests();
     messages_.end(context);
+    agreements_.end(context.id);
     for (Pair* const pair : context.pairs) {
         if (pair == nullptr) continue;
         Messages::leave(*pair);
@@ -178,7 +183,8 @@ bool Engine::say_end(Pair& pair) {
 }
 
 void Engine::forget_if_over(Pair& pair) {
-    if (!pair.ended || pair.end_due || pair.begun_in || pair.blocked) return;
+    const bool begun = pair.begun_in && !pair.peer->settled;
+    if (!pair.ended || pair.end_due || begun || pair.blocked || pair.revoke_due) return;
     Peer& peer = *pair.peer;
     if (peer.last_pair == &pair) peer.last_pair = nullptr;
     peer.pairs.erase(pair.context_id);

@@ -95,6 +95,30 @@ Result<LanePayload> Engine::on_frame(Peer& peer, const wire::FrameHeader& header
             NEXAR_TRY(hear_abort(abort.message, &peer));
             return LanePayload{};
         }
+        case wire::FrameType::agreement: {
+            ++rare_frames_;
+            NEXAR_TRY_VALUE(agreement, wire::decode_body<wire::Agreement>(header, body));
+            NEXAR_TRY(agreements_.handle(peer.node, agreement.message));
+            return LanePayload{};
+        }
+        case wire::FrameType::heartbeat:
+        case wire::FrameType::suspicion:
+        case wire::FrameType::ballot:
+        case wire::FrameType::view:
+            NEXAR_TRY(on_membership_frame(peer, header, body));
+            return LanePayload{};
+        case wire::FrameType::new_world: {
+            ++rare_frames_;
+            NEXAR_TRY_VALUE(world, wire::decode_body<wire::NewWorld>(header, body));
+            if (!new_world_) new_world_ = std::move(world.message);
+            return LanePayload{};
+        }
+        case wire::FrameType::revoke: {
+            ++rare_frames_;
+            NEXAR_TRY_VALUE(revoke, wire::decode_body<wire::Revoke>(header, body));
+            NEXAR_TRY(on_revoke(peer, revoke.message));
+            return LanePayload{};
+        }
         default:
             return Error(Errc::protocol_violation,
                          fmt::format("the peer sent a frame of type {} where it is not allowed",

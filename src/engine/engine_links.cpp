@@ -23,7 +23,7 @@ void Engine::handle(const port::LinkEvent& event) {
 void Engine::on_up(port::LinkId id, const port::Up& up) {
     NEXAR_ASSERT(!up.joiner && id == up.link->id());
     Peer* const peer = find(up.link->peer().node);
-    if (peer == nullptr || peer->lost || closing_ || peer->transfers.violation()) {
+    if (peer == nullptr || !admits(*peer, *up.link) || peer->transfers.violation()) {
         up.link->close("you are not a member, or you are disconnected");
         return;
     }
@@ -36,21 +36,23 @@ void Engine::on_up(port::LinkId id, const port::Up& up) {
 }
 
 Peer* Engine::find(const NodeId& node) const noexcept {
-    const auto found =
-        std::ranges::find_if(peers_, [&](const auto& peer) { return peer->node == node; });
+    const auto found = std::ranges::find_if(
+        peers_, [&](const auto& peer) { return peer->node == node && !peer->replaced; });
     return found == peers_.end() ? nullptr : found->get();
 }
 
-/// The peer with that node id, if it has no link and may have one.
-Peer* Engine::awaited(const NodeId& node) const noexcept {
-    Peer* const peer = find(node);
-    return peer == nullptr || peer->transfers.up() || peer->lost || closing_ ? nullptr : peer;
+/// True if the peer may have this link: it is not lost, and the link is not one of a process that
+/// had the same node id before.
+bool Engine::admits(const Peer& peer, const port::Link& link) const noexcept {
+    if (peer.lost || closing_ || peer.transfers.over()) return false;
+    const Member* const member = view_.find(peer.node);
+    return member == nullptr || link.peer().incarnation >= member->incarnation;
 }
 
 bool Engine::take_over(port::Link& link, std::unique_ptr<LaneReader>& control,
                        std::uint64_t control_bytes) {
-    Peer* const peer = awaited(link.peer().node);
-    if (peer == nullptr) return false;
+    Peer* const peer = find(link.peer().node);
+    if (peer == nullptr || peer->transfers.up() || !admits(*peer, link)) return false;
     connect(*peer, link, std::move(control), control_bytes);
     return true;
 }
@@ -63,13 +65,19 @@ bool Engine::prefer(const NodeId& node, port::LinkId link) {
 void Engine::connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> control,
                      std::uint64_t control_bytes) {
     const bool first = !peer.transfers.up();
+    peer.identity = link.peer();
     recording_.link(EventKind::link_up, peer.node, 0);
     peer.transfers.connect(link, std::move(control), control_bytes);
     if (!first) return;
     if (abort_) peer.transfers.say_message(port::Lane::control, *abort_);
+    if (const auto world = std::exchange(peer.membership.new_world, {})) {
+        peer.transfers.say_message(port::Lane::control, *world);
+    }
+    say_revocations(peer);
     messages_.drain(peer);
     calls_.drain(peer);
     collectives_.drain(peer);
+    agreements_.connected(peer.node);
 }
 
 std::optional<Engine::LinkNews> Engine::poll_link_news() {
@@ -105,13 +113,17 @@ std::vector<std::string> Engine::links_of(const NodeId& node) const {
 }
 
 void Engine::give_up(const NodeId& node, const Error& reason) {
-    Peer* const peer = awaited(node);
-    if (peer == nullptr) return;
+    Peer* const peer = find(node);
+    if (peer == nullptr || peer->transfers.up() || peer->transfers.ending() || peer->lost) return;
     recording_.link(EventKind::link_given_up, node, static_cast<std::uint16_t>(reason.code()));
     lose(*peer, reason);
 }
 
 void Engine::on_report(Peer& peer, const wire::ErrorReport& report) {
+    if (report == goodbye()) {
+        peer.goodbye = true;
+        return;
+    }
     const std::string text = printable(report.text, wire::kMaxReportTextBytes);
     NEXAR_LOG_WARNING("node {} reports {}: {}", peer.node.to_hex(), name(report.code), text);
     peer.farewell = Error(Errc::link_closed, fmt::format("the peer left: {}", text));
@@ -133,16 +145,24 @@ void Engine::on_down(Peer& peer, const Error& reason) {
                            ? Error(Errc::closed, "the node was closed")
                            : peer.transfers.violation().value_or(peer.farewell.value_or(reason));
     recording_.link(EventKind::link_down, peer.node, static_cast<std::uint16_t>(told.code()));
-    lose(peer, told);
+    const bool left = peer.goodbye || peer.farewell;
+    if (left && !closing_ && !peer.evicted) membership_.hint(peer, membership::Hint::left);
+    const bool clear = left || closing_ || peer.lost || peer.transfers.violation();
+    if (clear || !options_.awaits_verdicts) return lose(peer, told);
+    // The verdict on the peer ends its operations.
+    messages_.strand(peer);
+    collectives_.strand(peer);
 }
 
 /// Ends everything that involves a peer that has no link and will have none.
 void Engine::lose(Peer& peer, const Error& reason) {
-    if (peer.lost) return;
-    peer.lost = reason;
-    calls_.down(peer, reason);
-    collectives_.down(peer, reason);
-    messages_.down(peer, reason);
+    if (std::exchange(peer.settled, true)) return;
+    if (!peer.lost) peer.lost = reason;
+    const Error why = *peer.lost;
+    calls_.down(peer, why);
+    collectives_.down(peer, why);
+    if (epoch() == Epoch(0)) agreements_.cannot_reach(peer.node, why);
+    messages_.down(peer, why);
     peer.segments.clear();
     peer.buffers.clear();
     look_at_exchanges();

@@ -115,6 +115,8 @@ void Engine::look_at_exchanges() {
 
 void Engine::on_shared(Peer& peer, const port::Shared& shared) {
     if (names_buffer(shared.name)) return peer.buffers.add(shared.name, shared.memory);
+    const auto context = contexts_.find(ContextId(shared.name));
+    if (context != contexts_.end() && context->second->over) return;
     peer.segments[shared.name] = shared.memory;
     look_at_exchanges();
 }
@@ -164,7 +166,7 @@ void Engine::on_agreement(CollectiveOperation& agreement) {
         segments[rank] = std::move(found->second);
         pair->peer->segments.erase(found);
     }
-    if (!agreement.error && setup->agreed[0] == std::byte{1}) {
+    if (!agreement.error && !context.over && setup->agreed[0] == std::byte{1}) {
         set_memory(context, setup->own, std::move(segments));
     }
     for (const std::uint64_t number : setup->held) {

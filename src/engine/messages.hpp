@@ -29,6 +29,7 @@ struct MessageLimits {
     /// Withdrawn messages whose outcome a peer has not reported. A peer with more is disconnected.
     std::size_t max_asking = 0;
     Duration cancel_patience{};
+    bool awaits_verdicts = false;
 };
 
 /// Messages between the members of communicators: matching, flow control, and how sends, receives
@@ -37,6 +38,9 @@ class Messages {
 public:
     Messages(Services& services, const MessageLimits& limits, BufferPool& pool)
         : services_(&services), limits_(limits), store_(pool) {}
+
+    /// See EngineOptions::awaits_verdicts.
+    void await_verdicts(bool awaits) noexcept { limits_.awaits_verdicts = awaits; }
 
     /// See Engine::send_at_once().
     bool send_at_once(Context& context, Rank to, Tag tag, port::ConstBytes content);
@@ -98,6 +102,16 @@ public:
     void abort_local(const Error& reason);
     void abort(Peer& peer, const Error& reason);
 
+    /// Ends everything of a communicator whose operations all fail from now on.
+    void stop(Context& context, const Error& reason);
+    /// Ends everything in flight with a peer whose links may be up and may be used again later.
+    void halt(Peer& peer, const Error& reason);
+    /// Ends the receives and probes that wait for a peer, except those from any source.
+    void end_receives(Peer& peer, const Error& reason);
+    /// The links of a peer are down, and nobody knows yet whether the peer is lost: ends what only
+    /// waited for a link.
+    void strand(Peer& peer);
+
     /// Messages that have arrived and are not received yet.
     std::size_t unreceived() const noexcept { return store_.messages(); }
     std::size_t held_bytes() const noexcept { return store_.held_bytes(); }
@@ -157,6 +171,13 @@ private:
     void take_back(Peer& peer, SendOperation& send);
     void ask(Peer& peer, const MessageName& name, SendOperation* send);
     Result<void> on_withdraw_answer(Peer& peer, const wire::Withdraw& answer);
+
+    // messages_stop.cpp
+    void end_sends(Peer& peer, const Context* only, const Error& reason);
+    void end_stopped(SendOperation& send, port::SendOutcome outcome);
+    void end_arriving(Pair& pair, const Error& reason);
+    Result<LanePayload> drop_header(Peer& peer, Pair& pair, const wire::MessageHeader& header,
+                                    bool bulk);
 
     // messages_ends.cpp
     void end_waiting(Context& context, const Error& receive, const Error& probe);

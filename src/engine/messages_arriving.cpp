@@ -14,8 +14,9 @@ Awaited Messages::look_up(Peer& peer, const TransferName& name) {
         return {.state = Awaited::State::known, .receiver = found->second};
     }
     const auto pair = peer.pairs.find(name.context);
-    const bool header_came = pair != peer.pairs.end() && sequence < pair->second->next_in;
-    return {.state = header_came ? Awaited::State::over : Awaited::State::not_yet};
+    const bool over =
+        pair != peer.pairs.end() && (sequence < pair->second->next_in || is_over(*pair->second));
+    return {.state = over ? Awaited::State::over : Awaited::State::not_yet};
 }
 
 void InMessage::attached() {
@@ -64,6 +65,9 @@ void Messages::aborted(InMessage& message) {
     if (message.discard) {
         unlist(message);
         conclude(message);
+    } else if (limits_.awaits_verdicts && !message.failure) {
+        // A sender that cancels a message also withdraws it. One that says nothing ended it because
+        // of a failure of which this node will learn.
     } else if (message.failure || !peer.transfers.violation()) {
         auto& given_up = peer.messages.given_up;
         if (!message.failure && given_up.size() < limits_.shared.headers) {

@@ -126,7 +126,7 @@ void Messages::warn_if_alone(Context& context) {
 void Messages::end_receives_of(Context& context, const Pair& pair, const Error& reason) {
     // After a peer has left in good order, another peer may still send the message; after the last
     // peer has left, this rank itself may.
-    const bool all = reason.code() != Errc::link_closed;
+    const bool all = reason.code() != Errc::link_closed && reason.code() != Errc::peer_unreachable;
     bool any_source_waits = false;
     const auto concerned = [&](const Pattern& pattern) {
         return pattern.source ? *pattern.source == pair.rank : all;

@@ -151,6 +151,7 @@ Result<LanePayload> Messages::on_header(Peer& peer, Pair& pair, const wire::Mess
     if (!bulk && deliver_at_once(peer, pair, header, peer.transfers.behind_frame())) {
         return LanePayload{.bytes = header.size};
     }
+    if (is_over(pair)) return drop_header(peer, pair, header, bulk);
     InMessage& message = make(peer, pair, header, bulk);
     if (!charge(pair, message)) {
         store_.end(message);
@@ -344,7 +345,8 @@ void Messages::refuse_payload(InMessage& message) {
         end(message);
         return;
     }
-    if (!failed && (message.awaits_grant || message.synchronous)) grant(message);
+    const bool over = message.context != nullptr && message.context->over;
+    if (!failed && !over && (message.awaits_grant || message.synchronous)) grant(message);
     message.discard = true;
     if (message.stream != nullptr) message.stream->refuse();
 }

@@ -39,6 +39,9 @@ bool write_header(Pair& pair, const SendOperation& send, const Announcement& how
 }
 
 Error gone(const Pair& pair, const Error& reason) {
+    if (remedy(reason.code()) == Remedy::recover) {
+        return reason.within({.rank = public_rank(pair.rank), .operation = "send"});
+    }
     return Error(reason.code(), fmt::format("the link to the peer is down: {}", reason.cause()),
                  {.rank = public_rank(pair.rank), .host = reason.host()});
 }
@@ -58,6 +61,7 @@ void Messages::start(Context& context, SendOperation& send) {
     send.state = SendOperation::State::idle;
     send.cancelling = false;
     send.payload_sent = false;
+    send.reason.reset();
     send.bytes = 0;
     for (const port::ConstBytes region : send.content) send.bytes += region.size();
     if (send.to == context.me) {
@@ -264,6 +268,7 @@ void Messages::released(SendOperation& send, port::SendOutcome outcome) {
     peer.messages.streaming.erase(send);
     send.state = SendOperation::State::ended;
     if (aborted_) return fail(send, *aborted_);
+    if (send.reason) return end_stopped(send, outcome);
     switch (outcome) {
         case port::SendOutcome::delivered:
         case port::SendOutcome::refused:  // consumed by a receive that was too small
@@ -278,6 +283,15 @@ void Messages::released(SendOperation& send, port::SendOutcome outcome) {
             give_up_soon(send);
             return;
         case port::SendOutcome::link_lost:
+            if (limits_.awaits_verdicts) {
+                // The verdict on the peer ends it.
+                send.payload_sent = true;
+                send.state = SendOperation::State::announced;
+                peer.messages.announced.emplace(MessageName{send.context->id, send.sequence},
+                                                &send);
+                if (send.cancelling) give_up_soon(send);
+                return;
+            }
             fail(send,
                  Error(Errc::link_closed, "the link went down before the whole message had arrived",
                        {.rank = public_rank(send.to),

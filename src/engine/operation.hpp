@@ -30,7 +30,7 @@ struct Envelope {
 /// refers to, in place from start() until poll_done() returns it.
 class Operation {
 public:
-    enum class Kind : std::uint8_t { send, receive, probe, call, collective };
+    enum class Kind : std::uint8_t { send, receive, probe, call, collective, agreement };
 
     Operation(const Operation&) = delete;
     Operation& operator=(const Operation&) = delete;
@@ -90,6 +90,7 @@ public:
     Sequence sequence{};
     bool payload_sent = false;  // with its header
     bool cancelling = false;
+    std::optional<Error> reason{};  // its error once the link has let go of its memory
     InMessage* local_message = nullptr;
     Hook<SendOperation> hook{};  // in the list of its state: waiting, streaming or local
 };

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <nexar/error.hpp>
 #include <optional>
@@ -12,6 +14,7 @@
 #include "base/identity.hpp"
 #include "base/mix.hpp"
 #include "engine/collective.hpp"
+#include "engine/context.hpp"
 #include "engine/credit.hpp"
 #include "engine/intrusive_list.hpp"
 #include "engine/memory_buffers.hpp"
@@ -71,7 +74,16 @@ struct Pair {
     bool collectives_blocked = false;
     std::uint64_t collectives_called = 0;  // by this side, when it ended the communicator
     Hook<Pair> collectives_hook{};
+
+    // Revocation.
+    bool revoke_due = false;     // this side must still tell the peer of the revocation
+    bool revoked_early = false;  // by the peer, before this side made the communicator
 };
+
+/// True if all operations of the communicator fail, so that what arrives for it is dropped.
+inline bool is_over(const Pair& pair) noexcept {
+    return pair.context != nullptr && pair.context->over;
+}
 
 /// The messages between this node and one peer, in all communicators.
 struct PeerMessages {
@@ -107,14 +119,31 @@ struct PeerCollectives {
     IntrusiveList<Pair, &Pair::collectives_hook> blocked{};
 };
 
+/// What a peer said about the members of the cluster, and what this node noticed about the peer.
+struct PeerMembership {
+    std::size_t waiting = 0;       // messages that poll_membership() has not returned,
+    std::size_t bytes = 0;         // and their size
+    std::array<bool, 3> hinted{};  // by membership::Hint: poll_hint() will return it
+    /// Communicators that the peer has revoked and this side does not know, oldest first.
+    std::deque<ContextId> early_revocations{};
+    std::optional<wire::NewWorld> new_world{};  // to be sent when there is a link
+};
+
 /// Another node, and everything in flight to it and from it.
 struct Peer {
     Peer(Transfers& all, const NodeId& id, const Amount& shared)
         : node(id), messages(shared, all.limits().hash_seed), transfers(all, *this) {}
 
     NodeId node;
-    std::optional<Error> lost{};  // why the link is gone
-    std::size_t link_news = 0;    // frames about further links so far
+    Identity identity{};          // from the certificate of its link
+    std::optional<Rank> rank{};   // in the cluster, if a view contained it
+    std::optional<Error> lost{};  // why operations with this peer fail
+    bool settled = false;         // everything in flight with a lost peer has ended
+    bool unreachable = false;     // `lost` is a verdict that may be taken back
+    std::optional<Epoch> evicted{};
+    bool replaced = false;      // another process has joined with this node id
+    bool goodbye = false;       // the peer said that it closes its node in good order
+    std::size_t link_news = 0;  // frames about further links so far
     bool wanted = false;  // Engine::poll_wanted() reports, or has reported, that a link is needed
     std::optional<Error> farewell{};  // the peer's reason for leaving; Down will follow
 
@@ -122,6 +151,8 @@ struct Peer {
     /// use it. The link limits how much it may be.
     std::unordered_map<std::uint64_t, std::shared_ptr<const port::PeerMemory>> segments{};
     PeerBuffers buffers{};
+
+    PeerMembership membership{};
 
     std::unordered_map<ContextId, std::unique_ptr<Pair>> pairs{};
     Pair* last_pair = nullptr;  // of the previous message

@@ -61,6 +61,13 @@ void PeerTransfers::on_released(PeerLink& link, const port::Released& released) 
     }
 }
 
+void PeerTransfers::on_datagram(port::ConstBytes bytes) {
+    if (violation_ || gone_) return;
+    if (const auto taken = all_->owner_->on_datagram(*peer_, bytes); !taken) {
+        cut_off(taken.error());
+    }
+}
+
 void PeerTransfers::finish(OutStream& out, port::SendOutcome outcome) {
     out.transfers_ = nullptr;
     // The peer may have had all bytes before the first link broke.

@@ -95,6 +95,14 @@ void PeerTransfers::close(std::string_view reason) {
     for (const auto& one : links_) one->link->close(reason);
 }
 
+void PeerTransfers::sever(const Error& reason) {
+    if (gone_) {
+        for (const auto& one : links_) one->link->drop(reason.cause());
+    } else {
+        abandon_links(reason, true);
+    }
+}
+
 bool PeerTransfers::share(std::uint64_t name, const std::shared_ptr<port::SharedMemory>& memory) {
     return usable() && std::ranges::any_of(links_, [&](const auto& one) {
                return one->ready && one->link->share(name, memory).has_value();
@@ -109,6 +117,7 @@ void PeerTransfers::on_down(PeerLink& link, const port::Down& down) {
     const auto found =
         std::ranges::find_if(links_, [&](const auto& one) { return one.get() == &link; });
     NEXAR_ASSERT(found != links_.end());
+    if (!closed_ && !gone_ && !violation_) all_->owner_->on_link_down(*peer_, down);
     const std::unique_ptr<PeerLink> here = std::move(*found);
     links_.erase(found);
     if (preferred_ == here.get()) preferred_ = nullptr;
@@ -230,8 +239,8 @@ void PeerTransfers::carry_on(PeerLink& here, const port::Down& down,
     }
 }
 
-/// Ends the other links of a peer whose process has ended.
-void PeerTransfers::abandon_links(const Error& reason) {
+/// Ends the links of a peer that is not needed any more, or whose process has ended.
+void PeerTransfers::abandon_links(const Error& reason, bool at_once) {
     gone_ = reason;
     for (const auto& one : frames_) one->stop();
     early_.clear();
@@ -244,7 +253,11 @@ void PeerTransfers::abandon_links(const Error& reason) {
             }
             stream->refuse();
         }
-        one->link->close(reason.cause());
+        if (at_once) {
+            one->link->drop(reason.cause());
+        } else {
+            one->link->close(reason.cause());
+        }
     }
     end_when_released();
 }

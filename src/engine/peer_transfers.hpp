@@ -70,6 +70,10 @@ public:
     /// False when all links are down. A peer that is gone has links until they are closed.
     bool has_links() const noexcept { return !links_.empty(); }
     std::span<const std::unique_ptr<PeerLink>> links() const noexcept { return links_; }
+    /// True when the peer had links and can have none any more.
+    bool over() const noexcept { return gone_ || ended_; }
+    /// True while a peer without usable links still waits for a link to let go of memory.
+    bool ending() const noexcept { return gone_ && !ended_; }
     /// How the peer violated the protocol, if it did. What it sends is then ignored, and Down will
     /// follow.
     const std::optional<Error>& violation() const noexcept { return violation_; }
@@ -87,6 +91,9 @@ public:
     /// effect.
     void cut_off(const Error& error);
     void close(std::string_view reason);
+    /// Ends all links at once. Nothing that arrives later is delivered; Owner::on_down() follows
+    /// when the links have let go of all memory, which may be at once. Requires a link.
+    void sever(const Error& reason);
     /// Shares memory with the peer over a link that can; false if there is none.
     bool share(std::uint64_t name, const std::shared_ptr<port::SharedMemory>& memory);
     /// Wakes the peer if it sleeps and may wait for something in shared memory.
@@ -215,6 +222,7 @@ private:
     void on_finished(PeerLink& link, const port::Finished& finished);
     void on_aborted(PeerLink& link, port::StreamId id);
     void on_released(PeerLink& link, const port::Released& released);
+    void on_datagram(port::ConstBytes bytes);
     void finished(InStream& stream, std::uint64_t bytes);
     void aborted(InStream& stream);
     void offer_rest(std::uint64_t number);
@@ -229,7 +237,7 @@ private:
     static std::vector<PayloadReceiver*> complete_receivers(const PeerLink& here);
     void detach_streams(PeerLink& here, const port::Down& down, bool survives);
     void carry_on(PeerLink& here, const port::Down& down, const std::vector<OutStream*>& unsent);
-    void abandon_links(const Error& reason);
+    void abandon_links(const Error& reason, bool at_once = false);
     void end_when_released();
     void end(const Error& reason);
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "engine/agreement.hpp"
 #include "engine/call.hpp"
 #include "engine/collective.hpp"
 #include "engine/context.hpp"
@@ -77,6 +78,11 @@ Arguments arguments_of(const Operation& operation, bool ended) noexcept {
             const auto& call = static_cast<const CallOperation&>(operation);
             return {EventKind::call_started, call.to.value(), function_of(call),
                     ended ? call.response.size() : call.content.size()};
+        }
+        case Operation::Kind::agreement: {
+            const auto& agreement = static_cast<const AgreeOperation&>(operation);
+            return {EventKind::agreement_started, static_cast<std::uint32_t>(agreement.what),
+                    agreement.number, ended ? agreement.agreed_flags : agreement.flags};
         }
         case Operation::Kind::collective:
             break;

@@ -49,6 +49,9 @@ public:
 
     Recording& recording() noexcept { return recording_; }
 
+    /// Why no operation may run now: this node is in a minority, or was evicted.
+    const std::optional<Error>& halted() const noexcept { return halted_; }
+
 protected:
     explicit Services(Recorder* recorder = nullptr) noexcept : recording_(recorder) {}
     Services(const Services&) = delete;
@@ -58,6 +61,7 @@ protected:
     IntrusiveList<Operation, &Operation::done_hook> done_;  // for poll_done()
     std::size_t pending_ = 0;                               // operations that have not ended
     std::optional<Error> aborted_{};  // the error of every operation after an abort
+    std::optional<Error> halted_{};
 
 private:
     void end_with_abort(Operation& operation) const;

@@ -24,8 +24,12 @@ void Transfers::handle(const port::LinkEvent& event) {
         peer.on_released(link, *released);
     } else if (const auto* shared = std::get_if<port::Shared>(&event.what)) {
         owner_->on_shared(peer.peer(), *shared);
+    } else if (const auto* datagram = std::get_if<port::DatagramArrived>(&event.what)) {
+        peer.on_datagram(datagram->bytes);
     } else if (const auto* writable = std::get_if<port::Writable>(&event.what)) {
         peer.on_writable(link, writable->lane);
+    } else if (std::holds_alternative<port::PeerRefused>(event.what)) {
+        owner_->on_refused(peer.peer());
     }
     offer_rests();
 }

@@ -56,6 +56,12 @@ public:
         virtual void on_writable(Peer& peer, port::Lane lane) = 0;
         /// The peer shared memory with this node.
         virtual void on_shared(Peer& /*peer*/, const port::Shared& /*shared*/) {}
+        /// A datagram of the peer. An Error disconnects it.
+        virtual Result<void> on_datagram(Peer& /*peer*/, port::ConstBytes /*bytes*/) { return {}; }
+        /// A link that neither this side closed nor a violation ended is down; others may be up.
+        virtual void on_link_down(Peer& /*peer*/, const port::Down& /*down*/) {}
+        /// The host of the peer refused a packet.
+        virtual void on_refused(Peer& /*peer*/) {}
         /// All links are down or useless, and every OutStream was released. No receiver has a
         /// stream, except those that outlive their link.
         virtual void on_down(Peer& peer, const Error& reason) = 0;

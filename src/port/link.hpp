@@ -142,6 +142,13 @@ public:
     /// follows, at the latest after the carrier's linger time. The peer gets `reason`, cut to 200
     /// bytes.
     virtual void close(std::string_view reason) = 0;
+
+    /// Ends the link at once, without the peer: from now on no source or sink is used and nothing
+    /// is received, and the next Carrier::flush() reports Released for every stream and then Down
+    /// (link_closed), which has no bytes to deliver or to send again. The peer gets `reason` if it
+    /// is reachable, but nobody waits for it. For a peer that must not reach this node any more;
+    /// also ends a link that is being closed.
+    virtual void drop(std::string_view reason) = 0;
 };
 
 /// The beginning of a link that two nodes set up over a link that they already have.

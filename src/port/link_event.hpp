@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/time.hpp"
 #include "base/types.hpp"
 #include "port/shared_memory.hpp"
 #include "port/stream.hpp"
@@ -114,10 +116,15 @@ struct Shared {
     std::shared_ptr<const PeerMemory> memory{};
 };
 
+/// The peer's host refused a packet: no process listens at the peer's address. Only a hint, because
+/// anyone may have forged it: the link stays up. At most one per link in kRefusedInterval.
+struct PeerRefused {};
+inline constexpr Duration kRefusedInterval = std::chrono::milliseconds(10);
+
 struct LinkEvent {
     LinkId link{};
     std::variant<Up, Down, Refused, Writable, Opened, Finished, Aborted, Released, DatagramArrived,
-                 Shared>
+                 Shared, PeerRefused>
         what;
 };
 

@@ -73,11 +73,19 @@ Result<schedule::Profile> collective_profile(const Config& config) {
     return profile;
 }
 
-schedule::Links links_of(const View& view) {
+std::vector<Address> addresses_of(std::span<const Member> members) {
+    std::vector<Address> all;
+    for (const Member& member : members) {
+        all.insert(all.end(), member.addresses.begin(), member.addresses.end());
+    }
+    return all;
+}
+
+schedule::Links links_of(std::span<const Member> members) {
     std::map<std::vector<std::string>, std::uint32_t> first;  // the first member on each host
     std::vector<std::uint32_t> hosts;
-    hosts.reserve(view.members.size());
-    for (const Member& member : view.members) {
+    hosts.reserve(members.size());
+    for (const Member& member : members) {
         std::vector<std::string> names;
         names.reserve(member.addresses.size());
         for (const Address& address : member.addresses) {

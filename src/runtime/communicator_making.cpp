@@ -40,7 +40,8 @@ Communicator make(const detail::NodeAccess& access, const Body& body,
     profile.memory.buffer_bytes = 0;
     made.collectives.set_profile(profile);
     node.share_memory(made);
-    return Communicator(std::make_shared<detail::CommunicatorBody>(body->node, made, true));
+    return Communicator(std::make_shared<detail::CommunicatorBody>(
+        body->node, std::make_shared<detail::OwnedContext>(node, made)));
 }
 
 /// Every rank calls this for every creation, so that all ranks number creations alike.

@@ -314,6 +314,7 @@ Result<Node> join_with(const JoinOptions& given, std::vector<ConfigFlag> flags) 
     plan.terms.host = runtime::host_name();
     NEXAR_TRY(body->join(std::move(plan.terms)));
     NEXAR_TRY(body->wait_formed(deadline));
+    body->follow_recovery_setting(node);
     return node;
 }
 

@@ -27,12 +27,19 @@ void LinkOffers::begin(TimePoint now, const View& view, const Identity& me,
     };
     const auto self = std::ranges::find(view.members, me.node, &Member::node);
     const auto own = host_of(static_cast<std::size_t>(self - view.members.begin()));
+    std::erase_if(offers_, [&](const Offer& offer) {
+        return view.find(offer.peer.node) == nullptr && !offer.link;
+    });
     for (std::size_t rank = 0; rank < view.members.size(); ++rank) {
         const NodeId& node = view.members[rank].node;
-        if (node == me.node || host_of(rank) != own) continue;
+        const bool known = std::ranges::any_of(
+            offers_, [&](const Offer& offer) { return offer.peer.node == node; });
+        if (known || node == me.node || host_of(rank) != own) continue;
         for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
             offers_.push_back({.kind = kind,
-                               .peer = {.cluster = me.cluster, .node = node},
+                               .peer = {.cluster = me.cluster,
+                                        .node = node,
+                                        .incarnation = view.members[rank].incarnation},
                                .invites = me.node < node});
         }
     }
@@ -169,6 +176,12 @@ std::optional<TimePoint> LinkOffers::next_deadline() const noexcept {
 bool LinkOffers::settled() const noexcept {
     return std::ranges::all_of(offers_,
                                [](const Offer& offer) { return offer.state >= State::used; });
+}
+
+bool LinkOffers::settled_with(const NodeId& node) const noexcept {
+    return std::ranges::all_of(offers_, [&](const Offer& offer) {
+        return offer.peer.node != node || offer.state >= State::used;
+    });
 }
 
 std::string LinkOffers::why_not(const NodeId& node) const {

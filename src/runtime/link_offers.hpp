@@ -30,7 +30,8 @@ public:
     void add(std::string_view kind, port::Carrier& carrier);
     std::size_t kinds() const noexcept { return kinds_.size(); }
 
-    /// Offers links to the members that may be on the same host.
+    /// Offers links to the members that may be on the same host. Later views add members, and
+    /// remove those whose links are down.
     void begin(TimePoint now, const View& view, const Identity& me, const schedule::Links& links);
 
     /// Handles an event of one of the carriers after the engine did.
@@ -40,6 +41,8 @@ public:
 
     /// True when every pair that may have a link of every kind uses it or never will.
     bool settled() const noexcept;
+    /// The same for the pair with this member.
+    bool settled_with(const NodeId& node) const noexcept;
     /// Changes whenever the outcome of an offer is known.
     std::uint64_t changes() const noexcept { return changes_; }
     /// Why the pair with this member has no link of a further kind. Empty if it has one, or it is

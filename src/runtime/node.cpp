@@ -19,10 +19,6 @@ Node::~Node() {
     detail::NodeBody::let_go(std::move(body_));
 }
 
-Communicator Node::world() const {
-    return Communicator(std::make_shared<detail::CommunicatorBody>(body_, body_->world()));
-}
-
 std::string Node::address() const {
     return body_->address().text();
 }

@@ -32,7 +32,7 @@ void flush_output() {
 
 void NodeBody::abort(int code, const std::string& why) {
     const wire::Abort frame{
-        .code = code, .rank = world_->me, .text = printable(why, wire::kMaxReportTextBytes)};
+        .code = code, .rank = public_own_rank(), .text = printable(why, wire::kMaxReportTextBytes)};
     const bool exits = config_ && config_->choice("on_abort") == "exit";
     tell_seed_of(frame);
     if (exits) {

@@ -66,6 +66,7 @@ NodeBody::NodeBody(std::shared_ptr<runtime::Loop> loop, const Setup& setup)
               pool_),
       mesh_(engine_, *this, setup.mesh),
       offers_(engine_),
+      membership_(engine_),
       looks_at_once_(setup.options.waiting != Waiting::sleep),
       config_(setup.config),
       options_(setup.options),
@@ -96,8 +97,13 @@ Result<std::shared_ptr<NodeBody>> NodeBody::open(std::shared_ptr<runtime::Loop> 
     return body;
 }
 
+OwnedContext::~OwnedContext() {
+    if (node_ != nullptr) node_->end(*context_);
+}
+
 NodeBody::~NodeBody() {
     NEXAR_ASSERT(carriers_.empty() || closed_, "a node must be closed before it is destroyed");
+    if (world_) world_->disown();
     while (const auto task = spare_tasks_.try_pop()) delete *task;
 }
 
@@ -132,6 +138,7 @@ bool NodeBody::take_events(TimePoint now) {
     if (seed_) follow_seed(now);
     mesh_.turn(now);
     offers_.turn(now);
+    if (membership_.begun()) follow_members(now);
     if (!formed_told_) look_whether_formed();
     return any;
 }
@@ -202,6 +209,15 @@ bool NodeBody::flush_unsent(TimePoint now) {
     return quiet;
 }
 
+/// When the engine or the membership has something to do. Links and the mesh can wait for the next
+/// turn.
+std::optional<TimePoint> NodeBody::own_deadline() const noexcept {
+    const auto engine = engine_.next_deadline();
+    const auto members = membership_.next_deadline();
+    if (!engine || !members) return engine ? engine : members;
+    return std::min(*engine, *members);
+}
+
 bool NodeBody::tell_ended() {
     bool any = false;
     while (engine::Operation* operation = engine_.poll_done()) {
@@ -209,11 +225,7 @@ bool NodeBody::tell_ended() {
         Task& task = *static_cast<Task*>(operation->owner);
         if (task.counted) started_more_ = true;  // the end of its first part starts the second
         if (!task.ended(*operation, engine_)) continue;
-        if (task.posting) {
-            runtime::Progress::complete_unshared(task.completion);
-        } else {
-            progress().complete(task.completion);  // from here on the task may be reused
-        }
+        complete(task);
     }
     look_at_abort();
     if (closing_ && !idle_told_ && all_idle()) {
@@ -235,7 +247,7 @@ void NodeBody::settle(TimePoint now) noexcept {
         tell_ended();
     } while (started_more_);
     if (dispatch_calls(now)) quiet = false;
-    if (quiet) progress().stay_quiet(engine_.next_deadline());
+    if (quiet) progress().stay_quiet(own_deadline());
 }
 
 bool NodeBody::send_at_once(engine::Context& context, Rank to, Tag tag, port::ConstBytes content) {
@@ -305,7 +317,7 @@ bool NodeBody::look(TimePoint now) noexcept {
         const bool unsent = std::ranges::any_of(carriers_, &port::Carrier::has_unsent);
         // Otherwise there is nothing to acknowledge, and nothing for other parts of the node.
         if (!called && !unsent && !first_came_ && rare == engine_.rare_frames()) {
-            progress().stay_quiet(engine_.next_deadline());
+            progress().stay_quiet(own_deadline());
         }
         return true;
     }
@@ -329,6 +341,8 @@ void NodeBody::begin_closing() {
     if (closing_.exchange(true)) return;
     // Peers must see an abort as an abort, not as a member that left.
     const auto why = engine_.aborted() ? std::nullopt : formation_failure_;
+    end_failures(Error(Errc::closed, "the node was closed"));
+    look_at_waiters();
     if (seed_) seed_->close(why);
     mesh_.close(why.value_or(Error(Errc::closed, "the node was closed")));
     engine_.close(why);
@@ -340,6 +354,7 @@ void NodeBody::close() {
                     "a node cannot be closed by a function that it serves, because closing waits "
                     "for that function; close it from another thread");
     }
+    leave_cluster();
     {
         const NodeAccess access(*this);
         if (closing_) return;

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <nexar/communicator.hpp>
 #include <nexar/node.hpp>
@@ -21,6 +22,7 @@
 #include "runtime/join/host_services.hpp"
 #include "runtime/join/seed_line.hpp"
 #include "runtime/link_offers.hpp"
+#include "runtime/members/node_members.hpp"
 #include "runtime/progress.hpp"
 #include "runtime/rpc_service.hpp"
 #include "runtime/task.hpp"
@@ -41,7 +43,27 @@ Result<std::shared_ptr<Loop>> make_loop(const NodeOptions& options);
 namespace nexar::detail {
 
 class CommunicatorBody;
+class NodeBody;
 class SeedBody;
+
+/// A context of a node's engine. It ends with this object, which the handles of the communicator
+/// share; the node keeps that of the newest world.
+class OwnedContext {
+public:
+    OwnedContext(NodeBody& node, engine::Context& context) noexcept
+        : node_(&node), context_(&context) {}
+    ~OwnedContext();
+    OwnedContext(const OwnedContext&) = delete;
+    OwnedContext& operator=(const OwnedContext&) = delete;
+
+    engine::Context& context() const noexcept { return *context_; }
+    /// The node is being destroyed, and the context with it.
+    void disown() noexcept { node_ = nullptr; }
+
+private:
+    NodeBody* node_;
+    engine::Context* context_;
+};
 
 /// A node: its engine, its links, and the loop that drives both.
 class NodeBody final : public runtime::Driven,
@@ -78,14 +100,71 @@ public:
 
     Address address() const noexcept { return first().local(); }
     runtime::Progress& progress() noexcept { return *loop_->progress; }
-    /// After form().
-    engine::Context& world() noexcept { return *world_; }
+
+    // members/node_membership.cpp
+    /// The newest world. On a node that has joined a running cluster, waits until the others have
+    /// taken it in.
+    std::shared_ptr<OwnedContext> world();
+    /// Makes a communicator the newest world, unless another one has taken the place of `old`.
+    void replace_world(const engine::Context& old, std::shared_ptr<OwnedContext> made);
+    View view();
+    /// Waits until `ready` returns true, which is called under the lock. Returns false if the
+    /// deadline passed or the node closed.
+    bool wait_for(const std::function<bool()>& ready, TimePoint deadline);
+    /// Waits until this node knows the view of that epoch, or a later one.
+    void wait_view(Epoch epoch);
+    /// The node of a member. Throws if it never was one, or was one long ago.
+    NodeId member(Rank rank, const char* operation);
+    /// Under the lock: the nodes of these members of the view of an epoch.
+    std::vector<NodeId> nodes_of(std::span<const Rank> members, Epoch epoch) const;
+    /// The members of the view of an epoch that are not in a communicator, ascending.
+    std::vector<Rank> members_beyond(const engine::Context& context, Epoch epoch);
+    /// Under the lock: the rank in the cluster of a node that is or was a member; -1 if it is not
+    /// known any more.
+    int member_rank(const NodeId& node) const noexcept;
+    /// Under the lock: tells nodes that have joined that this communicator is their world.
+    void offer_world(engine::Engine& engine, std::span<const NodeId> joiners,
+                     std::span<const NodeId> members, const engine::Context& made);
+
+    // members/node_hooks.cpp
+    StateHooks state_hooks();
+    void set_state_hooks(StateHooks hooks);
+    /// How many members send the application's state to those that join.
+    std::uint32_t state_senders();
+    /// How many members send the state to this node. Returns it once.
+    std::uint32_t take_state_senders();
+    /// Returns a number that failure_callback() needs; a later call makes it invalid.
+    std::uint64_t set_failure_callback(std::function<void(const std::vector<int>&)> callback);
+    std::function<void(const std::vector<int>&)> failure_callback(std::uint64_t generation);
+    void set_leaving();
+    bool leaving();
+    void set_recovery(Recovery policy);
+    /// Applies the setting `recovery`; `node` is this one.
+    void follow_recovery_setting(const Node& node) const;
+    /// The world needs no recovery, or cannot be recovered.
+    void end_recovery();
+    /// The newest world, even while it is being recovered. nullptr: there is none yet.
+    std::shared_ptr<OwnedContext> newest_world();
+    /// The epoch of the newest view, if it has members that are not in this communicator and this
+    /// node has its links to them, or has waited for them long enough; else 0.
+    std::uint64_t epoch_with_others(const engine::Context& context);
+
+    /// Under the lock: the links between nodes that are or were members.
+    schedule::Links links_among(std::span<const NodeId> nodes) const;
+    Rank public_own_rank();
+    /// Under the lock: the rank of this node in the cluster.
+    Rank own_rank() const noexcept;
+    std::vector<int> failed();
+    /// Under the lock: completes the task when more than `task.known` members have failed.
+    void start_failures(Task& task);
+    void cancel_failures(Task& task);
     const ClusterId& cluster() const noexcept { return identity_.cluster; }
-    const std::vector<NodeId>& members() const noexcept { return members_; }
     const NodeId& id() const noexcept { return identity_.node; }
     /// The last events of this node, see EventKind.
     const Recorder& recorder() const noexcept { return recorder_; }
     Duration collective_timeout() const noexcept { return collective_timeout_; }
+    /// The fewest ranks of a communicator that takes the place of another one.
+    std::size_t min_world() const;
 
     /// Sends a small message without a task. Returns false, having done nothing, if that is not
     /// possible now.
@@ -97,6 +176,10 @@ public:
     void keep(Task* task) noexcept;
 
     // node_formation.cpp
+    /// Under the lock: makes a communicator of these nodes; this one is at `me`.
+    engine::Context& make_context(std::span<const NodeId> nodes, std::size_t me,
+                                  const wire::ContextOrigin& origin,
+                                  const schedule::Profile& profile);
     void share_memory(engine::Context& context);
     /// Under the lock: memory that peers can read. Errc::unsupported where there is none.
     Result<std::shared_ptr<port::SharedMemory>> allocate_buffer(std::size_t bytes);
@@ -167,7 +250,8 @@ private:
     void require_links();
     void follow_seed(TimePoint now);
     Result<void> take_admission(const runtime::Admitted& admitted);
-    Result<schedule::Profile> make_profile(const View& view);
+    Result<schedule::Profile> make_profile(const schedule::Links& links);
+    void count_local_ranks(const View& view);
     void take_view(TimePoint now, const View& view);
     void tell_seed();
     void fail_formation(const Error& error);
@@ -175,10 +259,22 @@ private:
     void look_for_casualties();
     bool all_idle() const noexcept;
     bool tell_ended();
+    std::optional<TimePoint> own_deadline() const noexcept;
     void advance_calls(TimePoint now);
     bool dispatch_calls(TimePoint now);
     void close_calls();
     void look_whether_formed();
+
+    // members/node_membership.cpp
+    void begin_membership(TimePoint now, const View& view);
+    void follow_members(TimePoint now);
+    void take_decided(TimePoint now, const membership::Decided& decided);
+    void take_new_worlds();
+    void tell_failures();
+    void look_at_waiters();
+    void leave_cluster();
+    void end_failures(const Error& reason);
+    void complete(Task& task);
 
     SteadyClock clock_;
     std::shared_ptr<runtime::Loop> loop_;
@@ -190,6 +286,7 @@ private:
     engine::Engine engine_;
     engine::Mesh mesh_;
     runtime::LinkOffers offers_;
+    runtime::NodeMembers membership_;
     bool looks_at_once_;
     TimePoint first_looked_{};  // when this node last looked at the first carrier
     TimePoint first_active_{};  // when it last sent or received something
@@ -200,10 +297,28 @@ private:
     std::optional<Config> config_;
     Identity identity_{};
     Duration collective_timeout_ = std::chrono::minutes(30);
-    std::vector<NodeId> members_;
     bool lazy_ = false;
     std::uint64_t told_changes_ = 0;
-    engine::Context* world_ = nullptr;
+    std::shared_ptr<OwnedContext> world_;
+    std::uint32_t first_world_ = 0;    // ranks below it are in the world that forms first
+    bool late_ = false;                // this node has joined a running cluster
+    std::uint32_t senders_ = 0;        // members that send the state to this node
+    std::uint32_t state_senders_ = 0;  // members, including this one, that send it to others
+    std::vector<int> failed_;
+    Epoch unlinked_epoch_{};  // see epoch_with_others()
+    TimePoint unlinked_since_{};
+    std::vector<Task*> failure_waiters_;
+    struct Waiter {
+        const std::function<bool()>* ready = nullptr;
+        runtime::Completion* completion = nullptr;
+    };
+    std::vector<Waiter*> waiters_;
+    StateHooks state_hooks_;
+    std::function<void(const std::vector<int>&)> failure_callback_;
+    std::uint64_t callback_generation_ = 0;
+    bool leaving_ = false;
+    Recovery recovery_ = Recovery::manual;
+    bool recovering_ = false;  // the world has lost a member and is being shrunk
     BoundedQueue<Task*> spare_tasks_{1024};
     NodeOptions options_;
     runtime::HostServices services_;
@@ -230,21 +345,19 @@ private:
 /// A communicator of a node; its pending operations keep it alive.
 class CommunicatorBody {
 public:
-    /// `ends`: the context ends with this object. A world lives as long as its node.
-    CommunicatorBody(std::shared_ptr<NodeBody> owner, engine::Context& engine_context,
-                     bool ends = false) noexcept
-        : node(std::move(owner)), context(&engine_context), ends_(ends) {}
-    ~CommunicatorBody() {
-        if (ends_) node->end(*context);
-    }
-    CommunicatorBody(const CommunicatorBody&) = delete;
-    CommunicatorBody& operator=(const CommunicatorBody&) = delete;
+    CommunicatorBody(std::shared_ptr<NodeBody> owner, std::shared_ptr<OwnedContext> owned) noexcept
+        : node(std::move(owner)), context(&owned->context()), owned_(std::move(owned)) {}
+    /// For tasks of a node that need no communicator.
+    explicit CommunicatorBody(std::shared_ptr<NodeBody> owner) noexcept
+        : node(std::move(owner)), context(nullptr) {}
 
     const std::shared_ptr<NodeBody> node;
     engine::Context* const context;
 
+    const std::shared_ptr<OwnedContext>& owned() const noexcept { return owned_; }
+
 private:
-    bool ends_;
+    std::shared_ptr<OwnedContext> owned_;  // released before `node`, which it needs
 };
 
 }  // namespace nexar::detail

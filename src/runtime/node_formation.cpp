@@ -31,14 +31,6 @@ constexpr std::size_t kMostNamed = 4;
 constexpr Duration kWarnAfter = std::chrono::seconds(5);
 constexpr Duration kWarnEvery = std::chrono::seconds(15);
 
-std::vector<Address> addresses_of(const std::vector<Member>& members) {
-    std::vector<Address> all;
-    for (const Member& member : members) {
-        all.insert(all.end(), member.addresses.begin(), member.addresses.end());
-    }
-    return all;
-}
-
 bool wants_eager(std::string_view mesh, std::size_t members) noexcept {
     return mesh == "eager" || (mesh == "auto" && members <= kMostEager);
 }
@@ -64,7 +56,11 @@ Result<void> NodeBody::join(runtime::JoinTerms terms) {
 
 void NodeBody::form(const View& view) {
     const NodeAccess access(*this);
-    take_view(access.now(), view);
+    View complete = view;
+    for (const Member& member : view.members) {
+        complete.next_rank = std::max(complete.next_rank, Rank(member.rank.value() + 1));
+    }
+    take_view(access.now(), complete);
     look_whether_formed();  // a world of one has formed already
 }
 
@@ -81,6 +77,8 @@ void NodeBody::follow_seed(TimePoint now) {
 
 Result<void> NodeBody::take_admission(const runtime::Admitted& admitted) {
     identity_ = admitted.credentials->identity();
+    first_world_ = admitted.welcome.world_size;
+    late_ = (admitted.welcome.features & wire::kFeatureFormed) != 0;
     if (!config_) return {};
     std::vector<ClusterSetting> settings;
     settings.reserve(admitted.welcome.settings.size());
@@ -97,7 +95,7 @@ Result<void> NodeBody::take_admission(const runtime::Admitted& admitted) {
 
 /// How the world's collectives choose their algorithm: from the settings and the view, which are
 /// equal on all members. Communicators made from the world inherit its profile.
-Result<schedule::Profile> NodeBody::make_profile(const View& view) {
+Result<schedule::Profile> NodeBody::make_profile(const schedule::Links& links) {
     schedule::Profile profile;
     if (config_) {
         NEXAR_TRY_VALUE(configured, runtime::collective_profile(*config_));
@@ -108,36 +106,64 @@ Result<schedule::Profile> NodeBody::make_profile(const View& view) {
         profile.forced = options_.collective_algorithm;
         NEXAR_TRY(schedule::check_forced(profile.forced));
     }
-    profile.links = runtime::links_of(view);
+    profile.links = links;
     return profile;
 }
 
+engine::Context& NodeBody::make_context(std::span<const NodeId> nodes, std::size_t me,
+                                        const wire::ContextOrigin& origin,
+                                        const schedule::Profile& profile) {
+    engine::Context& made =
+        engine_.add_context(runtime::context_id(identity_.cluster, origin), nodes,
+                            Rank(static_cast<std::uint32_t>(me)), origin);
+    made.collectives.set_profile(profile);
+    share_memory(made);
+    return made;
+}
+
+/// The first view, from the seed. Later ones come from the members.
 void NodeBody::take_view(TimePoint now, const View& view) {
-    if (formation_failure_) return;
-    if (view.find(identity_.node) == nullptr) {
+    if (formation_failure_ || membership_.begun()) return;
+    const Member* const self = view.find(identity_.node);
+    if (self == nullptr) {
         NEXAR_LOG_ERROR("the seed published a view that does not contain this node");
         return;
     }
-    first().set_members(addresses_of(view.members));
-    // Only the first view makes a world; later ones matter to calls that ask for them.
-    if (world_ != nullptr) return;
-    const auto profile = make_profile(view);
+    if (!late_ && seed_ && view.members.size() < first_world_) {
+        return fail_formation(
+            Error(Errc::membership_changed,
+                  fmt::format("the cluster lost a member before this process was connected: {} of "
+                              "{} are left",
+                              view.members.size(), first_world_)));
+    }
+    const schedule::Links links = runtime::links_of(view.members);
+    const auto profile = make_profile(links);
     if (!profile) return fail_formation(profile.error());
-    for (const Member& member : view.members) members_.push_back(member.node);
-    const auto me = std::ranges::find(members_, identity_.node) - members_.begin();
-    const wire::ContextOrigin origin{.epoch = view.epoch};
-    world_ = &engine_.add_context(runtime::context_id(identity_.cluster, origin), members_,
-                                  Rank(static_cast<std::uint32_t>(me)), origin);
-    world_->collectives.set_profile(*profile);
-    share_memory(*world_);
-    engine_.calls().set_world(*world_);
-    lazy_ = !wants_eager(config_ ? config_->choice("mesh") : "eager", members_.size());
+    first().set_members(runtime::addresses_of(view.members));
+    begin_membership(now, view);
+    const auto me = static_cast<std::size_t>(self - view.members.data());
+    if (!late_) {
+        std::vector<NodeId> nodes;
+        nodes.reserve(view.members.size());
+        for (const Member& member : view.members) nodes.push_back(member.node);
+        engine::Context& made = make_context(nodes, me, {.epoch = view.epoch}, *profile);
+        world_ = std::make_shared<OwnedContext>(*this, made);
+        engine_.calls().set_world(made);
+    }
+    lazy_ = !wants_eager(config_ ? config_->choice("mesh") : "eager", view.members.size());
     mesh_.set_eager(!lazy_);
     mesh_.adopt(now, view, identity_.node);
-    if (allows_further_links()) offers_.begin(now, view, identity_, profile->links);
+    if (allows_further_links()) offers_.begin(now, view, identity_, links);
+    count_local_ranks(view);
+}
+
+void NodeBody::count_local_ranks(const View& view) {
+    const auto me = std::ranges::find(view.members, identity_.node, &Member::node);
+    if (me == view.members.end()) return;
     const auto here = static_cast<std::size_t>(loop_->nodes.load());
-    progress().set_local_ranks(runtime::processes_on_host(profile->links, members_.size(),
-                                                          static_cast<std::size_t>(me), here));
+    progress().set_local_ranks(
+        runtime::processes_on_host(runtime::links_of(view.members), view.members.size(),
+                                   static_cast<std::size_t>(me - view.members.begin()), here));
 }
 
 void NodeBody::tell_seed() {
@@ -167,14 +193,15 @@ void NodeBody::look_for_casualties() {
     if (const auto& aborted = engine_.aborted()) {
         formation_failure_ = aborted->within({.host = runtime::host_name(), .operation = "join"});
     }
-    if (world_ == nullptr || lazy_ || formation_failure_) return;
+    // A node that joins a running cluster connects to the members that are left.
+    if (!membership_.begun() || late_ || lazy_ || formation_failure_) return;
     std::optional<Error> lost = mesh_.failure();
     if (const auto casualty = engine_.casualty(); casualty && !lost) {
-        const auto rank = std::ranges::find(members_, casualty->first) - members_.begin();
+        const Rank rank = membership_.rank_of(casualty->first).value_or(Rank(0));
         lost = Error(Errc::link_closed,
-                     fmt::format("rank {} was lost before all members were connected: {}", rank,
-                                 casualty->second.cause()),
-                     {.rank = static_cast<int>(rank)});
+                     fmt::format("rank {} was lost before all members were connected: {}",
+                                 rank.value(), casualty->second.cause()),
+                     {.rank = public_rank(rank)});
     }
     if (!lost) return;
     formation_failure_ = lost->within({.operation = "join"});
@@ -183,7 +210,8 @@ void NodeBody::look_for_casualties() {
 void NodeBody::look_whether_formed() {
     if (formed_told_) return;
     look_for_casualties();
-    const bool connected = world_ != nullptr && (lazy_ || (mesh_.complete() && offers_.settled()));
+    const bool connected =
+        membership_.begun() && (lazy_ || (mesh_.complete() && offers_.settled()));
     if (connected && !formation_failure_) require_links();
     if (!connected && !formation_failure_) return;
     formed_told_ = true;
@@ -219,9 +247,10 @@ std::string_view NodeBody::link_choice() const {
 /// With link=shm, fails the formation if a pair has no shared memory.
 void NodeBody::require_links() {
     if (lazy_ || link_choice() != "shm") return;
-    for (std::size_t rank = 0; rank < members_.size(); ++rank) {
-        const NodeId& node = members_[rank];
+    for (const Member& member : membership_.view().members) {
+        const NodeId& node = member.node;
         if (node == identity_.node || offers_.has_link(node)) continue;
+        const std::uint32_t rank = member.rank.value();
         formation_failure_ =
             Error(Errc::unsupported,
                   fmt::format("the setting link=shm requires shared memory between all ranks, but "
@@ -234,7 +263,7 @@ void NodeBody::require_links() {
 
 /// The members that formation waits for, and the known reasons.
 std::string NodeBody::what_is_missing() const {
-    if (world_ == nullptr) return seed_ ? seed_->news() : "no view has arrived";
+    if (!membership_.begun()) return seed_ ? seed_->news() : "no view has arrived";
     std::vector<std::string> missing;
     for (const engine::PeerReport& report : mesh_.reports()) {
         if (report.connected) continue;
@@ -243,8 +272,9 @@ std::string NodeBody::what_is_missing() const {
     }
     const std::size_t count = missing.size();
     if (count > kMostNamed) missing.resize(kMostNamed);
+    const View& view = membership_.view();
     return fmt::format("this process, rank {}, is not connected to {} of {} other members; {}{}",
-                       world_->me.value(), count, members_.size() - 1, fmt::join(missing, "; "),
+                       own_rank().value(), count, view.members.size() - 1, fmt::join(missing, "; "),
                        count > kMostNamed ? "; ..." : "");
 }
 
@@ -298,7 +328,7 @@ std::optional<TimePoint> NodeBody::next_deadline() const noexcept {
     at(mesh_.next_deadline());
     at(offers_.next_deadline());
     if (seed_) at(seed_->next_deadline());
-    at(engine_.next_deadline());
+    at(own_deadline());
     if (rpc_) at(rpc_->next_deadline());
     return due;
 }

@@ -35,6 +35,7 @@ Result<std::shared_ptr<NodeBody>> OwnCluster::open(std::shared_ptr<runtime::Loop
                              .incarnation = identity.incarnation,
                              .rank = Rank(static_cast<std::uint32_t>(view_.members.size())),
                              .addresses = {body->address()}});
+    view_.next_rank = Rank(static_cast<std::uint32_t>(view_.members.size()));
     return body;
 }
 

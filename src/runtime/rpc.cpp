@@ -16,10 +16,9 @@ namespace {
 // Longer than any program runs, but too short to overflow the clock.
 constexpr std::chrono::nanoseconds kForEver = std::chrono::hours(24 * 365 * 10);
 
-Rank checked_rank(int rank, const engine::Context& world, const char* operation) {
-    if (rank < 0 || static_cast<std::size_t>(rank) >= world.pairs.size()) {
-        throw Error(Errc::invalid_argument,
-                    fmt::format("there is no rank {} in a world of {}", rank, world.pairs.size()),
+Rank checked_rank(int rank, const char* operation) {
+    if (rank < 0) {
+        throw Error(Errc::invalid_argument, fmt::format("there is no member with rank {}", rank),
                     {.operation = operation});
     }
     return Rank(static_cast<std::uint32_t>(rank));
@@ -74,7 +73,7 @@ Served serve(const std::shared_ptr<NodeBody>& node, const FunctionName& name, Ra
     if (options.callers) {
         std::vector<Rank> ranks;
         for (const int rank : *options.callers) {
-            ranks.push_back(checked_rank(rank, node->world(), "serve"));
+            ranks.push_back(checked_rank(rank, "serve"));
         }
         made->entry.callers = std::move(ranks);
     }
@@ -83,20 +82,22 @@ Served serve(const std::shared_ptr<NodeBody>& node, const FunctionName& name, Ra
     return Served(node->serve(std::move(made)));
 }
 
-TaskOwner start_call(const std::shared_ptr<NodeBody>& node, int rank, const FunctionName& function,
-                     const Argument& argument, const CallOptions& options,
-                     const Expected& expected) {
-    TaskOwner task = node->make_task(std::make_shared<CommunicatorBody>(node, node->world()));
+namespace {
+
+TaskOwner start(TaskOwner task, Rank to, const std::optional<NodeId>& node,
+                const FunctionName& function, const Argument& argument, const CallOptions& options,
+                const Expected& expected) {
     task->what = Task::What::call;
     if (!task->call) task->call = std::make_unique<Task::CallPart>();
     Task::CallPart& part = *task->call;
     engine::CallOperation& call = part.operation;
     call.owner = task.get();
-    call.to = checked_rank(rank, node->world(), "call");
+    call.to = to;
+    call.node = node;
     call.function = function.number();
     call.name = function.name();
     call.deadline.reset();
-    if (options.timeout < kForEver) call.deadline = node->now() + options.timeout;
+    if (options.timeout < kForEver) call.deadline = task->node().now() + options.timeout;
     call.max_response = options.max_response;
     call.unit = expected.unit;
     call.single = expected.single;
@@ -107,8 +108,33 @@ TaskOwner start_call(const std::shared_ptr<NodeBody>& node, int rank, const Func
         part.kept = argument.keep;
         call.content = argument.bytes;
     }
-    node->progress().post(*task);
+    task->node().progress().post(*task);
     return task;
+}
+
+}  // namespace
+
+TaskOwner start_call(const std::shared_ptr<NodeBody>& node, int rank, const FunctionName& function,
+                     const Argument& argument, const CallOptions& options,
+                     const Expected& expected) {
+    const Rank to = checked_rank(rank, "call");
+    const NodeId target = node->member(to, "call");
+    return start(node->make_task(std::make_shared<CommunicatorBody>(node, node->world())), to,
+                 target, function, argument, options, expected);
+}
+
+TaskOwner start_call(const std::shared_ptr<CommunicatorBody>& communicator, int rank,
+                     const FunctionName& function, const Argument& argument,
+                     const CallOptions& options, const Expected& expected) {
+    const Rank to = checked_rank(rank, "call");
+    const std::size_t size = communicator->context->pairs.size();
+    if (to.value() >= size) {
+        throw Error(Errc::invalid_argument,
+                    fmt::format("there is no rank {} in a communicator of {}", rank, size),
+                    {.operation = "call"});
+    }
+    return start(communicator->node->make_task(communicator), to, std::nullopt, function, argument,
+                 options, expected);
 }
 
 Payload response(Task& task) {

@@ -39,6 +39,11 @@ Result<std::shared_ptr<SeedBody>> SeedBody::open(const SeedOptions& options,
                      fmt::format("a cluster of {} members was requested; allowed: 1 to {}",
                                  options.world, wire::kMaxViewMembers));
     }
+    if (options.max_world < 0 || (options.max_world > 0 && options.max_world < options.world)) {
+        return Error(Errc::invalid_argument,
+                     fmt::format("a cluster of {} members cannot be limited to {}", options.world,
+                                 options.max_world));
+    }
     std::vector<NamedValue> code;
     code.reserve(options.settings.size());
     for (const auto& [name, value] : options.settings) code.push_back({name, value});

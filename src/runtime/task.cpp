@@ -68,6 +68,12 @@ void Task::start(engine::Engine& engine) noexcept {
         case What::counted_collective:
             engine.start(*context, *counted->exchange, *collective);
             break;
+        case What::agreement:
+            engine.start(*context, *agreement);
+            break;
+        case What::failures:
+            node().start_failures(*this);
+            break;
     }
 }
 
@@ -165,6 +171,10 @@ std::string Task::description() const {
                                      call->operation.to.value())
                        : fmt::format("call of function {} at rank {}", call->operation.name,
                                      call->operation.to.value());
+        case What::agreement:
+            return "agreement";
+        case What::failures:
+            return "wait for failures";
         case What::collective:
         case What::counted_collective:
             break;
@@ -248,6 +258,8 @@ void cancel(Task& task) noexcept {
     if (task.call && task.call->operation.active) engine.cancel(task.call->operation);
     if (task.collective && task.collective->active) engine.cancel(*task.collective);
     if (task.counted && task.counted->exchange->active) engine.cancel(*task.counted->exchange);
+    if (task.agreement && task.agreement->active) engine.cancel(*task.agreement);
+    if (task.what == Task::What::failures) node.cancel_failures(task);
 }
 
 void wait_before_end(TaskOwner& task, bool unwinding) noexcept {

@@ -31,6 +31,8 @@ public:
         call,
         collective,
         counted_collective,  // after an exchange of counts
+        agreement,
+        failures,  // waits for a member to fail
     };
 
     Task() noexcept {
@@ -94,6 +96,8 @@ public:
     Task* next_spare = nullptr;
     std::unique_ptr<CountedPart> counted{};
     std::unique_ptr<CallPart> call{};
+    std::unique_ptr<engine::AgreeOperation> agreement{};
+    std::size_t known = 0;  // failures
     std::unique_ptr<engine::CollectiveOperation> collective{};
 
     // The starter sets all fields of the one that it uses. Each is followed by what it refers to.

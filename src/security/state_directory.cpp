@@ -1,12 +1,17 @@
 #include "security/state_directory.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -21,7 +26,7 @@ namespace nexar::security {
 namespace {
 
 constexpr std::size_t kDigestBytes = 32;
-constexpr std::size_t kMaxFileBytes = (std::size_t{1} << 25U) + kDigestBytes;
+constexpr std::size_t kMaxFileBytes = (std::size_t{1} << 27U) + kDigestBytes;
 constexpr std::size_t kMaxTextBytes = std::size_t{64} * 1024 * 1024;
 constexpr std::size_t kMaxKeyBytes = std::size_t{64} * 1024;
 
@@ -67,6 +72,31 @@ Error damaged(const std::string& path, const Error& error) {
             fmt::format("{} cannot be read: {}; restore an intact copy, or move it away to start "
                         "without it",
                         path, error.cause())};
+}
+
+/// Appends the inode and the birth time of a file, as far as the file system knows them.
+Result<void> append_birth(std::vector<std::byte>& bytes, const std::string& path) {
+    struct statx found = {};
+    if (::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &found) !=
+        0) {
+        return Error(Errc::bad_config, fmt::format("{} cannot be examined: {}", path,
+                                                   std::generic_category().message(errno)));
+    }
+    const bool has_birth = (found.stx_mask & STATX_BTIME) != 0;
+    const std::array<std::uint64_t, 3> numbers{
+        found.stx_ino, has_birth ? static_cast<std::uint64_t>(found.stx_btime.tv_sec) : 0,
+        has_birth ? found.stx_btime.tv_nsec : 0};
+    const auto raw = std::as_bytes(std::span(numbers));
+    bytes.insert(bytes.end(), raw.begin(), raw.end());
+    return {};
+}
+
+/// Empty where the machine has none, as in a small container.
+std::string machine_id() {
+    std::ifstream file("/etc/machine-id");
+    std::string id;
+    std::getline(file, id);
+    return id;
 }
 
 std::uint64_t seconds_of(WallTime time) {
@@ -219,6 +249,25 @@ Result<ClusterCa> StateDirectory::ca(WallTime now) const {
     return std::move(made);
 }
 
+Result<void> StateDirectory::copy_ca(const std::string& from) const {
+    NEXAR_TRY_VALUE(other, StateDirectory::open(from));
+    NEXAR_TRY_VALUE(theirs, other.existing_ca());
+    NEXAR_TRY_VALUE(own, kept_ca());
+    if (own) {
+        if (own->key().public_key_hash() == theirs.key().public_key_hash()) return {};
+        return Error(Errc::bad_config,
+                     fmt::format("{} already has a CA, and it is not that of {}; use a new state "
+                                 "directory for a second seed",
+                                 path_, from));
+    }
+    NEXAR_TRY_VALUE(key, theirs.key().to_pem());
+    NEXAR_TRY(key.reveal([&](std::span<const std::byte> bytes) {
+        return write_private_file(file("ca.key"), bytes);
+    }));
+    const std::string pem = theirs.certificate().to_pem();
+    return write_private_file(file("ca.pem"), std::as_bytes(std::span(pem)));
+}
+
 Result<TokenTable> StateDirectory::tokens() const {
     NEXAR_TRY_VALUE(content, read_private_file(file("tokens"), kMaxFileBytes));
     if (!content) return TokenTable();
@@ -234,6 +283,16 @@ Result<void> StateDirectory::change_tokens(
     NEXAR_TRY_VALUE(table, tokens());
     NEXAR_TRY(change(table));
     return write_private_file(file("tokens"), stored(in_wire(table)));
+}
+
+Result<std::array<std::byte, 32>> StateDirectory::origin() const {
+    std::vector<std::byte> bytes;
+    const std::string machine = "nexar seed state 1 " + machine_id();
+    const auto text = std::as_bytes(std::span(machine));
+    bytes.assign(text.begin(), text.end());
+    NEXAR_TRY(append_birth(bytes, path_));
+    NEXAR_TRY(append_birth(bytes, file("ca.key")));
+    return sha256(bytes);
 }
 
 Result<std::optional<wire::StoredSeed>> StateDirectory::seed() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <nexar/result.hpp>
 #include <optional>
@@ -52,10 +53,19 @@ public:
     Result<ClusterCa> ca(WallTime now) const;
     /// Fails with bad_config if there is none yet.
     Result<ClusterCa> existing_ca() const;
+    /// Copies the CA of another directory, which may have no other files. Fails with bad_config if
+    /// this directory has a different one.
+    Result<void> copy_ca(const std::string& from) const;
 
     Result<TokenTable> tokens() const;
     /// Locks the table, lets `change` modify it, and writes it; writes nothing if `change` fails.
     Result<void> change_tokens(const std::function<Result<void>(TokenTable&)>& change) const;
+
+    /// Identifies this copy of the directory: a hash of the machine, and of the inodes and birth
+    /// times of the directory and of the CA's key, which no command changes. A copy, a restored
+    /// backup or a directory on another machine has another value; a snapshot of a whole disk or
+    /// machine has the same one.
+    Result<std::array<std::byte, 32>> origin() const;
 
     Result<std::optional<wire::StoredSeed>> seed() const;
     Result<void> keep(const wire::StoredSeed& seed) const;

@@ -7,7 +7,7 @@
 
 #include "base/assert.hpp"
 #include "base/try.hpp"
-#include "wire/describe_seed.hpp"
+#include "wire/describe_membership.hpp"
 #include "wire/measurer.hpp"
 #include "wire/reader.hpp"
 #include "wire/writer.hpp"
@@ -160,6 +160,16 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
             return decode_as<StoredTokens>(header, body);
         case FrameType::stored_seed:
             return decode_as<StoredSeed>(header, body);
+        case FrameType::suspicion:
+            return decode_as<Suspicion>(header, body);
+        case FrameType::ballot:
+            return decode_as<Ballot>(header, body);
+        case FrameType::revoke:
+            return decode_as<Revoke>(header, body);
+        case FrameType::agreement:
+            return decode_as<Agreement>(header, body);
+        case FrameType::new_world:
+            return decode_as<NewWorld>(header, body);
     }
     NEXAR_ASSERT(false, "decode_frame_header accepts only known types");
     std::abort();
@@ -205,6 +215,11 @@ NEXAR_INSTANTIATE_CODEC(Renewal);
 NEXAR_INSTANTIATE_CODEC(LinkReport);
 NEXAR_INSTANTIATE_CODEC(StoredTokens);
 NEXAR_INSTANTIATE_CODEC(StoredSeed);
+NEXAR_INSTANTIATE_CODEC(Suspicion);
+NEXAR_INSTANTIATE_CODEC(Ballot);
+NEXAR_INSTANTIATE_CODEC(Revoke);
+NEXAR_INSTANTIATE_CODEC(Agreement);
+NEXAR_INSTANTIATE_CODEC(NewWorld);
 
 #undef NEXAR_INSTANTIATE_CODEC
 

@@ -149,6 +149,8 @@ void describe(Io& io, Of<Heartbeat> auto& m) {
     io.number("sent_at", m.sent_at);
     io.number("echo", m.echo);
     io.number("echo_delay", m.echo_delay);
+    io.number("counter", m.counter);
+    io.boolean("wants_answer", m.wants_answer);
 }
 
 template <class Io>
@@ -215,12 +217,17 @@ void describe(Io& io, Of<Abort> auto& m) {
 }
 
 template <class Io>
+void describe(Io& io, Of<ContextOrigin> auto& m) {
+    io.number("parent", m.parent);
+    io.number("creation", m.creation);
+    io.number("colour", m.colour);
+    io.number("epoch", m.epoch);
+}
+
+template <class Io>
 void describe(Io& io, Of<ContextBegin> auto& m) {
     io.number("context", m.context);
-    io.number("parent", m.origin.parent);
-    io.number("creation", m.origin.creation);
-    io.number("colour", m.origin.colour);
-    io.number("epoch", m.origin.epoch);
+    describe(io, m.origin);
     io.number("rank", m.rank);
     io.number("size", m.size, {1, kMaxWorldSize});
     io.rule([&] { return m.rank.value() < m.size; }, "rank", m.rank.value(),
@@ -231,6 +238,21 @@ template <class Io>
 void describe(Io& io, Of<ContextEnd> auto& m) {
     io.number("context", m.context);
     io.number("collectives", m.collectives);
+}
+
+template <class Io>
+void describe(Io& io, Of<WorldMember> auto& m) {
+    io.array("node", m.node);
+}
+
+template <class Io>
+void describe(Io& io, Of<NewWorld> auto& m) {
+    io.number("context", m.context);
+    describe(io, m.origin);
+    io.list("members", m.members, kMaxViewMembers);
+    io.number("senders", m.senders, {0, kMaxViewMembers});
+    io.rule([&] { return m.members.size() >= 2; }, "number of members", m.members.size(),
+            "there must be at least 2");
 }
 
 /// The limits for the size of a payload depend on its place.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 
 #include "base/address.hpp"
 #include "wire/describe.hpp"
@@ -63,11 +64,25 @@ void describe(Io& io, Of<Admission> auto& m) {
 }
 
 template <class Io>
+void describe(Io& io, Of<SpentToken> auto& m) {
+    io.array("token", m.token);
+    io.number("uses", m.uses);
+}
+
+template <class Io>
 void describe(Io& io, Of<ViewMember> auto& m) {
     io.array("node", m.node);
     io.number("incarnation", m.incarnation);
-    io.number("rank", m.rank, {0, kMaxWorldSize - 1});
+    io.number("rank", m.rank, {0, kMaxRank});
     describe_addresses(io, m.addresses);
+    io.array("key_hash", m.key_hash);
+    io.array("token", m.token);
+    io.text("host", m.host, {0, kMaxHostBytes});
+}
+
+template <class Io>
+void describe(Io& io, Of<Rank> auto& m) {
+    io.number("rank", m, {0, kMaxRank});
 }
 
 template <class Io>
@@ -75,11 +90,20 @@ void describe(Io& io, Of<ViewFrame> auto& m) {
     io.number("epoch", m.epoch, {1, ~std::uint64_t{0}});
     io.array("witness", m.witness);
     io.number("witness_incarnation", m.witness_incarnation);
+    io.number("next_rank", m.next_rank, {0, kMaxRank});
     io.list("members", m.members, kMaxViewMembers);
+    io.list("spent", m.spent, kMaxStoredTokens);
+    io.list("left", m.left, kMaxViewMembers);
     io.rule([&] { return m.witness != Id{} || m.witness_incarnation == 0; }, "witness_incarnation",
             m.witness_incarnation, "it must be 0 if there is no witness");
     io.rule([&] { return detail::strictly_ascends(m.members, &ViewMember::rank); },
             "number of members", m.members.size(), "ranks must strictly ascend");
+    io.rule([&] { return m.members.empty() || m.members.back().rank < m.next_rank; }, "next_rank",
+            m.next_rank.value(), "it must be above the ranks of all members");
+    io.rule([&] { return detail::strictly_ascends(m.spent, &SpentToken::token); },
+            "number of spent tokens", m.spent.size(), "ids must strictly ascend");
+    io.rule([&] { return detail::strictly_ascends(m.left, std::identity{}); },
+            "number of ranks that left", m.left.size(), "ranks must strictly ascend");
 }
 
 template <class Io>
@@ -96,7 +120,7 @@ void describe(Io& io, Of<Renewal> auto& m) {
 
 template <class Io>
 void describe(Io& io, Of<LinkReport> auto& m) {
-    io.number("rank", m.rank, {0, kMaxWorldSize - 1});
+    io.number("rank", m.rank, {0, kMaxRank});
     describe(io, m.address);
     io.number("round_trip", m.round_trip);
     io.text("why", m.why, {0, kMaxReportTextBytes});
@@ -120,33 +144,29 @@ void describe(Io& io, Of<StoredTokens> auto& m) {
 }
 
 template <class Io>
-void describe(Io& io, Of<StoredMember> auto& m) {
-    describe(io, m.member);
-    io.array("key_hash", m.key_hash);
-    io.array("token", m.token);
-    io.text("host", m.host, {0, kMaxHostBytes});
-}
-
-template <class Io>
-void describe(Io& io, Of<SpentToken> auto& m) {
-    io.array("token", m.token);
-    io.number("uses", m.uses);
-}
-
-template <class Io>
 void describe(Io& io, Of<StoredSeed> auto& m) {
     io.array("seed", m.seed);
     io.number("incarnation", m.incarnation);
     io.number("epoch", m.epoch);
     io.number("world_size", m.world_size, {1, kMaxWorldSize});
-    io.boolean("formed", m.formed);
     io.list("members", m.members, kMaxViewMembers);
     io.list("spent", m.spent, kMaxStoredTokens);
-    const auto rank = [](const StoredMember& one) { return one.member.rank; };
-    io.rule([&] { return detail::strictly_ascends(m.members, rank); }, "number of members",
-            m.members.size(), "ranks must strictly ascend");
+    io.array("origin", m.origin);
+    io.number("least_epoch", m.least_epoch);
+    io.list("view", m.view, 1);
+    io.number("promised_round", m.promised_round);
+    io.array("promised_by", m.promised_by);
+    io.number("accepted_round", m.accepted_round);
+    io.array("accepted_by", m.accepted_by);
+    io.list("accepted", m.accepted, 1);
+    io.rule([&] { return detail::strictly_ascends(m.members, &ViewMember::rank); },
+            "number of members", m.members.size(), "ranks must strictly ascend");
     io.rule([&] { return detail::strictly_ascends(m.spent, &SpentToken::token); },
             "number of spent tokens", m.spent.size(), "ids must strictly ascend");
+    io.rule([&] { return m.view.empty() || m.view.front().epoch == m.epoch; }, "epoch",
+            m.epoch.value(), "it must be that of the view");
+    io.rule([&] { return m.accepted.empty() == (m.accepted_round == 0); }, "accepted_round",
+            m.accepted_round, "a vote must have a view");
 }
 
 }  // namespace nexar::wire

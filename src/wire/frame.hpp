@@ -14,7 +14,8 @@ namespace nexar::wire {
 
 /// What a frame carries. Numbers are stable: 1-15 belong to the control lane (12 also to the rpc
 /// and eager lanes), 16-31 to the eager lane, 32-47 to the rpc lane and 48-63 to the seed lane,
-/// which also uses 1-3 and 9; those from 64 on occur only in files.
+/// which also uses 1-3 and 9; 64-79 occur only in files; 80-95 belong to the control lane and,
+/// except revoke, to the seed lane, as do views.
 enum class FrameType : std::uint8_t {
     hello = 1,
     welcome = 2,
@@ -48,6 +49,11 @@ enum class FrameType : std::uint8_t {
     link_report = 54,
     stored_tokens = 64,
     stored_seed = 65,
+    suspicion = 80,
+    ballot = 81,
+    revoke = 82,
+    agreement = 83,
+    new_world = 84,
 };
 
 /// The fixed properties of a frame type.
@@ -61,7 +67,7 @@ struct FrameRules {
 
 /// The limits leave room for optional fields of later builds: a whole Hello is at most 4 KiB, a
 /// Welcome 160 KiB. A View has room for kMaxViewMembers members with all their addresses.
-inline constexpr std::array<FrameRules, 32> kFrameRules{{
+inline constexpr std::array<FrameRules, 37> kFrameRules{{
     {FrameType::hello, "hello", 4096 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::welcome, "welcome", 163840 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::error_report, "error_report", 2048 - kFrameHeaderBytes, Lane::control, false},
@@ -89,12 +95,17 @@ inline constexpr std::array<FrameRules, 32> kFrameRules{{
     {FrameType::proof, "proof", 256 - kFrameHeaderBytes, Lane::seed, false},
     {FrameType::join_request, "join_request", 4096 - kFrameHeaderBytes, Lane::seed, false},
     {FrameType::admission, "admission", 8192 - kFrameHeaderBytes, Lane::seed, false},
-    {FrameType::view, "view", (1U << 24U) - kFrameHeaderBytes, Lane::seed, false},
+    {FrameType::view, "view", (1U << 25U) - kFrameHeaderBytes, Lane::seed, false},
     {FrameType::formation, "formation", 2048 - kFrameHeaderBytes, Lane::seed, false},
     {FrameType::renewal, "renewal", 2048 - kFrameHeaderBytes, Lane::seed, false},
     {FrameType::link_report, "link_report", 2048 - kFrameHeaderBytes, Lane::seed, false},
     {FrameType::stored_tokens, "stored_tokens", (1U << 21U) - kFrameHeaderBytes, Lane::file, false},
-    {FrameType::stored_seed, "stored_seed", (1U << 25U) - kFrameHeaderBytes, Lane::file, false},
+    {FrameType::stored_seed, "stored_seed", (1U << 27U) - kFrameHeaderBytes, Lane::file, false},
+    {FrameType::suspicion, "suspicion", 256 - kFrameHeaderBytes, Lane::control, false},
+    {FrameType::ballot, "ballot", (1U << 25U) + 256 - kFrameHeaderBytes, Lane::control, false},
+    {FrameType::revoke, "revoke", 256 - kFrameHeaderBytes, Lane::control, false},
+    {FrameType::agreement, "agreement", (1U << 18U) - kFrameHeaderBytes, Lane::control, false},
+    {FrameType::new_world, "new_world", (1U << 19U) - kFrameHeaderBytes, Lane::control, false},
 }};
 
 /// The rules of a type; nullptr if the type is unknown.

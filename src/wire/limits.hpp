@@ -38,6 +38,9 @@ inline constexpr std::uint64_t kBulkHeadBytes = std::uint64_t{1} << 16;
 
 inline constexpr std::uint32_t kMaxWorldSize = std::uint32_t{1} << 20;
 
+/// Ranks in a view are never given twice, so they exceed the size of the world.
+inline constexpr std::uint32_t kMaxRank = 0x7fff'fffe;
+
 inline constexpr std::size_t kMaxSoftwareBytes = 128;
 inline constexpr std::size_t kMaxReportTextBytes = 1024;
 inline constexpr std::size_t kMaxLinkBytes = 256;

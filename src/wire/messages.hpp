@@ -13,7 +13,9 @@
 #include <vector>
 #include "base/types.hpp"
 
+#include "wire/context_messages.hpp"
 #include "wire/frame.hpp"
+#include "wire/membership_messages.hpp"
 #include "wire/seed_messages.hpp"
 
 /// The messages as values. None names its sender: the connection on which a frame arrives
@@ -58,6 +60,8 @@ using HostId = std::array<std::byte, 16>;
 /// A bit of Hello::features and Welcome::features: the sender of the Hello answers the Welcome with
 /// a Confirm.
 inline constexpr std::uint64_t kFeatureConfirm = 1;
+/// A bit of the features of a seed's Welcome: the cluster has formed, and the receiver joins it.
+inline constexpr std::uint64_t kFeatureFormed = 2;
 
 /// The first frame of the side that opened a connection.
 struct Hello {
@@ -193,6 +197,8 @@ struct Heartbeat {
     std::chrono::nanoseconds sent_at{};     // sender's monotonic clock, not negative
     std::chrono::nanoseconds echo{};        // sent_at of the peer's last heartbeat
     std::chrono::nanoseconds echo_delay{};  // from its arrival to this one's departure
+    std::uint64_t counter = 0;              // grows whenever the sender refutes a suspicion
+    bool wants_answer = false;              // the receiver sends a heartbeat at once
 
     friend bool operator==(const Heartbeat&, const Heartbeat&) noexcept = default;
 };
@@ -247,40 +253,6 @@ struct Withdraw {
     WithdrawStep step = WithdrawStep::asked;
 
     friend bool operator==(const Withdraw&, const Withdraw&) noexcept = default;
-};
-
-/// Identifies a communicator, equally on all members, together with the cluster, which both sides
-/// know from their certificates.
-struct ContextOrigin {
-    ContextId parent{};          // 0 for a world
-    std::uint64_t creation = 0;  // its number among those created from the parent
-    std::uint64_t colour = 0;
-    Epoch epoch{};  // of a world
-
-    friend bool operator==(const ContextOrigin&, const ContextOrigin&) noexcept = default;
-};
-
-/// Precedes the first message of a communicator. The context id is short and could collide, so both
-/// sides compare the full origin.
-struct ContextBegin {
-    static constexpr FrameType kType = FrameType::context_begin;
-
-    ContextId context{};
-    ContextOrigin origin{};
-    Rank rank{};  // the sender's, below size
-    std::uint32_t size = 1;
-
-    friend bool operator==(const ContextBegin&, const ContextBegin&) noexcept = default;
-};
-
-/// Follows the last message of a communicator that the sender has closed.
-struct ContextEnd {
-    static constexpr FrameType kType = FrameType::context_end;
-
-    ContextId context{};
-    std::uint64_t collectives = 0;  // how many the sender took part in
-
-    friend bool operator==(const ContextEnd&, const ContextEnd&) noexcept = default;
 };
 
 /// Where the payload of a call or of a collective message is. Numbers are stable.
@@ -377,6 +349,7 @@ using AnyMessage =
                  LinkOffer, LinkRefusal, LinkReady, Moved, EagerHeader, BulkHeader, ContextBegin,
                  ContextEnd, CollectiveHeader, CollectiveMismatch, CollectiveAbort, Request,
                  Response, Cancel, Proof, JoinRequest, Admission, ViewFrame, Formation, Renewal,
-                 LinkReport, StoredTokens, StoredSeed>;
+                 LinkReport, StoredTokens, StoredSeed, Suspicion, Ballot, Revoke, Agreement,
+                 NewWorld>;
 
 }  // namespace nexar::wire

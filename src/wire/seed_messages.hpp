@@ -57,11 +57,22 @@ struct Admission {
     friend bool operator==(const Admission&, const Admission&) = default;
 };
 
+/// How often a token was used, including by members that have left.
+struct SpentToken {
+    Id token{};
+    std::uint32_t uses = 1;
+
+    friend bool operator==(const SpentToken&, const SpentToken&) noexcept = default;
+};
+
 struct ViewMember {
     Id node{};
     std::uint64_t incarnation = 0;
     Rank rank{};
     std::vector<AddressText> addresses{};
+    std::array<std::byte, 32> key_hash{};  // of the public key with which it joined
+    Id token{};                            // all zero: it proved the job secret
+    std::string host{};                    // for display
 
     friend bool operator==(const ViewMember&, const ViewMember&) = default;
 };
@@ -73,7 +84,10 @@ struct ViewFrame {
     Epoch epoch{};  // at least 1
     Id witness{};   // all zero: none
     std::uint64_t witness_incarnation = 0;
+    Rank next_rank{};                   // above those of all members
     std::vector<ViewMember> members{};  // strictly ascending by rank
+    std::vector<SpentToken> spent{};    // strictly ascending by token
+    std::vector<Rank> left{};           // since the view before, in good order; strictly ascending
 
     friend bool operator==(const ViewFrame&, const ViewFrame&) = default;
 };
@@ -130,34 +144,29 @@ struct StoredTokens {
     friend bool operator==(const StoredTokens&, const StoredTokens&) = default;
 };
 
-struct StoredMember {
-    ViewMember member{};
-    std::array<std::byte, 32> key_hash{};  // of the public key in the certificate
-    Id token{};
-    std::string host{};
+/// Identifies a copy of a seed's file: where it is stored, see StateDirectory::origin().
+using Origin = std::array<std::byte, 32>;
 
-    friend bool operator==(const StoredMember&, const StoredMember&) = default;
-};
-
-/// How often a token was used, including by members that have left.
-struct SpentToken {
-    Id token{};
-    std::uint32_t uses = 1;
-
-    friend bool operator==(const SpentToken&, const SpentToken&) noexcept = default;
-};
-
-/// The file in which a seed keeps the nodes that it has admitted.
+/// The file in which a seed keeps what it must know after a restart.
 struct StoredSeed {
     static constexpr FrameType kType = FrameType::stored_seed;
 
     Id seed{};
     std::uint64_t incarnation = 0;
-    Epoch epoch{};  // of the last published view; 0: none
+    Epoch epoch{};  // of the last view; 0: none
     std::uint32_t world_size = 1;
-    bool formed = false;                  // `members` are those of that view
-    std::vector<StoredMember> members{};  // strictly ascending by rank
-    std::vector<SpentToken> spent{};      // strictly ascending by token
+    /// The nodes that it has admitted and that are not in the view, strictly ascending by rank. The
+    /// ranks are final only until there is a view: later the members assign them.
+    std::vector<ViewMember> members{};
+    std::vector<SpentToken> spent{};    // strictly ascending by token
+    Origin origin{};                    // all zero: unknown
+    Epoch least_epoch{};                // of the next cluster that this seed forms
+    std::vector<ViewFrame> view{};      // at most one: the last view, while the cluster exists
+    std::uint64_t promised_round = 0;   // the ballot for the next view that the seed has joined
+    Id promised_by{};                   // its proposer
+    std::uint64_t accepted_round = 0;   // the ballot in which the seed voted; 0: none
+    Id accepted_by{};                   // its proposer
+    std::vector<ViewFrame> accepted{};  // at most one: the view that it voted for
 
     friend bool operator==(const StoredSeed&, const StoredSeed&) = default;
 };

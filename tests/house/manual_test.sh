@@ -28,7 +28,7 @@ check_page() {
   local page=$1 option count=0
   shift
   for option in $(options_of "$@"); do
-    plain "$page" | grep -qF -- "\\fB$option\\fR" || complain "$page.1 lacks $option of nexar $*"
+    plain "$page" | grep -F -- "\\fB$option\\fR" >/dev/null || complain "$page.1 lacks $option of nexar $*"
     count=$((count + 1))
   done
   [ "$count" -gt 0 ] || complain "nexar $* --help lists no option"
@@ -38,7 +38,7 @@ check_page nexar
 commands=$(commands_of)
 [[ " ${commands//$'\n'/ } " == *" run "* ]] || complain "the help of nexar does not list run: $commands"
 for command in $commands; do
-  plain nexar | grep -qF "nexar $command" || complain "nexar.1 lacks $command"
+  plain nexar | grep -F "nexar $command" >/dev/null || complain "nexar.1 lacks $command"
   check_page "nexar-$command" "$command"
 done
 for command in $(commands_of token); do check_page nexar-token token "$command"; done

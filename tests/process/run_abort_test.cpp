@@ -22,10 +22,13 @@ using ::testing::SizeIs;
 class RunAbort : public RunFixture {
 protected:
     Outcome abort(const std::string& ranks, const std::vector<std::string>& arguments,
-                  const std::string& setting = "exit") const {
+                  const std::string& setting = "exit",
+                  const std::string& on_failure = "end") const {
         std::vector<std::string> line{"run",
                                       "-n",
                                       ranks,
+                                      "--on-failure",
+                                      on_failure,
                                       "--grace",
                                       "1s",
                                       "--env",
@@ -55,6 +58,16 @@ TEST_F(RunAbort, exit_ends_all_ranks_with_the_code_and_names_the_aborting_rank) 
         EXPECT_THAT(outcome.errors, Not(HasSubstr("nexar run: rank 0 was killed")));
         EXPECT_THAT(outcome.output, HasSubstr("[" + std::to_string(last) + "] met\n"));
         EXPECT_THAT(outcome.output, Not(HasSubstr("returned")));
+    }
+}
+
+TEST_F(RunAbort, ends_a_run_that_would_outlive_failures) {
+    for (const char* mode : {"continue", "restart"}) {
+        const Outcome outcome = abort("3", {"1", "3", "uncaught"}, "exit", mode);
+        EXPECT_EQ(outcome.exit_code, 3) << outcome.errors;
+        EXPECT_THAT(outcome.errors, HasSubstr("nexar run: " + sentence(1, 3)));
+        EXPECT_THAT(outcome.errors, Not(HasSubstr("continue\n")));
+        EXPECT_THAT(outcome.errors, Not(HasSubstr("starts in")));
     }
 }
 

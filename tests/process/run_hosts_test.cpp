@@ -15,8 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "process/run_fixture.hpp"
-#include "support/temp_directory.hpp"
+#include "process/run_hosts_fixture.hpp"
 
 namespace nexar {
 namespace {
@@ -31,32 +30,6 @@ std::string content(const fs::path& path) {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
 }
-
-class RunHosts : public RunFixture {
-protected:
-    RunHosts() {
-        // Like sshd: another shell runs the words after the host, in another directory and with few
-        // variables.
-        write_script("ssh",
-                     "[ \"$1\" = -G ] && { cat " + (folder_ / "config").string() +
-                         " 2>/dev/null; exit; }\n"
-                         "echo \"$@\" >> " +
-                         (folder_ / "arguments").string() +
-                         "\n"
-                         "while [ \"$1\" != -- ]; do shift; done\n"
-                         "[ \"$2\" = unreachable ] && { echo 'ssh: no route' >&2; exit 255; }\n"
-                         "cd /; exec env -i PATH=\"$PATH\" HOST_NAME=\"$2\" " +
-                         mark() + " /bin/sh -c \"$3\"\n");
-        path_ = folder_.path() + ":" + fs::path(NEXAR_COMMAND).parent_path().string() + ":" + path_;
-    }
-
-    void write_script(const std::string& name, const std::string& text) const {
-        std::ofstream(folder_ / name) << "#!/bin/sh\n" << text;
-        fs::permissions(folder_ / name, fs::perms::owner_all);
-    }
-
-    TempDirectory folder_;
-};
 
 TEST_F(RunHosts, ranks_are_distributed_over_the_hosts_in_order) {
     const Outcome outcome = run({"-n", "5", "--host", "alpha,beta"},

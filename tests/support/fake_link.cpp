@@ -29,12 +29,14 @@ void FakeLink::emit(decltype(port::LinkEvent::what) what) {
 }
 
 FakeLink::Incoming* FakeLink::find(port::StreamId stream) {
+    if (dropped_) return nullptr;
     const auto found = ins_.find(stream.value());
     return found == ins_.end() ? nullptr : &found->second;
 }
 
 bool FakeLink::write(port::Lane lane, std::span<const port::ConstBytes> pieces) {
     if (down_) return true;
+    if (dropped_) return false;
     LaneEnd& end = lanes_[static_cast<std::size_t>(lane)];
     std::size_t bytes = 0;
     for (const port::ConstBytes piece : pieces) bytes += piece.size();
@@ -107,13 +109,17 @@ void FakeLink::close(std::string_view reason) {
     if (!down_ && !closed_) closed_ = std::string(reason);
 }
 
+void FakeLink::drop(std::string_view reason) {
+    if (!down_ && !dropped_) dropped_ = std::string(reason);
+}
+
 void FakeLink::come_up() {
     emit(port::Up{.link = this, .dialed = true});
 }
 
 void FakeLink::arrive(port::Lane lane, port::ConstBytes bytes) {
     LaneEnd& end = lanes_[static_cast<std::size_t>(lane)];
-    if (down_) return;
+    if (down_ || dropped_) return;
     NEXAR_ASSERT(end.sink != nullptr, "handle Up first");
     const std::size_t taken = end.sink->write(end.taken, bytes);
     NEXAR_ASSERT(taken == bytes.size(), "the sink of a lane must take all bytes");
@@ -122,7 +128,7 @@ void FakeLink::arrive(port::Lane lane, port::ConstBytes bytes) {
 
 port::StreamId FakeLink::open() {
     const port::StreamId stream(next_++);
-    if (down_) return stream;
+    if (down_ || dropped_) return stream;
     ins_.try_emplace(stream.value());
     emit(port::Opened{.stream = stream});
     return stream;
@@ -131,7 +137,7 @@ port::StreamId FakeLink::open() {
 void FakeLink::offer(Incoming& in) {
     std::size_t done = 0;
     const auto left = [&] { return port::ConstBytes(in.parked).subspan(done); };
-    while (in.sink != nullptr && !in.pending && !left().empty()) {
+    while (in.sink != nullptr && !in.pending && !dropped_ && !left().empty()) {
         const port::Bytes place = direct ? in.sink->region(in.taken, left().size()) : port::Bytes();
         std::size_t taken = std::min(place.size(), left().size());
         if (taken != 0) {
@@ -186,6 +192,7 @@ void FakeLink::go_down(const Error& reason) {
 }
 
 void FakeLink::settle() {
+    if (dropped_) go_down(Error(Errc::link_closed, "this side dropped the link"));
     for (auto at = ins_.begin(); at != ins_.end();) {
         Incoming& in = at->second;
         const port::StreamId stream(at->first);

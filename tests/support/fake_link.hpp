@@ -42,6 +42,7 @@ public:
     bool send_datagram(port::ConstBytes /*bytes*/) override { return false; }
     std::size_t max_datagram() const noexcept override { return 0; }
     void close(std::string_view reason) override;
+    void drop(std::string_view reason) override;
 
     // Actions of the peer and the network.
     void come_up();
@@ -67,6 +68,7 @@ public:
         return lanes_[static_cast<std::size_t>(lane)].written;
     }
     const std::optional<std::string>& closed() const noexcept { return closed_; }
+    const std::optional<std::string>& dropped() const noexcept { return dropped_; }
     bool is_down() const noexcept { return down_; }
     /// True if this lane has a sink.
     bool reads(port::Lane lane) const noexcept {
@@ -116,6 +118,7 @@ private:
     Identity peer_;
     bool down_ = false;
     std::optional<std::string> closed_{};
+    std::optional<std::string> dropped_{};
     std::array<LaneEnd, port::kLanes> lanes_{};
     std::map<std::uint64_t, Outgoing> outs_;
     std::map<std::uint64_t, Incoming> ins_;

@@ -130,6 +130,8 @@ void LinkEnd::handle(port::LinkEvent& event) {
         datagrams.push_back(std::move(datagram->bytes));
     } else if (std::holds_alternative<port::Writable>(event.what)) {
         ++writable;
+    } else if (std::holds_alternative<port::PeerRefused>(event.what)) {
+        ++refusals;
     }
 }
 

@@ -15,7 +15,12 @@ namespace nexar {
 struct ServeOptions {
     std::string listen{};  // empty: all addresses, port 7400
     std::uint32_t world = 1;
+    std::uint32_t max_world = 0;  // 0: no limit
     std::string state_directory{};
+    std::string ca_directory{};              // of the first seed
+    std::vector<std::string> other_seeds{};  // their addresses
+    bool second = false;
+    bool restored = false;
 };
 
 /// Runs a seed until SIGINT, SIGTERM or SIGHUP.
@@ -33,6 +38,10 @@ int list_tokens(const std::string& state_directory, bool json);
 int revoke_token(const std::string& state_directory, const std::string& id);
 
 int show_peers(const std::string& state_directory, bool json);
+
+int show_members(const std::string& state_directory, bool json);
+/// Removes members from the state of a seed that is not running.
+int forget_members(const std::string& state_directory, const std::vector<std::uint32_t>& ranks);
 
 /// Adds --state, which all these commands share.
 inline void add_state_option(CLI::App& command, std::string& state_directory) {

@@ -24,6 +24,7 @@ struct Invocation {
 void add_seed_command(CLI::App& app, Invocation& invocation);
 void add_token_command(CLI::App& app, Invocation& invocation);
 void add_run_command(CLI::App& app, Invocation& invocation);
+void add_members_command(CLI::App& app, Invocation& invocation);
 void add_peers_command(CLI::App& app, Invocation& invocation);
 void add_config_command(CLI::App& app, Invocation& invocation);
 void add_explain_command(CLI::App& app, Invocation& invocation);

@@ -79,6 +79,7 @@ int run(int argc, char** argv) {
     nexar::add_run_command(app, invocation);
     nexar::add_seed_command(app, invocation);
     nexar::add_token_command(app, invocation);
+    nexar::add_members_command(app, invocation);
     nexar::add_peers_command(app, invocation);
     nexar::add_config_command(app, invocation);
     nexar::add_explain_command(app, invocation);

@@ -57,6 +57,9 @@ public:
     explicit MeetingElsewhere(const std::string& join) : join_(join) {}
 
     Result<std::string> open() override { return join_; }
+    // The launcher decides on restarts and sends a join string with each.
+    Result<std::string> join_again() override { return join_; }
+    bool formed() override { return true; }
     void on_rank_done(std::uint32_t /*rank*/) override {}
 
 private:
@@ -79,7 +82,8 @@ Result<int> run_part() {
                            .grace = part.grace,
                            .is_part = true,
                            .world = part.world,
-                           .host_timeout = part.host_timeout},
+                           .host_timeout = part.host_timeout,
+                           .failure = {.mode = part.on_failure}},
                           meeting);
 }
 

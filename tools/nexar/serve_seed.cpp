@@ -42,6 +42,11 @@ SeedOptions seed_options(const ServeOptions& options, const std::vector<ConfigFl
     SeedOptions seed;
     seed.listen = options.listen;
     seed.world = static_cast<int>(options.world);
+    seed.max_world = static_cast<int>(options.max_world);
+    seed.second = options.second;
+    seed.ca_dir = options.ca_directory;
+    seed.other_seeds = options.other_seeds;
+    seed.restored = options.restored;
     seed.state_dir = options.state_directory.empty() ? security::default_state_directory().value()
                                                      : options.state_directory;
     for (const ConfigFlag& flag : flags) {
@@ -62,10 +67,11 @@ int serve_seed(const ServeOptions& options, const std::vector<ConfigFlag>& flags
         std::string addresses;
         for (const std::string& address : seed.addresses()) addresses += " " + address;
         fmt::print(
-            "seed for {} rank{} at{}\nstate in {}\ncreate a join string with: nexar token create "
+            "{}seed for {} rank{} at{}\nstate in {}\ncreate a join string with: nexar token create "
             "--uses {}{}\n",
-            options.world, options.world == 1 ? "" : "s", addresses, wanted.state_dir,
-            options.world, options.state_directory.empty() ? "" : " --state " + wanted.state_dir);
+            options.second ? "second " : "", options.world, options.world == 1 ? "" : "s",
+            addresses, wanted.state_dir, options.world,
+            options.state_directory.empty() ? "" : " --state " + wanted.state_dir);
         std::fflush(stdout);
         std::string said;
         while (!signals.came()) {

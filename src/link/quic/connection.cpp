@@ -181,8 +181,8 @@ std::uint64_t Connection::stamp(TimePoint now) noexcept {
 }
 
 bool Connection::can_wait(TimePoint now) const noexcept {
-    return state_ == State::up && ready_set_ == 0 && outs_.empty() && datagrams_.empty() &&
-           to_look_at_.empty() && deadline() > now;
+    return state_ == State::up && !dropped_ && ready_set_ == 0 && outs_.empty() &&
+           datagrams_.empty() && to_look_at_.empty() && deadline() > now;
 }
 
 TimePoint Connection::deadline() const noexcept {
@@ -242,8 +242,9 @@ void Connection::fail(TimePoint now, Error reason, Closing closing) {
     gone_after_ = three_probe_timeouts();
     gone_at_ = TimePoint::max();
     release_all(port::SendOutcome::link_lost);
-    port::Down down{.reason = std::move(reason), .rests = take_rests()};
-    if (came_up) take_lane_bytes(down);
+    port::Down down{.reason = std::move(reason)};
+    if (!dropped_) down.rests = take_rests();
+    if (came_up && !dropped_) take_lane_bytes(down);
     ins_.clear();
     lane_streams_ = {};
     lane_sinks_ = {};

@@ -112,6 +112,7 @@ public:
     bool send_datagram(port::ConstBytes bytes) override;
     std::size_t max_datagram() const noexcept override;
     void close(std::string_view reason) override;
+    void drop(std::string_view reason) override;
 
     /// Takes one packet from the peer, or from anyone else who knows one of our connection ids.
     void receive(TimePoint now, const Path& path, std::uint8_t ecn,
@@ -154,7 +155,10 @@ public:
 
     /// The peer's host reports that no process listens there (ICMP). `quoted` is the beginning of
     /// the refused packet, as far as the report contains it. Anyone may have forged the report.
-    void refused(TimePoint now, std::span<const std::byte> quoted);
+    /// Returns false if it quotes a packet that this connection did not send.
+    bool refused(TimePoint now, std::span<const std::byte> quoted);
+    /// Passes the report on to the owner of the link: PeerRefused.
+    void report_refusal(TimePoint now);
 
     const Address& local() const noexcept { return path_.local; }
 
@@ -235,6 +239,8 @@ private:
     void handle_read(TimePoint now, int code);
 
     // connection_close.cpp
+    /// Ends a link that was dropped.
+    void end_dropped(TimePoint now);
     bool nothing_unsent() const noexcept;
     /// Ends the control lane if it is time to; returns true if it did.
     bool say_farewell(TimePoint now);
@@ -249,6 +255,8 @@ private:
     void begin_to_listen() noexcept;
     void heard(TimePoint now) noexcept;
     TimePoint silence_ends() const noexcept;
+    /// When a link that is being closed ends because its peer is dead.
+    std::optional<TimePoint> closing_ends() const noexcept;
     /// Handles expired timers; returns false if one of them ended the link.
     bool survives(TimePoint now);
     void start_probe(TimePoint now);
@@ -314,7 +322,8 @@ private:
     TimePoint begun_at_{};   // when the handshake began
     Duration idle_limit_{};  // the smaller idle timeout of the two sides
     Refusals refusals_;
-    bool asking_ = false;  // the packet being written must elicit an answer
+    TimePoint refusal_due_{};  // when the owner may hear of the next one
+    bool asking_ = false;      // the packet being written must elicit an answer
     std::deque<std::vector<std::byte>> datagrams_;
 
     std::uint64_t parked_ = 0;
@@ -326,6 +335,7 @@ private:
     TokenBucket resets_;
 
     std::string close_reason_;
+    bool dropped_ = false;     // ends with the next write()
     bool peer_ended_ = false;  // the peer ended its control lane: it has delivered everything
     /// Set by the next write() after close(), which does not know the time.
     std::optional<TimePoint> linger_until_{};

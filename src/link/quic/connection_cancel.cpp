@@ -30,9 +30,10 @@ void Connection::cancel_waiting() {
 }
 
 void Connection::release_given_up() {
+    if (dropped_) end_dropped(now_);
     if (!is_up()) return;
     look_at_streams();
-    cancel_waiting();
+    if (!dropped_) cancel_waiting();
 }
 
 }  // namespace nexar::quic

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "link/common/farewell.hpp"
 #include "link/quic/connection.hpp"
@@ -18,7 +19,7 @@ constexpr std::size_t kMaxReasonBytes = 200;
 }  // namespace
 
 void Connection::close(std::string_view reason) {
-    if (state_ == State::down || state_ == State::lingering) return;
+    if (state_ == State::down || state_ == State::lingering || dropped_) return;
     close_reason_ = reason.substr(0, kMaxReasonBytes);
     if (state_ == State::handshaking) {
         fail(now_,
@@ -28,7 +29,25 @@ void Connection::close(std::string_view reason) {
         return;
     }
     state_ = State::lingering;
+    refusals_.heard();  // only those that a probe follows count from now on
     wake();
+}
+
+/// May be called by a sink or a source, which are in use then, so the streams end later.
+void Connection::drop(std::string_view reason) {
+    if (state_ == State::down || std::exchange(dropped_, true)) return;
+    close_reason_ = reason.substr(0, kMaxReasonBytes);
+    lane_sinks_ = {};
+    for (const auto& [number, stream] : ins_) stream->detach();
+    for (const auto& [number, stream] : outs_) stream->dropped = true;
+    wake();
+}
+
+void Connection::end_dropped(TimePoint now) {
+    if (state_ == State::down) return;
+    fail(now, Error(Errc::link_closed, "this side dropped the link"), Closing::say);
+    // Late packets are answered as those of an unknown connection.
+    gone_after_ = Duration::zero();
 }
 
 bool Connection::nothing_unsent() const noexcept {

@@ -22,6 +22,7 @@ constexpr std::uint64_t kCreditDivisor = 4;
 
 void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
                          std::span<const std::byte> packet) {
+    if (dropped_) return;
     if (state_ == State::down) {
         // The peer does not know that the link has ended: tell it again, at growing intervals (RFC
         // 9000 10.2.1).
@@ -275,6 +276,7 @@ void Connection::on_path(const ngtcp2_path& path) {
 }
 
 InStream* Connection::find_in(port::StreamId stream) noexcept {
+    if (dropped_) return nullptr;
     const auto found = ins_.find(stream.value());
     return found == ins_.end() || found->second->handled ? nullptr : found->second.get();
 }
@@ -287,7 +289,7 @@ void Connection::look_at(InStream& stream) {
 }
 
 void Connection::receive(port::Lane lane, port::Sink& sink) {
-    if (state_ == State::down) return;
+    if (state_ == State::down || dropped_) return;
     const auto index = static_cast<std::size_t>(lane);
     NEXAR_ASSERT(lane_sinks_[index] == nullptr);
     lane_sinks_[index] = &sink;
@@ -335,6 +337,7 @@ void Connection::refuse(port::StreamId stream_id) {
 
 void Connection::look_at_streams() {
     for (const std::uint64_t number : std::exchange(to_look_at_, {})) {
+        if (dropped_) return;  // by a sink
         const auto found = ins_.find(number);
         if (found == ins_.end()) continue;
         InStream& stream = *found->second;

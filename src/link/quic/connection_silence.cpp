@@ -9,6 +9,13 @@
 // that no process listens there.
 namespace nexar::quic {
 
+namespace {
+
+/// A live peer answers a probe within this time and a few round trips.
+constexpr Duration kClosingPatience = std::chrono::milliseconds(10);
+
+}  // namespace
+
 void Connection::begin_to_listen() noexcept {
     heard_at_ = now_;
     idle_limit_ = options_.idle_timeout;
@@ -34,10 +41,25 @@ TimePoint Connection::silence_ends() const noexcept {
     // it.
     if (!is_up() && dialed_) due = begun_at_ + options_.handshake_timeout;
     if (const auto probe = refusals_.due()) due = std::min(due, *probe);
+    if (const auto end = closing_ends()) due = std::min(due, *end);
     return due;
 }
 
+std::optional<TimePoint> Connection::closing_ends() const noexcept {
+    if (state_ != State::lingering) return std::nullopt;
+    // The probe timeout would be too long: on a busy machine it grows to 30 ms on one host.
+    return refusals_.dead_at_if_closing(kClosingPatience + 4 * round_trips_.least());
+}
+
 bool Connection::survives(TimePoint now) {
+    if (const auto end = closing_ends(); end && now >= *end) {
+        fail(now,
+             Error(Errc::link_closed,
+                   fmt::format("this side closed the link; no process listens at {} any more",
+                               path_.remote.text())),
+             Closing::silent);
+        return false;
+    }
     if (refusals_.dead(now)) {
         fail(now,
              Error(Errc::timed_out,
@@ -75,17 +97,24 @@ void Connection::end_probe() {
     ngtcp2_conn_set_keep_alive_timeout(conn_.get(), native(options_.keep_alive));
 }
 
-void Connection::refused(TimePoint now, std::span<const std::byte> quoted) {
-    if (state_ == State::down) return;
+bool Connection::refused(TimePoint now, std::span<const std::byte> quoted) {
+    if (state_ == State::down || dropped_) return false;
     const auto target = decode_target(quoted);
     if (target) {
         // Only an observer of our packets knows the peer's connection id.
         const ngtcp2_cid* to = ngtcp2_conn_get_dcid(conn_.get());
         const std::span<const std::uint8_t> expected(to->data, to->datalen);
-        if (!std::ranges::equal(target->to.span(), expected)) return;
+        if (!std::ranges::equal(target->to.span(), expected)) return false;
     }
-    refusals_.refused(now, target.has_value());
+    refusals_.refused(now, target.has_value(), state_ == State::lingering);
     wake();
+    return true;
+}
+
+void Connection::report_refusal(TimePoint now) {
+    if (!is_up() || dropped_ || now < refusal_due_) return;
+    refusal_due_ = now + port::kRefusedInterval;
+    around_->emit({.link = id_, .what = port::PeerRefused{}});
 }
 
 void Connection::make_room(TimePoint now) {

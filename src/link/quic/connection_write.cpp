@@ -56,7 +56,7 @@ struct Connection::Turn {
 bool Connection::write(port::Lane lane, std::span<const port::ConstBytes> pieces) {
     const auto index = static_cast<std::size_t>(lane);
     OutStream& stream = lanes_[index];
-    if (state_ == State::down) return false;
+    if (state_ == State::down || dropped_) return false;
     if (stream.ending()) return true;  // one of the two closes the link
     std::size_t total = 0;
     for (const port::ConstBytes piece : pieces) total += piece.size();
@@ -71,7 +71,7 @@ bool Connection::write(port::Lane lane, std::span<const port::ConstBytes> pieces
 
 port::StreamId Connection::send(port::Source& source, const port::StreamOptions& options) {
     const port::StreamId stream_id(next_stream_++);
-    if (state_ == State::down) {
+    if (state_ == State::down || dropped_) {
         around_->emit(
             {.link = id_,
              .what = port::Released{.stream = stream_id, .outcome = port::SendOutcome::link_lost}});
@@ -86,14 +86,15 @@ port::StreamId Connection::send(port::Source& source, const port::StreamOptions&
 
 void Connection::wake_source(port::StreamId stream_id) {
     const auto found = outs_.find(stream_id.value());
-    if (found == outs_.end()) return;
+    if (found == outs_.end() || dropped_) return;
     found->second->source_pending = false;
     enqueue(*found->second);
     wake();
 }
 
 bool Connection::send_datagram(port::ConstBytes bytes) {
-    if (!is_up() || bytes.size() > max_datagram() || datagrams_.size() >= options_.datagram_queue) {
+    if (!is_up() || dropped_ || bytes.size() > max_datagram() ||
+        datagrams_.size() >= options_.datagram_queue) {
         return false;
     }
     datagrams_.emplace_back(bytes.begin(), bytes.end());
@@ -148,6 +149,7 @@ link::ClassSet Connection::ready_classes(const Turn& turn, std::uint64_t credit)
 }
 
 OutStream* Connection::next_stream(const Turn& turn, std::size_t& limit) {
+    if (dropped_) return nullptr;  // by a source
     const std::uint64_t credit = ngtcp2_conn_get_max_data_left(conn_.get());
     const auto chosen = order_.next(ready_classes(turn, credit));
     if (!chosen) return nullptr;
@@ -339,7 +341,7 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
             fail_with(now, library_error_);
             return false;
         }
-        if (size == 0) break;
+        if (size == 0 || dropped_) break;
         const auto bytes = static_cast<std::size_t>(size);
         // Only a probe is larger than the limit of the path.
         out.add(path_of(turn.path.path), static_cast<std::uint8_t>(turn.packet.ecn), bytes,
@@ -364,6 +366,7 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
 }
 
 bool Connection::write(TimePoint now, Outbox& out) {
+    if (dropped_) end_dropped(now);
     if (state_ == State::down) {
         write_goodbye(now, out);
         return false;
@@ -378,10 +381,12 @@ bool Connection::write(TimePoint now, Outbox& out) {
     }
     if (is_up()) {
         release_given_up();
+        if (dropped_) return false;
         open_waiting();
         say_farewell(now);
     }
     bool more = write_packets(now, out);
+    if (dropped_) return false;
     if (asking_) end_probe();
     // The last datagram may have left with these packets.
     if (is_up() && say_farewell(now)) more = true;

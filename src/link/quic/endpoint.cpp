@@ -348,8 +348,14 @@ void Endpoint::abandon(port::LinkId link) {
 
 void Endpoint::refused(TimePoint now, const Address& remote, std::span<const std::byte> quoted) {
     if (!refusals_.take(now)) return;
+    bool believed = false;
     for (const auto& [number, entry] : entries_) {
-        if (entry->connection->remote() == remote) entry->connection->refused(now, quoted);
+        if (entry->connection->remote() != remote) continue;
+        believed = entry->connection->refused(now, quoted) || believed;
+    }
+    if (!believed) return;
+    for (const auto& [number, entry] : entries_) {
+        if (entry->connection->remote() == remote) entry->connection->report_refusal(now);
     }
 }
 

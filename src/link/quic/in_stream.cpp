@@ -36,9 +36,8 @@ Result<std::size_t> InStream::arrived(port::ConstBytes bytes) {
 }
 
 std::size_t InStream::retry() noexcept {
-    if (sink_ == nullptr) return 0;
     const std::uint64_t before = taken_;
-    while (parked_.size() != 0) {
+    while (sink_ != nullptr && parked_.size() != 0) {
         const port::ConstBytes bytes = parked_.at(parked_.begin());
         const std::size_t taken = sink_->write(taken_, bytes);
         NEXAR_ASSERT(taken <= bytes.size());

@@ -42,6 +42,8 @@ public:
     port::StreamId id() const noexcept { return id_; }
     bool has_sink() const noexcept { return sink_ != nullptr; }
     void attach(port::Sink& sink) noexcept { sink_ = &sink; }
+    /// May be called by the sink itself.
+    void detach() noexcept { sink_ = nullptr; }
 
     /// Takes the next bytes of the stream. Returns how many the sink took; the rest is parked.
     /// Errc::out_of_memory if they cannot be parked.

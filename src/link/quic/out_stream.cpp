@@ -26,7 +26,7 @@ OutStream::OutStream(port::StreamId id, port::Source& source, const port::Stream
 
 void OutStream::stage() {
     const std::uint64_t content = size_ - prefix_bytes_;
-    while (staged_.size() < kMaxStagedBytes && staged_.end() < content) {
+    while (!dropped && staged_.size() < kMaxStagedBytes && staged_.end() < content) {
         auto room = staged_.room();
         if (!room) return;  // without memory: treated like a source that has no bytes yet
         const auto wanted = std::min<std::uint64_t>(room->size(), content - staged_.end());
@@ -54,7 +54,7 @@ bool OutStream::readable() {
 }
 
 bool OutStream::ready() {
-    if (outcome) return false;
+    if (outcome || dropped) return false;
     if (end_written_) return false;
     if (is_lane()) return ending_ || next_ < staged_.end();
     if (!staging_) return readable();

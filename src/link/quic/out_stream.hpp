@@ -83,6 +83,7 @@ public:
     bool window_spent = false;   // the peer's window for this stream is used up
     std::uint64_t credited = 0;  // bytes written when the peer last gave credit
     bool source_pending = false;
+    bool dropped = false;                        // with its link: the source is not used any more
     std::optional<port::SendOutcome> outcome{};  // decided, but not reported yet
     TimePoint progress_at{};                     // when the peer last acknowledged some of it
     std::size_t losses_before = 0;               // packets lost before the last progress

@@ -22,12 +22,14 @@ public:
     /// The suspicion ends after this time without a refusal.
     static constexpr Duration kForget = std::chrono::seconds(2);
     static constexpr std::uint64_t kLeast = 3;
+    static constexpr std::uint64_t kLeastIfClosing = 2;
     static constexpr std::uint64_t kBurst = 6;
 
     /// The peer's host refused a packet. `proven`: it quoted the packet, so only someone who saw
     /// the packet can have sent the refusal. Other refusals only start probes.
-    void refused(TimePoint now, bool proven) noexcept {
-        if (!probe_at_) probe_at_ = now;
+    /// `closing`: the link is being closed, so that a probe cannot wait.
+    void refused(TimePoint now, bool proven, bool closing = false) noexcept {
+        if (!probe_at_ || (closing && proven && count_ == 0)) probe_at_ = now;
         if (!proven) return;
         if (count_++ == 0) first_at_ = now;
         last_at_ = now;
@@ -46,6 +48,13 @@ public:
         const bool goes_on = count_ != 0 && now - last_at_ < kForget;
         if (!goes_on) count_ = 0;
         probe_at_ = goes_on ? std::optional(now + kProbeEvery) : std::nullopt;
+    }
+
+    /// When the peer of a link that this side closes counts as dead: after `patience`, in which a
+    /// live peer answers a probe. Less is at stake than for other links, so two refusals are
+    /// enough.
+    std::optional<TimePoint> dead_at_if_closing(Duration patience) const noexcept {
+        return count_ < kLeastIfClosing ? std::nullopt : std::optional(first_at_ + patience);
     }
 
     bool dead(TimePoint now) const noexcept {

@@ -47,8 +47,22 @@ bool Carrier::on_ready(TimePoint now) {
         looked_at_ = now;
         polls_ = 0;
         any = look_at_sockets() || any;
+        if (now - lives_looked_at_ >= options_.life_interval) any = look_at_lives() || any;
     }
     if (std::exchange(went_down_, false)) std::erase(up_, nullptr);
+    return any;
+}
+
+bool Carrier::look_at_lives() {
+    lives_looked_at_ = now_;
+    bool any = false;
+    for (Link* link : up_) {
+        if (link == nullptr) continue;
+        const std::uint64_t read = link->reader_.read();
+        if (std::exchange(link->read_at_look_, read) != read || !link->life_.has_ended()) continue;
+        link->on_hang_up();
+        any = true;
+    }
     return any;
 }
 

@@ -97,6 +97,7 @@ private:
     Result<void> listen();
     Link& add_link(Link::Start start);
     bool look_at_sockets();
+    bool look_at_lives();
     void accept_strangers();
     void take_stranger(Descriptor socket);
     /// False if the connection is to be closed.
@@ -121,6 +122,7 @@ private:
     bool look_at_sockets_ = false;
     std::uint32_t polls_ = 0;
     TimePoint looked_at_{};
+    TimePoint lives_looked_at_{};
     TimePoint now_{};
 
     std::map<std::uint64_t, std::unique_ptr<Link>> links_;

@@ -143,7 +143,7 @@ bool Carrier::look_at_sockets() {
             if (!half_open_.contains(mark)) continue;
             if (!take_hello(mark)) drop_half_open(mark);
         } else if (Link* link = find(port::LinkId(mark & ~kProcessMark));
-                   link != nullptr && !link->is_down()) {
+                   link != nullptr && !link->has_ended()) {
             if ((mark & kProcessMark) != 0) {
                 link->on_hang_up();
             } else {

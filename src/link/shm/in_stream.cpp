@@ -23,7 +23,8 @@ void Inlet::arrive(port::ConstBytes bytes) {
 }
 
 void Inlet::retry() {
-    // The sink may call the link, which only enqueues, so nothing here changes meanwhile.
+    // The sink may call the link, which only enqueues, so nothing here changes meanwhile
+    // except that Link::drop() detaches the sink.
     if (sink_ == nullptr || pending_ || parked_.empty()) return;
     parked_.drop(offer(parked_.view()));
 }

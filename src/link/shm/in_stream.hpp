@@ -14,6 +14,8 @@ class Inlet {
 public:
     bool has_sink() const noexcept { return sink_ != nullptr; }
     void attach(port::Sink& sink) noexcept { sink_ = &sink; }
+    /// May be called by the sink itself.
+    void detach() noexcept { sink_ = nullptr; }
     /// The sink may have room again.
     void wake() noexcept { pending_ = false; }
 

@@ -159,6 +159,7 @@ void Link::come_up(RingMemory theirs) {
     state_ = State::up;
     if (const auto peer = peer_credentials(socket_.number()); peer) {
         process_ = watch_process(peer->process);
+        life_ = ProcessLife(peer->process);
         carrier_->watch_process_of(*this);
     }
     carrier_->came_up(*this);
@@ -194,7 +195,7 @@ void Link::on_time(TimePoint now) {
 
 void Link::on_socket() {
     Message message;
-    for (int i = 0; i < kMessagesPerLook && state_ != State::down; ++i) {
+    for (int i = 0; i < kMessagesPerLook && !has_ended(); ++i) {
         switch (receive_message(socket_.number(), message)) {
             case Received::nothing:
                 return;
@@ -222,8 +223,8 @@ void Link::on_hang_up() {
     }
     // What the peer has written is complete. The bound is for a peer that only closed its socket.
     const std::uint64_t most = reader_.read() + reader_.size();
-    while (state_ != State::down && reader_.read() < most && reader_.arrived()) take_records();
-    if (state_ == State::down) return;
+    while (!has_ended() && reader_.read() < most && reader_.arrived()) take_records();
+    if (has_ended()) return;
     if (theirs_.control().ended.load(std::memory_order_acquire) != 0) {
         end(peer_closed(), PeerProcess::alive);
         return;
@@ -250,7 +251,7 @@ Error Link::peer_closed() const {
 // The end.
 
 bool Link::end_if_failed() {
-    if (state_ == State::down) return true;
+    if (has_ended()) return true;
     if (!failure_ && writer_.broken()) violated("claims to have read what was never written");
     if (!failure_) return false;
     const Error reason = *std::exchange(failure_, std::nullopt);
@@ -267,7 +268,8 @@ void Link::publish_end(std::string_view reason) noexcept {
     control.reason_bytes = static_cast<std::uint32_t>(size);
     control.taken.store(reader_.read(), std::memory_order_release);
     control.ended.store(1, std::memory_order_release);
-    if (theirs_ && writer_.has_room(0)) put(RecordKind::goodbye, 0, 0);
+    // To find room in a ring, this side would look at the peer's memory.
+    if (theirs_ && !dropped_ && writer_.has_room(0)) put(RecordKind::goodbye, 0, 0);
 }
 
 void Link::abandon_at_exit() noexcept {
@@ -277,13 +279,15 @@ void Link::abandon_at_exit() noexcept {
 void Link::end(const Error& reason, PeerProcess process) {
     NEXAR_ASSERT(state_ != State::down);
     port::Down down{.reason = reason, .peer_gone = process == PeerProcess::gone};
-    if (is_up()) {
+    if (state_ != State::handshaking) {
         std::vector<OutStream*> sending;
         sending.reserve(outs_.size());
         for (const auto& [id, stream] : outs_) sending.push_back(stream.get());
         std::ranges::sort(sending, {},
                           [](const OutStream* stream) { return stream->id().value(); });
         for (OutStream* stream : sending) settle(*stream, port::SendOutcome::link_lost);
+    }
+    if (is_up()) {
         down.rests = take_rests();
         for (std::size_t i = 0; i < port::kLanes; ++i) down.untaken[i] = untaken(i);
         writer_.look();
@@ -298,6 +302,7 @@ void Link::end(const Error& reason, PeerProcess process) {
     theirs_ = RingMemory();
     socket_ = Descriptor();
     process_ = Descriptor();
+    life_ = ProcessLife();
     waits_for_ = 0;
     for (OutLane& lane : lanes_out_) lane.queue.clear();
     for (InLane& lane : lanes_in_) lane.drop_parked();

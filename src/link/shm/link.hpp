@@ -20,6 +20,7 @@
 #include "link/shm/memory.hpp"
 #include "link/shm/options.hpp"
 #include "link/shm/out_stream.hpp"
+#include "link/shm/process_life.hpp"
 #include "link/shm/record.hpp"
 #include "link/shm/ring.hpp"
 #include "link/shm/shares.hpp"
@@ -71,9 +72,15 @@ public:
                        const std::shared_ptr<port::SharedMemory>& memory) override;
     void nudge() noexcept override;
     void close(std::string_view reason) override;
+    void drop(std::string_view reason) override;
 
-    bool is_up() const noexcept { return state_ == State::up || state_ == State::lingering; }
+    /// False from drop() on.
+    bool is_up() const noexcept {
+        return (state_ == State::up || state_ == State::lingering) && !dropped_;
+    }
     bool is_down() const noexcept { return state_ == State::down; }
+    /// True if the link is down, or will be with the next flush().
+    bool has_ended() const noexcept { return is_down() || dropped_; }
     bool is_handshaking() const noexcept { return state_ == State::handshaking; }
 
 private:
@@ -175,6 +182,7 @@ private:
     bool bell_due_ = false;          // in the carrier's list of links whose bell may be due
     std::uint32_t to_tell_ = 0;      // which sleepers a bell may be due for
     State state_ = State::handshaking;
+    bool dropped_ = false;  // nothing that the peer can write is read any more
     Carrier* carrier_;
     const LinkOptions* options_;
     std::array<OutLane, port::kLanes> lanes_out_{};
@@ -187,7 +195,9 @@ private:
 
     Start start_;
     Descriptor socket_;
-    Descriptor process_;  // of the peer
+    Descriptor process_;              // of the peer
+    ProcessLife life_;                // of the same process
+    std::uint64_t read_at_look_ = 0;  // how far the reader was at the last look at it
     // NOLINTNEXTLINE(readability-identifier-naming): the name that TimerHeap requires
     std::size_t heap_place = std::numeric_limits<std::size_t>::max();
     std::optional<Error> failure_{};  // ends the link when the current call allows it

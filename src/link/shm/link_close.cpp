@@ -11,9 +11,20 @@
 namespace nexar::shm {
 
 void Link::close(std::string_view reason) {
-    if (state_ != State::up) return;
+    if (state_ != State::up || dropped_) return;
     close_reason_ = reason.substr(0, kMaxReasonBytes);
     state_ = State::lingering;
+    touch();
+}
+
+/// May be called by a sink or a source, which are in use then, so the memory is unmapped later. The
+/// peer notices the end of the link when the socket is closed.
+void Link::drop(std::string_view reason) {
+    if (state_ == State::down || std::exchange(dropped_, true)) return;
+    close_reason_ = reason.substr(0, kMaxReasonBytes);
+    carrier_->detach(*this);
+    for (InLane& lane : lanes_in_) lane.detach();
+    for (const auto& [number, stream] : ins_) stream->detach();
     touch();
 }
 

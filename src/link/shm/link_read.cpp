@@ -21,7 +21,7 @@ constexpr std::uint64_t kCreditDivisor = 4;
 }  // namespace
 
 void Link::receive(port::Lane lane, port::Sink& sink) {
-    if (state_ == State::down) return;
+    if (has_ended()) return;
     const auto index = static_cast<std::size_t>(lane);
     NEXAR_ASSERT(!lanes_in_[index].has_sink(), "the sink of a lane can be set only once");
     lanes_in_[index].attach(sink);
@@ -52,7 +52,7 @@ void Link::wake_sink(port::StreamId id) {
 }
 
 void Link::wake_sink(port::Lane lane) {
-    if (state_ == State::down) return;
+    if (has_ended()) return;
     const auto index = static_cast<std::size_t>(lane);
     lanes_in_[index].wake();
     lanes_to_look_at_ |= static_cast<std::uint8_t>(1U << index);
@@ -67,6 +67,7 @@ void Link::refuse(port::StreamId id) {
 }
 
 InStream* Link::find_in(port::StreamId id) noexcept {
+    if (dropped_) return nullptr;
     const auto found = ins_.find(id.value());
     return found == ins_.end() || found->second->handled ? nullptr : found->second.get();
 }
@@ -81,6 +82,7 @@ void Link::look_at_streams() {
         if ((lanes_to_look_at_ & (1U << i)) == 0) continue;
         lanes_to_look_at_ &= static_cast<std::uint8_t>(~(1U << i));
         lanes_in_[i].retry();
+        if (dropped_) return;  // by the sink
         grant(lanes_in_[i], i);
     }
     if (to_look_at_.empty()) return;
@@ -95,6 +97,7 @@ void Link::look_at_streams() {
         } else {
             offer(stream);
         }
+        if (dropped_) return;
     }
 }
 
@@ -117,6 +120,7 @@ bool Link::take_records() {
             break;
         }
         take_record(head, reader_.content(head));
+        if (dropped_) return true;  // by a sink
         if (failure_) break;
         reader_.skip(head);
         if (reader_.read() - published_ >= kPublishStep) publish_taken();

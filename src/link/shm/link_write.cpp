@@ -32,7 +32,7 @@ void Link::put(RecordKind kind, std::uint8_t detail, std::size_t bytes) noexcept
 }
 
 bool Link::write(port::Lane lane, std::span<const port::ConstBytes> pieces) {
-    if (state_ == State::down) return true;
+    if (has_ended()) return false;
     const auto index = static_cast<std::size_t>(lane);
     OutLane& out = lanes_out_[index];
     std::size_t total = 0;
@@ -82,6 +82,10 @@ bool Link::write_queued(std::size_t index, std::span<const port::ConstBytes> pie
 
 port::StreamId Link::send(port::Source& source, const port::StreamOptions& options) {
     const port::StreamId id(next_out_++);
+    if (dropped_ && !is_down()) {
+        emit(port::Released{.stream = id, .outcome = port::SendOutcome::link_lost});
+        return id;
+    }
     if (state_ == State::down) {
         carrier_->emit_before_down(
             {.link = start_.id,
@@ -97,7 +101,7 @@ port::StreamId Link::send(port::Source& source, const port::StreamOptions& optio
 
 void Link::wake_source(port::StreamId stream) {
     const auto found = outs_.find(stream.value());
-    if (found == outs_.end()) return;
+    if (found == outs_.end() || dropped_) return;
     found->second->source_pending = false;
     enqueue(*found->second);
     touch();
@@ -126,10 +130,16 @@ std::size_t Link::max_datagram() const noexcept {
 }
 
 void Link::flush(TimePoint now) {
+    if (dropped_) {
+        if (!is_down())
+            end(Error(Errc::link_closed, "this side dropped the link"), PeerProcess::alive);
+        return;
+    }
     if (is_up()) {
         waits_for_ = 0;
         more_to_write_ = false;
         look_at_streams();
+        if (dropped_) return;
         cancel_waiting();
         open_waiting();
         write_resets();
@@ -139,6 +149,7 @@ void Link::flush(TimePoint now) {
             put(RecordKind::look, 0, 0);
         }
         write_pieces();
+        if (dropped_) return;
         say_farewell(now);
         if (end_if_failed()) return;
         if (state_ == State::lingering && peer_parted_ && nothing_unsent()) {
@@ -234,7 +245,7 @@ link::ClassSet Link::ready_classes() const noexcept {
 void Link::write_pieces() {
     std::size_t budget = kBytesPerFlush;
     auto allowed = static_cast<link::ClassSet>(~0U);
-    while (true) {
+    while (!dropped_) {  // a source may do that
         const auto ready = static_cast<link::ClassSet>(ready_classes() & allowed);
         const auto chosen = order_.next(ready);
         if (!chosen) return;

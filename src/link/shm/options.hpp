@@ -26,6 +26,8 @@ struct LinkOptions {
     /// How often a driver that never sleeps looks at the sockets: in time, and in polls.
     Duration socket_interval = std::chrono::milliseconds(2);
     std::uint32_t socket_polls = 4096;
+    /// How often a driver looks whether the processes of silent peers are being killed.
+    Duration life_interval = std::chrono::milliseconds(25);
     /// Connections that have not yet presented an invitation; the oldest makes room for a new one.
     std::size_t max_half_open = 32;
 

@@ -48,8 +48,14 @@ void DatagramHost::rebind(const Address& address) {
     address_ = address;
 }
 
-bool DatagramHost::has(const Address& address) const noexcept {
-    return !off_ && (address == address_ || std::ranges::find(more_, address) != more_.end());
+bool DatagramHost::at(const Address& address) const noexcept {
+    return address == address_ || std::ranges::find(more_, address) != more_.end();
+}
+
+void DatagramHost::take_refusal(const Datagram& refused) {
+    constexpr std::size_t kQuoted = 64;  // as a UDP socket reads
+    const std::span<const std::byte> bytes(refused.bytes);
+    endpoint_->refused(world().now(), refused.to, bytes.first(std::min(bytes.size(), kQuoted)));
 }
 
 Result<port::LinkId> DatagramHost::dial(const Address& remote,

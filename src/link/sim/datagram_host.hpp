@@ -50,7 +50,7 @@ public:
     /// Adds an address to the host.
     void add_address(const Address& address) { more_.push_back(address); }
 
-    bool has(const Address& address) const noexcept;
+    bool has(const Address& address) const noexcept { return !off_ && at(address); }
     Result<port::LinkId> dial(const Address& remote, const security::Expectation& expected);
     Result<port::LinkId> dial(TimePoint now, const port::DialTarget& target) override {
         return endpoint_->dial(now, target);
@@ -86,6 +86,9 @@ private:
     quic::EndpointOptions seeded(quic::EndpointOptions options);
     void arrive(std::shared_ptr<Datagram> datagram);
     void switch_off();
+    /// True even if the host is switched off.
+    bool at(const Address& address) const noexcept;
+    void take_refusal(const Datagram& refused);
 
     DatagramNet* net_;
     Address address_;
@@ -96,6 +99,7 @@ private:
     std::size_t inbox_bytes_ = 0;
     std::deque<port::LinkEvent> events_;
     bool off_ = false;
+    bool refuses_ = false;  // off, but its machine still refuses datagrams
 };
 
 }  // namespace nexar::sim

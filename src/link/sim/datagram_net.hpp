@@ -37,6 +37,9 @@ public:
     DatagramHost& add_host(const Address& address, quic::EndpointOptions options);
     /// Switches the machine off: it gets no more turns. The object stays.
     void remove_host(DatagramHost& host);
+    /// Kills the process of a host: it gets no more turns, and the machine refuses datagrams to it
+    /// (ICMP port unreachable). A refusal travels back like any datagram.
+    void kill_process(DatagramHost& host);
 
     /// The default for all paths.
     DatagramWeather weather{};
@@ -68,8 +71,9 @@ private:
     struct Flight {
         TimePoint due{};
         std::uint64_t number = 0;
-        const DatagramHost* from = nullptr;  // null: injected
+        DatagramHost* from = nullptr;  // null: injected
         std::shared_ptr<Datagram> datagram{};
+        bool refused = false;  // on the way back to `from`: the refusal of the datagram
     };
     struct Local {
         const DatagramHost* to = nullptr;
@@ -83,11 +87,16 @@ private:
     static bool later(const Flight& a, const Flight& b) noexcept {
         return a.due != b.due ? a.due > b.due : a.number > b.number;
     }
-    void carry(const DatagramHost& from, Datagram datagram);
-    void put(const DatagramHost* from, std::shared_ptr<Datagram> datagram, Duration on_the_way);
+    void carry(DatagramHost& from, Datagram datagram);
+    void put(DatagramHost* from, std::shared_ptr<Datagram> datagram, Duration on_the_way,
+             bool refused = false);
+    void refuse(const Flight& flight);
+    Duration late(const DatagramWeather& of_path);
     void deliver(const Flight& flight);
     const DatagramWeather& weather_to(const Address& to) const noexcept;
     DatagramHost* host_at(const Address& address) const noexcept;
+    /// The machine with that address whose process was killed; null: none.
+    const DatagramHost* refusing_at(const Address& address) const noexcept;
 
     World* world_;
     BufferPool pool_;

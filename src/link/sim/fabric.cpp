@@ -109,6 +109,11 @@ void Fabric::set_blocked(const NodeId& from, const NodeId& to, bool blocked) {
     routes_[{from, to}].blocked = blocked;
 }
 
+bool Fabric::cut(const NodeId& from, const NodeId& to) const {
+    const auto found = routes_.find({from, to});
+    return found != routes_.end() && found->second.blocked;
+}
+
 void Fabric::partition(const NodeId& from, const NodeId& to, Way way) {
     set_blocked(from, to, true);
     if (way == Way::both) set_blocked(to, from, true);

@@ -57,7 +57,8 @@ public:
 
     /// Kills the process: it gets no more turns or events, and a random prefix of its bytes in
     /// flight arrives. Its peers get Down (link_closed) within `detection` or, without one, after
-    /// they have received nothing for the idle timeout (timed_out).
+    /// they have received nothing for the idle timeout (timed_out). See also
+    /// FabricOptions::killed_nodes_refuse.
     void kill(Carrier& node, std::optional<Duration> detection);
 
     static constexpr Duration kBreakSpread = std::chrono::milliseconds(1);
@@ -81,6 +82,8 @@ private:
     void apply_routes_to_all();
     void break_wire(Link& link, Duration spread);
     void set_blocked(const NodeId& from, const NodeId& to, bool blocked);
+    /// True if nothing from `from` arrives at `to` now.
+    bool cut(const NodeId& from, const NodeId& to) const;
     void reap();
 
     World* world_;

@@ -8,7 +8,7 @@
 namespace nexar::sim {
 
 void Inlet::offer(ByteQueue& bytes, Random& random, double direct) {
-    // The sink may call the link, which only enqueues, so sink_ does not change.
+    // The sink may call the link, which only enqueues, except that drop() detaches the sink.
     while (sink_ != nullptr && !pending_ && taken_ < arrived_) {
         const port::ConstBytes piece = bytes.view(taken_, arrived_);
         const port::Bytes room = direct > 0 && random.chance(direct)

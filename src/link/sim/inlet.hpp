@@ -15,6 +15,8 @@ class Inlet {
 public:
     bool has_sink() const noexcept { return sink_ != nullptr; }
     void attach(port::Sink& sink) noexcept { sink_ = &sink; }
+    /// May be called by the sink itself.
+    void detach() noexcept { sink_ = nullptr; }
 
     void arrived_up_to(std::uint64_t offset) noexcept { arrived_ = offset; }
     std::uint64_t arrived() const noexcept { return arrived_; }

@@ -44,10 +44,21 @@ void Link::dial() {
 }
 
 void Link::close(std::string_view reason) {
-    if (state_ != State::up) return;
+    if (state_ != State::up || dropped_) return;
     close_reason_ = reason.substr(0, kMaxReasonBytes);
     state_ = State::lingering;
     linger_until_ = world_->now() + options_->linger;
+    touch();
+}
+
+void Link::drop(std::string_view reason) {
+    if (state_ == State::down || std::exchange(dropped_, true)) return;
+    close_reason_ = reason.substr(0, kMaxReasonBytes);
+    for (const PipePtr& lane : lanes_in_) {
+        if (lane != nullptr) lane->in.detach();
+    }
+    for (const auto& [number, pipe] : ins_) pipe->in.detach();
+    arm_all();
     touch();
 }
 
@@ -83,7 +94,7 @@ bool Link::expects_signals() const noexcept {
 
 TimePoint Link::timer() const noexcept {
     if (state_ == State::down) return TimePoint::max();
-    TimePoint due = std::min({handshake_until_, linger_until_, end_at_});
+    TimePoint due = std::min({handshake_until_, linger_until_, end_at_, refused_at_});
     if (silent_since_ && state_ != State::waiting) {
         due = std::min(due, *silent_since_ + options_->idle_timeout);
     }
@@ -100,7 +111,7 @@ void Link::rearm() {
 }
 
 void Link::arm(Pipe& pipe) {
-    const bool waits = blocked_ || !is_up() || pipe.segments.empty();
+    const bool waits = blocked_ || dropped_ || !is_up() || pipe.segments.empty();
     carrier_->arrivals_.set(pipe, waits ? TimePoint::max() : pipe.segments.front().due);
     carrier_->touch();
 }
@@ -123,7 +134,7 @@ void Link::tell(Signal signal) {
 }
 
 void Link::take_signals(TimePoint now) {
-    while (state_ != State::down && !signals_.empty() && signals_.front().due <= now) {
+    while (state_ != State::down && !dropped_ && !signals_.empty() && signals_.front().due <= now) {
         const Signal signal = std::move(signals_.front());
         signals_.pop_front();
         take_signal(now, signal);
@@ -197,7 +208,8 @@ void Link::on_time(TimePoint now) {
         take_signals(now);
         take_datagrams(now);
     }
-    if (state_ == State::down) return;
+    take_refusal(now);
+    if (state_ == State::down || dropped_) return;
     const auto seconds = [](Duration time) { return std::chrono::duration<double>(time).count(); };
     if (now >= end_at_) {
         end(*end_reason_, Goodbye::silent);
@@ -221,13 +233,16 @@ void Link::on_time(TimePoint now) {
 }
 
 void Link::flush(TimePoint now) {
+    if (dropped_) return end(Error(Errc::link_closed, "this side dropped the link"), Goodbye::say);
     on_time(now);
     if (is_up()) {
         look_at_pipes();
+        if (dropped_) return;  // by a sink
         cancel_waiting();
         open_waiting();
         write_datagrams(now);
         write_pieces(now);
+        if (dropped_) return;  // by a source
         report();
         say_farewell(now);
         if (state_ == State::lingering && peer_parted_ && nothing_unsent()) {
@@ -267,10 +282,12 @@ void Link::end(Error reason, Goodbye goodbye) {
     sending.reserve(outs_.size());
     for (const auto& [number, pipe] : outs_) sending.push_back(pipe);
     for (const PipePtr& pipe : sending) settle(*pipe, port::SendOutcome::link_lost);
-    port::Down down{.reason = std::move(reason),
-                    .rests = take_rests(),
-                    .untaken = take_untaken(),
-                    .unconfirmed = take_unconfirmed()};
+    port::Down down{.reason = std::move(reason)};
+    if (!dropped_) {
+        down.rests = take_rests();
+        down.untaken = take_untaken();
+        down.unconfirmed = take_unconfirmed();
+    }
     disappear();
     emit(std::move(down));
 }
@@ -286,9 +303,9 @@ void Link::end_half_open(const Error& reason) {
 void Link::disappear() {
     state_ = State::down;
     for (const PipePtr& lane : lanes_in_) {
-        if (lane != nullptr) drop(*lane);
+        if (lane != nullptr) discard(*lane);
     }
-    for (const auto& [number, pipe] : std::exchange(ins_, {})) drop(*pipe);
+    for (const auto& [number, pipe] : std::exchange(ins_, {})) discard(*pipe);
     outs_.clear();
     for (auto& queue : queues_) queue.clear();
     for (auto& queue : unopened_) queue.clear();

@@ -57,6 +57,7 @@ public:
     bool send_datagram(port::ConstBytes bytes) override;
     std::size_t max_datagram() const noexcept override;
     void close(std::string_view reason) override;
+    void drop(std::string_view reason) override;
 
     bool is_up() const noexcept { return state_ == State::up || state_ == State::lingering; }
     bool is_down() const noexcept { return state_ == State::down; }
@@ -138,6 +139,7 @@ private:
     void cancel_waiting();
     void write_datagrams(TimePoint now);
     void put_datagram(TimePoint now, std::vector<std::byte> bytes);
+    void refuse_datagram(TimePoint now);
     void write_pieces(TimePoint now);
     std::size_t write_piece(TimePoint now, Pipe& pipe);
     std::size_t piece_size(std::uint64_t sendable);
@@ -149,12 +151,13 @@ private:
     // link_read.cpp
     std::size_t arrive(Pipe& pipe);
     void take_datagrams(TimePoint now);
+    void take_refusal(TimePoint now);
     void look_at(Pipe& pipe);
     void look_at_pipes();
     void offer(Pipe& pipe);
     void finish(Pipe& pipe);
     void abort(Pipe& pipe);
-    void drop(Pipe& pipe);
+    void discard(Pipe& pipe);
     std::vector<port::Rest> take_rests();
     std::array<port::LaneBytes, port::kLanes> take_untaken() const;
     std::array<port::LaneBytes, port::kLanes> take_unconfirmed() const;
@@ -179,10 +182,13 @@ private:
     TimePoint free_at_ = TimePoint::min();
     std::uint64_t bytes_sent_ = 0;
     std::optional<std::uint64_t> break_at_bytes_{};
+    bool dropped_ = false;  // ends with the next flush
     bool severed_ = false;  // nothing more leaves
     bool blocked_ = false;  // nothing arrives until it is healed
     bool peer_gone_ = false;
     std::optional<TimePoint> silent_since_{};
+    TimePoint refused_at_ = TimePoint::max();  // when the refusal of a datagram arrives
+    TimePoint refusal_due_{};                  // when the owner may hear of the next one
 
     TimePoint handshake_until_ = TimePoint::max();
     TimePoint linger_until_ = TimePoint::max();

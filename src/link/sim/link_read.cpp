@@ -11,7 +11,7 @@
 namespace nexar::sim {
 
 void Link::receive(port::Lane lane, port::Sink& sink) {
-    if (state_ == State::down) return;
+    if (state_ == State::down || dropped_) return;
     Pipe& pipe = *lanes_in_[static_cast<std::size_t>(lane)];
     NEXAR_ASSERT(!pipe.in.has_sink(), "the sink of a lane can be set only once");
     pipe.in.attach(sink);
@@ -41,7 +41,7 @@ void Link::wake_sink(port::StreamId stream) {
 }
 
 void Link::wake_sink(port::Lane lane) {
-    if (state_ == State::down) return;
+    if (state_ == State::down || dropped_) return;
     Pipe& pipe = *lanes_in_[static_cast<std::size_t>(lane)];
     pipe.in.wake();
     look_at(pipe);
@@ -55,6 +55,7 @@ void Link::refuse(port::StreamId stream) {
 }
 
 Pipe* Link::find_in(port::StreamId stream) noexcept {
+    if (dropped_) return nullptr;
     const auto found = ins_.find(stream.value());
     return found == ins_.end() || !found->second->in.opened ? nullptr : found->second.get();
 }
@@ -72,6 +73,7 @@ void Link::look_at(Pipe& pipe) {
 void Link::look_at_pipes() {
     if (to_look_at_.empty()) return;
     for (const PipePtr& pipe : std::exchange(to_look_at_, {})) {
+        if (dropped_) return;  // by a sink
         pipe->in.look_queued = false;
         if (pipe->in.handled) continue;
         if (pipe->in.refused) {
@@ -111,13 +113,21 @@ std::size_t Link::arrive(Pipe& pipe) {
 }
 
 void Link::take_datagrams(TimePoint now) {
-    while (is_up() && !datagrams_in_.empty() && datagrams_in_.front().due <= now) {
+    while (is_up() && !dropped_ && !datagrams_in_.empty() && datagrams_in_.front().due <= now) {
         std::ranges::pop_heap(datagrams_in_, later);
         std::vector<std::byte> bytes = std::move(datagrams_in_.back().bytes);
         datagrams_in_.pop_back();
         world_->trace(start_.wire, start_.dialed, XXH3_64bits(bytes.data(), bytes.size()));
         emit(port::DatagramArrived{.bytes = std::move(bytes)});
     }
+}
+
+void Link::take_refusal(TimePoint now) {
+    if (now < refused_at_) return;
+    refused_at_ = TimePoint::max();
+    if (!is_up() || dropped_ || now < refusal_due_) return;
+    refusal_due_ = now + port::kRefusedInterval;
+    emit(port::PeerRefused{});
 }
 
 void Link::offer(Pipe& pipe) {
@@ -128,16 +138,16 @@ void Link::offer(Pipe& pipe) {
 
 void Link::finish(Pipe& pipe) {
     emit(port::Finished{.stream = pipe.in_id, .bytes = pipe.in.taken()});
-    drop(pipe);
+    discard(pipe);
 }
 
 void Link::abort(Pipe& pipe) {
     emit(port::Aborted{.stream = pipe.in_id});
-    drop(pipe);
+    discard(pipe);
 }
 
 // The stream has ended at this end, which ignores the rest of it.
-void Link::drop(Pipe& pipe) {
+void Link::discard(Pipe& pipe) {
     const PipePtr kept = pipe.shared_from_this();
     pipe.in.abandon();
     pipe.segments.clear();

@@ -20,7 +20,7 @@ constexpr int kReorderFactor = 4;
 }  // namespace
 
 bool Link::write(port::Lane lane, std::span<const port::ConstBytes> pieces) {
-    if (state_ == State::down) return false;
+    if (state_ == State::down || dropped_) return false;
     const auto index = static_cast<std::size_t>(lane);
     Pipe& pipe = *lanes_out_[index];
     std::size_t total = 0;
@@ -40,6 +40,10 @@ bool Link::write(port::Lane lane, std::span<const port::ConstBytes> pieces) {
 
 port::StreamId Link::send(port::Source& source, const port::StreamOptions& options) {
     const port::StreamId id(next_out_++);
+    if (dropped_ && state_ != State::down) {
+        emit(port::Released{.stream = id, .outcome = port::SendOutcome::link_lost});
+        return id;
+    }
     if (state_ == State::down) {
         carrier_->emit_before_down(
             {.link = start_.id,
@@ -55,7 +59,7 @@ port::StreamId Link::send(port::Source& source, const port::StreamOptions& optio
 
 void Link::wake_source(port::StreamId stream) {
     const auto found = outs_.find(stream.value());
-    if (found == outs_.end()) return;
+    if (found == outs_.end() || dropped_) return;
     found->second->out.source_pending = false;
     enqueue(*found->second);
     touch();
@@ -70,7 +74,7 @@ void Link::cancel(port::StreamId stream) {
 }
 
 bool Link::send_datagram(port::ConstBytes bytes) {
-    if (!is_up() || bytes.size() > max_datagram() ||
+    if (!is_up() || dropped_ || bytes.size() > max_datagram() ||
         datagrams_.size() >= options_->datagram_queue) {
         return false;
     }
@@ -186,7 +190,19 @@ void Link::write_datagrams(TimePoint now) {
     datagrams_.clear();
 }
 
+/// The host of a killed node answers with a refusal, which travels back like everything else.
+void Link::refuse_datagram(TimePoint now) {
+    if (!options_->killed_nodes_refuse || refused_at_ != TimePoint::max()) return;
+    if (fabric_->cut(start_.peer.node, carrier_->identity().node) ||
+        fabric_->cut(carrier_->identity().node, start_.peer.node)) {
+        return;
+    }
+    refused_at_ = now + late() + peer_->late();
+    rearm();
+}
+
 void Link::put_datagram(TimePoint now, std::vector<std::byte> bytes) {
+    if (!peer_->carrier_->alive()) return refuse_datagram(now);
     if (severed_ || peer_->state_ == State::down ||
         peer_->datagrams_in_.size() >= kMostWaitingDatagrams) {
         return;
@@ -239,7 +255,7 @@ std::size_t Link::write_piece(TimePoint now, Pipe& pipe) {
 
 void Link::write_pieces(TimePoint now) {
     std::size_t budget = kBytesPerFlush;
-    while (queue_set_ != 0 && free_at_ <= now && budget != 0 && !severed_) {
+    while (queue_set_ != 0 && free_at_ <= now && budget != 0 && !severed_ && !dropped_) {
         const auto chosen = order_.next(queue_set_);
         if (!chosen) return;
         auto& queue = queues_[static_cast<std::size_t>(*chosen)];

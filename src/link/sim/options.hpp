@@ -33,6 +33,10 @@ struct FabricOptions {
     std::size_t datagram_queue = 64;
     std::size_t max_datagram = 1200;
 
+    /// A datagram to a killed node is refused by its host: the sender gets PeerRefused after a
+    /// round trip of the link, unless the two are partitioned.
+    bool killed_nodes_refuse = false;
+
     /// Reads the memory of sources again before it is released, and asserts that it is unchanged.
     bool check_sources = true;
     /// Probability that bytes are placed directly where a sink offers memory.

@@ -20,6 +20,10 @@ constexpr Duration kRenewPause = std::chrono::milliseconds(500);
 
 }  // namespace
 
+std::string SeedLine::software() {
+    return fmt::format("nexar {}", version());
+}
+
 SeedLine::SeedLine(port::Carrier& carrier, JoinTerms terms, security::KeyPair key,
                    HostServices services)
     : carrier_(&carrier),
@@ -27,7 +31,7 @@ SeedLine::SeedLine(port::Carrier& carrier, JoinTerms terms, security::KeyPair ke
       services_(std::move(services)),
       join_key_(std::move(key)) {}
 
-void SeedLine::dial(TimePoint now, const engine::AddressRace::Attempt& attempt) {
+void SeedLine::dial(TimePoint now, const engine::AddressRace::Attempt& attempt, bool to_witness) {
     port::DialTarget target{.address = attempt.address, .peer = port::SeedTarget{}};
     const bool as_joiner = credentials_ == nullptr;
     if (as_joiner) {
@@ -37,12 +41,15 @@ void SeedLine::dial(TimePoint now, const engine::AddressRace::Attempt& attempt) 
     }
     const auto id = carrier_->dial(now, target);
     if (!id) {
-        problems_.insert_or_assign(attempt.address.text(), id.error());
-        race_.failed(now);
+        if (!to_witness) problems_.insert_or_assign(attempt.address.text(), id.error());
+        (to_witness ? witness_race_ : race_).failed(now);
         return;
     }
-    links_[*id] = {.to = attempt.address, .as_joiner = as_joiner};
-    if (const auto surplus = race_.dialed(now, attempt, *id)) {
+    SeedLink& one = links_[*id];
+    one.to = attempt.address;
+    one.to_witness = to_witness;
+    one.as_joiner = as_joiner;
+    if (const auto surplus = race_of(one).dialed(now, attempt, *id)) {
         end(*surplus, links_.at(*surplus), "another attempt is in progress");
     }
 }
@@ -55,24 +62,37 @@ void SeedLine::ping(TimePoint now) {
 
 void SeedLine::turn(TimePoint now) {
     now_ = now;
-    if (closing_ || failure_ || dismissed_) return;
-    if (!talking_) {
+    if (closing_ || failure_) return;
+    if (!talking_ && witness_link_) {
+        talking_ = std::exchange(witness_link_, std::nullopt);
+        for (const auto& [rank, report] : reports_) tell(report);
+        plan_renewal(now);
+    }
+    if (!talking_ && !leaving_) {
         if (!race_.running() && now >= race_.next_round_at()) {
             problems_.clear();
             race_.begin(now, terms_.seeds);
         }
-        while (const auto attempt = race_.next(now)) dial(now, *attempt);
+        while (const auto attempt = race_.next(now)) dial(now, *attempt, false);
         if (race_.exhausted()) on_round_failed(now);
     }
+    look_for_witness(now);
     ping(now);
     if (renew_at_ && now >= *renew_at_) renew(now);
 }
 
 std::optional<TimePoint> SeedLine::next_deadline() const {
-    if (closing_ || failure_ || dismissed_) return std::nullopt;
-    if (!talking_) return race_.due();
-    if (epoch_ == Epoch(0)) return renew_at_ ? std::min(ping_at_, *renew_at_) : ping_at_;
-    return renew_at_;
+    if (closing_ || failure_) return std::nullopt;
+    std::optional<TimePoint> due = renew_at_;
+    const auto at = [&](TimePoint time) { due = due ? std::min(*due, time) : time; };
+    if (!talking_) {
+        due.reset();
+        if (!leaving_) at(race_.due());
+    } else if (epoch_ == Epoch(0)) {
+        at(ping_at_);
+    }
+    if (lacks_witness()) at(witness_race_.due());
+    return due;
 }
 
 bool SeedLine::handle(TimePoint now, const port::LinkEvent& event) {
@@ -82,6 +102,8 @@ bool SeedLine::handle(TimePoint now, const port::LinkEvent& event) {
         on_up(now, event.link, *up);
     } else if (const auto* down = std::get_if<port::Down>(&event.what)) {
         on_down(now, event.link, down->reason);
+    } else if (const auto* datagram = std::get_if<port::DatagramArrived>(&event.what)) {
+        on_datagram(links_.at(event.link), datagram->bytes);
     }
     return true;
 }
@@ -89,6 +111,8 @@ bool SeedLine::handle(TimePoint now, const port::LinkEvent& event) {
 void SeedLine::on_up(TimePoint now, port::LinkId id, const port::Up& up) {
     SeedLink& one = links_.at(id);
     one.link = up.link;
+    if (!one.as_joiner) owners_.insert_or_assign(one.to.text(), up.link->peer().node);
+    if (one.to_witness && !closing_ && !one.over) return on_witness_up(now, id, one);
     if (talking_ || closing_ || one.over) {
         end(id, one, "another address answered first");
         return;
@@ -98,12 +122,9 @@ void SeedLine::on_up(TimePoint now, port::LinkId id, const port::Up& up) {
     race_.stop_until(now);
     race_.reset_pause();
     for (auto& [other, unused] : links_) {
-        if (other != id) end(other, unused, "another address answered first");
+        if (other != id && !unused.to_witness) end(other, unused, "another address answered first");
     }
-    one.lane = std::make_unique<SeedLane>(
-        *up.link, [this, id](const wire::FrameHeader& header, port::ConstBytes body) {
-            return take(id, header, body);
-        });
+    open_lane(id, one);
     if (one.as_joiner) {
         greet_as_joiner(one);
     } else {
@@ -111,8 +132,15 @@ void SeedLine::on_up(TimePoint now, port::LinkId id, const port::Up& up) {
     }
 }
 
+void SeedLine::open_lane(port::LinkId id, SeedLink& one) {
+    one.lane = std::make_unique<SeedLane>(
+        *one.link, [this, id](const wire::FrameHeader& header, port::ConstBytes body) {
+            return take(id, header, body);
+        });
+}
+
 void SeedLine::greet_as_member(TimePoint now, SeedLink& one) {
-    one.lane->send(wire::Hello{.epoch = epoch_, .software = fmt::format("nexar {}", version())});
+    one.lane->send(wire::Hello{.epoch = epoch_, .software = software()});
     for (const auto& [rank, report] : reports_) one.lane->send(report);
     plan_renewal(now);
 }
@@ -138,7 +166,7 @@ void SeedLine::greet_as_joiner(SeedLink& one) {
 
 void SeedLine::end(port::LinkId id, SeedLink& one, std::string_view why) {
     one.over = true;
-    race_.ended(id);
+    race_of(one).ended(id);
     if (one.link != nullptr) {
         one.link->close(why);
     } else {
@@ -151,13 +179,15 @@ void SeedLine::on_down(TimePoint now, port::LinkId id, const Error& reason) {
     const Address to = found->second.to;
     const bool over = found->second.over;
     const bool was_talking = talking_ == id;
+    const bool to_witness = found->second.to_witness;
+    race_of(found->second).ended(id);
     links_.erase(found);
-    race_.ended(id);
+    if (witness_link_ == id) witness_link_.reset();
     if (was_talking) {
         talking_.reset();
         renew_at_.reset();
     }
-    if (over) return;
+    if (over || (to_witness && !was_talking)) return;
     // The seed's report says more than the closing of the link that follows it.
     problems_.try_emplace(to.text(), reason);
     if (was_talking || race_.exhausted()) on_round_failed(now);
@@ -181,8 +211,7 @@ Result<void> SeedLine::ask_to_join(SeedLink& one) {
     }
     NEXAR_TRY_VALUE(bound, binding(*one.link));
     NEXAR_TRY_VALUE(request, security::SigningRequest::create(*join_key_, bound));
-    wire::Hello hello{.software = fmt::format("nexar {}", version()),
-                      .wanted_rank = terms_.wanted_rank};
+    wire::Hello hello{.software = software(), .wanted_rank = terms_.wanted_rank};
     wire::JoinRequest join{.signing_request = request.der(),
                            .host = terms_.host,
                            .addresses = wire::in_wire(terms_.addresses)};

@@ -55,14 +55,22 @@ Result<void> SeedLine::take(port::LinkId id, const wire::FrameHeader& header,
         case wire::FrameType::formation: {
             NEXAR_TRY_VALUE(formation, wire::decode_body<wire::Formation>(header, body));
             formation_ = formation.message.text;
+            if (epoch_ != Epoch(0)) bring_view(one);  // the seed has none
             return {};
         }
         case wire::FrameType::view: {
             NEXAR_TRY_VALUE(view, wire::decode_body<wire::ViewFrame>(header, body));
-            if (view.message.epoch <= epoch_) return {};
-            epoch_ = view.message.epoch;
-            view_ = wire::from_wire(view.message);
-            join_key_.reset();
+            on_view(one, view.message);
+            return {};
+        }
+        case wire::FrameType::suspicion: {
+            NEXAR_TRY_VALUE(suspicion, wire::decode_body<wire::Suspicion>(header, body));
+            push(one, suspicion.message);
+            return {};
+        }
+        case wire::FrameType::ballot: {
+            NEXAR_TRY_VALUE(ballot, wire::decode_body<wire::Ballot>(header, body));
+            push(one, std::move(ballot.message));
             return {};
         }
         case wire::FrameType::error_report: {
@@ -148,14 +156,20 @@ Result<void> SeedLine::on_report(const SeedLink& one, const wire::ErrorReport& r
     refusal_ = said;
     race_.lengthen_pause(kRefusedPause);
     for (const Address& seed : terms_.seeds) problems_.insert_or_assign(seed.text(), said);
+    // Another seed may be able to help.
+    const auto refusing = std::ranges::find(terms_.seeds, one.to);
+    if (refusing != terms_.seeds.end()) {
+        std::rotate(refusing, refusing + 1, terms_.seeds.end());
+    }
     if (one.as_joiner) {
         if (is_final(report.code)) failure_ = said;
     } else if (epoch_ == Epoch(0)) {
         // The seed gave our place away when it no longer heard from us. Another place may be free.
         credentials_.reset();
-    } else {
-        NEXAR_LOG_WARNING("the seed no longer knows this cluster: {}", report.text);
-        dismissed_ = true;
+    } else if (!std::exchange(dismissed_, true)) {
+        // A formed cluster does not need this seed; the members decide whether this node is one.
+        NEXAR_LOG_WARNING("the seed at {} does not know this member: {}", one.to.text(),
+                          report.text);
     }
     return said;
 }

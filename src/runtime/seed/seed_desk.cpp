@@ -23,14 +23,21 @@ std::string short_list(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-SeedDesk::SeedDesk(const wire::StoredSeed& state, std::uint32_t world,
+SeedDesk::SeedDesk(const wire::StoredSeed& state, const DeskOptions& options,
                    std::function<NodeId()> new_node, TimePoint now)
-    : state_(state), new_node_(std::move(new_node)) {
-    if (state_.world_size != world) begin_anew();
-    state_.world_size = world;
+    : state_(state),
+      max_world_(options.max_world),
+      second_(options.second),
+      new_node_(std::move(new_node)) {
+    if (!state_.view.empty()) {
+        view_ = wire::from_wire(state_.view.front());
+    } else if (state_.world_size != options.world) {
+        begin_anew();
+    }
+    state_.world_size = options.world;
     // All of them know that they are members, so they get time to find the restarted seed.
-    for (const wire::StoredMember& one : state_.members) {
-        absent_[NodeId(one.member.node)] = {.until = now + kAbsenceAfterRestart, .lost = true};
+    for (const wire::ViewMember& one : state_.members) {
+        absent_[NodeId(one.node)] = {.until = now + kAbsenceAfterRestart, .lost = true};
     }
 }
 
@@ -54,26 +61,26 @@ void SeedDesk::spend(const wire::Id& token, const security::TokenTable& tokens) 
     }
 }
 
-wire::StoredMember* SeedDesk::find(const NodeId& node) noexcept {
+const wire::ViewMember* SeedDesk::find(const NodeId& node) const noexcept {
     const auto found = std::ranges::find_if(
-        state_.members, [&](const auto& one) { return one.member.node == node.bytes(); });
+        state_.members, [&](const auto& one) { return one.node == node.bytes(); });
     return found == state_.members.end() ? nullptr : &*found;
 }
 
 /// True if the member has been absent too long while the world forms.
-bool SeedDesk::can_displace(const wire::StoredMember& member, TimePoint now) const {
-    const NodeId node(member.member.node);
+bool SeedDesk::can_displace(const wire::ViewMember& member, TimePoint now) const {
+    const NodeId node(member.node);
     const auto until = absent_.find(node);
-    return !state_.formed && !present_.contains(node) &&
+    return !formed() && !present_.contains(node) &&
            (until == absent_.end() || now >= until->second.until);
 }
 
-void SeedDesk::displace(const wire::StoredMember& member) {
-    const NodeId node(member.member.node);
+void SeedDesk::displace(const wire::ViewMember& member) {
+    const NodeId node(member.node);
     if (displaced_.size() == kMostDisplaced) displaced_.erase(displaced_.begin());
     displaced_.emplace_back(member.key_hash, member.token);
     absent_.erase(node);
-    std::erase_if(state_.members, [&](const auto& one) { return one.member.node == node.bytes(); });
+    std::erase_if(state_.members, [&](const auto& one) { return one.node == node.bytes(); });
     ++changes_;
     ++revision_;
 }
@@ -81,7 +88,7 @@ void SeedDesk::displace(const wire::StoredMember& member) {
 Result<Rank> SeedDesk::free_rank(const std::optional<Rank>& wanted, TimePoint now) {
     const auto holder = [&](Rank rank) {
         return std::ranges::find_if(state_.members,
-                                    [&](const auto& one) { return one.member.rank == rank; });
+                                    [&](const auto& one) { return one.rank == rank; });
     };
     if (wanted) {
         if (wanted->value() >= state_.world_size) {
@@ -93,8 +100,8 @@ Result<Rank> SeedDesk::free_rank(const std::optional<Rank>& wanted, TimePoint no
         const auto other = holder(*wanted);
         if (other == state_.members.end()) return *wanted;
         if (!can_displace(*other, now)) {
-            const auto away = absent_.find(NodeId(other->member.node));
-            if (!state_.formed && away != absent_.end() && away->second.lost) {
+            const auto away = absent_.find(NodeId(other->node));
+            if (!formed() && away != absent_.end() && away->second.lost) {
                 return Error(
                     Errc::too_many_pending,
                     fmt::format("rank {} is reserved for a process on {} that lost its "
@@ -123,7 +130,7 @@ Result<Rank> SeedDesk::free_rank(const std::optional<Rank>& wanted, TimePoint no
                               "members leave",
                               state_.world_size));
     }
-    const Rank rank = absent->member.rank;
+    const Rank rank = absent->rank;
     displace(*absent);
     return rank;
 }
@@ -132,6 +139,12 @@ Result<Member> SeedDesk::admit(const Applicant& applicant, const security::Token
                                security::WallTime wall, TimePoint now) {
     if (given_up_) return *given_up_;
     const wire::Id token = applicant.proved_job_secret ? wire::Id{} : applicant.token.bytes();
+    if (formed()) return admit_joiner(applicant, token, tokens, wall, now);
+    if (second_) {
+        return Error(Errc::too_many_pending,
+                     "this is the second seed of a cluster and no member has connected to it yet; "
+                     "join through the first seed");
+    }
     const auto known = std::ranges::find_if(state_.members, [&](const auto& one) {
         return one.key_hash == applicant.key && one.token == token;
     });
@@ -143,21 +156,24 @@ Result<Member> SeedDesk::admit(const Applicant& applicant, const security::Token
         const std::uint32_t uses = again || returns ? 0 : spent(token);
         NEXAR_TRY(tokens.check(applicant.token, applicant.secret, uses, wall));
     }
-    if (again) return wire::from_wire(known->member);
+    if (again) return wire::from_wire(*known);
     NEXAR_TRY_VALUE(rank, free_rank(applicant.wanted_rank, now));
+    if (!applicant.proved_job_secret && !returns) spend(token, tokens);
+    return add(applicant, token, rank, now);
+}
+
+Member SeedDesk::add(const Applicant& applicant, const wire::Id& token, Rank rank, TimePoint now) {
     std::erase(displaced_, std::pair(applicant.key, token));
     const Member member{.node = new_node_(),
                         .incarnation = Incarnation(1),
                         .rank = rank,
-                        .addresses = applicant.addresses};
-    const wire::StoredMember stored{.member = wire::in_wire(member),
-                                    .key_hash = applicant.key,
-                                    .token = token,
-                                    .host = applicant.host};
+                        .addresses = applicant.addresses,
+                        .host = applicant.host,
+                        .key_hash = applicant.key,
+                        .token = token};
     const auto at = std::ranges::lower_bound(state_.members, rank, {},
-                                             [](const auto& one) { return one.member.rank; });
-    state_.members.insert(at, stored);
-    if (!applicant.proved_job_secret && !returns) spend(token, tokens);
+                                             [](const auto& one) { return one.rank; });
+    state_.members.insert(at, wire::in_wire(member));
     absent_[member.node] = {.until = now + kAbsence};
     ++changes_;
     ++revision_;
@@ -166,41 +182,67 @@ Result<Member> SeedDesk::admit(const Applicant& applicant, const security::Token
 
 Result<Member> SeedDesk::attend(const Identity& identity) {
     if (given_up_) return *given_up_;
-    const wire::StoredMember* const stored = find(identity.node);
-    if (stored == nullptr || stored->member.incarnation != identity.incarnation.value()) {
+    const Member* const member = view_ ? view_->find(identity.node) : nullptr;
+    const wire::ViewMember* const stored = member == nullptr ? find(identity.node) : nullptr;
+    if ((member == nullptr || member->incarnation != identity.incarnation) &&
+        (stored == nullptr || stored->incarnation != identity.incarnation.value())) {
         return Error(Errc::unauthenticated,
                      fmt::format("node {} is not a member of this cluster; it must join again",
                                  identity.node.to_hex()));
     }
     absent_.erase(identity.node);
+    said_goodbye_.erase(identity.node);
     present_.insert(identity.node);
     ++changes_;
-    return wire::from_wire(stored->member);
+    if (view_ && stored != nullptr) ++joiner_changes_;
+    return member != nullptr ? *member : wire::from_wire(*stored);
 }
 
 void SeedDesk::leave(const NodeId& node, TimePoint now, bool with_goodbye) {
     if (present_.erase(node) == 0) return;
     ++changes_;
-    if (!state_.formed) {
+    if (!view_) {
         absent_[node] = {.until = with_goodbye ? now : now + kAbsence, .lost = true};
-    } else if (present_.empty()) {
-        begin_anew();
+        return;
     }
+    if (find(node) != nullptr) {
+        ++joiner_changes_;
+        if (with_goodbye) return drop_joiner(node);
+        absent_[node] = {.until = now + kAbsence, .lost = true};
+        return;
+    }
+    if (with_goodbye && view_->find(node) != nullptr) said_goodbye_.insert(node);
+    if (all_said_goodbye()) begin_anew();
 }
 
 void SeedDesk::begin_anew() {
+    // Tokens stay spent, and epochs only grow.
+    if (view_) {
+        state_.epoch = view_->epoch;
+        state_.spent = wire::in_wire(*view_).spent;
+    }
+    view_.reset();
+    state_.view.clear();
     state_.members.clear();
-    state_.formed = false;
     present_.clear();
     absent_.clear();
+    said_goodbye_.clear();
     displaced_.clear();
     ++changes_;
     ++revision_;
+    ++joiner_changes_;
 }
 
 void SeedDesk::expire(TimePoint now) {
-    std::erase_if(absent_, [&](const auto& entry) { return now >= entry.second.until; });
-    if (state_.formed && present_.empty() && absent_.empty()) begin_anew();
+    for (auto at = absent_.begin(); at != absent_.end();) {
+        const auto [node, absence] = *at;
+        if (now < absence.until) {
+            ++at;
+            continue;
+        }
+        at = absent_.erase(at);
+        if (view_) drop_joiner(node);
+    }
 }
 
 std::optional<TimePoint> SeedDesk::next_deadline() const {
@@ -212,10 +254,10 @@ std::optional<TimePoint> SeedDesk::next_deadline() const {
 }
 
 bool SeedDesk::give_up_on(Rank rank, const std::string& how) {
-    if (state_.formed || formed_once_ || rank.value() >= state_.world_size) return false;
+    if (formed() || formed_once_ || rank.value() >= state_.world_size) return false;
     if (given_up_) return true;
-    const bool member = std::ranges::any_of(
-        state_.members, [&](const auto& one) { return one.member.rank == rank; });
+    const bool member =
+        std::ranges::any_of(state_.members, [&](const auto& one) { return one.rank == rank; });
     given_up_ = Error(Errc::closed,
                       fmt::format("the cluster cannot form: rank {} {} before {} joined",
                                   rank.value(), how, member ? "all other ranks had" : "it had"));
@@ -224,25 +266,26 @@ bool SeedDesk::give_up_on(Rank rank, const std::string& how) {
 }
 
 bool SeedDesk::try_form() {
-    if (given_up_ || state_.formed || present_.size() < state_.world_size) return false;
+    if (given_up_ || second_ || formed() || present_.size() < state_.world_size) return false;
     NEXAR_ASSERT(state_.members.size() == state_.world_size);
-    state_.formed = true;
+    View view{.epoch = std::max(Epoch(state_.epoch.value() + 1), state_.least_epoch)};
+    view.members.reserve(state_.members.size());
+    for (const auto& one : state_.members) view.members.push_back(wire::from_wire(one));
+    view.witness =
+        Witness{.seed = NodeId(state_.seed), .incarnation = Incarnation(state_.incarnation)};
+    view.next_rank = Rank(state_.world_size);
+    view.spent.reserve(state_.spent.size());
+    for (const auto& one : state_.spent) view.spent.push_back({one.token, one.uses});
     formed_once_ = true;
-    state_.epoch = Epoch(state_.epoch.value() + 1);
+    state_.members.clear();
+    state_.epoch = view.epoch;
+    state_.view = {wire::in_wire(view)};
+    view_ = std::move(view);
     refusals_.clear();
     displaced_.clear();
     ++changes_;
     ++revision_;
     return true;
-}
-
-std::optional<View> SeedDesk::view() const {
-    if (!state_.formed) return std::nullopt;
-    View view{.epoch = state_.epoch};
-    view.witness =
-        Witness{.seed = NodeId(state_.seed), .incarnation = Incarnation(state_.incarnation)};
-    for (const auto& one : state_.members) view.members.push_back(wire::from_wire(one.member));
-    return view;
 }
 
 void SeedDesk::refused(const std::string& from, const std::string& why) {
@@ -254,15 +297,22 @@ void SeedDesk::refused(const std::string& from, const std::string& why) {
     ++changes_;
 }
 
+std::uint32_t SeedDesk::attending() const noexcept {
+    if (!view_) return static_cast<std::uint32_t>(present_.size());
+    return static_cast<std::uint32_t>(std::ranges::count_if(
+        view_->members, [&](const Member& one) { return present_.contains(one.node); }));
+}
+
 std::string SeedDesk::status() const {
-    std::string text = fmt::format(
-        "{} of {} joined", state_.formed ? state_.world_size : attending(), state_.world_size);
+    if (view_) return status_of_view();
+    if (second_) return "this second seed waits for members of the cluster to connect";
+    std::string text = fmt::format("{} of {} joined", attending(), state_.world_size);
     std::vector<std::string> absent;
     std::set<Rank> taken;
     for (const auto& one : state_.members) {
-        taken.insert(one.member.rank);
-        if (!present_.contains(NodeId(one.member.node))) {
-            absent.push_back(fmt::format("rank {} on {}", one.member.rank.value(), one.host));
+        taken.insert(one.rank);
+        if (!present_.contains(NodeId(one.node))) {
+            absent.push_back(fmt::format("rank {} on {}", one.rank.value(), one.host));
         }
     }
     std::vector<std::string> missing;
@@ -275,7 +325,6 @@ std::string SeedDesk::status() const {
                             short_list(missing), count > missing.size() ? ", ..." : "");
     }
     if (!absent.empty()) text += fmt::format("; not connected now: {}", short_list(absent));
-    if (state_.formed) return text;
     for (const auto& [from, why] : refusals_) text += fmt::format("; {}: {}", from, why);
     return text;
 }

@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "base/printable.hpp"
 #include "runtime/seed/seed_server.hpp"
+#include "wire/view.hpp"
 
 namespace nexar::runtime {
 
@@ -32,20 +33,36 @@ std::string in_json(std::string_view text) {
 
 }  // namespace
 
+wire::StoredSeed SeedServer::to_store() const {
+    wire::StoredSeed state = desk_->state();
+    // The vote belongs to the view after this one.
+    if (!state.view.empty() && vote_.view.epoch == state.epoch) {
+        state.promised_round = vote_.promised.round;
+        state.promised_by = vote_.promised.proposer;
+        state.accepted_round = vote_.accepted.round;
+        state.accepted_by = vote_.accepted.proposer;
+        if (vote_.accepted_view) state.accepted = {wire::in_wire(*vote_.accepted_view)};
+    }
+    return state;
+}
+
 bool SeedServer::keep() {
-    if (!state_ || kept_revision_ == desk_->revision()) return true;
+    const std::pair revision(desk_->revision(), votes_);
+    if (!state_ || kept_revision_ == revision) return true;
     if (retry_writing_at_ && now_ < *retry_writing_at_) return false;
-    if (const auto kept = state_->keep(desk_->state()); !kept) {
+    if (const auto kept = state_->keep(to_store()); !kept) {
         if (!retry_writing_at_) {
-            NEXAR_LOG_ERROR("the seed cannot write its state and admits nobody until it can: {}",
-                            kept.error().cause());
+            NEXAR_LOG_ERROR(
+                "the seed cannot write its state; it admits nobody and does not vote "
+                "until it can: {}",
+                kept.error().cause());
         }
         retry_writing_at_ = now_ + kWriteRetry;
         return false;
     }
     if (retry_writing_at_) NEXAR_LOG_WARNING("the seed can write its state again");
     retry_writing_at_.reset();
-    kept_revision_ = desk_->revision();
+    kept_revision_ = revision;
     return true;
 }
 
@@ -56,17 +73,18 @@ void SeedServer::peers_changed() {
 std::string SeedServer::peers_json() const {
     std::string members;
     std::set<Rank> connected;
-    for (const auto& one : desk_->state().members) {
+    for (const Member& one : desk_->known()) {
         std::string addresses;
-        for (const auto& address : one.member.addresses) {
-            addresses += fmt::format("{}{}", addresses.empty() ? "" : ", ", in_json(address.text));
+        for (const Address& address : one.addresses) {
+            addresses +=
+                fmt::format("{}{}", addresses.empty() ? "" : ", ", in_json(address.text()));
         }
-        const bool attends = desk_->attends(NodeId(one.member.node));
-        if (attends) connected.insert(one.member.rank);
+        const bool attends = desk_->attends(one.node);
+        if (attends) connected.insert(one.rank);
         members += fmt::format(
             R"({}    {{"rank": {}, "connected": {}, "node": {}, "host": {}, "addresses": [{}]}})",
-            members.empty() ? "" : ",\n", one.member.rank.value(), attends,
-            in_json(NodeId(one.member.node).to_hex()), in_json(one.host), addresses);
+            members.empty() ? "" : ",\n", one.rank.value(), attends, in_json(one.node.to_hex()),
+            in_json(one.host), addresses);
     }
     std::string pairs;
     for (const auto& [pair, report] : reports_) {

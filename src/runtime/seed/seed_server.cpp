@@ -11,6 +11,7 @@
 #include "base/try.hpp"
 #include "runtime/join/addresses.hpp"
 #include "security/digest.hpp"
+#include "wire/view.hpp"
 
 namespace nexar::runtime {
 
@@ -39,6 +40,23 @@ wire::StoredSeed new_state(security::WallTime now, const NodeId& id) {
     return {.seed = id.bytes(), .incarnation = static_cast<std::uint64_t>(seconds.count())};
 }
 
+/// The state of a seed that continues from a copy: votes that it cast after the copy was made are
+/// not in it, so it becomes another voter. `incarnation` is above all earlier ones.
+wire::StoredSeed restored(wire::StoredSeed state, std::uint64_t incarnation) {
+    NEXAR_LOG_WARNING(
+        "the state of this seed was restored from a copy; it votes on changes of the "
+        "members when they have accepted it again");
+    state.incarnation = std::max(state.incarnation + 1, incarnation);
+    // Nor does it know of clusters that formed since.
+    state.least_epoch = Epoch(std::max(state.epoch.value() + kForgottenEpochs, incarnation));
+    state.promised_round = 0;
+    state.promised_by = {};
+    state.accepted_round = 0;
+    state.accepted_by = {};
+    state.accepted.clear();
+    return state;
+}
+
 }  // namespace
 
 SeedServer::SeedServer(Config config, HostServices services)
@@ -56,6 +74,13 @@ Result<std::unique_ptr<SeedServer>> SeedServer::open(const SeedOptions& options,
 }
 
 Result<void> SeedServer::open_state(const SeedOptions& options, TimePoint now) {
+    if (options.state_dir.empty() && (options.second || !options.ca_dir.empty())) {
+        return Error(Errc::invalid_argument,
+                     "a second seed needs a state directory, where it keeps its vote");
+    }
+    for (const std::string& other : options.other_seeds) {
+        NEXAR_TRY(security::HostPort::parse(other));
+    }
     const security::WallTime wall = services_.wall_clock();
     NEXAR_TRY_VALUE(id, services_.new_node_id());
     wire::StoredSeed state = new_state(wall, id);
@@ -68,16 +93,35 @@ Result<void> SeedServer::open_state(const SeedOptions& options, TimePoint now) {
         NEXAR_TRY_VALUE(directory, security::StateDirectory::open(options.state_dir));
         NEXAR_TRY_VALUE(lock, directory.lock_for_seed());
         directory.sweep();
+        const bool had_ca = directory.existing_ca().has_value();
+        if (!options.ca_dir.empty()) NEXAR_TRY(directory.copy_ca(options.ca_dir));
         NEXAR_TRY_VALUE(ca, directory.ca(wall));
         NEXAR_TRY_VALUE(kept, directory.seed());
-        if (kept) state = *kept;
+        NEXAR_TRY_VALUE(origin, directory.origin());
+        if (kept) {
+            const bool copied = kept->origin != wire::Origin{} && kept->origin != origin;
+            state = options.restored || copied ? restored(*kept, state.incarnation) : *kept;
+        } else if (had_ca) {
+            // The state was lost: nobody knows how many views there were.
+            state.least_epoch = Epoch(state.incarnation);
+        }
+        state.origin = origin;
         state_ = directory;
         lock_ = std::move(lock);
         ca_ = std::make_unique<security::ClusterCa>(std::move(ca));
     }
+    if (!state.view.empty()) {
+        vote_.view = wire::from_wire(state.view.front());
+        vote_.promised = {.round = state.promised_round, .proposer = state.promised_by};
+        vote_.accepted = {.round = state.accepted_round, .proposer = state.accepted_by};
+        if (!state.accepted.empty()) vote_.accepted_view = wire::from_wire(state.accepted.front());
+    }
+    other_seeds_ = options.other_seeds;
+    DeskOptions desk{.world = static_cast<std::uint32_t>(options.world), .second = options.second};
+    if (options.max_world > 0) desk.max_world = static_cast<std::uint32_t>(options.max_world);
     desk_ = std::make_unique<SeedDesk>(
-        state, static_cast<std::uint32_t>(options.world),
-        [this] { return services_.new_node_id().value(); }, now);
+        state, desk, [this] { return services_.new_node_id().value(); }, now);
+    if (desk_->formed()) begin_membership(now);
     return {};
 }
 
@@ -99,8 +143,8 @@ Result<void> SeedServer::serve(port::Carrier& carrier, TimePoint now) {
     carrier_ = &carrier;
     renew_at_ = now + kLifetime / 2;
     if (!state_) return {};
-    NEXAR_TRY(state_->keep(desk_->state()));
-    NEXAR_TRY(state_->keep_addresses(addresses()));
+    NEXAR_TRY(state_->keep(to_store()));
+    NEXAR_TRY(state_->keep_addresses(seeds()));
     peers_due_ = now;  // the file of the previous seed is out of date
     return {};
 }
@@ -138,6 +182,17 @@ std::vector<std::string> SeedServer::addresses() const {
     return texts;
 }
 
+/// The seeds that a join string names: this one and the others.
+std::vector<std::string> SeedServer::seeds() const {
+    std::vector<std::string> all = addresses();
+    const std::size_t others =
+        std::min(other_seeds_.size(), security::JoinString::kMaxSeeds - std::size_t{1});
+    all.resize(std::min(all.size(), security::JoinString::kMaxSeeds - others));
+    all.insert(all.end(), other_seeds_.begin(),
+               other_seeds_.begin() + static_cast<std::ptrdiff_t>(others));
+    return all;
+}
+
 Result<std::string> SeedServer::create_token(const TokenOptions& options) {
     const security::TokenTerms terms{.uses = static_cast<std::uint32_t>(std::max(options.uses, 0)),
                                      .life = options.ttl};
@@ -152,10 +207,7 @@ Result<std::string> SeedServer::create_token(const TokenOptions& options) {
     text.token = made.token.id;
     text.secret = std::move(made.secret);
     text.ca = ca_->key().public_key_hash();
-    text.seeds = addresses();
-    if (text.seeds.size() > security::JoinString::kMaxSeeds) {
-        text.seeds.resize(security::JoinString::kMaxSeeds);
-    }
+    text.seeds = seeds();
     return text.text();
 }
 
@@ -183,6 +235,7 @@ bool SeedServer::turn(TimePoint now) {
     take_events(now);
     expire(now);
     renew(now);
+    follow_membership(now);
     answer_all();
     reserve_for_members();
     tell_members();
@@ -195,9 +248,12 @@ std::optional<TimePoint> SeedServer::next_deadline() const {
     std::optional<TimePoint> due = carrier_->next_deadline();
     const auto at = [&](TimePoint time) { due = due ? std::min(*due, time) : time; };
     for (const auto& [id, visitor] : visitors_) {
-        if (visitor.joiner && !visitor.lane->closed()) at(visitor.deadline);
+        if (!visitor.lane->closed()) at(visitor.deadline);
     }
     if (const auto desk = desk_->next_deadline()) at(*desk);
+    if (membership_) {
+        if (const auto vote = membership_->next_deadline()) at(*vote);
+    }
     if (peers_due_) at(*peers_due_);
     if (retry_writing_at_) at(*retry_writing_at_);
     at(renew_at_);

@@ -49,6 +49,8 @@ void SeedServer::take_events(TimePoint now) {
         } else if (const auto* down = std::get_if<port::Down>(&event->what)) {
             on_down(now, event->link, down->reason);
             carrier_->forget(event->link);
+        } else if (const auto* datagram = std::get_if<port::DatagramArrived>(&event->what)) {
+            on_datagram(now, event->link, datagram->bytes);
         }
     }
 }
@@ -62,7 +64,9 @@ void SeedServer::on_down(TimePoint now, port::LinkId id, const Error& reason) {
     const bool elsewhere = member && std::ranges::any_of(visitors_, [&](const auto& other) {
                                return other.second.member == member;
                            });
-    if (member && !elsewhere && !closing_) desk_->leave(member->node, now, said_goodbye);
+    if (!member || elsewhere || closing_) return;
+    desk_->leave(member->node, now, said_goodbye);
+    if (membership_) membership_->hint(now, member->node, membership::Hint::doubtful);
 }
 
 void SeedServer::on_up(TimePoint now, port::LinkId id, const port::Up& up) {
@@ -83,12 +87,7 @@ void SeedServer::on_up(TimePoint now, port::LinkId id, const port::Up& up) {
         make_room_for_joiners();
         return;
     }
-    const auto member = desk_->attend(up.link->peer());
-    if (!member) {
-        refuse(visitor, member.error());
-        return;
-    }
-    visitor.member = up.link->peer();
+    visitor.holder = up.link->peer();
 }
 
 void SeedServer::make_room_for_joiners() {
@@ -104,7 +103,10 @@ void SeedServer::make_room_for_joiners() {
 
 void SeedServer::expire(TimePoint now) {
     for (auto& [id, visitor] : visitors_) {
-        if (visitor.joiner && !visitor.lane->closed() && now >= visitor.deadline) {
+        if (visitor.lane->closed() || now < visitor.deadline) continue;
+        if (!visitor.joiner) {
+            visitor.lane->close("you sent no hello in time");
+        } else {
             desk_->refused(visitor.from, "it connected and sent no join request within 2 s");
             visitor.lane->close("you sent no join request in time");
         }
@@ -164,9 +166,7 @@ Result<void> SeedServer::take_of_member(Visitor& visitor, const wire::FrameHeade
             return on_abort(visitor, abort.message);
         }
         default:
-            return Error(Errc::protocol_violation,
-                         fmt::format("a frame of type {} is not allowed on a link to a seed",
-                                     wire::name(header.type)));
+            return take_of_voter(visitor, header, body);
     }
 }
 
@@ -195,7 +195,33 @@ Result<void> SeedServer::on_hello(Visitor& visitor, const wire::Hello& hello) {
         return {};
     }
     visitor.wanted_rank = hello.wanted_rank;
+    if (visitor.holder) on_holder(visitor, hello.epoch);
     return {};
+}
+
+/// Somebody with a certificate of this cluster, who knows the view of epoch `knows`.
+void SeedServer::on_holder(Visitor& visitor, Epoch knows) {
+    visitor.deadline = TimePoint::max();
+    visitor.told = knows;
+    const auto& view = desk_->view();
+    const bool knows_more = knows > desk_->state().epoch;
+    if (const auto member = desk_->attend(*visitor.holder)) {
+        visitor.member = visitor.holder;
+    } else if (!knows_more) {
+        // It learns that it was evicted.
+        if (view && knows != Epoch(0)) visitor.lane->send(wire::in_wire(*view));
+        refuse(visitor, member.error());
+        return;
+    }
+    if (!knows_more) return;
+    // An old view, or the news that there is none, asks for the newer one.
+    if (view) {
+        visitor.lane->send(wire::in_wire(*view));
+    } else {
+        visitor.lane->send(wire::Formation{.joined = desk_->attending(),
+                                           .world_size = desk_->world(),
+                                           .text = "this seed does not know the members"});
+    }
 }
 
 Result<security::SigningRequest> SeedServer::read_request(Visitor& visitor,
@@ -230,7 +256,14 @@ Result<void> SeedServer::on_join(Visitor& visitor, const wire::JoinRequest& requ
                                       .host = request.host},
                                      table, services_.wall_clock(), now_);
     if (!member) {
-        refuse(visitor, member.error());
+        const bool elsewhere = member.error().code() == Errc::unauthenticated && !visitor.proved &&
+                               !other_seeds_.empty();
+        // Each seed has its own tokens, and a join string names all seeds.
+        refuse(visitor, elsewhere ? Error(Errc::too_many_pending,
+                                          fmt::format("{}; another seed of this cluster may accept "
+                                                      "it",
+                                                      member.error().cause()))
+                                  : member.error());
         return {};
     }
     answers_.push_back({.id = visitor.id, .member = *member, .key = signing->public_key()});
@@ -266,6 +299,9 @@ void SeedServer::answer(Visitor& visitor, const Answer& answer) {
     if (!visitor.joiner) return;
     wire::Welcome welcome{
         .epoch = desk_->state().epoch, .rank = answer.member.rank, .world_size = desk_->world()};
+    if (desk_->formed()) welcome.features = wire::kFeatureFormed;
+    // The members of a cluster that has formed assign the rank; the view says which.
+    welcome.world_size = std::max(welcome.world_size, welcome.rank.value() + 1);
     for (const ClusterSetting& setting : cluster_settings(config_)) {
         welcome.settings.push_back(
             {setting.name, setting.value, printable(setting.origin, wire::kMaxSettingOriginBytes)});
@@ -287,8 +323,9 @@ Result<void> SeedServer::on_renewal(Visitor& visitor, const wire::Renewal& renew
 }
 
 Result<void> SeedServer::on_link_report(Visitor& visitor, const wire::LinkReport& report) {
-    const auto view = desk_->view();
-    if (!visitor.member || report.rank.value() >= desk_->world()) {
+    const auto& view = desk_->view();
+    const std::uint32_t ranks = view ? view->next_rank.value() : desk_->world();
+    if (!visitor.member || report.rank.value() >= ranks) {
         return Error(Errc::protocol_violation, "a report names a rank that does not exist");
     }
     const Member* const own = view ? view->find(visitor.member->node) : nullptr;
@@ -301,7 +338,7 @@ Result<void> SeedServer::on_link_report(Visitor& visitor, const wire::LinkReport
 /// A member gave up: the others would wait in vain for links to it.
 Result<void> SeedServer::on_failed_member(Visitor& visitor, const wire::ErrorReport& report) {
     if (!visitor.member) return Error(Errc::protocol_violation, "a joiner has no links to report");
-    const auto view = desk_->view();
+    const auto& view = desk_->view();
     const Member* const own = view ? view->find(visitor.member->node) : nullptr;
     // Before the world has formed, another process may still take its place.
     if (!view || own == nullptr) return {};
@@ -318,9 +355,11 @@ Result<void> SeedServer::on_failed_member(Visitor& visitor, const wire::ErrorRep
 
 /// Members tell each other of an abort. The seed only remembers it for a launcher that asks.
 Result<void> SeedServer::on_abort(Visitor& visitor, const wire::Abort& abort) {
-    const auto view = desk_->view();
+    const auto& view = desk_->view();
     const Member* const own = view && visitor.member ? view->find(visitor.member->node) : nullptr;
-    if (own == nullptr || own->rank != abort.rank) {
+    // After a change of the members, ranks of the program's world differ from those of the view.
+    const bool same_ranks = view && view->members.size() == view->next_rank.value();
+    if (own == nullptr || (same_ranks && own->rank != abort.rank)) {
         return Error(Errc::protocol_violation,
                      fmt::format("only rank {} itself may report that it aborted the program",
                                  abort.rank.value()));
@@ -332,36 +371,11 @@ Result<void> SeedServer::on_abort(Visitor& visitor, const wire::Abort& abort) {
 void SeedServer::reserve_for_members() {
     if (std::exchange(reserved_revision_, desk_->revision()) == desk_->revision()) return;
     std::vector<Address> addresses_of_members;
-    for (const wire::StoredMember& one : desk_->state().members) {
-        const auto addresses = wire::from_wire(one.member.addresses);
-        addresses_of_members.insert(addresses_of_members.end(), addresses.begin(), addresses.end());
+    for (const Member& one : desk_->known()) {
+        addresses_of_members.insert(addresses_of_members.end(), one.addresses.begin(),
+                                    one.addresses.end());
     }
     carrier_->set_members(addresses_of_members);
-}
-
-void SeedServer::tell_members() {
-    const bool formed_now = desk_->try_form();
-    if (formed_now) {
-        reports_.clear();
-        aborted_.reset();  // it belongs to the previous world
-        NEXAR_LOG_INFO("the cluster is complete: epoch {}", desk_->state().epoch.value());
-    }
-    if (!keep()) return;
-    const auto view = desk_->view();
-    std::optional<wire::ViewFrame> frame;
-    const wire::Formation formation{.joined = desk_->attending(),
-                                    .world_size = desk_->world(),
-                                    .text = printable(desk_->status(), wire::kMaxReportTextBytes)};
-    for (auto& [id, visitor] : visitors_) {
-        if (!visitor.member || !visitor.greeted || visitor.lane->closed()) continue;
-        if (view && visitor.told < view->epoch) {
-            if (!frame) frame = wire::in_wire(*view);
-            visitor.lane->send(*frame);
-            visitor.told = view->epoch;
-        }
-        if (!view && visitor.told_changes != desk_->changes()) visitor.lane->send(formation);
-        visitor.told_changes = desk_->changes();
-    }
 }
 
 }  // namespace nexar::runtime

@@ -93,6 +93,7 @@ TEST_F(MemberAttack, the_seed_refuses_an_evicted_node) {
                                      .peer = port::SeedTarget{}});
     ASSERT_TRUE(stranger.run_until([&] { return stranger.story(link).link != nullptr; }));
     Conversation conversation(*stranger.story(link).link);
+    conversation.say(wire::Hello{.epoch = Epoch(1)});
     ASSERT_TRUE(stranger.run_until([&] { return conversation.report.has_value(); }));
     EXPECT_EQ(conversation.report->code, Errc::unauthenticated);
     EXPECT_THAT(conversation.report->text, HasSubstr("not a member"));
@@ -107,7 +108,7 @@ TEST_F(MemberAttack, claiming_another_rank_is_refused) {
     EXPECT_THAT(refused.what(), HasSubstr("not a member of the current view"));
     // A node with the id of a connected member is refused.
     const auto kept = security::StateDirectory::open(state_).value().seed().value().value();
-    const auto twin = certified(NodeId(kept.members[1].member.node));
+    const auto twin = certified(NodeId(kept.view.at(0).members.at(1).node));
     const Error second = greet(twin, nodes_[0], {.epoch = Epoch(1), .wanted_rank = Rank(0)});
     EXPECT_THAT(second.what(), HasSubstr("you are already connected"));
     expect_connected(nodes_);

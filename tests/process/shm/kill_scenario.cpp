@@ -88,11 +88,12 @@ Resources parse_resources(const std::string& text) {
     return used;
 }
 
-/// Exchanges a message with every rank except the lost one.
-void talk_to_survivors(Communicator& world, int lost) {
+/// Makes a world of the survivors and exchanges a message with each.
+void talk_to_survivors(const Communicator& before) {
     constexpr std::uint64_t kTag = std::uint64_t{1} << 40U;
+    const Communicator world = before.shrink();
     for (int peer = 0; peer < world.size(); ++peer) {
-        if (peer == lost || peer == world.rank()) continue;
+        if (peer == world.rank()) continue;
         const std::uint32_t sent = 100U + static_cast<std::uint32_t>(world.rank());
         std::uint32_t got = 0;
         auto exchange = world.send_recv(std::span(&sent, 1), peer, std::span(&got, 1), peer, kTag);
@@ -135,7 +136,7 @@ void take_part(const TestCluster& cluster, const Order& order, const Channel& pa
     parent.say(run_until_lost(traffic, order.lost, parent).text());
     await(parent, "talk", kWithin);
     Communicator world = member->world();
-    talk_to_survivors(world, order.lost);
+    talk_to_survivors(world);
     parent.say("talked");
     leave(*member, parent);
 }

@@ -195,8 +195,10 @@ Traffic::Ended Traffic::run_round_without(int lost, Time hangs_at) {
         if (one.needs(lost)) {
             ended.last_failure = now;
             if (error->rank() != lost) blame(one, error->what());
-        } else if (error->code() != Errc::cancelled && error->code() != Errc::outcome_unknown) {
+        } else if (error->code() != Errc::cancelled && error->code() != Errc::outcome_unknown &&
+                   error->code() != Errc::membership_changed) {
             // The unknown outcome is that of a send whose receiver is too busy to answer in time.
+            // A communicator ends with its first lost member.
             blame(one, error->what());
         }
     };

@@ -1,11 +1,14 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <nexar/error.hpp>
 #include <nexar/result.hpp>
 #include <nexar/version.hpp>
 #include <string>
+#include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "base/try.hpp"
@@ -87,6 +90,22 @@ TEST(Error, every_code_has_a_name_and_a_remedy_by_its_group) {
     EXPECT_EQ(remedy(Errc::overloaded), Remedy::retry);
     EXPECT_EQ(remedy(Errc::cancelled), Remedy::stopped);
     EXPECT_EQ(remedy(Errc::aborted), Remedy::stopped);
+}
+
+TEST(Error, codes_of_membership_ask_for_recovery) {
+    const std::array<std::pair<Errc, std::string_view>, 5> codes{
+        {{Errc::membership_changed, "membership_changed"},
+         {Errc::minority_partition, "minority_partition"},
+         {Errc::peer_unreachable, "peer_unreachable"},
+         {Errc::revoked, "revoked"},
+         {Errc::evicted, "evicted"}}};
+    std::uint16_t number = 500;
+    for (const auto& [code, text] : codes) {
+        EXPECT_EQ(static_cast<std::uint16_t>(code), number++) << text;
+        EXPECT_EQ(name(code), text);
+        EXPECT_EQ(remedy(code), Remedy::recover) << text;
+    }
+    EXPECT_EQ(remedy(static_cast<Errc>(599)), Remedy::recover) << "of a later build";
 }
 
 TEST(Result, carries_a_value_or_an_error_through_try) {

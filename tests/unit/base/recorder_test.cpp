@@ -110,6 +110,7 @@ TEST(Recorder, numbers_of_kinds_are_stable) {
     EXPECT_EQ(static_cast<int>(EventKind::send_started), 16);
     EXPECT_EQ(static_cast<int>(EventKind::receive_ended), 21);
     EXPECT_EQ(static_cast<int>(EventKind::collective_started), 32);
+    EXPECT_EQ(static_cast<int>(EventKind::agreement_ended), 37);
     EXPECT_EQ(static_cast<int>(EventKind::message_matched), 48);
     EXPECT_EQ(static_cast<int>(EventKind::link_down), 65);
     EXPECT_EQ(static_cast<int>(EventKind::communicator_ended), 81);

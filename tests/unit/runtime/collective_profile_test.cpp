@@ -103,7 +103,8 @@ TEST(LinksOfAView, members_with_equal_addresses_have_host_links) {
     const schedule::Links links = links_of(view_of({{"10.0.0.1:7000", "[fd00::1]:7000"},
                                                     {"10.0.0.2:7000"},
                                                     {"[fd00::1]:7001", "10.0.0.1:7001"},
-                                                    {"10.0.0.2:7001"}}));
+                                                    {"10.0.0.2:7001"}})
+                                               .members);
     EXPECT_EQ(links.between(0, 2), LinkKind::host);
     EXPECT_EQ(links.between(1, 3), LinkKind::host);
     EXPECT_EQ(links.between(0, 1), LinkKind::fabric);
@@ -116,7 +117,8 @@ TEST(LinksOfAView, members_that_share_only_some_addresses_have_fabric_links) {
                                                     {"10.0.0.2:7000", "172.17.0.1:7000"},
                                                     {"172.17.0.1:7000"},
                                                     {},
-                                                    {}}));
+                                                    {}})
+                                               .members);
     EXPECT_EQ(links, schedule::Links());
 }
 

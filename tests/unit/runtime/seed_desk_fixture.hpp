@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "runtime/seed/seed_desk.hpp"
 
 namespace nexar::runtime {
@@ -21,11 +23,13 @@ struct Held {
 
 class Desk : public ::testing::Test {
 protected:
-    explicit Desk(std::uint32_t world = 3) { start({.seed = {}, .incarnation = 9}, world); }
+    explicit Desk(std::uint32_t world = 3) {
+        start({.seed = {std::byte{0x5e}}, .incarnation = 9}, {.world = world});
+    }
 
-    void start(const wire::StoredSeed& state, std::uint32_t world) {
+    void start(const wire::StoredSeed& state, const DeskOptions& options) {
         desk_.emplace(
-            state, world,
+            state, options,
             [this] {
                 std::array<std::byte, NodeId::kBytes> bytes{};
                 bytes.back() = static_cast<std::byte>(++made_);
@@ -36,7 +40,7 @@ protected:
     /// Simulates a restarted seed that reads the stored state.
     void restart(std::uint32_t world = 3) {
         const wire::StoredSeed kept = desk_->state();
-        start(kept, world);
+        start(kept, {.world = world});
     }
 
     Held token(std::uint32_t uses, std::chrono::seconds life = hours(1)) {
@@ -78,6 +82,29 @@ protected:
         for (const Member& member : all) attend(member);
         EXPECT_TRUE(desk_->try_form());
         return all;
+    }
+
+    /// The view after the newest one, as the members would decide it.
+    View next_view(const std::vector<Member>& joiners = {},
+                   const std::vector<Rank>& without = {}) const {
+        View view = desk_->view().value();
+        view.epoch = Epoch(view.epoch.value() + 1);
+        std::erase_if(view.members, [&](const Member& one) {
+            return std::ranges::find(without, one.rank) != without.end();
+        });
+        for (Member joiner : joiners) {
+            joiner.rank = view.next_rank;
+            view.next_rank = Rank(view.next_rank.value() + 1);
+            view.members.push_back(joiner);
+            const auto at =
+                std::ranges::lower_bound(view.spent, joiner.token, {}, &SpentToken::token);
+            if (at != view.spent.end() && at->token == joiner.token) {
+                ++at->uses;
+            } else {
+                view.spent.insert(at, {.token = joiner.token, .uses = 1});
+            }
+        }
+        return view;
     }
 
     TimePoint now_ = TimePoint(seconds(50));

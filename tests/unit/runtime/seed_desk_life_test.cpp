@@ -43,40 +43,93 @@ TEST_F(Desk, keeps_the_view_across_a_restart) {
     EXPECT_FALSE(desk_->try_form());
     attend(all[1]);
     pass(seconds(100));
-    EXPECT_EQ(desk_->view(), before) << "a departure does not change it yet";
+    EXPECT_EQ(desk_->view(), before) << "only the members change it";
+    EXPECT_EQ(desk_->state().epoch, Epoch(1));
 }
 
-TEST_F(Desk, starts_a_new_world_when_the_last_member_has_left) {
+TEST_F(Desk, starts_a_new_world_when_all_members_have_said_goodbye) {
     const auto all = form();
-    desk_->leave(all[0].node, now_);
-    desk_->leave(all[1].node, now_);
+    desk_->leave(all[0].node, now_, true);
+    desk_->leave(all[1].node, now_, true);
     EXPECT_TRUE(desk_->formed());
-    desk_->leave(all[2].node, now_);
+    desk_->leave(all[2].node, now_, true);
     EXPECT_FALSE(desk_->formed());
     EXPECT_FALSE(desk_->view());
     const auto next = form(4);
     EXPECT_EQ(desk_->view()->epoch, Epoch(2)) << "epochs only grow";
     EXPECT_EQ(desk_->view()->members, next);
+    EXPECT_EQ(desk_->view()->spent.size(), 2U) << "tokens stay spent";
     EXPECT_EQ(desk_->attend(identity(all[0])).error().code(), Errc::unauthenticated);
 }
 
-TEST_F(Desk, starts_a_new_world_when_no_member_returns_after_a_restart) {
+TEST_F(Desk, starts_a_new_world_after_a_view_without_members) {
     form();
-    restart();
-    pass(seconds(59));
-    EXPECT_TRUE(desk_->formed());
-    pass(seconds(1));
+    View last = next_view({}, {Rank(0), Rank(1), Rank(2)});
+    last.left = {Rank(0), Rank(1), Rank(2)};
+    desk_->decided(last);
     EXPECT_FALSE(desk_->formed());
-    EXPECT_EQ(desk_->state().epoch, Epoch(1));
+    EXPECT_EQ(desk_->state().epoch, Epoch(2));
+    form(4);
+    EXPECT_EQ(desk_->view()->epoch, Epoch(3));
 }
 
-TEST_F(Desk, starts_a_new_world_when_the_world_size_changes) {
+TEST_F(Desk, never_starts_a_new_world_because_members_vanished) {
+    const auto all = form();
+    desk_->leave(all[0].node, now_, true);
+    desk_->leave(all[1].node, now_);
+    desk_->leave(all[2].node, now_);
+    pass(hours(1000));
+    EXPECT_TRUE(desk_->formed());
+    EXPECT_EQ(desk_->attending(), 0U);
+    EXPECT_THAT(desk_->status(), AllOf(HasSubstr("rank 1 on host2, rank 2 on host3"),
+                                       HasSubstr("`nexar members forget 1 2`")));
+    const auto late = admit(applicant(token(1), 9));
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().code(), Errc::too_many_pending) << "it may retry";
+    EXPECT_THAT(late.error().cause(), HasSubstr("`nexar members forget 1 2`"));
+    restart();
+    pass(hours(1000));
+    EXPECT_TRUE(desk_->formed());
+    attend(all[2]);
+    const auto early = admit(applicant(token(1), 9));
+    ASSERT_FALSE(early);
+    EXPECT_EQ(early.error().code(), Errc::too_many_pending);
+    EXPECT_THAT(early.error().cause(), HasSubstr("only 1 of the 3 members are connected"));
+    attend(all[1]);
+    EXPECT_TRUE(admit(applicant(token(1), 9)));
+}
+
+TEST_F(Desk, a_member_that_returns_takes_its_goodbye_back) {
+    const auto all = form();
+    for (const Member& member : {all[0], all[1]}) desk_->leave(member.node, now_, true);
+    attend(all[0]);
+    desk_->leave(all[2].node, now_, true);
+    EXPECT_TRUE(desk_->formed());
+    desk_->leave(all[0].node, now_, true);
+    EXPECT_FALSE(desk_->formed());
+}
+
+TEST_F(Desk, a_seed_that_lost_track_of_the_epochs_skips_some) {
+    start({.seed = {std::byte{0x5e}}, .incarnation = 9, .least_epoch = Epoch(1000)}, {.world = 3});
+    const auto all = form();
+    EXPECT_EQ(desk_->view()->epoch, Epoch(1000));
+    for (const Member& member : all) desk_->leave(member.node, now_, true);
+    form(4);
+    EXPECT_EQ(desk_->view()->epoch, Epoch(1001));
+}
+
+TEST_F(Desk, the_world_size_matters_only_until_the_world_has_formed) {
     form();
     restart(2);
-    EXPECT_FALSE(desk_->formed());
+    EXPECT_TRUE(desk_->formed());
+    EXPECT_EQ(desk_->view()->members.size(), 3U);
+}
+
+TEST_F(Desk, starts_a_new_world_when_the_world_size_changes_before_it_has_formed) {
+    attend(let_in(token(1), 1));
+    restart(2);
     EXPECT_EQ(desk_->world(), 2U);
     EXPECT_TRUE(desk_->state().members.empty());
-    EXPECT_EQ(desk_->state().epoch, Epoch(1));
     EXPECT_EQ(desk_->state().spent.size(), 1U) << "tokens stay spent";
 }
 
@@ -99,8 +152,10 @@ TEST_F(Desk, status_lists_disconnected_members_of_a_formed_world) {
     EXPECT_EQ(desk_->status(), "3 of 3 joined; not connected now: rank 1 on host2");
     EXPECT_TRUE(desk_->attends(all[0].node));
     EXPECT_FALSE(desk_->attends(all[1].node));
-    desk_->leave(all[0].node, now_);
-    desk_->leave(all[2].node, now_);
+    desk_->leave(all[0].node, now_, true);
+    desk_->leave(all[2].node, now_, true);
+    attend(all[1]);
+    desk_->leave(all[1].node, now_, true);
     EXPECT_EQ(desk_->status(), "0 of 3 joined; waiting for ranks 0, 1, 2");
 }
 
@@ -156,7 +211,7 @@ TEST_F(Desk, does_not_claim_that_a_member_that_exited_never_joined) {
 TEST_F(Desk, a_rank_may_exit_once_the_world_has_formed) {
     const auto members = form();
     EXPECT_FALSE(desk_->give_up_on(Rank(1), "exited with code 0"));
-    for (const Member& member : members) desk_->leave(member.node, now_);
+    for (const Member& member : members) desk_->leave(member.node, now_, true);
     ASSERT_FALSE(desk_->formed());
     EXPECT_FALSE(desk_->give_up_on(Rank(2), "exited with code 0")) << "its world has ended";
     EXPECT_FALSE(desk_->given_up());

@@ -24,7 +24,7 @@ TEST_F(Desk, assigns_requested_ranks_and_fills_the_gaps) {
     EXPECT_EQ(let_in(held, 2).rank, Rank(0));
     EXPECT_EQ(let_in(held, 3).rank, Rank(2));
     std::vector<Rank> ranks;
-    for (const auto& one : desk_->state().members) ranks.push_back(one.member.rank);
+    for (const auto& one : desk_->state().members) ranks.push_back(one.rank);
     EXPECT_THAT(ranks, ElementsAre(Rank(0), Rank(1), Rank(2)));
 }
 
@@ -44,8 +44,9 @@ TEST_F(Desk, refuses_ranks_that_are_taken_or_do_not_exist) {
     let_in(held, 3);
 }
 
-TEST_F(Desk, refuses_more_members_than_the_world_size) {
-    form();
+TEST_F(Desk, refuses_more_members_than_the_world_size_while_the_world_forms) {
+    const Held held = token(3);
+    for (unsigned key = 1; key <= 3; ++key) attend(let_in(held, key));
     const auto fourth = admit(applicant(token(1), 4));
     ASSERT_FALSE(fourth);
     EXPECT_EQ(fourth.error().code(), Errc::too_many_pending);
@@ -118,6 +119,9 @@ TEST_F(Desk, publishes_a_view_only_once_all_members_attend) {
     EXPECT_EQ(view.members[0].addresses, std::vector{some_address});
     ASSERT_TRUE(view.witness.has_value());
     EXPECT_EQ(view.witness->incarnation, Incarnation(9));
+    EXPECT_EQ(view.next_rank, Rank(3));
+    EXPECT_EQ(view.spent, (std::vector<SpentToken>{{.token = held.id.bytes(), .uses = 3}}));
+    EXPECT_TRUE(desk_->state().members.empty()) << "they are in the view";
     EXPECT_EQ(desk_->status(), "3 of 3 joined");
 }
 

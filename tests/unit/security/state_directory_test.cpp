@@ -32,7 +32,7 @@ unsigned mode(const fs::path& path) {
 }
 
 wire::StoredSeed some_seed() {
-    wire::StoredSeed seed{.incarnation = 3, .epoch = Epoch(7), .world_size = 5, .formed = false};
+    wire::StoredSeed seed{.incarnation = 3, .epoch = Epoch(7), .world_size = 5};
     seed.seed[0] = std::byte{9};
     return seed;
 }
@@ -257,6 +257,26 @@ TEST_F(StateDirectoryTest, can_be_used_by_one_seed_at_a_time) {
         EXPECT_THAT(refusal(open().lock_for_seed()), HasSubstr("another seed is running on"));
     }
     EXPECT_TRUE(open().lock_for_seed());
+}
+
+TEST_F(StateDirectoryTest, a_copy_of_the_directory_has_another_origin) {
+    const StateDirectory state = open();
+    EXPECT_FALSE(state.origin()) << "there is no key yet";
+    state.ca(kNow).value();
+    const auto origin = state.origin().value();
+    EXPECT_TRUE(state.keep(some_seed()));
+    EXPECT_TRUE(add_token(state));
+    EXPECT_TRUE(state.keep(some_seed()));
+    EXPECT_EQ(open().origin().value(), origin) << "writes replace files, but not the key";
+    const fs::path copy = path().parent_path() / "copy";
+    fs::copy(path(), copy, fs::copy_options::recursive);
+    fs::permissions(copy, fs::perms::owner_all);
+    const StateDirectory restored = StateDirectory::open(copy.string()).value();
+    EXPECT_EQ(restored.seed().value(), some_seed());
+    EXPECT_NE(restored.origin().value(), origin);
+    fs::remove_all(path());
+    fs::rename(copy, path());
+    EXPECT_NE(open().origin().value(), origin) << "a backup in the old place is still a copy";
 }
 
 }  // namespace

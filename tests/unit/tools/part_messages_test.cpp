@@ -21,6 +21,15 @@ TEST(PartMessagesTest, survive_encoding_and_decoding) {
     const auto signal = decode_to_part(without_end(encode(ToPart(PassOn{.signal = SIGUSR2}))));
     ASSERT_TRUE(signal);
     EXPECT_EQ(std::get<PassOn>(*signal).signal, SIGUSR2);
+    const auto restart = decode_to_part(
+        without_end(encode(ToPart(Restart{.rank = 65535, .number = 1, .join = "nexar1.a@b:1"}))));
+    ASSERT_TRUE(restart);
+    EXPECT_EQ(std::get<Restart>(*restart).rank, 65535U);
+    EXPECT_EQ(std::get<Restart>(*restart).number, 1U);
+    EXPECT_EQ(std::get<Restart>(*restart).join, "nexar1.a@b:1");
+    const auto settle = decode_to_part(without_end(encode(ToPart(Settle{}))));
+    ASSERT_TRUE(settle);
+    EXPECT_TRUE(std::holds_alternative<Settle>(*settle));
 
     EXPECT_TRUE(std::holds_alternative<Alive>(
         decode_from_part(without_end(encode(FromPart(Alive{})))).value()));
@@ -46,8 +55,10 @@ TEST(PartMessagesTest, output_of_ranks_and_malformed_lines_are_not_messages) {
           mark + "ended 1 luck 1", mark + "ended 1 code 1 1", mark + "finished 0"}) {
         EXPECT_FALSE(decode_from_part(line)) << line;
     }
-    for (const char* line : {"", "signal", "signal 0", "signal -9", "signal 1000", "signal 9 9",
-                             "signal nine", "alive now", "finished"}) {
+    for (const char* line :
+         {"", "signal", "signal 0", "signal -9", "signal 1000", "signal 9 9", "signal nine",
+          "alive now", "finished", "settle 1", "restart 1 1", "restart 65536 1 x", "restart 1 0 x",
+          "restart 1 1000001 x", "restart one 1 x", "restart 1 1 x y"}) {
         EXPECT_FALSE(decode_to_part(line)) << line;
     }
 }

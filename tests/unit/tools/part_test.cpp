@@ -21,6 +21,7 @@ Part example() {
             .directory = "/some where",
             .grace = std::chrono::milliseconds(1500),
             .host_timeout = std::chrono::seconds(7),
+            .on_failure = OnFailure::restart,
             .bind = true,
             .output_in_colour = true};
 }
@@ -40,6 +41,7 @@ TEST(PartTest, survives_encoding_as_one_line) {
     EXPECT_EQ(part.host_timeout, std::chrono::seconds(7));
     EXPECT_TRUE(part.output_in_colour);
     EXPECT_TRUE(part.bind);
+    EXPECT_EQ(part.on_failure, OnFailure::restart);
     EXPECT_FALSE(part.errors_in_colour);
 }
 
@@ -73,10 +75,13 @@ TEST(PartTest, rejects_invalid_parts_without_showing_them) {
     part.host_timeout = Duration(0);
     EXPECT_TRUE(refused(part));
     part = example();
+    part.on_failure = static_cast<OnFailure>(3);
+    EXPECT_TRUE(refused(part));
+    part = example();
     part.host_timeout = Duration::max();
     EXPECT_TRUE(refused(part));
     for (const char* line :
-         {"", "{}", "[]", "{\"version\":1}", "{\"version\":3}", "nonsense hunter2",
+         {"", "{}", "[]", "{\"version\":1}", "{\"version\":4}", "nonsense hunter2",
           "{\"version\":2,"
           "\"join\":[256]}"}) {
         const auto decoded = decode_part(line);

@@ -212,6 +212,104 @@ TEST(PolicyTest, second_terminating_signal_kills_unless_it_is_sighup) {
     EXPECT_EQ(policy.exit_code(), 130);
 }
 
+TEST(PolicyTest, run_goes_on_without_a_unit_that_is_gone) {
+    Policy policy = three_ranks();
+    policy.on_gone(kPolicyStart, 1);
+    policy.on_gone(kPolicyStart, 1);
+    EXPECT_TRUE(policy.undisturbed());
+    EXPECT_FALSE(policy.failed());
+    policy.cut_off(2);
+    EXPECT_THAT(policy.take_orders(),
+                ElementsAre(Order{.kind = Order::Kind::kill_unit, .signal = SIGKILL, .unit = 2}));
+    policy.on_gone(kPolicyStart, 2);
+    EXPECT_FALSE(policy.next_deadline()) << "rank 0 is still running";
+    policy.on_ended(kPolicyStart, 0, exit_code(0));
+    EXPECT_EQ(policy.next_deadline(), kPolicyStart + 1s) << "for processes left behind";
+    policy.on_alone();
+    EXPECT_TRUE(policy.finished());
+    EXPECT_EQ(policy.exit_code(), 0);
+}
+
+TEST(PolicyTest, restarted_unit_counts_again) {
+    Policy policy = three_ranks();
+    policy.on_gone(kPolicyStart, 1);
+    policy.on_restarted(1);
+    policy.on_ended(kPolicyStart, 0, exit_code(0));
+    policy.on_ended(kPolicyStart, 2, exit_code(0));
+    policy.on_alone();
+    EXPECT_FALSE(policy.finished()) << "sent before the restart";
+    policy.on_ended(kPolicyStart, 1, exit_code(0));
+    policy.on_alone();
+    EXPECT_TRUE(policy.finished());
+}
+
+TEST(PolicyTest, failed_process_of_another_host_ends_the_run) {
+    Policy policy({.units = {"host b (ranks 0 to 3)"}, .grace = 10s, .linger = 1s});
+    policy.on_process_failed(kPolicyStart, 7, "rank 2 exited with code 7", true);
+    EXPECT_THAT(policy.take_orders(), ElementsAre(kTermUnits)) << "its other ranks still run";
+    EXPECT_THAT(policy.take_lines(),
+                ElementsAre("rank 2 exited with code 7; the others get SIGTERM, and SIGKILL after "
+                            "10s"));
+    policy.on_failed(kPolicyStart, 0, 143, "host b exited with code 143");
+    EXPECT_THAT(policy.take_lines(), IsEmpty());
+    EXPECT_EQ(policy.exit_code(), 7);
+    Policy alone({.units = {"rank 0"}});
+    alone.on_process_failed(kPolicyStart, 7, "too few", false);
+    EXPECT_THAT(alone.take_orders(), IsEmpty());
+    EXPECT_THAT(alone.take_lines(), ElementsAre("too few"));
+}
+
+TEST(PolicyTest, part_that_holds_stays_until_it_is_released) {
+    const auto holding = [] {
+        return Policy({.units = {"rank 0", "rank 1"}, .grace = 10s, .linger = 1s, .holds = true});
+    };
+    for (const bool alone_first : {true, false}) {
+        Policy policy = holding();
+        policy.on_gone(kPolicyStart, 0);
+        policy.on_ended(kPolicyStart, 1, exit_code(0));
+        if (alone_first) policy.on_alone();
+        EXPECT_FALSE(policy.finished());
+        EXPECT_FALSE(policy.next_deadline());
+        policy.release(kPolicyStart);
+        EXPECT_EQ(policy.finished(), alone_first);
+        if (!alone_first) policy.on_alone();
+        EXPECT_TRUE(policy.finished());
+        EXPECT_EQ(policy.exit_code(), 0);
+    }
+    Policy restarted = holding();
+    restarted.on_gone(kPolicyStart, 0);
+    restarted.on_gone(kPolicyStart, 1);
+    restarted.on_alone();
+    restarted.on_restarted(1);
+    restarted.release(kPolicyStart);
+    EXPECT_FALSE(restarted.finished()) << "rank 1 runs again";
+    restarted.on_ended(kPolicyStart, 1, exit_code(0));
+    restarted.on_alone();
+    EXPECT_TRUE(restarted.finished());
+}
+
+TEST(PolicyTest, signal_and_lost_launcher_end_the_hold) {
+    Policy signalled({.units = {"rank 0"}, .holds = true});
+    signalled.on_gone(kPolicyStart, 0);
+    signalled.on_alone();
+    EXPECT_FALSE(signalled.finished());
+    signalled.on_signal(kPolicyStart, SIGUSR1);
+    EXPECT_FALSE(signalled.finished());
+    signalled.on_signal(kPolicyStart, SIGTERM);
+    EXPECT_TRUE(signalled.finished());
+    Policy abandoned({.units = {"rank 0"}, .holds = true});
+    abandoned.on_gone(kPolicyStart, 0);
+    abandoned.on_abandoned();
+    abandoned.on_alone();
+    EXPECT_TRUE(abandoned.finished());
+    Policy alone_before({.units = {"rank 0"}, .holds = true});
+    alone_before.on_gone(kPolicyStart, 0);
+    alone_before.on_alone();
+    alone_before.on_abandoned();
+    EXPECT_TRUE(alone_before.finished()) << "the keeper says only once that it is alone";
+    EXPECT_EQ(alone_before.exit_code(), 129);
+}
+
 TEST(PolicyTest, strays_get_a_moment_then_sigterm_then_sigkill) {
     Policy policy = three_ranks();
     for (const std::size_t rank : {0U, 1U, 2U}) policy.on_ended(kPolicyStart, rank, exit_code(0));

@@ -45,6 +45,8 @@ TEST(Allocation, is_none_for_frequent_messages) {
     EXPECT_EQ(allocations_of_a_round_trip<BulkHeader>(), 0U);
     EXPECT_EQ(allocations_of_a_round_trip<CollectiveHeader>(), 0U);
     EXPECT_EQ(allocations_of_a_round_trip<Heartbeat>(), 0U);
+    EXPECT_EQ(allocations_of_a_round_trip<Suspicion>(), 0U);
+    EXPECT_EQ(allocations_of_a_round_trip<Revoke>(), 0U);
     EXPECT_EQ(allocations_of_a_round_trip<Credit>(), 0U);
 }
 
@@ -103,11 +105,22 @@ TEST(Allocation, missing_bytes_of_many_entries_allocate_only_the_error) {
         return taken;
     };
     const Bytes view = testing::encoded(testing::example<ViewFrame>());
-    EXPECT_LT(refused_bytes(view, 8 + 32), kErrorBytes) << "members of a view";
+    EXPECT_LT(refused_bytes(view, 8 + 36), kErrorBytes) << "members of a view";
+    const Bytes empty = testing::encoded(ViewFrame{.epoch = Epoch(1)});
+    EXPECT_LT(refused_bytes(empty, 8 + 38), kErrorBytes) << "spent tokens of a view";
+    EXPECT_LT(refused_bytes(empty, 8 + 40), kErrorBytes) << "ranks that left";
+    const Bytes ballot =
+        testing::encoded(Ballot{.step = BallotStep::accept,
+                                .epoch = Epoch(1),
+                                .number = {.round = 1},
+                                .view = std::vector<ViewFrame>(1, ViewFrame{.epoch = Epoch(1)})});
+    EXPECT_LT(refused_bytes(ballot, 8 + 57), kErrorBytes) << "views of a ballot";
+    EXPECT_LT(refused_bytes(ballot, 8 + 59 + 36), kErrorBytes + sizeof(ViewFrame))
+        << "members of the view of a ballot";
     const Bytes tokens = testing::encoded(testing::example<StoredTokens>());
     EXPECT_LT(refused_bytes(tokens, 8 + 0), kErrorBytes) << "tokens";
     const Bytes seed = testing::encoded(testing::example<StoredSeed>());
-    EXPECT_LT(refused_bytes(seed, 8 + 37), kErrorBytes) << "members of a seed";
+    EXPECT_LT(refused_bytes(seed, 8 + 36), kErrorBytes) << "members of a seed";
 }
 
 TEST(Allocation, is_bounded_for_the_largest_welcome) {

@@ -29,10 +29,11 @@ struct MessageNames {
 
 using Messages =
     ::testing::Types<Hello, Welcome, ErrorReport, Heartbeat, Credit, Grant, Withdraw, Confirm,
-                     Abort, LinkOffer, LinkRefusal, LinkReady, Moved, EagerHeader, BulkHeader,
-                     ContextBegin, ContextEnd, CollectiveHeader, CollectiveMismatch,
+                     Abort, Agreement, LinkOffer, LinkRefusal, LinkReady, Moved, EagerHeader,
+                     BulkHeader, ContextBegin, ContextEnd, CollectiveHeader, CollectiveMismatch,
                      CollectiveAbort, Request, Response, Cancel, Proof, JoinRequest, Admission,
-                     ViewFrame, Formation, Renewal, LinkReport, StoredTokens, StoredSeed>;
+                     ViewFrame, Formation, Renewal, LinkReport, StoredTokens, StoredSeed, Suspicion,
+                     Ballot, Revoke, NewWorld>;
 TYPED_TEST_SUITE(EveryMessage, Messages, MessageNames);
 
 Bytes encoded(const AnyMessage& message) {

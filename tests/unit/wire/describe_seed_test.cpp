@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "describe_checks.hpp"
+#include "wire/membership_messages.hpp"
 
 /// The limits and rules of the messages between a seed and joining nodes, and of a seed's files.
 namespace nexar::wire {
@@ -127,66 +128,6 @@ TEST(Admission, bounds_its_certificate) {
     expect_not_encoded(with(4097), "certificate has 4097 bytes");
 }
 
-TEST(ViewFrame, requires_an_epoch) {
-    expect_accepted(patched(example<ViewFrame>(), 0, ~std::uint64_t{0}, 8));
-    expect_refused(patched(example<ViewFrame>(), 0, 0, 8), Errc::malformed,
-                   "view: epoch is 0; it must be at least 1");
-    expect_not_encoded(changed<ViewFrame>([](auto& x) { x.epoch = Epoch(0); }), "epoch is 0");
-}
-
-TEST(ViewFrame, has_an_incarnation_only_with_a_witness) {
-    const auto without = changed<ViewFrame>([](auto& x) {
-        x.witness = Id{};
-        x.witness_incarnation = 0;
-    });
-    expect_accepted(encoded(without));
-    expect_refused(patched(without, 24, 3, 8), Errc::malformed,
-                   "view: witness_incarnation is 3; it must be 0 if there is no witness");
-    expect_not_encoded(changed<ViewFrame>([](auto& x) { x.witness = Id{}; }),
-                       "witness_incarnation is 3");
-    expect_accepted(patched(example<ViewFrame>(), 24, 0, 8));
-}
-
-TEST(ViewFrame, requires_members_in_strict_order_of_rank) {
-    const auto m = example<ViewFrame>();  // ranks 0 and 2
-    expect_accepted(patched(m, 58, 1, 4));
-    expect_accepted(patched(m, 119, kMaxWorldSize - 1, 4));
-    for (const unsigned rank : {2U, 3U}) {
-        expect_refused(patched(m, 58, rank, 4), Errc::malformed,
-                       "view: number of members is 2; ranks must strictly ascend");
-        expect_not_encoded(changed<ViewFrame>([&](auto& x) { x.members[0].rank = Rank(rank); }),
-                           "number of members");
-    }
-    expect_refused(patched(m, 119, kMaxWorldSize, 4), Errc::limit_exceeded,
-                   "view: rank is 1048576; it must be at most 1048575");
-    expect_not_encoded(changed<ViewFrame>([](auto& x) { x.members[1].rank = Rank(kMaxWorldSize); }),
-                       "rank is 1048576");
-}
-
-TEST(ViewFrame, may_be_empty_and_checks_its_addresses) {
-    expect_accepted(encoded(changed<ViewFrame>([](auto& x) { x.members.clear(); })));
-    expect_accepted(encoded(changed<ViewFrame>([](auto& x) { x.members[1].addresses.clear(); })));
-    expect_refused(patched(example<ViewFrame>(), 66, 'x', 1), Errc::malformed,
-                   "view: address length is");
-    expect_refused(patched(example<ViewFrame>(), 62, 17, 2), Errc::limit_exceeded,
-                   "view: addresses has 17 entries");
-    expect_not_encoded(changed<ViewFrame>([](auto& x) { x.members[1].addresses[0].text = ""; }),
-                       "none of them may be empty");
-}
-
-TEST(ViewFrame, bounds_the_number_of_members) {
-    expect_refused(patched(example<ViewFrame>(), 32, 16385, 2), Errc::limit_exceeded,
-                   "view: members has 16385 entries; the limit is 16384");
-    expect_refused(patched(example<ViewFrame>(), 32, 16384, 2), Errc::malformed,
-                   "view: the input ends inside members: 107 left, 491520 needed");
-    ViewFrame large = example<ViewFrame>();
-    large.members.resize(16385);
-    for (std::uint32_t i = 0; i < 16385; ++i) large.members[i].rank = Rank(i);
-    expect_not_encoded(large, "members has 16385 entries");
-    large.members.pop_back();
-    expect_accepted(encoded(large));
-}
-
 TEST(Formation, bounds_counts_and_text) {
     const auto m = example<Formation>();
     expect_accepted(patched(m, 0, kMaxWorldSize, 4));
@@ -222,8 +163,8 @@ TEST(LinkReport, may_report_a_missing_link) {
 
 TEST(LinkReport, bounds_rank_time_and_text) {
     const auto m = example<LinkReport>();
-    expect_accepted(patched(m, 0, kMaxWorldSize - 1, 4));
-    expect_refused(patched(m, 0, kMaxWorldSize, 4), Errc::limit_exceeded, "link_report: rank");
+    expect_accepted(patched(m, 0, kMaxRank, 4));
+    expect_refused(patched(m, 0, kMaxRank + 1, 4), Errc::limit_exceeded, "link_report: rank");
     expect_accepted(patched(m, 20, kMaxSeedTime, 8));
     expect_refused(patched(m, 20, kMaxSeedTime + 1, 8), Errc::limit_exceeded,
                    "link_report: round_trip");
@@ -258,16 +199,19 @@ TEST(StoredTokens, revoked_is_a_boolean) {
                    "stored_tokens: tokens has 16385 entries; the limit is 16384");
 }
 
+/// The bytes of the example after its spent tokens.
+constexpr std::size_t kAfterSpent = 40 + 2 * 44 + 48;
+
 TEST(StoredSeed, requires_members_in_order_of_rank_and_tokens_of_id) {
     const auto m = example<StoredSeed>();
-    expect_accepted(patched(m, 63, 1, 4));
-    expect_refused(patched(m, 63, 2, 4), Errc::malformed,
+    expect_accepted(patched(m, 62, 1, 4));
+    expect_refused(patched(m, 62, 2, 4), Errc::malformed,
                    "stored_seed: number of members is 2; ranks must strictly ascend");
-    expect_not_encoded(changed<StoredSeed>([](auto& x) { x.members[0].member.rank = Rank(5); }),
+    expect_not_encoded(changed<StoredSeed>([](auto& x) { x.members[0].rank = Rank(5); }),
                        "number of members");
     expect_not_encoded(changed<StoredSeed>([](auto& x) { x.spent[0].token = x.spent[1].token; }),
                        "number of spent tokens is 2; ids must strictly ascend");
-    const std::size_t spent = encoded(m).size() - kFrameHeaderBytes - 40;
+    const std::size_t spent = encoded(m).size() - kFrameHeaderBytes - kAfterSpent - 40;
     expect_accepted(patched(m, spent, 0x4f, 1));
     expect_refused(patched(m, spent, 0x51, 1), Errc::malformed,
                    "stored_seed: number of spent tokens");
@@ -278,15 +222,34 @@ TEST(StoredSeed, bounds_each_field) {
     expect_accepted(patched(m, 32, kMaxWorldSize, 4));
     expect_refused(patched(m, 32, 0, 4), Errc::malformed, "stored_seed: world_size is 0");
     expect_refused(patched(m, 32, kMaxWorldSize + 1, 4), Errc::limit_exceeded, "world_size");
-    expect_refused(patched(m, 36, 2, 1), Errc::limit_exceeded,
-                   "stored_seed: formed is 2; it must be at most 1");
-    expect_refused(patched(m, 37, 16385, 2), Errc::limit_exceeded,
+    expect_refused(patched(m, 36, 16385, 2), Errc::limit_exceeded,
                    "stored_seed: members has 16385 entries");
-    const std::size_t spent_count = encoded(m).size() - kFrameHeaderBytes - 42;
+    const std::size_t spent_count = encoded(m).size() - kFrameHeaderBytes - kAfterSpent - 42;
     expect_refused(patched(m, spent_count, 16385, 2), Errc::limit_exceeded,
                    "stored_seed: spent has 16385 entries; the limit is 16384");
     expect_not_encoded(changed<StoredSeed>([](auto& x) { x.members[0].host = letters(65); }),
                        "host has 65 bytes");
+    const std::size_t views = encoded(m).size() - kFrameHeaderBytes - kAfterSpent + 40;
+    expect_refused(patched(m, views, 2, 2), Errc::limit_exceeded,
+                   "stored_seed: view has 2 entries; the limit is 1");
+    expect_refused(patched(m, views + 44 + 48, 2, 2), Errc::limit_exceeded,
+                   "stored_seed: accepted has 2 entries; the limit is 1");
+}
+
+TEST(StoredSeed, has_the_epoch_of_its_view_and_a_view_for_each_vote) {
+    const auto m = example<StoredSeed>();
+    expect_refused(patched(m, 24, 5, 8), Errc::malformed,
+                   "stored_seed: epoch is 5; it must be that of the view");
+    expect_accepted(encoded(changed<StoredSeed>([](auto& x) {
+        x.view.clear();
+        x.epoch = Epoch(5);
+    })));
+    const std::size_t voted = encoded(m).size() - kFrameHeaderBytes - 44 - 24;
+    expect_accepted(patched(m, voted, 1, 8));
+    expect_refused(patched(m, voted, 0, 8), Errc::malformed,
+                   "stored_seed: accepted_round is 0; a vote must have a view");
+    expect_not_encoded(changed<StoredSeed>([](auto& x) { x.accepted.clear(); }),
+                       "accepted_round is 8; a vote must have a view");
 }
 
 template <class Message>
@@ -318,16 +281,28 @@ TEST(LargestSeedValue, of_every_message_fits_the_frame_limit) {
     StoredSeed seed = example<StoredSeed>();
     StoredTokens tokens;
     view.members.clear();
+    view.left.clear();
     seed.members.clear();
     seed.spent.clear();
     for (std::uint32_t i = 0; i < 16384; ++i) {
         const Id id{static_cast<std::byte>(i >> 8), static_cast<std::byte>(i)};
-        view.members.push_back({.node = id, .rank = Rank(i), .addresses = addresses});
-        seed.members.push_back({.member = view.members.back(), .host = letters(64)});
+        view.members.push_back(
+            {.node = id, .rank = Rank(i), .addresses = addresses, .host = letters(64)});
+        view.left.emplace_back(kMaxRank - 16384 + i);
         seed.spent.push_back({.token = id, .uses = i});
         tokens.tokens.push_back({.id = id});
     }
+    view.next_rank = Rank(kMaxRank);
+    view.spent = seed.spent;
+    seed.members = view.members;
+    seed.epoch = view.epoch;
+    seed.view = {view};
+    seed.accepted = {view};
     expect_room(view);
+    expect_room(Ballot{.step = BallotStep::accept,
+                       .epoch = view.epoch,
+                       .number = {.round = 1},
+                       .view = std::vector<ViewFrame>(1, view)});
     expect_room(seed);
     expect_room(tokens);
 }
@@ -336,13 +311,20 @@ TEST(LargestSeedValue, of_every_message_fits_the_frame_limit) {
 // maximum length.
 TEST(LargestSeedValue, fits_with_addresses_of_maximum_length) {
     constexpr std::size_t kAddressList = 2 + kMaxAddresses * (2 + kMaxAddressBytes);
-    constexpr std::size_t kMember = 16 + 8 + 4 + kAddressList;
-    static_assert(34 + kMaxViewMembers * kMember <= (1U << 24U) - kFrameHeaderBytes);
-    static_assert(41 + kMaxViewMembers * (kMember + 32 + 16 + 2 + kMaxHostBytes) +
-                      kMaxStoredTokens * 20 <=
-                  (1U << 25U) - kFrameHeaderBytes);
-    EXPECT_EQ(rules_of(FrameType::view)->max_body_bytes, (1U << 24U) - kFrameHeaderBytes);
-    EXPECT_EQ(rules_of(FrameType::stored_seed)->max_body_bytes, (1U << 25U) - kFrameHeaderBytes);
+    constexpr std::size_t kMember = 16 + 8 + 4 + kAddressList + 32 + 16 + 2 + kMaxHostBytes;
+    constexpr std::size_t kLists = kMaxViewMembers * kMember + kMaxStoredTokens * 20;
+    constexpr std::size_t kView = 42 + kLists + kMaxViewMembers * 4;
+    constexpr std::size_t kLimit = (1U << 25U) - kFrameHeaderBytes;
+    static_assert(kView <= kLimit);
+    static_assert(59 + kView <= kLimit + 256);
+    constexpr std::size_t kSeed = 40 + kLists + 40 + 48 + 2 * (2 + kView);
+    static_assert(kSeed <= (1U << 27U) - kFrameHeaderBytes);
+    EXPECT_EQ(rules_of(FrameType::view)->max_body_bytes, kLimit);
+    EXPECT_EQ(rules_of(FrameType::ballot)->max_body_bytes, kLimit + 256);
+    EXPECT_GE(rules_of(FrameType::ballot)->max_body_bytes,
+              59 + rules_of(FrameType::view)->max_body_bytes)
+        << "every view fits into a ballot";
+    EXPECT_EQ(rules_of(FrameType::stored_seed)->max_body_bytes, (1U << 27U) - kFrameHeaderBytes);
 }
 
 }  // namespace

@@ -215,6 +215,15 @@ TEST(Heartbeat, rejects_negative_times) {
         changed<Heartbeat>([](auto& x) { x.sent_at = std::chrono::nanoseconds(-1); }), "sent_at");
 }
 
+TEST(Heartbeat, wants_answer_is_a_boolean) {
+    const auto m = example<Heartbeat>();
+    expect_accepted(patched(m, 48, 0, 1));
+    expect_refused(patched(m, 48, 2, 1), Errc::limit_exceeded,
+                   "heartbeat: wants_answer is 2; it must be at most 1");
+    expect_accepted(patched(m, 40, ~std::uint64_t{0}, 8));
+    EXPECT_FALSE(Heartbeat{}.wants_answer);
+}
+
 TEST(Credit, names_no_context_for_the_shared_pool) {
     const auto m = example<Credit>();
     const auto shared = static_cast<std::uint64_t>(CreditPool::shared);

@@ -112,17 +112,20 @@ TEST(FrameType, belongs_on_the_lane_of_its_rules) {
     EXPECT_FALSE(belongs_in_datagram(static_cast<FrameType>(99)));
 }
 
-TEST(FrameType, of_a_greeting_or_report_belongs_on_the_control_and_seed_lanes) {
+TEST(FrameType, of_a_greeting_report_or_agreement_belongs_on_the_control_and_seed_lanes) {
     constexpr std::array kLanes{Lane::control, Lane::rpc,  Lane::eager, Lane::bulk,
                                 Lane::call,    Lane::seed, Lane::file,  Lane::collective};
     for (const FrameRules& rules : kFrameRules) {
         const bool greets = rules.type == FrameType::hello || rules.type == FrameType::welcome ||
                             rules.type == FrameType::error_report || rules.type == FrameType::abort;
+        const bool agrees = rules.type == FrameType::suspicion || rules.type == FrameType::ballot ||
+                            rules.type == FrameType::view;
         for (const Lane lane : kLanes) {
             const bool moves =
                 rules.type == FrameType::moved && (lane == Lane::rpc || lane == Lane::eager);
+            const bool both = lane == Lane::control || lane == Lane::seed;
             EXPECT_EQ(belongs_on(lane, rules.type),
-                      lane == rules.lane || (greets && lane == Lane::seed) || moves)
+                      lane == rules.lane || ((greets || agrees) && both) || moves)
                 << rules.name << " on " << name(lane);
         }
     }
@@ -132,8 +135,8 @@ TEST(FrameType, of_a_greeting_or_report_belongs_on_the_control_and_seed_lanes) {
 
 TEST(FrameType, of_the_seed_lane_belongs_on_no_other) {
     for (const FrameType type :
-         {FrameType::proof, FrameType::join_request, FrameType::admission, FrameType::view,
-          FrameType::formation, FrameType::renewal, FrameType::link_report}) {
+         {FrameType::proof, FrameType::join_request, FrameType::admission, FrameType::formation,
+          FrameType::renewal, FrameType::link_report}) {
         EXPECT_TRUE(belongs_on(Lane::seed, type));
         EXPECT_FALSE(belongs_on(Lane::control, type)) << "only a seed admits nodes";
         EXPECT_FALSE(belongs_on(Lane::file, type));
@@ -141,6 +144,22 @@ TEST(FrameType, of_the_seed_lane_belongs_on_no_other) {
     }
     EXPECT_FALSE(belongs_on(Lane::seed, FrameType::heartbeat));
     EXPECT_FALSE(belongs_on(Lane::seed, FrameType::credit));
+}
+
+TEST(FrameType, of_membership_belongs_on_the_lanes_of_members_and_seeds) {
+    for (const FrameType type : {FrameType::suspicion, FrameType::ballot, FrameType::view}) {
+        EXPECT_TRUE(belongs_on(Lane::control, type)) << name(type);
+        EXPECT_TRUE(belongs_on(Lane::seed, type)) << name(type);
+        for (const Lane lane : {Lane::rpc, Lane::eager, Lane::bulk, Lane::call, Lane::file}) {
+            EXPECT_FALSE(belongs_on(lane, type)) << name(type) << " on " << name(lane);
+        }
+        EXPECT_FALSE(belongs_in_datagram(type)) << name(type) << ": datagrams may be lost";
+    }
+    EXPECT_TRUE(belongs_on(Lane::control, FrameType::revoke));
+    EXPECT_FALSE(belongs_on(Lane::seed, FrameType::revoke)) << "a seed has no communicator";
+    EXPECT_EQ(static_cast<unsigned>(FrameType::suspicion), 80U);
+    EXPECT_EQ(static_cast<unsigned>(FrameType::ballot), 81U);
+    EXPECT_EQ(static_cast<unsigned>(FrameType::revoke), 82U);
 }
 
 TEST(FrameType, of_a_file_belongs_on_no_stream) {

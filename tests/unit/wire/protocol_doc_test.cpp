@@ -89,6 +89,7 @@ std::map<std::string, Bytes> examples_of_the_code() {
         {"withdraw", encoded(example<Withdraw>())},
         {"confirm", encoded(example<Confirm>())},
         {"abort", encoded(example<Abort>())},
+        {"agreement", encoded(example<Agreement>())},
         {"link_offer", encoded(example<LinkOffer>())},
         {"link_refusal", encoded(example<LinkRefusal>())},
         {"link_ready", encoded(example<LinkReady>())},
@@ -116,6 +117,10 @@ std::map<std::string, Bytes> examples_of_the_code() {
         {"link_report", encoded(example<LinkReport>())},
         {"stored_tokens", encoded(example<StoredTokens>())},
         {"stored_seed", encoded(example<StoredSeed>())},
+        {"suspicion", encoded(example<Suspicion>())},
+        {"ballot", encoded(example<Ballot>())},
+        {"revoke", encoded(example<Revoke>())},
+        {"new_world", encoded(example<NewWorld>())},
     };
 }
 
@@ -185,6 +190,7 @@ TEST(ProtocolDoc, lists_the_limits) {
         {"kMaxEagerBytes", std::to_string(kMaxEagerBytes)},
         {"kBulkHeadBytes", std::to_string(kBulkHeadBytes)},
         {"kMaxWorldSize", std::to_string(kMaxWorldSize)},
+        {"kMaxRank", std::to_string(kMaxRank)},
         {"kMaxSoftwareBytes", std::to_string(kMaxSoftwareBytes)},
         {"kMaxReportTextBytes", std::to_string(kMaxReportTextBytes)},
         {"kMaxLinkBytes", std::to_string(kMaxLinkBytes)},

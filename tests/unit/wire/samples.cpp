@@ -153,7 +153,9 @@ Heartbeat random_message<Heartbeat>(Random& random) {
             .number = random.number(0, kAny),
             .sent_at = random_time(random),
             .echo = random_time(random),
-            .echo_delay = random_time(random)};
+            .echo_delay = random_time(random),
+            .counter = random.number(0, kAny),
+            .wants_answer = random.coin()};
 }
 
 template <>
@@ -291,7 +293,13 @@ ErrorReport example<ErrorReport>() {
 template <>
 Heartbeat example<Heartbeat>() {
     using namespace std::chrono_literals;
-    return {.epoch = Epoch(3), .number = 12, .sent_at = 5s, .echo = 4999ms, .echo_delay = 250us};
+    return {.epoch = Epoch(3),
+            .number = 12,
+            .sent_at = 5s,
+            .echo = 4999ms,
+            .echo_delay = 250us,
+            .counter = 2,
+            .wants_answer = true};
 }
 
 template <>

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <string_view>
 
 #include "base/address.hpp"
@@ -55,8 +56,11 @@ std::vector<AddressText> random_addresses(Random& random) {
 ViewMember random_member(Random& random) {
     return {.node = random_array<16>(random),
             .incarnation = random.number(0, kAny),
-            .rank = Rank(random_u32(random, 0, kMaxWorldSize - 1)),
-            .addresses = random_addresses(random)};
+            .rank = Rank(random_u32(random, 0, kMaxRank - 1)),
+            .addresses = random_addresses(random),
+            .key_hash = random_array<32>(random),
+            .token = random_array<16>(random),
+            .host = random.text(kMaxHostBytes)};
 }
 
 /// Sorts `list` as its rule requires and removes duplicates.
@@ -65,6 +69,15 @@ void order(std::vector<Entry>& list, Key key) {
     std::ranges::sort(list, {}, key);
     const auto same = std::ranges::unique(list, {}, key);
     list.erase(same.begin(), same.end());
+}
+
+std::vector<SpentToken> random_spent(Random& random) {
+    std::vector<SpentToken> spent(random.below(8));
+    for (SpentToken& one : spent) {
+        one = {.token = random_array<16>(random), .uses = random_u32(random, 0, kAny32)};
+    }
+    order(spent, &SpentToken::token);
+    return spent;
 }
 
 /// Counts up from `first`, so that a test detects swapped bytes.
@@ -79,14 +92,22 @@ ViewMember first_member() {
     return {.node = counted<16>(0x10),
             .incarnation = 1,
             .rank = Rank(0),
-            .addresses = {{"10.0.0.7:7400"}, {"[fd00::7]:7400"}}};
+            .addresses = {{"10.0.0.7:7400"}, {"[fd00::7]:7400"}},
+            .key_hash = counted<32>(0xc0),
+            .token = counted<16>(0x30),
+            .host = "node7"};
 }
 
 ViewMember second_member() {
     return {.node = counted<16>(0x20),
             .incarnation = 6,
             .rank = Rank(2),
-            .addresses = {{"10.0.0.9:41000"}}};
+            .addresses = {{"10.0.0.9:41000"}},
+            .key_hash = counted<32>(0x80)};
+}
+
+std::vector<SpentToken> two_spent() {
+    return {{.token = counted<16>(0x30), .uses = 2}, {.token = counted<16>(0x50), .uses = 1}};
 }
 
 }  // namespace
@@ -119,6 +140,12 @@ ViewFrame random_message<ViewFrame>(Random& random) {
     m.members.resize(random.below(8));
     for (ViewMember& member : m.members) member = random_member(random);
     order(m.members, &ViewMember::rank);
+    const std::uint32_t lowest = m.members.empty() ? 0 : m.members.back().rank.value() + 1;
+    m.next_rank = Rank(random_u32(random, lowest, kMaxRank));
+    m.spent = random_spent(random);
+    m.left.resize(random.below(4));
+    for (Rank& rank : m.left) rank = Rank(random_u32(random, 0, kMaxRank));
+    order(m.left, std::identity{});
     return m;
 }
 
@@ -136,7 +163,7 @@ Renewal random_message<Renewal>(Random& random) {
 
 template <>
 LinkReport random_message<LinkReport>(Random& random) {
-    return {.rank = Rank(random_u32(random, 0, kMaxWorldSize - 1)),
+    return {.rank = Rank(random_u32(random, 0, kMaxRank)),
             .address = random.coin() ? random_address(random) : AddressText{},
             .round_trip = std::chrono::nanoseconds(random.number(0, kAny >> 1)),
             .why = random.text(kMaxReportTextBytes)};
@@ -163,21 +190,24 @@ StoredSeed random_message<StoredSeed>(Random& random) {
     StoredSeed m{.seed = random_array<16>(random),
                  .incarnation = random.number(0, kAny),
                  .epoch = Epoch(random.number(0, kAny)),
-                 .world_size = random_u32(random, 1, kMaxWorldSize),
-                 .formed = random.coin()};
+                 .world_size = random_u32(random, 1, kMaxWorldSize)};
     m.members.resize(random.below(8));
-    for (StoredMember& stored : m.members) {
-        stored = {.member = random_member(random),
-                  .key_hash = random_array<32>(random),
-                  .token = random_array<16>(random),
-                  .host = random.text(kMaxHostBytes)};
+    for (ViewMember& member : m.members) member = random_member(random);
+    order(m.members, &ViewMember::rank);
+    m.spent = random_spent(random);
+    m.origin = random_array<32>(random);
+    m.least_epoch = Epoch(random.number(0, kAny));
+    if (random.coin()) {
+        m.view = {random_message<ViewFrame>(random)};
+        m.epoch = m.view.front().epoch;
     }
-    order(m.members, [](const StoredMember& stored) { return stored.member.rank; });
-    m.spent.resize(random.below(8));
-    for (SpentToken& spent : m.spent) {
-        spent = {.token = random_array<16>(random), .uses = random_u32(random, 0, kAny32)};
+    m.promised_round = random.number(0, kAny);
+    m.promised_by = random_array<16>(random);
+    if (random.coin()) {
+        m.accepted_round = random.number(1, kAny);
+        m.accepted_by = random_array<16>(random);
+        m.accepted = {random_message<ViewFrame>(random)};
     }
-    order(m.spent, &SpentToken::token);
     return m;
 }
 
@@ -207,7 +237,10 @@ ViewFrame example<ViewFrame>() {
     return {.epoch = Epoch(4),
             .witness = counted<16>(0x40),
             .witness_incarnation = 3,
-            .members = {first_member(), second_member()}};
+            .next_rank = Rank(5),
+            .members = {first_member(), second_member()},
+            .spent = two_spent(),
+            .left = {Rank(1), Rank(3)}};
 }
 
 template <>
@@ -251,14 +284,19 @@ StoredSeed example<StoredSeed>() {
             .incarnation = 3,
             .epoch = Epoch(4),
             .world_size = 2,
-            .formed = true,
-            .members = {{.member = first_member(),
-                         .key_hash = counted<32>(0xc0),
-                         .token = counted<16>(0x30),
-                         .host = "node7"},
-                        {.member = second_member(), .key_hash = counted<32>(0x80)}},
-            .spent = {{.token = counted<16>(0x30), .uses = 2},
-                      {.token = counted<16>(0x50), .uses = 1}}};
+            .members = {first_member(), second_member()},
+            .spent = two_spent(),
+            .origin = counted<32>(0x60),
+            .least_epoch = Epoch(6),
+            .view = {{.epoch = Epoch(4),
+                      .witness = counted<16>(0x40),
+                      .witness_incarnation = 3,
+                      .next_rank = Rank(7)}},
+            .promised_round = 9,
+            .promised_by = counted<16>(0x10),
+            .accepted_round = 8,
+            .accepted_by = counted<16>(0x20),
+            .accepted = {{.epoch = Epoch(5), .next_rank = Rank(8)}}};
 }
 
 }  // namespace nexar::wire::testing

@@ -21,11 +21,18 @@ View some_view() {
             .members = {{.node = NodeId(Id{std::byte{1}, std::byte{2}}),
                          .incarnation = Incarnation(3),
                          .rank = Rank(0),
-                         .addresses = {address("10.0.0.7:7400"), address("[fd00::7]:7401")}},
+                         .addresses = {address("10.0.0.7:7400"), address("[fd00::7]:7401")},
+                         .host = "node7",
+                         .key_hash = {std::byte{0x11}, std::byte{0x12}},
+                         .token = {std::byte{0x21}, std::byte{0x22}}},
                         {.node = NodeId(Id{std::byte{4}}),
                          .incarnation = Incarnation(~std::uint64_t{0}),
                          .rank = Rank(5)}},
-            .witness = Witness{.seed = NodeId(Id{std::byte{6}}), .incarnation = Incarnation(7)}};
+            .witness = Witness{.seed = NodeId(Id{std::byte{6}}), .incarnation = Incarnation(7)},
+            .next_rank = Rank(8),
+            .spent = {{.token = {std::byte{0x21}, std::byte{0x22}}, .uses = 3},
+                      {.token = {std::byte{0x31}}, .uses = 4}},
+            .left = {Rank(1), Rank(7)}};
 }
 
 View through_bytes(const View& view) {
@@ -47,9 +54,18 @@ TEST(WireView, maps_every_field) {
     EXPECT_EQ(frame.members[0], (ViewMember{.node = {std::byte{1}, std::byte{2}},
                                             .incarnation = 3,
                                             .rank = Rank(0),
-                                            .addresses = {{"10.0.0.7:7400"}, {"[fd00::7]:7401"}}}));
+                                            .addresses = {{"10.0.0.7:7400"}, {"[fd00::7]:7401"}},
+                                            .key_hash = {std::byte{0x11}, std::byte{0x12}},
+                                            .token = {std::byte{0x21}, std::byte{0x22}},
+                                            .host = "node7"}));
     EXPECT_EQ(frame.members[1].rank, Rank(5));
     EXPECT_TRUE(frame.members[1].addresses.empty());
+    EXPECT_EQ(frame.members[1].token, Id{});
+    EXPECT_EQ(frame.next_rank, Rank(8));
+    EXPECT_EQ(frame.spent,
+              (std::vector<SpentToken>{{.token = {std::byte{0x21}, std::byte{0x22}}, .uses = 3},
+                                       {.token = {std::byte{0x31}}, .uses = 4}}));
+    EXPECT_EQ(frame.left, (std::vector<Rank>{Rank(1), Rank(7)}));
 }
 
 TEST(WireView, a_missing_witness_stays_missing) {

@@ -29,6 +29,7 @@ Result<EmbeddedSeed> EmbeddedSeed::start_at(const char* listen, const Options& o
     SeedOptions wanted;
     wanted.listen = listen;
     wanted.world = static_cast<int>(options.world);
+    wanted.max_world = static_cast<int>(options.max_world);
     wanted.settings = options.settings;
     try {
         auto body = std::make_unique<Body>(Body{.seed = Seed(wanted)});
@@ -37,6 +38,18 @@ Result<EmbeddedSeed> EmbeddedSeed::start_at(const char* listen, const Options& o
     } catch (const Error& error) {
         return error;
     }
+}
+
+Result<std::string> EmbeddedSeed::join_again() {
+    try {
+        return body_->seed.create_token();
+    } catch (const Error& error) {
+        return error;
+    }
+}
+
+bool EmbeddedSeed::formed() const {
+    return body_->seed.formed();
 }
 
 void EmbeddedSeed::give_up_on(std::uint32_t rank, const std::string& how) {
@@ -59,6 +72,17 @@ public:
         return seed_->join();
     }
 
+    Result<std::string> join_again() override {
+        if (!seed_) return Error(Errc::closed, "the seed of this run is not open");
+        return seed_->join_again();
+    }
+
+    bool formed() override {
+        // The members may have left since.
+        formed_ = formed_ || (seed_ && seed_->formed());
+        return formed_;
+    }
+
     void on_rank_done(std::uint32_t rank) override {
         if (seed_) seed_->give_up_on(rank, to_text(Ended{}));
     }
@@ -68,6 +92,7 @@ public:
 private:
     const EmbeddedSeed::Options& options_;
     std::optional<EmbeddedSeed> seed_;
+    bool formed_ = false;
 };
 
 }  // namespace

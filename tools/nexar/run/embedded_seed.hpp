@@ -17,7 +17,8 @@ class EmbeddedSeed {
 public:
     struct Options {
         std::uint32_t world = 1;
-        bool other_hosts = false;  // false: listens on loopback only
+        std::uint32_t max_world = 0;  // the most members at a time; 0: no limit
+        bool other_hosts = false;     // false: listens on loopback only
         /// Names and values; the seed gives cluster settings to all ranks.
         std::vector<std::pair<std::string, std::string>> settings{};
     };
@@ -30,6 +31,11 @@ public:
 
     /// The join string with which all ranks find and authenticate the seed. A secret.
     const std::string& join() const noexcept { return join_; }
+
+    /// A join string for one more process. A secret.
+    Result<std::string> join_again();
+
+    bool formed() const;
 
     /// A rank has ended for good. If the world has not formed yet, it never will, and every rank
     /// that tries to join learns why. `how` is a text such as "exited with code 0".

@@ -62,15 +62,28 @@ Keeper::~Keeper() {
     kill_descendants(SteadyClock().now() + kKeeperLastWait);
 }
 
-Result<void> Keeper::start_units(std::string_view join) const {
+bool Keeper::send_with_join(const Command& command, std::string_view join) const {
     std::string message(sizeof(Command) + join.size(), '\0');
-    const Command command{.kind = Command::Kind::start};
     std::memcpy(message.data(), &command, sizeof command);
     join.copy(message.data() + sizeof command, join.size());
     const ssize_t sent = ::send(line_.number(), message.data(), message.size(), MSG_NOSIGNAL);
     ::explicit_bzero(message.data(), message.size());
-    if (sent < 0) return keeper_failure("cannot tell the keeper process to start the ranks");
+    return sent >= 0;
+}
+
+Result<void> Keeper::start_units(std::string_view join) const {
+    if (!send_with_join({.kind = Command::Kind::start}, join)) {
+        return keeper_failure("cannot tell the keeper process to start the ranks");
+    }
     return {};
+}
+
+void Keeper::restart_unit(std::size_t unit, std::uint32_t number, std::string_view join) const {
+    // If the send fails, the keeper is gone, and the run ends.
+    (void)send_with_join({.kind = Command::Kind::restart,
+                          .unit = static_cast<std::uint32_t>(unit),
+                          .number = number},
+                         join);
 }
 
 void Keeper::give(const Order& order) const noexcept {

@@ -22,17 +22,22 @@ struct UnitPlan {
     std::vector<std::string> command;
     std::vector<std::string> environment;   // "NAME=value"
     std::vector<std::size_t> processors{};  // that it is bound to; empty: all
-    bool is_rank = true;  // gets NEXAR_JOIN and signals; a part gets them as messages
-    int input = -1;       // descriptors for 0, 1 and 2
+    bool is_rank = true;    // gets NEXAR_JOIN and signals; a part gets them as messages
+    bool restarts = false;  // may be restarted, with the same output and errors
+    int input = -1;         // descriptors for 0, 1 and 2
     int output = -1;
     int errors = -1;
 };
 
 struct KeeperPlan {
     std::vector<UnitPlan> units{};
-    sigset_t signal_mask{};          // for the units
+    sigset_t signal_mask{};  // for the units
+    /// When a rank fails, kills its process group: the run may go on without it for a long time.
+    bool kills_groups = false;
     std::vector<int> descriptors{};  // the launcher's, which the keeper must not hold open
 };
+
+struct Command;
 
 /// A message from the keeper.
 struct Report {
@@ -68,6 +73,9 @@ public:
 
     /// Starts the units. The join string goes into their environment and appears nowhere else.
     Result<void> start_units(std::string_view join) const;
+    /// Starts a rank that has ended again, for the `number`th time: without NEXAR_RANK, with
+    /// NEXAR_RESTARTED and without input.
+    void restart_unit(std::size_t unit, std::uint32_t number, std::string_view join) const;
     void give(const Order& order) const noexcept;
 
     /// The next pending report, if any.
@@ -76,6 +84,8 @@ public:
     bool gone() const noexcept { return gone_; }
 
 private:
+    bool send_with_join(const Command& command, std::string_view join) const;
+
     Keeper(Descriptor line, pid_t process) noexcept : line_(std::move(line)), process_(process) {}
 
     Descriptor line_;

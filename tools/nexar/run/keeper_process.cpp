@@ -85,10 +85,15 @@ private:
         if (size < ssize_t{sizeof(Command)}) abandon();
         Command command;
         std::memcpy(&command, message.data(), sizeof command);
+        const std::string_view join(message.data() + sizeof command,
+                                    static_cast<std::size_t>(size) - sizeof command);
         switch (command.kind) {
             case Command::Kind::start:
-                start({message.data() + sizeof command,
-                       static_cast<std::size_t>(size) - sizeof command});
+                start(join);
+                ::explicit_bzero(message.data(), message.size());
+                break;
+            case Command::Kind::restart:
+                restart(command.unit, command.number, join);
                 ::explicit_bzero(message.data(), message.size());
                 break;
             case Command::Kind::signal_units:
@@ -120,26 +125,50 @@ private:
 
     void start(std::string_view join) {
         for (std::uint32_t unit = 0; unit < plan_.units.size(); ++unit) {
-            const UnitPlan& plan = plan_.units[unit];
-            const pid_t keeper = ::getpid();
-            const pid_t child = ::fork();
-            if (child == 0) become_unit(unit, join, keeper);
-            if (child < 0) {
-                tell({.kind = Report::Kind::not_started, .unit = unit, .value = errno});
-            } else {
-                ::setpgid(child, child);  // the child does the same; the first one wins
-            }
-            units_.push_back(child);
-            for (const int descriptor : {plan.output, plan.errors}) {
+            units_.push_back(-1);
+            start_one(unit, plan_.units[unit], join);
+            if (plan_.units[unit].restarts) continue;
+            for (const int descriptor : {plan_.units[unit].output, plan_.units[unit].errors}) {
                 if (descriptor > STDERR_FILENO) ::close(descriptor);
             }
         }
         started_ = true;
     }
 
-    /// Runs in the child.
-    [[noreturn]] void become_unit(std::uint32_t unit, std::string_view join, pid_t keeper) const {
+    void start_one(std::uint32_t unit, const UnitPlan& plan, std::string_view join) {
+        const pid_t keeper = ::getpid();
+        const pid_t child = ::fork();
+        if (child == 0) become_unit(unit, plan, join, keeper);
+        units_[unit] = child;
+        if (child > 0) {
+            ::setpgid(child, child);  // the child does the same; the first one wins
+            return;
+        }
+        tell({.kind = Report::Kind::not_started, .unit = unit, .value = errno});
+        tell({.kind = Report::Kind::ended,
+              .unit = unit,
+              .value = W_EXITCODE(kExitUnableToStart, 0)});
+    }
+
+    void restart(std::uint32_t unit, std::uint32_t number, std::string_view join) {
+        if (killing_ || unit >= units_.size() || units_[unit] > 0) return;
         UnitPlan plan = plan_.units[unit];
+        // The new process joins a cluster that has formed: the seed chooses its rank, and nothing
+        // that another launcher said about the old one applies.
+        std::erase_if(plan.environment, [](const std::string& variable) {
+            return variable.starts_with("NEXAR_RANK=") || variable.starts_with("NEXAR_LAUNCHER=");
+        });
+        plan.environment.emplace_back("NEXAR_LAUNCHER=none");
+        plan.environment.push_back("NEXAR_RESTARTED=" + std::to_string(number));
+        plan.input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+        said_alone_ = false;
+        start_one(unit, plan, join);
+        if (plan.input >= 0) ::close(plan.input);
+    }
+
+    /// Runs in the child.
+    [[noreturn]] void become_unit(std::uint32_t unit, UnitPlan plan, std::string_view join,
+                                  pid_t keeper) const {
         ::setpgid(0, 0);
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (::getppid() != keeper) ::_exit(kExitUnableToStart);
@@ -172,11 +201,16 @@ private:
     void reap() {
         if (!started_) return;
         while (true) {
-            int status = 0;
-            const pid_t child = ::waitpid(-1, &status, WNOHANG);
+            siginfo_t info{};
+            if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) break;
+            const pid_t child = info.si_pid;
             if (child == 0) return;
-            if (child < 0) break;
             const auto unit = std::ranges::find(units_, child);
+            // Before the wait: until then the group cannot be another one of the same number.
+            const bool failed = info.si_code != CLD_EXITED || info.si_status != 0;
+            if (plan_.kills_groups && failed && unit != units_.end()) ::kill(-child, SIGKILL);
+            int status = 0;
+            ::waitpid(child, &status, 0);
             if (unit == units_.end()) continue;
             *unit = -1;
             tell({.kind = Report::Kind::ended,

@@ -6,13 +6,21 @@
 
 namespace nexar::run {
 
-/// A message to the keeper. The join string follows `start`.
+/// A message to the keeper. The join string follows `start` and `restart`.
 struct Command {
-    enum class Kind : std::uint32_t { start, signal_units, signal_strays, kill_unit, kill_all };
+    enum class Kind : std::uint32_t {
+        start,
+        restart,
+        signal_units,
+        signal_strays,
+        kill_unit,
+        kill_all
+    };
 
     Kind kind = Kind::start;
     std::int32_t signal = 0;
     std::uint32_t unit = 0;
+    std::uint32_t number = 0;  // of a restart
 };
 
 /// More than the longest join string.

@@ -1,29 +1,29 @@
 #include "run/launcher_line.hpp"
 
 #include <csignal>
-
-#include "run/part_messages.hpp"
+#include <utility>
+#include <variant>
 
 namespace nexar::run {
 
-std::vector<int> LauncherLine::take(TimePoint now, std::string_view bytes) {
-    std::vector<int> signals;
+std::vector<ToPart> LauncherLine::take(TimePoint now, std::string_view bytes) {
+    std::vector<ToPart> orders;
     if (bytes.empty() || pending_.size() > kMostPending) {
         open_ = false;
-        return signals;
+        return orders;
     }
     heard_ = now;
     pending_ += bytes;
     for (std::size_t end = pending_.find('\n'); end != std::string::npos;
          end = pending_.find('\n')) {
-        const auto message = decode_to_part(std::string_view(pending_).substr(0, end));
+        auto message = decode_to_part(std::string_view(pending_).substr(0, end));
         pending_.erase(0, end + 1);
         if (!message) continue;
         const auto* pass_on = std::get_if<PassOn>(&*message);
         stopped_ = pass_on != nullptr && pass_on->signal == SIGTSTP;
-        if (pass_on != nullptr) signals.push_back(pass_on->signal);
+        if (!std::holds_alternative<Alive>(*message)) orders.push_back(std::move(*message));
     }
-    return signals;
+    return orders;
 }
 
 bool LauncherLine::lost(TimePoint now) const noexcept {

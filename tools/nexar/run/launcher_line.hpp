@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/time.hpp"
+#include "run/part_messages.hpp"
 
 namespace nexar::run {
 
@@ -16,8 +17,8 @@ class LauncherLine {
 public:
     LauncherLine(Duration timeout, TimePoint now) noexcept : timeout_(timeout), heard_(now) {}
 
-    /// Takes the bytes read; empty at the end of the input. Returns the signals to forward.
-    std::vector<int> take(TimePoint now, std::string_view bytes);
+    /// Takes the bytes read; empty at the end of the input. Returns the orders in them.
+    std::vector<ToPart> take(TimePoint now, std::string_view bytes);
 
     bool is_open() const noexcept { return open_; }
     /// Ignores all further input.

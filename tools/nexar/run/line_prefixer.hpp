@@ -23,6 +23,8 @@ public:
     /// From now on `filter` sees every line first, without prefix and line end.
     void set_filter(Filter filter) { filter_ = std::move(filter); }
 
+    void set_prefix(std::string prefix) { prefix_ = std::move(prefix); }
+
     /// Appends the lines that end within `bytes` to `out`; keeps an incomplete line.
     void take(std::string_view bytes, std::string& out);
     /// Appends an incomplete line, with a line end.

@@ -8,7 +8,7 @@ namespace nexar::run {
 namespace {
 
 /// The version of the Part and of the messages that follow it in both directions.
-constexpr int kVersion = 3;
+constexpr int kVersion = 4;
 
 Error malformed() {
     return {Errc::malformed,
@@ -28,6 +28,7 @@ bool possible(const Part& part) {
     }
     if (part.command.empty() || part.grace < Duration::zero()) return false;
     if (part.host_timeout <= Duration::zero() || part.host_timeout > kMaxHostTimeout) return false;
+    if (part.on_failure > OnFailure::restart) return false;
     return std::ranges::all_of(part.command, is_text) &&
            std::ranges::all_of(part.environment, is_text) && is_text(part.directory) &&
            is_text(part.join);
@@ -73,6 +74,7 @@ std::string encode(const Part& part) {
                                 {"directory", as_bytes(part.directory)},
                                 {"grace_ns", part.grace.count()},
                                 {"host_timeout_ns", part.host_timeout.count()},
+                                {"on_failure", static_cast<int>(part.on_failure)},
                                 {"bind", part.bind},
                                 {"output_in_colour", part.output_in_colour},
                                 {"errors_in_colour", part.errors_in_colour}};
@@ -93,6 +95,7 @@ Result<Part> decode_part(std::string_view line) {
                   .directory = from_bytes(all.at("directory")),
                   .grace = Duration(all.at("grace_ns").get<std::int64_t>()),
                   .host_timeout = Duration(all.at("host_timeout_ns").get<std::int64_t>()),
+                  .on_failure = static_cast<OnFailure>(all.at("on_failure").get<std::uint8_t>()),
                   .bind = all.at("bind").get<bool>(),
                   .output_in_colour = all.at("output_in_colour").get<bool>(),
                   .errors_in_colour = all.at("errors_in_colour").get<bool>()};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/time.hpp"
+#include "run/survivors.hpp"
 
 namespace nexar::run {
 
@@ -23,6 +24,7 @@ struct Part {
     std::string directory{};
     Duration grace{};
     Duration host_timeout = std::chrono::seconds(15);  // see SupervisorOptions
+    OnFailure on_failure = OnFailure::end;
     bool bind = false;  // each rank to its own share of the processors
     bool output_in_colour = false;
     bool errors_in_colour = false;

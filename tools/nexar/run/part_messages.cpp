@@ -16,6 +16,8 @@ namespace {
 constexpr std::string_view kMark = "\x1enexar-run ";
 constexpr std::string_view kAlive = "alive";
 constexpr std::string_view kSignal = "signal";
+constexpr std::string_view kRestart = "restart";
+constexpr std::string_view kSettle = "settle";
 constexpr std::string_view kEnded = "ended";
 constexpr std::string_view kFinished = "finished";
 constexpr std::string_view kByCode = "code";
@@ -49,12 +51,24 @@ std::optional<FromPart> decode_ended(std::string_view rank_text, std::string_vie
     return RankEnded{.rank = *rank, .how = {.by_signal = how == kBySignal, .number = *number}};
 }
 
+std::optional<ToPart> decode_restart(const std::vector<std::string_view>& words) {
+    const auto rank = number_of<std::uint32_t>(words[1], 65535);
+    const auto number = number_of<std::uint32_t>(words[2], 1'000'000);
+    if (!rank || !number || *number == 0) return {};
+    return Restart{.rank = *rank, .number = *number, .join = std::string(words[3])};
+}
+
 }  // namespace
 
 std::string encode(const ToPart& message) {
     if (const auto* pass_on = std::get_if<PassOn>(&message)) {
         return fmt::format("{} {}\n", kSignal, pass_on->signal);
     }
+    if (const auto* restart = std::get_if<Restart>(&message)) {
+        return fmt::format("{} {} {} {}\n", kRestart, restart->rank, restart->number,
+                           restart->join);
+    }
+    if (std::holds_alternative<Settle>(message)) return fmt::format("{}\n", kSettle);
     return fmt::format("{}\n", kAlive);
 }
 
@@ -70,6 +84,8 @@ std::string encode(const FromPart& message) {
 std::optional<ToPart> decode_to_part(std::string_view line) {
     const auto words = words_of(line);
     if (words.size() == 1 && words[0] == kAlive) return Alive{};
+    if (words.size() == 1 && words[0] == kSettle) return Settle{};
+    if (words.size() == 4 && words[0] == kRestart) return decode_restart(words);
     if (words.size() != 2 || words[0] != kSignal) return {};
     const auto signal = number_of<int>(words[1], SIGRTMAX);
     if (!signal || *signal == 0) return {};

@@ -21,6 +21,14 @@ struct Alive {};
 struct PassOn {
     int signal = 0;
 };
+/// To a part: start the rank again, for the `number`th time, as a new member of the cluster.
+struct Restart {
+    std::uint32_t rank = 0;
+    std::uint32_t number = 0;
+    std::string join{};  // a secret
+};
+/// To a part: no rank will be restarted any more.
+struct Settle {};
 /// From a part: a rank has ended.
 struct RankEnded {
     std::uint32_t rank = 0;
@@ -29,7 +37,7 @@ struct RankEnded {
 /// From a part: its ranks have ended, and the exit code that follows is its own, not that of ssh.
 struct Finished {};
 
-using ToPart = std::variant<Alive, PassOn>;
+using ToPart = std::variant<Alive, PassOn, Restart, Settle>;
 using FromPart = std::variant<Alive, RankEnded, Finished>;
 
 /// Includes the line end.

@@ -35,7 +35,9 @@ int status_of_abort(const Error& aborted) {
 }  // namespace
 
 Policy::Policy(Options options)
-    : options_(std::move(options)), running_(options_.units.size(), true) {
+    : options_(std::move(options)),
+      running_(options_.units.size(), true),
+      holding_(options_.holds) {
     NEXAR_ASSERT(!options_.units.empty());
 }
 
@@ -54,6 +56,7 @@ void Policy::on_signal(TimePoint now, int signal) {
     if (asks_to_end(signal)) asked_to_end_ = signal;
     if (starts_grace(signal) && phase_ == Phase::running) deadline_ = now + options_.grace;
     orders_.push_back({.kind = Order::Kind::signal_units, .signal = signal});
+    if (asks_to_end(signal) && holding_) release(now);
 }
 
 void Policy::on_not_started(TimePoint now, std::size_t unit, const std::string& why) {
@@ -88,6 +91,29 @@ void Policy::on_unreachable(TimePoint now, std::size_t unit, const std::string& 
     orders_.push_back({.kind = Order::Kind::kill_unit, .signal = SIGKILL, .unit = unit});
 }
 
+void Policy::on_gone(TimePoint now, std::size_t unit) {
+    if (running_.at(unit)) one_less(now, unit);
+}
+
+void Policy::cut_off(std::size_t unit) {
+    orders_.push_back({.kind = Order::Kind::kill_unit, .signal = SIGKILL, .unit = unit});
+}
+
+void Policy::on_restarted(std::size_t unit) {
+    running_.at(unit) = true;
+    alone_ = false;
+}
+
+void Policy::on_process_failed(TimePoint now, int code, const std::string& line, bool others) {
+    fail(now, code, line, others);
+}
+
+void Policy::release(TimePoint now) {
+    if (!std::exchange(holding_, false)) return;
+    look_whether_all_ended(now);
+    if (alone_) on_alone();
+}
+
 /// Keeps a grace period that a signal has started.
 void Policy::begin_ending(TimePoint now) {
     phase_ = Phase::ending;
@@ -95,6 +121,10 @@ void Policy::begin_ending(TimePoint now) {
 }
 
 void Policy::fail(TimePoint now, int code, const std::string& how) {
+    fail(now, code, how, std::ranges::count(running_, true) > 1);
+}
+
+void Policy::fail(TimePoint now, int code, const std::string& how, bool others) {
     if (!exit_code_) exit_code_ = abort_ ? status_of_abort(*abort_) : code;
     const std::string& line = abort_ ? abort_->cause() : how;
     // A unit that ended because of our signal or of the abort needs no line.
@@ -104,8 +134,7 @@ void Policy::fail(TimePoint now, int code, const std::string& how) {
         return;
     }
     begin_ending(now);
-    const bool alone = std::ranges::count(running_, true) == 1;
-    if (asked_to_end_ || alone) {
+    if (asked_to_end_ || !others) {
         lines_.push_back(line);
         return;
     }
@@ -116,7 +145,11 @@ void Policy::fail(TimePoint now, int code, const std::string& how) {
 
 void Policy::one_less(TimePoint now, std::size_t unit) {
     running_[unit] = false;
-    if (std::ranges::count(running_, true) != 0 || phase_ == Phase::killing) return;
+    look_whether_all_ended(now);
+}
+
+void Policy::look_whether_all_ended(TimePoint now) {
+    if (std::ranges::count(running_, true) != 0 || phase_ == Phase::killing || holding_) return;
     phase_ = Phase::strays;
     deadline_ = now + options_.linger;
 }
@@ -133,6 +166,8 @@ void Policy::on_abandoned() {
 
 void Policy::on_alone() {
     if (std::ranges::count(running_, true) != 0) return;
+    alone_ = true;
+    if (holding_ && phase_ != Phase::killing) return;
     finished_ = true;
     deadline_.reset();
 }
@@ -167,6 +202,7 @@ void Policy::kill() {
     phase_ = Phase::killing;
     deadline_.reset();
     orders_.push_back({.kind = Order::Kind::kill_all, .signal = SIGKILL});
+    if (alone_) on_alone();
 }
 
 std::string Policy::still_running() const {

@@ -29,18 +29,21 @@ struct Order {
 /// Decides how a run proceeds and ends. A unit is a rank, or the part of the run on another host.
 /// Pure: takes events and the time, returns orders and lines to print.
 ///
-/// The first unit that fails ends the run: the others get SIGTERM, and SIGKILL after the grace
-/// period. External signals are forwarded. SIGTERM and SIGINT start the grace period; after SIGHUP
-/// and SIGQUIT, which programs also use for other purposes, the first unit that ends starts it. A
-/// second terminating signal kills all units. When all units have ended, the processes they left
-/// behind have a moment to end by themselves, then get SIGTERM, then SIGKILL. The exit code is that
-/// of the first failure, or of the abort that caused it.
+/// The first unit that fails ends the run, unless the caller says on_gone() instead: the others get
+/// SIGTERM, and SIGKILL after the grace period. External signals are forwarded. SIGTERM and SIGINT
+/// start the grace period; after SIGHUP and SIGQUIT, which programs also use for other purposes,
+/// the first unit that ends starts it. A second terminating signal kills all units. When all units
+/// have ended, the processes they left behind have a moment to end by themselves, then get SIGTERM,
+/// then SIGKILL. The exit code is that of the first failure, or of the abort that caused it.
 class Policy {
 public:
     struct Options {
         std::vector<std::string> units;  // "rank 2"
         Duration grace = std::chrono::seconds(10);
         Duration linger = std::chrono::seconds(1);
+        /// Stays after the last unit has ended, which may be restarted, until release() or a signal
+        /// that asks to end.
+        bool holds = false;
     };
 
     explicit Policy(Options options);
@@ -55,6 +58,16 @@ public:
     /// its process still runs, and gets SIGKILL (on_unreachable).
     void on_failed(TimePoint now, std::size_t unit, int code, const std::string& line);
     void on_unreachable(TimePoint now, std::size_t unit, const std::string& line);
+    /// A unit has ended and no longer counts, and the run goes on.
+    void on_gone(TimePoint now, std::size_t unit);
+    /// SIGKILL for a unit that counts as failed, although the run goes on.
+    void cut_off(std::size_t unit);
+    /// A unit that has ended runs again.
+    void on_restarted(std::size_t unit);
+    /// A process that is not a whole unit failed, and the run ends. `others`: some still run.
+    void on_process_failed(TimePoint now, int code, const std::string& line, bool others);
+    /// Nothing will be restarted any more.
+    void release(TimePoint now);
     /// The reader of the output is gone.
     void on_output_lost();
     /// The launcher of this part is gone.
@@ -80,8 +93,10 @@ private:
     enum class Phase : std::uint8_t { running, ending, strays, strays_told, killing };
 
     void fail(TimePoint now, int code, const std::string& how);
+    void fail(TimePoint now, int code, const std::string& how, bool others);
     void begin_ending(TimePoint now);
     void one_less(TimePoint now, std::size_t unit);
+    void look_whether_all_ended(TimePoint now);
     void kill();
     std::string still_running() const;
 
@@ -92,6 +107,8 @@ private:
     std::optional<int> exit_code_;
     std::optional<Error> abort_;
     std::optional<TimePoint> deadline_;
+    bool holding_;
+    bool alone_ = false;  // no process was left when the last unit ended
     bool finished_ = false;
     std::vector<Order> orders_;
     std::vector<std::string> lines_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/time.hpp"
+#include "run/survivors.hpp"
 
 namespace nexar::run {
 
@@ -16,6 +17,7 @@ namespace nexar::run {
 struct Unit {
     std::string name;  // "rank 2", "host b (ranks 2 to 3)"
     std::uint32_t first_rank = 0;
+    std::uint32_t ranks = 1;     // more than one only for a part on another host
     std::string remote_nexar{};  // for a part on another host: the command that ssh runs
     std::string output_prefix{};
     std::string errors_prefix{};
@@ -23,6 +25,7 @@ struct Unit {
     std::vector<std::string> environment;   // "NAME=value"
     std::vector<std::size_t> processors{};  // that it is bound to; empty: all
     bool gets_input = false;                // the launcher's standard input; otherwise none
+    bool restarts = false;                  // a new process may take its place
     /// For a part on another host, which is not a rank: makes the first line of its input from the
     /// join string. Messages follow on the same stream.
     std::function<std::string(const std::string& join)> header{};
@@ -39,6 +42,7 @@ struct SupervisorOptions {
     std::uint32_t world = 0;  // number of ranks of the whole run
     /// After this much silence, launcher and part regard each other as gone.
     Duration host_timeout = std::chrono::seconds(15);
+    FailureOptions failure{};
 };
 
 /// How the ranks of a run find each other.
@@ -48,6 +52,10 @@ public:
     /// Returns the join string. Called after the keeper was forked, so it may start threads.
     /// Objects that it creates must outlive the run.
     virtual Result<std::string> open() = 0;
+    /// A join string for one process that joins later.
+    virtual Result<std::string> join_again() = 0;
+    /// True once the ranks have formed a world.
+    virtual bool formed() = 0;
     /// A rank has exited with code 0. If it never joined, the others cannot form a world.
     virtual void on_rank_done(std::uint32_t rank) = 0;
     /// The abort that a rank reported, if any. A rank reports it before others fail because of it.

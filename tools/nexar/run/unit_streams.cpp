@@ -67,6 +67,11 @@ void LineSource::drain(OutputStream& to) {
     }
 }
 
+void LineSource::begin_anew(OutputStream& to, std::string prefix) {
+    prefixer_.finish(to.pending());
+    prefixer_.set_prefix(std::move(prefix));
+}
+
 void LineSource::finish(OutputStream& to) {
     prefixer_.finish(to.pending());
     pipe_ = Descriptor();
@@ -88,6 +93,7 @@ Result<PlannedUnit> plan_unit(const Unit& unit, bool pumps) {
                   .environment = unit.environment,
                   .processors = unit.processors,
                   .is_rank = unit.is_rank(),
+                  .restarts = unit.restarts && unit.is_rank(),
                   .output = released(output.write),
                   .errors = released(errors.write)};
     Descriptor input_end;

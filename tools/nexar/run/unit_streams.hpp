@@ -27,6 +27,9 @@ public:
     bool read_some(OutputStream& to);
     /// Reads all bytes available now; the last line may be incomplete.
     void drain(OutputStream& to);
+    /// Another process writes to the pipe from now on: forwards an incomplete line, and gives the
+    /// following ones this prefix.
+    void begin_anew(OutputStream& to, std::string prefix);
     /// Forwards an incomplete line and closes the pipe.
     void finish(OutputStream& to);
 

@@ -16,8 +16,9 @@ namespace nexar::run {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kRankVariables = {
-    "NEXAR_JOIN", "NEXAR_RANK", "NEXAR_WORLD_SIZE", "NEXAR_LOCAL_RANK", "NEXAR_LOCAL_SIZE"};
+constexpr std::array<std::string_view, 6> kRankVariables = {"NEXAR_JOIN",       "NEXAR_RANK",
+                                                            "NEXAR_WORLD_SIZE", "NEXAR_LOCAL_RANK",
+                                                            "NEXAR_LOCAL_SIZE", "NEXAR_RESTARTED"};
 
 std::string_view name_of(std::string_view variable) {
     return variable.substr(0, variable.find('='));
@@ -48,6 +49,14 @@ std::string prefix(std::uint32_t rank, bool in_colour) {
 }
 
 }  // namespace
+
+std::string prefix_after(std::string prefix, std::uint32_t restarts) {
+    const std::size_t end = prefix.find(']');
+    if (restarts > 0 && end != std::string::npos) {
+        prefix.insert(end, fmt::format(".{}", restarts));
+    }
+    return prefix;
+}
 
 bool is_on_path(const std::string& program) {
     const char* const path = std::getenv("PATH");
@@ -100,7 +109,8 @@ std::vector<Unit> rank_units(const Part& part) {
                   .command = part.command,
                   .environment = shared,
                   .processors = share_of(processors, i, part.count),
-                  .gets_input = rank == 0};
+                  .gets_input = rank == 0,
+                  .restarts = part.on_failure == OnFailure::restart};
         unit.environment.push_back(fmt::format("NEXAR_RANK={}", rank));
         unit.environment.push_back(fmt::format("NEXAR_WORLD_SIZE={}", part.world));
         unit.environment.push_back(fmt::format("NEXAR_LOCAL_RANK={}", i));
@@ -118,6 +128,7 @@ Unit host_unit(const HostShare& share, const Part& part, std::string_view remote
     return {
         .name = fmt::format("host {} ({})", share.host, ranks),
         .first_rank = share.first_rank,
+        .ranks = share.count,
         .remote_nexar = std::string(remote_nexar),
         .command = {"/bin/sh", "-c", kStartSsh, "ssh", share.host,
                     fmt::format("exec {} run-part", remote_nexar),

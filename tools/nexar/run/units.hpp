@@ -19,6 +19,9 @@ std::vector<Unit> rank_units(const Part& part);
 /// the part.
 Unit host_unit(const HostShare& share, const Part& part, std::string_view remote_nexar);
 
+/// The prefix of a rank's lines after it was restarted: "[2.1] " for "[2] ".
+std::string prefix_after(std::string prefix, std::uint32_t restarts);
+
 /// True if a shell would find the program.
 bool is_on_path(const std::string& program);
 

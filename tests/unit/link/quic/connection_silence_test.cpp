@@ -170,6 +170,7 @@ TEST(ConnectionSilence, refusals_that_quote_other_packets_are_ignored) {
         pair.run([] { return false; }, 10ms);
     }
     EXPECT_EQ(pair.sent, before) << "the client sends no probe";
+    EXPECT_EQ(pair.client().refusals, 0U) << "and its owner hears nothing";
     EXPECT_TRUE(pair.client().is_up());
 }
 
@@ -182,6 +183,58 @@ TEST(ConnectionSilence, refusals_without_a_quote_do_not_end_the_link_of_a_peer_t
         pair.refuse({});
         pair.run([] { return false; }, 10ms);
         ASSERT_TRUE(pair.client().is_up()) << pair.client().down()->what();
+    }
+}
+
+TEST(ConnectionSilence, a_link_that_is_closed_ends_soon_if_its_peer_is_dead) {
+    for (const bool with_stream : {false, true}) {
+        Refusing pair;
+        ASSERT_TRUE(pair.connect());
+        pair.run([] { return false; }, 3s);
+        pair.refuses = true;
+        if (with_stream) pair.client().send(pattern(3, 1'000'000));
+        const TimePoint before = pair.world.now();
+        pair.client().link().close("bye");
+        ASSERT_TRUE(pair.run([&] { return pair.client().down().has_value(); }, 10s));
+        EXPECT_LT(pair.world.now() - before, 100ms);
+        EXPECT_EQ(pair.client().down()->code(), Errc::link_closed);
+        EXPECT_THAT(pair.client().down()->cause(), HasSubstr("no process listens at"));
+    }
+}
+
+TEST(ConnectionSilence, forged_refusals_do_not_cut_off_what_a_closed_link_delivers) {
+    Refusing pair({.weather = {.delay = 1ms}});
+    ASSERT_TRUE(pair.connect());
+    pair.server().on_opened = [](nexar::testing::LinkEnd& end, port::StreamId stream) {
+        end.incoming(stream).sink.allowance = 100'000;
+        end.receive(stream);
+    };
+    const auto stream = pair.client().send(pattern(3, 6'000'000));
+    pair.run([&] { return pair.server().opened().size() == 1; }, 1s);
+    pair.client().link().close("after this");
+    for (int i = 0; i < 500; ++i) {
+        pair.refuse(pair.last());
+        pair.run([] { return false; }, 2ms);
+        ASSERT_FALSE(pair.client().down()) << i << pair.client().down()->what();
+    }
+    pair.server().incoming(0).sink.allowance = nexar::testing::CollectingSink::kUnlimited;
+    pair.server().link().wake_sink(pair.server().opened()[0]);
+    ASSERT_TRUE(pair.run([&] { return pair.client().down().has_value(); }, 1s));
+    EXPECT_EQ(pair.client().outcome(stream), port::SendOutcome::delivered);
+}
+
+TEST(ConnectionSilence, the_owner_hears_of_refusals_at_most_every_10_ms) {
+    for (const bool quoted : {true, false}) {
+        Refusing pair({.weather = {.delay = 1ms}});
+        ASSERT_TRUE(pair.connect());
+        pair.run([] { return false; }, 2s);
+        for (int i = 0; i < 1'000; ++i) {
+            pair.refuse(quoted ? pair.last() : std::span<const std::byte>());
+            pair.run([] { return false; }, 1ms);
+        }
+        EXPECT_GE(pair.client().refusals, 90U);
+        EXPECT_LE(pair.client().refusals, 101U);
+        EXPECT_TRUE(pair.client().is_up());
     }
 }
 

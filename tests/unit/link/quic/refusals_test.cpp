@@ -81,6 +81,30 @@ TEST(Refusals, refusals_without_a_quote_only_start_a_probe) {
     EXPECT_GT(probes, 0);
 }
 
+TEST(Refusals, two_refusals_in_a_row_are_enough_for_a_link_that_is_being_closed) {
+    Refusals refusals;
+    EXPECT_FALSE(refusals.dead_at_if_closing(5ms));
+    refusals.refused(kFirstRefusal, true);
+    EXPECT_FALSE(refusals.dead_at_if_closing(5ms));
+    refusals.refused(kFirstRefusal + 1ms, false);
+    EXPECT_FALSE(refusals.dead_at_if_closing(5ms)) << "without a quote it counts for nothing";
+    refusals.refused(kFirstRefusal + 2ms, true);
+    EXPECT_EQ(refusals.dead_at_if_closing(5ms), kFirstRefusal + 5ms);
+    refusals.heard();
+    EXPECT_FALSE(refusals.dead_at_if_closing(5ms));
+}
+
+TEST(Refusals, the_first_refusal_of_a_link_that_is_being_closed_starts_a_probe_at_once) {
+    Refusals refusals;
+    refusals.refused(kFirstRefusal, true, true);
+    refusals.probed(kFirstRefusal);
+    refusals.refused(kFirstRefusal + 1ms, true, true);
+    EXPECT_EQ(refusals.due(), kFirstRefusal + Refusals::kProbeEvery);
+    refusals.heard();
+    refusals.refused(kFirstRefusal + 2ms, true, true);
+    EXPECT_EQ(refusals.due(), kFirstRefusal + 2ms) << "the peer may have died since its answer";
+}
+
 TEST(Refusals, one_more_probe_follows_after_a_packet_of_the_peer) {
     Refusals refusals;
     refusals.refused(kFirstRefusal, true);

@@ -77,6 +77,7 @@ public:
                 break;
             case 5:
                 if (random_->chance(0.05)) link->close("enough");
+                if (random_->chance(0.01)) link->drop("more than enough");
                 break;
             default:
                 link->nudge();

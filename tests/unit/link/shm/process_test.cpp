@@ -2,17 +2,23 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 #include <deque>
+#include <fstream>
 #include <map>
+#include <thread>
 
 #include "base/random.hpp"
 #include "port/memory.hpp"
 #include "support/link_end.hpp"
 #include "support/seed.hpp"
 #include "support/shm_process.hpp"
+#include "support/unmappable_memory.hpp"
 #include "unit/link/shm/open_resources.hpp"
 
 namespace nexar::testing {
@@ -276,6 +282,72 @@ TEST(shm_process, the_death_of_a_peer_is_noticed_within_100_ms_and_leaves_nothin
         sinks.clear();
     }
     EXPECT_EQ(OpenResources::count(), before);
+}
+
+TEST(shm_process, the_death_of_a_large_peer_is_noticed_before_the_kernel_has_freed_its_memory) {
+    constexpr std::size_t kBytes = std::size_t{768} << 20U;
+    std::size_t early = 0;
+    Duration longest{};
+    for (int round = 0; round < 5; ++round) {
+        ChildProcess child([](Channel& channel) {
+            ShmProcess side;
+            if (!side.accept(channel)) return;
+            const UnmappableMemory memory(kBytes);
+            ::madvise(memory.bytes().data(), kBytes, MADV_NOHUGEPAGE);
+            for (std::size_t at = 0; at < kBytes; at += 4096) memory.bytes()[at] = std::byte{1};
+            channel.say("large");
+            side.sleep_until([] { return false; }, 60s);
+        });
+        ShmProcess side;
+        ASSERT_TRUE(side.invite(child.channel()));
+        ASSERT_EQ(child.channel().hear(20s), "large");
+        ASSERT_FALSE(side.spin_until([&] { return side.down().has_value(); }, 30ms));
+        const TimePoint killed = side.now();
+        ASSERT_EQ(::kill(child.id(), SIGKILL), 0);
+        ASSERT_TRUE(side.spin_until([&] { return side.down().has_value(); }, 20s));
+        longest = std::max(longest, side.now() - killed);
+        EXPECT_TRUE(side.down()->peer_gone);
+        siginfo_t ended{};
+        const auto id = static_cast<id_t>(child.id());
+        ASSERT_EQ(::waitid(P_PID, id, &ended, WEXITED | WNOHANG | WNOWAIT), 0);
+        early += ended.si_pid == 0 ? 1 : 0;
+    }
+    std::printf(
+        "noticed %zu of 5 times before the end of the process, at the latest after %lld ms\n",
+        early, static_cast<long long>(longest / 1ms));
+    EXPECT_GE(early, 1U);
+}
+
+TEST(shm_process, a_process_whose_first_thread_has_ended_lives) {
+    ChildProcess child([](Channel& channel) {
+        // The other thread goes on after the end of this one.
+        std::thread([&channel] {
+            channel.hear(60s);
+            ::_exit(0);
+        }).detach();
+        channel.say("on");
+        ::syscall(SYS_exit, 0);  // ends only this thread
+    });
+    ASSERT_EQ(child.channel().hear(20s), "on");
+    const shm::ProcessLife life(child.id());
+    // Until the first thread is a zombie.
+    const auto state = [&] {
+        std::ifstream stat("/proc/" + std::to_string(child.id()) + "/stat");
+        std::string id;
+        std::string name;
+        std::string letter;
+        stat >> id >> name >> letter;
+        return letter;
+    };
+    const SteadyClock clock;
+    const TimePoint until = clock.now() + 20s;
+    while (state() != "Z" && clock.now() < until) {
+    }
+    ASSERT_EQ(state(), "Z");
+    EXPECT_FALSE(life.has_ended());
+    EXPECT_FALSE(shm::ProcessLife(::getpid()).has_ended());
+    child.kill();
+    EXPECT_TRUE(life.has_ended());
 }
 
 TEST(shm_process, the_death_of_a_peer_is_noticed_while_its_child_still_has_the_socket) {

@@ -82,6 +82,37 @@ TEST(DatagramNet, a_host_that_is_switched_off_is_silent) {
     EXPECT_FALSE(pair.server().down());
 }
 
+TEST(DatagramNet, the_machine_of_a_killed_process_refuses_datagrams_after_a_round_trip) {
+    QuicPair pair({.weather = {.delay = 3ms}});
+    ASSERT_TRUE(pair.connect());
+    pair.world.run_for(1s);
+    pair.net.kill_process(pair.server_side.host());
+    const TimePoint begin = pair.world.now();
+    ASSERT_TRUE(pair.client().link().send_datagram(pattern(1, 100)));
+    ASSERT_TRUE(pair.run_until([&] { return pair.client().refusals != 0; }));
+    EXPECT_EQ(pair.world.now() - begin, 6ms);
+    EXPECT_TRUE(pair.client().is_up()) << "a refusal is only a hint";
+    // Later packets are refused too, and the owner hears of some of them.
+    for (int i = 0; i < 100; ++i) {
+        pair.client().link().send_datagram(pattern(1, 100));
+        pair.world.run_for(1ms);
+    }
+    EXPECT_GE(pair.client().refusals, 5U);
+    EXPECT_LE(pair.client().refusals, 12U);
+}
+
+TEST(DatagramNet, refusals_do_not_cross_a_partition) {
+    for (const sim::Way way : {sim::Way::both, sim::Way::one}) {
+        QuicPair pair;
+        ASSERT_TRUE(pair.connect());
+        pair.net.partition(pair.server_side.host(), pair.client_side.host(), way);
+        pair.net.kill_process(pair.server_side.host());
+        ASSERT_TRUE(pair.client().link().send_datagram(pattern(1, 100)));
+        pair.world.run_for(1s);
+        EXPECT_EQ(pair.client().refusals, 0U);
+    }
+}
+
 struct Trace {
     std::uint64_t hash = 0;
     std::uint64_t datagrams = 0;

@@ -213,6 +213,35 @@ TEST(Fabric, without_detection_the_idle_timeout_ends_links_to_a_killed_node) {
     EXPECT_EQ(pair.client().down()->code(), Errc::timed_out);
 }
 
+TEST(Fabric, a_killed_node_refuses_datagrams_after_a_round_trip_if_asked_to) {
+    for (const bool refuses : {true, false}) {
+        SimPair pair(1, {.weather = {.delay = 2ms}, .killed_nodes_refuse = refuses});
+        ASSERT_TRUE(pair.connect());
+        ASSERT_TRUE(pair.client().link().send_datagram(pattern(1, 10)));
+        pair.world.run_for(1s);
+        EXPECT_EQ(pair.client().refusals, 0U);
+        pair.fabric.kill(pair.b, std::nullopt);
+        pair.world.run_for(1s);
+        EXPECT_EQ(pair.client().refusals, 0U) << "nothing was sent";
+        const TimePoint begin = pair.world.now();
+        for (int i = 0; i < 50; ++i) {
+            ASSERT_TRUE(pair.client().link().send_datagram(pattern(1, 10)));
+        }
+        pair.run_until([&] { return pair.client().refusals != 0; }, 100ms);
+        EXPECT_EQ(pair.client().refusals, refuses ? 1U : 0U);
+        if (refuses) {
+            EXPECT_EQ(pair.world.now() - begin, 4ms);
+        }
+        pair.world.run_for(100ms);
+        EXPECT_EQ(pair.client().refusals, refuses ? 1U : 0U) << "one for all of them";
+        EXPECT_TRUE(pair.client().is_up());
+        pair.fabric.partition(pair.b.identity().node, pair.a.identity().node, sim::Way::one);
+        ASSERT_TRUE(pair.client().link().send_datagram(pattern(1, 10)));
+        pair.world.run_for(100ms);
+        EXPECT_EQ(pair.client().refusals, refuses ? 1U : 0U) << "the refusal is cut off";
+    }
+}
+
 TEST(Fabric, a_node_comes_back_with_a_higher_incarnation) {
     SimPair pair;
     ASSERT_TRUE(pair.connect());

@@ -1,0 +1,165 @@
+// Verdicts on the members of the cluster, and what ends with them.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/engine.hpp"
+#include "engine/memory_setup.hpp"
+
+namespace nexar::engine {
+
+namespace {
+
+/// "rank 2 was lost in epoch 5", "ranks 1, 2 were lost in epoch 5; rank 4 was lost in epoch 6".
+Error error_of_loss(const Context& context) {
+    std::string text;
+    for (auto at = context.lost.begin(); at != context.lost.end();) {
+        const Epoch epoch = at->first;
+        std::vector<std::uint32_t> ranks;
+        for (; at != context.lost.end() && at->first == epoch; ++at) {
+            ranks.push_back(at->second.value());
+        }
+        text += fmt::format("{}{} {} {} lost in epoch {}", text.empty() ? "" : "; ",
+                            ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "),
+                            ranks.size() == 1 ? "was" : "were", epoch.value());
+    }
+    return {Errc::membership_changed,
+            std::move(text),
+            {.rank = public_rank(context.lost.front().second)}};
+}
+
+}  // namespace
+
+void Engine::set_view(const View& view) {
+    view_ = view;
+    for (const Member& member : view.members) {
+        if (Peer* const peer = find(member.node)) peer->rank = member.rank;
+    }
+    for (const auto& peer : peers_) {
+        if (peer->evicted && in_view(peer->node)) peer->replaced = true;
+    }
+    agreements_.set_view(view);
+}
+
+void Engine::evict(std::span<const NodeId> nodes, Epoch epoch) {
+    std::vector<Peer*> evicted;
+    evicted.reserve(nodes.size());
+    for (const NodeId& node : nodes) {
+        Peer& peer = add_peer(node);
+        if (peer.evicted) continue;
+        peer.evicted = epoch;
+        peer.unreachable = false;
+        peer.replaced = in_view(node);
+        peer.lost = Error(Errc::membership_changed,
+                          fmt::format("the peer was lost in epoch {}", epoch.value()));
+        evicted.push_back(&peer);
+    }
+    for (const auto& [id, context] : contexts_) stop_if_lost(*context);
+    for (Peer* const peer : evicted) {
+        const Error reason = *peer->lost;
+        recording_.link(EventKind::link_given_up, peer->node,
+                        static_cast<std::uint16_t>(reason.code()));
+        if (peer->transfers.has_links()) peer->transfers.sever(reason);
+        if (!peer->transfers.ending()) lose(*peer, reason);
+    }
+}
+
+/// Ends the operations of a communicator that has lost members since it was last looked at.
+void Engine::stop_if_lost(Context& context) {
+    const std::size_t before = context.lost.size();
+    for (const Pair* const pair : context.pairs) {
+        if (pair == nullptr || !pair->peer->evicted) continue;
+        const std::pair<Epoch, Rank> lost(*pair->peer->evicted, pair->rank);
+        if (std::ranges::find(context.lost, lost) == context.lost.end()) {
+            context.lost.push_back(lost);
+        }
+    }
+    if (context.lost.size() == before) return;
+    std::ranges::sort(context.lost);
+    stop(context, error_of_loss(context), true);
+}
+
+/// Ends the operations of a communicator, now and from now on.
+void Engine::stop(Context& context, const Error& reason, bool tell) {
+    // Later operations fail as the first ones did, but name all ranks that are lost.
+    const bool first = !context.over;
+    if (first || context.over->code() == reason.code()) context.over = reason;
+    if (!first) return;
+    messages_.stop(context, reason);
+    collectives_.stop(context, reason, tell);
+    if (std::ranges::find(exchanging_, &context) != exchanging_.end()) {
+        agree_on_memory(context, false);
+    }
+    for (Pair* const pair : context.pairs) {
+        if (pair != nullptr) pair->peer->segments.erase(context.id.value());
+    }
+    transfers_.offer_rests();
+}
+
+void Engine::set_unreachable(const NodeId& node, const Error& reason) {
+    Peer* const peer = find(node);
+    if (peer == nullptr || peer->lost) return;
+    peer->unreachable = true;
+    peer->lost = reason;
+    if (!peer->transfers.up()) {
+        if (!peer->transfers.ending()) lose(*peer, reason);
+    } else {
+        messages_.halt(*peer, reason);
+        messages_.end_receives(*peer, reason);
+        calls_.halt(*peer, reason);
+    }
+    for (const auto& [id, pair] : peer->pairs) {
+        if (pair->context == nullptr) continue;
+        pair->context->collectives.some_lost = true;
+        collectives_.abort(*pair->context, reason.within({.rank = public_rank(pair->rank)}), true);
+    }
+    agreements_.cannot_reach(node, reason);
+    look_at_exchanges();
+    transfers_.offer_rests();
+}
+
+void Engine::set_reachable(const NodeId& node) {
+    Peer* const peer = find(node);
+    if (peer == nullptr || !peer->unreachable || peer->transfers.over()) return;
+    peer->unreachable = peer->settled = false;
+    peer->lost.reset();
+    agreements_.connected(node);
+}
+
+void Engine::set_minority(bool minority) {
+    if (expelled_ || minority == halted_.has_value()) return;
+    if (!minority) {
+        halted_.reset();
+        return;
+    }
+    halt(Error(Errc::minority_partition,
+               "a process that cannot reach a majority of the members must not go on alone"));
+}
+
+void Engine::expel(Epoch epoch) {
+    if (std::exchange(expelled_, true)) return;
+    halt(Error(Errc::evicted,
+               fmt::format("the other members agreed in epoch {} that this process is gone, "
+                           "because they could not reach it; the process must join again",
+                           epoch.value())));
+}
+
+/// Ends every operation. Does not break what is in flight: this side tells its peers what it
+/// withdraws, so that operations can run again later.
+void Engine::halt(const Error& reason) {
+    halted_ = reason;
+    for (const auto& [id, context] : contexts_) messages_.abort(*context, reason);
+    messages_.close_local(reason.within({.operation = "send"}));
+    for (const auto& peer : peers_) messages_.halt(*peer, reason);
+    calls_.halt(reason);
+    agreements_.end_all(reason);
+    const std::vector<Context*> exchanging = exchanging_;
+    for (Context* const context : exchanging) agree_on_memory(*context, false);
+    for (const auto& [id, context] : contexts_) collectives_.halt(*context, reason);
+    transfers_.offer_rests();
+}
+
+}  // namespace nexar::engine

@@ -1,0 +1,211 @@
+// What the engine carries for those who decide on the members: messages, hints and revocations.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "base/log.hpp"
+#include "base/try.hpp"
+#include "engine/engine.hpp"
+#include "wire/codec.hpp"
+
+namespace nexar::engine {
+
+namespace {
+
+/// Revocations of one peer in communicators that this side does not know: it has not made them
+/// yet, or has ended them long ago.
+constexpr std::size_t kMostEarlyRevocations = 256;
+
+}  // namespace
+
+wire::ErrorReport goodbye() {
+    return {.code = Errc::closed, .epoch = {}, .text = {}, .rank = {}, .sequence = {}};
+}
+
+// Hints.
+
+void Engine::on_link_down(Peer& peer, const port::Down& down) {
+    if (closing_ || peer.evicted || peer.goodbye || peer.farewell) return;
+    NEXAR_LOG_DEBUG("a link to node {} broke: {}", peer.node.to_hex(), down.reason.what());
+    membership_.hint(peer, down.peer_gone ? membership::Hint::gone : membership::Hint::doubtful);
+}
+
+void Engine::on_refused(Peer& peer) {
+    if (closing_ || peer.evicted) return;
+    membership_.hint(peer, membership::Hint::doubtful);
+}
+
+// Messages.
+
+void Engine::send_membership(const NodeId& node, const membership::Message& message) {
+    Peer* const found = find(node);
+    if (found == nullptr || found->evicted) return;
+    // In a mesh that connects on demand, observing each other is a demand.
+    if (!found->transfers.up() && !found->lost) want(*found);
+    PeerTransfers& transfers = found->transfers;
+    if (!transfers.usable()) return;
+    if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&message)) {
+        const std::vector<std::byte> bytes = wire::to_bytes(*heartbeat);
+        for (const auto& one : transfers.links()) {
+            if (one->link->max_datagram() < bytes.size()) continue;
+            one->link->send_datagram(bytes);
+            return;
+        }
+    }
+    // Less than what would disconnect the peer.
+    const std::size_t most =
+        std::min(MembershipQueue::kMostMessages, options_.max_control_backlog / 2);
+    if (transfers.backlog(port::Lane::control) >= most ||
+        transfers.backlog_bytes(port::Lane::control) >= MembershipQueue::kMostBytes) {
+        return;  // it does not read
+    }
+    std::visit([&](const auto& one) { transfers.say_message(port::Lane::control, one); }, message);
+}
+
+Result<void> Engine::on_membership_frame(Peer& peer, const wire::FrameHeader& header,
+                                         port::ConstBytes body) {
+    ++rare_frames_;
+    const auto add = [&](auto message) { membership_.add(peer, std::move(message), body.size()); };
+    switch (header.type) {
+        case wire::FrameType::suspicion: {
+            NEXAR_TRY_VALUE(suspicion, wire::decode_body<wire::Suspicion>(header, body));
+            add(suspicion.message);
+            return {};
+        }
+        case wire::FrameType::ballot: {
+            NEXAR_TRY_VALUE(ballot, wire::decode_body<wire::Ballot>(header, body));
+            add(std::move(ballot.message));
+            return {};
+        }
+        case wire::FrameType::view: {
+            NEXAR_TRY_VALUE(view, wire::decode_body<wire::ViewFrame>(header, body));
+            add(std::move(view.message));
+            return {};
+        }
+        default: {
+            NEXAR_TRY_VALUE(heartbeat, wire::decode_body<wire::Heartbeat>(header, body));
+            add(heartbeat.message);
+            return {};
+        }
+    }
+}
+
+Result<void> Engine::on_datagram(Peer& peer, port::ConstBytes bytes) {
+    NEXAR_TRY_VALUE(header, wire::decode_frame_header(bytes));
+    const port::ConstBytes body = bytes.subspan(wire::kFrameHeaderBytes);
+    if (!wire::belongs_in_datagram(header.type) || header.type != wire::FrameType::heartbeat) {
+        return Error(
+            Errc::protocol_violation,
+            fmt::format("the peer sent a frame of type {} in a datagram", wire::name(header.type)));
+    }
+    if (body.size() != header.body_bytes) {
+        return Error(Errc::malformed, "the peer sent a datagram that is not one whole frame");
+    }
+    return on_membership_frame(peer, header, body);
+}
+
+// Worlds.
+
+void Engine::send_new_world(const NodeId& node, const wire::NewWorld& world) {
+    Peer* const peer = find(node);
+    if (peer == nullptr || peer->lost) return;
+    if (peer->transfers.usable()) return peer->transfers.say_message(port::Lane::control, world);
+    peer->membership.new_world = world;
+    want(*peer);
+}
+
+// Revocations.
+
+void Engine::revoke(Context& context) {
+    if (std::exchange(context.revoked, true)) return;
+    spread_revocation(context, nullptr);
+    stop(context,
+         Error(Errc::revoked, fmt::format("rank {} revoked the communicator", context.me.value()),
+               {.rank = public_rank(context.me)}),
+         false);
+}
+
+/// Tells all members except `from`, also those whose link comes up later: the rank that
+/// revoked the communicator may be gone before all have heard.
+void Engine::spread_revocation(Context& context, const Peer* from) {
+    for (Pair* const pair : context.pairs) {
+        if (pair == nullptr || pair->peer == from || pair->peer->lost) continue;
+        PeerTransfers& transfers = pair->peer->transfers;
+        if (transfers.usable()) {
+            transfers.say_message(port::Lane::control, wire::Revoke{.context = context.id});
+        } else if (!transfers.over()) {
+            pair->revoke_due = true;
+            want(*pair->peer);
+        }
+    }
+}
+
+void Engine::say_revocations(Peer& peer) {
+    std::vector<Pair*> due;
+    for (const auto& [id, pair] : peer.pairs) {
+        if (std::exchange(pair->revoke_due, false)) due.push_back(pair.get());
+    }
+    for (Pair* const pair : due) {
+        peer.transfers.say_message(port::Lane::control, wire::Revoke{.context = pair->context_id});
+        forget_if_over(*pair);
+    }
+}
+
+Result<void> Engine::on_revoke(Peer& peer, const wire::Revoke& revoke) {
+    const auto found = peer.pairs.find(revoke.context);
+    if (found == peer.pairs.end()) {
+        if (contexts_.contains(revoke.context)) {
+            return Error(Errc::protocol_violation,
+                         fmt::format("the peer revoked communicator {:016x}, of which it is not a "
+                                     "member",
+                                     revoke.context.value()));
+        }
+        auto& early = peer.membership.early_revocations;
+        if (std::ranges::find(early, revoke.context) != early.end()) return {};
+        if (early.size() == kMostEarlyRevocations) early.pop_front();
+        early.push_back(revoke.context);
+        return {};
+    }
+    Pair& pair = *found->second;
+    if (pair.context == nullptr) {
+        pair.revoked_early = !pair.ended;
+        return {};
+    }
+    Context& context = *pair.context;
+    if (std::exchange(context.revoked, true)) return {};
+    spread_revocation(context, &peer);
+    stop(context,
+         Error(Errc::revoked,
+               fmt::format("the communicator was revoked, as rank {} says", pair.rank.value()),
+               {.rank = public_rank(pair.rank)}),
+         false);
+    return {};
+}
+
+/// Applies a revocation that arrived before this side made the communicator.
+void Engine::look_for_revocation(Context& context) {
+    for (const auto& peer : peers_) {
+        auto& early = peer->membership.early_revocations;
+        const bool remembered = std::erase(early, context.id) != 0;
+        const auto pair = peer->pairs.find(context.id);
+        if (pair == peer->pairs.end() || pair->second->context == nullptr) {
+            if (remembered) {
+                peer->transfers.cut_off(
+                    Error(Errc::protocol_violation,
+                          fmt::format(
+                              "the peer revoked communicator {:016x}, of which it is not a member",
+                              context.id.value())));
+            }
+            continue;
+        }
+        const bool introduced = std::exchange(pair->second->revoked_early, false);
+        if (!remembered && !introduced) continue;
+        const auto heard = on_revoke(*peer, {.context = context.id});
+        NEXAR_ASSERT(heard.has_value());
+    }
+}
+
+}  // namespace nexar::engine

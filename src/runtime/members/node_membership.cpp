@@ -1,0 +1,288 @@
+// How a node follows the views of its cluster, and what it tells its user of them.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/settings.hpp"
+#include "runtime/collective_profile.hpp"
+#include "runtime/context_id.hpp"
+#include "runtime/members/held_ranks.hpp"
+#include "runtime/node_access.hpp"
+
+namespace nexar::detail {
+
+void NodeBody::begin_membership(TimePoint now, const View& view) {
+    const Duration budget = config_ ? config_->duration("failure_budget") : Duration::zero();
+    std::uint64_t seed = 0;
+    for (const std::byte b : identity_.node.bytes()) {
+        seed = seed * 257 + static_cast<std::uint8_t>(b);
+    }
+    engine_.await_verdicts(budget != Duration::zero());
+    membership_.begin(now, identity_, view, budget, seed);
+    engine_.calls().set_own_rank(own_rank());
+}
+
+void NodeBody::follow_members(TimePoint now) {
+    membership_.turn(now, seed_.get());
+    while (const auto decided = membership_.poll_decided()) take_decided(now, *decided);
+    if (membership_.evicted()) {
+        fail_formation(Error(Errc::evicted,
+                             "the members evicted this process before it was connected to all of "
+                             "them; join again"));
+    }
+    if (late_ && !world_) take_new_worlds();
+    if (!waiters_.empty()) look_at_waiters();
+}
+
+/// Lets the others agree that this node leaves, so that they need not wait for its vote again.
+void NodeBody::leave_cluster() {
+    constexpr Duration kLeaveTime = std::chrono::milliseconds(100);
+    {
+        const NodeAccess access(*this);
+        const bool formed = formed_told_ && !formation_failure_ && !engine_.aborted();
+        if (closing_ || !formed || !membership_.can_leave()) return;
+        if (seed_) seed_->leave();
+        membership_.leave(access.now());
+        follow_members(access.now());
+    }
+    wait_for([this] { return membership_.has_left(); }, now() + kLeaveTime);
+}
+
+void NodeBody::take_decided(TimePoint now, const membership::Decided& decided) {
+    const View& view = decided.view;
+    first().set_members(runtime::addresses_of(view.members));
+    mesh_.adopt(now, view, identity_.node);
+    if (allows_further_links()) {
+        offers_.begin(now, view, identity_, runtime::links_of(view.members));
+    }
+    count_local_ranks(view);
+    if (!decided.lost.empty()) {
+        for (const Rank rank : decided.lost) failed_.push_back(public_rank(rank));
+        recovering_ = recovering_ || (recovery_ == Recovery::automatic && world_ != nullptr);
+        tell_failures();
+    }
+    look_at_waiters();
+}
+
+/// Takes the world that other members have made for this node.
+void NodeBody::take_new_worlds() {
+    const auto offered = engine_.poll_new_world();
+    if (!offered) return;
+    std::vector<NodeId> nodes;
+    nodes.reserve(offered->members.size());
+    for (const wire::WorldMember& one : offered->members) nodes.emplace_back(one.node);
+    const auto me = std::ranges::find(nodes, identity_.node);
+    const bool right = me != nodes.end() &&
+                       runtime::context_id(identity_.cluster, offered->origin) == offered->context;
+    if (!right) {
+        NEXAR_LOG_ERROR("a member named a world that does not contain this process");
+        return;
+    }
+    const auto profile = make_profile(links_among(nodes));
+    if (!profile) {
+        NEXAR_LOG_ERROR("this process cannot use its new world: {}", profile.error().cause());
+        return;
+    }
+    engine::Context& made = make_context(nodes, static_cast<std::size_t>(me - nodes.begin()),
+                                         offered->origin, *profile);
+    world_ = std::make_shared<OwnedContext>(*this, made);
+    engine_.calls().set_world(made);
+    senders_ = offered->senders;
+    look_at_waiters();
+}
+
+schedule::Links NodeBody::links_among(std::span<const NodeId> nodes) const {
+    std::vector<Member> members;
+    members.reserve(nodes.size());
+    for (const NodeId& node : nodes) {
+        const Member* const known = membership_.find(node);
+        members.push_back(known == nullptr ? Member{.node = node} : *known);
+    }
+    return runtime::links_of(members);
+}
+
+Rank NodeBody::public_own_rank() {
+    const runtime::Progress::Guard guard(progress());
+    return own_rank();
+}
+
+Rank NodeBody::own_rank() const noexcept {
+    return membership_.rank_of(identity_.node).value_or(Rank(0));
+}
+
+std::shared_ptr<OwnedContext> NodeBody::world() {
+    const auto known = [this] { return world_ != nullptr && !recovering_; };
+    if (!wait_for(known, now() + collective_timeout_)) {
+        throw Error(closing() ? Errc::closed : Errc::timed_out,
+                    "the other members did not take this process into their world in time: they "
+                    "do so in grow() and elastic_checkpoint()",
+                    {.operation = "world"});
+    }
+    const runtime::Progress::Guard guard(progress());
+    return world_;
+}
+
+void NodeBody::replace_world(const engine::Context& old, std::shared_ptr<OwnedContext> made) {
+    // The old one may end here, which takes the lock.
+    const std::shared_ptr<OwnedContext> before = [&]() -> std::shared_ptr<OwnedContext> {
+        const runtime::Progress::Guard guard(progress());
+        if (!world_ || &world_->context() != &old) return nullptr;
+        engine_.calls().set_world(made->context());
+        recovering_ = false;
+        std::shared_ptr<OwnedContext> replaced = std::exchange(world_, std::move(made));
+        look_at_waiters();
+        return replaced;
+    }();
+}
+
+bool NodeBody::wait_for(const std::function<bool()>& ready, TimePoint deadline) {
+    runtime::Completion completion;
+    Waiter waiter{.ready = &ready, .completion = &completion};
+    {
+        const runtime::Progress::Guard guard(progress());
+        if (ready() || closing()) return ready();
+        waiters_.push_back(&waiter);
+    }
+    progress().wait(completion, deadline);
+    const runtime::Progress::Guard guard(progress());
+    std::erase(waiters_, &waiter);
+    return ready();
+}
+
+/// Under the lock, after a change: wakes the threads whose condition is true now, or all of them
+/// if the node closes.
+void NodeBody::look_at_waiters() {
+    std::erase_if(waiters_, [this](const Waiter* waiter) {
+        if (!closing_ && !(*waiter->ready)()) return false;
+        progress().complete(*waiter->completion);
+        return true;
+    });
+}
+
+void NodeBody::wait_view(Epoch epoch) {
+    const auto known = [&] { return membership_.view().epoch >= epoch; };
+    if (wait_for(known, now() + collective_timeout_)) return;
+    throw Error(
+        closing() ? Errc::closed : Errc::timed_out,
+        fmt::format("this process did not learn the view of epoch {} in time", epoch.value()));
+}
+
+NodeId NodeBody::member(Rank rank, const char* operation) {
+    const runtime::Progress::Guard guard(progress());
+    // The engine knows why operations with a former member fail.
+    if (const Member* const member = membership_.find(rank)) return member->node;
+    const View& view = membership_.view();
+    const bool failed = std::ranges::find(failed_, public_rank(rank)) != failed_.end();
+    if (failed || rank < view.next_rank) {
+        throw Error(Errc::membership_changed,
+                    fmt::format("rank {} {} and is not a member of epoch {}", rank.value(),
+                                failed ? "failed" : "has left", view.epoch.value()),
+                    {.rank = public_rank(rank), .operation = operation});
+    }
+    throw Error(Errc::invalid_argument,
+                fmt::format("there is no member with rank {}; the highest is {}", rank.value(),
+                            view.next_rank.value() - 1),
+                {.operation = operation});
+}
+
+std::vector<NodeId> NodeBody::nodes_of(std::span<const Rank> members, Epoch epoch) const {
+    std::vector<NodeId> nodes;
+    const View* const view = membership_.view_of(epoch);
+    nodes.reserve(members.size());
+    for (const Rank rank : members) {
+        const auto is = [&](const Member& member) { return member.rank == rank; };
+        const auto found = view == nullptr ? std::vector<Member>::const_iterator{}
+                                           : std::ranges::find_if(view->members, is);
+        if (view == nullptr || found == view->members.end()) {
+            throw Error(Errc::invalid_argument, fmt::format("no member of epoch {} has rank {}",
+                                                            epoch.value(), rank.value()));
+        }
+        nodes.push_back(found->node);
+    }
+    return nodes;
+}
+
+std::vector<Rank> NodeBody::members_beyond(const engine::Context& context, Epoch epoch) {
+    wait_view(epoch);
+    const runtime::Progress::Guard guard(progress());
+    std::vector<Rank> beyond;
+    const View* const view = membership_.view_of(epoch);
+    if (view == nullptr) return beyond;
+    for (const Member& member : view->members) {
+        const bool inside = member.node == identity_.node ||
+                            std::ranges::any_of(context.pairs, [&](const engine::Pair* pair) {
+                                return pair != nullptr && pair->peer->node == member.node;
+                            });
+        if (!inside) beyond.push_back(member.rank);
+    }
+    return beyond;
+}
+
+int NodeBody::member_rank(const NodeId& node) const noexcept {
+    const auto rank = membership_.rank_of(node);
+    return rank ? public_rank(*rank) : -1;
+}
+
+void NodeBody::offer_world(engine::Engine& engine, std::span<const NodeId> joiners,
+                           std::span<const NodeId> members, const engine::Context& made) {
+    wire::NewWorld frame{.context = made.id, .origin = made.origin, .senders = state_senders_};
+    frame.members.reserve(members.size());
+    for (const NodeId& node : members) frame.members.push_back({node.bytes()});
+    for (const NodeId& node : joiners) {
+        if (node != identity_.node) engine.send_new_world(node, frame);
+    }
+}
+
+View NodeBody::view() {
+    const runtime::Progress::Guard guard(progress());
+    return membership_.view();
+}
+
+std::vector<int> NodeBody::failed() {
+    const runtime::Progress::Guard guard(progress());
+    return failed_;
+}
+
+void NodeBody::start_failures(Task& task) {
+    failure_waiters_.push_back(&task);
+    if (closing_) return end_failures(Error(Errc::closed, "the node is closed"));
+    tell_failures();
+}
+
+void NodeBody::tell_failures() {
+    for (Task* const task : std::exchange(failure_waiters_, {})) {
+        if (failed_.size() <= task->known) {
+            failure_waiters_.push_back(task);
+            continue;
+        }
+        task->held = std::make_unique<HeldRanks>(failed_);
+        complete(*task);
+    }
+}
+
+void NodeBody::end_failures(const Error& reason) {
+    for (Task* const task : std::exchange(failure_waiters_, {})) {
+        task->error = reason;
+        complete(*task);
+    }
+}
+
+/// Completes a task that is not an operation of the engine.
+void NodeBody::complete(Task& task) {
+    if (task.posting) {
+        runtime::Progress::complete_unshared(task.completion);
+    } else {
+        progress().complete(task.completion);  // from here on the task may be reused
+    }
+}
+
+void NodeBody::cancel_failures(Task& task) {
+    if (std::erase(failure_waiters_, &task) == 0) return;
+    task.error = Error(Errc::cancelled, "the wait for failures was cancelled");
+    complete(task);
+}
+
+}  // namespace nexar::detail

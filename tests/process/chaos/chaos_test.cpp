@@ -1,0 +1,46 @@
+// A few faults of every kind on real processes. chaos_soak_tests runs thousands.
+
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <memory>
+#include <nexar/error.hpp>
+
+#include "process/chaos/scenario.hpp"
+#include "support/network_namespace.hpp"
+#include "support/seed.hpp"
+
+namespace nexar::chaos {
+namespace {
+
+TEST(Chaos, same_seed_gives_same_schedule) {
+    const auto once = schedule(77, 50, true);
+    const auto again = schedule(77, 50, true);
+    ASSERT_EQ(once.size(), again.size());
+    for (std::size_t i = 0; i < once.size(); ++i) EXPECT_EQ(describe(once[i]), describe(again[i]));
+}
+
+TEST(Chaos, ranks_in_shared_memory_survive_faults) {
+    run_scenario({.ranks = 5, .link = "auto", .cycles = 5, .seed = test_seed(2101)});
+}
+
+TEST(Chaos, ranks_with_quic_survive_faults) {
+    run_scenario({.ranks = 5, .link = "quic", .cycles = 3, .seed = test_seed(2102)});
+}
+
+TEST(Chaos, ranks_on_hosts_that_are_cut_off_survive_faults) {
+    if (!testing::has_ip_command()) GTEST_SKIP() << "no ip command; install iproute2";
+    std::unique_ptr<Networks> networks;
+    try {
+        networks = std::make_unique<Networks>(7);
+    } catch (const Error& error) {
+        if (error.code() != Errc::unsupported) throw;
+        GTEST_SKIP() << "no namespaces for this user; run as root (" << error.what() << ")";
+    }
+    run_scenario(
+        {.ranks = 5, .link = "quic", .cycles = 2, .seed = test_seed(2103), .with_cuts = true},
+        networks.get());
+}
+
+}  // namespace
+}  // namespace nexar::chaos

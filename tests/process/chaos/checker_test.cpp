@@ -1,0 +1,112 @@
+// The checker of the chaos tests finds what it must find.
+
+#include "process/chaos/checker.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace {
+
+using chaos_checker::check;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::string kRank0 =
+    "joined 0\nworld 1 -1 0,1\nreduce 1 0 10\nreduced 1 0 30\nsend 1 0 0.0 1\nsent 1 0 0.0\n"
+    "got 1 0 1.0 1\ncall 0.1 1\ncalled 0.1\nreduce 1 1 11\nreduced 1 1 32\n";
+const std::string kRank1 =
+    "joined 1\nworld 1 -1 0,1\nreduce 1 0 20\nreduced 1 0 30\nsend 1 0 1.0 0\nsent 1 0 1.0\n"
+    "got 1 0 0.0 1\nran 0.1\nreduce 1 1 21\nreduced 1 1 32\n";
+
+std::string without(std::string log, const std::string& line) {
+    return log.erase(log.find(line), line.size());
+}
+
+std::vector<std::string> wrong(const std::string& more_0, const std::string& more_1 = "") {
+    return check({kRank0 + more_0, kRank1 + more_1}).wrong;
+}
+
+TEST(ChaosChecker, faultless_logs_are_accepted) {
+    const auto found = check({kRank0, kRank1});
+    EXPECT_THAT(found.wrong, IsEmpty());
+    EXPECT_EQ(found.sums, 4);
+    EXPECT_EQ(found.messages, 2);
+    EXPECT_EQ(found.calls, 1);
+}
+
+TEST(ChaosChecker, wrong_sum_is_found) {
+    EXPECT_THAT(wrong("reduce 1 2 1\nreduced 1 2 4\n", "reduce 1 2 2\n"),
+                ElementsAre(HasSubstr("got the sum 4 instead of 3")));
+}
+
+TEST(ChaosChecker, sum_without_a_member_is_found) {
+    EXPECT_THAT(wrong("reduce 1 2 1\nreduced 1 2 1\n"),
+                ElementsAre(HasSubstr("completed without rank 1")));
+}
+
+TEST(ChaosChecker, two_lists_of_members_are_found) {
+    EXPECT_THAT(wrong("world 2 1 0,1\n", "world 2 1 1\n"),
+                ElementsAre(HasSubstr("two lists of members")));
+}
+
+TEST(ChaosChecker, two_views_of_one_epoch_are_found) {
+    EXPECT_THAT(wrong("view 2 0,1\n", "view 2 0,1,2\n"),
+                ElementsAre(HasSubstr("epoch 2 has two lists of members")));
+}
+
+TEST(ChaosChecker, message_received_twice_is_found) {
+    EXPECT_THAT(wrong("", "got 1 0 0.0 1\n"), ElementsAre(HasSubstr("received twice")));
+}
+
+TEST(ChaosChecker, message_received_in_another_world_is_found) {
+    EXPECT_THAT(wrong("send 1 1 0.2 1\n", "world 2 1 0,1\ngot 1 1 0.2 2\n"),
+                ElementsAre(HasSubstr("was received in world 2")));
+}
+
+TEST(ChaosChecker, message_to_another_rank_is_found) {
+    EXPECT_THAT(wrong("send 1 1 0.2 0\n", "got 1 1 0.2 1\n"),
+                ElementsAre(HasSubstr("reached rank 1")));
+}
+
+TEST(ChaosChecker, lost_message_is_found) {
+    EXPECT_THAT(check({kRank0, without(kRank1, "got 1 0 0.0 1\n")}).wrong,
+                ElementsAre(HasSubstr("continued without it")));
+}
+
+TEST(ChaosChecker, lost_message_with_an_error_is_accepted) {
+    EXPECT_THAT(check({kRank0, without(kRank1, "got 1 0 0.0 1\n") +
+                                   "failed 1 membership_changed 1 in epoch 7\n"})
+                    .wrong,
+                IsEmpty());
+}
+
+TEST(ChaosChecker, error_without_an_epoch_is_found) {
+    EXPECT_THAT(wrong("failed 1 membership_changed 0 a rank is gone\n"),
+                ElementsAre(HasSubstr("does not name the epoch")));
+}
+
+TEST(ChaosChecker, call_that_never_ran_is_found) {
+    EXPECT_THAT(check({kRank0, without(kRank1, "ran 0.1\n")}).wrong,
+                ElementsAre(HasSubstr("never ran")));
+}
+
+TEST(ChaosChecker, call_that_ran_twice_is_found) {
+    EXPECT_THAT(wrong("", "ran 0.1\n"), ElementsAre(HasSubstr("ran twice")));
+}
+
+TEST(ChaosChecker, evicted_process_that_continues_is_found) {
+    EXPECT_THAT(wrong("evicted 1\nreduce 1 2 1\nreduced 1 2 3\n", "reduce 1 2 2\nreduced 1 2 3\n"),
+                ElementsAre(HasSubstr("an evicted process completed an all-reduce")));
+}
+
+TEST(ChaosChecker, hang_and_unknown_events_are_found) {
+    EXPECT_THAT(wrong("hang shrink world 1 step 2\n"), ElementsAre(HasSubstr("hang shrink")));
+}
+
+TEST(ChaosChecker, growing_memory_is_found) {
+    EXPECT_THAT(wrong("rss 1 1000\nrss 30 2000\nrss 31 99000\n"),
+                ElementsAre(HasSubstr("grew by 97000 KiB")));
+}
+
+}  // namespace

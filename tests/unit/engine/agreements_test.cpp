@@ -1,0 +1,369 @@
+#include "engine/agreements.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+// tests/sim/agreement_model_test.cpp shows that ranks agree whatever fails.
+namespace nexar::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+constexpr ContextId kContext{5};
+
+NodeId node_at(std::size_t index) {
+    std::array<std::byte, NodeId::kBytes> bytes{};
+    bytes[0] = static_cast<std::byte>(index + 1);
+    return NodeId(bytes);
+}
+
+/// A few ranks in one communicator. Frames arrive in order when the test lets them.
+class Ranks {
+public:
+    explicit Ranks(std::size_t size) {
+        for (std::size_t i = 0; i < size; ++i) nodes.push_back(node_at(i));
+        for (std::uint32_t i = 0; i < size; ++i) {
+            ranks_.push_back(std::make_unique<One>());
+            ranks_.back()->all = this;
+            ranks_.back()->index = i;
+            at(i).set_view(view(1));
+            at(i).add(kContext, nodes, Rank(i));
+        }
+    }
+
+    Agreements& at(std::size_t rank) { return ranks_[rank]->agreements; }
+
+    /// All nodes except `without`.
+    View view(std::uint64_t epoch, const std::vector<std::size_t>& without = {}) const {
+        View made{.epoch = Epoch(epoch)};
+        for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+            if (std::ranges::find(without, i) != without.end()) continue;
+            made.members.push_back({.node = nodes[i], .rank = Rank(i)});
+        }
+        return made;
+    }
+
+    void start(std::size_t rank, AgreeOperation& operation) {
+        operation.active = true;
+        if (operation.timeout == Duration{}) operation.timeout = 1h;
+        at(rank).start(kContext, operation);
+    }
+
+    /// Delivers everything; frames of and to `silent` get lost.
+    void deliver(const std::vector<std::size_t>& silent = {}) {
+        while (!frames_.empty()) {
+            const Frame frame = std::move(frames_.front());
+            frames_.pop_front();
+            const bool lost = std::ranges::find(silent, frame.to) != silent.end() ||
+                              std::ranges::find(silent, frame.from) != silent.end();
+            if (lost) continue;
+            const auto handled = at(frame.to).handle(nodes[frame.from], frame.content);
+            ASSERT_TRUE(handled) << handled.error().what();
+        }
+    }
+    std::vector<wire::AgreementStep> in_flight() const {
+        std::vector<wire::AgreementStep> steps;
+        for (const Frame& frame : frames_) steps.push_back(frame.content.step);
+        return steps;
+    }
+    void advance(Duration by) {
+        now_ += by;
+        for (const auto& one : ranks_) one->agreements.advance(now_);
+    }
+
+    std::vector<NodeId> nodes{};
+    std::vector<std::uint64_t> creations{};  // that owners have heard of
+
+private:
+    struct Frame {
+        std::size_t from = 0;
+        std::size_t to = 0;
+        wire::Agreement content{};
+    };
+    struct One final : Agreements::Owner {
+        void send(const NodeId& to, const wire::Agreement& frame) override {
+            const auto found = std::ranges::find(all->nodes, to);
+            const auto rank = static_cast<std::size_t>(found - all->nodes.begin());
+            all->frames_.push_back({index, rank, frame});
+        }
+        void end(AgreeOperation& operation) override { operation.active = false; }
+        void agreed(ContextId context, std::uint64_t creation) override {
+            EXPECT_EQ(context, kContext);
+            all->creations.push_back(creation);
+        }
+
+        Ranks* all = nullptr;
+        std::size_t index = 0;
+        Agreements agreements{*this};
+    };
+
+    TimePoint now_{};
+    std::vector<std::unique_ptr<One>> ranks_;
+    std::deque<Frame> frames_;
+};
+
+TEST(Agreements, returns_what_all_ranks_have_in_common) {
+    Ranks ranks(3);
+    std::array<AgreeOperation, 3> calls;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+        calls[i].flags = 0b1111U & ~(1U << i);
+        calls[i].creations = 4 + i;
+        calls[i].newest = Epoch(i);
+        calls[i].words[1] = 10 - i;
+        ranks.start(i, calls[i]);
+        EXPECT_TRUE(calls[0].active) << "not all have called";
+        ranks.deliver();
+    }
+    for (const AgreeOperation& call : calls) {
+        EXPECT_FALSE(call.active);
+        EXPECT_FALSE(call.error);
+        EXPECT_EQ(call.agreed_flags, 0b1000U);
+        EXPECT_EQ(call.creation, 6U);
+        EXPECT_EQ(call.epoch, Epoch(2));
+        EXPECT_EQ(call.agreed_words, (wire::AgreementWords{0, 10, 0, 0}));
+        EXPECT_TRUE(call.lost.empty());
+    }
+    EXPECT_THAT(ranks.creations, ElementsAre(6, 6, 6));
+    EXPECT_EQ(ranks.at(0).kept_frames(), 0U);
+}
+
+TEST(Agreements, goes_on_without_a_rank_that_left_the_view) {
+    Ranks ranks(3);
+    std::array<AgreeOperation, 3> calls;
+    for (const std::size_t i : {1U, 2U}) ranks.start(i, calls[i]);
+    ranks.deliver({0});
+    EXPECT_TRUE(calls[1].active);
+    for (const std::size_t i : {1U, 2U}) ranks.at(i).set_view(ranks.view(3, {0}));
+    ranks.deliver({0});
+    for (const std::size_t i : {1U, 2U}) {
+        EXPECT_FALSE(calls[i].active);
+        EXPECT_FALSE(calls[i].error);
+        EXPECT_THAT(calls[i].lost, ElementsAre(Rank(0)));
+        EXPECT_EQ(calls[i].epoch, Epoch(3));
+    }
+}
+
+TEST(Agreements, takes_a_node_that_joined_again_for_another_one) {
+    Ranks ranks(2);
+    AgreeOperation call;
+    ranks.start(0, call);
+    View again = ranks.view(4, {1});
+    again.members.push_back({.node = ranks.nodes[1], .rank = Rank(7)});
+    ranks.at(0).set_view(again);
+    EXPECT_FALSE(call.active);
+    EXPECT_THAT(call.lost, ElementsAre(Rank(1)));
+}
+
+TEST(Agreements, answers_after_its_communicator_has_ended) {
+    Ranks ranks(3);
+    std::array<AgreeOperation, 3> calls;
+    for (std::size_t i = 0; i < 3; ++i) ranks.start(i, calls[i]);
+    ranks.deliver({});
+    EXPECT_FALSE(calls[2].active);
+    ranks.at(1).end(kContext);
+    // As from a rank that missed the decision.
+    wire::Agreement late{.context = kContext, .number = 0, .epoch = Epoch(1)};
+    late.call.emplace_back();
+    EXPECT_TRUE(ranks.at(1).handle(ranks.nodes[2], late));
+    EXPECT_THAT(ranks.in_flight(), ElementsAre(wire::AgreementStep::decision));
+    // Nothing else happens there.
+    late.number = 1;
+    EXPECT_TRUE(ranks.at(1).handle(ranks.nodes[2], late));
+    EXPECT_EQ(ranks.at(1).kept_frames(), 0U);
+}
+
+TEST(Agreements, tells_all_ranks_which_calls_differ) {
+    Ranks ranks(3);
+    std::array<AgreeOperation, 3> calls;
+    calls[2].what = wire::AgreementKind::shrink;
+    for (std::size_t i = 0; i < 3; ++i) ranks.start(i, calls[i]);
+    ranks.deliver();
+    for (const AgreeOperation& call : calls) {
+        ASSERT_TRUE(call.error);
+        EXPECT_EQ(call.error->code(), Errc::invalid_argument);
+        EXPECT_EQ(call.error->cause(), "agreement #0: rank 0 called agree; rank 2 called shrink");
+    }
+    std::array<AgreeOperation, 2> same;
+    same[1].fingerprint = 1;
+    for (std::size_t i = 0; i < 2; ++i) ranks.start(i, same[i]);
+    ranks.deliver();
+    ASSERT_TRUE(same[1].error);
+    EXPECT_EQ(same[1].error->cause(),
+              "agreement #1: rank 0 and rank 1 called agree with different arguments");
+}
+
+TEST(Agreements, tells_an_excluded_rank_that_it_waits_in_vain) {
+    Ranks ranks(3);
+    std::array<AgreeOperation, 3> calls;
+    for (const std::size_t i : {1U, 2U}) {
+        calls[i].what = wire::AgreementKind::exclude;
+        calls[i].excluded = {Rank(0)};
+        ranks.start(i, calls[i]);
+    }
+    ranks.start(0, calls[0]);
+    ranks.deliver();
+    for (const std::size_t i : {1U, 2U}) {
+        EXPECT_FALSE(calls[i].active);
+        EXPECT_FALSE(calls[i].error) << calls[i].error->what();
+        EXPECT_TRUE(calls[i].lost.empty()) << "it is in the view";
+    }
+    ASSERT_TRUE(calls[0].error);
+    EXPECT_EQ(calls[0].error->code(), Errc::invalid_argument);
+    EXPECT_EQ(calls[0].error->cause(),
+              "agreement #0: rank 0 called agree; rank 1 called rebuild_excluding rank 0");
+}
+
+TEST(Agreements, rejects_wrong_excluded_ranks) {
+    Ranks ranks(2);
+    for (const std::uint32_t wrong : {0U, 2U}) {
+        AgreeOperation call;
+        call.what = wire::AgreementKind::exclude;
+        call.excluded = {Rank(wrong)};
+        ranks.start(0, call);
+        ASSERT_TRUE(call.error);
+        EXPECT_EQ(call.error->code(), Errc::invalid_argument);
+        EXPECT_THAT(call.error->cause(), HasSubstr("rank 0 excludes rank " + std::to_string(wrong) +
+                                                   "; it must exclude"));
+    }
+    // The calls do not count.
+    AgreeOperation call;
+    ranks.start(0, call);
+    EXPECT_EQ(call.number, 0U);
+}
+
+TEST(Agreements, counts_a_call_that_was_cancelled_or_timed_out) {
+    Ranks ranks(3);
+    std::array<AgreeOperation, 3> calls;
+    calls[1].flags = calls[2].flags = 3;
+    calls[0].flags = 2;
+    calls[0].timeout = 10s;
+    ranks.start(0, calls[0]);
+    ranks.start(1, calls[1]);
+    EXPECT_EQ(ranks.at(0).next_deadline(), TimePoint(5s)) << "then it asks for news";
+    ranks.deliver();
+    ranks.at(1).cancel(calls[1]);
+    ranks.advance(11s);
+    ASSERT_TRUE(calls[0].error);
+    EXPECT_EQ(calls[0].error->code(), Errc::timed_out);
+    EXPECT_EQ(calls[0].error->cause(),
+              "rank 0 waited 11.0 s in agree #0 for rank 2; every rank of the communicator must "
+              "call it");
+    ASSERT_TRUE(calls[1].error);
+    EXPECT_EQ(calls[1].error->code(), Errc::cancelled);
+    EXPECT_EQ(calls[1].error->cause(), "rank 1 cancelled agree #0");
+    EXPECT_FALSE(ranks.at(0).next_deadline());
+    ranks.start(2, calls[2]);
+    ranks.deliver();
+    EXPECT_FALSE(calls[2].error);
+    EXPECT_EQ(calls[2].agreed_flags, 2U);
+}
+
+TEST(Agreements, refuses_calls_that_others_are_too_far_behind) {
+    Ranks ranks(2);
+    std::deque<AgreeOperation> calls;
+    for (std::uint64_t i = 0; i < Agreements::kMaxUndecided; ++i) {
+        ranks.start(0, calls.emplace_back());
+        EXPECT_TRUE(calls.back().active);
+    }
+    AgreeOperation next;
+    ranks.start(0, next);
+    ASSERT_TRUE(next.error);
+    EXPECT_EQ(next.error->code(), Errc::too_many_pending);
+    EXPECT_EQ(next.error->cause(),
+              "16 agreements of this communicator are undecided, since number 0; the other ranks "
+              "must call them too");
+    for (std::uint64_t i = 0; i < Agreements::kMaxUndecided; ++i) {
+        ranks.start(1, calls.emplace_back());
+    }
+    ranks.deliver();
+    for (const AgreeOperation& call : calls) EXPECT_FALSE(call.active || call.error);
+}
+
+/// Frames of a peer that breaks the rules.
+class HostilePeer : public ::testing::Test {
+protected:
+    static wire::Agreement state(ContextId context, std::uint64_t number) {
+        wire::Agreement frame{.context = context, .number = number, .epoch = Epoch(1)};
+        frame.call.push_back({.fingerprint = 9});
+        return frame;
+    }
+    void expect_violation(const wire::Agreement& frame, const std::string& words) {
+        const auto handled = ranks_.at(0).handle(ranks_.nodes[1], frame);
+        ASSERT_FALSE(handled);
+        EXPECT_EQ(handled.error().code(), Errc::protocol_violation);
+        EXPECT_THAT(handled.error().cause(), HasSubstr(words));
+        EXPECT_EQ(ranks_.at(0).kept_frames(), 0U);
+    }
+
+    Ranks ranks_{3};
+};
+
+TEST_F(HostilePeer, is_disconnected_for_ranks_that_do_not_exist) {
+    wire::Agreement frame = state(kContext, 0);
+    frame.call.front().excluded = {Rank(3)};
+    expect_violation(frame, "rank 1 excludes an unknown rank");
+    frame.call.front().excluded = {Rank(1)};
+    expect_violation(frame, "rank 1 excludes itself");
+    frame = state(kContext, 0);
+    frame.value.push_back({.fingerprint = 9, .lost = {Rank(4)}});
+    expect_violation(frame, "rank 1 reports an unknown rank as lost");
+    frame.value.front() = {.fingerprint = 8};
+    expect_violation(frame, "rank 1 stored the value of another call");
+    expect_violation(
+        {.step = wire::AgreementStep::waiting, .context = kContext, .missing = {Rank(3)}},
+        "rank 1 waits for an unknown rank");
+}
+
+TEST_F(HostilePeer, is_disconnected_for_a_communicator_of_others) {
+    const std::vector<NodeId> others{ranks_.nodes[0], ranks_.nodes[2]};
+    ranks_.at(0).add(ContextId(6), others, Rank(0));
+    expect_violation(state(ContextId(6), 0), "0000000000000006, of which it is not a member");
+}
+
+TEST_F(HostilePeer, cannot_make_this_rank_keep_more_than_the_limits) {
+    for (std::uint64_t number = 0; number < 1000; ++number) {
+        EXPECT_TRUE(ranks_.at(0).handle(ranks_.nodes[1], state(kContext, number)));
+    }
+    EXPECT_EQ(ranks_.at(0).kept_frames(), Agreements::kMaxUndecided);
+    for (std::uint64_t id = 100; id < 1000; ++id) {
+        EXPECT_TRUE(ranks_.at(0).handle(ranks_.nodes[1], state(ContextId(id), 0)));
+    }
+    EXPECT_EQ(ranks_.at(0).kept_frames(), Agreements::kMaxUndecided + Agreements::kMaxEarly);
+    // Other steps, and frames of strangers, leave nothing behind.
+    for (const auto step : {wire::AgreementStep::proposal, wire::AgreementStep::stored,
+                            wire::AgreementStep::decision, wire::AgreementStep::question}) {
+        wire::Agreement frame{.step = step, .context = ContextId(7), .epoch = Epoch(1)};
+        frame.value.emplace_back();
+        EXPECT_TRUE(ranks_.at(0).handle(ranks_.nodes[1], frame));
+        frame.context = kContext;
+        EXPECT_TRUE(ranks_.at(0).handle(ranks_.nodes[1], frame));
+    }
+    EXPECT_TRUE(ranks_.at(0).handle(node_at(9), state(ContextId(8), 0)));
+    EXPECT_EQ(ranks_.at(0).kept_frames(), Agreements::kMaxUndecided + Agreements::kMaxEarly);
+    ranks_.at(0).set_view(ranks_.view(2, {1}));
+    EXPECT_EQ(ranks_.at(0).kept_frames(), 0U);
+}
+
+TEST_F(HostilePeer, keeps_large_frames_only_within_its_share) {
+    wire::Agreement large = state(ContextId(100), 0);
+    for (std::uint32_t i = 0; i < wire::kMaxViewMembers; ++i) {
+        if (i != 1) large.call.front().excluded.emplace_back(i);
+    }
+    for (std::uint64_t id = 100; id < 200; ++id) {
+        large.context = ContextId(id);
+        EXPECT_TRUE(ranks_.at(0).handle(ranks_.nodes[1], large));
+    }
+    EXPECT_LE(ranks_.at(0).kept_frames(), 4U) << "64 KiB each";
+}
+
+}  // namespace
+}  // namespace nexar::engine
