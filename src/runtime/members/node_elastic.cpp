@@ -188,9 +188,10 @@ std::optional<WorldChange> Node::elastic_checkpoint() const {
         "elastic_checkpoint");
     const auto added = body_->members_beyond(*old->context, agreed.epoch);
     const detail::Made made = detail::rebuilt(old, agreed, leavers, added);
+    // A rank that leaves is alone in its new world.
+    const auto alone = made.body ? std::nullopt : world.subgroup(std::array{world.rank()});
     WorldChange change{.old_world = world,
-                       .new_world = made.body ? Communicator(made.body)
-                                              : *world.subgroup(std::array{world.rank()}),
+                       .new_world = alone ? *alone : Communicator(made.body),
                        .left_here = made.body == nullptr,
                        .joined = made.joined};
     for (const Rank rank : leavers) change.left.push_back(public_rank(rank));

@@ -195,18 +195,18 @@ Result<void> SeedServer::on_hello(Visitor& visitor, const wire::Hello& hello) {
         return {};
     }
     visitor.wanted_rank = hello.wanted_rank;
-    if (visitor.holder) on_holder(visitor, hello.epoch);
+    if (visitor.holder) on_holder(visitor, *visitor.holder, hello.epoch);
     return {};
 }
 
 /// Somebody with a certificate of this cluster, who knows the view of epoch `knows`.
-void SeedServer::on_holder(Visitor& visitor, Epoch knows) {
+void SeedServer::on_holder(Visitor& visitor, const Identity& holder, Epoch knows) {
     visitor.deadline = TimePoint::max();
     visitor.told = knows;
     const auto& view = desk_->view();
     const bool knows_more = knows > desk_->state().epoch;
-    if (const auto member = desk_->attend(*visitor.holder)) {
-        visitor.member = visitor.holder;
+    if (const auto member = desk_->attend(holder)) {
+        visitor.member = holder;
     } else if (!knows_more) {
         // It learns that it was evicted.
         if (view && knows != Epoch(0)) visitor.lane->send(wire::in_wire(*view));

@@ -12,10 +12,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const std::string kRank0 =
+const std::string rank_0 =
     "joined 0\nworld 1 -1 0,1\nreduce 1 0 10\nreduced 1 0 30\nsend 1 0 0.0 1\nsent 1 0 0.0\n"
     "got 1 0 1.0 1\ncall 0.1 1\ncalled 0.1\nreduce 1 1 11\nreduced 1 1 32\n";
-const std::string kRank1 =
+const std::string rank_1 =
     "joined 1\nworld 1 -1 0,1\nreduce 1 0 20\nreduced 1 0 30\nsend 1 0 1.0 0\nsent 1 0 1.0\n"
     "got 1 0 0.0 1\nran 0.1\nreduce 1 1 21\nreduced 1 1 32\n";
 
@@ -24,11 +24,11 @@ std::string without(std::string log, const std::string& line) {
 }
 
 std::vector<std::string> wrong(const std::string& more_0, const std::string& more_1 = "") {
-    return check({kRank0 + more_0, kRank1 + more_1}).wrong;
+    return check({rank_0 + more_0, rank_1 + more_1}).wrong;
 }
 
 TEST(ChaosChecker, faultless_logs_are_accepted) {
-    const auto found = check({kRank0, kRank1});
+    const auto found = check({rank_0, rank_1});
     EXPECT_THAT(found.wrong, IsEmpty());
     EXPECT_EQ(found.sums, 4);
     EXPECT_EQ(found.messages, 2);
@@ -70,12 +70,12 @@ TEST(ChaosChecker, message_to_another_rank_is_found) {
 }
 
 TEST(ChaosChecker, lost_message_is_found) {
-    EXPECT_THAT(check({kRank0, without(kRank1, "got 1 0 0.0 1\n")}).wrong,
+    EXPECT_THAT(check({rank_0, without(rank_1, "got 1 0 0.0 1\n")}).wrong,
                 ElementsAre(HasSubstr("continued without it")));
 }
 
 TEST(ChaosChecker, lost_message_with_an_error_is_accepted) {
-    EXPECT_THAT(check({kRank0, without(kRank1, "got 1 0 0.0 1\n") +
+    EXPECT_THAT(check({rank_0, without(rank_1, "got 1 0 0.0 1\n") +
                                    "failed 1 membership_changed 1 in epoch 7\n"})
                     .wrong,
                 IsEmpty());
@@ -87,7 +87,7 @@ TEST(ChaosChecker, error_without_an_epoch_is_found) {
 }
 
 TEST(ChaosChecker, call_that_never_ran_is_found) {
-    EXPECT_THAT(check({kRank0, without(kRank1, "ran 0.1\n")}).wrong,
+    EXPECT_THAT(check({rank_0, without(rank_1, "ran 0.1\n")}).wrong,
                 ElementsAre(HasSubstr("never ran")));
 }
 
