@@ -69,6 +69,7 @@ void Engine::connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> c
     recording_.link(EventKind::link_up, peer.node, 0);
     peer.transfers.connect(link, std::move(control), control_bytes);
     if (!first) return;
+    membership_.hint(peer, membership::Hint::connected);
     if (abort_) peer.transfers.say_message(port::Lane::control, *abort_);
     if (const auto world = std::exchange(peer.membership.new_world, {})) {
         peer.transfers.say_message(port::Lane::control, *world);

@@ -123,7 +123,7 @@ struct PeerCollectives {
 struct PeerMembership {
     std::size_t waiting = 0;       // messages that poll_membership() has not returned,
     std::size_t bytes = 0;         // and their size
-    std::array<bool, 3> hinted{};  // by membership::Hint: poll_hint() will return it
+    std::array<bool, 4> hinted{};  // by membership::Hint: poll_hint() will return it
     /// Communicators that the peer has revoked and this side does not know, oldest first.
     std::deque<ContextId> early_revocations{};
     std::optional<wire::NewWorld> new_world{};  // to be sent when there is a link

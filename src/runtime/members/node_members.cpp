@@ -26,6 +26,8 @@ std::string_view name(membership::Hint hint) noexcept {
             return "its process has ended";
         case membership::Hint::left:
             return "it left in good order";
+        case membership::Hint::connected:
+            return "a link to it came up";
     }
     return "unknown";
 }
