@@ -77,8 +77,8 @@ Result<void> SeedServer::take_of_voter(Visitor& visitor, const wire::FrameHeader
 
 void SeedServer::on_datagram(TimePoint now, port::LinkId id, port::ConstBytes bytes) {
     const auto found = visitors_.find(id);
-    if (found == visitors_.end() || !membership_) return;
-    const std::optional<Identity>& member = found->second.member;
+    if (found == visitors_.end()) return;
+    Visitor& visitor = found->second;
     const auto header = wire::decode_frame_header(bytes);
     if (!header || header->type != wire::FrameType::heartbeat ||
         bytes.size() != wire::kFrameHeaderBytes + header->body_bytes) {
@@ -86,7 +86,14 @@ void SeedServer::on_datagram(TimePoint now, port::LinkId id, port::ConstBytes by
     }
     const auto heartbeat =
         wire::decode_body<wire::Heartbeat>(*header, bytes.subspan(wire::kFrameHeaderBytes));
-    if (heartbeat && member) membership_->handle(now, *member, false, heartbeat->message);
+    if (!heartbeat) return;
+    if (membership_ && visitor.member) {
+        membership_->handle(now, *visitor.member, false, heartbeat->message);
+    } else if (!membership_ && visitor.greeted && visitor.told < heartbeat->message.epoch) {
+        // The members have agreed on another view since they told this seed, which knows none yet.
+        visitor.told = heartbeat->message.epoch;
+        ask_for_view(visitor);
+    }
 }
 
 void SeedServer::on_view(Visitor& visitor, const wire::ViewFrame& frame) {
