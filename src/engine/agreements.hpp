@@ -13,6 +13,7 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
+#include "base/assert.hpp"
 #include "base/types.hpp"
 
 #include "base/identity.hpp"
@@ -125,6 +126,17 @@ private:
         // Of the coordinator, in the present view.
         bool proposed = false;
         std::set<Rank> stored_by{};
+
+        /// The call of this rank, which was made.
+        const wire::AgreementCall& made_call() const {
+            NEXAR_ASSERT(call.has_value());
+            return *call;
+        }
+        /// The value, which this rank has stored.
+        const wire::AgreementValue& stored_value() const {
+            NEXAR_ASSERT(stored.has_value());
+            return *stored;
+        }
     };
 
     struct Early {

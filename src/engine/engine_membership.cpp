@@ -31,6 +31,10 @@ Error error_of_loss(const Context& context) {
             {.rank = public_rank(context.lost.front().second)}};
 }
 
+Error lost_in(Epoch epoch) {
+    return {Errc::membership_changed, fmt::format("the peer was lost in epoch {}", epoch.value())};
+}
+
 }  // namespace
 
 void Engine::set_view(const View& view) {
@@ -53,13 +57,12 @@ void Engine::evict(std::span<const NodeId> nodes, Epoch epoch) {
         peer.evicted = epoch;
         peer.unreachable = false;
         peer.replaced = in_view(node);
-        peer.lost = Error(Errc::membership_changed,
-                          fmt::format("the peer was lost in epoch {}", epoch.value()));
+        peer.lost = lost_in(epoch);
         evicted.push_back(&peer);
     }
     for (const auto& [id, context] : contexts_) stop_if_lost(*context);
     for (Peer* const peer : evicted) {
-        const Error reason = *peer->lost;
+        const Error reason = lost_in(epoch);
         recording_.link(EventKind::link_given_up, peer->node,
                         static_cast<std::uint16_t>(reason.code()));
         if (peer->transfers.has_links()) peer->transfers.sever(reason);
