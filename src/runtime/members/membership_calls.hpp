@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/agreement.hpp"
+#include "runtime/members/succession.hpp"
 #include "runtime/node_body.hpp"
 #include "runtime/task.hpp"
 
@@ -21,13 +22,7 @@ struct AgreementTerms {
     wire::AgreementWords words{};
 };
 
-/// What the ranks agreed on.
-struct Outcome {
-    std::vector<Rank> lost{};
-    Epoch epoch{};
-    std::uint64_t creation = 0;
-    wire::AgreementWords words{};
-};
+using runtime::Outcome;
 
 TaskOwner start_agreement(const Body& body, const AgreementTerms& terms);
 /// Waits for the agreement. Throws its error.
