@@ -154,8 +154,8 @@ void Rules::agreed(ContextId context, std::uint64_t number, const Agreed& value)
     const auto text = [](const Agreed& one) {
         std::vector<std::uint32_t> lost;
         for (const Rank rank : one.lost) lost.push_back(rank.value());
-        return fmt::format("kind {}, flags {:x}, lost [{}], epoch {}, creation {}, word {}",
-                           one.kind, one.flags, fmt::join(lost, " "), one.epoch.value(),
+        return fmt::format("{} excluded, flags {:x}, lost [{}], epoch {}, creation {}, word {}",
+                           one.plan.excluded.size(), one.flags, fmt::join(lost, " "), one.epoch.value(),
                            one.creation, one.words[0]);
     };
     fail("P3", fmt::format("agreement {} of communicator {:016x} ended differently: {}; {}", number,

@@ -15,6 +15,7 @@
 #include "base/types.hpp"
 #include "base/view.hpp"
 #include "chaos/conditions.hpp"
+#include "engine/agreement.hpp"
 #include "link/sim/world.hpp"
 
 namespace nexar::chaos {
@@ -58,7 +59,7 @@ public:
 
     // P3
     struct Agreed {
-        int kind = 0;
+        engine::WorldPlan plan{};
         std::uint64_t flags = 0;
         std::vector<Rank> lost{};
         Epoch epoch{};

@@ -157,7 +157,7 @@ void Workload::start(std::unique_ptr<Call> call, const std::string& text) {
     }
 }
 
-void Workload::agree(wire::AgreementKind kind, std::uint64_t flags, std::uint64_t fingerprint) {
+void Workload::agree(wire::AgreementKind kind, std::uint64_t flags, engine::WorldPlan plan) {
     auto call = std::make_unique<Call>();
     call->what = Call::What::agreement;
     call->agreement = std::make_unique<engine::AgreeOperation>();
@@ -165,7 +165,8 @@ void Workload::agree(wire::AgreementKind kind, std::uint64_t flags, std::uint64_
     operation.owner = call.get();
     operation.what = kind;
     operation.flags = flags;
-    operation.fingerprint = fingerprint;
+    operation.fingerprint = plan.excluded.size();
+    operation.plan = std::move(plan);
     operation.words = {round_};
     operation.newest = node_->members().view().epoch;
     operation.timeout = std::chrono::hours(1);
@@ -214,11 +215,11 @@ void Workload::check(Call& call) {
     if (call.what == Call::What::receive) check_receive(call);
     if (call.what != Call::What::agreement) return;
     const engine::AgreeOperation& agreed = *call.agreement;
-    if ((agreed.agreed_flags & ~agreed.flags) != 0) {
+    if (!agreed.resumed && (agreed.agreed_flags & ~agreed.flags) != 0) {
         rules_->fail("P3", fmt::format("machine {} did not set all of the agreed flags", machine_));
     }
     rules_->agreed(world_->id, agreed.number,
-                   {.kind = static_cast<int>(agreed.what),
+                   {.plan = agreed.plan,
                     .flags = agreed.agreed_flags,
                     .lost = agreed.lost,
                     .epoch = agreed.epoch,
@@ -306,7 +307,7 @@ void Workload::after_round() {
     };
     if (done % kAgreeEvery != 0) return then();
     begin("agrees", then);
-    agree(wire::AgreementKind::agree, share_of(node_->self().node, world_->id, done, 0) | 1U, 0);
+    agree(wire::AgreementKind::agree, share_of(node_->self().node, world_->id, done, 0) | 1U);
     starting_ = false;
 }
 

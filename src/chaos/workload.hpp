@@ -67,7 +67,7 @@ private:
     // Steps: a few calls at a time, then what follows.
     void begin(std::string step, Next next);
     void start(std::unique_ptr<Call> call, const std::string& text);
-    void agree(wire::AgreementKind kind, std::uint64_t flags, std::uint64_t fingerprint);
+    void agree(wire::AgreementKind kind, std::uint64_t flags, engine::WorldPlan plan = {});
     void finish_step();
     void check(Call& call);
     void check_receive(const Call& call);
@@ -84,12 +84,11 @@ private:
     // workload_worlds.cpp
     void gather_leavers();
     void agree_on_checkpoint(std::vector<Rank> leavers);
-    void await_view(const runtime::Outcome& agreed, std::vector<Rank> excluded, bool grows);
-    void follow(const runtime::Outcome& agreed, const std::vector<Rank>& excluded, bool grows);
+    void await_view();
+    void follow(const runtime::Outcome& agreed);
     void recover(const Error& error);
     void shrink();
     void stop();
-    runtime::Outcome outcome() noexcept;
 
     Rules* rules_;
     std::size_t machine_;

@@ -28,50 +28,36 @@ void Workload::gather_leavers() {
 }
 
 void Workload::agree_on_checkpoint(std::vector<Rank> leavers) {
-    const std::uint64_t fingerprint = leavers.size();
-    begin("agrees on a checkpoint", [this, leavers = std::move(leavers)]() mutable {
-        await_view(outcome(), std::move(leavers), true);
-    });
-    agree(wire::AgreementKind::checkpoint, 0, fingerprint);
+    begin("agrees on a checkpoint", [this] { await_view(); });
+    agree(wire::AgreementKind::checkpoint, 0,
+          {.excluded = std::move(leavers), .grows = true, .sends_state = true});
     starting_ = false;
 }
 
-runtime::Outcome Workload::outcome() noexcept {
-    const engine::AgreeOperation& agreed = *last().agreement;
-    return {.lost = agreed.lost,
-            .epoch = agreed.epoch,
-            .creation = agreed.creation,
-            .words = agreed.agreed_words};
-}
-
-void Workload::await_view(const runtime::Outcome& agreed, std::vector<Rank> excluded, bool grows) {
+/// After an agreement on another world.
+void Workload::await_view() {
     step_ = "waits for a view";
-    Next next = [this, agreed, excluded = std::move(excluded), grows] {
-        follow(agreed, excluded, grows);
-    };
-    if (node_->members().view().epoch >= agreed.epoch) return next();
-    awaited_.emplace(agreed.epoch, std::move(next));
+    const runtime::Outcome agreed = runtime::outcome_of(*last().agreement);
+    if (node_->members().view().epoch >= agreed.epoch) return follow(agreed);
+    awaited_.emplace(agreed.epoch, [this, agreed] { follow(agreed); });
 }
 
 /// Makes the communicator that the ranks agreed on the world.
-void Workload::follow(const runtime::Outcome& agreed, const std::vector<Rank>& excluded,
-                      bool grows) {
+void Workload::follow(const runtime::Outcome& agreed) {
     engine::Context& parent = *world_;
+    const NodeId& self = node_->self().node;
     std::vector<NodeId> joiners;
     const View* const view = node_->members().view_of(agreed.epoch);
-    if (grows && view != nullptr) {
-        for (const Rank rank :
-             runtime::members_beyond(*view, parent, node_->self().node)) {
-            const auto member = std::ranges::find(view->members, rank, &Member::rank);
-            joiners.push_back(member->node);
+    if (agreed.plan.grows && view != nullptr) {
+        for (const Rank rank : runtime::members_beyond(*view, parent, self)) {
+            joiners.push_back(std::ranges::find(view->members, rank, &Member::rank)->node);
         }
     }
-    const runtime::Successor next =
-        runtime::successor_of(parent, node_->self().node, agreed, excluded, joiners);
+    const runtime::Successor next = runtime::successor_of(parent, self, agreed, joiners);
     parent.creations = std::max(parent.creations, agreed.creation + 1);
     if (!next.me) {
         say("leaves");
-        rules_->leaves(node_->self().node);
+        rules_->leaves(self);
         return quit();
     }
     round_ = std::max(round_, agreed.words[0]);
@@ -92,8 +78,8 @@ void Workload::recover(const Error& error) {
 
 void Workload::shrink() {
     node_->engine().revoke(*world_);
-    begin("shrinks", [this] { await_view(outcome(), {}, false); });
-    agree(wire::AgreementKind::shrink, 0, 0);
+    begin("shrinks", [this] { await_view(); });
+    agree(wire::AgreementKind::shrink, 0);
     starting_ = false;
 }
 

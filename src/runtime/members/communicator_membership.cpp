@@ -31,6 +31,7 @@ TaskOwner start_agreement(const Body& body, const AgreementTerms& terms) {
     operation.excluded = terms.excluded;
     operation.fingerprint = terms.fingerprint;
     operation.words = terms.words;
+    operation.plan = terms.plan;
     operation.timeout = body->node->collective_timeout();
     operation.newest = body->node->view().epoch;
     body->node->progress().post(*task);
@@ -55,11 +56,7 @@ Result<Agreed> take_agreed(Task& task) {
 Outcome outcome_of(TaskOwner task, const char* operation) {
     wait(*task, nullptr);
     if (const auto& failure = error(*task)) throw failure->within({.operation = operation});
-    const engine::AgreeOperation& agreed = *task->agreement;
-    return {.lost = agreed.lost,
-            .epoch = agreed.epoch,
-            .creation = agreed.creation,
-            .words = agreed.agreed_words};
+    return runtime::outcome_of(*task->agreement);
 }
 
 }  // namespace
@@ -80,18 +77,20 @@ Outcome agree_to_shrink(const Body& body) {
     }
 }
 
-Made rebuilt(const Body& body, const Outcome& agreed, const std::vector<Rank>& excluded,
-             std::span<const Rank> added) {
+Made rebuilt(const Body& body, const Outcome& agreed) {
     NodeBody& node = *body->node;
     node.wait_view(agreed.epoch);
+    const std::vector<Rank> added = agreed.plan.grows
+                                        ? node.members_beyond(*body->context, agreed.epoch)
+                                        : agreed.plan.added;
     Made made;
     std::shared_ptr<OwnedContext> owned;
     {
         const NodeAccess access(node);
         node.check_not_aborted("making a communicator");
         engine::Context& parent = *body->context;
-        const runtime::Successor next = runtime::successor_of(
-            parent, node.id(), agreed, excluded, node.nodes_of(added, agreed.epoch));
+        const runtime::Successor next = runtime::successor_of(parent, node.id(), agreed,
+                                                              node.nodes_of(added, agreed.epoch));
         for (std::size_t i = next.first_joiner; i < next.nodes.size(); ++i) {
             made.joined.push_back(static_cast<int>(i));
         }
@@ -160,7 +159,15 @@ Work<Agreed> Communicator::agree(std::uint64_t flags) const {
 
 Communicator Communicator::shrink() const {
     const auto agreed = detail::agree_to_shrink(body());
-    return Communicator(detail::rebuilt(body(), agreed, {}, {}).body);
+    const detail::Made made = detail::rebuilt(body(), agreed);
+    if (!made.body) {
+        throw Error(Errc::revoked,
+                    "an earlier call, which this one completes, made a communicator without this "
+                    "rank",
+                    {.operation = "shrink"});
+    }
+    if (agreed.plan.sends_state) detail::welcome_joiners(made);
+    return Communicator(made.body);
 }
 
 Communicator Communicator::rebuilt_excluding(std::span<const std::int64_t> ranks) const {
@@ -168,15 +175,16 @@ Communicator Communicator::rebuilt_excluding(std::span<const std::int64_t> ranks
     const auto agreed = detail::agree_on(body(),
                                          {.what = wire::AgreementKind::exclude,
                                           .excluded = excluded,
-                                          .fingerprint = fingerprint_of(excluded)},
+                                          .fingerprint = fingerprint_of(excluded),
+                                          .plan = {.excluded = excluded}},
                                          "rebuild_excluding");
-    return Communicator(detail::rebuilt(body(), agreed, excluded, {}).body);
+    return Communicator(detail::rebuilt(body(), agreed).body);
 }
 
 Communicator Communicator::grow() const {
-    const auto agreed = detail::agree_on(body(), {.what = wire::AgreementKind::grow}, "grow");
-    const auto added = body()->node->members_beyond(*body()->context, agreed.epoch);
-    return Communicator(detail::rebuilt(body(), agreed, {}, added).body);
+    const auto agreed = detail::agree_on(
+        body(), {.what = wire::AgreementKind::grow, .plan = {.grows = true}}, "grow");
+    return Communicator(detail::rebuilt(body(), agreed).body);
 }
 
 Communicator Communicator::rebuilt_adding(std::span<const std::int64_t> members) const {
@@ -191,9 +199,12 @@ Communicator Communicator::rebuilt_adding(std::span<const std::int64_t> members)
         added.emplace_back(static_cast<std::uint32_t>(member));
     }
     const auto agreed = detail::agree_on(
-        body(), {.what = wire::AgreementKind::grow, .fingerprint = fingerprint_of(added)},
+        body(),
+        {.what = wire::AgreementKind::grow,
+         .fingerprint = fingerprint_of(added),
+         .plan = {.added = added}},
         "rebuild_adding");
-    return Communicator(detail::rebuilt(body(), agreed, {}, added).body);
+    return Communicator(detail::rebuilt(body(), agreed).body);
 }
 
 std::vector<int> Communicator::members() const {

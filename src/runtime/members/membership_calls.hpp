@@ -20,6 +20,7 @@ struct AgreementTerms {
     std::vector<Rank> excluded{};
     std::uint64_t fingerprint = 0;
     wire::AgreementWords words{};
+    engine::WorldPlan plan{};
 };
 
 using runtime::Outcome;
@@ -36,10 +37,11 @@ struct Made {
     std::vector<int> joined{};  // ranks in it
 };
 
-/// Makes the communicator that the ranks of `body` agreed on: those that are neither lost nor
-/// excluded, then the members `added`, which learn of it. If `body` is the node's newest world,
-/// the new one takes its place.
-Made rebuilt(const Body& body, const Outcome& agreed, const std::vector<Rank>& excluded,
-             std::span<const Rank> added);
+/// Makes the communicator that the ranks of `body` agreed on, see Outcome::plan; members that join
+/// learn of it. If `body` is the node's newest world, the new one takes its place.
+Made rebuilt(const Body& body, const Outcome& agreed);
+
+/// After a checkpoint: sends the application's state to the members that join.
+void welcome_joiners(const Made& made);
 
 }  // namespace nexar::detail

@@ -36,8 +36,18 @@ std::vector<Rank> members_beyond(const View& view, const engine::Context& contex
     return beyond;
 }
 
+Outcome outcome_of(const engine::AgreeOperation& agreed) {
+    return {.lost = agreed.lost,
+            .epoch = agreed.epoch,
+            .creation = agreed.creation,
+            .words = agreed.agreed_words,
+            .plan = agreed.plan,
+            .resumed = agreed.resumed};
+}
+
 Successor successor_of(const engine::Context& parent, const NodeId& self, const Outcome& agreed,
-                       std::span<const Rank> excluded, std::span<const NodeId> joiners) {
+                       std::span<const NodeId> joiners) {
+    const std::vector<Rank>& excluded = agreed.plan.excluded;
     Successor made;
     made.nodes.reserve(parent.pairs.size() + joiners.size());
     for (std::uint32_t rank = 0; rank < parent.pairs.size(); ++rank) {

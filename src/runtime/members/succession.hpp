@@ -9,6 +9,7 @@
 #include "base/identity.hpp"
 #include "base/types.hpp"
 #include "base/view.hpp"
+#include "engine/agreement.hpp"
 #include "engine/context.hpp"
 #include "runtime/members/node_members.hpp"
 #include "schedule/links.hpp"
@@ -25,7 +26,11 @@ struct Outcome {
     Epoch epoch{};
     std::uint64_t creation = 0;
     wire::AgreementWords words{};
+    engine::WorldPlan plan{};
+    bool resumed = false;  // see engine::AgreeOperation
 };
+
+Outcome outcome_of(const engine::AgreeOperation& agreed);
 
 /// True if the node is a member of the communicator; `self` is the node that has it.
 bool contains(const engine::Context& context, const NodeId& self, const NodeId& node) noexcept;
@@ -48,7 +53,7 @@ struct Successor {
 
 /// The ranks of `parent` that are neither lost nor excluded, then the nodes that join.
 Successor successor_of(const engine::Context& parent, const NodeId& self, const Outcome& agreed,
-                       std::span<const Rank> excluded, std::span<const NodeId> joiners);
+                       std::span<const NodeId> joiners);
 
 /// The links between nodes that are or were members.
 schedule::Links links_among(const NodeMembers& members, std::span<const NodeId> nodes);
