@@ -175,15 +175,15 @@ void Agreements::start(ContextId context, AgreeOperation& operation) {
                                 "{}; the other ranks must call them too",
                                 kMaxUndecided, undecided->number));
     }
-    forget_old(*group);
     operation.context_id = context;
+    operation.resumed = false;
+    if (operation.what == wire::AgreementKind::shrink) {
+        if (Instance* const last = unfinished(*group)) return resume(*group, *last, operation);
+    }
+    forget_old(*group);
     operation.number = group->started++;
-    operation.started = now_;
-    const bool endless = operation.timeout > TimePoint::max() - now_;
-    operation.deadline = endless ? TimePoint::max() : now_ + operation.timeout;
-    operation.ask_at = endless ? TimePoint::max() : now_ + operation.timeout / 2;
     Instance& instance = make(*group, operation.number);
-    instance.operation = &operation;
+    instance.plan = operation.plan;
     instance.call = wire::AgreementCall{.kind = operation.what,
                                         .flags = operation.flags,
                                         .fingerprint = operation.fingerprint,
@@ -191,10 +191,43 @@ void Agreements::start(ContextId context, AgreeOperation& operation) {
                                         .newest = operation.newest,
                                         .words = operation.words,
                                         .excluded = operation.excluded};
-    pending_.push_back(&operation);
+    wait(instance, operation);
     std::erase_if(instance.states,
                   [&](const auto& entry) { return names(operation.excluded, entry.first); });
     join(*group, instance);
+}
+
+void Agreements::wait(Instance& instance, AgreeOperation& operation) {
+    operation.started = now_;
+    const bool endless = operation.timeout > TimePoint::max() - now_;
+    operation.deadline = endless ? TimePoint::max() : now_ + operation.timeout;
+    operation.ask_at = endless ? TimePoint::max() : now_ + operation.timeout / 2;
+    instance.operation = &operation;
+    pending_.push_back(&operation);
+}
+
+/// The last call of this rank, if it makes a communicator and this rank does not know its result.
+Agreements::Instance* Agreements::unfinished(Group& group) {
+    if (group.started == 0) return nullptr;
+    Instance* const last = find(group, group.started - 1);
+    const bool open = last != nullptr && last->abandoned && last->call &&
+                      last->call->kind != wire::AgreementKind::agree;
+    return open ? last : nullptr;
+}
+
+void Agreements::resume(Group& group, Instance& instance, AgreeOperation& operation) {
+    instance.abandoned = false;
+    operation.resumed = true;
+    operation.number = instance.number;
+    operation.plan = instance.plan;
+    wait(instance, operation);
+    if (instance.decided) finish(group, instance);
+}
+
+/// Ends the operation of this rank before the decision.
+void Agreements::abandon(Instance& instance, Error error) {
+    if (instance.operation != nullptr) instance.abandoned = true;
+    detach(instance, std::move(error));
 }
 
 /// Ends the operation of this rank. The agreement goes on without it.
@@ -211,7 +244,7 @@ void Agreements::cancel(AgreeOperation& operation) {
     Group* const group = find(operation.context_id);
     Instance* const instance = group == nullptr ? nullptr : find(*group, operation.number);
     NEXAR_ASSERT(instance != nullptr && instance->operation == &operation);
-    detach(*instance, Error(Errc::cancelled,
+    abandon(*instance, Error(Errc::cancelled,
                             fmt::format("rank {} cancelled {} #{}", group->me.value(),
                                         agreement_text(instance->made_call()), instance->number),
                             {.rank = public_rank(group->me)}));
@@ -219,7 +252,7 @@ void Agreements::cancel(AgreeOperation& operation) {
 
 void Agreements::end_all(const Error& error) {
     for (const auto& [id, group] : groups_) {
-        for (Instance& instance : group->instances) detach(instance, error);
+        for (Instance& instance : group->instances) abandon(instance, error);
     }
 }
 
@@ -284,7 +317,7 @@ void Agreements::cannot_reach(const NodeId& node, const Error& error) {
             const auto first = coordinator(*group, excluded);
             if (!takes_part(*group, rank, excluded)) continue;
             const bool needed = epoch_ == Epoch(0) || first == rank || first == group->me;
-            if (needed) detach(instance, error.within({.rank = public_rank(rank)}));
+            if (needed) abandon(instance, error.within({.rank = public_rank(rank)}));
         }
     }
 }
@@ -297,7 +330,7 @@ void Agreements::advance(TimePoint now) {
         if (now < operation->deadline) continue;
         Group* const group = find(operation->context_id);
         Instance& instance = *find(*group, operation->number);
-        detach(instance, too_late(*group, instance));
+        abandon(instance, too_late(*group, instance));
     }
 }
 

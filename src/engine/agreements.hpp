@@ -44,7 +44,9 @@ namespace nexar::engine {
 /// make two ranks return different values.
 ///
 /// A rank keeps taking part after its operation has ended (it returned, timed out or was cancelled)
-/// and after its communicator has ended, as long as others may need it.
+/// and after its communicator has ended, as long as others may need it. If its operation ended with
+/// an error before the decision, the others may get a result and go on in a new communicator. So
+/// the next shrink of that rank completes the same number, and gets the same result.
 class Agreements {
 public:
     class Owner {
@@ -116,7 +118,9 @@ private:
         std::optional<wire::AgreementCall> call{};  // of this rank, once it was made
         std::optional<wire::AgreementValue> stored{};
         Epoch stored_in{};
-        bool decided = false;  // `stored` is the decision
+        bool decided = false;    // `stored` is the decision
+        bool abandoned = false;  // the operation ended before the decision
+        WorldPlan plan{};        // of the operation
         /// The last state of each other rank in the view, until the decision. One of this view
         /// counts, one of a newer view will count; one of an older view shows what the rank called.
         std::map<Rank, wire::Agreement> states{};
@@ -167,6 +171,10 @@ private:
     std::optional<Rank> view_rank_of(const NodeId& node, const Group* parent) const;
     void learn_view_ranks(Group& group, const Group* parent = nullptr) const;
     void detach(Instance& instance, std::optional<Error> error);
+    void abandon(Instance& instance, Error error);
+    static Instance* unfinished(Group& group);
+    void resume(Group& group, Instance& instance, AgreeOperation& operation);
+    void wait(Instance& instance, AgreeOperation& operation);
     Error too_late(const Group& group, const Instance& instance) const;
     void ask(AgreeOperation& operation);
 
@@ -184,6 +192,7 @@ private:
     wire::AgreementValue choose(const Group& group, const Instance& instance) const;
     void count(Group& group, Instance& instance);
     void decide(Group& group, Instance& instance, const wire::AgreementValue& value);
+    void finish(Group& group, Instance& instance);
 
     // agreements_in.cpp
     static Result<void> check(const Group& group, Rank from, const wire::Agreement& frame);

@@ -228,12 +228,20 @@ void Agreements::decide(Group& group, Instance& instance, const wire::AgreementV
             send(group, instance, rank, wire::AgreementStep::decision);
         }
     }
-    if (value.code != Errc{}) {
-        detach(instance, Error(value.code, value.text, {.rank = public_rank(group.me)}));
-        return propose_next(group);
+    if (value.code == Errc{}) {
+        group.creation = std::max(group.creation, value.creation);
+        if (!group.ended) owner_->agreed(group.id, value.creation);
     }
-    group.creation = std::max(group.creation, value.creation);
-    if (!group.ended) owner_->agreed(group.id, value.creation);
+    finish(group, instance);
+    propose_next(group);
+}
+
+/// Ends the operation of this rank with the decision.
+void Agreements::finish(Group& group, Instance& instance) {
+    const wire::AgreementValue value = *instance.stored;
+    if (value.code != Errc{}) {
+        return detach(instance, Error(value.code, value.text, {.rank = public_rank(group.me)}));
+    }
     if (AgreeOperation* const operation = instance.operation) {
         operation->agreed_flags = value.flags;
         operation->lost = value.lost;
@@ -248,7 +256,6 @@ void Agreements::decide(Group& group, Instance& instance, const wire::AgreementV
         }
     }
     detach(instance, std::nullopt);
-    propose_next(group);
 }
 
 void Agreements::propose_next(Group& group) {

@@ -93,6 +93,9 @@ void Engine::end_context(Context& context) {
     recording_.communicator(EventKind::communicator_ended, context);
     const ContextId id = context.id;
     if (context.creations != 0) ended_parents_.insert(id);
+    // A peer's introduction may still be on its way. A node that joined does not know the
+    // communicator that its first world was made from, and makes no other one from it.
+    if (!contexts_.contains(context.origin.parent)) ended_parents_.insert(context.origin.parent);
     contexts_.erase(id);
 }
 

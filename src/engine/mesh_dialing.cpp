@@ -169,7 +169,7 @@ void Mesh::close_others(Way& way, const Candidate* kept, std::string_view why) {
 }
 
 std::optional<TimePoint> Mesh::next_deadline() const {
-    if (quiet_) return std::nullopt;
+    if (quiet_ || closing_) return std::nullopt;  // turn() does nothing any more
     std::optional<TimePoint> due;
     const auto at = [&](TimePoint time) { due = due ? std::min(*due, time) : time; };
     const auto slot = slot_free_at(now_);

@@ -23,6 +23,7 @@
 #include "runtime/join/seed_line.hpp"
 #include "runtime/link_offers.hpp"
 #include "runtime/members/node_members.hpp"
+#include "runtime/members/succession.hpp"
 #include "runtime/progress.hpp"
 #include "runtime/rpc_service.hpp"
 #include "runtime/task.hpp"
@@ -305,8 +306,7 @@ private:
     std::uint32_t senders_ = 0;        // members that send the state to this node
     std::uint32_t state_senders_ = 0;  // members, including this one, that send it to others
     std::vector<int> failed_;
-    Epoch unlinked_epoch_{};  // see epoch_with_others()
-    TimePoint unlinked_since_{};
+    runtime::Readiness readiness_;
     std::vector<Task*> failure_waiters_;
     struct Waiter {
         const std::function<bool()>* ready = nullptr;

@@ -229,6 +229,11 @@ Result<ClusterCa> StateDirectory::existing_ca() const {
 }
 
 Result<ClusterCa> StateDirectory::ca(WallTime now) const {
+    return ca(now, [] { return new_cluster_id(); });
+}
+
+Result<ClusterCa> StateDirectory::ca(WallTime now,
+                                     const std::function<Result<ClusterId>()>& new_cluster) const {
     NEXAR_TRY_VALUE(kept, kept_ca());
     if (kept) return std::move(*kept);
     // Write the key first: if the seed is killed before it writes the certificate, the next start
@@ -242,7 +247,7 @@ Result<ClusterCa> StateDirectory::ca(WallTime now) const {
         }));
         key = std::move(fresh);
     }
-    NEXAR_TRY_VALUE(cluster, new_cluster_id());
+    NEXAR_TRY_VALUE(cluster, new_cluster());
     NEXAR_TRY_VALUE(made, ClusterCa::create(cluster, std::move(*key), now));
     const std::string pem = made.certificate().to_pem();
     NEXAR_TRY(write_private_file(file("ca.pem"), std::as_bytes(std::span(pem))));

@@ -51,6 +51,9 @@ public:
     /// Reads the CA, or creates it if there is none yet. If a process is killed at any point of the
     /// creation, the next call completes it.
     Result<ClusterCa> ca(WallTime now) const;
+    /// The same with another source of the id of a new cluster.
+    Result<ClusterCa> ca(WallTime now,
+                         const std::function<Result<ClusterId>()>& new_cluster) const;
     /// Fails with bad_config if there is none yet.
     Result<ClusterCa> existing_ca() const;
     /// Copies the CA of another directory, which may have no other files. Fails with bad_config if

@@ -37,6 +37,10 @@ bool is_misspelled(const CLI::App& app, int argc, char** argv) {
         const auto nested = command->get_subcommands([](const CLI::App*) { return true; });
         if (nested.empty() || word.starts_with('-')) return false;
         const auto found = std::ranges::find(nested, word, &CLI::App::get_name);
+        // `nexar sim` takes an operation or a command.
+        const auto words =
+            command->get_options([](const CLI::Option* one) { return one->get_positional(); });
+        if (found == nested.end() && !words.empty()) return false;
         if (found != nested.end()) {
             command = *found;
             continue;

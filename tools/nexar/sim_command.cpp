@@ -47,9 +47,12 @@ Result<std::string> simulated(const CollectiveQuestion& question, const Invocati
 
 void add_sim_command(CLI::App& app, Invocation& invocation) {
     CLI::App* const command =
-        app.add_subcommand("sim", "Simulates a collective on a fabric of any size");
+        app.add_subcommand("sim", "Simulates a collective on a fabric, or a cluster under faults");
     auto question = std::make_shared<CollectiveQuestion>();
     add_collective_options(*command, *question);
+    // CLI11 would also require it of `sim chaos`.
+    command->get_option("operation")->required(false);
+    const CLI::App* const chaos = add_chaos_command(*command, invocation);
     set_help(*command, "OPERATION [OPTIONS]",
              "Simulates every step of every rank on a virtual clock, without data: each rank sends "
              "one message, receives one message and folds one message at a time.\n"
@@ -61,9 +64,13 @@ void add_sim_command(CLI::App& app, Invocation& invocation) {
              "Examples:\n"
              "  nexar sim all_reduce --world 4096 --bytes 64MiB --latency 10us --bandwidth "
              "100Gbps\n"
-             "  nexar sim barrier --world 1000 --latency 5us");
-    command->callback(
-        [question, &invocation] { invocation.exit_code = say(simulated(*question, invocation)); });
+             "  nexar sim barrier --world 1000 --latency 5us\n"
+             "  nexar sim chaos --seed 7 --nodes 16");
+    command->callback([question, chaos, command, &invocation] {
+        if (command->got_subcommand(chaos)) return;
+        if (question->operation.empty()) throw CLI::RequiredError("operation");
+        invocation.exit_code = say(simulated(*question, invocation));
+    });
 }
 
 }  // namespace nexar

@@ -56,6 +56,7 @@ void DatagramHost::take_refusal(const Datagram& refused) {
     constexpr std::size_t kQuoted = 64;  // as a UDP socket reads
     const std::span<const std::byte> bytes(refused.bytes);
     endpoint_->refused(world().now(), refused.to, bytes.first(std::min(bytes.size(), kQuoted)));
+    touch();
 }
 
 Result<port::LinkId> DatagramHost::dial(const Address& remote,
@@ -86,6 +87,7 @@ void DatagramHost::arrive(std::shared_ptr<Datagram> datagram) {
     if (inbox_bytes_ + datagram->bytes.size() > inbox_limit) return;
     inbox_bytes_ += datagram->bytes.size();
     inbox_.push_back(std::move(datagram));
+    touch();
 }
 
 bool DatagramHost::on_ready(TimePoint now) {

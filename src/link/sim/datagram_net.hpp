@@ -40,6 +40,8 @@ public:
     /// Kills the process of a host: it gets no more turns, and the machine refuses datagrams to it
     /// (ICMP port unreachable). A refusal travels back like any datagram.
     void kill_process(DatagramHost& host);
+    /// The machine of a process that was killed refuses nothing any more.
+    static void switch_machine_off(DatagramHost& host) { host.refuses_ = false; }
 
     /// The default for all paths.
     DatagramWeather weather{};

@@ -31,6 +31,7 @@ TaskOwner start_agreement(const Body& body, const AgreementTerms& terms) {
     operation.excluded = terms.excluded;
     operation.fingerprint = terms.fingerprint;
     operation.words = terms.words;
+    operation.plan = terms.plan;
     operation.timeout = body->node->collective_timeout();
     operation.newest = body->node->view().epoch;
     body->node->progress().post(*task);
@@ -55,25 +56,7 @@ Result<Agreed> take_agreed(Task& task) {
 Outcome outcome_of(TaskOwner task, const char* operation) {
     wait(*task, nullptr);
     if (const auto& failure = error(*task)) throw failure->within({.operation = operation});
-    const engine::AgreeOperation& agreed = *task->agreement;
-    return {.lost = agreed.lost,
-            .epoch = agreed.epoch,
-            .creation = agreed.creation,
-            .words = agreed.agreed_words};
-}
-
-/// The ranks of a communicator that are neither lost nor excluded.
-std::vector<std::uint32_t> others(std::size_t size, const std::vector<Rank>& lost,
-                                  const std::vector<Rank>& excluded) {
-    std::vector<std::uint32_t> ranks;
-    ranks.reserve(size);
-    for (std::uint32_t rank = 0; rank < size; ++rank) {
-        const auto is = [&](Rank one) { return one.value() == rank; };
-        if (!std::ranges::any_of(lost, is) && !std::ranges::any_of(excluded, is)) {
-            ranks.push_back(rank);
-        }
-    }
-    return ranks;
+    return runtime::outcome_of(*task->agreement);
 }
 
 }  // namespace
@@ -94,55 +77,37 @@ Outcome agree_to_shrink(const Body& body) {
     }
 }
 
-Made rebuilt(const Body& body, const Outcome& agreed, const std::vector<Rank>& excluded,
-             std::span<const Rank> added) {
+Made rebuilt(const Body& body, const Outcome& agreed) {
     NodeBody& node = *body->node;
     node.wait_view(agreed.epoch);
+    const std::vector<Rank> added = agreed.plan.grows
+                                        ? node.members_beyond(*body->context, agreed.epoch)
+                                        : agreed.plan.added;
     Made made;
-    std::vector<NodeId> joiners;
     std::shared_ptr<OwnedContext> owned;
     {
         const NodeAccess access(node);
         node.check_not_aborted("making a communicator");
         engine::Context& parent = *body->context;
-        const auto ranks = others(parent.pairs.size(), agreed.lost, excluded);
-        std::vector<NodeId> nodes;
-        nodes.reserve(ranks.size() + added.size());
-        for (const std::uint32_t rank : ranks) {
-            const engine::Pair* const pair = parent.pairs[rank];
-            nodes.push_back(pair == nullptr ? node.id() : pair->peer->node);
+        const runtime::Successor next = runtime::successor_of(parent, node.id(), agreed,
+                                                              node.nodes_of(added, agreed.epoch));
+        for (std::size_t i = next.first_joiner; i < next.nodes.size(); ++i) {
+            made.joined.push_back(static_cast<int>(i));
         }
-        joiners = node.nodes_of(added, agreed.epoch);
-        for (std::size_t i = 0; i < joiners.size(); ++i) {
-            made.joined.push_back(static_cast<int>(nodes.size() + i));
-        }
-        nodes.insert(nodes.end(), joiners.begin(), joiners.end());
-        if (nodes.size() < node.min_world()) {
+        if (next.nodes.size() < node.min_world()) {
             throw Error(Errc::membership_changed,
                         fmt::format("only {} ranks are left, and the setting min_world is {}",
-                                    nodes.size(), node.min_world()));
+                                    next.nodes.size(), node.min_world()));
         }
-        const auto me = std::ranges::find(nodes, node.id());
-        if (me == nodes.end()) {
-            parent.creations = std::max(parent.creations, agreed.creation + 1);
-            return made;
-        }
-        // Groups that exclude each other agree on the same numbers.
-        std::uint64_t colour = excluded.size();
-        for (const Rank rank : excluded) colour = mixed(colour ^ rank.value());
-        const wire::ContextOrigin origin{.parent = parent.id,
-                                         .creation = agreed.creation,
-                                         .colour = colour,
-                                         .epoch = agreed.epoch};
         parent.creations = std::max(parent.creations, agreed.creation + 1);
+        if (!next.me) return made;
         schedule::Profile profile = parent.collectives.profile;
-        profile.links = node.links_among(nodes);
+        profile.links = node.links_among(next.nodes);
         profile.memory.slot_bytes = 0;  // a communicator has its own
         profile.memory.buffer_bytes = 0;
-        engine::Context& context =
-            node.make_context(nodes, static_cast<std::size_t>(me - nodes.begin()), origin, profile);
+        engine::Context& context = node.make_context(next.nodes, *next.me, next.origin, profile);
         owned = std::make_shared<OwnedContext>(node, context);
-        node.offer_world(access.engine(), joiners, nodes, context);
+        node.offer_world(access.engine(), next.joiners(), next.nodes, context);
     }
     made.body = std::make_shared<CommunicatorBody>(body->node, owned);
     node.replace_world(*body->context, owned);
@@ -194,7 +159,15 @@ Work<Agreed> Communicator::agree(std::uint64_t flags) const {
 
 Communicator Communicator::shrink() const {
     const auto agreed = detail::agree_to_shrink(body());
-    return Communicator(detail::rebuilt(body(), agreed, {}, {}).body);
+    const detail::Made made = detail::rebuilt(body(), agreed);
+    if (!made.body) {
+        throw Error(Errc::revoked,
+                    "an earlier call, which this one completes, made a communicator without this "
+                    "rank",
+                    {.operation = "shrink"});
+    }
+    if (agreed.plan.sends_state) detail::welcome_joiners(made);
+    return Communicator(made.body);
 }
 
 Communicator Communicator::rebuilt_excluding(std::span<const std::int64_t> ranks) const {
@@ -202,15 +175,16 @@ Communicator Communicator::rebuilt_excluding(std::span<const std::int64_t> ranks
     const auto agreed = detail::agree_on(body(),
                                          {.what = wire::AgreementKind::exclude,
                                           .excluded = excluded,
-                                          .fingerprint = fingerprint_of(excluded)},
+                                          .fingerprint = fingerprint_of(excluded),
+                                          .plan = {.excluded = excluded}},
                                          "rebuild_excluding");
-    return Communicator(detail::rebuilt(body(), agreed, excluded, {}).body);
+    return Communicator(detail::rebuilt(body(), agreed).body);
 }
 
 Communicator Communicator::grow() const {
-    const auto agreed = detail::agree_on(body(), {.what = wire::AgreementKind::grow}, "grow");
-    const auto added = body()->node->members_beyond(*body()->context, agreed.epoch);
-    return Communicator(detail::rebuilt(body(), agreed, {}, added).body);
+    const auto agreed = detail::agree_on(
+        body(), {.what = wire::AgreementKind::grow, .plan = {.grows = true}}, "grow");
+    return Communicator(detail::rebuilt(body(), agreed).body);
 }
 
 Communicator Communicator::rebuilt_adding(std::span<const std::int64_t> members) const {
@@ -225,9 +199,12 @@ Communicator Communicator::rebuilt_adding(std::span<const std::int64_t> members)
         added.emplace_back(static_cast<std::uint32_t>(member));
     }
     const auto agreed = detail::agree_on(
-        body(), {.what = wire::AgreementKind::grow, .fingerprint = fingerprint_of(added)},
+        body(),
+        {.what = wire::AgreementKind::grow,
+         .fingerprint = fingerprint_of(added),
+         .plan = {.added = added}},
         "rebuild_adding");
-    return Communicator(detail::rebuilt(body(), agreed, {}, added).body);
+    return Communicator(detail::rebuilt(body(), agreed).body);
 }
 
 std::vector<int> Communicator::members() const {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/agreement.hpp"
+#include "runtime/members/succession.hpp"
 #include "runtime/node_body.hpp"
 #include "runtime/task.hpp"
 
@@ -19,15 +20,10 @@ struct AgreementTerms {
     std::vector<Rank> excluded{};
     std::uint64_t fingerprint = 0;
     wire::AgreementWords words{};
+    engine::WorldPlan plan{};
 };
 
-/// What the ranks agreed on.
-struct Outcome {
-    std::vector<Rank> lost{};
-    Epoch epoch{};
-    std::uint64_t creation = 0;
-    wire::AgreementWords words{};
-};
+using runtime::Outcome;
 
 TaskOwner start_agreement(const Body& body, const AgreementTerms& terms);
 /// Waits for the agreement. Throws its error.
@@ -41,10 +37,11 @@ struct Made {
     std::vector<int> joined{};  // ranks in it
 };
 
-/// Makes the communicator that the ranks of `body` agreed on: those that are neither lost nor
-/// excluded, then the members `added`, which learn of it. If `body` is the node's newest world,
-/// the new one takes its place.
-Made rebuilt(const Body& body, const Outcome& agreed, const std::vector<Rank>& excluded,
-             std::span<const Rank> added);
+/// Makes the communicator that the ranks of `body` agreed on, see Outcome::plan; members that join
+/// learn of it. If `body` is the node's newest world, the new one takes its place.
+Made rebuilt(const Body& body, const Outcome& agreed);
+
+/// After a checkpoint: sends the application's state to the members that join.
+void welcome_joiners(const Made& made);
 
 }  // namespace nexar::detail

@@ -82,6 +82,15 @@ Result<std::vector<int>> take_ranks(Task& task) {
 
 }  // namespace
 
+void welcome_joiners(const Made& made) {
+    if (made.joined.empty()) return;
+    const Communicator world(made.body);
+    NodeBody& node = *made.body->node;
+    const std::size_t kept = static_cast<std::size_t>(world.size()) - made.joined.size();
+    const std::size_t senders = std::min<std::size_t>(node.state_senders(), kept);
+    if (senders != 0) send_state(world, made.joined, node.state_hooks(), senders);
+}
+
 }  // namespace detail
 
 using detail::Body;
@@ -184,10 +193,12 @@ std::optional<WorldChange> Node::elastic_checkpoint() const {
         if (leaving[rank] != 0) leavers.emplace_back(rank);
     }
     const detail::Outcome agreed = detail::agree_on(
-        old, {.what = wire::AgreementKind::checkpoint, .fingerprint = leavers.size()},
+        old,
+        {.what = wire::AgreementKind::checkpoint,
+         .fingerprint = leavers.size(),
+         .plan = {.excluded = leavers, .grows = true, .sends_state = true}},
         "elastic_checkpoint");
-    const auto added = body_->members_beyond(*old->context, agreed.epoch);
-    const detail::Made made = detail::rebuilt(old, agreed, leavers, added);
+    const detail::Made made = detail::rebuilt(old, agreed);
     // A rank that leaves is alone in its new world.
     const auto alone = made.body ? std::nullopt : world.subgroup(std::array{world.rank()});
     WorldChange change{.old_world = world,
@@ -196,11 +207,7 @@ std::optional<WorldChange> Node::elastic_checkpoint() const {
                        .joined = made.joined};
     for (const Rank rank : leavers) change.left.push_back(public_rank(rank));
     for (const Rank rank : agreed.lost) change.lost.push_back(public_rank(rank));
-    const std::size_t kept = static_cast<std::size_t>(change.new_world.size()) - made.joined.size();
-    const std::size_t senders = std::min<std::size_t>(body_->state_senders(), kept);
-    if (made.body && !made.joined.empty() && senders != 0) {
-        detail::send_state(change.new_world, made.joined, body_->state_hooks(), senders);
-    }
+    if (made.body) detail::welcome_joiners(made);
     return change;
 }
 
@@ -215,8 +222,10 @@ void shrink_world(const std::shared_ptr<detail::NodeBody>& body,
     const Communicator world(old);
     try {
         const auto agreed = detail::agree_to_shrink(old);
-        if (agreed.lost.empty()) return body->end_recovery();
-        const detail::Made made = detail::rebuilt(old, agreed, {}, {});
+        if (agreed.lost.empty() && !agreed.resumed) return body->end_recovery();
+        const detail::Made made = detail::rebuilt(old, agreed);
+        if (!made.body) return body->end_recovery();
+        if (agreed.plan.sends_state) detail::welcome_joiners(made);
         WorldChange change{.old_world = world, .new_world = Communicator(made.body)};
         for (const Rank rank : agreed.lost) change.lost.push_back(public_rank(rank));
         if (on_change) on_change(change);

@@ -73,28 +73,12 @@ std::shared_ptr<OwnedContext> NodeBody::newest_world() {
     return world_;
 }
 
-/// How long a checkpoint waits for links to a member that has joined.
-constexpr Duration kLinkTime = std::chrono::seconds(5);
-
 std::uint64_t NodeBody::epoch_with_others(const engine::Context& context) {
     const Guard guard(progress());
-    const View& view = membership_.view();
-    bool others = false;
-    bool linked = true;
-    for (const Member& member : view.members) {
-        const bool inside = member.node == identity_.node ||
-                            std::ranges::any_of(context.pairs, [&](const engine::Pair* pair) {
-                                return pair != nullptr && pair->peer->node == member.node;
-                            });
-        if (inside) continue;
-        others = true;
-        linked =
-            linked &&
-            (lazy_ || (engine_.is_connected(member.node) && offers_.settled_with(member.node)));
-    }
-    if (!others) return 0;
-    if (std::exchange(unlinked_epoch_, view.epoch) != view.epoch) unlinked_since_ = now();
-    return linked || now() - unlinked_since_ >= kLinkTime ? view.epoch.value() : 0;
+    return readiness_.epoch_with_others(
+        now(), membership_.view(), context, identity_.node, [this](const NodeId& node) {
+            return lazy_ || (engine_.is_connected(node) && offers_.settled_with(node));
+        });
 }
 
 }  // namespace nexar::detail

@@ -8,8 +8,8 @@
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "runtime/collective_profile.hpp"
-#include "runtime/context_id.hpp"
 #include "runtime/members/held_ranks.hpp"
+#include "runtime/members/succession.hpp"
 #include "runtime/node_access.hpp"
 
 namespace nexar::detail {
@@ -71,23 +71,17 @@ void NodeBody::take_decided(TimePoint now, const membership::Decided& decided) {
 void NodeBody::take_new_worlds() {
     const auto offered = engine_.poll_new_world();
     if (!offered) return;
-    std::vector<NodeId> nodes;
-    nodes.reserve(offered->members.size());
-    for (const wire::WorldMember& one : offered->members) nodes.emplace_back(one.node);
-    const auto me = std::ranges::find(nodes, identity_.node);
-    const bool right = me != nodes.end() &&
-                       runtime::context_id(identity_.cluster, offered->origin) == offered->context;
-    if (!right) {
+    const auto next = runtime::accepted(*offered, identity_);
+    if (!next) {
         NEXAR_LOG_ERROR("a member named a world that does not contain this process");
         return;
     }
-    const auto profile = make_profile(links_among(nodes));
+    const auto profile = make_profile(links_among(next->nodes));
     if (!profile) {
         NEXAR_LOG_ERROR("this process cannot use its new world: {}", profile.error().cause());
         return;
     }
-    engine::Context& made = make_context(nodes, static_cast<std::size_t>(me - nodes.begin()),
-                                         offered->origin, *profile);
+    engine::Context& made = make_context(next->nodes, next->me.value(), next->origin, *profile);
     world_ = std::make_shared<OwnedContext>(*this, made);
     engine_.calls().set_world(made);
     senders_ = offered->senders;
@@ -95,13 +89,7 @@ void NodeBody::take_new_worlds() {
 }
 
 schedule::Links NodeBody::links_among(std::span<const NodeId> nodes) const {
-    std::vector<Member> members;
-    members.reserve(nodes.size());
-    for (const NodeId& node : nodes) {
-        const Member* const known = membership_.find(node);
-        members.push_back(known == nullptr ? Member{.node = node} : *known);
-    }
-    return runtime::links_of(members);
+    return runtime::links_among(membership_, nodes);
 }
 
 Rank NodeBody::public_own_rank() {
@@ -208,17 +196,9 @@ std::vector<NodeId> NodeBody::nodes_of(std::span<const Rank> members, Epoch epoc
 std::vector<Rank> NodeBody::members_beyond(const engine::Context& context, Epoch epoch) {
     wait_view(epoch);
     const runtime::Progress::Guard guard(progress());
-    std::vector<Rank> beyond;
     const View* const view = membership_.view_of(epoch);
-    if (view == nullptr) return beyond;
-    for (const Member& member : view->members) {
-        const bool inside = member.node == identity_.node ||
-                            std::ranges::any_of(context.pairs, [&](const engine::Pair* pair) {
-                                return pair != nullptr && pair->peer->node == member.node;
-                            });
-        if (!inside) beyond.push_back(member.rank);
-    }
-    return beyond;
+    if (view == nullptr) return {};
+    return runtime::members_beyond(*view, context, identity_.node);
 }
 
 int NodeBody::member_rank(const NodeId& node) const noexcept {
@@ -228,9 +208,7 @@ int NodeBody::member_rank(const NodeId& node) const noexcept {
 
 void NodeBody::offer_world(engine::Engine& engine, std::span<const NodeId> joiners,
                            std::span<const NodeId> members, const engine::Context& made) {
-    wire::NewWorld frame{.context = made.id, .origin = made.origin, .senders = state_senders_};
-    frame.members.reserve(members.size());
-    for (const NodeId& node : members) frame.members.push_back({node.bytes()});
+    const wire::NewWorld frame = runtime::offer_of(made, members, state_senders_);
     for (const NodeId& node : joiners) {
         if (node != identity_.node) engine.send_new_world(node, frame);
     }

@@ -95,7 +95,7 @@ Result<void> SeedServer::open_state(const SeedOptions& options, TimePoint now) {
         directory.sweep();
         const bool had_ca = directory.existing_ca().has_value();
         if (!options.ca_dir.empty()) NEXAR_TRY(directory.copy_ca(options.ca_dir));
-        NEXAR_TRY_VALUE(ca, directory.ca(wall));
+        NEXAR_TRY_VALUE(ca, directory.ca(wall, services_.new_cluster_id));
         NEXAR_TRY_VALUE(kept, directory.seed());
         NEXAR_TRY_VALUE(origin, directory.origin());
         if (kept) {

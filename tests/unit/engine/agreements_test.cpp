@@ -267,6 +267,33 @@ TEST(Agreements, counts_a_call_that_was_cancelled_or_timed_out) {
     EXPECT_EQ(calls[2].agreed_flags, 2U);
 }
 
+TEST(Agreements, shrink_completes_a_call_that_ended_before_the_decision) {
+    Ranks ranks(3);
+    std::array<AgreeOperation, 3> calls;
+    for (std::size_t i = 0; i < 3; ++i) {
+        calls[i].what = wire::AgreementKind::checkpoint;
+        calls[i].plan = {.excluded = {Rank(2)}, .grows = true};
+        ranks.start(i, calls[i]);
+    }
+    ranks.at(0).end_all(Error(Errc::minority_partition, "alone"));
+    EXPECT_TRUE(calls[0].error.has_value());
+    std::array<AgreeOperation, 2> again;
+    again[0].what = wire::AgreementKind::shrink;
+    ranks.start(0, again[0]);
+    ranks.deliver();
+    EXPECT_FALSE(calls[1].active || calls[2].active || again[0].active);
+    EXPECT_FALSE(again[0].error.has_value());
+    EXPECT_TRUE(again[0].resumed);
+    EXPECT_EQ(again[0].plan, calls[1].plan);
+    EXPECT_EQ(again[0].number, calls[1].number);
+    // It knows the result now, so the next call is another one.
+    again[1].what = wire::AgreementKind::shrink;
+    ranks.start(0, again[1]);
+    EXPECT_FALSE(again[1].resumed);
+    EXPECT_EQ(again[1].number, 1U);
+    ranks.at(0).cancel(again[1]);
+}
+
 TEST(Agreements, refuses_calls_that_others_are_too_far_behind) {
     Ranks ranks(2);
     std::deque<AgreeOperation> calls;

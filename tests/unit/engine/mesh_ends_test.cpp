@@ -175,5 +175,12 @@ TEST_F(OneMesh, names_silent_addresses_once_and_omits_loopback_of_another_host) 
                                       "; does a firewall let UDP pass both ways?");
 }
 
+TEST_F(OneMesh, wants_no_turn_after_it_was_closed) {
+    node_.adopt(view_);
+    EXPECT_TRUE(node_.mesh().next_deadline().has_value());
+    node_.mesh().close(Error(Errc::closed, "the node was closed"));
+    EXPECT_EQ(node_.mesh().next_deadline(), std::nullopt) << "nothing is dialed any more";
+}
+
 }  // namespace
 }  // namespace nexar::engine

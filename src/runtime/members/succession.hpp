@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/identity.hpp"
+#include "base/types.hpp"
+#include "base/view.hpp"
+#include "engine/agreement.hpp"
+#include "engine/context.hpp"
+#include "runtime/members/node_members.hpp"
+#include "schedule/links.hpp"
+#include "wire/context_messages.hpp"
+#include "wire/membership_messages.hpp"
+
+/// Which communicator takes the place of another one: the part of shrink(), grow() and
+/// elastic_checkpoint() that needs no thread. All ranks compute the same from what they agreed on.
+namespace nexar::runtime {
+
+/// What the ranks of a communicator agreed on.
+struct Outcome {
+    std::vector<Rank> lost{};
+    Epoch epoch{};
+    std::uint64_t creation = 0;
+    wire::AgreementWords words{};
+    engine::WorldPlan plan{};
+    bool resumed = false;  // see engine::AgreeOperation
+};
+
+Outcome outcome_of(const engine::AgreeOperation& agreed);
+
+/// True if the node is a member of the communicator; `self` is the node that has it.
+bool contains(const engine::Context& context, const NodeId& self, const NodeId& node) noexcept;
+
+/// The members of a view that are not in a communicator, ascending.
+std::vector<Rank> members_beyond(const View& view, const engine::Context& context,
+                                 const NodeId& self);
+
+/// The communicator that follows `parent`.
+struct Successor {
+    std::vector<NodeId> nodes{};      // by rank: those that stay, then those that join
+    std::size_t first_joiner = 0;     // nodes from here on have joined
+    std::optional<std::size_t> me{};  // nullopt: this node is not in it
+    wire::ContextOrigin origin{};
+
+    std::span<const NodeId> joiners() const noexcept {
+        return std::span(nodes).subspan(first_joiner);
+    }
+};
+
+/// The ranks of `parent` that are neither lost nor excluded, then the nodes that join.
+Successor successor_of(const engine::Context& parent, const NodeId& self, const Outcome& agreed,
+                       std::span<const NodeId> joiners);
+
+/// The links between nodes that are or were members.
+schedule::Links links_among(const NodeMembers& members, std::span<const NodeId> nodes);
+
+/// Tells nodes that have joined which communicator is their world.
+wire::NewWorld offer_of(const engine::Context& made, std::span<const NodeId> nodes,
+                        std::uint32_t senders);
+
+/// The communicator that other members have made for this node. nullopt: it does not contain this
+/// node, or its id is not the one that follows from its origin.
+std::optional<Successor> accepted(const wire::NewWorld& offered, const Identity& self);
+
+/// When a node is ready to take in members that have joined.
+class Readiness {
+public:
+    /// The epoch of the view, if it has members that are not in the communicator and `linked`
+    /// holds for all of them, or this node has waited for that long enough; else 0.
+    template <class Linked>
+    std::uint64_t epoch_with_others(TimePoint now, const View& view, const engine::Context& context,
+                                    const NodeId& self, const Linked& linked) {
+        bool others = false;
+        bool all = true;
+        for (const Member& member : view.members) {
+            if (contains(context, self, member.node)) continue;
+            others = true;
+            all = all && linked(member.node);
+        }
+        return others ? ready(now, view.epoch, all) : 0;
+    }
+
+private:
+    std::uint64_t ready(TimePoint now, Epoch epoch, bool linked) noexcept;
+
+    Epoch epoch_{};
+    TimePoint since_{};
+};
+
+}  // namespace nexar::runtime

@@ -1,0 +1,38 @@
+#include <gtest/gtest.h>
+
+#include "chaos/run.hpp"
+#include "sim/chaos_runs.hpp"
+#include "support/seed.hpp"
+
+namespace nexar::testing {
+namespace {
+
+TEST(Chaos, one_seed_twice) {
+    set_log_level(LogLevel::off);
+    const chaos::RunOptions options{.seed = test_seed(2)};
+    const chaos::RunResult first = chaos::run(options);
+    const chaos::RunResult second = chaos::run(options);
+    EXPECT_EQ(first.rule, "") << first.failure;
+    EXPECT_EQ(first.trace, second.trace);
+    EXPECT_EQ(first.steps, second.steps);
+    EXPECT_GE(first.elapsed, std::chrono::seconds(60));
+}
+
+TEST(Chaos, another_seed_is_another_run) {
+    set_log_level(LogLevel::off);
+    EXPECT_NE(chaos::run({.seed = 4, .nodes = 2}).trace, chaos::run({.seed = 5, .nodes = 2}).trace);
+}
+
+TEST(Chaos, keeps_its_promises) {
+    expect_promises_kept(test_seed(1), 25);
+}
+
+TEST(Chaos, sixteen_nodes_keep_their_promises) {
+    set_log_level(LogLevel::off);
+    const chaos::RunOptions options{.seed = test_seed(1), .nodes = 16};
+    const chaos::RunResult result = chaos::run(options);
+    EXPECT_EQ(result.rule, "") << chaos::summary_of(options, result);
+}
+
+}  // namespace
+}  // namespace nexar::testing
