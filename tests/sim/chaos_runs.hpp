@@ -28,7 +28,7 @@ inline void expect_promises_kept(std::uint64_t first, std::uint64_t seeds) {
         const chaos::RunResult result = chaos::run(options);
         EXPECT_EQ(result.rule, "") << chaos::summary_of(options, result)
                                    << "repeat it with: " << chaos::command_of(options);
-        failed += result.rule.empty() ? 0 : 1;
+        if (!result.rule.empty()) ++failed;
         faults += result.faults;
         views += result.views;
         operations += result.operations;

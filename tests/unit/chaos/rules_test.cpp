@@ -91,7 +91,7 @@ TEST_F(ChaosRules, forbid_the_eviction_of_a_member_that_only_one_other_cannot_re
 
 TEST_F(ChaosRules, find_two_sides_that_both_go_on) {
     conditions_.change(world_.now(), [&] {
-        for (const std::size_t other : {0, 1, 2}) {
+        for (std::size_t other = 0; other < 3; ++other) {
             conditions_.cut(3, other, true);
             conditions_.cut(other, 3, true);
         }
