@@ -72,7 +72,7 @@ void NodeBody::take_new_worlds() {
     const auto offered = engine_.poll_new_world();
     if (!offered) return;
     const auto next = runtime::accepted(*offered, identity_);
-    if (!next) {
+    if (!next || !next->me) {
         NEXAR_LOG_ERROR("a member named a world that does not contain this process");
         return;
     }
@@ -81,7 +81,7 @@ void NodeBody::take_new_worlds() {
         NEXAR_LOG_ERROR("this process cannot use its new world: {}", profile.error().cause());
         return;
     }
-    engine::Context& made = make_context(next->nodes, next->me.value(), next->origin, *profile);
+    engine::Context& made = make_context(next->nodes, *next->me, next->origin, *profile);
     world_ = std::make_shared<OwnedContext>(*this, made);
     engine_.calls().set_world(made);
     senders_ = offered->senders;
