@@ -256,11 +256,25 @@ void Agreements::end_all(const Error& error) {
     }
 }
 
+/// Forgets the communicators that have ended here and in which no other rank is left to ask.
+void Agreements::forget_deserted() {
+    std::erase_if(ended_, [this](ContextId id) {
+        const Group& group = *groups_.at(id);
+        if (!group.has_view_ranks) return false;
+        for (std::uint32_t i = 0; i < group.members.size(); ++i) {
+            if (Rank(i) != group.me && takes_part(group, Rank(i), {})) return false;
+        }
+        groups_.erase(id);
+        return true;
+    });
+}
+
 void Agreements::set_view(const View& view) {
     if (view.epoch <= epoch_) return;
     epoch_ = view.epoch;
     view_.clear();
     for (const Member& member : view.members) view_.emplace(member.node, member.rank);
+    forget_deserted();
     std::erase_if(early_, [&](const auto& entry) { return !view_.contains(entry.first); });
     for (const auto& [id, group] : groups_) {
         learn_view_ranks(*group);

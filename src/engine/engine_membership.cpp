@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "engine/engine.hpp"
@@ -31,13 +32,10 @@ Error error_of_loss(const Context& context) {
             {.rank = public_rank(context.lost.front().second)}};
 }
 
-Error lost_in(Epoch epoch) {
-    return {Errc::membership_changed, fmt::format("the peer was lost in epoch {}", epoch.value())};
-}
-
 }  // namespace
 
 void Engine::set_view(const View& view) {
+    forget_former_peers();
     view_ = view;
     for (const Member& member : view.members) {
         if (Peer* const peer = find(member.node)) peer->rank = member.rank;
@@ -46,6 +44,42 @@ void Engine::set_view(const View& view) {
         if (peer->evicted && in_view(peer->node)) peer->replaced = true;
     }
     agreements_.set_view(view);
+}
+
+/// Frees the peers that views before the current one lost. Those that the current one lost may
+/// still await their eviction.
+void Engine::forget_former_peers() {
+    std::erase_if(peers_, [this](const std::unique_ptr<Peer>& peer) {
+        const bool was_member = peer->rank || peer->evicted;
+        if (!was_member || (in_view(peer->node) && !peer->replaced) || is_needed(*peer)) {
+            return false;
+        }
+        if (!peer->replaced) former_.add(peer->node, peer->evicted);
+        return true;
+    });
+}
+
+/// True while anything refers to a former member: a communicator that contains it, a link, a call,
+/// or something that nobody has polled yet.
+bool Engine::is_needed(Peer& peer) {
+    if (peer.evicted && peer.settled) {
+        // Nothing of it is delivered any more, so nobody waits for what it said in communicators
+        // that this side has not made.
+        std::erase_if(peer.pairs, [this](const auto& entry) {
+            if (entry.second->context != nullptr) return false;
+            messages_.clear(*entry.second);
+            return true;
+        });
+        peer.last_pair = nullptr;
+    }
+    const PeerMessages& messages = peer.messages;
+    const PeerCalls& calls = peer.calls;
+    const PeerMembership& membership = peer.membership;
+    return !peer.pairs.empty() || peer.transfers.in_use() || !messages.streaming.empty() ||
+           !messages.announced.empty() || !messages.asking.empty() || !messages.bulk_in.empty() ||
+           !messages.incomplete.empty() || !calls.waiting.empty() || !calls.sent.empty() ||
+           !calls.in.empty() || membership.waiting != 0 ||
+           std::ranges::any_of(membership.hinted, std::identity{});
 }
 
 void Engine::evict(std::span<const NodeId> nodes, Epoch epoch) {
@@ -57,12 +91,12 @@ void Engine::evict(std::span<const NodeId> nodes, Epoch epoch) {
         peer.evicted = epoch;
         peer.unreachable = false;
         peer.replaced = in_view(node);
-        peer.lost = lost_in(epoch);
+        peer.lost = error_of_eviction(epoch);
         evicted.push_back(&peer);
     }
     for (const auto& [id, context] : contexts_) stop_if_lost(*context);
     for (Peer* const peer : evicted) {
-        const Error reason = lost_in(epoch);
+        const Error reason = error_of_eviction(epoch);
         recording_.link(EventKind::link_given_up, peer->node,
                         static_cast<std::uint16_t>(reason.code()));
         if (peer->transfers.has_links()) peer->transfers.sever(reason);

@@ -35,6 +35,7 @@ void SeedLine::set_view(const View& view) {
     if (view.epoch <= epoch_) return;
     epoch_ = view.epoch;
     newest_ = view;
+    std::erase_if(reports_, [&](const auto& entry) { return !view.find(entry.first); });
     // The voters inform the witness. Two members must inform a seed that is none.
     const auto informs = [&](const Member& one) {
         return credentials_ && one.node == credentials_->identity().node;

@@ -143,6 +143,7 @@ private:
     wire::StoredSeed to_store() const;
     bool keep();
     void peers_changed();
+    void drop_old_reports();
     void keep_peers(TimePoint now);
     std::string peers_json() const;
 

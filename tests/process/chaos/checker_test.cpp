@@ -105,8 +105,29 @@ TEST(ChaosChecker, hang_and_unknown_events_are_found) {
 }
 
 TEST(ChaosChecker, growing_memory_is_found) {
-    EXPECT_THAT(wrong("rss 1 1000\nrss 30 2000\nrss 31 99000\n"),
+    EXPECT_THAT(wrong("holds 1 1000 0 9 9\nholds 30 2000 0 9 9\nholds 31 99000 0 9 9\n"),
                 ElementsAre(HasSubstr("grew by 97000 KiB")));
+}
+
+/// What a process says that holds this much more in every world, in a hundred worlds. What it holds
+/// at a moment varies.
+std::string holds_more(int heap, int mappings, int descriptors) {
+    std::string log;
+    for (int world = 1; world <= 100; ++world) {
+        log += "holds " + std::to_string(world) + " 1000 " +
+               std::to_string(1'000'000 + heap * world + 5000 * (world % 7)) + " " +
+               std::to_string(60 + mappings * world + world % 3) + " " +
+               std::to_string(20 + descriptors * world + world % 2) + "\n";
+    }
+    return log;
+}
+
+TEST(ChaosChecker, growth_in_every_world_is_found) {
+    EXPECT_THAT(wrong(holds_more(0, 0, 0)), IsEmpty());
+    EXPECT_THAT(wrong(holds_more(900, 0, 0)), IsEmpty());
+    EXPECT_THAT(wrong(holds_more(1200, 0, 0)), ElementsAre(HasSubstr("bytes of heap per world")));
+    EXPECT_THAT(wrong(holds_more(0, 1, 0)), ElementsAre(HasSubstr("mappings")));
+    EXPECT_THAT(wrong(holds_more(0, 0, 1)), ElementsAre(HasSubstr("descriptors")));
 }
 
 }  // namespace
