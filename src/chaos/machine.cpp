@@ -49,8 +49,8 @@ StateStore::StateStore() {
                            : std::filesystem::temp_directory_path();
     std::string pattern = (place / "nexar-chaos-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr) {
-        throw Error(Errc::bad_config, "cannot create a directory for the state of a seed in " +
-                                          place.string());
+        throw Error(Errc::bad_config,
+                    "cannot create a directory for the state of a seed in " + place.string());
     }
     path_ = pattern;
 }

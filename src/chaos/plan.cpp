@@ -78,7 +78,7 @@ Fault random_fault(Random random, const Plan& plan, Duration budget) {
 
 std::string_view name(FaultKind kind) noexcept {
     constexpr std::array<std::string_view, static_cast<std::size_t>(FaultKind::count)> kNames{
-        "kill",  "power_off", "pause", "slow", "cut",   "cut_pair", "isolate",
+        "kill",  "power_off", "pause",     "slow", "cut",   "cut_pair", "isolate",
         "halve", "storm",     "kill_seed", "join", "leave", "quit"};
     const auto index = static_cast<std::size_t>(kind);
     return index < kNames.size() ? kNames[index] : "unknown";
@@ -90,8 +90,9 @@ std::string text_of(const Fault& fault) {
         return fmt::format("{:7.3f} s: {}", seconds(fault.at), what);
     };
     const auto restart = [&] {
-        return fault.lasts == Duration::zero() ? std::string()
-                                               : fmt::format(", starts it again {:.3f} s later", lasts);
+        return fault.lasts == Duration::zero()
+                   ? std::string()
+                   : fmt::format(", starts it again {:.3f} s later", lasts);
     };
     switch (fault.kind) {
         case FaultKind::kill:

@@ -37,11 +37,11 @@ std::string_view name(FaultKind kind) noexcept;
 /// the same when it is left out.
 struct Fault {
     FaultKind kind{};
-    Duration at{};     // since the cluster formed
-    Duration lasts{};  // for kills: until the process is started again; zero: never
-    std::size_t a = 0;         // a machine
-    std::size_t b = 0;         // another one
-    std::uint64_t side = 0;    // halve: a bit for each machine
+    Duration at{};           // since the cluster formed
+    Duration lasts{};        // for kills: until the process is started again; zero: never
+    std::size_t a = 0;       // a machine
+    std::size_t b = 0;       // another one
+    std::uint64_t side = 0;  // halve: a bit for each machine
     sim::DatagramWeather weather{};
     Duration turn{};  // slow
 };

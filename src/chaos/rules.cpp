@@ -37,10 +37,10 @@ void Rules::check_time(TimePoint began, const std::string& what) {
     const TimePoint since = std::max(began, conditions_->quiet_since(now));
     slowest_ = std::max(slowest_, now - since);
     if (now - since <= bound_) return;
-    fail("P1", fmt::format("{} began {} ms ago, and nothing has disturbed the cluster for {} ms",
-                           what,
-                           std::chrono::duration_cast<std::chrono::milliseconds>(now - began).count(),
-                           std::chrono::duration_cast<std::chrono::milliseconds>(now - since).count()));
+    fail("P1",
+         fmt::format("{} began {} ms ago, and nothing has disturbed the cluster for {} ms", what,
+                     std::chrono::duration_cast<std::chrono::milliseconds>(now - began).count(),
+                     std::chrono::duration_cast<std::chrono::milliseconds>(now - since).count()));
 }
 
 // P2
@@ -155,8 +155,8 @@ void Rules::agreed(ContextId context, std::uint64_t number, const Agreed& value)
         std::vector<std::uint32_t> lost;
         for (const Rank rank : one.lost) lost.push_back(rank.value());
         return fmt::format("{} excluded, flags {:x}, lost [{}], epoch {}, creation {}, word {}",
-                           one.plan.excluded.size(), one.flags, fmt::join(lost, " "), one.epoch.value(),
-                           one.creation, one.words[0]);
+                           one.plan.excluded.size(), one.flags, fmt::join(lost, " "),
+                           one.epoch.value(), one.creation, one.words[0]);
     };
     fail("P3", fmt::format("agreement {} of communicator {:016x} ended differently: {}; {}", number,
                            context.value(), text(at->second), text(value)));

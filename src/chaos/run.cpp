@@ -49,8 +49,8 @@ std::string command_of(const RunOptions& options) {
 }
 
 std::string summary_of(const RunOptions& options, const RunResult& result) {
-    std::string text = fmt::format("seed              {}\nnodes             {}\n", options.seed,
-                                   result.nodes);
+    std::string text =
+        fmt::format("seed              {}\nnodes             {}\n", options.seed, result.nodes);
     text += fmt::format(
         "virtual time      {:.1f} s, {} events\n"
         "views             {}, {} worlds, {} faults\n"

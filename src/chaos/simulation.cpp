@@ -57,9 +57,8 @@ Address Simulation::address_of(std::size_t machine) {
 void Simulation::say(const std::string& what) const {
     if (!options_.say) return;
     const auto since = world_.now() - formed_at_;
-    options_.say(fmt::format("{:9.4f} {}",
-                             has_formed_ ? std::chrono::duration<double>(since).count() : 0.0,
-                             what));
+    options_.say(fmt::format(
+        "{:9.4f} {}", has_formed_ ? std::chrono::duration<double>(since).count() : 0.0, what));
 }
 
 void Simulation::start_seed() {
@@ -90,13 +89,12 @@ void Simulation::start(std::size_t machine) {
     terms.seeds = {address_of(0)};
     terms.addresses = {address_of(machine)};
     terms.host = fmt::format("machine-{}", machine);
-    process->node = std::make_unique<Node>(
-        net_,
-        Node::Setup{.address = address_of(machine),
-                    .terms = std::move(terms),
-                    .config = settings(),
-                    .random = world_.random().fork()},
-        *process->program);
+    process->node = std::make_unique<Node>(net_,
+                                           Node::Setup{.address = address_of(machine),
+                                                       .terms = std::move(terms),
+                                                       .config = settings(),
+                                                       .random = world_.random().fork()},
+                                           *process->program);
     process->program->attach(*process->node, world_);
     conditions_.change(world_.now(), [&] {
         conditions_.machine(machine).running = true;

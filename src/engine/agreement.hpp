@@ -10,8 +10,8 @@
 
 namespace nexar::engine {
 
-/// The communicator that the caller makes when an agreement has ended. The engine only remembers it,
-/// see AgreeOperation::resumed.
+/// The communicator that the caller makes when an agreement has ended. The engine only remembers
+/// it, see AgreeOperation::resumed.
 struct WorldPlan {
     std::vector<Rank> excluded{};  // ranks that are not in it, besides those that are lost
     std::vector<Rank> added{};     // members of the cluster that join it

@@ -245,9 +245,9 @@ void Agreements::cancel(AgreeOperation& operation) {
     Instance* const instance = group == nullptr ? nullptr : find(*group, operation.number);
     NEXAR_ASSERT(instance != nullptr && instance->operation == &operation);
     abandon(*instance, Error(Errc::cancelled,
-                            fmt::format("rank {} cancelled {} #{}", group->me.value(),
-                                        agreement_text(instance->made_call()), instance->number),
-                            {.rank = public_rank(group->me)}));
+                             fmt::format("rank {} cancelled {} #{}", group->me.value(),
+                                         agreement_text(instance->made_call()), instance->number),
+                             {.rank = public_rank(group->me)}));
 }
 
 void Agreements::end_all(const Error& error) {

@@ -52,8 +52,7 @@ public:
     /// creation, the next call completes it.
     Result<ClusterCa> ca(WallTime now) const;
     /// The same with another source of the id of a new cluster.
-    Result<ClusterCa> ca(WallTime now,
-                         const std::function<Result<ClusterId>()>& new_cluster) const;
+    Result<ClusterCa> ca(WallTime now, const std::function<Result<ClusterId>()>& new_cluster) const;
     /// Fails with bad_config if there is none yet.
     Result<ClusterCa> existing_ca() const;
     /// Copies the CA of another directory, which may have no other files. Fails with bad_config if

@@ -85,8 +85,8 @@ int answer(ChaosQuestion question) {
     if (question.trace) {
         question.run.say = [](const std::string& line) { print(line + "\n"); };
     }
-    const bool kept = question.seeds == 1 ? run_one(question.run)
-                                          : run_many(question.run, question.seeds);
+    const bool kept =
+        question.seeds == 1 ? run_one(question.run) : run_many(question.run, question.seeds);
     return kept ? kExitOk : kExitFailure;
 }
 

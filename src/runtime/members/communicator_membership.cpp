@@ -80,17 +80,16 @@ Outcome agree_to_shrink(const Body& body) {
 Made rebuilt(const Body& body, const Outcome& agreed) {
     NodeBody& node = *body->node;
     node.wait_view(agreed.epoch);
-    const std::vector<Rank> added = agreed.plan.grows
-                                        ? node.members_beyond(*body->context, agreed.epoch)
-                                        : agreed.plan.added;
+    const std::vector<Rank> added =
+        agreed.plan.grows ? node.members_beyond(*body->context, agreed.epoch) : agreed.plan.added;
     Made made;
     std::shared_ptr<OwnedContext> owned;
     {
         const NodeAccess access(node);
         node.check_not_aborted("making a communicator");
         engine::Context& parent = *body->context;
-        const runtime::Successor next = runtime::successor_of(parent, node.id(), agreed,
-                                                              node.nodes_of(added, agreed.epoch));
+        const runtime::Successor next =
+            runtime::successor_of(parent, node.id(), agreed, node.nodes_of(added, agreed.epoch));
         for (std::size_t i = next.first_joiner; i < next.nodes.size(); ++i) {
             made.joined.push_back(static_cast<int>(i));
         }
@@ -198,12 +197,11 @@ Communicator Communicator::rebuilt_adding(std::span<const std::int64_t> members)
         }
         added.emplace_back(static_cast<std::uint32_t>(member));
     }
-    const auto agreed = detail::agree_on(
-        body(),
-        {.what = wire::AgreementKind::grow,
-         .fingerprint = fingerprint_of(added),
-         .plan = {.added = added}},
-        "rebuild_adding");
+    const auto agreed = detail::agree_on(body(),
+                                         {.what = wire::AgreementKind::grow,
+                                          .fingerprint = fingerprint_of(added),
+                                          .plan = {.added = added}},
+                                         "rebuild_adding");
     return Communicator(detail::rebuilt(body(), agreed).body);
 }
 

@@ -192,12 +192,12 @@ std::optional<WorldChange> Node::elastic_checkpoint() const {
     for (std::uint32_t rank = 0; rank < leaving.size(); ++rank) {
         if (leaving[rank] != 0) leavers.emplace_back(rank);
     }
-    const detail::Outcome agreed = detail::agree_on(
-        old,
-        {.what = wire::AgreementKind::checkpoint,
-         .fingerprint = leavers.size(),
-         .plan = {.excluded = leavers, .grows = true, .sends_state = true}},
-        "elastic_checkpoint");
+    const detail::Outcome agreed =
+        detail::agree_on(old,
+                         {.what = wire::AgreementKind::checkpoint,
+                          .fingerprint = leavers.size(),
+                          .plan = {.excluded = leavers, .grows = true, .sends_state = true}},
+                         "elastic_checkpoint");
     const detail::Made made = detail::rebuilt(old, agreed);
     // A rank that leaves is alone in its new world.
     const auto alone = made.body ? std::nullopt : world.subgroup(std::array{world.rank()});

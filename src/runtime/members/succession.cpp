@@ -62,10 +62,8 @@ Successor successor_of(const engine::Context& parent, const NodeId& self, const 
     // Groups that exclude each other agree on the same numbers.
     std::uint64_t colour = excluded.size();
     for (const Rank rank : excluded) colour = mixed(colour ^ rank.value());
-    made.origin = {.parent = parent.id,
-                   .creation = agreed.creation,
-                   .colour = colour,
-                   .epoch = agreed.epoch};
+    made.origin = {
+        .parent = parent.id, .creation = agreed.creation, .colour = colour, .epoch = agreed.epoch};
     return made;
 }
 

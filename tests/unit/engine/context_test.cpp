@@ -149,9 +149,8 @@ TEST_F(ContextTest, late_introduction_of_an_ended_first_world_is_recognized) {
     // A node that joins does not know the communicator that its world was made from.
     constexpr wire::ContextOrigin kElsewhere{.parent = ContextId(69), .creation = 3};
     engine_->end_context(make_child(kElsewhere));
-    says(Lane::eager,
-         begins(kChild, kHostile, 3, kElsewhere) + eager(header(0, 1, 3, kChild)) +
-             said(wire::CollectiveHeader{.context = kChild, .operation = 0}));
+    says(Lane::eager, begins(kChild, kHostile, 3, kElsewhere) + eager(header(0, 1, 3, kChild)) +
+                          said(wire::CollectiveHeader{.context = kChild, .operation = 0}));
     EXPECT_EQ(engine_->messages(), 0U);
     expect_not_disconnected();
 }
