@@ -117,6 +117,7 @@ std::optional<NodeId> Engine::poll_wanted() {
     if (wanted_.empty()) return std::nullopt;
     const NodeId node = wanted_.front();
     wanted_.pop_front();
+    if (Peer* const peer = find(node)) renew(*peer);
     return node;
 }
 

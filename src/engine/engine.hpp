@@ -177,6 +177,8 @@ public:
     /// it has no other. Returns false if the peer's link is not up.
     bool use_link(const NodeId& node, port::LinkId link);
     bool is_connected(const NodeId& node) const noexcept;
+    /// True if the link to this member was lost, and another one may take its place.
+    bool awaits_link(const NodeId& node) const noexcept;
     /// The kinds of the links of a peer.
     std::vector<std::string> links_of(const NodeId& node) const;
     /// Uses this link of a peer, whatever its speed is. Returns false if the peer does not have it.
@@ -290,6 +292,9 @@ private:
     void on_up(port::LinkId id, const port::Up& up);
     void on_down(Peer& peer, const Error& reason) override;
     void lose(Peer& peer, const Error& reason);
+    void renew(Peer& peer);
+    void settle_older(const Peer& peer, const Error& reason);
+    void abort_collectives(Peer& peer, const Error& reason);
     Peer* find(const NodeId& node) const noexcept;
     bool admits(const Peer& peer, const port::Link& link) const noexcept;
     void connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> control = nullptr,

@@ -86,13 +86,16 @@ void Engine::evict(std::span<const NodeId> nodes, Epoch epoch) {
     std::vector<Peer*> evicted;
     evicted.reserve(nodes.size());
     for (const NodeId& node : nodes) {
-        Peer& peer = add_peer(node);
-        if (peer.evicted) continue;
-        peer.evicted = epoch;
-        peer.unreachable = false;
-        peer.replaced = in_view(node);
-        peer.lost = error_of_eviction(epoch);
-        evicted.push_back(&peer);
+        add_peer(node);
+        // Communicators may have an older record of a peer whose link was lost before.
+        for (const auto& peer : peers_) {
+            if (peer->node != node || peer->evicted) continue;
+            peer->evicted = epoch;
+            peer->unreachable = false;
+            peer->replaced = peer->replaced || in_view(node);
+            peer->lost = error_of_eviction(epoch);
+            evicted.push_back(peer.get());
+        }
     }
     for (const auto& [id, context] : contexts_) stop_if_lost(*context);
     for (Peer* const peer : evicted) {
@@ -148,11 +151,8 @@ void Engine::set_unreachable(const NodeId& node, const Error& reason) {
         messages_.end_receives(*peer, reason);
         calls_.halt(*peer, reason);
     }
-    for (const auto& [id, pair] : peer->pairs) {
-        if (pair->context == nullptr) continue;
-        pair->context->collectives.some_lost = true;
-        collectives_.abort(*pair->context, reason.within({.rank = public_rank(pair->rank)}), true);
-    }
+    abort_collectives(*peer, reason);
+    settle_older(*peer, reason);
     agreements_.cannot_reach(node, reason);
     look_at_exchanges();
     transfers_.offer_rests();

@@ -125,6 +125,8 @@ private:
 
     // mesh.cpp
     void drop(Candidate& candidate, std::string_view why);
+    void defer(TimePoint now, Way& way);
+    void connect_again(TimePoint now, Way& way);
     Way* way_to(const NodeId& node) noexcept;
     bool anything_under_way() const noexcept;
     bool decides(const Way& way) const noexcept;
@@ -224,7 +226,7 @@ struct Mesh::Way {
 
     Member member{};
     bool wanted = false;     // by the mesh or by the engine
-    bool connected = false;  // the engine has, or had, its link
+    bool connected = false;  // the engine has its link, or had one and wants no other
     std::optional<TimePoint> give_up_at{};
     AddressRace race;
     std::vector<Candidate*> candidates{};  // dialed and accepted

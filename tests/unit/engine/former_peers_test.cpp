@@ -19,7 +19,11 @@ View view_of(std::uint64_t epoch, std::initializer_list<std::uint8_t> nodes) {
 
 class FormerPeersTest : public VerdictsTest {
 protected:
-    FormerPeersTest() { engine_->set_view(view_of(4, {0, 1, 2})); }
+    FormerPeersTest() {
+        engine_->set_view(view_of(4, {0, 1, 2}));
+        while (engine_->poll_hint()) {
+        }
+    }
 
     /// The members agree that the hostile peer is gone.
     void lose_hostile() {
