@@ -177,6 +177,8 @@ public:
     /// it has no other. Returns false if the peer's link is not up.
     bool use_link(const NodeId& node, port::LinkId link);
     bool is_connected(const NodeId& node) const noexcept;
+    /// The peer has lost its end of all links, although this end is up.
+    void lose_links(const NodeId& node);
     /// True if the link to this member was lost, and another one may take its place.
     bool awaits_link(const NodeId& node) const noexcept;
     /// The kinds of the links of a peer.

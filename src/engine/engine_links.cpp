@@ -116,6 +116,12 @@ std::vector<std::string> Engine::links_of(const NodeId& node) const {
     return kinds;
 }
 
+void Engine::lose_links(const NodeId& node) {
+    Peer* const peer = find(node);
+    if (peer == nullptr || !peer->transfers.up() || !options_.awaits_verdicts || closing_) return;
+    peer->transfers.sever(Error(Errc::link_closed, "the peer has lost its end of the link"));
+}
+
 bool Engine::awaits_link(const NodeId& node) const noexcept {
     const Peer* const peer = find(node);
     return peer != nullptr && (!peer->lost || peer->unreachable) && !peer->transfers.has_links() &&

@@ -225,6 +225,7 @@ void Mesh::close(const Error& why) {
 
 void Mesh::hand_over(Candidate& candidate, Way& way) {
     way.connected = true;
+    way.connected_at = now_;
     way.race.stop_until(now_);
     way.report.connected = true;
     way.report.dialed = candidate.dialed;

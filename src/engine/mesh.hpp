@@ -227,6 +227,7 @@ struct Mesh::Way {
     Member member{};
     bool wanted = false;     // by the mesh or by the engine
     bool connected = false;  // the engine has its link, or had one and wants no other
+    TimePoint connected_at{};
     std::optional<TimePoint> give_up_at{};
     AddressRace race;
     std::vector<Candidate*> candidates{};  // dialed and accepted
