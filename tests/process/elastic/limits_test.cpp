@@ -48,7 +48,7 @@ TEST_F(WorldLimits, automatic_recovery_below_min_world_lets_calls_fail) {
           .settings = {{"min_world", "3"}, {"recovery", "automatic"}}});
     kill(1);
     on_nodes([](Node& node) {
-        node.failures().longer_than(0).wait();
+        EXPECT_EQ(node.failures().longer_than(0).wait().size(), 1U);
         const Communicator world = node.world();
         EXPECT_EQ(world.size(), 3);
         EXPECT_EQ(failure_of_sums(world).code(), Errc::membership_changed);
