@@ -94,8 +94,12 @@ Outcome agree_to_shrink(const Body& body) {
     }
 }
 
+std::uint32_t senders_among(std::size_t kept, std::uint32_t wanted) {
+    return static_cast<std::uint32_t>(std::min<std::size_t>(kept, wanted));
+}
+
 Made rebuilt(const Body& body, const Outcome& agreed, const std::vector<Rank>& excluded,
-             std::span<const Rank> added) {
+             const Added& added) {
     NodeBody& node = *body->node;
     node.wait_view(agreed.epoch);
     Made made;
@@ -107,29 +111,32 @@ Made rebuilt(const Body& body, const Outcome& agreed, const std::vector<Rank>& e
         engine::Context& parent = *body->context;
         const auto ranks = others(parent.pairs.size(), agreed.lost, excluded);
         std::vector<NodeId> nodes;
-        nodes.reserve(ranks.size() + added.size());
+        nodes.reserve(ranks.size() + added.members.size());
         for (const std::uint32_t rank : ranks) {
             const engine::Pair* const pair = parent.pairs[rank];
             nodes.push_back(pair == nullptr ? node.id() : pair->peer->node);
         }
-        joiners = node.nodes_of(added, agreed.epoch);
-        for (std::size_t i = 0; i < joiners.size(); ++i) {
-            made.joined.push_back(static_cast<int>(nodes.size() + i));
-        }
+        const std::uint32_t senders = senders_among(ranks.size(), added.senders);
+        joiners = node.nodes_of(added.members, agreed.epoch);
         nodes.insert(nodes.end(), joiners.begin(), joiners.end());
         if (nodes.size() < node.min_world()) {
             throw Error(Errc::membership_changed,
                         fmt::format("only {} ranks are left, and the setting min_world is {}",
                                     nodes.size(), node.min_world()));
         }
-        const auto me = std::ranges::find(nodes, node.id());
-        if (me == nodes.end()) {
-            parent.creations = std::max(parent.creations, agreed.creation + 1);
-            return made;
-        }
         // Groups that exclude each other agree on the same numbers.
         std::uint64_t colour = excluded.size();
         for (const Rank rank : excluded) colour = mixed(colour ^ rank.value());
+        made.excluded = std::ranges::find(nodes, node.id()) == nodes.end();
+        if (made.excluded) {
+            nodes = {node.id()};
+            joiners.clear();
+            colour = mixed(~colour ^ parent.me.value());
+        }
+        for (std::size_t i = nodes.size() - joiners.size(); i < nodes.size(); ++i) {
+            made.joined.push_back(static_cast<int>(i));
+        }
+        const auto me = std::ranges::find(nodes, node.id());
         const wire::ContextOrigin origin{.parent = parent.id,
                                          .creation = agreed.creation,
                                          .colour = colour,
@@ -142,7 +149,8 @@ Made rebuilt(const Body& body, const Outcome& agreed, const std::vector<Rank>& e
         engine::Context& context =
             node.make_context(nodes, static_cast<std::size_t>(me - nodes.begin()), origin, profile);
         owned = std::make_shared<OwnedContext>(node, context);
-        node.offer_world(access.engine(), joiners, nodes, context);
+        node.offer_world(access.engine(),
+                         {.joiners = joiners, .members = nodes, .senders = senders}, context);
     }
     made.body = std::make_shared<CommunicatorBody>(body->node, owned);
     node.replace_world(*body->context, owned);
@@ -210,7 +218,8 @@ Communicator Communicator::rebuilt_excluding(std::span<const std::int64_t> ranks
 Communicator Communicator::grow() const {
     const auto agreed = detail::agree_on(body(), {.what = wire::AgreementKind::grow}, "grow");
     const auto added = body()->node->members_beyond(*body()->context, agreed.epoch);
-    return Communicator(detail::rebuilt(body(), agreed, {}, added).body);
+    // Only a checkpoint sends the application's state.
+    return Communicator(detail::rebuilt(body(), agreed, {}, {.members = added}).body);
 }
 
 Communicator Communicator::rebuilt_adding(std::span<const std::int64_t> members) const {
@@ -227,7 +236,7 @@ Communicator Communicator::rebuilt_adding(std::span<const std::int64_t> members)
     const auto agreed = detail::agree_on(
         body(), {.what = wire::AgreementKind::grow, .fingerprint = fingerprint_of(added)},
         "rebuild_adding");
-    return Communicator(detail::rebuilt(body(), agreed, {}, added).body);
+    return Communicator(detail::rebuilt(body(), agreed, {}, {.members = added}).body);
 }
 
 std::vector<int> Communicator::members() const {

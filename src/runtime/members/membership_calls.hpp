@@ -37,14 +37,24 @@ Outcome agree_on(const Body& body, const AgreementTerms& terms, const char* oper
 Outcome agree_to_shrink(const Body& body);
 
 struct Made {
-    Body body{};                // nullptr if this node is not in it
+    Body body{};
+    bool excluded = false;      // this node is not in it; `body` is a communicator of this node
     std::vector<int> joined{};  // ranks in it
 };
 
+/// Members that a new communicator takes in.
+struct Added {
+    std::vector<Rank> members{};
+    std::uint32_t senders = 0;  // how many ranks send the application's state to them, at most
+};
+
+/// How many members send the state, if `kept` of a communicator's ranks do not join just now.
+std::uint32_t senders_among(std::size_t kept, std::uint32_t wanted);
+
 /// Makes the communicator that the ranks of `body` agreed on: those that are neither lost nor
-/// excluded, then the members `added`, which learn of it. If `body` is the node's newest world,
+/// excluded, then the added members, which learn of it. If `body` is the node's newest world,
 /// the new one takes its place.
 Made rebuilt(const Body& body, const Outcome& agreed, const std::vector<Rank>& excluded,
-             std::span<const Rank> added);
+             const Added& added);
 
 }  // namespace nexar::detail

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <csignal>
+#include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "process/elastic/elastic_cluster.hpp"
@@ -12,7 +15,6 @@
 namespace nexar::testing {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -121,18 +123,51 @@ TEST_F(RecoveryPolicy, automatic_survives_two_kills_one_after_the_other) {
     }
 }
 
-TEST_F(RecoveryPolicy, automatic_survives_two_kills_at_once) {
-    form({.world = 5, .processes = {1, 2}});
+TEST_F(RecoveryPolicy, automatic_survives_three_kills_at_once) {
+    form({.world = 7, .processes = {1, 2, 5}});
     recover_automatically();
-    process(1).send(SIGKILL);
-    process(2).send(SIGKILL);
+    for (const int rank : {1, 2, 5}) process(rank).send(SIGKILL);
     on_nodes([](Node& node) {
-        EXPECT_EQ(node.failures().longer_than(1).wait().size(), 2U);
-        EXPECT_THAT(node.world().members(), ElementsAre(0, 3, 4));
-        EXPECT_EQ(node.world().all_reduce(node.rank(), sum).wait(), 7);
+        EXPECT_EQ(node.failures().longer_than(2).wait().size(), 3U);
+        EXPECT_THAT(node.world().members(), ElementsAre(0, 3, 4, 6));
+        EXPECT_EQ(node.world().all_reduce(node.rank(), sum).wait(), 13);
     });
-    EXPECT_EQ(process(1).wait(), 128 + SIGKILL);
-    EXPECT_EQ(process(2).wait(), 128 + SIGKILL);
+    for (const int rank : {1, 2, 5}) EXPECT_EQ(process(rank).wait(), 128 + SIGKILL);
+}
+
+TEST_F(RecoveryPolicy, automatic_also_shrinks_a_world_that_has_lost_a_member_before) {
+    form({.world = 4, .processes = {1}});
+    node(0).recover(Recovery::automatic);
+    kill(1);
+    on_nodes([](Node& node) {
+        EXPECT_EQ(node.failures().longer_than(0).wait().size(), 1U);
+        if (node.rank() != 0) node.recover(Recovery::automatic);
+        EXPECT_THAT(node.world().members(), ElementsAre(0, 2, 3));
+        EXPECT_EQ(node.world().all_reduce(node.rank(), sum).wait(), 5);
+    });
+}
+
+TEST_F(RecoveryPolicy, automatic_works_beside_checkpoints) {
+    form({.world = 5, .processes = {1}, .settings = {{"recovery", "automatic"}}});
+    for (int i = 0; i < 50; ++i) tell(1, "checkpoint");
+    std::jthread killer([&] {
+        EXPECT_TRUE(process(1).writes("checkpoint nothing\n", 5)) << process(1).output();
+        kill(1);
+    });
+    on_nodes([](Node& node) {
+        for (;;) {
+            // The others go on until rank 0 leaves, so that all end with the same checkpoint.
+            if (node.rank() == 0 && !node.failures().list().empty()) node.leave();
+            try {
+                if (node.elastic_checkpoint()) break;
+            } catch (const Error& error) {
+                EXPECT_EQ(error.code(), Errc::membership_changed) << error.what();
+            }
+        }
+        if (node.rank() == 0) return;
+        EXPECT_THAT(node.world().members(), ElementsAre(2, 3, 4));
+        EXPECT_EQ(node.world().all_reduce(node.rank(), sum).wait(), 9);
+    });
 }
 
 TEST_F(RecoveryPolicy, automatic_does_not_take_the_callback_of_failures) {

@@ -130,6 +130,34 @@ TEST_F(JoinedState, of_different_sizes_is_an_error_of_the_joiner_and_no_sender_w
                           "StateHooks::save must return the same on all members"));
 }
 
+TEST_F(JoinedState, of_the_same_size_but_with_other_bytes_is_an_error_of_the_joiner) {
+    form({.world = 3});
+    for (const int rank : here()) {
+        State state = application_state(4097, 1);
+        if (rank == 1) state.back() ^= std::byte{1};
+        send_from(node(rank), state, 2);
+    }
+    auto joining = join_soon();
+    await_members({0, 1, 2, 3});
+    std::jthread others([&] { on_nodes([](Node& node) { take_in(node); }); });
+    const Node joined = joining.get();
+    const Error error = error_of([&] { return joined.world(); });
+    EXPECT_EQ(error.code(), Errc::invalid_argument);
+    EXPECT_THAT(error.what(), HasSubstr("rank 0 and rank 1 have different states of 4097 bytes; "
+                                        "StateHooks::save must return the same on all members"));
+}
+
+TEST_F(JoinedState, is_not_sent_by_grow) {
+    form({.world = 2});
+    for (const int rank : here()) send_from(node(rank), application_state(100, 1), 2);
+    auto joining = join_soon();
+    await_members({0, 1, 2});
+    std::jthread others([&] { on_nodes([](Node& node) { node.world().grow(); }); });
+    const Node joined = joining.get();
+    joined.on_join({.load = [](const State&) { ADD_FAILURE() << "grow() sends no state"; }});
+    EXPECT_EQ(joined.world().size(), 3);
+}
+
 TEST_F(JoinedState, sender_that_is_killed_while_it_sends_is_an_error_of_the_joiner) {
     form({.world = 4, .processes = {1}});
     const State state = application_state(kLarge, 3);
