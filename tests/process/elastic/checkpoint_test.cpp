@@ -54,7 +54,9 @@ TEST_F(Checkpoint, takes_in_two_processes_and_lets_two_ranks_go) {
         const auto change = node.elastic_checkpoint();
         ASSERT_TRUE(change.has_value());
         EXPECT_THAT(change->left, ElementsAre(0, 3));
-        if (!change->left_here) EXPECT_THAT(change->joined, ElementsAre(2, 3));
+        if (!change->left_here) {
+            EXPECT_THAT(change->joined, ElementsAre(2, 3));
+        }
     });
     keep(first);
     keep(second);

@@ -133,10 +133,4 @@ void ElasticCluster::close(int rank) {
     nodes_.erase(rank);
 }
 
-void ElasticCluster::dissolve() {
-    nodes_.clear();
-    processes_.clear();
-    seed_.reset();
-}
-
 }  // namespace nexar::testing

@@ -62,8 +62,6 @@ protected:
     void await_members(const std::vector<int>& members);
     /// Closes a node of this process.
     void close(int rank);
-    /// Ends the cluster, so that the test can form another one.
-    void dissolve();
 
 private:
     std::unique_ptr<RunningProgram> start_process(const std::string& join_string,
