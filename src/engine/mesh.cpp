@@ -58,10 +58,10 @@ void Mesh::adopt(TimePoint now, const View& view, const NodeId& me) {
 }
 
 /// If both dialed at the same time, one of the links would be useless.
-void Mesh::defer(TimePoint now, Way& way) {
+void Mesh::defer(TimePoint earliest, Way& way) {
     const auto members = static_cast<Duration::rep>(view_.members.size());
     const Duration wait = options_.deference + members * options_.deference_each;
-    way.race.stop_until(rank_ < way.member.rank ? now + wait : now);
+    way.race.stop_until(rank_ < way.member.rank ? earliest + wait : earliest);
 }
 
 /// The link of a pair was lost although both are members. Tries until there is another one, or a
@@ -70,7 +70,7 @@ void Mesh::connect_again(TimePoint now, Way& way) {
     way.connected = false;
     way.wanted = true;
     way.give_up_at.reset();
-    defer(now, way);
+    defer(now + options_.again, way);
 }
 
 Mesh::Way* Mesh::way_to(const NodeId& node) noexcept {
