@@ -78,7 +78,7 @@ void Simulation::pause(const Fault& fault) {
     conditions_.change(world_.now(), [&] { ++conditions_.machine(fault.a).pauses; });
     world_.pause(*node, world_.now() + fault.lasts);
     later(fault.lasts, [this, node, machine = fault.a] {
-        // Its process may be another one by now.
+        // Its process may be another one already.
         if (!processes_[machine] || processes_[machine]->node.get() != node) return;
         conditions_.change(world_.now(), [&] {
             int& pauses = conditions_.machine(machine).pauses;

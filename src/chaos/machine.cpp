@@ -47,7 +47,7 @@ StateStore::StateStore() {
     const auto place = std::filesystem::is_directory(memory, none)
                            ? memory
                            : std::filesystem::temp_directory_path();
-    std::string pattern = (place / "nexar-chaos-XXXXXX").string();
+    std::string pattern = (place / "chaos-sim-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr) {
         throw Error(Errc::bad_config,
                     "cannot create a directory for the state of a seed in " + place.string());

@@ -150,7 +150,7 @@ void Simulation::tick() {
         }
         one.program->check_times();
         if (one.program->over()) {
-            // Whoever was evicted, or could not join, tries again as another process.
+            // A machine whose process was evicted or could not join starts another process.
             const bool again = !one.program->leaving() || one.program->evicted();
             end(i, false);
             if (again) start_at_[i] = world_.now() + 500ms;

@@ -187,6 +187,12 @@ bool AgreementModel::start(Node& node, Group& group) {
         node.forget(operation);
         return false;
     }
+    if (operation.resumed) {
+        if (operation.number + 1 != local.next) fail("a resumed operation got a wrong number");
+        ++local.pending;
+        settle(node);
+        return true;
+    }
     if (operation.number != local.next) fail("an operation got a wrong number");
     Call made = *call;
     made.creations = operation.creations;

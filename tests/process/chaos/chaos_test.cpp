@@ -9,6 +9,7 @@
 
 #include "process/chaos/scenario.hpp"
 #include "support/network_namespace.hpp"
+#include "support/sanitized.hpp"
 #include "support/seed.hpp"
 
 namespace nexar::chaos {
@@ -32,6 +33,7 @@ TEST(Chaos, ranks_with_quic_survive_faults) {
 /// Members are killed and replaced; one that never fails must not keep what it had of them. The
 /// last views are kept, and these runs are too short to forget any.
 void expect_nothing_kept(const std::string& link, std::uint64_t seed) {
+    if (testing::kSanitized) GTEST_SKIP() << "sanitizers keep freed memory";
     run_scenario(
         {.ranks = 3,
          .link = link,

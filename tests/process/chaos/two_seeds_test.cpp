@@ -17,7 +17,7 @@ protected:
     }
 };
 
-TEST_F(TwoSeeds, half_with_the_seed_that_is_no_witness_stands_still) {
+TEST_F(TwoSeeds, half_without_the_witness_stands_still) {
     form(4, {.second_seed = true});
     if (IsSkipped()) return;
     // The first seed stays with ranks 0 and 1, the second one with 2 and 3.

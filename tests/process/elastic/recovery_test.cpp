@@ -29,7 +29,7 @@ struct Told {
 
 class RecoveryPolicy : public ElasticCluster {
 protected:
-    /// Lets all nodes here recover automatically and remember what they are told.
+    /// Lets all nodes here recover automatically and remember the events.
     void recover_automatically() {
         for (const int rank : here()) {
             node(rank).recover(Recovery::automatic, [this, rank](const WorldChange& change) {

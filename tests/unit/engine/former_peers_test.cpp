@@ -158,7 +158,7 @@ TEST_F(FormerPeersTest, hint_that_nobody_has_polled_keeps_it) {
     EXPECT_EQ(engine_->peers(), 1U);
 }
 
-TEST_F(FormerPeersTest, what_a_lost_node_said_in_unknown_communicators_is_dropped) {
+TEST_F(FormerPeersTest, frames_of_a_lost_node_in_unknown_communicators_are_dropped) {
     constexpr ContextId kEarly{34};
     says(Lane::eager, begins(kEarly, kHostile));
     says(Lane::eager, eager(header(0, 5, 100, kEarly)));
