@@ -148,17 +148,18 @@ Result<void> SeedServer::take(port::LinkId id, const wire::FrameHeader& header,
 
 Result<void> SeedServer::take_of_member(Visitor& visitor, const wire::FrameHeader& header,
                                         port::ConstBytes body) {
-    // A member of a view that this seed has not learned yet may say what members say. The seed
-    // understands only what tells it of the view.
+    // A member of a view that this seed has not learned yet may say what members say, also of ranks
+    // that this seed does not know.
     const bool is_ahead = visitor.holder && visitor.told > desk_->state().epoch;
+    const bool is_unknown = is_ahead && !visitor.member;
     switch (header.type) {
         case wire::FrameType::renewal: {
             NEXAR_TRY_VALUE(renewal, wire::decode_body<wire::Renewal>(header, body));
-            return is_ahead ? Result<void>{} : on_renewal(visitor, renewal.message);
+            return is_unknown ? Result<void>{} : on_renewal(visitor, renewal.message);
         }
         case wire::FrameType::error_report: {
             NEXAR_TRY_VALUE(report, wire::decode_body<wire::ErrorReport>(header, body));
-            return is_ahead ? Result<void>{} : on_failed_member(visitor, report.message);
+            return is_unknown ? Result<void>{} : on_failed_member(visitor, report.message);
         }
         case wire::FrameType::link_report: {
             NEXAR_TRY_VALUE(report, wire::decode_body<wire::LinkReport>(header, body));
@@ -166,7 +167,7 @@ Result<void> SeedServer::take_of_member(Visitor& visitor, const wire::FrameHeade
         }
         case wire::FrameType::abort: {
             NEXAR_TRY_VALUE(abort, wire::decode_body<wire::Abort>(header, body));
-            return is_ahead ? Result<void>{} : on_abort(visitor, abort.message);
+            return is_unknown ? Result<void>{} : on_abort(visitor, abort.message);
         }
         default:
             return take_of_voter(visitor, header, body);
