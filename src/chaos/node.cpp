@@ -194,7 +194,7 @@ void Node::take_new_world() {
     }
     schedule::Profile profile = runtime::collective_profile(config_).value();
     profile.links = runtime::links_among(members_, next->nodes);
-    engine::Context& made = make_context(next->nodes, next->me.value(), next->origin, profile);
+    engine::Context& made = make_context(next->nodes, next->me.value_or(0), next->origin, profile);
     has_world_ = true;
     program_->entered(made, next->nodes);
 }
@@ -212,7 +212,7 @@ engine::Context& Node::make_context(std::span<const NodeId> nodes, std::size_t m
 engine::Context& Node::make_world(engine::Context& parent, const runtime::Successor& next) {
     schedule::Profile profile = parent.collectives.profile;
     profile.links = runtime::links_among(members_, next.nodes);
-    engine::Context& made = make_context(next.nodes, next.me.value(), next.origin, profile);
+    engine::Context& made = make_context(next.nodes, next.me.value_or(0), next.origin, profile);
     const wire::NewWorld offer = runtime::offer_of(made, next.nodes, 0);
     for (const NodeId& node : next.joiners()) {
         if (node != identity_.node) engine_.send_new_world(node, offer);

@@ -153,6 +153,7 @@ void Rules::agreed(ContextId context, std::uint64_t number, const Agreed& value)
     if (first || at->second == value) return;
     const auto text = [](const Agreed& one) {
         std::vector<std::uint32_t> lost;
+        lost.reserve(one.lost.size());
         for (const Rank rank : one.lost) lost.push_back(rank.value());
         return fmt::format("{} excluded, flags {:x}, lost [{}], epoch {}, creation {}, word {}",
                            one.plan.excluded.size(), one.flags, fmt::join(lost, " "),

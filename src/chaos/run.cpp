@@ -14,6 +14,7 @@ RunResult run(const RunOptions& options) {
 std::vector<std::string> faults_of(const RunOptions& options) {
     std::vector<std::string> lines;
     const Plan plan = plan_of(options.seed, options.nodes, kBudget);
+    lines.reserve(plan.faults.size());
     for (std::size_t i = 0; i < plan.faults.size(); ++i) {
         lines.push_back(fmt::format("{:2} {}{}", i, text_of(plan.faults[i]),
                                     options.without.contains(i) ? " (left out)" : ""));

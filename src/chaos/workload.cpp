@@ -64,7 +64,9 @@ void Workload::viewed(const View& view) {
     rules_->viewed(machine_, node_->self().node, view, !std::exchange(viewed_, true));
     say("adopts " + text_of(view));
     if (!awaited_ || view.epoch < awaited_->first) return;
-    later(Duration::zero(), std::exchange(awaited_, {})->second);
+    const Next next = awaited_->second;
+    awaited_.reset();
+    later(Duration::zero(), next);
 }
 
 void Workload::entered(engine::Context& world, const std::vector<NodeId>& nodes) {
@@ -84,8 +86,8 @@ void Workload::turned(TimePoint now) {
         rules_->fail("P1", fmt::format("{} of machine {} spins: {}", part, machine_, state()));
     }
     if (over_) return;
-    if (node_->failure()) {
-        say(fmt::format("cannot join: {}", node_->failure()->what()));
+    if (const auto& failure = node_->failure()) {
+        say(fmt::format("cannot join: {}", failure->what()));
         over_ = true;
         return;
     }
@@ -95,7 +97,8 @@ void Workload::turned(TimePoint now) {
     }
     if (node_->members().evicted() && calls_.empty()) return stop();
     for (int i = 0; alarm_ && alarm_->first <= now && i < 8; ++i) {
-        const Next next = std::exchange(alarm_, {})->second;
+        const Next next = alarm_->second;
+        alarm_.reset();
         next();
     }
 }

@@ -238,7 +238,7 @@ void Agreements::decide(Group& group, Instance& instance, const wire::AgreementV
 
 /// Ends the operation of this rank with the decision.
 void Agreements::finish(Group& group, Instance& instance) {
-    const wire::AgreementValue value = *instance.stored;
+    const wire::AgreementValue value = instance.stored_value();
     if (value.code != Errc{}) {
         return detach(instance, Error(value.code, value.text, {.rank = public_rank(group.me)}));
     }

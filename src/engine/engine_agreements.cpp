@@ -11,8 +11,10 @@ void Engine::start(Context& context, AgreeOperation& agreement) {
     if (!admit(context, agreement)) return;
     agreements_.start(context.id, agreement);
     for (const auto& peer : peers_) {
-        if (!peer->unreachable || peer->replaced || !peer->lost) continue;
-        agreements_.cannot_reach(peer->node, *peer->lost);
+        const auto& lost = peer->lost;
+        if (peer->unreachable && !peer->replaced && lost) {
+            agreements_.cannot_reach(peer->node, *lost);
+        }
     }
 }
 

@@ -211,6 +211,11 @@ void SeedServer::on_holder(Visitor& visitor, const Identity& holder, Epoch knows
     const bool knows_more = knows > desk_->state().epoch;
     if (const auto member = desk_->attend(holder)) {
         visitor.member = holder;
+    } else if (desk_->is_second() && !view) {
+        if (knows_more) return ask_for_view(visitor);
+        // The first seed admitted it to a cluster that has not formed yet, and knows it.
+        visitor.lane->close("this seed does not know the members yet");
+        return;
     } else if (!knows_more) {
         // It learns that it was evicted.
         if (view && knows != Epoch(0)) visitor.lane->send(wire::in_wire(*view));
