@@ -162,7 +162,7 @@ TEST_F(JoinedState, is_not_sent_by_grow) {
 
 TEST_F(JoinedState, sender_that_is_killed_while_it_sends_is_an_error_of_the_joiner) {
     form({.world = 4, .processes = {1}});
-    const State state = application_state(kLarge, 3);
+    State state = application_state(kLarge, 3);
     std::atomic<bool> go = false;
     node(0).on_join({.save =
                          [&] {
@@ -199,7 +199,7 @@ TEST_F(JoinedState, sender_that_is_killed_while_it_sends_is_an_error_of_the_join
 TEST_F(JoinedState, joiner_that_is_killed_while_it_receives_leaves_a_world_that_can_shrink) {
     form({.world = 3});
     std::atomic<bool> go = false;
-    const State state = application_state(kLarge, 3);
+    State state = application_state(kLarge, 3);
     node(0).on_join({.save =
                          [&] {
                              while (!go) std::this_thread::yield();
