@@ -7,6 +7,7 @@
 #include <deque>
 #include <nexar/error.hpp>
 #include <optional>
+#include <ranges>
 #include "base/types.hpp"
 
 #include "base/identity.hpp"
@@ -43,9 +44,9 @@ public:
 
     /// The newest entry of a node; nullptr if there is none.
     const Former* find(const NodeId& node) const noexcept {
-        const auto found = std::find_if(all_.rbegin(), all_.rend(),
-                                        [&](const Former& one) { return one.node == node; });
-        return found == all_.rend() ? nullptr : &*found;
+        const auto newest_first = std::views::reverse(all_);
+        const auto found = std::ranges::find(newest_first, node, &Former::node);
+        return found == newest_first.end() ? nullptr : &*found;
     }
 
 private:

@@ -261,6 +261,7 @@ bool NodeBody::send_at_once(engine::Context& context, Rank to, Tag tag, port::Co
 }
 
 void NodeBody::start_by_poster(Task& task) noexcept {
+    // Only operations have a communicator with a context: a wait for failures has none.
     const bool published = task.what == Task::What::collective &&
                            engine_.publish(*task.communicator->context, *task.collective);
     // A published collective is visible to the other ranks; the rest is done while they read it.

@@ -31,7 +31,9 @@ TEST(Chaos, ranks_with_quic_survive_faults) {
 }
 
 /// Members are killed and replaced; one that never fails must not keep what it had of them. The
-/// last views are kept, and these runs are too short to forget any.
+/// last views are kept, and these runs are too short to forget any, so only growth of several
+/// kilobytes per world is found: that of peers on QUIC. In shared memory a peer has less heap, and
+/// the test finds mappings and descriptors; Churn in engine_allocation_tests counts its bytes.
 void expect_nothing_kept(const std::string& link, std::uint64_t seed) {
     if (testing::kSanitized) GTEST_SKIP() << "sanitizers keep freed memory";
     run_scenario(
@@ -43,11 +45,11 @@ void expect_nothing_kept(const std::string& link, std::uint64_t seed) {
          .rules = {.warm_up_worlds = 6, .most_heap_per_world = 8 * 1024, .fewest_worlds = 20}});
 }
 
-TEST(Chaos, survivor_keeps_nothing_of_members_that_were_in_shared_memory) {
+TEST(Chaos, survivor_keeps_no_mappings_of_members_that_were_in_shared_memory) {
     expect_nothing_kept("auto", test_seed(2104));
 }
 
-TEST(Chaos, survivor_keeps_nothing_of_members_on_quic) {
+TEST(Chaos, survivor_keeps_no_memory_of_members_on_quic) {
     expect_nothing_kept("quic", test_seed(2105));
 }
 

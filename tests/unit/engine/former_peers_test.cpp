@@ -21,6 +21,10 @@ class FormerPeersTest : public VerdictsTest {
 protected:
     FormerPeersTest() {
         engine_->set_view(view_of(4, {0, 1, 2}));
+        poll_hints();  // that the links came up
+    }
+
+    void poll_hints() {
         while (engine_->poll_hint()) {
         }
     }
@@ -127,8 +131,7 @@ TEST_F(FormerPeersTest, node_that_left_is_forgotten_too) {
     pump();
     engine_->set_view(view_of(5, {0, 2}));
     next_epoch_ = 6;
-    while (engine_->poll_hint()) {
-    }
+    poll_hints();
     end_world();
     next_view();
     EXPECT_EQ(engine_->peers(), 1U);
