@@ -11,7 +11,6 @@
 #include <mutex>
 #include <nexar/nexar.hpp>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -51,11 +50,13 @@ void say(Notice notice, std::string_view text = {}) {
 class RecoveringRank {
 public:
     explicit RecoveringRank(std::int64_t began)
-        : began_(began), node_(join()), known_failures_(node_.failures().list()) {
+        : began_(began),
+          node_(join()),
+          joined_(monotonic_ns()),
+          known_failures_(node_.failures().list()),
+          world_(node_.world()) {
         node_.failures().on_change([this](const std::vector<int>& failed) { tell(failed); });
         tell(node_.failures().list());
-        joined_ = monotonic_ns();
-        world_.emplace(node_.world());
     }
 
     [[noreturn]] void run() {
@@ -64,7 +65,7 @@ public:
         const std::int64_t reduced = monotonic_ns();
         say({.kind = Notice::Kind::joined,
              .rank = node_.rank(),
-             .world = world_->size(),
+             .world = world_.size(),
              .at = reduced,
              .value = began_},
             "join() " + std::to_string((joined_ - began_) / 1000) + " us, world() " +
@@ -107,7 +108,7 @@ private:
         note_progress();
         const std::int64_t reduced = monotonic_ns();
         say({.kind = Notice::Kind::grown,
-             .world = world_->size(),
+             .world = world_.size(),
              .at = reduced,
              .value = longest_pause_},
             "checkpoint " + std::to_string((changed - begun) / 1000) + " us, all-reduce " +
@@ -116,7 +117,7 @@ private:
     }
 
     void adopt(Communicator world) {
-        world_.emplace(std::move(world));
+        world_ = std::move(world);
         ticks_ = 0;
     }
 
@@ -137,20 +138,20 @@ private:
                 error = another;
             }
         }
-        say({.kind = Notice::Kind::recovered, .world = world_->size(), .at = monotonic_ns()});
+        say({.kind = Notice::Kind::recovered, .world = world_.size(), .at = monotonic_ns()});
         last_progress_ = monotonic_ns();
         longest_pause_ = 0;
     }
 
     /// Sums one number per rank and element, and checks the sums.
     void all_reduce() {
-        const std::vector<int> members = world_->members();
+        const std::vector<int> members = world_.members();
         const std::int64_t ranks = std::reduce(members.begin(), members.end(), std::int64_t{0});
         std::vector<std::int64_t> numbers(kElements);
         for (std::size_t i = 0; i < kElements; ++i) {
             numbers[i] = node_.rank() + static_cast<std::int64_t>(i);
         }
-        world_->all_reduce(std::span(numbers), sum).wait();
+        world_.all_reduce(std::span(numbers), sum).wait();
         for (std::size_t i = 0; i < kElements; ++i) {
             const std::int64_t expected =
                 ranks + std::ssize(members) * static_cast<std::int64_t>(i);
@@ -160,12 +161,12 @@ private:
 
     /// Passes some bytes around the ring.
     void exchange() {
-        const int size = world_->size();
-        const int me = world_->rank();
+        const int size = world_.size();
+        const int me = world_.rank();
         const int before = (me + size - 1) % size;
         const std::vector<std::int32_t> out(kRingBytes / sizeof(std::int32_t), me);
         std::vector<std::int32_t> in(out.size());
-        world_->send_recv(std::span(out), (me + 1) % size, std::span(in), before).wait();
+        world_.send_recv(std::span(out), (me + 1) % size, std::span(in), before).wait();
         if (!std::ranges::all_of(in, [&](std::int32_t one) { return one == before; })) {
             give_up("a message has wrong bytes");
         }
@@ -178,11 +179,11 @@ private:
     }
 
     std::int64_t began_;
-    std::int64_t joined_ = 0;
     Node node_;
+    std::int64_t joined_;
     std::mutex telling_{};
     std::vector<int> known_failures_;
-    std::optional<Communicator> world_{};
+    Communicator world_;
     std::chrono::steady_clock::time_point next_{};
     int ticks_ = 0;
     std::int64_t last_progress_ = 0;

@@ -309,7 +309,8 @@ public:
         return rebuilt_adding(added);
     }
 
-    /// Calls a function that a rank of this communicator serves, see Node::call() and Node::serve().
+    /// Calls a function that a rank of this communicator serves, see Node::call() and
+    /// Node::serve().
     template <class R = Payload, class A>
         requires detail::Passable<std::remove_cvref_t<A>> && detail::Returnable<R>
     Work<R> call(int rank, const FunctionName& name, A&& argument,

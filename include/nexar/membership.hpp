@@ -59,9 +59,11 @@ struct StateHooks {
     /// Called on members when others have joined, inside elastic_checkpoint(): returns the state as
     /// bytes, equal on all members.
     std::function<std::vector<std::byte>()> save{};
-    /// Called on a process that has joined, inside its first Node::world().
+    /// Called on a process that has joined, inside its first Node::world(). If a member fails
+    /// before the state has arrived, that call throws and `load` is never called: the process is in
+    /// the world, but should end unless it can do without the state.
     std::function<void(std::vector<std::byte>)> load{};
-    /// How many members send the state, each a part of it.
+    /// How many members send the state, each a part of it; all of them if they are fewer.
     int senders = 1;
 };
 

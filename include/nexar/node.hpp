@@ -92,12 +92,14 @@ public:
     /// place of the program: processes that have joined meanwhile are taken in, and ranks that have
     /// called leave() are let go. Returns nullopt if nothing has changed; that costs one barrier.
     std::optional<WorldChange> elastic_checkpoint() const;
-    /// Asks to leave: the next elastic_checkpoint() makes a world without this rank.
+    /// Asks to leave: the next elastic_checkpoint() makes a world without this rank, and this
+    /// process is not a member of the cluster any more.
     void leave() const;
     /// Sets what carries the application's state to processes that join.
     void on_join(StateHooks hooks) const;
     /// Overrides the setting `recovery`. With Recovery::automatic, calls `on_change` after the
-    /// world has shrunk, on the thread that makes progress.
+    /// world has shrunk, on the thread that makes progress; programs then do not call shrink() on
+    /// the world themselves.
     void recover(Recovery policy, std::function<void(const WorldChange&)> on_change = {}) const;
 
     /// Elements, all zero, in memory that the other ranks of this host can read in place; see

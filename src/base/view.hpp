@@ -65,6 +65,11 @@ struct View {
         return found == members.end() ? nullptr : &*found;
     }
 
+    const Member* find(Rank rank) const noexcept {
+        const auto found = std::ranges::lower_bound(members, rank, {}, &Member::rank);
+        return found == members.end() || found->rank != rank ? nullptr : &*found;
+    }
+
     /// True for an even number of members: then the witness votes on the next view as well.
     bool witness_votes() const noexcept { return members.size() % 2 == 0 && witness.has_value(); }
     std::size_t voters() const noexcept { return members.size() + (witness_votes() ? 1 : 0); }

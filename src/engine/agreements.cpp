@@ -93,8 +93,9 @@ std::optional<Rank> Agreements::view_rank_of(const NodeId& node, const Group* pa
     if (known == parent->members.end()) return now;
     const Rank rank(static_cast<std::uint32_t>(known - parent->members.begin()));
     for (auto last = parent->instances.rbegin(); last != parent->instances.rend(); ++last) {
-        if (!last->decided || !last->stored || last->stored->code != Errc{}) continue;
-        if (names(last->stored->lost, rank)) return now;
+        const auto& stored = last->stored;
+        if (!last->decided || !stored || stored->code != Errc{}) continue;
+        if (names(stored->lost, rank)) return now;
         break;
     }
     return parent->view_ranks[rank.value()];
@@ -245,7 +246,7 @@ void Agreements::cancel(AgreeOperation& operation) {
     NEXAR_ASSERT(instance != nullptr && instance->operation == &operation);
     abandon(*instance, Error(Errc::cancelled,
                              fmt::format("rank {} cancelled {} #{}", group->me.value(),
-                                         agreement_text(*instance->call), instance->number),
+                                         agreement_text(instance->made_call()), instance->number),
                              {.rank = public_rank(group->me)}));
 }
 
@@ -255,11 +256,25 @@ void Agreements::end_all(const Error& error) {
     }
 }
 
+/// Forgets the communicators that have ended here and in which no other rank is left to ask.
+void Agreements::forget_deserted() {
+    std::erase_if(ended_, [this](ContextId id) {
+        const Group& group = *groups_.at(id);
+        if (!group.has_view_ranks) return false;
+        for (std::uint32_t i = 0; i < group.members.size(); ++i) {
+            if (Rank(i) != group.me && takes_part(group, Rank(i), {})) return false;
+        }
+        groups_.erase(id);
+        return true;
+    });
+}
+
 void Agreements::set_view(const View& view) {
     if (view.epoch <= epoch_) return;
     epoch_ = view.epoch;
     view_.clear();
     for (const Member& member : view.members) view_.emplace(member.node, member.rank);
+    forget_deserted();
     std::erase_if(early_, [&](const auto& entry) { return !view_.contains(entry.first); });
     for (const auto& [id, group] : groups_) {
         learn_view_ranks(*group);
@@ -291,7 +306,7 @@ void Agreements::connected(const NodeId& node) {
                 send(*group, instance, rank, wire::AgreementStep::state);
                 continue;
             }
-            const auto first = coordinator(*group, instance.call->excluded);
+            const auto first = coordinator(*group, instance.made_call().excluded);
             if (first == rank || !instance.call->excluded.empty()) {
                 send(*group, instance, rank, wire::AgreementStep::state);
             }
@@ -356,14 +371,14 @@ void Agreements::ask(AgreeOperation& operation) {
     operation.ask_at = TimePoint::max();
     Group* const group = find(operation.context_id);
     const Instance& instance = *find(*group, operation.number);
-    const auto first = coordinator(*group, instance.call->excluded);
+    const auto first = coordinator(*group, instance.made_call().excluded);
     if (first && *first != group->me) {
         send(*group, instance, *first, wire::AgreementStep::question);
     }
 }
 
 Error Agreements::too_late(const Group& group, const Instance& instance) const {
-    const std::vector<Rank>& excluded = instance.call->excluded;
+    const std::vector<Rank>& excluded = instance.made_call().excluded;
     const auto first = coordinator(group, excluded);
     std::vector<Rank> late = instance.missing;
     if (first == group.me) late = missing(group, instance, excluded);
@@ -373,7 +388,7 @@ Error Agreements::too_late(const Group& group, const Instance& instance) const {
     return {Errc::timed_out,
             fmt::format("rank {} waited {:.1f} s in {} #{} for {}; every rank of the communicator "
                         "must call it",
-                        group.me.value(), waited.count(), agreement_text(*instance.call),
+                        group.me.value(), waited.count(), agreement_text(instance.made_call()),
                         instance.number, late.empty() ? "a new view" : agreement_ranks(late)),
             {.rank = public_rank(late.empty() ? group.me : late.front())}};
 }

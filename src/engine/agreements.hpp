@@ -13,6 +13,7 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
+#include "base/assert.hpp"
 #include "base/types.hpp"
 
 #include "base/identity.hpp"
@@ -43,9 +44,10 @@ namespace nexar::engine {
 /// make two ranks return different values.
 ///
 /// A rank keeps taking part after its operation has ended (it returned, timed out or was cancelled)
-/// and after its communicator has ended, as long as others may need it. If its operation ended with
-/// an error before the decision, the others may get a result and go on in a new communicator. So
-/// the next shrink of that rank completes the same number, and gets the same result.
+/// and after its communicator has ended, as long as others may need it; it forgets an ended
+/// communicator when no other rank of it is in the view. If its operation ended with an error
+/// before the decision, the others may get a result and go on in a new communicator. So the next
+/// shrink of that rank completes the same number, and gets the same result.
 class Agreements {
 public:
     class Owner {
@@ -108,6 +110,8 @@ public:
     /// Frames of peers that wait for a view, for a call of this rank or for a communicator. The
     /// constants above bound them: kMaxUndecided per communicator and peer, and kMaxEarly per peer.
     std::size_t kept_frames() const noexcept;
+    /// Communicators in which this rank takes part, including ended ones.
+    std::size_t communicators() const noexcept { return groups_.size(); }
 
 private:
     /// One number of a communicator.
@@ -129,6 +133,17 @@ private:
         // Of the coordinator, in the present view.
         bool proposed = false;
         std::set<Rank> stored_by{};
+
+        /// The call of this rank, which was made.
+        const wire::AgreementCall& made_call() const {
+            NEXAR_ASSERT(call.has_value());
+            return *call;
+        }
+        /// The value, which this rank has stored.
+        const wire::AgreementValue& stored_value() const {
+            NEXAR_ASSERT(stored.has_value());
+            return *stored;
+        }
     };
 
     struct Early {
@@ -156,6 +171,7 @@ private:
     static Instance* find(Group& group, std::uint64_t number);
     static Instance& make(Group& group, std::uint64_t number);
     static void forget_old(Group& group);
+    void forget_deserted();
     std::optional<Rank> view_rank_of(const NodeId& node, const Group* parent) const;
     void learn_view_ranks(Group& group, const Group* parent = nullptr) const;
     void detach(Instance& instance, std::optional<Error> error);

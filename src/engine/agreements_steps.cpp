@@ -81,14 +81,14 @@ void Agreements::send(const Group& group, const Instance& instance, Rank to,
     wire::Agreement frame{
         .step = step, .context = group.id, .number = instance.number, .epoch = epoch_};
     if (step == wire::AgreementStep::state) {
-        frame.call.push_back(*instance.call);
+        frame.call.push_back(instance.made_call());
         if (instance.stored && instance.stored->code == Errc{}) {
             frame.stored_in = instance.stored_in;
             frame.value.push_back(*instance.stored);
         }
     }
     if (step == wire::AgreementStep::proposal || step == wire::AgreementStep::decision) {
-        frame.value.push_back(*instance.stored);
+        frame.value.push_back(instance.stored_value());
     }
     if (step == wire::AgreementStep::waiting) {
         const auto asker = instance.states.find(to);
@@ -102,7 +102,7 @@ void Agreements::send(const Group& group, const Instance& instance, Rank to,
 
 /// Takes part in the present view with the call of this rank.
 void Agreements::join(Group& group, Instance& instance) {
-    const std::vector<Rank>& excluded = instance.call->excluded;
+    const std::vector<Rank>& excluded = instance.made_call().excluded;
     if (!takes_part(group, group.me, {})) return;  // evicted
     const auto first = coordinator(group, excluded);
     // Ranks that exclude others may have another coordinator than those that do not.
@@ -125,7 +125,7 @@ void Agreements::ask_all(const Group& group, const Instance& instance) {
     for (std::uint32_t i = 0; i < group.members.size(); ++i) {
         changed |= !takes_part(group, Rank(i), {});
     }
-    for (const Rank rank : missing(group, instance, instance.call->excluded)) {
+    for (const Rank rank : missing(group, instance, instance.made_call().excluded)) {
         if (changed || instance.states.contains(rank)) {
             send(group, instance, rank, wire::AgreementStep::question);
         }
@@ -155,7 +155,7 @@ void Agreements::compare(Group& group, Instance& instance) {
 /// As the coordinator, proposes a value once every state is known.
 void Agreements::propose(Group& group, Instance& instance) {
     if (!instance.call || instance.decided || instance.proposed) return;
-    const std::vector<Rank>& excluded = instance.call->excluded;
+    const std::vector<Rank>& excluded = instance.made_call().excluded;
     if (coordinator(group, excluded) != group.me) return;
     // In order, so that Group::creation counts.
     const auto undecided = std::ranges::find(group.instances, false, &Instance::decided);
@@ -184,7 +184,7 @@ wire::AgreementValue Agreements::choose(const Group& group, const Instance& inst
         best_in = state.stored_in;
     }
     if (best != nullptr && !planted(PlantedBug::ignore_stored)) return *best;
-    const wire::AgreementCall& own = *instance.call;
+    const wire::AgreementCall& own = instance.made_call();
     wire::AgreementValue value{.flags = own.flags,
                                .fingerprint = own.fingerprint,
                                .creation = std::max(own.creations, group.creation),
@@ -212,9 +212,9 @@ wire::AgreementValue Agreements::choose(const Group& group, const Instance& inst
 /// Decides once every participant has stored the proposal.
 void Agreements::count(Group& group, Instance& instance) {
     if (!instance.proposed || instance.decided) return;
-    const std::size_t lacking = missing(group, instance, instance.call->excluded).size();
+    const std::size_t lacking = missing(group, instance, instance.made_call().excluded).size();
     if (lacking > (planted(PlantedBug::decide_early) ? 1 : 0)) return;
-    decide(group, instance, wire::AgreementValue(*instance.stored));
+    decide(group, instance, wire::AgreementValue(instance.stored_value()));
 }
 
 void Agreements::decide(Group& group, Instance& instance, const wire::AgreementValue& value) {

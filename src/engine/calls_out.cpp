@@ -58,12 +58,10 @@ void Calls::start(Context& context, CallOperation& call) {
     }
     if (call.deadline && *call.deadline <= now_) return end(call, too_late(call));
     if (call.peer == nullptr) return start_local(call, context);
-    if (call.peer->lost && remedy(call.peer->lost->code()) == Remedy::recover) {
-        return end(call, *call.peer->lost);
-    }
-    if (call.peer->lost) {
-        return end(call, Error(Errc::link_closed, fmt::format("the link to the peer is down: {}",
-                                                              call.peer->lost->cause())));
+    if (const auto& lost = call.peer->lost) {
+        if (remedy(lost->code()) == Remedy::recover) return end(call, lost);
+        return end(call, Error(Errc::link_closed,
+                               fmt::format("the link to the peer is down: {}", lost->cause())));
     }
     services_->want(*call.peer);
     drain(*call.peer);

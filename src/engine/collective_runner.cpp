@@ -196,7 +196,7 @@ void CollectiveRunner::reserve(Context& context, CollectiveOperation& operation)
 void CollectiveRunner::begin(CollectiveOperation& operation) {
     Context& context = *operation.context;
     if (context.over) return abandon(operation, *context.over);
-    if (services_->halted()) return abandon(operation, *services_->halted());
+    if (const auto& halted = services_->halted()) return abandon(operation, *halted);
     forget_places(context, operation.number);
     run(context, operation);
     drain_all(context);

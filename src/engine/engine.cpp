@@ -57,7 +57,13 @@ Engine::~Engine() {
 Peer& Engine::add_peer(const NodeId& node) {
     if (Peer* const found = find(node)) return *found;
     Peer& made = *peers_.emplace_back(std::make_unique<Peer>(transfers_, node, options_.shared));
-    if (const Member* const member = view_.find(node)) made.rank = member->rank;
+    if (const Member* const member = view_.find(node)) {
+        made.rank = member->rank;
+    } else if (const FormerPeers::Former* const former = former_.find(node)) {
+        made.evicted = former->evicted;
+        made.lost = former->reason();
+        made.settled = true;
+    }
     return made;
 }
 
@@ -111,6 +117,7 @@ std::optional<NodeId> Engine::poll_wanted() {
     if (wanted_.empty()) return std::nullopt;
     const NodeId node = wanted_.front();
     wanted_.pop_front();
+    if (Peer* const peer = find(node)) renew(*peer);
     return node;
 }
 
@@ -137,7 +144,18 @@ void Engine::start(InMessage& message, ReceiveOperation& receive) {
 }
 
 void Engine::start(Context& context, CallOperation& call) {
-    if (admit(context, call)) calls_.start(context, call);
+    if (!admit(context, call)) return;
+    if (call.node && epoch() != Epoch(0) && !in_view(*call.node) && find(*call.node) == nullptr) {
+        // Without a record of the node, this would be a call of this node to itself.
+        if (former_.find(*call.node) == nullptr) {
+            return fail(call,
+                        Error(Errc::membership_changed,
+                              fmt::format("the peer is not a member of epoch {}", epoch().value()),
+                              {.rank = public_rank(call.to), .operation = "call"}));
+        }
+        add_peer(*call.node);
+    }
+    calls_.start(context, call);
 }
 
 void Engine::start(Context& context, CollectiveOperation& collective) {

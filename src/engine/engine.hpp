@@ -11,7 +11,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -28,6 +27,7 @@
 #include "engine/context.hpp"
 #include "engine/credit.hpp"
 #include "engine/engine_options.hpp"
+#include "engine/former_peers.hpp"
 #include "engine/membership_queue.hpp"
 #include "engine/messages.hpp"
 #include "engine/operation.hpp"
@@ -177,6 +177,10 @@ public:
     /// it has no other. Returns false if the peer's link is not up.
     bool use_link(const NodeId& node, port::LinkId link);
     bool is_connected(const NodeId& node) const noexcept;
+    /// The peer has lost its end of all links, although this end is up.
+    void lose_links(const NodeId& node);
+    /// True if the link to this member was lost, and another one may take its place.
+    bool awaits_link(const NodeId& node) const noexcept;
     /// The kinds of the links of a peer.
     std::vector<std::string> links_of(const NodeId& node) const;
     /// Uses this link of a peer, whatever its speed is. Returns false if the peer does not have it.
@@ -199,7 +203,8 @@ public:
 
     // Members come and go.
 
-    /// Adopts a decided view. Must precede evict() of the nodes that it no longer contains.
+    /// Adopts a decided view. Must precede evict() of the nodes that it no longer contains, and
+    /// add_peer() of those that are new. Frees what it can of nodes that earlier views lost.
     void set_view(const View& view);
     Epoch epoch() const noexcept { return view_.epoch; }
     /// True if the node, which may be this one, is a member of the current view.
@@ -262,6 +267,8 @@ public:
 
     const EngineOptions& options() const noexcept { return options_; }
     std::size_t pending() const noexcept { return pending_; }
+    /// Nodes of which the engine has a record: members, and former ones that something refers to.
+    std::size_t peers() const noexcept { return peers_.size(); }
     /// Messages that have arrived and are not received yet.
     std::size_t messages() const noexcept { return messages_.unreceived(); }
     /// Memory held for messages, not counting the pool. The credit of the peers bounds it.
@@ -287,6 +294,9 @@ private:
     void on_up(port::LinkId id, const port::Up& up);
     void on_down(Peer& peer, const Error& reason) override;
     void lose(Peer& peer, const Error& reason);
+    void renew(Peer& peer);
+    void settle_older(const Peer& peer, const Error& reason);
+    void abort_collectives(Peer& peer, const Error& reason);
     Peer* find(const NodeId& node) const noexcept;
     bool admits(const Peer& peer, const port::Link& link) const noexcept;
     void connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> control = nullptr,
@@ -304,6 +314,8 @@ private:
     void stop(Context& context, const Error& reason, bool tell);
     void stop_if_lost(Context& context);
     void halt(const Error& reason);
+    void forget_former_peers();
+    bool is_needed(Peer& peer);
 
     // engine_verdicts.cpp
     void on_link_down(Peer& peer, const port::Down& down) override;
@@ -335,6 +347,7 @@ private:
     // engine_contexts.cpp
     Pair& pair_of(Peer& peer, ContextId context);
     bool has_ended(const wire::ContextOrigin& origin) const;
+    void remember_ended(ContextId parent);
     Result<void> meet(Pair& pair);
     static Result<Pair*> introduced_pair(Peer& peer, ContextId context);
     Result<void> on_context_begin(Peer& peer, const wire::ContextBegin& begun);
@@ -345,10 +358,11 @@ private:
 
     EngineOptions options_;
     std::unordered_map<ContextId, std::unique_ptr<Context>> contexts_;
-    std::uint16_t next_index_ = 0;                 // see Context::index
-    std::unordered_set<ContextId> ended_parents_;  // ended ones that others were made from
+    std::uint16_t next_index_ = 0;         // see Context::index
+    std::deque<ContextId> ended_parents_;  // the last ended ones that others were made from
     Transfers transfers_;
     std::vector<std::unique_ptr<Peer>> peers_;
+    FormerPeers former_;
     Messages messages_;
     Calls calls_;
     CollectiveRunner collectives_;

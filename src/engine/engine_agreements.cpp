@@ -8,7 +8,12 @@ namespace nexar::engine {
 
 void Engine::start(Context& context, AgreeOperation& agreement) {
     agreement.creations = context.creations;
-    if (admit(context, agreement)) agreements_.start(context.id, agreement);
+    if (!admit(context, agreement)) return;
+    agreements_.start(context.id, agreement);
+    for (const auto& peer : peers_) {
+        if (!peer->unreachable || peer->replaced || !peer->lost) continue;
+        agreements_.cannot_reach(peer->node, *peer->lost);
+    }
 }
 
 void Engine::send(const NodeId& to, const wire::Agreement& frame) {

@@ -15,6 +15,10 @@ namespace nexar::engine {
 
 namespace {
 
+/// A peer that introduces a communicator whose parent ended longer ago is taken for one that is
+/// ahead; max_early_contexts bounds what this costs.
+constexpr std::size_t kMostEndedParents = 4096;
+
 wire::ContextBegin introduction(const Context& context) {
     return {.context = context.id,
             .origin = context.origin,
@@ -92,11 +96,17 @@ void Engine::end_context(Context& context) {
     }
     recording_.communicator(EventKind::communicator_ended, context);
     const ContextId id = context.id;
-    if (context.creations != 0) ended_parents_.insert(id);
+    if (context.creations != 0) remember_ended(id);
     // A peer's introduction may still be on its way. A node that joined does not know the
     // communicator that its first world was made from, and makes no other one from it.
-    if (!contexts_.contains(context.origin.parent)) ended_parents_.insert(context.origin.parent);
+    if (!contexts_.contains(context.origin.parent)) remember_ended(context.origin.parent);
     contexts_.erase(id);
+}
+
+void Engine::remember_ended(ContextId parent) {
+    if (std::ranges::find(ended_parents_, parent) != ended_parents_.end()) return;
+    if (ended_parents_.size() == kMostEndedParents) ended_parents_.pop_front();
+    ended_parents_.push_back(parent);
 }
 
 /// Once both sides have made a communicator, each introduces it to the other, which opens the
@@ -112,7 +122,9 @@ Result<void> Engine::meet(Pair& pair) {
 /// True for the origin of a communicator that this side has ended.
 bool Engine::has_ended(const wire::ContextOrigin& origin) const {
     const auto parent = contexts_.find(origin.parent);
-    if (parent == contexts_.end()) return ended_parents_.contains(origin.parent);
+    if (parent == contexts_.end()) {
+        return std::ranges::find(ended_parents_, origin.parent) != ended_parents_.end();
+    }
     return origin.creation < parent->second->creations;
 }
 

@@ -44,7 +44,7 @@ Peer* Engine::find(const NodeId& node) const noexcept {
 /// True if the peer may have this link: it is not lost, and the link is not one of a process that
 /// had the same node id before.
 bool Engine::admits(const Peer& peer, const port::Link& link) const noexcept {
-    if (peer.lost || closing_ || peer.transfers.over()) return false;
+    if ((peer.lost && !peer.unreachable) || closing_ || peer.transfers.over()) return false;
     const Member* const member = view_.find(peer.node);
     return member == nullptr || link.peer().incarnation >= member->incarnation;
 }
@@ -69,6 +69,10 @@ void Engine::connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> c
     recording_.link(EventKind::link_up, peer.node, 0);
     peer.transfers.connect(link, std::move(control), control_bytes);
     if (!first) return;
+    membership_.hint(peer, membership::Hint::connected);
+    settle_older(peer, Error(Errc::peer_unreachable,
+                             "the link to the peer broke and was replaced; what was in flight is "
+                             "lost"));
     if (abort_) peer.transfers.say_message(port::Lane::control, *abort_);
     if (const auto world = std::exchange(peer.membership.new_world, {})) {
         peer.transfers.say_message(port::Lane::control, *world);
@@ -112,6 +116,53 @@ std::vector<std::string> Engine::links_of(const NodeId& node) const {
     return kinds;
 }
 
+void Engine::lose_links(const NodeId& node) {
+    Peer* const peer = find(node);
+    if (peer == nullptr || !peer->transfers.up() || !options_.awaits_verdicts || closing_) return;
+    peer->transfers.sever(Error(Errc::link_closed, "the peer has lost its end of the link"));
+}
+
+bool Engine::awaits_link(const NodeId& node) const noexcept {
+    const Peer* const peer = find(node);
+    return peer != nullptr && (!peer->lost || peer->unreachable) && !peer->transfers.has_links() &&
+           !peer->transfers.over();
+}
+
+/// Two members whose link broke may get another one. What was in flight is lost, so communicators
+/// that contain the peer keep the old record, and their operations with it end. New communicators,
+/// agreements and calls use the new record.
+void Engine::renew(Peer& peer) {
+    const bool ended = peer.transfers.over() && !peer.transfers.ending();
+    const bool may_return = !peer.lost || peer.unreachable;
+    if (!ended || !may_return || closing_ || !options_.awaits_verdicts || !in_view(peer.node)) {
+        return;
+    }
+    peer.replaced = true;
+    Peer& renewed = add_peer(peer.node);
+    if (!peer.unreachable) return;
+    renewed.lost = peer.lost;
+    renewed.unreachable = true;
+}
+
+/// Ends what waits for a verdict on older records of a peer.
+void Engine::settle_older(const Peer& peer, const Error& reason) {
+    for (const auto& older : peers_) {
+        if (older->node != peer.node || older.get() == &peer || older->lost) continue;
+        older->unreachable = true;
+        older->lost = reason;
+        lose(*older, reason);
+        abort_collectives(*older, reason);
+    }
+}
+
+void Engine::abort_collectives(Peer& peer, const Error& reason) {
+    for (const auto& [id, pair] : peer.pairs) {
+        if (pair->context == nullptr) continue;
+        pair->context->collectives.some_lost = true;
+        collectives_.abort(*pair->context, reason.within({.rank = public_rank(pair->rank)}), true);
+    }
+}
+
 void Engine::give_up(const NodeId& node, const Error& reason) {
     Peer* const peer = find(node);
     if (peer == nullptr || peer->transfers.up() || peer->transfers.ending() || peer->lost) return;
@@ -148,8 +199,9 @@ void Engine::on_down(Peer& peer, const Error& reason) {
     const bool left = peer.goodbye || peer.farewell;
     if (left && !closing_ && !peer.evicted) membership_.hint(peer, membership::Hint::left);
     const bool clear = left || closing_ || peer.lost || peer.transfers.violation();
+    if (!left && !peer.transfers.violation()) wanted_.push_back(peer.node);  // see renew()
     if (clear || !options_.awaits_verdicts) return lose(peer, told);
-    // The verdict on the peer ends its operations.
+    // The verdict on the peer, or another link to it, ends its operations.
     messages_.strand(peer);
     collectives_.strand(peer);
 }

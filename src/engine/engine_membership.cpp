@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "engine/engine.hpp"
@@ -34,6 +35,7 @@ Error error_of_loss(const Context& context) {
 }  // namespace
 
 void Engine::set_view(const View& view) {
+    forget_former_peers();
     view_ = view;
     for (const Member& member : view.members) {
         if (Peer* const peer = find(member.node)) peer->rank = member.rank;
@@ -44,22 +46,60 @@ void Engine::set_view(const View& view) {
     agreements_.set_view(view);
 }
 
+/// Frees the peers that views before the current one lost. Those that the current one lost may
+/// still await their eviction.
+void Engine::forget_former_peers() {
+    std::erase_if(peers_, [this](const std::unique_ptr<Peer>& peer) {
+        const bool was_member = peer->rank || peer->evicted;
+        if (!was_member || (in_view(peer->node) && !peer->replaced) || is_needed(*peer)) {
+            return false;
+        }
+        if (!peer->replaced) former_.add(peer->node, peer->evicted);
+        return true;
+    });
+}
+
+/// True while anything refers to a former member: a communicator that contains it, a link, a call,
+/// or something that nobody has polled yet.
+bool Engine::is_needed(Peer& peer) {
+    if (peer.evicted && peer.settled) {
+        // Nothing of it is delivered any more, so nobody waits for what it said in communicators
+        // that this side has not made.
+        std::erase_if(peer.pairs, [this](const auto& entry) {
+            if (entry.second->context != nullptr) return false;
+            messages_.clear(*entry.second);
+            return true;
+        });
+        peer.last_pair = nullptr;
+    }
+    const PeerMessages& messages = peer.messages;
+    const PeerCalls& calls = peer.calls;
+    const PeerMembership& membership = peer.membership;
+    return !peer.pairs.empty() || peer.transfers.in_use() || !messages.streaming.empty() ||
+           !messages.announced.empty() || !messages.asking.empty() || !messages.bulk_in.empty() ||
+           !messages.incomplete.empty() || !calls.waiting.empty() || !calls.sent.empty() ||
+           !calls.in.empty() || membership.waiting != 0 ||
+           std::ranges::any_of(membership.hinted, std::identity{});
+}
+
 void Engine::evict(std::span<const NodeId> nodes, Epoch epoch) {
     std::vector<Peer*> evicted;
     evicted.reserve(nodes.size());
     for (const NodeId& node : nodes) {
-        Peer& peer = add_peer(node);
-        if (peer.evicted) continue;
-        peer.evicted = epoch;
-        peer.unreachable = false;
-        peer.replaced = in_view(node);
-        peer.lost = Error(Errc::membership_changed,
-                          fmt::format("the peer was lost in epoch {}", epoch.value()));
-        evicted.push_back(&peer);
+        add_peer(node);
+        // Communicators may have an older record of a peer whose link was lost before.
+        for (const auto& peer : peers_) {
+            if (peer->node != node || peer->evicted) continue;
+            peer->evicted = epoch;
+            peer->unreachable = false;
+            peer->replaced = peer->replaced || in_view(node);
+            peer->lost = error_of_eviction(epoch);
+            evicted.push_back(peer.get());
+        }
     }
     for (const auto& [id, context] : contexts_) stop_if_lost(*context);
     for (Peer* const peer : evicted) {
-        const Error reason = *peer->lost;
+        const Error reason = error_of_eviction(epoch);
         recording_.link(EventKind::link_given_up, peer->node,
                         static_cast<std::uint16_t>(reason.code()));
         if (peer->transfers.has_links()) peer->transfers.sever(reason);
@@ -111,11 +151,8 @@ void Engine::set_unreachable(const NodeId& node, const Error& reason) {
         messages_.end_receives(*peer, reason);
         calls_.halt(*peer, reason);
     }
-    for (const auto& [id, pair] : peer->pairs) {
-        if (pair->context == nullptr) continue;
-        pair->context->collectives.some_lost = true;
-        collectives_.abort(*pair->context, reason.within({.rank = public_rank(pair->rank)}), true);
-    }
+    abort_collectives(*peer, reason);
+    settle_older(*peer, reason);
     agreements_.cannot_reach(node, reason);
     look_at_exchanges();
     transfers_.offer_rests();

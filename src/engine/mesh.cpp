@@ -39,10 +39,7 @@ void Mesh::adopt(TimePoint now, const View& view, const NodeId& me) {
         way.report.node = member.node;
         if (!fresh || !options_.eager) continue;
         way.wanted = true;
-        // If both dialed at the same time, one of the links would be useless.
-        const auto members = static_cast<Duration::rep>(view.members.size());
-        const Duration wait = options_.deference + members * options_.deference_each;
-        way.race.stop_until(rank_ < member.rank ? now + wait : now);
+        defer(now, way);
     }
     nearest_first_.clear();
     nearest_first_.reserve(ways_.size());
@@ -58,6 +55,22 @@ void Mesh::adopt(TimePoint now, const View& view, const NodeId& me) {
     ++changes_;
     quiet_ = false;
     turn(now);
+}
+
+/// If both dialed at the same time, one of the links would be useless.
+void Mesh::defer(TimePoint earliest, Way& way) {
+    const auto members = static_cast<Duration::rep>(view_.members.size());
+    const Duration wait = options_.deference + members * options_.deference_each;
+    way.race.stop_until(rank_ < way.member.rank ? earliest + wait : earliest);
+}
+
+/// The link of a pair was lost although both are members. Tries until there is another one, or a
+/// view without the peer.
+void Mesh::connect_again(TimePoint now, Way& way) {
+    way.connected = false;
+    way.wanted = true;
+    way.give_up_at.reset();
+    defer(now + options_.again, way);
 }
 
 Mesh::Way* Mesh::way_to(const NodeId& node) noexcept {
@@ -76,7 +89,11 @@ void Mesh::turn(TimePoint now) {
     if (closing_) return;
     while (const auto node = engine_->poll_wanted()) {
         Way* const way = way_to(*node);
-        if (way == nullptr || way->connected) continue;
+        if (way == nullptr) continue;
+        if (way->connected) {
+            if (engine_->awaits_link(*node)) connect_again(now, *way);
+            continue;
+        }
         way->wanted = true;
         if (!way->give_up_at && !options_.eager) way->give_up_at = now + options_.patience;
     }
@@ -208,6 +225,7 @@ void Mesh::close(const Error& why) {
 
 void Mesh::hand_over(Candidate& candidate, Way& way) {
     way.connected = true;
+    way.connected_at = now_;
     way.race.stop_until(now_);
     way.report.connected = true;
     way.report.dialed = candidate.dialed;

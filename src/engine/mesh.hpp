@@ -44,6 +44,9 @@ struct MeshOptions {
     /// plus `deference_each` for every member.
     Duration deference = std::chrono::seconds(1);
     Duration deference_each = std::chrono::milliseconds(50);
+    /// How long the mesh waits before it replaces a link that broke: usually the peer has ended, and
+    /// a view without it follows.
+    Duration again = std::chrono::milliseconds(200);
     /// The most peers dialed at the same time: with more handshakes than the machine can compute,
     /// each would time out at the other end. A round that takes longer than `slot` no longer
     /// counts.
@@ -125,6 +128,8 @@ private:
 
     // mesh.cpp
     void drop(Candidate& candidate, std::string_view why);
+    void defer(TimePoint earliest, Way& way);
+    void connect_again(TimePoint now, Way& way);
     Way* way_to(const NodeId& node) noexcept;
     bool anything_under_way() const noexcept;
     bool decides(const Way& way) const noexcept;
@@ -224,7 +229,8 @@ struct Mesh::Way {
 
     Member member{};
     bool wanted = false;     // by the mesh or by the engine
-    bool connected = false;  // the engine has, or had, its link
+    bool connected = false;  // the engine has its link, or had one and wants no other
+    TimePoint connected_at{};
     std::optional<TimePoint> give_up_at{};
     AddressRace race;
     std::vector<Candidate*> candidates{};  // dialed and accepted

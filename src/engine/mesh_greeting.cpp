@@ -143,6 +143,10 @@ void Mesh::consider(Candidate& candidate) {
     }
     if (candidate.state != Candidate::State::greeted) return;
     if (way->connected) {
+        // A peer dials again only if it has lost its end of the link. A link that both ends began
+        // before they were connected proves nothing.
+        constexpr Duration kLate = std::chrono::seconds(1);
+        if (candidate.up_at > way->connected_at + kLate) engine_->lose_links(candidate.node);
         drop(candidate, "you are already connected");
         return;
     }

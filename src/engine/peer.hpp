@@ -123,7 +123,7 @@ struct PeerCollectives {
 struct PeerMembership {
     std::size_t waiting = 0;       // messages that poll_membership() has not returned,
     std::size_t bytes = 0;         // and their size
-    std::array<bool, 3> hinted{};  // by membership::Hint: poll_hint() will return it
+    std::array<bool, 4> hinted{};  // by membership::Hint: poll_hint() will return it
     /// Communicators that the peer has revoked and this side does not know, oldest first.
     std::deque<ContextId> early_revocations{};
     std::optional<wire::NewWorld> new_world{};  // to be sent when there is a link
@@ -141,7 +141,7 @@ struct Peer {
     bool settled = false;         // everything in flight with a lost peer has ended
     bool unreachable = false;     // `lost` is a verdict that may be taken back
     std::optional<Epoch> evicted{};
-    bool replaced = false;      // another process has joined with this node id
+    bool replaced = false;      // another record takes links of this node, see Engine::renew()
     bool goodbye = false;       // the peer said that it closes its node in good order
     std::size_t link_news = 0;  // frames about further links so far
     bool wanted = false;  // Engine::poll_wanted() reports, or has reported, that a link is needed

@@ -69,6 +69,10 @@ public:
     }
     /// False when all links are down. A peer that is gone has links until they are closed.
     bool has_links() const noexcept { return !links_.empty(); }
+    /// True while a link, or a stream whose receiver outlives its link, refers to this object.
+    bool in_use() const noexcept {
+        return has_links() || !rests_.empty() || all_->refers_to(*this);
+    }
     std::span<const std::unique_ptr<PeerLink>> links() const noexcept { return links_; }
     /// True when the peer had links and can have none any more.
     bool over() const noexcept { return gone_ || ended_; }

@@ -1,5 +1,6 @@
 #include "engine/transfers.hpp"
 
+#include <algorithm>
 #include <variant>
 
 #include "engine/peer_transfers.hpp"
@@ -32,6 +33,10 @@ void Transfers::handle(const port::LinkEvent& event) {
         owner_->on_refused(peer.peer());
     }
     offer_rests();
+}
+
+bool Transfers::refers_to(const PeerTransfers& peer) const noexcept {
+    return std::ranges::any_of(rests_due_, [&](const auto& due) { return due.first == &peer; });
 }
 
 void Transfers::offer_due_rests() {

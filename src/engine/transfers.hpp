@@ -97,6 +97,7 @@ private:
     friend class PeerTransfers;
 
     void offer_due_rests();
+    bool refers_to(const PeerTransfers& peer) const noexcept;
 
     Owner* owner_;
     Limits limits_;

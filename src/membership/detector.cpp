@@ -314,6 +314,12 @@ void Detector::hint(TimePoint now, const NodeId& node, Hint hint) {
             peer->left = true;
             peer->probing.reset();
             break;
+        case Hint::connected:
+            if (peer->ever_heard || peer->gone) return;
+            // The other side learns the same from this heartbeat, or from its own link.
+            heard(now, *peer);
+            if (timing_.silence) send_heartbeat(now, *peer, false);
+            break;
         case Hint::gone:
             peer->gone = true;
             [[fallthrough]];

@@ -28,7 +28,7 @@ bool Detector::agreed(const Peer& peer, TimePoint now) const {
     for (const Accuser& one : peer.accusers) {
         if (one.node != peer.node && view_.find(one.node) != nullptr) ++votes;
     }
-    if (view_.witness_votes()) {
+    if (view_.witness && view_.witness_votes()) {
         // A seed accuses nobody, but says if it hears the peer.
         const auto hears = std::ranges::find(peer.hearers, view_.witness->seed, &Hearer::node);
         if (hears == peer.hearers.end() || now - hears->at >= timing_.whole) ++votes;

@@ -175,7 +175,7 @@ void Membership::State::answer_stranger(const Identity& from, const Message& mes
 
 void Membership::State::probe_all() {
     for (const Member& member : view().members) detector_.probe(now_, member.node);
-    if (view().witness) detector_.probe(now_, view().witness->seed);
+    if (const auto& witness = view().witness) detector_.probe(now_, witness->seed);
 }
 
 void Membership::State::on_heartbeat(const Identity& from, const wire::Heartbeat& message) {
@@ -211,7 +211,7 @@ std::size_t Membership::State::informants() const {
     for (const Member& member : view().members) {
         if (answers(member.node)) ++others;
     }
-    if (view().witness && answers(view().witness->seed)) ++others;
+    if (const auto& witness = view().witness; witness && answers(witness->seed)) ++others;
     return others;
 }
 

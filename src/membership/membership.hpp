@@ -27,9 +27,10 @@ struct Outgoing {
 
 /// Evidence about a node that arrived otherwise than by a message of this protocol.
 enum class Hint : std::uint8_t {
-    doubtful,  // a packet to it was refused, or its link broke: probe it at once
-    gone,      // this host knows that its process has ended
-    left,      // it closed its link in good order: it leaves the cluster
+    doubtful,   // a packet to it was refused, or its link broke: probe it at once
+    gone,       // this host knows that its process has ended
+    left,       // it closed its link in good order: it leaves the cluster
+    connected,  // a link to it came up: it has started
 };
 
 // Events.

@@ -319,7 +319,9 @@ void Membership::State::advance_ballot() {
         if (planted(Bug::forgotten_timer)) return;
         if (lost) joiners_refused();
         // The nodes of this view may be gone, but the witness may know of a later one.
-        if (late && view().witness) detector_.show_epoch(now_, view().witness->seed);
+        if (const auto& witness = view().witness; late && witness) {
+            detector_.show_epoch(now_, witness->seed);
+        }
         proposer_.stop();
         proposer_.start_at = now_ + pause() + (lost ? timing_.whole / 2 : Duration::zero());
         return;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <functional>
@@ -123,9 +124,18 @@ public:
     /// Under the lock: the rank in the cluster of a node that is or was a member; -1 if it is not
     /// known any more.
     int member_rank(const NodeId& node) const noexcept;
+    struct Offer {
+        std::span<const NodeId> joiners{};
+        std::span<const NodeId> members{};  // by rank
+        std::uint32_t senders = 0;          // ranks 0, 1, ... that send the application's state
+    };
     /// Under the lock: tells nodes that have joined that this communicator is their world.
-    void offer_world(engine::Engine& engine, std::span<const NodeId> joiners,
-                     std::span<const NodeId> members, const engine::Context& made);
+    void offer_world(engine::Engine& engine, const Offer& offer, const engine::Context& made);
+    /// Lets the others agree that this node leaves, so that they need not wait for its vote again.
+    /// Waits for that, but not for long.
+    void leave_cluster();
+    /// Waits until these ranks of a communicator have left the cluster, but not for long.
+    void wait_left(const engine::Context& context, std::span<const Rank> ranks);
 
     // members/node_hooks.cpp
     StateHooks state_hooks();
@@ -134,18 +144,32 @@ public:
     std::uint32_t state_senders();
     /// How many members send the state to this node. Returns it once.
     std::uint32_t take_state_senders();
+    /// Who wants to be called when the list of failures grows: the program, and the policy.
+    enum class Listener : std::uint8_t { user, recovery };
     /// Returns a number that failure_callback() needs; a later call makes it invalid.
-    std::uint64_t set_failure_callback(std::function<void(const std::vector<int>&)> callback);
-    std::function<void(const std::vector<int>&)> failure_callback(std::uint64_t generation);
+    std::uint64_t set_failure_callback(Listener listener,
+                                       std::function<void(const std::vector<int>&)> callback);
+    std::function<void(const std::vector<int>&)> failure_callback(Listener listener,
+                                                                  std::uint64_t generation);
     void set_leaving();
     bool leaving();
-    void set_recovery(Recovery policy);
+    /// Returns how many of the failures the policy need not look at any more.
+    std::size_t set_recovery(Recovery policy);
     /// Applies the setting `recovery`; `node` is this one.
     void follow_recovery_setting(const Node& node) const;
-    /// The world needs no recovery, or cannot be recovered.
-    void end_recovery();
-    /// The newest world, even while it is being recovered. nullptr: there is none yet.
-    std::shared_ptr<OwnedContext> newest_world();
+    /// Returns false if somebody else recovers the world now, or will: a checkpoint that runs here
+    /// may replace the world itself, and looks at its end whether it has.
+    bool begin_recovery();
+    /// The newest world if it has lost a member, and nobody has given up on it. Otherwise returns
+    /// nullptr, and the recovery has ended. All ranks of a world decide alike, no matter in how
+    /// many steps they learn of failures.
+    std::shared_ptr<OwnedContext> world_to_recover();
+    /// The world stays as it is.
+    void give_up_on(const OwnedContext& world);
+    void begin_checkpoint();
+    /// Returns what recovers the world, if that is necessary now.
+    std::function<void(const std::vector<int>&)> end_checkpoint();
+    bool has_broken_world();
     /// The epoch of the newest view, if it has members that are not in this communicator and this
     /// node has its links to them, or has waited for them long enough; else 0.
     std::uint64_t epoch_with_others(const engine::Context& context);
@@ -156,6 +180,8 @@ public:
     /// Under the lock: the rank of this node in the cluster.
     Rank own_rank() const noexcept;
     std::vector<int> failed();
+    /// Under the lock: the newest world has lost a member.
+    bool world_is_broken() const noexcept;
     /// Under the lock: completes the task when more than `task.known` members have failed.
     void start_failures(Task& task);
     void cancel_failures(Task& task);
@@ -273,7 +299,6 @@ private:
     void take_new_worlds();
     void tell_failures();
     void look_at_waiters();
-    void leave_cluster();
     void end_failures(const Error& reason);
     void complete(Task& task);
 
@@ -314,11 +339,17 @@ private:
     };
     std::vector<Waiter*> waiters_;
     StateHooks state_hooks_;
-    std::function<void(const std::vector<int>&)> failure_callback_;
-    std::uint64_t callback_generation_ = 0;
+    struct FailureCallback {
+        std::function<void(const std::vector<int>&)> callback{};
+        std::uint64_t generation = 0;
+    };
+    std::array<FailureCallback, 2> failure_callbacks_;  // by Listener
     bool leaving_ = false;
     Recovery recovery_ = Recovery::manual;
     bool recovering_ = false;  // the world has lost a member and is being shrunk
+    bool recovery_runs_ = false;
+    int checkpoints_ = 0;                     // that agree on a new world now
+    const OwnedContext* given_up_ = nullptr;  // the world that cannot be recovered
     BoundedQueue<Task*> spare_tasks_{1024};
     NodeOptions options_;
     runtime::HostServices services_;

@@ -1,5 +1,7 @@
 #include "support/allocations.hpp"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -9,11 +11,25 @@ namespace {
 
 std::atomic<std::size_t> allocations{0};
 std::atomic<std::size_t> allocated_bytes{0};
+std::atomic<std::size_t> bytes_in_use{0};
+
+void* in_use(void* memory) noexcept {
+    if (memory != nullptr) {
+        bytes_in_use.fetch_add(::malloc_usable_size(memory), std::memory_order_relaxed);
+    }
+    return memory;
+}
+
+void release(void* memory) noexcept {
+    if (memory == nullptr) return;
+    bytes_in_use.fetch_sub(::malloc_usable_size(memory), std::memory_order_relaxed);
+    std::free(memory);
+}
 
 void* counted(std::size_t size) noexcept {
     allocations.fetch_add(1, std::memory_order_relaxed);
     allocated_bytes.fetch_add(size, std::memory_order_relaxed);
-    return std::malloc(std::max<std::size_t>(size, 1));
+    return in_use(std::malloc(std::max<std::size_t>(size, 1)));
 }
 
 void* counted(std::size_t size, std::align_val_t alignment) noexcept {
@@ -21,7 +37,7 @@ void* counted(std::size_t size, std::align_val_t alignment) noexcept {
     allocated_bytes.fetch_add(size, std::memory_order_relaxed);
     // aligned_alloc() wants a multiple of the alignment.
     const auto unit = std::max(static_cast<std::size_t>(alignment), sizeof(void*));
-    return std::aligned_alloc(unit, std::max(unit, (size + unit - 1) / unit * unit));
+    return in_use(std::aligned_alloc(unit, std::max(unit, (size + unit - 1) / unit * unit)));
 }
 
 void* or_throw(void* memory) {
@@ -58,43 +74,43 @@ void* operator new[](std::size_t size, std::align_val_t alignment,
     return counted(size, alignment);
 }
 void operator delete(void* memory) noexcept {
-    std::free(memory);
+    release(memory);
 }
 void operator delete[](void* memory) noexcept {
-    std::free(memory);
+    release(memory);
 }
 void operator delete(void* memory, std::size_t /*size*/) noexcept {
-    std::free(memory);
+    release(memory);
 }
 void operator delete[](void* memory, std::size_t /*size*/) noexcept {
-    std::free(memory);
+    release(memory);
 }
 void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept {
-    std::free(memory);
+    release(memory);
 }
 void operator delete[](void* memory, std::align_val_t /*alignment*/) noexcept {
-    std::free(memory);
+    release(memory);
 }
 void operator delete(void* memory, std::size_t /*size*/, std::align_val_t /*alignment*/) noexcept {
-    std::free(memory);
+    release(memory);
 }
 void operator delete[](void* memory, std::size_t /*size*/,
                        std::align_val_t /*alignment*/) noexcept {
-    std::free(memory);
+    release(memory);
 }
 void operator delete(void* memory, const std::nothrow_t& /*tag*/) noexcept {
-    std::free(memory);
+    release(memory);
 }
 void operator delete[](void* memory, const std::nothrow_t& /*tag*/) noexcept {
-    std::free(memory);
+    release(memory);
 }
 void operator delete(void* memory, std::align_val_t /*alignment*/,
                      const std::nothrow_t& /*tag*/) noexcept {
-    std::free(memory);
+    release(memory);
 }
 void operator delete[](void* memory, std::align_val_t /*alignment*/,
                        const std::nothrow_t& /*tag*/) noexcept {
-    std::free(memory);
+    release(memory);
 }
 
 namespace nexar::testing {
@@ -105,6 +121,10 @@ Allocations::Allocations() noexcept
 
 std::size_t Allocations::count() const noexcept {
     return allocations.load(std::memory_order_relaxed) - count_before_;
+}
+
+std::size_t Allocations::in_use() noexcept {
+    return bytes_in_use.load(std::memory_order_relaxed);
 }
 
 std::size_t Allocations::bytes() const noexcept {

@@ -15,6 +15,9 @@ public:
     std::size_t count() const noexcept;
     std::size_t bytes() const noexcept;
 
+    /// The bytes that are allocated now.
+    static std::size_t in_use() noexcept;
+
 private:
     std::size_t count_before_;
     std::size_t bytes_before_;

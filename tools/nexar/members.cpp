@@ -47,8 +47,8 @@ Result<wire::StoredSeed> stored_seed(const security::StateDirectory& state) {
 std::set<std::string> connected_nodes(const security::StateDirectory& state) {
     std::set<std::string> nodes;
     const auto text = state.peers();
-    if (!text || !*text) return nodes;
-    const auto all = nlohmann::json::parse(**text, nullptr, false);
+    if (!text) return nodes;
+    const auto all = nlohmann::json::parse(text->value_or(""), nullptr, false);
     if (!all.is_object() || !all.contains("members")) return nodes;
     for (const auto& member : all["members"]) {
         if (member.value("connected", false)) nodes.insert(member.value("node", ""));

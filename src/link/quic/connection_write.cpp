@@ -21,6 +21,11 @@ constexpr std::size_t kLeastPart = std::size_t{16} * 1024;
 // Bytes that may be sent without asking the pacer.
 constexpr std::size_t kUnpaced = std::size_t{4} * 1024;
 
+/// Larger datagrams do not leave a host. Between its processes nothing needs pacing, and the first
+/// messages would wait for tens of milliseconds: the round trip of the handshake is mostly
+/// computation, and a probe of the MTU is several times as large as the first congestion window.
+constexpr std::size_t kLargestOnWire = std::size_t{16} * 1024;
+
 /// may_probe() does not trust a longer first round trip.
 constexpr Duration kProbedRoundTrip = std::chrono::milliseconds(250);
 constexpr Duration kProbesPause = std::chrono::seconds(1);
@@ -356,7 +361,8 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
     // A handshake is a few packets, and its round trip is mostly computation: pacing would only
     // prolong it. A single small message needs no pacing; the timer would only cause another call.
     unpaced_ += turn.written;
-    if (is_up() && (ready_set_ != 0 || unpaced_ > kUnpaced)) {
+    if (is_up() && largest_datagram_ <= kLargestOnWire &&
+        (ready_set_ != 0 || unpaced_ > kUnpaced)) {
         ngtcp2_conn_update_pkt_tx_time(conn_.get(), turn.stamp);
         unpaced_ = 0;
     }

@@ -253,10 +253,10 @@ Error Link::peer_closed() const {
 bool Link::end_if_failed() {
     if (has_ended()) return true;
     if (!failure_ && writer_.broken()) violated("claims to have read what was never written");
-    if (!failure_) return false;
-    const Error reason = *std::exchange(failure_, std::nullopt);
-    close_reason_ = name(reason.code());
-    end(reason, PeerProcess::alive);
+    const auto reason = std::exchange(failure_, std::nullopt);
+    if (!reason) return false;
+    close_reason_ = name(reason->code());
+    end(*reason, PeerProcess::alive);
     return true;
 }
 

@@ -131,8 +131,15 @@ private:
     void on_round_failed(TimePoint now);
     void ping(TimePoint now);
     void look_for_witness(TimePoint now);
+    struct SeedAndWitness {
+        Identity seed{};
+        NodeId witness{};
+    };
+    std::optional<SeedAndWitness> seed_and_witness() const;
     bool lacks_witness() const;
-    bool is_attached(const std::optional<port::LinkId>& id) const;
+    /// The link, if a seed has accepted this node as a member on it; else nullptr.
+    const SeedLink* attached(const std::optional<port::LinkId>& id) const;
+    SeedLink* attached(const std::optional<port::LinkId>& id);
     SeedLink* link_to(const NodeId& seed);
     void on_up(TimePoint now, port::LinkId id, const port::Up& up);
     void on_witness_up(TimePoint now, port::LinkId id, SeedLink& one);

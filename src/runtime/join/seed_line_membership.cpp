@@ -35,14 +35,16 @@ void SeedLine::set_view(const View& view) {
     if (view.epoch <= epoch_) return;
     epoch_ = view.epoch;
     newest_ = view;
+    std::erase_if(reports_, [&](const auto& entry) { return !view.find(entry.first); });
     // The voters inform the witness. Two members must inform a seed that is none.
     const auto informs = [&](const Member& one) {
         return credentials_ && one.node == credentials_->identity().node;
     };
     const auto first = view.members.begin();
     const auto count = std::min<std::ptrdiff_t>(2, std::ssize(view.members));
-    if (lacks_witness() && std::any_of(first, first + count, informs)) {
-        bring_view(links_.at(*talking_));
+    SeedLink* const seed = attached(talking_);
+    if (seed != nullptr && lacks_witness() && std::any_of(first, first + count, informs)) {
+        bring_view(*seed);
     }
 }
 
@@ -69,15 +71,20 @@ void SeedLine::on_datagram(const SeedLink& one, port::ConstBytes bytes) {
     if (heartbeat) push(one, heartbeat->message);
 }
 
-bool SeedLine::is_attached(const std::optional<port::LinkId>& id) const {
-    if (!id) return false;
+const SeedLine::SeedLink* SeedLine::attached(const std::optional<port::LinkId>& id) const {
+    if (!id) return nullptr;
     const SeedLink& one = links_.at(*id);
-    return !one.as_joiner && !one.over && one.lane && !one.lane->closed();
+    return !one.as_joiner && !one.over && one.lane && !one.lane->closed() ? &one : nullptr;
+}
+
+SeedLine::SeedLink* SeedLine::attached(const std::optional<port::LinkId>& id) {
+    return const_cast<SeedLink*>(std::as_const(*this).attached(id));
 }
 
 SeedLine::SeedLink* SeedLine::link_to(const NodeId& seed) {
     for (const auto& id : {talking_, witness_link_}) {
-        if (is_attached(id) && links_.at(*id).link->peer().node == seed) return &links_.at(*id);
+        SeedLink* const one = attached(id);
+        if (one != nullptr && one->link->peer().node == seed) return one;
     }
     return nullptr;
 }
@@ -96,19 +103,24 @@ void SeedLine::send_membership(const NodeId& to, const membership::Message& mess
         message);
 }
 
+/// The seed that this node talks to, and the witness of its newest view. Empty if it has no link to
+/// a seed, or if there is no witness.
+std::optional<SeedLine::SeedAndWitness> SeedLine::seed_and_witness() const {
+    const SeedLink* const seed = attached(talking_);
+    if (seed == nullptr || !newest_ || !newest_->witness) return std::nullopt;
+    return SeedAndWitness{.seed = seed->link->peer(), .witness = newest_->witness->seed};
+}
+
 /// This node has a link to a seed, and none to the view's witness, which is another seed.
 bool SeedLine::lacks_witness() const {
-    if (!newest_ || !newest_->witness || !is_attached(talking_) || is_attached(witness_link_)) {
-        return false;
-    }
-    return links_.at(*talking_).link->peer().node != newest_->witness->seed;
+    const auto both = seed_and_witness();
+    return both && both->seed.node != both->witness && attached(witness_link_) == nullptr;
 }
 
 void SeedLine::look_for_witness(TimePoint now) {
-    if (!lacks_witness()) {
-        const bool needless = witness_link_ && is_attached(talking_) && newest_->witness &&
-                              links_.at(*talking_).link->peer().node == newest_->witness->seed;
-        if (needless) {
+    const auto both = seed_and_witness();
+    if (!both || !lacks_witness()) {
+        if (witness_link_ && both && both->seed.node == both->witness) {
             end(*witness_link_, links_.at(*witness_link_), "this node has a link to the witness");
             witness_link_.reset();
         }
@@ -116,7 +128,7 @@ void SeedLine::look_for_witness(TimePoint now) {
         return;
     }
     if (!witness_race_.running() && now >= witness_race_.next_round_at()) {
-        const NodeId here = links_.at(*talking_).link->peer().node;
+        const NodeId here = both->seed.node;
         std::vector<Address> others;
         std::ranges::copy_if(terms_.seeds, std::back_inserter(others), [&](const Address& one) {
             const auto owner = owners_.find(one.text());
@@ -129,8 +141,8 @@ void SeedLine::look_for_witness(TimePoint now) {
 }
 
 void SeedLine::on_witness_up(TimePoint now, port::LinkId id, SeedLink& one) {
-    const bool is_it = lacks_witness() && one.link->peer().node == newest_->witness->seed;
-    if (!is_it) {
+    const auto both = seed_and_witness();
+    if (!both || !lacks_witness() || one.link->peer().node != both->witness) {
         end(id, one, "this node looks for another seed");
         return;
     }
@@ -149,7 +161,8 @@ void SeedLine::on_witness_up(TimePoint now, port::LinkId id, SeedLink& one) {
 
 std::optional<Witness> SeedLine::better_witness(TimePoint now, Duration patience) {
     if (!newest_ || !newest_->witness || newest_->members.empty() || !credentials_) return {};
-    if (!lacks_witness()) {
+    const auto both = seed_and_witness();
+    if (!both || !lacks_witness()) {
         saw_witness_at_ = now;
         return std::nullopt;
     }
@@ -158,8 +171,7 @@ std::optional<Witness> SeedLine::better_witness(TimePoint now, Duration patience
         return std::nullopt;
     }
     saw_witness_at_ = now;
-    const Identity& here = links_.at(*talking_).link->peer();
-    return Witness{.seed = here.node, .incarnation = here.incarnation};
+    return Witness{.seed = both->seed.node, .incarnation = both->seed.incarnation};
 }
 
 }  // namespace nexar::runtime

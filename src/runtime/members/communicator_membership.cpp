@@ -82,31 +82,44 @@ Made rebuilt(const Body& body, const Outcome& agreed) {
     node.wait_view(agreed.epoch);
     const std::vector<Rank> added =
         agreed.plan.grows ? node.members_beyond(*body->context, agreed.epoch) : agreed.plan.added;
+    // Only a checkpoint sends the application's state.
+    const std::uint32_t senders = agreed.plan.sends_state ? node.state_senders() : 0;
     Made made;
     std::shared_ptr<OwnedContext> owned;
     {
         const NodeAccess access(node);
         node.check_not_aborted("making a communicator");
         engine::Context& parent = *body->context;
-        const runtime::Successor next =
+        runtime::Successor next =
             runtime::successor_of(parent, node.id(), agreed, node.nodes_of(added, agreed.epoch));
-        for (std::size_t i = next.first_joiner; i < next.nodes.size(); ++i) {
-            made.joined.push_back(static_cast<int>(i));
-        }
         if (next.nodes.size() < node.min_world()) {
             throw Error(Errc::membership_changed,
                         fmt::format("only {} ranks are left, and the setting min_world is {}",
                                     next.nodes.size(), node.min_world()));
         }
         parent.creations = std::max(parent.creations, agreed.creation + 1);
-        if (!next.me) return made;
+        made.excluded = !next.me;
+        const std::size_t me = next.me.value_or(0);
+        if (made.excluded) {
+            next.nodes = {node.id()};
+            next.first_joiner = 1;
+            next.origin.colour = mixed(~next.origin.colour ^ parent.me.value());
+        }
+        for (std::size_t i = next.first_joiner; i < next.nodes.size(); ++i) {
+            made.joined.push_back(static_cast<int>(i));
+        }
+        made.senders = std::min<std::size_t>(senders, next.first_joiner);
         schedule::Profile profile = parent.collectives.profile;
         profile.links = node.links_among(next.nodes);
         profile.memory.slot_bytes = 0;  // a communicator has its own
         profile.memory.buffer_bytes = 0;
-        engine::Context& context = node.make_context(next.nodes, *next.me, next.origin, profile);
+        engine::Context& context = node.make_context(next.nodes, me, next.origin, profile);
         owned = std::make_shared<OwnedContext>(node, context);
-        node.offer_world(access.engine(), next.joiners(), next.nodes, context);
+        node.offer_world(access.engine(),
+                         {.joiners = next.joiners(),
+                          .members = next.nodes,
+                          .senders = static_cast<std::uint32_t>(made.senders)},
+                         context);
     }
     made.body = std::make_shared<CommunicatorBody>(body->node, owned);
     node.replace_world(*body->context, owned);
@@ -159,13 +172,13 @@ Work<Agreed> Communicator::agree(std::uint64_t flags) const {
 Communicator Communicator::shrink() const {
     const auto agreed = detail::agree_to_shrink(body());
     const detail::Made made = detail::rebuilt(body(), agreed);
-    if (!made.body) {
+    if (made.excluded) {
         throw Error(Errc::revoked,
                     "an earlier call, which this one completes, made a communicator without this "
                     "rank",
                     {.operation = "shrink"});
     }
-    if (agreed.plan.sends_state) detail::welcome_joiners(made);
+    detail::welcome_joiners(made);
     return Communicator(made.body);
 }
 

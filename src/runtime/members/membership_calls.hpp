@@ -33,15 +33,17 @@ Outcome agree_on(const Body& body, const AgreementTerms& terms, const char* oper
 Outcome agree_to_shrink(const Body& body);
 
 struct Made {
-    Body body{};                // nullptr if this node is not in it
+    Body body{};
+    bool excluded = false;      // the others made it without this node, which is alone in its own
     std::vector<int> joined{};  // ranks in it
+    std::size_t senders = 0;    // the first ranks in it, which send the application's state
 };
 
 /// Makes the communicator that the ranks of `body` agreed on, see Outcome::plan; members that join
 /// learn of it. If `body` is the node's newest world, the new one takes its place.
 Made rebuilt(const Body& body, const Outcome& agreed);
 
-/// After a checkpoint: sends the application's state to the members that join.
+/// Sends the application's state to the members that join, if this rank is one of the senders.
 void welcome_joiners(const Made& made);
 
 }  // namespace nexar::detail

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <nexar/node.hpp>
-#include <numeric>
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/mix.hpp"
 #include "base/settings.hpp"
 #include "runtime/members/held_ranks.hpp"
 #include "runtime/members/membership_calls.hpp"
@@ -37,39 +38,78 @@ Part part_of(std::size_t bytes, std::size_t sender, std::size_t senders) {
             .end = bytes / senders * (sender + 1) + std::min(sender + 1, bytes % senders)};
 }
 
-void send_state(const Communicator& world, const std::vector<int>& joined, const StateHooks& hooks,
-                std::size_t senders) {
+/// What a sender says of the state before it sends its part.
+struct StateHeader {
+    std::uint64_t bytes = 0;
+    std::uint64_t digest = 0;
+};
+
+/// Finds programs whose ranks have different state; not a defence against anybody.
+std::uint64_t digest_of(std::span<const std::byte> state) {
+    std::uint64_t digest = state.size();
+    for (; !state.empty(); state = state.subspan(std::min(state.size(), sizeof digest))) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, state.data(), std::min(state.size(), sizeof word));
+        digest = mixed(digest ^ word);
+    }
+    return digest;
+}
+
+/// Returns the error of a send, if any.
+std::optional<Error> send_state(const Communicator& world, const std::vector<int>& joined,
+                                const StateHooks& hooks, std::size_t senders) {
     const Communicator lane = world.duplicate();
     const auto me = static_cast<std::size_t>(world.rank());
-    if (me >= senders) return;
+    if (me >= senders) return std::nullopt;
     const std::vector<std::byte> state = hooks.save ? hooks.save() : std::vector<std::byte>{};
-    const std::uint64_t size = state.size();
+    const StateHeader header{.bytes = state.size(), .digest = digest_of(state)};
     const Part part = part_of(state.size(), me, senders);
     const auto bytes = std::span(state).subspan(part.begin, part.end - part.begin);
     std::vector<Work<>> works;
     works.reserve(2 * joined.size());
     for (const int rank : joined) {
-        works.push_back(lane.send(size, rank, kSizeTag));
+        works.push_back(lane.send(header, rank, kSizeTag));
         works.push_back(lane.send(bytes, rank, kPartTag));
     }
-    for (Work<>& work : works) work.wait();
+    std::optional<Error> failure;
+    for (Work<>& work : works) {
+        const auto sent = work.result();
+        if (!sent && !failure) failure = sent.error();
+    }
+    return failure;
+}
+
+void check_same_state(const StateHeader& first, const StateHeader& other, int rank) {
+    const ErrorContext where{.rank = rank, .operation = "world"};
+    if (first.bytes != other.bytes) {
+        throw Error(Errc::invalid_argument,
+                    fmt::format("rank 0 has {} bytes of state, but rank {} has {}; "
+                                "StateHooks::save must return the same on all members",
+                                first.bytes, rank, other.bytes),
+                    where);
+    }
+    if (first.digest != other.digest) {
+        throw Error(Errc::invalid_argument,
+                    fmt::format("rank 0 and rank {} have different states of {} bytes; "
+                                "StateHooks::save must return the same on all members",
+                                rank, first.bytes),
+                    where);
+    }
 }
 
 std::vector<std::byte> receive_state(const Communicator& world, std::size_t senders) {
     const Communicator lane = world.duplicate();
+    StateHeader first;
     std::vector<std::byte> state;
     for (std::size_t sender = 0; sender < senders; ++sender) {
         const int from = static_cast<int>(sender);
-        const auto size = static_cast<std::size_t>(lane.recv<std::uint64_t>(from, kSizeTag).wait());
-        if (sender == 0) state.resize(size);
-        if (size != state.size()) {
-            throw Error(Errc::invalid_argument,
-                        fmt::format("rank 0 has {} bytes of state, but rank {} has {}; "
-                                    "StateHooks::save must return the same on all members",
-                                    state.size(), sender, size),
-                        {.rank = from, .operation = "world"});
+        const auto header = lane.recv<StateHeader>(from, kSizeTag).wait();
+        if (sender == 0) {
+            first = header;
+            state.resize(static_cast<std::size_t>(header.bytes));
         }
-        const Part part = part_of(size, sender, senders);
+        check_same_state(first, header, from);
+        const Part part = part_of(state.size(), sender, senders);
         lane.recv(std::span(state).subspan(part.begin, part.end - part.begin), from, kPartTag)
             .wait();
     }
@@ -83,12 +123,15 @@ Result<std::vector<int>> take_ranks(Task& task) {
 }  // namespace
 
 void welcome_joiners(const Made& made) {
-    if (made.joined.empty()) return;
-    const Communicator world(made.body);
-    NodeBody& node = *made.body->node;
-    const std::size_t kept = static_cast<std::size_t>(world.size()) - made.joined.size();
-    const std::size_t senders = std::min<std::size_t>(node.state_senders(), kept);
-    if (senders != 0) send_state(world, made.joined, node.state_hooks(), senders);
+    if (made.joined.empty() || made.senders == 0) return;
+    const auto failure = send_state(Communicator(made.body), made.joined,
+                                    made.body->node->state_hooks(), made.senders);
+    // The world has changed all the same. If a member is lost, the next call in the new world fails
+    // on all ranks, and not only on those that send.
+    const bool gone = failure && (remedy(failure->code()) == Remedy::recover ||
+                                  failure->code() == Errc::link_closed);
+    if (gone) NEXAR_LOG_WARNING("the state did not reach all joiners: {}", failure->what());
+    if (failure && !gone) throw *failure;
 }
 
 }  // namespace detail
@@ -137,19 +180,21 @@ namespace {
 
 using Callback = std::function<void(const std::vector<int>&)>;
 
-/// Calls `callback` for every change after the first `known` failures, until the node closes or
-/// `body` has another callback.
-void follow_failures(const std::shared_ptr<detail::NodeBody>& body, std::size_t known,
-                     std::uint64_t generation) {
+using Listener = detail::NodeBody::Listener;
+
+/// Calls the callback of `listener` for every change after the first `known` failures, until the
+/// node closes or the listener has another callback.
+void follow_failures(const std::shared_ptr<detail::NodeBody>& body, Listener listener,
+                     std::size_t known, std::uint64_t generation) {
     // A pending task keeps the node; closing the node ends the task.
     Failures(body).longer_than(known).then(
-        [body = std::weak_ptr(body), generation](const Result<std::vector<int>>& failed) {
+        [body = std::weak_ptr(body), listener, generation](const Result<std::vector<int>>& failed) {
             const auto node = body.lock();
             if (!failed || !node) return;
-            const Callback callback = node->failure_callback(generation);
+            const Callback callback = node->failure_callback(listener, generation);
             if (!callback) return;
             callback(*failed);
-            follow_failures(node, failed->size(), generation);
+            follow_failures(node, listener, failed->size(), generation);
         });
 }
 
@@ -157,8 +202,10 @@ void follow_failures(const std::shared_ptr<detail::NodeBody>& body, std::size_t 
 
 void Failures::on_change(Callback callback) const {
     const bool any = static_cast<bool>(callback);
-    const std::uint64_t generation = body_->set_failure_callback(std::move(callback));
-    if (any) follow_failures(body_, body_->failed().size(), generation);
+    // Looks first: a failure from here on is a change.
+    const std::size_t known = body_->failed().size();
+    const auto generation = body_->set_failure_callback(Listener::user, std::move(callback));
+    if (any) follow_failures(body_, Listener::user, known, generation);
 }
 
 void Node::leave() const {
@@ -175,23 +222,51 @@ void Node::on_join(StateHooks hooks) const {
     body_->set_state_hooks(std::move(hooks));
 }
 
-std::optional<WorldChange> Node::elastic_checkpoint() const {
-    const Body old = detail::handle(body_, body_->world());
+namespace {
+
+/// While it lives, the node's own recovery leaves the world alone: the checkpoint may replace it.
+class CheckpointMark {
+public:
+    explicit CheckpointMark(detail::NodeBody& node) : node_(node) { node_.begin_checkpoint(); }
+    CheckpointMark(const CheckpointMark&) = delete;
+    CheckpointMark& operator=(const CheckpointMark&) = delete;
+    ~CheckpointMark() {
+        if (const auto recover = node_.end_checkpoint()) recover(node_.failed());
+    }
+
+private:
+    detail::NodeBody& node_;
+};
+
+/// The ranks that leave. Collective.
+std::vector<Rank> gather_leavers(const Communicator& world, bool leaving) {
+    std::vector<std::uint8_t> all(static_cast<std::size_t>(world.size()));
+    const std::array<std::uint8_t, 1> own{leaving ? std::uint8_t{1} : std::uint8_t{0}};
+    world.all_gather(own, all).wait();
+    std::vector<Rank> leavers;
+    for (std::uint32_t rank = 0; rank < all.size(); ++rank) {
+        if (all[rank] != 0) leavers.emplace_back(rank);
+    }
+    return leavers;
+}
+
+struct Change {
+    WorldChange told;
+    detail::Made made;
+};
+
+/// Makes the world that the ranks agree on; nullopt if there is nothing to change.
+std::optional<Change> change_world(const std::shared_ptr<detail::NodeBody>& node, const Body& old) {
+    const CheckpointMark mark(*node);
     const Communicator world(old);
     // One small all-reduce tells everyone whether all have links to a new member, or anybody
     // leaves. A new member that not all can reach yet would make the others wait.
-    const std::array<std::uint64_t, 2> mine{body_->epoch_with_others(*old->context),
-                                            body_->leaving() ? 0U : 1U};
+    const std::array<std::uint64_t, 2> mine{node->epoch_with_others(*old->context),
+                                            node->leaving() ? 0U : 1U};
     std::array<std::uint64_t, 2> least{};
     world.all_reduce(mine, least, min).wait();
     if (least[0] == 0 && least[1] != 0) return std::nullopt;
-    std::vector<std::uint8_t> leaving(static_cast<std::size_t>(world.size()));
-    const std::array<std::uint8_t, 1> own{body_->leaving() ? std::uint8_t{1} : std::uint8_t{0}};
-    world.all_gather(own, leaving).wait();
-    std::vector<Rank> leavers;
-    for (std::uint32_t rank = 0; rank < leaving.size(); ++rank) {
-        if (leaving[rank] != 0) leavers.emplace_back(rank);
-    }
+    const std::vector<Rank> leavers = gather_leavers(world, node->leaving());
     const detail::Outcome agreed =
         detail::agree_on(old,
                          {.what = wire::AgreementKind::checkpoint,
@@ -199,43 +274,60 @@ std::optional<WorldChange> Node::elastic_checkpoint() const {
                           .plan = {.excluded = leavers, .grows = true, .sends_state = true}},
                          "elastic_checkpoint");
     const detail::Made made = detail::rebuilt(old, agreed);
+    // Otherwise the next checkpoint would take in those that have left as new members.
+    if (made.excluded) {
+        node->leave_cluster();
+    } else {
+        node->wait_left(*old->context, leavers);
+    }
     WorldChange change{.old_world = world,
-                       .new_world = made.body ? Communicator(made.body)
-                                              : *world.subgroup(std::array{world.rank()}),
-                       .left_here = made.body == nullptr,
+                       .new_world = Communicator(made.body),
+                       .left_here = made.excluded,
                        .joined = made.joined};
     for (const Rank rank : leavers) change.left.push_back(public_rank(rank));
     for (const Rank rank : agreed.lost) change.lost.push_back(public_rank(rank));
-    if (made.body) detail::welcome_joiners(made);
-    return change;
+    return Change{.told = std::move(change), .made = made};
+}
+
+}  // namespace
+
+std::optional<WorldChange> Node::elastic_checkpoint() const {
+    const auto change = change_world(body_, detail::handle(body_, body_->world()));
+    if (!change) return std::nullopt;
+    detail::welcome_joiners(change->made);
+    return change->told;
 }
 
 namespace {
 
-/// Shrinks the world after failures, on the thread that makes progress.
+/// Shrinks the world until it contains no failed member, on the thread that makes progress.
 void shrink_world(const std::shared_ptr<detail::NodeBody>& body,
                   const std::function<void(const WorldChange&)>& on_change) {
-    const auto context = body->newest_world();
-    if (!context) return;
-    const Body old = detail::handle(body, context);
-    const Communicator world(old);
-    try {
-        const auto agreed = detail::agree_to_shrink(old);
-        if (agreed.lost.empty() && !agreed.resumed) return body->end_recovery();
-        const detail::Made made = detail::rebuilt(old, agreed);
-        if (!made.body) return body->end_recovery();
-        if (agreed.plan.sends_state) detail::welcome_joiners(made);
-        WorldChange change{.old_world = world, .new_world = Communicator(made.body)};
-        for (const Rank rank : agreed.lost) change.lost.push_back(public_rank(rank));
-        if (on_change) on_change(change);
-    } catch (const Error& error) {
-        NEXAR_LOG_ERROR("the world could not be shrunk: {}", error.what());
-        body->end_recovery();
+    if (!body->begin_recovery()) return;
+    while (const auto context = body->world_to_recover()) {
+        const Body old = detail::handle(body, context);
+        std::optional<WorldChange> change;
+        try {
+            const auto agreed = detail::agree_to_shrink(old);
+            const detail::Made made = detail::rebuilt(old, agreed);
+            detail::welcome_joiners(made);
+            change.emplace(WorldChange{.old_world = Communicator(old),
+                                       .new_world = Communicator(made.body),
+                                       .left_here = made.excluded,
+                                       .joined = made.joined});
+            for (const Rank rank : agreed.lost) change->lost.push_back(public_rank(rank));
+        } catch (const Error& error) {
+            NEXAR_LOG_ERROR("the world could not be shrunk: {}", error.what());
+            body->give_up_on(*context);
+            continue;
+        }
+        if (on_change) on_change(*change);
     }
 }
 
 void abort_after_failure(const std::shared_ptr<detail::NodeBody>& body,
                          const std::vector<int>& failed) {
+    if (!body->has_broken_world()) return;  // the failed member was not in the world yet
     const View view = body->view();
     // The error names the rank that aborted, so only one does.
     if (view.members.empty() || view.members.front().node != body->id()) return;
@@ -252,15 +344,21 @@ void detail::NodeBody::follow_recovery_setting(const Node& node) const {
 }
 
 void Node::recover(Recovery policy, std::function<void(const WorldChange&)> on_change) const {
-    body_->set_recovery(policy);
-    if (policy == Recovery::manual) return failures().on_change({});
-    failures().on_change([body = std::weak_ptr(body_), policy,
-                          on_change = std::move(on_change)](const std::vector<int>& failed) {
-        const auto node = body.lock();
-        if (!node) return;
-        if (policy == Recovery::abort) return abort_after_failure(node, failed);
-        shrink_world(node, on_change);
-    });
+    const std::size_t known = body_->set_recovery(policy);
+    Callback callback;
+    if (policy != Recovery::manual) {
+        callback = [body = std::weak_ptr(body_), policy,
+                    on_change = std::move(on_change)](const std::vector<int>& failed) {
+            const auto node = body.lock();
+            if (!node) return;
+            if (policy == Recovery::abort) return abort_after_failure(node, failed);
+            shrink_world(node, on_change);
+        };
+    }
+    const auto generation = body_->set_failure_callback(Listener::recovery, std::move(callback));
+    if (policy != Recovery::manual) {
+        follow_failures(body_, Listener::recovery, known, generation);
+    }
 }
 
 }  // namespace nexar

@@ -31,16 +31,19 @@ std::uint32_t NodeBody::take_state_senders() {
 }
 
 std::uint64_t NodeBody::set_failure_callback(
-    std::function<void(const std::vector<int>&)> callback) {
+    Listener listener, std::function<void(const std::vector<int>&)> callback) {
     const Guard guard(progress());
-    failure_callback_ = std::move(callback);
-    return ++callback_generation_;
+    FailureCallback& own = failure_callbacks_.at(static_cast<std::size_t>(listener));
+    own.callback = std::move(callback);
+    return ++own.generation;
 }
 
-std::function<void(const std::vector<int>&)> NodeBody::failure_callback(std::uint64_t generation) {
+std::function<void(const std::vector<int>&)> NodeBody::failure_callback(Listener listener,
+                                                                        std::uint64_t generation) {
     const Guard guard(progress());
-    if (generation != callback_generation_) return {};
-    return failure_callback_;
+    const FailureCallback& own = failure_callbacks_.at(static_cast<std::size_t>(listener));
+    if (generation != own.generation) return {};
+    return own.callback;
 }
 
 void NodeBody::set_leaving() {
@@ -57,20 +60,54 @@ std::size_t NodeBody::min_world() const {
     return config_ ? static_cast<std::size_t>(config_->integer("min_world")) : 1;
 }
 
-void NodeBody::set_recovery(Recovery policy) {
+std::size_t NodeBody::set_recovery(Recovery policy) {
     const Guard guard(progress());
     recovery_ = policy;
+    recovering_ = policy == Recovery::automatic && world_is_broken();
+    look_at_waiters();
+    return world_is_broken() ? 0 : failed_.size();
 }
 
-void NodeBody::end_recovery() {
+bool NodeBody::world_is_broken() const noexcept {
+    return world_ != nullptr && world_.get() != given_up_ && !world_->context().lost.empty();
+}
+
+bool NodeBody::has_broken_world() {
     const Guard guard(progress());
+    return world_is_broken();
+}
+
+bool NodeBody::begin_recovery() {
+    const Guard guard(progress());
+    if (checkpoints_ > 0 || recovery_runs_) return false;
+    recovery_runs_ = true;
+    return true;
+}
+
+std::shared_ptr<OwnedContext> NodeBody::world_to_recover() {
+    const Guard guard(progress());
+    if (world_is_broken()) return world_;
+    recovery_runs_ = false;
     recovering_ = false;
     look_at_waiters();
+    return nullptr;
 }
 
-std::shared_ptr<OwnedContext> NodeBody::newest_world() {
+void NodeBody::give_up_on(const OwnedContext& world) {
     const Guard guard(progress());
-    return world_;
+    if (world_.get() == &world) given_up_ = &world;
+}
+
+void NodeBody::begin_checkpoint() {
+    const Guard guard(progress());
+    ++checkpoints_;
+}
+
+std::function<void(const std::vector<int>&)> NodeBody::end_checkpoint() {
+    const Guard guard(progress());
+    --checkpoints_;
+    if (!recovering_) return {};
+    return failure_callbacks_.at(static_cast<std::size_t>(Listener::recovery)).callback;
 }
 
 std::uint64_t NodeBody::epoch_with_others(const engine::Context& context) {

@@ -26,6 +26,8 @@ std::string_view name(membership::Hint hint) noexcept {
             return "its process has ended";
         case membership::Hint::left:
             return "it left in good order";
+        case membership::Hint::connected:
+            return "a link to it came up";
     }
     return "unknown";
 }
@@ -40,14 +42,16 @@ void NodeMembers::begin(TimePoint now, const Identity& self, const View& view, D
     membership_ = std::make_unique<membership::Membership>(
         now, self, membership::Vote{.view = view},
         membership::Options{.budget = budget, .random_seed = random_seed});
-    tell_engine(view);
+    tell_engine(view, {});
 }
 
-void NodeMembers::tell_engine(const View& view) {
+/// A node of `lost` may be in the view, as another process: then it is a new peer.
+void NodeMembers::tell_engine(const View& view, std::span<const NodeId> lost) {
+    engine_->set_view(view);
+    if (!lost.empty()) engine_->evict(lost, view.epoch);
     for (const Member& member : view.members) {
         if (member.node != self_.node) engine_->add_peer(member.node);
     }
-    engine_->set_view(view);
 }
 
 void NodeMembers::turn(TimePoint now, SeedLine* seed) {
@@ -118,9 +122,9 @@ std::string NodeMembers::described(const NodeId& node) const {
 
 void NodeMembers::on(const membership::Decided& decided) {
     const View before = view();
+    views_.back().spent = {};  // only the newest view must be complete
     views_.push_back(decided.view);
     if (views_.size() > kMostViews) views_.pop_front();
-    tell_engine(decided.view);
     std::vector<NodeId> lost;
     for (const Member& member : before.members) {
         if (std::ranges::find(decided.lost, member.rank) != decided.lost.end()) {
@@ -131,8 +135,8 @@ void NodeMembers::on(const membership::Decided& decided) {
         NEXAR_LOG_WARNING("epoch {}: rank {} failed; {} members are left",
                           decided.view.epoch.value(), fmt::join(numbers(decided.lost), ", "),
                           decided.view.members.size());
-        engine_->evict(lost, decided.view.epoch);
     }
+    tell_engine(decided.view, lost);
     if (!decided.joined.empty()) {
         NEXAR_LOG_INFO("epoch {}: rank {} joined", decided.view.epoch.value(),
                        fmt::join(numbers(decided.joined), ", "));
@@ -197,8 +201,7 @@ const Member* NodeMembers::find(const NodeId& node) const noexcept {
 
 const Member* NodeMembers::find(Rank rank) const noexcept {
     for (auto view = views_.rbegin(); view != views_.rend(); ++view) {
-        const auto found = std::ranges::lower_bound(view->members, rank, {}, &Member::rank);
-        if (found != view->members.end() && found->rank == rank) return &*found;
+        if (const Member* const member = view->find(rank)) return member;
     }
     return nullptr;
 }

@@ -3,6 +3,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,7 +37,8 @@ public:
 
     /// The newest view.
     const View& view() const noexcept { return views_.back(); }
-    /// One of the last views; nullptr if this node never knew it or has forgotten it.
+    /// One of the last views, without the spent tokens unless it is the newest; nullptr if this
+    /// node never knew it or has forgotten it.
     const View* view_of(Epoch epoch) const noexcept;
     /// The rank in the cluster of a node that is or was a member, as far as this node remembers.
     std::optional<Rank> rank_of(const NodeId& node) const noexcept;
@@ -60,7 +62,7 @@ private:
     bool take_messages(TimePoint now, SeedLine* seed);
     void send_messages(SeedLine* seed);
     void take_events(SeedLine* seed);
-    void tell_engine(const View& view);
+    void tell_engine(const View& view, std::span<const NodeId> lost);
     void on(const membership::Decided& decided);
     void on(const membership::Evicted& evicted);
     void on(const membership::Minority& minority);

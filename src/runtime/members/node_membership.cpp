@@ -37,7 +37,6 @@ void NodeBody::follow_members(TimePoint now) {
     if (!waiters_.empty()) look_at_waiters();
 }
 
-/// Lets the others agree that this node leaves, so that they need not wait for its vote again.
 void NodeBody::leave_cluster() {
     constexpr Duration kLeaveTime = std::chrono::milliseconds(100);
     {
@@ -51,6 +50,21 @@ void NodeBody::leave_cluster() {
     wait_for([this] { return membership_.has_left(); }, now() + kLeaveTime);
 }
 
+void NodeBody::wait_left(const engine::Context& context, std::span<const Rank> ranks) {
+    // A process that cannot leave has lost its majority, which the others notice by themselves.
+    constexpr Duration kLeftTime = std::chrono::seconds(5);
+    std::vector<NodeId> nodes;
+    for (const Rank rank : ranks) {
+        const engine::Pair* const pair = context.pairs[rank.value()];
+        if (pair != nullptr) nodes.push_back(pair->peer->node);
+    }
+    const auto gone = [&] {
+        return std::ranges::none_of(
+            nodes, [this](const NodeId& node) { return membership_.view().find(node) != nullptr; });
+    };
+    wait_for(gone, now() + kLeftTime);
+}
+
 void NodeBody::take_decided(TimePoint now, const membership::Decided& decided) {
     const View& view = decided.view;
     first().set_members(runtime::addresses_of(view.members));
@@ -61,7 +75,7 @@ void NodeBody::take_decided(TimePoint now, const membership::Decided& decided) {
     count_local_ranks(view);
     if (!decided.lost.empty()) {
         for (const Rank rank : decided.lost) failed_.push_back(public_rank(rank));
-        recovering_ = recovering_ || (recovery_ == Recovery::automatic && world_ != nullptr);
+        recovering_ = recovery_ == Recovery::automatic && world_is_broken();
         tell_failures();
     }
     look_at_waiters();
@@ -72,7 +86,7 @@ void NodeBody::take_new_worlds() {
     const auto offered = engine_.poll_new_world();
     if (!offered) return;
     const auto next = runtime::accepted(*offered, identity_);
-    if (!next) {
+    if (!next || !next->me) {
         NEXAR_LOG_ERROR("a member named a world that does not contain this process");
         return;
     }
@@ -81,7 +95,7 @@ void NodeBody::take_new_worlds() {
         NEXAR_LOG_ERROR("this process cannot use its new world: {}", profile.error().cause());
         return;
     }
-    engine::Context& made = make_context(next->nodes, next->me.value(), next->origin, *profile);
+    engine::Context& made = make_context(next->nodes, *next->me, next->origin, *profile);
     world_ = std::make_shared<OwnedContext>(*this, made);
     engine_.calls().set_world(made);
     senders_ = offered->senders;
@@ -119,8 +133,9 @@ void NodeBody::replace_world(const engine::Context& old, std::shared_ptr<OwnedCo
         const runtime::Progress::Guard guard(progress());
         if (!world_ || &world_->context() != &old) return nullptr;
         engine_.calls().set_world(made->context());
-        recovering_ = false;
         std::shared_ptr<OwnedContext> replaced = std::exchange(world_, std::move(made));
+        given_up_ = nullptr;
+        recovering_ = recovery_ == Recovery::automatic && world_is_broken();
         look_at_waiters();
         return replaced;
     }();
@@ -206,10 +221,10 @@ int NodeBody::member_rank(const NodeId& node) const noexcept {
     return rank ? public_rank(*rank) : -1;
 }
 
-void NodeBody::offer_world(engine::Engine& engine, std::span<const NodeId> joiners,
-                           std::span<const NodeId> members, const engine::Context& made) {
-    const wire::NewWorld frame = runtime::offer_of(made, members, state_senders_);
-    for (const NodeId& node : joiners) {
+void NodeBody::offer_world(engine::Engine& engine, const Offer& offer,
+                           const engine::Context& made) {
+    const wire::NewWorld frame = runtime::offer_of(made, offer.members, offer.senders);
+    for (const NodeId& node : offer.joiners) {
         if (node != identity_.node) engine.send_new_world(node, frame);
     }
 }

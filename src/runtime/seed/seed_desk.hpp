@@ -132,6 +132,8 @@ private:
     void begin_anew();
 
     // seed_desk_growth.cpp
+    /// The view of a cluster that has formed.
+    const View& formed_view() const;
     Result<Member> admit_joiner(const Applicant& applicant, const wire::Id& token,
                                 const security::TokenTable& tokens, security::WallTime wall,
                                 TimePoint now);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/assert.hpp"
 #include "base/try.hpp"
 #include "runtime/seed/seed_desk.hpp"
 #include "wire/view.hpp"
@@ -27,8 +28,14 @@ std::string places_of(const std::vector<const Member*>& members) {
 
 }  // namespace
 
+const View& SeedDesk::formed_view() const {
+    NEXAR_ASSERT(view_.has_value(), "the cluster has formed");
+    return *view_;
+}
+
 Result<Rank> SeedDesk::next_rank(const std::optional<Rank>& wanted) const {
-    const std::uint64_t next = std::uint64_t{view_->next_rank.value()} + state_.members.size();
+    const std::uint64_t next =
+        std::uint64_t{formed_view().next_rank.value()} + state_.members.size();
     if (next > wire::kMaxRank) {
         return Error(Errc::limit_exceeded,
                      "this cluster has used up all its ranks; start a new cluster");
@@ -44,17 +51,17 @@ Result<Rank> SeedDesk::next_rank(const std::optional<Rank>& wanted) const {
 
 Result<void> SeedDesk::check_room() const {
     if (attending() == 0) return Error(Errc::too_many_pending, vanished());
+    const View& view = formed_view();
     const Witness self{.seed = NodeId(state_.seed), .incarnation = Incarnation(state_.incarnation)};
-    const std::size_t voters =
-        attending() + (view_->witness_votes() && view_->witness == self ? 1 : 0);
-    if (voters < view_->majority()) {
+    const std::size_t voters = attending() + (view.witness_votes() && view.witness == self ? 1 : 0);
+    if (voters < view.majority()) {
         return Error(Errc::too_many_pending,
                      fmt::format("only {} of the {} members are connected to this seed, too few to "
                                  "agree on a new one; it can join when the others return, or "
                                  "through another seed",
-                                 attending(), view_->members.size()));
+                                 attending(), view.members.size()));
     }
-    const std::size_t members = view_->members.size() + state_.members.size();
+    const std::size_t members = view.members.size() + state_.members.size();
     if (members >= max_world_) {
         return Error(
             Errc::too_many_pending,
@@ -76,22 +83,23 @@ Result<Member> SeedDesk::admit_joiner(const Applicant& applicant, const wire::Id
     const auto same = [&](const auto& one) {
         return one.key_hash == applicant.key && one.token == token;
     };
-    const auto member = std::ranges::find_if(view_->members, same);
+    const View& view = formed_view();
+    const auto member = std::ranges::find_if(view.members, same);
     const auto joiner = std::ranges::find_if(state_.members, same);
-    const bool again = member != view_->members.end() || joiner != state_.members.end();
+    const bool again = member != view.members.end() || joiner != state_.members.end();
     if (!applicant.proved_job_secret) {
         const auto waiting = std::ranges::count(state_.members, token, &wire::ViewMember::token);
         const std::uint32_t uses = again ? 0 : spent(token) + static_cast<std::uint32_t>(waiting);
         NEXAR_TRY(tokens.check(applicant.token, applicant.secret, uses, wall));
-        const std::size_t different = view_->spent.size() + state_.members.size();
+        const std::size_t different = view.spent.size() + state_.members.size();
         if (!again && uses == 0 && different >= wire::kMaxStoredTokens) {
             return Error(Errc::limit_exceeded,
                          fmt::format("the members of this cluster have used {} tokens, the most it "
                                      "remembers; create one token with many uses instead",
-                                     view_->spent.size()));
+                                     view.spent.size()));
         }
     }
-    if (member != view_->members.end()) return *member;
+    if (member != view.members.end()) return *member;
     if (joiner != state_.members.end()) return wire::from_wire(*joiner);
     NEXAR_TRY(check_room());
     NEXAR_TRY_VALUE(rank, next_rank(applicant.wanted_rank));
@@ -137,7 +145,7 @@ std::vector<SpentToken> SeedDesk::limits(const security::TokenTable& tokens) con
 
 /// The members assign ranks in this order.
 void SeedDesk::number_joiners() {
-    std::uint32_t next = view_->next_rank.value();
+    std::uint32_t next = formed_view().next_rank.value();
     for (wire::ViewMember& one : state_.members) one.rank = Rank(next++);
 }
 
@@ -191,9 +199,10 @@ std::vector<Member> SeedDesk::known() const {
 }
 
 std::string SeedDesk::vanished() const {
+    const View& view = formed_view();
     std::vector<const Member*> gone;
     std::string ranks;
-    for (const Member& one : view_->members) {
+    for (const Member& one : view.members) {
         if (present_.contains(one.node) || said_goodbye_.contains(one.node)) continue;
         gone.push_back(&one);
         ranks += fmt::format(" {}", one.rank.value());
@@ -202,23 +211,23 @@ std::string SeedDesk::vanished() const {
         "no member of the cluster is connected to this seed; those of epoch {} that did not leave "
         "are {}. The cluster continues when they return; if their processes have ended, stop the "
         "seed, run `nexar members forget{}` and start it again",
-        view_->epoch.value(), places_of(gone),
-        gone.size() > kMostMembersNamed ? " RANK..." : ranks);
+        view.epoch.value(), places_of(gone), gone.size() > kMostMembersNamed ? " RANK..." : ranks);
 }
 
 std::string SeedDesk::status_of_view() const {
-    const std::size_t members = view_->members.size();
-    const bool first = members == state_.world_size && view_->next_rank.value() == members;
+    const View& view = formed_view();
+    const std::size_t members = view.members.size();
+    const bool first = members == state_.world_size && view.next_rank.value() == members;
     std::string text = first ? fmt::format("{} of {} joined", members, members)
                              : fmt::format("{} member{} in epoch {}", members,
-                                           members == 1 ? "" : "s", view_->epoch.value());
+                                           members == 1 ? "" : "s", view.epoch.value());
     if (!state_.members.empty()) {
         text += fmt::format("; {} process{} waiting to join", state_.members.size(),
                             state_.members.size() == 1 ? " is" : "es are");
     }
     if (attending() == 0) return fmt::format("{}; {}", text, vanished());
     std::vector<const Member*> absent;
-    for (const Member& one : view_->members) {
+    for (const Member& one : view.members) {
         if (!present_.contains(one.node)) absent.push_back(&one);
     }
     if (!absent.empty()) text += fmt::format("; not connected now: {}", places_of(absent));

@@ -101,12 +101,20 @@ std::string SeedServer::peers_json() const {
         desk_->state().epoch.value(), desk_->world(), in_json(desk_->status()), members, pairs);
 }
 
+/// Drops what members said of pairs that no longer exist: ranks are never given to other members.
+void SeedServer::drop_old_reports() {
+    const auto& view = desk_->view();
+    std::erase_if(reports_, [&](const auto& entry) {
+        return !view || !view->find(entry.first.first) || !view->find(entry.first.second);
+    });
+}
+
 /// Rewrites peers.json after every change of the members, so that it never shows members that have
 /// left.
 void SeedServer::keep_peers(TimePoint now) {
     if (peers_changes_ != desk_->changes()) {
         peers_changes_ = desk_->changes();
-        if (!desk_->formed()) reports_.clear();
+        drop_old_reports();
         peers_changed();
     }
     if (!peers_due_ || now < *peers_due_) return;

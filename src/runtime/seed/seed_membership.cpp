@@ -77,7 +77,8 @@ Result<void> SeedServer::take_of_voter(Visitor& visitor, const wire::FrameHeader
 
 void SeedServer::on_datagram(TimePoint now, port::LinkId id, port::ConstBytes bytes) {
     const auto found = visitors_.find(id);
-    if (found == visitors_.end() || !membership_ || !found->second.member) return;
+    if (found == visitors_.end()) return;
+    Visitor& visitor = found->second;
     const auto header = wire::decode_frame_header(bytes);
     if (!header || header->type != wire::FrameType::heartbeat ||
         bytes.size() != wire::kFrameHeaderBytes + header->body_bytes) {
@@ -85,8 +86,13 @@ void SeedServer::on_datagram(TimePoint now, port::LinkId id, port::ConstBytes by
     }
     const auto heartbeat =
         wire::decode_body<wire::Heartbeat>(*header, bytes.subspan(wire::kFrameHeaderBytes));
-    if (heartbeat) {
-        membership_->handle(now, *found->second.member, false, heartbeat->message);
+    if (!heartbeat) return;
+    if (membership_ && visitor.member) {
+        membership_->handle(now, *visitor.member, false, heartbeat->message);
+    } else if (!membership_ && visitor.greeted && visitor.told < heartbeat->message.epoch) {
+        // The members have agreed on another view since they told this seed, which knows none yet.
+        visitor.told = heartbeat->message.epoch;
+        ask_for_view(visitor);
     }
 }
 
@@ -108,15 +114,17 @@ void SeedServer::on_view(Visitor& visitor, const wire::ViewFrame& frame) {
 void SeedServer::adopt_brought(TimePoint now) {
     std::optional<View> newest;
     for (auto& [id, visitor] : visitors_) {
-        if (!visitor.brought) continue;
+        if (!visitor.brought || !visitor.holder) continue;
         const View& view = *visitor.brought;
-        if (view.epoch <= desk_->state().epoch || view.find(visitor.holder->node) == nullptr) {
+        const NodeId& holder = visitor.holder->node;
+        if (view.epoch <= desk_->state().epoch || view.find(holder) == nullptr) {
             visitor.brought.reset();
             continue;
         }
         const auto witnesses = std::ranges::count_if(visitors_, [&](const auto& other) {
-            return other.second.brought == view &&
-                   (other.first == id || other.second.holder->node != visitor.holder->node);
+            const auto& of_other = other.second.holder;
+            return other.second.brought == view && of_other &&
+                   (other.first == id || of_other->node != holder);
         });
         const bool enough = witnesses >= 2 || view.members.size() == 1;
         if (enough && (!newest || view.epoch > newest->epoch)) newest = view;
@@ -255,7 +263,7 @@ void SeedServer::tell_members() {
         reports_.clear();
         aborted_.reset();  // it belongs to the previous world
         NEXAR_LOG_INFO("the cluster is complete: epoch {}", desk_->state().epoch.value());
-        vote_ = {.view = *desk_->view()};
+        if (const auto& formed = desk_->view()) vote_ = {.view = *formed};
         ++votes_;
         begin_membership(now_);
     }

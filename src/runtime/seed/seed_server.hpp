@@ -106,7 +106,8 @@ private:
     Result<void> on_abort(Visitor& visitor, const wire::Abort& abort);
     Result<void> on_proof(Visitor& visitor, const wire::Proof& proof);
     Result<void> on_hello(Visitor& visitor, const wire::Hello& hello);
-    void on_holder(Visitor& visitor, Epoch knows);
+    void on_holder(Visitor& visitor, const Identity& holder, Epoch knows);
+    void ask_for_view(Visitor& visitor);
     Result<void> on_join(Visitor& visitor, const wire::JoinRequest& request);
     Result<void> on_renewal(Visitor& visitor, const wire::Renewal& renewal);
     Result<void> on_link_report(Visitor& visitor, const wire::LinkReport& report);
@@ -142,6 +143,7 @@ private:
     wire::StoredSeed to_store() const;
     bool keep();
     void peers_changed();
+    void drop_old_reports();
     void keep_peers(TimePoint now);
     std::string peers_json() const;
 

@@ -148,22 +148,25 @@ Result<void> SeedServer::take(port::LinkId id, const wire::FrameHeader& header,
 
 Result<void> SeedServer::take_of_member(Visitor& visitor, const wire::FrameHeader& header,
                                         port::ConstBytes body) {
+    // A member of a view that this seed has not learned yet may say what members say. The seed
+    // understands only what tells it of the view.
+    const bool is_ahead = visitor.holder && visitor.told > desk_->state().epoch;
     switch (header.type) {
         case wire::FrameType::renewal: {
             NEXAR_TRY_VALUE(renewal, wire::decode_body<wire::Renewal>(header, body));
-            return on_renewal(visitor, renewal.message);
+            return is_ahead ? Result<void>{} : on_renewal(visitor, renewal.message);
         }
         case wire::FrameType::error_report: {
             NEXAR_TRY_VALUE(report, wire::decode_body<wire::ErrorReport>(header, body));
-            return on_failed_member(visitor, report.message);
+            return is_ahead ? Result<void>{} : on_failed_member(visitor, report.message);
         }
         case wire::FrameType::link_report: {
             NEXAR_TRY_VALUE(report, wire::decode_body<wire::LinkReport>(header, body));
-            return on_link_report(visitor, report.message);
+            return is_ahead ? Result<void>{} : on_link_report(visitor, report.message);
         }
         case wire::FrameType::abort: {
             NEXAR_TRY_VALUE(abort, wire::decode_body<wire::Abort>(header, body));
-            return on_abort(visitor, abort.message);
+            return is_ahead ? Result<void>{} : on_abort(visitor, abort.message);
         }
         default:
             return take_of_voter(visitor, header, body);
@@ -195,27 +198,30 @@ Result<void> SeedServer::on_hello(Visitor& visitor, const wire::Hello& hello) {
         return {};
     }
     visitor.wanted_rank = hello.wanted_rank;
-    if (visitor.holder) on_holder(visitor, hello.epoch);
+    if (visitor.holder) on_holder(visitor, *visitor.holder, hello.epoch);
     return {};
 }
 
 /// Somebody with a certificate of this cluster, who knows the view of epoch `knows`.
-void SeedServer::on_holder(Visitor& visitor, Epoch knows) {
+void SeedServer::on_holder(Visitor& visitor, const Identity& holder, Epoch knows) {
     visitor.deadline = TimePoint::max();
     visitor.told = knows;
     const auto& view = desk_->view();
     const bool knows_more = knows > desk_->state().epoch;
-    if (const auto member = desk_->attend(*visitor.holder)) {
-        visitor.member = visitor.holder;
+    if (const auto member = desk_->attend(holder)) {
+        visitor.member = holder;
     } else if (!knows_more) {
         // It learns that it was evicted.
         if (view && knows != Epoch(0)) visitor.lane->send(wire::in_wire(*view));
         refuse(visitor, member.error());
         return;
     }
-    if (!knows_more) return;
-    // An old view, or the news that there is none, asks for the newer one.
-    if (view) {
+    if (knows_more) ask_for_view(visitor);
+}
+
+/// An old view, or the news that there is none, asks for the newer one.
+void SeedServer::ask_for_view(Visitor& visitor) {
+    if (const auto& view = desk_->view()) {
         visitor.lane->send(wire::in_wire(*view));
     } else {
         visitor.lane->send(wire::Formation{.joined = desk_->attending(),

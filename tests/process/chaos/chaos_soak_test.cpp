@@ -60,6 +60,22 @@ TEST(ChaosSoak, hosts_that_are_cut_off) {
     run_cycles("quic", cycles(200), test_seed(2133), true);
 }
 
+TEST(ChaosSoak, survivors_keep_nothing_of_members_that_were_in_shared_memory) {
+    run_scenario({.ranks = 4,
+                  .link = "auto",
+                  .cycles = cycles(300),
+                  .seed = test_seed(2136),
+                  .only = Fault::Kind::kill});
+}
+
+TEST(ChaosSoak, survivors_keep_nothing_of_members_on_quic) {
+    run_scenario({.ranks = 4,
+                  .link = "quic",
+                  .cycles = cycles(300),
+                  .seed = test_seed(2137),
+                  .only = Fault::Kind::kill});
+}
+
 TEST(ChaosSoak, hundred_evicted_members_change_nothing) {
     evict_and_continue("auto", 100, test_seed(2134));
 }

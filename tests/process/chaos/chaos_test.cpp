@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 #include <nexar/error.hpp>
+#include <string>
 
 #include "process/chaos/scenario.hpp"
 #include "support/network_namespace.hpp"
@@ -26,6 +27,26 @@ TEST(Chaos, ranks_in_shared_memory_survive_faults) {
 
 TEST(Chaos, ranks_with_quic_survive_faults) {
     run_scenario({.ranks = 5, .link = "quic", .cycles = 3, .seed = test_seed(2102)});
+}
+
+/// Members are killed and replaced; one that never fails must not keep what it had of them. The
+/// last views are kept, and these runs are too short to forget any.
+void expect_nothing_kept(const std::string& link, std::uint64_t seed) {
+    run_scenario(
+        {.ranks = 3,
+         .link = link,
+         .cycles = 16,
+         .seed = seed,
+         .only = Fault::Kind::kill,
+         .rules = {.warm_up_worlds = 6, .most_heap_per_world = 8 * 1024, .fewest_worlds = 20}});
+}
+
+TEST(Chaos, survivor_keeps_nothing_of_members_that_were_in_shared_memory) {
+    expect_nothing_kept("auto", test_seed(2104));
+}
+
+TEST(Chaos, survivor_keeps_nothing_of_members_on_quic) {
+    expect_nothing_kept("quic", test_seed(2105));
 }
 
 TEST(Chaos, ranks_on_hosts_that_are_cut_off_survive_faults) {

@@ -29,13 +29,21 @@ struct Got {
     int by = -1;
 };
 
+/// What a process held when it entered a world.
+struct Held {
+    std::int64_t resident_kb = 0;
+    std::int64_t heap = 0;
+    std::int64_t mappings = 0;
+    std::int64_t descriptors = 0;
+};
+
 /// What one process did.
 struct Process {
     int rank = -1;
     std::set<std::int64_t> worlds{};
     std::set<std::int64_t> failed_in{};
     std::map<std::int64_t, std::int64_t> last_step{};  // of each world, completed all-reduces
-    std::map<std::int64_t, std::int64_t> resident{};   // by world
+    std::map<std::int64_t, Held> held{};               // by world
     bool evicted = false;
 };
 
@@ -205,9 +213,12 @@ private:
             }
             return true;
         }
-        if (event == "rss") {
+        if (event == "holds") {
             std::int64_t world = 0;
-            return static_cast<bool>(in >> world >> process.resident[world]);
+            if (!(in >> world)) return false;
+            Held& held = process.held[world];
+            return static_cast<bool>(in >> held.resident_kb >> held.heap >> held.mappings >>
+                                     held.descriptors);
         }
         if (event == "evicted") {
             process.evicted = true;
@@ -298,21 +309,55 @@ private:
 
     void check_memory() {
         for (const auto& [rank, process] : processes_) {
-            if (process.resident.empty()) continue;
-            const auto warm = process.resident.lower_bound(process.resident.begin()->first +
-                                                           rules_.warm_up_worlds);
-            if (warm == process.resident.end()) continue;
-            const std::int64_t growth = process.resident.rbegin()->second - warm->second;
+            if (process.held.empty()) continue;
+            const auto warm =
+                process.held.lower_bound(process.held.begin()->first + rules_.warm_up_worlds);
+            if (warm == process.held.end()) continue;
+            const auto last = std::prev(process.held.end());
+            const std::int64_t growth = last->second.resident_kb - warm->second.resident_kb;
             if (growth > found_.most_growth_kb) {
                 found_.most_growth_kb = growth;
-                found_.worlds_of_growth = process.resident.rbegin()->first - warm->first;
+                found_.worlds_of_growth = last->first - warm->first;
             }
             if (growth > rules_.most_growth_kb) {
                 wrong("the memory of rank " + std::to_string(rank) + " grew by " +
                       std::to_string(growth) + " KiB from world " + std::to_string(warm->first) +
-                      " to world " + std::to_string(process.resident.rbegin()->first));
+                      " to world " + std::to_string(last->first));
+            }
+            if (last->first - warm->first >= rules_.fewest_worlds) {
+                check_handles(rank, {warm, process.held.end()});
             }
         }
+    }
+
+    /// Compares the first third of the worlds with the last, each by its median.
+    void check_handles(int rank, const std::map<std::int64_t, Held>& held) {
+        const auto third = static_cast<std::ptrdiff_t>(held.size() / 3);
+        const auto worlds = static_cast<std::int64_t>(held.size()) - third;  // between the middles
+        const auto gained = [&](std::int64_t Held::* what) {
+            const auto median = [&](auto begin) {
+                std::vector<std::int64_t> all;
+                for (auto at = begin; std::ssize(all) < third; ++at) {
+                    all.push_back(at->second.*what);
+                }
+                std::ranges::nth_element(all, all.begin() + third / 2);
+                return all[static_cast<std::size_t>(third / 2)];
+            };
+            return median(std::prev(held.end(), third)) - median(held.begin());
+        };
+        const auto check = [&](const char* what, std::int64_t grown, std::int64_t most,
+                               std::int64_t& found) {
+            found = std::max(found, grown);
+            if (grown <= most) return;
+            wrong("rank " + std::to_string(rank) + " gained " + std::to_string(grown) + " " + what +
+                  " in " + std::to_string(worlds) + " worlds");
+        };
+        check("bytes of heap per world", gained(&Held::heap) / worlds, rules_.most_heap_per_world,
+              found_.heap_per_world);
+        check("mappings", gained(&Held::mappings), rules_.most_handles_gained,
+              found_.mappings_gained);
+        check("descriptors", gained(&Held::descriptors), rules_.most_handles_gained,
+              found_.descriptors_gained);
     }
 
     Rules rules_;
@@ -351,7 +396,9 @@ std::string describe(const Findings& findings) {
     out << findings.worlds << " worlds, " << findings.sums << " sums, " << findings.messages
         << " messages, " << findings.calls << " calls, " << findings.failures << " errors, "
         << findings.evicted << " evicted, memory grew by " << findings.most_growth_kb
-        << " KiB at most, in " << findings.worlds_of_growth << " worlds; " << findings.wrong.size()
+        << " KiB at most, in " << findings.worlds_of_growth << " worlds, the heap by "
+        << findings.heap_per_world << " bytes per world, mappings by " << findings.mappings_gained
+        << ", descriptors by " << findings.descriptors_gained << "; " << findings.wrong.size()
         << " findings";
     for (const std::string& one : findings.wrong) out << "\n  " << one;
     return out.str();

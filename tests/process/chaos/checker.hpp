@@ -25,13 +25,21 @@ namespace chaos_checker {
 ///   uncalled ID CODE        the call failed
 ///   failed W CODE E TEXT    an operation failed; E is 1 if the text names the epoch
 ///   minority W, evicted W   it learned that it is cut off, or out
-///   rss W KB                its resident memory when it entered the world
+///   holds W KB BYTES M D    when it entered the world: its resident memory, its heap (0 if
+///   unknown),
+///                           and the numbers of its mappings and descriptors
 ///   corrupt, stale, hang, trouble ...  what the process itself found wrong
 ///   end                     it ended on its own
 struct Rules {
     /// How much the resident memory of a process may grow, over all worlds after the first ones.
     std::int64_t most_growth_kb = 24 * 1024;
     std::int64_t warm_up_worlds = 20;
+    /// How much the heap of a process may grow per world after the first ones, and how many
+    /// mappings and descriptors it may gain. They are compared in runs of at least
+    /// `fewest_worlds` such worlds: what a process holds at one moment varies.
+    std::int64_t most_heap_per_world = 1024;
+    std::int64_t most_handles_gained = 8;
+    std::int64_t fewest_worlds = 60;
 };
 
 struct Findings {
@@ -45,6 +53,10 @@ struct Findings {
     std::int64_t evicted = 0;
     std::int64_t most_growth_kb = 0;
     std::int64_t worlds_of_growth = 0;
+    /// Of the process that gained most, in runs of `fewest_worlds` worlds.
+    std::int64_t heap_per_world = 0;
+    std::int64_t mappings_gained = 0;
+    std::int64_t descriptors_gained = 0;
 };
 
 /// The text of one log each.

@@ -12,10 +12,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const std::string kRank0 =
+const std::string rank_0 =
     "joined 0\nworld 1 -1 0,1\nreduce 1 0 10\nreduced 1 0 30\nsend 1 0 0.0 1\nsent 1 0 0.0\n"
     "got 1 0 1.0 1\ncall 0.1 1\ncalled 0.1\nreduce 1 1 11\nreduced 1 1 32\n";
-const std::string kRank1 =
+const std::string rank_1 =
     "joined 1\nworld 1 -1 0,1\nreduce 1 0 20\nreduced 1 0 30\nsend 1 0 1.0 0\nsent 1 0 1.0\n"
     "got 1 0 0.0 1\nran 0.1\nreduce 1 1 21\nreduced 1 1 32\n";
 
@@ -24,11 +24,11 @@ std::string without(std::string log, const std::string& line) {
 }
 
 std::vector<std::string> wrong(const std::string& more_0, const std::string& more_1 = "") {
-    return check({kRank0 + more_0, kRank1 + more_1}).wrong;
+    return check({rank_0 + more_0, rank_1 + more_1}).wrong;
 }
 
 TEST(ChaosChecker, faultless_logs_are_accepted) {
-    const auto found = check({kRank0, kRank1});
+    const auto found = check({rank_0, rank_1});
     EXPECT_THAT(found.wrong, IsEmpty());
     EXPECT_EQ(found.sums, 4);
     EXPECT_EQ(found.messages, 2);
@@ -70,12 +70,12 @@ TEST(ChaosChecker, message_to_another_rank_is_found) {
 }
 
 TEST(ChaosChecker, lost_message_is_found) {
-    EXPECT_THAT(check({kRank0, without(kRank1, "got 1 0 0.0 1\n")}).wrong,
+    EXPECT_THAT(check({rank_0, without(rank_1, "got 1 0 0.0 1\n")}).wrong,
                 ElementsAre(HasSubstr("continued without it")));
 }
 
 TEST(ChaosChecker, lost_message_with_an_error_is_accepted) {
-    EXPECT_THAT(check({kRank0, without(kRank1, "got 1 0 0.0 1\n") +
+    EXPECT_THAT(check({rank_0, without(rank_1, "got 1 0 0.0 1\n") +
                                    "failed 1 membership_changed 1 in epoch 7\n"})
                     .wrong,
                 IsEmpty());
@@ -87,7 +87,7 @@ TEST(ChaosChecker, error_without_an_epoch_is_found) {
 }
 
 TEST(ChaosChecker, call_that_never_ran_is_found) {
-    EXPECT_THAT(check({kRank0, without(kRank1, "ran 0.1\n")}).wrong,
+    EXPECT_THAT(check({rank_0, without(rank_1, "ran 0.1\n")}).wrong,
                 ElementsAre(HasSubstr("never ran")));
 }
 
@@ -105,8 +105,29 @@ TEST(ChaosChecker, hang_and_unknown_events_are_found) {
 }
 
 TEST(ChaosChecker, growing_memory_is_found) {
-    EXPECT_THAT(wrong("rss 1 1000\nrss 30 2000\nrss 31 99000\n"),
+    EXPECT_THAT(wrong("holds 1 1000 0 9 9\nholds 30 2000 0 9 9\nholds 31 99000 0 9 9\n"),
                 ElementsAre(HasSubstr("grew by 97000 KiB")));
+}
+
+/// What a process says that holds this much more in every world, in a hundred worlds. What it holds
+/// at a moment varies.
+std::string holds_more(int heap, int mappings, int descriptors) {
+    std::string log;
+    for (int world = 1; world <= 100; ++world) {
+        log += "holds " + std::to_string(world) + " 1000 " +
+               std::to_string(1'000'000 + heap * world + 5000 * (world % 7)) + " " +
+               std::to_string(60 + mappings * world + world % 3) + " " +
+               std::to_string(20 + descriptors * world + world % 2) + "\n";
+    }
+    return log;
+}
+
+TEST(ChaosChecker, growth_in_every_world_is_found) {
+    EXPECT_THAT(wrong(holds_more(0, 0, 0)), IsEmpty());
+    EXPECT_THAT(wrong(holds_more(900, 0, 0)), IsEmpty());
+    EXPECT_THAT(wrong(holds_more(1200, 0, 0)), ElementsAre(HasSubstr("bytes of heap per world")));
+    EXPECT_THAT(wrong(holds_more(0, 1, 0)), ElementsAre(HasSubstr("mappings")));
+    EXPECT_THAT(wrong(holds_more(0, 0, 1)), ElementsAre(HasSubstr("descriptors")));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -55,6 +56,7 @@ Cluster::Cluster(const ClusterOptions& options) : options_(options) {
     listen_ = options_.networks != nullptr ? Networks::address(0) + ":7400"
                                            : fmt::format("127.0.0.1:{}", free_port());
     start_seed();
+    if (options_.second_seed) start_second_seed();
     join_ = "NEXAR_JOIN=" + seed_->token;
     for (int i = 0; i < options_.ranks; ++i) start_rank(free_host());
     if (const std::string missing = await_whole(kStartTime); !missing.empty()) {
@@ -65,6 +67,7 @@ Cluster::Cluster(const ClusterOptions& options) : options_(options) {
 Cluster::~Cluster() {
     for (const auto& rank : ranks_) end(*rank);
     if (seed_) end(*seed_);
+    if (second_) end(*second_);
 }
 
 Process& Cluster::spawn(const std::vector<std::string>& arguments, const std::string& variable,
@@ -113,16 +116,51 @@ Process& Cluster::spawn(const std::vector<std::string>& arguments, const std::st
     return *ranks_.back();
 }
 
-void Cluster::start_seed() {
-    spawn({"--seed", listen_, std::to_string(options_.ranks), directory_.path() + "/state",
-           options_.link, options_.budget},
-          "", 0);
-    seed_ = std::move(ranks_.back());
-    ranks_.pop_back();
-    if (!await([this] { return !seed_->token.empty() || seed_->ended; }, kStartTime) ||
-        seed_->ended) {
-        throw std::runtime_error("the seed did not start: " + seed_->trouble);
+std::unique_ptr<Process> Cluster::spawn_seed(const std::vector<std::string>& more,
+                                             const std::string& listen, const std::string& state,
+                                             int host) {
+    std::vector<std::string> arguments{"--seed", listen,        std::to_string(options_.ranks),
+                                       state,    options_.link, options_.budget};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Process& started = spawn(arguments, "", host);
+    const bool ready = await([&] { return !started.token.empty() || started.ended; }, kStartTime);
+    if (!ready || started.ended) {
+        throw std::runtime_error("the seed did not start: " + started.trouble);
     }
+    std::unique_ptr<Process> seed = std::move(ranks_.back());
+    ranks_.pop_back();
+    return seed;
+}
+
+void Cluster::start_seed() {
+    std::vector<std::string> more;
+    if (options_.second_seed) more.push_back(Networks::address(second_seed_host()) + ":7400");
+    seed_ = spawn_seed(more, listen_, state_directory(), 0);
+}
+
+void Cluster::start_second_seed() {
+    const std::string ca = directory_.path() + "/ca";
+    std::filesystem::create_directory(ca);
+    std::filesystem::permissions(ca, std::filesystem::perms::owner_all);
+    for (const char* file : {"/ca.key", "/ca.pem"}) {
+        std::filesystem::copy_file(state_directory() + file, ca + file);
+    }
+    second_ = spawn_seed({listen_, ca}, Networks::address(second_seed_host()) + ":7400",
+                         directory_.path() + "/second", second_seed_host());
+}
+
+void Cluster::use_second_seed() {
+    join_ = "NEXAR_JOIN=" + second_->token;
+}
+
+void Cluster::copy_seed_state() {
+    std::filesystem::copy(state_directory(), directory_.path() + "/copy",
+                          std::filesystem::copy_options::recursive);
+}
+
+void Cluster::restore_seed_state() {
+    std::filesystem::remove_all(state_directory());
+    std::filesystem::rename(directory_.path() + "/copy", state_directory());
 }
 
 void Cluster::kill_seed() {
@@ -185,6 +223,7 @@ void Cluster::take(Process& process, const std::string& line) {
     std::string event;
     in >> event;
     if (event == "joined") in >> process.rank;
+    if (event == "formed") process.formed = true;
     if (event == "token") in >> process.token;
     if (event == "minority") process.minority = true;
     if (event == "evicted") process.evicted = true;
@@ -205,8 +244,7 @@ void Cluster::take(Process& process, const std::string& line) {
         process.world = read_ranks();
     }
     if (event == "view") {
-        std::int64_t epoch = 0;
-        in >> epoch;
+        in >> process.epoch;
         process.view = read_ranks();
     }
 }
@@ -241,6 +279,7 @@ bool Cluster::await(const std::function<bool()>& condition, Duration within) {
         };
         for (const auto& rank : ranks_) add(rank.get());
         add(seed_.get());
+        add(second_.get());
         ::poll(polled.data(), polled.size(), static_cast<int>(left.count()));
         for (std::size_t i = 0; i < polled.size(); ++i) {
             if (polled[i].revents != 0) hear(*who[i]);
@@ -300,6 +339,7 @@ chaos_checker::Findings Cluster::finish(const chaos_checker::Rules& rules) {
         logs.push_back(rank->log);
     }
     if (seed_) end(*seed_);
+    if (second_) end(*second_);
     return chaos_checker::check_files(logs, rules);
 }
 

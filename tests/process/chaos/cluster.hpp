@@ -29,11 +29,13 @@ struct Process {
     std::int64_t world_number = 0;
     std::vector<int> world{};
     std::vector<int> view{};  // the members of the cluster
+    std::int64_t epoch = 0;   // of this view
     bool minority = false;
     bool evicted = false;
     std::string trouble{};
     // What a seed has said.
     std::string token{};
+    bool formed = false;
     /// Its exit code, or 128 plus the signal, once it has ended.
     std::optional<int> ended{};
 };
@@ -46,6 +48,7 @@ struct ClusterOptions {
     std::chrono::milliseconds hammer{0};
     int port = 0;                  // of all ranks, which then need a host each; 0: any free one
     Networks* networks = nullptr;  // host 0 is that of the seed, host i + 1 that of rank i
+    bool second_seed = false;      // on the last host; needs Networks
 };
 
 /// Real processes that form one cluster: a seed and ranks with the workload of workload.hpp. All
@@ -62,6 +65,16 @@ public:
 
     void start_seed();
     void kill_seed();
+    int second_seed_host() const { return options_.ranks + 1; }
+    /// Waits until the second seed knows the members.
+    bool await_second_seed(Duration within) {
+        return await([this] { return second_->formed; }, within);
+    }
+    /// Processes that start later join through the second seed.
+    void use_second_seed();
+    /// Copies what the seed keeps on disk, and puts the copy back while no seed runs.
+    void copy_seed_state();
+    void restore_seed_state();
 
     /// Starts a process that joins; on this host if there are Networks.
     Process& start_rank(int host);
@@ -96,6 +109,11 @@ public:
 private:
     Process& spawn(const std::vector<std::string>& arguments, const std::string& variable,
                    int host);
+    std::unique_ptr<Process> spawn_seed(const std::vector<std::string>& more,
+                                        const std::string& listen, const std::string& state,
+                                        int host);
+    void start_second_seed();
+    std::string state_directory() const { return directory_.path() + "/state"; }
     void end(Process& process);
     void hear(Process& process);
     static void take(Process& process, const std::string& line);
@@ -107,6 +125,7 @@ private:
     std::string join_{};
     std::vector<std::unique_ptr<Process>> ranks_{};
     std::unique_ptr<Process> seed_{};
+    std::unique_ptr<Process> second_{};
     int started_ = 0;
 };
 

@@ -11,7 +11,7 @@ void evict_and_continue(const std::string& link, int times, std::uint64_t seed) 
                                    .link = link,
                                    .cycles = times,
                                    .seed = seed,
-                                   .stops_only = true,
+                                   .only = Fault::Kind::stop,
                                    .hammer = std::chrono::milliseconds(150)});
     EXPECT_EQ(done, times);
 }

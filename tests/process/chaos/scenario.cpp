@@ -90,7 +90,7 @@ public:
         require(cluster_.grow_to(static_cast<std::size_t>(scenario_.ranks), kHang));
     }
 
-    chaos_checker::Findings finish() { return cluster_.finish(); }
+    chaos_checker::Findings finish() { return cluster_.finish(scenario_.rules); }
     std::string describe() const { return cluster_.describe(); }
 
 private:
@@ -199,7 +199,7 @@ int run_scenario(const Scenario& scenario, Networks* networks) {
     try {
         for (Fault& fault : faults) {
             if (std::chrono::steady_clock::now() > deadline) break;
-            if (scenario.stops_only) fault.kind = Fault::Kind::stop;
+            if (scenario.only) fault.kind = *scenario.only;
             ++cycle;
             fmt::print("cycle {}: {}\n", cycle, describe(fault));
             std::fflush(stdout);

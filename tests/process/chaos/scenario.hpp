@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -40,10 +41,11 @@ struct Scenario {
     std::string link = "auto";
     int cycles = 10;
     std::uint64_t seed = 1;
-    bool with_cuts = false;  // needs Networks
-    bool stops_only = false;
+    bool with_cuts = false;             // needs Networks
+    std::optional<Fault::Kind> only{};  // instead of the kinds of the schedule
     std::chrono::milliseconds hammer{0};
     std::chrono::seconds at_most = std::chrono::hours(24);
+    chaos_checker::Rules rules{};
 };
 
 /// Runs faults one after the other; after each one the cluster grows to its full size again. One

@@ -6,11 +6,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdlib>
-#include <fstream>
 #include <span>
 #include <string_view>
 #include <thread>
 #include <utility>
+
+#include "process/chaos/resources.hpp"
 
 namespace nexar::chaos {
 
@@ -24,14 +25,6 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
     all ^= all >> 29U;
     all *= 0xBF58476D1CE4E5B9U;
     return all ^ (all >> 32U);
-}
-
-std::size_t resident_kilobytes() {
-    std::ifstream file("/proc/self/statm");
-    std::size_t all = 0;
-    std::size_t resident = 0;
-    file >> all >> resident;
-    return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) / 1024;
 }
 
 std::string list(const std::vector<int>& ranks) {
@@ -99,7 +92,9 @@ void Workload::enter(const Communicator& world, std::int64_t parent) {
     number_ = parent < 0 ? 0 : number[0];
     world_->all_reduce(std::span(number), max).wait();
     number_ = number[0];
-    journal_.note("rss {} {}", number_, resident_kilobytes());
+    const Resources held = resources_of_this_process();
+    journal_.note("holds {} {} {} {} {}", number_, held.resident_kb, held.heap_bytes, held.mappings,
+                  held.descriptors);
     journal_.tell("world {} {} {}", number_, parent, list(members_));
 }
 

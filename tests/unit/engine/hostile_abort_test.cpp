@@ -28,8 +28,7 @@ const wire::Abort rank_2_aborted{.code = 3, .rank = kHonest, .text = "why"};
 TEST_F(HostileAbort, an_abort_by_a_rank_outside_the_world_disconnects_the_peer) {
     says_abort({.code = 3, .rank = Rank(3), .text = "why"});
     EXPECT_FALSE(engine_->aborted());
-    expect_disconnected(Errc::protocol_violation,
-                        "rank 3 aborted the program; there are 3 ranks");
+    expect_disconnected(Errc::protocol_violation, "rank 3 aborted the program; there are 3 ranks");
 }
 
 TEST_F(HostileAbort, a_false_abort_by_this_rank_disconnects_the_peer) {

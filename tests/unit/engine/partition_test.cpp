@@ -5,7 +5,7 @@
 namespace nexar::engine {
 namespace {
 
-const Error kCut(Errc::peer_unreachable, "rank 0 cannot reach rank 1, although others can");
+const Error cut(Errc::peer_unreachable, "rank 0 cannot reach rank 1, although others can");
 
 class PartitionTest : public VerdictsTest {};
 
@@ -19,7 +19,7 @@ TEST_F(PartitionTest, unreachable_peer_ends_operations_with_it_only) {
     const Asked& collective = barrier_in(*world_);
     const Asked& unrelated = barrier_in(*staying_);
     const Called& called = call(kHostile, 10);
-    engine_->set_unreachable(node(1), kCut);
+    engine_->set_unreachable(node(1), cut);
     EXPECT_EQ(streaming.ended, 0);
     pump();
     for (const Asked* asked : {&std::as_const(*waiting_), &streaming, &announced, &collective}) {
@@ -43,7 +43,7 @@ TEST_F(PartitionTest, peer_that_can_be_reached_again_works_again) {
     const Asked& streaming = send(kHostile, 3000);
     const Asked& sync = send(kHostile, 100, true);
     const Called& called = call(kHostile, 10);
-    engine_->set_unreachable(node(1), kCut);
+    engine_->set_unreachable(node(1), cut);
     pump();
     EXPECT_EQ(streaming.ended, 1);
     EXPECT_EQ(sync.ended, 1);
@@ -73,7 +73,7 @@ TEST_F(PartitionTest, peer_that_can_be_reached_again_works_again) {
 }
 
 TEST_F(PartitionTest, unreachable_peer_whose_link_breaks_stays_unreachable) {
-    engine_->set_unreachable(node(1), kCut);
+    engine_->set_unreachable(node(1), cut);
     const Asked& any = receive_in(*world_, {});
     break_hostile();
     engine_->set_reachable(node(1));
@@ -88,7 +88,7 @@ TEST_F(PartitionTest, verdict_on_an_undecided_peer_may_be_that_it_is_unreachable
     const Asked& streaming = send(kHostile, 3000);
     const Asked& any = receive_in(*world_, {});
     break_hostile();
-    engine_->set_unreachable(node(1), kCut);
+    engine_->set_unreachable(node(1), cut);
     pump();
     expect_ended_with(streaming, Errc::peer_unreachable, "rank 0 cannot reach rank 1");
     expect_ended_with(*waiting_, Errc::peer_unreachable, "rank 0 cannot reach rank 1");

@@ -9,8 +9,14 @@ using membership::Hint;
 
 class VerdictTest : public VerdictsTest {
 protected:
+    /// The next hint, apart from those that say that the fixture connected the peers.
+    std::optional<PeerHint> next_hint() {
+        auto hint = engine_->poll_hint();
+        while (hint && hint->hint == Hint::connected) hint = engine_->poll_hint();
+        return hint;
+    }
     std::optional<Hint> hint_about(const NodeId& node) {
-        const auto hint = engine_->poll_hint();
+        const auto hint = next_hint();
         if (!hint) return std::nullopt;
         EXPECT_EQ(hint->node, node);
         return hint->hint;
@@ -190,7 +196,7 @@ TEST_F(VerdictTest, peer_that_says_goodbye_has_left) {
     hostile_.go_down(Error(Errc::link_closed, "the peer closed the link"));
     pump();
     EXPECT_EQ(hint_about(node(1)), Hint::left);
-    EXPECT_FALSE(engine_->poll_hint());
+    EXPECT_FALSE(next_hint());
     expect_ended_with(*waiting_, Errc::link_closed, "");
     expect_ended_with(announced, Errc::link_closed, "");
     EXPECT_EQ(any.ended, 0);
@@ -213,6 +219,16 @@ TEST_F(VerdictTest, closing_says_goodbye) {
     const auto reports = control_of<wire::ErrorReport>(honest_);
     ASSERT_EQ(reports.size(), 1U);
     EXPECT_EQ(reports[0], goodbye());
+    EXPECT_FALSE(next_hint());
+}
+
+TEST_F(VerdictTest, first_link_of_a_peer_is_a_hint) {
+    for (const std::uint8_t peer : {std::uint8_t{1}, std::uint8_t{2}}) {
+        const auto hint = engine_->poll_hint();
+        ASSERT_TRUE(hint);
+        EXPECT_EQ(hint->node, node(peer));
+        EXPECT_EQ(hint->hint, Hint::connected);
+    }
     EXPECT_FALSE(engine_->poll_hint());
 }
 
@@ -221,20 +237,20 @@ TEST_F(VerdictTest, refused_packet_is_a_hint_and_the_link_stays_up) {
         engine_->handle({.link = hostile_.id(), .what = port::PeerRefused{}});
     }
     EXPECT_EQ(hint_about(node(1)), Hint::doubtful);
-    EXPECT_FALSE(engine_->poll_hint());
+    EXPECT_FALSE(next_hint());
     expect_not_disconnected();
 }
 
 TEST_F(VerdictTest, hints_tell_broken_links_from_dead_processes) {
     break_hostile();
     EXPECT_EQ(hint_about(node(1)), Hint::doubtful);
-    EXPECT_FALSE(engine_->poll_hint());
+    EXPECT_FALSE(next_hint());
     engine_->handle({.link = honest_.id(),
                      .what = port::Down{.reason = Error(Errc::link_closed, "its process ended"),
                                         .peer_gone = true}});
     pump();
     EXPECT_EQ(hint_about(node(2)), Hint::gone);
-    EXPECT_FALSE(engine_->poll_hint());
+    EXPECT_FALSE(next_hint());
 }
 
 TEST_F(VerdictTest, peer_that_violates_the_protocol_is_disconnected_at_once) {

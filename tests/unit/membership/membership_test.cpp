@@ -88,6 +88,22 @@ TEST_P(Sizes, stopped_member_is_evicted_and_learns_it_when_it_continues) {
     EXPECT_TRUE(agree(world, 2, members - 1));
 }
 
+TEST_P(Sizes, member_that_stops_after_its_links_came_up_is_evicted_as_fast_as_others) {
+    const std::size_t members = GetParam();
+    MembershipWorld world(1, {});
+    world.form(members, 1);
+    const std::size_t fresh = world.add_machine(false);
+    world.run_for(1s);
+    world.membership(members).propose_members(world.now(), {joiner(world, fresh)});
+    world.drain(members);
+    ASSERT_TRUE(world.run_until_done(2s, [&] { return agree(world, 2, members + 1); }));
+    // It connects, and stops before its first heartbeat.
+    for (std::size_t i = 0; i < members; ++i) world.hint(i, fresh, Hint::connected);
+    const TimePoint stopped = world.now();
+    ASSERT_TRUE(world.run_until_done(5s, [&] { return agree(world, 3, members); }));
+    EXPECT_LE(world.now() - stopped, 700ms);
+}
+
 TEST_P(Sizes, member_leaves_in_good_order) {
     const std::size_t members = GetParam();
     MembershipWorld world(1, {});

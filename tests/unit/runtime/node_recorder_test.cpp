@@ -6,6 +6,7 @@
 #include <memory>
 #include <nexar/nexar.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/config.hpp"
@@ -106,6 +107,21 @@ TEST_F(NodeRecorder, overwrites_the_oldest_events_when_the_ring_is_full) {
     for (const Recorder::Entry& entry : snapshot.events) ++kept[entry.thread];
     ASSERT_FALSE(kept.empty());
     for (const auto& [thread, count] : kept) EXPECT_LE(count, 8) << "thread " << thread;
+}
+
+TEST_F(NodeRecorder, shows_that_a_checkpoint_without_changes_is_one_collective) {
+    open("512");
+    const auto pass_checkpoints = [this](std::size_t rank) {
+        for (int i = 0; i < 10; ++i) EXPECT_FALSE(nodes_[rank].elastic_checkpoint().has_value());
+    };
+    std::jthread other([&] { pass_checkpoints(1); });
+    pass_checkpoints(0);
+    other.join();
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+        EXPECT_EQ(events(rank, EventKind::collective_started).size(), 10U);
+        EXPECT_THAT(events(rank, EventKind::agreement_started), IsEmpty());
+        EXPECT_THAT(events(rank, EventKind::send_started), IsEmpty());
+    }
 }
 
 TEST_F(NodeRecorder, keeps_nothing_when_turned_off) {
