@@ -49,15 +49,29 @@ Workload* Simulation::program_on(std::size_t machine) const {
     return process && !process->program->over() ? process->program.get() : nullptr;
 }
 
-/// False if a majority of the voters of a view would be lost for ever. A process that has no view
-/// yet may be in one that was just decided, so it stays.
+/// True if the seed or two members besides that of `machine` know the newest view. A single member
+/// cannot tell the others of it: docs/membership.md has this among the limits.
+bool Simulation::is_known_without(std::size_t machine) const {
+    const Epoch last = rules_.last()->epoch;
+    if (seed_ && seed_->server().view() && seed_->server().view()->epoch == last) return true;
+    std::size_t members = 0;
+    for (std::size_t i = 1; i < processes_.size(); ++i) {
+        const Workload* const program = i == machine ? nullptr : program_on(i);
+        if (program == nullptr || !processes_[i]->node->members().begun()) continue;
+        if (processes_[i]->node->members().view().epoch == last) ++members;
+    }
+    return members >= 2;
+}
+
+/// False if a majority of the voters of a view would be lost for ever, or the knowledge of it. A
+/// process that has no view yet may be in one that was just decided, so it stays.
 bool Simulation::may_lose(std::size_t machine) const {
     const auto lives = [&](const View& view) {
         return running_voters(view, machine) >= view.majority();
     };
     const Workload* const program = program_on(machine);
     if (program == nullptr || program->world() == nullptr) return false;
-    if (!lives(*rules_.last())) return false;
+    if (!lives(*rules_.last()) || !is_known_without(machine)) return false;
     return std::ranges::all_of(processes_, [&](const auto& one) {
         return !one || !one->node->members().begun() || one->program->evicted() ||
                lives(one->node->members().view());

@@ -214,6 +214,7 @@ bool Simulation::calm() {
         if (!one) continue;
         world_.pause(*one->node, world_.now());
         world_.set_turn_cost(*one->node, Duration::zero());
+        one->program->count_again();
     }
     revive_seed();
     const bool whole =

@@ -59,6 +59,7 @@ private:
     void kill_seed(const Fault& fault);
     void leave(const Fault& fault);
     void quit(const Fault& fault);
+    bool is_known_without(std::size_t machine) const;
     bool may_lose(std::size_t machine) const;
     Workload* program_on(std::size_t machine) const;
     void revive_seed();

@@ -50,8 +50,9 @@ public:
     /// The newest world; nullptr: none yet.
     const engine::Context* world() const noexcept { return world_; }
     const std::vector<NodeId>& nodes() const noexcept { return nodes_; }
-    /// Rounds that it has completed in this world.
+    /// Rounds that it has completed in this world, since the last count_again().
     std::uint64_t rounds() const noexcept { return rounds_; }
+    void count_again() noexcept { rounds_ = 0; }
     /// Breaks P1 if an operation takes too long.
     void check_times() const;
     /// What it does now, in words.

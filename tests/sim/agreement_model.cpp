@@ -32,6 +32,7 @@ AgreementModel::Counts& AgreementModel::Counts::operator+=(const Counts& other) 
     shrunk += other.shrunk;
     differences += other.differences;
     timeouts += other.timeouts;
+    resumed += other.resumed;
     return *this;
 }
 
@@ -149,7 +150,8 @@ bool AgreementModel::start_some(Node& node) {
     std::vector<Group*> ready;
     for (auto& [id, local] : node.locals) {
         Group& group = groups_.at(id);
-        if (local.stopped || local.next >= group.length || local.pending >= together_) continue;
+        const bool more = local.next < group.length || local.again;
+        if (local.stopped || !more || local.pending >= together_) continue;
         ready.push_back(&group);
     }
     if (ready.empty()) return false;
@@ -159,12 +161,14 @@ bool AgreementModel::start_some(Node& node) {
 bool AgreementModel::start(Node& node, Group& group) {
     Node::Local& local = node.locals.at(group.id);
     const Rank rank = *group.rank_of(node.index);
-    const auto call = call_of(group, local.next, rank);
+    const bool again = std::exchange(local.again, false);
+    const auto call = call_of(group, again ? local.next - 1 : local.next, rank);
     if (!call) {
         local.stopped = true;
         return true;
     }
-    if (random_.chance(0.2)) local.creations += random_.below(3);  // of an interrupted split
+    // Of an interrupted split; the earlier call of a resumed one cannot know of it.
+    if (!again && random_.chance(0.2)) local.creations += random_.below(3);
     auto owned = std::make_unique<AgreeOperation>();
     AgreeOperation& operation = *owned;
     operation.what = call->kind;
@@ -187,18 +191,19 @@ bool AgreementModel::start(Node& node, Group& group) {
         node.forget(operation);
         return false;
     }
+    ++local.pending;
     if (operation.resumed) {
-        if (operation.number + 1 != local.next) fail("a resumed operation got a wrong number");
-        ++local.pending;
+        ++counts_.resumed;
+        if (operation.number + 1 != local.next) fail("a shrink resumed a wrong number");
         settle(node);
         return true;
     }
+    if (again) fail("a shrink that had timed out began anew");
     if (operation.number != local.next) fail("an operation got a wrong number");
     Call made = *call;
     made.creations = operation.creations;
     group.numbers[local.next].calls.emplace(rank, made);
     ++local.next;
-    ++local.pending;
     settle(node);
     return true;
 }
@@ -230,8 +235,10 @@ void AgreementModel::on_end(Node& node, AgreeOperation& operation) {
         case Errc::timed_out:
         case Errc::cancelled:
             ++counts_.timeouts;
-            // It cannot know the next communicator.
-            if (ends_its_communicator(operation.what)) crash(node);
+            if (operation.number + 1 != group.length) return;
+            // Without another shrink it cannot know the next communicator.
+            node.locals.at(group.id).again = operation.what == AgreementKind::shrink;
+            if (operation.what == AgreementKind::exclude) crash(node);
             return;
         case Errc::membership_changed:  // if some are lost and the calls differ in kind
         case Errc::invalid_argument: {
@@ -307,7 +314,9 @@ void AgreementModel::follow(Node& node, Group& group, const AgreeOperation& oper
         members.push_back(group.members[i]);
     }
     Node::Local& local = node.locals.at(group.id);
-    if (local.creations != operation.creation) fail("the creations are not those agreed on");
+    if (local.creations != operation.creation)
+        fail(fmt::format("node {} has made {} communicators, but the ranks agreed on {}",
+                         node.index, local.creations, operation.creation));
     ++local.creations;
     const ContextId id(mixed(group.id.value() ^ mixed(operation.creation) ^
                              mixed(operation.epoch.value() + 1000) ^ operation.fingerprint));

@@ -46,6 +46,7 @@ public:
         std::uint64_t shrunk = 0;       // communicators made
         std::uint64_t differences = 0;  // calls that failed because ranks called different things
         std::uint64_t timeouts = 0;
+        std::uint64_t resumed = 0;  // calls that completed an earlier one
 
         Counts& operator+=(const Counts& other);
     };

@@ -41,6 +41,7 @@ struct AgreementModel::Node final : engine::Agreements::Owner {
         std::uint64_t creations = 0;
         std::size_t pending = 0;
         bool stopped = false;
+        bool again = false;  // its last call, a shrink, ended before the decision
     };
 
     void forget(const engine::AgreeOperation& operation) {

@@ -46,7 +46,8 @@ TEST(AgreementModel, ranks_return_equal_values_whatever_fails) {
     ASSERT_FALSE(failure) << *failure;
     std::cout << seeds << " seeds: " << counts.returned << " returned, " << counts.crashes
               << " crashes, " << counts.views << " views, " << counts.shrunk << " shrunk, "
-              << counts.differences << " differences, " << counts.timeouts << " timeouts\n";
+              << counts.differences << " differences, " << counts.timeouts << " timeouts, "
+              << counts.resumed << " resumed\n";
     // The runs are not trivial.
     EXPECT_GT(counts.returned, seeds);
     EXPECT_GT(counts.crashes, seeds);
@@ -54,6 +55,7 @@ TEST(AgreementModel, ranks_return_equal_values_whatever_fails) {
     EXPECT_GT(counts.shrunk, seeds / 10);
     EXPECT_GT(counts.differences, seeds / 100);
     EXPECT_GT(counts.timeouts, seeds / 100);
+    EXPECT_GT(counts.resumed, seeds / 100);
 }
 
 TEST(AgreementModel, runs_with_the_same_seed_are_equal) {

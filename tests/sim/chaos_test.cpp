@@ -25,7 +25,7 @@ TEST(Chaos, another_seed_is_another_run) {
 }
 
 TEST(Chaos, keeps_its_promises) {
-    expect_promises_kept(test_seed(1), kSanitized ? 3 : 25);
+    expect_promises_kept(test_seed(1), 18);
 }
 
 TEST(Chaos, sixteen_nodes_keep_their_promises) {

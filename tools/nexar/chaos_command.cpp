@@ -73,7 +73,7 @@ bool run_many(chaos::RunOptions options, std::uint64_t seeds) {
 }
 
 int answer(ChaosQuestion question) {
-    set_log_level(LogLevel::off);  // the faults are expected
+    set_log_level(LogLevel::off);  // the faults make nodes log errors
     question.run.without = {question.without.begin(), question.without.end()};
     const std::size_t faults = chaos::faults_of(question.run).size();
     for (const std::size_t one : question.run.without) {
