@@ -53,7 +53,10 @@ Workload* Simulation::program_on(std::size_t machine) const {
 /// cannot tell the others of it: docs/membership.md has this among the limits.
 bool Simulation::is_known_without(std::size_t machine) const {
     const Epoch last = rules_.last()->epoch;
-    if (seed_ && seed_->server().view() && seed_->server().view()->epoch == last) return true;
+    if (seed_) {
+        const auto& view = seed_->server().view();
+        if (view && view->epoch == last) return true;
+    }
     std::size_t members = 0;
     for (std::size_t i = 1; i < processes_.size(); ++i) {
         const Workload* const program = i == machine ? nullptr : program_on(i);

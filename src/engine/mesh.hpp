@@ -44,8 +44,8 @@ struct MeshOptions {
     /// plus `deference_each` for every member.
     Duration deference = std::chrono::seconds(1);
     Duration deference_each = std::chrono::milliseconds(50);
-    /// How long the mesh waits before it replaces a link that broke: usually the peer has ended, and
-    /// a view without it follows.
+    /// How long the mesh waits before it replaces a link that broke: usually the peer has ended,
+    /// and a view without it follows.
     Duration again = std::chrono::milliseconds(200);
     /// The most peers dialed at the same time: with more handshakes than the machine can compute,
     /// each would time out at the other end. A round that takes longer than `slot` no longer
