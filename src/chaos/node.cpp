@@ -181,6 +181,8 @@ void Node::follow_members(TimePoint now) {
         program_->viewed(decided->view);
     }
     if (late_ && !has_world_) take_new_world();
+    const bool waits = late_ && !has_world_ && members_.begun();
+    if (waits && runtime::is_eldest(members_.view(), identity_.node)) program_->left_behind();
 }
 
 void Node::take_new_world() {

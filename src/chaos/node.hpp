@@ -25,6 +25,8 @@ public:
 
     /// The node adopted a view.
     virtual void viewed(const View& view) = 0;
+    /// All members that could take it into a world are gone.
+    virtual void left_behind() = 0;
     /// The first world of this node.
     virtual void entered(engine::Context& world, const std::vector<NodeId>& nodes) = 0;
     virtual void ended(engine::Operation& operation) = 0;

@@ -80,6 +80,7 @@ void Rules::first_commit(std::size_t machine, const View& view) {
     if (old.epoch.value() + 1 != view.epoch.value()) {
         fail("P2", fmt::format("nobody decided the view before {}", text_of(view)));
     }
+    if (begins_anew(old, view)) granted_.clear();
     check_ranks(old, view);
     check_removed(old, view);
     if (side_.empty() || world_->now() - cut_at_ < budget_ * 2) return;
@@ -91,8 +92,16 @@ void Rules::first_commit(std::size_t machine, const View& view) {
     side_committed_ = side;
 }
 
+/// True if the last member of a cluster left in good order, and other processes form a new cluster
+/// with the same seed.
+bool Rules::begins_anew(const View& old, const View& next) const {
+    return old.members.size() == 1 && leaving_.contains(old.members.front().node) &&
+           next.find(old.members.front().node) == nullptr &&
+           next.next_rank.value() == next.members.size();
+}
+
 void Rules::check_ranks(const View& old, const View& next) {
-    if (next.next_rank < old.next_rank) {
+    if (next.next_rank < old.next_rank && !begins_anew(old, next)) {
         fail("P2", fmt::format("the next rank falls in {}", text_of(next)));
     }
     for (const Member& member : next.members) {

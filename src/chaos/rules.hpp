@@ -90,6 +90,7 @@ public:
 
 private:
     void first_commit(std::size_t machine, const View& view);
+    bool begins_anew(const View& old, const View& next) const;
     void check_ranks(const View& old, const View& next);
     void check_removed(const View& old, const View& next);
     bool reachable_by_majority(std::size_t machine, const View& view) const;

@@ -62,7 +62,7 @@ std::string summary_of(const RunOptions& options, const RunResult& result) {
         seconds(result.elapsed), result.steps, result.views, result.worlds, result.faults,
         result.operations, result.errors, result.sums, result.messages, result.agreements,
         seconds(result.slowest) * 1e3,
-        result.majority_lost ? std::string("not reached: a majority was lost for ever")
+        result.beyond_repair ? std::string("not reached: the cluster is beyond repair")
                              : fmt::format("after {:.1f} s", seconds(result.calm)),
         result.trace);
     text += result.rule.empty()

@@ -34,9 +34,11 @@ struct RunResult {
     std::uint64_t sums = 0;
     std::uint64_t messages = 0;
     std::uint64_t agreements = 0;
-    Duration slowest{};          // operation, not counting time in which something was disturbed
-    Duration calm{};             // until the cluster was whole again
-    bool majority_lost = false;  // for ever, so that the calm phase proves nothing
+    Duration slowest{};  // operation, not counting time in which something was disturbed
+    Duration calm{};     // until the cluster was whole again
+    /// The cluster cannot become whole, so that the calm phase proves nothing: a majority is gone
+    /// for ever, or a single member knows the last view.
+    bool beyond_repair = false;
 };
 
 RunResult run(const RunOptions& options);

@@ -234,8 +234,8 @@ RunResult Simulation::run() {
         if (!rules_.failed()) {
             const TimePoint began = world_.now();
             if (!calm() && !rules_.failed()) {
-                result.majority_lost = majority_lost();
-                if (!result.majority_lost) rules_.fail("calm", unrest() + everybody());
+                result.beyond_repair = majority_lost() || !is_known_without(0);
+                if (!result.beyond_repair) rules_.fail("calm", unrest() + everybody());
             }
             result.calm = world_.now() - began;
         }

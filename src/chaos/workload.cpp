@@ -69,6 +69,13 @@ void Workload::viewed(const View& view) {
     later(Duration::zero(), next);
 }
 
+void Workload::left_behind() {
+    if (quitting_) return;
+    say("finds nobody who could take it in");
+    rules_->leaves(node_->self().node);
+    quit();
+}
+
 void Workload::entered(engine::Context& world, const std::vector<NodeId>& nodes) {
     world_ = &world;
     nodes_ = nodes;

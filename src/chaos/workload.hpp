@@ -32,6 +32,7 @@ public:
 
     // Program
     void viewed(const View& view) override;
+    void left_behind() override;
     void entered(engine::Context& world, const std::vector<NodeId>& nodes) override;
     void ended(engine::Operation& operation) override;
     void turned(TimePoint now) override;

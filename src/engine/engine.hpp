@@ -177,8 +177,14 @@ public:
     /// it has no other. Returns false if the peer's link is not up.
     bool use_link(const NodeId& node, port::LinkId link);
     bool is_connected(const NodeId& node) const noexcept;
-    /// The peer has lost its end of all links, although this end is up.
-    void lose_links(const NodeId& node);
+    /// Ends all links of a peer so that another one can take their place: the peer has lost its
+    /// ends, or they no longer work. Returns false if the peer has none or may get no other.
+    bool lose_links(const NodeId& node);
+    /// Nothing has come from a member for long, although its link is up. The mesh then tries if
+    /// another link would work: a QUIC link that was cut for some time may need as long again until
+    /// it notices that the path works.
+    void set_silent(const NodeId& node, bool silent);
+    bool is_silent(const NodeId& node) const noexcept;
     /// True if the link to this member was lost, and another one may take its place.
     bool awaits_link(const NodeId& node) const noexcept;
     /// The kinds of the links of a peer.
@@ -243,6 +249,7 @@ public:
     /// Tells a node that has joined which communicator is its world.
     void send_new_world(const NodeId& node, const wire::NewWorld& world);
     /// Returns the world that members have made for this node, once.
+    bool has_new_world() const noexcept { return new_world_.has_value(); }
     std::optional<wire::NewWorld> poll_new_world() { return std::exchange(new_world_, {}); }
 
     /// Ends every operation with Errc::aborted, including those started later, and tells all

@@ -116,10 +116,25 @@ std::vector<std::string> Engine::links_of(const NodeId& node) const {
     return kinds;
 }
 
-void Engine::lose_links(const NodeId& node) {
+bool Engine::lose_links(const NodeId& node) {
     Peer* const peer = find(node);
-    if (peer == nullptr || !peer->transfers.up() || !options_.awaits_verdicts || closing_) return;
-    peer->transfers.sever(Error(Errc::link_closed, "the peer has lost its end of the link"));
+    if (peer == nullptr || !peer->transfers.up() || !options_.awaits_verdicts || closing_) {
+        return false;
+    }
+    peer->transfers.sever(Error(Errc::link_closed, "the link no longer works"));
+    return true;
+}
+
+void Engine::set_silent(const NodeId& node, bool silent) {
+    Peer* const peer = find(node);
+    if (peer == nullptr) return;
+    peer->silent = silent;
+    if (silent) wanted_.push_back(node);
+}
+
+bool Engine::is_silent(const NodeId& node) const noexcept {
+    const Peer* const peer = find(node);
+    return peer != nullptr && peer->silent;
 }
 
 bool Engine::awaits_link(const NodeId& node) const noexcept {

@@ -67,10 +67,22 @@ void Mesh::defer(TimePoint earliest, Way& way) {
 /// The link of a pair was lost although both are members. Tries until there is another one, or a
 /// view without the peer.
 void Mesh::connect_again(TimePoint now, Way& way) {
+    const bool was_doubted = std::exchange(way.doubted, false);
     way.connected = false;
     way.wanted = true;
     way.give_up_at.reset();
+    const auto [chosen, best, offer, better_dialing] = choice(way);
+    if (offer != nullptr) return consider(*offer);
+    if (was_doubted && best != nullptr) return;  // look_at() takes it
     defer(now + options_.again, way);
+}
+
+/// Dials a peer that is connected and silent, until it is heard again or another link replaces the
+/// first one.
+void Mesh::doubt(TimePoint now, Way& way) {
+    if (std::exchange(way.doubted, true)) return;
+    way.wanted = true;
+    way.race.stop_until(now);
 }
 
 Mesh::Way* Mesh::way_to(const NodeId& node) noexcept {
@@ -91,7 +103,11 @@ void Mesh::turn(TimePoint now) {
         Way* const way = way_to(*node);
         if (way == nullptr) continue;
         if (way->connected) {
-            if (engine_->awaits_link(*node)) connect_again(now, *way);
+            if (engine_->awaits_link(*node)) {
+                connect_again(now, *way);
+            } else if (engine_->is_connected(*node) && engine_->is_silent(*node)) {
+                doubt(now, *way);
+            }
             continue;
         }
         way->wanted = true;
@@ -99,13 +115,13 @@ void Mesh::turn(TimePoint now) {
     }
     // Rounds come first, because dialing silent peers again takes slots as well.
     for (Way* const way : nearest_first_) {
-        const bool idle = way->wanted && !way->connected && !way->race.running();
+        const bool idle = way->open() && !way->race.running();
         if (!idle || now < way->race.next_round_at() || choice(*way).chosen != nullptr) continue;
         if (!slot_free_at(now)) begin_round(now, *way);
     }
     for (Way* const at : nearest_first_) {
         Way& way = *at;
-        if (!way.wanted || way.connected) continue;
+        if (!way.open()) continue;
         if (way.give_up_at && now >= *way.give_up_at) {
             give_up(way, Error(Errc::timed_out,
                                fmt::format("no address of the peer answers: {}", outcomes(way)),
@@ -128,6 +144,7 @@ void Mesh::turn(TimePoint now) {
 /// Called when the peer cannot be reached: fails the operations that wait for it.
 void Mesh::give_up(Way& way, const Error& reason) {
     way.connected = true;
+    way.doubted = false;
     way.race.stop_until(now_);
     close_others(way, nullptr, "this node gave up on the peer");
     engine_->give_up(way.member.node, reason);
@@ -136,9 +153,7 @@ void Mesh::give_up(Way& way, const Error& reason) {
 
 bool Mesh::anything_under_way() const noexcept {
     return !candidates_.empty() || !spent_.empty() ||
-           std::ranges::any_of(ways_, [](const auto& entry) {
-               return entry.second.wanted && !entry.second.connected;
-           });
+           std::ranges::any_of(ways_, [](const auto& entry) { return entry.second.open(); });
 }
 
 bool Mesh::handle(TimePoint now, const port::LinkEvent& event) {

@@ -130,6 +130,7 @@ private:
     void drop(Candidate& candidate, std::string_view why);
     void defer(TimePoint earliest, Way& way);
     void connect_again(TimePoint now, Way& way);
+    void doubt(TimePoint now, Way& way);
     Way* way_to(const NodeId& node) noexcept;
     bool anything_under_way() const noexcept;
     bool decides(const Way& way) const noexcept;
@@ -141,6 +142,8 @@ private:
     void dial(TimePoint now, Way& way, const AddressRace::Attempt& attempt);
     void on_dial_failed(TimePoint now, Candidate& candidate, const Error& reason);
     void look_at(TimePoint now, Way& way);
+    void look_at_doubted(TimePoint now, Way& way);
+    void dial_next(TimePoint now, Way& way);
     void end_round(TimePoint now, Way& way);
     void close_others(Way& way, const Candidate* kept, std::string_view why);
     static void note(Way& way, const Address& address, std::string outcome, bool silent = false);
@@ -230,12 +233,17 @@ struct Mesh::Way {
     Member member{};
     bool wanted = false;     // by the mesh or by the engine
     bool connected = false;  // the engine has its link, or had one and wants no other
+    /// Connected, but nothing comes from the peer: the mesh tries if another link would work.
+    bool doubted = false;
     TimePoint connected_at{};
     std::optional<TimePoint> give_up_at{};
     AddressRace race;
     std::vector<Candidate*> candidates{};  // dialed and accepted
     std::vector<Outcome> outcomes{};       // of addresses that did not win
     PeerReport report{};
+
+    /// The mesh looks for a link to the peer.
+    bool open() const noexcept { return wanted && (!connected || doubted); }
 };
 
 /// The relevant links of a way; nullptr where there is none.

@@ -74,6 +74,7 @@ Mesh::Choice Mesh::choice(const Way& way) {
 /// Takes the first address that answers, unless an attempt at a better one is in flight; otherwise
 /// dials the next address.
 void Mesh::look_at(TimePoint now, Way& way) {
+    if (way.doubted) return look_at_doubted(now, way);
     const auto [chosen, best, offer, better_dialing] = choice(way);
     if (chosen != nullptr) return;  // wait for its answer
     if (best != nullptr) {
@@ -88,6 +89,24 @@ void Mesh::look_at(TimePoint now, Way& way) {
         welcome(*offer, way);
         return;
     }
+    dial_next(now, way);
+}
+
+/// The peer is connected, but silent. An address that answers while it stays so shows that the path
+/// works and the link does not.
+void Mesh::look_at_doubted(TimePoint now, Way& way) {
+    if (!engine_->is_silent(way.member.node)) {
+        way.doubted = false;
+        way.race.stop_until(now);
+        return close_others(way, nullptr, "the first link works again");
+    }
+    const Candidate* const best = choice(way).best;
+    if (best == nullptr) return dial_next(now, way);
+    // Down follows, and connect_again().
+    if (now >= best->up_at + options_.grace) engine_->lose_links(way.member.node);
+}
+
+void Mesh::dial_next(TimePoint now, Way& way) {
     // Dialing all addresses again takes a slot like a new round.
     AddressRace& race = way.race;
     const bool may_repeat = race.all_dialed() && now >= race.due() && !slot_free_at(now);
@@ -100,7 +119,8 @@ void Mesh::look_at(TimePoint now, Way& way) {
 void Mesh::end_round(TimePoint now, Way& way) {
     way.race.end_round(now);
     ++changes_;
-    if (Candidate* const offer = choice(way).offer) welcome(*offer, way);
+    Candidate* const offer = choice(way).offer;
+    if (offer != nullptr && !way.connected) welcome(*offer, way);
 }
 
 void Mesh::on_dial_failed(TimePoint now, Candidate& candidate, const Error& reason) {
@@ -108,7 +128,7 @@ void Mesh::on_dial_failed(TimePoint now, Candidate& candidate, const Error& reas
     if (way == nullptr) return;
     std::erase(way->candidates, &candidate);
     way->race.ended(candidate.id);
-    if (way->connected || closing_) return;
+    if (!way->open() || closing_) return;
     if (candidate.dialed && candidate.state != Candidate::State::closing) {
         if (candidate.address) {
             note(*way, *candidate.address, reason.cause(), reason.code() == Errc::timed_out);
@@ -174,7 +194,7 @@ std::optional<TimePoint> Mesh::next_deadline() const {
     const auto at = [&](TimePoint time) { due = due ? std::min(*due, time) : time; };
     const auto slot = slot_free_at(now_);
     for (const auto& [node, way] : ways_) {
-        if (!way.wanted || way.connected) continue;
+        if (!way.open()) continue;
         if (way.give_up_at) at(*way.give_up_at);
         if (const auto time = due_of(way, slot)) at(*time);
     }

@@ -146,9 +146,11 @@ void Mesh::consider(Candidate& candidate) {
         // A peer dials again only if it has lost its end of the link. A link that both ends began
         // before they were connected proves nothing.
         constexpr Duration kLate = std::chrono::seconds(1);
-        if (candidate.up_at > way->connected_at + kLate) engine_->lose_links(candidate.node);
-        drop(candidate, "you are already connected");
-        return;
+        const bool late = candidate.up_at > way->connected_at + kLate;
+        if (!late || !engine_->lose_links(candidate.node)) {
+            drop(candidate, "you are already connected");
+        }
+        return;  // connect_again() takes it
     }
     const Member& member = way->member;
     if (candidate.link->peer().incarnation != member.incarnation) {

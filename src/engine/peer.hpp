@@ -140,6 +140,7 @@ struct Peer {
     std::optional<Error> lost{};  // why operations with this peer fail
     bool settled = false;         // everything in flight with a lost peer has ended
     bool unreachable = false;     // `lost` is a verdict that may be taken back
+    bool silent = false;          // see Engine::set_silent()
     std::optional<Epoch> evicted{};
     bool replaced = false;      // another record takes links of this node, see Engine::renew()
     bool goodbye = false;       // the peer said that it closes its node in good order

@@ -195,6 +195,7 @@ void Detector::give_up(TimePoint now, Peer& peer) {
     if (seed_) return;
     alarm_ = true;
     if (peer.witness) return;
+    if (!peer.gone) events_.emplace_back(Silent{.node = peer.node, .silent = true});
     ask(now, peer);
 }
 
@@ -251,7 +252,10 @@ void Detector::heard(TimePoint now, Peer& peer) {
     peer.refused = 0;
     if (!peer.unreachable || planted(Bug::recovery_ignored)) return;
     peer.unreachable = false;
-    if (!seed_ && !peer.witness) tell_all(peer, wire::SuspicionStep::hears);
+    if (!seed_ && !peer.witness) {
+        events_.emplace_back(Silent{.node = peer.node, .silent = false});
+        tell_all(peer, wire::SuspicionStep::hears);
+    }
     if (std::exchange(peer.reported, false))
         events_.emplace_back(Unreachable{.node = peer.node, .unreachable = false});
     count_voters();

@@ -57,7 +57,13 @@ struct Unreachable {
     NodeId node{};
     bool unreachable = false;
 };
-using Event = std::variant<Decided, Evicted, Minority, Unreachable>;
+/// This node gave up waiting for a member to answer (true), or hears from it again (false). Other
+/// nodes may or may not hear it.
+struct Silent {
+    NodeId node{};
+    bool silent = false;
+};
+using Event = std::variant<Decided, Evicted, Minority, Unreachable, Silent>;
 
 struct Options {
     /// How long a node may be silent until its failure is certain; every other time follows from

@@ -182,6 +182,8 @@ public:
     std::vector<int> failed();
     /// Under the lock: the newest world has lost a member.
     bool world_is_broken() const noexcept;
+    bool expects_recovery() const noexcept;
+    bool is_left_behind() const noexcept;
     /// Under the lock: completes the task when more than `task.known` members have failed.
     void start_failures(Task& task);
     void cancel_failures(Task& task);

@@ -32,13 +32,13 @@ inline void expect_promises_kept(std::uint64_t first, std::uint64_t seeds) {
         faults += result.faults;
         views += result.views;
         operations += result.operations;
-        lost += result.majority_lost ? 1 : 0;
+        lost += result.beyond_repair ? 1 : 0;
         slowest = std::max(slowest, result.slowest);
     }
     const double took = static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC;
     std::printf(
         "%llu seeds, %.2f per second of processor time, %llu faults, %llu views, %llu operations, "
-        "%llu lost their majority, slowest operation %.0f ms\n",
+        "%llu beyond repair, slowest operation %.0f ms\n",
         static_cast<unsigned long long>(ran), static_cast<double>(ran) / took,
         static_cast<unsigned long long>(faults), static_cast<unsigned long long>(views),
         static_cast<unsigned long long>(operations), static_cast<unsigned long long>(lost),

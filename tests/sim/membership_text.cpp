@@ -58,6 +58,8 @@ std::string text_of(const membership::Event& event) {
         return "EVICTED by " + text_of(evicted->view);
     if (const auto* const side = std::get_if<membership::Minority>(&event))
         return side->minority ? "MINORITY" : "MAJORITY";
+    if (const auto* const one = std::get_if<membership::Silent>(&event))
+        return (one->silent ? "SILENT " : "HEARD ") + short_name(one->node);
     const auto& pair = std::get<membership::Unreachable>(event);
     return (pair.unreachable ? "UNREACHABLE " : "REACHABLE ") + short_name(pair.node);
 }

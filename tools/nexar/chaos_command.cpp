@@ -60,14 +60,14 @@ bool run_many(chaos::RunOptions options, std::uint64_t seeds) {
     std::uint64_t lost = 0;
     for (std::uint64_t i = 0; i < seeds; ++i, ++options.seed) {
         const chaos::RunResult result = chaos::run(options);
-        lost += result.majority_lost ? 1 : 0;
+        lost += result.beyond_repair ? 1 : 0;
         if (result.rule.empty()) continue;
         ++failed;
         print_faults(options);
         print(chaos::summary_of(options, result));
         explain(options, result);
     }
-    print(fmt::format("{} seeds: {} broke a rule, {} lost a majority for ever\n", seeds, failed,
+    print(fmt::format("{} seeds: {} broke a rule, {} ended beyond repair\n", seeds, failed,
                       lost));
     return failed == 0;
 }

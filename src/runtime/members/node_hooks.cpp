@@ -72,6 +72,19 @@ bool NodeBody::world_is_broken() const noexcept {
     return world_ != nullptr && world_.get() != given_up_ && !world_->context().lost.empty();
 }
 
+/// True if the world is about to be replaced: this node or another rank knows that it lost a
+/// member.
+bool NodeBody::expects_recovery() const noexcept {
+    if (recovering_) return true;
+    if (recovery_ != Recovery::automatic || world_ == nullptr || world_.get() == given_up_ ||
+        membership_.evicted()) {
+        return false;
+    }
+    return std::ranges::any_of(world_->context().collectives.heard, [](const auto& failure) {
+        return failure.error.code() == Errc::membership_changed;
+    });
+}
+
 bool NodeBody::has_broken_world() {
     const Guard guard(progress());
     return world_is_broken();

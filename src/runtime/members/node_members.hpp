@@ -67,6 +67,7 @@ private:
     void on(const membership::Evicted& evicted);
     void on(const membership::Minority& minority);
     void on(const membership::Unreachable& unreachable);
+    void on(const membership::Silent& silent) { engine_->set_silent(silent.node, silent.silent); }
     std::string described(const NodeId& node) const;
 
     engine::Engine* engine_;

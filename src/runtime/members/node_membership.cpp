@@ -115,8 +115,16 @@ Rank NodeBody::own_rank() const noexcept {
     return membership_.rank_of(identity_.node).value_or(Rank(0));
 }
 
+/// True if this node waits for its first world, and nobody is left who could take it in.
+bool NodeBody::is_left_behind() const noexcept {
+    return late_ && world_ == nullptr && membership_.begun() && !engine_.has_new_world() &&
+           runtime::is_eldest(membership_.view(), identity_.node);
+}
+
 std::shared_ptr<OwnedContext> NodeBody::world() {
-    const auto known = [this] { return world_ != nullptr && !recovering_; };
+    const auto known = [this] {
+        return is_left_behind() || (world_ != nullptr && !expects_recovery());
+    };
     if (!wait_for(known, now() + collective_timeout_)) {
         throw Error(closing() ? Errc::closed : Errc::timed_out,
                     "the other members did not take this process into their world in time: they "
@@ -124,6 +132,12 @@ std::shared_ptr<OwnedContext> NodeBody::world() {
                     {.operation = "world"});
     }
     const runtime::Progress::Guard guard(progress());
+    if (is_left_behind()) {
+        throw Error(Errc::membership_changed,
+                    "all members that had a world were lost before they took this process in; "
+                    "start the program again",
+                    {.operation = "world"});
+    }
     return world_;
 }
 

@@ -97,6 +97,10 @@ std::optional<Successor> accepted(const wire::NewWorld& offered, const Identity&
     return made;
 }
 
+bool is_eldest(const View& view, const NodeId& self) noexcept {
+    return !view.members.empty() && view.members.front().node == self;
+}
+
 std::uint64_t Readiness::ready(TimePoint now, Epoch epoch, bool linked) noexcept {
     if (std::exchange(epoch_, epoch) != epoch) since_ = now;
     return linked || now - since_ >= kLinkTime ? epoch.value() : 0;

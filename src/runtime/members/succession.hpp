@@ -66,6 +66,10 @@ wire::NewWorld offer_of(const engine::Context& made, std::span<const NodeId> nod
 /// node, or its id is not the one that follows from its origin.
 std::optional<Successor> accepted(const wire::NewWorld& offered, const Identity& self);
 
+/// True if no member of the view joined the cluster before this node. If the node has no world,
+/// nobody is left who could take it in: a member joins a world only through one that is older.
+bool is_eldest(const View& view, const NodeId& self) noexcept;
+
 /// When a node is ready to take in members that have joined.
 class Readiness {
 public:
