@@ -180,11 +180,12 @@ public:
     /// Ends all links of a peer so that another one can take their place: the peer has lost its
     /// ends, or they no longer work. Returns false if the peer has none or may get no other.
     bool lose_links(const NodeId& node);
-    /// Nothing has come from a member for long, although its link is up. The mesh then tries if
-    /// another link would work: a QUIC link that was cut for some time may need as long again until
-    /// it notices that the path works.
+    /// Nothing has come from a member for long, although its link is up.
     void set_silent(const NodeId& node, bool silent);
-    bool is_silent(const NodeId& node) const noexcept;
+    /// True if the link to a member is up, but does not seem to work: the member is silent, or the
+    /// link has stalled. The mesh then tries if another link would work: a QUIC link that was cut
+    /// for some time may need as long again until it notices that the path works.
+    bool is_doubtful(const NodeId& node) const noexcept;
     /// True if the link to this member was lost, and another one may take its place.
     bool awaits_link(const NodeId& node) const noexcept;
     /// The kinds of the links of a peer.
@@ -327,6 +328,7 @@ private:
     // engine_verdicts.cpp
     void on_link_down(Peer& peer, const port::Down& down) override;
     void on_refused(Peer& peer) override;
+    void on_stalled(Peer& peer, bool stalled) override;
     void spread_revocation(Context& context, const Peer* from);
     void say_revocations(Peer& peer);
     Result<void> on_revoke(Peer& peer, const wire::Revoke& revoke);

@@ -132,9 +132,14 @@ void Engine::set_silent(const NodeId& node, bool silent) {
     if (silent) wanted_.push_back(node);
 }
 
-bool Engine::is_silent(const NodeId& node) const noexcept {
+void Engine::on_stalled(Peer& peer, bool stalled) {
+    peer.stalled = stalled;
+    if (stalled) wanted_.push_back(peer.node);
+}
+
+bool Engine::is_doubtful(const NodeId& node) const noexcept {
     const Peer* const peer = find(node);
-    return peer != nullptr && peer->silent;
+    return peer != nullptr && (peer->silent || peer->stalled);
 }
 
 bool Engine::awaits_link(const NodeId& node) const noexcept {

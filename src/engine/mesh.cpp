@@ -77,8 +77,7 @@ void Mesh::connect_again(TimePoint now, Way& way) {
     defer(now + options_.again, way);
 }
 
-/// Dials a peer that is connected and silent, until it is heard again or another link replaces the
-/// first one.
+/// Dials a peer whose link does not seem to work, until it does, or another link replaces it.
 void Mesh::doubt(TimePoint now, Way& way) {
     if (std::exchange(way.doubted, true)) return;
     way.wanted = true;
@@ -105,7 +104,7 @@ void Mesh::turn(TimePoint now) {
         if (way->connected) {
             if (engine_->awaits_link(*node)) {
                 connect_again(now, *way);
-            } else if (engine_->is_connected(*node) && engine_->is_silent(*node)) {
+            } else if (engine_->is_connected(*node) && engine_->is_doubtful(*node)) {
                 doubt(now, *way);
             }
             continue;

@@ -233,7 +233,7 @@ struct Mesh::Way {
     Member member{};
     bool wanted = false;     // by the mesh or by the engine
     bool connected = false;  // the engine has its link, or had one and wants no other
-    /// Connected, but nothing comes from the peer: the mesh tries if another link would work.
+    /// Connected, but the link does not seem to work: the mesh tries if another one would.
     bool doubted = false;
     TimePoint connected_at{};
     std::optional<TimePoint> give_up_at{};

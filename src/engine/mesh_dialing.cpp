@@ -92,10 +92,10 @@ void Mesh::look_at(TimePoint now, Way& way) {
     dial_next(now, way);
 }
 
-/// The peer is connected, but silent. An address that answers while it stays so shows that the path
-/// works and the link does not.
+/// The peer is connected, but its link does not seem to work. An address that answers while that
+/// stays so shows that the path works and the link does not.
 void Mesh::look_at_doubted(TimePoint now, Way& way) {
-    if (!engine_->is_silent(way.member.node)) {
+    if (!engine_->is_doubtful(way.member.node)) {
         way.doubted = false;
         way.race.stop_until(now);
         return close_others(way, nullptr, "the first link works again");

@@ -141,6 +141,7 @@ struct Peer {
     bool settled = false;         // everything in flight with a lost peer has ended
     bool unreachable = false;     // `lost` is a verdict that may be taken back
     bool silent = false;          // see Engine::set_silent()
+    bool stalled = false;         // its link, see port::Stalled
     std::optional<Epoch> evicted{};
     bool replaced = false;      // another record takes links of this node, see Engine::renew()
     bool goodbye = false;       // the peer said that it closes its node in good order

@@ -31,6 +31,8 @@ void Transfers::handle(const port::LinkEvent& event) {
         peer.on_writable(link, writable->lane);
     } else if (std::holds_alternative<port::PeerRefused>(event.what)) {
         owner_->on_refused(peer.peer());
+    } else if (const auto* stalled = std::get_if<port::Stalled>(&event.what)) {
+        owner_->on_stalled(peer.peer(), stalled->stalled);
     }
     offer_rests();
 }

@@ -62,6 +62,7 @@ public:
         virtual void on_link_down(Peer& /*peer*/, const port::Down& /*down*/) {}
         /// The host of the peer refused a packet.
         virtual void on_refused(Peer& /*peer*/) {}
+        virtual void on_stalled(Peer& /*peer*/, bool /*stalled*/) {}
         /// All links are down or useless, and every OutStream was released. No receiver has a
         /// stream, except those that outlive their link.
         virtual void on_down(Peer& peer, const Error& reason) = 0;

@@ -121,10 +121,16 @@ struct Shared {
 struct PeerRefused {};
 inline constexpr Duration kRefusedInterval = std::chrono::milliseconds(10);
 
+/// Packets of the peer arrive, but it has not acknowledged ours for long (true), or it does so again
+/// (false). After a cut, a link may stay so for as long as the cut lasted although the path works.
+struct Stalled {
+    bool stalled = false;
+};
+
 struct LinkEvent {
     LinkId link{};
     std::variant<Up, Down, Refused, Writable, Opened, Finished, Aborted, Released, DatagramArrived,
-                 Shared, PeerRefused>
+                 Shared, PeerRefused, Stalled>
         what;
 };
 

@@ -259,6 +259,7 @@ private:
     std::optional<TimePoint> closing_ends() const noexcept;
     /// Handles expired timers; returns false if one of them ended the link.
     bool survives(TimePoint now);
+    void look_for_stall(TimePoint now);
     void start_probe(TimePoint now);
     void end_probe();
 
@@ -323,6 +324,7 @@ private:
     Duration idle_limit_{};  // the smaller idle timeout of the two sides
     Refusals refusals_;
     TimePoint refusal_due_{};  // when the owner may hear of the next one
+    bool stalled_ = false;     // as port::Stalled says
     bool asking_ = false;      // the packet being written must elicit an answer
     std::deque<std::vector<std::byte>> datagrams_;
 

@@ -48,6 +48,7 @@ void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
     const bool answered = bytes_in_flight() < in_flight;
     if (answered) answered_at_ = now;
     if (answered && black_hole_.suspected()) black_hole_.answered(losses());
+    if (opened_ != opened) look_for_stall(now);
     const bool idle = opened_ != opened && !useful_ && !answered;
     if (is_up() && idle && !idle_packets_.take(now)) {
         fail(now,

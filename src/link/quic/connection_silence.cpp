@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "link/quic/connection.hpp"
 #include "link/quic/native.hpp"
@@ -13,6 +14,9 @@ namespace {
 
 /// A live peer answers a probe within this time and a few round trips.
 constexpr Duration kClosingPatience = std::chrono::milliseconds(10);
+
+/// Peers acknowledge packets much faster. A link that loses many of them takes longer now and then.
+constexpr Duration kAnswerPatience = std::chrono::milliseconds(1500);
 
 }  // namespace
 
@@ -81,6 +85,16 @@ bool Connection::survives(TimePoint now) {
     }
     if (const auto probe = refusals_.due(); probe && now >= *probe) start_probe(now);
     return true;
+}
+
+/// After a cut, a sender that has filled its congestion window waits for its probe timer, which has
+/// doubled until it was as long as the cut (RFC 9002 6.2.1). The peer's packets show earlier that
+/// the path works again.
+void Connection::look_for_stall(TimePoint now) {
+    const bool stalled = is_up() && bytes_in_flight() > 0 && now - answered_at_ > kAnswerPatience;
+    if (std::exchange(stalled_, stalled) != stalled) {
+        around_->emit({.link = id_, .what = port::Stalled{stalled}});
+    }
 }
 
 /// When a keep-alive is due, ngtcp2 adds a PING to a packet that would otherwise need no answer.
