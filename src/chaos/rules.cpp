@@ -77,10 +77,11 @@ void Rules::first_commit(std::size_t machine, const View& view) {
         return;
     }
     const View& old = std::prev(at)->second;
-    if (old.epoch.value() + 1 != view.epoch.value()) {
+    if (begins_anew(old, view)) {
+        granted_.clear();
+    } else if (old.epoch.value() + 1 != view.epoch.value()) {
         fail("P2", fmt::format("nobody decided the view before {}", text_of(view)));
     }
-    if (begins_anew(old, view)) granted_.clear();
     check_ranks(old, view);
     check_removed(old, view);
     if (side_.empty() || world_->now() - cut_at_ < budget_ * 2) return;

@@ -14,7 +14,7 @@ void AddressRace::begin(TimePoint now, std::vector<Address> addresses) {
     next_ = 0;
     at_ = now;
     pass_began_at_ = now;
-    repeat_at_ = now + options_.repeat_after;
+    repeat_at_ = now + std::min(options_.repeat_after, longest_wait_);
 }
 
 std::optional<AddressRace::Attempt> AddressRace::next(TimePoint now, bool may_repeat) {
@@ -23,7 +23,7 @@ std::optional<AddressRace::Attempt> AddressRace::next(TimePoint now, bool may_re
         next_ = 0;
         at_ = now;
         pass_began_at_ = now;
-        repeat_at_ = now + options_.repeat_again_after;
+        repeat_at_ = now + std::min(options_.repeat_again_after, longest_wait_);
     }
     if (all_dialed() || (now < at_ && dialing())) return std::nullopt;
     const std::size_t place = next_++;
@@ -48,7 +48,7 @@ void AddressRace::ended(port::LinkId link) {
 }
 
 void AddressRace::end_round(TimePoint now) {
-    stop_until(now + next_pause_);
+    stop_until(now + std::min(next_pause_, longest_wait_));
     next_pause_ = std::min(2 * next_pause_, options_.longest_pause);
 }
 

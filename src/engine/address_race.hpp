@@ -77,6 +77,9 @@ public:
     void end_round(TimePoint now);
     /// Ends the round, if one is in progress, and sets when the next one may begin.
     void stop_until(TimePoint at) noexcept;
+    /// Limits pauses and the time between repetitions, from the next ones on. Duration::max(): they
+    /// are as long as the options say.
+    void set_longest_wait(Duration longest) noexcept { longest_wait_ = longest; }
     /// Makes the next pause the shortest one again.
     void reset_pause() noexcept { next_pause_ = options_.pause; }
     /// Makes the next pause last at least this long.
@@ -96,6 +99,7 @@ private:
     TimePoint repeat_at_{};  // when to dial all addresses again
     TimePoint pass_began_at_{};
     Duration next_pause_;
+    Duration longest_wait_ = Duration::max();
     std::vector<InFlight> attempts_;  // oldest first
 };
 

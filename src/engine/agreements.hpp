@@ -13,11 +13,11 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
-#include "base/assert.hpp"
-#include "base/types.hpp"
 
+#include "base/assert.hpp"
 #include "base/identity.hpp"
 #include "base/time.hpp"
+#include "base/types.hpp"
 #include "base/view.hpp"
 #include "engine/agreement.hpp"
 #include "wire/membership_messages.hpp"

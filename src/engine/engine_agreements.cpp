@@ -20,7 +20,12 @@ void Engine::start(Context& context, AgreeOperation& agreement) {
 
 void Engine::send(const NodeId& to, const wire::Agreement& frame) {
     Peer* const peer = find(to);
-    if (peer == nullptr || peer->lost) return;
+    if (peer == nullptr) return;
+    // A peer that asks for a decision gets it even if this node has not heard its heartbeat yet:
+    // nobody would send it later.
+    const bool asks =
+        peer->unreachable && peer->transfers.up() && frame.step == wire::AgreementStep::decision;
+    if (peer->lost && !asks) return;
     want(*peer);
     peer->transfers.say_message(port::Lane::control, frame);
 }

@@ -71,6 +71,7 @@ void Mesh::connect_again(TimePoint now, Way& way) {
     way.connected = false;
     way.wanted = true;
     way.give_up_at.reset();
+    way.race.set_longest_wait(options_.again_every);
     const auto [chosen, best, offer, better_dialing] = choice(way);
     if (offer != nullptr) return consider(*offer);
     if (was_doubted && best != nullptr) return;  // look_at() takes it
@@ -81,6 +82,7 @@ void Mesh::connect_again(TimePoint now, Way& way) {
 void Mesh::doubt(TimePoint now, Way& way) {
     if (std::exchange(way.doubted, true)) return;
     way.wanted = true;
+    way.race.set_longest_wait(options_.again_every);
     way.race.stop_until(now);
 }
 
@@ -240,6 +242,7 @@ void Mesh::close(const Error& why) {
 void Mesh::hand_over(Candidate& candidate, Way& way) {
     way.connected = true;
     way.connected_at = now_;
+    way.race.set_longest_wait(Duration::max());
     way.race.stop_until(now_);
     way.report.connected = true;
     way.report.dialed = candidate.dialed;

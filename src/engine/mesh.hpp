@@ -47,6 +47,9 @@ struct MeshOptions {
     /// How long the mesh waits before it replaces a link that broke: usually the peer has ended,
     /// and a view without it follows.
     Duration again = std::chrono::milliseconds(200);
+    /// The longest time between attempts to replace a link: as soon as the path works again, the
+    /// members go on.
+    Duration again_every = std::chrono::milliseconds(500);
     /// The most peers dialed at the same time: with more handshakes than the machine can compute,
     /// each would time out at the other end. A round that takes longer than `slot` no longer
     /// counts.

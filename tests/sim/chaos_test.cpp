@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <string>
+
 #include "chaos/run.hpp"
 #include "sim/chaos_runs.hpp"
 #include "support/sanitized.hpp"
@@ -27,6 +30,23 @@ TEST(Chaos, another_seed_is_another_run) {
 TEST(Chaos, keeps_its_promises) {
     expect_promises_kept(test_seed(1), 18);
 }
+
+/// Runs in which a promise was once broken.
+class KnownSeed : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(KnownSeed, keeps_its_promises) {
+    set_log_level(LogLevel::off);
+    const chaos::RunOptions options{.seed = GetParam()};
+    const chaos::RunResult result = chaos::run(options);
+    EXPECT_EQ(result.rule, "") << chaos::summary_of(options, result);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Chaos, KnownSeed,
+    ::testing::Values(140120,   // a link stayed stalled after a cut
+                      200046,   // the only member with a world was evicted
+                      400148),  // the seed used an epoch again after all members had left
+    [](const auto& info) { return std::to_string(info.param); });
 
 TEST(Chaos, sixteen_nodes_keep_their_promises) {
     set_log_level(LogLevel::off);

@@ -132,6 +132,8 @@ void LinkEnd::handle(port::LinkEvent& event) {
         ++writable;
     } else if (std::holds_alternative<port::PeerRefused>(event.what)) {
         ++refusals;
+    } else if (const auto* stalled = std::get_if<port::Stalled>(&event.what)) {
+        stalls.push_back(stalled->stalled);
     }
 }
 

@@ -110,7 +110,8 @@ public:
     }
     std::vector<std::vector<std::byte>> datagrams{};
     std::size_t writable = 0;
-    std::size_t refusals = 0;  // PeerRefused
+    std::size_t refusals = 0;    // PeerRefused
+    std::vector<bool> stalls{};  // Stalled
 
     /// Called for each stream of the peer; empty: receive it at once.
     std::function<void(LinkEnd&, port::StreamId)> on_opened{};

@@ -216,9 +216,10 @@ void SeedDesk::leave(const NodeId& node, TimePoint now, bool with_goodbye) {
 }
 
 void SeedDesk::begin_anew() {
-    // Tokens stay spent, and epochs only grow.
+    // Tokens stay spent, and epochs only grow. The members may have decided views that this seed
+    // does not know, but each of them was without one member more.
     if (view_) {
-        state_.epoch = view_->epoch;
+        state_.epoch = Epoch(view_->epoch.value() + view_->members.size());
         state_.spent = wire::in_wire(*view_).spent;
     }
     view_.reset();

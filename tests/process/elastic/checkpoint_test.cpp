@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <future>
 #include <thread>
 
 #include "process/elastic/elastic_cluster.hpp"
@@ -10,6 +11,7 @@ namespace nexar::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 using Checkpoint = ElasticCluster;
@@ -134,6 +136,20 @@ TEST_F(Checkpoint, process_that_is_killed_after_it_joined_is_not_taken_in) {
         EXPECT_FALSE(node.elastic_checkpoint().has_value());
         EXPECT_EQ(node.world().all_reduce(node.rank(), sum).wait(), 3);
     });
+}
+
+TEST_F(Checkpoint, joiner_whose_elders_are_gone_gets_an_error) {
+    form({.world = 2, .processes = {0, 1}});
+    auto joining = join_soon();
+    Node& joiner = keep(joining);
+    auto world = std::async(std::launch::async,
+                            [&] { return error_of([&] { return joiner.world(); }); });
+    kill(0);
+    await_members({1, 2});
+    kill(1);
+    const Error error = world.get();
+    EXPECT_EQ(error.code(), Errc::membership_changed);
+    EXPECT_THAT(error.what(), HasSubstr("were lost before they took this process in"));
 }
 
 }  // namespace

@@ -14,7 +14,9 @@ using nexar::sim::Datagram;
 using nexar::testing::bytes_of;
 using nexar::testing::pattern;
 using nexar::testing::QuicPair;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 /// A pair in which the server's host can refuse datagrams, as after the death of the process.
 class Refusing : public QuicPair {
@@ -95,6 +97,31 @@ TEST(ConnectionSilence, an_idle_link_outlives_a_partition_that_is_a_little_short
         EXPECT_TRUE(pair.client().is_up()) << seed;
         EXPECT_TRUE(pair.server().is_up()) << seed;
     }
+}
+
+TEST(ConnectionSilence, reports_a_stall_while_the_peer_is_heard_and_acknowledges_nothing) {
+    QuicPair pair({.seed = test_seed(560)});
+    ASSERT_TRUE(pair.connect());
+    bool one_way = true;
+    pair.net.tap = [&](const Datagram& datagram) {
+        return !one_way || datagram.to != pair.server_side.host().address();
+    };
+    ASSERT_TRUE(pair.client().write(port::Lane::eager, bytes_of("are you there?")));
+    const auto server_speaks = [&](Duration span) {
+        for (const TimePoint end = pair.world.now() + span; pair.world.now() < end;) {
+            EXPECT_TRUE(pair.server().link().send_datagram(bytes_of("I am")));
+            pair.world.run_for(100ms);
+        }
+    };
+    server_speaks(1s);
+    EXPECT_THAT(pair.client().stalls, IsEmpty()) << "a short pause is no stall";
+    server_speaks(2s);
+    EXPECT_THAT(pair.client().stalls, ElementsAre(true));
+    one_way = false;
+    server_speaks(5s);
+    EXPECT_THAT(pair.client().stalls, ElementsAre(true, false));
+    EXPECT_THAT(pair.server().stalls, IsEmpty()) << "its own packets were acknowledged";
+    EXPECT_TRUE(pair.client().is_up());
 }
 
 TEST(ConnectionSilence, refused_packets_end_a_link_within_a_second) {
