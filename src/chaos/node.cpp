@@ -55,10 +55,13 @@ Node::Node(sim::DatagramNet& net, Setup setup, Program& program)
 
 Node::~Node() {
     net_->world().remove(*this);
+    // An engine may end only when its links have let go of its memory.
+    while (const auto event = host_->poll_event()) {
+        if (!std::holds_alternative<port::Up>(event->what)) engine_.handle(*event);
+    }
     net_->kill_process(*host_);
     host_->driven_by_nobody();
     host_->blocked = true;
-    // An engine may end only when its links have let go of its memory.
     engine_.close();
     for (const auto& [id, link] : links_) link->drop("the process was killed");
     quic::Endpoint& endpoint = host_->endpoint();

@@ -72,9 +72,8 @@ void Mesh::connect_again(TimePoint now, Way& way) {
     way.wanted = true;
     way.give_up_at.reset();
     way.race.set_longest_wait(options_.again_every);
-    const auto [chosen, best, offer, better_dialing] = choice(way);
-    if (offer != nullptr) return consider(*offer);
-    if (was_doubted && best != nullptr) return;  // look_at() takes it
+    if (Candidate* const offer = choice(way).offer) return consider(*offer);
+    if (was_doubted && way.race.running()) return;
     defer(now + options_.again, way);
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/view.hpp"
+#include "runtime/seed/stored_vote.hpp"
 
 namespace nexar::runtime {
 
@@ -31,11 +32,7 @@ Result<wire::StoredSeed> forget_members(const wire::StoredSeed& state,
     }
     next.epoch = Epoch(state.epoch.value() + kForgottenEpochs);
     // Votes belong to the view after the old one.
-    next.promised_round = 0;
-    next.promised_by = {};
-    next.accepted_round = 0;
-    next.accepted_by = {};
-    next.accepted.clear();
+    clear_vote(next);
     if (view.members.empty()) {
         next.spent = view.spent;
         next.members.clear();

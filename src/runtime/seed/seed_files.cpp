@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "base/printable.hpp"
 #include "runtime/seed/seed_server.hpp"
+#include "runtime/seed/stored_vote.hpp"
 #include "wire/view.hpp"
 
 namespace nexar::runtime {
@@ -35,7 +36,8 @@ std::string in_json(std::string_view text) {
 
 wire::StoredSeed SeedServer::to_store() const {
     wire::StoredSeed state = desk_->state();
-    // The vote belongs to the view after this one.
+    // The desk has the vote with which the seed began, for the view of that time.
+    clear_vote(state);
     if (!state.view.empty() && vote_.view.epoch == state.epoch) {
         state.promised_round = vote_.promised.round;
         state.promised_by = vote_.promised.proposer;

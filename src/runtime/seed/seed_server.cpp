@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "base/try.hpp"
 #include "runtime/join/addresses.hpp"
+#include "runtime/seed/stored_vote.hpp"
 #include "security/digest.hpp"
 #include "wire/view.hpp"
 
@@ -49,11 +50,7 @@ wire::StoredSeed restored(wire::StoredSeed state, std::uint64_t incarnation) {
     state.incarnation = std::max(state.incarnation + 1, incarnation);
     // Nor does it know of clusters that formed since.
     state.least_epoch = Epoch(std::max(state.epoch.value() + kForgottenEpochs, incarnation));
-    state.promised_round = 0;
-    state.promised_by = {};
-    state.accepted_round = 0;
-    state.accepted_by = {};
-    state.accepted.clear();
+    clear_vote(state);
     return state;
 }
 
