@@ -332,6 +332,7 @@ private:
     void spread_revocation(Context& context, const Peer* from);
     void say_revocations(Peer& peer);
     Result<void> on_revoke(Peer& peer, const wire::Revoke& revoke);
+    Result<void> take_revocation(Context& context, const Peer& from);
     void look_for_revocation(Context& context);
     Result<void> on_datagram(Peer& peer, port::ConstBytes bytes) override;
     Result<void> on_membership_frame(Peer& peer, const wire::FrameHeader& header,

@@ -132,13 +132,15 @@ void Engine::revoke(Context& context) {
 /// revoked the communicator may be gone before all have heard.
 void Engine::spread_revocation(Context& context, const Peer* from) {
     for (Pair* const pair : context.pairs) {
-        if (pair == nullptr || pair->peer == from || pair->peer->lost) continue;
-        PeerTransfers& transfers = pair->peer->transfers;
-        if (transfers.usable()) {
-            transfers.say_message(port::Lane::control, wire::Revoke{.context = context.id});
-        } else if (!transfers.over()) {
+        if (pair == nullptr || (from != nullptr && pair->peer->node == from->node)) continue;
+        // A member whose link was replaced has another record now, see renew().
+        Peer* const peer = pair->peer->replaced ? find(pair->peer->node) : pair->peer;
+        if (peer == nullptr || peer->lost) continue;
+        if (peer->transfers.usable()) {
+            peer->transfers.say_message(port::Lane::control, wire::Revoke{.context = context.id});
+        } else if (peer == pair->peer && !peer->transfers.over()) {
             pair->revoke_due = true;
-            want(*pair->peer);
+            want(*peer);
         }
     }
 }
@@ -155,32 +157,38 @@ void Engine::say_revocations(Peer& peer) {
 }
 
 Result<void> Engine::on_revoke(Peer& peer, const wire::Revoke& revoke) {
-    const auto found = peer.pairs.find(revoke.context);
-    if (found == peer.pairs.end()) {
-        if (contexts_.contains(revoke.context)) {
-            return Error(Errc::protocol_violation,
-                         fmt::format("the peer revoked communicator {:016x}, of which it is not a "
-                                     "member",
-                                     revoke.context.value()));
-        }
-        auto& early = peer.membership.early_revocations;
-        if (std::ranges::find(early, revoke.context) != early.end()) return {};
-        if (early.size() == kMostEarlyRevocations) early.pop_front();
-        early.push_back(revoke.context);
+    if (const auto context = contexts_.find(revoke.context); context != contexts_.end()) {
+        return take_revocation(*context->second, peer);
+    }
+    if (const auto pair = peer.pairs.find(revoke.context); pair != peer.pairs.end()) {
+        pair->second->revoked_early = !pair->second->ended;
         return {};
     }
-    Pair& pair = *found->second;
-    if (pair.context == nullptr) {
-        pair.revoked_early = !pair.ended;
-        return {};
+    auto& early = peer.membership.early_revocations;
+    if (std::ranges::find(early, revoke.context) != early.end()) return {};
+    if (early.size() == kMostEarlyRevocations) early.pop_front();
+    early.push_back(revoke.context);
+    return {};
+}
+
+Result<void> Engine::take_revocation(Context& context, const Peer& from) {
+    // The communicator may have an older record of the peer, see renew().
+    const auto found = std::ranges::find_if(context.pairs, [&](const Pair* pair) {
+        return pair != nullptr && pair->peer->node == from.node;
+    });
+    if (found == context.pairs.end()) {
+        return Error(Errc::protocol_violation,
+                     fmt::format("the peer revoked communicator {:016x}, of which it is not a "
+                                 "member",
+                                 context.id.value()));
     }
-    Context& context = *pair.context;
     if (std::exchange(context.revoked, true)) return {};
-    spread_revocation(context, &peer);
+    spread_revocation(context, &from);
+    const Rank rank = (*found)->rank;
     stop(context,
          Error(Errc::revoked,
-               fmt::format("the communicator was revoked, as rank {} says", pair.rank.value()),
-               {.rank = public_rank(pair.rank)}),
+               fmt::format("the communicator was revoked, as rank {} says", rank.value()),
+               {.rank = public_rank(rank)}),
          false);
     return {};
 }
@@ -188,23 +196,14 @@ Result<void> Engine::on_revoke(Peer& peer, const wire::Revoke& revoke) {
 /// Applies a revocation that arrived before this side made the communicator.
 void Engine::look_for_revocation(Context& context) {
     for (const auto& peer : peers_) {
-        auto& early = peer->membership.early_revocations;
-        const bool remembered = std::erase(early, context.id) != 0;
-        const auto pair = peer->pairs.find(context.id);
-        if (pair == peer->pairs.end() || pair->second->context == nullptr) {
-            if (remembered) {
-                peer->transfers.cut_off(
-                    Error(Errc::protocol_violation,
-                          fmt::format(
-                              "the peer revoked communicator {:016x}, of which it is not a member",
-                              context.id.value())));
-            }
-            continue;
+        bool revoked = std::erase(peer->membership.early_revocations, context.id) != 0;
+        if (const auto pair = peer->pairs.find(context.id); pair != peer->pairs.end()) {
+            revoked = std::exchange(pair->second->revoked_early, false) || revoked;
         }
-        const bool introduced = std::exchange(pair->second->revoked_early, false);
-        if (!remembered && !introduced) continue;
-        const auto heard = on_revoke(*peer, {.context = context.id});
-        NEXAR_ASSERT(heard.has_value());
+        if (!revoked) continue;
+        if (const auto taken = take_revocation(context, *peer); !taken) {
+            peer->transfers.cut_off(taken.error());
+        }
     }
 }
 
