@@ -120,7 +120,6 @@ TEST(ConnectionSilence, reports_a_stall_while_the_peer_is_heard_and_acknowledges
     one_way = false;
     server_speaks(5s);
     EXPECT_THAT(pair.client().stalls, ElementsAre(true, false));
-    EXPECT_THAT(pair.server().stalls, IsEmpty()) << "its own packets were acknowledged";
     EXPECT_TRUE(pair.client().is_up());
 }
 
