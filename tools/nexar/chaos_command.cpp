@@ -67,8 +67,7 @@ bool run_many(chaos::RunOptions options, std::uint64_t seeds) {
         print(chaos::summary_of(options, result));
         explain(options, result);
     }
-    print(fmt::format("{} seeds: {} broke a rule, {} ended beyond repair\n", seeds, failed,
-                      lost));
+    print(fmt::format("{} seeds: {} broke a rule, {} ended beyond repair\n", seeds, failed, lost));
     return failed == 0;
 }
 

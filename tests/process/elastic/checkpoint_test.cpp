@@ -142,8 +142,8 @@ TEST_F(Checkpoint, joiner_whose_elders_are_gone_gets_an_error) {
     form({.world = 2, .processes = {0, 1}});
     auto joining = join_soon();
     Node& joiner = keep(joining);
-    auto world = std::async(std::launch::async,
-                            [&] { return error_of([&] { return joiner.world(); }); });
+    auto world =
+        std::async(std::launch::async, [&] { return error_of([&] { return joiner.world(); }); });
     kill(0);
     await_members({1, 2});
     kill(1);
