@@ -138,8 +138,9 @@ void Engine::on_stalled(Peer& peer, bool stalled) {
 }
 
 bool Engine::is_doubtful(const NodeId& node) const noexcept {
+    if (!options_.awaits_verdicts || closing_) return false;  // links are not replaced
     const Peer* const peer = find(node);
-    return peer != nullptr && (peer->silent || peer->stalled);
+    return peer != nullptr && (peer->silent || peer->stalled) && peer->transfers.has_links();
 }
 
 bool Engine::awaits_link(const NodeId& node) const noexcept {

@@ -81,6 +81,14 @@ TEST_F(DoubtfulLink, is_tested_when_it_has_stalled) {
     EXPECT_TRUE(is_connected());
 }
 
+TEST_F(DoubtfulLink, stays_if_nobody_decides_who_is_a_member) {
+    node_.engine().await_verdicts(false);
+    node_.handle({.link = id(0), .what = port::Stalled{.stalled = true}});
+    node_.run(seconds(60));
+    EXPECT_EQ(dialed().size(), 1U);
+    EXPECT_TRUE(is_connected());
+}
+
 TEST_F(DoubtfulLink, gives_way_to_the_link_with_which_the_peer_replaces_it) {
     FakeLink& offered = node_.accept(identity(0));
     node_.hears_hello(offered);
