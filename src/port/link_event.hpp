@@ -121,8 +121,8 @@ struct Shared {
 struct PeerRefused {};
 inline constexpr Duration kRefusedInterval = std::chrono::milliseconds(10);
 
-/// Packets of the peer arrive, but it has not acknowledged ours for long (true), or it does so again
-/// (false). After a cut, a link may stay so for as long as the cut lasted although the path works.
+/// Packets of the peer arrive, but it has not acknowledged ours for long (true), or does so again
+/// (false). After a cut, a link may stay so for as long as the cut lasted, on a path that works.
 struct Stalled {
     bool stalled = false;
 };
