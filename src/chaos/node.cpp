@@ -7,7 +7,6 @@
 #include "chaos/machine.hpp"
 #include "link/quic/open_carrier.hpp"
 #include "runtime/collective_profile.hpp"
-#include "runtime/context_id.hpp"
 
 namespace nexar::chaos {
 
@@ -207,11 +206,7 @@ void Node::take_new_world() {
 engine::Context& Node::make_context(std::span<const NodeId> nodes, std::size_t me,
                                     const wire::ContextOrigin& origin,
                                     const schedule::Profile& profile) {
-    engine::Context& made =
-        engine_.add_context(runtime::context_id(identity_.cluster, origin), nodes,
-                            Rank(static_cast<std::uint32_t>(me)), origin);
-    made.collectives.set_profile(profile);
-    return made;
+    return runtime::add_communicator(engine_, identity_.cluster, nodes, me, origin, profile);
 }
 
 engine::Context& Node::make_world(engine::Context& parent, const runtime::Successor& next) {

@@ -12,8 +12,8 @@
 #include "base/printable.hpp"
 #include "base/try.hpp"
 #include "runtime/collective_profile.hpp"
-#include "runtime/context_id.hpp"
 #include "runtime/join/addresses.hpp"
+#include "runtime/members/succession.hpp"
 #include "runtime/node_access.hpp"
 #include "runtime/progress_options.hpp"
 
@@ -114,9 +114,7 @@ engine::Context& NodeBody::make_context(std::span<const NodeId> nodes, std::size
                                         const wire::ContextOrigin& origin,
                                         const schedule::Profile& profile) {
     engine::Context& made =
-        engine_.add_context(runtime::context_id(identity_.cluster, origin), nodes,
-                            Rank(static_cast<std::uint32_t>(me)), origin);
-    made.collectives.set_profile(profile);
+        runtime::add_communicator(engine_, identity_.cluster, nodes, me, origin, profile);
     share_memory(made);
     return made;
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/mix.hpp"
+#include "engine/engine.hpp"
 #include "engine/peer.hpp"
 #include "runtime/collective_profile.hpp"
 #include "runtime/context_id.hpp"
@@ -43,6 +44,16 @@ Outcome outcome_of(const engine::AgreeOperation& agreed) {
             .words = agreed.agreed_words,
             .plan = agreed.plan,
             .resumed = agreed.resumed};
+}
+
+engine::Context& add_communicator(engine::Engine& engine, const ClusterId& cluster,
+                                  std::span<const NodeId> nodes, std::size_t me,
+                                  const wire::ContextOrigin& origin,
+                                  const schedule::Profile& profile) {
+    engine::Context& made = engine.add_context(context_id(cluster, origin), nodes,
+                                               Rank(static_cast<std::uint32_t>(me)), origin);
+    made.collectives.set_profile(profile);
+    return made;
 }
 
 Successor successor_of(const engine::Context& parent, const NodeId& self, const Outcome& agreed,

@@ -39,6 +39,12 @@ bool contains(const engine::Context& context, const NodeId& self, const NodeId& 
 std::vector<Rank> members_beyond(const View& view, const engine::Context& context,
                                  const NodeId& self);
 
+/// Adds a communicator to an engine. Its id follows from its origin.
+engine::Context& add_communicator(engine::Engine& engine, const ClusterId& cluster,
+                                  std::span<const NodeId> nodes, std::size_t me,
+                                  const wire::ContextOrigin& origin,
+                                  const schedule::Profile& profile);
+
 /// The communicator that follows `parent`.
 struct Successor {
     std::vector<NodeId> nodes{};      // by rank: those that stay, then those that join

@@ -76,6 +76,18 @@ protected:
         for (Process* one : ranks) EXPECT_EQ(cluster_->await_evicted(*one, kSoon), "");
     }
 
+    /// Of four ranks, the first two continue and the others wait. When the cut ends, the others are
+    /// evicted, and new processes take their places.
+    void expect_first_half_continues() {
+        expect_continue(some(0, 2));
+        expect_minority(some(2, 4));
+        expect_parked(some(2, 4));
+        networks_->heal();
+        expect_evicted(some(2, 4));
+        expect_continue(some(0, 2));
+        EXPECT_EQ(cluster_->grow_to(4, kSoon), "");
+    }
+
     void TearDown() override {
         if (!cluster_) return;
         const auto found = cluster_->finish();

@@ -54,13 +54,7 @@ TEST_F(Partition, half_of_four_with_the_seed_continues) {
     form(4);
     if (IsSkipped()) return;
     cut(some(2, 4));
-    expect_continue(some(0, 2));
-    expect_minority(some(2, 4));
-    expect_parked(some(2, 4));
-    networks_->heal();
-    expect_evicted(some(2, 4));
-    expect_continue(some(0, 2));
-    EXPECT_EQ(cluster_->grow_to(4, kSoon), "");
+    expect_first_half_continues();
 }
 
 TEST_F(Partition, cut_shorter_than_the_budget_evicts_nobody) {

@@ -24,13 +24,7 @@ TEST_F(TwoSeeds, half_without_the_witness_stands_still) {
     std::vector<int> apart{cluster_->second_seed_host()};
     for (const Process* one : some(2, 4)) apart.push_back(one->host);
     networks_->cut(apart);
-    expect_continue(some(0, 2));
-    expect_minority(some(2, 4));
-    expect_parked(some(2, 4));
-    networks_->heal();
-    expect_evicted(some(2, 4));
-    expect_continue(some(0, 2));
-    EXPECT_EQ(cluster_->grow_to(4, kSoon), "");
+    expect_first_half_continues();
 }
 
 TEST_F(TwoSeeds, second_seed_becomes_witness_and_door) {

@@ -41,6 +41,16 @@ TEST(Membership, stays_as_it_is_without_failures) {
 class Sizes : public ::testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Membership, Sizes, ::testing::Values(2, 3, 4, 5, 8, 16));
 
+/// Forms a cluster whose seed then admits another machine, `fresh`, which has not started.
+void form_and_admit(MembershipWorld& world, std::size_t members, std::size_t& fresh) {
+    world.form(members, 1);
+    fresh = world.add_machine(false);
+    world.run_for(1s);
+    world.membership(members).propose_members(world.now(), {joiner(world, fresh)});
+    world.drain(members);
+    ASSERT_TRUE(world.run_until_done(2s, [&] { return agree(world, 2, members + 1); }));
+}
+
 TEST_P(Sizes, killed_member_is_evicted_at_once_if_hosts_notice) {
     const std::size_t members = GetParam();
     MembershipWorld world(1, {});
@@ -91,12 +101,8 @@ TEST_P(Sizes, stopped_member_is_evicted_and_learns_it_when_it_continues) {
 TEST_P(Sizes, member_that_stops_after_its_links_came_up_is_evicted_as_fast_as_others) {
     const std::size_t members = GetParam();
     MembershipWorld world(1, {});
-    world.form(members, 1);
-    const std::size_t fresh = world.add_machine(false);
-    world.run_for(1s);
-    world.membership(members).propose_members(world.now(), {joiner(world, fresh)});
-    world.drain(members);
-    ASSERT_TRUE(world.run_until_done(2s, [&] { return agree(world, 2, members + 1); }));
+    std::size_t fresh = 0;
+    ASSERT_NO_FATAL_FAILURE(form_and_admit(world, members, fresh));
     // It connects, and stops before its first heartbeat.
     for (std::size_t i = 0; i < members; ++i) world.hint(i, fresh, Hint::connected);
     const TimePoint stopped = world.now();
@@ -128,12 +134,8 @@ TEST_P(Sizes, member_leaves_in_good_order) {
 TEST_P(Sizes, node_joins_with_a_new_rank) {
     const std::size_t members = GetParam();
     MembershipWorld world(1, {});
-    world.form(members, 1);
-    const std::size_t fresh = world.add_machine(false);
-    world.run_for(1s);
-    world.membership(members).propose_members(world.now(), {joiner(world, fresh)});
-    world.drain(members);
-    ASSERT_TRUE(world.run_until_done(2s, [&] { return agree(world, 2, members + 1); }));
+    std::size_t fresh = 0;
+    ASSERT_NO_FATAL_FAILURE(form_and_admit(world, members, fresh));
     const View& view = world.membership(0).view();
     EXPECT_EQ(view.members.back().rank, Rank(static_cast<std::uint32_t>(members)));
     world.start(fresh, {.view = world.membership(members).view()});
