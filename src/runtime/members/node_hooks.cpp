@@ -80,9 +80,12 @@ bool NodeBody::expects_recovery() const noexcept {
         membership_.evicted()) {
         return false;
     }
-    return std::ranges::any_of(world_->context().collectives.heard, [](const auto& failure) {
+    const auto tells_of_loss = [](const engine::CollectiveFailure& failure) {
         return failure.error.code() == Errc::membership_changed;
-    });
+    };
+    const auto& collectives = world_->context().collectives;
+    const auto& over = collectives.over;
+    return (over && tells_of_loss(*over)) || std::ranges::any_of(collectives.heard, tells_of_loss);
 }
 
 bool NodeBody::has_broken_world() {
