@@ -224,9 +224,11 @@ public:
     /// The members agreed in this epoch that these nodes are gone. Cuts their links at once;
     /// nothing of them is delivered any more, and they cannot connect again. Every operation of a
     /// communicator that contains one of them ends with Errc::membership_changed, now or when no
-    /// link uses its memory, and so do later ones; so do calls of such a node. Everything else goes
-    /// on.
+    /// link uses its memory, and so do later ones; so do calls of such a node.
     void evict(std::span<const NodeId> nodes, Epoch epoch);
+    /// This node left in good order: operations with it end with its link, or now if nothing came
+    /// from it since. Returns false if no link is left.
+    bool release(const NodeId& node, TimePoint since);
     /// This node cannot reach a member that others can reach: operations with it end with `reason`,
     /// and so do collectives of all communicators that contain it. A link that is up stays up.
     void set_unreachable(const NodeId& node, const Error& reason);
@@ -330,7 +332,7 @@ private:
     void on_refused(Peer& peer) override;
     void on_stalled(Peer& peer, bool stalled) override;
     void spread_revocation(Context& context, const Peer* from);
-    void say_revocations(Peer& peer);
+    void tell_again(Peer& peer);
     Result<void> on_revoke(Peer& peer, const wire::Revoke& revoke);
     Result<void> take_revocation(Context& context, const Peer& from);
     void look_for_revocation(Context& context);

@@ -199,7 +199,7 @@ bool Engine::say_end(Pair& pair) {
 
 void Engine::forget_if_over(Pair& pair) {
     const bool begun = pair.begun_in && !pair.peer->settled;
-    if (!pair.ended || pair.end_due || begun || pair.blocked || pair.revoke_due) return;
+    if (!pair.ended || pair.end_due || begun || pair.blocked) return;
     Peer& peer = *pair.peer;
     if (peer.last_pair == &pair) peer.last_pair = nullptr;
     peer.pairs.erase(pair.context_id);

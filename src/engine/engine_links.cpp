@@ -74,10 +74,7 @@ void Engine::connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> c
                              "the link to the peer broke and was replaced; what was in flight is "
                              "lost"));
     if (abort_) peer.transfers.say_message(port::Lane::control, *abort_);
-    if (const auto world = std::exchange(peer.membership.new_world, {})) {
-        peer.transfers.say_message(port::Lane::control, *world);
-    }
-    say_revocations(peer);
+    tell_again(peer);
     messages_.drain(peer);
     calls_.drain(peer);
     collectives_.drain(peer);
@@ -160,6 +157,8 @@ void Engine::renew(Peer& peer) {
     }
     peer.replaced = true;
     Peer& renewed = add_peer(peer.node);
+    renewed.membership.revocations = std::move(peer.membership.revocations);
+    renewed.membership.new_world = std::move(peer.membership.new_world);
     if (!peer.unreachable) return;
     renewed.lost = peer.lost;
     renewed.unreachable = true;
@@ -212,10 +211,12 @@ std::optional<std::pair<NodeId, Error>> Engine::casualty() const {
 }
 
 void Engine::on_down(Peer& peer, const Error& reason) {
-    // The link itself knows only that this side closed it.
+    // The link itself knows only that this side closed it, or that nothing answers any more.
+    const bool orderly = peer.goodbye && reason.code() != Errc::link_closed;
+    const Error known = orderly ? Error(Errc::link_closed, "the peer left the cluster") : reason;
     const Error told = closing_
                            ? Error(Errc::closed, "the node was closed")
-                           : peer.transfers.violation().value_or(peer.farewell.value_or(reason));
+                           : peer.transfers.violation().value_or(peer.farewell.value_or(known));
     recording_.link(EventKind::link_down, peer.node, static_cast<std::uint16_t>(told.code()));
     const bool left = peer.goodbye || peer.farewell;
     if (left && !closing_ && !peer.evicted) membership_.hint(peer, membership::Hint::left);

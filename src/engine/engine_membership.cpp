@@ -94,6 +94,8 @@ void Engine::evict(std::span<const NodeId> nodes, Epoch epoch) {
             peer->unreachable = false;
             peer->replaced = peer->replaced || in_view(node);
             peer->lost = error_of_eviction(epoch);
+            peer->membership.revocations.clear();
+            peer->membership.new_world.reset();
             evicted.push_back(peer.get());
         }
     }
@@ -105,6 +107,25 @@ void Engine::evict(std::span<const NodeId> nodes, Epoch epoch) {
         if (peer->transfers.has_links()) peer->transfers.sever(reason);
         if (!peer->transfers.ending()) lose(*peer, reason);
     }
+}
+
+bool Engine::release(const NodeId& node, TimePoint since) {
+    bool linked = false;
+    for (const auto& peer : peers_) {
+        if (peer->node != node || peer->lost || (!peer->replaced && in_view(node))) continue;
+        peer->goodbye = true;
+        const Error reason(Errc::link_closed, "the peer left the cluster");
+        const bool heard = std::ranges::any_of(peer->transfers.links(), [&](const auto& one) {
+            return one->link->heard_at() >= since;
+        });
+        linked = linked || heard;
+        if (heard || peer->transfers.ending()) continue;
+        if (!peer->transfers.has_links())
+            lose(*peer, reason);
+        else
+            peer->transfers.sever(reason);
+    }
+    return linked;
 }
 
 /// Ends the operations of a communicator that has lost members since it was last looked at.
@@ -163,6 +184,7 @@ void Engine::set_reachable(const NodeId& node) {
     if (peer == nullptr || !peer->unreachable || peer->transfers.over()) return;
     peer->unreachable = peer->settled = false;
     peer->lost.reset();
+    if (peer->transfers.usable()) tell_again(*peer);
     agreements_.connected(node);
 }
 

@@ -19,6 +19,15 @@ namespace {
 /// yet, or has ended them long ago.
 constexpr std::size_t kMostEarlyRevocations = 256;
 
+/// Revocations that this side repeats when a peer can be reached again. A peer that missed older
+/// ones has had time to notice.
+constexpr std::size_t kMostRepeatedRevocations = 64;
+
+/// True if what is said to the peer now can reach it.
+bool hears(const Peer& peer) noexcept {
+    return !peer.lost && peer.transfers.usable();
+}
+
 }  // namespace
 
 wire::ErrorReport goodbye() {
@@ -111,10 +120,19 @@ Result<void> Engine::on_datagram(Peer& peer, port::ConstBytes bytes) {
 
 void Engine::send_new_world(const NodeId& node, const wire::NewWorld& world) {
     Peer* const peer = find(node);
-    if (peer == nullptr || peer->lost) return;
-    if (peer->transfers.usable()) return peer->transfers.say_message(port::Lane::control, world);
+    if (peer == nullptr || (peer->lost && !peer->unreachable)) return;
     peer->membership.new_world = world;
+    if (hears(*peer)) return peer->transfers.say_message(port::Lane::control, world);
     want(*peer);
+}
+
+void Engine::tell_again(Peer& peer) {
+    if (peer.membership.new_world) {
+        peer.transfers.say_message(port::Lane::control, *peer.membership.new_world);
+    }
+    for (const ContextId context : peer.membership.revocations) {
+        peer.transfers.say_message(port::Lane::control, wire::Revoke{.context = context});
+    }
 }
 
 // Revocations.
@@ -135,24 +153,15 @@ void Engine::spread_revocation(Context& context, const Peer* from) {
         if (pair == nullptr || (from != nullptr && pair->peer->node == from->node)) continue;
         // A member whose link was replaced has another record now, see renew().
         Peer* const peer = pair->peer->replaced ? find(pair->peer->node) : pair->peer;
-        if (peer == nullptr || peer->lost) continue;
-        if (peer->transfers.usable()) {
+        if (peer == nullptr || (peer->lost && !peer->unreachable)) continue;
+        auto& told = peer->membership.revocations;
+        if (told.size() == kMostRepeatedRevocations) told.pop_front();
+        told.push_back(context.id);
+        if (hears(*peer)) {
             peer->transfers.say_message(port::Lane::control, wire::Revoke{.context = context.id});
-        } else if (peer == pair->peer && !peer->transfers.over()) {
-            pair->revoke_due = true;
+        } else {
             want(*peer);
         }
-    }
-}
-
-void Engine::say_revocations(Peer& peer) {
-    std::vector<Pair*> due;
-    for (const auto& [id, pair] : peer.pairs) {
-        if (std::exchange(pair->revoke_due, false)) due.push_back(pair.get());
-    }
-    for (Pair* const pair : due) {
-        peer.transfers.say_message(port::Lane::control, wire::Revoke{.context = pair->context_id});
-        forget_if_over(*pair);
     }
 }
 

@@ -75,8 +75,6 @@ struct Pair {
     std::uint64_t collectives_called = 0;  // by this side, when it ended the communicator
     Hook<Pair> collectives_hook{};
 
-    // Revocation.
-    bool revoke_due = false;     // this side must still tell the peer of the revocation
     bool revoked_early = false;  // by the peer, before this side made the communicator
 };
 
@@ -126,7 +124,10 @@ struct PeerMembership {
     std::array<bool, 4> hinted{};  // by membership::Hint: poll_hint() will return it
     /// Communicators that the peer has revoked and this side does not know, oldest first.
     std::deque<ContextId> early_revocations{};
-    std::optional<wire::NewWorld> new_world{};  // to be sent when there is a link
+    // What this side repeats when the peer can be reached again, because it may have been lost with
+    // a link.
+    std::deque<ContextId> revocations{};  // communicators that are revoked, oldest first
+    std::optional<wire::NewWorld> new_world{};
 };
 
 /// Another node, and everything in flight to it and from it.

@@ -71,6 +71,10 @@ public:
     /// Where the peer's packets come from. Address{} for a kind without addresses.
     virtual Address remote() const noexcept { return {}; }
 
+    /// When something last arrived from the peer. TimePoint::max() for a kind that reports Down as
+    /// soon as the peer is gone.
+    virtual TimePoint heard_at() const noexcept { return TimePoint::max(); }
+
     /// Fills `out` with keying material that only the two ends of this link know (RFC 5705, RFC
     /// 8446 section 7.5, with an empty context): a signature over it cannot be replayed on another
     /// link. Valid from Up on; Errc::unsupported for a kind whose links cannot carry a join.

@@ -41,6 +41,7 @@ public:
     void refuse(port::StreamId stream) override;
     bool send_datagram(port::ConstBytes /*bytes*/) override { return false; }
     std::size_t max_datagram() const noexcept override { return 0; }
+    TimePoint heard_at() const noexcept override { return heard; }
     void close(std::string_view reason) override;
     void drop(std::string_view reason) override;
 
@@ -86,6 +87,7 @@ public:
     const std::map<std::uint64_t, Outgoing>& outgoing() const noexcept { return outs_; }
 
     port::LinkSpeed pace{};
+    TimePoint heard = TimePoint::max();
     /// Writes bytes directly into memory that a sink offers.
     bool direct = false;
     /// Cancelled streams count as completely sent.

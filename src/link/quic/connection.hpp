@@ -91,6 +91,7 @@ public:
     port::LinkId id() const noexcept override { return id_; }
     const Identity& peer() const noexcept override { return peer_; }
     std::string_view kind() const noexcept override { return "quic"; }
+    TimePoint heard_at() const noexcept override { return heard_at_; }
     port::LinkSpeed speed() const noexcept override {
         return {.latency = std::chrono::microseconds(10), .bytes_per_second = 2e9};
     }

@@ -56,10 +56,12 @@ void NodeMembers::tell_engine(const View& view, std::span<const NodeId> lost) {
 
 void NodeMembers::turn(TimePoint now, SeedLine* seed) {
     if (!membership_) return;
+    now_ = now;
     const bool came = take_messages(now, seed);
-    const auto due = membership_->next_deadline();
+    const auto due = next_deadline();
     if (!came && (!due || now < *due)) return;
     membership_->turn(now);
+    release_departed();
     // A member's vote need not survive its process. Keeping one may lead to the next.
     while (membership_->unkept()) membership_->kept();
     if (seed != nullptr && budget_ != Duration::zero()) {
@@ -103,7 +105,21 @@ void NodeMembers::send_messages(SeedLine* seed) {
 }
 
 std::optional<TimePoint> NodeMembers::next_deadline() const {
-    return membership_ ? membership_->next_deadline() : std::nullopt;
+    if (!membership_) return std::nullopt;
+    const auto next = membership_->next_deadline();
+    if (departed_.empty()) return next;
+    const TimePoint due = departed_.front().first;
+    return next ? std::min(*next, due) : due;
+}
+
+/// Cuts the links to members that have left and are silent: a path that was cut also loses the
+/// goodbye.
+void NodeMembers::release_departed() {
+    while (!departed_.empty() && departed_.front().first <= now_) {
+        const auto [due, node] = departed_.front();
+        departed_.pop_front();
+        if (engine_->release(node, due - budget_)) departed_.emplace_back(now_ + budget_, node);
+    }
 }
 
 void NodeMembers::take_events(SeedLine* seed) {
@@ -125,18 +141,24 @@ void NodeMembers::on(const membership::Decided& decided) {
     views_.back().spent = {};  // only the newest view must be complete
     views_.push_back(decided.view);
     if (views_.size() > kMostViews) views_.pop_front();
-    std::vector<NodeId> lost;
-    for (const Member& member : before.members) {
-        if (std::ranges::find(decided.lost, member.rank) != decided.lost.end()) {
-            lost.push_back(member.node);
+    const auto nodes_of = [&](const std::vector<Rank>& ranks) {
+        std::vector<NodeId> nodes;
+        for (const Member& member : before.members) {
+            if (std::ranges::find(ranks, member.rank) != ranks.end()) nodes.push_back(member.node);
         }
-    }
+        return nodes;
+    };
+    const std::vector<NodeId> lost = nodes_of(decided.lost);
     if (!lost.empty()) {
         NEXAR_LOG_WARNING("epoch {}: rank {} failed; {} members are left",
                           decided.view.epoch.value(), fmt::join(numbers(decided.lost), ", "),
                           decided.view.members.size());
     }
     tell_engine(decided.view, lost);
+    if (budget_ != Duration::zero()) {
+        for (const NodeId& node : nodes_of(decided.left)) departed_.emplace_front(now_, node);
+        release_departed();
+    }
     if (!decided.joined.empty()) {
         NEXAR_LOG_INFO("epoch {}: rank {} joined", decided.view.epoch.value(),
                        fmt::join(numbers(decided.joined), ", "));

@@ -62,6 +62,7 @@ private:
     bool take_messages(TimePoint now, SeedLine* seed);
     void send_messages(SeedLine* seed);
     void take_events(SeedLine* seed);
+    void release_departed();
     void tell_engine(const View& view, std::span<const NodeId> lost);
     void on(const membership::Decided& decided);
     void on(const membership::Evicted& evicted);
@@ -76,6 +77,9 @@ private:
     std::deque<View> views_;  // the last ones, oldest first
     std::deque<membership::Decided> decided_;
     Duration budget_{};
+    TimePoint now_{};
+    /// Members that left and may have a link, with the time to look at it, in its order.
+    std::deque<std::pair<TimePoint, NodeId>> departed_{};
     bool minority_ = false;
     bool leaving_ = false;
     bool asked_ = false;  // of Membership, since the last turn

@@ -8,16 +8,17 @@ namespace {
 
 class ReplacedLink : public VerdictsTest {
 protected:
-    ReplacedLink() {
+    explicit ReplacedLink(bool revoked = false) {
         View view{.epoch = Epoch(4)};
         for (std::uint8_t i = 0; i < 3; ++i) {
             view.members.push_back({.node = node(i), .rank = Rank(i)});
         }
         engine_->set_view(view);
+        if (revoked) engine_->revoke(*world_);
         break_hostile();
         EXPECT_EQ(engine_->poll_wanted(), node(1));
         EXPECT_TRUE(engine_->awaits_link(node(1)));
-        EXPECT_EQ(waiting_->ended, 0) << "the peer may have failed, and a verdict follows";
+        EXPECT_EQ(waiting_->ended, revoked ? 1 : 0) << "a verdict on the peer follows";
         next_.come_up();
         engine_->handle(*next_.poll_event());
         pump();
@@ -67,6 +68,16 @@ TEST_F(ReplacedLink, carries_revocations_of_communicators_of_before) {
 TEST_F(ReplacedLink, tells_the_peer_of_revocations_of_communicators_of_before) {
     engine_->revoke(*world_);
     pump();
+    ASSERT_EQ(control_of<wire::Revoke>(next_).size(), 1U);
+    EXPECT_EQ(control_of<wire::Revoke>(next_)[0].context, kWorld);
+}
+
+class ReplacedAfterRevocation : public ReplacedLink {
+protected:
+    ReplacedAfterRevocation() : ReplacedLink(true) {}
+};
+
+TEST_F(ReplacedAfterRevocation, tells_the_peer_again) {
     ASSERT_EQ(control_of<wire::Revoke>(next_).size(), 1U);
     EXPECT_EQ(control_of<wire::Revoke>(next_)[0].context, kWorld);
 }

@@ -94,6 +94,32 @@ TEST_F(RevokeTest, peer_hears_of_it_even_after_the_communicator_was_ended_here) 
     while (const auto event = late.poll_event()) engine_->handle(*event);
 }
 
+TEST_F(RevokeTest, peer_that_can_be_reached_again_hears_of_it) {
+    engine_->set_unreachable(node(1), Error(Errc::peer_unreachable, "the path is cut"));
+    engine_->revoke(*world_);
+    pump();
+    EXPECT_EQ(revocations(hostile_), 0U);
+    EXPECT_EQ(revocations(honest_), 1U);
+    engine_->set_reachable(node(1));
+    pump();
+    EXPECT_EQ(revocations(hostile_), 1U);
+}
+
+TEST_F(RevokeTest, only_the_last_revocations_are_repeated) {
+    constexpr std::uint64_t kMany = 200;
+    for (std::uint64_t i = 0; i < kMany; ++i) {
+        Context& made =
+            engine_->add_context(ContextId(1000 + i), std::array{node(0), node(1)}, kMe);
+        engine_->revoke(made);
+        engine_->end_context(made);
+    }
+    pump();
+    EXPECT_EQ(revocations(hostile_), kMany);
+    EXPECT_LE(engine_->add_peer(node(1)).membership.revocations.size(), 64U);
+    evict_hostile();
+    EXPECT_TRUE(engine_->add_peer(node(1)).membership.revocations.empty());
+}
+
 TEST_F(RevokeTest, revocation_before_the_communicator_is_made_counts) {
     says(Lane::control, revoke(ContextId(40)));
     Context& made = engine_->add_context(ContextId(40), std::array{node(0), node(1), node(2)}, kMe);
