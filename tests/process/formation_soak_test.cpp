@@ -149,7 +149,7 @@ protected:
     std::vector<pid_t> ranks_of(const std::string& run) const {
         std::vector<pid_t> pids;
         for (const pid_t pid : processes_with(run_mark(run))) {
-            if (name_of(pid) == "forming_rank") pids.push_back(pid);
+            if (name_of_process(pid) == "forming_rank") pids.push_back(pid);
         }
         return pids;
     }

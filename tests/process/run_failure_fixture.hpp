@@ -42,13 +42,6 @@ protected:
         std::ofstream(gates_.path() + "/gate." + slot) << how << " end";
     }
 
-    static std::string name_of_process(pid_t process) {
-        std::ifstream file("/proc/" + std::to_string(process) + "/comm");
-        std::string name;
-        std::getline(file, name);
-        return name;
-    }
-
     TempDirectory gates_;
 };
 

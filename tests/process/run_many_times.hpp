@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <fstream>
 #include <random>
 #include <string>
 #include <thread>
@@ -21,18 +20,11 @@ inline constexpr const char* kFamily =
     "echo ready; trap '' TERM INT; while :; do sleep 1000; done";
 inline constexpr std::size_t kFamilySize = 5;  // including the sleep that the rank waits for
 
-inline std::string name_of(pid_t pid) {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
-    std::string name;
-    std::getline(file, name);
-    return name;
-}
-
 class RunOrphans : public RunFixture {
 protected:
     pid_t keeper() const {
         for (const pid_t pid : processes_with(mark())) {
-            if (name_of(pid) == "nexar-keeper") return pid;
+            if (name_of_process(pid) == "nexar-keeper") return pid;
         }
         return -1;
     }

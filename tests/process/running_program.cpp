@@ -149,6 +149,18 @@ void RunningProgram::read_some(Duration within) {
     }
 }
 
+std::string name_of_process(pid_t process) {
+    std::string name = file_content("/proc/" + std::to_string(process) + "/comm");
+    if (name.ends_with('\n')) name.pop_back();
+    return name;
+}
+
+bool has_variable(pid_t process, const std::string& variable) {
+    const std::string environment =
+        '\0' + file_content("/proc/" + std::to_string(process) + "/environ");
+    return environment.find('\0' + variable + '\0') != std::string::npos;
+}
+
 std::vector<pid_t> processes_with(const std::string& variable) {
     std::vector<pid_t> found;
     std::error_code error;
@@ -157,8 +169,7 @@ std::vector<pid_t> processes_with(const std::string& variable) {
         pid_t pid = 0;
         const auto read = std::from_chars(name.data(), name.data() + name.size(), pid);
         if (read.ec != std::errc{} || read.ptr != name.data() + name.size()) continue;
-        const std::string environment = '\0' + file_content(entry.path() / "environ");
-        if (environment.find('\0' + variable + '\0') != std::string::npos) found.push_back(pid);
+        if (has_variable(pid, variable)) found.push_back(pid);
     }
     return found;
 }

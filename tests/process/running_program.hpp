@@ -50,6 +50,12 @@ private:
     std::string errors_;
 };
 
+/// The name of a process, as in /proc/PID/comm; empty after its end.
+std::string name_of_process(pid_t process);
+
+/// Whether a process has this variable ("NAME=value") in its environment; false for a zombie.
+bool has_variable(pid_t process, const std::string& variable);
+
 /// The processes that have this variable ("NAME=value") in their environment, in any session or
 /// group; without zombies.
 std::vector<pid_t> processes_with(const std::string& variable);

@@ -30,10 +30,12 @@ TEST(Chaos, ranks_with_quic_survive_faults) {
     run_scenario({.ranks = 5, .link = "quic", .cycles = 3, .seed = test_seed(2102)});
 }
 
-/// Members are killed and replaced; one that never fails must not keep what it had of them. The
-/// last views are kept, and these runs are too short to forget any, so only growth of several
-/// kilobytes per world is found: that of peers on QUIC. In shared memory a peer has less heap, and
-/// the test finds mappings and descriptors; Churn in engine_allocation_tests counts its bytes.
+/// Members are killed and replaced; one that never fails must not keep what it had of them. These
+/// runs are too short to forget old views (3 KB per world), and a QUIC connection (90 KB, one per
+/// member that joined, so 45 KB per world) may still be closing when a world begins. The limit
+/// allows for three of those; it finds connections that are kept for good. In shared memory a peer
+/// has less heap, and the test finds mappings and descriptors; Churn in engine_allocation_tests
+/// counts its bytes.
 void expect_nothing_kept(const std::string& link, std::uint64_t seed) {
     if (testing::kSanitized) GTEST_SKIP() << "sanitizers keep freed memory";
     run_scenario(
@@ -42,7 +44,7 @@ void expect_nothing_kept(const std::string& link, std::uint64_t seed) {
          .cycles = 16,
          .seed = seed,
          .only = Fault::Kind::kill,
-         .rules = {.warm_up_worlds = 6, .most_heap_per_world = 8 * 1024, .fewest_worlds = 20}});
+         .rules = {.warm_up_worlds = 6, .most_heap_per_world = 20 * 1024, .fewest_worlds = 20}});
 }
 
 TEST(Chaos, survivor_keeps_no_mappings_of_members_that_were_in_shared_memory) {
