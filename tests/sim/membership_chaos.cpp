@@ -34,8 +34,9 @@ MembershipWorld& formed(MembershipWorld& world, Random& random) {
 
 }  // namespace
 
+// Braces: the order of the draws must not depend on the compiler.
 MembershipChaos::MembershipChaos(std::uint64_t seed)
-    : plan_(seed), world_(plan_.next(), random_settings(plan_)), rules_(formed(world_, plan_)) {}
+    : plan_(seed), world_{plan_.next(), random_settings(plan_)}, rules_(formed(world_, plan_)) {}
 
 Duration MembershipChaos::between(Duration least, Duration most) {
     return least + Duration(static_cast<Duration::rep>(
