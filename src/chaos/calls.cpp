@@ -97,8 +97,9 @@ std::unique_ptr<Call> receive_call(Rank from, const NodeId& peer, std::size_t wo
     return call;
 }
 
-std::uint64_t share_of(const NodeId& node, ContextId context, std::uint64_t round, std::size_t i) {
-    return mixed(word_of(node) ^ mixed(context.value() ^ mixed(round ^ (i << 32U))));
+Share share_of(const NodeId& node, ContextId context, std::uint64_t round) {
+    const std::uint64_t first = mixed(word_of(node) ^ mixed(context.value() ^ mixed(round)));
+    return {.first = first, .step = mixed(first) | 1U};
 }
 
 Words letter(const NodeId& from, ContextId context, std::uint64_t number, std::size_t words) {
@@ -106,7 +107,8 @@ Words letter(const NodeId& from, ContextId context, std::uint64_t number, std::s
     all[0] = word_of(from);
     all[1] = context.value();
     all[2] = number;
-    for (std::size_t i = 3; i < words; ++i) all[i] = share_of(from, context, number, i);
+    const Share share = share_of(from, context, number);
+    for (std::size_t i = 3; i < words; ++i) all[i] = share[i];
     return all;
 }
 

@@ -42,8 +42,16 @@ std::unique_ptr<Call> gather_call(const engine::Context& context, std::uint64_t 
 std::unique_ptr<Call> send_call(Rank to, Words content);
 std::unique_ptr<Call> receive_call(Rank from, const NodeId& peer, std::size_t words);
 
-/// What a node contributes to element `i` of a sum; all nodes can compute that of all others.
-std::uint64_t share_of(const NodeId& node, ContextId context, std::uint64_t round, std::size_t i);
+/// What a node contributes to a sum; all nodes can compute that of all others. Elements differ by a
+/// step of its own for each node, so that an element in the wrong place is seen in the sum, and the
+/// sum of all nodes takes no longer to compute than one of them.
+struct Share {
+    std::uint64_t first = 0;
+    std::uint64_t step = 0;
+
+    std::uint64_t operator[](std::size_t i) const noexcept { return first + i * step; }
+};
+Share share_of(const NodeId& node, ContextId context, std::uint64_t round);
 /// The content of message `number` of a pair.
 Words letter(const NodeId& from, ContextId context, std::uint64_t number, std::size_t words);
 

@@ -275,7 +275,8 @@ void Workload::round() {
     const NodeId& self = node_->self().node;
     begin(fmt::format("runs round {}", round_), [this] { after_round(); });
     Words mine(count);
-    for (std::size_t i = 0; i < count; ++i) mine[i] = share_of(self, world_->id, round_, i);
+    const Share share = share_of(self, world_->id, round_);
+    for (std::size_t i = 0; i < count; ++i) mine[i] = share[i];
     start(reduce_call(*world_, ReduceOp::sum, std::move(mine)), fmt::format("sum {}", round_));
     if (nodes_.size() > 1) {
         const std::size_t me = world_->me.value();
@@ -295,10 +296,14 @@ void Workload::round() {
 
 void Workload::check_sum(const Words& sum, std::uint64_t round) {
     ++rules_->counts.sums;
+    Share wanted;
+    for (const NodeId& node : nodes_) {
+        const Share share = share_of(node, world_->id, round);
+        wanted.first += share.first;
+        wanted.step += share.step;
+    }
     for (std::size_t i = 0; i < sum.size(); ++i) {
-        std::uint64_t wanted = 0;
-        for (const NodeId& node : nodes_) wanted += share_of(node, world_->id, round, i);
-        if (sum[i] == wanted) continue;
+        if (sum[i] == wanted[i]) continue;
         rules_->fail("P6", fmt::format("machine {}: element {} of the sum of round {} is wrong",
                                        machine_, i, round));
         return;
@@ -317,7 +322,7 @@ void Workload::after_round() {
     };
     if (done % kAgreeEvery != 0) return then();
     begin("agrees", then);
-    agree(wire::AgreementKind::agree, share_of(node_->self().node, world_->id, done, 0) | 1U);
+    agree(wire::AgreementKind::agree, share_of(node_->self().node, world_->id, done).first | 1U);
     starting_ = false;
 }
 
