@@ -180,7 +180,7 @@ struct Abort {
     static constexpr FrameType kType = FrameType::abort;
 
     std::int32_t code = 0;  // from the caller
-    Rank rank{};            // who aborted; a rank of the world
+    Rank rank{};            // who aborted; its rank in the cluster
     std::string text{};     // the reason, from the caller
 
     friend bool operator==(const Abort&, const Abort&) = default;

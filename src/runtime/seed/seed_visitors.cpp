@@ -369,9 +369,7 @@ Result<void> SeedServer::on_failed_member(Visitor& visitor, const wire::ErrorRep
 Result<void> SeedServer::on_abort(Visitor& visitor, const wire::Abort& abort) {
     const auto& view = desk_->view();
     const Member* const own = view && visitor.member ? view->find(visitor.member->node) : nullptr;
-    // After a change of the members, ranks of the program's world differ from those of the view.
-    const bool same_ranks = view && view->members.size() == view->next_rank.value();
-    if (own == nullptr || (same_ranks && own->rank != abort.rank)) {
+    if (own == nullptr || own->rank != abort.rank) {
         return Error(Errc::protocol_violation,
                      fmt::format("only rank {} itself may report that it aborted the program",
                                  abort.rank.value()));
