@@ -64,10 +64,11 @@ std::vector<Buffer> bucket_list(R&& buckets) {
 ///
 /// A collective starts at once. Its Work completes when this rank has done its part and its memory
 /// is free again, which says nothing about other ranks (except for a barrier). If the calls differ
-/// between ranks, they fail on all ranks with an error that describes both. If a rank cancels,
-/// times out or is lost while others need it, the operation fails on every rank that has not
-/// completed it; then outputs are undefined, inputs are unchanged, and the next operation is not
-/// affected.
+/// between ranks, they fail on all ranks with an error that describes both. If a rank cancels or
+/// times out, the operation fails on every rank that has not completed it; then outputs are
+/// undefined, inputs are unchanged, and the next operation is not affected. If a rank fails, leaves
+/// or cannot reach another one, all later collectives of the communicator fail too: make a new one,
+/// see Communicator::shrink().
 ///
 /// A call takes contiguous ranges (vector, array, span), which must outlive its Work, or a single
 /// value, which the operation copies; in that case the Work returns the result. Input and output

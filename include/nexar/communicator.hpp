@@ -106,11 +106,11 @@ struct Agreed {
 /// value. A send to `no_rank`, or a receive from it, completes at once and transfers nothing; its
 /// Status is {no_rank, 0, 0}. A rank at the border of a grid therefore needs no special case.
 ///
-/// When a rank is gone, operations with it fail with Errc::link_closed or Errc::timed_out; other
-/// operations continue. Receives and probes still find messages from it that had arrived. A receive
-/// from any_source stays pending when ranks leave, because this rank may still send to itself; but
-/// when a rank is lost without leaving, the receives from any_source that are pending at that
-/// moment fail with its error.
+/// When a rank leaves (Node::close), messages to and from it fail with Errc::link_closed, and when
+/// this rank and another one cannot reach each other, with Errc::peer_unreachable; other messages
+/// continue. Receives and probes still find messages from that rank that had arrived. A receive
+/// from any_source stays pending, because this rank may still send to itself. When a rank fails,
+/// everything in this communicator ends; see "Going on after a failure".
 class NEXAR_EXPORT Communicator : public ChunkCollectives {
 public:
     explicit Communicator(std::shared_ptr<detail::CommunicatorBody> body) noexcept
@@ -123,8 +123,9 @@ public:
     int host(int rank) const;
 
     // Sending. When a send has completed, its memory may be reused, and its message will be
-    // delivered even if this rank leaves (Node::close) before the receiver asks for it. When a
-    // send completes depends on the size of the message:
+    // delivered even if this rank leaves (Node::close) before the receiver asks for it, unless a
+    // member of this communicator fails first. When a send completes depends on the size of the
+    // message:
     //
     //   up to 16 KiB     the message is copied, and the send completes at once;
     //   up to 64 KiB     the send completes when all of it has arrived, received or not;
@@ -267,10 +268,11 @@ public:
         return subgroup_of(members);
     }
 
-    // Going on after a failure. When a member fails, all pending and later calls in this
-    // communicator end with Errc::membership_changed; communicators without that member are not
-    // affected. The calls below still work then, and after revoke(). Every surviving rank must make
-    // them in the same order.
+    // Going on after a failure. When a member fails, all pending and later operations of this
+    // communicator end with Errc::membership_changed, except remote procedure calls between others;
+    // messages that nobody has received are lost. Communicators without that member are not
+    // affected. The calls below, grow() and rebuild_adding() still work then, and after revoke().
+    // Every surviving rank must make them in the same order.
 
     /// Ends all pending and later calls in this communicator, on all its ranks, with Errc::revoked,
     /// so that ranks that do not know of a failure do not wait for those that do. One rank
@@ -281,8 +283,13 @@ public:
     /// result, even one that fails right afterwards, all surviving ranks get the same result.
     Work<Agreed> agree(std::uint64_t flags = ~std::uint64_t{0}) const;
 
-    /// A communicator of the surviving ranks, in the same order. Waits for all of them. If this one
-    /// is the node's world(), the new one takes its place.
+    /// A communicator of the ranks that have neither failed nor left, in the same order. Waits for
+    /// all of them. If this one is the node's world(), the new one takes its place. Throws
+    /// Errc::membership_changed on all ranks if fewer than the setting min_world are left.
+    ///
+    /// If the last call of this rank that makes a communicator (shrink(), grow(),
+    /// elastic_checkpoint(), ...) failed before the ranks had agreed, this call completes it
+    /// instead, because the other ranks may have gone on.
     Communicator shrink() const;
 
     /// The same, and without these ranks, whether they have failed or not. Only the other ranks
@@ -330,12 +337,12 @@ public:
     /// The rank in the cluster of each rank of this communicator, see Node::members().
     std::vector<int> members() const;
 
-    /// Ends the program on every rank of the world, not only of this communicator. All pending and
-    /// later calls of every member fail with Errc::aborted, in all communicators, including remote
-    /// procedure calls and a join() that has not returned: Error::abort_code() is `code`,
-    /// Error::rank() is the world rank that aborted, and the text contains `why`. The buffers of
-    /// pending receives and collectives are unspecified. Only the first abort counts. A rank that
-    /// is computing notices at its next call.
+    /// Ends the program on every member of the cluster, not only of this communicator. All pending
+    /// and later calls of every member fail with Errc::aborted, in all communicators, including
+    /// remote procedure calls and a join() that has not returned: Error::abort_code() is `code`,
+    /// Error::rank() is the rank in the cluster that aborted, and the text contains `why`. The
+    /// buffers of pending receives and collectives are unspecified. Only the first abort counts. A
+    /// rank that is computing notices at its next call.
     ///
     /// With the setting on_abort=exit, the default, this call does not return: it logs `why`, waits
     /// at most about 2 s until the other ranks know of the abort, flushes stdout and stderr, and

@@ -78,8 +78,8 @@ public:
     const std::string& host() const noexcept;
     const std::string& operation() const noexcept;
     std::optional<Sequence> sequence() const noexcept;
-    /// For Errc::aborted: the code passed to Communicator::abort(). rank() is then the world rank
-    /// that called it.
+    /// For Errc::aborted: the code passed to Communicator::abort(). rank() is then the rank in the
+    /// cluster that called it.
     std::optional<int> abort_code() const noexcept;
     const std::string& cause() const noexcept;
 

@@ -22,7 +22,9 @@ struct JoinOptions {
 };
 
 /// Joins a cluster and returns when this process is connected to all other members, at the latest
-/// after the setting formation_timeout. After 5 s it logs what it is waiting for.
+/// after the setting formation_timeout. After 5 s it logs what it is waiting for. If the cluster
+/// has formed already, this process becomes a member with a new rank, and Node::world() waits until
+/// the others take it in.
 ///
 /// A pair is connected when both ends know it. Other pairs may still be connecting when join()
 /// returns: this process may finish and leave, and the others still form the cluster. If a member
@@ -45,8 +47,10 @@ struct JoinOptions {
 /// Throws Error: bad_config if the launcher's variables are contradictory or incomplete, or if no
 /// source names a cluster and a world of one is not acceptable (require_cluster, NEXAR_SEED_HOST, a
 /// rank other than 0); unauthenticated if the seed is not the expected one or rejects this process;
-/// link_closed if a member left before all were connected; timed_out, naming the members that are
-/// missing; aborted if a member aborted the program in the meantime.
+/// link_closed or membership_changed if a member left or was lost before all were connected;
+/// evicted if that member is this process; timed_out, naming the members that are missing; closed
+/// if a launcher knows that the cluster cannot form; aborted if a member aborted the program in the
+/// meantime.
 NEXAR_EXPORT Node join(const JoinOptions& options = {});
 
 /// The same, but also reads the flags --nexar-... and removes them from the command line.

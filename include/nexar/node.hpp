@@ -73,9 +73,11 @@ public:
     ~Node();
 
     /// The newest world: at first the communicator of all members; later the one that
-    /// Communicator::shrink(), grow() or elastic_checkpoint() made from it. In a process that has
-    /// joined a running cluster, the first call waits until the others have called one of the last
-    /// two.
+    /// Communicator::shrink(), rebuild_excluding(), grow(), rebuild_adding() or
+    /// elastic_checkpoint() made from it. In a process that has joined a running cluster, the first
+    /// call waits until the others have called one of the last three; it throws
+    /// Errc::membership_changed if all that could do so are lost, and Errc::timed_out after the
+    /// setting collective_timeout.
     Communicator world() const;
 
     // Members that come and go. docs/membership.md explains them.
@@ -126,7 +128,8 @@ public:
 
     /// Calls a function of a rank, which may be this one. An lvalue `argument` above 16 KiB must
     /// stay valid until the Work completes. nexar never retries a call: if the response is lost,
-    /// the call fails with Errc::outcome_unknown.
+    /// the call fails with Errc::outcome_unknown, or with the error that says why the rank is gone
+    /// or cannot be reached (membership_changed, peer_unreachable); the function may have run.
     template <class R = Payload, class A>
         requires detail::Passable<std::remove_cvref_t<A>> && detail::Returnable<R>
     Work<R> call(int rank, const FunctionName& name, A&& argument,
@@ -146,13 +149,14 @@ public:
     /// The address at which other members reach this node: "127.0.0.1:40123".
     std::string address() const;
 
-    /// The connections to all other members of the world, by rank.
+    /// The connections to all other members of the cluster, by their rank in it.
     std::vector<PeerLink> peers() const;
 
-    /// Ends every pending operation with Errc::closed, notifies the peers, and returns when no
-    /// operation is left. Messages whose send had completed are delivered: they have arrived at the
-    /// receiving node, or arrive before this call returns, and can be received there at any later
-    /// time.
+    /// Leaves the cluster; waits at most 100 ms until the other members have agreed to it. Ends
+    /// every pending operation with Errc::closed, notifies the peers, and returns when no operation
+    /// is left. Messages whose send had completed are delivered: they have arrived at the receiving
+    /// node, or arrive before this call returns, and can be received there at any later time,
+    /// unless a member of their communicator fails first.
     void close();
 
     // For a user's own event loop (Progressing::user_loop): call poll() when descriptor() is
@@ -168,7 +172,8 @@ private:
 };
 
 /// Creates `size` real nodes in this process, connected to each other by encrypted QUIC over
-/// loopback, for tests and examples. Element i has rank i. The nodes share one progress loop.
+/// loopback, for tests and examples. Element i has rank i. The nodes share one progress loop, read
+/// no settings, and do not detect failures.
 NEXAR_EXPORT std::vector<Node> local_cluster(int size, const NodeOptions& options = {});
 
 }  // namespace nexar

@@ -28,7 +28,8 @@ concept RestorableState = requires(S& state) {
 /// the step on a communicator of the survivors. state.save() is also called before the first step.
 ///
 /// Returns the communicator of the last step. Throws the error of a step that fails repeatedly
-/// although no member was lost, and every error whose remedy is not Remedy::recover.
+/// although no member was lost, every error of a step whose remedy is not Remedy::recover, and the
+/// errors of agree() and shrink(), such as Errc::evicted or Errc::minority_partition.
 ///
 ///     world = nexar::resilient(world, model, [&](nexar::Communicator& ranks) {
 ///         ranks.all_reduce(model.gradients, nexar::average).wait();

@@ -75,7 +75,7 @@ struct RpcOptions {
 };
 
 struct CallOptions {
-    /// Waits until the link fails.
+    /// Waits until the called rank answers, leaves or is lost.
     static constexpr std::chrono::nanoseconds kNoTimeout = std::chrono::nanoseconds::max();
 
     /// Limit for the whole call. When it expires, the call fails with Errc::timed_out, and the

@@ -49,9 +49,10 @@ struct SeedOptions {
     std::vector<std::pair<std::string, std::string>> settings{};
 };
 
-/// The process that new members contact first. It admits them, assigns their ranks and tells them
-/// about the other members. It is never on the data path; when it ends, the members continue to
-/// work.
+/// The process that new members contact first. It forms the cluster: it admits the first members,
+/// assigns their ranks and tells them about each other. Later it proposes processes that join, and
+/// votes on changes of the members when their number is even. It is never on the data path; when it
+/// ends, the members continue to work.
 ///
 /// Runs in its own thread from construction until close(). Any thread may call. Throws Error.
 class NEXAR_EXPORT Seed {

@@ -116,8 +116,8 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
                           .can_be_off = true},
      .scope = SettingScope::cluster,
      .help = "How long a member may be silent until the others agree that it has failed; all other "
-             "times of failure detection follow from it. off, or 0s, turns detection off, for "
-             "debuggers and tests that stop processes"},
+             "times of failure detection follow from it. off, or 0s: silence proves nothing, for "
+             "debuggers and tests that stop processes; a process that has ended is still noticed"},
     {.name = "formation_timeout",
      .spec = DurationSpec{.fallback = std::chrono::seconds(60),
                           .min = std::chrono::milliseconds(100),
