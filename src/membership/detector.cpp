@@ -120,7 +120,8 @@ Duration Detector::patience(const Peer& peer) const {
 }
 
 int Detector::start_factor(const Peer& peer) const {
-    if (seed_ || peer.ever_heard) return 1;
+    // A node that suspects it has waited long enough for it to start.
+    if (seed_ || peer.ever_heard || !peer.accusers.empty()) return 1;
     return last_turn_ - peer.since < timing_.whole * kStartFactor ? kStartFactor : 1;
 }
 

@@ -43,11 +43,12 @@ TEST_P(KnownSeed, keeps_its_promises) {
 
 INSTANTIATE_TEST_SUITE_P(
     Chaos, KnownSeed,
-    ::testing::Values(140120,   // a link stayed stalled after a cut
-                      200046,   // the only member with a world was evicted
-                      400148,   // the seed used an epoch again after all members had left
-                      500001,   // a decision was not sent to a rank that was silent before
-                      760093),  // a seed that was restarted kept an old vote with a new view
+    ::testing::Values(140120,    // a link stayed stalled after a cut
+                      200046,    // the only member with a world was evicted
+                      400148,    // the seed used an epoch again after all members had left
+                      500001,    // a decision was not sent to a rank that was silent before
+                      760093,    // a seed that was restarted kept an old vote with a new view
+                      6500527),  // a rank that had missed views waited too long for dead joiners
     [](const auto& one) { return std::to_string(one.param); });
 
 TEST(Chaos, sixteen_nodes_keep_their_promises) {
