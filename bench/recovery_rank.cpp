@@ -125,10 +125,8 @@ private:
     void recover(const Error& first) {
         Error error = first;
         for (const auto deadline = std::chrono::steady_clock::now() + kPatience;;) {
-            // Ranks that had begun a checkpoint find out that the others shrink, and follow.
-            const bool differs = error.code() == Errc::invalid_argument;
             const bool out = error.code() == Errc::evicted;
-            if (out || (remedy(error.code()) != Remedy::recover && !differs)) give_up(error.what());
+            if (out || remedy(error.code()) != Remedy::recover) give_up(error.what());
             if (std::chrono::steady_clock::now() > deadline) give_up(error.what());
             try {
                 adopt(node_.world().shrink());

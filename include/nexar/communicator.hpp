@@ -303,8 +303,8 @@ public:
 
     // Taking in processes that have joined, see Node::elastic_checkpoint().
 
-    /// A communicator of the surviving ranks, in the same order, followed by all members of the
-    /// cluster that are not in this one. Waits for the ranks of this communicator. On a process
+    /// A communicator of the surviving ranks, in the same order, followed by the processes
+    /// that have joined the cluster since. Waits for the ranks of this communicator. On a process
     /// that has just joined, Node::world() returns the new communicator.
     Communicator grow() const;
     /// The same with only these members; they are named by their rank in the cluster, see

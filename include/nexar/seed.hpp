@@ -71,6 +71,7 @@ public:
     /// Describes what the seed is waiting for: "3 of 4 joined; 10.0.0.7 presented an expired
     /// token".
     std::string status() const;
+    /// True once a cluster has formed, also after all its members have left.
     bool formed() const;
 
     /// For a launcher: reports that its process for `rank` has ended and will not be restarted. If

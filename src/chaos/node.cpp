@@ -168,6 +168,7 @@ void Node::take_view(TimePoint now, const View& view) {
         engine::Context& made =
             make_context(nodes, static_cast<std::size_t>(own - view.members.data()),
                          {.epoch = view.epoch}, profile);
+        made.newcomers_from = view.next_rank;
         has_world_ = true;
         program_->entered(made, nodes);
     }
@@ -188,7 +189,7 @@ void Node::follow_members(TimePoint now) {
 }
 
 void Node::take_new_world() {
-    const auto offered = engine_.poll_new_world();
+    const auto offered = engine_.poll_new_world(members_.view().epoch);
     if (!offered) return;
     const auto next = runtime::accepted(*offered, identity_);
     if (!next) {
@@ -199,6 +200,7 @@ void Node::take_new_world() {
     schedule::Profile profile = runtime::collective_profile(config_).value();
     profile.links = runtime::links_among(members_, next->nodes);
     engine::Context& made = make_context(next->nodes, next->me.value_or(0), next->origin, profile);
+    made.newcomers_from = runtime::newcomers_after(members_, next->nodes);
     has_world_ = true;
     program_->entered(made, next->nodes);
 }
@@ -213,6 +215,8 @@ engine::Context& Node::make_world(engine::Context& parent, const runtime::Succes
     schedule::Profile profile = parent.collectives.profile;
     profile.links = runtime::links_among(members_, next.nodes);
     engine::Context& made = make_context(next.nodes, next.me.value_or(0), next.origin, profile);
+    made.newcomers_from = next.joiners().empty() ? parent.newcomers_from
+                                                 : runtime::newcomers_after(members_, next.nodes);
     const wire::NewWorld offer = runtime::offer_of(made, next.nodes, 0);
     for (const NodeId& node : next.joiners()) {
         if (node != identity_.node) engine_.send_new_world(node, offer);

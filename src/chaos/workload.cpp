@@ -22,9 +22,8 @@ bool is_expected(Errc code) noexcept {
         case Errc::peer_unreachable:
         case Errc::revoked:
         case Errc::evicted:
-        case Errc::link_closed:       // a member left in good order
-        case Errc::closed:            // the same, in a collective
-        case Errc::invalid_argument:  // ranks that recover call different agreements
+        case Errc::link_closed:  // a member left in good order
+        case Errc::closed:       // the same, in a collective
         case Errc::outcome_unknown:
         case Errc::cancelled:  // by a sender that is in a minority
             return true;

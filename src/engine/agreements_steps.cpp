@@ -13,16 +13,19 @@ namespace nexar::engine {
 
 namespace {
 
-/// The error of ranks that called different things. After a loss that is nobody's fault: the loss
-/// may have ended a call on one rank, and the other may still be in the call.
+/// The error of ranks that called different things. It is nobody's fault if one of them shrinks, or
+/// after a loss: something may have ended a call on one rank, and the other may still be in the
+/// call.
 wire::AgreementValue differing_calls(std::uint64_t number, Rank a,
                                      const wire::AgreementCall& called, Rank b,
                                      const wire::AgreementCall& other, bool some_lost) {
     const std::string first = agreement_text(called);
     const std::string second = agreement_text(other);
-    wire::AgreementValue value{.code = some_lost && called.kind != other.kind
-                                           ? Errc::membership_changed
-                                           : Errc::invalid_argument};
+    const bool shrinks =
+        called.kind == wire::AgreementKind::shrink || other.kind == wire::AgreementKind::shrink;
+    const bool blameless = called.kind != other.kind && (some_lost || shrinks);
+    wire::AgreementValue value{.code =
+                                   blameless ? Errc::membership_changed : Errc::invalid_argument};
     value.text = printable(
         first == second
             ? fmt::format("agreement #{}: rank {} and rank {} called {} with different arguments",

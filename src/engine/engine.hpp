@@ -253,7 +253,11 @@ public:
     void send_new_world(const NodeId& node, const wire::NewWorld& world);
     /// Returns the world that members have made for this node, once.
     bool has_new_world() const noexcept { return new_world_.has_value(); }
-    std::optional<wire::NewWorld> poll_new_world() { return std::exchange(new_world_, {}); }
+    /// Keeps a world that was made from a later view than `known`.
+    std::optional<wire::NewWorld> poll_new_world(Epoch known) {
+        if (!new_world_ || new_world_->origin.epoch > known) return std::nullopt;
+        return std::exchange(new_world_, {});
+    }
 
     /// Ends every operation with Errc::aborted, including those started later, and tells all
     /// members, including those whose link comes up later. Only the first abort of any member

@@ -34,6 +34,7 @@ Communicator make(const detail::NodeAccess& access, const Body& body,
     engine::Context& made =
         access->add_context(runtime::context_id(node.cluster(), origin), members,
                             Rank(static_cast<std::uint32_t>(me)), origin);
+    made.newcomers_from = body->context->newcomers_from;
     schedule::Profile profile = body->context->collectives.profile;
     profile.links = profile.links.among(ranks);
     profile.memory.slot_bytes = 0;  // a communicator has its own

@@ -119,8 +119,10 @@ public:
     NodeId member(Rank rank, const char* operation);
     /// Under the lock: the nodes of these members of the view of an epoch.
     std::vector<NodeId> nodes_of(std::span<const Rank> members, Epoch epoch) const;
-    /// The members of the view of an epoch that are not in a communicator, ascending.
+    /// The members of the view of an epoch that wait to be taken into a communicator, ascending.
     std::vector<Rank> members_beyond(const engine::Context& context, Epoch epoch);
+    /// Under the lock: see runtime::newcomers_after().
+    Rank newcomers_after(std::span<const NodeId> nodes) const noexcept;
     /// Under the lock: the rank in the cluster of a node that is or was a member; -1 if it is not
     /// known any more.
     int member_rank(const NodeId& node) const noexcept;
@@ -169,9 +171,11 @@ public:
     void begin_checkpoint();
     /// Returns what recovers the world, if that is necessary now.
     std::function<void(const std::vector<int>&)> end_checkpoint();
+    /// What recovers the world, if that is due and `wanted`.
+    std::function<void(const std::vector<int>&)> take_recovery(bool wanted);
     bool has_broken_world();
-    /// The epoch of the newest view, if it has members that are not in this communicator and this
-    /// node has its links to them, or has waited for them long enough; else 0.
+    /// The epoch of the newest view, if it has members that wait to be taken into this communicator
+    /// and this node has its links to them, or has waited for them long enough; else 0.
     std::uint64_t epoch_with_others(const engine::Context& context);
 
     /// Under the lock: the links between nodes that are or were members.
@@ -183,6 +187,7 @@ public:
     /// Under the lock: the newest world has lost a member.
     bool world_is_broken() const noexcept;
     bool expects_recovery() const noexcept;
+    bool recovery_is_due() const noexcept;
     bool is_left_behind() const noexcept;
     /// Under the lock: completes the task when more than `task.known` members have failed.
     void start_failures(Task& task);

@@ -145,6 +145,7 @@ void NodeBody::take_view(TimePoint now, const View& view) {
         nodes.reserve(view.members.size());
         for (const Member& member : view.members) nodes.push_back(member.node);
         engine::Context& made = make_context(nodes, me, {.epoch = view.epoch}, *profile);
+        made.newcomers_from = view.next_rank;
         world_ = std::make_shared<OwnedContext>(*this, made);
         engine_.calls().set_world(made);
     }

@@ -249,6 +249,12 @@ public:
     /// Throws Error(Errc::reentrant_call) in a continuation that the background thread runs.
     void stop();
 
+    /// Under the lock: true in a continuation, where no other continuation can run before it
+    /// returns.
+    bool in_continuation() const noexcept {
+        return running_ && pthread_equal(runner_, pthread_self()) != 0;
+    }
+
 private:
     enum class Outcome : std::uint8_t { told, expired, claimed };
 
@@ -357,6 +363,7 @@ private:
     std::vector<Driven*> driven_{};
     ContinuationQueue due_{};
     bool running_ = false;                      // a thread runs due continuations
+    pthread_t runner_{};                        // that thread, while running_
     bool barred_ = false;                       // the last driver must not run them
     const Waiter* sleeper_ = nullptr;           // the driver, if it is a waiter and asleep_
     bool told_driver_ = false;                  // the sleeping driver's own completion is done

@@ -180,6 +180,7 @@ void Progress::count_processors(TimePoint now) noexcept {
 // If continuations are left when it gives up the claim, releasing the lock finds a driver for them.
 void Progress::run_claimed() {
     lock();
+    runner_ = pthread_self();
     for (int left = kMostContinuations; left > 0; --left) {
         Continuation* const next = due_.pop();
         if (next == nullptr) break;

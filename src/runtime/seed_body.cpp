@@ -77,7 +77,7 @@ std::string SeedBody::status() {
 
 bool SeedBody::formed() {
     const runtime::Progress::Guard guard(*loop_->progress);
-    return server_->formed();
+    return server_->has_formed();
 }
 
 std::optional<Error> SeedBody::aborted() {

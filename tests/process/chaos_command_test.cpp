@@ -52,7 +52,7 @@ TEST(ChaosCommand, refuses_wrong_arguments) {
     EXPECT_THAT(beyond.errors, HasSubstr("there is no fault 99; seed 4 has the faults 0 to "));
 }
 
-TEST(ChaosCommand, stays_beside_the_simulation_of_collectives) {
+TEST(ChaosCommand, does_not_replace_the_simulation_of_collectives) {
     EXPECT_EQ(sim({"barrier", "--world", "4"}).exit_code, 0);
     const Outcome nothing = sim({});
     EXPECT_EQ(nothing.exit_code, 2);

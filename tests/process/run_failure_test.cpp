@@ -148,12 +148,13 @@ TEST_F(RunFailure, used_up_restarts_count_against_min) {
 
 TEST_F(RunFailure, restarted_process_has_no_input_and_gets_signals) {
     auto program = joined(2, {"--on-failure", "restart"},
-                          script("cat; trap 'echo usr1; exit 0' USR1; echo ready; while :; do "
-                                 "sleep 1000 & wait; done"));
+                          script("cat; trap 'echo usr1; exit 0' USR1; sleep 1000 & echo ready; "
+                                 "while :; do wait; sleep 1000 & done"));
     end("1", "exit 3");
     ASSERT_TRUE(program->writes("[1.1] ready\n")) << program->errors();
     end("0", "exit 0");
-    // Launcher, keeper, and the restarted process with its child.
+    // Launcher, keeper, and the restarted process with its child, which was started before "ready".
+    // So rank 0 has ended, and the signal cannot reach it.
     ASSERT_EQ(wait_for_processes(mark(), 4), 4U);
     program->send(SIGUSR1);
     EXPECT_TRUE(program->writes("[1.1] usr1\n"));
@@ -246,7 +247,7 @@ TEST_F(RunFailure, run_outlives_a_host) {
     EXPECT_EQ(program->wait(), 0) << program->errors();
 }
 
-TEST_F(RunFailure, signal_ends_ranks_on_other_hosts_that_wait_for_restarts) {
+TEST_F(RunFailure, signal_ends_restarted_processes_on_other_hosts) {
     auto program = joined(2, {"--on-failure", "restart", "--host", "localhost:1,beta:1"},
                           script("echo again; exec sleep 1000"));
     end("1", "exit 3");

@@ -97,6 +97,8 @@ bool RunningProgram::writes(std::string_view text, int times) {
         if (clock.now() > deadline || (output_end_ < 0 && errors_end_ < 0)) return false;
         read_some(std::chrono::milliseconds(50));
     }
+    // Everything that the program wrote to the other stream before `text`.
+    read_some(Duration::zero());
     return true;
 }
 

@@ -24,6 +24,7 @@ public:
     pid_t id() const noexcept { return id_; }
 
     /// Waits until `text` has appeared `times` times in its output and errors; false on timeout.
+    /// What the program wrote before that, to either stream, has been read too.
     bool writes(std::string_view text, int times = 1);
     /// Waits for its end. Returns the exit code, 128 plus the signal number, or -1 on timeout.
     int wait();

@@ -59,7 +59,7 @@ public:
         cluster.node(node).engine().set_view(views.back());
         cluster.node(node).settle();
     }
-    /// Every node learns the view when it likes.
+    /// Every node learns the view at a random time.
     void learn_view_later() {
         for (const std::size_t i : running()) {
             cluster.world().after(Duration(random.below(30'000'000)), [this, i] {

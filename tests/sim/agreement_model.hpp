@@ -19,8 +19,8 @@ namespace nexar::testing {
 
 /// 2 to 16 nodes that agree in several communicators, each with an engine::Agreements of its own.
 /// Frames of a pair of nodes arrive in order, after any time. Views follow each other in one order,
-/// and each node learns them when it likes. Nodes crash at any step, some right after they returned
-/// from an agreement. Communicators that were shrunk are used further.
+/// and each node learns them at any time. Nodes crash at any step, some right after they returned
+/// from an agreement. Communicators that were shrunk remain in use.
 ///
 /// The model knows every call that was made, so it knows the only value that is right for a view.
 /// The seed determines a run.

@@ -69,7 +69,7 @@ bool AgreementModel::deliver() {
     return true;
 }
 
-/// Nobody hears more of it than a part of what it had sent.
+/// The others receive at most a part of what it had sent.
 void AgreementModel::crash(Node& node) {
     if (!node.alive) return;
     node.alive = false;
@@ -88,7 +88,7 @@ void AgreementModel::decide_view(bool last) {
     next.epoch = Epoch(next.epoch.value() + 1 + random_.below(2));
     const auto alive = static_cast<std::size_t>(
         std::ranges::count_if(nodes_, [](const auto& node) { return node->alive; }));
-    bool evicts = !last && alive > 2 && random_.chance(0.05);  // somebody who lives
+    bool evicts = !last && alive > 2 && random_.chance(0.05);  // a node that lives
     for (const auto& node : nodes_) {
         if (!in(next, node->index)) continue;
         const bool gone = !node->alive && (last || random_.chance(0.7));

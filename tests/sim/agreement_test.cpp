@@ -298,7 +298,7 @@ TEST(AgreementSim, every_rank_names_the_one_that_does_not_call) {
     }
 }
 
-TEST(AgreementSim, a_lost_link_ends_it_only_without_views) {
+TEST(AgreementSim, a_lost_link_ends_an_agreement_only_without_views) {
     const auto lose = [](AgreeingCluster& all) { all.kill(2); };
     for (const Error& error : errors_without(2, false, lose)) {
         EXPECT_EQ(error.code(), Errc::link_closed) << error.what();

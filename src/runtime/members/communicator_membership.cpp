@@ -92,7 +92,8 @@ Made rebuilt(const Body& body, const Outcome& agreed) {
         engine::Context& parent = *body->context;
         runtime::Successor next =
             runtime::successor_of(parent, node.id(), agreed, node.nodes_of(added, agreed.epoch));
-        if (next.nodes.size() < node.min_world()) {
+        const bool all_leave = next.nodes.empty();
+        if (next.nodes.size() < node.min_world() && !all_leave) {
             throw Error(Errc::membership_changed,
                         fmt::format("only {} ranks are left, and the setting min_world is {}",
                                     next.nodes.size(), node.min_world()));
@@ -114,6 +115,8 @@ Made rebuilt(const Body& body, const Outcome& agreed) {
         profile.memory.slot_bytes = 0;  // a communicator has its own
         profile.memory.buffer_bytes = 0;
         engine::Context& context = node.make_context(next.nodes, me, next.origin, profile);
+        context.newcomers_from =
+            made.joined.empty() ? parent.newcomers_from : node.newcomers_after(next.nodes);
         owned = std::make_shared<OwnedContext>(node, context);
         node.offer_world(access.engine(),
                          {.joiners = next.joiners(),
@@ -149,6 +152,30 @@ std::vector<Rank> checked_ranks(const detail::CommunicatorBody& body,
     const auto same = std::ranges::unique(checked);
     checked.erase(same.begin(), same.end());
     return checked;
+}
+
+/// `own`: the ranks in the cluster of those that are in the communicator.
+std::vector<Rank> checked_additions(const std::vector<int>& own,
+                                    std::span<const std::int64_t> members) {
+    std::vector<Rank> added;
+    added.reserve(members.size());
+    const auto refuse = [](const std::string& why) {
+        throw Error(Errc::invalid_argument, why, {.operation = "rebuild_adding"});
+    };
+    for (const std::int64_t member : members) {
+        if (member < 0 || member > wire::kMaxRank) {
+            refuse(fmt::format("there is no member with rank {}", member));
+        }
+        const Rank rank(static_cast<std::uint32_t>(member));
+        if (std::ranges::find(own, public_rank(rank)) != own.end()) {
+            refuse(fmt::format("member {} is in this communicator already", member));
+        }
+        if (std::ranges::find(added, rank) != added.end()) {
+            refuse(fmt::format("member {} is named twice", member));
+        }
+        added.push_back(rank);
+    }
+    return added;
 }
 
 std::uint64_t fingerprint_of(std::span<const Rank> ranks) {
@@ -200,16 +227,7 @@ Communicator Communicator::grow() const {
 }
 
 Communicator Communicator::rebuilt_adding(std::span<const std::int64_t> members) const {
-    std::vector<Rank> added;
-    added.reserve(members.size());
-    for (const std::int64_t member : members) {
-        if (member < 0 || member > wire::kMaxRank) {
-            throw Error(Errc::invalid_argument,
-                        fmt::format("there is no member with rank {}", member),
-                        {.operation = "rebuild_adding"});
-        }
-        added.emplace_back(static_cast<std::uint32_t>(member));
-    }
+    const std::vector<Rank> added = checked_additions(this->members(), members);
     const auto agreed = detail::agree_on(body(),
                                          {.what = wire::AgreementKind::grow,
                                           .fingerprint = fingerprint_of(added),

@@ -114,6 +114,16 @@ void NodeBody::give_up_on(const OwnedContext& world) {
     if (world_.get() == &world) given_up_ = &world;
 }
 
+bool NodeBody::recovery_is_due() const noexcept {
+    return recovering_ && checkpoints_ == 0 && !recovery_runs_;
+}
+
+std::function<void(const std::vector<int>&)> NodeBody::take_recovery(bool wanted) {
+    const Guard guard(progress());
+    if (!wanted || !recovery_is_due()) return {};
+    return failure_callbacks_.at(static_cast<std::size_t>(Listener::recovery)).callback;
+}
+
 void NodeBody::begin_checkpoint() {
     const Guard guard(progress());
     ++checkpoints_;

@@ -83,7 +83,7 @@ void NodeBody::take_decided(TimePoint now, const membership::Decided& decided) {
 
 /// Takes the world that other members have made for this node.
 void NodeBody::take_new_worlds() {
-    const auto offered = engine_.poll_new_world();
+    const auto offered = engine_.poll_new_world(membership_.view().epoch);
     if (!offered) return;
     const auto next = runtime::accepted(*offered, identity_);
     if (!next || !next->me) {
@@ -96,6 +96,7 @@ void NodeBody::take_new_worlds() {
         return;
     }
     engine::Context& made = make_context(next->nodes, *next->me, next->origin, *profile);
+    made.newcomers_from = newcomers_after(next->nodes);
     world_ = std::make_shared<OwnedContext>(*this, made);
     engine_.calls().set_world(made);
     senders_ = offered->senders;
@@ -125,7 +126,20 @@ std::shared_ptr<OwnedContext> NodeBody::world() {
     const auto known = [this] {
         return is_left_behind() || (world_ != nullptr && !expects_recovery());
     };
-    if (!wait_for(known, now() + collective_timeout_)) {
+    const bool in_continuation = [this] {
+        const runtime::Progress::Guard guard(progress());
+        return progress().in_continuation();
+    }();
+    const auto ready = [&] { return known() || (in_continuation && recovery_is_due()); };
+    const TimePoint deadline = now() + collective_timeout_;
+    bool told = wait_for(ready, deadline);
+    // The node's own recovery is another continuation, which cannot run before this one returns.
+    for (auto recover = take_recovery(in_continuation); recover;
+         recover = take_recovery(in_continuation)) {
+        recover(failed());
+        told = wait_for(ready, deadline);
+    }
+    if (!told) {
         throw Error(closing() ? Errc::closed : Errc::timed_out,
                     "the other members did not take this process into their world in time: they "
                     "do so in grow() and elastic_checkpoint()",
@@ -214,8 +228,10 @@ std::vector<NodeId> NodeBody::nodes_of(std::span<const Rank> members, Epoch epoc
         const auto found = view == nullptr ? std::vector<Member>::const_iterator{}
                                            : std::ranges::find_if(view->members, is);
         if (view == nullptr || found == view->members.end()) {
-            throw Error(Errc::invalid_argument, fmt::format("no member of epoch {} has rank {}",
-                                                            epoch.value(), rank.value()));
+            const bool gone = rank < membership_.view().next_rank;
+            throw Error(gone ? Errc::membership_changed : Errc::invalid_argument,
+                        fmt::format("no member of epoch {} has rank {}{}", epoch.value(),
+                                    rank.value(), gone ? " any more" : ""));
         }
         nodes.push_back(found->node);
     }
@@ -228,6 +244,10 @@ std::vector<Rank> NodeBody::members_beyond(const engine::Context& context, Epoch
     const View* const view = membership_.view_of(epoch);
     if (view == nullptr) return {};
     return runtime::members_beyond(*view, context, identity_.node);
+}
+
+Rank NodeBody::newcomers_after(std::span<const NodeId> nodes) const noexcept {
+    return runtime::newcomers_after(membership_, nodes);
 }
 
 int NodeBody::member_rank(const NodeId& node) const noexcept {

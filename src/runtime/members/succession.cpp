@@ -28,11 +28,24 @@ bool contains(const engine::Context& context, const NodeId& self, const NodeId& 
            });
 }
 
+bool is_newcomer(const engine::Context& context, const NodeId& self,
+                 const Member& member) noexcept {
+    return member.rank >= context.newcomers_from && !contains(context, self, member.node);
+}
+
+Rank newcomers_after(const NodeMembers& members, std::span<const NodeId> nodes) noexcept {
+    std::uint32_t next = 0;
+    for (const NodeId& node : nodes) {
+        if (const auto rank = members.rank_of(node)) next = std::max(next, rank->value() + 1);
+    }
+    return Rank(next);
+}
+
 std::vector<Rank> members_beyond(const View& view, const engine::Context& context,
                                  const NodeId& self) {
     std::vector<Rank> beyond;
     for (const Member& member : view.members) {
-        if (!contains(context, self, member.node)) beyond.push_back(member.rank);
+        if (is_newcomer(context, self, member)) beyond.push_back(member.rank);
     }
     return beyond;
 }

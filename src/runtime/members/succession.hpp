@@ -35,7 +35,13 @@ Outcome outcome_of(const engine::AgreeOperation& agreed);
 /// True if the node is a member of the communicator; `self` is the node that has it.
 bool contains(const engine::Context& context, const NodeId& self, const NodeId& node) noexcept;
 
-/// The members of a view that are not in a communicator, ascending.
+/// True if a member of the cluster waits to be taken into a communicator or one made from it.
+bool is_newcomer(const engine::Context& context, const NodeId& self, const Member& member) noexcept;
+
+/// Context::newcomers_from of a communicator of these nodes that has taken in newcomers.
+Rank newcomers_after(const NodeMembers& members, std::span<const NodeId> nodes) noexcept;
+
+/// The newcomers among the members of a view, ascending.
 std::vector<Rank> members_beyond(const View& view, const engine::Context& context,
                                  const NodeId& self);
 
@@ -79,15 +85,15 @@ bool is_eldest(const View& view, const NodeId& self) noexcept;
 /// When a node is ready to take in members that have joined.
 class Readiness {
 public:
-    /// The epoch of the view, if it has members that are not in the communicator and `linked`
-    /// holds for all of them, or this node has waited for that long enough; else 0.
+    /// The epoch of the view, if it has newcomers and `linked` holds for all of them, or this node
+    /// has waited for that long enough; else 0.
     template <class Linked>
     std::uint64_t epoch_with_others(TimePoint now, const View& view, const engine::Context& context,
                                     const NodeId& self, const Linked& linked) {
         bool others = false;
         bool all = true;
         for (const Member& member : view.members) {
-            if (contains(context, self, member.node)) continue;
+            if (!is_newcomer(context, self, member)) continue;
             others = true;
             all = all && linked(member.node);
         }

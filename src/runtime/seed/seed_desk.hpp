@@ -85,6 +85,8 @@ public:
     /// The newest view, if any.
     const std::optional<View>& view() const noexcept { return view_; }
     bool formed() const noexcept { return view_.has_value(); }
+    /// Also true after all members have left.
+    bool has_formed() const noexcept { return formed() || formed_once_; }
     /// This seed stands in for another one, which forms the cluster.
     bool is_second() const noexcept { return second_; }
     std::uint32_t world() const noexcept { return state_.world_size; }

@@ -51,6 +51,7 @@ public:
     Result<std::string> create_token(const TokenOptions& options);
     std::string status() const { return desk_->status(); }
     bool formed() const noexcept { return desk_->formed(); }
+    bool has_formed() const noexcept { return desk_->has_formed(); }
     /// The newest view that this seed knows.
     const std::optional<View>& view() const noexcept { return desk_->view(); }
     /// This seed as a view names its witness.

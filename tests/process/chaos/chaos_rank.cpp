@@ -2,8 +2,8 @@
 //
 //   chaos_rank --seed LISTEN WORLD STATE_DIR LINK BUDGET [OTHER [CA_DIR]]
 //                                  a seed; prints "token JOIN_STRING", and "formed" when it knows
-//                                  the members. OTHER is the address of the
-//                                  other seed; with CA_DIR this is the second one
+//                                  the members. OTHER is the address of the other seed; with
+//                                  CA_DIR this is the second one
 //   chaos_rank LOG PACE_US HAMMER_MS
 //                                  a rank, see workload.hpp
 

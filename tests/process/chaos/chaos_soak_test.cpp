@@ -1,5 +1,5 @@
-// The chaos tests for hours. NEXAR_SOAK_RUNS sets the number of cycles of the first group,
-// NEXAR_CHAOS_SPAN the seconds of the last.
+// The chaos tests, repeated for hours. NEXAR_SOAK_RUNS sets the number of cycles of the first
+// group, NEXAR_CHAOS_SPAN the seconds of the last.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -27,7 +27,8 @@ int cycles(int fallback) {
     return number_from("NEXAR_SOAK_RUNS", fallback);
 }
 
-/// Many cycles, each 100 (NEXAR_CHAOS_CYCLES) with another cluster, seed and size.
+/// Runs many cycles. After every 100 (NEXAR_CHAOS_CYCLES) another cluster begins, with another seed
+/// and size.
 void run_cycles(const std::string& link, int wanted, std::uint64_t seed, bool with_cuts) {
     const int per_cluster = number_from("NEXAR_CHAOS_CYCLES", 100);
     int done = 0;

@@ -1,4 +1,4 @@
-// A few faults of every kind on real processes. chaos_soak_tests runs thousands.
+// A few faults on real processes. chaos_soak_tests runs thousands, of every kind.
 
 #include <gtest/gtest.h>
 

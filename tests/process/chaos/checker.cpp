@@ -53,7 +53,8 @@ public:
 
     void read(const std::string& log) {
         Process process;
-        std::istringstream lines(log);
+        // A killed process may leave a part of a line.
+        std::istringstream lines(log.substr(0, log.rfind('\n') + 1));
         for (std::string line; std::getline(lines, line);) read_line(line, process);
         processes_[process.rank] = std::move(process);
     }

@@ -24,10 +24,9 @@ namespace chaos_checker {
 ///   called ID               the call succeeded
 ///   uncalled ID CODE        the call failed
 ///   failed W CODE E TEXT    an operation failed; E is 1 if the text names the epoch
-///   minority W, evicted W   it learned that it is cut off, or out
-///   holds W KB BYTES M D    when it entered the world: its resident memory, its heap (0 if
-///   unknown),
-///                           and the numbers of its mappings and descriptors
+///   minority W, evicted W   it learned that it is cut off, or evicted
+///   holds W KB BYTES M D    when it entered the world: its resident memory, its heap (0 if it is
+///                           unknown), and the numbers of its mappings and descriptors
 ///   corrupt, stale, hang, trouble ...  what the process itself found wrong
 ///   end                     it ended on its own
 struct Rules {

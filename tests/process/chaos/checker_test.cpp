@@ -104,13 +104,17 @@ TEST(ChaosChecker, hang_and_unknown_events_are_found) {
     EXPECT_THAT(wrong("hang shrink world 1 step 2\n"), ElementsAre(HasSubstr("hang shrink")));
 }
 
+TEST(ChaosChecker, unfinished_last_line_is_ignored) {
+    EXPECT_THAT(wrong("reduced 1 1 3"), IsEmpty());
+}
+
 TEST(ChaosChecker, growing_memory_is_found) {
     EXPECT_THAT(wrong("holds 1 1000 0 9 9\nholds 30 2000 0 9 9\nholds 31 99000 0 9 9\n"),
                 ElementsAre(HasSubstr("grew by 97000 KiB")));
 }
 
-/// What a process says that holds this much more in every world, in a hundred worlds. What it holds
-/// at a moment varies.
+/// The log of a process that holds this much more in each of a hundred worlds. What it holds at one
+/// moment varies.
 std::string holds_more(int heap, int mappings, int descriptors) {
     std::string log;
     for (int world = 1; world <= 100; ++world) {

@@ -27,19 +27,24 @@ namespace {
 
 constexpr std::chrono::seconds kStartTime{20};
 
-/// A UDP port of loopback that is free now.
+/// A UDP port of loopback that is free now. It lies below the kernel's default ephemeral range
+/// (32768 to 60999), so that no socket of another test gets it while the seed is down.
 int free_port() {
-    const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    constexpr int kFirst = 30'000;
+    constexpr int kPorts = 2700;
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* const generic = reinterpret_cast<sockaddr*>(&address);
-    const bool bound =
-        ::bind(socket, generic, size) == 0 && ::getsockname(socket, generic, &size) == 0;
-    ::close(socket);
-    if (!bound) throw std::runtime_error("no free port");
-    return ntohs(address.sin_port);
+    for (int i = 0; i < kPorts; ++i) {
+        const int port = kFirst + (::getpid() + i) % kPorts;
+        address.sin_port = htons(static_cast<std::uint16_t>(port));
+        const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        const bool bound =
+            ::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+        ::close(socket);
+        if (bound) return port;
+    }
+    throw std::runtime_error("no free port");
 }
 
 std::vector<char*> exec_list(std::vector<std::string>& texts) {
@@ -154,8 +159,14 @@ void Cluster::use_second_seed() {
 }
 
 void Cluster::copy_seed_state() {
-    std::filesystem::copy(state_directory(), directory_.path() + "/copy",
-                          std::filesystem::copy_options::recursive);
+    const std::filesystem::path copy = directory_.path() + "/copy";
+    std::filesystem::create_directory(copy, state_directory());  // with the same permissions
+    for (const auto& file : std::filesystem::directory_iterator(state_directory())) {
+        // The seed renames such a file as soon as it is complete.
+        if (file.path().extension() == ".new") continue;
+        std::filesystem::copy_file(file.path(), copy / file.path().filename(),
+                                   std::filesystem::copy_options::overwrite_existing);
+    }
 }
 
 void Cluster::restore_seed_state() {
@@ -312,7 +323,7 @@ std::string Cluster::await_world(const Ranks& ranks, Duration within) {
 
 std::string Cluster::await_evicted(Process& process, Duration within) {
     if (await([&] { return process.ended.has_value(); }, within) && process.evicted) return {};
-    return fmt::format("rank {} was not told that it is evicted:\n{}", process.rank, describe());
+    return fmt::format("rank {} did not learn that it was evicted:\n{}", process.rank, describe());
 }
 
 int Cluster::free_host() const {
@@ -332,8 +343,11 @@ std::string Cluster::grow_to(std::size_t ranks, Duration within) {
 
 chaos_checker::Findings Cluster::finish(const chaos_checker::Rules& rules) {
     std::vector<std::string> logs;
-    // All at once: none may notice the end of another one.
-    for (const Process* rank : living()) ::kill(rank->id, SIGKILL);
+    // All at once: none may notice the end of another one. Stopped first, because this process may
+    // be interrupted between two signals.
+    for (const int signal : {SIGSTOP, SIGKILL}) {
+        for (const Process* rank : living()) ::kill(rank->id, signal);
+    }
     for (const auto& rank : ranks_) {
         end(*rank);
         logs.push_back(rank->log);

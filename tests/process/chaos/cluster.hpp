@@ -98,7 +98,7 @@ public:
     /// Waits until an evicted process has noticed and ended.
     std::string await_evicted(Process& process, Duration within);
 
-    /// Starts processes until `ranks` are there, and waits for their world.
+    /// Starts processes until `ranks` of them run, and waits for their world.
     std::string grow_to(std::size_t ranks, Duration within);
 
     /// Ends all processes and checks their logs. Removes the logs.

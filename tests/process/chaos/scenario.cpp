@@ -112,9 +112,9 @@ private:
         let_time_pass(fault.apart);
         if (fault.kind == Fault::Kind::kill_joiner) {
             cluster_.kill(joiner);
-            // The seed admits processes in their order: once another one is in, the killed one is
-            // too, or never will be. Then the members evict it. Before that, two more losses could
-            // leave no majority.
+            // The seed admits processes in the order in which they ask: once another one is a
+            // member, the killed one is a member too, or never will be. If it is, the members evict
+            // it. Before that, two more losses could leave no majority.
             cluster_.start_rank(cluster_.free_host());
             require(cluster_.await_whole(kHang));
             return cluster_.kill(victim(fault.first));

@@ -209,8 +209,7 @@ bool Workload::recover(Error error) {
         if (error.code() == Errc::minority_partition) {
             if (!std::exchange(parked, true)) journal_.tell("minority {}", number_);
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        } else if (remedy(error.code()) != Remedy::recover &&
-                   error.code() != Errc::invalid_argument) {
+        } else if (remedy(error.code()) != Remedy::recover) {
             journal_.tell("trouble {}", error.what());
             std::_Exit(1);
         }

@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// What a node told its on_change.
+/// What a node passed to its on_change.
 struct Told {
     std::vector<int> old_members{};
     std::vector<int> new_members{};
@@ -53,7 +53,7 @@ protected:
     std::map<int, std::vector<Told>> told_;
 };
 
-TEST_F(RecoveryPolicy, automatic_shrinks_the_world_of_every_survivor_and_tells_it_once) {
+TEST_F(RecoveryPolicy, automatic_shrinks_the_world_of_every_survivor_and_reports_it_once) {
     form({.world = 4, .processes = {1}});
     recover_automatically();
     kill(1);
@@ -94,6 +94,29 @@ TEST_F(RecoveryPolicy, automatic_ends_calls_that_wait_for_the_killed_rank) {
         EXPECT_EQ(received.error().rank(), 1);
         EXPECT_EQ(node.world().all_reduce(node.rank(), sum).wait(), 5);
     });
+}
+
+TEST_F(RecoveryPolicy, automatic_lets_callbacks_wait_for_the_new_world) {
+    form({.world = 3, .processes = {1}});
+    std::map<int, std::atomic<int>> sizes;
+    for (const int rank : here()) {
+        sizes[rank] = 0;
+        Node& own = node(rank);
+        // Registered first, so that it runs before the node's own recovery.
+        own.failures().on_change(
+            [&own, &size = sizes[rank]](const std::vector<int>&) { size = own.world().size(); });
+    }
+    recover_automatically();
+    kill(1);
+    on_nodes([](Node& node) {
+        EXPECT_THAT(node.failures().longer_than(0).wait(), ElementsAre(1));
+        EXPECT_EQ(node.world().all_reduce(node.rank(), sum).wait(), 2);
+    });
+    for (const int rank : here()) close(rank);  // no callback runs any more
+    for (const int rank : {0, 2}) {
+        EXPECT_EQ(sizes[rank], 2);
+        EXPECT_EQ(told(rank).size(), 1U);
+    }
 }
 
 TEST_F(RecoveryPolicy, automatic_survives_two_kills_one_after_the_other) {

@@ -72,11 +72,12 @@ TEST(QuicDrop, a_stopped_process_that_continues_reaches_nothing) {
     };
     const TimePoint begin = driver.now();
     client.link()->drop("stopped for too long");
-    ASSERT_TRUE(driver.run_until([&] { return client.story(link).down.has_value(); }, seconds(1)));
+    ASSERT_TRUE(driver.run_until([&] { return client.story(link).down.has_value(); },
+                                 patience(seconds(1))));
     EXPECT_LT(client.story(link).down_at - begin, patience(seconds(1)) / 10);
     EXPECT_EQ(client.story(link).down->code(), Errc::link_closed);
     EXPECT_EQ(client.outcomes(port::SendOutcome::link_lost), 4U);
-    driver.run_until([&] { return client.endpoint().connections() == 0; }, seconds(1));
+    driver.run_until([&] { return client.endpoint().connections() == 0; }, patience(seconds(1)));
     EXPECT_EQ(client.endpoint().connections(), 0U) << "the dropped link lingers";
 
     const std::size_t before = events;

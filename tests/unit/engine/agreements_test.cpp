@@ -184,13 +184,13 @@ TEST(Agreements, answers_after_its_communicator_has_ended) {
 TEST(Agreements, tells_all_ranks_which_calls_differ) {
     Ranks ranks(3);
     std::array<AgreeOperation, 3> calls;
-    calls[2].what = wire::AgreementKind::shrink;
+    calls[2].what = wire::AgreementKind::grow;
     for (std::size_t i = 0; i < 3; ++i) ranks.start(i, calls[i]);
     ranks.deliver();
     for (const AgreeOperation& call : calls) {
         ASSERT_TRUE(call.error);
         EXPECT_EQ(call.error->code(), Errc::invalid_argument);
-        EXPECT_EQ(call.error->cause(), "agreement #0: rank 0 called agree; rank 2 called shrink");
+        EXPECT_EQ(call.error->cause(), "agreement #0: rank 0 called agree; rank 2 called grow");
     }
     std::array<AgreeOperation, 2> same;
     same[1].fingerprint = 1;
@@ -199,6 +199,19 @@ TEST(Agreements, tells_all_ranks_which_calls_differ) {
     ASSERT_TRUE(same[1].error);
     EXPECT_EQ(same[1].error->cause(),
               "agreement #1: rank 0 and rank 1 called agree with different arguments");
+}
+
+TEST(Agreements, shrink_and_another_call_are_nobodys_mistake) {
+    Ranks ranks(3);
+    std::array<AgreeOperation, 3> calls;
+    calls[2].what = wire::AgreementKind::shrink;
+    for (std::size_t i = 0; i < 3; ++i) ranks.start(i, calls[i]);
+    ranks.deliver();
+    for (const AgreeOperation& call : calls) {
+        ASSERT_TRUE(call.error);
+        EXPECT_EQ(call.error->code(), Errc::membership_changed);
+        EXPECT_EQ(call.error->cause(), "agreement #0: rank 0 called agree; rank 2 called shrink");
+    }
 }
 
 TEST(Agreements, tells_an_excluded_rank_that_it_waits_in_vain) {

@@ -1,5 +1,5 @@
-// Communicators that go on without members, in one process: nodes close, so that the others agree
-// on views without them.
+// Communicators that continue after members have left. All nodes are in one process, and a member
+// leaves by closing its node.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -58,6 +58,11 @@ TEST(Members, a_node_that_closes_leaves_the_view_of_the_others) {
     nodes[2].close();
     for (const int rank : {0, 1, 3}) {
         const Node& node = nodes[static_cast<std::size_t>(rank)];
+        // close() waits only 100 ms for the others.
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+        while (node.members().size() != 3U && std::chrono::steady_clock::now() < deadline) {
+            std::this_thread::yield();
+        }
         EXPECT_THAT(node.members(), ElementsAre(0, 1, 3));
         EXPECT_GT(node.epoch(), epoch);
         EXPECT_THAT(node.failures().list(), IsEmpty()) << "it left in good order";
@@ -90,8 +95,19 @@ TEST(Agree, different_calls_fail_on_all_ranks) {
         if (rank == 0) {
             EXPECT_EQ(code_of(world.agree()), Errc::invalid_argument);
         } else {
-            EXPECT_THROW(static_cast<void>(world.shrink()), Error);
+            EXPECT_THROW(static_cast<void>(world.grow()), Error);
         }
+    });
+}
+
+TEST(Agree, fails_if_another_rank_shrinks_and_the_shrink_is_repeated) {
+    const std::vector<Node> nodes = local_cluster(2);
+    on_ranks({0, 1}, [&](int rank) {
+        const Communicator world = world_of(nodes, rank);
+        if (rank == 0) {
+            EXPECT_EQ(code_of(world.agree()), Errc::membership_changed);
+        }
+        EXPECT_EQ(world.shrink().all_reduce(1, sum).wait(), 2);
     });
 }
 
@@ -158,6 +174,25 @@ TEST(Rebuild, excludes_ranks_that_do_not_take_part) {
     EXPECT_THROW(static_cast<void>(world_of(nodes, 1).rebuild_excluding(std::vector{9})), Error);
 }
 
+TEST(Rebuild, adds_only_members_that_are_not_in_the_communicator) {
+    const std::vector<Node> nodes = local_cluster(3);
+    const auto code_of_adding = [&](const std::vector<int>& members) {
+        try {
+            static_cast<void>(world_of(nodes, 0).rebuild_adding(members));
+        } catch (const Error& error) {
+            return error.code();
+        }
+        return Errc{};
+    };
+    EXPECT_EQ(code_of_adding({0}), Errc::invalid_argument) << "the caller itself";
+    EXPECT_EQ(code_of_adding({2}), Errc::invalid_argument);
+    EXPECT_EQ(code_of_adding({7, 7}), Errc::invalid_argument);
+    EXPECT_EQ(code_of_adding({-1}), Errc::invalid_argument);
+    on_ranks({0, 1, 2}, [&](int rank) {
+        EXPECT_EQ(world_of(nodes, rank).all_reduce(1, sum).wait(), 3) << "nothing has happened";
+    });
+}
+
 TEST(ElasticCheckpoint, without_changes_returns_nothing) {
     const std::vector<Node> nodes = local_cluster(3);
     on_ranks({0, 1, 2}, [&](int rank) {
@@ -187,6 +222,31 @@ TEST(ElasticCheckpoint, lets_a_rank_leave) {
     nodes[1].close();
     on_ranks({0, 2, 3}, [&](int rank) {
         EXPECT_EQ(world_of(nodes, rank).all_reduce(1, sum).wait(), 3) << "the new world goes on";
+    });
+}
+
+TEST(ElasticCheckpoint, does_not_take_back_a_rank_that_was_excluded) {
+    const std::vector<Node> nodes = local_cluster(4);
+    on_ranks({0, 1, 2}, [&](int rank) {
+        const Node& node = nodes[static_cast<std::size_t>(rank)];
+        static_cast<void>(node.world().rebuild_excluding(std::vector{3}));
+        EXPECT_FALSE(node.elastic_checkpoint().has_value()) << "nobody has joined";
+        const Communicator grown = node.world().grow();
+        EXPECT_THAT(grown.members(), ElementsAre(0, 1, 2));
+        EXPECT_EQ(grown.all_reduce(1, sum).wait(), 3);
+    });
+}
+
+TEST(ElasticCheckpoint, lets_all_ranks_leave) {
+    const std::vector<Node> nodes = local_cluster(3);
+    on_ranks({0, 1, 2}, [&](int rank) {
+        const Node& node = nodes[static_cast<std::size_t>(rank)];
+        node.leave();
+        const auto change = node.elastic_checkpoint();
+        ASSERT_TRUE(change.has_value());
+        EXPECT_TRUE(change->left_here);
+        EXPECT_THAT(change->left, ElementsAre(0, 1, 2));
+        EXPECT_EQ(change->new_world.size(), 1);
     });
 }
 

@@ -46,7 +46,7 @@ TEST_F(VirtualGrow, a_join_is_fast) {
     EXPECT_LT(world_.now() - begun, 200ms);
 }
 
-TEST_F(VirtualGrow, a_full_cluster_lets_a_joiner_wait) {
+TEST_F(VirtualGrow, a_joiner_waits_while_the_cluster_is_full) {
     form(2, 3);
     join(token(1));
     ASSERT_TRUE(all_have(3));
@@ -113,7 +113,7 @@ TEST_F(VirtualGrow, a_survivor_of_two_waits_for_the_seed) {
     EXPECT_TRUE(all_have(1, 60s)) << seed_->server().status();
 }
 
-TEST_F(VirtualGrow, the_seed_never_starts_anew_because_members_vanished) {
+TEST_F(VirtualGrow, the_seed_never_starts_a_new_world_because_members_vanished) {
     form(3);
     nodes_.clear();
     world_.run_for(2min);

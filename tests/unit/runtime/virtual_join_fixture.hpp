@@ -104,7 +104,7 @@ private:
     std::set<NodeId> cut_;
 };
 
-/// A node without engine: its seed line and, once it has a view, its membership.
+/// A node without an engine: its seed line and, once it has a view, its membership.
 class VirtualJoiner final : public sim::Actor {
 public:
     VirtualJoiner(sim::DatagramNet& net, unsigned index, const std::string& join_string,

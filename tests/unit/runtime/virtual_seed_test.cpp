@@ -137,7 +137,7 @@ TEST_F(VirtualSeeds, a_seed_that_lost_its_state_learns_the_members_and_becomes_t
     ASSERT_TRUE(all_have(3));
 }
 
-TEST_F(VirtualSeeds, a_second_seed_becomes_witness_and_door_when_the_first_is_gone) {
+TEST_F(VirtualSeeds, a_second_seed_becomes_witness_and_admits_nodes_when_the_first_is_gone) {
     seeds_ = {1, 2};
     seed_options_.other_seeds = {sim::DatagramNet::address(2).text()};
     form(2);

@@ -77,11 +77,7 @@ public:
         return seed_->join_again();
     }
 
-    bool formed() override {
-        // The members may have left since.
-        formed_ = formed_ || (seed_ && seed_->formed());
-        return formed_;
-    }
+    bool formed() override { return seed_ && seed_->formed(); }
 
     void on_rank_done(std::uint32_t rank) override {
         if (seed_) seed_->give_up_on(rank, to_text(Ended{}));
@@ -92,7 +88,6 @@ public:
 private:
     const EmbeddedSeed::Options& options_;
     std::optional<EmbeddedSeed> seed_;
-    bool formed_ = false;
 };
 
 }  // namespace
