@@ -109,15 +109,15 @@ TEST(ChaosChecker, unfinished_last_line_is_ignored) {
 }
 
 TEST(ChaosChecker, growing_memory_is_found) {
-    EXPECT_THAT(wrong("holds 1 1000 0 9 9\nholds 30 2000 0 9 9\nholds 31 99000 0 9 9\n"),
+    EXPECT_THAT(wrong("holds 1 1000 0 9 9\nholds 80 2000 0 9 9\nholds 81 99000 0 9 9\n"),
                 ElementsAre(HasSubstr("grew by 97000 KiB")));
 }
 
-/// The log of a process that holds this much more in each of a hundred worlds. What it holds at one
+/// The log of a process that holds this much more in each of its worlds. What it holds at one
 /// moment varies.
 std::string holds_more(int heap, int mappings, int descriptors) {
     std::string log;
-    for (int world = 1; world <= 100; ++world) {
+    for (int world = 1; world <= 400; ++world) {
         log += "holds " + std::to_string(world) + " 1000 " +
                std::to_string(1'000'000 + heap * world + 5000 * (world % 7)) + " " +
                std::to_string(60 + mappings * world + world % 3) + " " +
