@@ -30,8 +30,8 @@ struct Context {
     std::uint16_t index = 0;      // among the communicators of this process, see Recording
     std::vector<Pair*> pairs;     // by rank; nullptr for this node itself
     std::uint64_t creations = 0;  // communicators made from this one
-    /// Members of the cluster with a lower rank there are, or once were, in this communicator or in
-    /// one that it was made from. If they are not in this one, they do not wait to be taken in.
+    /// Members whose rank in the cluster is lower were taken into this communicator, or into one
+    /// that it was made from. If they are not in this one now, they do not wait to be taken in.
     Rank newcomers_from{};
     /// Why every operation of this communicator fails: it lost a member, or a rank revoked it.
     std::optional<Error> over{};
