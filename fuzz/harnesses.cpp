@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "harness.hpp"
 #include "wire/codec.hpp"
+#include "wire/plain_envelope.hpp"
 #include "wire_oracle.hpp"
 
 namespace nexar::fuzz {
@@ -34,6 +36,31 @@ bool accepts_message(std::span<const std::byte> input) {
         *header, std::span<const std::byte>(frame).subspan(wire::kFrameHeaderBytes));
     if (!decoded) return false;
     check_canonical(frame, decoded->message, decoded->skipped_fields != 0);
+    return true;
+}
+
+/// Also checks that the decoder for relays, which copies nothing, agrees with
+/// the other one.
+bool accepts_envelope(std::span<const std::byte> input) {
+    if (input.size() < wire::kFrameHeaderBytes) return false;
+    std::vector<std::byte> frame(input.begin(), input.end());
+    put_right<wire::EnvelopeFrame>(frame);
+    const auto view = wire::decode_envelope(frame);
+    const bool accepted = accepts_message<wire::EnvelopeFrame>(input);
+    NEXAR_ASSERT(view.has_value() == accepted, "both decoders must accept the same envelopes");
+    if (!accepted) return false;
+    const auto decoded = wire::decode_frame(frame);
+    const auto& whole = std::get<wire::EnvelopeFrame>(decoded->message);
+    NEXAR_ASSERT(static_cast<const wire::Envelope&>(whole) == *view,
+                 "both decoders must read the same fields");
+    NEXAR_ASSERT(std::ranges::equal(whole.packet, view->packet),
+                 "both decoders must find the same packet");
+    wire::set_hops(frame, wire::kMaxHops);
+    const auto front =
+        wire::encode_envelope(wire::decode_envelope(frame).value(), view->packet.size());
+    NEXAR_ASSERT(std::ranges::equal(front, std::span(frame).first(front.size())) ||
+                     decoded->skipped_fields != 0,
+                 "an envelope must have only one encoding");
     return true;
 }
 
@@ -78,6 +105,8 @@ constexpr auto kHarnesses = std::to_array<Harness>({
     {"ballot", accepts_message<wire::Ballot>},
     {"revoke", accepts_message<wire::Revoke>},
     {"new_world", accepts_message<wire::NewWorld>},
+    {"envelope", accepts_envelope},
+    {"link_state", accepts_message<wire::LinkState>},
     {"join_string", accepts_join_string},
     {"quic_datagram", accepts_quic_datagram},
     {"engine", accepts_engine},

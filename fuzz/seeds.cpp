@@ -181,6 +181,50 @@ void add_agreements(const std::filesystem::path& root) {
     corpus.add("unordered_ranks", unordered);
 }
 
+void add_routing(const std::filesystem::path& root) {
+    wire::EnvelopeFrame part;
+    part.source = Rank(3);
+    part.target = Rank(12);
+    part.hops = wire::kMaxHops;
+    part.part = wire::kLastPart;
+    part.choice = 258;
+    part.number = 7;
+    part.packet = Bytes(1, std::byte{0xc5});
+    wire::EnvelopeFrame packet = part;
+    packet.part = wire::kWholePacket;
+    packet.hops = 1;
+    packet.packet = Bytes(64, std::byte{0x40});
+    add_message<wire::EnvelopeFrame>(root, part, packet);
+    const Corpus corpus(root, "envelope");
+    const auto add = [&](const std::string& name, std::size_t at, unsigned value) {
+        Bytes bytes = encoded(packet);
+        bytes.at(wire::kFrameHeaderBytes + at) = static_cast<std::byte>(value);
+        corpus.add(name, bytes);
+    };
+    add("to_its_source", 4, 3);
+    add("no_hops", 8, 0);
+    add("too_many_hops", 8, wire::kMaxHops + 1);
+    add("third_part", 9, 3);
+    corpus.add("no_packet", without_last_byte(encoded(part)));
+
+    wire::LinkState state{.origin = Rank(3),
+                          .incarnation = 6,
+                          .epoch = Epoch(5),
+                          .version = 9,
+                          .down = {Rank(2), Rank(12)}};
+    state.key.fill(std::byte{0xab});
+    state.signature.fill(std::byte{0xcd});
+    add_message<wire::LinkState>(root, {.epoch = Epoch(1)}, state);
+    const Corpus states(root, "link_state");
+    const auto add_broken = [&](const std::string& name, unsigned second) {
+        Bytes bytes = encoded(state);
+        bytes.at(wire::kFrameHeaderBytes + 34) = static_cast<std::byte>(second);
+        states.add(name, bytes);
+    };
+    add_broken("unordered_ranks", 1);
+    add_broken("names_its_origin", 3);
+}
+
 void add_calls(const std::filesystem::path& root) {
     add_message<wire::Request>(root, {.function = 7},
                                {.call = wire::CallId(9),
@@ -278,6 +322,7 @@ int main(int argc, char** argv) {
     add_control(root);
     add_collectives(root);
     add_agreements(root);
+    add_routing(root);
     add_calls(root);
     add_certificates(root);
     fuzz::add_join(root);

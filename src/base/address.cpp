@@ -7,11 +7,16 @@
 #include <cstring>
 #include <optional>
 
+#include "base/assert.hpp"
+#include "base/identity.hpp"
 #include "base/printable.hpp"
 
 namespace nexar {
 
 namespace {
+
+/// Sets tunnels apart from addresses of sockets: no network interface has this number.
+constexpr std::uint32_t kTunnelScope = 0xffff'ffff;
 
 Error not_an_address(std::string_view text) {
     return {Errc::invalid_argument, fmt::format("{} is not an address; write it as 10.0.0.7:7400 "
@@ -33,6 +38,25 @@ Address Address::any(bool v6) noexcept {
     sockaddr_in6 everything{};
     everything.sin6_family = AF_INET6;
     return Address(everything);
+}
+
+Address Address::tunnel(const std::array<std::byte, 16>& node) noexcept {
+    sockaddr_in6 end{};
+    end.sin6_family = AF_INET6;
+    end.sin6_scope_id = kTunnelScope;
+    std::memcpy(&end.sin6_addr, node.data(), node.size());
+    return Address(end);
+}
+
+bool Address::is_tunnel() const noexcept {
+    return is_v6() && port() == 0 && storage_.v6.sin6_scope_id == kTunnelScope;
+}
+
+std::array<std::byte, 16> Address::tunnel_end() const noexcept {
+    NEXAR_ASSERT(is_tunnel());
+    std::array<std::byte, 16> node{};
+    std::memcpy(node.data(), &storage_.v6.sin6_addr, node.size());
+    return node;
 }
 
 Result<Address> Address::parse(std::string_view text) {
@@ -75,6 +99,7 @@ Result<Address> Address::from_native(const sockaddr* address, socklen_t bytes) {
 }
 
 std::string Address::text() const {
+    if (is_tunnel()) return "a tunnel to node " + detail::hex_digits(tunnel_end());
     std::array<char, INET6_ADDRSTRLEN> host{};
     if (is_v6()) {
         inet_ntop(AF_INET6, &storage_.v6.sin6_addr, host.data(), host.size());

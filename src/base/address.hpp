@@ -25,6 +25,13 @@ public:
     /// 0.0.0.0:0 or [::]:0.
     static Address any(bool v6) noexcept;
 
+    /// A peer to which other members relay packets, named by its node id. No socket has such an
+    /// address, and parse() never returns one.
+    static Address tunnel(const std::array<std::byte, 16>& node) noexcept;
+    bool is_tunnel() const noexcept;
+    /// The node id of a tunnel.
+    std::array<std::byte, 16> tunnel_end() const noexcept;
+
     /// "127.0.0.1:7400" or "[::1]:7400"; numbers only, no host names. Fails with
     /// Errc::invalid_argument, which quotes the text.
     static Result<Address> parse(std::string_view text);
@@ -33,7 +40,7 @@ public:
     /// an IPv4 or IPv6 socket address.
     static Result<Address> from_native(const sockaddr* address, socklen_t bytes);
 
-    /// The form that parse() reads.
+    /// The form that parse() reads; "a tunnel to node 0123..." for a tunnel.
     std::string text() const;
 
     bool is_v6() const noexcept { return storage_.any.sa_family == AF_INET6; }

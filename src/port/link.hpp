@@ -18,6 +18,7 @@
 #include "port/link_event.hpp"
 #include "port/shared_memory.hpp"
 #include "port/stream.hpp"
+#include "port/tunnel.hpp"
 
 namespace nexar::security {
 class Credentials;  // the port only passes them on; security/credentials.hpp defines them
@@ -142,6 +143,11 @@ public:
     /// sequentially consistent fence after the change, which may serve several links.
     virtual void nudge() noexcept {}
 
+    /// Moves the link to another address of the same peer if the peer answers there: PathChanged or
+    /// PathFailed follows. Nothing is lost or repeated. Only the side that dialed can do it; on the
+    /// other side, and for a kind whose links have no address, the call does nothing.
+    virtual void move_to(const Address& /*remote*/) {}
+
     /// Sends everything enqueued so far, waits until it has arrived, then ends the link. Down
     /// follows, at the latest after the carrier's linger time. The peer gets `reason`, cut to 200
     /// bytes.
@@ -243,6 +249,13 @@ public:
     /// The driver polls again: arrivals need not make the descriptor readable until the next
     /// fall_asleep().
     virtual void wake_up() noexcept {}
+
+    /// Returns the next packet for a peer at Address::tunnel(), which the owner passes to
+    /// on_tunnelled() of that peer's carrier, or loses. Poll after every flush().
+    virtual std::optional<TunnelPacket> poll_tunnelled() { return std::nullopt; }
+
+    /// Takes a packet that the carrier of `from` gave to poll_tunnelled().
+    virtual void on_tunnelled(TimePoint /*now*/, const NodeId& /*from*/, ConstBytes /*packet*/) {}
 
     /// Gives up a link that was dialed, or begun by invite() or accept(), and is not Up yet; Down
     /// follows with the next flush().

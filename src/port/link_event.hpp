@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/address.hpp"
 #include "base/time.hpp"
 #include "base/types.hpp"
 #include "port/shared_memory.hpp"
@@ -127,10 +128,20 @@ struct Stalled {
     bool stalled = false;
 };
 
+/// The link now uses this address of the peer: after move_to(), or because the peer moved it.
+struct PathChanged {
+    Address remote{};
+};
+
+/// The peer did not answer at the address of the last move_to(); the link stays where it was.
+struct PathFailed {
+    Address remote{};
+};
+
 struct LinkEvent {
     LinkId link{};
     std::variant<Up, Down, Refused, Writable, Opened, Finished, Aborted, Released, DatagramArrived,
-                 Shared, PeerRefused, Stalled>
+                 Shared, PeerRefused, Stalled, PathChanged, PathFailed>
         what;
 };
 

@@ -8,6 +8,7 @@
 #include "base/assert.hpp"
 #include "base/try.hpp"
 #include "wire/describe_membership.hpp"
+#include "wire/describe_routing.hpp"
 #include "wire/measurer.hpp"
 #include "wire/reader.hpp"
 #include "wire/writer.hpp"
@@ -170,6 +171,10 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
             return decode_as<Agreement>(header, body);
         case FrameType::new_world:
             return decode_as<NewWorld>(header, body);
+        case FrameType::envelope:
+            return decode_as<EnvelopeFrame>(header, body);
+        case FrameType::link_state:
+            return decode_as<LinkState>(header, body);
     }
     NEXAR_ASSERT(false, "decode_frame_header accepts only known types");
     std::abort();
@@ -220,6 +225,8 @@ NEXAR_INSTANTIATE_CODEC(Ballot);
 NEXAR_INSTANTIATE_CODEC(Revoke);
 NEXAR_INSTANTIATE_CODEC(Agreement);
 NEXAR_INSTANTIATE_CODEC(NewWorld);
+NEXAR_INSTANTIATE_CODEC(EnvelopeFrame);
+NEXAR_INSTANTIATE_CODEC(LinkState);
 
 #undef NEXAR_INSTANTIATE_CODEC
 

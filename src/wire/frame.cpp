@@ -59,7 +59,7 @@ std::string_view name(FrameType type) noexcept {
 
 bool belongs_on(Lane lane, FrameType type) noexcept {
     const FrameRules* rules = rules_of(type);
-    if (rules == nullptr) return false;
+    if (rules == nullptr || lane == kNoLane) return false;
     const bool also_to_seeds = type <= FrameType::error_report || type == FrameType::abort ||
                                type == FrameType::suspicion || type == FrameType::ballot;
     if (type == FrameType::view && lane == Lane::control) return true;

@@ -15,7 +15,8 @@ namespace nexar::wire {
 /// What a frame carries. Numbers are stable: 1-15 belong to the control lane (12 also to the rpc
 /// and eager lanes), 16-31 to the eager lane, 32-47 to the rpc lane and 48-63 to the seed lane,
 /// which also uses 1-3 and 9; 64-79 occur only in files; 80-95 belong to the control lane and,
-/// except revoke, to the seed lane, as do views.
+/// except revoke, to the seed lane, as do views; 96-111 are for members that are not connected: 96
+/// travels only in datagrams, the others belong to the control lane.
 enum class FrameType : std::uint8_t {
     hello = 1,
     welcome = 2,
@@ -54,20 +55,24 @@ enum class FrameType : std::uint8_t {
     revoke = 82,
     agreement = 83,
     new_world = 84,
+    envelope = 96,
+    link_state = 97,
 };
+
+inline constexpr Lane kNoLane{0};
 
 /// The fixed properties of a frame type.
 struct FrameRules {
     FrameType type;
     std::string_view name;
     std::uint32_t max_body_bytes;  // checked before the body is allocated
-    Lane lane;
+    Lane lane;                     // kNoLane: only in datagrams
     bool in_datagrams;
 };
 
 /// The limits leave room for optional fields of later builds: a whole Hello is at most 4 KiB, a
 /// Welcome 160 KiB. A View has room for kMaxViewMembers members with all their addresses.
-inline constexpr std::array<FrameRules, 37> kFrameRules{{
+inline constexpr std::array<FrameRules, 39> kFrameRules{{
     {FrameType::hello, "hello", 4096 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::welcome, "welcome", 163840 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::error_report, "error_report", 2048 - kFrameHeaderBytes, Lane::control, false},
@@ -106,6 +111,8 @@ inline constexpr std::array<FrameRules, 37> kFrameRules{{
     {FrameType::revoke, "revoke", 256 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::agreement, "agreement", (1U << 18U) - kFrameHeaderBytes, Lane::control, false},
     {FrameType::new_world, "new_world", (1U << 19U) - kFrameHeaderBytes, Lane::control, false},
+    {FrameType::envelope, "envelope", (1U << 16U) + 256 - kFrameHeaderBytes, kNoLane, true},
+    {FrameType::link_state, "link_state", 512 - kFrameHeaderBytes, Lane::control, false},
 }};
 
 /// The rules of a type; nullptr if the type is unknown.

@@ -61,6 +61,14 @@ inline constexpr std::size_t kMaxAddressBytes = 56;
 inline constexpr std::size_t kMaxAddresses = 16;
 inline constexpr std::size_t kMaxViewMembers = 16384;
 
+// Messages that reach members that are not connected.
+inline constexpr std::size_t kMaxPacketBytes = 65535;
+inline constexpr std::uint8_t kMaxHops = 64;
+inline constexpr std::size_t kMaxDownLinks = 64;
+
+/// An envelope with its frame header, without the packet.
+inline constexpr std::size_t kEnvelopeBytes = 24;
+
 // Files of a seed.
 inline constexpr std::size_t kMaxStoredTokens = 16384;
 

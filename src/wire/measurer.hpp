@@ -65,6 +65,12 @@ public:
         check(field, value.size(), {0, max}, FaultKind::too_long);
     }
 
+    /// Bytes up to the end of the fixed part, so without a length.
+    void rest(std::string_view field, const std::vector<std::byte>& value, Bounds length) {
+        fixed_ += value.size();
+        check(field, value.size(), length, FaultKind::too_long);
+    }
+
     template <class T>
     void list(std::string_view field, const std::vector<T>& values, std::size_t max) {
         fixed_ += 2;

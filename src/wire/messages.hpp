@@ -16,6 +16,7 @@
 #include "wire/context_messages.hpp"
 #include "wire/frame.hpp"
 #include "wire/membership_messages.hpp"
+#include "wire/routing_messages.hpp"
 #include "wire/seed_messages.hpp"
 
 /// The messages as values. None names its sender: the connection on which a frame arrives
@@ -350,6 +351,6 @@ using AnyMessage =
                  ContextEnd, CollectiveHeader, CollectiveMismatch, CollectiveAbort, Request,
                  Response, Cancel, Proof, JoinRequest, Admission, ViewFrame, Formation, Renewal,
                  LinkReport, StoredTokens, StoredSeed, Suspicion, Ballot, Revoke, Agreement,
-                 NewWorld>;
+                 NewWorld, EnvelopeFrame, LinkState>;
 
 }  // namespace nexar::wire

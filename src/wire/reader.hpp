@@ -98,6 +98,16 @@ public:
         value = std::vector<std::byte>(content.begin(), content.end());
     }
 
+    void rest(std::string_view field, std::vector<std::byte>& value, Bounds length) {
+        if (rest_.size() < length.min) {
+            fail({FaultKind::truncated, field, rest_.size(), length.min});
+        } else if (rest_.size() > length.max) {
+            fail({FaultKind::too_long, field, rest_.size(), length.max});
+        }
+        value = std::vector<std::byte>(rest_.begin(), rest_.end());
+        rest_ = {};
+    }
+
     template <class T>
     void list(std::string_view field, std::vector<T>& values, std::size_t max) {
         values.resize(take_count(field, max, smallest<T>()));

@@ -63,6 +63,10 @@ public:
         put(std::span<const std::byte>(value));
     }
 
+    void rest(std::string_view, const std::vector<std::byte>& value, Bounds) {
+        put(std::span<const std::byte>(value));
+    }
+
     template <class T>
     void list(std::string_view, const std::vector<T>& values, std::size_t) {
         put(static_cast<std::uint16_t>(values.size()));

@@ -134,6 +134,10 @@ void LinkEnd::handle(port::LinkEvent& event) {
         ++refusals;
     } else if (const auto* stalled = std::get_if<port::Stalled>(&event.what)) {
         stalls.push_back(stalled->stalled);
+    } else if (const auto* changed = std::get_if<port::PathChanged>(&event.what)) {
+        paths.push_back(changed->remote);
+    } else if (const auto* failed = std::get_if<port::PathFailed>(&event.what)) {
+        failed_paths.push_back(failed->remote);
     }
 }
 

@@ -110,8 +110,10 @@ public:
     }
     std::vector<std::vector<std::byte>> datagrams{};
     std::size_t writable = 0;
-    std::size_t refusals = 0;    // PeerRefused
-    std::vector<bool> stalls{};  // Stalled
+    std::size_t refusals = 0;             // PeerRefused
+    std::vector<bool> stalls{};           // Stalled
+    std::vector<Address> paths{};         // PathChanged
+    std::vector<Address> failed_paths{};  // PathFailed
 
     /// Called for each stream of the peer; empty: receive it at once.
     std::function<void(LinkEnd&, port::StreamId)> on_opened{};
@@ -152,6 +154,11 @@ public:
     CarrierSide& operator=(const CarrierSide&) = delete;
 
     sim::Actor& actor() noexcept { return loop_; }
+
+    /// Sets what carries the packets of this side's tunnels.
+    void carry_tunnels(std::function<void(port::TunnelPacket)> carry) {
+        loop_.on_tunnelled = std::move(carry);
+    }
 
     /// The end of a link that this side has just dialed.
     LinkEnd& dialed(port::LinkId link);

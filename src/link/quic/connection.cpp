@@ -197,22 +197,6 @@ TimePoint Connection::deadline() const noexcept {
     return std::min(due, silence_ends());
 }
 
-Result<void> Connection::migrate(TimePoint now, const Address& local) {
-    if (!dialed_) {
-        return Error(Errc::unsupported,
-                     fmt::format("only the side that dialed can move a connection; {} dialed this "
-                                 "one and moves it when its own address changes",
-                                 path_.remote.text()));
-    }
-    const Path to{.local = local, .remote = path_.remote};
-    const ngtcp2_path path = native(to);
-    const int code = ngtcp2_conn_initiate_immediate_migration(conn_.get(), &path, stamp(now));
-    if (code != 0) return describe(code);
-    path_ = to;
-    wake();
-    return {};
-}
-
 Result<void> Connection::update_keys(TimePoint now) {
     const int code = ngtcp2_conn_initiate_key_update(conn_.get(), stamp(now));
     if (code != 0) return describe(code);

@@ -112,6 +112,7 @@ public:
     void refuse(port::StreamId stream) override;
     bool send_datagram(port::ConstBytes bytes) override;
     std::size_t max_datagram() const noexcept override;
+    void move_to(const Address& remote) override;
     void close(std::string_view reason) override;
     void drop(std::string_view reason) override;
 
@@ -200,8 +201,11 @@ private:
     void on_acknowledged(OutStream& stream);
     bool on_out_closed(OutStream& stream, bool reset);
     void on_datagram(port::ConstBytes bytes);
-    void on_path(const ngtcp2_path& path);
     bool violated(std::string_view what);
+
+    // connection_enqueue.cpp
+    void enqueue(OutStream& stream);
+    void dequeue(OutStream& stream);
 
     // connection_write.cpp
     struct Turn;
@@ -218,12 +222,16 @@ private:
     std::ptrdiff_t finish_packet(Turn& turn);
     OutStream* next_stream(const Turn& turn, std::size_t& limit);
     link::ClassSet ready_classes(const Turn& turn, std::uint64_t credit) const noexcept;
-    void enqueue(OutStream& stream);
-    void dequeue(OutStream& stream);
     void account(Turn& turn, OutStream& stream, std::size_t bytes, bool with_end);
     Path path_of(const ngtcp2_path& path) const;
     void look_for_black_hole(TimePoint now);
     std::size_t losses() const noexcept;
+
+    // connection_path.cpp
+    bool comes_from_peer() const noexcept;
+    void begin_move(TimePoint now);
+    void on_path(const ngtcp2_path& path, bool works);
+    void use_path(const Path& path);
 
     // connection_read.cpp
     void look_at(InStream& stream);
@@ -328,6 +336,8 @@ private:
     bool stalled_ = false;     // as port::Stalled says
     bool asking_ = false;      // the packet being written must elicit an answer
     std::deque<std::vector<std::byte>> datagrams_;
+    std::optional<Address> wanted_remote_{};  // of a move_to() that the next write() begins
+    std::optional<Address> tried_remote_{};   // of the move that has begun
 
     std::uint64_t parked_ = 0;
     std::uint64_t withheld_ = 0;  // connection credit held back while too much is parked

@@ -182,8 +182,7 @@ int ConnectionCallbacks::on_peer_cid(ngtcp2_conn* /*conn*/, ngtcp2_connection_id
 int ConnectionCallbacks::on_path_validation(ngtcp2_conn* /*conn*/, std::uint32_t /*flags*/,
                                             const ngtcp2_path* path, const ngtcp2_path* /*old*/,
                                             ngtcp2_path_validation_result result, void* user) {
-    if (result != NGTCP2_PATH_VALIDATION_RESULT_SUCCESS) return 0;
-    of(user).on_path(*path);
+    of(user).on_path(*path, result == NGTCP2_PATH_VALIDATION_RESULT_SUCCESS);
     return 0;
 }
 

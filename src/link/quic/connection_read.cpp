@@ -94,10 +94,14 @@ void Connection::fail_with(TimePoint now, int code) {
 void Connection::on_up() {
     const auto& peer = tls_->peer();
     NEXAR_ASSERT(peer.has_value() != tls_->with_joiner());
+    peer_ = peer.value_or(Identity{});
+    if (!comes_from_peer()) {
+        violated("leads to another node than its envelopes say");
+        return;
+    }
     state_ = State::up;
     probes_at_ = now_ + kProbesAfter;
     up_at_ = now_;
-    peer_ = peer.value_or(Identity{});
     ngtcp2_conn_set_keep_alive_timeout(conn_.get(), native(options_.keep_alive));
     begin_to_listen();
     // By convention the first streams of each side are its lanes, in order.
@@ -267,13 +271,6 @@ void Connection::on_acknowledged(OutStream& stream) {
 void Connection::on_datagram(port::ConstBytes bytes) {
     around_->emit(
         {.link = id_, .what = port::DatagramArrived{.bytes = {bytes.begin(), bytes.end()}}});
-}
-
-void Connection::on_path(const ngtcp2_path& path) {
-    const Path validated = from_native(path);
-    if (validated == path_) return;
-    path_ = validated;
-    ++path_changes_;
 }
 
 InStream* Connection::find_in(port::StreamId stream) noexcept {

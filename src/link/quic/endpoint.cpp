@@ -36,7 +36,8 @@ EndpointOptions completed(EndpointOptions options) {
 }
 
 Path path_to(const Address& remote) {
-    return {.local = Address::any(remote.is_v6()), .remote = remote};
+    return {.local = remote.is_tunnel() ? tunnel_local() : Address::any(remote.is_v6()),
+            .remote = remote};
 }
 
 std::uint64_t random_number(const EndpointOptions& options) {
@@ -68,9 +69,9 @@ std::size_t Endpoint::SeededHash::operator()(std::span<const std::uint8_t> bytes
 
 Endpoint::Endpoint(PacketPath& out, BufferPool& pool, EndpointOptions options)
     : pool_(&pool),
-      out_(&out),
+      tunnels_(out),
       options_(completed(std::move(options))),
-      outbox_(out),
+      outbox_(tunnels_),
       gate_(options_.gate, random_number(options_)),
       refusals_(kRefusalsPerSecond, kRefusalsPerSecond),
       by_first_cid_(0, SeededHash{random_number(options_)}),
@@ -133,7 +134,7 @@ ConnectionStart Endpoint::start(TimePoint now, const Path& path,
     start.path = path;
     start.options = options_.link;
     start.largest_datagram =
-        std::min(out_->largest_datagram(path.remote), options_.link.largest_datagram);
+        std::min(tunnels_.largest_datagram(path.remote), options_.link.largest_datagram);
     start.tls.credentials = options_.credentials;
     start.tls.expected = expected;
     start.tls.wall_clock = options_.wall_clock;
@@ -318,7 +319,7 @@ void Endpoint::erase(Entry& entry) {
 
 std::optional<TimePoint> Endpoint::next_deadline() const {
     // Events of the last flush() must not wait for the next packet.
-    if (!events_.empty()) return TimePoint{};
+    if (!events_.empty() || !tunnels_.empty()) return TimePoint{};
     if (!ready_.empty() && !outbox_.blocked()) return TimePoint{};
     if (timers_.empty()) return std::nullopt;
     return timers_.due();

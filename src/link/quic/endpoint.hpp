@@ -21,6 +21,7 @@
 #include "link/quic/outbox.hpp"
 #include "link/quic/packet_header.hpp"
 #include "link/quic/packet_path.hpp"
+#include "link/quic/tunnel_path.hpp"
 #include "port/link.hpp"
 #include "security/credentials.hpp"
 #include "security/tls_session.hpp"
@@ -58,6 +59,7 @@ struct EndpointCounts {
     std::uint64_t refused = 0;   // of these, those that failed
     std::uint64_t evicted = 0;   // of these, those ended to make room for others
     std::uint64_t cut_off = 0;   // authenticated peers that exceeded a limit
+    std::uint64_t forged = 0;    // packets of a connection in envelopes of another node
 };
 
 /// Many connections over one packet path: finds the connection of a packet, answers strangers, and
@@ -87,6 +89,10 @@ public:
     /// Takes datagrams that arrived together on one path; all have `segment_bytes` except the last.
     void receive(TimePoint now, const Path& path, std::uint8_t ecn,
                  std::span<const std::byte> bytes, std::size_t segment_bytes);
+
+    /// As the functions of port::Carrier of the same name.
+    std::optional<port::TunnelPacket> poll_tunnelled() { return tunnels_.poll(); }
+    void on_tunnelled(TimePoint now, const NodeId& from, std::span<const std::byte> packet);
 
     /// The host of `remote` refused a datagram (ICMP); `quoted` is the datagram's beginning.
     void refused(TimePoint now, const Address& remote, std::span<const std::byte> quoted);
@@ -171,7 +177,7 @@ private:
     void reap();
 
     BufferPool* pool_;
-    PacketPath* out_;
+    TunnelPath tunnels_;
     EndpointOptions options_;
     Outbox outbox_;
     Gate gate_;

@@ -34,6 +34,12 @@ void Endpoint::receive(TimePoint now, const Path& path, std::uint8_t ecn,
     }
 }
 
+void Endpoint::on_tunnelled(TimePoint now, const NodeId& from, std::span<const std::byte> packet) {
+    ++counts_.packets_in;
+    receive_packet(now, {.local = tunnel_local(), .remote = Address::tunnel(from.bytes())}, 0,
+                   packet);
+}
+
 // The connection id of a short header follows its first byte, and packets arrive in bursts.
 Endpoint::Entry* Endpoint::same_as_before(std::span<const std::byte> packet) const noexcept {
     constexpr std::byte kLongHeader{0x80};
@@ -88,10 +94,19 @@ void Endpoint::receive_packet(TimePoint now, const Path& path, std::uint8_t ecn,
         }
     }
     Connection& connection = *entry->connection;
-    // A dialer lets the kernel choose the local address, and must not mistake another choice for
-    // another path.
     Path seen = path;
-    if (connection.dialed()) seen.local = connection.local();
+    if (path.remote.is_tunnel()) {
+        // A relay can replace the name of the source, but not the peer behind a connection.
+        if (connection.is_up() && path.remote.tunnel_end() != connection.peer().node.bytes()) {
+            ++counts_.forged;
+            return;
+        }
+    } else if (connection.dialed()) {
+        // A dialer lets the kernel choose the local address, and must not mistake another choice
+        // for another path.
+        const bool direct = !connection.remote().is_tunnel();
+        seen.local = direct ? connection.local() : Address::any(path.remote.is_v6());
+    }
     // Marks the connection ready: the next flush() updates its timer.
     connection.receive(now, seen, ecn, packet);
 }

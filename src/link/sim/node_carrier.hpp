@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <utility>
 
 #include "link/sim/world.hpp"
 #include "port/link.hpp"
@@ -43,6 +44,9 @@ class CarrierLoop final : public Actor {
 public:
     using OnEvent = std::function<void(TimePoint now, port::LinkEvent event)>;
 
+    /// Takes the packets of tunnels; empty: they are lost.
+    std::function<void(port::TunnelPacket)> on_tunnelled{};
+
     /// The carrier must outlive it.
     explicit CarrierLoop(NodeCarrier& carrier, OnEvent on_event = {})
         : on_event_(std::move(on_event)), carrier_(&carrier) {
@@ -61,6 +65,9 @@ public:
             if (on_event_) on_event_(now, std::move(*event));
         }
         carrier_->flush(now);
+        while (auto packet = carrier_->poll_tunnelled()) {
+            if (on_tunnelled) on_tunnelled(std::move(*packet));
+        }
     }
     std::optional<TimePoint> next_deadline() const override { return carrier_->next_deadline(); }
 

@@ -7,6 +7,7 @@
 #include "samples.hpp"
 #include "support/allocations.hpp"
 #include "wire/codec.hpp"
+#include "wire/plain_envelope.hpp"
 
 /// Counts the codec's heap allocations: frequent messages must cause none, nor may the length in a
 /// hostile frame.
@@ -48,6 +49,18 @@ TEST(Allocation, is_none_for_frequent_messages) {
     EXPECT_EQ(allocations_of_a_round_trip<Suspicion>(), 0U);
     EXPECT_EQ(allocations_of_a_round_trip<Revoke>(), 0U);
     EXPECT_EQ(allocations_of_a_round_trip<Credit>(), 0U);
+}
+
+TEST(Allocation, is_none_for_an_envelope) {
+    Bytes datagram = testing::encoded(testing::example<EnvelopeFrame>());
+    const Allocations heap;
+    const auto view = decode_envelope(datagram);
+    set_hops(datagram, 3);
+    const auto front = encode_envelope(*view, view->packet.size());
+    const std::size_t calls = heap.count();
+    EXPECT_EQ(view->packet.size(), 1U);
+    EXPECT_EQ(front.size(), kEnvelopeBytes);
+    EXPECT_EQ(calls, 0U);
 }
 
 TEST(Allocation, is_none_for_a_preamble) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <concepts>
 #include <variant>
 
 #include "samples.hpp"
@@ -33,7 +34,7 @@ using Messages =
                      BulkHeader, ContextBegin, ContextEnd, CollectiveHeader, CollectiveMismatch,
                      CollectiveAbort, Request, Response, Cancel, Proof, JoinRequest, Admission,
                      ViewFrame, Formation, Renewal, LinkReport, StoredTokens, StoredSeed, Suspicion,
-                     Ballot, Revoke, NewWorld>;
+                     Ballot, Revoke, NewWorld, EnvelopeFrame, LinkState>;
 TYPED_TEST_SUITE(EveryMessage, Messages, MessageNames);
 
 Bytes encoded(const AnyMessage& message) {
@@ -92,6 +93,7 @@ TYPED_TEST(EveryMessage, is_rejected_with_trailing_bytes) {
 }
 
 TYPED_TEST(EveryMessage, is_rejected_with_extra_bytes_in_its_body) {
+    if constexpr (std::same_as<TypeParam, EnvelopeFrame>) return;  // they belong to its packet
     auto message = testing::example<TypeParam>();
     Bytes bytes = encoded(message);
     const auto header = *decode_frame_header(bytes);

@@ -121,6 +121,8 @@ std::map<std::string, Bytes> examples_of_the_code() {
         {"ballot", encoded(example<Ballot>())},
         {"revoke", encoded(example<Revoke>())},
         {"new_world", encoded(example<NewWorld>())},
+        {"envelope", encoded(example<EnvelopeFrame>())},
+        {"link_state", encoded(example<LinkState>())},
     };
 }
 
@@ -159,7 +161,8 @@ std::string travels_on(FrameType type) {
         const auto lane = static_cast<Lane>(number);
         if (belongs_on(lane, type)) all += (all.empty() ? "" : ",") + std::string(name(lane));
     }
-    return belongs_in_datagram(type) ? all + ",datagram" : all;
+    if (belongs_in_datagram(type)) all += all.empty() ? "datagram" : ",datagram";
+    return all;
 }
 
 TEST(ProtocolDoc, lists_the_frame_types) {
@@ -207,6 +210,10 @@ TEST(ProtocolDoc, lists_the_limits) {
         {"kMaxAddressBytes", std::to_string(kMaxAddressBytes)},
         {"kMaxAddresses", std::to_string(kMaxAddresses)},
         {"kMaxViewMembers", std::to_string(kMaxViewMembers)},
+        {"kMaxPacketBytes", std::to_string(kMaxPacketBytes)},
+        {"kMaxHops", std::to_string(kMaxHops)},
+        {"kMaxDownLinks", std::to_string(kMaxDownLinks)},
+        {"kEnvelopeBytes", std::to_string(kEnvelopeBytes)},
         {"kMaxStoredTokens", std::to_string(kMaxStoredTokens)},
     };
     std::map<std::string, std::string> written;

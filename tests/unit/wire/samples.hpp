@@ -47,6 +47,14 @@ Message random_message(Random& random);
 template <class Message>
 Message example();
 
+// Declared because sources that a unity build puts before samples_routing.cpp use them.
+template <>
+EnvelopeFrame random_message<EnvelopeFrame>(Random& random);
+template <>
+EnvelopeFrame example<EnvelopeFrame>();
+template <>
+LinkState example<LinkState>();
+
 template <class Message>
 Bytes encoded(const Message& message) {
     Bytes bytes(encoded_size(message));

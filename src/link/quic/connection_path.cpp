@@ -1,0 +1,90 @@
+// How a connection moves from one network path to another (RFC 9000 9): between two addresses of a
+// host, and between a direct path and a tunnel.
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "link/quic/connection.hpp"
+#include "link/quic/native.hpp"
+#include "link/quic/tunnel_path.hpp"
+
+namespace nexar::quic {
+
+namespace {
+
+Address local_for(const Address& remote) noexcept {
+    return remote.is_tunnel() ? tunnel_local() : Address::any(remote.is_v6());
+}
+
+}  // namespace
+
+Result<void> Connection::migrate(TimePoint now, const Address& local) {
+    if (!dialed_) {
+        return Error(Errc::unsupported,
+                     fmt::format("only the side that dialed can move a connection; {} dialed this "
+                                 "one and moves it when its own address changes",
+                                 path_.remote.text()));
+    }
+    const Path to{.local = local, .remote = path_.remote};
+    const ngtcp2_path path = native(to);
+    const int code = ngtcp2_conn_initiate_immediate_migration(conn_.get(), &path, stamp(now));
+    if (code != 0) return describe(code);
+    path_ = to;
+    wake();
+    return {};
+}
+
+void Connection::move_to(const Address& remote) {
+    if (!dialed_ || !is_up() || dropped_) return;
+    wanted_remote_ = remote;
+    wake();
+}
+
+/// ngtcp2 probes the new path and moves the connection when the peer answers. It can move only to
+/// another local address, and needs a connection id that the peer has not seen yet.
+void Connection::begin_move(TimePoint now) {
+    const Address remote = *std::exchange(wanted_remote_, {});
+    if (remote == path_.remote) {
+        around_->emit({.link = id_, .what = port::PathChanged{remote}});
+        return;
+    }
+    const Path to{.local = local_for(remote), .remote = remote};
+    const ngtcp2_path path = native(to);
+    // This also ends a move that has begun, and on_path() hears of it first.
+    if (ngtcp2_conn_initiate_migration(conn_.get(), &path, stamp(now)) == 0) {
+        tried_remote_ = remote;
+    } else {
+        around_->emit({.link = id_, .what = port::PathFailed{remote}});
+    }
+}
+
+/// `works`: the peer has proved that it can be reached on this path.
+void Connection::on_path(const ngtcp2_path& path, bool works) {
+    const Path tried = from_native(path);
+    if (works) return use_path(tried);
+    if (tried_remote_ != tried.remote) return;
+    tried_remote_.reset();
+    around_->emit({.link = id_, .what = port::PathFailed{tried.remote}});
+}
+
+void Connection::use_path(const Path& path) {
+    if (path == path_) return;
+    const bool moved = path.remote != path_.remote;
+    path_ = path;
+    ++path_changes_;
+    tried_remote_.reset();
+    if (!moved) return;
+    // What was learned about the old path says nothing about this one.
+    round_trips_ = {};
+    black_hole_ = {};
+    around_->emit({.link = id_, .what = port::PathChanged{path.remote}});
+}
+
+/// False if the handshake arrived in the envelopes of another node than the one whose certificate
+/// it shows.
+bool Connection::comes_from_peer() const noexcept {
+    return !path_.remote.is_tunnel() || path_.remote.tunnel_end() == peer_.node.bytes();
+}
+
+}  // namespace nexar::quic
